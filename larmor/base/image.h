@@ -1,0 +1,29 @@
+// A picture as plain 8-bit pixels, and PNG files of it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace larmor {
+
+class Storage;
+
+struct Image {
+  int width = 0;
+  int height = 0;
+  int channels = 1;             // 1 grey, 3 RGB
+  std::vector<uint8_t> pixels;  // row by row, channels together
+};
+
+/// The bytes of a PNG file.
+std::string encode_png(const Image& image);
+void write_png(Storage& storage, const std::filesystem::path& path, const Image& image);
+
+/// Pictures side by side, `gap` grey columns between them; heights are padded at the bottom.
+Image beside(const std::vector<Image>& images, int gap = 4);
+/// Pictures below each other.
+Image stacked(const std::vector<Image>& images, int gap = 4);
+
+}  // namespace larmor

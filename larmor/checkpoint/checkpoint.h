@@ -1,0 +1,104 @@
+// What survives. A checkpoint is a folder that appears whole or not at all: shards hashed while written,
+// manifest last, one rename. Format: docs/checkpoint_format.md.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "larmor/base/json.h"
+#include "larmor/base/storage.h"
+#include "larmor/comm/communicator.h"
+#include "larmor/device/state.h"
+#include "larmor/device/tensor_file.h"
+
+namespace larmor {
+
+/// Everything of one moment that has to survive, on one rank. Tensors may be live: save() copies them.
+struct Snapshot {
+  int64_t step = 0;
+  double epoch = 0;
+  int64_t examples = 0;
+  std::map<std::string, NamedTensors> files;      // this rank's: "model.safetensors", …
+  std::map<std::string, Metadata> metadata;       // of those files
+  Json state;                                     // rank 0: everything that is not a tensor
+  std::optional<double> metric;                   // of the validation at this step
+};
+
+/// One checkpoint on disk.
+struct CheckpointEntry {
+  std::filesystem::path folder;
+  int64_t step = 0;
+  double epoch = 0;
+  int64_t examples = 0;
+  int64_t world_size = 1;
+  std::optional<double> metric;
+  uint64_t bytes = 0;
+  bool ok = true;          // after verify: every hash matches
+  std::string reason;      // why not
+  Json manifest;
+};
+
+struct CheckpointOptions {
+  int64_t keep_last = 2, keep_best = 1;
+  bool lower_is_better = true;
+  bool async = true;
+  int64_t generation = 0;
+  std::string config_sha256, index_sha256, build;
+  bool bitwise = true;     // whether a resume from here gives the same bits
+  int failures_allowed = 2;  // saves in a row that may fail for want of space; the next one ends the run
+};
+
+/// What became of a save, for the log and the tracker.
+struct SaveOutcome {
+  int64_t step = 0;
+  bool committed = false;
+  bool is_best = false;
+  double seconds = 0;        // of the commit, beside training
+  double staged_seconds = 0; // that training waited
+  std::string warning;       // why it failed
+};
+
+/// Saves a run's checkpoints. One thread on each rank; one save in flight.
+class CheckpointWriter {
+ public:
+  /// Borrows storage. Takes a group of its own (communicator.duplicate()). Collective.
+  CheckpointWriter(std::filesystem::path folder, Storage& storage, Communicator& communicator,
+                   const CheckpointOptions& options);
+  ~CheckpointWriter();
+
+  /// Copies the snapshot, then commits it beside training (or before returning, when not async or `last`).
+  /// A failure for want of space warns and is forgiven twice in a row; the third, or that of the `last`
+  /// save, throws Error (environment) on all ranks. Collective.
+  void save(const Snapshot& snapshot, bool last);
+  /// What has been committed or has failed since the last call.
+  std::vector<SaveOutcome> take_outcomes();
+  /// Blocks until no save is in flight. Collective.
+  void finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// All checkpoints of a folder, newest first. `verify` reads every byte.
+std::vector<CheckpointEntry> list_checkpoints(const std::filesystem::path& folder, bool verify);
+/// Reads every byte of one.
+CheckpointEntry verify_checkpoint(const std::filesystem::path& folder);
+/// The newest one whose hashes all match; what was passed over is in `passed_over`. Nothing when there are none
+/// at all; throws Error (checkpoint) when there are some and none is good.
+std::optional<CheckpointEntry> newest_good(const std::filesystem::path& folder, std::vector<CheckpointEntry>* passed_over);
+/// Removes all but the newest `keep_last` and the best `keep_best`; returns what went.
+std::vector<std::filesystem::path> prune_checkpoints(const std::filesystem::path& folder, Storage& storage,
+                                                     int64_t keep_last, int64_t keep_best, bool lower_is_better);
+
+/// Reads a verified checkpoint's parts.
+NamedTensors read_checkpoint_file(const CheckpointEntry& entry, const std::string& file);
+bool has_checkpoint_file(const CheckpointEntry& entry, const std::string& file);
+Json read_checkpoint_state(const CheckpointEntry& entry);
+
+}  // namespace larmor

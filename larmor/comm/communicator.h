@@ -1,0 +1,75 @@
+// The only way ranks speak. One interface over one rank, threads, Gloo and NCCL; nobody above this layer
+// asks how many ranks there are in order to decide what to do.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "larmor/launch/rank.h"
+#include "larmor/plan/plan.h"
+
+namespace larmor {
+
+enum class Reduce { sum, mean, min, max };
+
+/// A collective under way. Copyable; wait() may be called more than once, by one thread at a time.
+class Pending {
+ public:
+  Pending() = default;  // already done
+  explicit Pending(std::function<void()> wait);
+  /// Blocks until the result is there. Throws Error (rank_lost) when a peer is gone or the limit passed.
+  void wait();
+
+ private:
+  std::shared_ptr<std::function<void()>> wait_;
+};
+
+/// One thread. Calls must come in the same order on all ranks. Tensors have to be contiguous and stay
+/// alive until wait().
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  bool is_first() const { return rank() == 0; }
+
+  virtual Pending all_reduce(at::Tensor tensor, Reduce operation) = 0;                              // Collective.
+  virtual Pending reduce_scatter(const at::Tensor& full, at::Tensor shard, Reduce operation) = 0;   // Collective.
+  virtual Pending all_gather(const at::Tensor& shard, at::Tensor full) = 0;                         // Collective.
+  virtual Pending broadcast(at::Tensor tensor, int root) = 0;                                       // Collective.
+  virtual void barrier() = 0;                                                                       // Collective.
+
+  /// A group of the same ranks with channels of its own: its collectives may overlap ours. Collective.
+  virtual std::unique_ptr<Communicator> duplicate() = 0;
+  /// Ends every collective under way on this rank with an error. Thread-safe.
+  virtual void abort() = 0;
+};
+
+/// Rank `root`'s bytes on every rank. Collective. Blocks.
+std::string broadcast_bytes(Communicator& communicator, const std::string& bytes, int root);
+/// Every rank's bytes, in rank order. Collective. Blocks.
+std::vector<std::string> all_gather_bytes(Communicator& communicator, const std::string& bytes);
+
+struct ConnectOptions {
+  std::chrono::milliseconds limit{std::chrono::minutes(10)};  // of every collective and of the meeting
+  DeviceKind device = DeviceKind::cpu;
+  int device_index = -1;
+};
+
+/// Solo, Gloo or NCCL, by the rank and the device. Throws Error (environment) when the master cannot be
+/// reached, its port is taken, or a rank never came.
+std::unique_ptr<Communicator> connect(const Rank& rank, const ConnectOptions& options);
+
+/// One rank: every collective is the identity.
+std::unique_ptr<Communicator> make_solo();
+
+/// `size` ranks in one process, one for each of as many threads; on CPU. A rank whose communicator is
+/// destroyed or aborted makes the others' collectives fail instead of hang.
+std::vector<std::unique_ptr<Communicator>> make_thread_ranks(int size);
+
+}  // namespace larmor

@@ -1,0 +1,57 @@
+// From files, environment and command line to a RunConfig: precedence, origins, and errors that name the
+// key, the place and the nearest name.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "larmor/config/run_config.h"
+
+namespace larmor {
+
+/// Where the values come from, least trusted last.
+struct Sources {
+  std::vector<std::filesystem::path> files;    // default.yaml first, then each -c in order; YAML or JSON with comments
+  std::map<std::string, std::string> environment;  // LARMOR_<SECTION>__<KEY>=value, other names are ignored
+  std::vector<std::string> overrides;          // key=value from the command line
+};
+
+/// A resolved value and where it came from.
+struct Origin {
+  std::string key;       // "train.global_batch"
+  std::string value;     // as YAML flow text
+  std::string origin;    // "built-in", "default.yaml:12", "environment LARMOR_TRAIN__LENGTH", "command line", "plan"
+  std::string overrode;  // the next origin below it with another value, or ""
+  std::string help;
+};
+
+class LoadedConfig {
+ public:
+  RunConfig config;
+  std::vector<Origin> origins;  // one per leaf, in listing order
+
+  /// The whole config as YAML; each value with its origin as a comment when asked.
+  std::string to_yaml(bool with_origins) const;
+  /// SHA-256 of the resolved values that define a run. Left out: run.folder, run.name, parallel.ranks,
+  /// parallel.device.
+  std::string sha256() const;
+  /// Keys whose values differ from `other` and count in sha256(); `auto` equals anything it was frozen to.
+  std::vector<std::string> differing_keys(const LoadedConfig& other) const;
+  /// Replaces a value that stood as `auto` by what the plan chose ("plan" becomes its origin).
+  void freeze(const std::string& key, const std::string& value);
+};
+
+/// Reads all sources into one config. `workload` has to outlive the call only; its model and loss fields
+/// are filled in. Throws Error (usage) listing every problem found, not only the first.
+LoadedConfig load_config(const Sources& sources, const std::string& workload, const std::string& stage,
+                         const WorkloadFields& fields);
+
+/// JSON Schema (draft 2020-12) of everything load_config accepts.
+Json config_schema(const WorkloadFields& fields);
+
+/// The key to use instead of a flag of the guides ("--batch_size"), or "" when the flag is not known.
+std::string hint_for_foreign_flag(std::string_view flag);
+
+}  // namespace larmor

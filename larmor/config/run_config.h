@@ -1,0 +1,133 @@
+// What the person asked for: one struct a section of the config file (docs/cli.md). A workload adds the
+// fields of `model` and `loss`.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "larmor/base/json.h"
+#include "larmor/config/fields.h"
+
+namespace larmor {
+
+struct RunSection {
+  std::string folder = "runs";
+  std::string name = "auto";
+  int64_t seed = 42;
+  std::optional<bool> deterministic;  // auto: true on CPU
+  void describe(Fields& f);
+};
+
+struct SplitSection {
+  // Each a fraction of the patients, or a list of patients.
+  Json train = 0.8, val = 0.1, test = 0.1;
+  std::string by = "patient";
+  void describe(Fields& f);
+};
+
+struct DataConfig {
+  std::string kind = "nifti";
+  std::string folder;
+  std::string list;
+  std::vector<std::string> include, exclude;
+  SplitSection split;
+  std::optional<int64_t> workers, prefetch;
+  int64_t bad_files = 10;
+  Json transforms;  // list of {Name: {parameter: value}} under MONAI's names
+  // Only for kind phantom.
+  int64_t phantom_cases = 24;
+  std::vector<int64_t> phantom_size = {64, 64, 64};
+  int64_t phantom_seed = 0;
+  void describe(Fields& f);
+};
+
+struct TrainConfig {
+  Length length{100, Length::Unit::epochs};
+  std::optional<int64_t> global_batch, micro_batch, accumulation;
+  std::string precision = "auto";
+  Length validate_every{1, Length::Unit::epochs};
+  int64_t early_stopping = 0;
+  int64_t non_finite_budget = 10;
+  void describe(Fields& f);
+};
+
+struct ScheduleConfig {
+  std::string name = "constant";
+  Length warmup;             // rises linearly from `start` x rate
+  double start = 0.1;
+  double final_rate = 0;     // where the cosine ends
+  int64_t steps = 0;         // 0: the length of the run
+  void describe(Fields& f);
+};
+
+/// The keys of `optim`; `optim.<objective>` repeats them for that objective alone.
+struct OptimConfig {
+  std::string name = "adamw";
+  double learning_rate = 1e-4;
+  std::vector<double> betas = {0.9, 0.999};
+  double eps = 1e-8;
+  double weight_decay = 0;
+  double momentum = 0;       // sgd
+  double clip_norm = 1.0;    // 0: off
+  ScheduleConfig schedule;
+  double ema_decay = 0;      // 0: off
+  void describe(Fields& f);
+};
+
+struct ParallelConfig {
+  std::string ranks = "auto";    // auto, a count, or a list of device numbers "0,2"
+  std::string device = "auto";   // auto, cpu, cuda
+  std::string strategy = "auto"; // auto, single, ddp
+  void describe(Fields& f);
+};
+
+struct CheckpointConfig {
+  Length every{1, Length::Unit::epochs};
+  int64_t keep_last = 2, keep_best = 1;
+  std::string metric = "val/loss";
+  std::string mode = "min";
+  bool async = true;
+  void describe(Fields& f);
+};
+
+struct TrackConfig {
+  bool tensorboard = true;
+  Length pictures_every{1, Length::Unit::epochs};
+  void describe(Fields& f);
+};
+
+struct PlanConfig {
+  std::string profile = "auto";
+  void describe(Fields& f);
+};
+
+struct RunConfig {
+  std::string workload;
+  std::string stage;
+  RunSection run;
+  DataConfig data;
+  TrainConfig train;
+  OptimConfig optim;                             // what objectives without a section of their own use
+  std::map<std::string, OptimConfig> objectives; // optim.<objective>, starting from `optim`
+  ParallelConfig parallel;
+  CheckpointConfig checkpoint;
+  TrackConfig track;
+  PlanConfig plan;
+
+  const OptimConfig& optim_of(const std::string& objective) const;
+};
+
+/// The part of the config that a workload's stage owns: its fields, and the names of its objectives.
+struct WorkloadFields {
+  std::function<void(Fields&)> model, loss;
+  std::vector<std::string> objectives;
+};
+
+/// Lists every field of a run, sections in the order of docs/cli.md.
+void describe(RunConfig& config, const WorkloadFields& workload, Fields& f);
+
+}  // namespace larmor

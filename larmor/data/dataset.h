@@ -1,0 +1,45 @@
+// Named tensors, and where they come from.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace larmor {
+
+/// Tensors of one example by name ("image" [C, D, H, W]); never positional.
+using Sample = std::map<std::string, at::Tensor, std::less<>>;
+
+/// One example's place in the endless order: fixes every random choice made for it.
+struct ExampleKey {
+  uint64_t seed = 0;
+  int64_t epoch = 0;
+  int64_t example = 0;  // index into the dataset
+};
+
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  virtual int64_t size() const = 0;
+  /// Thread-safe. The same key gives the same bits, in any thread.
+  virtual Sample get(const ExampleKey& key) const = 0;
+  /// A name for people: the file, relative to the data folder.
+  virtual std::string name(int64_t example) const = 0;
+};
+
+/// Examples put together: tensors [N, …], and who they are.
+struct Batch {
+  std::map<std::string, at::Tensor, std::less<>> tensors;
+  std::vector<ExampleKey> keys;
+  int64_t size() const { return static_cast<int64_t>(keys.size()); }
+  const at::Tensor& at(std::string_view name) const;  // throws Error (data) naming what there is
+};
+
+Batch collate(const std::vector<Sample>& samples, const std::vector<ExampleKey>& keys);
+
+}  // namespace larmor

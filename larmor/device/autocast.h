@@ -1,0 +1,28 @@
+// Mixed precision for a stretch of code: forward runs inside, backward outside.
+#pragma once
+
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+
+#include "larmor/plan/plan.h"
+
+namespace larmor {
+
+/// fp32 and fp64 leave everything as it is; bf16 and fp16 turn autocast on for this thread until the end
+/// of life. Leaving the outermost scope drops the cached weight casts: they would be stale after a step.
+class AutocastScope {
+ public:
+  AutocastScope(c10::DeviceType device, Precision precision);
+  ~AutocastScope();
+  AutocastScope(const AutocastScope&) = delete;
+  AutocastScope& operator=(const AutocastScope&) = delete;
+
+ private:
+  c10::DeviceType device_;
+  bool active_;
+  bool was_enabled_ = false;
+  bool was_cached_ = false;
+  c10::ScalarType was_type_;
+};
+
+}  // namespace larmor

@@ -1,0 +1,33 @@
+// The only place that knows CUDA, libtorch's versions and process-wide torch state.
+#pragma once
+
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+
+#include <cstdint>
+#include <string>
+
+#include "larmor/plan/plan.h"
+
+namespace larmor {
+
+/// The torch device of one rank's place.
+c10::Device torch_device(const Plan& plan, int local_rank);
+c10::ScalarType scalar_type(Precision precision);
+
+/// Fixes this process's state once, before any work: threads, the current device, deterministic
+/// algorithms, TF32.
+void set_up_process(const Plan& plan, c10::Device device);
+
+/// Whether this build and machine can use CUDA.
+bool cuda_is_usable();
+/// Blocks until the device's queue is empty; nothing on CPU.
+void synchronize(c10::Device device);
+/// The most memory used so far, in bytes: allocator peak on CUDA, peak resident size on CPU.
+int64_t peak_memory_bytes(c10::Device device);
+void reset_peak_memory(c10::Device device);
+
+/// "libtorch 2.11.0, oneDNN …, AVX512": goes into environment.json and the manifest's build.
+std::string build_description();
+
+}  // namespace larmor

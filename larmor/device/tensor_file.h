@@ -1,0 +1,33 @@
+// safetensors files: named tensors, a JSON header, nothing that can execute.
+// Source: the safetensors format, version 0.4 (header length, header, data).
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "larmor/base/storage.h"
+
+namespace larmor {
+
+using NamedTensors = std::map<std::string, at::Tensor>;
+using Metadata = std::map<std::string, std::string>;
+
+/// What was written: for the manifest.
+struct WrittenFile {
+  uint64_t bytes = 0;
+  std::string sha256;
+};
+
+/// Tensors go in order of name, little-endian, row-major; equal tensors give equal bytes. Synced before
+/// it returns. Tensors may be on any device.
+WrittenFile write_tensors(Storage& storage, const std::filesystem::path& path, const NamedTensors& tensors,
+                          const Metadata& metadata = {});
+
+/// Every rule of the format is checked before a tensor is made: header size, names, types, shapes,
+/// offsets that neither overlap nor leave holes. Throws Error (`exit`: checkpoint) naming file and tensor.
+NamedTensors read_tensors(const std::filesystem::path& path, Metadata* metadata = nullptr);
+
+}  // namespace larmor

@@ -1,0 +1,60 @@
+// What the machine and the job offer, as plain values: a test writes one by hand.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "larmor/base/json.h"
+
+namespace larmor {
+
+struct Gpu {
+  int index = 0;
+  std::string name;
+  uint64_t memory_bytes = 0;
+  uint64_t free_bytes = 0;
+  int capability_major = 0, capability_minor = 0;  // compute capability 8.9 -> 8, 9
+  int numa_node = -1;
+  std::string uuid;
+};
+
+struct Hardware {
+  std::string host;
+  std::string cpu_name;
+  std::vector<int> cores;           // logical cores this job may use: affinity and cgroup cpuset
+  double cpu_quota = 0;             // cores' worth of time by cgroup v1/v2; 0 = no limit
+  int physical_cores = 0;           // among `cores`
+  std::vector<int> numa_of_core;    // parallel to `cores`
+  bool has_avx2 = false, has_avx512 = false, has_amx_bf16 = false;
+  uint64_t memory_bytes = 0;        // of the machine
+  uint64_t memory_limit_bytes = 0;  // what this job may use: cgroup, SLURM; never above memory_bytes
+  uint64_t memory_available_bytes = 0;
+  uint64_t shm_bytes = 0;           // free in /dev/shm
+  uint64_t disk_free_bytes = 0;     // where the run folder goes
+  std::optional<int> slurm_cpus_per_task;
+  std::vector<Gpu> gpus;            // those this job may see (CUDA_VISIBLE_DEVICES applied)
+  std::string driver_version;       // "" without a driver
+  std::vector<std::string> notes;   // what limited what: "cgroup v2: 2.0 of 64 cores"
+
+  /// Cores that may be kept busy: the affinity set, cut by the quota and the SLURM task's share; at least 1.
+  int usable_cores() const;
+};
+
+/// Where detect_hardware looks; tests point it elsewhere.
+struct HardwareSources {
+  std::filesystem::path root = "/";          // holds proc/, sys/, dev/shm
+  std::filesystem::path run_folder = ".";
+  std::string nvml_library = "libnvidia-ml.so.1";  // LARMOR_NVML names another
+};
+
+/// Absent things are empty, never errors. Creates no CUDA context.
+Hardware detect_hardware(const HardwareSources& sources = {});
+
+Json to_json(const Hardware& hardware);
+/// Throws Error (usage) naming the key that is wrong.
+Hardware hardware_from_json(const Json& json);
+
+}  // namespace larmor

@@ -1,0 +1,36 @@
+// From one process to many: starts this program once a rank, watches, ends all together.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "larmor/base/error.h"
+#include "larmor/plan/plan.h"
+
+namespace larmor {
+
+struct LaunchOptions {
+  std::filesystem::path program;          // own_program() by default
+  std::vector<std::string> arguments;     // of every rank
+  std::filesystem::path log_folder;       // rank-N.log, launcher.log
+  int64_t generation = 0;
+  double grace_seconds = 20;              // from the end of the first rank to the killing of the others
+  bool console = true;                    // rank 0 may speak to our stdout and stderr
+};
+
+/// How the group ended: what the program exits with, and the sentence that says why.
+struct GroupEnding {
+  Exit exit = Exit::done;
+  int raw_status = 0;        // exit status to pass on: exit, or 128 + signal after a second signal
+  int first_rank = -1;       // that failed first; -1 when none did
+  std::string message;       // rank, signal or status, phase, step
+  std::string last_lines;    // of that rank's log
+};
+
+/// Blocks until every rank has ended. Binds ranks to their cores, sets OMP_NUM_THREADS, hands rank 0 a
+/// listening socket on loopback for the store, forwards INT, TERM and USR1 (a second one ends the group
+/// at once). Ranks die when this process does, even by SIGKILL.
+GroupEnding run_ranks(const Plan& plan, const LaunchOptions& options);
+
+}  // namespace larmor

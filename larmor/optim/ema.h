@@ -1,0 +1,23 @@
+// An exponential moving average of weights.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+namespace larmor {
+
+class Ema {
+ public:
+  /// Starts as a copy of the parameters (float32 for half types). decay 0 < d < 1.
+  Ema(double decay, const std::vector<at::Tensor>& parameters);
+  /// average = decay * average + (1 - decay) * parameter.
+  void update(const std::vector<at::Tensor>& parameters);
+  std::vector<at::Tensor>& averages() { return averages_; }
+
+ private:
+  double decay_;
+  std::vector<at::Tensor> averages_;
+};
+
+}  // namespace larmor

@@ -1,0 +1,71 @@
+// How gradients meet. Reduction, clipping, loss scale, optimizer and EMA stand behind this interface,
+// because sharding changes them all; the loop is the same for one device and for many.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "larmor/comm/communicator.h"
+#include "larmor/config/run_config.h"
+#include "larmor/device/state.h"
+#include "larmor/device/tensor_file.h"
+#include "larmor/plan/plan.h"
+
+namespace torch::nn {
+class Module;
+}
+
+namespace larmor {
+
+/// What a rank tells the others along with its gradients; after the reduction, whether any rank said so.
+struct Votes {
+  bool non_finite = false;  // a loss was not finite
+  bool stop = false;        // a stop was asked for
+  bool failed = false;      // backward threw on a rank
+};
+
+/// The state of the gradients once they have met.
+struct Reduced {
+  Votes votes;
+  double gradient_norm = 0;  // before clipping, unscaled
+  bool finite = true;        // the norm is finite: same on all ranks
+};
+
+class Parallelism {
+ public:
+  virtual ~Parallelism() = default;
+
+  /// Adds loss's gradients of this micro-batch; on the `last` one they are averaged over ranks, with
+  /// `votes` travelling along. The loss is already divided by the accumulation. Collective when `last`.
+  virtual void backward(const at::Tensor& loss, bool last, const Votes& votes) = 0;
+  /// In place of backward on a rank whose forward or backward failed: takes part in the step's collectives with
+  /// zeros and the flag. Collective.
+  virtual void fail_step() = 0;
+  /// Blocks until the gradients have met. Collective.
+  virtual Reduced finish() = 0;
+  /// Clips, moves the weights, updates the average, drops the gradients.
+  virtual void step(double learning_rate) = 0;
+  /// Drops the gradients; the loss scale backs off.
+  virtual void skip() = 0;
+
+  virtual double loss_scale() const = 0;
+  virtual bool has_average() const = 0;
+  /// The averaged weights under the module's names. Requires: has_average().
+  virtual NamedTensors average() const = 0;
+
+  /// This rank's part of the optimizer state: "<kind>/<parameter>" with element ranges in the metadata
+  /// names ("exp_avg/encoder.blocks.0.conv.weight"), and scalars. Replicas: rank 0 has all, others nothing.
+  virtual void save(StateWriter& writer) const = 0;
+  /// From the state of any world size.
+  virtual void load(const StateReader& reader) = 0;
+};
+
+/// Rank 0's weights and buffers win. Borrows the module and the communicator. Collective.
+std::unique_ptr<Parallelism> make_parallelism(const Plan& plan, const OptimConfig& optim, torch::nn::Module& module,
+                                              Communicator& communicator);
+
+}  // namespace larmor

@@ -1,0 +1,69 @@
+// Where numbers and pictures go. Sinks never throw into the loop: they log once and go quiet.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "larmor/base/clock.h"
+#include "larmor/base/image.h"
+#include "larmor/base/json.h"
+#include "larmor/base/storage.h"
+
+namespace larmor {
+
+/// Where training stands when something is recorded.
+struct Moment {
+  int64_t step = 0;
+  double epoch = 0;      // examples / examples in an epoch
+  int64_t examples = 0;
+};
+
+using Values = std::map<std::string, double>;  // "train/loss" -> 0.12
+
+class Tracker {
+ public:
+  virtual ~Tracker() = default;
+  /// `kind` is "step", "validation", "checkpoint", "warning", "start", "end", …
+  virtual void event(const Moment& moment, std::string_view kind, const Values& values,
+                     std::string_view text) = 0;
+  virtual void picture(const Moment& moment, std::string_view name, const Image& image) = 0;
+  virtual void flush() = 0;
+};
+
+/// Does nothing: what ranks other than 0 hold.
+std::unique_ptr<Tracker> make_silent_tracker();
+
+/// Passes everything to each of its sinks.
+std::unique_ptr<Tracker> make_fan_out(std::vector<std::unique_ptr<Tracker>> sinks);
+
+/// events.jsonl: one JSON object a line, flushed; appends. `generation` counts restarts.
+std::unique_ptr<Tracker> make_event_log(Storage& storage, const Clock& clock,
+                                        const std::filesystem::path& file, int64_t generation);
+
+/// TensorBoard event files directly in `folder`: scalars as simple_value, pictures as image summaries.
+std::unique_ptr<Tracker> make_tensorboard(Storage& storage, const Clock& clock,
+                                          const std::filesystem::path& folder);
+
+/// pictures/<name>-<step>.png.
+std::unique_ptr<Tracker> make_picture_folder(Storage& storage, const std::filesystem::path& folder);
+
+struct ConsoleOptions {
+  bool live = false;         // a terminal: one line rewritten in place
+  bool color = false;
+  bool quiet = false;        // errors and warnings only
+  int64_t total_steps = 0;   // 0 = unknown
+  int64_t start_step = 0;
+  int descriptor = 2;        // where people's text goes
+};
+/// Progress for people: bar, rate, ETA, loss parts, data-wait %, memory; plain lines when not live.
+std::unique_ptr<Tracker> make_console(const ConsoleOptions& options, const Clock& clock);
+
+/// The largest generation in an event log plus one; 0 when there is none. Reads what is there, ignores a torn last line.
+int64_t next_generation(const std::filesystem::path& file);
+
+}  // namespace larmor

@@ -1,0 +1,67 @@
+// What a stage of a workload learns: its networks, its losses, its validation. With Workload, all that a
+// newcomer writes.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "larmor/base/image.h"
+#include "larmor/data/dataset.h"
+
+namespace torch::nn {
+class Module;
+}
+
+namespace larmor {
+
+/// A loss and the network that learns from it. The first objective's network is the one that predicts.
+struct Objective {
+  std::string name;            // "generator", "discriminator"
+  torch::nn::Module* network;  // borrowed from the task
+};
+
+/// What a task may know of the moment and of its fellows.
+struct StepContext {
+  int64_t step = 0;
+  int64_t epoch = 0;     // completed epochs, the same for all examples of a step
+  bool training = true;
+  /// Parts of the loss to show: record("recon", value). Averaged over micro-batches and ranks.
+  std::function<void(const std::string& name, const at::Tensor& value)> record;
+  /// The mean over ranks of a tensor. Collective.
+  std::function<at::Tensor(const at::Tensor&)> mean_over_ranks;
+};
+
+/// What validation gathers: values per case, and pictures.
+class Metrics {
+ public:
+  virtual ~Metrics() = default;
+  /// One value of one case: metric "psnr" of `example`.
+  virtual void value(const std::string& name, int64_t example, double value) = 0;
+  virtual void picture(const std::string& name, const Image& image) = 0;
+  /// Whether pictures are wanted this time.
+  virtual bool wants_pictures() const = 0;
+};
+
+class Task {
+ public:
+  virtual ~Task() = default;
+  virtual std::vector<Objective> objectives() = 0;
+  /// Once before the first step of a run that is not resumed.
+  virtual void prepare(const StepContext&) {}
+  /// One scalar per objective, in their order, from one forward pass; undefined when an objective is not
+  /// active at this step (the same on all ranks). A gradient reaches only its own objective's network.
+  virtual std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) = 0;
+  /// Without gradient, in evaluation mode. Must record "loss" for every case.
+  virtual void validate(const Batch& batch, Metrics& metrics) = 0;
+  /// What the predicting network makes of one image [1, C, D, H, W]; for `predict`.
+  virtual at::Tensor predict(const at::Tensor& image) = 0;
+  /// Spatial sizes have to be multiples of this for predict.
+  virtual int64_t size_divisor() const { return 1; }
+};
+
+}  // namespace larmor

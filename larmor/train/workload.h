@@ -1,0 +1,41 @@
+// One system: its stages, its part of the config, its demand, its data and its tasks. A workload is one
+// folder; the build finds it.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "larmor/config/run_config.h"
+#include "larmor/data/dataset.h"
+#include "larmor/data/index.h"
+#include "larmor/plan/plan.h"
+#include "larmor/train/task.h"
+
+namespace larmor {
+
+class Workload {
+ public:
+  virtual ~Workload() = default;
+  virtual std::string name() const = 0;
+  virtual std::vector<std::string> stages() const = 0;
+
+  /// The stage's own config fields. They live in this object: load_config writes into it, task() reads from it.
+  virtual WorkloadFields fields(const std::string& stage) = 0;
+  /// Refuses combinations that cannot work (Error, usage), after the config has been read.
+  virtual void check(const RunConfig& config) const = 0;
+  /// For the planner; from counts alone.
+  virtual Demand demand(const RunConfig& config, const Index& index) const = 0;
+  virtual std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const = 0;
+  /// Networks are initialised from the run's seed alone, on CPU, then moved by the session.
+  virtual std::unique_ptr<Task> task(const RunConfig& config) const = 0;
+  /// The window of `predict` for volumes that do not fit in one pass, voxels an axis.
+  virtual std::vector<int64_t> prediction_window(const RunConfig& config) const = 0;
+};
+
+/// Every workload of this build, by name. Generated from the folders of workloads/.
+std::vector<std::unique_ptr<Workload>> make_workloads();
+
+}  // namespace larmor
