@@ -21,8 +21,8 @@ struct WrittenFile {
   std::string sha256;
 };
 
-/// Tensors go in order of name, little-endian, row-major; equal tensors give equal bytes. Synced before
-/// it returns. Tensors may be on any device.
+/// Little-endian, row-major, wide types first and then by name, so that every tensor is aligned; equal
+/// tensors give equal bytes. Synced before it returns. Tensors may be on any device.
 WrittenFile write_tensors(Storage& storage, const std::filesystem::path& path, const NamedTensors& tensors,
                           const Metadata& metadata = {});
 

@@ -1,0 +1,14 @@
+// What device.cpp asks of CUDA: cuda.cpp where the build has it, no_cuda.cpp where not.
+#pragma once
+
+#include <cstdint>
+
+namespace larmor::cuda {
+
+bool is_usable();
+void use_device(int index);
+void synchronize(int index);
+int64_t peak_bytes(int index);
+void reset_peak(int index);
+
+}  // namespace larmor::cuda

@@ -1,0 +1,67 @@
+#include "larmor/device/device.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/Version.h>
+#include <sys/resource.h>
+#include <torch/version.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+#include "larmor/device/cuda.h"
+
+namespace larmor {
+
+c10::Device torch_device(const Plan& plan, int local_rank) {
+  if (plan.device == DeviceKind::cpu) return c10::Device(c10::kCPU);
+  const int index = plan.ranks.at(static_cast<size_t>(local_rank)).device;
+  return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(index));
+}
+
+c10::ScalarType scalar_type(Precision precision) {
+  switch (precision) {
+    case Precision::fp32: return c10::kFloat;
+    case Precision::bf16: return c10::kBFloat16;
+    case Precision::fp16: return c10::kHalf;
+    case Precision::fp64: return c10::kDouble;
+  }
+  fail(Exit::unexpected, "unknown precision");
+}
+
+void set_up_process(const Plan& plan, c10::Device device) {
+  at::set_num_threads(plan.threads_per_rank);
+  auto& context = at::globalContext();
+  context.setDeterministicAlgorithms(plan.deterministic, /*warn_only=*/true);
+  context.setDeterministicFillUninitializedMemory(false);
+  if (device.is_cuda()) {
+    context.setDeterministicCuDNN(plan.deterministic);
+    context.setBenchmarkCuDNN(!plan.deterministic);
+    const auto product = plan.precision == Precision::fp64 ? at::Float32Precision::IEEE : at::Float32Precision::TF32;
+    context.setFloat32Precision(at::Float32Backend::CUDA, at::Float32Op::ALL, product);
+    cuda::use_device(device.index());
+  }
+}
+
+bool cuda_is_usable() { return cuda::is_usable(); }
+
+void synchronize(c10::Device device) {
+  if (device.is_cuda()) cuda::synchronize(device.index());
+}
+
+int64_t peak_memory_bytes(c10::Device device) {
+  if (device.is_cuda()) return cuda::peak_bytes(device.index());
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<int64_t>(usage.ru_maxrss) * 1024;
+}
+
+void reset_peak_memory(c10::Device device) {
+  if (device.is_cuda()) cuda::reset_peak(device.index());
+}
+
+std::string build_description() {
+  return text("libtorch ", TORCH_VERSION, ", CPU capability ", at::get_cpu_capability(),
+              cuda::is_usable() ? ", CUDA" : ", no CUDA", ", compiler ", __VERSION__);
+}
+
+}  // namespace larmor

@@ -1,0 +1,19 @@
+#include "larmor/base/error.h"
+#include "larmor/device/cuda.h"
+
+namespace larmor::cuda {
+
+namespace {
+[[noreturn]] void absent() {
+  fail(Exit::usage, "this build of larmor has no CUDA",
+       "build it with the CMake preset cuda, or say parallel.device=cpu");
+}
+}  // namespace
+
+bool is_usable() { return false; }
+void use_device(int) { absent(); }
+void synchronize(int) { absent(); }
+int64_t peak_bytes(int) { absent(); }
+void reset_peak(int) { absent(); }
+
+}  // namespace larmor::cuda
