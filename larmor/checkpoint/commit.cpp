@@ -1,0 +1,213 @@
+// The order: a temporary folder; every rank's shards, hashed while written and synced; the manifest, last;
+// the folder synced; one rename; the parent synced. Only then is the checkpoint announced. A crash at any
+// point leaves either the old state or the new one, and rubbish that has no manifest under a final name.
+#include "larmor/checkpoint/commit.h"
+
+#include <cmath>
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include "larmor/base/error.h"
+#include "larmor/base/file.h"
+#include "larmor/base/hash.h"
+#include "larmor/base/log.h"
+#include "larmor/base/text.h"
+#include "larmor/checkpoint/manifest.h"
+
+namespace larmor {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Free space asked for beyond the bytes themselves: the log and the file system need some too.
+constexpr double space_margin = 1.05;
+
+uint64_t bytes_of(const Snapshot& snapshot) {
+  uint64_t bytes = 0;
+  for (const auto& [file, tensors] : snapshot.files) {
+    for (const auto& [name, tensor] : tensors) bytes += tensor.nbytes();
+  }
+  return bytes;
+}
+
+// What rank 0 tells the others before anything is written: "" to go on, "!reason" to give up, "=" when
+// the checkpoint is already there.
+std::string open_attempt(const Snapshot& snapshot, const CommitPlace& place, const fs::path& attempt, const fs::path& final) {
+  try {
+    auto& storage = place.storage;
+    storage.create_folders(place.folder);
+    if (fs::exists(final)) {
+      if (verify_checkpoint(final).ok) return "=";
+      storage.rename(final, place.folder / text(".trash-", final.filename().string()));
+      storage.remove_all(place.folder / text(".trash-", final.filename().string()));
+    }
+    storage.remove_all(attempt);
+    const auto needed = static_cast<uint64_t>(static_cast<double>(bytes_of(snapshot)) * space_margin);
+    if (const auto free = storage.free_bytes(place.folder); free < needed) {
+      return text("!", place.folder.string(), " has ", human_bytes(free), " free and this checkpoint needs ", human_bytes(needed));
+    }
+    storage.create_folders(attempt);
+    storage.point("checkpoint.begun");
+    return "";
+  } catch (const Error& error) {
+    return "!" + error.message();
+  }
+}
+
+// This rank's shards as a JSON list, or {"error": …}.
+Json write_shards(const Snapshot& snapshot, const CommitPlace& place, const fs::path& attempt) {
+  try {
+    std::vector<ListedFile> files;
+    for (const auto& [name, tensors] : snapshot.files) {
+      const auto metadata = snapshot.metadata.find(name);
+      const auto written = write_tensors(place.storage, attempt / name, tensors,
+                                         metadata == snapshot.metadata.end() ? Metadata{} : metadata->second);
+      files.push_back({name, written.bytes, written.sha256});
+      place.storage.point("checkpoint.shard.written");
+    }
+    return to_json(files);
+  } catch (const Error& error) {
+    Json report;
+    report["error"] = error.message();
+    return report;
+  }
+}
+
+ListedFile write_json_file(Storage& storage, const fs::path& path, const std::string& content) {
+  const auto file = storage.create(path);
+  file->write(content);
+  file->sync();
+  file->close();
+  return {path.filename().string(), content.size(), sha256(content)};
+}
+
+Json manifest_of(const Snapshot& snapshot, const CommitPlace& place, const std::vector<ListedFile>& files) {
+  const auto earlier = list_checkpoints(place.folder, /*verify=*/false);
+  Json manifest;
+  manifest["format"] = checkpoint_format;
+  manifest["step"] = snapshot.step;
+  manifest["epoch"] = snapshot.epoch;
+  manifest["examples"] = snapshot.examples;
+  manifest["world_size"] = place.group.size();
+  manifest["generation"] = place.options.generation;
+  manifest["metric"] = snapshot.metric && std::isfinite(*snapshot.metric) ? Json(*snapshot.metric) : Json(nullptr);
+  manifest["files"] = to_json(files);
+  manifest["config_sha256"] = place.options.config_sha256;
+  manifest["index_sha256"] = place.options.index_sha256;
+  manifest["build"] = place.options.build;
+  manifest["bitwise"] = place.options.bitwise;
+  manifest["previous"] = earlier.empty() || !earlier.front().ok
+                             ? Json(nullptr)
+                             : Json(sha256_of_file(earlier.front().folder / manifest_name));
+  return manifest;
+}
+
+// Steps that come after the rename: the checkpoint stands, so a failure here is only worth a warning.
+bool update_links(const Snapshot& snapshot, const CommitPlace& place, const fs::path& final) {
+  auto& storage = place.storage;
+  bool is_best = false;
+  try {
+    storage.replace_link(place.folder / "last", final.filename());
+    if (snapshot.metric && std::isfinite(*snapshot.metric)) {
+      is_best = true;
+      for (const auto& entry : list_checkpoints(place.folder, /*verify=*/false)) {
+        if (!entry.ok || !entry.metric || entry.step == snapshot.step) continue;
+        const bool beats_us = place.options.lower_is_better ? *entry.metric <= *snapshot.metric : *entry.metric >= *snapshot.metric;
+        if (beats_us) is_best = false;
+      }
+      if (is_best) storage.replace_link(place.folder / "best", final.filename());
+    }
+    storage.point("checkpoint.linked");
+    prune_checkpoints(place.folder, storage, place.options.keep_last, place.options.keep_best, place.options.lower_is_better);
+    storage.point("checkpoint.pruned");
+  } catch (const Error& error) {
+    log::warning(text("checkpoint ", final.string(), " is saved, but tidying up failed: ", error.message()));
+  }
+  return is_best;
+}
+
+// Rank 0 alone: from the shards' reports to the announced checkpoint.
+SaveOutcome seal_attempt(const Snapshot& snapshot, const CommitPlace& place, const fs::path& attempt, const fs::path& final,
+                         const std::vector<std::string>& reports) {
+  SaveOutcome outcome;
+  auto& storage = place.storage;
+  try {
+    std::vector<ListedFile> files;
+    for (size_t rank = 0; rank < reports.size(); ++rank) {
+      const auto report = parse_json(reports[rank], "a shard's report");
+      if (report.is_object()) fail(Exit::environment, text("rank ", rank, ": ", report.at("error").get<std::string>()));
+      Json wrapped;
+      wrapped["files"] = report;
+      for (auto& file : files_of(wrapped)) files.push_back(std::move(file));
+    }
+    files.push_back(write_json_file(storage, attempt / state_name, to_text(snapshot.state)));
+    storage.point("checkpoint.state.written");
+    write_json_file(storage, attempt / manifest_name, seal(manifest_of(snapshot, place, files)));
+    storage.point("checkpoint.manifest.written");
+    storage.sync_folder(attempt);
+    storage.point("checkpoint.folder.synced");
+    storage.rename(attempt, final);
+    storage.point("checkpoint.renamed");
+    storage.sync_folder(place.folder);
+    outcome.committed = true;
+    storage.point("checkpoint.committed");
+  } catch (const Error& error) {
+    outcome.committed = false;
+    outcome.warning = error.message();
+    return outcome;
+  }
+  outcome.is_best = update_links(snapshot, place, final);
+  return outcome;
+}
+
+void abandon(Storage& storage, const fs::path& attempt) {
+  try {
+    storage.remove_all(attempt);
+  } catch (const Error& error) {
+    log::warning(text("could not remove the unfinished checkpoint ", attempt.string(), ": ", error.message()));
+  }
+}
+
+// Rank 0's outcome on every rank.
+SaveOutcome agree(const CommitPlace& place, SaveOutcome outcome, int64_t step) {
+  Json message;
+  message["committed"] = outcome.committed;
+  message["is_best"] = outcome.is_best;
+  message["warning"] = outcome.warning;
+  const auto agreed = parse_json(broadcast_bytes(place.group, message.dump(), 0), "the outcome of a save");
+  outcome.step = step;
+  outcome.committed = agreed.at("committed").get<bool>();
+  outcome.is_best = agreed.at("is_best").get<bool>();
+  outcome.warning = agreed.at("warning").get<std::string>();
+  return outcome;
+}
+
+}  // namespace
+
+SaveOutcome commit(const Snapshot& snapshot, const CommitPlace& place) {
+  const auto final = place.folder / folder_name(snapshot.step);
+  const auto attempt = place.folder / text(folder_name(snapshot.step), ".gen-", place.options.generation, ".tmp");
+  const bool first = place.group.is_first();
+
+  const auto opened = broadcast_bytes(place.group, first ? open_attempt(snapshot, place, attempt, final) : "", 0);
+  SaveOutcome outcome;
+  outcome.step = snapshot.step;
+  if (opened == "=") {
+    outcome.committed = true;
+    return outcome;
+  }
+  if (!opened.empty()) {
+    outcome.warning = opened.substr(1);
+    return outcome;
+  }
+  const auto reports = all_gather_bytes(place.group, write_shards(snapshot, place, attempt).dump());
+  if (first) {
+    outcome = seal_attempt(snapshot, place, attempt, final, reports);
+    if (!outcome.committed) abandon(place.storage, attempt);
+  }
+  return agree(place, outcome, snapshot.step);
+}
+
+}  // namespace larmor

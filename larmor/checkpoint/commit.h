@@ -1,0 +1,23 @@
+// One commit of one snapshot: the protocol, without threads. Order is everything; see commit.cpp.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "larmor/checkpoint/checkpoint.h"
+
+namespace larmor {
+
+/// Where and under what heading a snapshot is committed.
+struct CommitPlace {
+  std::filesystem::path folder;  // checkpoints/
+  Storage& storage;
+  Communicator& group;
+  const CheckpointOptions& options;
+};
+
+/// Collective. Blocks. Storage errors end in an outcome that is not committed, the same on all ranks;
+/// only the loss of a peer throws.
+SaveOutcome commit(const Snapshot& snapshot, const CommitPlace& place);
+
+}  // namespace larmor
