@@ -2,17 +2,22 @@
 // Source: monai.networks.nets.AutoencoderKL (1.6).
 #pragma once
 
-#include <torch/nn.h>
-
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
+#include <torch/nn.h>
+
 #include "larmor/config/fields.h"
+#include "larmor/nn/block.h"
+#include "larmor/nn/conv_block.h"
 
 namespace larmor::nn {
 
 /// MONAI's constructor arguments, by name.
 struct AutoencoderKlOptions {
+  int64_t spatial_dims = 3;
   int64_t in_channels = 1, out_channels = 1;
   std::vector<int64_t> channels = {64, 128, 256};
   std::vector<int64_t> num_res_blocks = {2};  // one per level, or one for all
@@ -38,11 +43,15 @@ struct AutoencoderKlOutput {
 
 class AutoencoderKlImpl : public torch::nn::Module {
  public:
+  /// Throws Error (usage) as `check` does. Draws PyTorch's default initialisation from libtorch's default
+  /// generator, in MONAI's order: whoever wants known weights holds a lock and calls torch::manual_seed
+  /// first.
   explicit AutoencoderKlImpl(const AutoencoderKlOptions& options);
 
   /// image [N, in, D, H, W]; noise: standard normals shaped like the mean.
   AutoencoderKlOutput forward(const at::Tensor& image, const at::Tensor& noise);
   /// The mean and the standard deviation of the posterior; log-variance clamped to [-30, 20].
+  /// Throws Error (usage) when the image's channels or sizes do not fit the network.
   std::pair<at::Tensor, at::Tensor> encode(const at::Tensor& image);
   at::Tensor decode(const at::Tensor& latent);
   /// decode(mean): what validation and predict show.
@@ -52,7 +61,8 @@ class AutoencoderKlImpl : public torch::nn::Module {
 
  private:
   AutoencoderKlOptions options_;
-  torch::nn::ModuleList encoder_{nullptr}, decoder_{nullptr};
+  std::shared_ptr<Chain> encoder_, decoder_;
+  std::shared_ptr<ConvBlock> quant_mean_, quant_log_variance_, post_quant_;
 };
 TORCH_MODULE(AutoencoderKl);
 

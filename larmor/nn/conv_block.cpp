@@ -1,0 +1,19 @@
+#include "larmor/nn/conv_block.h"
+
+#include <ATen/ops/conv3d.h>
+
+namespace larmor::nn {
+
+ConvBlock::ConvBlock(const ConvShape& shape)
+    : shape_(shape),
+      conv_(register_module("conv", torch::nn::Conv3d(torch::nn::Conv3dOptions(
+                                                          shape.in_channels, shape.out_channels, shape.kernel)
+                                                          .stride(shape.stride)
+                                                          .padding(shape.padding)
+                                                          .bias(shape.bias)))) {}
+
+at::Tensor ConvBlock::forward(const at::Tensor& input) {
+  return at::conv3d(input, conv_->weight, conv_->bias, shape_.stride, shape_.padding);
+}
+
+}  // namespace larmor::nn
