@@ -13,13 +13,13 @@ namespace larmor {
 
 struct ProcessOptions {
   std::filesystem::path program;
-  std::vector<std::string> arguments;            // without argv[0]
-  std::map<std::string, std::string> environment;  // set on top of ours
-  std::vector<std::string> unset;                // removed from ours
-  std::vector<int> cores;                        // affinity; empty = inherit
-  std::vector<int> keep_open;                    // descriptors that survive exec
+  std::vector<std::string> arguments;               // without argv[0]
+  std::map<std::string, std::string> environment;   // set on top of ours
+  std::vector<std::string> unset;                   // removed from ours
+  std::vector<int> cores;                           // affinity; empty = inherit
+  std::vector<int> keep_open;                       // descriptors that survive exec
   std::optional<int> standard_out, standard_error;  // descriptors to use as 1 and 2
-  bool die_with_parent = true;                   // SIGKILL when the starter's thread ends (PR_SET_PDEATHSIG)
+  bool die_with_parent = true;  // SIGKILL when the starter's thread ends (PR_SET_PDEATHSIG)
 };
 
 /// How a process ended.

@@ -31,8 +31,8 @@ void fill_uniform(Key key, std::span<float> out);
 class Draws {
  public:
   explicit Draws(Key key) : key_(key) {}
-  double uniform();                 // [0, 1), 53 bits
-  uint64_t below(uint64_t limit);   // unbiased. Requires: limit > 0
+  double uniform();                // [0, 1), 53 bits
+  uint64_t below(uint64_t limit);  // unbiased. Requires: limit > 0
   double normal();
 
  private:

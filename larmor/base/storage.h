@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,8 +33,8 @@ class Storage {
   using Path = std::filesystem::path;
   virtual ~Storage() = default;
 
-  virtual void create_folders(const Path& folder) = 0;                       // mode 0700
-  virtual std::unique_ptr<StorageFile> create(const Path& file) = 0;         // truncates
+  virtual void create_folders(const Path& folder) = 0;                // mode 0700
+  virtual std::unique_ptr<StorageFile> create(const Path& file) = 0;  // truncates
   virtual std::unique_ptr<StorageFile> append(const Path& file) = 0;
   virtual void rename(const Path& from, const Path& to) = 0;
   virtual void sync_folder(const Path& folder) = 0;
@@ -62,11 +63,14 @@ class DiskStorage final : public Storage {
 
 /// Works on the real disk, records every operation by name, and runs `before` first: it may throw an
 /// Error or kill the process. For tests; also what LARMOR_FAIL_POINT drives in whole-process tests.
+/// Thread-safe, but read `operations` only when all threads have done their work.
 class FaultyStorage final : public Storage {
  public:
   struct Operation {
-    std::string name;  // "create", "write", "sync", "rename", "sync_folder", "remove_all", "link", or a point's name
-    Path path;         // empty at a point
+    /// "create_folders", "create", "append", "write", "sync", "close", "rename", "sync_folder", "remove_all",
+    /// "link", "free_bytes", or a point's name.
+    std::string name;
+    Path path;  // empty at a point
   };
   using Fault = std::function<void(const Operation&)>;
 
@@ -89,12 +93,15 @@ class FaultyStorage final : public Storage {
 
  private:
   DiskStorage disk_;
+  std::mutex mutex_;
   Fault before_;
   std::vector<Operation> operations_;
 };
 
 /// The disk; or, when the environment names LARMOR_FAIL_POINT=<operation or point>[:<nth>][:kill|full|io],
-/// a FaultyStorage that does so. One place decides, so that every program under test can be broken.
+/// a FaultyStorage that does so: the nth time (1), or from then on when a `+` follows the number, by SIGKILL
+/// (the default), a full disk or an I/O error. One place decides, so that every program under test can be
+/// broken.
 std::unique_ptr<Storage> make_storage();
 
 }  // namespace larmor

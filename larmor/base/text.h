@@ -54,8 +54,8 @@ std::string human_seconds(double seconds);
 /// The member of `words` nearest to `word` by edit distance, or "" when none is near enough to be a typo.
 std::string nearest(std::string_view word, std::span<const std::string> words);
 
-/// Whether a file name fits a shell pattern with `*` and `?`. A pattern without `/` is held against the
-/// last component of `path` only.
+/// Whether a file name fits a shell pattern with `*` and `?`, which do not match `/`, and `**`, which does.
+/// A pattern without `/` is held against the last component of `path` only.
 bool matches_glob(std::string_view path, std::string_view pattern);
 
 }  // namespace larmor

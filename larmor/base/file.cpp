@@ -1,0 +1,131 @@
+#include "larmor/base/file.h"
+
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/process.h"
+#include "larmor/base/storage.h"
+#include "larmor/base/system_error.h"
+#include "larmor/base/text.h"
+
+namespace larmor {
+namespace {
+
+// Closes at the end of its scope.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return number_; }
+  int release() { return std::exchange(number_, -1); }
+
+ private:
+  int number_;
+};
+
+// Appends what comes next; false at the end of the file.
+bool read_more(int descriptor, const std::filesystem::path& path, std::string& content) {
+  std::array<char, 65536> buffer;
+  ssize_t count = 0;
+  do {
+    count = ::read(descriptor, buffer.data(), buffer.size());
+  } while (count < 0 && errno == EINTR);
+  if (count < 0) fail_errno(errno, "read", path);
+  content.append(buffer.data(), static_cast<size_t>(count));
+  return count > 0;
+}
+
+}  // namespace
+
+std::string read_text(const std::filesystem::path& path, uint64_t limit) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) fail_errno(errno, "open", path);
+  std::string content;
+  struct stat status{};
+  // Files under /proc and /sys say they are empty, so the size is a hint and not the truth.
+  if (::fstat(file.get(), &status) == 0 && status.st_size > 0) {
+    content.reserve(static_cast<size_t>(std::min(limit, static_cast<uint64_t>(status.st_size))));
+  }
+  while (read_more(file.get(), path, content)) {
+    if (content.size() > limit) {
+      fail(Exit::environment, text(path.string(), " is larger than ", human_bytes(limit)),
+           "check that this is the file you mean");
+    }
+  }
+  return content;
+}
+
+void write_text(Storage& storage, const std::filesystem::path& path, std::string_view content) {
+  // Processes and threads that write the same file must not share the one beside it.
+  static std::atomic<uint64_t> writes{0};
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  const std::string unique = text(".", path.filename().string(), ".partial-", ::getpid(), "-", writes++);
+  const std::filesystem::path temporary = folder / unique;
+  try {
+    const std::unique_ptr<StorageFile> file = storage.create(temporary);
+    file->write(content);
+    file->sync();
+    file->close();
+    storage.rename(temporary, path);
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+  storage.sync_folder(folder);
+}
+
+ScratchFolder::ScratchFolder() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "larmor-XXXXXX").string();
+  if (::mkdtemp(pattern.data()) == nullptr) fail_errno(errno, "create the scratch folder", pattern);
+  path_ = pattern;
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+FileLock::FileLock(const std::filesystem::path& path) {
+  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (file.get() < 0) fail_errno(errno, "open the lock file", path);
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) fail_errno(errno, "lock", path);
+    std::string holder;
+    while (holder.size() < 1024 && read_more(file.get(), path, holder)) {
+    }
+    if (trim(holder).empty()) holder = "another process";
+    fail(Exit::environment, text(path.string(), " is held by ", trim(holder)),
+         "wait until it has ended, or end it; the lock goes with the process");
+  }
+  // Says who we are to the next one who asks. Not being able to say it is no reason not to work.
+  const std::string us = text("process ", ::getpid(), " on ", host_name(), "\n");
+  const bool told = ::ftruncate(file.get(), 0) == 0 && ::pwrite(file.get(), us.data(), us.size(), 0) > 0;
+  static_cast<void>(told);
+  descriptor_ = file.release();
+}
+
+FileLock::~FileLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+FileLock::FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+}  // namespace larmor

@@ -1,0 +1,122 @@
+#include "larmor/base/image.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <numeric>
+
+#include <spng.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/file.h"
+#include "larmor/base/text.h"
+
+namespace larmor {
+namespace {
+
+constexpr uint8_t grey = 128;
+
+void check(int code, const char* step) {
+  if (code != 0) fail(Exit::unexpected, text("PNG encoder, ", step, ": ", spng_strerror(code)));
+}
+
+bool is_whole(const Image& image) {
+  const bool shaped = image.width > 0 && image.height > 0 && (image.channels == 1 || image.channels == 3);
+  const auto bytes = static_cast<size_t>(image.width) * static_cast<size_t>(image.height) *
+                     static_cast<size_t>(image.channels);
+  return shaped && image.pixels.size() == bytes;
+}
+
+Image blank(int width, int height, int channels) {
+  Image image{.width = width, .height = height, .channels = channels, .pixels = {}};
+  image.pixels.assign(
+      static_cast<size_t>(width) * static_cast<size_t>(height) * static_cast<size_t>(channels), grey);
+  return image;
+}
+
+// Copies `source` into `canvas` with its upper left corner at (left, top); grey becomes RGB where needed.
+void paste(Image& canvas, const Image& source, int left, int top) {
+  assert(is_whole(source));
+  for (int row = 0; row < source.height; ++row) {
+    for (int column = 0; column < source.width; ++column) {
+      const auto from = static_cast<size_t>((row * source.width + column) * source.channels);
+      const auto to = static_cast<size_t>(((top + row) * canvas.width + left + column) * canvas.channels);
+      for (int channel = 0; channel < canvas.channels; ++channel) {
+        const int read = std::min(channel, source.channels - 1);
+        canvas.pixels[to + static_cast<size_t>(channel)] = source.pixels[from + static_cast<size_t>(read)];
+      }
+    }
+  }
+}
+
+// The size of one line of pictures: the sum of `along` with gaps, the largest `across`, the most channels.
+struct Extent {
+  int along = 0;
+  int across = 0;
+  int channels = 1;
+};
+
+Extent measure(const std::vector<Image>& images, int gap, int Image::* along, int Image::* across) {
+  Extent extent;
+  for (const Image& image : images) {
+    extent.along += image.*along + (&image == &images.front() ? 0 : gap);
+    extent.across = std::max(extent.across, image.*across);
+    extent.channels = std::max(extent.channels, image.channels);
+  }
+  return extent;
+}
+
+}  // namespace
+
+std::string encode_png(const Image& image) {
+  assert(is_whole(image));
+  const std::unique_ptr<spng_ctx, decltype(&spng_ctx_free)> context(spng_ctx_new(SPNG_CTX_ENCODER),
+                                                                    &spng_ctx_free);
+  require(context != nullptr, Exit::memory, "no memory for a PNG encoder");
+  spng_ihdr header{};
+  header.width = static_cast<uint32_t>(image.width);
+  header.height = static_cast<uint32_t>(image.height);
+  header.bit_depth = 8;
+  header.color_type = image.channels == 3 ? SPNG_COLOR_TYPE_TRUECOLOR : SPNG_COLOR_TYPE_GRAYSCALE;
+  check(spng_set_option(context.get(), SPNG_ENCODE_TO_BUFFER, 1), "buffer");
+  check(spng_set_ihdr(context.get(), &header), "header");
+  check(spng_encode_image(context.get(), image.pixels.data(), image.pixels.size(), SPNG_FMT_PNG,
+                          SPNG_ENCODE_FINALIZE),
+        "pixels");
+  int code = 0;
+  size_t size = 0;
+  const std::unique_ptr<void, decltype(&std::free)> bytes(spng_get_png_buffer(context.get(), &size, &code),
+                                                          &std::free);
+  check(code, "result");
+  return {static_cast<const char*>(bytes.get()), size};
+}
+
+void write_png(Storage& storage, const std::filesystem::path& path, const Image& image) {
+  write_text(storage, path, encode_png(image));
+}
+
+Image beside(const std::vector<Image>& images, int gap) {
+  const Extent extent = measure(images, gap, &Image::width, &Image::height);
+  Image canvas = blank(extent.along, extent.across, extent.channels);
+  int left = 0;
+  for (const Image& image : images) {
+    paste(canvas, image, left, 0);
+    left += image.width + gap;
+  }
+  return canvas;
+}
+
+Image stacked(const std::vector<Image>& images, int gap) {
+  const Extent extent = measure(images, gap, &Image::height, &Image::width);
+  Image canvas = blank(extent.across, extent.along, extent.channels);
+  int top = 0;
+  for (const Image& image : images) {
+    paste(canvas, image, 0, top);
+    top += image.height + gap;
+  }
+  return canvas;
+}
+
+}  // namespace larmor

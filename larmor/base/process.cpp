@@ -1,0 +1,298 @@
+#include "larmor/base/process.h"
+
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstring>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/system_error.h"
+#include "larmor/base/text.h"
+
+namespace larmor {
+namespace {
+
+// What went wrong in the child before the program began; comes back through a pipe.
+struct Failure {
+  int code = 0;
+  enum class Step { parent_gone, affinity, descriptors, program } step = Step::program;
+};
+
+// Everything the child needs, made ready before the fork: after it the child may not allocate, because
+// another thread of the parent may have held the allocator's lock.
+class Preparation {
+ public:
+  explicit Preparation(const ProcessOptions& options)
+      : program_(options.program.string()),
+        keep_open_(options.keep_open),
+        die_with_parent_(options.die_with_parent),
+        parent_(::getpid()) {
+    fill_arguments(options);
+    fill_environment(options);
+    fill_cores(options.cores);
+    out_ = lift(options.standard_out);
+    err_ = lift(options.standard_error);
+    open_pipe();
+  }
+
+  ~Preparation() {
+    for (const int descriptor : {out_, err_, read_end_, write_end_}) {
+      if (descriptor >= 0) ::close(descriptor);
+    }
+    if (cores_ != nullptr) CPU_FREE(cores_);
+  }
+  Preparation(const Preparation&) = delete;
+  Preparation& operator=(const Preparation&) = delete;
+
+  // In the child. Only async-signal-safe calls from here on.
+  [[noreturn]] void become_program() const {
+    if (die_with_parent_) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      // The parent may have ended between the fork and the line above.
+      if (::getppid() != parent_) give_up(Failure::Step::parent_gone, ESRCH);
+    }
+    if (cores_ != nullptr && ::sched_setaffinity(0, cores_size_, cores_) != 0) {
+      give_up(Failure::Step::affinity, errno);
+    }
+    if (out_ >= 0 && ::dup2(out_, STDOUT_FILENO) < 0) give_up(Failure::Step::descriptors, errno);
+    if (err_ >= 0 && ::dup2(err_, STDERR_FILENO) < 0) give_up(Failure::Step::descriptors, errno);
+    // Marked rather than closed: the pipe must still carry the error of exec.
+    if (::close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) != 0) {
+      give_up(Failure::Step::descriptors, errno);
+    }
+    for (const int descriptor : keep_open_) {
+      if (::fcntl(descriptor, F_SETFD, 0) != 0) give_up(Failure::Step::descriptors, errno);
+    }
+    restore_signals();
+    ::execve(program_.c_str(), argv_.data(), envp_.data());
+    give_up(Failure::Step::program, errno);
+  }
+
+  // In the parent, after the fork. What the child reported, or nothing once the program runs.
+  std::optional<Failure> outcome() {
+    ::close(std::exchange(write_end_, -1));
+    Failure failure;
+    ssize_t count = 0;
+    do {
+      count = ::read(read_end_, &failure, sizeof failure);
+    } while (count < 0 && errno == EINTR);
+    if (count != static_cast<ssize_t>(sizeof failure)) return std::nullopt;
+    return failure;
+  }
+
+ private:
+  void fill_arguments(const ProcessOptions& options) {
+    argument_texts_.push_back(program_);
+    argument_texts_.insert(argument_texts_.end(), options.arguments.begin(), options.arguments.end());
+    for (std::string& argument : argument_texts_) argv_.push_back(argument.data());
+    argv_.push_back(nullptr);
+  }
+
+  void fill_environment(const ProcessOptions& options) {
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+      const std::string_view line(*entry);
+      const std::string name(line.substr(0, line.find('=')));
+      const bool removed = std::find(options.unset.begin(), options.unset.end(), name) != options.unset.end();
+      if (!removed && !options.environment.contains(name)) environment_texts_.emplace_back(line);
+    }
+    for (const auto& [name, value] : options.environment)
+      environment_texts_.push_back(text(name, '=', value));
+    for (std::string& entry : environment_texts_) envp_.push_back(entry.data());
+    envp_.push_back(nullptr);
+  }
+
+  void fill_cores(const std::vector<int>& cores) {
+    if (cores.empty()) return;
+    const auto count = static_cast<size_t>(*std::max_element(cores.begin(), cores.end()) + 1);
+    cores_ = CPU_ALLOC(count);
+    cores_size_ = CPU_ALLOC_SIZE(count);
+    CPU_ZERO_S(cores_size_, cores_);
+    for (const int core : cores) CPU_SET_S(static_cast<size_t>(core), cores_size_, cores_);
+  }
+
+  // A copy above 2, so that making one standard descriptor cannot overwrite the source of the other.
+  int lift(std::optional<int> descriptor) const {
+    if (!descriptor) return -1;
+    const int copy = ::fcntl(*descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (copy < 0) fail_errno(errno, "hand an output descriptor to", program_);
+    return copy;
+  }
+
+  void open_pipe() {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail_errno(errno, "open a pipe to", program_);
+    read_end_ = ends[0];
+    write_end_ = lift(ends[1]);
+    ::close(ends[1]);
+  }
+
+  // Handlers of the parent mean nothing in the child, and what the parent blocks the child must hear. Ignored
+  // signals stay ignored (nohup).
+  static void restore_signals() {
+    for (int signal = 1; signal < NSIG; ++signal) {
+      struct sigaction action{};
+      const bool handled = ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN;
+      if (!handled) continue;
+      action = {};
+      action.sa_handler = SIG_DFL;
+      ::sigaction(signal, &action, nullptr);
+    }
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  }
+
+  [[noreturn]] void give_up(Failure::Step step, int code) const {
+    const Failure failure{.code = code, .step = step};
+    const ssize_t written = ::write(write_end_, &failure, sizeof failure);
+    ::_exit(written == static_cast<ssize_t>(sizeof failure) ? 127 : 126);
+  }
+
+  std::string program_;
+  std::vector<int> keep_open_;
+  bool die_with_parent_;
+  pid_t parent_;
+  std::vector<std::string> argument_texts_, environment_texts_;
+  std::vector<char*> argv_, envp_;
+  cpu_set_t* cores_ = nullptr;
+  size_t cores_size_ = 0;
+  int out_ = -1, err_ = -1;
+  int read_end_ = -1, write_end_ = -1;
+};
+
+// No handler of the parent may run in the child, so nothing is delivered while the two are alike.
+class SignalsHeld {
+ public:
+  SignalsHeld() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsHeld() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsHeld(const SignalsHeld&) = delete;
+  SignalsHeld& operator=(const SignalsHeld&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+std::string_view action_of(Failure::Step step) {
+  switch (step) {
+    case Failure::Step::parent_gone:
+      return "start (the starter has ended)";
+    case Failure::Step::affinity:
+      return "bind to the cores asked for";
+    case Failure::Step::descriptors:
+      return "hand descriptors to";
+    case Failure::Step::program:
+      return "start";
+  }
+  return "start";
+}
+
+Ending to_ending(int wait_status) {
+  if (WIFSIGNALED(wait_status)) return {.status = 0, .signal = WTERMSIG(wait_status)};
+  return {.status = WEXITSTATUS(wait_status), .signal = 0};
+}
+
+}  // namespace
+
+std::string Ending::describe() const {
+  return signal != 0 ? text("killed by ", signal_name(signal)) : text("exit status ", status);
+}
+
+Process Process::start(const ProcessOptions& options) {
+  Preparation preparation(options);
+  Process process;
+  {
+    const SignalsHeld held;
+    process.id_ = ::fork();
+    if (process.id_ == 0) preparation.become_program();
+  }
+  if (process.id_ < 0) fail_errno(errno, "start a process for", options.program);
+  if (const std::optional<Failure> failure = preparation.outcome()) {
+    process.wait();
+    fail_errno(failure->code, action_of(failure->step), options.program);
+  }
+  process.descriptor_ = ::pidfd_open(process.id_, 0);
+  if (process.descriptor_ < 0) fail_errno(errno, "watch the process of", options.program);
+  return process;
+}
+
+Process::Process(Process&& other) noexcept
+    : id_(std::exchange(other.id_, -1)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      ending_(std::exchange(other.ending_, std::nullopt)) {}
+
+Process& Process::operator=(Process&& other) noexcept {
+  std::swap(id_, other.id_);
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(ending_, other.ending_);
+  return *this;
+}
+
+Process::~Process() {
+  if (id_ > 0 && !ending_) {
+    ::kill(id_, SIGKILL);
+    wait();
+  }
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+std::optional<Ending> Process::poll() {
+  if (ending_ || id_ <= 0) return ending_;
+  int status = 0;
+  if (::waitpid(id_, &status, WNOHANG) == id_) ending_ = to_ending(status);
+  return ending_;
+}
+
+Ending Process::wait() {
+  assert(id_ > 0);
+  int status = 0;
+  while (!ending_) {
+    const pid_t ended = ::waitpid(id_, &status, 0);
+    if (ended < 0 && errno == EINTR) continue;
+    // ECHILD: somebody ignores SIGCHLD, and the kernel has thrown the status away.
+    ending_ = ended == id_ ? to_ending(status) : Ending{.status = 1, .signal = 0};
+  }
+  return *ending_;
+}
+
+void Process::send(int signal) {
+  // Not yet reaped, so the number still belongs to this child.
+  if (id_ > 0 && !ending_) ::kill(id_, signal);
+}
+
+std::filesystem::path own_program() {
+  std::error_code error;
+  std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) fail_errno(error.value(), "find the own program through", "/proc/self/exe");
+  return program;
+}
+
+std::string host_name() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "unknown";
+  return name.data();
+}
+
+std::string signal_name(int signal) {
+  const char* abbreviation = ::sigabbrev_np(signal);
+  return abbreviation != nullptr ? text("SIG", abbreviation) : text("signal ", signal);
+}
+
+}  // namespace larmor
