@@ -12,6 +12,7 @@
 
 #include "larmor/base/image.h"
 #include "larmor/data/dataset.h"
+#include "larmor/device/state.h"
 
 namespace torch::nn {
 class Module;
@@ -50,16 +51,22 @@ class Metrics {
 class Task {
  public:
   virtual ~Task() = default;
+  /// In a fixed order; the first one's network predicts, and it is active at every step.
   virtual std::vector<Objective> objectives() = 0;
+  /// Whether an objective learns at this step: a function of the context alone, the same on all ranks.
+  virtual bool is_active(const Objective&, const StepContext&) const { return true; }
   /// Once before the first step of a run that is not resumed.
   virtual void prepare(const StepContext&) {}
-  /// One scalar per objective, in their order, from one forward pass; undefined when an objective is not
-  /// active at this step (the same on all ranks). A gradient reaches only its own objective's network.
+  /// One scalar per objective, in their order, from one forward pass; undefined for an objective that is
+  /// not active at this step. A gradient reaches only its own objective's network.
   virtual std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) = 0;
   /// Without gradient, in evaluation mode. Must record "loss" for every case.
   virtual void validate(const Batch& batch, Metrics& metrics) = 0;
   /// What the predicting network makes of one image [1, C, D, H, W]; for `predict`.
   virtual at::Tensor predict(const at::Tensor& image) = 0;
+  /// What a resumed run needs beside the networks' weights (a latent scale factor, say).
+  virtual void save(StateWriter&) const {}
+  virtual void load(const StateReader&) {}
   /// Spatial sizes have to be multiples of this for predict.
   virtual int64_t size_divisor() const { return 1; }
 };

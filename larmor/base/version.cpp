@@ -1,0 +1,7 @@
+#include "larmor/base/version.h"
+
+namespace larmor {
+
+const char* version() { return LARMOR_VERSION; }
+
+}  // namespace larmor

@@ -1,0 +1,40 @@
+#include "larmor/train/run_folder.h"
+
+#include "larmor/base/error.h"
+#include "larmor/base/file.h"
+#include "larmor/base/json.h"
+#include "larmor/base/text.h"
+
+namespace larmor {
+
+namespace fs = std::filesystem;
+
+void mark_ended(Storage& storage, const Clock& clock, const RunFolder& folder, int status, const std::string& reason) {
+  Json json;
+  json["status"] = status;
+  json["reason"] = reason;
+  json["when"] = utc_text(clock.wall_seconds());
+  const bool done = status == 0;
+  write_text(storage, folder.root / (done ? "DONE" : "FAILED"), to_text(json));
+  storage.remove_all(folder.root / (done ? "FAILED" : "DONE"));
+}
+
+void mark_going_on(Storage& storage, const RunFolder& folder) { storage.remove_all(folder.root / "FAILED"); }
+
+std::string new_run_name(const Clock& clock, const fs::path& parent, const std::string& workload,
+                         const std::string& stage) {
+  const auto name = text(utc_text(clock.wall_seconds(), /*compact=*/true), "-", workload, "-", stage);
+  auto candidate = name;
+  for (int number = 2; fs::exists(parent / candidate); ++number) candidate = text(name, "-", number);
+  return candidate;
+}
+
+RunFolder find_run(const std::string& text_form, const fs::path& runs) {
+  for (const auto& root : {fs::path(text_form), runs / text_form}) {
+    if (RunFolder folder{root}; folder.is_run()) return {fs::weakly_canonical(root)};
+  }
+  fail(Exit::usage, text("there is no run ", text_form, ": neither that folder nor ", (runs / text_form).string(), " holds a config.yaml"),
+       "give the folder of a run, or a workload of `larmor list`");
+}
+
+}  // namespace larmor

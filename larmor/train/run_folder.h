@@ -1,0 +1,44 @@
+// A run on disk: where each thing lies (docs/cli.md), and whether the run is over.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "larmor/base/clock.h"
+#include "larmor/base/storage.h"
+
+namespace larmor {
+
+struct RunFolder {
+  std::filesystem::path root;
+
+  std::filesystem::path config() const { return root / "config.yaml"; }
+  std::filesystem::path hardware() const { return root / "hardware.json"; }
+  std::filesystem::path plan() const { return root / "plan.json"; }
+  std::filesystem::path environment() const { return root / "environment.json"; }
+  std::filesystem::path index() const { return root / "index.json"; }
+  std::filesystem::path quarantine() const { return root / "quarantine.json"; }
+  std::filesystem::path events() const { return root / "events.jsonl"; }
+  std::filesystem::path logs() const { return root / "log"; }
+  std::filesystem::path tensorboard() const { return root / "tb"; }
+  std::filesystem::path pictures() const { return root / "pictures"; }
+  std::filesystem::path checkpoints() const { return root / "checkpoints"; }
+  std::filesystem::path lock() const { return root / ".lock"; }
+
+  bool is_run() const { return std::filesystem::exists(config()); }
+  bool is_done() const { return std::filesystem::exists(root / "DONE"); }
+};
+
+/// Writes DONE (status 0) or FAILED with its reason; removes the other. A step limit or a signal writes neither.
+void mark_ended(Storage& storage, const Clock& clock, const RunFolder& folder, int status, const std::string& reason);
+/// Removes FAILED: the run goes on.
+void mark_going_on(Storage& storage, const RunFolder& folder);
+
+/// "20260302-140509-latent_diffusion-autoencoder", with "-2", "-3" … when that folder exists.
+std::string new_run_name(const Clock& clock, const std::filesystem::path& parent, const std::string& workload,
+                         const std::string& stage);
+
+/// A run by its folder or by its name under `runs`. Throws Error (usage) when there is none.
+RunFolder find_run(const std::string& text, const std::filesystem::path& runs);
+
+}  // namespace larmor

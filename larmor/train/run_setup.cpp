@@ -1,0 +1,198 @@
+#include "larmor/train/run_setup.h"
+
+#include "larmor/base/error.h"
+#include "larmor/base/log.h"
+#include "larmor/base/process.h"
+#include "larmor/base/text.h"
+#include "larmor/base/version.h"
+#include "larmor/device/device.h"
+#include "larmor/track/tracker.h"
+
+namespace larmor {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+Hardware hardware_for(const fs::path& run_folder) {
+  HardwareSources sources;
+  sources.run_folder = run_folder;
+  return detect_hardware(sources);
+}
+
+// Where a new or an unfinished run of this config lives.
+RunFolder choose_folder(const LoadedConfig& config, const Clock& clock) {
+  const fs::path runs = config.config.run.folder;
+  const auto& name = config.config.run.name;
+  if (name != "auto") return {runs / name};
+  return {runs / new_run_name(clock, runs, config.config.workload, config.config.stage)};
+}
+
+LoadedConfig stored_config(const RunFolder& folder, Workload& workload, const LoadedConfig& asked) {
+  Sources sources;
+  sources.files = {folder.config()};
+  return load_config(sources, asked.config.workload, asked.config.stage, workload.fields(asked.config.stage));
+}
+
+void refuse_other_config(const RunFolder& folder, const LoadedConfig& stored, const LoadedConfig& asked) {
+  const auto keys = stored.differing_keys(asked);
+  if (keys.empty()) return;
+  fail(Exit::usage, text("the run ", folder.root.string(), " was started with another configuration; these keys differ: ", join(keys, ", ")),
+       "go on with `larmor train RUN`, or give this run another run.name");
+}
+
+// The index of an unfinished run is frozen: data that changed since would make a resumed run another run.
+Index same_index(const RunFolder& folder, const RunConfig& config) {
+  auto stored = index_from_json(read_json(folder.index()));
+  const auto now = make_index(config.data, static_cast<uint64_t>(config.run.seed));
+  if (stored.sha256() != now.sha256()) {
+    fail(Exit::data, text("the data of ", folder.root.string(), " have changed since it started: ", stored.cases.size(),
+                          " cases then, ", now.cases.size(), " now, or other files or splits"),
+         "put the files back, or start a new run");
+  }
+  return now;
+}
+
+std::optional<CheckpointEntry> choose_checkpoint(const RunFolder& folder, const ResumeChoice& resume, Storage& storage,
+                                                 int64_t generation, std::vector<std::string>& notes) {
+  if (resume.kind == ResumeChoice::Kind::path) {
+    auto entry = verify_checkpoint(resume.path);
+    if (!entry.ok) {
+      fail(Exit::checkpoint, text("the checkpoint ", resume.path.string(), " is not good: ", entry.reason),
+           "larmor checkpoint list RUN --json shows the ones that there are");
+    }
+    return entry;
+  }
+  if (resume.kind == ResumeChoice::Kind::never) {
+    if (fs::exists(folder.checkpoints())) {
+      const auto aside = folder.root / text("checkpoints.before-", generation);
+      storage.rename(folder.checkpoints(), aside);
+      notes.push_back(text("starting anew; earlier checkpoints were moved to ", aside.string()));
+    }
+    return std::nullopt;
+  }
+  std::vector<CheckpointEntry> passed_over;
+  auto entry = newest_good(folder.checkpoints(), &passed_over);
+  for (const auto& bad : passed_over) {
+    notes.push_back(text("passed over the damaged checkpoint ", bad.folder.string(), ": ", bad.reason));
+  }
+  return entry;
+}
+
+// A stored plan is used again as it is, unless another number of ranks is asked for or this machine
+// cannot carry it out.
+Plan plan_again(const RunFolder& folder, const Hardware& hardware, const Demand& demand, const LoadedConfig& loaded,
+                std::vector<std::string>& notes) {
+  const auto stored = plan_from_json(read_json(folder.plan()));
+  // The global batch is part of the run; how it is cut into micro-batches was the plan's choice, and may
+  // change with the number of ranks.
+  auto config = loaded.config;
+  for (const auto& origin : loaded.origins) {
+    if (origin.origin != "plan") continue;
+    if (origin.key == "train.micro_batch") config.train.micro_batch.reset();
+    if (origin.key == "train.accumulation") config.train.accumulation.reset();
+  }
+  const auto fresh = make_plan(hardware, demand, config);
+  const bool same_count = config.parallel.ranks == "auto" || fresh.world_size() == stored.world_size();
+  const bool same_device = fresh.device == stored.device;
+  if (same_count && same_device) {
+    auto kept = stored;
+    if (stored.world_size() == fresh.world_size()) kept.ranks = fresh.ranks;  // cores and devices of today
+    return kept;
+  }
+  notes.push_back(text("planned anew for ", fresh.world_size(), " ranks; the run was started with ", stored.world_size()));
+  return fresh;
+}
+
+Json environment_of_process() {
+  Json json;
+  json["program"] = text("larmor ", version());
+  json["build"] = build_description();
+  json["host"] = host_name();
+  return json;
+}
+
+void write_down(const PreparedRun& run, Storage& storage) {
+  write_text(storage, run.folder.config(), run.config.to_yaml(/*with_origins=*/true));
+  write_text(storage, run.folder.hardware(), to_text(to_json(run.hardware)));
+  write_text(storage, run.folder.plan(), to_text(to_json(run.plan)));
+  write_text(storage, run.folder.environment(), to_text(environment_of_process()));
+  write_text(storage, run.folder.index(), to_text(to_json(run.index)));
+}
+
+void check_batch(const RunConfig& config, const Plan& plan) {
+  if (!config.train.global_batch || *config.train.global_batch == plan.global_batch) return;
+  fail(Exit::usage, text("the run's global batch is ", *config.train.global_batch, " and the plan makes ", plan.global_batch),
+       "ask for a number of ranks that divides the global batch");
+}
+
+}  // namespace
+
+RunDraft draft_run(Workload& workload, const LoadedConfig& config, const std::optional<Hardware>& hardware) {
+  RunDraft draft;
+  draft.hardware = hardware ? *hardware : hardware_for(config.config.run.folder);
+  draft.index = make_index(config.config.data, static_cast<uint64_t>(config.config.run.seed));
+  draft.demand = workload.demand(config.config, draft.index);
+  draft.plan = make_plan(draft.hardware, draft.demand, config.config);
+  return draft;
+}
+
+void freeze_plan(LoadedConfig& config, const Plan& plan) {
+  config.freeze("train.global_batch", text(plan.global_batch));
+  config.freeze("train.micro_batch", text(plan.micro_batch));
+  config.freeze("train.accumulation", text(plan.accumulation));
+  config.freeze("train.precision", to_text(plan.precision));
+  config.freeze("run.deterministic", text(plan.deterministic));
+}
+
+PreparedRun prepare_run(Workload& workload, LoadedConfig config, const std::optional<RunFolder>& existing,
+                        const ResumeChoice& resume, Storage& storage, const Clock& clock) {
+  PreparedRun run;
+  run.folder = existing ? *existing : choose_folder(config, clock);
+  const bool again = run.folder.is_run();
+  if (fs::exists(run.folder.root) && !fs::is_directory(run.folder.root)) {
+    fail(Exit::environment, text(run.folder.root.string(), " is not a folder"), "choose another run.folder or run.name");
+  }
+  if (again) {
+    auto stored = stored_config(run.folder, workload, config);
+    refuse_other_config(run.folder, stored, config);
+    stored.config.parallel = config.config.parallel;
+    config = std::move(stored);
+    if (run.folder.is_done()) {
+      run.already_done = true;
+      run.config = std::move(config);
+      return run;
+    }
+  }
+  run.config = std::move(config);
+  auto draft = RunDraft{};
+  if (!again) draft = draft_run(workload, run.config);
+
+  storage.create_folders(run.folder.root);
+  run.lock.emplace(run.folder.lock());
+  for (const auto& folder : {run.folder.logs(), run.folder.tensorboard(), run.folder.pictures(), run.folder.checkpoints()}) {
+    storage.create_folders(folder);
+  }
+  run.generation = next_generation(run.folder.events());
+  if (again) {
+    run.index = same_index(run.folder, run.config.config);
+    run.hardware = hardware_for(run.folder.root);
+    run.plan = plan_again(run.folder, run.hardware, workload.demand(run.config.config, run.index), run.config, run.notes);
+    check_batch(run.config.config, run.plan);
+    run.resume_from = choose_checkpoint(run.folder, resume, storage, run.generation, run.notes);
+  } else {
+    run.index = std::move(draft.index);
+    run.hardware = std::move(draft.hardware);
+    run.plan = std::move(draft.plan);
+    if (resume.kind == ResumeChoice::Kind::path) {
+      run.resume_from = choose_checkpoint(run.folder, resume, storage, run.generation, run.notes);
+    }
+    freeze_plan(run.config, run.plan);
+  }
+  mark_going_on(storage, run.folder);
+  write_down(run, storage);
+  storage.replace_link(run.folder.root.parent_path() / "latest", run.folder.root.filename());
+  return run;
+}
+
+}  // namespace larmor

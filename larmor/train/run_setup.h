@@ -1,0 +1,58 @@
+// The parent's work before any rank starts: everything is checked, decided and written down, and no device
+// or port has been touched.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "larmor/base/file.h"
+#include "larmor/checkpoint/checkpoint.h"
+#include "larmor/config/load.h"
+#include "larmor/data/index.h"
+#include "larmor/hardware/hardware.h"
+#include "larmor/plan/plan.h"
+#include "larmor/train/run_folder.h"
+#include "larmor/train/workload.h"
+
+namespace larmor {
+
+struct ResumeChoice {
+  enum class Kind { automatic, never, path };
+  Kind kind = Kind::automatic;
+  std::filesystem::path path;  // of a checkpoint
+};
+
+/// A run that is ready to start.
+struct PreparedRun {
+  RunFolder folder;
+  LoadedConfig config;
+  Hardware hardware;
+  Plan plan;
+  Index index;
+  std::optional<CheckpointEntry> resume_from;
+  int64_t generation = 0;
+  bool already_done = false;
+  std::vector<std::string> notes;     // for people: what was resumed, what was passed over
+  std::optional<FileLock> lock;       // held as long as this lives
+};
+
+/// What a run would be, without a folder: for `plan`, `prepare` and --dry-run.
+struct RunDraft {
+  Hardware hardware;
+  Index index;
+  Demand demand;
+  Plan plan;
+};
+RunDraft draft_run(Workload& workload, const LoadedConfig& config, const std::optional<Hardware>& hardware = {});
+
+/// Writes the values that were `auto` into the config as the plan chose them.
+void freeze_plan(LoadedConfig& config, const Plan& plan);
+
+/// Makes the run folder of a new run, or takes up an unfinished one of the same name and config.
+/// `existing` is set for `train RUN`. Throws Error: usage when the config differs (listing the keys),
+/// environment when the folder is in use or cannot be written, data when the data have changed,
+/// checkpoint when no good one is left.
+PreparedRun prepare_run(Workload& workload, LoadedConfig config, const std::optional<RunFolder>& existing,
+                        const ResumeChoice& resume, Storage& storage, const Clock& clock);
+
+}  // namespace larmor

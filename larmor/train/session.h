@@ -1,0 +1,43 @@
+// One rank's life: builds its parts in the order of the house, runs the trainer, and takes them down.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "larmor/comm/communicator.h"
+#include "larmor/launch/rank.h"
+#include "larmor/launch/status_board.h"
+#include "larmor/track/tracker.h"
+#include "larmor/train/run_folder.h"
+#include "larmor/train/trainer.h"
+#include "larmor/train/workload.h"
+
+namespace larmor {
+
+/// What a rank is told beside what lies in the run folder.
+struct SessionOptions {
+  RunFolder folder;                                    // config.yaml, plan.json and index.json are there
+  std::optional<std::filesystem::path> resume_from;    // a verified checkpoint
+  std::optional<int64_t> step_limit;
+  std::optional<ConsoleOptions> console;               // rank 0 speaks; nothing: silent
+};
+
+/// What the parent reports when a run has ended.
+struct SessionEnd {
+  TrainingEnd training;
+  double epochs = 0;
+  double seconds = 0;
+};
+
+/// Collective. Blocks. `workload` has read its part of the folder's config already (load_run_config).
+SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& plan, const Index& index, const Rank& rank,
+                       std::unique_ptr<Communicator> communicator, const SessionOptions& options,
+                       const std::string& config_sha256);
+
+/// How training ended, as the parent reads it from the last "end" line of events.jsonl: steps, epochs,
+/// seconds, best {step, value}, reason.
+Json read_end(const RunFolder& folder);
+
+}  // namespace larmor

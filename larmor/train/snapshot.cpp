@@ -1,0 +1,116 @@
+#include "larmor/train/snapshot.h"
+
+#include <torch/nn/module.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+#include "larmor/checkpoint/state_parts.h"
+#include "larmor/device/module_state.h"
+
+namespace larmor {
+
+namespace {
+
+constexpr const char* model_file = "model.safetensors";
+constexpr const char* average_file = "ema.safetensors";
+
+std::string weights_file(const std::vector<Learner>& learners, size_t index) {
+  return index == 0 ? model_file : text("model.", learners[index].objective.name, ".safetensors");
+}
+
+std::string average_file_of(const std::vector<Learner>& learners, size_t index) {
+  return index == 0 ? average_file : text("ema.", learners[index].objective.name, ".safetensors");
+}
+
+// Every rank's optimizer tensors of one objective, without the objective's prefix.
+NamedTensors optimizer_tensors(const CheckpointEntry& entry, const std::string& prefix) {
+  NamedTensors merged;
+  for (int64_t rank = 0; rank < entry.world_size; ++rank) {
+    const auto file = text("optimizer-", rank, ".safetensors");
+    if (!has_checkpoint_file(entry, file)) continue;
+    for (auto& [name, tensor] : read_checkpoint_file(entry, file)) {
+      if (name.starts_with(prefix)) merged.emplace(name.substr(prefix.size()), std::move(tensor));
+    }
+  }
+  return merged;
+}
+
+}  // namespace
+
+Snapshot take_snapshot(const Task& task, const std::vector<Learner>& learners, const TrainerState& state, int rank) {
+  Snapshot snapshot;
+  snapshot.step = state.progress.step;
+  snapshot.examples = state.progress.examples;
+  NamedTensors optimizer;
+  Json objectives = Json::object();
+  for (size_t i = 0; i < learners.size(); ++i) {
+    const auto& [objective, optim, schedule_steps, parallel] = learners[i];
+    PartWriter part;
+    parallel->save(part);
+    for (const auto& [name, tensor] : part.tensors) optimizer[objective.name + "/" + name] = tensor;
+    objectives[objective.name] = part.values;
+    if (rank != 0) continue;
+    snapshot.files[weights_file(learners, i)] = state_dict(*objective.network);
+    if (parallel->has_average()) snapshot.files[average_file_of(learners, i)] = parallel->average();
+  }
+  if (!optimizer.empty()) snapshot.files[text("optimizer-", rank, ".safetensors")] = optimizer;
+  PartWriter own;
+  task.save(own);
+  if (rank == 0 && !own.tensors.empty()) snapshot.files["task.safetensors"] = own.tensors;
+  snapshot.state["trainer"] = to_json(state);
+  snapshot.state["objectives"] = objectives;
+  snapshot.state["task"] = own.values;
+  return snapshot;
+}
+
+TrainerState restore(const CheckpointEntry& entry, Task& task, std::vector<Learner>& learners) {
+  const auto state = read_checkpoint_state(entry);
+  const auto place = entry.folder.string();
+  for (size_t i = 0; i < learners.size(); ++i) {
+    const auto& name = learners[i].objective.name;
+    load_state_dict(*learners[i].objective.network, read_checkpoint_file(entry, weights_file(learners, i)));
+    auto tensors = optimizer_tensors(entry, name + "/");
+    if (learners[i].parallel->has_average()) {
+      for (auto& [key, tensor] : read_checkpoint_file(entry, average_file_of(learners, i))) tensors.emplace("ema/" + key, tensor);
+    }
+    learners[i].parallel->load(PartReader(std::move(tensors), state.at("objectives").at(name), text(place, ", objective ", name)));
+  }
+  NamedTensors own;
+  if (has_checkpoint_file(entry, "task.safetensors")) own = read_checkpoint_file(entry, "task.safetensors");
+  task.load(PartReader(std::move(own), state.at("task"), place));
+  return trainer_state_from_json(state.at("trainer"));
+}
+
+NamedTensors read_weights(const CheckpointEntry& entry, bool average) {
+  const auto* file = average ? average_file : model_file;
+  if (!has_checkpoint_file(entry, file)) {
+    fail(Exit::usage, text(entry.folder.string(), " has no ", file), "the run kept no average: set optim.ema_decay when training");
+  }
+  return read_checkpoint_file(entry, file);
+}
+
+Json to_json(const TrainerState& state) {
+  Json json;
+  json["step"] = state.progress.step;
+  json["examples"] = state.progress.examples;
+  json["elapsed_seconds"] = state.progress.elapsed_seconds;
+  json["non_finite_steps"] = state.non_finite_steps;
+  json["best_metric"] = state.best_metric ? Json(*state.best_metric) : Json(nullptr);
+  json["best_step"] = state.best_step;
+  json["validations_without_gain"] = state.validations_without_gain;
+  return json;
+}
+
+TrainerState trainer_state_from_json(const Json& json) {
+  TrainerState state;
+  state.progress.step = json.at("step").get<int64_t>();
+  state.progress.examples = json.at("examples").get<int64_t>();
+  state.progress.elapsed_seconds = json.at("elapsed_seconds").get<double>();
+  state.non_finite_steps = json.at("non_finite_steps").get<int64_t>();
+  if (json.at("best_metric").is_number()) state.best_metric = json.at("best_metric").get<double>();
+  state.best_step = json.at("best_step").get<int64_t>();
+  state.validations_without_gain = json.at("validations_without_gain").get<int64_t>();
+  return state;
+}
+
+}  // namespace larmor

@@ -1,0 +1,23 @@
+// From the live parts of a run to what a checkpoint stores, and back.
+#pragma once
+
+#include <vector>
+
+#include "larmor/checkpoint/checkpoint.h"
+#include "larmor/train/learner.h"
+#include "larmor/train/task.h"
+#include "larmor/train/trainer.h"
+
+namespace larmor {
+
+/// model.safetensors is the predicting network alone; the others' files carry their objective's name.
+/// Rank 0 holds the weights, each rank its part of the optimizer state.
+Snapshot take_snapshot(const Task& task, const std::vector<Learner>& learners, const TrainerState& state, int rank);
+
+/// Puts a verified checkpoint back. Throws Error (checkpoint) when it does not fit.
+TrainerState restore(const CheckpointEntry& entry, Task& task, std::vector<Learner>& learners);
+
+/// Only the weights of the predicting network, or its average.
+NamedTensors read_weights(const CheckpointEntry& entry, bool average);
+
+}  // namespace larmor

@@ -1,0 +1,276 @@
+#include "larmor/train/trainer.h"
+
+#include <ATen/ATen.h>
+#include <torch/nn/module.h>
+
+#include <cmath>
+#include <utility>
+
+#include "larmor/base/error.h"
+#include "larmor/base/log.h"
+#include "larmor/base/text.h"
+#include "larmor/device/autocast.h"
+#include "larmor/device/device.h"
+#include "larmor/device/draw.h"
+#include "larmor/launch/stop_signal.h"
+#include "larmor/train/batch_device.h"
+#include "larmor/train/snapshot.h"
+
+namespace larmor {
+
+Trainer::Trainer(const TrainerParts& parts, const TrainerState& state)
+    : parts_(parts),
+      state_(state),
+      agree_on_time_(parts.timetable.needs_time(parts.config.checkpoint, parts.config.track)),
+      saved_step_(state.progress.step > 0 ? state.progress.step : -1) {}
+
+void Trainer::prepare() { parts_.task.prepare(context(nullptr)); }
+
+TrainingEnd Trainer::run() {
+  const auto& config = parts_.config;
+  for (auto& learner : parts_.learners) learner.objective.network->train();
+  mark_ = parts_.clock.steady_seconds();
+
+  TrainingEnd end;
+  std::optional<double> metric;
+  while (!parts_.timetable.finished(state_.progress)) {
+    const Progress before = state_.progress;
+    const auto outcome = step();
+    advance();
+    parts_.tracker.event(moment(), "step", outcome.values, "");
+    announce_saves();
+
+    const bool at_end = parts_.timetable.finished(state_.progress);
+    const auto due = [&](const Length& interval) {
+      return at_end || parts_.timetable.due(interval, before, state_.progress);
+    };
+    metric.reset();
+    if (due(config.train.validate_every)) metric = validate_now(due(config.track.pictures_every));
+    const bool is_best = metric && state_.best_step == state_.progress.step;
+    if (is_best || due(config.checkpoint.every)) save(metric, /*last=*/at_end);
+    if (const auto reason = reason_to_stop(outcome); reason && !at_end) {
+      end.reason = *reason;
+      break;
+    }
+  }
+  save(metric, /*last=*/true);
+  announce_saves();
+  parts_.board.set(rank(), Phase::finished, state_.progress.step);
+  end.state = state_;
+  return end;
+}
+
+std::optional<TrainingEnd::Reason> Trainer::reason_to_stop(const StepOutcome& outcome) const {
+  const auto patience = parts_.config.train.early_stopping;
+  if (outcome.stop) return TrainingEnd::Reason::signal;
+  if (parts_.step_limit && state_.progress.step >= *parts_.step_limit) return TrainingEnd::Reason::step_limit;
+  if (patience > 0 && state_.validations_without_gain >= patience) return TrainingEnd::Reason::stopped_early;
+  return std::nullopt;
+}
+
+Trainer::StepOutcome Trainer::step() {
+  const double started = parts_.clock.steady_seconds();
+  const auto now = context(nullptr);
+  std::vector<bool> active;
+  for (const auto& learner : parts_.learners) active.push_back(parts_.task.is_active(learner.objective, now));
+
+  Records records;
+  Votes votes{.stop = stop_requested()};
+  accumulate(active, records, votes);                                      // data, model, losses, backward / reduce
+  parts_.board.set(rank(), Phase::communicating, state_.progress.step);
+  std::vector<Reduced> reduced(parts_.learners.size());
+  bool finite = true;
+  for (size_t i = 0; i < parts_.learners.size(); ++i) {
+    if (!active[i]) continue;
+    reduced[i] = parts_.learners[i].parallel->finish();
+    finite = finite && reduced[i].finite;
+    votes.non_finite = votes.non_finite || reduced[i].votes.non_finite;
+    votes.stop = votes.stop || reduced[i].votes.stop;
+    votes.failed = votes.failed || reduced[i].votes.failed;
+  }
+  settle_failure(votes);
+
+  StepOutcome outcome{.stop = votes.stop, .values = records.mean(parts_.plan.accumulation, "train/", parts_.communicator)};
+  if (finite && !votes.non_finite) {
+    move_weights(active, reduced, outcome.values);                         // optimizer
+  } else {
+    skip_step(active, votes);
+  }
+  synchronize(parts_.device);
+  const double seconds = parts_.clock.steady_seconds() - started;
+  outcome.values["perf/step_ms"] = seconds * 1e3;
+  outcome.values["perf/samples_per_second"] = static_cast<double>(parts_.plan.global_batch) / seconds;
+  outcome.values["perf/data_wait"] = parts_.loader.take_wait_seconds() / seconds;
+  outcome.values["mem/peak_gib"] = static_cast<double>(peak_memory_bytes(parts_.device)) / (1 << 30);
+  return outcome;
+}
+
+void Trainer::accumulate(const std::vector<bool>& active, Records& records, Votes& votes) {
+  try {
+    for (int64_t micro = 0; micro < parts_.plan.accumulation; ++micro) {
+      parts_.board.set(rank(), Phase::waiting_for_data, state_.progress.step);
+      const auto batch = to_device(parts_.loader.next(), parts_.device, parts_.plan.precision);
+      parts_.board.set(rank(), Phase::computing, state_.progress.step);
+      forward_backward(batch, micro + 1 == parts_.plan.accumulation, active, records, votes);
+    }
+  } catch (...) {
+    // The others are on their way into this step's collectives: take part with zeros and a flag, so that
+    // all ranks come out of the step together.
+    failure_ = std::current_exception();
+    for (size_t i = 0; i < parts_.learners.size(); ++i) {
+      if (active[i]) parts_.learners[i].parallel->fail_step();
+    }
+  }
+}
+
+void Trainer::forward_backward(const Batch& batch, bool last, const std::vector<bool>& active, Records& records,
+                               Votes& votes) {
+  const DrawScope draws(draw_position_of(batch));
+  std::vector<at::Tensor> losses;
+  {
+    const AutocastScope autocast(parts_.device.type(), parts_.plan.precision);
+    losses = parts_.task.losses(batch, context(&records));
+  }
+  for (const auto& loss : losses) {
+    if (loss.defined() && !std::isfinite(loss.item<double>())) votes.non_finite = true;
+  }
+  for (size_t i = 0; i < parts_.learners.size(); ++i) {
+    if (!active[i]) continue;
+    const auto share = losses[i] / static_cast<double>(parts_.plan.accumulation);
+    parts_.learners[i].parallel->backward(share, last, votes);
+  }
+}
+
+void Trainer::move_weights(const std::vector<bool>& active, const std::vector<Reduced>& reduced, Values& values) {
+  for (size_t i = 0; i < parts_.learners.size(); ++i) {
+    if (!active[i]) continue;
+    auto& learner = parts_.learners[i];
+    const double rate = learning_rate(learner.optim.schedule, learner.optim.learning_rate, learner.schedule_steps,
+                                      state_.progress.step);
+    learner.parallel->step(rate);
+    // The first objective's values carry the plain names, the others' their own.
+    const auto suffix = i == 0 ? std::string() : "_" + learner.objective.name;
+    values["optim/learning_rate" + suffix] = rate;
+    values["optim/grad_norm" + suffix] = reduced[i].gradient_norm;
+    if (parts_.plan.precision == Precision::fp16) values["optim/loss_scale" + suffix] = learner.parallel->loss_scale();
+  }
+}
+
+void Trainer::skip_step(const std::vector<bool>& active, const Votes& votes) {
+  for (size_t i = 0; i < parts_.learners.size(); ++i) {
+    if (active[i]) parts_.learners[i].parallel->skip();
+  }
+  // An overflow under a loss scale is how the scale finds its size, not a fault of the numbers.
+  const bool only_overflow = !votes.non_finite && parts_.plan.precision == Precision::fp16;
+  if (only_overflow) return;
+  ++state_.non_finite_steps;
+  const auto budget = parts_.config.train.non_finite_budget;
+  const auto what = text("step ", state_.progress.step + 1, ": a loss or a gradient is not finite; all ranks skip the step (",
+                         state_.non_finite_steps, " of at most ", budget, ")");
+  parts_.tracker.event(moment(), "warning", {}, what);
+  if (state_.non_finite_steps > budget) {
+    fail(Exit::numerics, what,
+         "lower optim.learning_rate, use precision fp32 or bf16, or look at the data of this step; the newest checkpoint is kept");
+  }
+}
+
+void Trainer::settle_failure(const Votes& votes) {
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  if (votes.failed) {
+    fail(Exit::rank_lost, text("step ", state_.progress.step + 1, " failed on another rank"), "see that rank's log in the run folder");
+  }
+}
+
+double Trainer::validate_now(bool with_pictures) {
+  parts_.board.set(rank(), Phase::validating, state_.progress.step);
+  const auto result = validate(parts_.task, parts_.validation_cases, parts_.communicator,
+                               {.device = parts_.device,
+                                .precision = parts_.plan.precision,
+                                .seed = static_cast<uint64_t>(parts_.config.run.seed),
+                                .pictures = with_pictures});
+  Values values;
+  for (const auto& [name, metric] : result.metrics) values["val/" + name] = metric.mean;
+  parts_.tracker.event(moment(), "validation", values, "");
+  for (const auto& [name, image] : result.pictures) parts_.tracker.picture(moment(), name, image);
+
+  const auto& wanted = parts_.config.checkpoint.metric;
+  const auto found = values.find(wanted);
+  if (found == values.end()) {
+    fail(Exit::usage, text("checkpoint.metric is ", wanted, ", which validation does not give"),
+         "set checkpoint.metric to one of the val/ names in events.jsonl, such as val/loss");
+  }
+  const double metric = found->second;
+  const bool lower = parts_.config.checkpoint.mode == "min";
+  const bool gained = std::isfinite(metric) && (!state_.best_metric || (lower ? metric < *state_.best_metric : metric > *state_.best_metric));
+  if (gained) {
+    state_.best_metric = metric;
+    state_.best_step = state_.progress.step;
+  }
+  state_.validations_without_gain = gained ? 0 : state_.validations_without_gain + 1;
+  return metric;
+}
+
+void Trainer::save(std::optional<double> metric, bool last) {
+  if (saved_step_ == state_.progress.step) {
+    if (last) parts_.checkpoints.finish();
+    return;
+  }
+  parts_.board.set(rank(), Phase::saving, state_.progress.step);
+  auto snapshot = take_snapshot(parts_.task, parts_.learners, state_, rank());
+  snapshot.epoch = parts_.timetable.epoch(state_.progress);
+  snapshot.metric = metric;
+  parts_.checkpoints.save(snapshot, last);
+  saved_step_ = state_.progress.step;
+}
+
+void Trainer::announce_saves() {
+  for (const auto& outcome : parts_.checkpoints.take_outcomes()) {
+    auto when = moment();
+    when.step = outcome.step;
+    if (outcome.committed) {
+      parts_.tracker.event(when, "checkpoint",
+                           {{"perf/save_seconds", outcome.seconds}, {"perf/save_stall_seconds", outcome.staged_seconds}},
+                           outcome.is_best ? "best so far" : "");
+    } else {
+      parts_.tracker.event(when, "warning", {}, text("the checkpoint was not saved: ", outcome.warning, "; tried again at the next interval"));
+    }
+  }
+}
+
+void Trainer::advance() {
+  auto& progress = state_.progress;
+  ++progress.step;
+  progress.examples += parts_.plan.global_batch;
+  const double now = parts_.clock.steady_seconds();
+  progress.elapsed_seconds += now - mark_;
+  mark_ = now;
+  if (!agree_on_time_) return;
+  // Clocks differ: rank 0's decides what is due on every rank.
+  const auto seconds = at::full({1}, progress.elapsed_seconds, at::TensorOptions().dtype(at::kDouble).device(parts_.device));
+  parts_.communicator.broadcast(seconds, 0).wait();
+  progress.elapsed_seconds = seconds.item<double>();
+}
+
+StepContext Trainer::context(Records* records) const {
+  StepContext context;
+  context.step = state_.progress.step;
+  context.epoch = parts_.timetable.whole_epochs(state_.progress);
+  context.training = true;
+  context.record = [records](const std::string& name, const at::Tensor& value) {
+    if (records != nullptr) records->add(name, value);
+  };
+  context.mean_over_ranks = [this](const at::Tensor& value) {
+    auto mean = value.detach().clone();
+    parts_.communicator.all_reduce(mean, Reduce::mean).wait();
+    return mean;
+  };
+  return context;
+}
+
+Moment Trainer::moment() const {
+  return {.step = state_.progress.step,
+          .epoch = parts_.timetable.epoch(state_.progress),
+          .examples = state_.progress.examples};
+}
+
+}  // namespace larmor

@@ -1,0 +1,106 @@
+// The loop. It borrows everything and builds nothing: what varies is a Task, a Parallelism or a Tracker.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <exception>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "larmor/base/clock.h"
+#include "larmor/checkpoint/checkpoint.h"
+#include "larmor/data/loader.h"
+#include "larmor/launch/status_board.h"
+#include "larmor/plan/plan.h"
+#include "larmor/track/tracker.h"
+#include "larmor/train/learner.h"
+#include "larmor/train/records.h"
+#include "larmor/train/task.h"
+#include "larmor/train/timetable.h"
+#include "larmor/train/validation.h"
+
+namespace larmor {
+
+/// What of the loop itself a checkpoint carries.
+struct TrainerState {
+  Progress progress;
+  int64_t non_finite_steps = 0;
+  std::optional<double> best_metric;
+  int64_t best_step = 0;
+  int64_t validations_without_gain = 0;
+};
+Json to_json(const TrainerState& state);
+TrainerState trainer_state_from_json(const Json& json);
+
+/// How a run of the loop ended.
+struct TrainingEnd {
+  enum class Reason { length_reached, stopped_early, step_limit, signal };
+  Reason reason = Reason::length_reached;
+  TrainerState state;
+};
+
+/// Borrows: all of it has to outlive the trainer.
+struct TrainerParts {
+  const RunConfig& config;
+  const Plan& plan;
+  const Timetable& timetable;
+  Task& task;
+  std::vector<Learner>& learners;
+  Loader& loader;
+  const Dataset& validation_cases;
+  CheckpointWriter& checkpoints;
+  Tracker& tracker;
+  Communicator& communicator;
+  StatusBoard& board;
+  Clock& clock;
+  c10::Device device;
+  std::optional<int64_t> step_limit;  // --steps
+};
+
+class Trainer {
+ public:
+  /// `state` is a resumed run's, or empty.
+  Trainer(const TrainerParts& parts, const TrainerState& state);
+
+  /// Lets the task look around once, before a new run's first step. Collective.
+  void prepare();
+
+  /// Trains until the length is reached, a limit, or a signal; the last step's checkpoint is saved when it
+  /// returns. Collective. Blocks. Throws Error (numerics) past the budget of non-finite steps.
+  TrainingEnd run();
+
+ private:
+  struct StepOutcome {
+    bool stop = false;  // some rank was asked to stop
+    Values values;      // for the tracker
+  };
+
+  StepOutcome step();
+  void accumulate(const std::vector<bool>& active, Records& records, Votes& votes);
+  void forward_backward(const Batch& batch, bool last, const std::vector<bool>& active, Records& records, Votes& votes);
+  void move_weights(const std::vector<bool>& active, const std::vector<Reduced>& reduced, Values& values);
+  void skip_step(const std::vector<bool>& active, const Votes& votes);
+  void settle_failure(const Votes& votes);
+
+  /// The metric that checkpoints are rated by; notes whether it is the best so far.
+  double validate_now(bool with_pictures);
+  void save(std::optional<double> metric, bool last);
+  void announce_saves();
+  void advance();
+  std::optional<TrainingEnd::Reason> reason_to_stop(const StepOutcome& outcome) const;
+
+  StepContext context(Records* records) const;
+  Moment moment() const;
+  int rank() const { return parts_.communicator.rank(); }
+
+  TrainerParts parts_;
+  TrainerState state_;
+  bool agree_on_time_;
+  double mark_ = 0;          // steady seconds up to which elapsed_seconds counts
+  int64_t saved_step_ = -1;
+  std::exception_ptr failure_;  // of this rank within the current step
+};
+
+}  // namespace larmor
