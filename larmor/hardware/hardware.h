@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,7 +13,7 @@
 namespace larmor {
 
 struct Gpu {
-  int index = 0;
+  int index = 0;  // as CUDA counts them in this process: 0 is the first visible one
   std::string name;
   uint64_t memory_bytes = 0;
   uint64_t free_bytes = 0;
@@ -24,37 +25,43 @@ struct Gpu {
 struct Hardware {
   std::string host;
   std::string cpu_name;
-  std::vector<int> cores;           // logical cores this job may use: affinity and cgroup cpuset
-  double cpu_quota = 0;             // cores' worth of time by cgroup v1/v2; 0 = no limit
-  int physical_cores = 0;           // among `cores`
-  std::vector<int> numa_of_core;    // parallel to `cores`
+  int machine_cores = 0;          // logical cores of the machine, whoever may use them
+  std::vector<int> cores;         // logical cores this job may use: affinity and cgroup cpuset
+  double cpu_quota = 0;           // cores' worth of time by cgroup v1/v2; 0 = no limit
+  int physical_cores = 0;         // among `cores`
+  std::vector<int> numa_of_core;  // parallel to `cores`; empty = unknown
+  std::vector<int>
+      physical_of_core;  // parallel to `cores`: equal for hyperthreads of one core; empty = unknown
   bool has_avx2 = false, has_avx512 = false, has_amx_bf16 = false;
   uint64_t memory_bytes = 0;        // of the machine
   uint64_t memory_limit_bytes = 0;  // what this job may use: cgroup, SLURM; never above memory_bytes
   uint64_t memory_available_bytes = 0;
-  uint64_t shm_bytes = 0;           // free in /dev/shm
-  uint64_t disk_free_bytes = 0;     // where the run folder goes
-  std::optional<int> slurm_cpus_per_task;
-  std::vector<Gpu> gpus;            // those this job may see (CUDA_VISIBLE_DEVICES applied)
-  std::string driver_version;       // "" without a driver
-  std::vector<std::string> notes;   // what limited what: "cgroup v2: 2.0 of 64 cores"
+  uint64_t shm_bytes = 0;                  // free in /dev/shm
+  uint64_t disk_free_bytes = 0;            // where the run folder goes
+  std::optional<int> slurm_cpus_per_task;  // inside a step the task's cores, in a batch script the node's
+  std::vector<Gpu> gpus;                   // those this job may see (CUDA_VISIBLE_DEVICES applied)
+  std::string driver_version;              // "" without a driver
+  std::vector<std::string> notes;          // what limited what: "cgroup v2: 2.0 of 64 cores"
 
   /// Cores that may be kept busy: the affinity set, cut by the quota and the SLURM task's share; at least 1.
   int usable_cores() const;
 };
 
-/// Where detect_hardware looks; tests point it elsewhere.
+/// Where detect_hardware looks; tests point it elsewhere. What no file tells has a field of its own.
 struct HardwareSources {
-  std::filesystem::path root = "/";          // holds proc/, sys/, dev/shm
+  std::filesystem::path root = "/";  // holds proc/, sys/, dev/shm
   std::filesystem::path run_folder = ".";
-  std::string nvml_library = "libnvidia-ml.so.1";  // LARMOR_NVML names another
+  std::string nvml_library = "libnvidia-ml.so.1";                 // LARMOR_NVML names another
+  std::optional<std::map<std::string, std::string>> environment;  // nothing: this process's
+  std::optional<std::vector<int>> affinity;  // nothing: what the kernel says of this process
+  std::string topology;  // hwloc's synthetic form, "node:2 core:8 pu:2"; empty: this machine's
 };
 
 /// Absent things are empty, never errors. Creates no CUDA context.
 Hardware detect_hardware(const HardwareSources& sources = {});
 
 Json to_json(const Hardware& hardware);
-/// Throws Error (usage) naming the key that is wrong.
+/// Throws Error (usage) naming the key that is wrong. Every key may be absent; `cores` may be a count.
 Hardware hardware_from_json(const Json& json);
 
 }  // namespace larmor

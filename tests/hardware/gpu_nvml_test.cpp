@@ -1,0 +1,133 @@
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include "larmor/hardware/hardware.h"
+
+#include "tests/hardware/support/fake_machine.h"
+
+namespace larmor {
+namespace {
+
+using ::testing::Contains;
+using testing::FakeMachine;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+constexpr uint64_t gibibyte = uint64_t{1} << 30;
+
+class GpuNvml : public ::testing::Test {
+ protected:
+  void show(const char* scene) {
+    setenv("FAKE_NVML", scene, 1);
+    machine.environment()["LARMOR_NVML"] = FAKE_NVML;
+  }
+  void TearDown() override { unsetenv("FAKE_NVML"); }
+  FakeMachine machine{64};
+};
+
+TEST_F(GpuNvml, FindsNoneWhereTheLibraryIsAbsent) {
+  const Hardware hardware = machine.detect();
+  EXPECT_THAT(hardware.gpus, IsEmpty());
+  EXPECT_THAT(hardware.notes, IsEmpty());
+  EXPECT_EQ(hardware.driver_version, "");
+}
+
+TEST_F(GpuNvml, SaysSoWhenADriverIsThereWithoutItsLibrary) {
+  machine.write("proc/driver/nvidia/version", "NVRM version: …\n");
+  EXPECT_THAT(machine.detect().notes, Contains(HasSubstr("cannot be opened")));
+}
+
+TEST_F(GpuNvml, FindsNoneWithADriverButNoCard) {
+  show("none");
+  const Hardware hardware = machine.detect();
+  EXPECT_THAT(hardware.gpus, IsEmpty());
+  EXPECT_EQ(hardware.driver_version, "550.54.15");
+}
+
+TEST_F(GpuNvml, NotesThatTheLibraryDoesNotStart) {
+  show("broken");
+  const Hardware hardware = machine.detect();
+  EXPECT_THAT(hardware.gpus, IsEmpty());
+  EXPECT_THAT(hardware.notes, Contains("NVML does not start: Driver Not Loaded"));
+}
+
+TEST_F(GpuNvml, NotesALibraryThatIsNotNvml) {
+  machine.environment()["LARMOR_NVML"] = "libm.so.6";
+  EXPECT_THAT(machine.detect().notes, Contains(HasSubstr("libm.so.6 is not an NVML")));
+}
+
+TEST_F(GpuNvml, DescribesUnequalCards) {
+  show("unequal");
+  machine.write("sys/bus/pci/devices/0000:af:00.0/numa_node", "1\n");
+  const Hardware hardware = machine.detect();
+  ASSERT_EQ(hardware.gpus.size(), 2U);
+  const Gpu& first = hardware.gpus[0];
+  EXPECT_EQ(first.name, "NVIDIA A100-PCIE-40GB");
+  EXPECT_EQ(first.memory_bytes, 40 * gibibyte);
+  EXPECT_EQ(first.free_bytes, 39 * gibibyte);
+  EXPECT_EQ(first.numa_node, -1);
+  const Gpu& second = hardware.gpus[1];
+  EXPECT_EQ(second.index, 1);
+  EXPECT_EQ(second.capability_major, 7);
+  EXPECT_EQ(second.capability_minor, 5);
+  EXPECT_EQ(second.numa_node, 1);
+  EXPECT_THAT(second.uuid, HasSubstr("GPU-af"));
+  EXPECT_THAT(hardware.notes, Contains(HasSubstr("CUDA_DEVICE_ORDER=PCI_BUS_ID")));
+}
+
+TEST_F(GpuNvml, IsSilentAboutTheOrderWhenItIsSet) {
+  show("unequal");
+  machine.environment()["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
+  EXPECT_THAT(machine.detect().notes, IsEmpty());
+}
+
+TEST_F(GpuNvml, LeavesOutACardThatIsNotGranted) {
+  show("denied");
+  const Hardware hardware = machine.detect();
+  ASSERT_EQ(hardware.gpus.size(), 2U);
+  EXPECT_EQ(hardware.gpus[1].index, 1);
+  EXPECT_THAT(hardware.gpus[1].uuid, HasSubstr("GPU-12"));
+  EXPECT_THAT(hardware.notes, Contains(HasSubstr("GPU 1 of this machine is not granted")));
+}
+
+TEST_F(GpuNvml, ShowsOnlyTheVisibleOnesInTheirOrder) {
+  show("eight");
+  machine.environment()["CUDA_VISIBLE_DEVICES"] = "6, 2";
+  const Hardware hardware = machine.detect();
+  ASSERT_EQ(hardware.gpus.size(), 2U);
+  EXPECT_THAT(hardware.gpus[0].uuid, HasSubstr("GPU-16"));
+  EXPECT_THAT(hardware.gpus[1].uuid, HasSubstr("GPU-12"));
+  EXPECT_EQ(hardware.gpus[0].index, 0);
+  EXPECT_THAT(hardware.notes, Contains("CUDA_VISIBLE_DEVICES: 2 of 8 GPUs"));
+}
+
+TEST_F(GpuNvml, AcceptsTheBeginningOfAUuid) {
+  show("eight");
+  machine.environment()["CUDA_VISIBLE_DEVICES"] = "GPU-13000000,GPU-1";
+  const Hardware hardware = machine.detect();
+  ASSERT_EQ(hardware.gpus.size(), 1U);  // "GPU-1" could be any of the eight
+  EXPECT_THAT(hardware.gpus[0].uuid, HasSubstr("GPU-13"));
+}
+
+TEST_F(GpuNvml, EndsTheListWhereCudaDoes) {
+  show("eight");
+  machine.environment()["CUDA_VISIBLE_DEVICES"] = "0,1,-1,2";
+  EXPECT_EQ(machine.detect().gpus.size(), 2U);
+  machine.environment()["CUDA_VISIBLE_DEVICES"] = "3,3,4";
+  EXPECT_EQ(machine.detect().gpus.size(), 1U);
+  machine.environment()["CUDA_VISIBLE_DEVICES"] = "8";
+  EXPECT_EQ(machine.detect().gpus.size(), 0U);
+}
+
+TEST_F(GpuNvml, SeesNoneWhenTheVariableIsEmpty) {
+  show("eight");
+  machine.environment()["CUDA_VISIBLE_DEVICES"] = "";
+  const Hardware hardware = machine.detect();
+  EXPECT_THAT(hardware.gpus, IsEmpty());
+  EXPECT_THAT(hardware.notes, Contains("CUDA_VISIBLE_DEVICES: 0 of 8 GPUs"));
+}
+
+}  // namespace
+}  // namespace larmor

@@ -1,0 +1,98 @@
+#include <gtest/gtest.h>
+
+#include "larmor/hardware/hardware.h"
+
+#include "tests/hardware/support/fake_machine.h"
+
+namespace larmor {
+namespace {
+
+using testing::FakeMachine;
+using testing::has_note;
+constexpr uint64_t gibibyte = uint64_t{1} << 30;
+
+TEST(Memory, IsTheMachinesWhereNothingLimits) {
+  const Hardware hardware = FakeMachine(4).detect();
+  EXPECT_EQ(hardware.memory_bytes, 64 * gibibyte);
+  EXPECT_EQ(hardware.memory_limit_bytes, 64 * gibibyte);
+  EXPECT_EQ(hardware.memory_available_bytes, 32 * gibibyte);
+  EXPECT_GT(hardware.shm_bytes, 0U);
+  EXPECT_GT(hardware.disk_free_bytes, 0U);
+}
+
+TEST(Memory, IsLimitedByAVersion2GroupAndItsParents) {
+  const FakeMachine machine(4);
+  machine.mount_version_2("/slice/job");
+  machine.write("sys/fs/cgroup/slice/memory.max", "8589934592\n");
+  machine.write("sys/fs/cgroup/slice/memory.current", "3221225472\n");
+  machine.write("sys/fs/cgroup/slice/memory.stat", "anon 5\ninactive_file 1073741824\n");
+  machine.write("sys/fs/cgroup/slice/job/memory.max", "max\n");
+  const Hardware hardware = machine.detect();
+  EXPECT_EQ(hardware.memory_bytes, 64 * gibibyte);
+  EXPECT_EQ(hardware.memory_limit_bytes, 8 * gibibyte);
+  // 8 GiB less the 3 GiB in use, of which 1 GiB is file pages that can go.
+  EXPECT_EQ(hardware.memory_available_bytes, 6 * gibibyte);
+  EXPECT_EQ(hardware.notes.size(), 1U);
+  EXPECT_TRUE(hardware.notes.front().starts_with("cgroup v2: 8")) << hardware.notes.front();
+}
+
+TEST(Memory, IsLimitedByAVersion1Group) {
+  const FakeMachine machine(4);
+  machine.mount_version_1("/job");
+  machine.write("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "4294967296\n");
+  EXPECT_EQ(machine.detect().memory_limit_bytes, 4 * gibibyte);
+}
+
+TEST(Memory, KnowsTheLargeNumberThatMeansNoLimit) {
+  const FakeMachine machine(4);
+  machine.mount_version_1("/");
+  machine.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  const Hardware hardware = machine.detect();
+  EXPECT_EQ(hardware.memory_limit_bytes, 64 * gibibyte);
+  EXPECT_TRUE(hardware.notes.empty());
+}
+
+TEST(Memory, FindsTheDiskOfAFolderThatIsNotThereYet) {
+  FakeMachine machine(4);
+  machine.sources.run_folder = machine.sources.root / "runs/of/tomorrow";
+  EXPECT_GT(machine.detect().disk_free_bytes, 0U);
+}
+
+TEST(Slurm, GivesATaskOfAStepItsShare) {
+  FakeMachine machine(64);
+  machine.environment() = {
+      {"SLURM_STEP_ID", "0"}, {"SLURM_CPUS_PER_TASK", "8"}, {"SLURM_CPUS_ON_NODE", "32"}};
+  const Hardware hardware = machine.detect();
+  EXPECT_EQ(hardware.slurm_cpus_per_task, 8);
+  EXPECT_EQ(hardware.usable_cores(), 8);
+  EXPECT_TRUE(has_note(hardware, "SLURM: 8 cores a task, of 64"));
+}
+
+TEST(Slurm, GivesABatchScriptAllCoresOfItsNode) {
+  FakeMachine machine(64);
+  machine.environment() = {{"SLURM_CPUS_PER_TASK", "8"}, {"SLURM_CPUS_ON_NODE", "32"}};
+  const Hardware hardware = machine.detect();
+  EXPECT_EQ(hardware.usable_cores(), 32);
+  EXPECT_TRUE(has_note(hardware, "SLURM: 32 cores of this node, of 64"));
+}
+
+TEST(Slurm, LimitsMemoryByNodeOrByCore) {
+  FakeMachine machine(64);
+  machine.environment() = {{"SLURM_MEM_PER_NODE", "16384"}};
+  EXPECT_EQ(machine.detect().memory_limit_bytes, 16 * gibibyte);
+  machine.environment() = {{"SLURM_MEM_PER_CPU", "2048"}, {"SLURM_CPUS_ON_NODE", "4"}};
+  EXPECT_EQ(machine.detect().memory_limit_bytes, 8 * gibibyte);
+  machine.environment() = {{"SLURM_MEM_PER_NODE", "0"}};
+  EXPECT_EQ(machine.detect().memory_limit_bytes, 64 * gibibyte);
+}
+
+TEST(Slurm, IgnoresWhatIsNoNumber) {
+  FakeMachine machine(8);
+  machine.environment() = {{"SLURM_CPUS_PER_TASK", "many"}, {"SLURM_MEM_PER_NODE", "-3"}};
+  const Hardware hardware = machine.detect();
+  EXPECT_EQ(hardware.usable_cores(), 8);
+  EXPECT_EQ(hardware.memory_limit_bytes, 64 * gibibyte);
+}
+
+}  // namespace
+}  // namespace larmor
