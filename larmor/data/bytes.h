@@ -1,0 +1,48 @@
+// Bytes of a file in memory. Unlike a vector's they are not set to zero first: a volume is tens of
+// megabytes that are about to be overwritten.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+
+#include "larmor/base/error.h"
+
+namespace larmor {
+
+class Bytes {
+ public:
+  Bytes() = default;
+  /// Uninitialised. Memory that is never written costs nothing.
+  explicit Bytes(std::size_t size) : data_(std::make_unique_for_overwrite<std::byte[]>(size)), size_(size) {}
+
+  std::byte* data() { return data_.get(); }
+  const std::byte* data() const { return data_.get(); }
+  std::size_t size() const { return size_; }
+  std::span<const std::byte> view() const { return {data_.get(), size_}; }
+  std::span<std::byte> view() { return {data_.get(), size_}; }
+  /// Forgets what lies behind `size`. Requires: size <= size().
+  void shorten(std::size_t size) { size_ = size; }
+
+ private:
+  std::unique_ptr<std::byte[]> data_;
+  std::size_t size_ = 0;
+};
+
+/// Throws Error (data): absent, unreadable, not a file, larger than `limit` bytes. The path is the
+/// caller's to add.
+Bytes read_file(const std::filesystem::path& path, uint64_t limit);
+
+/// Runs `work` and puts the path before the message of an Error that it throws.
+template <class Work>
+auto naming(const std::filesystem::path& path, const Work& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    throw error.within(path.string());
+  }
+}
+
+}  // namespace larmor
