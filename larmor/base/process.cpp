@@ -1,7 +1,7 @@
 #include "larmor/base/process.h"
 
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -228,7 +228,8 @@ Process Process::start(const ProcessOptions& options) {
     process.wait();
     fail_errno(failure->code, action_of(failure->step), options.program);
   }
-  process.descriptor_ = ::pidfd_open(process.id_, 0);
+  // The header of glibc 2.36 for this call cannot be used from C++.
+  process.descriptor_ = static_cast<int>(::syscall(SYS_pidfd_open, process.id_, 0));
   if (process.descriptor_ < 0) fail_errno(errno, "watch the process of", options.program);
   return process;
 }

@@ -53,21 +53,65 @@ size_t edit_distance(std::string_view a, std::string_view b, size_t limit) {
   return std::min(last[b.size()], limit + 1);
 }
 
-bool fits(std::string_view path, std::string_view pattern) {
-  if (pattern.empty()) return path.empty();
-  if (pattern.starts_with("**/") && fits(path, pattern.substr(3))) return true;
-  if (pattern.front() == '*') {
-    const bool across_folders = pattern.starts_with("**");
-    const std::string_view rest = pattern.substr(across_folders ? 2 : 1);
-    for (size_t taken = 0; taken <= path.size(); ++taken) {
-      if (fits(path.substr(taken), rest)) return true;
-      if (taken < path.size() && path[taken] == '/' && !across_folders) return false;
-    }
-    return false;
+// The positions of a path that some reading of the pattern so far can have come to. All readings are followed
+// at once, so that no pattern takes exponential time.
+class GlobMatch {
+ public:
+  explicit GlobMatch(std::string_view path) : path_(path), reached_(path.size() + 1, false) {
+    reached_[0] = true;
   }
-  if (path.empty()) return false;
-  const bool same = pattern.front() == path.front() || (pattern.front() == '?' && path.front() != '/');
-  return same && fits(path.substr(1), pattern.substr(1));
+
+  void star(bool across_folders) {
+    for (size_t i = 0; i < path_.size(); ++i) {
+      if (reached_[i] && (across_folders || path_[i] != '/')) reached_[i + 1] = true;
+    }
+  }
+
+  // Any number of whole folders, none included.
+  void folders() {
+    bool inside = false;
+    for (size_t i = 0; i < path_.size(); ++i) {
+      inside = inside || reached_[i];
+      if (inside && path_[i] == '/') reached_[i + 1] = true;
+    }
+  }
+
+  void letter(char wanted) {
+    for (size_t i = path_.size(); i > 0; --i) {
+      const char found = path_[i - 1];
+      reached_[i] = reached_[i - 1] && (wanted == found || (wanted == '?' && found != '/'));
+    }
+    reached_[0] = false;
+  }
+
+  bool at_end() const { return reached_.back(); }
+
+ private:
+  std::string_view path_;
+  std::vector<bool> reached_;
+};
+
+bool fits(std::string_view path, std::string_view pattern) {
+  GlobMatch match(path);
+  for (size_t i = 0; i < pattern.size();) {
+    const std::string_view rest = pattern.substr(i);
+    const bool opens_component = i == 0 || pattern[i - 1] == '/';
+    if (opens_component && rest.starts_with("**/")) {
+      match.folders();
+      i += 3;
+    } else if (rest.starts_with("**")) {
+      match.star(true);
+      i += 2;
+    } else {
+      if (rest.front() == '*') {
+        match.star(false);
+      } else {
+        match.letter(rest.front());
+      }
+      ++i;
+    }
+  }
+  return match.at_end();
 }
 
 }  // namespace
