@@ -1,0 +1,31 @@
+// What the autoencoder stage adds to the config: its networks and its losses.
+#pragma once
+
+#include <string>
+
+#include "larmor/config/fields.h"
+#include "larmor/nn/autoencoder_kl.h"
+#include "larmor/nn/patch_discriminator.h"
+
+namespace larmor::latent_diffusion {
+
+struct AutoencoderConfig {
+  nn::AutoencoderKlOptions network;
+  std::string weights;  // a safetensors file to start from
+
+  std::string recon_loss = "l1";
+  double kl_weight = 1e-7;
+  double kl_limit = 1000;
+  double adversarial_weight = 0.01;
+  int64_t adversarial_start = 6;
+  nn::PatchDiscriminatorOptions discriminator;
+
+  void describe_model(Fields& f);
+  void describe_loss(Fields& f);
+  /// Throws Error (usage).
+  void check() const;
+
+  bool is_adversarial() const { return adversarial_weight > 0; }
+};
+
+}  // namespace larmor::latent_diffusion

@@ -1,0 +1,18 @@
+// The transform chains of training and validation, both from the one that the config declares.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "larmor/base/json.h"
+
+namespace larmor::latent_diffusion {
+
+/// Training: the declared chain as it is, less the parameters that only validation reads.
+Json training_chain(const Json& declared);
+/// Validation: the random crop becomes the centre crop, of validation_roi_size where that is given.
+Json validation_chain(const Json& declared);
+/// The crop that training sees, voxels an axis; empty when the chain does not crop.
+std::vector<int64_t> training_crop(const Json& declared);
+
+}  // namespace larmor::latent_diffusion
