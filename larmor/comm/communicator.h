@@ -2,13 +2,14 @@
 // asks how many ranks there are in order to decide what to do.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
 
 #include "larmor/launch/rank.h"
 #include "larmor/plan/plan.h"
@@ -37,12 +38,16 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   bool is_first() const { return rank() == 0; }
+  /// Where the tensors of its collectives have to be.
+  virtual c10::Device device() const { return c10::kCPU; }
 
-  virtual Pending all_reduce(at::Tensor tensor, Reduce operation) = 0;                              // Collective.
-  virtual Pending reduce_scatter(const at::Tensor& full, at::Tensor shard, Reduce operation) = 0;   // Collective.
-  virtual Pending all_gather(const at::Tensor& shard, at::Tensor full) = 0;                         // Collective.
-  virtual Pending broadcast(at::Tensor tensor, int root) = 0;                                       // Collective.
-  virtual void barrier() = 0;                                                                       // Collective.
+  /// The mean is the sum, divided by size() afterwards: of floating-point tensors only.
+  virtual Pending all_reduce(at::Tensor tensor, Reduce operation) = 0;  // Collective.
+  virtual Pending reduce_scatter(const at::Tensor& full, at::Tensor shard,
+                                 Reduce operation) = 0;                      // Collective.
+  virtual Pending all_gather(const at::Tensor& shard, at::Tensor full) = 0;  // Collective.
+  virtual Pending broadcast(at::Tensor tensor, int root) = 0;                // Collective.
+  virtual void barrier() = 0;                                                // Collective.
 
   /// A group of the same ranks with channels of its own: its collectives may overlap ours. Collective.
   virtual std::unique_ptr<Communicator> duplicate() = 0;

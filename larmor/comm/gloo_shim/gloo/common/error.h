@@ -1,0 +1,2 @@
+// Stands in for a Gloo header; see gloo/algorithm.h.
+#pragma once

@@ -1,0 +1,13 @@
+// Stands in for a Gloo header; see gloo/algorithm.h.
+#pragma once
+
+namespace gloo::transport {
+
+class Device;
+
+class UnboundBuffer {
+ public:
+  virtual ~UnboundBuffer() = 0;
+};
+
+}  // namespace gloo::transport
