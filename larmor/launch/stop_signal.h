@@ -3,12 +3,14 @@
 
 namespace larmor {
 
-/// Installs handlers that only set a flag; a second signal ends the process with 128 + its number.
+/// Installs handlers that only set a flag; a second signal ends the process with 128 + its number. A
+/// rank of our launcher also leaves the terminal's process group, so that Ctrl-C reaches it once: through
+/// the launcher. Call early: before, a signal simply ends the process.
 void watch_stop_signals();
 bool stop_requested();
 /// The signal that asked, or 0.
 int stop_signal();
-/// For tests.
+/// Asks for a stop from inside: what a signal does, without one.
 void request_stop();
 
 }  // namespace larmor

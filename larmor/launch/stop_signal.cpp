@@ -1,0 +1,48 @@
+#include "larmor/launch/stop_signal.h"
+
+#include <atomic>
+#include <cstdlib>
+
+#include <signal.h>
+#include <unistd.h>
+
+namespace larmor {
+namespace {
+
+constexpr int from_inside = -1;
+
+// Signals are a property of the process, and a handler can reach nothing but a global.
+std::atomic<int> first_signal = 0;
+static_assert(std::atomic<int>::is_always_lock_free, "a handler must not wait for a lock");
+
+void note_signal(int signal) {
+  int none = 0;
+  // A stop asked for from inside leaves the person their first signal.
+  if (first_signal.compare_exchange_strong(none, signal)) return;
+  if (none == from_inside && first_signal.compare_exchange_strong(none, signal)) return;
+  _exit(128 + signal);
+}
+
+}  // namespace
+
+void watch_stop_signals() {
+  if (std::getenv("LARMOR_RANK")) setpgid(0, 0);
+  struct sigaction action{};
+  action.sa_handler = note_signal;
+  action.sa_flags = SA_RESTART;
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) sigaction(signal, &action, nullptr);
+}
+
+bool stop_requested() { return first_signal.load() != 0; }
+
+int stop_signal() {
+  const int signal = first_signal.load();
+  return signal == from_inside ? 0 : signal;
+}
+
+void request_stop() {
+  int none = 0;
+  first_signal.compare_exchange_strong(none, from_inside);
+}
+
+}  // namespace larmor
