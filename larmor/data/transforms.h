@@ -1,8 +1,10 @@
 // MONAI's transforms by name and parameters, on volumes. The result equals MONAI's for the same drawn
-// parameters.
+// parameters. Volumes are not changed in place; a result may share memory with its source, and its strides
+// may be the file's.
 #pragma once
 
-#include <memory>
+#include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,29 +14,44 @@
 
 namespace larmor {
 
-/// Permutes and flips axes so that they point Right, Anterior, Superior ("RAS") or as `axcodes` says.
+/// Permutes and flips axes so that they point Right, Anterior, Superior ("RAS") or as `axcodes` says. Throws
+/// Error (data) when the affine is singular. MONAI's Orientation.
 Volume orient(const Volume& volume, const std::string& axcodes = "RAS");
+/// Throws Error (usage) unless `axcodes` is one of L/R, one of P/A and one of I/S in some order.
+void check_axcodes(const std::string& axcodes);
 /// Resamples to `spacing` mm: the first voxel keeps its place, round((n - 1) old / new) + 1 voxels an
-/// axis, border values outside; trilinear or nearest. MONAI's Spacing.
+/// axis, border values outside; trilinear or nearest. An axis whose spacing is within 0.001 mm of the wanted
+/// one, or whose wanted one is not positive, keeps its own. Shear is taken out. MONAI's Spacing.
 Volume resample(const Volume& volume, const std::array<double, 3>& spacing, bool nearest = false);
-/// Centre `size` of each axis; an axis that is shorter is taken whole. MONAI's CenterSpatialCrop.
+/// What a crop of `wanted` voxels becomes in this volume: an axis that is shorter, or of which nothing
+/// positive is wanted, is taken whole.
+std::vector<int64_t> crop_size(const Volume& volume, const std::vector<int64_t>& wanted);
+/// The centre `size` of each axis. MONAI's CenterSpatialCrop.
 Volume center_crop(const Volume& volume, const std::vector<int64_t>& size);
-/// The crop whose first corner is `corner`.
+/// The crop whose first corner is `corner`, in memory of its own. Requires: it lies inside.
 Volume crop_at(const Volume& volume, const std::vector<int64_t>& corner, const std::vector<int64_t>& size);
 /// (x - p_lower) / (p_upper - p_lower) scaled to [b_min, b_max], percentiles of all voxels with linear
-/// interpolation; clips when told to. MONAI's ScaleIntensityRangePercentiles.
-Volume scale_percentiles(const Volume& volume, double lower, double upper, double b_min, double b_max, bool clip);
+/// interpolation; clips when told to. Equal percentiles: x - p_lower + b_min. Throws Error (data) when there
+/// are NaN voxels. MONAI's ScaleIntensityRangePercentiles.
+Volume scale_percentiles(const Volume& volume, double lower, double upper, double b_min, double b_max,
+                         bool clip);
+/// The percentile (0 to 100) of all values, as numpy.percentile gives it. NaN when one of them is NaN.
+double percentile(const at::Tensor& values, double rank);
 
-/// A chain declared in the config: [{Orientation: {axcodes: RAS}}, {Spacing: {pixdim: [2, 2, 2]}}, …].
+/// A chain declared in the config: [{Orientation: {axcodes: RAS}}, {Spacing: {pixdim: [2, 2, 2]}}, …]. Known:
+/// Orientation, Spacing, CenterSpatialCrop, RandSpatialCrop, ScaleIntensityRangePercentiles; LoadImage and
+/// EnsureChannelFirst are what reading does anyway. Names may end in d, as MONAI's for dictionaries do.
 class TransformChain {
  public:
   /// Throws Error (usage) naming the transform or the parameter that is wrong, and the nearest name.
   explicit TransformChain(const Json& declaration);
-  /// Everything before the first random step: the same for an example in every epoch.
+  /// Everything before the first random step: the same for an example in every epoch. Thread-safe.
   Volume deterministic_part(Volume volume) const;
-  /// The rest, drawn for `key`.
+  /// The rest, drawn for `key`. Thread-safe.
   Volume random_part(Volume volume, const ExampleKey& key) const;
-  Volume apply(Volume volume, const ExampleKey& key) const { return random_part(deterministic_part(std::move(volume)), key); }
+  Volume apply(Volume volume, const ExampleKey& key) const {
+    return random_part(deterministic_part(std::move(volume)), key);
+  }
   ~TransformChain();
   TransformChain(TransformChain&&) noexcept;
 

@@ -1,13 +1,13 @@
 // A volume: voxels, and where they are in the body.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <array>
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
+
+#include <ATen/core/Tensor.h>
 
 #include "larmor/base/json.h"
 #include "larmor/base/storage.h"
@@ -22,13 +22,14 @@ struct Volume {
 
 /// What a file says of itself, for `inspect`.
 struct FileReport {
-  std::vector<int64_t> shape;           // file order, trailing ones kept; 2-D as [columns, rows]
-  std::array<double, 3> spacing_mm{};   // NIfTI: pixdim, 1 where it says 0; NumPy arrays: 1
+  std::vector<int64_t> shape;          // file order, trailing ones kept; 2-D as [columns, rows]
+  std::array<double, 3> spacing_mm{};  // NIfTI: pixdim, 1 where it says 0; NumPy arrays: 1
   Affine affine = identity_affine();
-  std::string dtype;                    // "int16", "uint8", "float32", … as stored, before scaling
-  double min = 0, max = 0, mean = 0;    // of the scaled voxels that are not NaN; NaN when there are none
-  std::string sha256;                   // of the voxels, scaled in float64, rounded once to float32 LE, first axis of `shape` fastest
-  std::vector<std::string> problems;    // warnings; when `readable` is false, the reason comes first
+  std::string dtype;                  // "int16", "uint8", "float32", … as stored, before scaling
+  double min = 0, max = 0, mean = 0;  // of the scaled voxels that are not NaN; NaN when there are none
+  std::string
+      sha256;  // of the voxels, scaled in float64, rounded once to float32 LE, first axis of `shape` fastest
+  std::vector<std::string> problems;  // warnings; when `readable` is false, the reason comes first
   bool readable = true;
 };
 
@@ -37,8 +38,8 @@ struct FileReport {
 /// the third are dropped), an array's first of four. Missing spatial axes are added at the end: a picture
 /// [X, Y] becomes [1, X, Y, 1].
 Volume read_volume(const std::filesystem::path& path);
-/// Whether read_volume would find all it needs: header, types, sizes, every byte (compressed data is unpacked,
-/// voxels are not converted). Throws Error (data) as it does.
+/// Whether read_volume would find all it needs: header, types, sizes, every byte (compressed data is
+/// unpacked, voxels are not converted). Throws Error (data) as it does.
 void check_volume(const std::filesystem::path& path);
 /// Never throws for a bad file: says so in `problems`.
 FileReport inspect_file(const std::filesystem::path& path);

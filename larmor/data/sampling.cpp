@@ -1,0 +1,172 @@
+#include "larmor/data/sampling.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include <ATen/ops/empty.h>
+
+namespace larmor {
+
+namespace {
+
+struct Place {
+  int64_t low = 0;
+  float weight = 0;  // of low + 1
+};
+
+/// A coordinate as MONAI's resampler takes it: pulled to the border, then split.
+Place place_of(double coordinate, int64_t size, bool nearest) {
+  const double inside = std::clamp(coordinate, 0.0, static_cast<double>(size - 1));
+  if (nearest) return {static_cast<int64_t>(std::nearbyint(inside)), 0};
+  const double low = std::min(std::floor(inside), static_cast<double>(std::max<int64_t>(size - 2, 0)));
+  return {static_cast<int64_t>(low), static_cast<float>(inside - low)};
+}
+
+std::vector<Place> places_of(double step, double start, int64_t count, int64_t size, bool nearest) {
+  std::vector<Place> places(static_cast<std::size_t>(count));
+  for (int64_t i = 0; i < count; ++i) {
+    places[static_cast<std::size_t>(i)] = place_of(step * static_cast<double>(i) + start, size, nearest);
+  }
+  return places;
+}
+
+float blend(float a, float b, float weight) { return a + weight * (b - a); }
+
+/// One channel, axes in order of memory: `fast` has stride 1 in both grids.
+struct Plane {
+  const float* source = nullptr;
+  std::array<int64_t, 3> size{}, stride{};
+  float* target = nullptr;
+  std::array<int64_t, 3> target_size{};
+};
+
+/// How far one step along an axis is: nothing when there is only one voxel.
+int64_t step_of(const Plane& plane, std::size_t axis) {
+  return plane.size[axis] > 1 ? plane.stride[axis] : 0;
+}
+
+/// Axis by axis: four source rows become one, which is then read along the fast axis.
+void sample_rows(const Plane& plane, const std::array<std::vector<Place>, 3>& places) {
+  const int64_t length = plane.size[2];
+  std::vector<float> row(static_cast<std::size_t>(length) + 1);
+  const int64_t slow_step = step_of(plane, 0), middle_step = step_of(plane, 1);
+  float* target = plane.target;
+  for (const Place& slow : places[0]) {
+    for (const Place& middle : places[1]) {
+      const float* const r00 = plane.source + slow.low * plane.stride[0] + middle.low * plane.stride[1];
+      const float* const r01 = r00 + middle_step;
+      const float* const r10 = r00 + slow_step;
+      const float* const r11 = r10 + middle_step;
+      const float across = middle.weight, along = slow.weight;
+      float* const blended = row.data();
+      for (int64_t i = 0; i < length; ++i) {
+        blended[i] = blend(blend(r00[i], r01[i], across), blend(r10[i], r11[i], across), along);
+      }
+      blended[length] = blended[length - 1];  // what a border place without weight reads beside it
+      for (const Place& fast : places[2]) *target++ = blend(row[fast.low], row[fast.low + 1], fast.weight);
+    }
+  }
+}
+
+void pick_rows(const Plane& plane, const std::array<std::vector<Place>, 3>& places) {
+  float* target = plane.target;
+  for (const Place& slow : places[0]) {
+    for (const Place& middle : places[1]) {
+      const float* const row = plane.source + slow.low * plane.stride[0] + middle.low * plane.stride[1];
+      for (const Place& fast : places[2]) *target++ = row[fast.low];
+    }
+  }
+}
+
+/// The grids are not parallel: every voxel has three coordinates of its own.
+void sample_voxels(const Plane& plane, const std::array<std::array<double, 4>, 3>& map, bool nearest) {
+  const std::array<int64_t, 3> step{step_of(plane, 0), step_of(plane, 1), step_of(plane, 2)};
+  float* target = plane.target;
+  for (int64_t a = 0; a < plane.target_size[0]; ++a) {
+    for (int64_t b = 0; b < plane.target_size[1]; ++b) {
+      std::array<double, 3> start{};
+      for (std::size_t axis = 0; axis < 3; ++axis) {
+        start[axis] =
+            map[axis][0] * static_cast<double>(a) + map[axis][1] * static_cast<double>(b) + map[axis][3];
+      }
+      for (int64_t c = 0; c < plane.target_size[2]; ++c) {
+        std::array<Place, 3> place;
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+          place[axis] =
+              place_of(start[axis] + map[axis][2] * static_cast<double>(c), plane.size[axis], nearest);
+        }
+        const float* const corner = plane.source + place[0].low * plane.stride[0] +
+                                    place[1].low * plane.stride[1] + place[2].low * plane.stride[2];
+        const auto line = [&](const float* at) { return blend(at[0], at[step[2]], place[2].weight); };
+        const auto square = [&](const float* at) {
+          return blend(line(at), line(at + step[1]), place[1].weight);
+        };
+        *target++ = nearest ? *corner : blend(square(corner), square(corner + step[0]), place[0].weight);
+      }
+    }
+  }
+}
+
+/// Whether every source coordinate follows one axis of the new grid, to within a hundred-thousandth of a
+/// voxel: headers hold their matrices in float32, so right angles are only nearly right.
+bool is_parallel(const Affine& to_source, const GridSize& size) {
+  for (int row = 0; row < 3; ++row) {
+    double drift = 0;
+    for (std::size_t column = 0; column < 3; ++column) {
+      if (static_cast<int>(column) != row) {
+        drift += std::abs(to_source[row][column]) * static_cast<double>(size[column] - 1);
+      }
+    }
+    if (drift > 1e-5) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+at::Tensor sample(const at::Tensor& given, const Affine& to_source, const GridSize& size, bool nearest) {
+  // Axes in order of memory, the widest stride first; the result keeps that order.
+  std::array<std::size_t, 3> order{0, 1, 2};
+  at::Tensor voxels = given;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return voxels.stride(static_cast<int64_t>(a) + 1) > voxels.stride(static_cast<int64_t>(b) + 1);
+  });
+  if (voxels.stride(static_cast<int64_t>(order[2]) + 1) != 1) {
+    voxels = voxels.contiguous();
+    order = {0, 1, 2};
+  }
+  const int64_t channels = voxels.size(0);
+  at::Tensor result = at::empty({channels, size[order[0]], size[order[1]], size[order[2]]}, voxels.options());
+  Plane plane;
+  std::array<std::array<double, 4>, 3> map{};
+  std::array<std::vector<Place>, 3> places;
+  const bool parallel = is_parallel(to_source, size);
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const auto from = order[axis];
+    plane.size[axis] = voxels.size(static_cast<int64_t>(from) + 1);
+    plane.stride[axis] = voxels.stride(static_cast<int64_t>(from) + 1);
+    plane.target_size[axis] = size[from];
+    for (std::size_t column = 0; column < 3; ++column) map[axis][column] = to_source[from][order[column]];
+    map[axis][3] = to_source[from][3];
+    if (parallel)
+      places[axis] = places_of(map[axis][axis], map[axis][3], size[from], plane.size[axis], nearest);
+  }
+  for (int64_t channel = 0; channel < channels; ++channel) {
+    plane.source = voxels.const_data_ptr<float>() + channel * voxels.stride(0);
+    plane.target = result.mutable_data_ptr<float>() + channel * result.stride(0);
+    if (!parallel) {
+      sample_voxels(plane, map, nearest);
+    } else if (nearest) {
+      pick_rows(plane, places);
+    } else {
+      sample_rows(plane, places);
+    }
+  }
+  std::array<int64_t, 4> back{0, 0, 0, 0};
+  for (std::size_t axis = 0; axis < 3; ++axis) back[order[axis] + 1] = static_cast<int64_t>(axis) + 1;
+  return result.permute(back);
+}
+
+}  // namespace larmor
