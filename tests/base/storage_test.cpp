@@ -1,0 +1,190 @@
+#include "larmor/base/storage.h"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/file.h"
+
+namespace larmor {
+namespace {
+
+using ::testing::HasSubstr;
+
+unsigned mode_of(const std::filesystem::path& path) {
+  struct stat status{};
+  EXPECT_EQ(::stat(path.c_str(), &status), 0);
+  return status.st_mode & 0777U;
+}
+
+class Umask {
+ public:
+  explicit Umask(mode_t mask) : before_(::umask(mask)) {}
+  ~Umask() { ::umask(before_); }
+  Umask(const Umask&) = delete;
+  Umask& operator=(const Umask&) = delete;
+
+ private:
+  mode_t before_;
+};
+
+class DiskStorageTest : public ::testing::Test {
+ protected:
+  std::filesystem::path at(std::string_view name) const { return scratch_.path() / name; }
+
+  ScratchFolder scratch_;
+  DiskStorage storage_;
+};
+
+TEST_F(DiskStorageTest, MakesFoldersAndFilesForTheirOwnerAloneWhateverTheUmask) {
+  for (const mode_t mask : {mode_t{0}, mode_t{0177}}) {
+    const Umask umask(mask);
+    const std::filesystem::path folder = at(std::to_string(mask)) / "a/b/";
+    storage_.create_folders(folder);
+    storage_.create(folder / "file")->close();
+    EXPECT_EQ(mode_of(folder), 0700U);
+    EXPECT_EQ(mode_of(folder.parent_path().parent_path()), 0700U);
+    EXPECT_EQ(mode_of(folder / "file"), 0600U);
+    EXPECT_NO_THROW(storage_.create_folders(folder));
+  }
+}
+
+TEST_F(DiskStorageTest, KeepsTheModeOfAFileThatWasThere) {
+  std::ofstream(at("shared")) << "old";
+  std::filesystem::permissions(at("shared"), std::filesystem::perms(0640));
+  storage_.create(at("shared"))->close();
+  EXPECT_EQ(mode_of(at("shared")), 0640U);
+  EXPECT_EQ(read_text(at("shared")), "");
+}
+
+TEST_F(DiskStorageTest, CreatesTruncatesAndAppends) {
+  for (const char* content : {"a longer text", "short"}) {
+    const auto file = storage_.create(at("file"));
+    file->write(std::string_view(content));
+    file->sync();
+    file->close();
+    EXPECT_EQ(read_text(at("file")), content);
+  }
+  const auto file = storage_.append(at("file"));
+  file->write(std::string_view(" and more"));
+  file->close();
+  EXPECT_EQ(read_text(at("file")), "short and more");
+}
+
+TEST_F(DiskStorageTest, RenamesAndRemovesFoldersWithWhatIsInThem) {
+  storage_.create_folders(at("new/inner"));
+  storage_.rename(at("new"), at("done"));
+  storage_.sync_folder(scratch_.path());
+  EXPECT_TRUE(std::filesystem::is_directory(at("done/inner")));
+  storage_.remove_all(at("done"));
+  EXPECT_FALSE(std::filesystem::exists(at("done")));
+  EXPECT_NO_THROW(storage_.remove_all(at("done")));
+}
+
+TEST_F(DiskStorageTest, ReplacesALinkInOneStep) {
+  storage_.replace_link(at("last"), "step-1");
+  storage_.replace_link(at("last"), "step-2");
+  EXPECT_EQ(std::filesystem::read_symlink(at("last")), "step-2");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(scratch_.path()), {}), 1);
+}
+
+TEST_F(DiskStorageTest, KnowsTheFreeSpace) { EXPECT_GT(storage_.free_bytes(scratch_.path()), 0U); }
+
+TEST_F(DiskStorageTest, ThrowsWithThePathForEveryOperationThatCannotBeDone) {
+  std::ofstream(at("file")) << "x";
+  const std::filesystem::path nowhere = at("absent/file");
+  const std::vector<std::function<void()>> attempts = {
+      [&] { storage_.create_folders(at("file/folder")); },
+      [&] { storage_.create_folders(at("file")); },
+      [&] { storage_.create(nowhere); },
+      [&] { storage_.append(nowhere); },
+      [&] { storage_.create(scratch_.path()); },
+      [&] { storage_.rename(nowhere, at("b")); },
+      [&] { storage_.sync_folder(at("absent")); },
+      [&] { storage_.sync_folder(at("file")); },
+      [&] { storage_.remove_all(at("file/inner")); },
+      [&] { storage_.replace_link(nowhere, "a"); },
+      [&] { storage_.replace_link(scratch_.path(), "a"); },
+      [&] { static_cast<void>(storage_.free_bytes(at("absent"))); },
+  };
+  for (size_t i = 0; i < attempts.size(); ++i) {
+    try {
+      attempts[i]();
+      ADD_FAILURE() << "attempt " << i << " succeeded";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.exit(), Exit::environment);
+      EXPECT_THAT(error.message(), HasSubstr(scratch_.path().string())) << i;
+    }
+  }
+}
+
+TEST_F(DiskStorageTest, SaysThatTheDiskIsFull) {
+  const auto file = storage_.create("/dev/full");
+  try {
+    file->write(std::string_view("x"));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.message(), HasSubstr("/dev/full: No space left on device"));
+    EXPECT_EQ(error.hint(), "free space or choose another run.folder");
+  }
+}
+
+TEST_F(DiskStorageTest, ThrowsWhenOnlyPartOfTheBytesFits) {
+  // The limit lets the first write end short; the next one is the error.
+  const auto before = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit old{};
+  ::getrlimit(RLIMIT_FSIZE, &old);
+  const rlimit small{.rlim_cur = 1000, .rlim_max = old.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  const auto file = storage_.create(at("cut"));
+  EXPECT_THROW(file->write(std::string(5000, 'x')), Error);
+  ::setrlimit(RLIMIT_FSIZE, &old);
+  std::signal(SIGXFSZ, before);
+  EXPECT_EQ(std::filesystem::file_size(at("cut")), 1000U);
+}
+
+TEST_F(DiskStorageTest, WritesEveryByteThoughSignalsCutTheWrites) {
+  ASSERT_EQ(::mkfifo(at("pipe").c_str(), 0600), 0);
+  struct sigaction action{}, before{};
+  action.sa_handler = [](int) {};  // without SA_RESTART: write() comes back early
+  ::sigaction(SIGALRM, &action, &before);
+  const std::string content = std::string(300'000, 'a') + std::string(300'000, 'b');
+  std::string received;
+  std::thread reader([&] {
+    sigset_t alarm;
+    ::sigemptyset(&alarm);
+    ::sigaddset(&alarm, SIGALRM);
+    ::pthread_sigmask(SIG_BLOCK, &alarm, nullptr);
+    std::ifstream pipe(at("pipe"));
+    std::string piece(20'000, '\0');
+    while (pipe.read(piece.data(), static_cast<std::streamsize>(piece.size())) || pipe.gcount() > 0) {
+      received.append(piece, 0, static_cast<size_t>(pipe.gcount()));
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  const auto file = storage_.append(at("pipe"));
+  const itimerval often{.it_interval = {.tv_sec = 0, .tv_usec = 200},
+                        .it_value = {.tv_sec = 0, .tv_usec = 200}};
+  ::setitimer(ITIMER_REAL, &often, nullptr);
+  file->write(content);
+  file->close();
+  const itimerval never{};
+  ::setitimer(ITIMER_REAL, &never, nullptr);
+  reader.join();
+  ::sigaction(SIGALRM, &before, nullptr);
+  EXPECT_EQ(received, content);
+}
+
+}  // namespace
+}  // namespace larmor
