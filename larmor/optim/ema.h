@@ -1,9 +1,9 @@
 // An exponential moving average of weights.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <vector>
+
+#include <ATen/core/Tensor.h>
 
 namespace larmor {
 

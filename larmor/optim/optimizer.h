@@ -2,12 +2,12 @@
 // that it can be saved and cut by name.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <ATen/core/Tensor.h>
 
 #include "larmor/config/run_config.h"
 
@@ -18,16 +18,17 @@ class Optimizer {
   virtual ~Optimizer() = default;
   /// One step with the parameters' own gradients. Parameters without a gradient stand still.
   virtual void step(double learning_rate) = 0;
-  /// State tensors by kind ("exp_avg", "exp_avg_sq", "momentum_buffer"), one per parameter, in the
-  /// parameters' order; undefined where a parameter has none yet.
+  /// State tensors by kind ("exp_avg", "exp_avg_sq", "step"; "momentum_buffer"), one per parameter, in the
+  /// parameters' order; undefined where a parameter has none yet. "step" is a scalar, the others are
+  /// shaped and laid out like the parameter.
   virtual std::map<std::string, std::vector<at::Tensor>>& state() = 0;
-  /// Steps taken; set when state is loaded.
+  /// Steps taken, also those that a parameter stood still in; set when state is loaded.
   virtual int64_t steps() const = 0;
   virtual void set_steps(int64_t steps) = 0;
 };
 
 /// adamw, adam (L2 decay) or sgd. Borrows nothing: holds the parameters' handles. `parameters` are leaves
-/// of one type and device.
+/// of one type and device. Throws Error (usage) for another name.
 std::unique_ptr<Optimizer> make_optimizer(const OptimConfig& config, std::vector<at::Tensor> parameters);
 
 /// The 2-norm over all gradients (absent ones count 0). A tensor, so that nothing waits for the device.

@@ -14,7 +14,8 @@ struct ScheduleSteps {
 };
 
 /// The rate to use for step `step` (from 0). constant: always `peak`. warmup_cosine: linear from
-/// config.start * peak to peak over the warm-up, then a cosine to config.final_rate at the last step.
+/// config.start * peak to peak over the warm-up, then a cosine to config.final_rate at the last step, and
+/// there it stays. Throws Error (usage) for another name.
 double learning_rate(const ScheduleConfig& config, double peak, const ScheduleSteps& steps, int64_t step);
 
 }  // namespace larmor
