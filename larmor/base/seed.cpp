@@ -4,7 +4,6 @@
 #include "larmor/base/seed.h"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 #include <cmath>
 #include <cstddef>
@@ -80,6 +79,10 @@ LARMOR_EVERY_CPU void fill_words(Key key, uint64_t first, uint32_t* __restrict w
   }
 }
 
+// std::bit_cast is a function of its own, which stays out of line in the copies for other CPUs.
+[[gnu::always_inline]] inline uint32_t bits_of(float x) { return __builtin_bit_cast(uint32_t, x); }
+[[gnu::always_inline]] inline float float_of(uint32_t bits) { return __builtin_bit_cast(float, bits); }
+
 constexpr float two_to_minus_24 = 0x1p-24F;
 
 // [0, 1) from the upper 24 bits; the signed detour is what vector units can convert.
@@ -91,10 +94,10 @@ constexpr float two_to_minus_24 = 0x1p-24F;
 // [sqrt(1/2), sqrt(2)), whose logarithm is a polynomial (single-precision coefficients of Cephes).
 [[gnu::always_inline]] inline float natural_log(float x) {
   constexpr uint32_t root_half = 0x3F3504F3;
-  const uint32_t bits = std::bit_cast<uint32_t>(x);
+  const uint32_t bits = bits_of(x);
   const uint32_t exponent_bits = (bits - root_half) & 0xFF800000;
   const float exponent = static_cast<float>(static_cast<int32_t>(exponent_bits) >> 23);
-  const float f = std::bit_cast<float>(bits - exponent_bits) - 1.0F;
+  const float f = float_of(bits - exponent_bits) - 1.0F;
   const float f2 = f * f;
   float p = 7.0376836292e-2F;
   p = p * f - 1.1514610310e-1F;
@@ -116,13 +119,12 @@ constexpr float two_to_minus_24 = 0x1p-24F;
 // Choices by bits instead of branches: with branches the compiler leaves the loops below scalar, five times
 // as slow. `which` is 0 or 1.
 [[gnu::always_inline]] inline float flip_sign(float x, uint32_t which) {
-  return std::bit_cast<float>(std::bit_cast<uint32_t>(x) ^ (which << 31));
+  return float_of(bits_of(x) ^ (which << 31));
 }
 
 [[gnu::always_inline]] inline float choose(uint32_t which, float if_one, float if_zero) {
   const uint32_t mask = 0U - which;
-  return std::bit_cast<float>((std::bit_cast<uint32_t>(if_one) & mask) |
-                              (std::bit_cast<uint32_t>(if_zero) & ~mask));
+  return float_of((bits_of(if_one) & mask) | (bits_of(if_zero) & ~mask));
 }
 
 struct NormalPair {

@@ -64,7 +64,7 @@ TEST(Process, GivesTheSignalThatEndedIt) {
 }
 
 TEST(Process, TellsThroughItsDescriptorWhenItEnds) {
-  Process process = Process::start(shell("read line"));
+  Process process = Process::start(shell("exec sleep 60"));
   EXPECT_FALSE(process.poll().has_value());
   EXPECT_FALSE(ends_within(process.wait_descriptor(), 0));
   process.send(SIGTERM);
@@ -170,7 +170,7 @@ TEST(Process, StartsWithNoSignalBlockedAndIgnoredOnesIgnored) {
 TEST(Process, IsKilledAndReapedByItsDestructor) {
   pid_t id = 0;
   {
-    const Process process = Process::start(shell("read line"));
+    const Process process = Process::start(shell("exec sleep 60"));
     id = process.id();
   }
   EXPECT_EQ(::kill(id, 0), -1);
