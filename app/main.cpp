@@ -1,1 +1,38 @@
-int main() { return 0; }
+// The program: one verb a call, errors in one place, exit statuses of docs/cli.md.
+#include <exception>
+#include <iostream>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "app/program.h"
+#include "larmor/base/error.h"
+#include "larmor/base/log.h"
+
+namespace {
+
+int report(const larmor::Error& error) {
+  std::cerr << "larmor: " << error.message() << "\n";
+  if (!error.hint().empty()) std::cerr << "  hint: " << error.hint() << "\n";
+  return static_cast<int>(error.exit());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace larmor::app;
+  try {
+    Program program;
+    for (const auto add : {add_list, add_inspect, add_doctor, add_plan, add_prepare, add_train, add_evaluate,
+                           add_predict, add_export, add_checkpoint, add_config, add_bench}) {
+      add(program);
+    }
+    return program.run({argv + 1, argv + argc});
+  } catch (const larmor::Error& error) {
+    return report(error);
+  } catch (const std::bad_alloc&) {
+    return report({larmor::Exit::memory, "out of memory", "use a smaller train.micro_batch or a smaller crop"});
+  } catch (const std::exception& error) {
+    return report({larmor::Exit::unexpected, error.what(), "this is a fault of larmor: please report it with the command"});
+  }
+}

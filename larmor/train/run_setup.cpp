@@ -28,12 +28,6 @@ RunFolder choose_folder(const LoadedConfig& config, const Clock& clock) {
   return {runs / new_run_name(clock, runs, config.config.workload, config.config.stage)};
 }
 
-LoadedConfig stored_config(const RunFolder& folder, Workload& workload, const LoadedConfig& asked) {
-  Sources sources;
-  sources.files = {folder.config()};
-  return load_config(sources, asked.config.workload, asked.config.stage, workload.fields(asked.config.stage));
-}
-
 void refuse_other_config(const RunFolder& folder, const LoadedConfig& stored, const LoadedConfig& asked) {
   const auto keys = stored.differing_keys(asked);
   if (keys.empty()) return;
@@ -104,8 +98,10 @@ Plan plan_again(const RunFolder& folder, const Hardware& hardware, const Demand&
   return fresh;
 }
 
-Json environment_of_process() {
+Json environment_of(const RunConfig& config) {
   Json json;
+  json["workload"] = config.workload;
+  json["stage"] = config.stage;
   json["program"] = text("larmor ", version());
   json["build"] = build_description();
   json["host"] = host_name();
@@ -116,7 +112,7 @@ void write_down(const PreparedRun& run, Storage& storage) {
   write_text(storage, run.folder.config(), run.config.to_yaml(/*with_origins=*/true));
   write_text(storage, run.folder.hardware(), to_text(to_json(run.hardware)));
   write_text(storage, run.folder.plan(), to_text(to_json(run.plan)));
-  write_text(storage, run.folder.environment(), to_text(environment_of_process()));
+  write_text(storage, run.folder.environment(), to_text(environment_of(run.config.config)));
   write_text(storage, run.folder.index(), to_text(to_json(run.index)));
 }
 
@@ -127,6 +123,20 @@ void check_batch(const RunConfig& config, const Plan& plan) {
 }
 
 }  // namespace
+
+std::string workload_of(const RunFolder& folder) {
+  return read_json(folder.environment()).at("workload").get<std::string>();
+}
+
+LoadedConfig load_run_config(const RunFolder& folder, Workload& workload, const std::vector<std::string>& overrides) {
+  const auto stage = read_json(folder.environment()).at("stage").get<std::string>();
+  Sources sources;
+  sources.files = {folder.config()};
+  sources.overrides = overrides;
+  auto config = load_config(sources, workload.name(), stage, workload.fields(stage));
+  workload.check(config.config);
+  return config;
+}
 
 RunDraft draft_run(Workload& workload, const LoadedConfig& config, const std::optional<Hardware>& hardware) {
   RunDraft draft;
@@ -154,7 +164,7 @@ PreparedRun prepare_run(Workload& workload, LoadedConfig config, const std::opti
     fail(Exit::environment, text(run.folder.root.string(), " is not a folder"), "choose another run.folder or run.name");
   }
   if (again) {
-    auto stored = stored_config(run.folder, workload, config);
+    auto stored = load_run_config(run.folder, workload);
     refuse_other_config(run.folder, stored, config);
     stored.config.parallel = config.config.parallel;
     config = std::move(stored);

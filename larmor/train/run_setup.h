@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "larmor/base/file.h"
 #include "larmor/checkpoint/checkpoint.h"
@@ -44,6 +45,11 @@ struct RunDraft {
   Plan plan;
 };
 RunDraft draft_run(Workload& workload, const LoadedConfig& config, const std::optional<Hardware>& hardware = {});
+
+/// The name of the workload that a run folder belongs to.
+std::string workload_of(const RunFolder& folder);
+/// The resolved config of a run, read into `workload`'s fields again; `overrides` (key=value) on top.
+LoadedConfig load_run_config(const RunFolder& folder, Workload& workload, const std::vector<std::string>& overrides = {});
 
 /// Writes the values that were `auto` into the config as the plan chose them.
 void freeze_plan(LoadedConfig& config, const Plan& plan);

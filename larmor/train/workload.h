@@ -31,6 +31,8 @@ class Workload {
   virtual std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const = 0;
   /// Networks are initialised from the run's seed alone, on CPU, then moved by the session.
   virtual std::unique_ptr<Task> task(const RunConfig& config) const = 0;
+  /// What `predict` does to a volume before the network sees it: nothing random, no crop.
+  virtual Json prediction_transforms(const RunConfig& config) const = 0;
   /// The window of `predict` for volumes that do not fit in one pass, voxels an axis.
   virtual std::vector<int64_t> prediction_window(const RunConfig& config) const = 0;
 };

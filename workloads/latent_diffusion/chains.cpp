@@ -34,6 +34,15 @@ Json validation_chain(const Json& declared) {
   return chain;
 }
 
+Json prediction_chain(const Json& declared) {
+  Json chain = Json::array();
+  for (const auto& step : declared) {
+    const bool crops = step.is_object() && (step.contains(random_crop) || step.contains(center_crop));
+    if (!crops) chain.push_back(step);
+  }
+  return chain;
+}
+
 std::vector<int64_t> training_crop(const Json& declared) {
   for (const auto& step : declared) {
     for (const auto* name : {random_crop, center_crop}) {

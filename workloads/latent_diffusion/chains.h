@@ -12,6 +12,8 @@ namespace larmor::latent_diffusion {
 Json training_chain(const Json& declared);
 /// Validation: the random crop becomes the centre crop, of validation_roi_size where that is given.
 Json validation_chain(const Json& declared);
+/// Prediction: whole volumes, so no crop at all.
+Json prediction_chain(const Json& declared);
 /// The crop that training sees, voxels an axis; empty when the chain does not crop.
 std::vector<int64_t> training_crop(const Json& declared);
 

@@ -51,6 +51,8 @@ class LatentDiffusion final : public Workload {
     return std::make_unique<AutoencoderTask>(autoencoder_, static_cast<uint64_t>(config.run.seed));
   }
 
+  Json prediction_transforms(const RunConfig& config) const override { return prediction_chain(config.data.transforms); }
+
   std::vector<int64_t> prediction_window(const RunConfig& config) const override {
     const auto crop = training_crop(config.data.transforms);
     return crop.empty() ? std::vector<int64_t>{64, 64, 64} : crop;

@@ -1,0 +1,69 @@
+#include "app/program.h"
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+#include "larmor/checkpoint/checkpoint.h"
+#include "larmor/train/run_setup.h"
+
+namespace larmor::app {
+
+namespace {
+
+std::string line_of(const CheckpointEntry& entry) {
+  return text(entry.folder.filename().string(), "  epoch ", fixed(entry.epoch, 2), "  ",
+              entry.metric ? text("metric ", fixed(*entry.metric, 6)) : std::string("no metric"), "  ", human_bytes(entry.bytes),
+              entry.ok ? "  ok" : "  DAMAGED: " + entry.reason, "\n");
+}
+
+Json row_of(const CheckpointEntry& entry) {
+  Json row;
+  row["step"] = entry.step;
+  row["epoch"] = entry.epoch;
+  row["metric"] = entry.metric ? Json(*entry.metric) : Json(nullptr);
+  row["bytes"] = entry.bytes;
+  row["ok"] = entry.ok;
+  row["reason"] = entry.reason;
+  return row;
+}
+
+int list(Program& program, bool verify) {
+  const auto folder = program.run_folder();
+  Json all = Json::array();
+  std::string lines;
+  bool good = true;
+  for (const auto& entry : list_checkpoints(folder.checkpoints(), verify)) {
+    all.push_back(row_of(entry));
+    lines += line_of(entry);
+    good = good && entry.ok;
+  }
+  program.show(all, lines.empty() ? "no checkpoints\n" : lines);
+  return static_cast<int>(good || !verify ? Exit::done : Exit::checkpoint);
+}
+
+int prune(Program& program) {
+  const auto folder = program.run_folder();
+  auto& workload = program.workload(workload_of(folder));
+  const auto config = load_run_config(folder, workload).config.checkpoint;
+  const FileLock lock(folder.lock());
+  DiskStorage storage;
+  const auto removed = prune_checkpoints(folder.checkpoints(), storage, config.keep_last, config.keep_best, config.mode == "min");
+  Json all = Json::array();
+  std::string lines;
+  for (const auto& path : removed) {
+    all.push_back(path.filename().string());
+    lines += text("removed ", path.filename().string(), "\n");
+  }
+  program.show(all, lines.empty() ? "nothing to remove\n" : lines);
+  return 0;
+}
+
+}  // namespace
+
+void add_checkpoint(Program& program) {
+  auto& family = program.add_family("checkpoint", "the checkpoints of a run: list, verify, prune");
+  program.add_configured_verb("list", "what there is", [&program] { return list(program, /*verify=*/false); }, &family);
+  program.add_configured_verb("verify", "read every byte and compare its hash", [&program] { return list(program, /*verify=*/true); }, &family);
+  program.add_configured_verb("prune", "remove all but the newest and the best, as the run's config says",
+                              [&program] { return prune(program); }, &family);
+}
+
+}  // namespace larmor::app

@@ -1,0 +1,56 @@
+// The resolved config, where each value came from, and the schema of what may be said.
+#include "app/program.h"
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+
+namespace larmor::app {
+
+namespace {
+
+Json origins_of(const LoadedConfig& config) {
+  Json all = Json::array();
+  for (const auto& origin : config.origins) {
+    Json row;
+    row["key"] = origin.key;
+    row["value"] = origin.value;
+    row["origin"] = origin.origin;
+    row["overrode"] = origin.overrode;
+    row["help"] = origin.help;
+    all.push_back(row);
+  }
+  return all;
+}
+
+std::string explanation(const LoadedConfig& config) {
+  std::string lines;
+  for (const auto& origin : config.origins) {
+    lines += text(origin.key, ": ", origin.value, "\n    ", origin.help, "\n    from ", origin.origin,
+                  origin.overrode.empty() ? "" : text(", in place of ", origin.overrode), "\n");
+  }
+  return lines;
+}
+
+int config(Program& program, const std::string& what) {
+  auto& workload = program.workload(program.words().target);
+  if (what == "schema") {
+    const auto schema = config_schema(workload.fields(program.stage_of(workload)));
+    program.show(schema, to_text(schema));
+    return 0;
+  }
+  const auto loaded = program.load(workload);
+  program.show(origins_of(loaded), what == "show" ? loaded.to_yaml(/*with_origins=*/true) : explanation(loaded));
+  return 0;
+}
+
+}  // namespace
+
+void add_config(Program& program) {
+  auto& family = program.add_family("config", "the resolved config: show, explain, schema");
+  for (const auto& [name, help] : {std::pair{"show", "the resolved values with their origins"},
+                                   std::pair{"explain", "every value with its meaning, its origin and what it overrode"},
+                                   std::pair{"schema", "JSON Schema of all keys"}}) {
+    program.add_configured_verb(name, help, [&program, what = std::string(name)] { return config(program, what); }, &family);
+  }
+}
+
+}  // namespace larmor::app

@@ -1,0 +1,111 @@
+// What this machine and this job offer, whether they will do, and what Larmor would choose.
+#include "app/program.h"
+#include "larmor/base/error.h"
+#include "larmor/base/file.h"
+#include "larmor/base/text.h"
+#include "larmor/device/device.h"
+#include "larmor/hardware/hardware.h"
+#include "larmor/plan/plan.h"
+
+namespace larmor::app {
+
+namespace {
+
+struct Check {
+  std::string name;
+  bool ok = true;
+  std::string message;
+};
+
+constexpr uint64_t gib = uint64_t{1} << 30;
+
+Check check_gpus(const Hardware& hardware) {
+  if (hardware.gpus.empty()) return {"gpu", true, "no GPU: training runs on the CPU"};
+  if (cuda_is_usable()) return {"gpu", true, text(hardware.gpus.size(), " GPUs can be used")};
+  return {"gpu", false, text(hardware.gpus.size(), " GPUs are here, but this build has no CUDA: build preset cuda")};
+}
+
+Check check_memory(const Hardware& hardware) {
+  const bool ok = hardware.memory_available_bytes >= 2 * gib;
+  return {"memory", ok, text(human_bytes(hardware.memory_available_bytes), " available", ok ? "" : "; at least 2 GiB are needed")};
+}
+
+Check check_disk(const Hardware& hardware) {
+  const bool ok = hardware.disk_free_bytes >= gib;
+  return {"disk", ok, text(human_bytes(hardware.disk_free_bytes), " free for run folders", ok ? "" : "; at least 1 GiB is needed")};
+}
+
+Check check_writable(const std::string& folder) {
+  DiskStorage storage;
+  try {
+    storage.create_folders(folder);
+    const auto probe = std::filesystem::path(folder) / ".larmor-doctor";
+    write_text(storage, probe, "");
+    storage.remove_all(probe);
+    return {"run folder", true, text(folder, " can be written")};
+  } catch (const Error& error) {
+    return {"run folder", false, error.message()};
+  }
+}
+
+Json settings_of(const Plan& plan) {
+  Json settings;
+  settings["device"] = to_text(plan.device);
+  settings["ranks"] = plan.world_size();
+  settings["precision"] = to_text(plan.precision);
+  settings["strategy"] = to_text(plan.strategy);
+  settings["threads_per_rank"] = plan.threads_per_rank;
+  settings["loader_threads"] = plan.loader_threads;
+  return settings;
+}
+
+Json limits_of(const Hardware& hardware) {
+  Json limits;
+  limits["cores"] = hardware.usable_cores();
+  limits["memory_bytes"] = hardware.memory_limit_bytes;
+  limits["shm_bytes"] = hardware.shm_bytes;
+  limits["disk_free_bytes"] = hardware.disk_free_bytes;
+  limits["notes"] = hardware.notes;
+  return limits;
+}
+
+int doctor(Program& program) {
+  const auto hardware = detect_hardware();
+  // The settings of a small network: what is chosen from the machine alone.
+  Demand demand;
+  demand.training_examples = 1000;
+  demand.parameters = 1'000'000;
+  const auto plan = make_plan(hardware, demand, RunConfig{});
+  const std::vector<Check> checks{check_gpus(hardware), check_memory(hardware), check_disk(hardware),
+                                  check_writable(RunSection{}.folder)};
+  bool fit = true;
+  Json json;
+  json["hardware"] = to_json(hardware);
+  json["limits"] = limits_of(hardware);
+  json["checks"] = Json::array();
+  std::string lines = describe(hardware) + "\n";
+  for (const auto& check : checks) {
+    Json row;
+    row["name"] = check.name;
+    row["ok"] = check.ok;
+    row["message"] = check.message;
+    json["checks"].push_back(row);
+    lines += text(check.ok ? "  ok    " : "  FAIL  ", check.name, ": ", check.message, "\n");
+    fit = fit && check.ok;
+  }
+  json["settings"] = settings_of(plan);
+  lines += "\nsettings that larmor would choose\n";
+  for (const auto& [name, value] : json["settings"].items()) {
+    lines += text("  ", name, std::string(18 - std::min<size_t>(name.size(), 17), ' '), value.is_string() ? value.get<std::string>() : value.dump(), "\n");
+  }
+  program.show(json, lines);
+  return static_cast<int>(fit ? Exit::done : Exit::environment);
+}
+
+}  // namespace
+
+void add_doctor(Program& program) {
+  program.add_verb("doctor", "what this machine offers, and whether it will do", [&program] { return doctor(program); });
+}
+
+}  // namespace larmor::app

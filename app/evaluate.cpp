@@ -1,0 +1,66 @@
+// `evaluate`: the metrics of a split from a run's checkpoint, in fp32 unless asked otherwise.
+#include "app/program.h"
+#include "app/trained.h"
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+#include "larmor/comm/communicator.h"
+#include "larmor/train/run_setup.h"
+#include "larmor/train/validation.h"
+
+namespace larmor::app {
+
+namespace {
+
+struct Arguments {
+  std::string split = "val", checkpoint = "best";
+  bool average = false;
+};
+
+Split split_named(const std::string& name) {
+  for (const auto split : {Split::train, Split::val, Split::test}) {
+    if (to_text(split) == name) return split;
+  }
+  fail(Exit::usage, text("there is no split ", name), "say train, val or test");
+}
+
+int evaluate(Program& program, const Arguments& arguments) {
+  auto trained = load_trained(program, arguments.checkpoint, arguments.average);
+  const auto& config = trained.config.config;
+  const auto index = make_index(config.data, static_cast<uint64_t>(config.run.seed));
+  const auto dataset = trained.workload->dataset(config, index, split_named(arguments.split));
+  if (dataset->size() == 0) fail(Exit::data, text("the split ", arguments.split, " has no cases"), "choose another with --split");
+  const auto communicator = make_solo();
+  const auto result = validate(*trained.task, *dataset, *communicator, {.seed = static_cast<uint64_t>(config.run.seed)});
+
+  Json json;
+  json["split"] = arguments.split;
+  json["n"] = dataset->size();
+  json["checkpoint"] = trained.checkpoint.folder.filename().string();
+  std::string lines = text(arguments.split, ", ", dataset->size(), " cases, ", trained.checkpoint.folder.filename().string(), "\n");
+  for (const auto& [name, metric] : result.metrics) {
+    json[name]["mean"] = metric.mean;
+    json[name]["per_case"] = Json::array();
+    for (const auto& [example, value] : metric.per_case) {
+      Json row;
+      row["case"] = dataset->name(example);
+      row["value"] = value;
+      json[name]["per_case"].push_back(row);
+    }
+    lines += text("  ", name, "  ", fixed(metric.mean, 5), "\n");
+  }
+  program.show(json, lines);
+  return 0;
+}
+
+}  // namespace
+
+void add_evaluate(Program& program) {
+  const auto arguments = std::make_shared<Arguments>();
+  auto& verb = program.add_configured_verb("evaluate", "metrics of a run's checkpoint over a split",
+                                           [&program, arguments] { return evaluate(program, *arguments); });
+  verb.add_option("--split", arguments->split, "train, val or test");
+  verb.add_option("--checkpoint", arguments->checkpoint, "best, last or a checkpoint folder");
+  verb.add_flag("--ema", arguments->average, "the averaged weights");
+}
+
+}  // namespace larmor::app

@@ -1,0 +1,43 @@
+#include <iostream>
+
+#include "app/program.h"
+#include "app/trained.h"
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+#include "larmor/device/tensor_file.h"
+#include "larmor/train/snapshot.h"
+
+namespace larmor::app {
+
+namespace {
+
+struct Arguments {
+  std::string output, checkpoint = "best";
+  bool average = false;
+};
+
+int export_weights(Program& program, const Arguments& arguments) {
+  const auto entry = choose_checkpoint(program.run_folder(), arguments.checkpoint);
+  DiskStorage storage;
+  const auto written = write_tensors(storage, arguments.output, read_weights(entry, arguments.average));
+  Json json;
+  json["output"] = arguments.output;
+  json["checkpoint"] = entry.folder.filename().string();
+  json["bytes"] = written.bytes;
+  json["sha256"] = written.sha256;
+  program.show(json, text(arguments.output, ": ", human_bytes(written.bytes), " of step ", entry.step, ", sha256 ", written.sha256, "\n"));
+  return 0;
+}
+
+}  // namespace
+
+void add_export(Program& program) {
+  const auto arguments = std::make_shared<Arguments>();
+  auto& verb = program.add_configured_verb("export", "write a run's weights as safetensors under reference names",
+                                           [&program, arguments] { return export_weights(program, *arguments); });
+  verb.add_option("--output", arguments->output, "the file to write")->required();
+  verb.add_option("--checkpoint", arguments->checkpoint, "best, last or a checkpoint folder");
+  verb.add_flag("--ema", arguments->average, "the averaged weights");
+}
+
+}  // namespace larmor::app

@@ -1,0 +1,84 @@
+// Files as they say they are, and as they are.
+#include <cmath>
+#include <iostream>
+
+#include "app/program.h"
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+#include "larmor/data/volume.h"
+
+namespace larmor::app {
+
+namespace {
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json to_json(const std::string& path, const FileReport& report) {
+  Json json;
+  json["path"] = path;
+  json["shape"] = report.shape;
+  json["spacing_mm"] = Json::array();
+  for (const auto length : report.spacing_mm) json["spacing_mm"].push_back(number(length));
+  json["affine"] = Json::array();
+  for (const auto& row : report.affine) {
+    Json line = Json::array();
+    for (const auto value : row) line.push_back(number(value));
+    json["affine"].push_back(line);
+  }
+  json["dtype"] = report.dtype;
+  json["min"] = number(report.min);
+  json["max"] = number(report.max);
+  json["mean"] = number(report.mean);
+  json["sha256"] = report.sha256;
+  json["problems"] = report.problems;
+  return json;
+}
+
+std::string lines_of(const std::string& path, const FileReport& report) {
+  std::string shape, spacing;
+  for (const auto size : report.shape) shape += text(shape.empty() ? "" : " x ", size);
+  for (const auto length : report.spacing_mm) spacing += text(spacing.empty() ? "" : " x ", fixed(length, 3));
+  std::string lines = path + "\n";
+  if (report.readable) {
+    lines += text("  ", shape, " ", report.dtype, ", ", spacing, " mm\n  values ", fixed(report.min, 4), " to ", fixed(report.max, 4),
+                  ", mean ", fixed(report.mean, 4), "\n  sha256 ", report.sha256, "\n");
+  }
+  for (const auto& problem : report.problems) lines += text(report.readable ? "  warning: " : "  cannot be read: ", problem, "\n");
+  return lines;
+}
+
+int inspect(Program& program, const std::vector<std::string>& files, const std::string& convert) {
+  Json all = Json::array();
+  std::string lines;
+  bool readable = true;
+  for (const auto& file : files) {
+    const auto report = inspect_file(file);
+    all.push_back(to_json(file, report));
+    lines += lines_of(file, report);
+    readable = readable && report.readable;
+  }
+  if (!convert.empty() && readable) {
+    require(files.size() == 1, Exit::usage, "--convert takes one file", "call inspect once for each file");
+    DiskStorage storage;
+    write_nifti(storage, convert, read_volume(files.front()), files.front());
+    lines += text("  written to ", convert, "\n");
+  }
+  program.show(all, lines);
+  return static_cast<int>(readable ? Exit::done : Exit::data);
+}
+
+}  // namespace
+
+void add_inspect(Program& program) {
+  struct Arguments {
+    std::vector<std::string> files;
+    std::string convert;
+  };
+  const auto arguments = std::make_shared<Arguments>();
+  auto& verb = program.add_verb("inspect", "what image files hold: shape, spacing, values, faults",
+                                [&program, arguments] { return inspect(program, arguments->files, arguments->convert); });
+  verb.add_option("FILE", arguments->files, "image files")->required();
+  verb.add_option("--convert", arguments->convert, "write the one file as NIfTI (.nii or .nii.gz)");
+}
+
+}  // namespace larmor::app

@@ -1,0 +1,24 @@
+#include "app/program.h"
+#include "larmor/base/text.h"
+
+namespace larmor::app {
+
+void add_list(Program& program) {
+  program.add_verb("list", "the workloads, their stages and shipped configs", [&program] {
+    Json all = Json::array();
+    std::string lines;
+    for (const auto& workload : program.workloads()) {
+      const auto configs = shipped_configs(workload->name());
+      Json row;
+      row["workload"] = workload->name();
+      row["stages"] = workload->stages();
+      row["configs"] = configs;
+      all.push_back(row);
+      lines += text(workload->name(), "\n  stages   ", join(workload->stages(), ", "), "\n  configs  ", join(configs, ", "), "\n");
+    }
+    program.show(all, lines);
+    return 0;
+  });
+}
+
+}  // namespace larmor::app

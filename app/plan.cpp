@@ -1,0 +1,28 @@
+#include "app/program.h"
+#include "larmor/base/text.h"
+#include "larmor/train/run_setup.h"
+
+namespace larmor::app {
+
+namespace {
+
+int plan(Program& program, const std::string& hardware_file) {
+  auto& workload = program.workload(program.words().target);
+  const auto config = program.load(workload);
+  std::optional<Hardware> hardware;
+  if (!hardware_file.empty()) hardware = hardware_from_json(read_json(hardware_file));
+  const auto draft = draft_run(workload, config, hardware);
+  program.show(to_json(draft.plan), explain(draft.plan, draft.hardware));
+  return 0;
+}
+
+}  // namespace
+
+void add_plan(Program& program) {
+  const auto hardware = std::make_shared<std::string>();
+  auto& verb = program.add_configured_verb("plan", "what would be done on this machine, and why",
+                                           [&program, hardware] { return plan(program, *hardware); });
+  verb.add_option("--hardware", *hardware, "plan for the machine of this hardware.json instead");
+}
+
+}  // namespace larmor::app

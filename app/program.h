@@ -1,0 +1,88 @@
+// What every verb shares: the words on the command line, the workloads, and how results are shown.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "larmor/base/json.h"
+#include "larmor/config/load.h"
+#include "larmor/train/run_folder.h"
+#include "larmor/train/workload.h"
+
+namespace larmor::app {
+
+/// The words after a verb, as far as verbs share them.
+struct Words {
+  std::string target;                  // a workload, a run folder or a run's name
+  std::vector<std::string> configs;    // -c, in order
+  std::vector<std::string> overrides;  // key=value
+  std::string stage;
+  bool json = false, quiet = false, no_color = false;
+};
+
+class Program {
+ public:
+  Program();
+
+  CLI::App& cli() { return cli_; }
+  Words& words() { return words_; }
+  const Words& words() const { return words_; }
+
+  using Action = std::function<int()>;  // gives the exit status
+  /// A verb without target, below `parent` or at the top.
+  CLI::App& add_verb(const std::string& name, const std::string& help, Action action, CLI::App* parent = nullptr);
+  /// A verb that takes WORKLOAD or RUN, -c, key=value and --stage.
+  CLI::App& add_configured_verb(const std::string& name, const std::string& help, Action action,
+                                CLI::App* parent = nullptr);
+  /// A name with verbs below it: `config show`.
+  CLI::App& add_family(const std::string& name, const std::string& help);
+
+  /// Parses and acts. Throws what verbs throw.
+  int run(std::vector<std::string> arguments);
+
+  const std::vector<std::unique_ptr<Workload>>& workloads() const { return workloads_; }
+  /// Throws Error (usage) with the nearest name.
+  Workload& workload(const std::string& name) const;
+  bool is_workload(const std::string& name) const;
+  /// The stage asked for, or the workload's first. Throws Error (usage).
+  std::string stage_of(const Workload& workload) const;
+
+  /// The config of a workload from default.yaml, -c, environment and overrides; checked by the workload.
+  LoadedConfig load(Workload& workload);
+  /// The run that the target names.
+  RunFolder run_folder() const;
+
+  /// With --json one document on stdout; otherwise `text`.
+  void show(const Json& json, const std::string& text) const;
+
+ private:
+  CLI::App cli_;
+  Words words_;
+  std::vector<std::string> operands_;
+  Action action_;
+  std::vector<std::unique_ptr<Workload>> workloads_;
+};
+
+/// The config file that `-c name` means for a workload: a path, or one that ships with the program.
+std::filesystem::path find_config(const std::string& name, const std::string& workload);
+/// Names of the shipped configs of a workload.
+std::vector<std::string> shipped_configs(const std::string& workload);
+
+void add_list(Program& program);
+void add_inspect(Program& program);
+void add_doctor(Program& program);
+void add_plan(Program& program);
+void add_prepare(Program& program);
+void add_train(Program& program);
+void add_evaluate(Program& program);
+void add_predict(Program& program);
+void add_export(Program& program);
+void add_checkpoint(Program& program);
+void add_config(Program& program);
+void add_bench(Program& program);
+
+}  // namespace larmor::app

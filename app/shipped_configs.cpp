@@ -1,0 +1,50 @@
+// Where the configs that come with the program lie: beside an installed program, or in the source tree
+// that a build folder belongs to.
+#include <algorithm>
+
+#include "app/program.h"
+#include "larmor/base/error.h"
+#include "larmor/base/process.h"
+#include "larmor/base/text.h"
+
+namespace larmor::app {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+fs::path configs_folder(const std::string& workload) {
+  const auto program_folder = own_program().parent_path();
+  const auto installed = program_folder.parent_path() / "share" / "larmor" / "workloads" / workload / "configs";
+  if (fs::is_directory(installed)) return installed;
+  for (auto folder = program_folder; folder.has_relative_path(); folder = folder.parent_path()) {
+    const auto in_source = folder / "workloads" / workload / "configs";
+    if (fs::is_directory(in_source)) return in_source;
+  }
+  fail(Exit::environment, text("the configs of ", workload, " were not found near ", program_folder.string()),
+       "run the program from its build folder or its installed place");
+}
+
+}  // namespace
+
+std::vector<std::string> shipped_configs(const std::string& workload) {
+  std::vector<std::string> names;
+  for (const auto& item : fs::directory_iterator(configs_folder(workload))) {
+    if (item.path().extension() == ".yaml") names.push_back(item.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+fs::path find_config(const std::string& name, const std::string& workload) {
+  const auto shipped = configs_folder(workload) / (name + ".yaml");
+  const bool plain_name = name.find('/') == std::string::npos;
+  if (plain_name && fs::is_regular_file(shipped)) return shipped;
+  if (fs::is_regular_file(name)) return name;
+  const auto names = shipped_configs(workload);
+  const auto near = nearest(name, names);
+  fail(Exit::usage, text("there is no config ", name, ": neither a file nor one that ships with ", workload),
+       text(near.empty() ? "" : text("did you mean ", near, "? "), "shipped: ", join(names, ", ")));
+}
+
+}  // namespace larmor::app

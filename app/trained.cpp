@@ -1,0 +1,42 @@
+#include "app/trained.h"
+
+#include <torch/nn/module.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+#include "larmor/checkpoint/state_parts.h"
+#include "larmor/device/module_state.h"
+#include "larmor/train/run_setup.h"
+#include "larmor/train/snapshot.h"
+
+namespace larmor::app {
+
+namespace fs = std::filesystem;
+
+CheckpointEntry choose_checkpoint(const RunFolder& folder, const std::string& choice) {
+  const bool by_name = choice == "best" || choice == "last";
+  fs::path path = by_name ? folder.checkpoints() / choice : fs::path(choice);
+  // A run without a rated checkpoint has no best one: the last serves.
+  if (choice == "best" && !fs::exists(path)) path = folder.checkpoints() / "last";
+  if (!fs::exists(path)) {
+    fail(Exit::usage, text("there is no checkpoint ", path.string()), "larmor checkpoint list RUN shows what there is");
+  }
+  auto entry = verify_checkpoint(fs::canonical(path));
+  if (!entry.ok) fail(Exit::checkpoint, text("checkpoint ", entry.folder.string(), " is damaged: ", entry.reason), "choose another with --checkpoint");
+  return entry;
+}
+
+TrainedTask load_trained(Program& program, const std::string& checkpoint_choice, bool average) {
+  const auto folder = program.run_folder();
+  TrainedTask trained;
+  trained.workload = &program.workload(workload_of(folder));
+  trained.config = load_run_config(folder, *trained.workload, program.words().overrides);
+  trained.checkpoint = choose_checkpoint(folder, checkpoint_choice);
+  trained.task = trained.workload->task(trained.config.config);
+  auto& network = *trained.task->objectives().front().network;
+  load_state_dict(network, read_weights(trained.checkpoint, average));
+  network.eval();
+  return trained;
+}
+
+}  // namespace larmor::app

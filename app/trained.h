@@ -1,0 +1,25 @@
+// A trained network taken from a run: which checkpoint, and the task with its weights.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "app/program.h"
+#include "larmor/checkpoint/checkpoint.h"
+
+namespace larmor::app {
+
+/// "best", "last" or a path, as --checkpoint says; verified. Throws Error: checkpoint when it is damaged,
+/// usage when there is none.
+CheckpointEntry choose_checkpoint(const RunFolder& folder, const std::string& choice);
+
+struct TrainedTask {
+  Workload* workload = nullptr;
+  LoadedConfig config;
+  CheckpointEntry checkpoint;
+  std::unique_ptr<Task> task;  // weights loaded, evaluation mode
+};
+/// The run that the target names, with its overrides.
+TrainedTask load_trained(Program& program, const std::string& checkpoint_choice, bool average);
+
+}  // namespace larmor::app

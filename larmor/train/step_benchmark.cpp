@@ -1,0 +1,91 @@
+#include "larmor/train/step_benchmark.h"
+
+#include <ATen/ATen.h>
+#include <torch/nn/module.h>
+
+#include "larmor/comm/communicator.h"
+#include "larmor/data/order.h"
+#include "larmor/device/autocast.h"
+#include "larmor/device/device.h"
+#include "larmor/device/draw.h"
+#include "larmor/device/module_state.h"
+#include "larmor/train/batch_device.h"
+#include "larmor/train/learner.h"
+
+namespace larmor {
+
+struct StepBenchmark::State {
+  Plan plan;
+  c10::Device device{c10::kCPU};
+  std::unique_ptr<Communicator> communicator = make_solo();
+  std::unique_ptr<Task> task;
+  std::vector<Learner> learners;
+  std::vector<Batch> batches;
+  StepContext context;
+  int64_t steps = 0;
+  at::Tensor loss;
+};
+
+StepBenchmark::StepBenchmark(Workload& workload, const RunConfig& config, const Plan& plan, const Index& index)
+    : state_(std::make_unique<State>()) {
+  auto& state = *state_;
+  state.plan = plan;
+  state.device = torch_device(plan, 0);
+  set_up_process(plan, state.device);
+  state.task = workload.task(config);
+  for (const auto& objective : state.task->objectives()) {
+    objective.network->to(state.device, plan.precision == Precision::fp64 ? c10::kDouble : c10::kFloat);
+    objective.network->train();
+    const auto& optim = config.optim_of(objective.name);
+    state.learners.push_back({.objective = objective,
+                              .optim = optim,
+                              .schedule_steps = {},
+                              .parallel = make_parallelism(plan, optim, *objective.network, *state.communicator)});
+  }
+  const auto dataset = workload.dataset(config, index, Split::train);
+  ExampleOrder order(static_cast<uint64_t>(config.run.seed), dataset->size());
+  constexpr int64_t prepared_batches = 4;
+  for (int64_t batch = 0; batch < prepared_batches; ++batch) {
+    std::vector<Sample> samples;
+    std::vector<ExampleKey> keys;
+    for (int64_t row = 0; row < plan.micro_batch; ++row) {
+      keys.push_back(order.at(batch * plan.micro_batch + row));
+      samples.push_back(dataset->get(keys.back()));
+    }
+    state.batches.push_back(to_device(collate(samples, keys), state.device, plan.precision));
+  }
+  constexpr int64_t past_every_warm_up = int64_t{1} << 40;
+  state.context.epoch = past_every_warm_up;
+  state.context.record = [](const std::string&, const at::Tensor&) {};
+  state.context.mean_over_ranks = [](const at::Tensor& value) { return value; };
+}
+
+StepBenchmark::~StepBenchmark() = default;
+
+void StepBenchmark::step() {
+  auto& state = *state_;
+  const auto& batch = state.batches[static_cast<size_t>(state.steps++) % state.batches.size()];
+  const DrawScope draws(draw_position_of(batch));
+  std::vector<at::Tensor> losses;
+  {
+    const AutocastScope autocast(state.device.type(), state.plan.precision);
+    losses = state.task->losses(batch, state.context);
+  }
+  for (size_t i = 0; i < losses.size(); ++i) state.learners[i].parallel->backward(losses[i], /*last=*/true, {});
+  for (auto& learner : state.learners) {
+    learner.parallel->finish();
+    learner.parallel->step(learner.optim.learning_rate);
+  }
+  state.loss = losses.front().detach();
+  synchronize(state.device);
+}
+
+double StepBenchmark::last_loss() const { return state_->loss.defined() ? state_->loss.item<double>() : 0; }
+
+std::vector<int64_t> StepBenchmark::shape() const { return state_->batches.front().at("image").sizes().vec(); }
+
+int64_t StepBenchmark::parameters() const { return parameter_count(*state_->learners.front().objective.network); }
+
+int64_t StepBenchmark::objectives() const { return static_cast<int64_t>(state_->learners.size()); }
+
+}  // namespace larmor

@@ -1,0 +1,30 @@
+// A training step alone: forward, losses, backward, optimizer, on batches prepared beforehand, without
+// loader, tracker or checkpoint.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "larmor/train/workload.h"
+
+namespace larmor {
+
+class StepBenchmark {
+ public:
+  /// Prepares four batches of the plan's micro-batch. One rank.
+  StepBenchmark(Workload& workload, const RunConfig& config, const Plan& plan, const Index& index);
+  ~StepBenchmark();
+
+  void step();
+  double last_loss() const;
+  std::vector<int64_t> shape() const;      // of a batch's image
+  int64_t parameters() const;
+  int64_t objectives() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace larmor
