@@ -1,14 +1,14 @@
 // Named tensors, and where they come from.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include <ATen/core/Tensor.h>
 
 namespace larmor {
 
@@ -20,13 +20,15 @@ struct ExampleKey {
   uint64_t seed = 0;
   int64_t epoch = 0;
   int64_t example = 0;  // index into the dataset
+  bool operator==(const ExampleKey&) const = default;
 };
 
 class Dataset {
  public:
   virtual ~Dataset() = default;
   virtual int64_t size() const = 0;
-  /// Thread-safe. The same key gives the same bits, in any thread.
+  /// Thread-safe. The same key gives the same bits, in any thread. Throws Error (data) when the example's
+  /// file cannot be used, which a Loader takes as a reason to go on without it; any other error stops it.
   virtual Sample get(const ExampleKey& key) const = 0;
   /// A name for people: the file, relative to the data folder.
   virtual std::string name(int64_t example) const = 0;
@@ -40,6 +42,8 @@ struct Batch {
   const at::Tensor& at(std::string_view name) const;  // throws Error (data) naming what there is
 };
 
+/// Stacks copies, so that nothing done to a batch reaches a dataset that keeps its samples. Throws Error
+/// (data) when the samples differ in names, shapes or types. Requires: as many keys as samples, at least one.
 Batch collate(const std::vector<Sample>& samples, const std::vector<ExampleKey>& keys);
 
 }  // namespace larmor

@@ -10,41 +10,50 @@
 
 #include "larmor/base/json.h"
 #include "larmor/config/run_config.h"
+#include "larmor/data/bad_file.h"
+#include "larmor/data/split.h"
 
 namespace larmor {
 
-enum class Split { train, val, test };
-std::string to_text(Split split);
-
 struct Case {
-  std::map<std::string, std::string> files;  // "image" -> path relative to the data folder
+  /// "image" or "image_<modality>", and "label" when it is a file -> path relative to the data folder. A
+  /// phantom's is no path but its number, size and seed.
+  std::map<std::string, std::string> files;
   std::string patient;
   Split split = Split::train;
-  uint64_t bytes = 0;                        // of its files
-  std::string label;
-};
+  uint64_t bytes = 0;  // of its files
+  std::string label;   // a value from a list
+  bool operator==(const Case&) const = default;
 
-struct BadFile {
-  std::string path, reason;
+  /// Its first file.
+  const std::string& name() const { return files.begin()->second; }
 };
 
 struct Index {
-  std::filesystem::path folder;   // what relative paths start from; not part of the hash
-  std::vector<Case> cases;        // sorted by path
-  std::string patients_by;        // the sentence that says how patients were told apart
+  std::string kind;              // data.kind
+  std::filesystem::path folder;  // absolute: what relative paths start from; not part of the hash
+  std::vector<Case> cases;       // sorted by path
+  std::string patients_by;       // the sentence that says how patients were told apart
   int64_t patients() const;
   std::vector<int64_t> of(Split split) const;
+  /// Over paths, sizes, patients, labels and splits: equal for equal data in another folder.
   std::string sha256() const;
 };
 
 /// Finds the cases of a config (folder, CSV or JSON list, phantom), splits them by patient. Throws Error
-/// (data): missing or empty folder, files that do not exist, a patient in two splits, a split that gets nobody.
+/// (data): missing or empty folder, files that do not exist, a patient in two splits, a file of two patients.
+/// A split may get nobody when there are too few patients; `patients_by` says so.
 Index make_index(const DataConfig& data, uint64_t seed);
 
-/// Opens every file's header and checks it against the bytes that are there; all faults, not the first.
-std::vector<BadFile> check_files(const Index& index);
+/// header: the files' beginnings and ends against their sizes, some milliseconds a file; one that looks
+/// wrong is read whole before it is called so. full: every byte, as a training run would read it.
+enum class Depth { header, full };
+
+/// Checks every file against the bytes that are there; all faults, not the first. Blocks.
+std::vector<BadFile> check_files(const Index& index, Depth depth = Depth::header);
 
 Json to_json(const Index& index);
+/// Throws Error (data) when it is damaged or its hash does not fit.
 Index index_from_json(const Json& json);
 
 }  // namespace larmor

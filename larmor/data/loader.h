@@ -4,33 +4,44 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
+#include "larmor/data/bad_file.h"
 #include "larmor/data/dataset.h"
 #include "larmor/data/order.h"
 
 namespace larmor {
 
 struct LoaderOptions {
-  int workers = 1;    // 0: the caller's thread does the work
-  int prefetch = 2;   // micro-batches ready ahead
+  int workers = 1;   // 0: the caller's thread does the work
+  int prefetch = 2;  // micro-batches ready ahead; no fewer than there are workers
   bool pinned = false;
-  /// Files that may fail before training stops; a failed example is replaced by the next of its epoch.
+  /// Files that may fail on this rank before training stops; a failed example is replaced by the next of its
+  /// epoch, on every rank by the same.
   int64_t bad_files = 0;
 };
 
+/// One thread, apart from its own.
 class Loader {
  public:
   /// Borrows the dataset. Starts at `consumed` examples (global).
-  Loader(const Dataset& dataset, ExampleOrder order, Share share, int64_t consumed, const LoaderOptions& options);
+  Loader(const Dataset& dataset, ExampleOrder order, Share share, int64_t consumed,
+         const LoaderOptions& options);
+  /// Waits for no more than the example that each worker is at.
   ~Loader();
   Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
 
-  /// Blocks. The next micro-batch of this rank. An error of a worker is thrown here.
+  /// Blocks. The next micro-batch of this rank. An error of a worker is thrown here, when its batch's turn
+  /// comes, and again by every later call. Throws Error (data) with all files once more than
+  /// `bad_files` have failed.
   Batch next();
   /// Seconds that next() has waited since the last call of this.
   double take_wait_seconds();
   /// Examples consumed by all ranks once every micro-batch handed out so far is trained on.
   int64_t consumed() const;
+  /// The files that failed in the batches handed out so far, in the order in which they were met.
+  const std::vector<BadFile>& quarantine() const;
 
  private:
   struct State;

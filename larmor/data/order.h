@@ -2,6 +2,7 @@
 // position is the number of examples consumed by all ranks together.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -12,24 +13,36 @@ namespace larmor {
 /// One thread.
 class ExampleOrder {
  public:
+  /// Throws Error (data) when there are no examples.
   ExampleOrder(uint64_t seed, int64_t examples);
-  /// The example at a global position. A global batch may straddle two epochs.
-  ExampleKey at(int64_t position);
+  /// The example at a global position. A global batch may straddle two epochs. Requires: position >= 0
+  ExampleKey at(int64_t position) { return substitute(position, 0); }
+  /// Who stands in for the example at `position` when it and those before this one cannot be read: the one
+  /// `places` further in the same epoch, from the end on to the beginning. The same on every rank.
+  ExampleKey substitute(int64_t position, int64_t places);
   int64_t examples() const { return examples_; }
 
  private:
+  struct Epoch {
+    int64_t number = -1;
+    std::vector<int64_t> permutation;
+  };
+
   uint64_t seed_;
   int64_t examples_;
-  int64_t epoch_ = -1;
-  std::vector<int64_t> permutation_;
+  // Two, because batches made side by side may lie on both sides of an epoch's end.
+  std::array<Epoch, 2> recent_;
 };
 
-/// Which positions of global batch `step` rank `rank` takes for its micro-batch `micro`: consecutive
-/// slices, ranks first, so that rank r of n and accumulation a see what one rank saw.
+/// Which positions of a global batch one rank takes for one of its micro-batches. A global batch covers the
+/// positions [consumed, consumed + global_batch). Rank r of n owns the r-th of n equal consecutive slices,
+/// and cuts it into `accumulation` consecutive micro-batches. One rank with accumulation 4, two with 2 and
+/// four with 1 therefore see the same micro-batches; only who sees them and when differs.
 struct Share {
   int64_t global_batch = 1, micro_batch = 1, accumulation = 1;
   int rank = 0, ranks = 1;
   /// Global positions (examples consumed before, counted from the run's start).
+  /// Requires: global_batch == micro_batch * accumulation * ranks, 0 <= micro < accumulation
   std::vector<int64_t> positions(int64_t consumed, int64_t micro) const;
 };
 

@@ -1,0 +1,29 @@
+#include "larmor/data/bad_file.h"
+
+#include <algorithm>
+
+#include "larmor/base/text.h"
+
+namespace larmor {
+
+Json to_json(const std::vector<BadFile>& files) {
+  Json json = Json::array();
+  for (const BadFile& file : files) json.push_back({{"path", file.path}, {"reason", file.reason}});
+  return json;
+}
+
+std::string listing(const std::vector<BadFile>& files, size_t most) {
+  std::string lines;
+  const size_t shown = std::min(files.size(), most);
+  for (size_t i = 0; i < shown; ++i) lines += text("\n  ", files[i].path, ": ", files[i].reason);
+  if (shown < files.size()) lines += text("\n  and ", files.size() - shown, " more");
+  return lines;
+}
+
+std::string reason_behind(const std::string& name, const std::string& message) {
+  const std::string prefix = name + ": ";
+  const size_t found = name.empty() ? std::string::npos : message.find(prefix);
+  return found == std::string::npos ? message : message.substr(found + prefix.size());
+}
+
+}  // namespace larmor

@@ -1,0 +1,219 @@
+#include "larmor/data/find_cases.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <system_error>
+#include <utility>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+#include "larmor/data/bad_file.h"
+#include "larmor/data/case_list.h"
+#include "larmor/data/folder_scan.h"
+
+namespace larmor {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path absolute_path(const fs::path& path) {
+  const fs::path plain = fs::absolute(path).lexically_normal();
+  return plain.has_filename() ? plain : plain.parent_path();
+}
+
+// Of the file, and of the voxels that belong to a header file.
+std::optional<uint64_t> size_of(const fs::path& file) {
+  std::error_code error;
+  if (!fs::is_regular_file(file, error)) return std::nullopt;
+  uint64_t bytes = fs::file_size(file, error);
+  if (error) return std::nullopt;
+  const std::string name = file.string();
+  const size_t ending = name.rfind(".hdr");
+  if (ending == std::string::npos) return bytes;
+  for (const char* image : {".img", ".img.gz"}) {
+    const auto voxels = fs::file_size(name.substr(0, ending) + image, error);
+    if (!error) return bytes + voxels;
+  }
+  return bytes;
+}
+
+void measure(FoundCases& found) {
+  std::vector<BadFile> missing;
+  for (FoundCase& entry : found.cases) {
+    for (const auto& [name, file] : entry.files) {
+      const auto bytes = size_of(found.folder / file);
+      if (!bytes) missing.push_back({file, "is not there, or is no file"});
+      entry.bytes += bytes.value_or(0);
+    }
+  }
+  if (!missing.empty()) {
+    fail(Exit::data,
+         text(missing.size(), missing.size() == 1 ? " file is" : " files are", " missing below ",
+              found.folder.string(), ":", listing(missing)),
+         "put them back, or take them out with data.exclude");
+  }
+}
+
+void sort_by_path(FoundCases& found) {
+  std::stable_sort(found.cases.begin(), found.cases.end(),
+                   [](const FoundCase& left, const FoundCase& right) { return left.files < right.files; });
+}
+
+std::string without_suffix(const std::string& name, const NamePatterns& patterns) {
+  for (const std::string& suffix : patterns.suffixes) {
+    if (lower(name).ends_with(suffix)) return name.substr(0, name.size() - suffix.size());
+  }
+  return name;
+}
+
+[[noreturn]] void fail_empty(const DataConfig& data, const FolderScan& scan, const NamePatterns& patterns) {
+  std::vector<std::string> looked_for;
+  for (const std::string& suffix : patterns.suffixes) looked_for.push_back("*" + suffix);
+  const std::string what =
+      text("no ", data.kind, " files in ", data.folder, ": looked for ", join(looked_for, ", "));
+  if (scan.passed_over > 0) {
+    fail(Exit::data, text(what, "; all ", scan.passed_over, " that are there are passed over"),
+         "loosen data.include or data.exclude; a pattern without / is held against the file's name");
+  }
+  fail(Exit::data, text(what, "; ", scan.others, " files have other names"),
+       "check data.folder and data.kind");
+}
+
+FoundCases cases_of_folder(const DataConfig& data, NamePatterns patterns) {
+  if (!data.list.empty()) {
+    fail(Exit::usage, text("data.list is given, but data.kind is ", data.kind), "say data.kind=list");
+  }
+  if (data.folder.empty())
+    fail(Exit::data, "data.folder is not set", "say where the volumes are: data.folder=PATH");
+  patterns.include = data.include;
+  patterns.exclude = data.exclude;
+  FoundCases found;
+  found.folder = absolute_path(data.folder);
+  const FolderScan scan = scan_folder(found.folder, patterns);
+  if (scan.files.empty()) fail_empty(data, scan, patterns);
+  int64_t loose = 0;
+  for (const std::string& file : scan.files) {
+    const size_t slash = file.find('/');
+    if (slash == std::string::npos) ++loose;
+    std::string patient = slash == std::string::npos ? without_suffix(file, patterns) : file.substr(0, slash);
+    if (data.split.by == "file") patient = file;
+    found.cases.push_back(
+        {.files = {{"image", file}}, .patient = std::move(patient), .bytes = 0, .label = {}, .split = {}});
+  }
+  const bool all_loose = loose == static_cast<int64_t>(scan.files.size());
+  found.patients_by = data.split.by == "file" ? "each file its own"
+                      : all_loose             ? "no sub-folders: each file its own"
+                      : loose > 0             ? "first sub-folder, a loose file its own"
+                                              : "first sub-folder";
+  return found;
+}
+
+// What all paths have in common, when they do not all lie in `wished`.
+fs::path common_folder(const std::vector<fs::path>& files, const fs::path& wished) {
+  fs::path folder = wished;
+  for (const fs::path& file : files) {
+    while (std::mismatch(folder.begin(), folder.end(), file.begin(), file.end()).first != folder.end()) {
+      folder = folder.parent_path();
+    }
+  }
+  return folder;
+}
+
+void refuse_missing_patients(const DataConfig& data, const std::vector<ListedCase>& listed) {
+  const auto lacks = [](const ListedCase& entry) { return entry.patient.empty(); };
+  const auto missing = std::count_if(listed.begin(), listed.end(), lacks);
+  if (missing == 0) return;
+  const auto first = std::find_if(listed.begin(), listed.end(), lacks);
+  fail(Exit::data,
+       text(data.list, " does not say whose ", missing, missing == 1 ? " case is" : " cases are",
+            " (first: ", first->place, "), so the splits could share patients"),
+       "add a column patient (in JSON a key), or say data.split.by=file if each case is another patient's");
+}
+
+FoundCases cases_of_list(const DataConfig& data) {
+  if (data.list.empty()) fail(Exit::data, "data.list is not set", "say which list: data.list=FILE");
+  const auto listed = read_case_list(data.list);
+  if (data.split.by != "file") refuse_missing_patients(data, listed);
+  const fs::path base =
+      absolute_path(data.folder.empty() ? fs::absolute(data.list).parent_path() : fs::path(data.folder));
+  std::vector<fs::path> files;
+  for (const ListedCase& entry : listed) {
+    for (const auto& [name, file] : entry.files) files.push_back((base / file).lexically_normal());
+  }
+  FoundCases found;
+  found.folder = common_folder(files, base);
+  found.noun = "case";
+  found.patients_by = data.split.by == "file" ? "each case its own"
+                                              : text("as ", fs::path(data.list).filename().string(), " says");
+  const NamePatterns patterns{.suffixes = {}, .include = data.include, .exclude = data.exclude};
+  for (const ListedCase& entry : listed) {
+    FoundCase next{
+        .files = {}, .patient = entry.patient, .bytes = 0, .label = entry.label, .split = entry.split};
+    for (const auto& [name, file] : entry.files) {
+      next.files[name] = (base / file).lexically_normal().lexically_relative(found.folder).generic_string();
+    }
+    const std::string& first = next.files.begin()->second;
+    if (data.split.by == "file") next.patient = first;
+    if (patterns.wants(first)) found.cases.push_back(std::move(next));
+  }
+  if (found.cases.empty()) {
+    fail(Exit::data, text("all ", listed.size(), " cases of ", data.list, " are passed over"),
+         "loosen data.include or data.exclude");
+  }
+  return found;
+}
+
+FoundCases phantom_cases(const DataConfig& data) {
+  if (data.phantom_size.size() != 3) {
+    fail(Exit::usage, text("data.phantom_size has ", data.phantom_size.size(), " numbers"),
+         "give three, for instance [64, 64, 64]");
+  }
+  uint64_t bytes = sizeof(float);
+  std::vector<std::string> sizes;
+  for (const int64_t size : data.phantom_size) {
+    if (size < 1 || size > 4096)
+      fail(Exit::usage, text("data.phantom_size holds ", size), "give sizes from 1 to 4096");
+    bytes *= static_cast<uint64_t>(size);
+    sizes.push_back(text(size));
+  }
+  if (data.phantom_cases < 1) fail(Exit::data, "data.phantom_cases is 0", "ask for one at least");
+  FoundCases found;
+  found.noun = "phantom";
+  found.patients_by = "each its own";
+  const size_t digits = std::max<size_t>(4, text(data.phantom_cases - 1).size());
+  for (int64_t i = 0; i < data.phantom_cases; ++i) {
+    std::string number = text(i);
+    number.insert(0, digits - number.size(), '0');
+    const std::string file =
+        text("phantom-", number, " (", join(sizes, " x "), ", seed ", data.phantom_seed, ")");
+    found.cases.push_back({.files = {{"image", file}},
+                           .patient = text("phantom-", number),
+                           .bytes = bytes,
+                           .label = {},
+                           .split = {}});
+  }
+  return found;
+}
+
+FoundCases found_by_kind(const DataConfig& data) {
+  if (data.kind == "nifti") {
+    return cases_of_folder(
+        data, {.suffixes = {".nii", ".nii.gz", ".hdr", ".hdr.gz"}, .include = {}, .exclude = {}});
+  }
+  if (data.kind == "npz")
+    return cases_of_folder(data, {.suffixes = {".npz", ".npy"}, .include = {}, .exclude = {}});
+  if (data.kind == "list") return cases_of_list(data);
+  fail(Exit::usage, text("data.kind ", data.kind, " is not known"), "nifti, npz, list and phantom are");
+}
+
+}  // namespace
+
+FoundCases find_cases(const DataConfig& data) {
+  if (data.kind == "phantom") return phantom_cases(data);
+  FoundCases found = found_by_kind(data);
+  sort_by_path(found);
+  measure(found);
+  return found;
+}
+
+}  // namespace larmor

@@ -1,0 +1,34 @@
+// From the config's folder, list or phantoms to cases, before they are split.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "larmor/config/run_config.h"
+#include "larmor/data/split.h"
+
+namespace larmor {
+
+struct FoundCase {
+  std::map<std::string, std::string> files;  // relative to the folder
+  std::string patient;
+  uint64_t bytes = 0;
+  std::string label;
+  std::optional<Split> split;  // the list's own word
+};
+
+struct FoundCases {
+  std::filesystem::path folder;  // absolute
+  std::vector<FoundCase> cases;  // sorted by path; not empty
+  std::string patients_by;       // "first sub-folder"
+  const char* noun = "volume";   // what a case is
+};
+
+/// Throws Error: data when nothing is found or a file is missing (naming all), usage for another kind.
+FoundCases find_cases(const DataConfig& data);
+
+}  // namespace larmor

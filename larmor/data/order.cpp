@@ -1,0 +1,39 @@
+#include "larmor/data/order.h"
+
+#include <cassert>
+#include <cstddef>
+#include <numeric>
+
+#include "larmor/base/error.h"
+#include "larmor/base/seed.h"
+
+namespace larmor {
+
+ExampleOrder::ExampleOrder(uint64_t seed, int64_t examples) : seed_(seed), examples_(examples) {
+  if (examples <= 0) {
+    fail(Exit::data, "there are no cases to train on: the training split is empty",
+         "give data.split.train a larger share, or more data");
+  }
+}
+
+ExampleKey ExampleOrder::substitute(int64_t position, int64_t places) {
+  assert(position >= 0 && places >= 0);
+  const int64_t number = position / examples_;
+  Epoch& epoch = recent_[static_cast<size_t>(number % 2)];
+  if (epoch.number != number) {
+    epoch.permutation = keyed_permutation(seed_, static_cast<uint64_t>(number), examples_);
+    epoch.number = number;
+  }
+  const int64_t place = (position % examples_ + places) % examples_;
+  return {.seed = seed_, .epoch = number, .example = epoch.permutation[static_cast<size_t>(place)]};
+}
+
+std::vector<int64_t> Share::positions(int64_t consumed, int64_t micro) const {
+  assert(global_batch == micro_batch * accumulation * ranks);
+  assert(rank >= 0 && rank < ranks && micro >= 0 && micro < accumulation);
+  std::vector<int64_t> positions(static_cast<size_t>(micro_batch));
+  std::iota(positions.begin(), positions.end(), consumed + (rank * accumulation + micro) * micro_batch);
+  return positions;
+}
+
+}  // namespace larmor
