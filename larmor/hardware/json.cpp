@@ -138,7 +138,12 @@ Hardware hardware_from_json(const Json& json) {
     const Json& gpus = members.at("gpus");
     if (!gpus.is_array()) fail(Exit::usage, text(place, ": gpus must be a list, found ", gpus.type_name()));
     for (const Json& gpu : gpus) {
-      hardware.gpus.push_back(gpu_from_json(gpu, static_cast<int>(hardware.gpus.size())));
+      const Gpu added = gpu_from_json(gpu, static_cast<int>(hardware.gpus.size()));
+      for (const Gpu& other : hardware.gpus) {
+        if (other.index == added.index)
+          fail(Exit::usage, text(place, ": two gpus have the index ", added.index));
+      }
+      hardware.gpus.push_back(added);
     }
   }
   members.read_if_present("driver_version", hardware.driver_version);

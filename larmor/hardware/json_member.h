@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "larmor/base/error.h"
@@ -70,11 +70,8 @@ class JsonMembers {
     requires std::is_integral_v<Integer>
   void convert(const Json& json, const char* key, Integer& value) const {
     if (!json.is_number_integer()) refuse(key, "a whole number", json);
-    const bool fits =
-        json.is_number_unsigned()
-            ? json.get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<Integer>::max())
-            : std::is_signed_v<Integer> &&
-                  json.get<int64_t>() >= static_cast<int64_t>(std::numeric_limits<Integer>::min());
+    const bool fits = json.is_number_unsigned() ? std::in_range<Integer>(json.get<uint64_t>())
+                                                : std::in_range<Integer>(json.get<int64_t>());
     if (!fits) refuse(key, "in range", json);
     value = json.get<Integer>();
   }

@@ -23,12 +23,12 @@ std::string to_text(DeviceKind kind);
 struct Demand {
   int64_t training_examples = 0;
   int64_t parameters = 0;
-  int64_t model_bytes = 0;             // parameters and buffers in fp32
-  int64_t optimizer_bytes = 0;         // moments and EMA
+  int64_t model_bytes = 0;                  // parameters and buffers in fp32
+  int64_t optimizer_bytes = 0;              // moments and EMA
   int64_t activation_bytes_per_sample = 0;  // estimate; 0 = unknown
-  int64_t sample_bytes = 0;            // one example as the loader holds it
-  int64_t preferred_micro_batch = 1;   // of the workload, when nothing else decides
-  bool batch_norm = false;             // needs accumulation 1
+  int64_t sample_bytes = 0;                 // one example as the loader holds it
+  int64_t preferred_micro_batch = 1;        // of the workload, when nothing else decides
+  bool batch_norm = false;                  // needs accumulation 1
 };
 
 /// One rank's place on the machine.
@@ -40,7 +40,7 @@ struct Place {
 struct MemoryEstimate {
   int64_t weights = 0, gradients = 0, optimizer = 0, activations = 0, batch = 0;
   int64_t total() const { return weights + gradients + optimizer + activations + batch; }
-  int64_t available = 0;   // of one rank's device
+  int64_t available = 0;  // of one rank's device
 };
 
 struct Plan {
@@ -50,12 +50,12 @@ struct Plan {
   Precision precision = Precision::fp32;
   Strategy strategy = Strategy::single;
   bool deterministic = true;
-  int loader_threads = 1;      // a rank
-  int prefetch = 2;            // micro-batches ahead, a rank
-  int threads_per_rank = 1;    // OpenMP threads
-  int64_t bucket_bytes = 0;    // gradient bucket; from parameters
+  int loader_threads = 1;    // a rank
+  int prefetch = 2;          // micro-batches ahead, a rank
+  int threads_per_rank = 1;  // OpenMP threads
+  int64_t bucket_bytes = 0;  // gradient bucket; from parameters
   MemoryEstimate memory;
-  std::vector<std::string> reasons;   // one sentence a decision
+  std::vector<std::string> reasons;  // one sentence a decision
   std::vector<int> idle_devices;
 
   int world_size() const { return static_cast<int>(ranks.size()); }

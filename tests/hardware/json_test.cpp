@@ -66,6 +66,11 @@ TEST(HardwareJson, NamesTheKeyThatIsWrong) {
             "hardware.json: gpus[0]: the key memory_bytes is missing | ");
   EXPECT_EQ(refusal(R"({"cores": 4, "numa_of_core": [0]})"),
             "hardware.json: numa_of_core has 1 entries for 4 cores | ");
+  EXPECT_EQ(refusal(R"({"slurm_cpus_per_task": 4294967296})"),
+            "hardware.json: slurm_cpus_per_task must be in range, found 4294967296 | ");
+  EXPECT_EQ(refusal(R"({"gpus": [{"memory_bytes": 1, "capability": [8, 0]},
+                                {"memory_bytes": 1, "capability": [8, 0], "index": 0}]})"),
+            "hardware.json: two gpus have the index 0 | ");
   EXPECT_EQ(refusal(R"([1])"), "hardware.json: expected an object, found array | ");
   EXPECT_EQ(refusal(R"({"format": 2})"), "hardware.json: format 2 is not known; this is 1 | ");
 }

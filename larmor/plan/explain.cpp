@@ -1,0 +1,72 @@
+// The plan as a person reads it.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "larmor/base/text.h"
+#include "larmor/plan/plan.h"
+#include "larmor/plan/table.h"
+#include "larmor/plan/words.h"
+
+namespace larmor {
+namespace {
+
+const Gpu* find_gpu(const Hardware& hardware, int index) {
+  const auto found = std::find_if(hardware.gpus.begin(), hardware.gpus.end(),
+                                  [index](const Gpu& gpu) { return gpu.index == index; });
+  return found == hardware.gpus.end() ? nullptr : &*found;
+}
+
+std::string device_text(const Plan& plan, const Hardware& hardware) {
+  if (plan.device == DeviceKind::cpu) {
+    return text("cpu, ", counted(hardware.usable_cores(), "core"), " of ", hardware.machine_cores);
+  }
+  const std::string idle =
+      plan.idle_devices.empty() ? "" : text(", ", gpu_numbers(plan.idle_devices), " idle");
+  return text("cuda, ", plan.world_size(), " of ", counted(static_cast<int64_t>(hardware.gpus.size()), "GPU"),
+              idle);
+}
+
+std::string memory_text(const MemoryEstimate& memory) {
+  const std::string available = memory.available > 0 ? text(" of ", human_bytes(memory.available)) : "";
+  return text(human_bytes(memory.total()), available, " a rank: weights ", human_bytes(memory.weights),
+              ", gradients ", human_bytes(memory.gradients), ", optimizer ", human_bytes(memory.optimizer),
+              ", activations ", memory.activations > 0 ? human_bytes(memory.activations) : "unknown",
+              ", batches ", human_bytes(memory.batch));
+}
+
+std::string rank_table(const Plan& plan, const Hardware& hardware) {
+  Table table;
+  table.add({"rank", "device", "cores"});
+  for (size_t rank = 0; rank < plan.ranks.size(); ++rank) {
+    const Place& place = plan.ranks[rank];
+    std::string device = "cpu";
+    if (plan.device == DeviceKind::cuda) {
+      const Gpu* gpu = find_gpu(hardware, place.device);
+      device = text("GPU ", place.device, gpu == nullptr ? "" : text(" ", gpu->name));
+    }
+    table.add({text(rank), device, place.cores.empty() ? "any" : core_ranges(place.cores)});
+  }
+  return table.to_text(2);
+}
+
+}  // namespace
+
+std::string explain(const Plan& plan, const Hardware& hardware) {
+  Table table;
+  table.add({"device", device_text(plan, hardware)});
+  table.add({"ranks", text(plan.world_size(), ", strategy ", to_text(plan.strategy))});
+  table.add({"batch", text(plan.global_batch, " = ", plan.micro_batch, " micro-batch × ", plan.accumulation,
+                           " accumulation × ", counted(plan.world_size(), "rank"))});
+  table.add({"precision", text(to_text(plan.precision), plan.deterministic ? ", deterministic" : "")});
+  table.add(
+      {"threads", text(plan.threads_per_rank, " compute + ", plan.loader_threads, " loading a rank, ",
+                       plan.prefetch, plan.prefetch == 1 ? " micro-batch ahead" : " micro-batches ahead")});
+  table.add({"bucket", human_bytes(plan.bucket_bytes)});
+  table.add({"memory", memory_text(plan.memory)});
+  std::string out = text("plan\n", table.to_text(2), rank_table(plan, hardware), "why\n");
+  for (const std::string& reason : plan.reasons) out += text("  ", reason, "\n");
+  return out;
+}
+
+}  // namespace larmor

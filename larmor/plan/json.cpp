@@ -1,0 +1,137 @@
+// plan.json: what `larmor plan --json` prints and a run folder keeps.
+#include "larmor/base/json.h"
+
+#include <string>
+#include <vector>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+#include "larmor/hardware/json_member.h"
+#include "larmor/plan/plan.h"
+
+namespace larmor {
+namespace {
+
+constexpr int64_t format = 1;
+constexpr const char* place = "plan.json";
+
+Json to_json(const MemoryEstimate& memory) {
+  return {{"weights", memory.weights},     {"gradients", memory.gradients},
+          {"optimizer", memory.optimizer}, {"activations", memory.activations},
+          {"batch", memory.batch},         {"total", memory.total()},
+          {"available", memory.available}};
+}
+
+MemoryEstimate memory_from_json(const Json& json) {
+  const JsonMembers members(json, text(place, ": memory"));
+  MemoryEstimate memory;
+  members.read("weights", memory.weights);
+  members.read("gradients", memory.gradients);
+  members.read("optimizer", memory.optimizer);
+  members.read("activations", memory.activations);
+  members.read("batch", memory.batch);
+  members.read("available", memory.available);
+  return memory;
+}
+
+/// The enumerator among `all` whose word stands under `key`.
+template <class Enum>
+Enum word_from_json(const JsonMembers& members, const char* key, const std::vector<Enum>& all) {
+  std::string word;
+  members.read(key, word);
+  std::vector<std::string> words;
+  for (const Enum one : all) {
+    if (to_text(one) == word) return one;
+    words.push_back(to_text(one));
+  }
+  fail(Exit::usage, text(place, ": ", key, " is \"", word, "\""), text("one of: ", join(words, " ")));
+}
+
+std::vector<Place> ranks_from_json(const Json& json) {
+  if (!json.is_array()) fail(Exit::usage, text(place, ": ranks must be a list, found ", json.type_name()));
+  std::vector<Place> ranks;
+  for (const Json& entry : json) {
+    const JsonMembers members(entry, text(place, ": ranks[", ranks.size(), "]"));
+    size_t rank = 0;
+    members.read("rank", rank);
+    if (rank != ranks.size()) {
+      fail(Exit::usage, text(place, ": ranks[", ranks.size(), "] calls itself rank ", rank));
+    }
+    Place rank_place;
+    members.read("device", rank_place.device);
+    members.read("cores", rank_place.cores);
+    ranks.push_back(rank_place);
+  }
+  return ranks;
+}
+
+/// A plan edited by hand must still be one that can be carried out.
+void check(const Plan& plan) {
+  const int64_t ranks = plan.world_size();
+  if (ranks < 1) fail(Exit::usage, text(place, ": ranks is empty"));
+  for (const int64_t count : {plan.micro_batch, plan.accumulation, plan.global_batch,
+                              int64_t{plan.threads_per_rank}, int64_t{plan.prefetch}}) {
+    if (count < 1) fail(Exit::usage, text(place, ": a batch, thread or prefetch count is ", count));
+  }
+  // Divided instead of multiplied: the three may be anything up to 2^63.
+  const bool agrees = plan.global_batch % ranks == 0 && plan.global_batch / ranks % plan.micro_batch == 0 &&
+                      plan.global_batch / ranks / plan.micro_batch == plan.accumulation;
+  if (agrees) return;
+  fail(Exit::usage, text(place, ": micro_batch ", plan.micro_batch, " × accumulation ", plan.accumulation,
+                         " × ", ranks, " ranks is not global_batch ", plan.global_batch));
+}
+
+}  // namespace
+
+Json to_json(const Plan& plan) {
+  Json json = {{"format", format},
+               {"device", to_text(plan.device)},
+               {"ranks", Json::array()},
+               {"micro_batch", plan.micro_batch},
+               {"accumulation", plan.accumulation},
+               {"global_batch", plan.global_batch},
+               {"precision", to_text(plan.precision)},
+               {"strategy", to_text(plan.strategy)},
+               {"deterministic", plan.deterministic},
+               {"loader_threads", plan.loader_threads},
+               {"prefetch", plan.prefetch},
+               {"threads_per_rank", plan.threads_per_rank},
+               {"bucket_bytes", plan.bucket_bytes},
+               {"memory", to_json(plan.memory)},
+               {"idle_devices", plan.idle_devices},
+               {"reasons", plan.reasons}};
+  for (size_t rank = 0; rank < plan.ranks.size(); ++rank) {
+    const Place& at = plan.ranks[rank];
+    json["ranks"].push_back({{"rank", rank}, {"device", at.device}, {"cores", at.cores}});
+  }
+  return json;
+}
+
+Plan plan_from_json(const Json& json) {
+  const JsonMembers members(json, place);
+  int64_t version = 0;
+  members.read("format", version);
+  if (version != format)
+    fail(Exit::usage, text(place, ": format ", version, " is not known; this is ", format));
+  Plan plan;
+  plan.device = word_from_json<DeviceKind>(members, "device", {DeviceKind::cpu, DeviceKind::cuda});
+  plan.ranks = ranks_from_json(members.at("ranks"));
+  members.read("micro_batch", plan.micro_batch);
+  members.read("accumulation", plan.accumulation);
+  members.read("global_batch", plan.global_batch);
+  plan.precision = word_from_json<Precision>(
+      members, "precision", {Precision::fp32, Precision::bf16, Precision::fp16, Precision::fp64});
+  plan.strategy = word_from_json<Strategy>(members, "strategy", {Strategy::single, Strategy::ddp});
+  members.read("deterministic", plan.deterministic);
+  members.read("loader_threads", plan.loader_threads);
+  members.read("prefetch", plan.prefetch);
+  members.read("threads_per_rank", plan.threads_per_rank);
+  members.read("bucket_bytes", plan.bucket_bytes);
+  plan.memory = memory_from_json(members.at("memory"));
+  members.read("idle_devices", plan.idle_devices);
+  members.read("reasons", plan.reasons);
+  check(plan);
+  return plan;
+}
+
+}  // namespace larmor

@@ -1,0 +1,59 @@
+#include "larmor/plan/plan.h"
+
+#include <algorithm>
+#include <string>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+#include "larmor/plan/decisions.h"
+
+namespace larmor {
+
+std::string to_text(Precision precision) {
+  switch (precision) {
+    case Precision::fp32:
+      return "fp32";
+    case Precision::bf16:
+      return "bf16";
+    case Precision::fp16:
+      return "fp16";
+    case Precision::fp64:
+      return "fp64";
+  }
+  return "";
+}
+
+std::string to_text(Strategy strategy) { return strategy == Strategy::single ? "single" : "ddp"; }
+
+std::string to_text(DeviceKind kind) { return kind == DeviceKind::cpu ? "cpu" : "cuda"; }
+
+Plan make_plan(const Hardware& hardware, const Demand& demand, const RunConfig& config) {
+  const std::string& profile = config.plan.profile;
+  if (profile != "auto" && profile != "guide") {
+    fail(Exit::usage, text("plan.profile is ", profile), "say auto or guide");
+  }
+  const Question question{hardware, demand, config};
+  Plan plan;
+  check_batch_request(question);
+  choose_device(question, plan);
+  choose_ranks(question, plan);
+  choose_precision(question, plan);
+  choose_threads(question, plan);
+  choose_batch(question, plan);
+  choose_strategy(question, plan);
+  choose_determinism(question, plan);
+  choose_bucket(question, plan);
+  bind_cores(question, plan);
+  check_memory(question, plan);
+  return plan;
+}
+
+std::vector<int64_t> allowed_world_sizes(int64_t global_batch, int64_t most) {
+  std::vector<int64_t> sizes;
+  for (int64_t size = std::min(global_batch, most); size >= 1; --size) {
+    if (global_batch % size == 0) sizes.push_back(size);
+  }
+  return sizes;
+}
+
+}  // namespace larmor

@@ -1,0 +1,77 @@
+// In which numbers the network computes.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+#include "larmor/plan/decisions.h"
+#include "larmor/plan/words.h"
+
+namespace larmor {
+namespace {
+
+using Capability = std::pair<int, int>;
+constexpr Capability computes_bf16{8, 0}, computes_fp16{7, 0};
+
+/// The used GPU that can do least: all ranks compute alike.
+Gpu least_able(const Question& question, const Plan& plan) {
+  const std::vector<Gpu> gpus = used_gpus(question, plan);
+  return *std::min_element(gpus.begin(), gpus.end(), [](const Gpu& a, const Gpu& b) {
+    return Capability(a.capability_major, a.capability_minor) <
+           Capability(b.capability_major, b.capability_minor);
+  });
+}
+
+Precision parse_precision(const std::string& word) {
+  for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::fp16, Precision::fp64}) {
+    if (to_text(precision) == word) return precision;
+  }
+  fail(Exit::usage, text("train.precision is \"", word, "\""), "say auto, fp32, bf16, fp16 or fp64");
+}
+
+void choose_on_cpu(const Question& question, Plan& plan) {
+  const bool has_amx = question.hardware.has_amx_bf16;
+  const std::string& asked = question.config.train.precision;
+  if (asked == "auto") {
+    plan.precision = Precision::fp32;
+    plan.reasons.push_back(
+        text("Precision fp32: the device is a CPU; train.precision=bf16 is a choice, ",
+             has_amx ? "fast here because the CPU has AMX." : "but slow here because the CPU has no AMX."));
+    return;
+  }
+  plan.precision = parse_precision(asked);
+  const bool is_slow = plan.precision == Precision::fp16 || (plan.precision == Precision::bf16 && !has_amx);
+  plan.reasons.push_back(
+      text("Precision ", asked, ", as asked", is_slow ? "; this CPU computes it slowly." : "."));
+}
+
+void choose_on_gpus(const Question& question, Plan& plan) {
+  const Gpu gpu = least_able(question, plan);
+  const Capability capability(gpu.capability_major, gpu.capability_minor);
+  const std::string who = text("GPU ", gpu.index, " has compute capability ", capability_text(gpu));
+  const std::string& asked = question.config.train.precision;
+  if (asked == "auto") {
+    plan.precision = capability >= computes_bf16   ? Precision::bf16
+                     : capability >= computes_fp16 ? Precision::fp16
+                                                   : Precision::fp32;
+    plan.reasons.push_back(text("Precision ", to_text(plan.precision), ": ", who,
+                                "; bf16 needs 8.0, fp16 needs 7.0",
+                                plan.ranks.size() > 1 ? " on every card." : "."));
+    return;
+  }
+  plan.precision = parse_precision(asked);
+  if (plan.precision == Precision::bf16 && capability < computes_bf16) {
+    fail(Exit::usage, text("train.precision is bf16, but ", who, " and bf16 needs 8.0"),
+         capability >= computes_fp16 ? "train.precision=fp16, or leave it at auto" : "train.precision=fp32");
+  }
+  plan.reasons.push_back(text("Precision ", asked, ", as asked."));
+}
+
+}  // namespace
+
+void choose_precision(const Question& question, Plan& plan) {
+  plan.device == DeviceKind::cpu ? choose_on_cpu(question, plan) : choose_on_gpus(question, plan);
+}
+
+}  // namespace larmor

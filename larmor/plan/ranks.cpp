@@ -1,0 +1,213 @@
+// Which device, and how many ranks on it.
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+#include "larmor/plan/decisions.h"
+#include "larmor/plan/words.h"
+
+namespace larmor {
+namespace {
+
+/// `parallel.ranks`: nothing set = auto.
+struct RanksAsked {
+  std::optional<int64_t> count;
+  std::vector<int> devices;
+};
+
+[[noreturn]] void refuse_ranks(const std::string& value) {
+  fail(Exit::usage, text("parallel.ranks is \"", value, "\""),
+       "say auto, a count (2), or a list of GPUs (0,2; a single one as \"0,\")");
+}
+
+int number_in(std::string_view word, const std::string& value) {
+  word = trim(word);
+  int number = 0;
+  const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (problem != std::errc() || end != word.data() + word.size() || number < 0) refuse_ranks(value);
+  return number;
+}
+
+RanksAsked parse_ranks(const std::string& value) {
+  std::string_view word = trim(value);
+  if (word == "auto") return {};
+  const bool has_brackets = word.starts_with('[') && word.ends_with(']') && word.size() >= 2;
+  if (has_brackets) word = trim(word.substr(1, word.size() - 2));
+  const bool is_list = has_brackets || word.find(',') != std::string_view::npos;
+  RanksAsked asked;
+  if (!is_list) {
+    asked.count = number_in(word, value);
+    if (*asked.count < 1) refuse_ranks(value);
+    return asked;
+  }
+  if (word.ends_with(',')) word.remove_suffix(1);
+  for (const std::string& entry : split(word, ',')) {
+    const int device = number_in(entry, value);
+    if (std::find(asked.devices.begin(), asked.devices.end(), device) != asked.devices.end()) {
+      fail(Exit::usage, text("parallel.ranks names GPU ", device, " twice"), "one rank a GPU");
+    }
+    asked.devices.push_back(device);
+  }
+  return asked;
+}
+
+/// All GPU numbers, the larger cards first and the lower numbers first among equal ones.
+std::vector<int> by_size(const std::vector<Gpu>& gpus) {
+  std::vector<const Gpu*> order;
+  for (const Gpu& gpu : gpus) order.push_back(&gpu);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Gpu* a, const Gpu* b) { return a->memory_bytes > b->memory_bytes; });
+  std::vector<int> numbers;
+  for (const Gpu* gpu : order) numbers.push_back(gpu->index);
+  return numbers;
+}
+
+int64_t largest_count(const Question& question, int64_t most) {
+  for (int64_t count = most; count > 1; --count) {
+    if (batch_allows(question, count)) return count;
+  }
+  return 1;
+}
+
+void refuse_uneven_share(const Question& question, int64_t ranks, int64_t most) {
+  const auto& global_batch = question.config.train.global_batch;
+  if (!global_batch || *global_batch % ranks == 0) return;
+  const int64_t below = *global_batch / ranks * ranks;
+  fail(
+      Exit::usage,
+      text("train.global_batch ", *global_batch, " cannot be shared evenly by ", counted(ranks, "rank"), ": ",
+           *global_batch, " / ", ranks, " leaves ", *global_batch % ranks),
+      text("allowed world sizes: ", number_list(allowed_world_sizes(*global_batch, most)),
+           " (parallel.ranks), or train.global_batch=", below > 0 ? text(below, " or ") : "", below + ranks));
+}
+
+void choose_cpu_ranks(const Question& question, const RanksAsked& asked, Plan& plan) {
+  const int cores = question.hardware.usable_cores();
+  if (!asked.devices.empty()) {
+    fail(Exit::usage,
+         text("parallel.ranks is a list of GPUs, \"", question.config.parallel.ranks,
+              "\", but the device is the CPU"),
+         "give a count: parallel.ranks=2");
+  }
+  const int64_t count = asked.count.value_or(1);
+  if (count > cores) {
+    const std::string limits = join(question.hardware.notes, "; ");
+    fail(Exit::usage,
+         text("parallel.ranks asks for ", counted(count, "CPU rank"), ", but this job may use ",
+              counted(cores, "core"), limits.empty() ? "" : text(" (", limits, ")")),
+         text("parallel.ranks=", cores, " at most; `larmor doctor` shows what limits the cores"));
+  }
+  refuse_uneven_share(question, count, cores);
+  plan.ranks.assign(static_cast<size_t>(count), Place{-1, {}});
+  plan.reasons.push_back(
+      asked.count ? text(counted(count, "rank"), " on ", counted(cores, "core"), ", as asked.")
+                  : text("1 rank: on a CPU one process uses all ", counted(cores, "core"), " best."));
+}
+
+std::vector<int> asked_gpus(const Question& question, const RanksAsked& asked) {
+  const std::vector<int> present = by_size(question.hardware.gpus);
+  const auto seen = static_cast<int64_t>(present.size());
+  for (const int device : asked.devices) {
+    if (std::find(present.begin(), present.end(), device) != present.end()) continue;
+    std::vector<int> sorted = present;
+    std::sort(sorted.begin(), sorted.end());
+    fail(Exit::usage, text("parallel.ranks names GPU ", device, ", but this job sees ", gpu_numbers(sorted)),
+         "`larmor doctor` lists them");
+  }
+  if (!asked.devices.empty()) return asked.devices;
+  if (asked.count.value_or(0) > seen) {
+    fail(Exit::usage,
+         text("parallel.ranks asks for ", counted(*asked.count, "rank"),
+              " of one GPU each, but this job sees ", counted(seen, "GPU")),
+         text("parallel.ranks=", seen, " at most, or parallel.device=cpu"));
+  }
+  const int64_t count = asked.count ? *asked.count : largest_count(question, seen);
+  return {present.begin(), present.begin() + count};
+}
+
+void explain_gpus(const Question& question, bool was_asked, Plan& plan) {
+  const std::vector<Gpu> used = used_gpus(question, plan);
+  const auto count = static_cast<int64_t>(used.size());
+  const auto& global_batch = question.config.train.global_batch;
+  std::string reason = text(counted(count, "rank"), ", one a GPU");
+  if (!plan.idle_devices.empty()) {
+    reason += text("; ", gpu_numbers(plan.idle_devices), plan.idle_devices.size() == 1 ? " stays" : " stay",
+                   " idle");
+    if (was_asked) {
+      reason += ", as asked";
+    } else if (question.config.parallel.strategy == "single") {
+      reason += ": parallel.strategy is single";
+    } else if (global_batch) {
+      reason += text(": ", count, " is the largest count up to ", question.hardware.gpus.size(),
+                     " that train.global_batch ", *global_batch, " allows");
+    } else {
+      reason += text(": there are only ", question.demand.training_examples, " training examples");
+    }
+  }
+  plan.reasons.push_back(reason + ".");
+  const Gpu least = smallest(used);
+  const bool is_uneven = std::any_of(used.begin(), used.end(), [&least](const Gpu& gpu) {
+    return gpu.name != least.name || gpu.memory_bytes != least.memory_bytes;
+  });
+  if (is_uneven) {
+    plan.reasons.push_back(text("The GPUs are unequal: planned for the smallest, GPU ", least.index, " (",
+                                least.name, ", ", human_bytes(least.memory_bytes), ")."));
+  }
+}
+
+}  // namespace
+
+void choose_device(const Question& question, Plan& plan) {
+  const std::string& asked = question.config.parallel.device;
+  const auto gpus = static_cast<int64_t>(question.hardware.gpus.size());
+  if (asked == "cuda" && gpus == 0) {
+    fail(Exit::usage, "parallel.device is cuda, but this job sees no GPU",
+         "`larmor doctor` shows what was looked for; parallel.device=cpu trains without");
+  }
+  if (asked != "auto" && asked != "cpu" && asked != "cuda") {
+    fail(Exit::usage, text("parallel.device is \"", asked, "\""), "say auto, cpu or cuda");
+  }
+  plan.device = asked == "cpu" || gpus == 0 ? DeviceKind::cpu : DeviceKind::cuda;
+  const std::string seen = gpus == 0 ? "no GPU" : counted(gpus, "GPU");
+  plan.reasons.push_back(text("Device ", to_text(plan.device), asked == "auto" ? "" : ", as asked",
+                              ": this job sees ", seen, "."));
+}
+
+void choose_ranks(const Question& question, Plan& plan) {
+  const RanksAsked asked = parse_ranks(question.config.parallel.ranks);
+  if (plan.device == DeviceKind::cpu) {
+    choose_cpu_ranks(question, asked, plan);
+    for (const Gpu& gpu : question.hardware.gpus) plan.idle_devices.push_back(gpu.index);
+    return;
+  }
+  std::vector<int> chosen = asked_gpus(question, asked);
+  refuse_uneven_share(question, static_cast<int64_t>(chosen.size()),
+                      static_cast<int64_t>(question.hardware.gpus.size()));
+  std::sort(chosen.begin(), chosen.end());
+  for (const int device : chosen) plan.ranks.push_back({device, {}});
+  for (const Gpu& gpu : question.hardware.gpus) {
+    if (!std::binary_search(chosen.begin(), chosen.end(), gpu.index)) plan.idle_devices.push_back(gpu.index);
+  }
+  explain_gpus(question, asked.count || !asked.devices.empty(), plan);
+}
+
+std::vector<Gpu> used_gpus(const Question& question, const Plan& plan) {
+  std::vector<Gpu> used;
+  for (const Place& place : plan.ranks) {
+    for (const Gpu& gpu : question.hardware.gpus) {
+      if (gpu.index == place.device) used.push_back(gpu);
+    }
+  }
+  return used;
+}
+
+Gpu smallest(const std::vector<Gpu>& gpus) {
+  return *std::min_element(gpus.begin(), gpus.end(),
+                           [](const Gpu& a, const Gpu& b) { return a.memory_bytes < b.memory_bytes; });
+}
+
+}  // namespace larmor

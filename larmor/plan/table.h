@@ -1,0 +1,20 @@
+// Columns of text that line up in a terminal.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace larmor {
+
+class Table {
+ public:
+  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  /// Each row on a line of its own after `indent` blanks, columns two blanks apart.
+  std::string to_text(int indent) const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace larmor

@@ -1,0 +1,138 @@
+// What holds for every plan: random machines and requests, drawn from a fixed seed.
+#include <algorithm>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "larmor/plan/plan.h"
+
+#include "tests/plan/support/machines.h"
+
+namespace larmor {
+namespace {
+
+using testing::gibibyte;
+using testing::refusal;
+using testing::two_node_machine;
+using testing::with_gpus;
+
+struct Draw {
+  Hardware hardware;
+  Demand demand = testing::autoencoder();
+  RunConfig config;
+};
+
+class Dice {
+ public:
+  explicit Dice(unsigned seed) : source_(seed) {}
+  int64_t between(int64_t least, int64_t most) {
+    return least + static_cast<int64_t>(source_() % static_cast<uint64_t>(most - least + 1));
+  }
+  bool chance(int percent) { return between(0, 99) < percent; }
+
+ private:
+  std::mt19937_64 source_;
+};
+
+Draw draw(unsigned seed) {
+  Dice dice(seed);
+  Draw out;
+  out.hardware =
+      two_node_machine(static_cast<int>(dice.between(1, 64)), static_cast<uint64_t>(dice.between(4, 512)));
+  const int gpus = dice.chance(60) ? static_cast<int>(dice.between(1, 8)) : 0;
+  for (int i = 0; i < gpus; ++i) {
+    out.hardware = with_gpus(out.hardware, 1, "Card", static_cast<uint64_t>(dice.between(4, 80)) * gibibyte,
+                             static_cast<int>(dice.between(6, 9)), 0);
+    out.hardware.gpus.back().numa_node = static_cast<int>(dice.between(-1, 1));
+  }
+  out.demand.training_examples = dice.between(1, 400);
+  out.demand.preferred_micro_batch = dice.between(1, 16);
+  out.demand.batch_norm = dice.chance(20);
+  TrainConfig& train = out.config.train;
+  if (dice.chance(50)) train.global_batch = dice.between(1, 64);
+  if (dice.chance(30)) train.micro_batch = dice.between(1, 8);
+  if (dice.chance(30)) train.accumulation = dice.between(1, 4);
+  if (dice.chance(40)) out.config.parallel.ranks = std::to_string(dice.between(1, 8));
+  if (dice.chance(20)) out.config.plan.profile = "guide";
+  return out;
+}
+
+constexpr unsigned draws = 4000;
+
+TEST(EveryPlan, MultipliesUpToItsGlobalBatchAndKeepsWhatWasGiven) {
+  int planned = 0;
+  for (unsigned seed = 0; seed < draws; ++seed) {
+    const Draw d = draw(seed);
+    if (refusal(d.hardware, d.demand, d.config) != "accepted") continue;
+    ++planned;
+    const Plan plan = make_plan(d.hardware, d.demand, d.config);
+    SCOPED_TRACE(testing::summary(plan));
+    ASSERT_GE(plan.micro_batch, 1);
+    ASSERT_GE(plan.accumulation, 1);
+    ASSERT_EQ(plan.micro_batch * plan.accumulation * plan.world_size(), plan.global_batch);
+    ASSERT_LE(plan.global_batch, d.demand.training_examples);
+    const TrainConfig& train = d.config.train;
+    ASSERT_EQ(plan.global_batch, train.global_batch.value_or(plan.global_batch));
+    ASSERT_EQ(plan.micro_batch, train.micro_batch.value_or(plan.micro_batch));
+    ASSERT_EQ(plan.accumulation, train.accumulation.value_or(plan.accumulation));
+    if (d.demand.batch_norm) {
+      ASSERT_EQ(plan.accumulation, 1);
+    }
+    if (d.config.parallel.ranks != "auto") {
+      ASSERT_EQ(std::to_string(plan.world_size()), d.config.parallel.ranks);
+    }
+  }
+  EXPECT_GT(planned, 1500) << "too few draws say anything";
+}
+
+TEST(EveryPlan, UsesEachGpuAndEachCoreOnce) {
+  for (unsigned seed = 0; seed < draws; ++seed) {
+    const Draw d = draw(seed);
+    if (refusal(d.hardware, d.demand, d.config) != "accepted") continue;
+    const Plan plan = make_plan(d.hardware, d.demand, d.config);
+    SCOPED_TRACE(testing::summary(plan));
+    std::multiset<int> gpus(plan.idle_devices.begin(), plan.idle_devices.end()), cores;
+    for (const Place& place : plan.ranks) {
+      if (plan.device == DeviceKind::cuda) gpus.insert(place.device);
+      cores.insert(place.cores.begin(), place.cores.end());
+    }
+    for (const Gpu& gpu : d.hardware.gpus) ASSERT_EQ(gpus.count(gpu.index), 1U);
+    ASSERT_EQ(gpus.size(), d.hardware.gpus.size());
+    for (const int core : cores) ASSERT_EQ(cores.count(core), 1U);
+    ASSERT_LE(plan.world_size() * plan.threads_per_rank,
+              std::max(plan.world_size(), d.hardware.usable_cores()));
+  }
+}
+
+TEST(EveryPlan, OnItsOwnChoiceFitsInMemory) {
+  int planned = 0;
+  for (unsigned seed = 0; seed < draws; ++seed) {
+    Draw d = draw(seed);
+    d.config.train.micro_batch.reset();
+    d.config.train.accumulation.reset();
+    d.demand.batch_norm = false;
+    if (refusal(d.hardware, d.demand, d.config) != "accepted") continue;
+    ++planned;
+    const Plan plan = make_plan(d.hardware, d.demand, d.config);
+    ASSERT_LE(plan.memory.total(), plan.memory.available) << testing::summary(plan);
+  }
+  EXPECT_GT(planned, 1500);
+}
+
+TEST(EveryPlan, OfEqualQuestionsIsEqualAndSurvivesJson) {
+  for (unsigned seed = 0; seed < draws / 4; ++seed) {
+    const Draw d = draw(seed);
+    const std::string answer = refusal(d.hardware, d.demand, d.config);
+    ASSERT_EQ(answer, refusal(d.hardware, d.demand, d.config));
+    if (answer != "accepted") continue;
+    const Json json = to_json(make_plan(d.hardware, d.demand, d.config));
+    ASSERT_EQ(json, to_json(make_plan(d.hardware, d.demand, d.config)));
+    ASSERT_EQ(to_json(plan_from_json(json)), json);
+  }
+}
+
+}  // namespace
+}  // namespace larmor

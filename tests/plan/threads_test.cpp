@@ -1,0 +1,106 @@
+// Which rank gets which cores.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "larmor/plan/plan.h"
+
+#include "tests/plan/support/machines.h"
+
+namespace larmor {
+namespace {
+
+using testing::autoencoder;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using testing::gibibyte;
+using ::testing::IsEmpty;
+using testing::machine;
+using testing::two_node_machine;
+using testing::with_gpus;
+
+Plan plan_for(const Hardware& hardware, const char* ranks = "auto") {
+  RunConfig config;
+  config.parallel.ranks = ranks;
+  return make_plan(hardware, autoencoder(), config);
+}
+
+TEST(Cores, OfCpuRanksAreContiguousPartsThatDifferByOneAtMost) {
+  const Plan plan = plan_for(machine(8, 64), "3");
+  EXPECT_THAT(plan.ranks[0].cores, ElementsAre(0, 1));
+  EXPECT_THAT(plan.ranks[1].cores, ElementsAre(2, 3, 4));
+  EXPECT_THAT(plan.ranks[2].cores, ElementsAre(5, 6, 7));
+}
+
+TEST(Cores, OfOneRankAreAllThatTheJobMayUse) {
+  Hardware hardware = machine(4, 16);
+  hardware.cores = {9, 10, 12, 13};
+  EXPECT_THAT(plan_for(hardware).ranks[0].cores, ElementsAre(9, 10, 12, 13));
+}
+
+TEST(Cores, OfOneRankDoNotStraddleMemoryNodesThatInterleave) {
+  Hardware hardware = machine(4, 64);
+  hardware.numa_of_core = {0, 1, 0, 1};
+  const Plan plan = plan_for(hardware, "2");
+  EXPECT_THAT(plan.ranks[0].cores, ElementsAre(0, 2));
+  EXPECT_THAT(plan.ranks[1].cores, ElementsAre(1, 3));
+}
+
+TEST(Cores, KeepHyperthreadsOfOneCoreInOneRank) {
+  Hardware hardware = machine(8, 64);
+  hardware.physical_of_core = {0, 1, 2, 3, 0, 1, 2, 3};  // 4 to 7 are the siblings of 0 to 3
+  const Plan plan = plan_for(hardware, "2");
+  EXPECT_THAT(plan.ranks[0].cores, ElementsAre(0, 1, 4, 5));
+  EXPECT_THAT(plan.ranks[1].cores, ElementsAre(2, 3, 6, 7));
+}
+
+TEST(Cores, OfAGpuRankLieOnTheNodeOfItsCard) {
+  Hardware hardware = with_gpus(two_node_machine(8, 128), 4, "Card", 80 * gibibyte, 9, 0);
+  const std::vector<int> nodes = {1, 0, 1, 0};
+  for (size_t i = 0; i < nodes.size(); ++i) hardware.gpus[i].numa_node = nodes[i];
+  const Plan plan = plan_for(hardware);
+  EXPECT_THAT(plan.ranks[0].cores, ElementsAre(4, 5));
+  EXPECT_THAT(plan.ranks[1].cores, ElementsAre(0, 1));
+  EXPECT_THAT(plan.ranks[2].cores, ElementsAre(6, 7));
+  EXPECT_THAT(plan.ranks[3].cores, ElementsAre(2, 3));
+  EXPECT_THAT(plan.reasons, Contains("Each rank is bound to cores on the memory node of its GPU."));
+}
+
+TEST(Cores, AreEqualPartsWhereTheNodeOfACardIsUnknown) {
+  Hardware hardware = with_gpus(two_node_machine(8, 128), 2, "Card", 80 * gibibyte, 9, 0);
+  hardware.gpus[0].numa_node = 1;
+  const Plan plan = plan_for(hardware);
+  EXPECT_THAT(plan.ranks[0].cores, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(plan.ranks[1].cores, ElementsAre(4, 5, 6, 7));
+}
+
+TEST(Cores, AreEqualPartsWhereTheJobHasNoneNearACard) {
+  Hardware hardware = with_gpus(two_node_machine(8, 128), 2, "Card", 80 * gibibyte, 9, 0);
+  hardware.cores = {0, 1, 2, 3};
+  hardware.numa_of_core = {0, 0, 0, 0};
+  hardware.gpus[0].numa_node = 0;
+  hardware.gpus[1].numa_node = 1;
+  const Plan plan = plan_for(hardware);
+  EXPECT_THAT(plan.ranks[0].cores, ElementsAre(0, 1));
+  EXPECT_THAT(plan.ranks[1].cores, ElementsAre(2, 3));
+}
+
+TEST(Cores, AreNotBoundWhereThereAreFewerThanRanks) {
+  const Plan plan = plan_for(with_gpus(machine(2, 128), 4, "Card", 80 * gibibyte, 9, 0));
+  for (const Place& place : plan.ranks) EXPECT_THAT(place.cores, IsEmpty());
+  EXPECT_EQ(plan.threads_per_rank, 1);
+  EXPECT_EQ(plan.loader_threads, 1);
+  EXPECT_THAT(plan.reasons, Contains("No rank is bound to cores: 2 cores for 4 ranks."));
+}
+
+TEST(Prefetch, IsTwoUnlessAskedOrByTheGuide) {
+  RunConfig config;
+  const Hardware hardware = with_gpus(machine(8, 128), 1, "Card", 80 * gibibyte, 9, 0);
+  EXPECT_EQ(make_plan(hardware, autoencoder(), config).prefetch, 2);
+  config.plan.profile = "guide";
+  EXPECT_EQ(make_plan(hardware, autoencoder(), config).prefetch, 4);
+  config.data.prefetch = 7;
+  EXPECT_EQ(make_plan(hardware, autoencoder(), config).prefetch, 7);
+}
+
+}  // namespace
+}  // namespace larmor
