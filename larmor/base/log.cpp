@@ -50,7 +50,7 @@ std::string_view name_of(Level level) {
 // Where the lines of this process go. A log is the one thing that a whole process shares by its nature.
 struct Destination {
   std::string who;
-  std::shared_ptr<spdlog::logger> file;  // null before open()
+  std::shared_ptr<spdlog::logger> file;  // null: stderr alone
   std::shared_ptr<spdlog::logger> console;
 };
 
@@ -109,7 +109,7 @@ Destination current() {
 void open(std::string_view who, const std::filesystem::path& file, Level console) {
   const std::lock_guard lock(guard());
   Destination& now = destination();
-  std::shared_ptr<spdlog::logger> opened = make_file(file, now.console);
+  std::shared_ptr<spdlog::logger> opened = file.empty() ? nullptr : make_file(file, now.console);
   now.who = who;
   now.file = std::move(opened);
   now.console->set_level(to_spdlog(console));

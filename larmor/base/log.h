@@ -10,8 +10,8 @@ namespace larmor::log {
 
 enum class Level { debug, info, warning, error };
 
-/// Names this process in each line ("launcher", "rank 3"), and opens its file; lines of `console` level
-/// and above also go to stderr. Without a call: everything from info up goes to stderr.
+/// Names this process in each line ("launcher", "rank 3"), and opens its file (an empty path: none); lines of
+/// `console` level and above also go to stderr. Without a call: everything from info up goes to stderr.
 void open(std::string_view who, const std::filesystem::path& file, Level console);
 /// The least level that is shown on stderr.
 void set_console(Level least);

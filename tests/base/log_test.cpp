@@ -54,6 +54,15 @@ TEST_F(LogTest, ShowsOnStderrOnlyTheLevelsAskedFor) {
   EXPECT_EQ(lines().size(), 3U);
 }
 
+TEST_F(LogTest, GoesToStderrAloneWithoutAFile) {
+  open("rank 3", log::Level::error);
+  ::testing::internal::CaptureStderr();
+  log::open("rank 4", {}, log::Level::info);
+  log::warning("here");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "[rank 4] warning: here\n");
+  EXPECT_EQ(read_text(file_), "");
+}
+
 TEST_F(LogTest, AppendsToAFileThatWasThereAndKeepsItPrivate) {
   open("rank 3", log::Level::error);
   log::info("first");
