@@ -14,6 +14,7 @@ class Ema {
   /// average = decay * average + (1 - decay) * parameter.
   void update(const std::vector<at::Tensor>& parameters);
   std::vector<at::Tensor>& averages() { return averages_; }
+  const std::vector<at::Tensor>& averages() const { return averages_; }
 
  private:
   double decay_;

@@ -2,12 +2,12 @@
 // because sharding changes them all; the loop is the same for one device and for many.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <ATen/core/Tensor.h>
 
 #include "larmor/comm/communicator.h"
 #include "larmor/config/run_config.h"
@@ -42,8 +42,8 @@ class Parallelism {
   /// Adds loss's gradients of this micro-batch; on the `last` one they are averaged over ranks, with
   /// `votes` travelling along. The loss is already divided by the accumulation. Collective when `last`.
   virtual void backward(const at::Tensor& loss, bool last, const Votes& votes) = 0;
-  /// In place of backward on a rank whose forward or backward failed: takes part in the step's collectives with
-  /// zeros and the flag. Collective.
+  /// In place of backward on a rank whose forward or backward failed: takes part in the step's collectives
+  /// with zeros and the flag. Collective.
   virtual void fail_step() = 0;
   /// Blocks until the gradients have met. Collective.
   virtual Reduced finish() = 0;
@@ -65,7 +65,7 @@ class Parallelism {
 };
 
 /// Rank 0's weights and buffers win. Borrows the module and the communicator. Collective.
-std::unique_ptr<Parallelism> make_parallelism(const Plan& plan, const OptimConfig& optim, torch::nn::Module& module,
-                                              Communicator& communicator);
+std::unique_ptr<Parallelism> make_parallelism(const Plan& plan, const OptimConfig& optim,
+                                              torch::nn::Module& module, Communicator& communicator);
 
 }  // namespace larmor

@@ -1,0 +1,163 @@
+#include "larmor/parallel/gradient_exchange.h"
+
+#include <cassert>
+#include <functional>
+#include <utility>
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+
+namespace larmor {
+namespace {
+
+constexpr int64_t vote_count = 3;
+
+/// A view shaped and, where the parameter's memory has no gaps, laid out like the parameter: then neither
+/// the gradient's copy nor the optimizer has to transpose.
+at::Tensor view_like(const at::Tensor& flat, int64_t offset, const at::Tensor& parameter) {
+  if (parameter.is_non_overlapping_and_dense()) {
+    return flat.as_strided(parameter.sizes(), parameter.strides(), offset);
+  }
+  return flat.narrow(0, offset, parameter.numel()).view(parameter.sizes());
+}
+
+}  // namespace
+
+struct GradientExchange::Hook final : torch::autograd::PostAccumulateGradHook {
+  Hook(GradientExchange* exchange, size_t index) : owner(exchange), parameter(index) {}
+  void operator()(const at::Tensor&) override { owner->arrive(parameter); }
+  GradientExchange* owner;
+  size_t parameter;
+};
+
+GradientExchange::GradientExchange(std::vector<at::Tensor> parameters, std::vector<std::string> names,
+                                   int64_t bucket_bytes, Communicator& communicator)
+    : parameters_(std::move(parameters)), names_(std::move(names)), communicator_(communicator) {
+  assert(!parameters_.empty() && parameters_.size() == names_.size());
+  std::vector<TensorSize> sizes;
+  for (const at::Tensor& parameter : parameters_)
+    sizes.push_back({parameter.numel(), parameter.scalar_type()});
+  layout_ = cut_buckets(sizes, bucket_bytes);
+  const auto tail_elements = static_cast<int64_t>(vote_count + parameters_.size());
+  views_.resize(parameters_.size());
+  bucket_of_.resize(parameters_.size());
+  for (size_t bucket = 0; bucket < layout_.size(); ++bucket) {
+    const Bucket& cut = layout_[bucket];
+    const bool is_last = bucket + 1 == layout_.size();
+    const auto options = at::TensorOptions().dtype(cut.type).device(parameters_[0].device());
+    flat_.push_back(at::zeros({cut.elements + (is_last ? tail_elements : 0)}, options));
+    if (is_last) tail_ = flat_.back().narrow(0, cut.elements, tail_elements);
+    for (size_t member = 0; member < cut.members.size(); ++member) {
+      const size_t parameter = cut.members[member];
+      bucket_of_[parameter] = bucket;
+      views_[parameter] = view_like(flat_.back(), cut.offsets[member], parameters_[parameter]);
+    }
+  }
+  touched_.resize(parameters_.size());
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    torch::autograd::impl::set_post_acc_grad_hooks(parameters_[i], std::make_unique<Hook>(this, i));
+  }
+}
+
+GradientExchange::~GradientExchange() {
+  for (const at::Tensor& parameter : parameters_) {
+    torch::autograd::impl::set_post_acc_grad_hooks(parameter, nullptr);
+  }
+}
+
+void GradientExchange::backward(const at::Tensor& loss, bool last, const Votes& votes) {
+  last_ = last;
+  votes_ = votes;
+  arrived_.assign(parameters_.size(), false);
+  missing_.clear();
+  for (const Bucket& bucket : layout_) missing_.push_back(bucket.members.size());
+  running_ = true;
+  try {
+    torch::autograd::backward({loss}, {});
+  } catch (...) {
+    running_ = false;
+    throw;
+  }
+  running_ = false;
+  if (!last) return;
+  // Parameters that this backward did not reach hold their bucket back, and with it those behind it.
+  while (next_ < layout_.size()) start_bucket();
+}
+
+void GradientExchange::arrive(size_t parameter) {
+  if (!running_) {
+    fail(Exit::unexpected,
+         text("a gradient reached parameter ", names_[parameter], " from a loss of another objective"),
+         "freeze a network that a loss passes through but must not teach");
+  }
+  const at::NoGradGuard no_grad;
+  const at::Tensor& gradient = parameters_[parameter].grad();
+  at::Tensor& view = views_[parameter];
+  // The first gradient of a step comes as a tensor of its own; later ones are added to the view in place.
+  if (gradient.const_data_ptr() != view.const_data_ptr()) {
+    view.copy_(gradient);
+    parameters_[parameter].mutable_grad() = view;
+  }
+  touched_[parameter] = true;
+  if (arrived_[parameter]) return;
+  arrived_[parameter] = true;
+  missing_[bucket_of_[parameter]] -= 1;
+  if (last_) start_ready_buckets();
+}
+
+void GradientExchange::start_ready_buckets() {
+  while (next_ < layout_.size() && missing_[next_] == 0) start_bucket();
+}
+
+void GradientExchange::start_bucket() {
+  const at::NoGradGuard no_grad;
+  for (const size_t member : layout_[next_].members) {
+    if (!touched_[member]) views_[member].zero_();
+  }
+  if (next_ + 1 == layout_.size()) write_tail(votes_);
+  under_way_.push_back(communicator_.all_reduce(flat_[next_], Reduce::mean));
+  next_ += 1;
+}
+
+void GradientExchange::write_tail(const Votes& votes) {
+  std::vector<float> words{votes.non_finite ? 1.0F : 0.0F, votes.stop ? 1.0F : 0.0F,
+                           votes.failed ? 1.0F : 0.0F};
+  for (const bool touched : touched_) words.push_back(touched ? 1.0F : 0.0F);
+  tail_.copy_(at::tensor(words));
+}
+
+void GradientExchange::fail_step() {
+  const at::NoGradGuard no_grad;
+  votes_ = {.failed = true};
+  touched_.assign(parameters_.size(), false);
+  while (next_ < layout_.size()) start_bucket();
+}
+
+Votes GradientExchange::finish() {
+  assert(next_ == layout_.size());
+  for (Pending& pending : under_way_) pending.wait();
+  under_way_.clear();
+  // Means of zeros and ones: anything above zero says that at least one rank said so.
+  const at::Tensor tail = tail_.to(at::kCPU, at::kFloat);
+  const float* words = tail.const_data_ptr<float>();
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const bool used = words[static_cast<size_t>(vote_count) + i] > 0;
+    parameters_[i].mutable_grad() = used ? views_[i] : at::Tensor();
+  }
+  return {.non_finite = words[0] > 0, .stop = words[1] > 0, .failed = words[2] > 0};
+}
+
+void GradientExchange::drop() {
+  for (const at::Tensor& parameter : parameters_) parameter.mutable_grad() = at::Tensor();
+  touched_.assign(parameters_.size(), false);
+  next_ = 0;
+}
+
+}  // namespace larmor

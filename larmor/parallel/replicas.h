@@ -1,0 +1,44 @@
+// Every rank holds the whole model; gradients are averaged. One rank is the simplest case of it.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "larmor/optim/ema.h"
+#include "larmor/optim/loss_scale.h"
+#include "larmor/optim/optimizer.h"
+#include "larmor/parallel/gradient_exchange.h"
+#include "larmor/parallel/parallelism.h"
+
+namespace larmor {
+
+class Replicas final : public Parallelism {
+ public:
+  /// Borrows the module and the communicator. Collective: rank 0's weights and buffers win.
+  Replicas(const Plan& plan, const OptimConfig& optim, torch::nn::Module& module, Communicator& communicator);
+
+  void backward(const at::Tensor& loss, bool last, const Votes& votes) override;
+  void fail_step() override { exchange_->fail_step(); }
+  Reduced finish() override;
+  void step(double learning_rate) override;
+  void skip() override;
+  double loss_scale() const override { return scale_.scale(); }
+  bool has_average() const override { return average_.has_value(); }
+  NamedTensors average() const override;
+  void save(StateWriter& writer) const override;
+  void load(const StateReader& reader) override;
+
+ private:
+  torch::nn::Module& module_;
+  Communicator& communicator_;
+  double clip_norm_;
+  std::vector<std::string> names_;  // of the parameters that learn
+  std::vector<at::Tensor> parameters_;
+  std::unique_ptr<GradientExchange> exchange_;
+  std::unique_ptr<Optimizer> optimizer_;
+  LossScale scale_;
+  std::optional<Ema> average_;
+  at::Tensor norm_;  // of the gradients as they are, loss scale included
+};
+
+}  // namespace larmor
