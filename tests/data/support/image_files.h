@@ -1,0 +1,60 @@
+// Image files for tests: real ones, and small ones put together byte by byte, to be spoilt.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace larmor::testing {
+
+/// The folder of real images, or an empty path when this machine does not have it.
+std::filesystem::path real_images();
+/// A file of tests/golden.
+std::filesystem::path golden_file(const std::string& name);
+
+void write_file(const std::filesystem::path& path, std::string_view bytes);
+std::string read_whole(const std::filesystem::path& path);
+inline std::span<const std::byte> as_bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
+std::string packed(std::string_view bytes);
+
+/// A number as it lies in a file.
+template <class Value>
+std::string laid_out(Value value, bool big_endian = false) {
+  std::string bytes(sizeof(Value), '\0');
+  std::memcpy(bytes.data(), &value, sizeof(Value));
+  if (big_endian != (std::endian::native == std::endian::big)) return {bytes.rbegin(), bytes.rend()};
+  return bytes;
+}
+
+/// A NIfTI file: at first a good one, 2 x 3 x 4 int16 voxels 0 to 23 of 1.5 x 2 x 3 mm, without forms.
+/// Offsets are those of nifti1.h and nifti2.h, said anew here so that reader and writer are held against
+/// them.
+class NiftiBytes {
+ public:
+  explicit NiftiBytes(int version = 1, bool big_endian = false);
+
+  template <class Value>
+  NiftiBytes& put(std::size_t offset, Value value) {
+    header.replace(offset, sizeof(Value), laid_out(value, big_endian_));
+    return *this;
+  }
+  template <class Value>
+  NiftiBytes& voxels_of(const std::vector<Value>& values) {
+    voxels.clear();
+    for (const Value value : values) voxels += laid_out(value, big_endian_);
+    return *this;
+  }
+  std::string whole() const { return header + extension + voxels; }
+
+  std::string header, extension = std::string(4, '\0'), voxels;
+
+ private:
+  bool big_endian_;
+};
+
+}  // namespace larmor::testing
