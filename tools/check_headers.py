@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""Compiles each header alone: whoever includes one gets everything that it needs.
+
+Takes the flags from the build's compile_commands.json, and remembers what compiled, so that only what has changed
+is compiled again.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shlex
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import source_tree
+from source_tree import Problem, blanked, read
+
+OURS = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"((?:larmor|workloads|app)/[^"]+)"', re.MULTILINE)
+TORCH = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"](torch|ATen|c10|caffe2)/", re.MULTILINE)
+# Of each header of libtorch one compiler takes seconds and most of a gigabyte: never more than two at a time.
+COMPILERS_OF_TORCH = 2
+WITH_VALUE = {"-o", "-MT", "-MF", "-MQ", "-include", "-x"}
+WITHOUT_VALUE = {"-c", "-MD", "-MMD", "-Winvalid-pch", "-fpch-preprocess"}
+
+
+def flags_of(command, source):
+    """The compiler and what matters for syntax: no launcher, no output, no precompiled header."""
+    words = shlex.split(command)
+    start = next(i for i, word in enumerate(words) if re.search(r"(^|/)(c\+\+|g\+\+|clang\+\+)[-\d.]*$", word))
+    kept, rest = [words[start]], iter(words[start + 1:])
+    for word in rest:
+        if word in WITH_VALUE:
+            next(rest)
+        elif word not in WITHOUT_VALUE and Path(word).name != Path(source).name and not re.match(r"-[Og]\d?$", word):
+            kept.append(word)
+    return kept
+
+
+def flags_by_folder(build):
+    """{folder: flags}: those of any source of the folder, since a folder is one target."""
+    folders = {}
+    for entry in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
+        folder = str(Path(entry["directory"], entry["file"]).resolve().parent)
+        command = entry.get("command") or shlex.join(entry["arguments"])
+        folders.setdefault(folder, (flags_of(command, entry["file"]), entry["directory"]))
+    return folders
+
+
+def closure(root, header, known):
+    """The header and all of ours that it includes, directly or not."""
+    if header not in known:
+        known[header] = {header}
+        if (root / header).is_file():
+            for name in OURS.findall(blanked(read(root, header), keep_strings=True)):
+                known[header] |= closure(root, name, known)
+    return known[header]
+
+
+def digest(root, headers, flags):
+    content = hashlib.sha256("\n".join(flags).encode())
+    for name in sorted(headers):
+        content.update(name.encode() + b"\0")
+        content.update((root / name).read_bytes() if (root / name).is_file() else b"absent")
+    return content.hexdigest()
+
+
+def compile_alone(header, flags, directory):
+    """The first error, or None."""
+    done = subprocess.run([*flags, "-fsyntax-only", "-x", "c++", "-"], input=f'#include "{header}"\n', text=True,
+                          cwd=directory, capture_output=True, env={**os.environ, "LC_ALL": "C"}, check=False)
+    if done.returncode == 0:
+        return None
+    plain = re.sub(r"\x1b\[[0-9;]*[mK]", "", done.stderr)
+    errors = [line for line in plain.splitlines() if "error:" in line]
+    return errors[0] if errors else plain.strip()[-300:] or f"the compiler ended with {done.returncode}"
+
+
+class Memory:
+    """What compiled before: digests, one a line, in the build folder."""
+
+    def __init__(self, build):
+        self.path = build / "headers_alone.txt"
+        self.known = set(self.path.read_text().split()) if self.path.is_file() else set()
+        self.used = set()
+
+    def __contains__(self, key):
+        if key in self.known:
+            self.used.add(key)
+        return key in self.known
+
+    def add(self, key):
+        self.used.add(key)
+
+    def save(self):
+        temporary = self.path.with_suffix(f".{os.getpid()}")
+        temporary.write_text("\n".join(sorted(self.used)) + "\n")
+        temporary.replace(self.path)
+
+
+def jobs_of(root, build):
+    """(header, flags, directory, digest, uses torch) of every header whose folder is built."""
+    folders, known = flags_by_folder(build), {}
+    for header in source_tree.sources(root, suffixes=(".h",)):
+        if any(part.endswith("_shim") for part in header.parts):
+            continue
+        # larmor.h offers all layers; the last of them has the flags for it.
+        home = root / "larmor/train" if str(header) == "larmor/larmor.h" else (root / header).parent
+        flags = folders.get(str(home.resolve()))
+        if flags is None:
+            yield header, None, None, None, False
+            continue
+        headers = closure(root, str(header), known)
+        torch = any(TORCH.search(read(root, name)) for name in headers if (root / name).is_file())
+        yield header, flags[0], flags[1], digest(root, headers, flags[0]), torch
+
+
+def check(root, arguments):
+    build = arguments.build or root / "build" / "dev"
+    if not (build / "compile_commands.json").is_file():
+        yield Problem(str(build), 1, "no compile_commands.json: configure first (cmake --preset dev)")
+        return
+    memory, todo = Memory(build), {True: [], False: []}
+    for header, flags, directory, key, torch in jobs_of(root, build):
+        if flags is None:
+            yield Problem(str(header), 1, "its folder has no source in compile_commands.json")
+        elif key not in memory:
+            todo[torch].append((header, flags, directory, key))
+    for torch, jobs in sorted(todo.items()):
+        with ThreadPoolExecutor(COMPILERS_OF_TORCH if torch else os.cpu_count()) as pool:
+            results = pool.map(lambda job: compile_alone(job[0], job[1], job[2]), jobs)
+            for (header, _, _, key), error in zip(jobs, results):
+                if error is None:
+                    memory.add(key)
+                    memory.save()  # now: whoever interrupts the first, long run loses nothing
+                else:
+                    yield Problem(str(header), 1, f"does not compile alone: {error}")
+    memory.save()
+
+
+def self_test(folder):
+    class Arguments:
+        build = folder / "out"
+
+    source_tree.write_tree(folder, {
+        "larmor/base/good.h": '#pragma once\n#include <string>\n#include "larmor/base/deep.h"\nstd::string f(Deep);\n',
+        "larmor/base/deep.h": "#pragma once\nstruct Deep {};\n",
+        "larmor/base/bad.h": "#pragma once\nstd::string g();\n",
+        "larmor/base/a.cpp": "",
+        "larmor/lonely/b.h": "",
+    })
+    command = f"/usr/bin/ccache /usr/bin/c++ -I{folder} -std=c++20 -O2 -Wall -Werror -include /gone/pch.h -MD -MT a.o -o a.o -c a.cpp"
+    entry = {"directory": str(folder), "file": str(folder / "larmor/base/a.cpp"), "command": command}
+    source_tree.write_tree(folder, {"out/compile_commands.json": json.dumps([entry])})
+    bad, lonely = "bad.h:1: does not compile alone", "b.h:1: its folder has no source"
+    source_tree.expect(check(folder, Arguments), [bad, lonely])
+    remembered = (folder / "out/headers_alone.txt").read_text()
+    assert len(remembered.split()) == 2, remembered
+
+    global compile_alone
+    original, compiled = compile_alone, []
+
+    def counting(header, flags, directory):
+        compiled.append(header.name)
+        return original(header, flags, directory)
+
+    compile_alone = counting
+    source_tree.expect(check(folder, Arguments), [bad, lonely])
+    assert compiled == ["bad.h"], compiled
+    # A change of what a header includes makes it new; a mistake there is found through both.
+    source_tree.write_tree(folder, {"larmor/base/deep.h": "#pragma once\nstruct Shallow {};\n"})
+    compiled.clear()
+    source_tree.expect(check(folder, Arguments), [bad, lonely, "good.h:1: does not compile alone"])
+    assert sorted(compiled) == ["bad.h", "deep.h", "good.h"], compiled
+    compile_alone = original
+
+
+def add_arguments(parser):
+    parser.add_argument("--build", type=Path, help="the build folder (default: build/dev)")
+
+
+if __name__ == "__main__":
+    source_tree.main(check, self_test, __doc__, add_arguments)

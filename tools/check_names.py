@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Names of files, reminders without an issue, and sources without a test of their name."""
+
+import re
+from pathlib import Path
+
+import source_tree
+from source_tree import Problem, blanked, read
+
+FOLDERS = ("larmor", "workloads", "app", "examples", "tests", "bench", "tools")
+# A file with such a name has no subject, so everything ends up in it.
+BANNED = {"util", "utils", "common", "helper", "helpers", "misc", "types", "defs"}
+SNAKE_CASE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+REMINDER = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X|HA" + r"CK)\b(?!\(#\d+\))")
+UNTESTED = "tests/untested.txt"
+
+
+def is_shim(path):
+    """Folders that stand in for headers of somebody else keep those headers' names."""
+    return any(part.endswith("_shim") for part in path.parts)
+
+
+def check_file_names(root):
+    for path in source_tree.sources(root, FOLDERS, source_tree.CPP_SUFFIXES + (".py",)):
+        if is_shim(path):
+            continue
+        if path.stem in BANNED or path.stem.split("_")[-1] in BANNED - {"types"}:
+            yield Problem(str(path), 1, f"{path.stem} says nothing about what is inside")
+        for part in (*path.parts[:-1], path.stem):
+            if not SNAKE_CASE.fullmatch(part):
+                yield Problem(str(path), 1, f"{part} is not snake_case")
+
+
+def check_reminders(root):
+    suffixes = source_tree.CPP_SUFFIXES + (".py", ".cmake", ".txt", ".sh", "")
+    for path in source_tree.sources(root, FOLDERS + ("cmake", "script"), suffixes):
+        for number, line in enumerate(read(root, path).splitlines(), 1):
+            if REMINDER.search(line):
+                yield Problem(str(path), number, "a reminder names its issue: TO" + "DO(#12)")
+
+
+def read_untested(root):
+    """{source: (line, reason)} of the list of sources without a test of their name."""
+    reasons = {}
+    if not (root / UNTESTED).is_file():
+        return reasons
+    for number, line in enumerate(read(root, UNTESTED).splitlines(), 1):
+        if line.strip() and not line.startswith("#"):
+            source, _, reason = line.partition(":")
+            reasons[source.strip()] = (number, reason.strip())
+    return reasons
+
+
+def has_code(text):
+    return bool(re.sub(r"^[ \t]*#[^\n]*", "", blanked(text), flags=re.MULTILINE).strip())
+
+
+def check_tests(root):
+    reasons = read_untested(root)
+    for path in source_tree.sources(root, ("larmor",), (".cpp", ".cu")):
+        layer = path.parts[1]
+        tests = [root / "tests" / layer / f"{path.stem}{ending}.cpp" for ending in ("_test", "_long_test")]
+        tested = any(test.is_file() and has_code(test.read_text(encoding="utf-8")) for test in tests)
+        line, reason = reasons.pop(str(path), (0, None))
+        if tested and reason is not None:
+            yield Problem(UNTESTED, line, f"{path} has a test by now")
+        elif not tested and reason is None:
+            yield Problem(str(path), 1, f"no tests/{layer}/{path.stem}_test.cpp and no line in {UNTESTED}")
+        elif reason == "":
+            yield Problem(UNTESTED, line, f"{path} has no reason")
+        for named in re.findall(r"\btests/[\w./]*\w", reason or ""):
+            if not (root / Path(named)).exists():
+                yield Problem(UNTESTED, line, f"{named} is not there")
+    for source, (line, _) in reasons.items():
+        yield Problem(UNTESTED, line, f"{source} is not there")
+
+
+def check(root, _arguments=None):
+    yield from check_file_names(root)
+    yield from check_reminders(root)
+    yield from check_tests(root)
+
+
+GOOD_TREE = {
+    "larmor/base/text.cpp": "int a;\n",
+    "larmor/base/no_cuda.cpp": "int a;  // TO" + "DO(#12) speak\n",
+    "larmor/base/other.cpp": "int a;\n",
+    "larmor/comm/a_shim/Odd/common.h": "",
+    "tests/base/text_test.cpp": "TEST(Text, Works) {}\n",
+    "tests/base/other_long_test.cpp": "TEST(Other, Works) {}\n",
+    "tests/untested.txt": "# why\nlarmor/base/no_cuda.cpp: says that there is none; see tests/base/text_test.cpp\n",
+}
+
+BAD_TREES = [
+    ({"larmor/base/utils.h": ""}, ["utils says nothing"]),
+    ({"app/string_helpers.h": ""}, ["string_helpers says nothing"]),
+    ({"larmor/base/bigFile.h": ""}, ["bigFile is not snake_case"]),
+    ({"workloads/Two/a.h": ""}, ["Two is not snake_case"]),
+    ({"cmake/a.cmake": "\n# TO" + "DO later\n"}, ["cmake/a.cmake:2: a reminder"]),
+    ({"larmor/base/a.h": "// FIX" + "ME\n"}, ["a.h:1: a reminder"]),
+    ({"larmor/base/new.cpp": "int a;\n"}, ["no tests/base/new_test.cpp"]),
+    ({"larmor/base/new.cpp": "int a;\n", "tests/base/new_test.cpp": "// later\n#include <a>\n"},
+     ["no tests/base/new_test.cpp"]),
+    ({"tests/base/no_cuda_test.cpp": "TEST(A, B) {}\n"}, ["untested.txt:2: larmor/base/no_cuda.cpp has a test"]),
+    ({"tests/untested.txt": "larmor/base/no_cuda.cpp:\n"}, ["no_cuda.cpp has no reason"]),
+    ({"tests/untested.txt": "larmor/base/no_cuda.cpp: see tests/base/gone_test.cpp\n"}, ["gone_test.cpp is not there"]),
+    ({"tests/untested.txt": GOOD_TREE["tests/untested.txt"] + "larmor/base/gone.cpp: x\n"},
+     ["untested.txt:3: larmor/base/gone.cpp is not there"]),
+]
+
+
+def self_test(folder):
+    source_tree.write_tree(folder / "good", GOOD_TREE)
+    source_tree.expect(check(folder / "good"), [])
+    for number, (files, fragments) in enumerate(BAD_TREES):
+        source_tree.write_tree(folder / str(number), GOOD_TREE | files)
+        source_tree.expect(check(folder / str(number)), fragments)
+
+
+if __name__ == "__main__":
+    source_tree.main(check, self_test, __doc__)
