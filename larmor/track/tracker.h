@@ -1,4 +1,5 @@
-// Where numbers and pictures go. Sinks never throw into the loop: they log once and go quiet.
+// Where numbers and pictures go. A sink may throw when it is made; in the loop it never does: it warns once
+// and goes quiet.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +20,13 @@ namespace larmor {
 /// Where training stands when something is recorded.
 struct Moment {
   int64_t step = 0;
-  double epoch = 0;      // examples / examples in an epoch
+  double epoch = 0;  // examples / examples in an epoch
   int64_t examples = 0;
 };
 
 using Values = std::map<std::string, double>;  // "train/loss" -> 0.12
 
+/// One thread.
 class Tracker {
  public:
   virtual ~Tracker() = default;
@@ -41,29 +43,35 @@ std::unique_ptr<Tracker> make_silent_tracker();
 /// Passes everything to each of its sinks.
 std::unique_ptr<Tracker> make_fan_out(std::vector<std::unique_ptr<Tracker>> sinks);
 
-/// events.jsonl: one JSON object a line, flushed; appends. `generation` counts restarts.
+/// events.jsonl: one JSON object a line, handed to the system at once; appends. `generation` counts restarts.
+/// A value that is not finite becomes null. When the disk is full the lines are lost until it is not.
+/// Borrows the storage and the clock.
 std::unique_ptr<Tracker> make_event_log(Storage& storage, const Clock& clock,
                                         const std::filesystem::path& file, int64_t generation);
 
 /// TensorBoard event files directly in `folder`: scalars as simple_value, pictures as image summaries.
+/// Written every few seconds. Borrows the storage and the clock.
 std::unique_ptr<Tracker> make_tensorboard(Storage& storage, const Clock& clock,
                                           const std::filesystem::path& folder);
 
-/// pictures/<name>-<step>.png.
+/// <folder>/<name>-<step>.png, the step with eight digits. Borrows the storage.
 std::unique_ptr<Tracker> make_picture_folder(Storage& storage, const std::filesystem::path& folder);
 
 struct ConsoleOptions {
-  bool live = false;         // a terminal: one line rewritten in place
+  bool live = false;  // a terminal: one line rewritten in place
   bool color = false;
-  bool quiet = false;        // errors and warnings only
-  int64_t total_steps = 0;   // 0 = unknown
+  bool quiet = false;       // errors and warnings only
+  int64_t total_steps = 0;  // 0 = unknown
   int64_t start_step = 0;
-  int descriptor = 2;        // where people's text goes
+  int descriptor = 2;  // where people's text goes
 };
-/// Progress for people: bar, rate, ETA, loss parts, data-wait %, memory; plain lines when not live.
+/// Progress for people: bar, rate, ETA, loss parts, data-wait %, memory; plain lines when not live, the first
+/// steps and then one every few seconds. Text that nobody takes is dropped: the loop never waits for a
+/// terminal. Borrows the clock.
 std::unique_ptr<Tracker> make_console(const ConsoleOptions& options, const Clock& clock);
 
-/// The largest generation in an event log plus one; 0 when there is none. Reads what is there, ignores a torn last line.
+/// The largest generation in an event log plus one; 0 when there is none. Reads what is there, ignores torn
+/// lines.
 int64_t next_generation(const std::filesystem::path& file);
 
 }  // namespace larmor

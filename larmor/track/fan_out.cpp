@@ -1,0 +1,45 @@
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "larmor/track/tracker.h"
+
+namespace larmor {
+namespace {
+
+class SilentTracker final : public Tracker {
+ public:
+  void event(const Moment&, std::string_view, const Values&, std::string_view) override {}
+  void picture(const Moment&, std::string_view, const Image&) override {}
+  void flush() override {}
+};
+
+class FanOut final : public Tracker {
+ public:
+  explicit FanOut(std::vector<std::unique_ptr<Tracker>> sinks) : sinks_(std::move(sinks)) {}
+
+  void event(const Moment& moment, std::string_view kind, const Values& values,
+             std::string_view words) override {
+    for (const auto& sink : sinks_) sink->event(moment, kind, values, words);
+  }
+  void picture(const Moment& moment, std::string_view name, const Image& image) override {
+    for (const auto& sink : sinks_) sink->picture(moment, name, image);
+  }
+  void flush() override {
+    for (const auto& sink : sinks_) sink->flush();
+  }
+
+ private:
+  std::vector<std::unique_ptr<Tracker>> sinks_;
+};
+
+}  // namespace
+
+std::unique_ptr<Tracker> make_silent_tracker() { return std::make_unique<SilentTracker>(); }
+
+std::unique_ptr<Tracker> make_fan_out(std::vector<std::unique_ptr<Tracker>> sinks) {
+  return std::make_unique<FanOut>(std::move(sinks));
+}
+
+}  // namespace larmor

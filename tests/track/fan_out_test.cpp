@@ -1,0 +1,51 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "larmor/base/text.h"
+#include "larmor/track/tracker.h"
+
+namespace larmor {
+namespace {
+
+using testing::ElementsAre;
+
+/// Notes its calls in a diary that outlives it.
+class Diarist final : public Tracker {
+ public:
+  Diarist(std::string name, std::vector<std::string>& diary) : name_(std::move(name)), diary_(diary) {}
+  void event(const Moment& moment, std::string_view kind, const Values& values,
+             std::string_view words) override {
+    diary_.push_back(text(name_, " ", kind, " ", moment.step, " ", values.at("a"), " ", words));
+  }
+  void picture(const Moment& moment, std::string_view name, const Image& image) override {
+    diary_.push_back(text(name_, " ", name, " ", moment.step, " ", image.width));
+  }
+  void flush() override { diary_.push_back(name_ + " flush"); }
+
+ private:
+  std::string name_;
+  std::vector<std::string>& diary_;
+};
+
+TEST(FanOut, PassesEverythingToEachOfItsSinksInTurn) {
+  std::vector<std::string> diary;
+  std::vector<std::unique_ptr<Tracker>> sinks;
+  sinks.push_back(std::make_unique<Diarist>("one", diary));
+  sinks.push_back(std::make_unique<Diarist>("two", diary));
+  const auto all = make_fan_out(std::move(sinks));
+  all->event({7, 0.5, 56}, "step", {{"a", 1.5}}, "words");
+  all->picture({8, 0.5, 64}, "face", {.width = 3, .height = 1, .channels = 1, .pixels = {1, 2, 3}});
+  all->flush();
+  EXPECT_THAT(diary, ElementsAre("one step 7 1.5 words", "two step 7 1.5 words", "one face 8 3",
+                                 "two face 8 3", "one flush", "two flush"));
+}
+
+TEST(SilentTracker, TakesEverythingAndDoesNothing) {
+  const auto silent = make_silent_tracker();
+  silent->event({}, "step", {}, "");
+  silent->picture({}, "face", {});
+  silent->flush();
+}
+
+}  // namespace
+}  // namespace larmor
