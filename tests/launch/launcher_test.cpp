@@ -90,7 +90,7 @@ TEST_F(RunRanks, CallsAStatusThatIsNoneOfOursUnexpected) {
 }
 
 TEST_F(RunRanks, LooksForTheCauseBehindARankThatOnlyLostItsPeers) {
-  const GroupEnding ending = run({"end=8", "late=3"});
+  const GroupEnding ending = run({"echo=8", "cause=3"});
   EXPECT_EQ(ending.exit, Exit::data);
   EXPECT_EQ(ending.first_rank, 1);
 }
@@ -102,11 +102,11 @@ TEST_F(RunRanks, TakesALostPeerForTheCauseWhenThereIsNoOther) {
 }
 
 TEST_F(RunRanks, KillsTheOthersWhenTheGraceIsOver) {
-  LaunchOptions options = acting(logs(), {"stubborn", "late=6"});
+  LaunchOptions options = acting(logs(), {"echo=6", "stubborn"});
   options.grace_seconds = 0.05;
   const GroupEnding ending = run_ranks(plan_for(2), options);
   EXPECT_EQ(ending.exit, Exit::numerics);
-  EXPECT_THAT(launcher_log(), HasSubstr("rank 0 was killed by SIGKILL"));
+  EXPECT_THAT(launcher_log(), HasSubstr("rank 1 was killed by SIGKILL"));
 }
 
 TEST_F(RunRanks, LetsTheOthersGoOnWhenOneIsDone) {

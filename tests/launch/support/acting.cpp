@@ -42,6 +42,21 @@ int wait_for_stop() {
   return static_cast<int>(Exit::stopped);
 }
 
+/// Ends before the rank after it does, but not before that one watches for signals.
+int echo(StatusBoard& board, const Rank& rank, int status) {
+  while (board.phase(rank.index + 1) == Phase::starting) SystemClock().sleep(0.001);
+  board.set(rank.index, Phase::finished, 0);
+  return status;
+}
+
+/// Ends a little after the rank before it.
+int cause(StatusBoard& board, const Rank& rank, int status) {
+  board.set(rank.index, Phase::computing, 1);
+  while (board.phase(rank.index - 1) != Phase::finished) SystemClock().sleep(0.001);
+  SystemClock().sleep(0.05);
+  return status;
+}
+
 /// The port that a listening socket is bound to; 0 when it does not listen.
 int listening_port(int descriptor) {
   int listens = 0;
@@ -78,6 +93,8 @@ int act(const std::string& what, const Rank& rank) {
     SystemClock().sleep(0.15);
     return std::stoi(what.substr(5));
   }
+  if (what.starts_with("echo=")) return echo(board, rank, std::stoi(what.substr(5)));
+  if (what.starts_with("cause=")) return cause(board, rank, std::stoi(what.substr(6)));
   if (what == "wait") return wait_for_stop();
   if (what == "saving") {
     board.set(rank.index, Phase::saving, 40);
@@ -86,6 +103,7 @@ int act(const std::string& what, const Rank& rank) {
   if (what == "stubborn") {
     signal(SIGTERM, SIG_IGN);
     signal(SIGINT, SIG_IGN);
+    board.set(rank.index, Phase::computing, 1);
     say_ready();
     never_end();
   }

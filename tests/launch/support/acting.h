@@ -14,6 +14,7 @@ namespace larmor {
 Plan plan_for(int ranks);
 
 /// The test binary as every rank; argument i is the act of rank i:
+///   "echo=8", "cause=3"   two neighbours: the first ends before the second
 ///   "end=3"       ends with that status           "late=3"   the same, a little later
 ///   "kill=9"      computes step 120 and dies      "saving"   sets the phase, then waits like "wait"
 ///   "wait"        says ready, ends with 75 when asked to stop
