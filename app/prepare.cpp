@@ -21,7 +21,7 @@ int prepare(Program& program) {
   const auto config = program.load(workload);
   const auto index = make_index(config.config.data, static_cast<uint64_t>(config.config.run.seed));
   if (!program.words().quiet) std::cerr << index.patients_by << "\nreading every file …\n";
-  const auto bad = check_files(index, CheckDepth::full);
+  const auto bad = check_files(index, Depth::full);
   Json json;
   json["index"]["cases"] = index.cases.size();
   json["index"]["patients"] = index.patients();
