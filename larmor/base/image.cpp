@@ -22,7 +22,7 @@ void check(int code, const char* step) {
   if (code != 0) fail(Exit::unexpected, text("PNG encoder, ", step, ": ", spng_strerror(code)));
 }
 
-bool is_whole(const Image& image) {
+[[maybe_unused]] bool is_whole(const Image& image) {
   const bool shaped = image.width > 0 && image.height > 0 && (image.channels == 1 || image.channels == 3);
   const auto bytes = static_cast<size_t>(image.width) * static_cast<size_t>(image.height) *
                      static_cast<size_t>(image.channels);
