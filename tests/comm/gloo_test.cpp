@@ -1,9 +1,11 @@
 #include <chrono>
+#include <latch>
 #include <stdexcept>
 #include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <torch/types.h>
 #include <unistd.h>
 
@@ -55,17 +57,18 @@ TEST(Gloo, TellsWhichCollectiveLostAPeer) {
 
 TEST(Gloo, LeavesAtOnceWhenARankThrowsWithACollectiveUnderWay) {
   const auto start = std::chrono::steady_clock::now();
-  const auto errors = testing::try_gloo_ranks(2, seconds(60), [](Communicator& communicator) {
+  std::latch thrown(1);
+  const auto errors = testing::try_gloo_ranks(2, seconds(60), [&](Communicator& communicator) {
     at::Tensor tensor = torch::ones({4});
     if (communicator.rank() == 1) {
-      // The peer never joins this one.
-      Pending lost = communicator.all_reduce(tensor, Reduce::sum);
-      std::this_thread::sleep_for(milliseconds(50));
+      Pending under_way = communicator.all_reduce(tensor, Reduce::sum);
+      thrown.count_down();
       throw std::runtime_error("my own mistake");
     }
-    std::this_thread::sleep_for(milliseconds(200));
-    communicator.barrier();
-    communicator.barrier();
+    thrown.wait();
+    // The first of these may still meet what the other rank has begun.
+    communicator.all_reduce(tensor, Reduce::sum).wait();
+    communicator.all_reduce(tensor, Reduce::sum).wait();
   });
   EXPECT_EQ(testing::message_of(errors[1]), "my own mistake");
   EXPECT_EQ(exit_of(errors[0]), Exit::rank_lost);
@@ -74,24 +77,27 @@ TEST(Gloo, LeavesAtOnceWhenARankThrowsWithACollectiveUnderWay) {
 
 TEST(Gloo, EndsACollectiveUnderWayOnAbort) {
   const auto start = std::chrono::steady_clock::now();
-  const auto errors = testing::try_gloo_ranks(2, seconds(60), [](Communicator& communicator) {
-    at::Tensor tensor = torch::ones({4});
+  std::latch ended(1);
+  const auto errors = testing::try_gloo_ranks(2, seconds(60), [&](Communicator& communicator) {
     if (communicator.rank() == 1) {
-      std::this_thread::sleep_for(milliseconds(500));
+      ended.wait();
       return;
     }
+    at::Tensor tensor = torch::ones({4});
     Pending pending = communicator.all_reduce(tensor, Reduce::sum);
     std::thread late([&] {
-      std::this_thread::sleep_for(milliseconds(100));
+      std::this_thread::sleep_for(milliseconds(50));
       communicator.abort();
     });
     try {
       pending.wait();
     } catch (...) {
       late.join();
+      ended.count_down();
       throw;
     }
     late.join();
+    ended.count_down();
   });
   EXPECT_THAT(testing::message_of(errors[0]), HasSubstr("rank 0 gave up all_reduce #1"));
   EXPECT_EQ(exit_of(errors[1]), Exit::done);
@@ -99,16 +105,46 @@ TEST(Gloo, EndsACollectiveUnderWayOnAbort) {
 }
 
 TEST(Gloo, GivesUpOnASilentPeerAfterTheLimit) {
-  const auto errors = testing::try_gloo_ranks(2, milliseconds(500), [](Communicator& communicator) {
-    at::Tensor tensor = torch::ones({4});
+  std::latch ended(1);
+  const auto errors = testing::try_gloo_ranks(2, seconds(2), [&](Communicator& communicator) {
     if (communicator.rank() == 1) {
-      std::this_thread::sleep_for(milliseconds(1200));
+      ended.wait();
       return;
     }
-    communicator.all_reduce(tensor, Reduce::sum).wait();
+    at::Tensor tensor = torch::ones({4});
+    try {
+      communicator.all_reduce(tensor, Reduce::sum).wait();
+    } catch (...) {
+      ended.count_down();
+      throw;
+    }
+    ended.count_down();
   });
   EXPECT_EQ(exit_of(errors[0]), Exit::rank_lost);
-  EXPECT_THAT(testing::message_of(errors[0]), HasSubstr("waited 500 ms for its peers in all_reduce #1"));
+  EXPECT_THAT(testing::message_of(errors[0]), HasSubstr("waited 2 s for its peers in all_reduce #1"));
+}
+
+TEST(Connect, KeepsGenerationsApartInAStoreThatOutlivesThem) {
+  c10d::TCPStoreOptions server;
+  server.isServer = true;
+  server.port = 0;
+  server.waitWorkers = false;
+  const auto agent = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", server);
+  const auto connect_at = [&](int index, int64_t generation, milliseconds limit) {
+    Rank rank;
+    rank.index = rank.local_index = index;
+    rank.count = rank.local_count = 2;
+    rank.master_port = agent->getPort();
+    rank.agent_hosts_store = true;
+    rank.generation = generation;
+    return connect(rank, {.limit = limit});
+  };
+  // Of the first generation only rank 1 comes; it leaves its keys behind.
+  EXPECT_THROW(connect_at(1, 0, milliseconds(100)), Error);
+  EXPECT_THROW(connect_at(0, 1, milliseconds(100)), Error) << "rank 1 has not come to this generation";
+  std::thread second([&] { connect_at(1, 2, seconds(30))->barrier(); });
+  connect_at(0, 2, seconds(30))->barrier();
+  second.join();
 }
 
 TEST(Connect, NamesTheRanksThatNeverCame) {

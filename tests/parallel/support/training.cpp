@@ -1,0 +1,106 @@
+#include "tests/parallel/support/training.h"
+
+#include <memory>
+
+#include <ATen/Parallel.h>
+#include <torch/nn.h>
+#include <torch/optim.h>
+
+#include "larmor/parallel/parallelism.h"
+
+#include "tests/parallel/support/small_net.h"
+
+namespace larmor::testing {
+namespace {
+
+constexpr double learning_rate = 0.01;
+
+bool uses_rare(const Training& training, int64_t step, int64_t example) {
+  return training.rare_every > 0 && step % training.rare_every == 0 && example == 0;
+}
+
+/// Mean over the examples of `batch`; each a term of its own where it may take its own way.
+at::Tensor loss_of(SmallNet& net, const Training& training, int64_t step, const at::Tensor& batch,
+                   int64_t first_example) {
+  if (training.rare_every == 0) return (net->forward(batch) - batch.flip(2)).square().mean();
+  at::Tensor sum;
+  for (int64_t row = 0; row < batch.size(0); ++row) {
+    const at::Tensor volume = batch.narrow(0, row, 1);
+    const at::Tensor made = net->forward(volume, uses_rare(training, step, first_example + row));
+    const at::Tensor term = (made - volume.flip(2)).square().mean();
+    sum = sum.defined() ? sum + term : term;
+  }
+  return sum / static_cast<double>(batch.size(0));
+}
+
+std::unique_ptr<torch::optim::Optimizer> plain_optimizer(const OptimConfig& config,
+                                                         std::vector<at::Tensor> parameters) {
+  if (config.name == "sgd") {
+    return std::make_unique<torch::optim::SGD>(
+        std::move(parameters), torch::optim::SGDOptions(learning_rate).momentum(config.momentum));
+  }
+  return std::make_unique<torch::optim::Adam>(
+      std::move(parameters),
+      torch::optim::AdamOptions(learning_rate).betas({config.betas[0], config.betas[1]}).eps(config.eps));
+}
+
+}  // namespace
+
+OptimConfig sgd(double momentum) {
+  OptimConfig config;
+  config.name = "sgd";
+  config.momentum = momentum;
+  return config;
+}
+
+OptimConfig adam() {
+  OptimConfig config;
+  config.name = "adam";
+  return config;
+}
+
+Plan plan_of(const Training& training) {
+  Plan plan;
+  plan.accumulation = training.accumulation;
+  plan.bucket_bytes = training.bucket_bytes;
+  plan.precision = training.type == at::kDouble ? Precision::fp64 : Precision::fp32;
+  return plan;
+}
+
+at::Tensor train_plainly(const Training& training) {
+  at::set_num_threads(1);
+  SmallNet net(1, training.type);
+  const auto optimizer = plain_optimizer(training.optim, net->parameters());
+  for (int64_t step = 0; step < training.steps; ++step) {
+    optimizer->zero_grad();
+    loss_of(net, training, step, make_batch(step, training.global_batch, training.type), 0).backward();
+    if (training.optim.clip_norm > 0) {
+      torch::nn::utils::clip_grad_norm_(net->parameters(), training.optim.clip_norm);
+    }
+    optimizer->step();
+  }
+  return flat_parameters(*net);
+}
+
+at::Tensor train_as_rank(const Training& training, Communicator& communicator) {
+  // Work this small only gets slower when each of several ranks has several threads.
+  at::set_num_threads(1);
+  // Another seed on every rank: the first one's weights have to win.
+  SmallNet net(1 + static_cast<uint64_t>(communicator.rank()), training.type);
+  const auto parallel = make_parallelism(plan_of(training), training.optim, *net, communicator);
+  const int64_t share = training.global_batch / communicator.size() / training.accumulation;
+  for (int64_t step = 0; step < training.steps; ++step) {
+    const at::Tensor batch = make_batch(step, training.global_batch, training.type);
+    for (int64_t micro = 0; micro < training.accumulation; ++micro) {
+      const int64_t first = (micro * communicator.size() + communicator.rank()) * share;
+      const at::Tensor loss = loss_of(net, training, step, batch.narrow(0, first, share), first);
+      parallel->backward(loss / static_cast<double>(training.accumulation),
+                         micro + 1 == training.accumulation, {});
+    }
+    parallel->finish();
+    parallel->step(learning_rate);
+  }
+  return flat_parameters(*net);
+}
+
+}  // namespace larmor::testing

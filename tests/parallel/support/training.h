@@ -1,0 +1,33 @@
+// The same training twice: by a plain libtorch loop on one device, and by ranks through Parallelism.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "larmor/comm/communicator.h"
+#include "larmor/config/run_config.h"
+#include "larmor/plan/plan.h"
+
+namespace larmor::testing {
+
+struct Training {
+  OptimConfig optim;
+  at::ScalarType type = at::kFloat;
+  int64_t global_batch = 12;
+  int64_t accumulation = 1;
+  int64_t steps = 10;
+  int64_t bucket_bytes = 1024;  // several buckets even for a small network
+  /// In every n-th step one example uses weights that no other does; 0: never.
+  int64_t rare_every = 0;
+};
+
+OptimConfig sgd(double momentum = 0.9);
+OptimConfig adam();
+Plan plan_of(const Training& training);
+
+/// All weights after the last step: forward, backward, clip, step, and nothing else.
+at::Tensor train_plainly(const Training& training);
+
+/// The weights of this rank after the same steps, each rank with its share. Collective.
+at::Tensor train_as_rank(const Training& training, Communicator& communicator);
+
+}  // namespace larmor::testing
