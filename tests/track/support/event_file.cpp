@@ -73,7 +73,8 @@ DecodedEvent decode_event(std::string_view bytes) {
   if (fields.texts.contains(7))
     event.is_restart = decode_message(fields.texts[7].at(0)).numbers.at(1).at(0) == 1;
   if (!fields.texts.contains(5)) return event;
-  for (const std::string& part : decode_message(fields.texts[5].at(0)).texts[1]) {
+  const DecodedMessage summary = decode_message(fields.texts[5].at(0));
+  for (const std::string& part : summary.texts.at(1)) {
     DecodedMessage value = decode_message(part);
     const std::string tag = value.texts.at(1).at(0);
     if (value.numbers.contains(2)) event.scalars[tag] = from_bits<float>(value.numbers[2].at(0));
