@@ -125,11 +125,11 @@ TEST_F(RunRanks, EndsWhatADeadRankHadStarted) {
 }
 
 TEST_F(RunRanks, WritesStartsAndEndingsToTheLaunchersLog) {
-  run({"end=0", "end=4"});
+  run({"echo=0", "cause=4"});
   const std::string log = launcher_log();
   EXPECT_THAT(log, HasSubstr(" rank 0 of 2 started as process "));
   EXPECT_THAT(log, HasSubstr(" rank 0 is done\n"));
-  EXPECT_THAT(log, HasSubstr(" rank 1 ended with exit status 4 while starting\n"));
+  EXPECT_THAT(log, HasSubstr(" rank 1 ended with exit status 4 while computing step 1\n"));
   EXPECT_THAT(log, HasSubstr("generation 0 ended with status 4: rank 1 ended with"));
 }
 
