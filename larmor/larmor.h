@@ -1,1 +1,17 @@
+// Everything that a program outside this tree may want, in one include.
 #pragma once
+
+#include "larmor/base/error.h"
+#include "larmor/checkpoint/checkpoint.h"
+#include "larmor/comm/communicator.h"
+#include "larmor/config/load.h"
+#include "larmor/data/index.h"
+#include "larmor/data/loader.h"
+#include "larmor/data/volume.h"
+#include "larmor/data/volume_dataset.h"
+#include "larmor/hardware/hardware.h"
+#include "larmor/launch/launcher.h"
+#include "larmor/launch/rank.h"
+#include "larmor/optim/optimizer.h"
+#include "larmor/parallel/parallelism.h"
+#include "larmor/plan/plan.h"
