@@ -1,11 +1,11 @@
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cassert>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -29,63 +29,85 @@ Values values_of(const at::Tensor& tensor) {
 }
 
 bool has_nan(Values values) {
-  bool found = false;
-  for (const float value : values) found |= value != value;  // whole rows at once: no early way out
-  return found;
+  unsigned found = 0;  // no early way out, so that many are looked at together
+  for (const float value : values) found |= value != value ? 1U : 0U;
+  return found != 0;
 }
 
 /// Bits whose unsigned order is the order of the floats.
 uint32_t ordered_bits(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
-  return bits & 0x80000000U ? ~bits : bits | 0x80000000U;
+  return bits ^ (static_cast<uint32_t>(static_cast<int32_t>(bits) >> 31) | 0x80000000U);
 }
 
-float from_ordered_bits(uint32_t bits) {
-  return std::bit_cast<float>(bits & 0x80000000U ? bits & 0x7fffffffU : ~bits);
-}
+/// Order statistics of values that are counted once into 4096 bins by their leading bits. What falls into
+/// the bin that is asked for is then sorted alone: a fraction of a volume, except when one value fills it.
+class CountedValues {
+ public:
+  explicit CountedValues(Values values) : values_(values), counts_(bins) {
+    // Four tables in turn: the background of a scan would else wait for its own last increment.
+    std::vector<uint32_t> tables(4 * bins);
+    for (std::size_t i = 0; i < values.size(); ++i) ++tables[(i & 3) * bins + bin_of(values[i])];
+    for (std::size_t i = 0; i < tables.size(); ++i) counts_[i % bins] += tables[i];
+  }
 
-/// The value that `rank` others come before, by counting digits of eleven, eleven and ten bits: three passes
-/// that are read once each, where sorting a part would move a million values about.
-float order_statistic(Values values, std::size_t rank) {
-  assert(rank < values.size());
-  uint32_t prefix = 0, known = 0;  // the leading bits found so far, and where they stand
-  for (const auto& [shift, width] : {std::array{21, 11}, std::array{10, 11}, std::array{0, 10}}) {
-    const uint32_t mask = (1U << width) - 1;
-    std::vector<uint32_t> counts(std::size_t{mask} + 1);
-    for (const float value : values) {
-      const uint32_t bits = ordered_bits(value);
-      if ((bits & known) == prefix) ++counts[bits >> shift & mask];
+  double percentile(double percent) const {
+    const double place = percent / 100 * static_cast<double>(values_.size() - 1);
+    const auto rank = static_cast<std::size_t>(std::floor(place));
+    const double weight = place - static_cast<double>(rank);
+    if (weight == 0) return statistics(rank, rank).first;
+    const auto [a, b] = statistics(rank, rank + 1);
+    // From the nearer end, as NumPy does: exact at both.
+    return weight < 0.5 ? a + (b - a) * weight : b - (b - a) * (1 - weight);
+  }
+
+ private:
+  static constexpr std::size_t bins = 4096;
+  static uint32_t bin_of(float value) { return ordered_bits(value) >> 20; }
+
+  struct Bin {
+    uint32_t number = 0;
+    std::size_t before = 0;  // values in lower bins
+  };
+  Bin bin_with(std::size_t rank) const {
+    Bin bin;
+    while (bin.before + counts_[bin.number] <= rank) bin.before += counts_[bin.number++];
+    return bin;
+  }
+
+  /// The values that `first` and `second` others come before.
+  std::pair<double, double> statistics(std::size_t first, std::size_t second) const {
+    assert(first <= second && second < values_.size());
+    const Bin low = bin_with(first), high = bin_with(second);
+    std::vector<float> inside;
+    inside.reserve(counts_[low.number] + counts_[high.number]);
+    for (const float value : values_) {
+      const uint32_t bin = bin_of(value);
+      if (bin == low.number || bin == high.number) inside.push_back(value);
     }
-    uint32_t digit = 0;
-    while (rank >= counts[digit]) rank -= counts[digit++];
-    prefix |= digit << shift;
-    known |= mask << shift;
+    const auto nth = [&](std::size_t rank) {
+      const auto place = inside.begin() + static_cast<std::ptrdiff_t>(rank - low.before);
+      std::nth_element(inside.begin(), place, inside.end());
+      return double{*place};
+    };
+    const double a = nth(first);
+    return {a, second == first ? a : nth(second)};
   }
-  return from_ordered_bits(prefix);
-}
 
-/// The next larger value in order after `value`, which has `rank` values before it and may occur often.
-float following(Values values, float value, std::size_t rank) {
-  std::size_t not_above = 0;
-  float next = std::numeric_limits<float>::infinity();
-  for (const float other : values) {
-    not_above += other <= value ? 1 : 0;
-    next = other > value && other < next ? other : next;
+  Values values_;
+  std::vector<std::size_t> counts_;
+};
+
+/// In float32, operation by operation, as MONAI computes it.
+void scale(Values values, float low, float high, double b_min, double b_max, float* scaled) {
+  const auto target_low = static_cast<float>(b_min), target_range = static_cast<float>(b_max - b_min);
+  const float range = high - low;
+  if (range == 0) {
+    for (std::size_t i = 0; i < values.size(); ++i) scaled[i] = values[i] - low + target_low;
+    return;
   }
-  return rank + 1 < not_above ? value : next;
-}
-
-double percentile_of(Values values, double percent) {
-  const double place = percent / 100 * static_cast<double>(values.size() - 1);
-  const auto rank = static_cast<std::size_t>(std::floor(place));
-  const double weight = place - static_cast<double>(rank);
-  if (rank + 1 >= values.size()) return *std::max_element(values.begin(), values.end());
-  const float low =
-      rank == 0 ? *std::min_element(values.begin(), values.end()) : order_statistic(values, rank);
-  if (weight == 0) return low;
-  const double a = low, b = following(values, low, rank);
-  // From the nearer end, as NumPy does: exact at both.
-  return weight < 0.5 ? a + (b - a) * weight : b - (b - a) * (1 - weight);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    scaled[i] = (values[i] - low) / range * target_range + target_low;
 }
 
 }  // namespace
@@ -94,7 +116,7 @@ double percentile(const at::Tensor& tensor, double rank) {
   assert(rank >= 0 && rank <= 100 && tensor.numel() > 0);
   const at::Tensor held = dense(tensor);
   const Values values = values_of(held);
-  return has_nan(values) ? std::numeric_limits<double>::quiet_NaN() : percentile_of(values, rank);
+  return has_nan(values) ? std::numeric_limits<double>::quiet_NaN() : CountedValues(values).percentile(rank);
 }
 
 Volume scale_percentiles(const Volume& volume, double lower, double upper, double b_min, double b_max,
@@ -103,21 +125,15 @@ Volume scale_percentiles(const Volume& volume, double lower, double upper, doubl
   const Values values = values_of(held);
   if (has_nan(values))
     fail(Exit::data, "there are NaN voxels, so there are no percentiles", "repair or leave out the file");
-  // In float32, operation by operation, as MONAI computes it.
-  const auto low = static_cast<float>(percentile_of(values, lower));
-  const auto high = static_cast<float>(percentile_of(values, upper));
-  const float range = high - low;
-  const auto target_low = static_cast<float>(b_min), target_high = static_cast<float>(b_max);
-  const auto target_range = static_cast<float>(b_max - b_min);
+  const CountedValues counted(values);
+  const auto low = static_cast<float>(counted.percentile(lower)),
+             high = static_cast<float>(counted.percentile(upper));
   at::Tensor result = at::empty_like(held);
   float* const scaled = result.mutable_data_ptr<float>();
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    scaled[i] =
-        range == 0 ? values[i] - low + target_low : (values[i] - low) / range * target_range + target_low;
-  }
-  if (clip && range != 0) {
-    for (std::size_t i = 0; i < values.size(); ++i)
-      scaled[i] = std::min(std::max(scaled[i], target_low), target_high);
+  scale(values, low, high, b_min, b_max, scaled);
+  if (clip && low != high) {
+    const auto least = static_cast<float>(b_min), most = static_cast<float>(b_max);
+    for (std::size_t i = 0; i < values.size(); ++i) scaled[i] = std::min(std::max(scaled[i], least), most);
   }
   return {result, volume.affine};
 }

@@ -1,15 +1,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 #include <string>
+#include <string_view>
 #include <utility>
-
-#include <ATen/core/Tensor.h>
-#include <ATen/ops/empty_strided.h>
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/data/grids.h"
+#include "larmor/data/lazy_volume.h"
 #include "larmor/data/transforms.h"
 
 namespace larmor {
@@ -95,73 +94,27 @@ Directions directions_of_affine(const Affine& affine) {
   return directions;
 }
 
-void copy_row(const float* source, float* target, int64_t size, bool flip) {
-  if (flip) {
-    std::reverse_copy(source, source + size, target);
-  } else {
-    std::copy(source, source + size, target);
-  }
-}
-
-/// A copy with some of the axes 1 to 3 turned round, its strides as dense as the source's order of axes
-/// allows, so that rows stay rows.
-at::Tensor flipped(const at::Tensor& voxels, const std::array<bool, 3>& flip) {
-  std::array<int64_t, 4> order{0, 1, 2, 3};
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int64_t a, int64_t b) { return voxels.stride(a) > voxels.stride(b); });
-  if (voxels.stride(order[3]) != 1) return flipped(voxels.contiguous(), flip);
-  std::array<int64_t, 4> strides{};
-  int64_t dense = 1;
-  for (auto axis = order.rbegin(); axis != order.rend(); ++axis) {
-    strides[static_cast<std::size_t>(*axis)] = dense;
-    dense *= voxels.size(*axis);
-  }
-  at::Tensor result = at::empty_strided(voxels.sizes(), strides, voxels.options());
-  const at::Tensor rows = voxels.permute(order), target_rows = result.permute(order);
-  std::array<bool, 4> turned{};
-  for (std::size_t i = 0; i < 4; ++i)
-    turned[i] = order[i] > 0 && flip[static_cast<std::size_t>(order[i] - 1)];
-  const auto* const source = voxels.const_data_ptr<float>();
-  auto* const target = result.mutable_data_ptr<float>();
-  const auto place = [&](int axis, int64_t i) {
-    return rows.stride(axis) * (turned[static_cast<std::size_t>(axis)] ? rows.size(axis) - 1 - i : i);
-  };
-  for (int64_t a = 0; a < rows.size(0); ++a) {
-    for (int64_t b = 0; b < rows.size(1); ++b) {
-      for (int64_t c = 0; c < rows.size(2); ++c) {
-        copy_row(source + place(0, a) + place(1, b) + place(2, c),
-                 target + a * target_rows.stride(0) + b * target_rows.stride(1) + c * target_rows.stride(2),
-                 rows.size(3), turned[3]);
-      }
-    }
-  }
-  return result;
-}
-
 }  // namespace
 
 void check_axcodes(const std::string& axcodes) { directions_of_codes(axcodes); }
 
-Volume orient(const Volume& volume, const std::string& axcodes) {
-  const Directions wanted = directions_of_codes(axcodes), present = directions_of_affine(volume.affine);
-  std::array<bool, 3> flip{};                // by source axis
-  std::array<int64_t, 4> order{0, 0, 0, 0};  // source axis of each result axis, channel first
-  Affine to_source{};                        // result index to source index
-  to_source[3][3] = 1;
+Turn turn_to(const Affine& affine, const std::string& axcodes) {
+  const Directions wanted = directions_of_codes(axcodes), present = directions_of_affine(affine);
+  Turn turn;
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    for (std::size_t source = 0; source < 3; ++source) {
-      if (present[source].world != wanted[axis].world) continue;
-      order[axis + 1] = static_cast<int64_t>(source) + 1;
-      flip[source] = present[source].positive != wanted[axis].positive;
-      to_source[source][axis] = flip[source] ? -1 : 1;
-      to_source[source][3] = flip[source] ? static_cast<double>(volume.voxels.size(order[axis + 1]) - 1) : 0;
-    }
+    const auto old = std::find_if(present.begin(), present.end(), [&](const Direction& direction) {
+      return direction.world == wanted[axis].world;
+    });
+    turn.order[axis] = old - present.begin();
+    turn.flip[axis] = old->positive != wanted[axis].positive;
   }
-  at::Tensor voxels = volume.voxels;
-  if (std::any_of(flip.begin(), flip.end(), [](bool turned) { return turned; })) {
-    voxels = flipped(voxels, flip);
-  }
-  return {voxels.permute(order), compose(volume.affine, to_source)};
+  return turn;
+}
+
+Volume orient(const Volume& volume, const std::string& axcodes) {
+  LazyVolume lazy(volume);
+  lazy.orient(axcodes);
+  return lazy.volume();
 }
 
 }  // namespace larmor

@@ -24,10 +24,12 @@ Place place_of(double coordinate, int64_t size, bool nearest) {
   return {static_cast<int64_t>(low), static_cast<float>(inside - low)};
 }
 
-std::vector<Place> places_of(double step, double start, int64_t count, int64_t size, bool nearest) {
+std::vector<Place> places_of(double step, double start, int64_t first, int64_t count, int64_t size,
+                             bool nearest) {
   std::vector<Place> places(static_cast<std::size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
-    places[static_cast<std::size_t>(i)] = place_of(step * static_cast<double>(i) + start, size, nearest);
+    places[static_cast<std::size_t>(i)] =
+        place_of(step * static_cast<double>(first + i) + start, size, nearest);
   }
   return places;
 }
@@ -39,7 +41,7 @@ struct Plane {
   const float* source = nullptr;
   std::array<int64_t, 3> size{}, stride{};
   float* target = nullptr;
-  std::array<int64_t, 3> target_size{};
+  std::array<int64_t, 3> target_corner{}, target_size{};
 };
 
 /// How far one step along an axis is: nothing when there is only one voxel.
@@ -49,13 +51,16 @@ int64_t step_of(const Plane& plane, std::size_t axis) {
 
 /// Axis by axis: four source rows become one, which is then read along the fast axis.
 void sample_rows(const Plane& plane, const std::array<std::vector<Place>, 3>& places) {
-  const int64_t length = plane.size[2];
+  const auto [first, last] = std::minmax_element(
+      places[2].begin(), places[2].end(), [](const Place& a, const Place& b) { return a.low < b.low; });
+  const int64_t begin = first->low, length = std::min(last->low + 2, plane.size[2]) - begin;
   std::vector<float> row(static_cast<std::size_t>(length) + 1);
   const int64_t slow_step = step_of(plane, 0), middle_step = step_of(plane, 1);
   float* target = plane.target;
   for (const Place& slow : places[0]) {
     for (const Place& middle : places[1]) {
-      const float* const r00 = plane.source + slow.low * plane.stride[0] + middle.low * plane.stride[1];
+      const float* const r00 =
+          plane.source + slow.low * plane.stride[0] + middle.low * plane.stride[1] + begin;
       const float* const r01 = r00 + middle_step;
       const float* const r10 = r00 + slow_step;
       const float* const r11 = r10 + middle_step;
@@ -65,17 +70,36 @@ void sample_rows(const Plane& plane, const std::array<std::vector<Place>, 3>& pl
         blended[i] = blend(blend(r00[i], r01[i], across), blend(r10[i], r11[i], across), along);
       }
       blended[length] = blended[length - 1];  // what a border place without weight reads beside it
-      for (const Place& fast : places[2]) *target++ = blend(row[fast.low], row[fast.low + 1], fast.weight);
+      const float* const from = blended - begin;
+      for (const Place& fast : places[2]) *target++ = blend(from[fast.low], from[fast.low + 1], fast.weight);
     }
   }
 }
 
+/// Whether the places are each other's neighbours: 1 forwards, -1 backwards, 0 neither.
+int64_t direction_of(const std::vector<Place>& places) {
+  const int64_t step = places.size() > 1 ? places[1].low - places[0].low : 1;
+  for (std::size_t i = 1; i < places.size(); ++i) {
+    if (places[i].low - places[i - 1].low != step) return 0;
+  }
+  return step == 1 || step == -1 ? step : 0;
+}
+
 void pick_rows(const Plane& plane, const std::array<std::vector<Place>, 3>& places) {
+  const auto count = static_cast<int64_t>(places[2].size()), first = places[2].front().low;
+  const int64_t direction = direction_of(places[2]);
   float* target = plane.target;
   for (const Place& slow : places[0]) {
     for (const Place& middle : places[1]) {
       const float* const row = plane.source + slow.low * plane.stride[0] + middle.low * plane.stride[1];
-      for (const Place& fast : places[2]) *target++ = row[fast.low];
+      if (direction == 1) {
+        std::copy(row + first, row + first + count, target);
+      } else if (direction == -1) {
+        for (int64_t i = 0; i < count; ++i) target[i] = row[first - i];
+      } else {
+        for (int64_t i = 0; i < count; ++i) target[i] = row[places[2][static_cast<std::size_t>(i)].low];
+      }
+      target += count;
     }
   }
 }
@@ -83,19 +107,20 @@ void pick_rows(const Plane& plane, const std::array<std::vector<Place>, 3>& plac
 /// The grids are not parallel: every voxel has three coordinates of its own.
 void sample_voxels(const Plane& plane, const std::array<std::array<double, 4>, 3>& map, bool nearest) {
   const std::array<int64_t, 3> step{step_of(plane, 0), step_of(plane, 1), step_of(plane, 2)};
+  const auto index = [&](std::size_t axis, int64_t i) {
+    return static_cast<double>(plane.target_corner[axis] + i);
+  };
   float* target = plane.target;
   for (int64_t a = 0; a < plane.target_size[0]; ++a) {
     for (int64_t b = 0; b < plane.target_size[1]; ++b) {
       std::array<double, 3> start{};
       for (std::size_t axis = 0; axis < 3; ++axis) {
-        start[axis] =
-            map[axis][0] * static_cast<double>(a) + map[axis][1] * static_cast<double>(b) + map[axis][3];
+        start[axis] = map[axis][0] * index(0, a) + map[axis][1] * index(1, b) + map[axis][3];
       }
       for (int64_t c = 0; c < plane.target_size[2]; ++c) {
         std::array<Place, 3> place;
         for (std::size_t axis = 0; axis < 3; ++axis) {
-          place[axis] =
-              place_of(start[axis] + map[axis][2] * static_cast<double>(c), plane.size[axis], nearest);
+          place[axis] = place_of(start[axis] + map[axis][2] * index(2, c), plane.size[axis], nearest);
         }
         const float* const corner = plane.source + place[0].low * plane.stride[0] +
                                     place[1].low * plane.stride[1] + place[2].low * plane.stride[2];
@@ -126,7 +151,7 @@ bool is_parallel(const Affine& to_source, const GridSize& size) {
 
 }  // namespace
 
-at::Tensor sample(const at::Tensor& given, const Affine& to_source, const GridSize& size, bool nearest) {
+at::Tensor sample(const at::Tensor& given, const Affine& to_source, const GridPart& part, bool nearest) {
   // Axes in order of memory, the widest stride first; the result keeps that order.
   std::array<std::size_t, 3> order{0, 1, 2};
   at::Tensor voxels = given;
@@ -137,22 +162,25 @@ at::Tensor sample(const at::Tensor& given, const Affine& to_source, const GridSi
     voxels = voxels.contiguous();
     order = {0, 1, 2};
   }
-  const int64_t channels = voxels.size(0);
-  at::Tensor result = at::empty({channels, size[order[0]], size[order[1]], size[order[2]]}, voxels.options());
   Plane plane;
   std::array<std::array<double, 4>, 3> map{};
   std::array<std::vector<Place>, 3> places;
-  const bool parallel = is_parallel(to_source, size);
+  const bool parallel = is_parallel(to_source, part.whole);
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    const auto from = order[axis];
+    const std::size_t from = order[axis];
     plane.size[axis] = voxels.size(static_cast<int64_t>(from) + 1);
     plane.stride[axis] = voxels.stride(static_cast<int64_t>(from) + 1);
-    plane.target_size[axis] = size[from];
+    plane.target_corner[axis] = part.corner[from];
+    plane.target_size[axis] = part.size[from];
     for (std::size_t column = 0; column < 3; ++column) map[axis][column] = to_source[from][order[column]];
     map[axis][3] = to_source[from][3];
-    if (parallel)
-      places[axis] = places_of(map[axis][axis], map[axis][3], size[from], plane.size[axis], nearest);
+    if (!parallel) continue;
+    places[axis] = places_of(map[axis][axis], map[axis][3], part.corner[from], part.size[from],
+                             plane.size[axis], nearest);
   }
+  const int64_t channels = voxels.size(0);
+  at::Tensor result = at::empty({channels, plane.target_size[0], plane.target_size[1], plane.target_size[2]},
+                                voxels.options());
   for (int64_t channel = 0; channel < channels; ++channel) {
     plane.source = voxels.const_data_ptr<float>() + channel * voxels.stride(0);
     plane.target = result.mutable_data_ptr<float>() + channel * result.stride(0);

@@ -13,8 +13,13 @@ namespace larmor {
 
 using GridSize = std::array<int64_t, 3>;
 
-/// voxels [C, X, Y, Z] float32 to [C, size…] float32; `to_source` takes a new index to an old one. Trilinear,
-/// or the nearest voxel (halves to even).
-at::Tensor sample(const at::Tensor& voxels, const Affine& to_source, const GridSize& size, bool nearest);
+/// The part of a grid that is wanted. Any part has the very bits that the whole would have there.
+struct GridPart {
+  GridSize whole{}, corner{}, size{};
+};
+
+/// voxels [C, X, Y, Z] float32 to [C, part.size…] float32; `to_source` takes an index of the whole new grid
+/// to an old one. Trilinear, or the nearest voxel (halves to even). Keeps the order of axes in memory.
+at::Tensor sample(const at::Tensor& voxels, const Affine& to_source, const GridPart& part, bool nearest);
 
 }  // namespace larmor

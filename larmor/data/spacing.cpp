@@ -4,6 +4,8 @@
 #include <optional>
 
 #include "larmor/base/error.h"
+#include "larmor/data/grids.h"
+#include "larmor/data/lazy_volume.h"
 #include "larmor/data/sampling.h"
 #include "larmor/data/transforms.h"
 
@@ -111,25 +113,23 @@ bool nearly_equal(const Affine& one, const Affine& other) {
 
 }  // namespace
 
-Volume resample(const Volume& volume, const std::array<double, 3>& spacing, bool nearest) {
-  const GridSize old_size{volume.voxels.size(1), volume.voxels.size(2), volume.voxels.size(3)};
-  const auto from_world = inverse(volume.affine);
+std::optional<NewGrid> spaced_grid(const GridSize& size, const Affine& affine,
+                                   const std::array<double, 3>& spacing) {
+  const auto from_world = inverse(affine);
   if (!from_world)
     fail(Exit::data, "the affine is singular, so the volume has no spacing", "correct the file's header");
-  const Affine directions = at_right_angles(volume.affine, wanted_spacing(volume.affine, spacing));
-  const Grid grid = covering_grid(old_size, volume.affine, directions);
-  const Affine to_source = compose(*from_world, grid.affine);
-  if (grid.size == old_size &&
-      (nearly_equal(volume.affine, grid.affine) || nearly_equal(to_source, identity_affine()))) {
-    return volume;
-  }
-  double voxels = static_cast<double>(volume.voxels.size(0));
-  for (const int64_t size : grid.size) voxels *= static_cast<double>(size);
-  if (voxels * sizeof(float) > 0x1p31) {
-    fail(Exit::data, "the resampled volume would be larger than 2 GiB",
-         "choose a larger pixdim, or look at the file's spacing");
-  }
-  return {sample(volume.voxels, to_source, grid.size, nearest), compose(volume.affine, to_source)};
+  const Grid grid = covering_grid(size, affine, at_right_angles(affine, wanted_spacing(affine, spacing)));
+  const NewGrid result{grid.size, compose(*from_world, grid.affine)};
+  const bool same_place =
+      nearly_equal(affine, grid.affine) || nearly_equal(result.to_source, identity_affine());
+  if (grid.size == size && same_place) return std::nullopt;
+  return result;
+}
+
+Volume resample(const Volume& volume, const std::array<double, 3>& spacing, bool nearest) {
+  LazyVolume lazy(volume);
+  lazy.resample(spacing, nearest);
+  return lazy.volume();
 }
 
 }  // namespace larmor

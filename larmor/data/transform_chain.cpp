@@ -9,18 +9,19 @@
 #include "larmor/base/error.h"
 #include "larmor/base/seed.h"
 #include "larmor/base/text.h"
+#include "larmor/data/lazy_volume.h"
 #include "larmor/data/transforms.h"
 
 namespace larmor {
 
 struct TransformChain::Step {
-  std::function<Volume(const Volume&, const ExampleKey&)> run;
+  std::function<void(LazyVolume&, const ExampleKey&)> run;
   bool random = false;
 };
 
 namespace {
 
-using Run = std::function<Volume(const Volume&, const ExampleKey&)>;
+using Run = std::function<void(LazyVolume&, const ExampleKey&)>;
 
 /// The parameters of one declared transform. Every known name is asked for once; what is left is unknown.
 class Parameters {
@@ -121,7 +122,7 @@ Run done_by_reading(Parameters& parameters, int) {
 Run orientation(Parameters& parameters, int) {
   const std::string axcodes = parameters.word("axcodes");
   check_axcodes(axcodes);
-  return [axcodes](const Volume& volume, const ExampleKey&) { return orient(volume, axcodes); };
+  return [axcodes](LazyVolume& volume, const ExampleKey&) { volume.orient(axcodes); };
 }
 
 Run spacing(Parameters& parameters, int) {
@@ -139,14 +140,15 @@ Run spacing(Parameters& parameters, int) {
   parameters.only("diagonal", false);
   parameters.only("scale_extent", false);
   parameters.only("recompute_affine", false);
-  return [pixdim, is_nearest](const Volume& volume, const ExampleKey&) {
-    return resample(volume, pixdim, is_nearest);
-  };
+  return [pixdim, is_nearest](LazyVolume& volume, const ExampleKey&) { volume.resample(pixdim, is_nearest); };
 }
 
 Run centre(Parameters& parameters, int) {
-  const auto size = roi_size(parameters);
-  return [size](const Volume& volume, const ExampleKey&) { return center_crop(volume, size); };
+  const auto wanted = roi_size(parameters);
+  return [wanted](LazyVolume& volume, const ExampleKey&) {
+    const auto size = crop_size(volume.size(), wanted);
+    volume.crop(center_corner(volume.size(), size), size);
+  };
 }
 
 Run random_crop(Parameters& parameters, int occurrence) {
@@ -155,16 +157,16 @@ Run random_crop(Parameters& parameters, int occurrence) {
   parameters.only("random_center", true);
   // Two crops of one chain draw apart from each other.
   const std::string purpose = occurrence == 1 ? "RandSpatialCrop" : text("RandSpatialCrop ", occurrence);
-  return [wanted, purpose](const Volume& volume, const ExampleKey& key) {
+  return [wanted, purpose](LazyVolume& volume, const ExampleKey& key) {
     Draws draws(
         make_key(key.seed, static_cast<uint64_t>(key.epoch), static_cast<uint64_t>(key.example), purpose));
-    const auto size = crop_size(volume, wanted);
+    const auto size = crop_size(volume.size(), wanted);
     std::vector<int64_t> corner(3);
     for (std::size_t axis = 0; axis < 3; ++axis) {
-      const int64_t room = volume.voxels.size(static_cast<int64_t>(axis) + 1) - size[axis];
+      const int64_t room = volume.size()[axis] - size[axis];
       corner[axis] = static_cast<int64_t>(draws.below(static_cast<uint64_t>(room) + 1));
     }
-    return crop_at(volume, corner, size);
+    volume.crop(corner, size);
   };
 }
 
@@ -176,8 +178,8 @@ Run percentiles(Parameters& parameters, int) {
   const bool clip = parameters.flag("clip", false);
   parameters.only("relative", false);
   parameters.only("channel_wise", false);
-  return [=](const Volume& volume, const ExampleKey&) {
-    return scale_percentiles(volume, lower, upper, b_min, b_max, clip);
+  return [=](LazyVolume& volume, const ExampleKey&) {
+    volume = LazyVolume(scale_percentiles(volume.volume(), lower, upper, b_min, b_max, clip));
   };
 }
 
@@ -233,14 +235,22 @@ TransformChain::TransformChain(const Json& declaration) {
   first_random_ = static_cast<std::size_t>(first - steps_.begin());
 }
 
+Volume TransformChain::run(Volume volume, const ExampleKey& key, std::size_t begin, std::size_t end) const {
+  LazyVolume lazy(std::move(volume));
+  for (std::size_t i = begin; i < end; ++i) steps_[i].run(lazy, key);
+  return lazy.volume();
+}
+
 Volume TransformChain::deterministic_part(Volume volume) const {
-  for (std::size_t i = 0; i < first_random_; ++i) volume = steps_[i].run(volume, {});
-  return volume;
+  return run(std::move(volume), {}, 0, first_random_);
 }
 
 Volume TransformChain::random_part(Volume volume, const ExampleKey& key) const {
-  for (std::size_t i = first_random_; i < steps_.size(); ++i) volume = steps_[i].run(volume, key);
-  return volume;
+  return run(std::move(volume), key, first_random_, steps_.size());
+}
+
+Volume TransformChain::apply(Volume volume, const ExampleKey& key) const {
+  return run(std::move(volume), key, 0, steps_.size());
 }
 
 TransformChain::~TransformChain() = default;

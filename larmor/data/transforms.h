@@ -10,6 +10,7 @@
 
 #include "larmor/base/json.h"
 #include "larmor/data/dataset.h"
+#include "larmor/data/sampling.h"
 #include "larmor/data/volume.h"
 
 namespace larmor {
@@ -23,9 +24,11 @@ void check_axcodes(const std::string& axcodes);
 /// axis, border values outside; trilinear or nearest. An axis whose spacing is within 0.001 mm of the wanted
 /// one, or whose wanted one is not positive, keeps its own. Shear is taken out. MONAI's Spacing.
 Volume resample(const Volume& volume, const std::array<double, 3>& spacing, bool nearest = false);
-/// What a crop of `wanted` voxels becomes in this volume: an axis that is shorter, or of which nothing
-/// positive is wanted, is taken whole.
-std::vector<int64_t> crop_size(const Volume& volume, const std::vector<int64_t>& wanted);
+/// What a crop of `wanted` voxels becomes in a grid of `present`: an axis that is shorter, or of which
+/// nothing positive is wanted, is taken whole.
+std::vector<int64_t> crop_size(const GridSize& present, const std::vector<int64_t>& wanted);
+/// Where the central crop of `size` starts.
+std::vector<int64_t> center_corner(const GridSize& present, const std::vector<int64_t>& size);
 /// The centre `size` of each axis. MONAI's CenterSpatialCrop.
 Volume center_crop(const Volume& volume, const std::vector<int64_t>& size);
 /// The crop whose first corner is `corner`, in memory of its own. Requires: it lies inside.
@@ -49,14 +52,15 @@ class TransformChain {
   Volume deterministic_part(Volume volume) const;
   /// The rest, drawn for `key`. Thread-safe.
   Volume random_part(Volume volume, const ExampleKey& key) const;
-  Volume apply(Volume volume, const ExampleKey& key) const {
-    return random_part(deterministic_part(std::move(volume)), key);
-  }
+  /// Both, with the same bits and less work: voxels that a random crop drops are never computed.
+  Volume apply(Volume volume, const ExampleKey& key) const;
   ~TransformChain();
   TransformChain(TransformChain&&) noexcept;
 
  private:
   struct Step;
+  Volume run(Volume volume, const ExampleKey& key, std::size_t begin, std::size_t end) const;
+
   std::vector<Step> steps_;
   std::size_t first_random_ = 0;
 };

@@ -67,7 +67,20 @@ TEST(Sampling, FollowsTheDefinitionOnParallelAndOnTurnedGridsAndInAnyStrides) {
   for (const Affine& map : {parallel, turned}) {
     const at::Tensor expected = plain_sample(voxels, map, {8, 5, 16});
     for (const at::Tensor& given : {voxels, like_a_file, channel_fastest}) {
-      expect_close(sample(given, map, {8, 5, 16}, false), expected);
+      expect_close(sample(given, map, {{8, 5, 16}, {}, {8, 5, 16}}, false), expected);
+    }
+  }
+}
+
+TEST(Sampling, GivesAPartTheBitsOfTheWhole) {
+  const at::Tensor voxels = at::rand({1, 9, 8, 7}).permute({0, 3, 2, 1});
+  Affine turned = scaled(0.7, 0.6, 1.1);
+  turned[0][2] = 0.25;
+  for (const Affine& map : {scaled(0.7, 0.6, -1.1), turned}) {
+    for (const bool nearest : {false, true}) {
+      const at::Tensor whole = sample(voxels, map, {{9, 10, 11}, {}, {9, 10, 11}}, nearest);
+      const at::Tensor part = sample(voxels, map, {{9, 10, 11}, {2, 3, 5}, {4, 7, 1}}, nearest);
+      EXPECT_TRUE(part.equal(whole.narrow(1, 2, 4).narrow(2, 3, 7).narrow(3, 5, 1)));
     }
   }
 }
@@ -77,7 +90,7 @@ TEST(Sampling, TakesAxesOfOneVoxel) {
   const Affine half = scaled(0.5, 0.5, 0.5);
   Affine map = half;
   map[0][3] = map[1][3] = map[2][3] = 0;
-  expect_close(sample(voxels, map, {7, 2, 1}, false), plain_sample(voxels, map, {7, 2, 1}));
+  expect_close(sample(voxels, map, {{7, 2, 1}, {}, {7, 2, 1}}, false), plain_sample(voxels, map, {7, 2, 1}));
 }
 
 TEST(Spacing, KeepsTheFirstVoxelAndCountsAsMonaiDoes) {

@@ -70,6 +70,26 @@ TEST(TransformChain, DrawsAnewForEveryEpochAndSeedAndForEachCropOfAChain) {
   EXPECT_EQ(sums.size(), 7U);
 }
 
+TEST(TransformChain, GivesTheSameBitsWhicheverStepsAreDoneTogether) {
+  const Affine slanted{{{0, -1.5, 0.2, 3}, {-1, 0, 0.1, 4}, {0.1, 0, 2, 5}, {0, 0, 0, 1}}};
+  const Volume source{at::rand({2, 12, 10, 8}).permute({0, 3, 2, 1}), slanted};
+  const TransformChain chain(Json::parse(R"([
+      {"Orientation": {"axcodes": "RAS"}}, {"CenterSpatialCrop": {"roi_size": [7, 9, 6]}}, {"Orientation": {"axcodes": "ILP"}},
+      {"Spacing": {"pixdim": [1.3, 0.7, 0.9]}}, {"Spacing": {"pixdim": 1.1}}, {"RandSpatialCrop": {"roi_size": [4, 4, 3]}},
+      {"Orientation": {"axcodes": "RAS"}}, {"Spacing": {"pixdim": 0.8, "mode": "nearest"}}, {"RandSpatialCrop": {"roi_size": 3}},
+      {"ScaleIntensityRangePercentiles": {"lower": 1, "upper": 99, "b_min": 0, "b_max": 1}}])"));
+  Volume step = center_crop(orient(source), {7, 9, 6});
+  step = resample(resample(orient(step, "ILP"), {1.3, 0.7, 0.9}), {1.1, 1.1, 1.1});
+  const Volume kept = chain.deterministic_part(source);
+  EXPECT_TRUE(kept.voxels.allclose(step.voxels));
+  for (int64_t example = 0; example < 10; ++example) {
+    const Volume apart = chain.random_part(kept, {1, 2, example}),
+                 together = chain.apply(source, {1, 2, example});
+    EXPECT_TRUE(together.voxels.equal(apart.voxels));
+    EXPECT_EQ(together.affine, apart.affine);
+  }
+}
+
 TEST(TransformChain, KeepsWhatIsBeforeTheFirstRandomStepApart) {
   const TransformChain chain(Json::parse(
       R"([{"Orientation": {"axcodes": "LAS"}}, {"RandSpatialCrop": {"roi_size": 4}}, {"CenterSpatialCrop": {"roi_size": 2}}])"));
