@@ -70,6 +70,7 @@ struct Anatomy {
   Ellipsoid cranium, face, neck, nose;  // skin
   Ellipsoid under_scalp, under_face, under_neck;
   Ellipsoid under_skull, brain, cerebellum, stem;
+  Ellipsoid core;                  // holds all ventricles and nuclei, to pass them by elsewhere
   Ellipsoid middle;                // what the fissure between the halves leaves whole
   std::array<Ellipsoid, 5> fluid;  // ventricles: two bodies, two horns, the third
   std::array<Ellipsoid, 4> nuclei;
@@ -115,6 +116,7 @@ Anatomy draw_anatomy(uint64_t seed, int64_t number) {
   head.brain = head.cranium.shrunk(scalp + skull + gap);
   head.cerebellum = ellipsoid({0, -44, -34}, {46, 27, 23});
   head.stem = ellipsoid({0, -16, -44}, {12, 12, 42});
+  head.core = ellipsoid({0, -5, 16}, {42, 55, 32});
   head.middle = ellipsoid({0, -2, 14}, {30, 42, 24});
 
   const float swollen = dice.about(1, 0.3);
@@ -129,8 +131,9 @@ Anatomy draw_anatomy(uint64_t seed, int64_t number) {
   head.has_lesion = dice.between(0, 1) < 0.4F;
   const float side = dice.between(0, 1) < 0.5F ? -1.0F : 1.0F;
   const float radius = dice.between(4, 13);
-  head.lesion = ellipsoid({side * dice.between(24, 40), dice.between(-45, 40), dice.between(10, 50)},
-                          {radius, dice.about(radius, 0.3), dice.about(radius, 0.3)});
+  const Point radii = {radius, dice.about(radius, 0.3), dice.about(radius, 0.3)};
+  const Point place = {side * dice.between(24, 40), dice.between(-45, 40), dice.between(10, 50)};
+  head.lesion = ellipsoid(place, radii);
   head.lesion_core = head.lesion.shrunk(2.5F);
   head.lesion_shade = dice.between(200, 330);
 
@@ -161,13 +164,17 @@ float cerebrum(const Anatomy& head, Point p, float fold, float sharpness) {
       std::max(near_zero(fold, 0.16F, 4) * reach, near_zero(p.x, 1.2F, sharpness / 2) * apart);
   float value = mix(shade::white, shade::grey, ribbon);
   value = mix(value, shade::fluid, 0.85F * sulcus);
-  for (const Ellipsoid& nucleus : head.nuclei)
-    value = mix(value, shade::nucleus, nucleus.cover(p, sharpness));
+  const bool deep = head.core.square_distance(p) < 1;
+  if (deep) {
+    for (const Ellipsoid& nucleus : head.nuclei)
+      value = mix(value, shade::nucleus, nucleus.cover(p, sharpness));
+  }
   if (head.has_lesion) {
     const float inside = head.lesion.cover(p, sharpness / 2);
     const float rim = std::max(0.0F, inside - head.lesion_core.cover(p, sharpness / 2));
     value = mix(mix(value, head.lesion_shade, inside), 900, 0.6F * rim);
   }
+  if (!deep) return value;
   for (const Ellipsoid& ventricle : head.fluid)
     value = mix(value, shade::fluid, ventricle.cover(p, sharpness));
   return value;

@@ -1,0 +1,26 @@
+#include "larmor/data/bad_file.h"
+
+#include <gtest/gtest.h>
+
+namespace larmor {
+namespace {
+
+TEST(BadFile, BecomesJson) {
+  EXPECT_EQ(to_json({BadFile{"a.nii", "cut short"}}).dump(), R"([{"path":"a.nii","reason":"cut short"}])");
+  EXPECT_EQ(to_json(std::vector<BadFile>{}).dump(), "[]");
+}
+
+TEST(BadFile, IsListedALineEachAndThenCounted) {
+  const std::vector<BadFile> files = {{"a", "1"}, {"b", "2"}, {"c", "3"}};
+  EXPECT_EQ(listing(files, 3), "\n  a: 1\n  b: 2\n  c: 3");
+  EXPECT_EQ(listing(files, 1), "\n  a: 1\n  and 2 more");
+}
+
+TEST(BadFile, KeepsTheReasonWithoutThePath) {
+  EXPECT_EQ(reason_behind("a/b.nii", "/data/a/b.nii: cut short"), "cut short");
+  EXPECT_EQ(reason_behind("a/b.nii", "disk on fire"), "disk on fire");
+  EXPECT_EQ(reason_behind("", ": x"), ": x");
+}
+
+}  // namespace
+}  // namespace larmor

@@ -1,0 +1,207 @@
+#include "larmor/data/volume_dataset.h"
+
+#include <thread>
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "larmor/base/text.h"
+#include "larmor/data/loader.h"
+#include "larmor/data/phantom.h"
+
+#include "tests/data/support/cases.h"
+
+namespace larmor {
+namespace {
+
+using testing::CaseFolder;
+using testing::error_of;
+using ::testing::HasSubstr;
+
+const Json no_transforms = Json::array();
+
+// All cases in train.
+DataConfig config(const std::string& kind, const CaseFolder& folder) {
+  DataConfig data;
+  data.kind = kind;
+  data.folder = folder.path().string();
+  data.split.train = 1;
+  data.split.val = 0;
+  data.split.test = 0;
+  return data;
+}
+
+std::unique_ptr<Dataset> open(const DataConfig& data, const Json& transforms = no_transforms,
+                              bool keep = false, const std::vector<std::string>& only = {}) {
+  return make_volume_dataset(data, make_index(data, 1), Split::train, transforms, keep, only);
+}
+
+Json random_crop(int64_t size) {
+  return parse_json(text(R"([{"RandSpatialCrop": {"roi_size": [)", size, ", ", size, ", ", size,
+                         R"(], "random_size": false}}])"),
+                    "chain");
+}
+
+TEST(VolumeDataset, ReadsVolumesChannelFirst) {
+  CaseFolder folder;
+  folder.volume("a/1.nii", 5).volume("b/2.nii.gz", 7);
+  const auto dataset = open(config("nifti", folder));
+  ASSERT_EQ(dataset->size(), 2);
+  EXPECT_EQ(dataset->name(1), "b/2.nii.gz");
+  const Sample sample = dataset->get({1, 0, 1});
+  ASSERT_EQ(sample.size(), 1U);
+  EXPECT_EQ(sample.at("image").sizes(), (std::vector<int64_t>{1, 2, 3, 4}));
+  EXPECT_EQ(sample.at("image").scalar_type(), at::kFloat);
+  EXPECT_EQ(sample.at("image").mean().item<float>(), 7);
+}
+
+TEST(VolumeDataset, HoldsTheCasesOfItsSplit) {
+  CaseFolder folder;
+  folder.volume("a.nii", 1).volume("b.nii", 2).volume("c.nii", 3);
+  DataConfig data = config("nifti", folder);
+  data.split.val = Json::array({"b"});
+  const auto val = make_volume_dataset(data, make_index(data, 1), Split::val, no_transforms, false);
+  ASSERT_EQ(val->size(), 1);
+  EXPECT_EQ(val->name(0), "b.nii");
+  EXPECT_EQ(val->get({1, 0, 0}).at("image").mean().item<float>(), 2);
+}
+
+TEST(VolumeDataset, TakesAPairOfVolumesApart) {
+  CaseFolder folder;
+  folder.archive("pair.npz", {2, 3, 4, 5}).archive("single.npz", {3, 4, 5});
+  const auto dataset = open(config("npz", folder));
+  const Sample pair = dataset->get({1, 0, 0});
+  ASSERT_EQ(pair.size(), 2U);
+  EXPECT_EQ(pair.at("image").sizes(), (std::vector<int64_t>{1, 3, 4, 5}));
+  EXPECT_EQ(pair.at("image").min().item<float>(), 0);
+  EXPECT_EQ(pair.at("label").min().item<float>(), 60);
+  EXPECT_EQ(pair.at("label").sizes(), pair.at("image").sizes());
+  const Sample single = dataset->get({1, 0, 1});
+  ASSERT_EQ(single.size(), 1U);
+  EXPECT_EQ(single.at("image").sizes(), (std::vector<int64_t>{1, 3, 4, 5}));
+}
+
+TEST(VolumeDataset, CutsTheSameRegionOutOfImageAndLabel) {
+  CaseFolder folder;
+  folder.archive("pair.npz", {2, 6, 7, 8});
+  const auto dataset = open(config("npz", folder), random_crop(3));
+  std::set<float> corners;
+  for (int64_t epoch = 0; epoch < 12; ++epoch) {
+    const Sample sample = dataset->get({1, epoch, 0});
+    EXPECT_TRUE((sample.at("label") - sample.at("image")).eq(6 * 7 * 8).all().item<bool>());
+    corners.insert(sample.at("image").min().item<float>());
+    EXPECT_TRUE(dataset->get({1, epoch, 0}).at("image").equal(sample.at("image")));
+  }
+  EXPECT_GT(corners.size(), 4U);
+}
+
+TEST(VolumeDataset, MakesChannelsOfModalities) {
+  CaseFolder folder;
+  folder.volume("t1.nii", 1).volume("flair.nii", 2).volume("seg.nii", 3);
+  folder.file("list.csv", "patient,image_t1,image_flair,label\np1,t1.nii,flair.nii,seg.nii\n");
+  DataConfig data = config("list", folder);
+  data.list = (folder.path() / "list.csv").string();
+  const Sample sample = open(data)->get({1, 0, 0});
+  EXPECT_EQ(sample.at("image").sizes(), (std::vector<int64_t>{2, 2, 3, 4}));
+  EXPECT_EQ(sample.at("image")[0].mean().item<float>(), 2) << "in the order of names";
+  EXPECT_EQ(sample.at("image")[1].mean().item<float>(), 1);
+  EXPECT_EQ(sample.at("label").mean().item<float>(), 3);
+  EXPECT_EQ(open(data, no_transforms, false, {"image"})->get({1, 0, 0}).size(), 1U);
+}
+
+TEST(VolumeDataset, RefusesModalitiesOnDifferentGrids) {
+  CaseFolder folder;
+  folder.volume("t1.nii", 1).archive("other.npz", {2, 3, 5});
+  folder.file("list.csv", "patient,image_a,image_b\np1,t1.nii,other.npz\n");
+  DataConfig data = config("list", folder);
+  data.list = (folder.path() / "list.csv").string();
+  const auto dataset = open(data);
+  const auto error = error_of([&] { dataset->get({1, 0, 0}); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->exit(), Exit::data);
+  EXPECT_THAT(error->message(), HasSubstr("other.npz"));
+}
+
+TEST(VolumeDataset, GivesPhantomsByTheirNumberInTheWholeIndex) {
+  DataConfig data;
+  data.kind = "phantom";
+  data.phantom_cases = 6;
+  data.phantom_size = {12, 12, 12};
+  data.phantom_seed = 9;
+  const Index index = make_index(data, 1);
+  for (const Split split : {Split::train, Split::val, Split::test}) {
+    const auto dataset = make_volume_dataset(data, index, split, no_transforms, false);
+    const auto numbers = index.of(split);
+    ASSERT_EQ(dataset->size(), static_cast<int64_t>(numbers.size()));
+    for (int64_t i = 0; i < dataset->size(); ++i) {
+      const Volume expected = make_phantom(9, numbers[static_cast<size_t>(i)], {12, 12, 12});
+      EXPECT_TRUE(dataset->get({1, 0, i}).at("image").equal(expected.voxels));
+    }
+  }
+}
+
+TEST(VolumeDataset, GivesTheSameBitsWithAndWithoutKeeping) {
+  CaseFolder folder;
+  folder.archive("pair.npz", {2, 6, 7, 8});
+  const Json chain = parse_json(
+      R"([{"ScaleIntensityRangePercentiles": {"lower": 0, "upper": 99.5, "b_min": 0, "b_max": 1}},
+          {"RandSpatialCrop": {"roi_size": [3, 3, 3], "random_size": false}}])",
+      "chain");
+  const auto fresh = open(config("npz", folder), chain), kept = open(config("npz", folder), chain, true);
+  for (int64_t epoch = 0; epoch < 5; ++epoch) {
+    for (const char* name : {"image", "label"}) {
+      EXPECT_TRUE(fresh->get({1, epoch, 0}).at(name).equal(kept->get({1, epoch, 0}).at(name)));
+    }
+  }
+}
+
+TEST(VolumeDataset, ReadsAKeptFileOnceAndProtectsItFromWriters) {
+  CaseFolder folder;
+  folder.volume("a.nii", 5);
+  const auto dataset = open(config("nifti", folder), no_transforms, true);
+  dataset->get({1, 0, 0}).at("image").fill_(99);
+  std::filesystem::remove(folder.path() / "a.nii");
+  EXPECT_EQ(dataset->get({1, 1, 0}).at("image").mean().item<float>(), 5);
+}
+
+TEST(VolumeDataset, TriesAFileAgainThatCouldNotBeKept) {
+  CaseFolder folder;
+  folder.volume("a.nii", 5);
+  const auto dataset = open(config("nifti", folder), no_transforms, true);
+  std::filesystem::rename(folder.path() / "a.nii", folder.path() / "b");
+  const auto error = error_of([&] { dataset->get({1, 0, 0}); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->exit(), Exit::data);
+  EXPECT_THAT(error->message(), HasSubstr("a.nii"));
+  std::filesystem::rename(folder.path() / "b", folder.path() / "a.nii");
+  EXPECT_EQ(dataset->get({1, 0, 0}).at("image").mean().item<float>(), 5);
+}
+
+TEST(VolumeDataset, ServesManyThreadsAtOnce) {
+  DataConfig data;
+  data.kind = "phantom";
+  data.phantom_cases = 4;
+  data.phantom_size = {16, 16, 16};
+  data.split.train = 1;
+  data.split.val = 0;
+  data.split.test = 0;
+  const auto dataset = open(data, random_crop(8), true);
+  const auto fresh = open(data, random_crop(8));
+  Loader loader(*dataset, ExampleOrder(1, 4), {.global_batch = 2, .micro_batch = 2}, 0, {.workers = 4});
+  for (int i = 0; i < 20; ++i) {
+    const Batch batch = loader.next();
+    for (int64_t k = 0; k < 2; ++k) {
+      EXPECT_TRUE(batch.at("image")[k].equal(fresh->get(batch.keys[static_cast<size_t>(k)]).at("image")));
+    }
+  }
+}
+
+TEST(VolumeDataset, RefusesAChainThatDoesNotExist) {
+  CaseFolder folder;
+  folder.volume("a.nii", 5);
+  EXPECT_TRUE(error_of([&] { open(config("nifti", folder), parse_json(R"([{"Spicing": {}}])", "chain")); }));
+}
+
+}  // namespace
+}  // namespace larmor
