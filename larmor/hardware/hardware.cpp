@@ -26,7 +26,7 @@ std::map<std::string, std::string> own_environment() {
 
 int Hardware::usable_cores() const {
   int usable = static_cast<int>(cores.size());
-  if (cpu_quota > 0) usable = std::min(usable, static_cast<int>(cpu_quota));
+  if (cpu_quota > 0 && cpu_quota < usable) usable = static_cast<int>(cpu_quota);
   if (slurm_cpus_per_task) usable = std::min(usable, *slurm_cpus_per_task);
   return std::max(usable, 1);
 }

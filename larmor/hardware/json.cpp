@@ -57,6 +57,9 @@ void read_cores(const JsonMembers& members, Hardware& hardware) {
   } else {
     members.read_if_present("cores", hardware.cores);
   }
+  for (const int core : hardware.cores) {
+    if (core < 0) fail(Exit::usage, text(place, ": cores holds ", core));
+  }
   const int cores = static_cast<int>(hardware.cores.size());
   hardware.machine_cores = cores;
   hardware.physical_cores = cores;

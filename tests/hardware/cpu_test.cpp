@@ -43,17 +43,6 @@ TEST(Cpu, ReadsTheQuotaOfAVersion2Group) {
   EXPECT_TRUE(has_note(hardware, "cgroup v2: 2.0 of 64 cores"));
 }
 
-TEST(Cpu, TakesTheTightestQuotaOfTheGroupsAround) {
-  const FakeMachine machine(64);
-  machine.mount_version_2("/slice/job/task");
-  machine.write("sys/fs/cgroup/slice/cpu.max", "350000 100000\n");
-  machine.write("sys/fs/cgroup/slice/job/cpu.max", "max 100000\n");
-  machine.write("sys/fs/cgroup/slice/job/task/cpu.max", "800000 100000\n");
-  const Hardware hardware = machine.detect();
-  EXPECT_DOUBLE_EQ(hardware.cpu_quota, 3.5);
-  EXPECT_EQ(hardware.usable_cores(), 3);
-}
-
 TEST(Cpu, ReadsTheQuotaOfAVersion1Group) {
   const FakeMachine machine(16);
   machine.mount_version_1("/docker/abc");
@@ -72,54 +61,11 @@ TEST(Cpu, KnowsThatMinusOneIsNoQuota) {
   EXPECT_EQ(machine.detect().usable_cores(), 16);
 }
 
-TEST(Cpu, FindsItsGroupInAContainerThatMountsOnlyItself) {
-  const FakeMachine machine(16);
-  machine.write("proc/self/mountinfo",
-                "31 23 0:28 /docker/abc /sys/fs/cgroup ro,relatime - cgroup2 cgroup rw\n");
-  machine.write("proc/self/cgroup", "0::/docker/abc/inner\n");
-  machine.write("sys/fs/cgroup/inner/cpu.max", "400000 100000\n");
-  machine.write("sys/fs/cgroup/cpu.max", "300000 100000\n");
-  EXPECT_DOUBLE_EQ(machine.detect().cpu_quota, 3.0);
-}
-
-TEST(Cpu, FallsBackToTheMountWhenItsGroupLiesOutside) {
-  const FakeMachine machine(16);
-  machine.mount_version_2("/../../elsewhere");
-  machine.write("sys/fs/cgroup/cpu.max", "500000 100000\n");
-  EXPECT_DOUBLE_EQ(machine.detect().cpu_quota, 5.0);
-}
-
 TEST(Cpu, KeepsOneCoreUnderAQuotaOfLessThanOne) {
   const FakeMachine machine(16);
   machine.mount_version_2("/");
   machine.write("sys/fs/cgroup/cpu.max", "50000 100000\n");
   EXPECT_EQ(machine.detect().usable_cores(), 1);
-}
-
-TEST(Topology, TellsHyperthreadsFromCoresAndNodesApart) {
-  FakeMachine machine(8);
-  machine.sources.topology = "node:2 core:2 pu:2";
-  const Hardware hardware = machine.detect();
-  EXPECT_EQ(hardware.physical_cores, 4);
-  EXPECT_THAT(hardware.numa_of_core, ElementsAre(0, 0, 0, 0, 1, 1, 1, 1));
-  EXPECT_THAT(hardware.physical_of_core, ElementsAre(0, 0, 1, 1, 2, 2, 3, 3));
-}
-
-TEST(Topology, CountsPhysicalCoresAmongThoseAllowedOnly) {
-  FakeMachine machine(8);
-  machine.sources.topology = "node:2 core:2 pu:2";
-  machine.sources.affinity = {2, 3, 4};
-  const Hardware hardware = machine.detect();
-  EXPECT_EQ(hardware.physical_cores, 2);
-  EXPECT_THAT(hardware.numa_of_core, ElementsAre(0, 0, 1));
-}
-
-TEST(Topology, LeavesUnknownWhatItDoesNotKnow) {
-  FakeMachine machine(8);
-  machine.sources.topology = "node:1 core:4 pu:1";
-  const Hardware hardware = machine.detect();
-  EXPECT_EQ(hardware.physical_cores, 8);
-  EXPECT_THAT(hardware.numa_of_core, IsEmpty());
 }
 
 }  // namespace

@@ -14,6 +14,8 @@ TEST(Hardware, UsesTheLeastOfAffinityQuotaAndShare) {
   EXPECT_EQ(hardware.usable_cores(), 16);
   hardware.cpu_quota = 7.9;
   EXPECT_EQ(hardware.usable_cores(), 7);
+  hardware.cpu_quota = 1e300;
+  EXPECT_EQ(hardware.usable_cores(), 16);
   hardware.slurm_cpus_per_task = 4;
   EXPECT_EQ(hardware.usable_cores(), 4);
 }

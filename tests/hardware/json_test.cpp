@@ -71,6 +71,8 @@ TEST(HardwareJson, NamesTheKeyThatIsWrong) {
   EXPECT_EQ(refusal(R"({"gpus": [{"memory_bytes": 1, "capability": [8, 0]},
                                 {"memory_bytes": 1, "capability": [8, 0], "index": 0}]})"),
             "hardware.json: two gpus have the index 0 | ");
+  EXPECT_EQ(refusal(R"({"cores": [0, -1]})"), "hardware.json: cores holds -1 | ");
+  EXPECT_EQ(refusal(R"({"cores": 0})"), "hardware.json: cores cannot be 0 | ");
   EXPECT_EQ(refusal(R"([1])"), "hardware.json: expected an object, found array | ");
   EXPECT_EQ(refusal(R"({"format": 2})"), "hardware.json: format 2 is not known; this is 1 | ");
 }

@@ -1,9 +1,12 @@
+#include <string>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "larmor/plan/plan.h"
 
 #include "tests/plan/support/machines.h"
+#include "tests/plan/support/request.h"
 
 namespace larmor {
 namespace {
@@ -17,6 +20,8 @@ using testing::mebibyte;
 using testing::with_gpus;
 
 constexpr auto signed_mebibyte = static_cast<int64_t>(mebibyte);
+
+class MemoryRequest : public testing::Request {};
 
 TEST(Memory, OfACpuRankIsCountedByPart) {
   const MemoryEstimate memory = make_plan(machine(4, 16), autoencoder(), RunConfig{}).memory;
@@ -64,15 +69,38 @@ TEST(Memory, WarnsOfAMicroBatchThatWasAskedForAndIsTooLarge) {
   EXPECT_THAT(plan.reasons, Contains(HasSubstr("; train.micro_batch=7 would fit.")));
 }
 
-TEST(Bucket, IsAtMostHalfOfTheGradients) {
-  RunConfig config;
+TEST_F(MemoryRequest, RefusesAModelThatDoesNotFit) {
+  demand.model_bytes = int64_t{2} << 30;
+  demand.parameters = int64_t{1} << 29;
+  demand.optimizer_bytes = int64_t{4} << 30;
+  EXPECT_EQ(refusal_on(machine(4, 8)),
+            "5: a rank with one example needs 9.05 GiB (weights 2 GiB + gradients 2 GiB + optimizer 4 GiB + "
+            "activations 1 GiB + batches 48 MiB), but it may use 8 GiB (8 GiB / 1 rank) | a smaller model, "
+            "smaller examples, or more memory for the job");
   config.parallel.ranks = "2";
-  Demand demand = autoencoder();
-  EXPECT_EQ(make_plan(machine(4, 64), demand, config).bucket_bytes, 25 * signed_mebibyte);
-  demand.parameters = 1'000'000;
-  const Plan plan = make_plan(machine(4, 64), demand, config);
-  EXPECT_EQ(plan.bucket_bytes, 2'002'944);  // 2 000 000 bytes in whole pages
-  EXPECT_THAT(plan.reasons, Contains(HasSubstr("half of the model's 3.81 MiB, so that sending overlaps")));
+  EXPECT_EQ(refusal_on(machine(4, 16)),
+            "5: a rank with one example needs 9.05 GiB (weights 2 GiB + gradients 2 GiB + optimizer 4 GiB + "
+            "activations 1 GiB + batches 48 MiB), but it may use 8 GiB (16 GiB / 2 ranks) | fewer ranks "
+            "(parallel.ranks=1), a smaller model, or smaller examples");
+}
+
+TEST_F(MemoryRequest, RefusesAModelThatDoesNotFitOnTheCard) {
+  demand.model_bytes = int64_t{4} << 30;
+  demand.parameters = int64_t{1} << 30;
+  const std::string answer = refusal_on(with_gpus(machine(4, 64), 1, "Card", 8 * gibibyte, 8, 0));
+  EXPECT_TRUE(answer.starts_with("5: a rank with one example needs ")) << answer;
+  EXPECT_NE(answer.find("but the smallest GPU has 7.25 GiB free beside its context"), std::string::npos)
+      << answer;
+}
+
+TEST_F(MemoryRequest, RefusesBatchesThatDoNotFitInTheHost) {
+  demand.sample_bytes = int64_t{1} << 30;
+  config.train.micro_batch = 2;
+  const std::string answer = refusal_on(with_gpus(machine(16, 32), 4, "Card", 80 * gibibyte, 8, 0));
+  EXPECT_EQ(
+      answer,
+      "5: the batches that wait for 4 ranks need 36 GiB of the host's memory (9 examples a rank × 1 GiB), "
+      "but the job may use 32 GiB | data.prefetch=1, fewer data.workers, or a smaller train.micro_batch");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "larmor/plan/plan.h"
 
 #include <functional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,8 @@ struct Row {
   const char* plan;
   std::vector<std::string> reasons;
 };
+
+void PrintTo(const Row& row, std::ostream* out) { *out << row.situation; }
 
 void nothing_asked(RunConfig&, Demand&) {}
 
@@ -77,8 +80,7 @@ std::vector<Row> cpu_rows() {
        "cpu x1 | 2 = 2 x 1 x 1 | fp32 single | 4+1 threads",
        {"Device cpu: this job sees no GPU.", "1 rank: on a CPU one process uses all 4 cores best.",
         "Precision fp32: the device is a CPU; train.precision=bf16 is a choice, but slow here because the "
-        "CPU has no "
-        "AMX.",
+        "CPU has no AMX.",
         "4 compute threads a rank: 4 cores of 4 / 1 rank.",
         "1 loader thread a rank: on a CPU the cores are busy computing.",
         "Global batch 2 = micro-batch 2 × accumulation 1 × 1 rank: the micro-batch is the workload's "
@@ -117,8 +119,7 @@ std::vector<Row> cpu_rows() {
        },
        "cpu x2 | 12 = 2 x 3 x 2 | bf16 ddp | 2+1 threads",
        {"Global batch 12 = micro-batch 2 × accumulation 3 × 2 ranks: the micro-batch is the largest divisor "
-        "of the "
-        "rank's 6 up to the workload's preferred 2.",
+        "of the rank's 6 up to the workload's preferred 2.",
         "Precision bf16, as asked; this CPU computes it slowly."}},
       {"the CPU of a machine with cards",
        l4(2),
@@ -130,8 +131,7 @@ std::vector<Row> cpu_rows() {
        [](RunConfig& c, Demand&) { c.parallel.ranks = "4"; },
        "cpu x4 | 4 = 1 x 1 x 4 | fp32 ddp | 2+1 threads",
        {"Global batch 4 = micro-batch 1 × accumulation 1 × 4 ranks: the micro-batch is 1, which is what fits "
-        "in memory "
-        "instead of the workload's preferred 2."}},
+        "in memory instead of the workload's preferred 2."}},
       {"double precision on request",
        machine(4, 64),
        [](RunConfig& c, Demand&) { c.train.precision = "fp64"; },
@@ -186,8 +186,7 @@ std::vector<Row> gpu_rows() {
        [](RunConfig& c, Demand&) { c.train.global_batch = 12; },
        "cuda 0,1,2,3,4,5 | 12 = 2 x 1 x 6 | bf16 ddp | 16+8 threads",
        {"6 ranks, one a GPU; GPUs 6 and 7 stay idle: 6 is the largest count up to 8 that train.global_batch "
-        "12 "
-        "allows."}},
+        "12 allows."}},
       {"eight cards that both sizes leave four of",
        h100(8),
        [](RunConfig& c, Demand&) {
@@ -203,8 +202,7 @@ std::vector<Row> gpu_rows() {
        "cuda 0,1,2,3,4,5 | 6 = 1 x 1 x 6 | bf16 ddp | 16+8 threads",
        {"6 ranks, one a GPU; GPUs 6 and 7 stay idle: there are only 6 training examples.",
         "Global batch 6 = micro-batch 1 × accumulation 1 × 6 ranks: the micro-batch is cut to 1 because "
-        "there are only "
-        "6 training examples."}},
+        "there are only 6 training examples."}},
       {"one rank because the strategy is single",
        l4(4),
        [](RunConfig& c, Demand&) { c.parallel.strategy = "single"; },
@@ -221,8 +219,7 @@ std::vector<Row> gpu_rows() {
        [](RunConfig&, Demand& d) { d.preferred_micro_batch = 8; },
        "cuda 0 | 3 = 3 x 1 x 1 | bf16 single | 48+8 threads",
        {"Global batch 3 = micro-batch 3 × accumulation 1 × 1 rank: the micro-batch is 3, which is what fits "
-        "in memory "
-        "instead of the workload's preferred 8."}},
+        "in memory instead of the workload's preferred 8."}},
       {"batch norm takes its share whole",
        l4(2),
        [](RunConfig& c, Demand& d) {
@@ -239,8 +236,7 @@ std::vector<Row> gpu_rows() {
        },
        "cuda 0,1 | 16 = 2 x 4 x 2 | bf16 ddp | 24+8 threads",
        {"Global batch 16 = micro-batch 2 × accumulation 4 × 2 ranks: the accumulation is given, the "
-        "micro-batch "
-        "follows."}},
+        "micro-batch follows."}},
       {"ddp with one rank as asked",
        l4(1),
        [](RunConfig& c, Demand&) { c.parallel.strategy = "ddp"; },
@@ -273,8 +269,7 @@ std::vector<Row> guide_rows() {
        guide,
        "cuda 0,1,2,3 | 256 = 16 x 4 x 4 | bf16 ddp | 4+3 threads",
        {"Global batch 256 = micro-batch 16 × accumulation 4 × 4 ranks: the micro-batch is the guide's 16 for "
-        "22.5 GiB, "
-        "the accumulation the guide's.",
+        "22.5 GiB, the accumulation the guide's.",
         "3 loader threads a rank: the guide's 3 at most, with 2 of 16 cores left free."}},
       {"the guide with 16 GB",
        cards(4, 15360),

@@ -1,0 +1,17 @@
+#include "larmor/plan/table.h"
+
+#include <gtest/gtest.h>
+
+namespace larmor {
+namespace {
+
+TEST(Table, LinesUpItsColumnsWhateverTheirLetters) {
+  Table table;
+  table.add({"2 × 3", "six"});
+  table.add({"plain", "a long last cell widens nothing"});
+  table.add({"1", "2", "3"});
+  EXPECT_EQ(table.to_text(1), " 2 × 3  six\n plain  a long last cell widens nothing\n 1      2  3\n");
+}
+
+}  // namespace
+}  // namespace larmor
