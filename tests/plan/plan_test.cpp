@@ -104,6 +104,11 @@ std::vector<Row> cpu_rows() {
        nothing_asked,
        "cpu x1 | 2 = 2 x 1 x 1 | fp32 single | 2+1 threads",
        {"2 compute threads a rank: 2 cores of 64 / 1 rank."}},
+  };
+}
+
+std::vector<Row> asked_cpu_rows() {
+  return {
       {"two CPU ranks as asked",
        machine(2, 24),
        [](RunConfig& c, Demand&) { c.parallel.ranks = "2"; },
@@ -181,6 +186,11 @@ std::vector<Row> gpu_rows() {
        [](RunConfig& c, Demand&) { c.parallel.ranks = "[3]"; },
        "cuda 3 | 2 = 2 x 1 x 1 | bf16 single | 48+8 threads",
        {"1 rank, one a GPU; GPUs 0, 1 and 2 stay idle, as asked."}},
+  };
+}
+
+std::vector<Row> idle_gpu_rows() {
+  return {
       {"eight cards and a batch of twelve",
        h100(8),
        [](RunConfig& c, Demand&) { c.train.global_batch = 12; },
@@ -208,6 +218,11 @@ std::vector<Row> gpu_rows() {
        [](RunConfig& c, Demand&) { c.parallel.strategy = "single"; },
        "cuda 0 | 2 = 2 x 1 x 1 | bf16 single | 48+8 threads",
        {"1 rank, one a GPU; GPUs 1, 2 and 3 stay idle: parallel.strategy is single."}},
+  };
+}
+
+std::vector<Row> asked_gpu_rows() {
+  return {
       {"a SLURM share of eight cores",
        slurm_share(),
        nothing_asked,
@@ -333,7 +348,10 @@ std::string name_of(const ::testing::TestParamInfo<Row>& row) {
 }
 
 INSTANTIATE_TEST_SUITE_P(OnCpu, MakePlan, ::testing::ValuesIn(cpu_rows()), name_of);
+INSTANTIATE_TEST_SUITE_P(OnCpuAsAsked, MakePlan, ::testing::ValuesIn(asked_cpu_rows()), name_of);
 INSTANTIATE_TEST_SUITE_P(OnGpus, MakePlan, ::testing::ValuesIn(gpu_rows()), name_of);
+INSTANTIATE_TEST_SUITE_P(OnSomeGpus, MakePlan, ::testing::ValuesIn(idle_gpu_rows()), name_of);
+INSTANTIATE_TEST_SUITE_P(OnGpusAsAsked, MakePlan, ::testing::ValuesIn(asked_gpu_rows()), name_of);
 INSTANTIATE_TEST_SUITE_P(ByTheGuide, MakePlan, ::testing::ValuesIn(guide_rows()), name_of);
 
 TEST(AllowedWorldSizes, AreTheDivisorsFromTheLargest) {
