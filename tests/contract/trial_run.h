@@ -1,0 +1,45 @@
+// A run in a scratch folder, its ranks as threads of this process: prepared, trained and resumed through the
+// same doors as the program's own.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "larmor/base/file.h"
+#include "larmor/device/tensor_file.h"
+#include "larmor/train/session.h"
+
+namespace larmor::testing {
+
+class TrialRun {
+ public:
+  /// The workload's tiny config with `overrides` on top.
+  TrialRun(std::string workload, std::vector<std::string> overrides);
+
+  /// Trains (or resumes) with so many thread ranks; `until` is --steps.
+  SessionEnd train(int ranks, std::optional<int64_t> until = {});
+
+  RunFolder folder() const;
+  /// The newest checkpoint's file.
+  NamedTensors tensors(const std::string& file) const;
+  /// SHA-256 of every file of the newest checkpoint but the manifest.
+  std::map<std::string, std::string> hashes() const;
+  /// events.jsonl's "step" lines without what depends on the clock, superseded ones left out.
+  std::vector<std::string> logged_steps() const;
+
+ private:
+  ScratchFolder scratch_;
+  std::string workload_;
+  std::vector<std::string> overrides_;
+};
+
+/// Names of all workloads of this build.
+std::vector<std::string> workload_names();
+
+/// The largest absolute difference over all tensors; the names have to agree.
+double largest_difference(const NamedTensors& a, const NamedTensors& b);
+
+}  // namespace larmor::testing
