@@ -62,6 +62,44 @@ at::Tensor step_loss(SmallNet& net, int64_t step, int64_t rank) {
   return net->forward(testing::make_batch(step * 7 + rank, 2, at::kFloat)).square().mean();
 }
 
+/// One rank that counts what is asked of it.
+struct Counter final : Communicator {
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  Pending all_reduce(at::Tensor, Reduce) override {
+    reductions += 1;
+    return {};
+  }
+  Pending reduce_scatter(const at::Tensor&, at::Tensor, Reduce) override { return {}; }
+  Pending all_gather(const at::Tensor&, at::Tensor) override { return {}; }
+  Pending broadcast(at::Tensor, int) override { return {}; }
+  void barrier() override {}
+  std::unique_ptr<Communicator> duplicate() override { return nullptr; }
+  void abort() override {}
+  int reductions = 0;
+};
+
+TEST(Backward, SendsGradientsWhileItRunsAndOnTheLastMicroBatchOnly) {
+  Counter counter;
+  torch::nn::Linear first(3, 3), second(3, 1);
+  torch::nn::Sequential net(first, second);
+  Plan plan = small_plan();
+  plan.bucket_bytes = 1;
+  const auto parallel = make_parallelism(plan, plain_sgd(), *net, counter);
+  for (const bool last : {false, true, false, true}) {
+    counter.reductions = 0;
+    int sent_half_way = -1;
+    const at::Tensor hidden = first->forward(torch::ones({2, 3}));
+    hidden.register_hook([&](const at::Tensor&) { sent_half_way = counter.reductions; });
+    parallel->backward(second->forward(hidden).sum(), last, {});
+    EXPECT_EQ(sent_half_way, last ? 2 : 0) << "weight and bias of the second layer";
+    EXPECT_EQ(counter.reductions, last ? 4 : 0);
+    if (!last) continue;
+    parallel->finish();
+    parallel->step(rate);
+  }
+}
+
 TEST(Votes, ReachAllRanksFromAnyRank) {
   testing::run_thread_ranks(3, [](Communicator& communicator) {
     SmallNet net(1);
@@ -249,7 +287,7 @@ TEST(MakeParallelism, LetsGoOfTheModuleAtItsEnd) {
   const auto solo = make_solo();
   make_parallelism(small_plan(), plain_sgd(), *net, *solo).reset();
   step_loss(net, 0, 0).backward();
-  EXPECT_TRUE(net->parameters()[0].grad().defined());
+  EXPECT_TRUE(net->parameters().back().grad().defined());
 }
 
 TEST(MakeParallelism, CountsAWeightThatTwoBlocksShareOnce) {
@@ -364,7 +402,7 @@ TEST(SavedState, GoesOnWithTheSameBits) {
     testing::run_thread_ranks(2, [&](Communicator& communicator) { run(communicator, true); });
     EXPECT_TRUE(torch::equal(straight[1], resumed[1]));
     EXPECT_TRUE(torch::equal(straight_average[1], resumed_average[1]));
-    EXPECT_FALSE(torch::equal(straight_average[1].flatten(), straight[1].narrow(0, 0, 108)));
+    EXPECT_FALSE(torch::equal(straight_average[1].flatten(), straight[1].narrow(0, 20, 108)));
     EXPECT_EQ(saved.values.at("steps").get<int64_t>(), 3);
     EXPECT_TRUE(saved.has(optim.name == "adam" ? "exp_avg/first.weight" : "momentum_buffer/first.weight"));
     EXPECT_FALSE(saved.has("exp_avg/rare.weight")) << "a weight that never moved has no state";
