@@ -57,6 +57,8 @@ class EventLog final : public Tracker {
     if (file_ && !guard_.attempt([&] { file_->sync(); })) file_.reset();
   }
 
+  std::string take_complaint() override { return guard_.take_complaint(); }
+
  private:
   void open() {
     const bool torn = is_torn(path_);

@@ -1,4 +1,5 @@
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -22,15 +23,27 @@ class FanOut final : public Tracker {
   void event(const Moment& moment, std::string_view kind, const Values& values,
              std::string_view words) override {
     for (const auto& sink : sinks_) sink->event(moment, kind, values, words);
+    pass_on_complaints(moment);
   }
   void picture(const Moment& moment, std::string_view name, const Image& image) override {
     for (const auto& sink : sinks_) sink->picture(moment, name, image);
+    pass_on_complaints(moment);
   }
   void flush() override {
     for (const auto& sink : sinks_) sink->flush();
   }
 
  private:
+  void pass_on_complaints(const Moment& moment) {
+    for (const auto& complaining : sinks_) {
+      const std::string complaint = complaining->take_complaint();
+      if (complaint.empty()) continue;
+      for (const auto& sink : sinks_) {
+        if (sink != complaining) sink->event(moment, "warning", {}, complaint);
+      }
+    }
+  }
+
   std::vector<std::unique_ptr<Tracker>> sinks_;
 };
 

@@ -49,6 +49,8 @@ class PictureFolder final : public Tracker {
 
   void flush() override {}
 
+  std::string take_complaint() override { return guard_.take_complaint(); }
+
  private:
   Storage& storage_;
   std::filesystem::path folder_;

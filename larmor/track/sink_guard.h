@@ -23,14 +23,18 @@ class SinkGuard {
       return true;
     } catch (const std::exception& error) {
       if (!std::exchange(has_warned_, true)) {
-        log::warning(text("training goes on without ", what_, ": ", error.what()));
+        complaint_ = text("training goes on without ", what_, ": ", error.what());
+        log::warning(complaint_);
       }
       return false;
     }
   }
 
+  std::string take_complaint() { return std::exchange(complaint_, {}); }
+
  private:
   std::string what_;
+  std::string complaint_;
   bool has_warned_ = false;
 };
 

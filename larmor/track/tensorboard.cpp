@@ -54,6 +54,8 @@ class TensorBoard final : public Tracker {
     if (file_ && !guard_.attempt([&] { file_->sync(); })) file_.reset();
   }
 
+  std::string take_complaint() override { return guard_.take_complaint(); }
+
  private:
   void add(std::string record) {
     if (!file_) return;

@@ -35,6 +35,9 @@ class Tracker {
                      std::string_view text) = 0;
   virtual void picture(const Moment& moment, std::string_view name, const Image& image) = 0;
   virtual void flush() = 0;
+  /// What went wrong since the last call, as a sentence; "" when nothing did. A fan-out asks for it and tells
+  /// its other sinks, so that people at the console hear of it.
+  virtual std::string take_complaint() { return {}; }
 };
 
 /// Does nothing: what ranks other than 0 hold.

@@ -1,8 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "larmor/base/clock.h"
+#include "larmor/base/file.h"
 #include "larmor/base/text.h"
 #include "larmor/track/tracker.h"
+
+#include "tests/track/support/collecting.h"
 
 namespace larmor {
 namespace {
@@ -38,6 +42,22 @@ TEST(FanOut, PassesEverythingToEachOfItsSinksInTurn) {
   all->flush();
   EXPECT_THAT(diary, ElementsAre("one step 7 1.5 words", "two step 7 1.5 words", "one face 8 3",
                                  "two face 8 3", "one flush", "two flush"));
+}
+
+TEST(FanOut, TellsTheOtherSinksOnceWhatWentWrongWithOne) {
+  const ScratchFolder scratch;
+  const ManualClock clock;
+  FullDisk disk("write");
+  Screen screen = Screen::pipe();
+  std::vector<std::unique_ptr<Tracker>> sinks;
+  sinks.push_back(make_event_log(disk.storage, clock, scratch.path() / "events.jsonl", 0));
+  sinks.push_back(make_console({.quiet = true, .descriptor = screen.descriptor()}, clock));
+  const auto all = make_fan_out(std::move(sinks));
+  disk.is_full = true;
+  testing::internal::CaptureStderr();
+  for (int step = 1; step < 4; ++step) all->event({step, 0, 0}, "step", {}, "");
+  testing::internal::GetCapturedStderr();
+  EXPECT_EQ(screen.take(), "warning: training goes on without events.jsonl: No space left on device\n");
 }
 
 TEST(SilentTracker, TakesEverythingAndDoesNothing) {
