@@ -288,7 +288,10 @@ NiftiHeader scan_nifti_header(std::span<const std::byte> bytes) {
     fail(Exit::data, text("is ", bytes.size(), " bytes long, too short for a NIfTI header"));
   }
   const auto kind = recognise(bytes);
-  if (!kind) fail(Exit::data, "does not begin like a NIfTI or Analyze header");
+  if (!kind) {
+    fail(Exit::data, "does not begin like a NIfTI or Analyze header",
+         "files that are read: NIfTI (.nii, .nii.gz, .hdr with .img), .npy and .npz");
+  }
   if (kind->version == 2 && bytes.size() < nifti2_layout.header) {
     fail(Exit::data, text("is ", bytes.size(), " bytes long, too short for a NIfTI-2 header"));
   }
