@@ -1,59 +1,120 @@
 #include "larmor/config/checks.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "larmor/base/text.h"
 
 namespace larmor {
-
 namespace {
 
-void check_split(const SplitSection& split, std::vector<std::string>& faults) {
-  double sum = 0;
-  bool all_fractions = true;
-  for (const auto& [name, part] : {std::pair{"train", &split.train}, {"val", &split.val}, {"test", &split.test}}) {
-    const bool names = part->is_array() && std::all_of(part->begin(), part->end(), [](const Json& item) { return item.is_string() || item.is_number_integer(); });
-    if (part->is_number() && part->get<double>() >= 0 && part->get<double>() <= 1) {
-      sum += part->get<double>();
-    } else if (names) {
-      all_fractions = false;
-    } else {
-      faults.push_back(text("data.split.", name, ": is neither a fraction from 0 to 1 nor a list of patients"));
+class Checker {
+ public:
+  Checker(const RunConfig& config, std::span<const Origin> origins, Problems& problems)
+      : config_(config), origins_(origins), problems_(problems) {}
+
+  void run_name() {
+    const std::string& name = config_.run.name;
+    const bool is_folder =
+        !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos;
+    if (!is_folder) refuse("run.name", text("has to be the name of one folder; got \"", name, "\""));
+    if (name == "latest") refuse("run.name", "cannot be latest: that is the link to the newest run");
+    if (config_.run.folder.empty()) refuse("run.folder", "is empty; . is the current folder");
+  }
+
+  void splits() {
+    const SplitSection& split = config_.data.split;
+    double sum = 0;
+    bool all_fractions = true;
+    for (const auto& [name, part] :
+         {std::pair{"train", &split.train}, {"val", &split.val}, {"test", &split.test}}) {
+      const bool is_fraction = part->is_number() && part->get<double>() >= 0 && part->get<double>() <= 1;
+      const auto is_name = [](const Json& item) { return item.is_string() || item.is_number_integer(); };
+      const bool is_list = part->is_array() && std::all_of(part->begin(), part->end(), is_name);
+      if (!is_fraction && !is_list) {
+        refuse(text("data.split.", name),
+               text("has to be a fraction from 0 to 1, or a list of patients; got ", part->dump()));
+      }
+      all_fractions = all_fractions && is_fraction;
+      if (is_fraction) sum += part->get<double>();
+    }
+    constexpr double rounding = 1e-9;
+    if (all_fractions && sum > 1 + rounding) {
+      refuse("data.split.train",
+             text("and data.split.val and data.split.test add up to ", sum, ", and 1 is all there is"));
     }
   }
-  constexpr double rounding = 1e-9;
-  if (all_fractions && sum > 1 + rounding) {
-    faults.push_back(text("data.split: train, val and test add up to ", sum, ", which is more than 1"));
-  }
-}
 
-void check_optim(const std::string& section, const OptimConfig& optim, const Length& length, std::vector<std::string>& faults) {
-  if (optim.betas.size() != 2) faults.push_back(section + ".betas: two numbers are needed, such as [0.9, 0.999]");
-  for (const auto beta : optim.betas) {
-    if (beta >= 1) faults.push_back(section + ".betas: each has to be below 1");
+  void data() {
+    const DataConfig& data = config_.data;
+    if (!data.transforms.is_null() && !data.transforms.is_array()) {
+      refuse("data.transforms", "has to be a list of steps, such as [{Orientation: {axcodes: RAS}}]");
+    }
+    if (data.kind == "list" && data.list.empty())
+      refuse("data.list", "is needed for kind list: a CSV or JSON file");
+    if (data.phantom_size.size() != 3) {
+      refuse("data.phantom_size", text("has to have 3 entries; got ", data.phantom_size.size()));
+    }
   }
-  if (optim.ema_decay >= 1) faults.push_back(section + ".ema_decay: has to be below 1");
-  if (optim.schedule.warmup.unit == Length::Unit::seconds) {
-    faults.push_back(section + ".schedule.warmup: cannot be a time; write it in epochs (5ep) or steps (500st)");
+
+  void optimizer(const std::string& section, const OptimConfig& optim) {
+    if (optim.betas.size() != 2 ||
+        std::any_of(optim.betas.begin(), optim.betas.end(), [](double b) { return b >= 1; })) {
+      refuse(section + ".betas", "has to be two numbers of at least 0 and below 1");
+    }
+    if (optim.ema_decay >= 1)
+      refuse(section + ".ema_decay", text("has to be below 1; got ", optim.ema_decay));
+    schedule(section + ".schedule", optim.schedule);
   }
-  if (length.unit == Length::Unit::seconds && optim.schedule.steps == 0 && optim.schedule.name != "constant") {
-    faults.push_back(text(section, ".schedule.steps: train.length is a time, so the schedule needs its length in steps"));
+
+  void length() {
+    if (config_.train.length.amount <= 0) refuse("train.length", "has to be more than 0");
   }
-}
+
+ private:
+  void schedule(const std::string& section, const ScheduleConfig& schedule) {
+    const Length& length = config_.train.length;
+    if (length.unit == Length::Unit::seconds && schedule.steps == 0) {
+      refuse(section + ".steps", text("is needed, because train.length is a time (", to_text(length),
+                                      "): say how many steps the schedule spans"));
+    }
+    const Length& warmup = schedule.warmup;
+    if (warmup.unit == Length::Unit::seconds) {
+      refuse(section + ".warmup", text("has to be in epochs (5ep) or steps (500st); got ", to_text(warmup)));
+      return;
+    }
+    const Length whole =
+        schedule.steps > 0 ? Length{static_cast<double>(schedule.steps), Length::Unit::steps} : length;
+    if (warmup.unit == whole.unit && warmup.amount > 0 && warmup.amount >= whole.amount) {
+      refuse(section + ".warmup",
+             text("(", to_text(warmup), ") leaves nothing of the schedule, which spans ", to_text(whole)));
+    }
+  }
+
+  void refuse(const std::string& key, std::string what) {
+    const auto origin =
+        std::find_if(origins_.begin(), origins_.end(), [&](const Origin& one) { return one.key == key; });
+    // What an objective took over from `optim` is told there once.
+    if (origin != origins_.end() && origin->is_inherited()) return;
+    problems_.push_back({key, origin == origins_.end() ? "" : origin->origin, std::move(what)});
+  }
+
+  const RunConfig& config_;
+  std::span<const Origin> origins_;
+  Problems& problems_;
+};
 
 }  // namespace
 
-void check_config(const RunConfig& config, std::vector<std::string>& faults) {
-  check_split(config.data.split, faults);
-  check_optim("optim", config.optim, config.train.length, faults);
-  for (const auto& [name, optim] : config.objectives) check_optim("optim." + name, optim, config.train.length, faults);
-  if (config.train.length.amount <= 0) faults.push_back("train.length: has to be more than 0");
-  if (config.data.phantom_size.size() != 3) faults.push_back("data.phantom_size: three sizes are needed, one an axis");
-  if (!config.data.transforms.is_null() && !config.data.transforms.is_array()) {
-    faults.push_back("data.transforms: a list of steps is needed, such as [{Orientation: {axcodes: RAS}}]");
-  }
-  if (config.data.kind == "list" && config.data.list.empty()) faults.push_back("data.list: kind list needs a CSV or JSON file");
+void check_together(const RunConfig& config, std::span<const Origin> origins, Problems& problems) {
+  Checker checker(config, origins, problems);
+  checker.run_name();
+  checker.splits();
+  checker.data();
+  checker.length();
+  checker.optimizer("optim", config.optim);
+  for (const auto& [objective, optim] : config.objectives) checker.optimizer("optim." + objective, optim);
 }
 
 }  // namespace larmor

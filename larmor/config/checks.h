@@ -1,14 +1,13 @@
-// What must hold between fields, beyond what each one says of itself.
+// What a single field cannot see: values that do not go together.
 #pragma once
 
-#include <string>
-#include <vector>
+#include <span>
 
-#include "larmor/config/run_config.h"
+#include "larmor/config/load.h"
+#include "larmor/config/source.h"
 
 namespace larmor {
 
-/// Adds one sentence for each rule that is broken.
-void check_config(const RunConfig& config, std::vector<std::string>& faults);
+void check_together(const RunConfig& config, std::span<const Origin> origins, Problems& problems);
 
 }  // namespace larmor

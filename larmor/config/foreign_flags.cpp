@@ -7,42 +7,146 @@
 #include "larmor/config/load.h"
 
 namespace larmor {
-
 namespace {
 
-constexpr const char* batch = "say `train.global_batch=` (all ranks together) or `train.micro_batch=` (per device)";
+using Answer = std::pair<std::string_view, const char*>;
+
+constexpr const char* batch =
+    "say `train.global_batch=` (all ranks together) or `train.micro_batch=` (per device)";
 constexpr const char* rate = "say `optim.learning_rate=`";
 constexpr const char* length = "say `train.length=100ep` (or 5000st, 90s, 12h)";
-constexpr const char* ranks = "say `--ranks N`, `--ranks auto` or a list of devices";
+constexpr const char* ranks = "say `--ranks N`, `--ranks auto`, or `--ranks 0,2` for a list of devices";
 constexpr const char* config = "say `-c FILE`, or `-c NAME` for a shipped config";
 constexpr const char* folder = "say `data.folder=`";
-constexpr const char* launched = "not needed: larmor starts its own ranks, and takes those of torchrun as they are";
+constexpr const char* list = "say `data.kind=list data.list=FILE.csv`";
+constexpr const char* runs = "say `run.folder=`, and `run.name=` for the run's own folder";
+constexpr const char* workers = "say `data.workers=` (loader threads of a rank)";
+constexpr const char* accumulation = "say `train.accumulation=`";
+constexpr const char* launched =
+    "leave it out: larmor starts its own ranks, and under torchrun reads what torchrun sets";
+constexpr const char* nodes = "leave it out, and start `larmor train` under torchrun, which takes it";
+constexpr const char* strategy = "say `parallel.strategy=ddp`, or leave the choice to the plan";
+constexpr const char* planned = "leave it out: `larmor plan` shows what is chosen for this machine, and why";
+constexpr const char* cache = "leave it out: caches with a rate are not part of this release";
+constexpr const char* absent = "it is not part of this release";
 
-constexpr std::array<std::pair<std::string_view, const char*>, 42> answers{{
-    {"batch-size", batch}, {"total-batch-size", batch}, {"per-device-batch-size", batch}, {"train-batch-size", batch}, {"bs", batch},
-    {"lr", rate}, {"learning-rate", rate}, {"max-lr", rate},
-    {"epochs", length}, {"max-epochs", length}, {"num-epochs", length}, {"max-steps", length},
-    {"gpus", ranks}, {"num-gpus", ranks}, {"world-size", ranks}, {"nproc-per-node", ranks}, {"devices", ranks},
-    {"config-file", config}, {"environment-file", "say `data.folder=` and `run.folder=`"}, {"deepspeed-config", "say what it asks for with keys; larmor plan shows the result"},
-    {"data-dir", folder}, {"data-path", folder}, {"data-root", folder}, {"csv", "say `data.list=FILE.csv`"}, {"csv-path", "say `data.list=FILE.csv`"},
-    {"amp", "say `train.precision=bf16` (or fp16, auto)"}, {"fp16", "say `train.precision=fp16`"}, {"bf16", "say `train.precision=bf16`"}, {"mixed-precision", "say `train.precision=auto`"},
-    {"compile", "has no meaning here: larmor is compiled already"},
-    {"no-images", "say `track.pictures_every=0`"}, {"profile", "larmor bench step times a step"},
-    {"local-rank", launched}, {"rank", launched}, {"master-port", launched}, {"master-addr", launched},
-    {"workers", "say `data.workers=`"}, {"num-workers", "say `data.workers=`"}, {"prefetch-factor", "say `data.prefetch=`"},
-    {"gradient-accumulation-steps", "say `train.accumulation=`"}, {"seed", "say `run.seed=`"}, {"output-dir", "say `run.folder=`"},
-}};
+constexpr std::array<Answer, 5> for_batch{{{"batch-size", batch},
+                                           {"total-batch-size", batch},
+                                           {"batch-size-per-gpu", batch},
+                                           {"train-batch-size", batch},
+                                           {"per-device-batch-size", batch}}};
 
-}  // namespace
+constexpr std::array<Answer, 27> for_training{
+    {{"lr", rate},
+     {"learning-rate", rate},
+     {"epochs", length},
+     {"num-epochs", length},
+     {"max-epochs", length},
+     {"n-epochs", length},
+     {"max-steps", length},
+     {"amp", "say `train.precision=auto` (or bf16, fp16)"},
+     {"mixed-precision", "say `train.precision=bf16` or `train.precision=fp16`"},
+     {"fp16", "say `train.precision=fp16`"},
+     {"bf16", "say `train.precision=bf16`"},
+     {"accum", accumulation},
+     {"accumulation-steps", accumulation},
+     {"gradient-accumulation-steps", accumulation},
+     {"gradient-checkpointing", absent},
+     {"activation-checkpointing", absent},
+     {"compile", "leave it out: larmor is compiled already"},
+     {"seed", "say `run.seed=`"},
+     {"optimizer", "say `optim.name=`"},
+     {"scheduler", "say `optim.schedule.name=`"},
+     {"clip-grad", "say `optim.clip_norm=`"},
+     {"max-grad-norm", "say `optim.clip_norm=`"},
+     {"patience", "say `train.early_stopping=`"},
+     {"resume-from", "say `--resume CHECKPOINT`, or `larmor train RUN`"},
+     {"no-images", "say `track.pictures_every=0`"},
+     {"resnet", "name the network's arguments in `model`"},
+     {"image-size", "say it in `data.transforms`"}}};
 
-std::string hint_for_foreign_flag(std::string_view flag) {
-  auto name = lower(flag);
-  name.erase(0, std::min(name.find_first_not_of('-'), name.size()));
-  std::replace(name.begin(), name.end(), '_', '-');
+constexpr std::array<Answer, 29> for_ranks{
+    {{"gpus", ranks},
+     {"num-gpus", ranks},
+     {"devices", ranks},
+     {"world-size", ranks},
+     {"num-processes", ranks},
+     {"nproc-per-node", ranks},
+     {"local-rank", launched},
+     {"rank", launched},
+     {"master-addr", launched},
+     {"master-port", launched},
+     {"standalone", launched},
+     {"nnodes", nodes},
+     {"node-rank", nodes},
+     {"use-ddp", strategy},
+     {"ddp", strategy},
+     {"multi-gpu", strategy},
+     {"distributed", strategy},
+     {"method", strategy},
+     {"strategy", "say `parallel.strategy=`"},
+     {"use-deepspeed", strategy},
+     {"deepspeed", strategy},
+     {"deepspeed-config", planned},
+     {"auto-optimize", planned},
+     {"no-auto-optimize", "give the values that the plan should not choose, such as `train.micro_batch=`"},
+     {"backend", "say `--device cpu` or `--device cuda`: the backend follows"},
+     {"precision", "say `train.precision=`"},
+     {"sync-batchnorm", absent},
+     {"profile", "`larmor bench step` times a step"},
+     {"pin-memory", planned}}};
+
+constexpr std::array<Answer, 31> for_files{
+    {{"config-file", config},
+     {"config-path", config},
+     {"environment-file", "say `data.folder=` and `run.folder=`"},
+     {"data-dir", folder},
+     {"data-path", folder},
+     {"data-root", folder},
+     {"dataset-path", folder},
+     {"csv", list},
+     {"csv-path", list},
+     {"workers", workers},
+     {"num-workers", workers},
+     {"dataloader-num-workers", workers},
+     {"prefetch-factor", "say `data.prefetch=`"},
+     {"use-smart-cache", cache},
+     {"cache-rate", cache},
+     {"replace-rate", cache},
+     {"cache-in-memory", cache},
+     {"out", runs},
+     {"output-dir", runs},
+     {"log-dir", runs},
+     {"logdir", runs},
+     {"checkpoint-dir", runs},
+     {"save-dir", runs},
+     {"doc", "say `run.name=`"},
+     {"name", "say `run.name=`"},
+     {"use-wandb", absent},
+     {"wandb", absent},
+     {"wandb-project", absent},
+     {"mlflow", absent},
+     {"report-to", "say `track.tensorboard=true`; other trackers are not part of this release"},
+     {"tensorboard", "say `track.tensorboard=true`"}}};
+
+template <size_t Count>
+const char* find_answer(const std::array<Answer, Count>& answers, std::string_view name) {
   for (const auto& [known, answer] : answers) {
     if (known == name) return answer;
   }
   return "";
+}
+
+}  // namespace
+
+std::string hint_for_foreign_flag(std::string_view flag) {
+  std::string name = lower(flag.substr(std::min(flag.find_first_not_of('-'), flag.size())));
+  std::replace(name.begin(), name.end(), '_', '-');
+  std::string answer = find_answer(for_batch, name);
+  if (answer.empty()) answer = find_answer(for_training, name);
+  if (answer.empty()) answer = find_answer(for_ranks, name);
+  if (answer.empty()) answer = find_answer(for_files, name);
+  return answer;
 }
 
 }  // namespace larmor

@@ -1,45 +1,153 @@
 #include "larmor/config/load.h"
 
+#include <algorithm>
+#include <deque>
+#include <set>
+#include <span>
+#include <utility>
+
 #include "larmor/base/error.h"
+#include "larmor/base/file.h"
 #include "larmor/base/text.h"
-#include "larmor/config/assignments.h"
 #include "larmor/config/checks.h"
 #include "larmor/config/reader.h"
+#include "larmor/config/saved.h"
+#include "larmor/config/source.h"
 
 namespace larmor {
-
 namespace {
 
-// An objective's section repeats every key of `optim`; only what was said of that objective is worth a line.
-void drop_inherited(std::vector<Origin>& origins, const WorkloadFields& fields) {
-  std::erase_if(origins, [&](const Origin& origin) {
-    if (origin.origin != "built-in") return false;
-    for (const auto& objective : fields.objectives) {
-      if (origin.key.starts_with("optim." + objective + ".")) return true;
+// Trees refer to their sources, so neither may move.
+struct Forest {
+  std::deque<Source> sources;
+  std::deque<Node> trees;  // least trusted first
+};
+
+Node empty_mapping() { return {.kind = Node::Kind::mapping, .text = {}, .items = {}, .entries = {}}; }
+
+// A file's name as one line of a comment.
+std::string printable(const std::string& name) {
+  const std::string quoted = Json(name).dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+  return quoted.substr(1, quoted.size() - 2);
+}
+
+void read_file(const std::filesystem::path& path, Forest& forest, Problems& problems) {
+  Source& source = forest.sources.emplace_back();
+  source.name = path.string();
+  source.short_name = printable(path.filename().string());
+  source.is_file = true;
+  try {
+    const std::string content = read_text(path, most_config_bytes);
+    source.saved_origins = saved_origins(content);
+    forest.trees.push_back(parse_config(content, source, problems));
+  } catch (const Error& error) {
+    problems.push_back({"", source.name, error.message()});
+  }
+}
+
+void insert(Node& mapping, Entry entry, const std::string& prefix, Problems& problems) {
+  const std::string key = prefix.empty() ? entry.key : text(prefix, '.', entry.key);
+  for (Entry& present : mapping.entries) {
+    if (present.key != entry.key) continue;
+    if (present.value.kind == Node::Kind::mapping && entry.value.kind == Node::Kind::mapping) {
+      for (Entry& below : entry.value.entries) insert(present.value, std::move(below), key, problems);
+    } else {
+      problems.push_back(
+          {key, place_text(entry.place), text("is given twice; first by ", place_text(present.place))});
     }
-    return false;
-  });
+    return;
+  }
+  mapping.entries.push_back(std::move(entry));
+}
+
+// {a: {b: value}} for the words a, b.
+Entry nested(std::span<const std::string> words, const Place& place, Node value) {
+  if (words.size() == 1) return {.key = words.front(), .place = place, .value = std::move(value)};
+  Node mapping = empty_mapping();
+  mapping.entries.push_back(nested(words.subspan(1), place, std::move(value)));
+  return {.key = words.front(), .place = place, .value = std::move(mapping)};
+}
+
+// The words between double underscores: TRAIN__GLOBAL_BATCH is train, global_batch.
+std::vector<std::string> words_of_variable(std::string_view name) {
+  std::vector<std::string> words;
+  for (size_t end = name.find("__"); end != std::string_view::npos; end = name.find("__")) {
+    words.push_back(lower(name.substr(0, end)));
+    name.remove_prefix(end + 2);
+  }
+  words.push_back(lower(name));
+  return words;
+}
+
+void read_environment(const std::map<std::string, std::string>& environment, Forest& forest,
+                      Problems& problems) {
+  constexpr std::string_view prefix = "LARMOR_";
+  Node tree = empty_mapping();
+  for (const auto& [name, value] : environment) {
+    if (!name.starts_with(prefix) || name.find("__", prefix.size()) == std::string::npos) continue;
+    Source& source = forest.sources.emplace_back();
+    source.name = source.short_name = text("environment ", name);
+    const auto words = words_of_variable(std::string_view(name).substr(prefix.size()));
+    auto node = parse_value(value, join(words, "."), source, problems);
+    if (node) insert(tree, nested(words, {&source, 0}, std::move(*node)), "", problems);
+  }
+  forest.trees.push_back(std::move(tree));
+}
+
+void read_overrides(const std::vector<std::string>& overrides, Forest& forest, Problems& problems) {
+  Source& source = forest.sources.emplace_back();
+  source.name = source.short_name = "command line";
+  Node tree = empty_mapping();
+  for (const std::string& override : overrides) {
+    const size_t sign = override.find('=');
+    const std::string key(trim(std::string_view(override).substr(0, sign)));
+    if (sign == std::string::npos || key.empty()) {
+      problems.push_back({"", source.name, text("\"", override, "\" is no key=value")});
+      continue;
+    }
+    auto node = parse_value(std::string_view(override).substr(sign + 1), key, source, problems);
+    if (node) insert(tree, nested(split(key, '.'), {&source, 0}, std::move(*node)), "", problems);
+  }
+  forest.trees.push_back(std::move(tree));
+}
+
+[[noreturn]] void refuse(const Problems& problems, const std::string& workload) {
+  std::vector<std::string> lines;
+  for (const Problem& problem : std::span(problems).first(std::min(problems.size(), most_problems_shown))) {
+    lines.push_back(text(problem.place, ": ", problem.key, problem.key.empty() ? "" : " ", problem.what));
+  }
+  if (problems.size() > most_problems_shown)
+    lines.push_back(text("and ", problems.size() - most_problems_shown, " more"));
+  const std::string title = text("the configuration has ", problems.size(), " faults:\n  ");
+  fail(Exit::usage, problems.size() == 1 ? lines.front() : text(title, join(lines, "\n  ")),
+       text("`larmor config explain ", workload, "` shows every key and its meaning"));
 }
 
 }  // namespace
 
 LoadedConfig load_config(const Sources& sources, const std::string& workload, const std::string& stage,
                          const WorkloadFields& fields) {
-  std::vector<std::string> faults;
-  const Assignments assignments(sources, faults);
+  Forest forest;
+  Problems problems;
+  for (const std::filesystem::path& file : sources.files) read_file(file, forest, problems);
+  read_environment(sources.environment, forest, problems);
+  read_overrides(sources.overrides, forest, problems);
+
+  std::vector<const Node*> trees;
+  for (const Node& tree : forest.trees) trees.push_back(&tree);
+  std::set<std::string> inheriting;
+  for (const std::string& objective : fields.objectives) inheriting.insert("optim." + objective);
+  const KeyList known = list_keys(fields);
+
   LoadedConfig loaded;
   loaded.config.workload = workload;
   loaded.config.stage = stage;
-  Reader reader(assignments, faults);
+  Reader reader(trees, known, std::move(inheriting), problems);
   describe(loaded.config, fields, reader);
-  reader.refuse_unknown_keys();
-  loaded.origins = std::move(reader.origins());
-  drop_inherited(loaded.origins, fields);
-  if (faults.empty()) check_config(loaded.config, faults);
-  if (!faults.empty()) {
-    fail(Exit::usage, text(faults.size() == 1 ? "the configuration is wrong: " : "the configuration is wrong:\n  ", join(faults, "\n  ")),
-         text("larmor config explain ", workload, " lists every key with its meaning"));
-  }
+  reader.finish();
+  loaded.origins = reader.take_origins();
+  check_together(loaded.config, loaded.origins, problems);
+  if (!problems.empty()) refuse(problems, workload);
   return loaded;
 }
 

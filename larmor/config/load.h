@@ -13,18 +13,23 @@ namespace larmor {
 
 /// Where the values come from, least trusted last.
 struct Sources {
-  std::vector<std::filesystem::path> files;    // default.yaml first, then each -c in order; YAML or JSON with comments
+  std::vector<std::filesystem::path>
+      files;  // default.yaml first, then each -c in order; YAML or JSON with comments
   std::map<std::string, std::string> environment;  // LARMOR_<SECTION>__<KEY>=value, other names are ignored
-  std::vector<std::string> overrides;          // key=value from the command line
+  std::vector<std::string> overrides;              // key=value from the command line
 };
 
 /// A resolved value and where it came from.
 struct Origin {
-  std::string key;       // "train.global_batch"
-  std::string value;     // as YAML flow text
-  std::string origin;    // "built-in", "default.yaml:12", "environment LARMOR_TRAIN__LENGTH", "command line", "plan"
+  std::string key;    // "train.global_batch"
+  std::string value;  // as YAML flow text
+  // "built-in", "default.yaml:12", "environment LARMOR_TRAIN__LENGTH", "command line", "plan"; or "optim" for
+  // a value that an objective's section takes over from there.
+  std::string origin;
   std::string overrode;  // the next origin below it with another value, or ""
   std::string help;
+
+  bool is_inherited() const { return origin == "optim"; }
 };
 
 class LoadedConfig {
@@ -32,19 +37,23 @@ class LoadedConfig {
   RunConfig config;
   std::vector<Origin> origins;  // one per leaf, in listing order
 
-  /// The whole config as YAML; each value with its origin as a comment when asked.
+  /// The whole config as YAML, which load_config reads back to the same config; inherited values are left
+  /// out. When asked, each value has its origin as a comment, and the first line says so: load_config takes
+  /// the origins of such a file, "plan" among them, from its comments.
   std::string to_yaml(bool with_origins) const;
   /// SHA-256 of the resolved values that define a run. Left out: run.folder, run.name, parallel.ranks,
   /// parallel.device.
   std::string sha256() const;
   /// Keys whose values differ from `other` and count in sha256(); `auto` equals anything it was frozen to.
   std::vector<std::string> differing_keys(const LoadedConfig& other) const;
-  /// Replaces a value that stood as `auto` by what the plan chose ("plan" becomes its origin).
+  /// Replaces a value that stands as `auto` by what the plan chose ("plan" becomes its origin); another value
+  /// stays. Throws Error (unexpected) for a key or a value that the config does not know.
   void freeze(const std::string& key, const std::string& value);
 };
 
 /// Reads all sources into one config. `workload` has to outlive the call only; its model and loss fields
-/// are filled in. Throws Error (usage) listing every problem found, not only the first.
+/// are filled in. Throws Error (usage) listing every problem found, not only the first: a line each with the
+/// place, the key, what is wrong, and the nearest name.
 LoadedConfig load_config(const Sources& sources, const std::string& workload, const std::string& stage,
                          const WorkloadFields& fields);
 

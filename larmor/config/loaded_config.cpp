@@ -1,103 +1,188 @@
+// A resolved config after loading: printed, hashed, compared, frozen.
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <utility>
 
 #include "larmor/base/error.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/text.h"
-#include "larmor/config/assignments.h"
+#include "larmor/config/leaf.h"
 #include "larmor/config/load.h"
-#include "larmor/config/reader.h"
+#include "larmor/config/saved.h"
+#include "larmor/config/scalar.h"
+#include "larmor/config/yaml_text.h"
 
 namespace larmor {
-
 namespace {
 
-// Where a run is kept and on what it runs do not make it another run.
-constexpr std::array<std::string_view, 4> not_part_of_a_run{"run.folder", "run.name", "parallel.ranks", "parallel.device"};
+constexpr std::string_view plan_origin = "plan";
+const Source plan_source{.name = "the plan", .short_name = "plan"};
 
-bool counts(const std::string& key) {
-  return std::find(not_part_of_a_run.begin(), not_part_of_a_run.end(), key) == not_part_of_a_run.end();
+// Where a run lies and how many devices share its work define no other run.
+bool defines_the_run(const Origin& origin) {
+  constexpr std::array<std::string_view, 4> others{"run.folder", "run.name", "parallel.ranks",
+                                                   "parallel.device"};
+  return std::find(others.begin(), others.end(), origin.key) == others.end();
 }
 
-const Origin* find(const std::vector<Origin>& origins, const std::string& key) {
-  const auto found = std::find_if(origins.begin(), origins.end(), [&](const Origin& origin) { return origin.key == key; });
-  return found == origins.end() ? nullptr : &*found;
+bool is_same(const Origin& a, const Origin& b) {
+  if (a.value == b.value) return true;
+  return (a.origin == plan_origin && b.value == "auto") || (b.origin == plan_origin && a.value == "auto");
 }
 
-// `auto` equals whatever it was frozen to.
-bool same_choice(const Origin& a, const Origin& b) {
-  return a.value == b.value || (a.value == "auto" && b.origin == "plan") || (b.value == "auto" && a.origin == "plan");
+Json json_of(const std::string& flow) {
+  Problems problems;
+  const std::optional<Node> node = parse_value(flow, "", plan_source, problems);
+  const std::optional<Json> value = node ? as_json(*node) : std::nullopt;
+  return value.value_or(Json(flow));
 }
 
-std::vector<std::string> sections_of(const std::string& key) {
-  auto parts = split(key, '.');
-  parts.pop_back();
-  return parts;
-}
+struct Line {
+  std::string text;
+  std::string origin;
+};
+
+class YamlWriter {
+ public:
+  void add(const Origin& origin) {
+    std::vector<std::string> words = split(origin.key, '.');
+    const std::string name = std::move(words.back());
+    words.pop_back();
+    open(words);
+    const std::string indent(2 * words.size(), ' ');
+    constexpr size_t most_letters = 80;
+    const bool is_long_list = origin.value.size() > most_letters && origin.value.starts_with('[');
+    if (!is_long_list) {
+      lines_.push_back({text(indent, name, ": ", origin.value), origin.origin});
+      return;
+    }
+    lines_.push_back({text(indent, name, ":"), origin.origin});
+    for (const Json& item : json_of(origin.value))
+      lines_.push_back({text(indent, "  - ", block_item(item)), ""});
+  }
+
+  std::string take(bool with_origins) const {
+    constexpr size_t most_columns = 48;
+    size_t width = 0;
+    for (const Line& line : lines_) {
+      if (!line.origin.empty() && line.text.size() <= most_columns) width = std::max(width, line.text.size());
+    }
+    std::string out;
+    for (const Line& line : lines_) {
+      out += line.text;
+      if (with_origins && !line.origin.empty()) {
+        out.append(width > line.text.size() ? width - line.text.size() : 0, ' ');
+        out += text(origin_mark, line.origin);
+      }
+      out += '\n';
+    }
+    return out;
+  }
+
+ private:
+  static std::string block_item(const Json& item) {
+    if (!item.is_object() || item.size() != 1) return yaml_flow(item);
+    return text(yaml_word(item.begin().key()), ": ", yaml_flow(item.begin().value()));
+  }
+
+  void open(const std::vector<std::string>& sections) {
+    size_t same = 0;
+    while (same < sections.size() && same < open_.size() && sections[same] == open_[same]) ++same;
+    for (size_t i = same; i < sections.size(); ++i)
+      lines_.push_back({text(std::string(2 * i, ' '), sections[i], ":"), ""});
+    open_ = sections;
+  }
+
+  std::vector<std::string> open_;
+  std::vector<Line> lines_;
+};
+
+// Sets one field by its dotted key.
+class Setter final : public LeafVisitor {
+ public:
+  Setter(std::string key, const std::string& value) : key_(std::move(key)) {
+    Problems problems;
+    value_ = parse_value(value, key_, plan_source, problems);
+  }
+
+  void section(const char* name, const std::function<void(Fields&)>& describe) override {
+    const std::string around = std::exchange(prefix_, text(prefix_, name, '.'));
+    describe(*this);
+    prefix_ = around;
+  }
+
+ protected:
+  void visit(const Leaf& leaf) override {
+    if (prefix_ + leaf.name != key_) return;
+    const auto complaint = value_ ? assign(leaf, *value_) : "cannot be read";
+    if (complaint) fail(Exit::unexpected, text("the plan's ", key_, " ", *complaint));
+  }
+
+ private:
+  std::string key_, prefix_;
+  std::optional<Node> value_;
+};
 
 }  // namespace
 
-std::string LoadedConfig::to_yaml(bool with_origins) const {
-  constexpr size_t comment_column = 64;
-  std::string out = with_origins ? std::string(resolved_marker) + "\n" : "";
-  std::vector<std::string> open;
-  for (const auto& origin : origins) {
-    const auto sections = sections_of(origin.key);
-    size_t common = 0;
-    while (common < open.size() && common < sections.size() && open[common] == sections[common]) ++common;
-    for (size_t depth = common; depth < sections.size(); ++depth) {
-      out += text(std::string(depth * 2, ' '), sections[depth], ":\n");
-    }
-    open = sections;
-    auto line = text(std::string(sections.size() * 2, ' '), origin.key.substr(origin.key.rfind('.') + 1), ": ", origin.value);
-    if (with_origins) {
-      if (line.size() < comment_column) line.resize(comment_column, ' ');
-      line += "  # " + origin.origin;
-    }
-    out += line + "\n";
+std::map<int, std::string> saved_origins(std::string_view content) {
+  std::map<int, std::string> origins;
+  if (!content.starts_with(saved_mark)) return origins;
+  int number = 0;
+  for (const std::string& line : split(content, '\n')) {
+    ++number;
+    const size_t mark = line.rfind(origin_mark);
+    if (mark != std::string::npos) origins[number] = line.substr(mark + origin_mark.size());
   }
-  return out;
+  return origins;
+}
+
+std::string LoadedConfig::to_yaml(bool with_origins) const {
+  YamlWriter writer;
+  for (const Origin& origin : origins) {
+    if (!origin.is_inherited()) writer.add(origin);
+  }
+  const std::string title = with_origins ? text(saved_mark, "\n") : "";
+  return title + writer.take(with_origins);
 }
 
 std::string LoadedConfig::sha256() const {
-  std::string lines = text(config.workload, "\n", config.stage, "\n");
-  for (const auto& origin : origins) {
-    if (counts(origin.key)) lines += text(origin.key, "=", origin.value, "\n");
+  std::string all = text("workload=", config.workload, "\nstage=", config.stage, "\n");
+  for (const Origin& origin : origins) {
+    if (defines_the_run(origin)) all += text(origin.key, "=", origin.value, "\n");
   }
-  return larmor::sha256(lines);
+  return larmor::sha256(all);
 }
 
 std::vector<std::string> LoadedConfig::differing_keys(const LoadedConfig& other) const {
   std::vector<std::string> keys;
-  for (const auto& mine : origins) {
-    const auto* theirs = find(other.origins, mine.key);
-    if (counts(mine.key) && (theirs == nullptr || !same_choice(mine, *theirs))) keys.push_back(mine.key);
+  if (config.workload != other.config.workload) keys.emplace_back("workload");
+  if (config.stage != other.config.stage) keys.emplace_back("stage");
+  const auto find = [](const LoadedConfig& in, const std::string& key) {
+    return std::find_if(in.origins.begin(), in.origins.end(),
+                        [&](const Origin& one) { return one.key == key; });
+  };
+  for (const Origin& origin : origins) {
+    const auto theirs = find(other, origin.key);
+    const bool is_equal = theirs != other.origins.end() && is_same(origin, *theirs);
+    if (defines_the_run(origin) && !is_equal) keys.push_back(origin.key);
   }
-  for (const auto& theirs : other.origins) {
-    if (counts(theirs.key) && find(origins, theirs.key) == nullptr) keys.push_back(theirs.key);
+  for (const Origin& origin : other.origins) {
+    if (defines_the_run(origin) && find(*this, origin.key) == origins.end()) keys.push_back(origin.key);
   }
   return keys;
 }
 
 void LoadedConfig::freeze(const std::string& key, const std::string& value) {
-  const auto place = std::find_if(origins.begin(), origins.end(), [&](const Origin& origin) { return origin.key == key; });
-  if (place == origins.end()) fail(Exit::unexpected, text("there is no key ", key, " to freeze"));
-  if (place->value != "auto") return;
-  // Everything else is said again as it stands, so that the struct and the origins keep telling the same.
-  std::vector<std::string> faults;
-  Sources said;
-  for (const auto& origin : origins) {
-    if (origin.key.starts_with("model.") || origin.key.starts_with("loss.")) continue;
-    said.overrides.push_back(text(origin.key, "=", origin.key == key ? value : origin.value));
-  }
-  WorkloadFields objectives;
-  for (const auto& [name, optim] : config.objectives) objectives.objectives.push_back(name);
-  const Assignments assignments(said, faults);
-  Reader reader(assignments, faults);
-  describe(config, objectives, reader);
-  if (!faults.empty()) fail(Exit::unexpected, text("the plan's ", key, "=", value, " does not fit the config: ", join(faults, "; ")));
-  place->value = value;
-  place->origin = "plan";
+  const auto origin =
+      std::find_if(origins.begin(), origins.end(), [&](const Origin& one) { return one.key == key; });
+  if (origin == origins.end()) fail(Exit::unexpected, text("there is no key ", key, " to freeze"));
+  if (origin->value != "auto") return;
+  Setter setter(key, value);
+  describe(config, WorkloadFields{}, setter);
+  origin->value = value;
+  origin->overrode = std::exchange(origin->origin, std::string(plan_origin));
 }
 
 }  // namespace larmor

@@ -1,253 +1,143 @@
 #include "larmor/config/reader.h"
 
-#include "larmor/base/error.h"
+#include <algorithm>
+#include <utility>
+
 #include "larmor/base/text.h"
-#include "larmor/config/values.h"
 
 namespace larmor {
-
 namespace {
 
-// What a parse gives: nothing, or the phrase of what would have been right.
-using Complaint = std::string;
+class KeyLister final : public LeafVisitor {
+ public:
+  void section(const char* name, const std::function<void(Fields&)>& describe) override {
+    const std::string around = std::exchange(prefix_, text(prefix_, name, '.'));
+    keys.sections.push_back(text(around, name));
+    describe(*this);
+    prefix_ = around;
+  }
 
-template <class Value>
-Complaint assign(Value& target, const std::optional<Value>& parsed, const char* expected) {
-  if (!parsed) return expected;
-  target = *parsed;
-  return "";
+  KeyList keys;
+
+ protected:
+  void visit(const Leaf& leaf) override { keys.leaves.push_back(prefix_ + leaf.name); }
+
+ private:
+  std::string prefix_;
+};
+
+// A value of one field, and whose it is.
+struct Given {
+  std::string origin;
+  std::string value;
+};
+
+// The next value below the last that is another one.
+std::string overrode(std::span<const Given> chain) {
+  for (size_t i = chain.size() - 1; i-- > 0;) {
+    if (chain[i].value != chain.back().value) return chain[i].origin;
+  }
+  return {};
 }
 
-std::string list_text(const std::vector<std::string>& items) { return "[" + join(items, ", ") + "]"; }
-
-template <class Item>
-std::string flow_list(const std::vector<Item>& items) {
-  std::vector<std::string> words;
-  for (size_t i = 0; i < items.size(); ++i) words.push_back(flow(static_cast<const Item&>(items[i])));
-  return list_text(words);
-}
+std::string last_word(const std::string& key) { return key.substr(key.rfind('.') + 1); }
 
 }  // namespace
 
-template <class Value, class Parse, class Print>
-void Reader::read(const char* name, Value& value, const char* help, const Parse& parse, const Print& print) {
-  const auto key = prefix_ + name;
-  leaves_.push_back(key);
-  Origin origin{.key = key, .value = "", .origin = "built-in", .overrode = "", .help = help};
-  const auto* said = assignments_.find(key);
-  for (const auto& [node, where] : said == nullptr ? std::vector<Assignment>{} : *said) {
-    Value read_value = value;
-    const auto complaint = parse(node, read_value);
-    if (!complaint.empty()) {
-      faults_.push_back(text(key, " (", where, "): ", name_of(node), " is not ", complaint));
-      continue;
-    }
-    const auto before = print(value);
-    value = read_value;
-    if (print(value) != before) origin.overrode = origin.origin;
-    origin.origin = where;
-  }
-  origin.value = print(value);
-  origins_.push_back(std::move(origin));
+KeyList list_keys(const WorkloadFields& fields) {
+  KeyLister lister;
+  RunConfig defaults;
+  describe(defaults, fields, lister);
+  return std::move(lister.keys);
 }
 
-std::string Reader::outside(double number, Range range) const {
-  if (number >= range.least && number <= range.most) return "";
-  const Range all;
-  if (range.most == all.most) return text("at least ", range.least);
-  return text("between ", range.least, " and ", range.most);
+Reader::Reader(std::span<const Node* const> trees, const KeyList& known, std::set<std::string> inheriting,
+               Problems& problems)
+    : known_(known), inheriting_(std::move(inheriting)), problems_(problems) {
+  levels_.push_back({.key = {}, .mappings = {trees.begin(), trees.end()}, .names = {}});
 }
 
-void Reader::field(const char* name, bool& value, const char* help) {
-  read(name, value, help, [](const Node& node, bool& target) { return assign(target, as_bool(node), "true or false"); },
-       [](bool shown) { return flow(shown); });
-}
-
-void Reader::field(const char* name, int64_t& value, const char* help, Range range) {
-  read(
-      name, value, help,
-      [&](const Node& node, int64_t& target) {
-        const auto complaint = assign(target, as_integer(node), "a whole number");
-        return complaint.empty() ? outside(static_cast<double>(target), range) : complaint;
-      },
-      [](int64_t shown) { return flow(shown); });
-}
-
-void Reader::field(const char* name, double& value, const char* help, Range range) {
-  read(
-      name, value, help,
-      [&](const Node& node, double& target) {
-        const auto complaint = assign(target, as_number(node), "a number");
-        return complaint.empty() ? outside(target, range) : complaint;
-      },
-      [](double shown) { return flow(shown); });
-}
-
-void Reader::field(const char* name, std::string& value, const char* help) {
-  read(name, value, help, [](const Node& node, std::string& target) { return assign(target, as_text(node), "a text"); },
-       [](const std::string& shown) { return flow(shown); });
-}
-
-void Reader::field(const char* name, Length& value, const char* help) {
-  read(
-      name, value, help,
-      [](const Node& node, Length& target) -> Complaint {
-        try {
-          target = parse_length(as_text(node).value_or("?"));
-          return "";
-        } catch (const Error&) {
-          return "a length such as 10ep, 500st, 90s, 30min or 12h";
-        }
-      },
-      [](const Length& shown) { return to_text(shown); });
-}
-
-template <class Item, class ParseItem>
-void Reader::read_list(const char* name, std::vector<Item>& value, const char* help, const ParseItem& parse_item) {
-  read(
-      name, value, help,
-      [&](const Node& node, std::vector<Item>& target) -> Complaint {
-        if (node.kind != Node::Kind::list) return "a list";
-        target.clear();
-        for (const auto& item : node.items) {
-          Item one{};
-          if (const auto complaint = parse_item(item, one); !complaint.empty()) {
-            return text("a list in which every item is ", complaint, " (", name_of(item), " is not)");
-          }
-          target.push_back(one);
-        }
-        return "";
-      },
-      [](const std::vector<Item>& shown) { return flow_list(shown); });
-}
-
-void Reader::field(const char* name, std::vector<std::string>& value, const char* help) {
-  read_list(name, value, help, [](const Node& node, std::string& item) { return assign(item, as_text(node), "a text"); });
-}
-
-void Reader::field(const char* name, std::vector<int64_t>& value, const char* help, Range range) {
-  read_list(name, value, help, [&](const Node& node, int64_t& item) {
-    const auto complaint = assign(item, as_integer(node), "a whole number");
-    return complaint.empty() ? outside(static_cast<double>(item), range) : complaint;
-  });
-}
-
-void Reader::field(const char* name, std::vector<double>& value, const char* help, Range range) {
-  read_list(name, value, help, [&](const Node& node, double& item) {
-    const auto complaint = assign(item, as_number(node), "a number");
-    return complaint.empty() ? outside(item, range) : complaint;
-  });
-}
-
-void Reader::field(const char* name, std::vector<bool>& value, const char* help) {
-  read(
-      name, value, help,
-      [](const Node& node, std::vector<bool>& target) -> Complaint {
-        if (node.kind != Node::Kind::list) return "a list";
-        target.clear();
-        for (const auto& item : node.items) {
-          const auto flag = as_bool(item);
-          if (!flag) return "a list of true and false";
-          target.push_back(*flag);
-        }
-        return "";
-      },
-      [](const std::vector<bool>& shown) { return flow_list(shown); });
-}
-
-void Reader::field(const char* name, std::optional<bool>& value, const char* help) {
-  read(
-      name, value, help,
-      [](const Node& node, std::optional<bool>& target) -> Complaint {
-        target = as_bool(node);
-        return target || is_auto(node) ? "" : "true, false or auto";
-      },
-      [](const std::optional<bool>& shown) { return shown ? flow(*shown) : "auto"; });
-}
-
-void Reader::field(const char* name, std::optional<int64_t>& value, const char* help, Range range) {
-  read(
-      name, value, help,
-      [&](const Node& node, std::optional<int64_t>& target) -> Complaint {
-        target = as_integer(node);
-        if (!target) return is_auto(node) ? "" : "a whole number or auto";
-        return outside(static_cast<double>(*target), range);
-      },
-      [](const std::optional<int64_t>& shown) { return shown ? flow(*shown) : "auto"; });
-}
-
-void Reader::field(const char* name, Json& value, const char* help) {
-  read(
-      name, value, help,
-      [](const Node& node, Json& target) -> Complaint {
-        target = as_json(node);
-        return "";
-      },
-      [](const Json& shown) { return flow(shown); });
-}
-
-void Reader::bytes(const char* name, std::optional<uint64_t>& value, const char* help) {
-  read(
-      name, value, help,
-      [](const Node& node, std::optional<uint64_t>& target) -> Complaint {
-        target.reset();
-        if (is_auto(node)) return "";
-        try {
-          target = parse_bytes(as_text(node).value_or("?"));
-          return "";
-        } catch (const Error&) {
-          return "a size such as 48GiB, or auto";
-        }
-      },
-      [](const std::optional<uint64_t>& shown) { return shown ? bytes_text(*shown) : "auto"; });
-}
-
-void Reader::word(const char* name, std::string& value, const std::vector<std::string>& words, const char* help) {
-  read(
-      name, value, help,
-      [&](const Node& node, std::string& target) -> Complaint {
-        const auto given = as_text(node);
-        for (const auto& known : words) {
-          if (given == known) {
-            target = known;
-            return "";
-          }
-        }
-        const auto near = given ? nearest(*given, words) : "";
-        return text("one of ", join(words, ", "), near.empty() ? "" : text(" (did you mean ", near, "?)"));
-      },
-      [](const std::string& shown) { return flow(shown); });
+std::string Reader::key_of(const std::string& name) const {
+  const std::string& around = levels_.back().key;
+  return around.empty() ? name : text(around, '.', name);
 }
 
 void Reader::section(const char* name, const std::function<void(Fields&)>& describe) {
-  const auto outer = prefix_;
-  sections_.insert(outer + name);
-  prefix_ = outer + name + ".";
+  Level level;
+  level.key = key_of(name);
+  level.start = inheriting_.contains(level.key) ? levels_.back().key : levels_.back().start;
+  levels_.back().names.insert(name);
+  for (const Node* mapping : levels_.back().mappings) {
+    const Entry* entry = mapping == nullptr ? nullptr : find_entry(*mapping, name);
+    const bool is_mapping = entry != nullptr && entry->value.kind == Node::Kind::mapping;
+    level.mappings.push_back(is_mapping ? &entry->value : nullptr);
+    // A section with nothing below it is one that a person left empty.
+    if (entry == nullptr || is_mapping || entry->value.kind == Node::Kind::nothing) continue;
+    problems_.push_back({level.key, place_text(entry->place),
+                         text("is a section with keys of its own, got ", shown(entry->value))});
+  }
+  levels_.push_back(std::move(level));
   describe(*this);
-  prefix_ = outer;
+  refuse_unknown(levels_.back());
+  levels_.pop_back();
 }
 
-void Reader::refuse_unknown_keys() {
-  const std::set<std::string> known(leaves_.begin(), leaves_.end());
-  for (const auto& [key, said] : assignments_.all()) {
-    if (known.contains(key)) continue;
-    const auto& last = said.back();
-    if (sections_.contains(key)) {
-      // An empty section says nothing, and that is allowed.
-      if (last.value.kind == Node::Kind::null) continue;
-      faults_.push_back(text(key, " (", last.origin, "): ", name_of(last.value), " stands where the keys of a section were expected"));
+void Reader::visit(const Leaf& leaf) {
+  Level& level = levels_.back();
+  const std::string key = key_of(leaf.name);
+  level.names.insert(leaf.name);
+  std::vector<Given> chain{{level.start, value_text(leaf)}};
+  for (const Node* mapping : level.mappings) {
+    const Entry* entry = mapping == nullptr ? nullptr : find_entry(*mapping, leaf.name);
+    if (entry == nullptr) continue;
+    if (const auto complaint = assign(leaf, entry->value)) {
+      problems_.push_back({key, place_text(entry->place), *complaint});
       continue;
     }
-    auto near = nearest(key, leaves_);
-    if (near.empty()) {
-      // The right word in the wrong section.
-      const auto tail = "." + key.substr(key.rfind('.') + 1);
-      for (const auto& leaf : leaves_) {
-        if (near.empty() && leaf.ends_with(tail)) near = leaf;
-      }
-    }
-    faults_.push_back(text(key, " (", last.origin, ") is not a key", near.empty() ? "" : text("; did you mean ", near, "?")));
+    chain.push_back({origin_text(entry->place), value_text(leaf)});
   }
+  origins_.push_back({.key = key,
+                      .value = chain.back().value,
+                      .origin = chain.back().origin,
+                      .overrode = overrode(chain),
+                      .help = leaf.help});
+}
+
+void Reader::finish() { refuse_unknown(levels_.back()); }
+
+void Reader::refuse_unknown(const Level& level) {
+  for (const Node* mapping : level.mappings) {
+    if (mapping == nullptr) continue;
+    for (const Entry& entry : mapping->entries) {
+      if (level.names.contains(entry.key)) continue;
+      // Down to the key that the person meant, where there is but one.
+      const Entry* deepest = &entry;
+      std::string key = level.key.empty() ? entry.key : text(level.key, '.', entry.key);
+      while (deepest->value.kind == Node::Kind::mapping && deepest->value.entries.size() == 1) {
+        deepest = &deepest->value.entries.front();
+        key += text('.', deepest->key);
+      }
+      const std::string near = problems_.size() < most_problems_shown ? suggestion(key) : "";
+      problems_.push_back({key, place_text(deepest->place), text("is not a key", near)});
+    }
+  }
+}
+
+std::string Reader::suggestion(const std::string& key) const {
+  const auto asked = [](const std::string& near) { return text("; did you mean ", near, "?"); };
+  const std::string word = last_word(key);
+  const std::string near = nearest(key, known_.leaves);
+  const std::vector<std::string> near_word{last_word(near)};
+  if (!near.empty() && !nearest(word, near_word).empty()) return asked(near);
+  // A name that other programs use is no slip of the finger.
+  if (const std::string hint = hint_for_foreign_flag(word); !hint.empty()) return text("; ", hint);
+  if (const std::string section = nearest(key, known_.sections); !section.empty()) return asked(section);
+  // The right word in the wrong section.
+  std::vector<std::string> words;
+  for (const std::string& leaf : known_.leaves) words.push_back(last_word(leaf));
+  const auto found = std::find(words.begin(), words.end(), nearest(word, words));
+  if (found != words.end()) return asked(known_.leaves[static_cast<size_t>(found - words.begin())]);
+  return near.empty() ? "" : asked(near);
 }
 
 }  // namespace larmor

@@ -1,56 +1,56 @@
-// The visitor that fills a config from what was said, and notes the origin of every value.
+// Fills a listing's fields from sources, least trusted first, and remembers where each value came from.
 #pragma once
 
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "larmor/config/assignments.h"
-#include "larmor/config/fields.h"
+#include "larmor/config/leaf.h"
 #include "larmor/config/load.h"
+#include "larmor/config/source.h"
 
 namespace larmor {
 
-class Reader final : public Fields {
+/// The dotted keys of a listing.
+struct KeyList {
+  std::vector<std::string> leaves;
+  std::vector<std::string> sections;
+};
+KeyList list_keys(const WorkloadFields& fields);
+
+class Reader final : public LeafVisitor {
  public:
-  Reader(const Assignments& assignments, std::vector<std::string>& faults) : assignments_(assignments), faults_(faults) {}
+  /// Borrows all. `trees` are mappings, least trusted first; `inheriting` are the sections whose values start
+  /// from those of the section around them.
+  Reader(std::span<const Node* const> trees, const KeyList& known, std::set<std::string> inheriting,
+         Problems& problems);
 
-  void field(const char* name, bool& value, const char* help) override;
-  void field(const char* name, int64_t& value, const char* help, Range range) override;
-  void field(const char* name, double& value, const char* help, Range range) override;
-  void field(const char* name, std::string& value, const char* help) override;
-  void field(const char* name, Length& value, const char* help) override;
-  void field(const char* name, std::vector<std::string>& value, const char* help) override;
-  void field(const char* name, std::vector<int64_t>& value, const char* help, Range range) override;
-  void field(const char* name, std::vector<double>& value, const char* help, Range range) override;
-  void field(const char* name, std::vector<bool>& value, const char* help) override;
-  void field(const char* name, std::optional<bool>& value, const char* help) override;
-  void field(const char* name, std::optional<int64_t>& value, const char* help, Range range) override;
-  void field(const char* name, Json& value, const char* help) override;
-  void bytes(const char* name, std::optional<uint64_t>& value, const char* help) override;
-  void word(const char* name, std::string& value, const std::vector<std::string>& words, const char* help) override;
   void section(const char* name, const std::function<void(Fields&)>& describe) override;
+  /// Ends the reading: keys that no field asked for are problems.
+  void finish();
+  std::vector<Origin> take_origins() { return std::move(origins_); }
 
-  /// One per leaf that was visited, in listing order.
-  std::vector<Origin>& origins() { return origins_; }
-  /// Faults for every key that somebody set and no field claimed.
-  void refuse_unknown_keys();
+ protected:
+  void visit(const Leaf& leaf) override;
 
  private:
-  /// Reads one field: `parse` sets the value from a node or returns what was expected instead.
-  template <class Value, class Parse, class Print>
-  void read(const char* name, Value& value, const char* help, const Parse& parse, const Print& print);
-  /// A list whose items `parse_item` reads.
-  template <class Item, class ParseItem>
-  void read_list(const char* name, std::vector<Item>& value, const char* help, const ParseItem& parse_item);
-  std::string outside(double number, Range range) const;
+  struct Level {
+    std::string key;                    // dotted, of the section; "" at the top
+    std::vector<const Node*> mappings;  // what each source says of it; null where it is silent
+    std::set<std::string> names;        // what the listing asked for so far
+    std::string start = "built-in";     // where values come from that no source gives
+  };
 
-  const Assignments& assignments_;
-  std::vector<std::string>& faults_;
-  std::string prefix_;
+  std::string key_of(const std::string& name) const;
+  void refuse_unknown(const Level& level);
+  std::string suggestion(const std::string& key) const;
+
+  const KeyList& known_;
+  std::set<std::string> inheriting_;
+  Problems& problems_;
+  std::vector<Level> levels_;
   std::vector<Origin> origins_;
-  std::vector<std::string> leaves_;
-  std::set<std::string> sections_;
 };
 
 }  // namespace larmor

@@ -3,89 +3,99 @@
 namespace larmor {
 
 void RunSection::describe(Fields& f) {
-  f.field("folder", folder, "where runs are kept");
-  f.field("name", name, "the run's folder below run.folder; auto: time, workload and stage");
-  f.field("seed", seed, "every random draw of the run follows from it", at_least_zero);
-  f.field("deterministic", deterministic, "the same bits every time; auto: true on a CPU, on CUDA it costs speed");
+  f.field("folder", folder, "folder that run folders are made in");
+  f.field("name", name, "name of the run's folder; auto: UTC time, workload and stage");
+  f.field("seed", seed, "seed of every random draw of the run", at_least_zero);
+  f.field("deterministic", deterministic,
+          "equal bits from equal runs; auto: true on CPU, where it costs nothing");
 }
 
 void SplitSection::describe(Fields& f) {
-  f.field("train", train, "a fraction of the patients, or a list of them");
-  f.field("val", val, "a fraction of the patients, or a list of them");
-  f.field("test", test, "a fraction of the patients, or a list of them");
-  f.word("by", by, {"patient", "file"}, "what stays on one side of a split");
+  f.field("train", train, "patients to train on: a fraction of them, or a list of names");
+  f.field("val", val, "patients to validate on: a fraction, or a list of names");
+  f.field("test", test, "patients kept for the test: a fraction, or a list of names");
+  f.word("by", by, {"patient", "file"}, "what is dealt out to the splits: whole patients, or single files");
 }
 
 void DataConfig::describe(Fields& f) {
-  f.word("kind", kind, {"nifti", "npz", "list", "phantom"}, "what the data are");
-  f.field("folder", folder, "where files are looked for, and what relative paths in a list start from");
-  f.field("list", list, "a CSV file or a MONAI data list (JSON), for kind list");
-  f.field("include", include, "globs; only files that match one are taken");
-  f.field("exclude", exclude, "globs; files that match one are left out");
+  f.word("kind", kind, {"nifti", "npz", "list", "phantom"},
+         "what the examples are: files below a folder, a list file, or volumes that the program invents");
+  f.field("folder", folder, "folder that holds the images");
+  f.field("list", list, "CSV or data-list JSON file that names the images, for kind list");
+  f.field("include", include, "globs of the files to take; empty: all of the kind");
+  f.field("exclude", exclude, "globs of the files to leave out");
   f.section("split", [this](Fields& inner) { split.describe(inner); });
-  f.field("workers", workers, "loader threads of each rank; auto: the plan's", at_least_zero);
-  f.field("prefetch", prefetch, "micro-batches prepared ahead by each rank; auto: the plan's", at_least_one);
-  f.field("bad_files", bad_files, "files that may turn out unreadable before training stops", at_least_zero);
-  f.field("transforms", transforms, "steps from file to network, a list of {Name: {parameter: value}} under MONAI's names");
-  f.field("phantom_cases", phantom_cases, "invented volumes, for kind phantom", at_least_one);
-  f.field("phantom_size", phantom_size, "voxels an axis of an invented volume", at_least_one);
-  f.field("phantom_seed", phantom_seed, "which invented volumes", at_least_zero);
+  f.field("workers", workers, "loader threads of a rank; auto: the plan's", at_least_zero);
+  f.field("prefetch", prefetch, "micro-batches loaded ahead by a rank; auto: the plan's", at_least_one);
+  f.field("bad_files", bad_files, "files that may turn out unreadable before the run ends", at_least_zero);
+  f.field("transforms", transforms, "list of {Name: {parameter: value}}, under MONAI's names, in order");
+  f.field("phantom_cases", phantom_cases, "volumes to invent, for kind phantom", at_least_one);
+  f.field("phantom_size", phantom_size, "voxels along each axis of an invented volume", at_least_one);
+  f.field("phantom_seed", phantom_seed, "seed of the invented volumes", at_least_zero);
 }
 
 void TrainConfig::describe(Fields& f) {
-  f.field("length", length, "how long to train: 100ep, 5000st, 90s, 30min, 12h");
-  f.field("global_batch", global_batch, "examples in a step, all ranks and accumulation together", at_least_one);
-  f.field("micro_batch", micro_batch, "examples in one pass of one rank", at_least_one);
-  f.field("accumulation", accumulation, "passes whose gradients make one step", at_least_one);
-  f.word("precision", precision, {"auto", "fp32", "bf16", "fp16", "fp64"}, "arithmetic of forward and backward");
-  f.field("validate_every", validate_every, "how often the validation split is measured");
-  f.field("early_stopping", early_stopping, "validations without gain after which training ends; 0: never", at_least_zero);
-  f.field("non_finite_budget", non_finite_budget, "steps that may be skipped because a loss or gradient was not finite",
-          at_least_zero);
+  f.field("length", length, "how long to train: epochs (10ep), steps (500st) or time (90s, 30min, 12h)");
+  f.field("global_batch", global_batch, "examples a step, over all ranks and accumulation; auto: the plan's",
+          at_least_one);
+  f.field("micro_batch", micro_batch, "examples a device computes at once; auto: the plan's", at_least_one);
+  f.field("accumulation", accumulation, "micro-batches a rank sums up for one step; auto: the plan's",
+          at_least_one);
+  f.word("precision", precision, {"auto", "fp32", "bf16", "fp16", "fp64"},
+         "number format of the computation; auto: fp32 on CPU, bf16 or fp16 on a GPU");
+  f.field("validate_every", validate_every, "how often to validate, as a length; 0: never");
+  f.field("early_stopping", early_stopping,
+          "validations without a better metric after which to stop; 0: never", at_least_zero);
+  f.field("non_finite_budget", non_finite_budget,
+          "steps with a non-finite loss or gradient that may be skipped", at_least_zero);
 }
 
 void ScheduleConfig::describe(Fields& f) {
-  f.word("name", name, {"constant", "warmup_cosine"}, "how the rate goes over the run");
-  f.field("warmup", warmup, "length of the linear rise, in epochs or steps");
-  f.field("start", start, "where the rise begins, as a share of learning_rate", fraction);
-  f.field("final_rate", final_rate, "the rate at the end of the cosine", at_least_zero);
-  f.field("steps", steps, "length of the schedule in steps; 0: the length of the run", at_least_zero);
+  f.word("name", name, {"constant", "warmup_cosine"}, "course of the learning rate over the run");
+  f.field("warmup", warmup, "linear rise at the start, in epochs or steps; 0: none");
+  f.field("start", start, "learning rate at the first step of the rise, as a share of optim.learning_rate",
+          fraction);
+  f.field("final_rate", final_rate, "learning rate at the last step of the cosine", at_least_zero);
+  f.field("steps", steps, "steps the schedule spans; 0: the length of the run", at_least_zero);
 }
 
 void OptimConfig::describe(Fields& f) {
   f.word("name", name, {"adamw", "adam", "sgd"}, "the optimizer");
-  f.field("learning_rate", learning_rate, "peak rate, after the rise", at_least_zero);
-  f.field("betas", betas, "decay of the two moments of Adam", fraction);
-  f.field("eps", eps, "added to the root of the second moment", at_least_zero);
-  f.field("weight_decay", weight_decay, "decoupled for adamw, added to the gradient for adam and sgd", at_least_zero);
-  f.field("momentum", momentum, "of sgd", fraction);
-  f.field("clip_norm", clip_norm, "largest gradient norm; 0: no clipping", at_least_zero);
+  f.field("learning_rate", learning_rate, "learning rate, at the top of the schedule", at_least_zero);
+  f.field("betas", betas, "decay of the running means of gradient and square, for adam and adamw", fraction);
+  f.field("eps", eps, "added to the denominator, for adam and adamw", at_least_zero);
+  f.field("weight_decay", weight_decay,
+          "weight decay a step: decoupled for adamw, added to the gradient otherwise", at_least_zero);
+  f.field("momentum", momentum, "momentum, for sgd", fraction);
+  f.field("clip_norm", clip_norm, "largest norm of the whole gradient; 0: not clipped", at_least_zero);
   f.section("schedule", [this](Fields& inner) { schedule.describe(inner); });
-  f.field("ema_decay", ema_decay, "decay of the averaged weights; 0: none are kept", fraction);
+  f.field("ema_decay", ema_decay, "decay a step of the averaged weights; 0: no average", fraction);
 }
 
 void ParallelConfig::describe(Fields& f) {
-  f.field("ranks", ranks, "how many processes: auto, a count, or device numbers as 0,2");
-  f.word("device", device, {"auto", "cpu", "cuda"}, "where to compute");
-  f.word("strategy", strategy, {"auto", "single", "ddp"}, "how gradients meet");
+  f.field("ranks", ranks, "processes: auto, a count, or a list of GPU numbers such as \"0,2\"");
+  f.word("device", device, {"auto", "cpu", "cuda"}, "what to compute on; auto: GPUs where there are any");
+  f.word("strategy", strategy, {"auto", "single", "ddp"},
+         "how ranks share the work; auto: ddp from two ranks up");
 }
 
 void CheckpointConfig::describe(Fields& f) {
-  f.field("every", every, "how often a checkpoint is saved");
-  f.field("keep_last", keep_last, "newest checkpoints that are kept", at_least_one);
-  f.field("keep_best", keep_best, "best checkpoints that are kept beside them", at_least_zero);
-  f.field("metric", metric, "what best means: a val/ name of events.jsonl");
-  f.word("mode", mode, {"min", "max"}, "whether lower or higher is better");
-  f.field("async", async, "write beside training");
+  f.field("every", every, "how often to save, as a length; 0: only at the end");
+  f.field("keep_last", keep_last, "newest checkpoints to keep", at_least_one);
+  f.field("keep_best", keep_best, "best checkpoints to keep", at_least_zero);
+  f.field("metric", metric, "value that decides which checkpoint is best, as the event log names it");
+  f.word("mode", mode, {"min", "max"}, "whether a smaller or a larger metric is better");
+  f.field("async", async, "write while training goes on");
 }
 
 void TrackConfig::describe(Fields& f) {
   f.field("tensorboard", tensorboard, "write TensorBoard event files to tb/");
-  f.field("pictures_every", pictures_every, "how often a validation leaves pictures");
+  f.field("pictures_every", pictures_every, "how often to save pictures, as a length; 0: never");
 }
 
 void PlanConfig::describe(Fields& f) {
-  f.word("profile", profile, {"auto", "guide"}, "guide: the batch table of the hardware guide, by GPU memory");
+  f.word("profile", profile, {"auto", "guide"},
+         "whose numbers plan the batch: measured ones, or the guide's table");
 }
 
 const OptimConfig& RunConfig::optim_of(const std::string& objective) const {
@@ -96,15 +106,19 @@ const OptimConfig& RunConfig::optim_of(const std::string& objective) const {
 void describe(RunConfig& config, const WorkloadFields& workload, Fields& f) {
   f.section("run", [&](Fields& inner) { config.run.describe(inner); });
   f.section("data", [&](Fields& inner) { config.data.describe(inner); });
-  if (workload.model) f.section("model", workload.model);
-  if (workload.loss) f.section("loss", workload.loss);
+  f.section("model", [&](Fields& inner) {
+    if (workload.model) workload.model(inner);
+  });
+  f.section("loss", [&](Fields& inner) {
+    if (workload.loss) workload.loss(inner);
+  });
   f.section("train", [&](Fields& inner) { config.train.describe(inner); });
   f.section("optim", [&](Fields& inner) {
     config.optim.describe(inner);
-    // An objective starts from what all share, as far as that has been read.
-    for (const auto& name : workload.objectives) {
-      const auto place = config.objectives.insert_or_assign(name, config.optim).first;
-      inner.section(name.c_str(), [&](Fields& own) { place->second.describe(own); });
+    for (const std::string& objective : workload.objectives) {
+      // By now `optim` itself has been read, so an objective starts from what all sources made of it.
+      OptimConfig& own = config.objectives.try_emplace(objective, config.optim).first->second;
+      inner.section(objective.c_str(), [&own](Fields& deeper) { own.describe(deeper); });
     }
   });
   f.section("parallel", [&](Fields& inner) { config.parallel.describe(inner); });

@@ -1,99 +1,132 @@
+// The listing as JSON Schema (draft 2020-12), for editors and checkers.
+#include <initializer_list>
+#include <limits>
+#include <variant>
+#include <vector>
+
+#include "larmor/config/leaf.h"
 #include "larmor/config/load.h"
 
 namespace larmor {
-
 namespace {
 
-/// Writes JSON Schema where others read and print.
-class SchemaWriter final : public Fields {
+Json with_range(const char* type, const Range& range) {
+  constexpr Range open;
+  Json schema;
+  schema["type"] = type;
+  // Bounds of whole numbers are whole numbers.
+  const auto bound = [](double value) {
+    const auto whole = static_cast<int64_t>(value);
+    return static_cast<double>(whole) == value ? Json(whole) : Json(value);
+  };
+  if (range.least > open.least) schema["minimum"] = bound(range.least);
+  if (range.most < open.most) schema["maximum"] = bound(range.most);
+  return schema;
+}
+
+Json any_of(std::initializer_list<Json> choices) {
+  Json schema;
+  schema["anyOf"] = Json::array();
+  for (const Json& choice : choices) schema["anyOf"].push_back(choice);
+  return schema;
+}
+
+Json constant(Json value) {
+  Json schema;
+  schema["const"] = std::move(value);
+  return schema;
+}
+
+Json pattern(const char* expression) {
+  Json schema;
+  schema["type"] = "string";
+  schema["pattern"] = expression;
+  return schema;
+}
+
+// A name may look like a number without being in quotes.
+Json free_text() {
+  Json schema;
+  schema["type"] = Json::array({"string", "number"});
+  return schema;
+}
+
+Json list_of(Json items) {
+  Json schema;
+  schema["type"] = "array";
+  schema["items"] = std::move(items);
+  return schema;
+}
+
+struct SchemaOf {
+  const Leaf& leaf;
+
+  Json operator()(const bool*) const { return {{"type", "boolean"}}; }
+  Json operator()(const int64_t*) const { return with_range("integer", leaf.range); }
+  Json operator()(const double*) const { return with_range("number", leaf.range); }
+  Json operator()(const std::string*) const {
+    if (leaf.words.empty()) return free_text();
+    Json schema;
+    schema["enum"] = Json::array();
+    for (const std::string& word : leaf.words) schema["enum"].push_back(word);
+    return schema;
+  }
+  Json operator()(const Length*) const {
+    return any_of({constant(0), pattern("^(0|(0|[1-9][0-9]*)((\\.[0-9]+)?(ep|s|min|h)|(\\.0+)?st))$")});
+  }
+  Json operator()(const std::vector<std::string>*) const { return list_of(free_text()); }
+  Json operator()(const std::vector<int64_t>*) const { return list_of(with_range("integer", leaf.range)); }
+  Json operator()(const std::vector<double>*) const { return list_of(with_range("number", leaf.range)); }
+  Json operator()(const std::vector<bool>*) const { return list_of({{"type", "boolean"}}); }
+  Json operator()(const std::optional<bool>*) const {
+    return any_of({constant("auto"), {{"type", "boolean"}}});
+  }
+  Json operator()(const std::optional<int64_t>*) const {
+    return any_of({constant("auto"), with_range("integer", leaf.range)});
+  }
+  Json operator()(const Json*) const { return Json::object(); }
+  Json operator()(const std::optional<uint64_t>*) const {
+    const Json bytes = with_range("integer", at_least_zero);
+    return any_of({constant("auto"), bytes, pattern("^[0-9]+(\\.[0-9]+)?( *([TGMK]iB|[TGMKk]B|B))?$")});
+  }
+};
+
+class SchemaWriter final : public LeafVisitor {
  public:
-  explicit SchemaWriter(Json& object) : object_(object) {
-    object_["type"] = "object";
-    object_["additionalProperties"] = false;
-    object_["properties"] = Json::object();
+  explicit SchemaWriter(Json& into) : into_(into) {
+    into_["type"] = "object";
+    into_["additionalProperties"] = false;
+    into_["properties"] = Json::object();
   }
 
-  void field(const char* name, bool& value, const char* help) override { add(name, {{"type", "boolean"}}, value, help); }
-  void field(const char* name, int64_t& value, const char* help, Range range) override {
-    add(name, ranged("integer", range), value, help);
-  }
-  void field(const char* name, double& value, const char* help, Range range) override {
-    add(name, ranged("number", range), value, help);
-  }
-  void field(const char* name, std::string& value, const char* help) override { add(name, {{"type", "string"}}, value, help); }
-  void field(const char* name, Length& value, const char* help) override {
-    add(name, {{"type", {"string", "integer"}}, {"pattern", "^[0-9.]+(ep|st|s|min|h)?$"}}, to_text(value), help);
-  }
-  void field(const char* name, std::vector<std::string>& value, const char* help) override {
-    add(name, list_of({{"type", "string"}}), value, help);
-  }
-  void field(const char* name, std::vector<int64_t>& value, const char* help, Range range) override {
-    add(name, list_of(ranged("integer", range)), value, help);
-  }
-  void field(const char* name, std::vector<double>& value, const char* help, Range range) override {
-    add(name, list_of(ranged("number", range)), value, help);
-  }
-  void field(const char* name, std::vector<bool>& value, const char* help) override {
-    add(name, list_of({{"type", "boolean"}}), value, help);
-  }
-  void field(const char* name, std::optional<bool>& value, const char* help) override {
-    add(name, or_auto({{"type", "boolean"}}), value ? Json(*value) : Json("auto"), help);
-  }
-  void field(const char* name, std::optional<int64_t>& value, const char* help, Range range) override {
-    add(name, or_auto(ranged("integer", range)), value ? Json(*value) : Json("auto"), help);
-  }
-  void field(const char* name, Json& value, const char* help) override { add(name, Json::object(), value, help); }
-  void bytes(const char* name, std::optional<uint64_t>& value, const char* help) override {
-    add(name, {{"type", {"string", "integer"}}}, value ? Json(bytes_text(*value)) : Json("auto"), help);
-  }
-  void word(const char* name, std::string& value, const std::vector<std::string>& words, const char* help) override {
-    add(name, {{"enum", words}}, value, help);
-  }
   void section(const char* name, const std::function<void(Fields&)>& describe) override {
-    SchemaWriter inner(object_["properties"][name]);
-    describe(inner);
+    SchemaWriter below(into_["properties"][name]);
+    describe(below);
+  }
+
+ protected:
+  void visit(const Leaf& leaf) override {
+    Json schema = schema_of(leaf);
+    schema["description"] = leaf.help;
+    schema["default"] = value_json(leaf);
+    into_["properties"][leaf.name] = std::move(schema);
   }
 
  private:
-  static Json ranged(const char* type, Range range) {
-    const Range all;
-    Json schema;
-    schema["type"] = type;
-    if (range.least != all.least) schema["minimum"] = range.least;
-    if (range.most != all.most) schema["maximum"] = range.most;
-    return schema;
-  }
-  static Json list_of(Json items) {
-    Json schema;
-    schema["type"] = "array";
-    schema["items"] = std::move(items);
-    return schema;
-  }
-  static Json or_auto(Json schema) {
-    Json word;
-    word["const"] = "auto";
-    Json either;
-    either["anyOf"] = Json::array({std::move(schema), std::move(word)});
-    return either;
-  }
-  void add(const char* name, Json schema, const Json& built_in, const char* help) {
-    schema["description"] = help;
-    schema["default"] = built_in;
-    object_["properties"][name] = std::move(schema);
-  }
-
-  Json& object_;
+  Json& into_;
 };
 
 }  // namespace
 
+Json schema_of(const Leaf& leaf) { return std::visit(SchemaOf{leaf}, leaf.target); }
+
 Json config_schema(const WorkloadFields& fields) {
   Json schema;
   schema["$schema"] = "https://json-schema.org/draft/2020-12/schema";
-  schema["title"] = "Larmor run configuration";
+  schema["title"] = "Larmor configuration";
   SchemaWriter writer(schema);
-  RunConfig config;
-  describe(config, fields, writer);
+  RunConfig defaults;
+  describe(defaults, fields, writer);
   return schema;
 }
 

@@ -94,17 +94,20 @@ void choose_cpu_ranks(const Question& question, const RanksAsked& asked, Plan& p
          "give a count: parallel.ranks=2");
   }
   const int64_t count = asked.count.value_or(1);
-  if (count > cores) {
+  // A few ranks may share a core: slow, but how a run of a larger machine is gone on with or tried out.
+  constexpr int64_t most_ranks_a_core = 4;
+  if (count > cores * most_ranks_a_core) {
     const std::string limits = join(question.hardware.notes, "; ");
     fail(Exit::usage,
          text("parallel.ranks asks for ", counted(count, "CPU rank"), ", but this job may use ",
               counted(cores, "core"), limits.empty() ? "" : text(" (", limits, ")")),
-         text("parallel.ranks=", cores, " at most; `larmor doctor` shows what limits the cores"));
+         text("parallel.ranks=", cores, " is one a core; `larmor doctor` shows what limits the cores"));
   }
   refuse_uneven_share(question, count, cores);
   plan.ranks.assign(static_cast<size_t>(count), Place{-1, {}});
   plan.reasons.push_back(
-      asked.count ? text(counted(count, "rank"), " on ", counted(cores, "core"), ", as asked.")
+      asked.count ? text(counted(count, "rank"), " on ", counted(cores, "core"), ", as asked",
+                         count > cores ? ": they share cores, so each is slower." : ".")
                   : text("1 rank: on a CPU one process uses all ", counted(cores, "core"), " best."));
 }
 

@@ -84,7 +84,7 @@ TEST(Commit, ReplacesADamagedCheckpointOfTheSameStep) {
   DiskStorage disk;
   CheckpointWriter writer(scratch.path(), disk, *solo, saved_at_once());
   writer.save(small_snapshot(1), false);
-  flip_bit(scratch.path() / "step-00000001" / "model.safetensors", 200, 3);
+  flip_bit(scratch.path() / "step-00000001" / "model.safetensors", 100, 3);
   EXPECT_THROW(newest_good(scratch.path(), nullptr), Error);
   writer.save(small_snapshot(1), false);
   EXPECT_TRUE(holds_step(*newest_good(scratch.path(), nullptr), 1));

@@ -24,14 +24,24 @@ TEST_F(Ranks, RefuseCudaWithoutAGpu) {
             "for; parallel.device=cpu trains without");
 }
 
-TEST_F(Ranks, RefuseMoreCpuRanksThanCores) {
-  config.parallel.ranks = "8";
+TEST_F(Ranks, RefuseFarMoreCpuRanksThanCores) {
+  config.parallel.ranks = "9";
   Hardware hardware = machine(64, 64);
   hardware.cpu_quota = 2;
   hardware.notes = {"cgroup v2: 2.0 of 64 cores"};
   EXPECT_EQ(refusal_on(hardware),
-            "2: parallel.ranks asks for 8 CPU ranks, but this job may use 2 cores (cgroup v2: 2.0 of 64 "
-            "cores) | parallel.ranks=2 at most; `larmor doctor` shows what limits the cores");
+            "2: parallel.ranks asks for 9 CPU ranks, but this job may use 2 cores (cgroup v2: 2.0 of 64 "
+            "cores) | parallel.ranks=2 is one a core; `larmor doctor` shows what limits the cores");
+}
+
+TEST_F(Ranks, MayShareCoresWhenAskedTo) {
+  config.parallel.ranks = "4";
+  const Plan plan = make_plan(machine(2, 16), demand, config);
+  EXPECT_EQ(plan.world_size(), 4);
+  EXPECT_EQ(plan.threads_per_rank, 1);
+  EXPECT_NE(std::find(plan.reasons.begin(), plan.reasons.end(),
+                      "4 ranks on 2 cores, as asked: they share cores, so each is slower."),
+            plan.reasons.end());
 }
 
 TEST_F(Ranks, RefuseMoreRanksThanGpus) {

@@ -1,0 +1,86 @@
+#include "larmor/config/checks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/config/support/made_up_workload.h"
+
+namespace larmor {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(Checks, WantTheScheduleInStepsWhenTheLengthIsATime) {
+  EXPECT_THAT(refusal_of_overrides({"train.length=600s"}),
+              HasSubstr("optim.schedule.steps is needed, because train.length is a time (10min)"));
+  EXPECT_EQ(refusal_of_overrides({"train.length=600s", "optim.schedule.steps=500"}), "");
+}
+
+TEST(Checks, SayOnceWhatObjectivesInherit) {
+  EXPECT_THAT(refusal_of_overrides({"train.length=600s"}), Not(HasSubstr("optim.generator")));
+  EXPECT_THAT(refusal_of_overrides({"optim.generator.betas=[0.9]"}),
+              HasSubstr("optim.generator.betas has to be two numbers"));
+}
+
+TEST(Checks, WantAWarmupThatFitsTheSchedule) {
+  EXPECT_THAT(refusal_of_overrides({"optim.schedule.warmup=30s"}),
+              HasSubstr("optim.schedule.warmup has to be in epochs"));
+  EXPECT_THAT(refusal_of_overrides({"optim.schedule.warmup=100ep"}),
+              HasSubstr("(100ep) leaves nothing of the schedule, which spans 100ep"));
+  EXPECT_THAT(refusal_of_overrides({"train.length=50st", "optim.schedule.warmup=60st"}),
+              HasSubstr("leaves nothing"));
+  EXPECT_THAT(refusal_of_overrides({"optim.schedule.steps=10", "optim.schedule.warmup=10st"}),
+              HasSubstr("leaves nothing"));
+  EXPECT_EQ(refusal_of_overrides({"optim.schedule.steps=10", "optim.schedule.warmup=9st"}), "");
+}
+
+TEST(Checks, WantARunThatTakesTime) {
+  EXPECT_THAT(refusal_of_overrides({"train.length=0"}), HasSubstr("train.length has to be more than 0"));
+}
+
+TEST(Checks, WantFractionsThatFitIntoOne) {
+  EXPECT_THAT(refusal_of_overrides({"data.split.train=0.9"}), HasSubstr("add up to 1.1"));
+  EXPECT_EQ(refusal_of_overrides({"data.split.train=0.7", "data.split.val=0.2"}), "");
+  EXPECT_EQ(refusal_of_overrides({"data.split.train=0.9", "data.split.val=[sub-01, 7]"}), "");
+  EXPECT_THAT(refusal_of_overrides({"data.split.val=1.5"}),
+              HasSubstr("data.split.val has to be a fraction from 0 to 1, or a list of patients; got 1.5"));
+  EXPECT_THAT(refusal_of_overrides({"data.split.val=many"}),
+              HasSubstr("data.split.val has to be a fraction"));
+  EXPECT_THAT(refusal_of_overrides({"data.split.val=[[a]]"}),
+              HasSubstr("data.split.val has to be a fraction"));
+  EXPECT_THAT(refusal_of_overrides({"data.split.val=~"}), HasSubstr("data.split.val has to be a fraction"));
+}
+
+TEST(Checks, BoundDecaysBelowOne) {
+  EXPECT_THAT(refusal_of_overrides({"optim.betas=[0.9, 1]"}),
+              HasSubstr("optim.betas has to be two numbers of at least 0 and below 1"));
+  EXPECT_THAT(refusal_of_overrides({"optim.betas=[0.9, 0.99, 0.999]"}),
+              HasSubstr("optim.betas has to be two numbers"));
+  EXPECT_THAT(refusal_of_overrides({"optim.ema_decay=1"}),
+              HasSubstr("optim.ema_decay has to be below 1; got 1"));
+}
+
+TEST(Checks, WantARunNameThatIsOneFolder) {
+  for (const char* name : {"a/b", "..", ".", "latest", "''"}) {
+    EXPECT_THAT(refusal_of_overrides({std::string("run.name=") + name}), HasSubstr("run.name ")) << name;
+  }
+  EXPECT_EQ(refusal_of_overrides({"run.name=2024-01-01"}), "");
+  EXPECT_THAT(refusal_of_overrides({"run.folder="}), HasSubstr("run.folder is empty"));
+}
+
+TEST(Checks, WantDataThatCanBeFound) {
+  EXPECT_THAT(refusal_of_overrides({"data.kind=list"}), HasSubstr("data.list is needed for kind list"));
+  EXPECT_THAT(refusal_of_overrides({"data.phantom_size=[8, 8]"}),
+              HasSubstr("data.phantom_size has to have 3 entries; got 2"));
+  EXPECT_THAT(refusal_of_overrides({"data.transforms={a: 1}"}),
+              HasSubstr("data.transforms has to be a list of steps"));
+}
+
+TEST(Checks, NameTheOriginOfTheValue) {
+  const ConfigFile file("train:\n  length: 0\n");
+  EXPECT_THAT(refusal_of(file.sources()), HasSubstr("default.yaml:2: train.length"));
+}
+
+}  // namespace
+}  // namespace larmor

@@ -1,0 +1,110 @@
+// Flags of other programs, as the guides write them.
+#include <algorithm>
+#include <cctype>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "larmor/base/text.h"
+#include "larmor/config/load.h"
+#include "larmor/config/reader.h"
+
+#include "tests/config/support/made_up_workload.h"
+
+namespace larmor {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* guide_flags[] = {"--gpus",
+                                       "--config-file",
+                                       "--environment-file",
+                                       "--amp",
+                                       "--compile",
+                                       "--no-images",
+                                       "--local_rank",
+                                       "--csv_path",
+                                       "--batch_size",
+                                       "--epochs",
+                                       "--use_smart_cache",
+                                       "--resnet",
+                                       "--image_size",
+                                       "--lr",
+                                       "--world_size",
+                                       "--cache_rate",
+                                       "--replace_rate",
+                                       "--num_workers",
+                                       "--backend",
+                                       "--pin_memory",
+                                       "--log_dir",
+                                       "--nproc_per_node",
+                                       "--nnodes",
+                                       "--node_rank",
+                                       "--master_addr",
+                                       "--master_port",
+                                       "--data_root",
+                                       "--use_wandb",
+                                       "--wandb_project",
+                                       "--use_ddp",
+                                       "--multi_gpu",
+                                       "--distributed",
+                                       "--standalone",
+                                       "--doc",
+                                       "--num_processes",
+                                       "--mixed_precision",
+                                       "--wandb",
+                                       "--method",
+                                       "--checkpoint_dir",
+                                       "--resume_from",
+                                       "--num_gpus",
+                                       "--use_deepspeed",
+                                       "--deepspeed",
+                                       "--auto_optimize",
+                                       "--no_auto_optimize",
+                                       "--logdir",
+                                       "--workers",
+                                       "--seed"};
+
+TEST(ForeignFlags, AnswersEveryFlagOfTheGuides) {
+  for (const char* flag : guide_flags) EXPECT_NE(hint_for_foreign_flag(flag), "") << flag;
+}
+
+TEST(ForeignFlags, TakesDashesAndUnderscoresAlike) {
+  const std::string answer = hint_for_foreign_flag("--batch_size");
+  EXPECT_EQ(answer, "say `train.global_batch=` (all ranks together) or `train.micro_batch=` (per device)");
+  EXPECT_EQ(hint_for_foreign_flag("--batch-size"), answer);
+  EXPECT_EQ(hint_for_foreign_flag("--Batch_Size"), answer);
+  EXPECT_EQ(hint_for_foreign_flag("batch_size"), answer);
+}
+
+TEST(ForeignFlags, KnowsNothingOfOtherWords) {
+  for (const char* flag : {"", "-", "--", "--banana", "--batch"})
+    EXPECT_EQ(hint_for_foreign_flag(flag), "") << flag;
+}
+
+// A hint that sends people to a key that does not exist would be worse than none.
+TEST(ForeignFlags, NamesOnlyKeysThatExist) {
+  MadeUpWorkload workload;
+  const KeyList keys = list_keys(workload.fields());
+  for (const char* flag : guide_flags) {
+    std::istringstream words(hint_for_foreign_flag(flag));
+    for (std::string word; words >> word;) {
+      const size_t end = word.find('=');
+      if (end == std::string::npos) continue;
+      const std::string key = word.substr(word.find_first_not_of('`'), end - word.find_first_not_of('`'));
+      EXPECT_NE(std::find(keys.leaves.begin(), keys.leaves.end(), key), keys.leaves.end())
+          << flag << " names " << key;
+    }
+  }
+}
+
+TEST(ForeignFlags, AnswersForeignKeysToo) {
+  EXPECT_THAT(refusal_of_overrides({"train.batch_size=4"}),
+              HasSubstr("train.batch_size is not a key; say `train.global_batch=`"));
+  EXPECT_THAT(refusal_of_overrides({"optim.lr=1"}), HasSubstr("say `optim.learning_rate=`"));
+  EXPECT_THAT(refusal_of_overrides({"parallel.rank=1"}), HasSubstr("did you mean parallel.ranks?"));
+}
+
+}  // namespace
+}  // namespace larmor

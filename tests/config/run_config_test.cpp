@@ -1,0 +1,106 @@
+#include "larmor/config/run_config.h"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "tests/config/support/made_up_workload.h"
+
+namespace larmor {
+namespace {
+
+// The defaults that docs/cli.md promises.
+struct Documented {
+  const char* key;
+  const char* value;
+};
+constexpr Documented documented[] = {
+    {"run.folder", "runs"},
+    {"run.name", "auto"},
+    {"run.seed", "42"},
+    {"run.deterministic", "auto"},
+    {"data.kind", "nifti"},
+    {"data.folder", "\"\""},
+    {"data.list", "\"\""},
+    {"data.include", "[]"},
+    {"data.exclude", "[]"},
+    {"data.split.train", "0.8"},
+    {"data.split.val", "0.1"},
+    {"data.split.test", "0.1"},
+    {"data.split.by", "patient"},
+    {"data.workers", "auto"},
+    {"data.prefetch", "auto"},
+    {"data.bad_files", "10"},
+    {"data.transforms", "null"},
+    {"data.phantom_cases", "24"},
+    {"data.phantom_size", "[64, 64, 64]"},
+    {"data.phantom_seed", "0"},
+    {"train.length", "100ep"},
+    {"train.global_batch", "auto"},
+    {"train.micro_batch", "auto"},
+    {"train.accumulation", "auto"},
+    {"train.precision", "auto"},
+    {"train.validate_every", "1ep"},
+    {"train.early_stopping", "0"},
+    {"train.non_finite_budget", "10"},
+    {"optim.name", "adamw"},
+    {"optim.learning_rate", "1.0e-04"},
+    {"optim.betas", "[0.9, 0.999]"},
+    {"optim.eps", "1.0e-08"},
+    {"optim.weight_decay", "0.0"},
+    {"optim.momentum", "0.0"},
+    {"optim.clip_norm", "1.0"},
+    {"optim.schedule.name", "constant"},
+    {"optim.schedule.warmup", "0"},
+    {"optim.schedule.start", "0.1"},
+    {"optim.schedule.final_rate", "0.0"},
+    {"optim.schedule.steps", "0"},
+    {"optim.ema_decay", "0.0"},
+    {"parallel.ranks", "auto"},
+    {"parallel.device", "auto"},
+    {"parallel.strategy", "auto"},
+    {"checkpoint.every", "1ep"},
+    {"checkpoint.keep_last", "2"},
+    {"checkpoint.keep_best", "1"},
+    {"checkpoint.metric", "val/loss"},
+    {"checkpoint.mode", "min"},
+    {"checkpoint.async", "true"},
+    {"track.tensorboard", "true"},
+    {"track.pictures_every", "1ep"},
+    {"plan.profile", "auto"},
+};
+
+TEST(RunConfig, ShowsEveryDocumentedDefault) {
+  const LoadedConfig loaded = load({});
+  for (const auto& [key, value] : documented) {
+    EXPECT_EQ(origin_of(loaded, key).value, value) << key;
+    EXPECT_EQ(origin_of(loaded, key).origin, "built-in") << key;
+  }
+}
+
+TEST(RunConfig, HasNoKeyThatIsNotDocumented) {
+  for (const Origin& origin : load({}).origins) {
+    const bool is_workload = origin.key.starts_with("model.") || origin.key.starts_with("loss.");
+    const bool is_known = std::any_of(std::begin(documented), std::end(documented),
+                                      [&](const Documented& row) { return row.key == origin.key; });
+    EXPECT_TRUE(is_known || is_workload || origin.is_inherited()) << origin.key;
+  }
+}
+
+TEST(RunConfig, HasHelpForEveryKey) {
+  for (const Origin& origin : load({}).origins) {
+    EXPECT_GE(origin.help.size(), 8U) << origin.key;
+    EXPECT_NE(origin.help.back(), '.') << origin.key << ": a phrase, not a sentence";
+  }
+}
+
+TEST(RunConfig, GivesAnObjectiveItsOwnOptimizerOrTheSharedOne) {
+  const LoadedConfig loaded =
+      load_overrides({"optim.discriminator.learning_rate=5e-4", "optim.learning_rate=2e-4"});
+  EXPECT_EQ(loaded.config.optim_of("generator").learning_rate, 2e-4);
+  EXPECT_EQ(loaded.config.optim_of("discriminator").learning_rate, 5e-4);
+  EXPECT_EQ(loaded.config.optim_of("nobody").learning_rate, 2e-4);
+}
+
+}  // namespace
+}  // namespace larmor

@@ -1,0 +1,55 @@
+// Reference tensors of tests/golden, and the measures that tests compare with.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <torch/nn/module.h>
+
+#include "larmor/device/tensor_file.h"
+
+namespace larmor::testing {
+
+/// One file of tests/golden.
+class Golden {
+ public:
+  explicit Golden(const std::string& name);
+
+  bool has(const std::string& key) const { return tensors_.contains(key); }
+  at::Tensor at(const std::string& key) const;
+  double number(const std::string& key) const;
+  /// What stands under `prefix`, without it.
+  NamedTensors under(std::string_view prefix) const;
+  /// Loads weight/* into the module, as `type`.
+  void load_weights(torch::nn::Module& module, at::ScalarType type) const;
+
+ private:
+  NamedTensors tensors_;
+};
+
+/// |actual - expected| / |expected|, in float64.
+double relative_l2(const at::Tensor& actual, const at::Tensor& expected);
+double largest_difference(const at::Tensor& actual, const at::Tensor& expected);
+
+/// Compares a float64 module's gradients with grad_l2/*, grad_sum/* and grad/*: relative L2 at most 1e-6 a
+/// tensor. Fails when a gradient of either side has no partner.
+void expect_golden_gradients(const torch::nn::Module& module, const Golden& golden);
+
+/// Compares a float32 module's gradients with those of its float64 twin: at most three times the error that
+/// the reference's own float32 run had, for the worst parameter and for the median one.
+void expect_golden_float32_error(const torch::nn::Module& module, const torch::nn::Module& twin,
+                                 const Golden& golden);
+
+/// A tensor filled from its name by the rule of tests/golden/README.md, in [low, high].
+at::Tensor rule_input(std::string_view name, at::IntArrayRef sizes, double low, double high);
+/// Every parameter filled from its name.
+void rule_fill(torch::nn::Module& module);
+
+/// Mean, mean of absolute values, first and last element: a line of the table of check values.
+struct CheckValues {
+  double mean, mean_absolute, first, last;
+};
+void expect_check_values(const at::Tensor& actual, const CheckValues& expected);
+
+}  // namespace larmor::testing
