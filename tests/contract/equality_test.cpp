@@ -16,9 +16,10 @@ std::vector<std::string> with(std::vector<std::string> words, const std::vector<
 
 const std::vector<std::string> ten_steps{"train.length=10st", "train.validate_every=0", "train.global_batch=12",
                                          "data.phantom_cases=24", "loss.adversarial_start=0", "optim.clip_norm=0"};
-const std::vector<std::string> sgd{"optim.name=sgd", "optim.learning_rate=0.01", "optim.schedule.name=constant", "optim.weight_decay=0"};
+const std::vector<std::string> sgd{"optim.name=sgd", "optim.learning_rate=0.01", "optim.schedule.name=constant", "optim.schedule.warmup=0",
+                                   "optim.weight_decay=0"};
 const std::vector<std::string> adam_fp64{"optim.name=adam", "optim.learning_rate=0.001", "optim.schedule.name=constant",
-                                         "train.precision=fp64", "optim.weight_decay=0"};
+                                         "optim.schedule.warmup=0", "train.precision=fp64", "optim.weight_decay=0"};
 
 struct Weights {
   NamedTensors model, discriminator;
