@@ -11,7 +11,7 @@ namespace larmor::app {
 
 namespace {
 
-struct Arguments {
+struct EvaluateArguments {
   std::string split = "val", checkpoint = "best";
   bool average = false;
 };
@@ -23,7 +23,7 @@ Split split_named(const std::string& name) {
   fail(Exit::usage, text("there is no split ", name), "say train, val or test");
 }
 
-int evaluate(Program& program, const Arguments& arguments) {
+int evaluate(Program& program, const EvaluateArguments& arguments) {
   auto trained = load_trained(program, arguments.checkpoint, arguments.average);
   const auto& config = trained.config.config;
   const auto index = make_index(config.data, static_cast<uint64_t>(config.run.seed));
@@ -55,7 +55,7 @@ int evaluate(Program& program, const Arguments& arguments) {
 }  // namespace
 
 void add_evaluate(Program& program) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<EvaluateArguments>();
   auto& verb = program.add_configured_verb("evaluate", "metrics of a run's checkpoint over a split",
                                            [&program, arguments] { return evaluate(program, *arguments); });
   verb.add_option("--split", arguments->split, "train, val or test");

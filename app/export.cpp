@@ -11,12 +11,12 @@ namespace larmor::app {
 
 namespace {
 
-struct Arguments {
+struct ExportArguments {
   std::string output, checkpoint = "best";
   bool average = false;
 };
 
-int export_weights(Program& program, const Arguments& arguments) {
+int export_weights(Program& program, const ExportArguments& arguments) {
   const auto entry = choose_checkpoint(program.run_folder(), arguments.checkpoint);
   DiskStorage storage;
   const auto written = write_tensors(storage, arguments.output, read_weights(entry, arguments.average));
@@ -32,7 +32,7 @@ int export_weights(Program& program, const Arguments& arguments) {
 }  // namespace
 
 void add_export(Program& program) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<ExportArguments>();
   auto& verb = program.add_configured_verb("export", "write a run's weights as safetensors under reference names",
                                            [&program, arguments] { return export_weights(program, *arguments); });
   verb.add_option("--output", arguments->output, "the file to write")->required();

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct Arguments {
+struct PredictArguments {
   std::vector<std::string> inputs;
   std::string output, weights, checkpoint = "best";
   bool average = false;
@@ -47,7 +47,7 @@ fs::path input_path(const std::string& word) {
   return path;
 }
 
-std::vector<Job> jobs_of(const Arguments& arguments) {
+std::vector<Job> jobs_of(const PredictArguments& arguments) {
   std::vector<fs::path> files;
   bool many = arguments.inputs.size() > 1;
   for (const auto& word : arguments.inputs) {
@@ -117,7 +117,7 @@ struct Predictor {
 };
 
 // A network from a run, or from a weights file and a config.
-TrainedTask network_for(Program& program, const Arguments& arguments) {
+TrainedTask network_for(Program& program, const PredictArguments& arguments) {
   if (!program.is_workload(program.words().target)) return load_trained(program, arguments.checkpoint, arguments.average);
   require(!arguments.weights.empty(), Exit::usage, "a workload without a run needs weights", "add --weights FILE, or name a run");
   TrainedTask trained;
@@ -130,7 +130,7 @@ TrainedTask network_for(Program& program, const Arguments& arguments) {
   return trained;
 }
 
-int predict(Program& program, const Arguments& arguments) {
+int predict(Program& program, const PredictArguments& arguments) {
   const auto jobs = jobs_of(arguments);
   const auto trained = network_for(program, arguments);
   const auto& config = trained.config.config;
@@ -159,7 +159,7 @@ int predict(Program& program, const Arguments& arguments) {
 }  // namespace
 
 void add_predict(Program& program) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<PredictArguments>();
   auto& verb = program.add_configured_verb("predict", "run a trained network over volumes",
                                            [&program, arguments] { return predict(program, *arguments); });
   verb.add_option("--input", arguments->inputs, "a file, a folder, or image=FILE; several may be given")->required();

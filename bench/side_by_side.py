@@ -9,64 +9,90 @@ against itself shows what the machine alone does to a ratio.
 import argparse
 import json
 import pathlib
-import random
+import shutil
 import statistics
 import subprocess
+import tempfile
+import time
+
+from pairs import compare, last_json
+
+# The network, crop and optimizer of `brain` on invented heads: the same arithmetic, no files needed.
+SMALL_AUTOENCODER = ["latent_diffusion", "-c", "brain", "data.kind=phantom", "data.phantom_cases=8",
+                     "data.phantom_size=[64, 64, 64]", "data.split.val=0.2"]
+EACH_OF_TWO = 2  # a micro-batch of the peers' scripts
 
 
-def last_json(command):
-    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return json.loads(out.strip().splitlines()[-1])
+def lengths(run):
+    return ["--blocks", run.blocks, "--steps", run.steps, "--warmup", 2]
 
 
-def larmor_step(program, threads, blocks, steps):
-    result = last_json([program, "bench", "step", "latent_diffusion", "-c", "brain", "data.kind=phantom",
-                        "data.phantom_cases=8", "data.phantom_size=[64, 64, 64]", "data.split.val=0.2",
-                        "--threads", str(threads), "--blocks", str(blocks), "--steps", str(steps), "--warmup", "2"])
-    return {"larmor": result["result"]["larmor"]["min_ms"]}
+def step(run):
+    """One process of all threads."""
+    def ours():
+        return last_json([run.program, "bench", "step", *SMALL_AUTOENCODER, f"train.precision={run.precision}",
+                          "--threads", run.threads, *lengths(run)])["result"]["larmor"]["min_ms"]
+
+    def theirs():
+        result = last_json([run.python, run.peers / "autoencoder_step.py", "--size", "small", "--threads", run.threads,
+                            "--modes", "eager,channels_last_3d", *lengths(run)])["result"]
+        return {mode: result[mode]["min_ms"] for mode in ("eager", "channels_last_3d")}
+
+    compare(f"training step, small autoencoder, {run.precision}, {run.threads} threads", ours, theirs, run.pairs)
 
 
-def peer_step(python, peers, threads, blocks, steps):
-    result = last_json([python, str(peers / "autoencoder_step.py"), "--size", "small", "--threads", str(threads),
-                        "--modes", "eager,channels_last_3d", "--blocks", str(blocks), "--steps", str(steps),
-                        "--warmup", "2"])
-    return {mode: result["result"][mode]["min_ms"] for mode in ("eager", "channels_last_3d")}
+def ddp(run):
+    """Two ranks of one thread, each with a batch of its own."""
+    def ours():
+        return last_json([run.program, "bench", "step", *SMALL_AUTOENCODER, f"train.global_batch={2 * EACH_OF_TWO}",
+                          "--ranks", 2, "--threads", 1, *lengths(run)])["result"]["larmor"]["min_ms"]
+
+    def theirs():
+        modes = ["ddp", "ddp_view"]
+        result = last_json([run.python, run.peers / "ddp_step.py", "--world", 2, "--threads", 1, "--pin",
+                            "--modes", ",".join(modes), *lengths(run)])["result"]
+        return {mode: result[mode]["min_ms"] for mode in modes}
+
+    compare("data-parallel step, two ranks of one core", ours, theirs, run.pairs)
 
 
-def interval(ratios, draws=2000):
-    chance = random.Random(0)
-    medians = sorted(statistics.median(chance.choices(ratios, k=len(ratios))) for _ in range(draws))
-    return medians[int(0.025 * draws)], medians[int(0.975 * draws)]
+def start(run):
+    """From the command to the first step line of `tiny`, one CPU rank."""
+    seconds = []
+    for _ in range(run.pairs):
+        folder = pathlib.Path(tempfile.mkdtemp())
+        began = time.monotonic()
+        with subprocess.Popen([str(run.program), "train", "latent_diffusion", "-c", "tiny", "--ranks", "1",
+                               f"run.folder={folder}", "run.name=start"], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as process:
+            events = folder / "start" / "events.jsonl"
+            while not (events.exists() and '"kind":"step"' in events.read_text()):
+                time.sleep(0.002)
+            seconds.append(time.monotonic() - began)
+            process.kill()
+        shutil.rmtree(folder, ignore_errors=True)
+    print(json.dumps({"figure": "tiny: start to the first step line, seconds", "median": round(statistics.median(seconds), 3),
+                      "max": round(max(seconds), 3), "runs": len(seconds)}), flush=True)
 
 
-def report(name, ratios):
-    low, high = interval(ratios)
-    print(json.dumps({"figure": name, "ratio": round(statistics.median(ratios), 3),
-                      "interval95": [round(low, 3), round(high, 3)], "pairs": len(ratios)}), flush=True)
+FIGURES = {"step": step, "ddp": ddp, "start": start}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", required=True)
+    parser.add_argument("--program", required=True, type=pathlib.Path)
     parser.add_argument("--peers", required=True, type=pathlib.Path)
     parser.add_argument("--python", required=True)
+    parser.add_argument("--figures", default=",".join(FIGURES), help="which of " + ", ".join(FIGURES))
     parser.add_argument("--pairs", type=int, default=8)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--precision", default="fp32")
     parser.add_argument("--blocks", type=int, default=3)
     parser.add_argument("--steps", type=int, default=2)
-    arguments = parser.parse_args()
-    run = (arguments.threads, arguments.blocks, arguments.steps)
-    against_peer, against_itself = [], []
-    for pair in range(arguments.pairs):
-        work = [lambda: larmor_step(arguments.program, *run), lambda: peer_step(arguments.python, arguments.peers, *run)]
-        results = [one() for one in (work if pair % 2 == 0 else work[::-1])]
-        ours, theirs = results if pair % 2 == 0 else results[::-1]
-        again = larmor_step(arguments.program, *run)
-        against_peer.append(min(theirs.values()) / ours["larmor"])
-        against_itself.append(again["larmor"] / ours["larmor"])
-        print(json.dumps({"pair": pair, **ours, **theirs, "larmor_again": again["larmor"]}), flush=True)
-    report("training step, small autoencoder: best of eager and channels_last_3d / larmor", against_peer)
-    report("A/A: larmor / larmor", against_itself)
+    run = parser.parse_args()
+    run.program = run.program.resolve()
+    for name in run.figures.split(","):
+        FIGURES[name](run)
 
 
 if __name__ == "__main__":

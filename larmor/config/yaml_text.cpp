@@ -9,7 +9,6 @@ namespace larmor {
 namespace {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Words that one YAML reader or another takes for something else than text.
 bool is_reserved(std::string_view word) {
@@ -22,7 +21,7 @@ bool is_reserved(std::string_view word) {
 
 std::string yaml_word(std::string_view word) {
   const auto is_plain = [](char c) {
-    return is_letter(c) || is_digit(c) || std::string_view("_-./+").find(c) != std::string_view::npos;
+    return is_letter(c) || std::string_view("0123456789_-./+").find(c) != std::string_view::npos;
   };
   const bool starts_plain = !word.empty() && (is_letter(word[0]) || word[0] == '/' || word[0] == '_');
   if (starts_plain && std::all_of(word.begin(), word.end(), is_plain) && !is_reserved(word))

@@ -14,19 +14,19 @@ double squares(const NiftiQform& qform) {
 }
 
 /// What the rounding of three stored float32 can do to the sum of their squares.
-constexpr double tolerance = 3.0 * std::numeric_limits<float>::epsilon();
+constexpr double excess_of_rounding = 3.0 * std::numeric_limits<float>::epsilon();
 
 }  // namespace
 
 double quaternion_excess(const NiftiQform& qform) {
   const double excess = squares(qform) - 1;
-  return excess > tolerance ? excess : 0;
+  return excess > excess_of_rounding ? excess : 0;
 }
 
 Affine from_qform(const NiftiQform& qform, const std::array<double, 3>& spacing) {
   const auto& [b, c, d] = qform.quaternion;
   const double rest = 1 - squares(qform);
-  const double a = rest > tolerance ? std::sqrt(rest) : 0;
+  const double a = rest > excess_of_rounding ? std::sqrt(rest) : 0;
   const double length = a * a + b * b + c * c + d * d;
   const double s = 2 / length;
   const std::array<std::array<double, 3>, 3> rotation{{

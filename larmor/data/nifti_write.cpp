@@ -21,7 +21,7 @@ namespace larmor {
 
 namespace {
 
-using Fields = NiftiFields<std::byte>;
+using WritableFields = NiftiFields<std::byte>;
 
 constexpr int float32_code = 16;
 constexpr int aligned =
@@ -80,12 +80,12 @@ class HeaderWriter {
   void words(std::size_t offset, std::string_view value, std::size_t length) {
     std::memcpy(bytes_.data() + offset, value.data(), std::min(value.size(), length));
   }
-  Fields& fields() { return fields_; }
+  WritableFields& fields() { return fields_; }
 
  private:
   const NiftiLayout& layout_;
   std::vector<std::byte>& bytes_;
-  Fields fields_;
+  WritableFields fields_;
 };
 
 void write_affine(HeaderWriter& header, const NiftiLayout& layout, const Affine& affine, const Kept& kept) {

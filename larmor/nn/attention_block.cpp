@@ -1,6 +1,7 @@
 #include "larmor/nn/attention_block.h"
 
 #include <ATen/ops/scaled_dot_product_attention.h>
+#include <torch/nn/modules/linear.h>
 
 namespace larmor::nn {
 

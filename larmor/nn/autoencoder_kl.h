@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <torch/nn.h>
+#include <torch/nn/pimpl.h>
 
 #include "larmor/config/fields.h"
 #include "larmor/nn/block.h"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include <torch/nn.h>
+#include <torch/nn/modules/container/modulelist.h>
 
 namespace larmor::nn {
 

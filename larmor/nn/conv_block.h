@@ -2,6 +2,8 @@
 // Source: monai.networks.blocks.Convolution (conv_only).
 #pragma once
 
+#include <torch/nn/modules/conv.h>
+
 #include <cstdint>
 
 #include "larmor/nn/block.h"

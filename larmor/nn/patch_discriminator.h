@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include <torch/nn.h>
+#include <torch/nn/pimpl.h>
 
 #include "larmor/config/fields.h"
 #include "larmor/nn/conv_block.h"

@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 #include <torch/nn/module.h>
 
-#include "larmor/comm/communicator.h"
 #include "larmor/data/order.h"
 #include "larmor/device/autocast.h"
 #include "larmor/device/device.h"
@@ -17,7 +16,6 @@ namespace larmor {
 struct StepBenchmark::State {
   Plan plan;
   c10::Device device{c10::kCPU};
-  std::unique_ptr<Communicator> communicator = make_solo();
   std::unique_ptr<Task> task;
   std::vector<Learner> learners;
   std::vector<Batch> batches;
@@ -26,11 +24,12 @@ struct StepBenchmark::State {
   at::Tensor loss;
 };
 
-StepBenchmark::StepBenchmark(Workload& workload, const RunConfig& config, const Plan& plan, const Index& index)
+StepBenchmark::StepBenchmark(Workload& workload, const RunConfig& config, const Plan& plan, const Index& index,
+                             Communicator& communicator)
     : state_(std::make_unique<State>()) {
   auto& state = *state_;
   state.plan = plan;
-  state.device = torch_device(plan, 0);
+  state.device = torch_device(plan, communicator.rank());
   set_up_process(plan, state.device);
   state.task = workload.task(config);
   for (const auto& objective : state.task->objectives()) {
@@ -40,7 +39,7 @@ StepBenchmark::StepBenchmark(Workload& workload, const RunConfig& config, const 
     state.learners.push_back({.objective = objective,
                               .optim = optim,
                               .schedule_steps = {},
-                              .parallel = make_parallelism(plan, optim, *objective.network, *state.communicator)});
+                              .parallel = make_parallelism(plan, optim, *objective.network, communicator)});
   }
   const auto dataset = workload.dataset(config, index, Split::train);
   ExampleOrder order(static_cast<uint64_t>(config.run.seed), dataset->size());
@@ -49,7 +48,8 @@ StepBenchmark::StepBenchmark(Workload& workload, const RunConfig& config, const 
     std::vector<Sample> samples;
     std::vector<ExampleKey> keys;
     for (int64_t row = 0; row < plan.micro_batch; ++row) {
-      keys.push_back(order.at(batch * plan.micro_batch + row));
+      const int64_t place = batch * communicator.size() + communicator.rank();
+      keys.push_back(order.at(place * plan.micro_batch + row));
       samples.push_back(dataset->get(keys.back()));
     }
     state.batches.push_back(to_device(collate(samples, keys), state.device, plan.precision));

@@ -6,16 +6,19 @@
 #include <memory>
 #include <vector>
 
+#include "larmor/comm/communicator.h"
 #include "larmor/train/workload.h"
 
 namespace larmor {
 
 class StepBenchmark {
  public:
-  /// Prepares four batches of the plan's micro-batch. One rank.
-  StepBenchmark(Workload& workload, const RunConfig& config, const Plan& plan, const Index& index);
+  /// Prepares four micro-batches of this rank's own. Borrows the communicator. Collective.
+  StepBenchmark(Workload& workload, const RunConfig& config, const Plan& plan, const Index& index,
+                Communicator& communicator);
   ~StepBenchmark();
 
+  /// Collective.
   void step();
   double last_loss() const;
   std::vector<int64_t> shape() const;      // of a batch's image
