@@ -18,7 +18,7 @@ namespace {
 
 std::string environment_value(const char* name) {
   const char* value = std::getenv(name);
-  require(value != nullptr, Exit::environment, std::string(name) + " is not set", "run the tests through ctest");
+  if (value == nullptr) fail(Exit::environment, std::string(name) + " is not set", "run the tests through ctest");
   return value;
 }
 

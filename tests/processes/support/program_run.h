@@ -14,10 +14,10 @@
 namespace larmor::testing {
 
 struct ProgramOptions {
-  std::filesystem::path folder;                    // to run in; empty = the test's own
-  std::map<std::string, std::string> environment;  // on top of ours
+  std::filesystem::path folder = {};                    // to run in; empty = the test's own
+  std::map<std::string, std::string> environment = {};  // on top of ours
   /// The program to start; empty = the larmor of this build.
-  std::filesystem::path program;
+  std::filesystem::path program = {};
 };
 
 /// How a program ended. `status` is what a shell calls $?: 128 + the signal's number for a signal.
