@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "app/program.h"
+#include "app/train_end.h"
 #include "app/train_rank.h"
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
@@ -13,7 +14,6 @@
 #include "larmor/launch/launcher.h"
 #include "larmor/launch/rank.h"
 #include "larmor/train/run_setup.h"
-#include "larmor/train/session.h"
 
 namespace larmor::app {
 
@@ -44,41 +44,22 @@ void say(const Words& words, const std::string& lines) {
   if (!words.quiet) std::cerr << lines << std::flush;
 }
 
-void show_result(const Program& program, const PreparedRun& run, const std::string& status) {
-  Json json;
-  json["run"] = run.folder.root.string();
-  const auto end = read_end(run.folder);
-  json["steps"] = end.is_null() ? Json(0) : end["steps"];
-  json["epochs"] = end.is_null() ? Json(0) : end["epochs"];
-  json["seconds"] = end.is_null() ? Json(0) : end["seconds"];
-  json["best"] = nullptr;
-  if (!end.is_null() && !end["best"].is_null()) {
-    json["best"] = {{"step", end["best"]["step"]}, {"metric", run.config.config.checkpoint.metric}, {"value", end["best"]["value"]}};
-  }
-  json["status"] = status;
-  program.show(json, text("run: ", run.folder.root.string(), "\n"));
-}
-
 // What the group's end means for the run folder and for the caller.
 int conclude(const Program& program, const PreparedRun& run, const GroupEnding& ending, Storage& storage) {
-  const SystemClock clock;
-  if (ending.exit == Exit::done) {
-    const auto end = read_end(run.folder);
-    const auto reason = end.is_null() ? std::string("ended") : end["reason"].get<std::string>();
-    if (reason != "step limit") mark_ended(storage, clock, run.folder, 0, reason);
-    show_result(program, run, reason == "step limit" ? "stopped" : "done");
-    return 0;
-  }
-  if (ending.exit == Exit::stopped) {
-    say(program.words(), "stopped with a complete checkpoint; go on with: larmor train " + run.folder.root.string() + "\n");
-    show_result(program, run, "stopped");
-    return static_cast<int>(Exit::stopped);
+  const bool is_stopped = ending.raw_status == static_cast<int>(Exit::stopped);
+  if (ending.exit == Exit::done || is_stopped) {
+    return conclude_training(program, run.folder, run.config.config.checkpoint.metric, ending.exit, storage);
   }
   std::cerr << "larmor: " << ending.message << "\n";
-  if (!ending.last_lines.empty()) std::cerr << "  its last lines:\n" << ending.last_lines;
+  if (!ending.last_lines.empty()) std::cerr << "  its last lines:\n" << ending.last_lines << "\n";
   std::cerr << "  hint: the log is in " << run.folder.logs().string() << "; larmor train " << run.folder.root.string()
             << " goes on from the newest checkpoint\n";
-  mark_ended(storage, clock, run.folder, ending.raw_status, ending.message);
+  if (ending.exit == Exit::stopped) return ending.raw_status;  // asked for: no failure of the run
+  try {
+    mark_ended(storage, SystemClock(), run.folder, ending.raw_status, ending.message);
+  } catch (const Error& error) {
+    std::cerr << "  and " << error.message() << "\n";
+  }
   return ending.raw_status;
 }
 
@@ -106,7 +87,7 @@ int start_run(Program& program, const TrainFlags& flags) {
   for (const auto& note : run.notes) say(words, note + "\n");
   if (run.already_done) {
     say(words, run.folder.root.string() + " is finished already\n");
-    show_result(program, run, "done");
+    show_run(program, run.folder, run.config.config.checkpoint.metric, "done");
     return 0;
   }
   say(words, explain(run.plan, run.hardware) + run.index.patients_by + "\n");

@@ -66,8 +66,33 @@ struct ConnectOptions {
   int device_index = -1;
 };
 
-/// Solo, Gloo or NCCL, by the rank and the device. Throws Error (environment) when the master cannot be
-/// reached, its port is taken, or a rank never came.
+/// After which it is an error that others are silent.
+struct PeerLimits {
+  std::chrono::milliseconds meeting{std::chrono::minutes(10)};     // of the wait for ranks to come
+  std::chrono::milliseconds collective{std::chrono::minutes(10)};  // of each one afterwards
+};
+
+/// Where the ranks of several processes meet. One is enough for any number of groups: ranks may agree on a
+/// plan over CPUs before they know their devices. One thread.
+class Rendezvous {
+ public:
+  /// Hosts the store or reaches it; nothing for a rank alone. Blocks. Throws Error (environment) when the
+  /// master cannot be reached or its port is taken.
+  Rendezvous(const Rank& rank, const PeerLimits& limits);
+  ~Rendezvous();
+  Rendezvous(const Rendezvous&) = delete;
+  Rendezvous& operator=(const Rendezvous&) = delete;
+
+  /// Solo, Gloo or NCCL, by the rank and the device. Collective. Throws Error (environment) when a rank never
+  /// came. The group outlives the rendezvous.
+  std::unique_ptr<Communicator> connect(DeviceKind device, int device_index);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The one group of a rendezvous of its own.
 std::unique_ptr<Communicator> connect(const Rank& rank, const ConnectOptions& options);
 
 /// One rank: every collective is the identity.

@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/comm/backends.h"
@@ -5,21 +7,34 @@
 
 namespace larmor {
 
-std::unique_ptr<Communicator> connect(const Rank& rank, const ConnectOptions& options) {
-  if (rank.count == 1) return make_solo();
-  const Meeting meeting = meet(rank, options.limit);
-  // Ranks of an earlier life of the run may still hold keys in a store that outlived them.
-  const std::string name = text("larmor/", rank.generation, "/0");
-  wait_for_all(*meeting.store, rank, name, options.limit);
+struct Rendezvous::State {
+  Rank rank;
+  PeerLimits limits;
+  std::optional<Meeting> meeting;  // none for a rank alone
+  int groups = 0;
+};
 
-  const bool on_gpu = options.device == DeviceKind::cuda;
+Rendezvous::Rendezvous(const Rank& rank, const PeerLimits& limits)
+    : state_(std::make_unique<State>(State{rank, limits, std::nullopt, 0})) {
+  if (rank.count > 1) state_->meeting = meet(rank, limits.meeting);
+}
+
+Rendezvous::~Rendezvous() = default;
+
+std::unique_ptr<Communicator> Rendezvous::connect(DeviceKind kind, int device_index) {
+  if (!state_->meeting) return make_solo();
+  const auto& [rank, limits, meeting, groups] = *state_;
+  // Ranks of an earlier life of the run may still hold keys in a store that outlived them.
+  const std::string name = text("larmor/", rank.generation, "/", state_->groups++);
+  wait_for_all(*meeting->store, rank, name, limits.meeting);
+
+  const bool on_gpu = kind == DeviceKind::cuda;
   const c10::Device device =
-      on_gpu ? c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(options.device_index))
-             : c10::Device(c10::kCPU);
-  const MakeBackend make = on_gpu ? nccl_backends(meeting, rank, options.device_index, options.limit)
-                                  : gloo_backends(meeting, rank, options.limit);
+      on_gpu ? c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(device_index)) : c10::Device(c10::kCPU);
+  const MakeBackend make = on_gpu ? nccl_backends(*meeting, rank, device_index, limits.collective)
+                                  : gloo_backends(*meeting, rank, limits.collective);
   try {
-    return std::make_unique<Group>(make, name, device, options.limit);
+    return std::make_unique<Group>(make, name, device, limits.collective);
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
@@ -28,6 +43,10 @@ std::unique_ptr<Communicator> connect(const Rank& rank, const ConnectOptions& op
               " could not be connected with its peers: ", one_line(error)),
          "a peer may have ended, or a firewall may close the ports between the hosts");
   }
+}
+
+std::unique_ptr<Communicator> connect(const Rank& rank, const ConnectOptions& options) {
+  return Rendezvous(rank, {.meeting = options.limit, .collective = options.limit}).connect(options.device, options.device_index);
 }
 
 }  // namespace larmor

@@ -91,6 +91,8 @@ ProcessOptions options_for(const Group& group, int rank) {
                          {"LARMOR_MASTER_PORT", text(group.store.port)},
                          {"LARMOR_GENERATION", text(group.options.generation)},
                          {"LARMOR_STATUS_FD", text(group.board.descriptor())},
+                         // GPUs under the numbers that NVML gives them.
+                         {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},
                          {"OMP_NUM_THREADS", threads},
                          {"MKL_NUM_THREADS", threads}};
   process.keep_open = {group.board.descriptor()};

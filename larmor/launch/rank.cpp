@@ -80,6 +80,7 @@ bool read_flag(const Environment& environment, std::string_view name) {
 void refuse_missing(const Environment& environment, const Source& source) {
   std::vector<std::string> present, missing;
   for (const std::string_view name : source.names()) {
+    if (name == torchrun.local_world_size && !find(environment, name)) continue;  // see local_count_of
     (find(environment, name) ? present : missing).emplace_back(name);
   }
   if (missing.empty()) return;
@@ -116,6 +117,15 @@ void refuse_unadopted_group(const Environment& environment) {
   }
 }
 
+/// Job files that play torchrun often leave LOCAL_WORLD_SIZE out. A rank whose two numbers are the same may
+/// take the host for the only one; another one knows of those before it.
+int local_count_of(const Environment& environment, const Source& source, const Rank& rank) {
+  if (find(environment, source.local_world_size)) {
+    return static_cast<int>(read_number(environment, source.local_world_size, 1, rank.count));
+  }
+  return rank.local_index == rank.index ? rank.count : rank.local_index + 1;
+}
+
 Rank read_rank(const Environment& environment, const Source& source) {
   refuse_missing(environment, source);
   constexpr int64_t most = 1 << 20;
@@ -123,8 +133,9 @@ Rank read_rank(const Environment& environment, const Source& source) {
   rank.launcher = source.launcher;
   rank.count = static_cast<int>(read_number(environment, source.world_size, 1, most));
   rank.index = static_cast<int>(read_number(environment, source.rank, 0, rank.count - 1));
-  rank.local_count = static_cast<int>(read_number(environment, source.local_world_size, 1, rank.count));
-  rank.local_index = static_cast<int>(read_number(environment, source.local_rank, 0, rank.local_count - 1));
+  rank.local_index = static_cast<int>(read_number(environment, source.local_rank, 0, rank.count - 1));
+  rank.local_count = local_count_of(environment, source, rank);
+  read_number(environment, source.local_rank, 0, rank.local_count - 1);
   rank.master_address = *find(environment, source.master_address);
   if (rank.master_address.empty()) {
     fail(Exit::usage, text("the environment says ", source.master_address, " but gives no address"),

@@ -31,7 +31,7 @@ Environment process_environment();
 ///   our launcher's LARMOR_RANK, LARMOR_WORLD_SIZE, LARMOR_LOCAL_RANK, LARMOR_LOCAL_WORLD_SIZE,
 ///     LARMOR_MASTER_ADDR, LARMOR_MASTER_PORT, LARMOR_GENERATION and, where they apply, the descriptors
 ///     LARMOR_STORE_FD, LARMOR_CONSOLE_OUT, LARMOR_CONSOLE_ERR (and LARMOR_STATUS_FD, see status_board.h);
-///   torchrun's RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT,
+///   torchrun's RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE (may be missing), MASTER_ADDR, MASTER_PORT,
 ///     TORCHELASTIC_RESTART_COUNT, TORCHELASTIC_USE_AGENT_STORE.
 /// Nothing when this process was not started as a rank; MASTER_ADDR and MASTER_PORT alone make none.
 /// Throws Error (usage) when variables are missing or malformed, when two sources disagree (naming both

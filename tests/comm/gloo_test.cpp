@@ -207,6 +207,34 @@ TEST(Connect, SaysThatThePortIsTaken) {
   ::close(taken);
 }
 
+TEST(Rendezvous, MakesSeveralGroupsInOneStore) {
+  Rank first;
+  first.count = first.local_count = 2;
+  const int descriptor = testing::listen_on_loopback(first.master_port);
+  Rank second = first;
+  second.index = second.local_index = 1;
+  first.store_descriptor = descriptor;
+  const auto meet_twice = [](const Rank& rank) {
+    Rendezvous rendezvous(rank, {.meeting = seconds(30), .collective = seconds(30)});
+    const auto agreement = rendezvous.connect(DeviceKind::cpu, -1);
+    EXPECT_EQ(broadcast_bytes(*agreement, rank.index == 0 ? "a plan" : "", 0), "a plan");
+    const auto training = rendezvous.connect(DeviceKind::cpu, -1);
+    at::Tensor ones = torch::ones({4}), tens = torch::full({4}, 10.0);
+    // In another order on each rank: the groups have channels of their own.
+    Communicator& earlier = rank.index == 0 ? *agreement : *training;
+    Communicator& later = rank.index == 0 ? *training : *agreement;
+    Pending one = earlier.all_reduce(rank.index == 0 ? ones : tens, Reduce::sum);
+    Pending two = later.all_reduce(rank.index == 0 ? tens : ones, Reduce::sum);
+    one.wait();
+    two.wait();
+    EXPECT_TRUE(ones.equal(torch::full({4}, 2.0)));
+    EXPECT_TRUE(tens.equal(torch::full({4}, 20.0)));
+  };
+  std::thread other([&] { meet_twice(second); });
+  meet_twice(first);
+  other.join();
+}
+
 TEST(Connect, RefusesALoopbackMasterForSeveralHosts) {
   Rank rank;
   rank.count = 1;

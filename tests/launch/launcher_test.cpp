@@ -48,9 +48,9 @@ TEST_F(RunRanks, TellsARankWhoItIsAndWhatItMayUse) {
   LaunchOptions options = acting(logs(), {"facts", "facts"});
   options.generation = 4;
   EXPECT_EQ(run_ranks(plan, options).exit, Exit::done);
-  EXPECT_THAT(log_of(0), StartsWith("rank 0/2 generation 4 threads 3 3 cores"));
+  EXPECT_THAT(log_of(0), StartsWith("rank 0/2 generation 4 threads 3 3 devices by PCI_BUS_ID cores"));
   EXPECT_THAT(log_of(0), EndsWith("store listens\n"));
-  EXPECT_EQ(log_of(1), "rank 1/2 generation 4 threads 3 3 cores 0 store none\n");
+  EXPECT_EQ(log_of(1), "rank 1/2 generation 4 threads 3 3 devices by PCI_BUS_ID cores 0 store none\n");
 }
 
 TEST_F(RunRanks, AppendsToTheLogsOfEarlierStarts) {

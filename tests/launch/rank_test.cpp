@@ -100,12 +100,22 @@ TEST(FindRank, TakesTheStoreIntoRankZeroWhereNoAgentKeepsIt) {
 TEST(FindRank, NamesEveryVariableThatIsMissing) {
   for (const auto& name :
        {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) {
-    EXPECT_THAT(refusal(without(torchrun, name)), HasSubstr(std::string("but not ") + name));
+    if (name != std::string("LOCAL_WORLD_SIZE")) {
+      EXPECT_THAT(refusal(without(torchrun, name)), HasSubstr(std::string("but not ") + name));
+    }
     const std::string our_name = std::string("LARMOR_") + name;
     EXPECT_THAT(refusal(without(ours, our_name)), HasSubstr("but not " + our_name));
   }
   EXPECT_THAT(refusal({{"WORLD_SIZE", "2"}, {"RANK", "0"}}),
-              HasSubstr("but not LOCAL_RANK, LOCAL_WORLD_SIZE"));
+              HasSubstr("but not LOCAL_RANK, MASTER_ADDR, MASTER_PORT"));
+}
+
+TEST(FindRank, GoesWithoutTheNumberOfLocalRanks) {
+  const Environment five = {
+      {"RANK", "1"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "1"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "29500"}};
+  EXPECT_EQ(find_rank(five)->local_count, 2) << "one host, as far as this rank can tell";
+  EXPECT_EQ(find_rank(with(five, {{"RANK", "5"}, {"WORLD_SIZE", "8"}}))->local_count, 2);
+  EXPECT_NE(refusal(with(five, {{"LOCAL_RANK", "2"}})), "");
 }
 
 TEST(FindRank, RefusesNumbersThatAreNone) {

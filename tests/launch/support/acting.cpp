@@ -72,7 +72,8 @@ void say_facts(const Rank& rank) {
   cpu_set_t set;
   sched_getaffinity(0, sizeof(set), &set);
   std::string facts = text("rank ", rank.index, "/", rank.count, " generation ", rank.generation);
-  facts += text(" threads ", std::getenv("OMP_NUM_THREADS"), " ", std::getenv("MKL_NUM_THREADS"), " cores");
+  facts += text(" threads ", std::getenv("OMP_NUM_THREADS"), " ", std::getenv("MKL_NUM_THREADS"));
+  facts += text(" devices by ", std::getenv("CUDA_DEVICE_ORDER"), " cores");
   for (int core = 0; core < CPU_SETSIZE; ++core) {
     if (CPU_ISSET(core, &set)) facts += text(" ", core);
   }
