@@ -25,7 +25,10 @@ CheckpointEntry read_entry(const fs::path& folder) {
   CheckpointEntry entry;
   entry.folder = folder;
   try {
-    entry.step = std::stoll(folder.filename().string().substr(5));
+    std::error_code none;
+    if (!fs::is_directory(folder, none)) fail(Exit::checkpoint, "there is no such folder");
+    // What a damaged one is called by; a link such as `last` has no number.
+    if (const auto name = folder.filename().string(); is_checkpoint_name(name)) entry.step = std::stoll(name.substr(5));
     entry.manifest = open_manifest(folder);
     entry.step = entry.manifest.at("step").get<int64_t>();
     entry.epoch = entry.manifest.at("epoch").get<double>();

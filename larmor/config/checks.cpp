@@ -75,7 +75,8 @@ class Checker {
  private:
   void schedule(const std::string& section, const ScheduleConfig& schedule) {
     const Length& length = config_.train.length;
-    if (length.unit == Length::Unit::seconds && schedule.steps == 0) {
+    const bool moves = schedule.name != "constant";
+    if (moves && length.unit == Length::Unit::seconds && schedule.steps == 0) {
       refuse(section + ".steps", text("is needed, because train.length is a time (", to_text(length),
                                       "): say how many steps the schedule spans"));
     }

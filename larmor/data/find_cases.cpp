@@ -49,7 +49,7 @@ void measure(FoundCases& found) {
   if (!missing.empty()) {
     fail(Exit::data,
          text(missing.size(), missing.size() == 1 ? " file is" : " files are", " missing below ",
-              found.folder.string(), ":", listing(missing)),
+              found.folder.string(), ":", listing(missing, missing.size())),
          "put them back, or take them out with data.exclude");
   }
 }

@@ -17,7 +17,7 @@
 namespace larmor {
 namespace {
 
-constexpr int64_t vote_count = 3;
+constexpr int64_t vote_count = 4;
 
 /// A view shaped and, where the parameter's memory has no gaps, laid out like the parameter: then neither
 /// the gradient's copy nor the optimizer has to transpose.
@@ -128,7 +128,7 @@ void GradientExchange::start_bucket() {
 
 void GradientExchange::write_tail(const Votes& votes) {
   std::vector<float> words{votes.non_finite ? 1.0F : 0.0F, votes.stop ? 1.0F : 0.0F,
-                           votes.failed ? 1.0F : 0.0F};
+                           votes.failed ? 1.0F : 0.0F, votes.bad_file ? 1.0F : 0.0F};
   for (const bool touched : touched_) words.push_back(touched ? 1.0F : 0.0F);
   tail_.copy_(at::tensor(words));
 }
@@ -151,7 +151,7 @@ Votes GradientExchange::finish() {
     const bool used = words[static_cast<size_t>(vote_count) + i] > 0;
     parameters_[i].mutable_grad() = used ? views_[i] : at::Tensor();
   }
-  return {.non_finite = words[0] > 0, .stop = words[1] > 0, .failed = words[2] > 0};
+  return {.non_finite = words[0] > 0, .stop = words[1] > 0, .failed = words[2] > 0, .bad_file = words[3] > 0};
 }
 
 void GradientExchange::drop() {

@@ -47,7 +47,7 @@ class GradientExchange {
   std::vector<at::Tensor> flat_;   // one a bucket
   std::vector<at::Tensor> views_;  // one a parameter, into flat_
   std::vector<size_t> bucket_of_;  // one a parameter
-  at::Tensor tail_;                // of the last bucket: three votes, then whether a parameter had a gradient
+  at::Tensor tail_;                // of the last bucket: the votes, then whether a parameter had a gradient
 
   bool running_ = false;  // backward
   bool last_ = false;     // of the last micro-batch

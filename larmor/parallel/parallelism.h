@@ -26,6 +26,7 @@ struct Votes {
   bool non_finite = false;  // a loss was not finite
   bool stop = false;        // a stop was asked for
   bool failed = false;      // backward threw on a rank
+  bool bad_file = false;    // a file could not be used, and another has taken its place
 };
 
 /// The state of the gradients once they have met.

@@ -7,6 +7,7 @@
 #include "larmor/base/version.h"
 #include "larmor/device/device.h"
 #include "larmor/track/tracker.h"
+#include "larmor/train/data_check.h"
 
 namespace larmor {
 
@@ -18,6 +19,20 @@ Hardware hardware_for(const fs::path& run_folder) {
   HardwareSources sources;
   sources.run_folder = run_folder;
   return detect_hardware(sources);
+}
+
+// A plan for this machine and this build.
+Plan plan_here(const Hardware& hardware, const Demand& demand, const RunConfig& config) {
+  const bool blind = !hardware.gpus.empty() && !cuda_is_usable() && config.parallel.device != "cpu";
+  if (!blind) return make_plan(hardware, demand, config);
+  const auto what = text(hardware.gpus.size(), hardware.gpus.size() == 1 ? " GPU is" : " GPUs are", " here, but this build of larmor has no CUDA");
+  constexpr const char* remedy = "build with -DLARMOR_CUDA=ON, which script/build does where there is a GPU driver";
+  if (config.parallel.device == "cuda") fail(Exit::environment, what, remedy);
+  auto without = hardware;
+  without.gpus.clear();
+  auto plan = make_plan(without, demand, config);
+  plan.reasons.front() = text("Device cpu: ", what, "; ", remedy, ".");
+  return plan;
 }
 
 // Where a new or an unfinished run of this config lives.
@@ -35,10 +50,12 @@ void refuse_other_config(const RunFolder& folder, const LoadedConfig& stored, co
        "go on with `larmor train RUN`, or give this run another run.name");
 }
 
+Index index_of(const RunConfig& config) { return make_index(config.data, static_cast<uint64_t>(config.run.seed)); }
+
 // The index of an unfinished run is frozen: data that changed since would make a resumed run another run.
 Index same_index(const RunFolder& folder, const RunConfig& config) {
   auto stored = index_from_json(read_json(folder.index()));
-  const auto now = make_index(config.data, static_cast<uint64_t>(config.run.seed));
+  const auto now = index_of(config);
   if (stored.sha256() != now.sha256()) {
     fail(Exit::data, text("the data of ", folder.root.string(), " have changed since it started: ", stored.cases.size(),
                           " cases then, ", now.cases.size(), " now, or other files or splits"),
@@ -86,7 +103,7 @@ Plan plan_again(const RunFolder& folder, const Hardware& hardware, const Demand&
     if (origin.key == "train.micro_batch") config.train.micro_batch.reset();
     if (origin.key == "train.accumulation") config.train.accumulation.reset();
   }
-  const auto fresh = make_plan(hardware, demand, config);
+  const auto fresh = plan_here(hardware, demand, config);
   const bool same_count = config.parallel.ranks == "auto" || fresh.world_size() == stored.world_size();
   const bool same_device = fresh.device == stored.device;
   if (same_count && same_device) {
@@ -108,18 +125,31 @@ Json environment_of(const RunConfig& config) {
   return json;
 }
 
+// config.yaml makes a folder a run, so it comes last: a disk that fills up on the way leaves none that is half
+// there.
 void write_down(const PreparedRun& run, Storage& storage) {
-  write_text(storage, run.folder.config(), run.config.to_yaml(/*with_origins=*/true));
   write_text(storage, run.folder.hardware(), to_text(to_json(run.hardware)));
   write_text(storage, run.folder.plan(), to_text(to_json(run.plan)));
   write_text(storage, run.folder.environment(), to_text(environment_of(run.config.config)));
   write_text(storage, run.folder.index(), to_text(to_json(run.index)));
+  if (!fs::exists(run.folder.quarantine())) write_text(storage, run.folder.quarantine(), to_text(Json::array()));
+  write_text(storage, run.folder.config(), run.config.to_yaml(/*with_origins=*/true));
 }
 
 void check_batch(const RunConfig& config, const Plan& plan) {
   if (!config.train.global_batch || *config.train.global_batch == plan.global_batch) return;
   fail(Exit::usage, text("the run's global batch is ", *config.train.global_batch, " and the plan makes ", plan.global_batch),
        "ask for a number of ranks that divides the global batch");
+}
+
+RunDraft draft_run_on(Index index, Workload& workload, const LoadedConfig& config, const std::optional<Hardware>& hardware) {
+  RunDraft draft;
+  draft.hardware = hardware ? *hardware : hardware_for(config.config.run.folder);
+  draft.index = std::move(index);
+  draft.demand = workload.demand(config.config, draft.index);
+  draft.plan = hardware ? make_plan(*hardware, draft.demand, config.config)
+                        : plan_here(draft.hardware, draft.demand, config.config);
+  return draft;
 }
 
 }  // namespace
@@ -139,12 +169,7 @@ LoadedConfig load_run_config(const RunFolder& folder, Workload& workload, const 
 }
 
 RunDraft draft_run(Workload& workload, const LoadedConfig& config, const std::optional<Hardware>& hardware) {
-  RunDraft draft;
-  draft.hardware = hardware ? *hardware : hardware_for(config.config.run.folder);
-  draft.index = make_index(config.config.data, static_cast<uint64_t>(config.config.run.seed));
-  draft.demand = workload.demand(config.config, draft.index);
-  draft.plan = make_plan(draft.hardware, draft.demand, config.config);
-  return draft;
+  return draft_run_on(index_of(config.config), workload, config, hardware);
 }
 
 void freeze_plan(LoadedConfig& config, const Plan& plan) {
@@ -176,7 +201,11 @@ PreparedRun prepare_run(Workload& workload, LoadedConfig config, const std::opti
   }
   run.config = std::move(config);
   auto draft = RunDraft{};
-  if (!again) draft = draft_run(workload, run.config);
+  if (!again) {
+    auto index = index_of(run.config.config);
+    check_data(index, run.config.config);
+    draft = draft_run_on(std::move(index), workload, run.config, {});
+  }
 
   storage.create_folders(run.folder.root);
   run.lock.emplace(run.folder.lock());
@@ -186,6 +215,7 @@ PreparedRun prepare_run(Workload& workload, LoadedConfig config, const std::opti
   run.generation = next_generation(run.folder.events());
   if (again) {
     run.index = same_index(run.folder, run.config.config);
+    check_data(run.index, run.config.config);
     run.hardware = hardware_for(run.folder.root);
     run.plan = plan_again(run.folder, run.hardware, workload.demand(run.config.config, run.index), run.config, run.notes);
     check_batch(run.config.config, run.plan);

@@ -7,6 +7,8 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/json.h"
+#include "larmor/base/log.h"
+#include "larmor/base/process.h"
 #include "larmor/base/text.h"
 #include "larmor/device/device.h"
 #include "larmor/train/run_setup.h"
@@ -113,6 +115,8 @@ SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& 
                  .ranks = rank.count},
                 state.progress.examples, loader_options(config, plan));
 
+  Quarantine quarantine(options.folder.quarantine(), config.data.bad_files, *storage, *communicator, *tracker);
+
   Trainer trainer({.config = config,
                    .plan = plan,
                    .timetable = timetable,
@@ -121,6 +125,7 @@ SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& 
                    .loader = loader,
                    .validation_cases = *validation_cases,
                    .checkpoints = checkpoints,
+                   .quarantine = quarantine,
                    .tracker = *tracker,
                    .communicator = *communicator,
                    .board = board,
@@ -128,12 +133,16 @@ SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& 
                    .device = device,
                    .step_limit = options.step_limit},
                   state);
+  log::info(text("rank ", rank.index, " of ", rank.count, " on ", host_name(), ": ", device.str(), ", ", plan.threads_per_rank,
+                 " threads, ", training_cases->size(), " training and ", validation_cases->size(), " validation cases, from step ",
+                 state.progress.step));
   if (!options.resume_from) trainer.prepare();
   SessionEnd end;
   end.training = trainer.run();
   end.epochs = timetable.epoch(end.training.state.progress);
   end.seconds = clock.steady_seconds() - started;
   record_end(*tracker, end);
+  log::info(text("done at step ", end.training.state.progress.step, " after ", fixed(end.seconds, 1), " s"));
   return end;
 }
 
@@ -142,6 +151,7 @@ Json read_end(const RunFolder& folder) {
   std::ifstream file(folder.events());
   for (std::string line; std::getline(file, line);) {
     if (line.find("\"kind\":\"end\"") == std::string::npos) continue;
+    if (!Json::accept(line)) continue;  // torn by a kill or a full disk
     end = parse_json(line, folder.events().string());
   }
   if (end.is_null()) return end;

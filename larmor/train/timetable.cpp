@@ -52,7 +52,7 @@ bool Timetable::finished(const Progress& progress) const {
 
 ScheduleSteps Timetable::schedule_steps(const ScheduleConfig& schedule) const {
   const int64_t total = schedule.steps > 0 ? schedule.steps : total_steps_;
-  require(total > 0, Exit::usage, "train.length is a time, so the schedule's length in steps is not known",
+  require(total > 0 || schedule.name == "constant", Exit::usage, "train.length is a time, so the schedule's length in steps is not known",
           "set optim.schedule.steps");
   require(schedule.warmup.unit != Length::Unit::seconds, Exit::usage, "optim.schedule.warmup cannot be a time",
           "give it in epochs (5ep) or steps (500st)");

@@ -31,6 +31,7 @@ TrainingEnd Trainer::run() {
   for (auto& learner : parts_.learners) learner.objective.network->train();
   mark_ = parts_.clock.steady_seconds();
 
+  const bool validates = parts_.validation_cases.size() > 0;
   TrainingEnd end;
   std::optional<double> metric;
   while (!parts_.timetable.finished(state_.progress)) {
@@ -45,7 +46,7 @@ TrainingEnd Trainer::run() {
       return at_end || parts_.timetable.due(interval, before, state_.progress);
     };
     metric.reset();
-    if (due(config.train.validate_every)) metric = validate_now(due(config.track.pictures_every));
+    if (validates && due(config.train.validate_every)) metric = validate_now(due(config.track.pictures_every));
     const bool is_best = metric && state_.best_step == state_.progress.step;
     if (is_best || due(config.checkpoint.every)) save(metric, /*last=*/at_end);
     if (const auto reason = reason_to_stop(outcome); reason && !at_end) {
@@ -87,7 +88,9 @@ Trainer::StepOutcome Trainer::step() {
     votes.non_finite = votes.non_finite || reduced[i].votes.non_finite;
     votes.stop = votes.stop || reduced[i].votes.stop;
     votes.failed = votes.failed || reduced[i].votes.failed;
+    votes.bad_file = votes.bad_file || reduced[i].votes.bad_file;
   }
+  settle_files(votes);
   settle_failure(votes);
 
   StepOutcome outcome{.stop = votes.stop, .values = records.mean(parts_.plan.accumulation, "train/", parts_.communicator)};
@@ -110,6 +113,7 @@ void Trainer::accumulate(const std::vector<bool>& active, Records& records, Vote
     for (int64_t micro = 0; micro < parts_.plan.accumulation; ++micro) {
       parts_.board.set(rank(), Phase::waiting_for_data, state_.progress.step);
       const auto batch = to_device(parts_.loader.next(), parts_.device, parts_.plan.precision);
+      votes.bad_file = parts_.quarantine.lacks_some(parts_.loader.quarantine());
       parts_.board.set(rank(), Phase::computing, state_.progress.step);
       forward_backward(batch, micro + 1 == parts_.plan.accumulation, active, records, votes);
     }
@@ -171,6 +175,16 @@ void Trainer::skip_step(const std::vector<bool>& active, const Votes& votes) {
   if (state_.non_finite_steps > budget) {
     fail(Exit::numerics, what,
          "lower optim.learning_rate, use precision fp32 or bf16, or look at the data of this step; the newest checkpoint is kept");
+  }
+}
+
+void Trainer::settle_files(const Votes& votes) {
+  // A step may have failed for its files; a failed rank's vote says no more than that.
+  if (!votes.bad_file && !votes.failed) return;
+  try {
+    parts_.quarantine.share(parts_.loader.quarantine(), moment());
+  } catch (...) {
+    if (!failure_) throw;
   }
 }
 

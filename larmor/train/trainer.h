@@ -16,6 +16,7 @@
 #include "larmor/plan/plan.h"
 #include "larmor/track/tracker.h"
 #include "larmor/train/learner.h"
+#include "larmor/train/quarantine.h"
 #include "larmor/train/records.h"
 #include "larmor/train/task.h"
 #include "larmor/train/timetable.h"
@@ -51,6 +52,7 @@ struct TrainerParts {
   Loader& loader;
   const Dataset& validation_cases;
   CheckpointWriter& checkpoints;
+  Quarantine& quarantine;
   Tracker& tracker;
   Communicator& communicator;
   StatusBoard& board;
@@ -82,6 +84,8 @@ class Trainer {
   void forward_backward(const Batch& batch, bool last, const std::vector<bool>& active, Records& records, Votes& votes);
   void move_weights(const std::vector<bool>& active, const std::vector<Reduced>& reduced, Values& values);
   void skip_step(const std::vector<bool>& active, const Votes& votes);
+  /// Brings the ranks' bad files together when some rank says it has met one. Collective.
+  void settle_files(const Votes& votes);
   void settle_failure(const Votes& votes);
 
   /// The metric that checkpoints are rated by; notes whether it is the best so far.

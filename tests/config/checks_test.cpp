@@ -12,13 +12,15 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 TEST(Checks, WantTheScheduleInStepsWhenTheLengthIsATime) {
-  EXPECT_THAT(refusal_of_overrides({"train.length=600s"}),
+  EXPECT_THAT(refusal_of_overrides({"train.length=600s", "optim.schedule.name=warmup_cosine"}),
               HasSubstr("optim.schedule.steps is needed, because train.length is a time (10min)"));
-  EXPECT_EQ(refusal_of_overrides({"train.length=600s", "optim.schedule.steps=500"}), "");
+  EXPECT_EQ(refusal_of_overrides({"train.length=600s", "optim.schedule.name=warmup_cosine", "optim.schedule.steps=500"}), "");
+  EXPECT_EQ(refusal_of_overrides({"train.length=600s", "optim.schedule.name=constant"}), "");
 }
 
 TEST(Checks, SayOnceWhatObjectivesInherit) {
-  EXPECT_THAT(refusal_of_overrides({"train.length=600s"}), Not(HasSubstr("optim.generator")));
+  EXPECT_THAT(refusal_of_overrides({"train.length=600s", "optim.schedule.name=warmup_cosine"}),
+              Not(HasSubstr("optim.generator")));
   EXPECT_THAT(refusal_of_overrides({"optim.generator.betas=[0.9]"}),
               HasSubstr("optim.generator.betas has to be two numbers"));
 }

@@ -95,10 +95,13 @@ TEST(Votes, ReachAllRanksFromAnyRank) {
     for (int speaker = 0; speaker < 3; ++speaker) {
       const bool mine = communicator.rank() == speaker;
       parallel->backward(step_loss(net, 0, communicator.rank()), true,
-                         {.non_finite = mine && speaker == 0, .stop = mine && speaker == 1});
+                         {.non_finite = mine && speaker == 0,
+                          .stop = mine && speaker == 1,
+                          .bad_file = mine && speaker == 2});
       const Reduced reduced = parallel->finish();
       EXPECT_EQ(reduced.votes.non_finite, speaker == 0);
       EXPECT_EQ(reduced.votes.stop, speaker == 1);
+      EXPECT_EQ(reduced.votes.bad_file, speaker == 2);
       EXPECT_FALSE(reduced.votes.failed);
       EXPECT_TRUE(reduced.finite);
       parallel->skip();

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "larmor/base/error.h"
+
 namespace larmor::testing {
 namespace {
 
@@ -48,6 +50,15 @@ TEST(Timetable, TakesTheScheduleFromTheRunOrFromItsOwnSteps) {
   EXPECT_EQ(table.schedule_steps(schedule).warmup, 5);
   schedule.steps = 100;
   EXPECT_EQ(table.schedule_steps(schedule).total, 100);
+}
+
+TEST(Timetable, WantsNoStepsOfARateThatStaysTheSame) {
+  const auto table = of_length({60, Length::Unit::seconds}, 10, 4);
+  ScheduleConfig schedule;
+  schedule.name = "constant";
+  EXPECT_NO_THROW(table.schedule_steps(schedule));
+  schedule.name = "warmup_cosine";
+  EXPECT_THROW(table.schedule_steps(schedule), Error);
 }
 
 }  // namespace

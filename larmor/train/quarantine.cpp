@@ -1,0 +1,83 @@
+#include "larmor/train/quarantine.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "larmor/base/error.h"
+#include "larmor/base/file.h"
+#include "larmor/base/json.h"
+#include "larmor/base/text.h"
+
+namespace larmor {
+
+namespace {
+
+std::vector<BadFile> bad_files_from(const Json& json) {
+  std::vector<BadFile> files;
+  for (const auto& row : json)
+    files.push_back({row.at("path").get<std::string>(), row.at("reason").get<std::string>()});
+  return files;
+}
+
+// A record that cannot be read is begun anew: no run ends for it.
+std::vector<BadFile> read_earlier(const std::filesystem::path& file) {
+  try {
+    return bad_files_from(read_json(file));
+  } catch (const std::exception&) {
+    return {};
+  }
+}
+
+bool holds(const std::vector<BadFile>& files, const std::string& path) {
+  return std::any_of(files.begin(), files.end(), [&](const BadFile& file) { return file.path == path; });
+}
+
+}  // namespace
+
+Quarantine::Quarantine(std::filesystem::path file, int64_t allowed, Storage& storage,
+                       Communicator& communicator, Tracker& tracker)
+    : file_(std::move(file)),
+      allowed_(allowed),
+      storage_(storage),
+      communicator_(communicator),
+      tracker_(tracker) {
+  if (communicator_.is_first()) earlier_ = read_earlier(file_);
+}
+
+void Quarantine::share(const std::vector<BadFile>& of_this_rank, const Moment& when) {
+  shared_ = of_this_rank.size();
+  const auto before = met_.size();
+  const auto own = to_json(of_this_rank).dump(-1, ' ', false, Json::error_handler_t::replace);
+  for (const auto& bytes : all_gather_bytes(communicator_, own)) {
+    for (auto& file : bad_files_from(parse_json(bytes, "a rank's quarantine"))) {
+      if (!holds(met_, file.path)) met_.push_back(std::move(file));
+    }
+  }
+  for (size_t i = before; i < met_.size(); ++i) {
+    tracker_.event(when, "warning", {},
+                   text(met_[i].path, " cannot be used and is passed over (", i + 1, " of at most ", allowed_,
+                        "): ", met_[i].reason));
+  }
+  if (communicator_.is_first() && met_.size() > before) write(when);
+  if (static_cast<int64_t>(met_.size()) > allowed_) {
+    fail(Exit::data,
+         text(met_.size(), met_.size() == 1 ? " file" : " files", " cannot be used; data.bad_files allows ",
+              allowed_, ":", listing(met_)),
+         "repair or remove them (data.exclude), or raise data.bad_files");
+  }
+}
+
+void Quarantine::write(const Moment& when) {
+  auto all = met_;
+  for (const auto& file : earlier_) {
+    if (!holds(met_, file.path)) all.push_back(file);
+  }
+  try {
+    write_text(storage_, file_, to_text(to_json(all)));
+  } catch (const Error& error) {
+    tracker_.event(when, "warning", {}, error.message());
+  }
+}
+
+}  // namespace larmor
