@@ -29,14 +29,16 @@ int list(Program& program, bool verify) {
   const auto folder = program.run_folder();
   Json all = Json::array();
   std::string lines;
-  bool good = true;
+  size_t damaged = 0;
   for (const auto& entry : list_checkpoints(folder.checkpoints(), verify)) {
     all.push_back(row_of(entry));
     lines += line_of(entry);
-    good = good && entry.ok;
+    if (!entry.ok) ++damaged;
   }
   program.show(all, lines.empty() ? "no checkpoints\n" : lines);
-  return static_cast<int>(good || !verify ? Exit::done : Exit::checkpoint);
+  if (damaged == 0 || !verify) return 0;
+  fail(Exit::checkpoint, text(damaged, " of ", all.size(), " checkpoints in ", folder.checkpoints().string(), " cannot be used"),
+       "larmor train RUN goes on from the newest whole one");
 }
 
 int prune(Program& program) {

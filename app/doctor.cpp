@@ -75,7 +75,9 @@ int doctor(Program& program) {
   Demand demand;
   demand.training_examples = 1000;
   demand.parameters = 1'000'000;
-  const auto plan = make_plan(hardware, demand, RunConfig{});
+  auto usable = hardware;
+  if (!cuda_is_usable()) usable.gpus.clear();
+  const auto plan = make_plan(usable, demand, RunConfig{});
   const std::vector<Check> checks{check_gpus(hardware), check_memory(hardware), check_disk(hardware),
                                   check_writable(RunSection{}.folder)};
   bool fit = true;

@@ -50,21 +50,24 @@ std::string lines_of(const std::string& path, const FileReport& report) {
 int inspect(Program& program, const std::vector<std::string>& files, const std::string& convert) {
   Json all = Json::array();
   std::string lines;
-  bool readable = true;
+  size_t unreadable = 0;
   for (const auto& file : files) {
     const auto report = inspect_file(file);
     all.push_back(to_json(file, report));
     lines += lines_of(file, report);
-    readable = readable && report.readable;
+    if (!report.readable) ++unreadable;
   }
-  if (!convert.empty() && readable) {
+  if (!convert.empty() && unreadable == 0) {
     require(files.size() == 1, Exit::usage, "--convert takes one file", "call inspect once for each file");
     DiskStorage storage;
     write_nifti(storage, convert, read_volume(files.front()), files.front());
     lines += text("  written to ", convert, "\n");
   }
   program.show(all, lines);
-  return static_cast<int>(readable ? Exit::done : Exit::data);
+  if (unreadable == 0) return 0;
+  fail(Exit::data, files.size() == 1 ? text(files.front(), " cannot be read: ", all[0]["problems"][0].get<std::string>())
+                                     : text(unreadable, " of ", files.size(), " files cannot be read"),
+       "fetch the file again, or write it anew with the program that made it");
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // The program: one verb a call, errors in one place, exit statuses of docs/cli.md.
+#include <unistd.h>
+
 #include <exception>
 #include <iostream>
 #include <new>
@@ -8,12 +10,23 @@
 #include "app/program.h"
 #include "larmor/base/error.h"
 #include "larmor/base/log.h"
+#include "larmor/launch/rank.h"
 
 namespace {
 
+// A rank's stderr is its log, which takes no more when the disk is full: then rank 0 says it to the person.
+void say_past_the_log(const std::string& words) {
+  try {
+    const auto rank = larmor::find_rank(larmor::process_environment());
+    if (rank && rank->console_error >= 0) static_cast<void>(!write(rank->console_error, words.data(), words.size()));
+  } catch (const larmor::Error&) {  // is reported already
+  }
+}
+
 int report(const larmor::Error& error) {
-  std::cerr << "larmor: " << error.message() << "\n";
-  if (!error.hint().empty()) std::cerr << "  hint: " << error.hint() << "\n";
+  auto words = "larmor: " + error.message() + "\n";
+  if (!error.hint().empty()) words += "  hint: " + error.hint() + "\n";
+  if (!(std::cerr << words << std::flush)) say_past_the_log(words);
   return static_cast<int>(error.exit());
 }
 

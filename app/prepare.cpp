@@ -37,9 +37,11 @@ int prepare(Program& program) {
     json["bad"].push_back(row);
     lines += text("  bad: ", file.path, ": ", file.reason, "\n");
   }
-  lines += bad.empty() ? std::string("every file is whole\n") : text(bad.size(), " files cannot be used\n");
+  if (bad.empty()) lines += "every file is whole\n";
   program.show(json, lines);
-  return static_cast<int>(bad.empty() ? Exit::done : Exit::data);
+  if (bad.empty()) return 0;
+  fail(Exit::data, text(bad.size(), bad.size() == 1 ? " file" : " files", " below ", index.folder.string(), " cannot be used"),
+       "repair or remove them, or leave them out with data.exclude");
 }
 
 }  // namespace
