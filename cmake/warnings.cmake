@@ -29,7 +29,8 @@ if(LARMOR_MOLD)
 endif()
 
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast
-                    -Woverloaded-virtual -fpch-preprocess -fdiagnostics-color)
+                    -Woverloaded-virtual $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>  # which ccache needs
+                    -fdiagnostics-color)
 if(CMAKE_BUILD_TYPE STREQUAL "Dev")
   add_compile_options(-Werror)
 endif()

@@ -100,6 +100,7 @@ std::vector<Json> events_of(const fs::path& run, const std::string& kind) {
   content.resize(content.rfind('\n') + 1);  // npos + 1 is 0
   std::istringstream lines(content);
   for (std::string line; std::getline(lines, line);) {
+    if (!Json::accept(line)) continue;
     auto event = parse_json(line, file.string());
     if (kind.empty() || event.at("kind") == kind) events.push_back(std::move(event));
   }

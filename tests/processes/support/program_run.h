@@ -55,7 +55,7 @@ Finished larmor_program(std::vector<std::string> arguments, const ProgramOptions
 /// Asks again and again, for at most `seconds`. Whether it came true.
 bool becomes_true(const std::function<bool()>& condition, double seconds);
 
-/// The lines of a run's events.jsonl of that kind; "" for all. Half a last line is left out.
+/// The lines of a run's events.jsonl of that kind; "" for all. Lines that a kill has torn are left out.
 std::vector<Json> events_of(const std::filesystem::path& run, const std::string& kind = "");
 
 /// The real images beside the project; empty when they are absent.

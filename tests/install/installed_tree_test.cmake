@@ -1,0 +1,35 @@
+# Installs a build, moves the tree, and builds and runs examples/own_loop against it.
+function(step what)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE out)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "${what}: ${status}\n${out}")
+  endif()
+  message(STATUS "${what}: ok")
+  set(output "${out}" PARENT_SCOPE)
+endfunction()
+
+function(expect_in_output words)
+  string(FIND "${output}" "${words}" place)
+  if(place EQUAL -1)
+    message(FATAL_ERROR "no \"${words}\" in:\n${output}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE ${SCRATCH})
+file(MAKE_DIRECTORY ${SCRATCH})
+step("install" ${CMAKE_COMMAND} --install ${BUILD} --prefix ${SCRATCH}/first)
+file(RENAME ${SCRATCH}/first ${SCRATCH}/moved)
+
+step("the moved program finds its workloads" ${SCRATCH}/moved/bin/larmor list)
+expect_in_output("latent_diffusion")
+step("the moved program finds its configs" ${SCRATCH}/moved/bin/larmor config show latent_diffusion -c tiny)
+expect_in_output("phantom")
+
+step("configure own_loop" ${CMAKE_COMMAND} -S ${SOURCE}/examples/own_loop -B ${SCRATCH}/build -G ${GENERATOR}
+     -DCMAKE_PREFIX_PATH=${SCRATCH}/moved -DCMAKE_CXX_COMPILER=${COMPILER})
+step("build own_loop" ${CMAKE_COMMAND} --build ${SCRATCH}/build)
+foreach(ranks 1 2)
+  step("own_loop on ${ranks} ranks" ${CMAKE_COMMAND} -E chdir ${SCRATCH} ${SCRATCH}/build/own_loop ${ranks})
+  expect_in_output("step 20")
+endforeach()
+file(REMOVE_RECURSE ${SCRATCH})

@@ -1,0 +1,176 @@
+// Disks that are full, cannot be written, or are no folder at all.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+
+#include <fstream>
+
+#include "larmor/base/text.h"
+#include "tests/processes/support/nifti_bytes.h"
+#include "tests/processes/support/small_training.h"
+#include "tests/processes/support/trained_state.h"
+
+namespace larmor::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr int environment = 4;
+
+/// A file system in memory, of so many bytes, below the scratch folder. Only root can mount one.
+class SmallDisk {
+ public:
+  SmallDisk(std::filesystem::path place, const std::string& options) : place_(std::move(place)) {
+    std::filesystem::create_directories(place_);
+    mounted_ = mount("tmpfs", place_.c_str(), "tmpfs", 0, options.c_str()) == 0;
+  }
+  ~SmallDisk() {
+    if (mounted_) umount2(place_.c_str(), MNT_DETACH);
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+
+  bool is_there() const { return mounted_; }
+  void make_read_only() const { ASSERT_EQ(mount("tmpfs", place_.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, nullptr), 0); }
+  /// Leaves so many pages of 4 KiB.
+  void fill(size_t pages = 0) const {
+    std::ofstream file(place_ / "ballast", std::ios::binary);
+    const std::string block(4096, 'x');
+    while (file.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {}
+    const auto ballast = place_ / "ballast";
+    std::filesystem::resize_file(ballast, std::filesystem::file_size(ballast) - pages * block.size());
+  }
+  void empty() const { std::filesystem::remove(place_ / "ballast"); }
+
+ private:
+  std::filesystem::path place_;
+  bool mounted_ = false;
+};
+
+/// Saves after 60, 120, 180 and 240 steps.
+std::vector<std::string> training_with_four_saves() {
+  return {"train", "latent_diffusion", "-c", "tiny", "run.name=mine", "--ranks", "1", "train.length=240st",
+          "checkpoint.every=60st", "train.validate_every=0", "track.pictures_every=0", "track.tensorboard=false"};
+}
+
+class BadPlace : public ::testing::Test {
+ protected:
+  std::filesystem::path run() const { return folder() / "runs" / "mine"; }
+  bool has_checkpoint(const char* name) const { return std::filesystem::exists(run() / "checkpoints" / name / "manifest.json"); }
+  std::filesystem::path folder() const { return scratch_.path(); }
+  Finished call(std::vector<std::string> words) { return larmor_program(std::move(words), {.folder = folder()}); }
+  ScratchFolder scratch_;
+};
+
+TEST_F(BadPlace, ARunFolderThatIsAFileIsNamed) {
+  put_file(folder() / "runs" / "mine", "a file");
+  const auto end = call(small_training("mine", 1, 12));
+  EXPECT_EQ(end.status, environment) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("runs/mine is not a folder"));
+}
+
+TEST_F(BadPlace, AFolderForRunsThatCannotBeWrittenIsNamedBeforeARankStarts) {
+  const SmallDisk disk(folder() / "runs", "size=16m");
+  if (!disk.is_there()) GTEST_SKIP() << "mounting a small disk takes root";
+  disk.make_read_only();
+  const auto end = call(small_training("mine", 1, 12));
+  EXPECT_EQ(end.status, environment) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("runs/mine"));
+}
+
+TEST_F(BadPlace, ADiskThatIsFullAtTheStartIsNamed) {
+  const SmallDisk disk(folder() / "runs", "size=16m");
+  if (!disk.is_there()) GTEST_SKIP() << "mounting a small disk takes root";
+  disk.fill();
+  const auto end = call(small_training("mine", 1, 12));
+  EXPECT_EQ(end.status, environment) << end.err;
+  EXPECT_THAT(end.err, AllOf(HasSubstr("runs/mine"), HasSubstr("No space left"), HasSubstr("hint: free space")));
+  disk.empty();
+  const auto again = call(small_training("mine", 1, 12));
+  EXPECT_EQ(again.status, 0) << "with room the same words start the run\n" << again.err;
+}
+
+TEST_F(BadPlace, AStartThatRanOutOfSpaceHalfWayCanBeRepeated) {
+  for (const size_t pages : {2, 4, 6, 8}) {
+    const SmallDisk disk(folder() / "runs", "size=16m");
+    if (!disk.is_there()) GTEST_SKIP() << "mounting a small disk takes root";
+    disk.fill(pages);
+    EXPECT_EQ(call(small_training("mine", 1, 12)).status, environment) << pages << " pages";
+    disk.empty();
+    const auto again = call(small_training("mine", 1, 12));
+    EXPECT_EQ(again.status, 0) << pages << " pages\n" << again.err;
+  }
+}
+
+TEST_F(BadPlace, AFileInPlaceOfTheFolderForRunsIsNamed) {
+  put_file(folder() / "runs", "a file");
+  const auto end = call(small_training("mine", 1, 12));
+  EXPECT_EQ(end.status, environment) << end.err;
+  EXPECT_THAT(end.err, AllOf(HasSubstr("runs"), HasSubstr("hint: a file stands where a folder is meant")));
+}
+
+TEST_F(BadPlace, ARunThatCannotBeWrittenAnyMoreStaysAsItIs) {
+  const SmallDisk disk(folder() / "runs", "size=16m");
+  if (!disk.is_there()) GTEST_SKIP() << "mounting a small disk takes root";
+  auto words = small_training("mine", 1, 12);
+  words.insert(words.end(), {"--steps", "5"});
+  ASSERT_EQ(call(words).status, 0);
+  disk.make_read_only();
+  const auto end = call({"train", "mine"});
+  EXPECT_EQ(end.status, environment) << end.err;
+  EXPECT_THAT(end.err, AllOf(HasSubstr("runs/mine"), HasSubstr("Read-only file system"), HasSubstr("hint: ")));
+  EXPECT_EQ(call({"checkpoint", "verify", "mine"}).status, 0);
+}
+
+TEST_F(BadPlace, ADiskThatFillsUpCostsOneSaveWhenThereIsRoomForTheNext) {
+  const SmallDisk disk(folder() / "runs", "size=16m");
+  if (!disk.is_there()) GTEST_SKIP() << "mounting a small disk takes root";
+  Running training(training_with_four_saves(), {.folder = folder()});
+  ASSERT_TRUE(becomes_true([&] { return has_checkpoint("step-00000060"); }, 60)) << training.err();
+  disk.fill();
+  const auto is_told = [&] { return training.err().find("the checkpoint was not saved") != std::string::npos; };
+  EXPECT_TRUE(becomes_true(is_told, 60)) << training.err();
+  disk.empty();
+  const auto end = training.wait();
+  EXPECT_EQ(end.status, 0) << end.err;
+  EXPECT_FALSE(has_checkpoint("step-00000120"));
+  EXPECT_TRUE(has_checkpoint("step-00000240"));
+  EXPECT_EQ(call({"checkpoint", "verify", "mine"}).status, 0);
+}
+
+TEST_F(BadPlace, ADiskThatIsFullAtTheLastSaveEndsTheRunAndKeepsTheEarlierCheckpoints) {
+  const SmallDisk disk(folder() / "runs", "size=16m");
+  if (!disk.is_there()) GTEST_SKIP() << "mounting a small disk takes root";
+  Running training(training_with_four_saves(), {.folder = folder()});
+  ASSERT_TRUE(becomes_true([&] { return has_checkpoint("step-00000120"); }, 60)) << training.err();
+  disk.fill();
+  const auto end = training.wait();
+  EXPECT_EQ(end.status, environment) << end.err;
+  EXPECT_THAT(end.err, AllOf(HasSubstr("checkpoint of step 240 could not be saved"), HasSubstr("free"), HasSubstr("hint: ")));
+  EXPECT_FALSE(std::filesystem::exists(run() / "DONE"));
+  EXPECT_TRUE(has_checkpoint("step-00000120"));
+  EXPECT_EQ(call({"checkpoint", "verify", "mine"}).status, 0);
+  disk.empty();
+  EXPECT_EQ(call({"train", "mine"}).status, 0) << "with room again it goes on";
+  EXPECT_TRUE(has_checkpoint("step-00000240"));
+}
+
+TEST_F(BadPlace, ADiskThatIsFullAtTheEndKeepsTheEarlierCheckpoints) {
+  const SmallDisk disk(folder() / "runs", "size=16m");
+  if (!disk.is_there()) GTEST_SKIP() << "mounting a small disk takes root";
+  auto words = small_training("mine", 1, 12);
+  words.insert(words.end(), {"--steps", "5"});
+  ASSERT_EQ(call(words).status, 0);
+  const auto before = checkpoint_names(folder() / "runs" / "mine");
+  disk.fill();
+  const auto end = call({"train", "mine"});
+  EXPECT_EQ(end.status, environment) << end.err;
+  EXPECT_EQ(call({"checkpoint", "verify", "mine"}).status, 0);
+  EXPECT_EQ(checkpoint_names(folder() / "runs" / "mine"), before);
+  disk.empty();
+  EXPECT_EQ(call({"train", "mine"}).status, 0) << "with room again it goes on";
+}
+
+}  // namespace
+}  // namespace larmor::testing

@@ -1,0 +1,131 @@
+// Twenty kills at any time, and twenty more while a checkpoint is being written.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <random>
+
+#include "larmor/base/text.h"
+#include "tests/processes/support/small_training.h"
+#include "tests/processes/support/trained_state.h"
+
+namespace larmor::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kills = 20, steps = 400;
+
+class KillLoop : public ::testing::Test {
+ protected:
+  // LARMOR_SEED repeats a row of kills, as far as the machine does.
+  KillLoop() : seed_(std::getenv("LARMOR_SEED") ? static_cast<unsigned>(std::stoul(std::getenv("LARMOR_SEED"))) : std::random_device()()) {
+    std::cout << "LARMOR_SEED=" << seed_ << "\n";
+    chance_.seed(seed_);
+  }
+
+  fs::path run(const std::string& name) const { return scratch_.path() / "runs" / name; }
+  ProgramOptions here() const { return {.folder = scratch_.path()}; }
+  static std::vector<std::string> words(const std::string& name) {
+    return with(small_training(name, 2, steps), "checkpoint.every", "2st");
+  }
+
+  double between(double least, double most) { return std::uniform_real_distribution<double>(least, most)(chance_); }
+  int number_to(int most) { return std::uniform_int_distribution<int>(0, most)(chance_); }
+
+  /// Starts the run or goes on with it, with its words or by its name.
+  Running going_on(const std::string& name) {
+    const bool by_name = fs::exists(run(name) / "config.yaml") && number_to(1) == 1;
+    return Running(by_name ? std::vector<std::string>{"train", name} : words(name), here());
+  }
+
+  /// Kills the launcher or one of its ranks, and sees that none of them is left.
+  void kill_one_of(Running& training) {
+    const auto ranks = children_of(training.id());
+    auto victims = ranks;
+    victims.push_back(training.id());
+    kill(victims[static_cast<size_t>(number_to(static_cast<int>(ranks.size())))], SIGKILL);
+    const auto end = training.wait();
+    ASSERT_THAT(end.status, ::testing::AnyOf(128 + SIGKILL, 8)) << "the run was over before: " << end.err;
+    constexpr double seconds_to_die = 2;
+    for (const int rank : ranks) ASSERT_TRUE(becomes_true([&] { return is_over(rank); }, seconds_to_die));
+  }
+
+  void expect_equal_to_a_run_left_alone(const std::string& name) {
+    const auto last = larmor_program({"train", name}, here());
+    ASSERT_EQ(last.status, 0) << last.err;
+    const auto whole = larmor_program(words("whole"), here());
+    ASSERT_EQ(whole.status, 0) << whole.err;
+    const auto found = trained_state(run(name)), expected = trained_state(run("whole"));
+    EXPECT_EQ(found.files, expected.files);
+    EXPECT_EQ(expected.steps.size(), static_cast<size_t>(steps));
+    EXPECT_EQ(found.steps, expected.steps);
+    EXPECT_EQ(checkpoint_names(run(name)), checkpoint_names(run("whole")));
+    EXPECT_FALSE(has_half_a_checkpoint(name));
+  }
+
+  bool has_half_a_checkpoint(const std::string& name) const {
+    const auto folder = run(name) / "checkpoints";
+    std::error_code gone;
+    for (const auto& item : fs::directory_iterator(folder, gone)) {
+      if (item.path().extension() == ".tmp") return true;
+    }
+    return false;
+  }
+
+  ScratchFolder scratch_;
+  unsigned seed_;
+  std::mt19937 chance_;
+};
+
+TEST_F(KillLoop, ARunKilledTwentyTimesAtAnyTimeEndsInTheSameBits) {
+  for (int i = 0; i < kills; ++i) {
+    SCOPED_TRACE(text("kill ", i));
+    auto training = going_on("killed");
+    if (number_to(3) == 0) {  // while it starts, perhaps
+      ASSERT_FALSE(training.ends_within(between(0.01, 1.5)));
+    } else {
+      ASSERT_TRUE(reaches_step(run("killed"), newest_step(run("killed")) + number_to(12)));
+      ASSERT_FALSE(training.ends_within(between(0, 0.1)));
+    }
+    kill_one_of(training);
+    if (HasFatalFailure()) return;
+  }
+  expect_equal_to_a_run_left_alone("killed");
+}
+
+// Whether the newest checkpoint that the log announces, or a later one, is there and whole.
+bool announced_is_good(const Json& verified, const fs::path& run) {
+  const auto announced = events_of(run, "checkpoint");
+  if (announced.empty()) return true;
+  for (const auto& row : verified) {
+    if (row.at("step") >= announced.back().at("step") && row.at("ok") == true) return true;
+  }
+  return false;
+}
+
+TEST_F(KillLoop, TheNewestAnnouncedCheckpointIsGoodAfterEveryKillInASave) {
+  int halves = 0;
+  for (int i = 0; i < kills; ++i) {
+    SCOPED_TRACE(text("kill ", i));
+    auto training = going_on("saving");
+    const auto first = newest_step(run("saving")) + 4 + number_to(6);
+    ASSERT_TRUE(reaches_step(run("saving"), first));
+    ASSERT_TRUE(becomes_true([&] { return has_half_a_checkpoint("saving"); }, 30)) << training.err();
+    ASSERT_FALSE(training.ends_within(between(0, 0.004)));
+    kill_one_of(training);
+    if (HasFatalFailure()) return;
+    halves += has_half_a_checkpoint("saving") ? 1 : 0;
+    const auto verified = larmor_program({"checkpoint", "verify", "saving", "--json"}, here());
+    ASSERT_EQ(verified.status, 0) << verified.out << verified.err;
+    ASSERT_TRUE(announced_is_good(verified.json(), run("saving"))) << verified.out;
+  }
+  std::cout << halves << " of " << kills << " kills left half a checkpoint behind\n";
+  EXPECT_GT(halves, 0);
+  expect_equal_to_a_run_left_alone("saving");
+}
+
+}  // namespace
+}  // namespace larmor::testing
