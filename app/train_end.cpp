@@ -8,7 +8,8 @@
 
 namespace larmor::app {
 
-void show_run(const Program& program, const RunFolder& folder, const std::string& metric, const std::string& status) {
+void show_run(const Program& program, const RunFolder& folder, const std::string& metric,
+              const std::string& status) {
   Json json;
   json["run"] = folder.root.string();
   const auto end = read_end(folder);
@@ -30,7 +31,9 @@ int conclude_training(const Program& program, const RunFolder& folder, const std
   const bool by_signal = exit == Exit::stopped, goes_on = by_signal || reason == "step limit";
   if (!goes_on) mark_ended(storage, SystemClock(), folder, static_cast<int>(exit), reason);
   if (by_signal && !program.words().quiet) {
-    std::cerr << "stopped with a complete checkpoint; go on with: larmor train " << folder.root.string() << "\n" << std::flush;
+    std::cerr << "stopped with a complete checkpoint; go on with: larmor train " << folder.root.string()
+              << "\n"
+              << std::flush;
   }
   show_run(program, folder, metric, goes_on ? "stopped" : "done");
   return static_cast<int>(exit);

@@ -3,15 +3,17 @@
 
 #include <string>
 
-#include "app/program.h"
 #include "larmor/base/error.h"
 #include "larmor/base/storage.h"
 #include "larmor/train/run_folder.h"
 
+#include "app/program.h"
+
 namespace larmor::app {
 
 /// What `train` leaves on stdout: the run's folder, or with --json what it came to.
-void show_run(const Program& program, const RunFolder& folder, const std::string& metric, const std::string& status);
+void show_run(const Program& program, const RunFolder& folder, const std::string& metric,
+              const std::string& status);
 
 /// After ranks that ended well (`exit` is done) or as a signal had asked (stopped): marks a run that is over,
 /// shows what it came to and gives the exit status.

@@ -39,7 +39,10 @@ void train(const larmor::Plan& plan, const larmor::Rank& rank) {
     parallel->backward(loss, /*last=*/true, {});
     parallel->finish();
     parallel->step(optim.learning_rate);
-    if (rank.index == 0 && step % 5 == 4) std::fprintf(stderr, "step %d  loss %.5f\n", step + 1, loss.item<double>());
+    // Only rank 0 holds the launcher's terminal; everybody's own stderr is a log file.
+    if (rank.console_error >= 0 && step % 5 == 4) {
+      dprintf(rank.console_error, "step %d  loss %.5f\n", step + 1, loss.item<double>());
+    }
   }
 }
 

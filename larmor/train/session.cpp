@@ -58,6 +58,14 @@ CheckpointOptions checkpoint_options(const RunConfig& config, const Plan& plan, 
   return options;
 }
 
+Share share_of(const Plan& plan, const Rank& rank) {
+  return {.global_batch = plan.global_batch,
+          .micro_batch = plan.micro_batch,
+          .accumulation = plan.accumulation,
+          .rank = rank.index,
+          .ranks = rank.count};
+}
+
 LoaderOptions loader_options(const RunConfig& config, const Plan& plan) {
   return {.workers = plan.loader_threads,
           .prefetch = plan.prefetch,
@@ -108,13 +116,7 @@ SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& 
   CheckpointWriter checkpoints(options.folder.checkpoints(), *storage, *communicator,          // checkpoint
                                checkpoint_options(config, plan, index, rank, config_sha256));
   Loader loader(*training_cases, ExampleOrder(static_cast<uint64_t>(config.run.seed), training_cases->size()),
-                {.global_batch = plan.global_batch,
-                 .micro_batch = plan.micro_batch,
-                 .accumulation = plan.accumulation,
-                 .rank = rank.index,
-                 .ranks = rank.count},
-                state.progress.examples, loader_options(config, plan));
-
+                share_of(plan, rank), state.progress.examples, loader_options(config, plan));
   Quarantine quarantine(options.folder.quarantine(), config.data.bad_files, *storage, *communicator, *tracker);
 
   Trainer trainer({.config = config,

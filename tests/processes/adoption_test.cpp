@@ -1,15 +1,17 @@
 // Ranks that another launcher started: the environment of torchrun is all they need.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
 #include "larmor/base/text.h"
+
 #include "tests/processes/support/small_training.h"
 #include "tests/processes/support/trained_state.h"
 
@@ -98,7 +100,8 @@ TEST_F(Adoption, RanksThatAreAskedToStopGoOnLater) {
   Port port;
   port.release();
   {
-    Running first(words("stopped"), as_rank(0, 2, port.number())), second(words("stopped"), as_rank(1, 2, port.number()));
+    Running first(words("stopped"), as_rank(0, 2, port.number())),
+        second(words("stopped"), as_rank(1, 2, port.number()));
     ASSERT_TRUE(reaches_step(runs() / "stopped", 6)) << first.err();
     first.send(SIGTERM);
     second.send(SIGTERM);
@@ -112,11 +115,11 @@ TEST_F(Adoption, RanksThatAreAskedToStopGoOnLater) {
 }
 
 TEST_F(Adoption, OnlyRankZeroSpeaksAndSaysWhatARunOfOursSays) {
-  auto arguments = words("spoken", 6);
+  auto arguments = words("spoken", 12);
   arguments.emplace_back("--json");
   const auto ends = run_both(arguments);
   const auto result = ends[0].json();
-  EXPECT_EQ(result.at("steps"), 6);
+  EXPECT_EQ(result.at("steps"), 12);
   EXPECT_EQ(result.at("status"), "done");
   EXPECT_THAT(result.at("run").get<std::string>(), HasSubstr("runs/spoken"));
   EXPECT_EQ(ends[1].out, "");
@@ -133,7 +136,8 @@ TEST_F(Adoption, ARankThatNeverComesIsNamedWithinTheStartLimit) {
   ASSERT_TRUE(alone.ends_within(start_and_limit));
   const auto end = alone.wait();
   EXPECT_EQ(end.status, environment) << end.err;
-  EXPECT_THAT(end.err, AllOf(HasSubstr("waited 2 s"), HasSubstr("for rank 1 of 2, which never came"), HasSubstr("hint: ")));
+  EXPECT_THAT(end.err, AllOf(HasSubstr("waited 2 s"), HasSubstr("for rank 1 of 2, which never came"),
+                             HasSubstr("hint: ")));
   EXPECT_FALSE(std::filesystem::exists(runs() / "alone"));
 }
 
@@ -162,7 +166,8 @@ TEST_F(Adoption, RanksOfDifferentWordsAreRefused) {
 TEST_F(Adoption, ARankThatIsKilledEndsTheOther) {
   Port port;
   port.release();
-  Running first(words("torn", 4000), as_rank(0, 2, port.number())), second(words("torn", 4000), as_rank(1, 2, port.number()));
+  Running first(words("torn", 4000), as_rank(0, 2, port.number())),
+      second(words("torn", 4000), as_rank(1, 2, port.number()));
   ASSERT_TRUE(reaches_step(runs() / "torn", 6)) << first.err();
   second.send(SIGKILL);
   constexpr double seconds_to_notice = 10;
@@ -192,7 +197,8 @@ TEST_F(Adoption, ABadConfigurationIsRefusedBeforeAPortIsTouched) {
 TEST_F(Adoption, TorchrunItselfStartsUs) {
   const char* oracles = std::getenv("LARMOR_ORACLES");
   const auto torchrun = std::filesystem::path(oracles == nullptr ? "" : oracles) / "bin" / "torchrun";
-  if (!std::filesystem::exists(torchrun)) GTEST_SKIP() << "LARMOR_ORACLES names no Python environment with torchrun in it";
+  if (!std::filesystem::exists(torchrun))
+    GTEST_SKIP() << "LARMOR_ORACLES names no Python environment with torchrun in it";
   std::vector<std::string> arguments{"--nproc-per-node", "2", "--no-python", std::getenv("LARMOR_PROGRAM")};
   const auto ours = words("by_torchrun");
   arguments.insert(arguments.end(), ours.begin(), ours.end());

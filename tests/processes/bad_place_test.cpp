@@ -48,10 +48,10 @@ class SmallDisk {
   bool mounted_ = false;
 };
 
-/// Saves after 60, 120, 180 and 240 steps.
+/// Saves after 20, 40, 60 and 80 steps.
 std::vector<std::string> training_with_four_saves() {
-  return {"train", "latent_diffusion", "-c", "tiny", "run.name=mine", "--ranks", "1", "train.length=240st",
-          "checkpoint.every=60st", "train.validate_every=0", "track.pictures_every=0", "track.tensorboard=false"};
+  return {"train", "latent_diffusion", "-c", "tiny", "run.name=mine", "--ranks", "1", "train.length=80st",
+          "checkpoint.every=20st", "train.validate_every=0", "track.pictures_every=0", "track.tensorboard=false"};
 }
 
 class BadPlace : public ::testing::Test {
@@ -127,15 +127,15 @@ TEST_F(BadPlace, ADiskThatFillsUpCostsOneSaveWhenThereIsRoomForTheNext) {
   const SmallDisk disk(folder() / "runs", "size=16m");
   if (!disk.is_there()) GTEST_SKIP() << "mounting a small disk takes root";
   Running training(training_with_four_saves(), {.folder = folder()});
-  ASSERT_TRUE(becomes_true([&] { return has_checkpoint("step-00000060"); }, 60)) << training.err();
+  ASSERT_TRUE(becomes_true([&] { return has_checkpoint("step-00000020"); }, 60)) << training.err();
   disk.fill();
   const auto is_told = [&] { return training.err().find("the checkpoint was not saved") != std::string::npos; };
   EXPECT_TRUE(becomes_true(is_told, 60)) << training.err();
   disk.empty();
   const auto end = training.wait();
   EXPECT_EQ(end.status, 0) << end.err;
-  EXPECT_FALSE(has_checkpoint("step-00000120"));
-  EXPECT_TRUE(has_checkpoint("step-00000240"));
+  EXPECT_FALSE(has_checkpoint("step-00000040"));
+  EXPECT_TRUE(has_checkpoint("step-00000080"));
   EXPECT_EQ(call({"checkpoint", "verify", "mine"}).status, 0);
 }
 
@@ -143,17 +143,17 @@ TEST_F(BadPlace, ADiskThatIsFullAtTheLastSaveEndsTheRunAndKeepsTheEarlierCheckpo
   const SmallDisk disk(folder() / "runs", "size=16m");
   if (!disk.is_there()) GTEST_SKIP() << "mounting a small disk takes root";
   Running training(training_with_four_saves(), {.folder = folder()});
-  ASSERT_TRUE(becomes_true([&] { return has_checkpoint("step-00000120"); }, 60)) << training.err();
+  ASSERT_TRUE(becomes_true([&] { return has_checkpoint("step-00000040"); }, 60)) << training.err();
   disk.fill();
   const auto end = training.wait();
   EXPECT_EQ(end.status, environment) << end.err;
-  EXPECT_THAT(end.err, AllOf(HasSubstr("checkpoint of step 240 could not be saved"), HasSubstr("free"), HasSubstr("hint: ")));
+  EXPECT_THAT(end.err, AllOf(HasSubstr("checkpoint of step 80 could not be saved"), HasSubstr("free"), HasSubstr("hint: ")));
   EXPECT_FALSE(std::filesystem::exists(run() / "DONE"));
-  EXPECT_TRUE(has_checkpoint("step-00000120"));
+  EXPECT_TRUE(has_checkpoint("step-00000040"));
   EXPECT_EQ(call({"checkpoint", "verify", "mine"}).status, 0);
   disk.empty();
   EXPECT_EQ(call({"train", "mine"}).status, 0) << "with room again it goes on";
-  EXPECT_TRUE(has_checkpoint("step-00000240"));
+  EXPECT_TRUE(has_checkpoint("step-00000080"));
 }
 
 TEST_F(BadPlace, ADiskThatIsFullAtTheEndKeepsTheEarlierCheckpoints) {

@@ -1,13 +1,14 @@
 // Twenty kills at any time, and twenty more while a checkpoint is being written.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
 #include <random>
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include "larmor/base/text.h"
+
 #include "tests/processes/support/small_training.h"
 #include "tests/processes/support/trained_state.h"
 
@@ -21,7 +22,9 @@ constexpr int kills = 20, steps = 400;
 class KillLoop : public ::testing::Test {
  protected:
   // LARMOR_SEED repeats a row of kills, as far as the machine does.
-  KillLoop() : seed_(std::getenv("LARMOR_SEED") ? static_cast<unsigned>(std::stoul(std::getenv("LARMOR_SEED"))) : std::random_device()()) {
+  KillLoop()
+      : seed_(std::getenv("LARMOR_SEED") ? static_cast<unsigned>(std::stoul(std::getenv("LARMOR_SEED")))
+                                         : std::random_device()()) {
     std::cout << "LARMOR_SEED=" << seed_ << "\n";
     chance_.seed(seed_);
   }
@@ -32,7 +35,9 @@ class KillLoop : public ::testing::Test {
     return with(small_training(name, 2, steps), "checkpoint.every", "2st");
   }
 
-  double between(double least, double most) { return std::uniform_real_distribution<double>(least, most)(chance_); }
+  double between(double least, double most) {
+    return std::uniform_real_distribution<double>(least, most)(chance_);
+  }
   int number_to(int most) { return std::uniform_int_distribution<int>(0, most)(chance_); }
 
   /// Starts the run or goes on with it, with its words or by its name.

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/text.h"
+
 #include "tests/processes/support/program_run.h"
 #include "tests/processes/support/weights.h"
 
@@ -13,11 +14,12 @@ class RankCount : public ::testing::Test {
   /// The weights after so many steps of plain SGD, adversarial loss included.
   Weights trained(const std::string& run, int ranks, int steps) const {
     const ProgramOptions here{.folder = scratch_.path()};
-    const auto training = larmor_program(
-        {"train", "latent_diffusion", "-c", "tiny", "run.name=" + run, "--ranks", text(ranks), text("train.length=", steps, "st"),
-         "train.global_batch=4", "train.precision=fp32", "optim.name=sgd", "optim.learning_rate=0.01",
-         "optim.schedule.name=constant", "loss.adversarial_start=1"},
-        here);
+    const auto training =
+        larmor_program({"train", "latent_diffusion", "-c", "tiny", "run.name=" + run, "--ranks", text(ranks),
+                        text("train.length=", steps, "st"), "train.global_batch=4", "train.precision=fp32",
+                        "optim.name=sgd", "optim.learning_rate=0.01", "optim.schedule.name=constant",
+                        "optim.schedule.warmup=0st", "loss.adversarial_start=1"},
+                       here);
     EXPECT_EQ(training.status, 0) << training.err;
     const auto file = run + ".safetensors";
     const auto exported = larmor_program({"export", run, "--checkpoint", "last", "--output", file}, here);

@@ -1,11 +1,12 @@
 // A run that was stopped, killed or interrupted goes on as if it had not been.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <csignal>
 #include <map>
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include "larmor/base/text.h"
+
 #include "tests/processes/support/small_training.h"
 #include "tests/processes/support/trained_state.h"
 
@@ -51,8 +52,9 @@ class StopAndResume : public ::testing::TestWithParam<int> {
     EXPECT_EQ(larmor_program({"checkpoint", "verify", name}, here()).status, 0);
     const auto& expected = undisturbed();
     const auto found = trained_state(run(name));
-    EXPECT_THAT(names_of(expected.files), IsSupersetOf({"model.safetensors", "model.discriminator.safetensors", "ema.safetensors",
-                                                             "optimizer-0.safetensors", "state.json"}));
+    EXPECT_THAT(names_of(expected.files),
+                IsSupersetOf({"model.safetensors", "model.discriminator.safetensors", "ema.safetensors",
+                              "optimizer-0.safetensors", "state.json"}));
     EXPECT_EQ(found.files, expected.files);
     EXPECT_EQ(expected.steps.size(), static_cast<size_t>(small_steps));
     EXPECT_EQ(found.steps, expected.steps);

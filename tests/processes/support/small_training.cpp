@@ -7,12 +7,25 @@
 namespace larmor::testing {
 
 std::vector<std::string> small_training(const std::string& run, int ranks, int steps) {
-  return {"train", "latent_diffusion", "-c", "tiny", "run.name=" + run, "--ranks", text(ranks), text("train.length=", steps, "st"),
-          "train.global_batch=4", "train.accumulation=2", "train.validate_every=10st", "checkpoint.every=4st",
-          "optim.ema_decay=0.9", "data.phantom_cases=24", "loss.adversarial_start=2"};
+  return {"train",
+          "latent_diffusion",
+          "-c",
+          "tiny",
+          "run.name=" + run,
+          "--ranks",
+          text(ranks),
+          text("train.length=", steps, "st"),
+          "train.global_batch=4",
+          "train.accumulation=2",
+          "train.validate_every=10st",
+          "checkpoint.every=4st",
+          "optim.ema_decay=0.9",
+          "data.phantom_cases=24",
+          "loss.adversarial_start=2"};
 }
 
-std::vector<std::string> with(std::vector<std::string> words, const std::string& key, const std::string& value) {
+std::vector<std::string> with(std::vector<std::string> words, const std::string& key,
+                              const std::string& value) {
   std::erase_if(words, [&](const std::string& word) { return word.starts_with(key + "="); });
   words.push_back(text(key, "=", value));
   return words;

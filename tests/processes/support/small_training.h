@@ -15,7 +15,8 @@ constexpr int small_steps = 24;
 std::vector<std::string> small_training(const std::string& run, int ranks, int steps = small_steps);
 
 /// The same words with another value for `key`.
-std::vector<std::string> with(std::vector<std::string> words, const std::string& key, const std::string& value);
+std::vector<std::string> with(std::vector<std::string> words, const std::string& key,
+                              const std::string& value);
 
 /// The newest step that the run has logged; 0 before the first.
 int64_t newest_step(const std::filesystem::path& run);

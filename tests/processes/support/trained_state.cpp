@@ -6,6 +6,7 @@
 
 #include "larmor/base/json.h"
 #include "larmor/base/text.h"
+
 #include "tests/processes/support/program_run.h"
 
 namespace larmor::testing {
@@ -84,7 +85,8 @@ std::vector<int64_t> generations_of(const fs::path& run) {
   std::vector<int64_t> generations;
   for (const auto& event : events_of(run)) {
     const auto generation = event.at("generation").get<int64_t>();
-    if (std::find(generations.begin(), generations.end(), generation) == generations.end()) generations.push_back(generation);
+    if (std::find(generations.begin(), generations.end(), generation) == generations.end())
+      generations.push_back(generation);
   }
   return generations;
 }

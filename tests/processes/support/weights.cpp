@@ -22,8 +22,10 @@ Weights read_weights(const std::filesystem::path& file) {
   for (const auto& [name, tensor] : header.items()) {
     if (name == "__metadata__") continue;
     if (tensor.at("dtype") != "F32") fail(Exit::unexpected, name + " is not F32");
-    const auto begin = tensor.at("data_offsets").at(0).get<size_t>(), end = tensor.at("data_offsets").at(1).get<size_t>();
-    if (data_start + end > bytes.size()) fail(Exit::unexpected, name + " lies beyond the end of " + file.string());
+    const auto begin = tensor.at("data_offsets").at(0).get<size_t>(),
+               end = tensor.at("data_offsets").at(1).get<size_t>();
+    if (data_start + end > bytes.size())
+      fail(Exit::unexpected, name + " lies beyond the end of " + file.string());
     auto& values = weights[name];
     values.resize((end - begin) / sizeof(float));
     std::memcpy(values.data(), bytes.data() + data_start + begin, end - begin);
@@ -39,7 +41,8 @@ double largest_difference(const Weights& left, const Weights& right) {
     const auto found = right.find(name);
     if (found == right.end() || found->second.size() != values.size()) return infinite;
     for (size_t i = 0; i < values.size(); ++i) {
-      const double difference = std::abs(static_cast<double>(values[i]) - static_cast<double>(found->second[i]));
+      const double difference =
+          std::abs(static_cast<double>(values[i]) - static_cast<double>(found->second[i]));
       if (std::isnan(difference)) return infinite;
       largest = std::max(largest, difference);
     }
