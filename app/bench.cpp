@@ -145,7 +145,7 @@ int bench_step(Program& program, const BenchArguments& arguments) {
 void add_bench(Program& program) {
   const auto arguments = std::make_shared<BenchArguments>();
   auto& family = program.add_family("bench", "time parts of the program");
-  auto& verb = program.add_configured_verb("step", "one training step, in blocks; one JSON line",
+  auto& verb = program.add_workload_verb("step", "one training step, in blocks; one JSON line",
                                            [&program, arguments] { return bench_step(program, *arguments); }, &family);
   verb.add_option("--blocks", arguments->blocks, "timed blocks")->check(CLI::PositiveNumber);
   verb.add_option("--steps", arguments->steps, "steps in a block")->check(CLI::PositiveNumber);

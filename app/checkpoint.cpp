@@ -26,6 +26,7 @@ Json row_of(const CheckpointEntry& entry) {
 }
 
 int list(Program& program, bool verify) {
+  program.refuse_overrides();
   const auto folder = program.run_folder();
   Json all = Json::array();
   std::string lines;
@@ -42,6 +43,7 @@ int list(Program& program, bool verify) {
 }
 
 int prune(Program& program) {
+  program.refuse_overrides();
   const auto folder = program.run_folder();
   auto& workload = program.workload(workload_of(folder));
   const auto config = load_run_config(folder, workload).config.checkpoint;
@@ -62,9 +64,9 @@ int prune(Program& program) {
 
 void add_checkpoint(Program& program) {
   auto& family = program.add_family("checkpoint", "the checkpoints of a run: list, verify, prune");
-  program.add_configured_verb("list", "what there is", [&program] { return list(program, /*verify=*/false); }, &family);
-  program.add_configured_verb("verify", "read every byte and compare its hash", [&program] { return list(program, /*verify=*/true); }, &family);
-  program.add_configured_verb("prune", "remove all but the newest and the best, as the run's config says",
+  program.add_run_verb("list", "what there is", [&program] { return list(program, /*verify=*/false); }, &family);
+  program.add_run_verb("verify", "read every byte and compare its hash", [&program] { return list(program, /*verify=*/true); }, &family);
+  program.add_run_verb("prune", "remove all but the newest and the best, as the run's config says",
                               [&program] { return prune(program); }, &family);
 }
 

@@ -49,7 +49,7 @@ void add_config(Program& program) {
   for (const auto& [name, help] : {std::pair{"show", "the resolved values with their origins"},
                                    std::pair{"explain", "every value with its meaning, its origin and what it overrode"},
                                    std::pair{"schema", "JSON Schema of all keys"}}) {
-    program.add_configured_verb(name, help, [&program, what = std::string(name)] { return config(program, what); }, &family);
+    program.add_workload_verb(name, help, [&program, what = std::string(name)] { return config(program, what); }, &family);
   }
 }
 

@@ -56,7 +56,7 @@ int evaluate(Program& program, const EvaluateArguments& arguments) {
 
 void add_evaluate(Program& program) {
   const auto arguments = std::make_shared<EvaluateArguments>();
-  auto& verb = program.add_configured_verb("evaluate", "metrics of a run's checkpoint over a split",
+  auto& verb = program.add_run_verb("evaluate", "metrics of a run's checkpoint over a split",
                                            [&program, arguments] { return evaluate(program, *arguments); });
   verb.add_option("--split", arguments->split, "train, val or test");
   verb.add_option("--checkpoint", arguments->checkpoint, "best, last or a checkpoint folder");

@@ -17,6 +17,7 @@ struct ExportArguments {
 };
 
 int export_weights(Program& program, const ExportArguments& arguments) {
+  program.refuse_overrides();
   const auto entry = choose_checkpoint(program.run_folder(), arguments.checkpoint);
   DiskStorage storage;
   const auto written = write_tensors(storage, arguments.output, read_weights(entry, arguments.average));
@@ -33,7 +34,7 @@ int export_weights(Program& program, const ExportArguments& arguments) {
 
 void add_export(Program& program) {
   const auto arguments = std::make_shared<ExportArguments>();
-  auto& verb = program.add_configured_verb("export", "write a run's weights as safetensors under reference names",
+  auto& verb = program.add_run_verb("export", "write a run's weights as safetensors under reference names",
                                            [&program, arguments] { return export_weights(program, *arguments); });
   verb.add_option("--output", arguments->output, "the file to write")->required();
   verb.add_option("--checkpoint", arguments->checkpoint, "best, last or a checkpoint folder");

@@ -1,4 +1,5 @@
 #include "app/program.h"
+#include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/train/run_setup.h"
 
@@ -6,11 +7,21 @@ namespace larmor::app {
 
 namespace {
 
+Hardware read_hardware(const std::string& file) {
+  if (!std::filesystem::is_regular_file(file)) fail(Exit::usage, text("there is no file ", file), "check --hardware");
+  const auto hardware = hardware_from_json(read_json(file));
+  if (hardware.cores.empty()) {
+    fail(Exit::usage, text(file, " names no cores"),
+         "a machine needs cores (a count or a list), memory_bytes and its gpus; larmor doctor --json shows this one's hardware");
+  }
+  return hardware;
+}
+
 int plan(Program& program, const std::string& hardware_file) {
   auto& workload = program.workload(program.words().target);
   const auto config = program.load(workload);
   std::optional<Hardware> hardware;
-  if (!hardware_file.empty()) hardware = hardware_from_json(read_json(hardware_file));
+  if (!hardware_file.empty()) hardware = read_hardware(hardware_file);
   const auto draft = draft_run(workload, config, hardware);
   program.show(to_json(draft.plan), explain(draft.plan, draft.hardware));
   return 0;
@@ -20,7 +31,7 @@ int plan(Program& program, const std::string& hardware_file) {
 
 void add_plan(Program& program) {
   const auto hardware = std::make_shared<std::string>();
-  auto& verb = program.add_configured_verb("plan", "what would be done on this machine, and why",
+  auto& verb = program.add_workload_verb("plan", "what would be done on this machine, and why",
                                            [&program, hardware] { return plan(program, *hardware); });
   verb.add_option("--hardware", *hardware, "plan for the machine of this hardware.json instead");
 }

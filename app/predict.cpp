@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <iostream>
+#include <map>
 
 #include <ATen/ATen.h>
 
@@ -47,32 +48,54 @@ fs::path input_path(const std::string& word) {
   return path;
 }
 
-std::vector<Job> jobs_of(const PredictArguments& arguments) {
+// "head" for head.nii.gz.
+std::string stem_of(const fs::path& file) {
+  auto stem = file.stem();
+  if (lower(stem.extension().string()) == ".nii") stem = stem.stem();
+  return stem.string();
+}
+
+std::vector<fs::path> volumes_in(const fs::path& folder) {
   std::vector<fs::path> files;
-  bool many = arguments.inputs.size() > 1;
-  for (const auto& word : arguments.inputs) {
-    const auto path = input_path(word);
-    if (!fs::is_directory(path)) {
-      files.push_back(path);
-      continue;
-    }
-    many = true;
-    for (const auto& item : fs::directory_iterator(path)) {
-      if (item.is_regular_file() && is_volume(item.path())) files.push_back(item.path());
-    }
+  for (const auto& item : fs::directory_iterator(folder)) {
+    if (item.is_regular_file() && is_volume(item.path())) files.push_back(item.path());
   }
   std::sort(files.begin(), files.end());
+  return files;
+}
+
+// An input is never written over, and no two outputs are the same file.
+void check_outputs(const std::vector<Job>& jobs) {
+  std::map<fs::path, fs::path> input_of;
+  for (const auto& job : jobs) {
+    const auto [other, is_new] = input_of.emplace(job.output, job.input);
+    if (is_new) continue;
+    fail(Exit::usage, text(other->second.string(), " and ", job.input.string(), " would both be written to ", job.output.string()),
+         "predict them into folders of their own");
+  }
+  for (const auto& job : jobs) {
+    for (const auto& other : jobs) {
+      std::error_code absent;
+      if (!fs::equivalent(job.output, other.input, absent)) continue;
+      fail(Exit::usage, text("the output ", job.output.string(), " is an input"), "name another with --output");
+    }
+  }
+}
+
+std::vector<Job> jobs_of(const PredictArguments& arguments) {
+  const fs::path output = arguments.output;
+  bool into_folder = arguments.inputs.size() > 1 || fs::is_directory(output) || !output.has_filename();
+  std::vector<fs::path> files;
+  for (const auto& word : arguments.inputs) {
+    const auto path = input_path(word);
+    into_folder = into_folder || fs::is_directory(path);
+    const auto found = fs::is_directory(path) ? volumes_in(path) : std::vector<fs::path>{path};
+    files.insert(files.end(), found.begin(), found.end());
+  }
   if (files.empty()) fail(Exit::data, "no volume was found in the input", "give .nii, .nii.gz, .npy or .npz files");
   std::vector<Job> jobs;
-  for (const auto& file : files) {
-    if (!many) {
-      jobs.push_back({file, arguments.output});
-      continue;
-    }
-    auto name = file.filename().string();
-    name = name.substr(0, name.find(".n")) + ".nii.gz";
-    jobs.push_back({file, fs::path(arguments.output) / name});
-  }
+  for (const auto& file : files) jobs.push_back({file, into_folder ? output / (stem_of(file) + ".nii.gz") : output});
+  check_outputs(jobs);
   return jobs;
 }
 
@@ -86,14 +109,12 @@ at::Tensor predict_whole(Task& task, const at::Tensor& image) {
   return result;
 }
 
-// Whether one pass over the volume fits: a pass without gradient keeps a few of the maps that training keeps.
-bool fits_in_one_pass(const at::Tensor& image, const Demand& demand, const std::vector<int64_t>& window) {
-  constexpr double share_kept = 0.25, share_of_memory = 0.5;
-  double window_voxels = 1;
-  for (const auto size : window) window_voxels *= static_cast<double>(size);
-  const double voxels = static_cast<double>(image.numel()) / static_cast<double>(image.size(1));
-  const double bytes = static_cast<double>(demand.activation_bytes_per_sample) * share_kept * voxels / window_voxels;
-  return bytes < share_of_memory * static_cast<double>(detect_hardware().memory_available_bytes);
+// How many training examples a volume is as large as. image: [1, C, D, H, W]
+double in_examples(const at::Tensor& image, const std::vector<int64_t>& window) {
+  double voxels = 1;
+  for (const auto size : image.sizes().slice(2)) voxels *= static_cast<double>(size);
+  for (const auto size : window) voxels /= static_cast<double>(size);
+  return voxels;
 }
 
 struct Predictor {
@@ -101,12 +122,13 @@ struct Predictor {
   Demand demand;
   std::vector<int64_t> window;
   TransformChain chain;
+  uint64_t memory_bytes;
 
   Volume operator()(const Volume& input) const {
     const auto prepared = chain.deterministic_part(input);
     const auto image = prepared.voxels.unsqueeze(0);
     constexpr double overlap = 0.25;
-    const auto output = fits_in_one_pass(image, demand, window)
+    const auto output = fits_in_one_pass(demand, in_examples(image, window), memory_bytes)
                             ? predict_whole(task, image)
                             : nn::sliding_window(image, window, overlap, [this](const at::Tensor& part) { return task.predict(part); });
     const Volume result{.voxels = output[0].to(at::kFloat).contiguous(), .affine = prepared.affine};
@@ -118,7 +140,10 @@ struct Predictor {
 
 // A network from a run, or from a weights file and a config.
 TrainedTask network_for(Program& program, const PredictArguments& arguments) {
-  if (!program.is_workload(program.words().target)) return load_trained(program, arguments.checkpoint, arguments.average);
+  if (!program.is_workload(program.words().target)) {
+    require(arguments.weights.empty(), Exit::usage, "--weights: a run has its own weights", "choose among them with --checkpoint, or name a workload");
+    return load_trained(program, arguments.checkpoint, arguments.average);
+  }
   require(!arguments.weights.empty(), Exit::usage, "a workload without a run needs weights", "add --weights FILE, or name a run");
   TrainedTask trained;
   trained.workload = &program.workload(program.words().target);
@@ -130,6 +155,15 @@ TrainedTask network_for(Program& program, const PredictArguments& arguments) {
   return trained;
 }
 
+Volume predict_file(const Predictor& predictor, const fs::path& file) {
+  const auto volume = read_volume(file);
+  try {
+    return predictor(volume);
+  } catch (const Error& error) {
+    throw error.within(file.string());
+  }
+}
+
 int predict(Program& program, const PredictArguments& arguments) {
   const auto jobs = jobs_of(arguments);
   const auto trained = network_for(program, arguments);
@@ -137,7 +171,8 @@ int predict(Program& program, const PredictArguments& arguments) {
   const Predictor predictor{.task = *trained.task,
                             .demand = trained.workload->demand(config, Index{}),
                             .window = trained.workload->prediction_window(config),
-                            .chain = TransformChain(trained.workload->prediction_transforms(config))};
+                            .chain = TransformChain(trained.workload->prediction_transforms(config)),
+                            .memory_bytes = detect_hardware().memory_available_bytes};
   const torch::NoGradGuard no_grad;
   DiskStorage storage;
   Json all = Json::array();
@@ -145,7 +180,7 @@ int predict(Program& program, const PredictArguments& arguments) {
   for (const auto& job : jobs) {
     if (!program.words().quiet) std::cerr << job.input.string() << " …\n";
     if (job.output.has_parent_path()) storage.create_folders(job.output.parent_path());
-    write_nifti(storage, job.output, predictor(read_volume(job.input)), job.input);
+    write_nifti(storage, job.output, predict_file(predictor, job.input), job.input);
     Json row;
     row["input"] = job.input.string();
     row["output"] = job.output.string();
@@ -160,7 +195,7 @@ int predict(Program& program, const PredictArguments& arguments) {
 
 void add_predict(Program& program) {
   const auto arguments = std::make_shared<PredictArguments>();
-  auto& verb = program.add_configured_verb("predict", "run a trained network over volumes",
+  auto& verb = program.add_workload_or_run_verb("predict", "run a trained network over volumes",
                                            [&program, arguments] { return predict(program, *arguments); });
   verb.add_option("--input", arguments->inputs, "a file, a folder, or image=FILE; several may be given")->required();
   verb.add_option("--output", arguments->output, "the file to write, or a folder for several")->required();

@@ -47,7 +47,7 @@ int prepare(Program& program) {
 }  // namespace
 
 void add_prepare(Program& program) {
-  program.add_configured_verb("prepare", "index the data and read every file once", [&program] { return prepare(program); });
+  program.add_workload_verb("prepare", "index the data and read every file once", [&program] { return prepare(program); });
 }
 
 }  // namespace larmor::app

@@ -20,10 +20,34 @@ std::string with_dashes(std::string argument) {
   return argument;
 }
 
-[[noreturn]] void refuse_word(const std::string& word) {
+[[noreturn]] void refuse_flag(const std::string& word) {
   const auto flag = word.substr(0, word.find('='));
   const auto instead = hint_for_foreign_flag(flag);
   fail(Exit::usage, text(flag, " is not a flag of larmor"), instead.empty() ? "larmor help VERB lists the flags" : instead);
+}
+
+// "checkpoint list" for its app; "" for the program itself.
+std::string words_of(const CLI::App* app) {
+  std::string words;
+  for (; app->get_parent() != nullptr; app = app->get_parent()) words = app->get_name() + (words.empty() ? "" : " ") + words;
+  return words;
+}
+
+// The verb that was named, and below a family the one of its verbs.
+const CLI::App* named_verb(const CLI::App* app) {
+  const auto named = app->get_subcommands();
+  return named.empty() ? app : named_verb(named.back());
+}
+
+std::string help_hint(const CLI::App* verb, const std::string& what) {
+  const auto words = words_of(verb);
+  return text("larmor ", words.empty() ? "--help" : "help " + words, " lists ", what);
+}
+
+std::vector<std::string> verbs_below(const CLI::App* app) {
+  std::vector<std::string> names;
+  for (const auto* verb : app->get_subcommands([](const CLI::App*) { return true; })) names.push_back(verb->get_name());
+  return names;
 }
 
 }  // namespace
@@ -38,7 +62,7 @@ Program::Program()
 
 CLI::App& Program::add_family(const std::string& name, const std::string& help) {
   auto& family = *cli_.add_subcommand(name, help);
-  family.require_subcommand(1);
+  family.require_subcommand(0, 1);
   return family;
 }
 
@@ -51,19 +75,55 @@ CLI::App& Program::add_verb(const std::string& name, const std::string& help, Ac
   return verb;
 }
 
-CLI::App& Program::add_configured_verb(const std::string& name, const std::string& help, Action action,
-                                       CLI::App* parent) {
-  auto& verb = add_verb(name, help, std::move(action), parent);
-  verb.add_option("target", operands_, "WORKLOAD or RUN, then key=value …")->type_name("WORKLOAD|RUN key=value …");
+void Program::add_target(CLI::App& verb, const std::string& kind) {
+  verb.add_option("target", operands_, kind + ", then key=value …")->type_name(kind + " key=value …");
+}
+
+void Program::add_config_flags(CLI::App& verb) {
   verb.add_option("-c,--config", words_.configs, "a config file (YAML or JSON), or the name of a shipped one")->allow_extra_args(false);
   verb.add_option("--stage", words_.stage, "the stage of the workload; default its first");
+}
+
+CLI::App& Program::add_workload_verb(const std::string& name, const std::string& help, Action action, CLI::App* parent) {
+  auto& verb = add_verb(name, help, std::move(action), parent);
+  add_target(verb, "WORKLOAD");
+  add_config_flags(verb);
   return verb;
+}
+
+CLI::App& Program::add_run_verb(const std::string& name, const std::string& help, Action action, CLI::App* parent) {
+  auto& verb = add_verb(name, help, std::move(action), parent);
+  add_target(verb, "RUN");
+  return verb;
+}
+
+CLI::App& Program::add_workload_or_run_verb(const std::string& name, const std::string& help, Action action) {
+  auto& verb = add_verb(name, help, std::move(action));
+  add_target(verb, "WORKLOAD|RUN");
+  add_config_flags(verb);
+  return verb;
+}
+
+void Program::refuse_words(const std::vector<std::string>& words) const {
+  for (const auto& word : words) {
+    if (word.starts_with("-")) refuse_flag(word);
+  }
+  const auto* verb = named_verb(&cli_);
+  const auto names = verbs_below(verb);
+  const auto before = words_of(verb);
+  if (names.empty()) fail(Exit::usage, text(before, " takes no ", join(words, " ")), help_hint(verb, "what it takes"));
+  const auto near = words.empty() ? std::string() : nearest(words.front(), names);
+  fail(Exit::usage, text("there is no verb ", before, before.empty() ? "" : " ", join(words, " ")),
+       near.empty() ? help_hint(verb, "the verbs") : text("did you mean ", near, "?"));
 }
 
 int Program::run(std::vector<std::string> arguments) {
   for (auto& argument : arguments) argument = with_dashes(argument);
   if (!arguments.empty() && arguments.front() == "help") {
     arguments.erase(arguments.begin());
+    const auto verbs = verbs_below(&cli_);
+    const bool known = arguments.empty() || std::find(verbs.begin(), verbs.end(), arguments.front()) != verbs.end();
+    if (!known) refuse_words(arguments);
     arguments.emplace_back("--help");
   }
   std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
@@ -72,17 +132,14 @@ int Program::run(std::vector<std::string> arguments) {
   } catch (const CLI::Success& done) {
     return cli_.exit(done);
   } catch (const CLI::ExtrasError&) {
-    for (const auto& word : cli_.remaining(/*recurse=*/true)) {
-      if (word.starts_with("-")) refuse_word(word);
-    }
-    const auto rest = cli_.remaining(/*recurse=*/true);
-    std::vector<std::string> verbs;
-    for (const auto* verb : cli_.get_subcommands([](const CLI::App*) { return true; })) verbs.push_back(verb->get_name());
-    const auto near = rest.empty() ? std::string() : nearest(rest.front(), verbs);
-    fail(Exit::usage, text("there is no verb ", join(rest, " ")), near.empty() ? "larmor --help lists the verbs" : text("did you mean ", near, "?"));
+    refuse_words(cli_.remaining(/*recurse=*/true));
   } catch (const CLI::ParseError& error) {
-    fail(Exit::usage, error.what(), "larmor help VERB lists what it takes");
+    fail(Exit::usage, error.what(), help_hint(named_verb(&cli_), "what it takes"));
   }
+  return act();
+}
+
+int Program::act() {
   for (const auto& operand : operands_) {
     const bool assignment = operand.find('=') != std::string::npos && !is_workload(operand);
     if (assignment) words_.overrides.push_back(operand);
@@ -132,8 +189,28 @@ LoadedConfig Program::load(Workload& workload) {
 }
 
 RunFolder Program::run_folder() const {
-  if (words_.target.empty()) fail(Exit::usage, "no run was named", "give a run folder, such as runs/latest");
-  return find_run(words_.target, RunSection{}.folder);
+  const auto& target = words_.target;
+  if (target.empty()) fail(Exit::usage, "no run was named", "give a run folder, such as runs/latest");
+  if (is_workload(target)) {
+    fail(Exit::usage, text("a run is needed, and ", target, " is a workload"),
+         text("larmor train ", target, " makes one; the newest is then runs/latest"));
+  }
+  const auto folder = find_run(target, RunSection{}.folder);
+  if (!words_.configs.empty()) {
+    fail(Exit::usage, text("-c ", words_.configs.front(), ": the run ", target, " has its config already"),
+         "change single values with key=value, or name a workload in place of the run");
+  }
+  if (words_.stage.empty()) return folder;
+  const auto stage = read_json(folder.environment()).at("stage").get<std::string>();
+  if (words_.stage != stage) {
+    fail(Exit::usage, text("--stage ", words_.stage, ": the run ", target, " is one of the stage ", stage), "leave --stage out");
+  }
+  return folder;
+}
+
+void Program::refuse_overrides() const {
+  if (words_.overrides.empty()) return;
+  fail(Exit::usage, text(words_.overrides.front(), ": this verb reads no config"), help_hint(named_verb(&cli_), "what it takes"));
 }
 
 void Program::show(const Json& json, const std::string& text_form) const {

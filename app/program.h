@@ -35,9 +35,13 @@ class Program {
   using Action = std::function<int()>;  // gives the exit status
   /// A verb without target, below `parent` or at the top.
   CLI::App& add_verb(const std::string& name, const std::string& help, Action action, CLI::App* parent = nullptr);
-  /// A verb that takes WORKLOAD or RUN, -c, key=value and --stage.
-  CLI::App& add_configured_verb(const std::string& name, const std::string& help, Action action,
-                                CLI::App* parent = nullptr);
+  /// A verb that takes WORKLOAD, -c, key=value and --stage.
+  CLI::App& add_workload_verb(const std::string& name, const std::string& help, Action action,
+                              CLI::App* parent = nullptr);
+  /// A verb that takes RUN and key=value; -c and --stage are fixed by the run.
+  CLI::App& add_run_verb(const std::string& name, const std::string& help, Action action, CLI::App* parent = nullptr);
+  /// A verb that takes either: run_folder() refuses the -c and --stage that do not fit the run.
+  CLI::App& add_workload_or_run_verb(const std::string& name, const std::string& help, Action action);
   /// A name with verbs below it: `config show`.
   CLI::App& add_family(const std::string& name, const std::string& help);
 
@@ -53,13 +57,21 @@ class Program {
 
   /// The config of a workload from default.yaml, -c, environment and overrides; checked by the workload.
   LoadedConfig load(Workload& workload);
-  /// The run that the target names.
+  /// The run that the target names. Throws Error (usage) for a -c, or for a stage that is not the run's.
   RunFolder run_folder() const;
+  /// Throws Error (usage) when there are key=value words, for a verb that reads no config.
+  void refuse_overrides() const;
 
   /// With --json one document on stdout; otherwise `text`.
   void show(const Json& json, const std::string& text) const;
 
  private:
+  void add_target(CLI::App& verb, const std::string& kind);
+  void add_config_flags(CLI::App& verb);
+  /// Words that nothing took: a verb that is not there, or a target for a verb without one.
+  [[noreturn]] void refuse_words(const std::vector<std::string>& words) const;
+  int act();
+
   CLI::App cli_;
   Words words_;
   std::vector<std::string> operands_;

@@ -111,7 +111,7 @@ ResumeChoice TrainFlags::resume_choice() const {
 
 void add_train(Program& program) {
   const auto flags = std::make_shared<TrainFlags>();
-  auto& verb = program.add_configured_verb("train", "train a workload, or go on with a run", [&program, flags] {
+  auto& verb = program.add_workload_or_run_verb("train", "train a workload, or go on with a run", [&program, flags] {
     const auto rank = find_rank(process_environment());
     if (rank && rank->launcher == "larmor") return train_as_rank(program, *flags, *rank);
     flags_to_overrides(*flags, program.words());

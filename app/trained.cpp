@@ -16,6 +16,7 @@ namespace fs = std::filesystem;
 CheckpointEntry choose_checkpoint(const RunFolder& folder, const std::string& choice) {
   const bool by_name = choice == "best" || choice == "last";
   fs::path path = by_name ? folder.checkpoints() / choice : fs::path(choice);
+  if (!fs::exists(path) && fs::exists(folder.checkpoints() / choice)) path = folder.checkpoints() / choice;  // "step-00000004"
   // A run without a rated checkpoint has no best one: the last serves.
   if (choice == "best" && !fs::exists(path)) path = folder.checkpoints() / "last";
   if (!fs::exists(path)) {

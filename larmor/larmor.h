@@ -2,6 +2,8 @@
 #pragma once
 
 #include "larmor/base/error.h"
+#include "larmor/base/json.h"
+#include "larmor/base/process.h"
 #include "larmor/checkpoint/checkpoint.h"
 #include "larmor/comm/communicator.h"
 #include "larmor/config/load.h"

@@ -32,12 +32,28 @@ uint64_t bytes_of(const Snapshot& snapshot) {
   return bytes;
 }
 
+// What earlier lives of the run were killed over. Nobody writes here: a run saves one checkpoint at a time.
+void sweep(Storage& storage, const fs::path& folder) {
+  try {
+    std::vector<fs::path> rubbish;
+    for (const auto& item : fs::directory_iterator(folder)) {
+      const auto name = item.path().filename().string();
+      const bool half_a_link = name.find(".new-") != std::string::npos;
+      if (half_a_link || name.ends_with(".tmp") || name.starts_with(".trash-")) rubbish.push_back(item.path());
+    }
+    for (const auto& path : rubbish) storage.remove_all(path);
+  } catch (const std::exception& error) {
+    log::warning(text("cannot tidy up ", folder.string(), ": ", error.what()));
+  }
+}
+
 // What rank 0 tells the others before anything is written: "" to go on, "!reason" to give up, "=" when
 // the checkpoint is already there.
 std::string open_attempt(const Snapshot& snapshot, const CommitPlace& place, const fs::path& attempt, const fs::path& final) {
   try {
     auto& storage = place.storage;
     storage.create_folders(place.folder);
+    sweep(storage, place.folder);
     if (fs::exists(final)) {
       if (verify_checkpoint(final).ok) return "=";
       storage.rename(final, place.folder / text(".trash-", final.filename().string()));

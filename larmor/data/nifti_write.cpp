@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,12 +30,37 @@ constexpr int aligned =
     2;  // NIFTI_XFORM_ALIGNED_ANAT: coordinates of some other image, which one is not said
 constexpr int millimetres = 2;
 
+/// Where another file says its voxels are, field by field.
+struct Placement {
+  Affine affine = identity_affine();  // what a reader makes of it
+  std::array<double, 5> pixdim{};     // the handedness, three lengths, the step of the fourth axis
+  std::array<double, 3> quaternion{}, offset{};
+  std::array<double, 12> sform{};
+  int qform_code = 0, sform_code = 0;
+};
+
 /// What is kept of another file's header, of any version and byte order.
 struct Kept {
   int units = millimetres;
   std::string description, intent_name, auxiliary_file;
   int qform_code = aligned, sform_code = aligned;
+  std::optional<Placement> placement;  // empty where the file says nowhere where it is
 };
+
+Placement placement_of(const NiftiHeader& header, const NiftiLayout& layout,
+                       const NiftiFields<const std::byte>& fields) {
+  Placement placement{.affine = header.affine, .qform_code = header.qform_code, .sform_code = header.sform_code};
+  const double handedness = fields.real(layout, layout.pixdim), step = fields.real(layout, layout.pixdim, 4);
+  placement.pixdim = {handedness == -1 ? -1.0 : 1.0, header.pixdim[0], header.pixdim[1], header.pixdim[2],
+                      std::isfinite(step) ? step : 1};
+  for (int i = 0; i < 3; ++i) {
+    const auto axis = static_cast<std::size_t>(i);
+    placement.quaternion.at(axis) = fields.real(layout, layout.quaternion, i);
+    placement.offset.at(axis) = fields.real(layout, layout.quaternion_offset, i);
+  }
+  for (int i = 0; i < 12; ++i) placement.sform.at(static_cast<std::size_t>(i)) = fields.real(layout, layout.sform, i);
+  return placement;
+}
 
 Kept kept_from(const std::filesystem::path& like) {
   Kept kept;
@@ -53,6 +80,7 @@ Kept kept_from(const std::filesystem::path& like) {
   kept.auxiliary_file = words(layout.auxiliary_file, 24);
   // A file that says nowhere where it is gets codes all the same: its affine is written out.
   if (header.sform_code > 0 || header.qform_code > 0) {
+    kept.placement = placement_of(header, layout, fields);
     kept.sform_code = header.sform_code > 0 ? header.sform_code : header.qform_code;
     kept.qform_code = header.qform_code > 0 ? header.qform_code : header.sform_code;
   }
@@ -88,7 +116,24 @@ class HeaderWriter {
   WritableFields fields_;
 };
 
+/// Nothing is computed anew, so that nothing is rounded anew.
+void write_placement(HeaderWriter& header, const NiftiLayout& layout, const Placement& placement) {
+  for (std::size_t i = 0; i < placement.pixdim.size(); ++i) header.real(layout.pixdim, placement.pixdim.at(i), i);
+  if (placement.qform_code > 0) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      header.real(layout.quaternion, placement.quaternion.at(i), i);
+      header.real(layout.quaternion_offset, placement.offset.at(i), i);
+    }
+  }
+  if (placement.sform_code > 0) {
+    for (std::size_t i = 0; i < placement.sform.size(); ++i) header.real(layout.sform, placement.sform.at(i), i);
+  }
+  header.code(layout.qform_code, placement.qform_code);
+  header.code(layout.sform_code, placement.sform_code);
+}
+
 void write_affine(HeaderWriter& header, const NiftiLayout& layout, const Affine& affine, const Kept& kept) {
+  if (kept.placement && kept.placement->affine == affine) return write_placement(header, layout, *kept.placement);
   const auto spacing = spacing_of(affine);
   const NiftiQform qform = to_qform(affine);
   header.real(layout.pixdim, qform.handedness);

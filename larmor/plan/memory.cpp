@@ -85,6 +85,13 @@ void check_host_memory(const Question& question, const Plan& plan) {
 
 }  // namespace
 
+bool fits_in_one_pass(const Demand& demand, double examples, uint64_t memory_bytes) {
+  // Without gradient a few of the maps live at a time that training keeps all of.
+  constexpr double share_alive = 0.25, share_of_memory = 0.5;
+  const double needed = static_cast<double>(demand.activation_bytes_per_sample) * share_alive * examples;
+  return needed < share_of_memory * static_cast<double>(memory_bytes);
+}
+
 int64_t micro_batch_that_fits(const Question& question, const Plan& plan) {
   constexpr int64_t unbounded = std::numeric_limits<int64_t>::max();
   const MemoryEstimate none = estimate(question, plan, 0), one = estimate(question, plan, 1);

@@ -65,6 +65,10 @@ struct Plan {
 /// the arithmetic and, for a world size, the allowed list), memory when it cannot fit.
 Plan make_plan(const Hardware& hardware, const Demand& demand, const RunConfig& config);
 
+/// Whether a pass without gradient over `examples` times the voxels of one training example fits into half of
+/// that much memory. A network whose demand is unknown fits; unknown memory (0) holds nothing.
+bool fits_in_one_pass(const Demand& demand, double examples, uint64_t memory_bytes);
+
 /// The world sizes that a fixed global batch allows, largest first, up to `most`.
 std::vector<int64_t> allowed_world_sizes(int64_t global_batch, int64_t most);
 

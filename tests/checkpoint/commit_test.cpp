@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <set>
+
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "tests/checkpoint/support/small_snapshot.h"
@@ -88,6 +90,21 @@ TEST(Commit, ReplacesADamagedCheckpointOfTheSameStep) {
   EXPECT_THROW(newest_good(scratch.path(), nullptr), Error);
   writer.save(small_snapshot(1), false);
   EXPECT_TRUE(holds_step(*newest_good(scratch.path(), nullptr), 1));
+}
+
+TEST(Commit, RemovesWhatEarlierKillsLeftBehind) {
+  const ScratchFolder scratch;
+  const auto solo = make_solo();
+  DiskStorage disk;
+  for (const auto* rubbish : {"step-00000002.gen-0.tmp", "step-00000003.gen-1.tmp", ".trash-step-00000001"}) {
+    std::filesystem::create_directory(scratch.path() / rubbish);
+    write_text(disk, scratch.path() / rubbish / "model.safetensors", "half of it");
+  }
+  std::filesystem::create_symlink("step-00000001", scratch.path() / "last.new-1234");
+  CheckpointWriter(scratch.path(), disk, *solo, saved_at_once()).save(small_snapshot(4), false);
+  std::set<std::string> left;
+  for (const auto& item : std::filesystem::directory_iterator(scratch.path())) left.insert(item.path().filename().string());
+  EXPECT_EQ(left, (std::set<std::string>{"last", "step-00000004"}));
 }
 
 TEST(Commit, LeavesEqualFilesForEqualSnapshots) {

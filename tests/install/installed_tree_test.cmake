@@ -25,6 +25,17 @@ expect_in_output("latent_diffusion")
 step("the moved program finds its configs" ${SCRATCH}/moved/bin/larmor config show latent_diffusion -c tiny)
 expect_in_output("phantom")
 
+step("the moved program plans" ${SCRATCH}/moved/bin/larmor plan latent_diffusion -c tiny)
+expect_in_output("strategy")
+file(GLOB_RECURSE package_files ${SCRATCH}/moved/*.cmake)
+foreach(file ${package_files})
+  file(READ ${file} content)
+  string(FIND "${content}" "${BUILD}" place)
+  if(NOT place EQUAL -1)
+    message(FATAL_ERROR "${file} names the build folder")
+  endif()
+endforeach()
+
 step("configure own_loop" ${CMAKE_COMMAND} -S ${SOURCE}/examples/own_loop -B ${SCRATCH}/build -G ${GENERATOR}
      -DCMAKE_PREFIX_PATH=${SCRATCH}/moved -DCMAKE_CXX_COMPILER=${COMPILER})
 step("build own_loop" ${CMAKE_COMMAND} --build ${SCRATCH}/build)

@@ -53,6 +53,15 @@ TEST(Memory, InDoublePrecisionIsTwice) {
   EXPECT_EQ(memory.activations, 4 * 1024 * signed_mebibyte);
 }
 
+TEST(Memory, HoldsAPassWithoutGradientOfAtMostHalfOfIt) {
+  const Demand demand{.activation_bytes_per_sample = 400};  // of which a quarter lives at a time
+  EXPECT_TRUE(fits_in_one_pass(demand, 2, 401));
+  EXPECT_FALSE(fits_in_one_pass(demand, 2, 400));
+  EXPECT_FALSE(fits_in_one_pass(demand, 2.1, 401));
+  EXPECT_TRUE(fits_in_one_pass(Demand{}, 1000, 1)) << "of a network that says nothing";
+  EXPECT_FALSE(fits_in_one_pass(demand, 2, 0)) << "memory that is not known";
+}
+
 TEST(Memory, OfTheFullestCardCounts) {
   Hardware hardware = with_gpus(machine(8, 64), 2, "Card", 24 * gibibyte, 8, 0);
   hardware.gpus[1].free_bytes = 10 * gibibyte;

@@ -42,8 +42,14 @@ bool AutoencoderTask::is_active(const Objective& objective, const StepContext& c
 // A pair of scans fills two channels where the network has two; otherwise it learns from the first.
 at::Tensor AutoencoderTask::image_of(const Batch& batch) const {
   const auto& image = batch.at("image");
-  if (image.size(1) == config_.network.in_channels || !batch.tensors.contains("label")) return image;
-  return at::cat({image, batch.at("label")}, 1);
+  const bool pair = image.size(1) != config_.network.in_channels && batch.tensors.contains("label");
+  return with_checked_channels(pair ? at::cat({image, batch.at("label")}, 1) : image);
+}
+
+at::Tensor AutoencoderTask::with_checked_channels(const at::Tensor& image) const {
+  if (image.size(1) == config_.network.in_channels) return image;
+  fail(Exit::data, text("an image has ", image.size(1), " channels, and this network takes ", config_.network.in_channels),
+       text("train one with model.in_channels=", image.size(1), " model.out_channels=", image.size(1)));
 }
 
 at::Tensor AutoencoderTask::reconstruction_error(const at::Tensor& reconstruction, const at::Tensor& image) const {

@@ -24,6 +24,7 @@ class AutoencoderTask final : public Task {
 
  private:
   at::Tensor image_of(const Batch& batch) const;  // [N, C, D, H, W]
+  at::Tensor with_checked_channels(const at::Tensor& image) const;  // throws Error (data)
   at::Tensor reconstruction_error(const at::Tensor& reconstruction, const at::Tensor& image) const;
 
   AutoencoderConfig config_;
