@@ -145,6 +145,7 @@ TrainedTask network_for(Program& program, const PredictArguments& arguments) {
     return load_trained(program, arguments.checkpoint, arguments.average);
   }
   require(!arguments.weights.empty(), Exit::usage, "a workload without a run needs weights", "add --weights FILE, or name a run");
+  if (!fs::is_regular_file(arguments.weights)) fail(Exit::usage, text("there is no file ", arguments.weights), "check --weights");
   TrainedTask trained;
   trained.workload = &program.workload(program.words().target);
   trained.config = program.load(*trained.workload);

@@ -20,12 +20,6 @@ std::string with_dashes(std::string argument) {
   return argument;
 }
 
-[[noreturn]] void refuse_flag(const std::string& word) {
-  const auto flag = word.substr(0, word.find('='));
-  const auto instead = hint_for_foreign_flag(flag);
-  fail(Exit::usage, text(flag, " is not a flag of larmor"), instead.empty() ? "larmor help VERB lists the flags" : instead);
-}
-
 // "checkpoint list" for its app; "" for the program itself.
 std::string words_of(const CLI::App* app) {
   std::string words;
@@ -42,6 +36,12 @@ const CLI::App* named_verb(const CLI::App* app) {
 std::string help_hint(const CLI::App* verb, const std::string& what) {
   const auto words = words_of(verb);
   return text("larmor ", words.empty() ? "--help" : "help " + words, " lists ", what);
+}
+
+[[noreturn]] void refuse_flag(const std::string& word, const CLI::App* verb) {
+  const auto flag = word.substr(0, word.find('='));
+  const auto instead = hint_for_foreign_flag(flag);
+  fail(Exit::usage, text(flag, " is not a flag of larmor"), instead.empty() ? help_hint(verb, "the flags") : instead);
 }
 
 std::vector<std::string> verbs_below(const CLI::App* app) {
@@ -76,7 +76,7 @@ CLI::App& Program::add_verb(const std::string& name, const std::string& help, Ac
 }
 
 void Program::add_target(CLI::App& verb, const std::string& kind) {
-  verb.add_option("target", operands_, kind + ", then key=value …")->type_name(kind + " key=value …");
+  verb.add_option("target", operands_, kind + ", then key=value …")->type_name(kind + " key=value");
 }
 
 void Program::add_config_flags(CLI::App& verb) {
@@ -93,7 +93,7 @@ CLI::App& Program::add_workload_verb(const std::string& name, const std::string&
 
 CLI::App& Program::add_run_verb(const std::string& name, const std::string& help, Action action, CLI::App* parent) {
   auto& verb = add_verb(name, help, std::move(action), parent);
-  add_target(verb, "RUN");
+  verb.add_option("target", operands_, "a run folder, or the name of a run")->type_name("RUN");
   return verb;
 }
 
@@ -105,10 +105,10 @@ CLI::App& Program::add_workload_or_run_verb(const std::string& name, const std::
 }
 
 void Program::refuse_words(const std::vector<std::string>& words) const {
-  for (const auto& word : words) {
-    if (word.starts_with("-")) refuse_flag(word);
-  }
   const auto* verb = named_verb(&cli_);
+  for (const auto& word : words) {
+    if (word.starts_with("-")) refuse_flag(word, verb);
+  }
   const auto names = verbs_below(verb);
   const auto before = words_of(verb);
   if (names.empty()) fail(Exit::usage, text(before, " takes no ", join(words, " ")), help_hint(verb, "what it takes"));

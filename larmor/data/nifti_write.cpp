@@ -44,6 +44,7 @@ struct Kept {
   int units = millimetres;
   std::string description, intent_name, auxiliary_file;
   int qform_code = aligned, sform_code = aligned;
+  std::vector<int64_t> shape;          // with the axes of 1 that a reader drops
   std::optional<Placement> placement;  // empty where the file says nowhere where it is
 };
 
@@ -74,6 +75,7 @@ Kept kept_from(const std::filesystem::path& like) {
     return header.raw.substr(offset, length);
   };
   kept.description = words(layout.description, layout.description_length);
+  kept.shape = header.shape;
   if (header.version == 0) return kept;
   kept.units = layout.wide ? fields.get<int32_t>(layout.units) : fields.get<uint8_t>(layout.units);
   kept.intent_name = words(layout.intent_name, 16);
@@ -180,6 +182,14 @@ std::vector<std::byte> make_header(const std::vector<int64_t>& shape, const Affi
   return bytes;
 }
 
+/// The other file's shape where it is the same but for axes of 1, otherwise `shape`.
+std::vector<int64_t> shape_like(const std::vector<int64_t>& shape, const std::vector<int64_t>& other) {
+  std::vector<int64_t> needed = other;
+  if (needed.size() > 3) needed.erase(std::remove(needed.begin() + 3, needed.end(), 1), needed.end());
+  if (needed.size() < 3) needed.resize(3, 1);
+  return needed == shape ? other : shape;
+}
+
 /// A reader sees the old file or the new one, never half of one.
 void replace_file(Storage& storage, const std::filesystem::path& path,
                   std::span<const std::span<const std::byte>> parts) {
@@ -204,7 +214,8 @@ void write_nifti(Storage& storage, const std::filesystem::path& path, const Volu
   const at::Tensor voxels = volume.voxels.dim() == 3 ? volume.voxels.unsqueeze(0) : volume.voxels;
   std::vector<int64_t> shape = voxels.sizes().slice(1).vec();
   if (voxels.size(0) > 1) shape.push_back(voxels.size(0));
-  const std::vector<std::byte> header = make_header(shape, volume.affine, kept_from(like));
+  const Kept kept = kept_from(like);
+  const std::vector<std::byte> header = make_header(shape_like(shape, kept.shape), volume.affine, kept);
   // First axis fastest, channels slowest; no copy when the voxels lie so already.
   const at::Tensor ordered = voxels.to(at::kCPU, at::kFloat).permute({0, 3, 2, 1}).contiguous();
   const auto numbers =

@@ -134,6 +134,17 @@ TEST_F(NiftiWriting, KeepsTheFormsOfAFileLikeItWhereTheyStillHold) {
   }
 }
 
+TEST_F(NiftiWriting, KeepsTheAxesOfOneOfAFileLikeIt) {
+  NiftiBytes like;
+  like.put(40, int16_t{5}).put(48, int16_t{1}).put(50, int16_t{1});
+  testing::write_file(scratch_.path() / "like.nii", like.whole());
+  const auto volume = read_volume(scratch_.path() / "like.nii");
+  EXPECT_TRUE(read_back("a.nii", volume, scratch_.path() / "like.nii").voxels.equal(volume.voxels));
+  EXPECT_THAT(header("a.nii").shape, ElementsAre(2, 3, 4, 1, 1));
+  read_back("b.nii", {at::zeros({1, 2, 3, 5}), volume.affine}, scratch_.path() / "like.nii");
+  EXPECT_THAT(header("b.nii").shape, ElementsAre(2, 3, 5)) << "another shape has its own axes";
+}
+
 TEST_F(NiftiWriting, LeavesTheOldFileWhenItFails) {
   const Volume volume{at::ones({1, 2, 2, 2}), identity_affine()};
   read_back("a.nii", volume);

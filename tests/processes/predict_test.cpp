@@ -146,7 +146,7 @@ TEST_F(Predict, SaysWhatIsMissing) {
 }
 
 TEST_F(Predict, HasTheChannelsOnTheFourthAxis) {
-  for (const auto* patient : {"p0", "p1", "p2", "p3"}) put_file(folder() / "pairs" / patient / "pair.nii", two_channels());
+  for (const auto* patient : {"p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7"}) put_file(folder() / "pairs" / patient / "pair.nii", two_channels());
   auto words = with(with(small_training("pairs", 1, 1), "data.kind", "nifti"), "data.folder", "pairs");
   for (const auto* word : {"model.in_channels=2", "model.out_channels=2", "optim.schedule.name=constant", "optim.schedule.warmup=0",
                            "data.transforms=[]"}) {

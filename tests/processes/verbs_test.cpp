@@ -76,6 +76,7 @@ TEST_F(Verbs, WhatIsNoRunIsNamed) {
 }
 
 TEST_F(Verbs, WordsThatARunCannotUseAreRefused) {
+  put_file(folder() / "in.nii", nifti_bytes());
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"evaluate", "run", "-c", "tiny"},
            {"evaluate", "run", "--stage", "autoencoder"},
@@ -83,7 +84,7 @@ TEST_F(Verbs, WordsThatARunCannotUseAreRefused) {
            {"train", "run", "--stage", "diffusion"},
            {"checkpoint", "list", "run", "run.seed=1"},
            {"export", "run", "--output", "x.safetensors", "run.seed=1"},
-           {"predict", "run", "--weights", "w", "--input", ".", "--output", "x"}}) {
+           {"predict", "run", "--weights", "w", "--input", "in.nii", "--output", "x.nii"}}) {
     EXPECT_EQ(call(words).status, usage) << words[0] << " … " << words.back();
   }
 }
@@ -132,14 +133,17 @@ TEST_F(Verbs, CheckpointsAreListedAndVerified) {
   EXPECT_EQ(verified.json(), listed);
 }
 
-TEST_F(Verbs, PruneKeepsTheNewestAndTheBestOfTheRunsConfig) {
+TEST_F(Verbs, PruneKeepsWhatTheRunsConfigSays) {
   const auto pruned = copy_of_run("pruned");
   const auto names = checkpoint_names(pruned);
-  const auto extra = pruned / "checkpoints" / "step-00000001";
-  std::filesystem::copy(pruned / "checkpoints" / names.front(), extra, std::filesystem::copy_options::recursive);
-  EXPECT_EQ(call({"checkpoint", "prune", "pruned", "--json"}).json(), Json::array({"step-00000001"}));
-  EXPECT_EQ(checkpoint_names(pruned), names);
-  EXPECT_EQ(call({"checkpoint", "prune", "pruned", "--json"}).json(), Json::array()) << "nothing is left to remove";
+  ASSERT_EQ(names.size(), 2U);
+  EXPECT_EQ(call({"checkpoint", "prune", "pruned", "--json"}).json(), Json::array()) << "the run has kept as many as it may";
+  auto config = read_text(pruned / "config.yaml");
+  config.replace(config.find("keep_last: 2"), 12, "keep_last: 1");
+  config.replace(config.find("keep_best: 1"), 12, "keep_best: 0");
+  put_file(pruned / "config.yaml", config);
+  EXPECT_EQ(call({"checkpoint", "prune", "pruned", "--json"}).json(), Json::array({names.front()}));
+  EXPECT_EQ(checkpoint_names(pruned), std::vector{names.back()}) << "the newest stays";
 }
 
 TEST_F(Verbs, AFlippedBitIsFoundAndPassedOver) {

@@ -107,7 +107,7 @@ void AutoencoderTask::validate(const Batch& batch, Metrics& metrics) {
   }
 }
 
-at::Tensor AutoencoderTask::predict(const at::Tensor& image) { return autoencoder_->reconstruct(image); }
+at::Tensor AutoencoderTask::predict(const at::Tensor& image) { return autoencoder_->reconstruct(with_checked_channels(image)); }
 
 int64_t AutoencoderTask::size_divisor() const { return config_.network.size_divisor(); }
 

@@ -1,0 +1,206 @@
+// The verbs that need no run: what there is, what would be done, what files hold.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/processes/support/nifti_bytes.h"
+#include "tests/processes/support/program_run.h"
+
+namespace larmor::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+using ::testing::UnorderedElementsAre;
+
+constexpr int usage = 2, data = 3;
+
+std::vector<std::string> keys_of(const Json& json) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : json.items()) keys.push_back(key);
+  return keys;
+}
+
+class VerbsWithoutRun : public ::testing::Test {
+ protected:
+  Finished call(std::vector<std::string> words) const { return larmor_program(std::move(words), {.folder = folder()}); }
+  std::filesystem::path folder() const { return scratch_.path(); }
+
+ private:
+  ScratchFolder scratch_;
+};
+
+TEST_F(VerbsWithoutRun, ConfigShowsEveryValueWithItsOrigin) {
+  const auto shown = call({"config", "show", "latent_diffusion", "-c", "tiny", "run.seed=7", "--json"}).json();
+  bool found = false;
+  for (const auto& row : shown) {
+    ASSERT_THAT(keys_of(row), UnorderedElementsAre("key", "value", "origin", "overrode", "help"));
+    if (row["key"] != "run.seed") continue;
+    found = true;
+    EXPECT_EQ(row["value"], "7");
+    EXPECT_EQ(row["origin"], "command line");
+    EXPECT_EQ(row["overrode"], "built-in");
+  }
+  EXPECT_TRUE(found);
+  EXPECT_EQ(call({"config", "explain", "latent_diffusion", "-c", "tiny", "run.seed=7", "--json"}).json(), shown);
+  const auto words = call({"config", "explain", "latent_diffusion", "-c", "tiny"});
+  EXPECT_THAT(words.out, AllOf(HasSubstr("run.seed: 42\n    seed of every random draw"), HasSubstr("tiny.yaml:")));
+}
+
+TEST_F(VerbsWithoutRun, WhatConfigShowsCanBeGivenBack) {
+  const auto shown = call({"config", "show", "latent_diffusion", "-c", "tiny"});
+  put_file(folder() / "mine.yaml", shown.out);
+  const auto values = [](const Json& rows) {
+    std::map<std::string, std::string> by_key;
+    for (const auto& row : rows) by_key[row["key"]] = row["value"];
+    return by_key;
+  };
+  EXPECT_EQ(values(call({"config", "show", "latent_diffusion", "-c", "mine.yaml", "--json"}).json()),
+            values(call({"config", "show", "latent_diffusion", "-c", "tiny", "--json"}).json()));
+}
+
+TEST_F(VerbsWithoutRun, TheSchemaNamesEverySection) {
+  const auto schema = call({"config", "schema", "latent_diffusion", "--json"}).json();
+  EXPECT_THAT(keys_of(schema["properties"]),
+              IsSupersetOf({"run", "data", "model", "loss", "train", "optim", "parallel", "checkpoint", "track", "plan"}));
+  EXPECT_EQ(schema["additionalProperties"], false);
+}
+
+TEST_F(VerbsWithoutRun, PlanGivesItsKeysAndItsReasons) {
+  const auto plan = call({"plan", "latent_diffusion", "-c", "tiny", "--json"}).json();
+  EXPECT_THAT(keys_of(plan), IsSupersetOf({"ranks", "micro_batch", "accumulation", "global_batch", "precision", "strategy",
+                                           "loader_threads", "threads_per_rank", "memory", "reasons"}));
+  EXPECT_FALSE(plan["reasons"].empty());
+  EXPECT_THAT(call({"plan", "latent_diffusion", "-c", "tiny"}).out, HasSubstr("why\n"));
+}
+
+TEST_F(VerbsWithoutRun, EveryShippedConfigIsWholeAndCanBePlannedForAnotherMachine) {
+  put_file(folder() / "eight.json", R"({"cores": 96, "memory_bytes": 1000000000000, "gpus": [)" +
+                                        [] {
+                                          std::string gpus;
+                                          for (int i = 0; i < 8; ++i) {
+                                            gpus += std::string(i == 0 ? "" : ",") +
+                                                    R"({"name": "Card", "memory_bytes": 85899345920, "capability": [9, 0]})";
+                                          }
+                                          return gpus;
+                                        }() + "]}");
+  put_heads(folder() / "heads", 20);
+  for (const auto& item : call({"list", "--json"}).json().at(0).at("configs")) {
+    const auto name = item.get<std::string>();
+    const auto shown = call({"config", "show", "latent_diffusion", "-c", name});
+    EXPECT_EQ(shown.status, 0) << name << ": " << shown.err;
+    std::vector<std::string> words{"plan", "latent_diffusion", "-c", name, "--hardware", "eight.json", "--json", "data.folder=heads"};
+    if (name == "brain") words.emplace_back("data.split={train: 0.8, val: 0.2, test: 0}");  // it names patients
+    const auto planned = call(words);
+    ASSERT_EQ(planned.status, 0) << name << ": " << planned.err;
+    const auto plan = planned.json();
+    EXPECT_EQ(plan["global_batch"], plan["micro_batch"].get<int64_t>() * plan["accumulation"].get<int64_t>() *
+                                        static_cast<int64_t>(plan["ranks"].size()))
+        << name;
+  }
+}
+
+TEST_F(VerbsWithoutRun, PlanSaysWhatIsWrongWithAHardwareFile) {
+  const auto plan_for = [&](const std::string& content) {
+    put_file(folder() / "machine.json", content);
+    return call({"plan", "latent_diffusion", "-c", "tiny", "--hardware", "machine.json"});
+  };
+  const auto absent = call({"plan", "latent_diffusion", "-c", "tiny", "--hardware", "nowhere.json"});
+  EXPECT_EQ(absent.status, usage);
+  EXPECT_THAT(absent.err, HasSubstr("there is no file nowhere.json"));
+  EXPECT_THAT(plan_for("{}").err, HasSubstr("names no cores"));
+  EXPECT_THAT(plan_for(R"({"cores": 4, "gpsu": []})").err, HasSubstr("gpsu"));
+  EXPECT_THAT(plan_for("[1").err, HasSubstr("machine.json"));
+}
+
+TEST_F(VerbsWithoutRun, DoctorGivesItsKeys) {
+  const auto end = call({"doctor", "--json"});
+  const auto doctor = end.json();
+  EXPECT_THAT(keys_of(doctor), UnorderedElementsAre("hardware", "limits", "checks", "settings"));
+  bool fit = true;
+  for (const auto& check : doctor["checks"]) {
+    EXPECT_THAT(keys_of(check), UnorderedElementsAre("name", "ok", "message"));
+    fit = fit && check["ok"].get<bool>();
+  }
+  EXPECT_EQ(end.status, fit ? 0 : 4);
+  put_file(folder() / "this.json", doctor["hardware"].dump());
+  const auto rehearsed = call({"plan", "latent_diffusion", "-c", "tiny", "--hardware", "this.json"});
+  EXPECT_EQ(rehearsed.status, 0) << rehearsed.err;
+}
+
+TEST_F(VerbsWithoutRun, PrepareCountsTheCasesAndNamesTheBadOnes) {
+  put_heads(folder() / "heads", 10);
+  const std::vector<std::string> words{"prepare", "latent_diffusion", "-c", "tiny", "data.kind=nifti", "data.folder=heads", "--json"};
+  const auto json = call(words).json();
+  EXPECT_THAT(keys_of(json), UnorderedElementsAre("index", "cache", "bad"));
+  EXPECT_THAT(keys_of(json["index"]), UnorderedElementsAre("cases", "patients", "splits", "sha256"));
+  EXPECT_EQ(json["index"]["cases"], 10);
+  EXPECT_EQ(json["bad"], Json::array());
+
+  put_file(folder() / "heads" / "p3" / "t1.nii.gz", gzipped(nifti_bytes({.voxels = 10})));
+  const auto end = call(words);
+  EXPECT_EQ(end.status, data);
+  const auto bad = end.json()["bad"];
+  ASSERT_EQ(bad.size(), 1U);
+  EXPECT_THAT(keys_of(bad[0]), UnorderedElementsAre("path", "reason"));
+  EXPECT_THAT(bad[0]["path"].get<std::string>(), HasSubstr("p3/t1.nii.gz"));
+}
+
+TEST_F(VerbsWithoutRun, InspectGivesItsKeysAndConverts) {
+  put_file(folder() / "a.nii.gz", gzipped(nifti_bytes({.size = {5, 4, 3}, .spacing = 2, .voxels = 60})));
+  const auto report = call({"inspect", "a.nii.gz", "--convert", "b.nii", "--json"}).json().at(0);
+  EXPECT_THAT(keys_of(report), UnorderedElementsAre("path", "shape", "spacing_mm", "affine", "dtype", "min", "max", "mean", "sha256",
+                                                    "problems"));
+  EXPECT_EQ(report["shape"], Json::array({5, 4, 3}));
+  auto converted = call({"inspect", "b.nii", "--json"}).json().at(0);
+  converted["path"] = "a.nii.gz";
+  EXPECT_EQ(converted, report);
+  EXPECT_EQ(call({"inspect", "a.nii.gz", "b.nii", "--convert", "c.nii"}).status, usage);
+  EXPECT_EQ(call({"inspect", "nowhere.nii", "--convert", "c.nii"}).status, data);
+  EXPECT_FALSE(std::filesystem::exists(folder() / "c.nii"));
+}
+
+TEST_F(VerbsWithoutRun, BenchTimesAStepUnderThePeersKeys) {
+  for (const auto* ranks : {"1", "2"}) {
+    const auto end = call({"bench", "step", "latent_diffusion", "-c", "tiny", "--ranks", ranks, "--blocks", "2", "--steps", "1", "--warmup", "1"});
+    ASSERT_EQ(end.status, 0) << end.err;
+    EXPECT_EQ(end.out.find('\n'), end.out.size() - 1) << "one line";
+    const auto json = end.json();
+    EXPECT_THAT(keys_of(json), IsSupersetOf({"script", "shape", "adversarial", "parameters", "result", "peak_rss_mib", "versions"}));
+    const auto& result = json["result"]["larmor"];
+    EXPECT_THAT(keys_of(result), IsSupersetOf({"median_ms", "min_ms", "first_step_s", "loss_after"}));
+    EXPECT_EQ(json["world"], std::stoi(ranks));
+    EXPECT_GT(result["median_ms"].get<double>(), 0);
+  }
+}
+
+TEST_F(VerbsWithoutRun, WordsThatLeadNowhereAreAnswered) {
+  const auto refused = [&](std::vector<std::string> words) {
+    const auto end = call(std::move(words));
+    EXPECT_EQ(end.status, usage) << end.out << end.err;
+    return end.out + end.err;
+  };
+  EXPECT_THAT(refused({"config"}), AllOf(HasSubstr("show"), HasSubstr("schema")));
+  EXPECT_THAT(refused({"config", "shwo", "latent_diffusion"}), HasSubstr("did you mean show?"));
+  EXPECT_THAT(refused({"bench", "loader", "latent_diffusion"}), HasSubstr("no verb bench loader"));
+  EXPECT_THAT(refused({"list", "everything"}), HasSubstr("list takes no everything"));
+  EXPECT_THAT(refused({"help", "trian"}), HasSubstr("did you mean train?"));
+  EXPECT_THAT(refused({"plan"}), HasSubstr("latent_diffusion"));
+  EXPECT_THAT(refused({"plan", "latent_difusion"}), HasSubstr("did you mean latent_diffusion?"));
+  EXPECT_THAT(refused({"inspect"}), HasSubstr("larmor help inspect"));
+  EXPECT_THAT(refused({"plan", "latent_diffusion", "--stage", "autoencder"}), HasSubstr("autoencoder"));
+  EXPECT_THAT(refused({"plan", "latent_diffusion", "-c", "tny"}), HasSubstr("did you mean tiny?"));
+}
+
+TEST_F(VerbsWithoutRun, HelpOfAVerbShowsItsFlags) {
+  for (const auto* verb : {"list", "inspect", "doctor", "plan", "prepare", "train", "evaluate", "predict", "export"}) {
+    const auto end = call({"help", verb});
+    EXPECT_EQ(end.status, 0);
+    EXPECT_THAT(end.out, AllOf(HasSubstr(std::string("larmor ") + verb), HasSubstr("--json"))) << verb;
+  }
+  EXPECT_THAT(call({"help", "config", "show"}).out, HasSubstr("-c,--config"));
+}
+
+}  // namespace
+}  // namespace larmor::testing
