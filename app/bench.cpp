@@ -1,13 +1,12 @@
 // `bench step`: one training step of a workload, timed in blocks, on one rank or several. One JSON line under
 // the keys of the Python peer's script, so that both can be read by one program.
 
-#include <ATen/ATen.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <iostream>
 
-#include "app/program.h"
+#include <ATen/ATen.h>
+#include <unistd.h>
+
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
@@ -20,6 +19,8 @@
 #include "larmor/launch/rank.h"
 #include "larmor/train/run_setup.h"
 #include "larmor/train/step_benchmark.h"
+
+#include "app/program.h"
 
 namespace larmor::app {
 
@@ -111,8 +112,17 @@ int run_ranks_of(const Plan& plan, const Words& words, const BenchArguments& arg
   LaunchOptions launch;
   launch.program = own_program();
   launch.log_folder = scratch.path();
-  launch.arguments = {"bench", "step", words.target, "--plan", plan_file.string(),
-                      "--blocks", text(arguments.blocks), "--steps", text(arguments.steps), "--warmup", text(arguments.warmup)};
+  launch.arguments = {"bench",
+                      "step",
+                      words.target,
+                      "--plan",
+                      plan_file.string(),
+                      "--blocks",
+                      text(arguments.blocks),
+                      "--steps",
+                      text(arguments.steps),
+                      "--warmup",
+                      text(arguments.warmup)};
   const auto add = [&](const std::string& flag, const std::string& value) {
     if (!value.empty()) launch.arguments.insert(launch.arguments.end(), {flag, value});
   };
@@ -145,8 +155,9 @@ int bench_step(Program& program, const BenchArguments& arguments) {
 void add_bench(Program& program) {
   const auto arguments = std::make_shared<BenchArguments>();
   auto& family = program.add_family("bench", "time parts of the program");
-  auto& verb = program.add_workload_verb("step", "one training step, in blocks; one JSON line",
-                                           [&program, arguments] { return bench_step(program, *arguments); }, &family);
+  auto& verb = program.add_workload_verb(
+      "step", "one training step, in blocks; one JSON line",
+      [&program, arguments] { return bench_step(program, *arguments); }, &family);
   verb.add_option("--blocks", arguments->blocks, "timed blocks")->check(CLI::PositiveNumber);
   verb.add_option("--steps", arguments->steps, "steps in a block")->check(CLI::PositiveNumber);
   verb.add_option("--warmup", arguments->warmup, "steps before the first block")->check(CLI::PositiveNumber);

@@ -1,8 +1,10 @@
-#include "app/program.h"
+#include "larmor/checkpoint/checkpoint.h"
+
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/checkpoint/checkpoint.h"
 #include "larmor/train/run_setup.h"
+
+#include "app/program.h"
 
 namespace larmor::app {
 
@@ -10,8 +12,8 @@ namespace {
 
 std::string line_of(const CheckpointEntry& entry) {
   return text(entry.folder.filename().string(), "  epoch ", fixed(entry.epoch, 2), "  ",
-              entry.metric ? text("metric ", fixed(*entry.metric, 6)) : std::string("no metric"), "  ", human_bytes(entry.bytes),
-              entry.ok ? "  ok" : "  DAMAGED: " + entry.reason, "\n");
+              entry.metric ? text("metric ", fixed(*entry.metric, 6)) : std::string("no metric"), "  ",
+              human_bytes(entry.bytes), entry.ok ? "  ok" : "  DAMAGED: " + entry.reason, "\n");
 }
 
 Json row_of(const CheckpointEntry& entry) {
@@ -38,8 +40,10 @@ int list(Program& program, bool verify) {
   }
   program.show(all, lines.empty() ? "no checkpoints\n" : lines);
   if (damaged == 0 || !verify) return 0;
-  fail(Exit::checkpoint, text(damaged, " of ", all.size(), " checkpoints in ", folder.checkpoints().string(), " cannot be used"),
-       "larmor train RUN goes on from the newest whole one");
+  fail(
+      Exit::checkpoint,
+      text(damaged, " of ", all.size(), " checkpoints in ", folder.checkpoints().string(), " cannot be used"),
+      "larmor train RUN goes on from the newest whole one");
 }
 
 int prune(Program& program) {
@@ -49,7 +53,8 @@ int prune(Program& program) {
   const auto config = load_run_config(folder, workload).config.checkpoint;
   const FileLock lock(folder.lock());
   DiskStorage storage;
-  const auto removed = prune_checkpoints(folder.checkpoints(), storage, config.keep_last, config.keep_best, config.mode == "min");
+  const auto removed = prune_checkpoints(folder.checkpoints(), storage, config.keep_last, config.keep_best,
+                                         config.mode == "min");
   Json all = Json::array();
   std::string lines;
   for (const auto& path : removed) {
@@ -64,10 +69,14 @@ int prune(Program& program) {
 
 void add_checkpoint(Program& program) {
   auto& family = program.add_family("checkpoint", "the checkpoints of a run: list, verify, prune");
-  program.add_run_verb("list", "what there is", [&program] { return list(program, /*verify=*/false); }, &family);
-  program.add_run_verb("verify", "read every byte and compare its hash", [&program] { return list(program, /*verify=*/true); }, &family);
-  program.add_run_verb("prune", "remove all but the newest and the best, as the run's config says",
-                              [&program] { return prune(program); }, &family);
+  program.add_run_verb(
+      "list", "what there is", [&program] { return list(program, /*verify=*/false); }, &family);
+  program.add_run_verb(
+      "verify", "read every byte and compare its hash", [&program] { return list(program, /*verify=*/true); },
+      &family);
+  program.add_run_verb(
+      "prune", "remove all but the newest and the best, as the run's config says",
+      [&program] { return prune(program); }, &family);
 }
 
 }  // namespace larmor::app

@@ -1,7 +1,8 @@
 // The resolved config, where each value came from, and the schema of what may be said.
-#include "app/program.h"
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+
+#include "app/program.h"
 
 namespace larmor::app {
 
@@ -38,7 +39,8 @@ int config(Program& program, const std::string& what) {
     return 0;
   }
   const auto loaded = program.load(workload);
-  program.show(origins_of(loaded), what == "show" ? loaded.to_yaml(/*with_origins=*/true) : explanation(loaded));
+  program.show(origins_of(loaded),
+               what == "show" ? loaded.to_yaml(/*with_origins=*/true) : explanation(loaded));
   return 0;
 }
 
@@ -46,10 +48,12 @@ int config(Program& program, const std::string& what) {
 
 void add_config(Program& program) {
   auto& family = program.add_family("config", "the resolved config: show, explain, schema");
-  for (const auto& [name, help] : {std::pair{"show", "the resolved values with their origins"},
-                                   std::pair{"explain", "every value with its meaning, its origin and what it overrode"},
-                                   std::pair{"schema", "JSON Schema of all keys"}}) {
-    program.add_workload_verb(name, help, [&program, what = std::string(name)] { return config(program, what); }, &family);
+  for (const auto& [name, help] :
+       {std::pair{"show", "the resolved values with their origins"},
+        std::pair{"explain", "every value with its meaning, its origin and what it overrode"},
+        std::pair{"schema", "JSON Schema of all keys"}}) {
+    program.add_workload_verb(
+        name, help, [&program, what = std::string(name)] { return config(program, what); }, &family);
   }
 }
 

@@ -1,11 +1,12 @@
 // `evaluate`: the metrics of a split from a run's checkpoint, in fp32 unless asked otherwise.
-#include "app/program.h"
-#include "app/trained.h"
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/comm/communicator.h"
 #include "larmor/train/run_setup.h"
 #include "larmor/train/validation.h"
+
+#include "app/program.h"
+#include "app/trained.h"
 
 namespace larmor::app {
 
@@ -28,15 +29,18 @@ int evaluate(Program& program, const EvaluateArguments& arguments) {
   const auto& config = trained.config.config;
   const auto index = make_index(config.data, static_cast<uint64_t>(config.run.seed));
   const auto dataset = trained.workload->dataset(config, index, split_named(arguments.split));
-  if (dataset->size() == 0) fail(Exit::data, text("the split ", arguments.split, " has no cases"), "choose another with --split");
+  if (dataset->size() == 0)
+    fail(Exit::data, text("the split ", arguments.split, " has no cases"), "choose another with --split");
   const auto communicator = make_solo();
-  const auto result = validate(*trained.task, *dataset, *communicator, {.seed = static_cast<uint64_t>(config.run.seed)});
+  const auto result =
+      validate(*trained.task, *dataset, *communicator, {.seed = static_cast<uint64_t>(config.run.seed)});
 
   Json json;
   json["split"] = arguments.split;
   json["n"] = dataset->size();
   json["checkpoint"] = trained.checkpoint.folder.filename().string();
-  std::string lines = text(arguments.split, ", ", dataset->size(), " cases, ", trained.checkpoint.folder.filename().string(), "\n");
+  std::string lines = text(arguments.split, ", ", dataset->size(), " cases, ",
+                           trained.checkpoint.folder.filename().string(), "\n");
   for (const auto& [name, metric] : result.metrics) {
     json[name]["mean"] = metric.mean;
     json[name]["per_case"] = Json::array();
@@ -57,7 +61,7 @@ int evaluate(Program& program, const EvaluateArguments& arguments) {
 void add_evaluate(Program& program) {
   const auto arguments = std::make_shared<EvaluateArguments>();
   auto& verb = program.add_run_verb("evaluate", "metrics of a run's checkpoint over a split",
-                                           [&program, arguments] { return evaluate(program, *arguments); });
+                                    [&program, arguments] { return evaluate(program, *arguments); });
   verb.add_option("--split", arguments->split, "train, val or test");
   verb.add_option("--checkpoint", arguments->checkpoint, "best, last or a checkpoint folder");
   verb.add_flag("--ema", arguments->average, "the averaged weights");

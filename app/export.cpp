@@ -1,11 +1,12 @@
 #include <iostream>
 
-#include "app/program.h"
-#include "app/trained.h"
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/device/tensor_file.h"
 #include "larmor/train/snapshot.h"
+
+#include "app/program.h"
+#include "app/trained.h"
 
 namespace larmor::app {
 
@@ -26,7 +27,8 @@ int export_weights(Program& program, const ExportArguments& arguments) {
   json["checkpoint"] = entry.folder.filename().string();
   json["bytes"] = written.bytes;
   json["sha256"] = written.sha256;
-  program.show(json, text(arguments.output, ": ", human_bytes(written.bytes), " of step ", entry.step, ", sha256 ", written.sha256, "\n"));
+  program.show(json, text(arguments.output, ": ", human_bytes(written.bytes), " of step ", entry.step,
+                          ", sha256 ", written.sha256, "\n"));
   return 0;
 }
 
@@ -35,7 +37,7 @@ int export_weights(Program& program, const ExportArguments& arguments) {
 void add_export(Program& program) {
   const auto arguments = std::make_shared<ExportArguments>();
   auto& verb = program.add_run_verb("export", "write a run's weights as safetensors under reference names",
-                                           [&program, arguments] { return export_weights(program, *arguments); });
+                                    [&program, arguments] { return export_weights(program, *arguments); });
   verb.add_option("--output", arguments->output, "the file to write")->required();
   verb.add_option("--checkpoint", arguments->checkpoint, "best, last or a checkpoint folder");
   verb.add_flag("--ema", arguments->average, "the averaged weights");

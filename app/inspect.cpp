@@ -2,10 +2,11 @@
 #include <cmath>
 #include <iostream>
 
-#include "app/program.h"
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/data/volume.h"
+
+#include "app/program.h"
 
 namespace larmor::app {
 
@@ -40,10 +41,12 @@ std::string lines_of(const std::string& path, const FileReport& report) {
   for (const auto length : report.spacing_mm) spacing += text(spacing.empty() ? "" : " x ", fixed(length, 3));
   std::string lines = path + "\n";
   if (report.readable) {
-    lines += text("  ", shape, " ", report.dtype, ", ", spacing, " mm\n  values ", fixed(report.min, 4), " to ", fixed(report.max, 4),
-                  ", mean ", fixed(report.mean, 4), "\n  sha256 ", report.sha256, "\n");
+    lines +=
+        text("  ", shape, " ", report.dtype, ", ", spacing, " mm\n  values ", fixed(report.min, 4), " to ",
+             fixed(report.max, 4), ", mean ", fixed(report.mean, 4), "\n  sha256 ", report.sha256, "\n");
   }
-  for (const auto& problem : report.problems) lines += text(report.readable ? "  warning: " : "  cannot be read: ", problem, "\n");
+  for (const auto& problem : report.problems)
+    lines += text(report.readable ? "  warning: " : "  cannot be read: ", problem, "\n");
   return lines;
 }
 
@@ -65,8 +68,9 @@ int inspect(Program& program, const std::vector<std::string>& files, const std::
   }
   program.show(all, lines);
   if (unreadable == 0) return 0;
-  fail(Exit::data, files.size() == 1 ? text(files.front(), " cannot be read: ", all[0]["problems"][0].get<std::string>())
-                                     : text(unreadable, " of ", files.size(), " files cannot be read"),
+  fail(Exit::data,
+       files.size() == 1 ? text(files.front(), " cannot be read: ", all[0]["problems"][0].get<std::string>())
+                         : text(unreadable, " of ", files.size(), " files cannot be read"),
        "fetch the file again, or write it anew with the program that made it");
 }
 
@@ -78,8 +82,9 @@ void add_inspect(Program& program) {
     std::string convert;
   };
   const auto arguments = std::make_shared<Arguments>();
-  auto& verb = program.add_verb("inspect", "what image files hold: shape, spacing, values, faults",
-                                [&program, arguments] { return inspect(program, arguments->files, arguments->convert); });
+  auto& verb = program.add_verb(
+      "inspect", "what image files hold: shape, spacing, values, faults",
+      [&program, arguments] { return inspect(program, arguments->files, arguments->convert); });
   verb.add_option("FILE", arguments->files, "image files")->required();
   verb.add_option("--convert", arguments->convert, "write the one file as NIfTI (.nii or .nii.gz)");
 }

@@ -1,5 +1,6 @@
-#include "app/program.h"
 #include "larmor/base/text.h"
+
+#include "app/program.h"
 
 namespace larmor::app {
 
@@ -14,7 +15,8 @@ void add_list(Program& program) {
       row["stages"] = workload->stages();
       row["configs"] = configs;
       all.push_back(row);
-      lines += text(workload->name(), "\n  stages   ", join(workload->stages(), ", "), "\n  configs  ", join(configs, ", "), "\n");
+      lines += text(workload->name(), "\n  stages   ", join(workload->stages(), ", "), "\n  configs  ",
+                    join(configs, ", "), "\n");
     }
     program.show(all, lines);
     return 0;

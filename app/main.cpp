@@ -1,16 +1,17 @@
 // The program: one verb a call, errors in one place, exit statuses of docs/cli.md.
-#include <unistd.h>
-
 #include <exception>
 #include <iostream>
 #include <new>
 #include <string>
 #include <vector>
 
-#include "app/program.h"
+#include <unistd.h>
+
 #include "larmor/base/error.h"
 #include "larmor/base/log.h"
 #include "larmor/launch/rank.h"
+
+#include "app/program.h"
 
 namespace {
 
@@ -18,7 +19,8 @@ namespace {
 void say_past_the_log(const std::string& words) {
   try {
     const auto rank = larmor::find_rank(larmor::process_environment());
-    if (rank && rank->console_error >= 0) static_cast<void>(!write(rank->console_error, words.data(), words.size()));
+    if (rank && rank->console_error >= 0)
+      static_cast<void>(!write(rank->console_error, words.data(), words.size()));
   } catch (const larmor::Error&) {  // is reported already
   }
 }
@@ -44,8 +46,10 @@ int main(int argc, char** argv) {
   } catch (const larmor::Error& error) {
     return report(error);
   } catch (const std::bad_alloc&) {
-    return report({larmor::Exit::memory, "out of memory", "use a smaller train.micro_batch or a smaller crop"});
+    return report(
+        {larmor::Exit::memory, "out of memory", "use a smaller train.micro_batch or a smaller crop"});
   } catch (const std::exception& error) {
-    return report({larmor::Exit::unexpected, error.what(), "this is a fault of larmor: please report it with the command"});
+    return report({larmor::Exit::unexpected, error.what(),
+                   "this is a fault of larmor: please report it with the command"});
   }
 }

@@ -1,18 +1,21 @@
-#include "app/program.h"
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/train/run_setup.h"
+
+#include "app/program.h"
 
 namespace larmor::app {
 
 namespace {
 
 Hardware read_hardware(const std::string& file) {
-  if (!std::filesystem::is_regular_file(file)) fail(Exit::usage, text("there is no file ", file), "check --hardware");
+  if (!std::filesystem::is_regular_file(file))
+    fail(Exit::usage, text("there is no file ", file), "check --hardware");
   const auto hardware = hardware_from_json(read_json(file));
   if (hardware.cores.empty()) {
     fail(Exit::usage, text(file, " names no cores"),
-         "a machine needs cores (a count or a list), memory_bytes and its gpus; larmor doctor --json shows this one's hardware");
+         "a machine needs cores (a count or a list), memory_bytes and its gpus; larmor doctor --json shows "
+         "this one's hardware");
   }
   return hardware;
 }
@@ -32,7 +35,7 @@ int plan(Program& program, const std::string& hardware_file) {
 void add_plan(Program& program) {
   const auto hardware = std::make_shared<std::string>();
   auto& verb = program.add_workload_verb("plan", "what would be done on this machine, and why",
-                                           [&program, hardware] { return plan(program, *hardware); });
+                                         [&program, hardware] { return plan(program, *hardware); });
   verb.add_option("--hardware", *hardware, "plan for the machine of this hardware.json instead");
 }
 

@@ -1,15 +1,12 @@
 // `predict`: volumes in, volumes out, each where its input lies.
-#include <torch/nn/module.h>
-
 #include <algorithm>
 #include <array>
 #include <iostream>
 #include <map>
 
 #include <ATen/ATen.h>
+#include <torch/nn/module.h>
 
-#include "app/program.h"
-#include "app/trained.h"
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/data/resample_like.h"
@@ -17,6 +14,9 @@
 #include "larmor/device/module_state.h"
 #include "larmor/hardware/hardware.h"
 #include "larmor/nn/sliding_window.h"
+
+#include "app/program.h"
+#include "app/trained.h"
 
 namespace larmor::app {
 
@@ -37,14 +37,16 @@ struct Job {
 bool is_volume(const fs::path& path) {
   const auto name = lower(path.filename().string());
   constexpr std::array suffixes{".nii", ".nii.gz", ".npy", ".npz"};
-  return std::any_of(suffixes.begin(), suffixes.end(), [&](const char* suffix) { return name.ends_with(suffix); });
+  return std::any_of(suffixes.begin(), suffixes.end(),
+                     [&](const char* suffix) { return name.ends_with(suffix); });
 }
 
 // "image=F" is F: this stage has one input.
 fs::path input_path(const std::string& word) {
   constexpr std::string_view prefix = "image=";
   const fs::path path = word.starts_with(prefix) ? word.substr(prefix.size()) : word;
-  if (!fs::exists(path)) fail(Exit::data, text("there is no file or folder ", path.string()), "check --input");
+  if (!fs::exists(path))
+    fail(Exit::data, text("there is no file or folder ", path.string()), "check --input");
   return path;
 }
 
@@ -70,14 +72,17 @@ void check_outputs(const std::vector<Job>& jobs) {
   for (const auto& job : jobs) {
     const auto [other, is_new] = input_of.emplace(job.output, job.input);
     if (is_new) continue;
-    fail(Exit::usage, text(other->second.string(), " and ", job.input.string(), " would both be written to ", job.output.string()),
+    fail(Exit::usage,
+         text(other->second.string(), " and ", job.input.string(), " would both be written to ",
+              job.output.string()),
          "predict them into folders of their own");
   }
   for (const auto& job : jobs) {
     for (const auto& other : jobs) {
       std::error_code absent;
       if (!fs::equivalent(job.output, other.input, absent)) continue;
-      fail(Exit::usage, text("the output ", job.output.string(), " is an input"), "name another with --output");
+      fail(Exit::usage, text("the output ", job.output.string(), " is an input"),
+           "name another with --output");
     }
   }
 }
@@ -92,9 +97,11 @@ std::vector<Job> jobs_of(const PredictArguments& arguments) {
     const auto found = fs::is_directory(path) ? volumes_in(path) : std::vector<fs::path>{path};
     files.insert(files.end(), found.begin(), found.end());
   }
-  if (files.empty()) fail(Exit::data, "no volume was found in the input", "give .nii, .nii.gz, .npy or .npz files");
+  if (files.empty())
+    fail(Exit::data, "no volume was found in the input", "give .nii, .nii.gz, .npy or .npz files");
   std::vector<Job> jobs;
-  for (const auto& file : files) jobs.push_back({file, into_folder ? output / (stem_of(file) + ".nii.gz") : output});
+  for (const auto& file : files)
+    jobs.push_back({file, into_folder ? output / (stem_of(file) + ".nii.gz") : output});
   check_outputs(jobs);
   return jobs;
 }
@@ -130,10 +137,13 @@ struct Predictor {
     constexpr double overlap = 0.25;
     const auto output = fits_in_one_pass(demand, in_examples(image, window), memory_bytes)
                             ? predict_whole(task, image)
-                            : nn::sliding_window(image, window, overlap, [this](const at::Tensor& part) { return task.predict(part); });
+                            : nn::sliding_window(image, window, overlap, [this](const at::Tensor& part) {
+                                return task.predict(part);
+                              });
     const Volume result{.voxels = output[0].to(at::kFloat).contiguous(), .affine = prepared.affine};
     const std::array<int64_t, 3> size{input.voxels.size(1), input.voxels.size(2), input.voxels.size(3)};
-    const bool same_grid = prepared.affine == input.affine && result.voxels.sizes().slice(1) == input.voxels.sizes().slice(1);
+    const bool same_grid =
+        prepared.affine == input.affine && result.voxels.sizes().slice(1) == input.voxels.sizes().slice(1);
     return same_grid ? result : resample_like(result, input.affine, size);
   }
 };
@@ -141,11 +151,14 @@ struct Predictor {
 // A network from a run, or from a weights file and a config.
 TrainedTask network_for(Program& program, const PredictArguments& arguments) {
   if (!program.is_workload(program.words().target)) {
-    require(arguments.weights.empty(), Exit::usage, "--weights: a run has its own weights", "choose among them with --checkpoint, or name a workload");
+    require(arguments.weights.empty(), Exit::usage, "--weights: a run has its own weights",
+            "choose among them with --checkpoint, or name a workload");
     return load_trained(program, arguments.checkpoint, arguments.average);
   }
-  require(!arguments.weights.empty(), Exit::usage, "a workload without a run needs weights", "add --weights FILE, or name a run");
-  if (!fs::is_regular_file(arguments.weights)) fail(Exit::usage, text("there is no file ", arguments.weights), "check --weights");
+  require(!arguments.weights.empty(), Exit::usage, "a workload without a run needs weights",
+          "add --weights FILE, or name a run");
+  if (!fs::is_regular_file(arguments.weights))
+    fail(Exit::usage, text("there is no file ", arguments.weights), "check --weights");
   TrainedTask trained;
   trained.workload = &program.workload(program.words().target);
   trained.config = program.load(*trained.workload);
@@ -196,9 +209,11 @@ int predict(Program& program, const PredictArguments& arguments) {
 
 void add_predict(Program& program) {
   const auto arguments = std::make_shared<PredictArguments>();
-  auto& verb = program.add_workload_or_run_verb("predict", "run a trained network over volumes",
-                                           [&program, arguments] { return predict(program, *arguments); });
-  verb.add_option("--input", arguments->inputs, "a file, a folder, or image=FILE; several may be given")->required();
+  auto& verb =
+      program.add_workload_or_run_verb("predict", "run a trained network over volumes",
+                                       [&program, arguments] { return predict(program, *arguments); });
+  verb.add_option("--input", arguments->inputs, "a file, a folder, or image=FILE; several may be given")
+      ->required();
   verb.add_option("--output", arguments->output, "the file to write, or a folder for several")->required();
   verb.add_option("--weights", arguments->weights, "safetensors weights, for a workload without a run");
   verb.add_option("--checkpoint", arguments->checkpoint, "best, last or a checkpoint folder");

@@ -1,10 +1,11 @@
 // `prepare`: the index of a workload's data and the integrity of every file, before any run.
 #include <iostream>
 
-#include "app/program.h"
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/data/index.h"
+
+#include "app/program.h"
 
 namespace larmor::app {
 
@@ -12,7 +13,8 @@ namespace {
 
 Json splits_of(const Index& index) {
   Json splits;
-  for (const auto split : {Split::train, Split::val, Split::test}) splits[to_text(split)] = index.of(split).size();
+  for (const auto split : {Split::train, Split::val, Split::test})
+    splits[to_text(split)] = index.of(split).size();
   return splits;
 }
 
@@ -40,14 +42,17 @@ int prepare(Program& program) {
   if (bad.empty()) lines += "every file is whole\n";
   program.show(json, lines);
   if (bad.empty()) return 0;
-  fail(Exit::data, text(bad.size(), bad.size() == 1 ? " file" : " files", " below ", index.folder.string(), " cannot be used"),
+  fail(Exit::data,
+       text(bad.size(), bad.size() == 1 ? " file" : " files", " below ", index.folder.string(),
+            " cannot be used"),
        "repair or remove them, or leave them out with data.exclude");
 }
 
 }  // namespace
 
 void add_prepare(Program& program) {
-  program.add_workload_verb("prepare", "index the data and read every file once", [&program] { return prepare(program); });
+  program.add_workload_verb("prepare", "index the data and read every file once",
+                            [&program] { return prepare(program); });
 }
 
 }  // namespace larmor::app

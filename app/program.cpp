@@ -23,7 +23,8 @@ std::string with_dashes(std::string argument) {
 // "checkpoint list" for its app; "" for the program itself.
 std::string words_of(const CLI::App* app) {
   std::string words;
-  for (; app->get_parent() != nullptr; app = app->get_parent()) words = app->get_name() + (words.empty() ? "" : " ") + words;
+  for (; app->get_parent() != nullptr; app = app->get_parent())
+    words = app->get_name() + (words.empty() ? "" : " ") + words;
   return words;
 }
 
@@ -41,12 +42,14 @@ std::string help_hint(const CLI::App* verb, const std::string& what) {
 [[noreturn]] void refuse_flag(const std::string& word, const CLI::App* verb) {
   const auto flag = word.substr(0, word.find('='));
   const auto instead = hint_for_foreign_flag(flag);
-  fail(Exit::usage, text(flag, " is not a flag of larmor"), instead.empty() ? help_hint(verb, "the flags") : instead);
+  fail(Exit::usage, text(flag, " is not a flag of larmor"),
+       instead.empty() ? help_hint(verb, "the flags") : instead);
 }
 
 std::vector<std::string> verbs_below(const CLI::App* app) {
   std::vector<std::string> names;
-  for (const auto* verb : app->get_subcommands([](const CLI::App*) { return true; })) names.push_back(verb->get_name());
+  for (const auto* verb : app->get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(verb->get_name());
   return names;
 }
 
@@ -66,7 +69,8 @@ CLI::App& Program::add_family(const std::string& name, const std::string& help) 
   return family;
 }
 
-CLI::App& Program::add_verb(const std::string& name, const std::string& help, Action action, CLI::App* parent) {
+CLI::App& Program::add_verb(const std::string& name, const std::string& help, Action action,
+                            CLI::App* parent) {
   auto& verb = *(parent == nullptr ? cli_ : *parent).add_subcommand(name, help);
   verb.add_flag("--json", words_.json, "one JSON document on stdout, people's text on stderr");
   verb.add_flag("--quiet", words_.quiet, "only warnings and errors");
@@ -80,18 +84,21 @@ void Program::add_target(CLI::App& verb, const std::string& kind) {
 }
 
 void Program::add_config_flags(CLI::App& verb) {
-  verb.add_option("-c,--config", words_.configs, "a config file (YAML or JSON), or the name of a shipped one")->allow_extra_args(false);
+  verb.add_option("-c,--config", words_.configs, "a config file (YAML or JSON), or the name of a shipped one")
+      ->allow_extra_args(false);
   verb.add_option("--stage", words_.stage, "the stage of the workload; default its first");
 }
 
-CLI::App& Program::add_workload_verb(const std::string& name, const std::string& help, Action action, CLI::App* parent) {
+CLI::App& Program::add_workload_verb(const std::string& name, const std::string& help, Action action,
+                                     CLI::App* parent) {
   auto& verb = add_verb(name, help, std::move(action), parent);
   add_target(verb, "WORKLOAD");
   add_config_flags(verb);
   return verb;
 }
 
-CLI::App& Program::add_run_verb(const std::string& name, const std::string& help, Action action, CLI::App* parent) {
+CLI::App& Program::add_run_verb(const std::string& name, const std::string& help, Action action,
+                                CLI::App* parent) {
   auto& verb = add_verb(name, help, std::move(action), parent);
   verb.add_option("target", operands_, "a run folder, or the name of a run")->type_name("RUN");
   return verb;
@@ -111,7 +118,8 @@ void Program::refuse_words(const std::vector<std::string>& words) const {
   }
   const auto names = verbs_below(verb);
   const auto before = words_of(verb);
-  if (names.empty()) fail(Exit::usage, text(before, " takes no ", join(words, " ")), help_hint(verb, "what it takes"));
+  if (names.empty())
+    fail(Exit::usage, text(before, " takes no ", join(words, " ")), help_hint(verb, "what it takes"));
   const auto near = words.empty() ? std::string() : nearest(words.front(), names);
   fail(Exit::usage, text("there is no verb ", before, before.empty() ? "" : " ", join(words, " ")),
        near.empty() ? help_hint(verb, "the verbs") : text("did you mean ", near, "?"));
@@ -122,7 +130,8 @@ int Program::run(std::vector<std::string> arguments) {
   if (!arguments.empty() && arguments.front() == "help") {
     arguments.erase(arguments.begin());
     const auto verbs = verbs_below(&cli_);
-    const bool known = arguments.empty() || std::find(verbs.begin(), verbs.end(), arguments.front()) != verbs.end();
+    const bool known =
+        arguments.empty() || std::find(verbs.begin(), verbs.end(), arguments.front()) != verbs.end();
     if (!known) refuse_words(arguments);
     arguments.emplace_back("--help");
   }
@@ -142,9 +151,13 @@ int Program::run(std::vector<std::string> arguments) {
 int Program::act() {
   for (const auto& operand : operands_) {
     const bool assignment = operand.find('=') != std::string::npos && !is_workload(operand);
-    if (assignment) words_.overrides.push_back(operand);
-    else if (words_.target.empty()) words_.target = operand;
-    else fail(Exit::usage, text("two targets: ", words_.target, " and ", operand), "give one workload or run, then key=value");
+    if (assignment)
+      words_.overrides.push_back(operand);
+    else if (words_.target.empty())
+      words_.target = operand;
+    else
+      fail(Exit::usage, text("two targets: ", words_.target, " and ", operand),
+           "give one workload or run, then key=value");
   }
   if (!action_) {
     std::cout << cli_.help();
@@ -154,7 +167,8 @@ int Program::act() {
 }
 
 bool Program::is_workload(const std::string& name) const {
-  return std::any_of(workloads_.begin(), workloads_.end(), [&](const auto& one) { return one->name() == name; });
+  return std::any_of(workloads_.begin(), workloads_.end(),
+                     [&](const auto& one) { return one->name() == name; });
 }
 
 Workload& Program::workload(const std::string& name) const {
@@ -163,7 +177,8 @@ Workload& Program::workload(const std::string& name) const {
     if (one->name() == name) return *one;
     names.push_back(one->name());
   }
-  if (name.empty()) fail(Exit::usage, "no workload was named", text("the workloads are: ", join(names, ", ")));
+  if (name.empty())
+    fail(Exit::usage, "no workload was named", text("the workloads are: ", join(names, ", ")));
   const auto near = nearest(name, names);
   fail(Exit::usage, text("there is no workload ", name),
        near.empty() ? text("the workloads are: ", join(names, ", ")) : text("did you mean ", near, "?"));
@@ -173,7 +188,8 @@ std::string Program::stage_of(const Workload& workload) const {
   const auto stages = workload.stages();
   if (words_.stage.empty()) return stages.front();
   if (std::find(stages.begin(), stages.end(), words_.stage) != stages.end()) return words_.stage;
-  fail(Exit::usage, text(workload.name(), " has no stage ", words_.stage), text("its stages are: ", join(stages, ", ")));
+  fail(Exit::usage, text(workload.name(), " has no stage ", words_.stage),
+       text("its stages are: ", join(stages, ", ")));
 }
 
 LoadedConfig Program::load(Workload& workload) {
@@ -203,19 +219,23 @@ RunFolder Program::run_folder() const {
   if (words_.stage.empty()) return folder;
   const auto stage = read_json(folder.environment()).at("stage").get<std::string>();
   if (words_.stage != stage) {
-    fail(Exit::usage, text("--stage ", words_.stage, ": the run ", target, " is one of the stage ", stage), "leave --stage out");
+    fail(Exit::usage, text("--stage ", words_.stage, ": the run ", target, " is one of the stage ", stage),
+         "leave --stage out");
   }
   return folder;
 }
 
 void Program::refuse_overrides() const {
   if (words_.overrides.empty()) return;
-  fail(Exit::usage, text(words_.overrides.front(), ": this verb reads no config"), help_hint(named_verb(&cli_), "what it takes"));
+  fail(Exit::usage, text(words_.overrides.front(), ": this verb reads no config"),
+       help_hint(named_verb(&cli_), "what it takes"));
 }
 
 void Program::show(const Json& json, const std::string& text_form) const {
-  if (words_.json) std::cout << to_text(json) << std::flush;
-  else std::cout << text_form << std::flush;
+  if (words_.json)
+    std::cout << to_text(json) << std::flush;
+  else
+    std::cout << text_form << std::flush;
 }
 
 }  // namespace larmor::app

@@ -1,12 +1,12 @@
 // What every verb shares: the words on the command line, the workloads, and how results are shown.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <CLI/CLI.hpp>
 
 #include "larmor/base/json.h"
 #include "larmor/config/load.h"
@@ -34,12 +34,14 @@ class Program {
 
   using Action = std::function<int()>;  // gives the exit status
   /// A verb without target, below `parent` or at the top.
-  CLI::App& add_verb(const std::string& name, const std::string& help, Action action, CLI::App* parent = nullptr);
+  CLI::App& add_verb(const std::string& name, const std::string& help, Action action,
+                     CLI::App* parent = nullptr);
   /// A verb that takes WORKLOAD, -c, key=value and --stage.
   CLI::App& add_workload_verb(const std::string& name, const std::string& help, Action action,
                               CLI::App* parent = nullptr);
   /// A verb that takes RUN and key=value; -c and --stage are fixed by the run.
-  CLI::App& add_run_verb(const std::string& name, const std::string& help, Action action, CLI::App* parent = nullptr);
+  CLI::App& add_run_verb(const std::string& name, const std::string& help, Action action,
+                         CLI::App* parent = nullptr);
   /// A verb that takes either: run_folder() refuses the -c and --stage that do not fit the run.
   CLI::App& add_workload_or_run_verb(const std::string& name, const std::string& help, Action action);
   /// A name with verbs below it: `config show`.

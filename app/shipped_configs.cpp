@@ -2,10 +2,11 @@
 // that a build folder belongs to.
 #include <algorithm>
 
-#include "app/program.h"
 #include "larmor/base/error.h"
 #include "larmor/base/process.h"
 #include "larmor/base/text.h"
+
+#include "app/program.h"
 
 namespace larmor::app {
 
@@ -15,7 +16,8 @@ namespace {
 
 fs::path configs_folder(const std::string& workload) {
   const auto program_folder = own_program().parent_path();
-  const auto installed = program_folder.parent_path() / "share" / "larmor" / "workloads" / workload / "configs";
+  const auto installed =
+      program_folder.parent_path() / "share" / "larmor" / "workloads" / workload / "configs";
   if (fs::is_directory(installed)) return installed;
   for (auto folder = program_folder; folder.has_relative_path(); folder = folder.parent_path()) {
     const auto in_source = folder / "workloads" / workload / "configs";

@@ -1,11 +1,8 @@
 // `train`: the parent prepares a run and starts its ranks; a process that was started as a rank trains.
-#include <unistd.h>
-
 #include <iostream>
 
-#include "app/program.h"
-#include "app/train_end.h"
-#include "app/train_rank.h"
+#include <unistd.h>
+
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
 #include "larmor/base/log.h"
@@ -14,6 +11,10 @@
 #include "larmor/launch/launcher.h"
 #include "larmor/launch/rank.h"
 #include "larmor/train/run_setup.h"
+
+#include "app/program.h"
+#include "app/train_end.h"
+#include "app/train_rank.h"
 
 namespace larmor::app {
 
@@ -52,8 +53,8 @@ int conclude(const Program& program, const PreparedRun& run, const GroupEnding& 
   }
   std::cerr << "larmor: " << ending.message << "\n";
   if (!ending.last_lines.empty()) std::cerr << "  its last lines:\n" << ending.last_lines << "\n";
-  std::cerr << "  hint: the log is in " << run.folder.logs().string() << "; larmor train " << run.folder.root.string()
-            << " goes on from the newest checkpoint\n";
+  std::cerr << "  hint: the log is in " << run.folder.logs().string() << "; larmor train "
+            << run.folder.root.string() << " goes on from the newest checkpoint\n";
   if (ending.exit == Exit::stopped) return ending.raw_status;  // asked for: no failure of the run
   try {
     mark_ended(storage, SystemClock(), run.folder, ending.raw_status, ending.message);
@@ -91,7 +92,9 @@ int start_run(Program& program, const TrainFlags& flags) {
     return 0;
   }
   say(words, explain(run.plan, run.hardware) + run.index.patients_by + "\n");
-  if (run.resume_from) say(words, text("resuming from step ", run.resume_from->step, " (", run.resume_from->folder.string(), ")\n"));
+  if (run.resume_from)
+    say(words,
+        text("resuming from step ", run.resume_from->step, " (", run.resume_from->folder.string(), ")\n"));
 
   LaunchOptions launch;
   launch.program = own_program();
@@ -111,17 +114,19 @@ ResumeChoice TrainFlags::resume_choice() const {
 
 void add_train(Program& program) {
   const auto flags = std::make_shared<TrainFlags>();
-  auto& verb = program.add_workload_or_run_verb("train", "train a workload, or go on with a run", [&program, flags] {
-    const auto rank = find_rank(process_environment());
-    if (rank && rank->launcher == "larmor") return train_as_rank(program, *flags, *rank);
-    flags_to_overrides(*flags, program.words());
-    if (rank) return train_as_adopted_rank(program, *flags, *rank);
-    return start_run(program, *flags);
-  });
+  auto& verb =
+      program.add_workload_or_run_verb("train", "train a workload, or go on with a run", [&program, flags] {
+        const auto rank = find_rank(process_environment());
+        if (rank && rank->launcher == "larmor") return train_as_rank(program, *flags, *rank);
+        flags_to_overrides(*flags, program.words());
+        if (rank) return train_as_adopted_rank(program, *flags, *rank);
+        return start_run(program, *flags);
+      });
   verb.add_option("--ranks", flags->ranks, "how many processes, auto, or a list of devices");
   verb.add_option("--device", flags->device, "auto, cpu or cuda");
   verb.add_option("--resume", flags->resume, "auto, never, or a checkpoint folder");
-  verb.add_option("--steps", flags->steps, "stop after this global step, with a checkpoint")->check(CLI::PositiveNumber);
+  verb.add_option("--steps", flags->steps, "stop after this global step, with a checkpoint")
+      ->check(CLI::PositiveNumber);
   verb.add_flag("--dry-run", flags->dry_run, "show the plan and stop");
   verb.add_flag("--debug", flags->debug, "log everything to stderr");
 }

@@ -1,7 +1,5 @@
 #include "app/train_rank.h"
 
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdlib>
 #include <functional>
@@ -9,7 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "app/train_end.h"
+#include <unistd.h>
+
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
 #include "larmor/base/log.h"
@@ -19,6 +18,8 @@
 #include "larmor/launch/stop_signal.h"
 #include "larmor/train/run_setup.h"
 #include "larmor/train/session.h"
+
+#include "app/train_end.h"
 
 namespace larmor::app {
 
@@ -50,7 +51,8 @@ PeerLimits peer_limits() {
   if (found == environment.end()) return limits;
   const auto start = parse_length(found->second);
   if (start.unit != Length::Unit::seconds || start.amount <= 0) {
-    fail(Exit::usage, text("the environment says LARMOR_START_LIMIT=", found->second, "; it must be a time"), "say 90s, 30min or 12h");
+    fail(Exit::usage, text("the environment says LARMOR_START_LIMIT=", found->second, "; it must be a time"),
+         "say 90s, 30min or 12h");
   }
   limits.meeting = std::chrono::milliseconds(static_cast<int64_t>(start.amount * 1000));
   return limits;
@@ -60,12 +62,13 @@ Exit exit_of(const SessionEnd& end) {
   return end.training.reason == TrainingEnd::Reason::signal ? Exit::stopped : Exit::done;
 }
 
-SessionEnd train_in(Workload& workload, const LoadedConfig& config, const SessionOptions& options, const Rank& rank,
-                    Rendezvous& rendezvous) {
+SessionEnd train_in(Workload& workload, const LoadedConfig& config, const SessionOptions& options,
+                    const Rank& rank, Rendezvous& rendezvous) {
   const auto plan = plan_from_json(read_json(options.folder.plan()));
   const auto index = index_from_json(read_json(options.folder.index()));
   auto communicator = rendezvous.connect(plan.device, device_index(rank, plan));
-  return run_session(workload, config.config, plan, index, rank, std::move(communicator), options, config.sha256());
+  return run_session(workload, config.config, plan, index, rank, std::move(communicator), options,
+                     config.sha256());
 }
 
 // Ranks that another program started may have been given different words. Collective.
@@ -80,8 +83,10 @@ void refuse_other_words(const std::string& ours, Communicator& communicator) {
        "start every rank with the same words and the same LARMOR_ variables");
 }
 
-// Rank 0 prepares the run, which it holds until it ends; what came of it is known to all afterwards. Collective.
-Json agree_on_run(const std::function<PreparedRun()>& prepare, std::optional<PreparedRun>& held, Communicator& communicator) {
+// Rank 0 prepares the run, which it holds until it ends; what came of it is known to all afterwards.
+// Collective.
+Json agree_on_run(const std::function<PreparedRun()>& prepare, std::optional<PreparedRun>& held,
+                  Communicator& communicator) {
   Json message;
   if (communicator.is_first()) {
     try {
@@ -89,7 +94,8 @@ Json agree_on_run(const std::function<PreparedRun()>& prepare, std::optional<Pre
       message["folder"] = std::filesystem::absolute(held->folder.root).string();
       message["done"] = held->already_done;
       message["generation"] = held->generation;
-      message["resume"] = held->resume_from ? std::filesystem::absolute(held->resume_from->folder).string() : "";
+      message["resume"] =
+          held->resume_from ? std::filesystem::absolute(held->resume_from->folder).string() : "";
     } catch (const Error& error) {
       message["error"] = error.message();
       message["hint"] = error.hint();
@@ -98,7 +104,8 @@ Json agree_on_run(const std::function<PreparedRun()>& prepare, std::optional<Pre
   }
   message = parse_json(broadcast_bytes(communicator, message.dump(), 0), "rank 0's preparation");
   if (message.contains("error")) {
-    fail(static_cast<Exit>(message["exit"].get<int>()), message["error"].get<std::string>(), message["hint"].get<std::string>());
+    fail(static_cast<Exit>(message["exit"].get<int>()), message["error"].get<std::string>(),
+         message["hint"].get<std::string>());
   }
   return message;
 }
@@ -126,7 +133,8 @@ int train_as_adopted_rank(Program& program, const TrainFlags& flags, const Rank&
   setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);  // GPUs under the numbers that the plan gives them
   auto& words = program.words();
   if (flags.ranks.empty()) words.overrides.push_back(text("parallel.ranks=", rank.count));
-  const auto existing = program.is_workload(words.target) ? std::nullopt : std::optional(program.run_folder());
+  const auto existing =
+      program.is_workload(words.target) ? std::nullopt : std::optional(program.run_folder());
   auto& workload = program.workload(existing ? workload_of(*existing) : words.target);
   // Every rank checks the words it was given before a port is touched.
   auto asked = existing ? load_run_config(*existing, workload, words.overrides) : program.load(workload);
@@ -136,8 +144,11 @@ int train_as_adopted_rank(Program& program, const TrainFlags& flags, const Rank&
   std::optional<PreparedRun> held;
   Rendezvous rendezvous(rank, peer_limits());
   const auto agreement = rendezvous.connect(DeviceKind::cpu, -1);
-  refuse_other_words(text(asked.sha256(), " --resume ", flags.resume, " --steps ", flags.steps.value_or(0)), *agreement);
-  const auto prepare = [&] { return prepare_run(workload, std::move(asked), existing, flags.resume_choice(), *storage, clock); };
+  refuse_other_words(text(asked.sha256(), " --resume ", flags.resume, " --steps ", flags.steps.value_or(0)),
+                     *agreement);
+  const auto prepare = [&] {
+    return prepare_run(workload, std::move(asked), existing, flags.resume_choice(), *storage, clock);
+  };
   const auto agreed = agree_on_run(prepare, held, *agreement);
 
   SessionOptions options;
@@ -156,7 +167,8 @@ int train_as_adopted_rank(Program& program, const TrainFlags& flags, const Rank&
   Rank member = rank;
   member.generation = agreed["generation"].get<int64_t>();  // of the run: another start counts anew
   const auto exit = exit_of(train_in(workload, config, options, member, rendezvous));
-  return rank.index == 0 ? conclude_training(program, options.folder, metric, exit, *storage) : static_cast<int>(exit);
+  return rank.index == 0 ? conclude_training(program, options.folder, metric, exit, *storage)
+                         : static_cast<int>(exit);
 }
 
 }  // namespace larmor::app

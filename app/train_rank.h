@@ -5,9 +5,10 @@
 #include <optional>
 #include <string>
 
-#include "app/program.h"
 #include "larmor/launch/rank.h"
 #include "larmor/train/run_setup.h"
+
+#include "app/program.h"
 
 namespace larmor::app {
 

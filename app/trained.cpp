@@ -16,14 +16,18 @@ namespace fs = std::filesystem;
 CheckpointEntry choose_checkpoint(const RunFolder& folder, const std::string& choice) {
   const bool by_name = choice == "best" || choice == "last";
   fs::path path = by_name ? folder.checkpoints() / choice : fs::path(choice);
-  if (!fs::exists(path) && fs::exists(folder.checkpoints() / choice)) path = folder.checkpoints() / choice;  // "step-00000004"
+  if (!fs::exists(path) && fs::exists(folder.checkpoints() / choice))
+    path = folder.checkpoints() / choice;  // "step-00000004"
   // A run without a rated checkpoint has no best one: the last serves.
   if (choice == "best" && !fs::exists(path)) path = folder.checkpoints() / "last";
   if (!fs::exists(path)) {
-    fail(Exit::usage, text("there is no checkpoint ", path.string()), "larmor checkpoint list RUN shows what there is");
+    fail(Exit::usage, text("there is no checkpoint ", path.string()),
+         "larmor checkpoint list RUN shows what there is");
   }
   auto entry = verify_checkpoint(fs::canonical(path));
-  if (!entry.ok) fail(Exit::checkpoint, text("checkpoint ", entry.folder.string(), " is damaged: ", entry.reason), "choose another with --checkpoint");
+  if (!entry.ok)
+    fail(Exit::checkpoint, text("checkpoint ", entry.folder.string(), " is damaged: ", entry.reason),
+         "choose another with --checkpoint");
   return entry;
 }
 

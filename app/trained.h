@@ -4,8 +4,9 @@
 #include <memory>
 #include <string>
 
-#include "app/program.h"
 #include "larmor/checkpoint/checkpoint.h"
+
+#include "app/program.h"
 
 namespace larmor::app {
 

@@ -2,12 +2,12 @@
 // they use: preset nopch builds without this file. Not torch/nn.h: its templates are instantiated again
 // in every source that sees it, which doubles the time of most.
 #pragma once
-#include <ATen/ATen.h>
-#include <torch/nn/module.h>
-
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <ATen/ATen.h>
+#include <nlohmann/json.hpp>
+#include <torch/nn/module.h>

@@ -1,10 +1,11 @@
-// Larmor's parts around a loop of one's own: on as many ranks as asked for, a convolution learns to blur heads.
+// Larmor's parts around a loop of one's own: on as many ranks as asked for, a convolution learns to blur
+// heads.
 //   own_loop [RANKS]
-#include <larmor/larmor.h>
-#include <torch/nn.h>
-
 #include <cstdio>
 #include <exception>
+
+#include <larmor/larmor.h>
+#include <torch/nn.h>
 
 namespace {
 
@@ -18,7 +19,8 @@ larmor::RunConfig configuration(const char* ranks) {
   config.data.phantom_cases = 8;
   config.data.phantom_size = {16, 16, 16};
   config.data.transforms = larmor::parse_json(
-      R"([{"ScaleIntensityRangePercentiles": {"lower": 0, "upper": 100, "b_min": 0, "b_max": 1}}])", "own_loop");
+      R"([{"ScaleIntensityRangePercentiles": {"lower": 0, "upper": 100, "b_min": 0, "b_max": 1}}])",
+      "own_loop");
   config.optim.learning_rate = 1e-2;
   config.parallel.ranks = ranks;
   config.parallel.device = "cpu";
@@ -26,12 +28,17 @@ larmor::RunConfig configuration(const char* ranks) {
 }
 
 /// One rank's work.
-void train(const larmor::RunConfig& config, const larmor::Plan& plan, const larmor::Index& index, const larmor::Rank& rank) {
+void train(const larmor::RunConfig& config, const larmor::Plan& plan, const larmor::Index& index,
+           const larmor::Rank& rank) {
   const auto communicator = larmor::connect(rank, {});
-  const auto heads = larmor::make_volume_dataset(config.data, index, larmor::Split::train, config.data.transforms, /*keep=*/true);
+  const auto heads = larmor::make_volume_dataset(config.data, index, larmor::Split::train,
+                                                 config.data.transforms, /*keep=*/true);
   larmor::Loader loader(*heads, larmor::ExampleOrder(seed, heads->size()),
-                        {.global_batch = plan.global_batch, .micro_batch = plan.micro_batch, .accumulation = plan.accumulation,
-                         .rank = rank.index, .ranks = rank.count},
+                        {.global_batch = plan.global_batch,
+                         .micro_batch = plan.micro_batch,
+                         .accumulation = plan.accumulation,
+                         .rank = rank.index,
+                         .ranks = rank.count},
                         /*consumed=*/0, {.workers = plan.loader_threads});
   torch::nn::Conv3d network(torch::nn::Conv3dOptions(1, 1, 3).padding(1));
   const auto parallel = larmor::make_parallelism(plan, config.optim, *network, *communicator);
@@ -45,10 +52,13 @@ void train(const larmor::RunConfig& config, const larmor::Plan& plan, const larm
       parallel->backward(loss, /*last=*/part == plan.accumulation, {});
       sum += loss.item<double>();
     }
-    if (parallel->finish().finite) parallel->step(config.optim.learning_rate);
-    else parallel->skip();
+    if (parallel->finish().finite)
+      parallel->step(config.optim.learning_rate);
+    else
+      parallel->skip();
     // Rank 0 holds the terminal; the stderr of every rank is its log file.
-    if (rank.console_error >= 0 && step % 5 == 0) dprintf(rank.console_error, "step %d  loss %.5f\n", step, sum);
+    if (rank.console_error >= 0 && step % 5 == 0)
+      dprintf(rank.console_error, "step %d  loss %.5f\n", step, sum);
   }
 }
 
@@ -68,7 +78,8 @@ int run(const char* ranks) {
   options.arguments = {ranks};
   options.log_folder = "own_loop_log";
   const auto end = larmor::run_ranks(plan, options);
-  if (end.exit != larmor::Exit::done) std::fprintf(stderr, "%s\n%s", end.message.c_str(), end.last_lines.c_str());
+  if (end.exit != larmor::Exit::done)
+    std::fprintf(stderr, "%s\n%s", end.message.c_str(), end.last_lines.c_str());
   return end.raw_status;
 }
 

@@ -28,13 +28,15 @@ CheckpointEntry read_entry(const fs::path& folder) {
     std::error_code none;
     if (!fs::is_directory(folder, none)) fail(Exit::checkpoint, "there is no such folder");
     // What a damaged one is called by; a link such as `last` has no number.
-    if (const auto name = folder.filename().string(); is_checkpoint_name(name)) entry.step = std::stoll(name.substr(5));
+    if (const auto name = folder.filename().string(); is_checkpoint_name(name))
+      entry.step = std::stoll(name.substr(5));
     entry.manifest = open_manifest(folder);
     entry.step = entry.manifest.at("step").get<int64_t>();
     entry.epoch = entry.manifest.at("epoch").get<double>();
     entry.examples = entry.manifest.at("examples").get<int64_t>();
     entry.world_size = entry.manifest.at("world_size").get<int64_t>();
-    if (const auto& metric = entry.manifest.at("metric"); metric.is_number()) entry.metric = metric.get<double>();
+    if (const auto& metric = entry.manifest.at("metric"); metric.is_number())
+      entry.metric = metric.get<double>();
     for (const auto& file : files_of(entry.manifest)) entry.bytes += file.bytes;
   } catch (const Error& error) {
     entry.ok = false;
@@ -65,7 +67,8 @@ void check_files(CheckpointEntry& entry) {
 }
 
 // Best first; entries without a metric are not among them.
-std::vector<const CheckpointEntry*> by_metric(const std::vector<CheckpointEntry>& entries, bool lower_is_better) {
+std::vector<const CheckpointEntry*> by_metric(const std::vector<CheckpointEntry>& entries,
+                                              bool lower_is_better) {
   std::vector<const CheckpointEntry*> rated;
   for (const auto& entry : entries) {
     if (entry.metric) rated.push_back(&entry);
@@ -88,14 +91,16 @@ std::vector<CheckpointEntry> list_checkpoints(const fs::path& folder, bool verif
   std::vector<CheckpointEntry> entries;
   std::error_code none;
   for (const auto& item : fs::directory_iterator(folder, none)) {
-    if (item.is_symlink() || !item.is_directory() || !is_checkpoint_name(item.path().filename().string())) continue;
+    if (item.is_symlink() || !item.is_directory() || !is_checkpoint_name(item.path().filename().string()))
+      continue;
     entries.push_back(verify ? verify_checkpoint(item.path()) : read_entry(item.path()));
   }
   std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.step > b.step; });
   return entries;
 }
 
-std::optional<CheckpointEntry> newest_good(const fs::path& folder, std::vector<CheckpointEntry>* passed_over) {
+std::optional<CheckpointEntry> newest_good(const fs::path& folder,
+                                           std::vector<CheckpointEntry>* passed_over) {
   const auto entries = list_checkpoints(folder, /*verify=*/false);
   for (const auto& listed : entries) {
     auto entry = verify_checkpoint(listed.folder);
@@ -103,12 +108,13 @@ std::optional<CheckpointEntry> newest_good(const fs::path& folder, std::vector<C
     if (passed_over != nullptr) passed_over->push_back(std::move(entry));
   }
   if (entries.empty()) return std::nullopt;
-  fail(Exit::checkpoint, text("none of the ", entries.size(), " checkpoints in ", folder.string(), " is whole"),
+  fail(Exit::checkpoint,
+       text("none of the ", entries.size(), " checkpoints in ", folder.string(), " is whole"),
        "larmor checkpoint verify says what is wrong with each; start anew with --resume never");
 }
 
-std::vector<fs::path> prune_checkpoints(const fs::path& folder, Storage& storage, int64_t keep_last, int64_t keep_best,
-                                        bool lower_is_better) {
+std::vector<fs::path> prune_checkpoints(const fs::path& folder, Storage& storage, int64_t keep_last,
+                                        int64_t keep_best, bool lower_is_better) {
   const auto entries = list_checkpoints(folder, /*verify=*/false);
   std::vector<fs::path> kept;
   for (const auto& entry : entries) {
@@ -116,7 +122,8 @@ std::vector<fs::path> prune_checkpoints(const fs::path& folder, Storage& storage
     if (!entry.ok || static_cast<int64_t>(kept.size()) < keep_last) kept.push_back(entry.folder);
   }
   const auto rated = by_metric(entries, lower_is_better);
-  for (size_t i = 0; i < rated.size() && static_cast<int64_t>(i) < keep_best; ++i) kept.push_back(rated[i]->folder);
+  for (size_t i = 0; i < rated.size() && static_cast<int64_t>(i) < keep_best; ++i)
+    kept.push_back(rated[i]->folder);
 
   std::vector<fs::path> removed;
   for (const auto& entry : entries) {

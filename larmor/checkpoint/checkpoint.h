@@ -23,10 +23,10 @@ struct Snapshot {
   int64_t step = 0;
   double epoch = 0;
   int64_t examples = 0;
-  std::map<std::string, NamedTensors> files;      // this rank's: "model.safetensors", …
-  std::map<std::string, Metadata> metadata;       // of those files
-  Json state;                                     // rank 0: everything that is not a tensor
-  std::optional<double> metric;                   // of the validation at this step
+  std::map<std::string, NamedTensors> files;  // this rank's: "model.safetensors", …
+  std::map<std::string, Metadata> metadata;   // of those files
+  Json state;                                 // rank 0: everything that is not a tensor
+  std::optional<double> metric;               // of the validation at this step
 };
 
 /// One checkpoint on disk.
@@ -38,8 +38,8 @@ struct CheckpointEntry {
   int64_t world_size = 1;
   std::optional<double> metric;
   uint64_t bytes = 0;
-  bool ok = true;          // after verify: every hash matches
-  std::string reason;      // why not
+  bool ok = true;      // after verify: every hash matches
+  std::string reason;  // why not
   Json manifest;
 };
 
@@ -49,7 +49,7 @@ struct CheckpointOptions {
   bool async = true;
   int64_t generation = 0;
   std::string config_sha256, index_sha256, build;
-  bool bitwise = true;     // whether a resume from here gives the same bits
+  bool bitwise = true;       // whether a resume from here gives the same bits
   int failures_allowed = 2;  // saves in a row that may fail for want of space; the next one ends the run
 };
 
@@ -58,9 +58,9 @@ struct SaveOutcome {
   int64_t step = 0;
   bool committed = false;
   bool is_best = false;
-  double seconds = 0;        // of the commit, beside training
-  double staged_seconds = 0; // that training waited
-  std::string warning;       // why it failed
+  double seconds = 0;         // of the commit, beside training
+  double staged_seconds = 0;  // that training waited
+  std::string warning;        // why it failed
 };
 
 /// Saves a run's checkpoints. One thread on each rank; one save in flight.
@@ -89,12 +89,14 @@ class CheckpointWriter {
 std::vector<CheckpointEntry> list_checkpoints(const std::filesystem::path& folder, bool verify);
 /// Reads every byte of one.
 CheckpointEntry verify_checkpoint(const std::filesystem::path& folder);
-/// The newest one whose hashes all match; what was passed over is in `passed_over`. Nothing when there are none
-/// at all; throws Error (checkpoint) when there are some and none is good.
-std::optional<CheckpointEntry> newest_good(const std::filesystem::path& folder, std::vector<CheckpointEntry>* passed_over);
+/// The newest one whose hashes all match; what was passed over is in `passed_over`. Nothing when there are
+/// none at all; throws Error (checkpoint) when there are some and none is good.
+std::optional<CheckpointEntry> newest_good(const std::filesystem::path& folder,
+                                           std::vector<CheckpointEntry>* passed_over);
 /// Removes all but the newest `keep_last` and the best `keep_best`; returns what went.
 std::vector<std::filesystem::path> prune_checkpoints(const std::filesystem::path& folder, Storage& storage,
-                                                     int64_t keep_last, int64_t keep_best, bool lower_is_better);
+                                                     int64_t keep_last, int64_t keep_best,
+                                                     bool lower_is_better);
 
 /// Reads a verified checkpoint's parts.
 NamedTensors read_checkpoint_file(const CheckpointEntry& entry, const std::string& file);

@@ -1,9 +1,9 @@
 // Staging, the commit beside training, and what a failed save means.
-#include <ATen/ATen.h>
-
 #include <exception>
 #include <thread>
 #include <utility>
+
+#include <ATen/ATen.h>
 
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
@@ -21,7 +21,7 @@ struct CheckpointWriter::State {
   CheckpointOptions options;
   SystemClock clock;
   std::thread thread;
-  SaveOutcome in_flight;                // valid once the thread is joined
+  SaveOutcome in_flight;  // valid once the thread is joined
   std::exception_ptr error;
   int failures_in_a_row = 0;
   std::vector<SaveOutcome> outcomes;
@@ -48,10 +48,12 @@ struct CheckpointWriter::State {
     }
     ++failures_in_a_row;
     if (last || failures_in_a_row > options.failures_allowed) {
-      fail(Exit::environment,
-           text("checkpoint of step ", in_flight.step, " could not be saved",
-                last ? "" : text(", the ", failures_in_a_row, "th failure in a row"), ": ", in_flight.warning),
-           "free space in the run folder's file system, then run `larmor train RUN` to go on from the last good checkpoint");
+      fail(
+          Exit::environment,
+          text("checkpoint of step ", in_flight.step, " could not be saved",
+               last ? "" : text(", the ", failures_in_a_row, "th failure in a row"), ": ", in_flight.warning),
+          "free space in the run folder's file system, then run `larmor train RUN` to go on from the last "
+          "good checkpoint");
     }
   }
 

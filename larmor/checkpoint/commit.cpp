@@ -39,7 +39,8 @@ void sweep(Storage& storage, const fs::path& folder) {
     for (const auto& item : fs::directory_iterator(folder)) {
       const auto name = item.path().filename().string();
       const bool half_a_link = name.find(".new-") != std::string::npos;
-      if (half_a_link || name.ends_with(".tmp") || name.starts_with(".trash-")) rubbish.push_back(item.path());
+      if (half_a_link || name.ends_with(".tmp") || name.starts_with(".trash-"))
+        rubbish.push_back(item.path());
     }
     for (const auto& path : rubbish) storage.remove_all(path);
   } catch (const std::exception& error) {
@@ -49,7 +50,8 @@ void sweep(Storage& storage, const fs::path& folder) {
 
 // What rank 0 tells the others before anything is written: "" to go on, "!reason" to give up, "=" when
 // the checkpoint is already there.
-std::string open_attempt(const Snapshot& snapshot, const CommitPlace& place, const fs::path& attempt, const fs::path& final) {
+std::string open_attempt(const Snapshot& snapshot, const CommitPlace& place, const fs::path& attempt,
+                         const fs::path& final) {
   try {
     auto& storage = place.storage;
     storage.create_folders(place.folder);
@@ -62,7 +64,8 @@ std::string open_attempt(const Snapshot& snapshot, const CommitPlace& place, con
     storage.remove_all(attempt);
     const auto needed = static_cast<uint64_t>(static_cast<double>(bytes_of(snapshot)) * space_margin);
     if (const auto free = storage.free_bytes(place.folder); free < needed) {
-      return text("!", place.folder.string(), " has ", human_bytes(free), " free and this checkpoint needs ", human_bytes(needed));
+      return text("!", place.folder.string(), " has ", human_bytes(free), " free and this checkpoint needs ",
+                  human_bytes(needed));
     }
     storage.create_folders(attempt);
     storage.point("checkpoint.begun");
@@ -108,7 +111,8 @@ Json manifest_of(const Snapshot& snapshot, const CommitPlace& place, const std::
   manifest["examples"] = snapshot.examples;
   manifest["world_size"] = place.group.size();
   manifest["generation"] = place.options.generation;
-  manifest["metric"] = snapshot.metric && std::isfinite(*snapshot.metric) ? Json(*snapshot.metric) : Json(nullptr);
+  manifest["metric"] =
+      snapshot.metric && std::isfinite(*snapshot.metric) ? Json(*snapshot.metric) : Json(nullptr);
   manifest["files"] = to_json(files);
   manifest["config_sha256"] = place.options.config_sha256;
   manifest["index_sha256"] = place.options.index_sha256;
@@ -130,13 +134,15 @@ bool update_links(const Snapshot& snapshot, const CommitPlace& place, const fs::
       is_best = true;
       for (const auto& entry : list_checkpoints(place.folder, /*verify=*/false)) {
         if (!entry.ok || !entry.metric || entry.step == snapshot.step) continue;
-        const bool beats_us = place.options.lower_is_better ? *entry.metric <= *snapshot.metric : *entry.metric >= *snapshot.metric;
+        const bool beats_us = place.options.lower_is_better ? *entry.metric <= *snapshot.metric
+                                                            : *entry.metric >= *snapshot.metric;
         if (beats_us) is_best = false;
       }
       if (is_best) storage.replace_link(place.folder / "best", final.filename());
     }
     storage.point("checkpoint.linked");
-    prune_checkpoints(place.folder, storage, place.options.keep_last, place.options.keep_best, place.options.lower_is_better);
+    prune_checkpoints(place.folder, storage, place.options.keep_last, place.options.keep_best,
+                      place.options.lower_is_better);
     storage.point("checkpoint.pruned");
   } catch (const Error& error) {
     log::warning(text("checkpoint ", final.string(), " is saved, but tidying up failed: ", error.message()));
@@ -145,15 +151,16 @@ bool update_links(const Snapshot& snapshot, const CommitPlace& place, const fs::
 }
 
 // Rank 0 alone: from the shards' reports to the announced checkpoint.
-SaveOutcome seal_attempt(const Snapshot& snapshot, const CommitPlace& place, const fs::path& attempt, const fs::path& final,
-                         const std::vector<std::string>& reports) {
+SaveOutcome seal_attempt(const Snapshot& snapshot, const CommitPlace& place, const fs::path& attempt,
+                         const fs::path& final, const std::vector<std::string>& reports) {
   SaveOutcome outcome;
   auto& storage = place.storage;
   try {
     std::vector<ListedFile> files;
     for (size_t rank = 0; rank < reports.size(); ++rank) {
       const auto report = parse_json(reports[rank], "a shard's report");
-      if (report.is_object()) fail(Exit::environment, text("rank ", rank, ": ", report.at("error").get<std::string>()));
+      if (report.is_object())
+        fail(Exit::environment, text("rank ", rank, ": ", report.at("error").get<std::string>()));
       Json wrapped;
       wrapped["files"] = report;
       for (auto& file : files_of(wrapped)) files.push_back(std::move(file));
@@ -182,7 +189,8 @@ void abandon(Storage& storage, const fs::path& attempt) {
   try {
     storage.remove_all(attempt);
   } catch (const Error& error) {
-    log::warning(text("could not remove the unfinished checkpoint ", attempt.string(), ": ", error.message()));
+    log::warning(
+        text("could not remove the unfinished checkpoint ", attempt.string(), ": ", error.message()));
   }
 }
 
@@ -204,10 +212,12 @@ SaveOutcome agree(const CommitPlace& place, SaveOutcome outcome, int64_t step) {
 
 SaveOutcome commit(const Snapshot& snapshot, const CommitPlace& place) {
   const auto final = place.folder / folder_name(snapshot.step);
-  const auto attempt = place.folder / text(folder_name(snapshot.step), ".gen-", place.options.generation, ".tmp");
+  const auto attempt =
+      place.folder / text(folder_name(snapshot.step), ".gen-", place.options.generation, ".tmp");
   const bool first = place.group.is_first();
 
-  const auto opened = broadcast_bytes(place.group, first ? open_attempt(snapshot, place, attempt, final) : "", 0);
+  const auto opened =
+      broadcast_bytes(place.group, first ? open_attempt(snapshot, place, attempt, final) : "", 0);
   SaveOutcome outcome;
   outcome.step = snapshot.step;
   if (opened == "=") {

@@ -42,7 +42,8 @@ std::string seal(Json manifest) {
 Json open_manifest(const std::filesystem::path& folder) {
   const auto path = folder / manifest_name;
   const auto damaged = [&](const std::string& why) {
-    fail(Exit::checkpoint, text(path.string(), " ", why), "larmor checkpoint verify lists every damaged checkpoint");
+    fail(Exit::checkpoint, text(path.string(), " ", why),
+         "larmor checkpoint verify lists every damaged checkpoint");
   };
   std::string written;
   Json manifest;
@@ -54,7 +55,8 @@ Json open_manifest(const std::filesystem::path& folder) {
   }
   if (!manifest.is_object() || !manifest.contains("format")) damaged("is not a manifest");
   if (manifest["format"] != checkpoint_format) {
-    damaged(text("has format ", manifest["format"].dump(), "; this program reads format ", checkpoint_format));
+    damaged(
+        text("has format ", manifest["format"].dump(), "; this program reads format ", checkpoint_format));
   }
   // Sealing again must give the very bytes: a flip anywhere, even in white space, shows.
   if (seal(manifest) != written) damaged("does not match its own hash");

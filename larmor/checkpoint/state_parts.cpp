@@ -7,7 +7,9 @@
 
 namespace larmor {
 
-void PartWriter::tensor(std::string_view name, const at::Tensor& value) { tensors[std::string(name)] = value; }
+void PartWriter::tensor(std::string_view name, const at::Tensor& value) {
+  tensors[std::string(name)] = value;
+}
 void PartWriter::value(std::string_view name, const Json& value) { values[std::string(name)] = value; }
 
 PartReader::PartReader(NamedTensors tensors, Json values, std::string place)
@@ -16,14 +18,16 @@ PartReader::PartReader(NamedTensors tensors, Json values, std::string place)
 at::Tensor PartReader::tensor(std::string_view name) const {
   const auto found = tensors_.find(std::string(name));
   if (found == tensors_.end()) {
-    fail(Exit::checkpoint, text(place_, " has no tensor ", name), "resume from a checkpoint of the same configuration");
+    fail(Exit::checkpoint, text(place_, " has no tensor ", name),
+         "resume from a checkpoint of the same configuration");
   }
   return found->second;
 }
 
 Json PartReader::value(std::string_view name) const {
   if (!values_.contains(name)) {
-    fail(Exit::checkpoint, text(place_, " has no value ", name), "resume from a checkpoint of the same configuration");
+    fail(Exit::checkpoint, text(place_, " has no value ", name),
+         "resume from a checkpoint of the same configuration");
   }
   return values_[std::string(name)];
 }

@@ -46,7 +46,8 @@ std::unique_ptr<Communicator> Rendezvous::connect(DeviceKind kind, int device_in
 }
 
 std::unique_ptr<Communicator> connect(const Rank& rank, const ConnectOptions& options) {
-  return Rendezvous(rank, {.meeting = options.limit, .collective = options.limit}).connect(options.device, options.device_index);
+  return Rendezvous(rank, {.meeting = options.limit, .collective = options.limit})
+      .connect(options.device, options.device_index);
 }
 
 }  // namespace larmor

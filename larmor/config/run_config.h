@@ -57,10 +57,10 @@ struct TrainConfig {
 
 struct ScheduleConfig {
   std::string name = "constant";
-  Length warmup;             // rises linearly from `start` x rate
+  Length warmup;  // rises linearly from `start` x rate
   double start = 0.1;
-  double final_rate = 0;     // where the cosine ends
-  int64_t steps = 0;         // 0: the length of the run
+  double final_rate = 0;  // where the cosine ends
+  int64_t steps = 0;      // 0: the length of the run
   void describe(Fields& f);
 };
 
@@ -71,17 +71,17 @@ struct OptimConfig {
   std::vector<double> betas = {0.9, 0.999};
   double eps = 1e-8;
   double weight_decay = 0;
-  double momentum = 0;       // sgd
-  double clip_norm = 1.0;    // 0: off
+  double momentum = 0;     // sgd
+  double clip_norm = 1.0;  // 0: off
   ScheduleConfig schedule;
-  double ema_decay = 0;      // 0: off
+  double ema_decay = 0;  // 0: off
   void describe(Fields& f);
 };
 
 struct ParallelConfig {
-  std::string ranks = "auto";    // auto, a count, or a list of device numbers "0,2"
-  std::string device = "auto";   // auto, cpu, cuda
-  std::string strategy = "auto"; // auto, single, ddp
+  std::string ranks = "auto";     // auto, a count, or a list of device numbers "0,2"
+  std::string device = "auto";    // auto, cpu, cuda
+  std::string strategy = "auto";  // auto, single, ddp
   void describe(Fields& f);
 };
 
@@ -111,8 +111,8 @@ struct RunConfig {
   RunSection run;
   DataConfig data;
   TrainConfig train;
-  OptimConfig optim;                             // what objectives without a section of their own use
-  std::map<std::string, OptimConfig> objectives; // optim.<objective>, starting from `optim`
+  OptimConfig optim;                              // what objectives without a section of their own use
+  std::map<std::string, OptimConfig> objectives;  // optim.<objective>, starting from `optim`
   ParallelConfig parallel;
   CheckpointConfig checkpoint;
   TrackConfig track;

@@ -50,7 +50,8 @@ struct Kept {
 
 Placement placement_of(const NiftiHeader& header, const NiftiLayout& layout,
                        const NiftiFields<const std::byte>& fields) {
-  Placement placement{.affine = header.affine, .qform_code = header.qform_code, .sform_code = header.sform_code};
+  Placement placement{
+      .affine = header.affine, .qform_code = header.qform_code, .sform_code = header.sform_code};
   const double handedness = fields.real(layout, layout.pixdim), step = fields.real(layout, layout.pixdim, 4);
   placement.pixdim = {handedness == -1 ? -1.0 : 1.0, header.pixdim[0], header.pixdim[1], header.pixdim[2],
                       std::isfinite(step) ? step : 1};
@@ -59,7 +60,8 @@ Placement placement_of(const NiftiHeader& header, const NiftiLayout& layout,
     placement.quaternion.at(axis) = fields.real(layout, layout.quaternion, i);
     placement.offset.at(axis) = fields.real(layout, layout.quaternion_offset, i);
   }
-  for (int i = 0; i < 12; ++i) placement.sform.at(static_cast<std::size_t>(i)) = fields.real(layout, layout.sform, i);
+  for (int i = 0; i < 12; ++i)
+    placement.sform.at(static_cast<std::size_t>(i)) = fields.real(layout, layout.sform, i);
   return placement;
 }
 
@@ -120,7 +122,8 @@ class HeaderWriter {
 
 /// Nothing is computed anew, so that nothing is rounded anew.
 void write_placement(HeaderWriter& header, const NiftiLayout& layout, const Placement& placement) {
-  for (std::size_t i = 0; i < placement.pixdim.size(); ++i) header.real(layout.pixdim, placement.pixdim.at(i), i);
+  for (std::size_t i = 0; i < placement.pixdim.size(); ++i)
+    header.real(layout.pixdim, placement.pixdim.at(i), i);
   if (placement.qform_code > 0) {
     for (std::size_t i = 0; i < 3; ++i) {
       header.real(layout.quaternion, placement.quaternion.at(i), i);
@@ -128,14 +131,16 @@ void write_placement(HeaderWriter& header, const NiftiLayout& layout, const Plac
     }
   }
   if (placement.sform_code > 0) {
-    for (std::size_t i = 0; i < placement.sform.size(); ++i) header.real(layout.sform, placement.sform.at(i), i);
+    for (std::size_t i = 0; i < placement.sform.size(); ++i)
+      header.real(layout.sform, placement.sform.at(i), i);
   }
   header.code(layout.qform_code, placement.qform_code);
   header.code(layout.sform_code, placement.sform_code);
 }
 
 void write_affine(HeaderWriter& header, const NiftiLayout& layout, const Affine& affine, const Kept& kept) {
-  if (kept.placement && kept.placement->affine == affine) return write_placement(header, layout, *kept.placement);
+  if (kept.placement && kept.placement->affine == affine)
+    return write_placement(header, layout, *kept.placement);
   const auto spacing = spacing_of(affine);
   const NiftiQform qform = to_qform(affine);
   header.real(layout.pixdim, qform.handedness);

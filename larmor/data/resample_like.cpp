@@ -1,9 +1,9 @@
 #include "larmor/data/resample_like.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <cmath>
+
+#include <ATen/ATen.h>
 
 #include "larmor/base/error.h"
 
@@ -15,15 +15,17 @@ namespace {
 Affine between(const Affine& source, const Affine& target) {
   const auto matrix = [](const Affine& affine) {
     auto tensor = at::empty({4, 4}, at::kDouble);
-    for (size_t row = 0; row < 4; ++row) std::copy(affine[row].begin(), affine[row].end(), tensor.data_ptr<double>() + row * 4);
+    for (size_t row = 0; row < 4; ++row)
+      std::copy(affine[row].begin(), affine[row].end(), tensor.data_ptr<double>() + row * 4);
     return tensor;
   };
   const auto from = matrix(source);
-  require(std::abs(at::linalg_det(from).item<double>()) > 1e-12, Exit::data, "the volume's affine cannot be inverted",
-          "larmor inspect shows the affine of a file");
+  require(std::abs(at::linalg_det(from).item<double>()) > 1e-12, Exit::data,
+          "the volume's affine cannot be inverted", "larmor inspect shows the affine of a file");
   const auto product = at::linalg_inv(from).matmul(matrix(target)).contiguous();
   Affine result{};
-  for (size_t row = 0; row < 4; ++row) std::copy_n(product.data_ptr<double>() + row * 4, 4, result[row].begin());
+  for (size_t row = 0; row < 4; ++row)
+    std::copy_n(product.data_ptr<double>() + row * 4, 4, result[row].begin());
   return result;
 }
 
@@ -36,7 +38,9 @@ struct Neighbour {
 Neighbour neighbour(double position, int64_t size, int64_t stride) {
   const double inside = std::clamp(position, 0.0, static_cast<double>(size - 1));
   const auto lower = std::min(static_cast<int64_t>(inside), size - 1);
-  return {.lower = lower * stride, .step = lower + 1 < size ? stride : 0, .weight = static_cast<float>(inside - static_cast<double>(lower))};
+  return {.lower = lower * stride,
+          .step = lower + 1 < size ? stride : 0,
+          .weight = static_cast<float>(inside - static_cast<double>(lower))};
 }
 
 float sample(const float* voxels, const Neighbour& x, const Neighbour& y, const Neighbour& z) {
@@ -55,7 +59,8 @@ float sample(const float* voxels, const Neighbour& x, const Neighbour& y, const 
 Volume resample_like(const Volume& volume, const Affine& affine, const std::array<int64_t, 3>& size) {
   const auto source = volume.voxels.to(at::kFloat).contiguous();
   const auto map = between(volume.affine, affine);
-  Volume result{.voxels = at::empty({source.size(0), size[0], size[1], size[2]}, at::kFloat), .affine = affine};
+  Volume result{.voxels = at::empty({source.size(0), size[0], size[1], size[2]}, at::kFloat),
+                .affine = affine};
   auto* out = result.voxels.data_ptr<float>();
   for (int64_t channel = 0; channel < source.size(0); ++channel) {
     const float* voxels = source.const_data_ptr<float>() + channel * source.stride(0);
@@ -64,7 +69,8 @@ Volume resample_like(const Volume& volume, const Affine& affine, const std::arra
         for (int64_t k = 0; k < size[2]; ++k) {
           const auto at_axis = [&](size_t axis) {
             const auto& row = map[axis];
-            const double position = row[0] * static_cast<double>(i) + row[1] * static_cast<double>(j) + row[2] * static_cast<double>(k) + row[3];
+            const double position = row[0] * static_cast<double>(i) + row[1] * static_cast<double>(j) +
+                                    row[2] * static_cast<double>(k) + row[3];
             const auto dimension = static_cast<int64_t>(axis) + 1;
             return neighbour(position, source.size(dimension), source.stride(dimension));
           };

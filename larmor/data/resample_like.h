@@ -1,9 +1,10 @@
-// Back onto another grid: what a network made of a reoriented, resampled volume, where the input's voxels are.
+// Back onto another grid: what a network made of a reoriented, resampled volume, where the input's voxels
+// are.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <array>
+
+#include <ATen/core/Tensor.h>
 
 #include "larmor/data/volume.h"
 

@@ -1,8 +1,8 @@
+#include "larmor/device/cuda.h"
+
 #include <ATen/Context.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
-
-#include "larmor/device/cuda.h"
 
 namespace larmor::cuda {
 

@@ -1,17 +1,18 @@
 #include "larmor/device/device.h"
 
+#include <sys/resource.h>
+
+#include <climits>
+
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
 #include <malloc.h>
-#include <sys/resource.h>
 #include <torch/version.h>
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/device/cuda.h"
-
-#include <climits>
 
 namespace larmor {
 
@@ -37,10 +38,14 @@ c10::Device torch_device(const Plan& plan, int local_rank) {
 
 c10::ScalarType scalar_type(Precision precision) {
   switch (precision) {
-    case Precision::fp32: return c10::kFloat;
-    case Precision::bf16: return c10::kBFloat16;
-    case Precision::fp16: return c10::kHalf;
-    case Precision::fp64: return c10::kDouble;
+    case Precision::fp32:
+      return c10::kFloat;
+    case Precision::bf16:
+      return c10::kBFloat16;
+    case Precision::fp16:
+      return c10::kHalf;
+    case Precision::fp64:
+      return c10::kDouble;
   }
   fail(Exit::unexpected, "unknown precision");
 }
@@ -53,7 +58,8 @@ void set_up_process(const Plan& plan, c10::Device device) {
   if (device.is_cuda()) {
     context.setDeterministicCuDNN(plan.deterministic);
     context.setBenchmarkCuDNN(!plan.deterministic);
-    const auto product = plan.precision == Precision::fp64 ? at::Float32Precision::IEEE : at::Float32Precision::TF32;
+    const auto product =
+        plan.precision == Precision::fp64 ? at::Float32Precision::IEEE : at::Float32Precision::TF32;
     context.setFloat32Precision(at::Float32Backend::CUDA, at::Float32Op::ALL, product);
     cuda::use_device(device.index());
   } else {

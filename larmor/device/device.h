@@ -1,11 +1,11 @@
 // The only place that knows CUDA, libtorch's versions and process-wide torch state.
 #pragma once
 
-#include <c10/core/Device.h>
-#include <c10/core/ScalarType.h>
-
 #include <cstdint>
 #include <string>
+
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
 
 #include "larmor/plan/plan.h"
 

@@ -1,9 +1,9 @@
 #include "larmor/device/draw.h"
 
-#include <ATen/ATen.h>
-
 #include <cassert>
 #include <utility>
+
+#include <ATen/ATen.h>
 
 #include "larmor/base/seed.h"
 
@@ -12,7 +12,9 @@ namespace larmor {
 namespace {
 thread_local DrawPosition current_position;
 
-at::Tensor empty_rows(at::IntArrayRef sizes) { return at::empty(sizes, at::TensorOptions().dtype(at::kFloat)); }
+at::Tensor empty_rows(at::IntArrayRef sizes) {
+  return at::empty(sizes, at::TensorOptions().dtype(at::kFloat));
+}
 }  // namespace
 
 DrawScope::DrawScope(DrawPosition position)
@@ -25,7 +27,8 @@ const DrawPosition& draw_position() { return current_position; }
 at::Tensor draw_normal_like(const at::Tensor& like, std::string_view purpose) {
   const auto& position = current_position;
   const auto rows = like.size(0);
-  assert(rows == static_cast<int64_t>(position.examples.size()) && "a DrawScope must name every row's example");
+  assert(rows == static_cast<int64_t>(position.examples.size()) &&
+         "a DrawScope must name every row's example");
   // Drawn on the CPU in float32 whatever the device and type: the same numbers everywhere.
   const auto normals = empty_rows(like.sizes());
   const auto row_size = static_cast<size_t>(rows == 0 ? 0 : normals.numel() / rows);
@@ -41,7 +44,8 @@ at::Tensor draw_normal_like(const at::Tensor& like, std::string_view purpose) {
 
 at::Tensor draw_normal(uint64_t seed, std::string_view purpose, at::IntArrayRef sizes) {
   const auto normals = empty_rows(sizes);
-  fill_normal(make_key(seed, 0, 0, purpose), {normals.data_ptr<float>(), static_cast<size_t>(normals.numel())});
+  fill_normal(make_key(seed, 0, 0, purpose),
+              {normals.data_ptr<float>(), static_cast<size_t>(normals.numel())});
   return normals;
 }
 

@@ -2,11 +2,11 @@
 // purpose) alone, so any split of the batch over ranks, micro-batches or workers draws the same numbers.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <string_view>
 #include <vector>
+
+#include <ATen/core/Tensor.h>
 
 namespace larmor {
 

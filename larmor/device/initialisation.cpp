@@ -1,8 +1,8 @@
 #include "larmor/device/initialisation.h"
 
-#include <ATen/CPUGeneratorImpl.h>
-
 #include <string_view>
+
+#include <ATen/CPUGeneratorImpl.h>
 
 #include "larmor/base/hash.h"
 

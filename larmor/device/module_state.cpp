@@ -2,7 +2,6 @@
 
 #include <torch/nn/module.h>
 
-
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 

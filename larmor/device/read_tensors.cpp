@@ -1,9 +1,9 @@
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <fstream>
 #include <limits>
 #include <vector>
+
+#include <ATen/ATen.h>
 
 #include "larmor/base/error.h"
 #include "larmor/base/json.h"
@@ -42,7 +42,8 @@ Claim read_claim(const std::filesystem::path& path, const std::string& name, con
   }
   Claim claim;
   claim.name = name;
-  const auto type = entry["dtype"].is_string() ? type_of_safetensors(entry["dtype"].get<std::string>()) : std::nullopt;
+  const auto type =
+      entry["dtype"].is_string() ? type_of_safetensors(entry["dtype"].get<std::string>()) : std::nullopt;
   if (!type) bad("has an unknown dtype");
   claim.type = *type;
 
@@ -52,18 +53,21 @@ Claim read_claim(const std::filesystem::path& path, const std::string& name, con
   for (const auto& size : shape) {
     if (!size.is_number_unsigned()) bad("has a shape that is not made of whole numbers");
     const auto length = size.get<uint64_t>();
-    if (length > uint64_t{std::numeric_limits<int64_t>::max()} || __builtin_mul_overflow(bytes, length, &bytes)) {
+    if (length > uint64_t{std::numeric_limits<int64_t>::max()} ||
+        __builtin_mul_overflow(bytes, length, &bytes)) {
       bad("claims more elements than can be counted");
     }
     claim.shape.push_back(static_cast<int64_t>(length));
   }
   const auto& offsets = entry["data_offsets"];
-  if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() || !offsets[1].is_number_unsigned()) {
+  if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
+      !offsets[1].is_number_unsigned()) {
     bad("has data_offsets that are not two whole numbers");
   }
   claim.begin = offsets[0].get<uint64_t>();
   claim.end = offsets[1].get<uint64_t>();
-  if (claim.end < claim.begin || claim.end - claim.begin != bytes) bad("has a size that does not fit its shape");
+  if (claim.end < claim.begin || claim.end - claim.begin != bytes)
+    bad("has a size that does not fit its shape");
   return claim;
 }
 
@@ -82,10 +86,12 @@ std::vector<Claim> read_claims(const std::filesystem::path& path, const Json& he
       if (metadata != nullptr) (*metadata)[key] = value.get<std::string>();
     }
   }
-  std::stable_sort(claims.begin(), claims.end(), [](const Claim& a, const Claim& b) { return a.begin < b.begin; });
+  std::stable_sort(claims.begin(), claims.end(),
+                   [](const Claim& a, const Claim& b) { return a.begin < b.begin; });
   uint64_t expected = 0;
   for (const auto& claim : claims) {
-    if (claim.begin != expected) refuse(path, text("tensor ", claim.name, " leaves a hole or overlaps its neighbour"));
+    if (claim.begin != expected)
+      refuse(path, text("tensor ", claim.name, " leaves a hole or overlaps its neighbour"));
     expected = claim.end;
   }
   if (expected != data_bytes) {
@@ -101,7 +107,8 @@ NamedTensors read_tensors(const std::filesystem::path& path, Metadata* metadata)
   const uint64_t file_bytes = std::filesystem::file_size(path, no_size);
   std::ifstream file(path, std::ios::binary);
   if (no_size || !file) {
-    fail(Exit::checkpoint, text("cannot read ", path.string()), "check that the file is there and may be read");
+    fail(Exit::checkpoint, text("cannot read ", path.string()),
+         "check that the file is there and may be read");
   }
   uint64_t header_bytes = 0;
   if (file_bytes < sizeof header_bytes) refuse(path, "it is too short for a header");
@@ -120,9 +127,11 @@ NamedTensors read_tensors(const std::filesystem::path& path, Metadata* metadata)
   if (!json.is_object()) refuse(path, "its header is not a JSON object");
 
   NamedTensors tensors;
-  for (const auto& claim : read_claims(path, json, file_bytes - sizeof header_bytes - header_bytes, metadata)) {
+  for (const auto& claim :
+       read_claims(path, json, file_bytes - sizeof header_bytes - header_bytes, metadata)) {
     auto tensor = at::empty(claim.shape, at::TensorOptions().dtype(claim.type));
-    file.read(static_cast<char*>(tensor.mutable_data_ptr()), static_cast<std::streamsize>(claim.end - claim.begin));
+    file.read(static_cast<char*>(tensor.mutable_data_ptr()),
+              static_cast<std::streamsize>(claim.end - claim.begin));
     if (!file) refuse(path, text("it ends within tensor ", claim.name));
     tensors.emplace(claim.name, std::move(tensor));
   }

@@ -2,10 +2,9 @@
 // sharded weights will hang on it; today it calls the block.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <utility>
 
+#include <ATen/core/Tensor.h>
 
 namespace larmor::nn {
 

@@ -1,10 +1,10 @@
 // What can be saved and put back. Whoever holds state that a resumed run needs implements Stateful.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <string>
 #include <string_view>
+
+#include <ATen/core/Tensor.h>
 
 #include "larmor/base/json.h"
 

@@ -2,11 +2,11 @@
 // Source: the safetensors format, version 0.4 (header length, header, data).
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <filesystem>
 #include <map>
 #include <string>
+
+#include <ATen/core/Tensor.h>
 
 #include "larmor/base/storage.h"
 

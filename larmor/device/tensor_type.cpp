@@ -7,8 +7,16 @@ namespace larmor {
 
 namespace {
 constexpr std::array<std::pair<c10::ScalarType, std::string_view>, 10> names{{
-    {c10::kFloat, "F32"}, {c10::kDouble, "F64"}, {c10::kHalf, "F16"}, {c10::kBFloat16, "BF16"}, {c10::kLong, "I64"},
-    {c10::kInt, "I32"}, {c10::kShort, "I16"}, {c10::kChar, "I8"}, {c10::kByte, "U8"}, {c10::kBool, "BOOL"},
+    {c10::kFloat, "F32"},
+    {c10::kDouble, "F64"},
+    {c10::kHalf, "F16"},
+    {c10::kBFloat16, "BF16"},
+    {c10::kLong, "I64"},
+    {c10::kInt, "I32"},
+    {c10::kShort, "I16"},
+    {c10::kChar, "I8"},
+    {c10::kByte, "U8"},
+    {c10::kBool, "BOOL"},
 }};
 }  // namespace
 

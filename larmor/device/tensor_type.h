@@ -1,11 +1,11 @@
 // The safetensors names of element types.
 #pragma once
 
-#include <c10/core/ScalarType.h>
-
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include <c10/core/ScalarType.h>
 
 namespace larmor {
 

@@ -1,9 +1,9 @@
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <bit>
 #include <span>
 #include <vector>
+
+#include <ATen/ATen.h>
 
 #include "larmor/base/error.h"
 #include "larmor/base/hash.h"
@@ -30,7 +30,8 @@ std::vector<Entry> in_file_order(const NamedTensors& tensors) {
   return entries;
 }
 
-std::string header_text(const std::vector<Entry>& entries, const Metadata& metadata, const std::string& file) {
+std::string header_text(const std::vector<Entry>& entries, const Metadata& metadata,
+                        const std::string& file) {
   Json header = Json::object();
   if (!metadata.empty()) {
     for (const auto& [key, value] : metadata) header["__metadata__"][key] = value;

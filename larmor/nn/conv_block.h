@@ -2,9 +2,9 @@
 // Source: monai.networks.blocks.Convolution (conv_only).
 #pragma once
 
-#include <torch/nn/modules/conv.h>
-
 #include <cstdint>
+
+#include <torch/nn/modules/conv.h>
 
 #include "larmor/nn/block.h"
 

@@ -7,7 +7,8 @@ namespace larmor {
 Batch to_device(Batch batch, c10::Device device, Precision precision) {
   for (auto& [name, tensor] : batch.tensors) {
     const bool widen = precision == Precision::fp64 && tensor.is_floating_point();
-    tensor = tensor.to(device, widen ? at::kDouble : tensor.scalar_type(), /*non_blocking=*/tensor.is_pinned());
+    tensor =
+        tensor.to(device, widen ? at::kDouble : tensor.scalar_type(), /*non_blocking=*/tensor.is_pinned());
   }
   return batch;
 }

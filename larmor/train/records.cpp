@@ -1,8 +1,8 @@
 #include "larmor/train/records.h"
 
-#include <ATen/ATen.h>
-
 #include <vector>
+
+#include <ATen/ATen.h>
 
 namespace larmor {
 

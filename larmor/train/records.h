@@ -1,10 +1,10 @@
 // The parts of the loss that a step shows: summed over micro-batches, averaged over ranks.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <map>
 #include <string>
+
+#include <ATen/core/Tensor.h>
 
 #include "larmor/comm/communicator.h"
 #include "larmor/track/tracker.h"
@@ -15,7 +15,8 @@ class Records {
  public:
   /// Adds one micro-batch's value; stays on the device.
   void add(const std::string& name, const at::Tensor& value);
-  /// Means over `micro_batches` and ranks as "<prefix><name>". Every rank must have recorded the same names. Collective.
+  /// Means over `micro_batches` and ranks as "<prefix><name>". Every rank must have recorded the same names.
+  /// Collective.
   Values mean(int64_t micro_batches, const std::string& prefix, Communicator& communicator) const;
 
  private:

@@ -9,7 +9,8 @@ namespace larmor {
 
 namespace fs = std::filesystem;
 
-void mark_ended(Storage& storage, const Clock& clock, const RunFolder& folder, int status, const std::string& reason) {
+void mark_ended(Storage& storage, const Clock& clock, const RunFolder& folder, int status,
+                const std::string& reason) {
   Json json;
   json["status"] = status;
   json["reason"] = reason;
@@ -33,7 +34,9 @@ RunFolder find_run(const std::string& text_form, const fs::path& runs) {
   for (const auto& root : {fs::path(text_form), runs / text_form}) {
     if (RunFolder folder{root}; folder.is_run()) return {fs::weakly_canonical(root)};
   }
-  fail(Exit::usage, text("there is no run ", text_form, ": neither that folder nor ", (runs / text_form).string(), " holds a config.yaml"),
+  fail(Exit::usage,
+       text("there is no run ", text_form, ": neither that folder nor ", (runs / text_form).string(),
+            " holds a config.yaml"),
        "give the folder of a run, or a workload of `larmor list`");
 }
 

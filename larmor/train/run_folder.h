@@ -29,8 +29,10 @@ struct RunFolder {
   bool is_done() const { return std::filesystem::exists(root / "DONE"); }
 };
 
-/// Writes DONE (status 0) or FAILED with its reason; removes the other. A step limit or a signal writes neither.
-void mark_ended(Storage& storage, const Clock& clock, const RunFolder& folder, int status, const std::string& reason);
+/// Writes DONE (status 0) or FAILED with its reason; removes the other. A step limit or a signal writes
+/// neither.
+void mark_ended(Storage& storage, const Clock& clock, const RunFolder& folder, int status,
+                const std::string& reason);
 /// Removes FAILED: the run goes on.
 void mark_going_on(Storage& storage, const RunFolder& folder);
 

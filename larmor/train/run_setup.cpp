@@ -25,8 +25,10 @@ Hardware hardware_for(const fs::path& run_folder) {
 Plan plan_here(const Hardware& hardware, const Demand& demand, const RunConfig& config) {
   const bool blind = !hardware.gpus.empty() && !cuda_is_usable() && config.parallel.device != "cpu";
   if (!blind) return make_plan(hardware, demand, config);
-  const auto what = text(hardware.gpus.size(), hardware.gpus.size() == 1 ? " GPU is" : " GPUs are", " here, but this build of larmor has no CUDA");
-  constexpr const char* remedy = "build with -DLARMOR_CUDA=ON, which script/build does where there is a GPU driver";
+  const auto what = text(hardware.gpus.size(), hardware.gpus.size() == 1 ? " GPU is" : " GPUs are",
+                         " here, but this build of larmor has no CUDA");
+  constexpr const char* remedy =
+      "build with -DLARMOR_CUDA=ON, which script/build does where there is a GPU driver";
   if (config.parallel.device == "cuda") fail(Exit::environment, what, remedy);
   auto without = hardware;
   without.gpus.clear();
@@ -46,26 +48,32 @@ RunFolder choose_folder(const LoadedConfig& config, const Clock& clock) {
 void refuse_other_config(const RunFolder& folder, const LoadedConfig& stored, const LoadedConfig& asked) {
   const auto keys = stored.differing_keys(asked);
   if (keys.empty()) return;
-  fail(Exit::usage, text("the run ", folder.root.string(), " was started with another configuration; these keys differ: ", join(keys, ", ")),
+  fail(Exit::usage,
+       text("the run ", folder.root.string(),
+            " was started with another configuration; these keys differ: ", join(keys, ", ")),
        "go on with `larmor train RUN`, or give this run another run.name");
 }
 
-Index index_of(const RunConfig& config) { return make_index(config.data, static_cast<uint64_t>(config.run.seed)); }
+Index index_of(const RunConfig& config) {
+  return make_index(config.data, static_cast<uint64_t>(config.run.seed));
+}
 
 // The index of an unfinished run is frozen: data that changed since would make a resumed run another run.
 Index same_index(const RunFolder& folder, const RunConfig& config) {
   auto stored = index_from_json(read_json(folder.index()));
   const auto now = index_of(config);
   if (stored.sha256() != now.sha256()) {
-    fail(Exit::data, text("the data of ", folder.root.string(), " have changed since it started: ", stored.cases.size(),
-                          " cases then, ", now.cases.size(), " now, or other files or splits"),
+    fail(Exit::data,
+         text("the data of ", folder.root.string(), " have changed since it started: ", stored.cases.size(),
+              " cases then, ", now.cases.size(), " now, or other files or splits"),
          "put the files back, or start a new run");
   }
   return now;
 }
 
-std::optional<CheckpointEntry> choose_checkpoint(const RunFolder& folder, const ResumeChoice& resume, Storage& storage,
-                                                 int64_t generation, std::vector<std::string>& notes) {
+std::optional<CheckpointEntry> choose_checkpoint(const RunFolder& folder, const ResumeChoice& resume,
+                                                 Storage& storage, int64_t generation,
+                                                 std::vector<std::string>& notes) {
   if (resume.kind == ResumeChoice::Kind::path) {
     auto entry = verify_checkpoint(resume.path);
     if (!entry.ok) {
@@ -92,8 +100,8 @@ std::optional<CheckpointEntry> choose_checkpoint(const RunFolder& folder, const 
 
 // A stored plan is used again as it is, unless another number of ranks is asked for or this machine
 // cannot carry it out.
-Plan plan_again(const RunFolder& folder, const Hardware& hardware, const Demand& demand, const LoadedConfig& loaded,
-                std::vector<std::string>& notes) {
+Plan plan_again(const RunFolder& folder, const Hardware& hardware, const Demand& demand,
+                const LoadedConfig& loaded, std::vector<std::string>& notes) {
   const auto stored = plan_from_json(read_json(folder.plan()));
   // The global batch is part of the run; how it is cut into micro-batches was the plan's choice, and may
   // change with the number of ranks.
@@ -111,7 +119,8 @@ Plan plan_again(const RunFolder& folder, const Hardware& hardware, const Demand&
     if (stored.world_size() == fresh.world_size()) kept.ranks = fresh.ranks;  // cores and devices of today
     return kept;
   }
-  notes.push_back(text("planned anew for ", fresh.world_size(), " ranks; the run was started with ", stored.world_size()));
+  notes.push_back(text("planned anew for ", fresh.world_size(), " ranks; the run was started with ",
+                       stored.world_size()));
   return fresh;
 }
 
@@ -125,24 +134,28 @@ Json environment_of(const RunConfig& config) {
   return json;
 }
 
-// config.yaml makes a folder a run, so it comes last: a disk that fills up on the way leaves none that is half
-// there.
+// config.yaml makes a folder a run, so it comes last: a disk that fills up on the way leaves none that is
+// half there.
 void write_down(const PreparedRun& run, Storage& storage) {
   write_text(storage, run.folder.hardware(), to_text(to_json(run.hardware)));
   write_text(storage, run.folder.plan(), to_text(to_json(run.plan)));
   write_text(storage, run.folder.environment(), to_text(environment_of(run.config.config)));
   write_text(storage, run.folder.index(), to_text(to_json(run.index)));
-  if (!fs::exists(run.folder.quarantine())) write_text(storage, run.folder.quarantine(), to_text(Json::array()));
+  if (!fs::exists(run.folder.quarantine()))
+    write_text(storage, run.folder.quarantine(), to_text(Json::array()));
   write_text(storage, run.folder.config(), run.config.to_yaml(/*with_origins=*/true));
 }
 
 void check_batch(const RunConfig& config, const Plan& plan) {
   if (!config.train.global_batch || *config.train.global_batch == plan.global_batch) return;
-  fail(Exit::usage, text("the run's global batch is ", *config.train.global_batch, " and the plan makes ", plan.global_batch),
+  fail(Exit::usage,
+       text("the run's global batch is ", *config.train.global_batch, " and the plan makes ",
+            plan.global_batch),
        "ask for a number of ranks that divides the global batch");
 }
 
-RunDraft draft_run_on(Index index, Workload& workload, const LoadedConfig& config, const std::optional<Hardware>& hardware) {
+RunDraft draft_run_on(Index index, Workload& workload, const LoadedConfig& config,
+                      const std::optional<Hardware>& hardware) {
   RunDraft draft;
   draft.hardware = hardware ? *hardware : hardware_for(config.config.run.folder);
   draft.index = std::move(index);
@@ -158,7 +171,8 @@ std::string workload_of(const RunFolder& folder) {
   return read_json(folder.environment()).at("workload").get<std::string>();
 }
 
-LoadedConfig load_run_config(const RunFolder& folder, Workload& workload, const std::vector<std::string>& overrides) {
+LoadedConfig load_run_config(const RunFolder& folder, Workload& workload,
+                             const std::vector<std::string>& overrides) {
   const auto stage = read_json(folder.environment()).at("stage").get<std::string>();
   Sources sources;
   sources.files = {folder.config()};
@@ -186,7 +200,8 @@ PreparedRun prepare_run(Workload& workload, LoadedConfig config, const std::opti
   run.folder = existing ? *existing : choose_folder(config, clock);
   const bool again = run.folder.is_run();
   if (fs::exists(run.folder.root) && !fs::is_directory(run.folder.root)) {
-    fail(Exit::environment, text(run.folder.root.string(), " is not a folder"), "choose another run.folder or run.name");
+    fail(Exit::environment, text(run.folder.root.string(), " is not a folder"),
+         "choose another run.folder or run.name");
   }
   if (again) {
     auto stored = load_run_config(run.folder, workload);
@@ -209,7 +224,8 @@ PreparedRun prepare_run(Workload& workload, LoadedConfig config, const std::opti
 
   storage.create_folders(run.folder.root);
   run.lock.emplace(run.folder.lock());
-  for (const auto& folder : {run.folder.logs(), run.folder.tensorboard(), run.folder.pictures(), run.folder.checkpoints()}) {
+  for (const auto& folder :
+       {run.folder.logs(), run.folder.tensorboard(), run.folder.pictures(), run.folder.checkpoints()}) {
     storage.create_folders(folder);
   }
   run.generation = next_generation(run.folder.events());
@@ -217,7 +233,8 @@ PreparedRun prepare_run(Workload& workload, LoadedConfig config, const std::opti
     run.index = same_index(run.folder, run.config.config);
     check_data(run.index, run.config.config);
     run.hardware = hardware_for(run.folder.root);
-    run.plan = plan_again(run.folder, run.hardware, workload.demand(run.config.config, run.index), run.config, run.notes);
+    run.plan = plan_again(run.folder, run.hardware, workload.demand(run.config.config, run.index), run.config,
+                          run.notes);
     check_batch(run.config.config, run.plan);
     run.resume_from = choose_checkpoint(run.folder, resume, storage, run.generation, run.notes);
   } else {

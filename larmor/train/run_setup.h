@@ -33,8 +33,8 @@ struct PreparedRun {
   std::optional<CheckpointEntry> resume_from;
   int64_t generation = 0;
   bool already_done = false;
-  std::vector<std::string> notes;     // for people: what was resumed, what was passed over
-  std::optional<FileLock> lock;       // held as long as this lives
+  std::vector<std::string> notes;  // for people: what was resumed, what was passed over
+  std::optional<FileLock> lock;    // held as long as this lives
 };
 
 /// What a run would be, without a folder: for `plan`, `prepare` and --dry-run.
@@ -44,12 +44,14 @@ struct RunDraft {
   Demand demand;
   Plan plan;
 };
-RunDraft draft_run(Workload& workload, const LoadedConfig& config, const std::optional<Hardware>& hardware = {});
+RunDraft draft_run(Workload& workload, const LoadedConfig& config,
+                   const std::optional<Hardware>& hardware = {});
 
 /// The name of the workload that a run folder belongs to.
 std::string workload_of(const RunFolder& folder);
 /// The resolved config of a run, read into `workload`'s fields again; `overrides` (key=value) on top.
-LoadedConfig load_run_config(const RunFolder& folder, Workload& workload, const std::vector<std::string>& overrides = {});
+LoadedConfig load_run_config(const RunFolder& folder, Workload& workload,
+                             const std::vector<std::string>& overrides = {});
 
 /// Writes the values that were `auto` into the config as the plan chose them.
 void freeze_plan(LoadedConfig& config, const Plan& plan);

@@ -18,10 +18,10 @@ namespace larmor {
 
 /// What a rank is told beside what lies in the run folder.
 struct SessionOptions {
-  RunFolder folder;                                    // config.yaml, plan.json and index.json are there
-  std::optional<std::filesystem::path> resume_from;    // a verified checkpoint
+  RunFolder folder;                                  // config.yaml, plan.json and index.json are there
+  std::optional<std::filesystem::path> resume_from;  // a verified checkpoint
   std::optional<int64_t> step_limit;
-  std::optional<ConsoleOptions> console;               // rank 0 speaks; nothing: silent
+  std::optional<ConsoleOptions> console;  // rank 0 speaks; nothing: silent
 };
 
 /// What the parent reports when a run has ended.
@@ -32,9 +32,9 @@ struct SessionEnd {
 };
 
 /// Collective. Blocks. `workload` has read its part of the folder's config already (load_run_config).
-SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& plan, const Index& index, const Rank& rank,
-                       std::unique_ptr<Communicator> communicator, const SessionOptions& options,
-                       const std::string& config_sha256);
+SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& plan, const Index& index,
+                       const Rank& rank, std::unique_ptr<Communicator> communicator,
+                       const SessionOptions& options, const std::string& config_sha256);
 
 /// How training ended, as the parent reads it from the last "end" line of events.jsonl: steps, epochs,
 /// seconds, best {step, value}, reason.

@@ -37,7 +37,8 @@ NamedTensors optimizer_tensors(const CheckpointEntry& entry, const std::string& 
 
 }  // namespace
 
-Snapshot take_snapshot(const Task& task, const std::vector<Learner>& learners, const TrainerState& state, int rank) {
+Snapshot take_snapshot(const Task& task, const std::vector<Learner>& learners, const TrainerState& state,
+                       int rank) {
   Snapshot snapshot;
   snapshot.step = state.progress.step;
   snapshot.examples = state.progress.examples;
@@ -71,9 +72,11 @@ TrainerState restore(const CheckpointEntry& entry, Task& task, std::vector<Learn
     load_state_dict(*learners[i].objective.network, read_checkpoint_file(entry, weights_file(learners, i)));
     auto tensors = optimizer_tensors(entry, name + "/");
     if (learners[i].parallel->has_average()) {
-      for (auto& [key, tensor] : read_checkpoint_file(entry, average_file_of(learners, i))) tensors.emplace("ema/" + key, tensor);
+      for (auto& [key, tensor] : read_checkpoint_file(entry, average_file_of(learners, i)))
+        tensors.emplace("ema/" + key, tensor);
     }
-    learners[i].parallel->load(PartReader(std::move(tensors), state.at("objectives").at(name), text(place, ", objective ", name)));
+    learners[i].parallel->load(
+        PartReader(std::move(tensors), state.at("objectives").at(name), text(place, ", objective ", name)));
   }
   NamedTensors own;
   if (has_checkpoint_file(entry, "task.safetensors")) own = read_checkpoint_file(entry, "task.safetensors");
@@ -84,7 +87,8 @@ TrainerState restore(const CheckpointEntry& entry, Task& task, std::vector<Learn
 NamedTensors read_weights(const CheckpointEntry& entry, bool average) {
   const auto* file = average ? average_file : model_file;
   if (!has_checkpoint_file(entry, file)) {
-    fail(Exit::usage, text(entry.folder.string(), " has no ", file), "the run kept no average: set optim.ema_decay when training");
+    fail(Exit::usage, text(entry.folder.string(), " has no ", file),
+         "the run kept no average: set optim.ema_decay when training");
   }
   return read_checkpoint_file(entry, file);
 }

@@ -12,7 +12,8 @@ namespace larmor {
 
 /// model.safetensors is the predicting network alone; the others' files carry their objective's name.
 /// Rank 0 holds the weights, each rank its part of the optimizer state.
-Snapshot take_snapshot(const Task& task, const std::vector<Learner>& learners, const TrainerState& state, int rank);
+Snapshot take_snapshot(const Task& task, const std::vector<Learner>& learners, const TrainerState& state,
+                       int rank);
 
 /// Puts a verified checkpoint back. Throws Error (checkpoint) when it does not fit.
 TrainerState restore(const CheckpointEntry& entry, Task& task, std::vector<Learner>& learners);

@@ -24,8 +24,8 @@ struct StepBenchmark::State {
   at::Tensor loss;
 };
 
-StepBenchmark::StepBenchmark(Workload& workload, const RunConfig& config, const Plan& plan, const Index& index,
-                             Communicator& communicator)
+StepBenchmark::StepBenchmark(Workload& workload, const RunConfig& config, const Plan& plan,
+                             const Index& index, Communicator& communicator)
     : state_(std::make_unique<State>()) {
   auto& state = *state_;
   state.plan = plan;
@@ -71,7 +71,8 @@ void StepBenchmark::step() {
     const AutocastScope autocast(state.device.type(), state.plan.precision);
     losses = state.task->losses(batch, state.context);
   }
-  for (size_t i = 0; i < losses.size(); ++i) state.learners[i].parallel->backward(losses[i], /*last=*/true, {});
+  for (size_t i = 0; i < losses.size(); ++i)
+    state.learners[i].parallel->backward(losses[i], /*last=*/true, {});
   for (auto& learner : state.learners) {
     learner.parallel->finish();
     learner.parallel->step(learner.optim.learning_rate);
@@ -82,9 +83,13 @@ void StepBenchmark::step() {
 
 double StepBenchmark::last_loss() const { return state_->loss.defined() ? state_->loss.item<double>() : 0; }
 
-std::vector<int64_t> StepBenchmark::shape() const { return state_->batches.front().at("image").sizes().vec(); }
+std::vector<int64_t> StepBenchmark::shape() const {
+  return state_->batches.front().at("image").sizes().vec();
+}
 
-int64_t StepBenchmark::parameters() const { return parameter_count(*state_->learners.front().objective.network); }
+int64_t StepBenchmark::parameters() const {
+  return parameter_count(*state_->learners.front().objective.network);
+}
 
 int64_t StepBenchmark::objectives() const { return static_cast<int64_t>(state_->learners.size()); }
 

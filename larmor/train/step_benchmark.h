@@ -21,7 +21,7 @@ class StepBenchmark {
   /// Collective.
   void step();
   double last_loss() const;
-  std::vector<int64_t> shape() const;      // of a batch's image
+  std::vector<int64_t> shape() const;  // of a batch's image
   int64_t parameters() const;
   int64_t objectives() const;
 

@@ -2,13 +2,13 @@
 // newcomer writes.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
 #include <vector>
+
+#include <ATen/core/Tensor.h>
 
 #include "larmor/base/image.h"
 #include "larmor/data/dataset.h"
@@ -29,7 +29,7 @@ struct Objective {
 /// What a task may know of the moment and of its fellows.
 struct StepContext {
   int64_t step = 0;
-  int64_t epoch = 0;     // completed epochs, the same for all examples of a step
+  int64_t epoch = 0;  // completed epochs, the same for all examples of a step
   bool training = true;
   /// Parts of the loss to show: record("recon", value). Averaged over micro-batches and ranks.
   std::function<void(const std::string& name, const at::Tensor& value)> record;

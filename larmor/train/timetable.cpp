@@ -9,9 +9,12 @@ namespace larmor {
 namespace {
 double position(const Length& length, const Progress& progress, int64_t epoch_examples) {
   switch (length.unit) {
-    case Length::Unit::steps: return static_cast<double>(progress.step);
-    case Length::Unit::epochs: return static_cast<double>(progress.examples) / static_cast<double>(epoch_examples);
-    case Length::Unit::seconds: return progress.elapsed_seconds;
+    case Length::Unit::steps:
+      return static_cast<double>(progress.step);
+    case Length::Unit::epochs:
+      return static_cast<double>(progress.examples) / static_cast<double>(epoch_examples);
+    case Length::Unit::seconds:
+      return progress.elapsed_seconds;
   }
   return 0;
 }
@@ -35,7 +38,9 @@ double Timetable::epoch(const Progress& progress) const {
   return static_cast<double>(progress.examples) / static_cast<double>(epoch_examples_);
 }
 
-int64_t Timetable::whole_epochs(const Progress& progress) const { return progress.examples / epoch_examples_; }
+int64_t Timetable::whole_epochs(const Progress& progress) const {
+  return progress.examples / epoch_examples_;
+}
 
 bool Timetable::due(const Length& interval, const Progress& before, const Progress& after) const {
   if (interval.amount <= 0) return false;
@@ -52,10 +57,11 @@ bool Timetable::finished(const Progress& progress) const {
 
 ScheduleSteps Timetable::schedule_steps(const ScheduleConfig& schedule) const {
   const int64_t total = schedule.steps > 0 ? schedule.steps : total_steps_;
-  require(total > 0 || schedule.name == "constant", Exit::usage, "train.length is a time, so the schedule's length in steps is not known",
+  require(total > 0 || schedule.name == "constant", Exit::usage,
+          "train.length is a time, so the schedule's length in steps is not known",
           "set optim.schedule.steps");
-  require(schedule.warmup.unit != Length::Unit::seconds, Exit::usage, "optim.schedule.warmup cannot be a time",
-          "give it in epochs (5ep) or steps (500st)");
+  require(schedule.warmup.unit != Length::Unit::seconds, Exit::usage,
+          "optim.schedule.warmup cannot be a time", "give it in epochs (5ep) or steps (500st)");
   return {.total = total, .warmup = in_steps(schedule.warmup)};
 }
 

@@ -10,9 +10,9 @@ namespace larmor {
 
 /// How far a run has come.
 struct Progress {
-  int64_t step = 0;             // global steps done
-  int64_t examples = 0;         // consumed by all ranks together
-  double elapsed_seconds = 0;   // of training, over all restarts; rank 0's clock, the same on all ranks
+  int64_t step = 0;            // global steps done
+  int64_t examples = 0;        // consumed by all ranks together
+  double elapsed_seconds = 0;  // of training, over all restarts; rank 0's clock, the same on all ranks
 };
 
 class Timetable {

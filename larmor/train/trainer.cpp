@@ -1,10 +1,10 @@
 #include "larmor/train/trainer.h"
 
-#include <ATen/ATen.h>
-#include <torch/nn/module.h>
-
 #include <cmath>
 #include <utility>
+
+#include <ATen/ATen.h>
+#include <torch/nn/module.h>
 
 #include "larmor/base/error.h"
 #include "larmor/base/log.h"
@@ -46,7 +46,8 @@ TrainingEnd Trainer::run() {
       return at_end || parts_.timetable.due(interval, before, state_.progress);
     };
     metric.reset();
-    if (validates && due(config.train.validate_every)) metric = validate_now(due(config.track.pictures_every));
+    if (validates && due(config.train.validate_every))
+      metric = validate_now(due(config.track.pictures_every));
     const bool is_best = metric && state_.best_step == state_.progress.step;
     if (is_best || due(config.checkpoint.every)) save(metric, /*last=*/at_end);
     if (const auto reason = reason_to_stop(outcome); reason && !at_end) {
@@ -77,7 +78,7 @@ Trainer::StepOutcome Trainer::step() {
 
   Records records;
   Votes votes{.stop = stop_requested()};
-  accumulate(active, records, votes);                                      // data, model, losses, backward / reduce
+  accumulate(active, records, votes);  // data, model, losses, backward / reduce
   parts_.board.set(rank(), Phase::communicating, state_.progress.step);
   std::vector<Reduced> reduced(parts_.learners.size());
   bool finite = true;
@@ -93,9 +94,10 @@ Trainer::StepOutcome Trainer::step() {
   settle_files(votes);
   settle_failure(votes);
 
-  StepOutcome outcome{.stop = votes.stop, .values = records.mean(parts_.plan.accumulation, "train/", parts_.communicator)};
+  StepOutcome outcome{.stop = votes.stop,
+                      .values = records.mean(parts_.plan.accumulation, "train/", parts_.communicator)};
   if (finite && !votes.non_finite) {
-    move_weights(active, reduced, outcome.values);                         // optimizer
+    move_weights(active, reduced, outcome.values);  // optimizer
   } else {
     skip_step(active, votes);
   }
@@ -127,8 +129,8 @@ void Trainer::accumulate(const std::vector<bool>& active, Records& records, Vote
   }
 }
 
-void Trainer::forward_backward(const Batch& batch, bool last, const std::vector<bool>& active, Records& records,
-                               Votes& votes) {
+void Trainer::forward_backward(const Batch& batch, bool last, const std::vector<bool>& active,
+                               Records& records, Votes& votes) {
   const DrawScope draws(draw_position_of(batch));
   std::vector<at::Tensor> losses;
   {
@@ -145,18 +147,20 @@ void Trainer::forward_backward(const Batch& batch, bool last, const std::vector<
   }
 }
 
-void Trainer::move_weights(const std::vector<bool>& active, const std::vector<Reduced>& reduced, Values& values) {
+void Trainer::move_weights(const std::vector<bool>& active, const std::vector<Reduced>& reduced,
+                           Values& values) {
   for (size_t i = 0; i < parts_.learners.size(); ++i) {
     if (!active[i]) continue;
     auto& learner = parts_.learners[i];
-    const double rate = learning_rate(learner.optim.schedule, learner.optim.learning_rate, learner.schedule_steps,
-                                      state_.progress.step);
+    const double rate = learning_rate(learner.optim.schedule, learner.optim.learning_rate,
+                                      learner.schedule_steps, state_.progress.step);
     learner.parallel->step(rate);
     // The first objective's values carry the plain names, the others' their own.
     const auto suffix = i == 0 ? std::string() : "_" + learner.objective.name;
     values["optim/learning_rate" + suffix] = rate;
     values["optim/grad_norm" + suffix] = reduced[i].gradient_norm;
-    if (parts_.plan.precision == Precision::fp16) values["optim/loss_scale" + suffix] = learner.parallel->loss_scale();
+    if (parts_.plan.precision == Precision::fp16)
+      values["optim/loss_scale" + suffix] = learner.parallel->loss_scale();
   }
 }
 
@@ -169,12 +173,14 @@ void Trainer::skip_step(const std::vector<bool>& active, const Votes& votes) {
   if (only_overflow) return;
   ++state_.non_finite_steps;
   const auto budget = parts_.config.train.non_finite_budget;
-  const auto what = text("step ", state_.progress.step + 1, ": a loss or a gradient is not finite; all ranks skip the step (",
+  const auto what = text("step ", state_.progress.step + 1,
+                         ": a loss or a gradient is not finite; all ranks skip the step (",
                          state_.non_finite_steps, " of at most ", budget, ")");
   parts_.tracker.event(moment(), "warning", {}, what);
   if (state_.non_finite_steps > budget) {
     fail(Exit::numerics, what,
-         "lower optim.learning_rate, use precision fp32 or bf16, or look at the data of this step; the newest checkpoint is kept");
+         "lower optim.learning_rate, use precision fp32 or bf16, or look at the data of this step; the "
+         "newest checkpoint is kept");
   }
 }
 
@@ -191,7 +197,8 @@ void Trainer::settle_files(const Votes& votes) {
 void Trainer::settle_failure(const Votes& votes) {
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   if (votes.failed) {
-    fail(Exit::rank_lost, text("step ", state_.progress.step + 1, " failed on another rank"), "see that rank's log in the run folder");
+    fail(Exit::rank_lost, text("step ", state_.progress.step + 1, " failed on another rank"),
+         "see that rank's log in the run folder");
   }
 }
 
@@ -215,7 +222,9 @@ double Trainer::validate_now(bool with_pictures) {
   }
   const double metric = found->second;
   const bool lower = parts_.config.checkpoint.mode == "min";
-  const bool gained = std::isfinite(metric) && (!state_.best_metric || (lower ? metric < *state_.best_metric : metric > *state_.best_metric));
+  const bool gained =
+      std::isfinite(metric) &&
+      (!state_.best_metric || (lower ? metric < *state_.best_metric : metric > *state_.best_metric));
   if (gained) {
     state_.best_metric = metric;
     state_.best_step = state_.progress.step;
@@ -242,11 +251,14 @@ void Trainer::announce_saves() {
     auto when = moment();
     when.step = outcome.step;
     if (outcome.committed) {
-      parts_.tracker.event(when, "checkpoint",
-                           {{"perf/save_seconds", outcome.seconds}, {"perf/save_stall_seconds", outcome.staged_seconds}},
-                           outcome.is_best ? "best so far" : "");
+      parts_.tracker.event(
+          when, "checkpoint",
+          {{"perf/save_seconds", outcome.seconds}, {"perf/save_stall_seconds", outcome.staged_seconds}},
+          outcome.is_best ? "best so far" : "");
     } else {
-      parts_.tracker.event(when, "warning", {}, text("the checkpoint was not saved: ", outcome.warning, "; tried again at the next interval"));
+      parts_.tracker.event(
+          when, "warning", {},
+          text("the checkpoint was not saved: ", outcome.warning, "; tried again at the next interval"));
     }
   }
 }
@@ -260,7 +272,8 @@ void Trainer::advance() {
   mark_ = now;
   if (!agree_on_time_) return;
   // Clocks differ: rank 0's decides what is due on every rank.
-  const auto seconds = at::full({1}, progress.elapsed_seconds, at::TensorOptions().dtype(at::kDouble).device(parts_.device));
+  const auto seconds =
+      at::full({1}, progress.elapsed_seconds, at::TensorOptions().dtype(at::kDouble).device(parts_.device));
   parts_.communicator.broadcast(seconds, 0).wait();
   progress.elapsed_seconds = seconds.item<double>();
 }

@@ -1,13 +1,13 @@
 // The loop. It borrows everything and builds nothing: what varies is a Task, a Parallelism or a Tracker.
 #pragma once
 
-#include <c10/core/Device.h>
-
 #include <exception>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <c10/core/Device.h>
 
 #include "larmor/base/clock.h"
 #include "larmor/checkpoint/checkpoint.h"
@@ -81,7 +81,8 @@ class Trainer {
 
   StepOutcome step();
   void accumulate(const std::vector<bool>& active, Records& records, Votes& votes);
-  void forward_backward(const Batch& batch, bool last, const std::vector<bool>& active, Records& records, Votes& votes);
+  void forward_backward(const Batch& batch, bool last, const std::vector<bool>& active, Records& records,
+                        Votes& votes);
   void move_weights(const std::vector<bool>& active, const std::vector<Reduced>& reduced, Values& values);
   void skip_step(const std::vector<bool>& active, const Votes& votes);
   /// Brings the ranks' bad files together when some rank says it has met one. Collective.
@@ -102,7 +103,7 @@ class Trainer {
   TrainerParts parts_;
   TrainerState state_;
   bool agree_on_time_;
-  double mark_ = 0;          // steady seconds up to which elapsed_seconds counts
+  double mark_ = 0;  // steady seconds up to which elapsed_seconds counts
   int64_t saved_step_ = -1;
   std::exception_ptr failure_;  // of this rank within the current step
 };

@@ -1,8 +1,8 @@
 #include "larmor/train/validation.h"
 
-#include <torch/nn/module.h>
-
 #include <algorithm>
+
+#include <torch/nn/module.h>
 
 #include "larmor/base/error.h"
 #include "larmor/base/json.h"

@@ -1,12 +1,12 @@
 // Metrics of a split, each case once, whatever the number of ranks.
 #pragma once
 
-#include <c10/core/Device.h>
-
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <c10/core/Device.h>
 
 #include "larmor/base/image.h"
 #include "larmor/comm/communicator.h"

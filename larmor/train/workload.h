@@ -22,13 +22,15 @@ class Workload {
   virtual std::string name() const = 0;
   virtual std::vector<std::string> stages() const = 0;
 
-  /// The stage's own config fields. They live in this object: load_config writes into it, task() reads from it.
+  /// The stage's own config fields. They live in this object: load_config writes into it, task() reads from
+  /// it.
   virtual WorkloadFields fields(const std::string& stage) = 0;
   /// Refuses combinations that cannot work (Error, usage), after the config has been read.
   virtual void check(const RunConfig& config) const = 0;
   /// For the planner; from counts alone.
   virtual Demand demand(const RunConfig& config, const Index& index) const = 0;
-  virtual std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const = 0;
+  virtual std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index,
+                                           Split split) const = 0;
   /// Networks are initialised from the run's seed alone, on CPU, then moved by the session.
   virtual std::unique_ptr<Task> task(const RunConfig& config) const = 0;
   /// What `predict` does to a volume before the network sees it: nothing random, no crop.

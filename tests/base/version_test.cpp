@@ -6,7 +6,9 @@
 namespace larmor {
 namespace {
 
-TEST(Version, IsThatOfTheProject) { EXPECT_THAT(version(), ::testing::MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+")); }
+TEST(Version, IsThatOfTheProject) {
+  EXPECT_THAT(version(), ::testing::MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+"));
+}
 
 }  // namespace
 }  // namespace larmor

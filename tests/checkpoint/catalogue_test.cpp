@@ -2,6 +2,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
+
 #include "tests/checkpoint/support/small_snapshot.h"
 
 namespace larmor::testing {
@@ -39,11 +40,13 @@ TEST_F(TwoCheckpoints, FallBackToTheOlderOneAndSayWhy) {
   ASSERT_TRUE(newest.has_value());
   EXPECT_TRUE(holds_step(*newest, 1));
   ASSERT_EQ(passed_over.size(), 1U);
-  EXPECT_NE(passed_over[0].reason.find("model.safetensors has 40 bytes"), std::string::npos) << passed_over[0].reason;
+  EXPECT_NE(passed_over[0].reason.find("model.safetensors has 40 bytes"), std::string::npos)
+      << passed_over[0].reason;
 }
 
 TEST_F(TwoCheckpoints, AreRefusedWhenNoneIsGood) {
-  for (const auto* folder : {"step-00000001", "step-00000002"}) std::filesystem::remove(scratch.path() / folder / "state.json");
+  for (const auto* folder : {"step-00000001", "step-00000002"})
+    std::filesystem::remove(scratch.path() / folder / "state.json");
   try {
     newest_good(scratch.path(), nullptr);
     FAIL() << "a damaged checkpoint was taken";

@@ -1,9 +1,10 @@
-#include <gtest/gtest.h>
-
 #include <thread>
+
+#include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
+
 #include "tests/checkpoint/support/small_snapshot.h"
 
 namespace larmor::testing {

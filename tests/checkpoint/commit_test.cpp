@@ -1,13 +1,14 @@
 // Whatever fails while a checkpoint is saved, the newest announced one loads.
-#include <gtest/gtest.h>
-
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <set>
 
+#include <gtest/gtest.h>
+#include <unistd.h>
+
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
+
 #include "tests/checkpoint/support/small_snapshot.h"
 
 namespace larmor::testing {
@@ -45,8 +46,10 @@ TEST(Commit, LosesNothingAnnouncedWhenAnyOperationFails) {
     ASSERT_EQ(outcomes.size(), 1U);
     const auto newest = newest_good(scratch.path(), nullptr);
     ASSERT_TRUE(newest.has_value()) << operations[broken].name;
-    if (outcomes[0].committed) EXPECT_TRUE(holds_step(*newest, 2)) << operations[broken].name;
-    else EXPECT_TRUE(holds_step(*newest, 1) || holds_step(*newest, 2)) << operations[broken].name;
+    if (outcomes[0].committed)
+      EXPECT_TRUE(holds_step(*newest, 2)) << operations[broken].name;
+    else
+      EXPECT_TRUE(holds_step(*newest, 1) || holds_step(*newest, 2)) << operations[broken].name;
 
     writer.save(small_snapshot(3), false);
     EXPECT_TRUE(holds_step(*newest_good(scratch.path(), nullptr), 3)) << "after " << operations[broken].name;
@@ -103,7 +106,8 @@ TEST(Commit, RemovesWhatEarlierKillsLeftBehind) {
   std::filesystem::create_symlink("step-00000001", scratch.path() / "last.new-1234");
   CheckpointWriter(scratch.path(), disk, *solo, saved_at_once()).save(small_snapshot(4), false);
   std::set<std::string> left;
-  for (const auto& item : std::filesystem::directory_iterator(scratch.path())) left.insert(item.path().filename().string());
+  for (const auto& item : std::filesystem::directory_iterator(scratch.path()))
+    left.insert(item.path().filename().string());
   EXPECT_EQ(left, (std::set<std::string>{"last", "step-00000004"}));
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/device/initialisation.h"
+
 #include "tests/contract/trial_run.h"
 
 namespace larmor::testing {
@@ -12,8 +13,9 @@ class Resume : public ::testing::TestWithParam<std::string> {};
 // Twenty steps with everything on: accumulation, an average, a warm-up, the adversarial phase from the
 // middle, validations and checkpoints in between.
 const std::vector<std::string> twenty_steps{
-    "train.length=20st",      "train.global_batch=4", "train.accumulation=2",    "train.validate_every=7st", "checkpoint.every=6st",
-    "optim.ema_decay=0.9",    "data.phantom_cases=24", "loss.adversarial_start=2", "optim.schedule.warmup=5st"};
+    "train.length=20st",        "train.global_batch=4",     "train.accumulation=2",
+    "train.validate_every=7st", "checkpoint.every=6st",     "optim.ema_decay=0.9",
+    "data.phantom_cases=24",    "loss.adversarial_start=2", "optim.schedule.warmup=5st"};
 
 TEST_P(Resume, GivesTheSameBitsAfterAStopAtAnyStep) {
   for (const int ranks : {1, 2}) {
@@ -29,16 +31,19 @@ TEST_P(Resume, GivesTheSameBitsAfterAStopAtAnyStep) {
       ASSERT_EQ(end.training.state.progress.step, stop);
       parts.train(ranks);
       EXPECT_EQ(parts.hashes(), expected) << "stopped at step " << stop << ", " << ranks << " ranks";
-      EXPECT_EQ(parts.logged_steps(), expected_log) << "stopped at step " << stop << ", " << ranks << " ranks";
+      EXPECT_EQ(parts.logged_steps(), expected_log)
+          << "stopped at step " << stop << ", " << ranks << " ranks";
     }
   }
 }
 
 TEST_P(Resume, GoesOnWithAnotherNumberOfRanks) {
-  TrialRun run(GetParam(), {"train.length=8st", "train.global_batch=4", "data.phantom_cases=24", "optim.name=sgd",
-                            "optim.learning_rate=0.01", "optim.schedule.name=constant", "optim.schedule.warmup=0"});
-  TrialRun whole(GetParam(), {"train.length=8st", "train.global_batch=4", "data.phantom_cases=24", "optim.name=sgd",
-                              "optim.learning_rate=0.01", "optim.schedule.name=constant", "optim.schedule.warmup=0"});
+  TrialRun run(GetParam(),
+               {"train.length=8st", "train.global_batch=4", "data.phantom_cases=24", "optim.name=sgd",
+                "optim.learning_rate=0.01", "optim.schedule.name=constant", "optim.schedule.warmup=0"});
+  TrialRun whole(GetParam(),
+                 {"train.length=8st", "train.global_batch=4", "data.phantom_cases=24", "optim.name=sgd",
+                  "optim.learning_rate=0.01", "optim.schedule.name=constant", "optim.schedule.warmup=0"});
   whole.train(1);
   run.train(1, 3);
   run.train(2, 6);

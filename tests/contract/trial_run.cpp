@@ -1,11 +1,11 @@
 #include "tests/contract/trial_run.h"
 
-#include <ATen/ATen.h>
-
 #include <cstdlib>
 #include <exception>
 #include <fstream>
 #include <thread>
+
+#include <ATen/ATen.h>
 
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
@@ -119,7 +119,8 @@ std::vector<std::string> TrialRun::logged_steps() const {
     for (const auto& [name, value] : event.at("values").items()) {
       if (!name.starts_with("perf/") && !name.starts_with("mem/")) kept[name] = value;
     }
-    by_step[event.at("step").get<int64_t>()] = text(event.at("step").dump(), " ", event.at("examples").dump(), " ", kept.dump());
+    by_step[event.at("step").get<int64_t>()] =
+        text(event.at("step").dump(), " ", event.at("examples").dump(), " ", kept.dump());
   }
   std::vector<std::string> lines;
   for (auto& [step, line] : by_step) lines.push_back(std::move(line));
@@ -136,7 +137,8 @@ double largest_difference(const NamedTensors& a, const NamedTensors& b) {
   if (a.size() != b.size()) fail(Exit::unexpected, "not the same tensors");
   double largest = 0;
   for (const auto& [name, tensor] : a) {
-    largest = std::max(largest, (tensor.to(at::kDouble) - b.at(name).to(at::kDouble)).abs().max().item<double>());
+    largest =
+        std::max(largest, (tensor.to(at::kDouble) - b.at(name).to(at::kDouble)).abs().max().item<double>());
   }
   return largest;
 }

@@ -117,13 +117,22 @@ TEST_F(NiftiWriting, KeepsUnitsDescriptionAndCodesOfAFileLikeIt) {
 }
 
 TEST_F(NiftiWriting, KeepsTheFormsOfAFileLikeItWhereTheyStillHold) {
-  const auto forms = [](const NiftiHeader& header) { return header.raw.substr(76, 20) + header.raw.substr(252, 76); };
+  const auto forms = [](const NiftiHeader& header) {
+    return header.raw.substr(76, 20) + header.raw.substr(252, 76);
+  };
   for (const bool has_qform : {false, true}) {
     for (const bool has_sform : {false, true}) {
       if (!has_qform && !has_sform) continue;
       NiftiBytes like;
-      if (has_qform) like.put(252, int16_t{1}).put(256, 0.1F).put(260, 0.2F).put(264, 0.3F).put(268, -80.3F).put(76, -1.0F);
-      if (has_sform) like.put(254, int16_t{2}).put(280, 1.3F).put(284, 0.1F).put(300, 2.1F).put(320, 3.3F).put(292, 7.7F);
+      if (has_qform)
+        like.put(252, int16_t{1})
+            .put(256, 0.1F)
+            .put(260, 0.2F)
+            .put(264, 0.3F)
+            .put(268, -80.3F)
+            .put(76, -1.0F);
+      if (has_sform)
+        like.put(254, int16_t{2}).put(280, 1.3F).put(284, 0.1F).put(300, 2.1F).put(320, 3.3F).put(292, 7.7F);
       testing::write_file(scratch_.path() / "like.nii", like.whole());
       const auto volume = read_volume(scratch_.path() / "like.nii");
       EXPECT_EQ(read_back("a.nii", volume, scratch_.path() / "like.nii").affine, volume.affine);

@@ -1,8 +1,8 @@
 // Every readable NIfTI file of the shared folder, against what nibabel 5.4 says of it.
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <cmath>
+#include <cstdlib>
 #include <string>
 #include <vector>
 

@@ -17,7 +17,8 @@ Volume ramp(const Affine& affine, const std::array<int64_t, 3>& size) {
     for (int64_t j = 0; j < size[1]; ++j) {
       for (int64_t k = 0; k < size[2]; ++k) {
         const auto place = [&](size_t row) {
-          return affine[row][0] * static_cast<double>(i) + affine[row][1] * static_cast<double>(j) + affine[row][2] * static_cast<double>(k) + affine[row][3];
+          return affine[row][0] * static_cast<double>(i) + affine[row][1] * static_cast<double>(j) +
+                 affine[row][2] * static_cast<double>(k) + affine[row][3];
         };
         voxels[0][i][j][k] = static_cast<float>(place(0) + 2 * place(1) - place(2));
       }
@@ -34,7 +35,9 @@ TEST(ResampleLike, BringsAReorientedAndResampledVolumeBackToItsOwnGrid) {
   const auto prepared = resample(orient(original), {1, 1, 1});
   const auto back = resample_like(prepared, original.affine, size);
   // Inside: at the far border the coarser grid may end before the original does.
-  const auto inside = [](const at::Tensor& voxels) { return voxels.slice(1, 1, 20).slice(2, 1, 15).slice(3, 1, 12); };
+  const auto inside = [](const at::Tensor& voxels) {
+    return voxels.slice(1, 1, 20).slice(2, 1, 15).slice(3, 1, 12);
+  };
   EXPECT_LE((inside(back.voxels) - inside(original.voxels)).abs().max().item<double>(), 1e-3);
 }
 

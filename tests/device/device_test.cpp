@@ -72,7 +72,8 @@ TEST(ModuleState, ListsEverythingThatDoesNotFit) {
     FAIL() << "weights that do not fit were taken";
   } catch (const Error& error) {
     EXPECT_EQ(error.exit(), Exit::checkpoint);
-    for (const auto* part : {"bias is missing", "weight is [3, 4] and should be [3, 2]", "extra is not known"}) {
+    for (const auto* part :
+         {"bias is missing", "weight is [3, 4] and should be [3, 2]", "extra is not known"}) {
       EXPECT_NE(error.message().find(part), std::string::npos) << part << " in " << error.message();
     }
   }

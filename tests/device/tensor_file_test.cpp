@@ -1,9 +1,9 @@
 #include "larmor/device/tensor_file.h"
 
+#include <fstream>
+
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-
-#include <fstream>
 
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
@@ -39,8 +39,8 @@ class TensorFile : public ::testing::Test {
 
 TEST_F(TensorFile, GivesBackEveryTypeAndShape) {
   NamedTensors tensors;
-  for (const auto type : {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kLong, at::kInt, at::kShort, at::kChar,
-                          at::kByte, at::kBool}) {
+  for (const auto type : {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kLong, at::kInt, at::kShort,
+                          at::kChar, at::kByte, at::kBool}) {
     tensors[c10::toString(type)] = at::arange(6).reshape({2, 3}).to(type);
   }
   tensors["scalar"] = at::full({}, 7.0);
@@ -80,9 +80,11 @@ TEST_F(TensorFile, RefusesEveryKindOfLie) {
       {R"({"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}})", 8},
       {R"({"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,0]}})", 0},
       {R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}})", 8},
-      {R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8},
+      {R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
+       8},
       {R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})", 12},
-      {R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8},
+      {R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
+       8},
       {R"({"a":{"dtype":"F32","shape":[2]}})", 8},
       {R"({"__metadata__":{"x":1},"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8},
       {R"([1])", 0},

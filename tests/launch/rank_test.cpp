@@ -111,8 +111,11 @@ TEST(FindRank, NamesEveryVariableThatIsMissing) {
 }
 
 TEST(FindRank, GoesWithoutTheNumberOfLocalRanks) {
-  const Environment five = {
-      {"RANK", "1"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "1"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "29500"}};
+  const Environment five = {{"RANK", "1"},
+                            {"WORLD_SIZE", "2"},
+                            {"LOCAL_RANK", "1"},
+                            {"MASTER_ADDR", "127.0.0.1"},
+                            {"MASTER_PORT", "29500"}};
   EXPECT_EQ(find_rank(five)->local_count, 2) << "one host, as far as this rank can tell";
   EXPECT_EQ(find_rank(with(five, {{"RANK", "5"}, {"WORLD_SIZE", "8"}}))->local_count, 2);
   EXPECT_NE(refusal(with(five, {{"LOCAL_RANK", "2"}})), "");

@@ -1,11 +1,13 @@
 // Disks that are full, cannot be written, or are no folder at all.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/mount.h>
 
 #include <fstream>
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include "larmor/base/text.h"
+
 #include "tests/processes/support/nifti_bytes.h"
 #include "tests/processes/support/small_training.h"
 #include "tests/processes/support/trained_state.h"
@@ -32,12 +34,15 @@ class SmallDisk {
   SmallDisk& operator=(const SmallDisk&) = delete;
 
   bool is_there() const { return mounted_; }
-  void make_read_only() const { ASSERT_EQ(mount("tmpfs", place_.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, nullptr), 0); }
+  void make_read_only() const {
+    ASSERT_EQ(mount("tmpfs", place_.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, nullptr), 0);
+  }
   /// Leaves so many pages of 4 KiB.
   void fill(size_t pages = 0) const {
     std::ofstream file(place_ / "ballast", std::ios::binary);
     const std::string block(4096, 'x');
-    while (file.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {}
+    while (file.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
+    }
     const auto ballast = place_ / "ballast";
     std::filesystem::resize_file(ballast, std::filesystem::file_size(ballast) - pages * block.size());
   }
@@ -50,16 +55,30 @@ class SmallDisk {
 
 /// Saves after 20, 40, 60 and 80 steps.
 std::vector<std::string> training_with_four_saves() {
-  return {"train", "latent_diffusion", "-c", "tiny", "run.name=mine", "--ranks", "1", "train.length=80st",
-          "checkpoint.every=20st", "train.validate_every=0", "track.pictures_every=0", "track.tensorboard=false"};
+  return {"train",
+          "latent_diffusion",
+          "-c",
+          "tiny",
+          "run.name=mine",
+          "--ranks",
+          "1",
+          "train.length=80st",
+          "checkpoint.every=20st",
+          "train.validate_every=0",
+          "track.pictures_every=0",
+          "track.tensorboard=false"};
 }
 
 class BadPlace : public ::testing::Test {
  protected:
   std::filesystem::path run() const { return folder() / "runs" / "mine"; }
-  bool has_checkpoint(const char* name) const { return std::filesystem::exists(run() / "checkpoints" / name / "manifest.json"); }
+  bool has_checkpoint(const char* name) const {
+    return std::filesystem::exists(run() / "checkpoints" / name / "manifest.json");
+  }
   std::filesystem::path folder() const { return scratch_.path(); }
-  Finished call(std::vector<std::string> words) { return larmor_program(std::move(words), {.folder = folder()}); }
+  Finished call(std::vector<std::string> words) {
+    return larmor_program(std::move(words), {.folder = folder()});
+  }
   ScratchFolder scratch_;
 };
 
@@ -85,7 +104,8 @@ TEST_F(BadPlace, ADiskThatIsFullAtTheStartIsNamed) {
   disk.fill();
   const auto end = call(small_training("mine", 1, 12));
   EXPECT_EQ(end.status, environment) << end.err;
-  EXPECT_THAT(end.err, AllOf(HasSubstr("runs/mine"), HasSubstr("No space left"), HasSubstr("hint: free space")));
+  EXPECT_THAT(end.err,
+              AllOf(HasSubstr("runs/mine"), HasSubstr("No space left"), HasSubstr("hint: free space")));
   disk.empty();
   const auto again = call(small_training("mine", 1, 12));
   EXPECT_EQ(again.status, 0) << "with room the same words start the run\n" << again.err;
@@ -119,7 +139,8 @@ TEST_F(BadPlace, ARunThatCannotBeWrittenAnyMoreStaysAsItIs) {
   disk.make_read_only();
   const auto end = call({"train", "mine"});
   EXPECT_EQ(end.status, environment) << end.err;
-  EXPECT_THAT(end.err, AllOf(HasSubstr("runs/mine"), HasSubstr("Read-only file system"), HasSubstr("hint: ")));
+  EXPECT_THAT(end.err,
+              AllOf(HasSubstr("runs/mine"), HasSubstr("Read-only file system"), HasSubstr("hint: ")));
   EXPECT_EQ(call({"checkpoint", "verify", "mine"}).status, 0);
 }
 
@@ -129,7 +150,9 @@ TEST_F(BadPlace, ADiskThatFillsUpCostsOneSaveWhenThereIsRoomForTheNext) {
   Running training(training_with_four_saves(), {.folder = folder()});
   ASSERT_TRUE(becomes_true([&] { return has_checkpoint("step-00000020"); }, 60)) << training.err();
   disk.fill();
-  const auto is_told = [&] { return training.err().find("the checkpoint was not saved") != std::string::npos; };
+  const auto is_told = [&] {
+    return training.err().find("the checkpoint was not saved") != std::string::npos;
+  };
   EXPECT_TRUE(becomes_true(is_told, 60)) << training.err();
   disk.empty();
   const auto end = training.wait();
@@ -147,7 +170,8 @@ TEST_F(BadPlace, ADiskThatIsFullAtTheLastSaveEndsTheRunAndKeepsTheEarlierCheckpo
   disk.fill();
   const auto end = training.wait();
   EXPECT_EQ(end.status, environment) << end.err;
-  EXPECT_THAT(end.err, AllOf(HasSubstr("checkpoint of step 80 could not be saved"), HasSubstr("free"), HasSubstr("hint: ")));
+  EXPECT_THAT(end.err, AllOf(HasSubstr("checkpoint of step 80 could not be saved"), HasSubstr("free"),
+                             HasSubstr("hint: ")));
   EXPECT_FALSE(std::filesystem::exists(run() / "DONE"));
   EXPECT_TRUE(has_checkpoint("step-00000040"));
   EXPECT_EQ(call({"checkpoint", "verify", "mine"}).status, 0);

@@ -30,8 +30,9 @@ TEST(FirstLook, ListNamesTheWorkloadsTheirStagesAndConfigs) {
 
 TEST(FirstLook, TheFirstStepOfTinyIsLoggedAndTheRunIsFinished) {
   const ScratchFolder scratch;
-  const auto end = larmor_program({"train", "latent_diffusion", "-c", "tiny", "train.length=12st", "--ranks", "1"},
-                                  {.folder = scratch.path()});
+  const auto end =
+      larmor_program({"train", "latent_diffusion", "-c", "tiny", "train.length=12st", "--ranks", "1"},
+                     {.folder = scratch.path()});
   ASSERT_EQ(end.status, 0) << end.err;
   const auto run = scratch.path() / end.run_folder();
   EXPECT_EQ(events_of(run, "step").size(), 12U);

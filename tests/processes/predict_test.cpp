@@ -1,8 +1,8 @@
 // Volumes through a trained network, each back where it came from.
+#include <cstring>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <cstring>
 
 #include "tests/processes/support/trained_run.h"
 
@@ -44,12 +44,14 @@ std::string two_channels() {
 
 /// The header's bytes that say where and what the voxels are: pixdim, units, description, forms.
 std::vector<std::string> kept_fields(const std::string& nifti) {
-  return {nifti.substr(40, 16), nifti.substr(76, 16), nifti.substr(123, 1), nifti.substr(148, 80), nifti.substr(252, 76)};
+  return {nifti.substr(40, 16), nifti.substr(76, 16), nifti.substr(123, 1), nifti.substr(148, 80),
+          nifti.substr(252, 76)};
 }
 
 class Predict : public TrainedRun {
  protected:
-  static Finished predict(const std::string& input, const std::string& output, std::vector<std::string> more = {}) {
+  static Finished predict(const std::string& input, const std::string& output,
+                          std::vector<std::string> more = {}) {
     more.insert(more.begin(), {"predict", "run", "--input", input, "--output", output});
     return call(more);
   }
@@ -92,9 +94,11 @@ TEST_F(Predict, TakesAFolderAndSeveralFiles) {
   put_file(folder() / "many" / "notes.txt", "no volume");
   const auto all = call({"predict", "run", "--input", "many", "--output", "many_out", "--json"}).json();
   ASSERT_EQ(all.size(), 2U);
-  for (const auto& row : all) EXPECT_TRUE(std::filesystem::exists(folder() / row["output"].get<std::string>())) << row;
+  for (const auto& row : all)
+    EXPECT_TRUE(std::filesystem::exists(folder() / row["output"].get<std::string>())) << row;
   EXPECT_EQ(all[1]["output"], "many_out/b.new.nii.gz");
-  const auto end = call({"predict", "run", "--input", "many/a.nii", "many/b.new.nii.gz", "--output", "two_out"});
+  const auto end =
+      call({"predict", "run", "--input", "many/a.nii", "many/b.new.nii.gz", "--output", "two_out"});
   EXPECT_EQ(end.status, 0) << end.err;
   EXPECT_EQ(read_text(folder() / "two_out" / "a.nii.gz"), read_text(folder() / "many_out" / "a.nii.gz"));
 }
@@ -115,8 +119,8 @@ TEST_F(Predict, GoesWithoutARunFromExportedWeights) {
   put_file(folder() / "in.nii", nifti_bytes());
   ASSERT_EQ(call({"export", "run", "--output", "w.safetensors"}).status, 0);
   ASSERT_EQ(predict("in.nii", "of_run.nii").status, 0);
-  const auto end = call({"predict", "latent_diffusion", "--stage", "autoencoder", "-c", "tiny", "--weights", "w.safetensors", "--input",
-                         "image=in.nii", "--output", "of_weights.nii"});
+  const auto end = call({"predict", "latent_diffusion", "--stage", "autoencoder", "-c", "tiny", "--weights",
+                         "w.safetensors", "--input", "image=in.nii", "--output", "of_weights.nii"});
   ASSERT_EQ(end.status, 0) << end.err;
   EXPECT_EQ(read_text(folder() / "of_run.nii"), read_text(folder() / "of_weights.nii"));
 }
@@ -125,7 +129,8 @@ TEST_F(Predict, SaysWhatIsMissing) {
   put_file(folder() / "in.nii", nifti_bytes());
   put_file(folder() / "broken.safetensors", "no weights");
   const auto from = [](std::vector<std::string> more) {
-    more.insert(more.begin(), {"predict", "latent_diffusion", "-c", "tiny", "--input", "in.nii", "--output", "x.nii"});
+    more.insert(more.begin(),
+                {"predict", "latent_diffusion", "-c", "tiny", "--input", "in.nii", "--output", "x.nii"});
     return call(more);
   };
   const auto none = from({});
@@ -146,10 +151,11 @@ TEST_F(Predict, SaysWhatIsMissing) {
 }
 
 TEST_F(Predict, HasTheChannelsOnTheFourthAxis) {
-  for (const auto* patient : {"p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7"}) put_file(folder() / "pairs" / patient / "pair.nii", two_channels());
+  for (const auto* patient : {"p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7"})
+    put_file(folder() / "pairs" / patient / "pair.nii", two_channels());
   auto words = with(with(small_training("pairs", 1, 1), "data.kind", "nifti"), "data.folder", "pairs");
-  for (const auto* word : {"model.in_channels=2", "model.out_channels=2", "optim.schedule.name=constant", "optim.schedule.warmup=0",
-                           "data.transforms=[]"}) {
+  for (const auto* word : {"model.in_channels=2", "model.out_channels=2", "optim.schedule.name=constant",
+                           "optim.schedule.warmup=0", "data.transforms=[]"}) {
     words.emplace_back(word);
   }
   const auto trained = call(words);
@@ -172,7 +178,8 @@ TEST_F(Predict, KeepsARealHeadInItsPlace) {
     const auto end = predict(file, "head.nii.gz");
     ASSERT_EQ(end.status, 0) << end.err;
     const auto before = report_of(file), after = report_of("head.nii.gz");
-    for (const auto* key : {"shape", "affine", "spacing_mm"}) EXPECT_EQ(after[key], before[key]) << file << " " << key;
+    for (const auto* key : {"shape", "affine", "spacing_mm"})
+      EXPECT_EQ(after[key], before[key]) << file << " " << key;
     return;
   }
   GTEST_SKIP() << "no head lies in " << head;

@@ -42,7 +42,8 @@ TEST_F(Verbs, EvaluateOfTheLastCheckpointIsTheLastValidation) {
   const auto json = call({"evaluate", "run", "--checkpoint", "last", "--json"}).json();
   const auto last = events_of(run(), "validation").back();
   for (const std::string metric : {"psnr", "ssim", "l1"}) {
-    EXPECT_NEAR(json[metric]["mean"].get<double>(), last["values"]["val/" + metric].get<double>(), 1e-6) << metric;
+    EXPECT_NEAR(json[metric]["mean"].get<double>(), last["values"]["val/" + metric].get<double>(), 1e-6)
+        << metric;
   }
 }
 
@@ -97,7 +98,8 @@ TEST_F(Verbs, ExportGivesTheBytesOfTheBestCheckpoint) {
   EXPECT_EQ(json["bytes"], bytes.size());
   EXPECT_EQ(bytes[8], '{') << "a JSON header behind its length";
   const auto weights = read_weights(folder() / "out.safetensors");
-  for (const auto* name : {"encoder.blocks.0.conv.weight", "quant_conv_mu.conv.weight", "decoder.blocks.0.conv.weight"}) {
+  for (const auto* name :
+       {"encoder.blocks.0.conv.weight", "quant_conv_mu.conv.weight", "decoder.blocks.0.conv.weight"}) {
     EXPECT_TRUE(weights.contains(name)) << name;
   }
 }
@@ -109,7 +111,8 @@ TEST_F(Verbs, ExportGivesTheAverageWhereThereIsOne) {
   EXPECT_EQ(average.size(), weights.size());
   EXPECT_GT(largest_difference(average, weights), 0);
 
-  const auto without = with(with(small_training("plain", 1, 1), "optim.ema_decay", "0"), "optim.schedule.name", "constant");
+  const auto without =
+      with(with(small_training("plain", 1, 1), "optim.ema_decay", "0"), "optim.schedule.name", "constant");
   auto words = with(with(without, "optim.schedule.warmup", "0"), "track.tensorboard", "false");
   ASSERT_EQ(call(words).status, 0);
   const auto refused = call({"export", "plain", "--output", "none.safetensors", "--ema"});
@@ -137,7 +140,8 @@ TEST_F(Verbs, PruneKeepsWhatTheRunsConfigSays) {
   const auto pruned = copy_of_run("pruned");
   const auto names = checkpoint_names(pruned);
   ASSERT_EQ(names.size(), 2U);
-  EXPECT_EQ(call({"checkpoint", "prune", "pruned", "--json"}).json(), Json::array()) << "the run has kept as many as it may";
+  EXPECT_EQ(call({"checkpoint", "prune", "pruned", "--json"}).json(), Json::array())
+      << "the run has kept as many as it may";
   auto config = read_text(pruned / "config.yaml");
   config.replace(config.find("keep_last: 2"), 12, "keep_last: 1");
   config.replace(config.find("keep_best: 1"), 12, "keep_best: 0");
@@ -157,7 +161,8 @@ TEST_F(Verbs, AFlippedBitIsFoundAndPassedOver) {
   const auto verified = call({"checkpoint", "verify", "damaged", "--json"});
   EXPECT_EQ(verified.status, checkpoint);
   EXPECT_EQ(verified.json().size(), call({"checkpoint", "list", "run", "--json"}).json().size());
-  EXPECT_EQ(call({"export", "damaged", "--output", "d.safetensors", "--checkpoint", "last"}).status, checkpoint);
+  EXPECT_EQ(call({"export", "damaged", "--output", "d.safetensors", "--checkpoint", "last"}).status,
+            checkpoint);
   EXPECT_EQ(call({"train", "damaged", "--resume", newest.string()}).status, checkpoint);
   const auto end = call({"train", "damaged"});
   EXPECT_EQ(end.status, 0) << end.err;

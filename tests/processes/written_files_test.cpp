@@ -1,12 +1,13 @@
 // What the libraries that people use read in the files that a run and `predict` have written. Needs
 // LARMOR_ORACLES.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstring>
 #include <fstream>
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include "larmor/base/hash.h"
+
 #include "tests/processes/support/oracle.h"
 #include "tests/processes/support/trained_run.h"
 
@@ -26,7 +27,8 @@ class WrittenFiles : public TrainedRun {
 
 /// Every tensor of that file: safetensors' own reading has the type, shape and bytes that lie there.
 void expect_read_alike(const std::filesystem::path& file) {
-  const std::map<std::string, std::string> types{{"F32", "float32"}, {"F64", "float64"}, {"I64", "int64"}, {"I32", "int32"}, {"U8", "uint8"}};
+  const std::map<std::string, std::string> types{
+      {"F32", "float32"}, {"F64", "float64"}, {"I64", "int64"}, {"I32", "int32"}, {"U8", "uint8"}};
   const auto bytes = read_text(file);
   uint64_t header_bytes = 0;
   std::memcpy(&header_bytes, bytes.data(), sizeof(header_bytes));
@@ -37,7 +39,8 @@ void expect_read_alike(const std::filesystem::path& file) {
     if (name == "__metadata__") continue;
     ++tensors;
     const auto begin = entry["data_offsets"][0].get<size_t>(), end = entry["data_offsets"][1].get<size_t>();
-    EXPECT_EQ(read[name]["sha256"], sha256(bytes.substr(8 + header_bytes + begin, end - begin))) << file << " " << name;
+    EXPECT_EQ(read[name]["sha256"], sha256(bytes.substr(8 + header_bytes + begin, end - begin)))
+        << file << " " << name;
     EXPECT_EQ(read[name]["shape"], entry["shape"]) << file << " " << name;
     EXPECT_EQ(read[name]["dtype"], types.at(entry["dtype"])) << file << " " << name;
   }
@@ -60,7 +63,8 @@ TEST_F(WrittenFiles, TensorBoardReadsEveryValueOfTheEvents) {
   std::map<std::pair<std::string, int64_t>, float> read;
   for (const auto& [name, points] : scalars.items()) {
     for (const auto& point : points) {
-      const bool is_new = read.emplace(std::pair(name, point[0].get<int64_t>()), point[2].get<float>()).second;
+      const bool is_new =
+          read.emplace(std::pair(name, point[0].get<int64_t>()), point[2].get<float>()).second;
       EXPECT_TRUE(is_new) << name << " " << point;
     }
   }
@@ -103,9 +107,11 @@ TEST_F(WrittenFiles, NibabelReadsAPredictionWhereItsInputLies) {
       put_file(folder() / "in.nii", bytes);
       const auto end = call({"predict", "run", "--input", "in.nii", "--output", "out.nii.gz"});
       ASSERT_EQ(end.status, 0) << end.err;
-      const auto before = ask_oracle("nifti_file.py", folder() / "in.nii"), after = ask_oracle("nifti_file.py", folder() / "out.nii.gz");
+      const auto before = ask_oracle("nifti_file.py", folder() / "in.nii"),
+                 after = ask_oracle("nifti_file.py", folder() / "out.nii.gz");
       for (const auto* key : {"affine", "shape", "spacing", "units", "sform_code", "qform_code", "descrip"}) {
-        EXPECT_EQ(after[key], before[key]) << key << " with the codes " << qform_code << " and " << sform_code;
+        EXPECT_EQ(after[key], before[key])
+            << key << " with the codes " << qform_code << " and " << sform_code;
       }
       EXPECT_EQ(after["dtype"], "float32");
       EXPECT_EQ(after["sha256"], report_of("out.nii.gz")["sha256"]);
@@ -118,9 +124,12 @@ TEST_F(WrittenFiles, NibabelReadsWhatWasConverted) {
   size_t files = 0;
   for (const auto& item : std::filesystem::recursive_directory_iterator(shared_data() / "brain")) {
     if (!item.path().string().ends_with(".nii.gz")) continue;
-    const auto report = call({"inspect", item.path().string(), "--convert", "converted.nii", "--json"}).json().at(0);
-    const auto before = ask_oracle("nifti_file.py", item.path()), after = ask_oracle("nifti_file.py", folder() / "converted.nii");
-    for (const auto* key : {"affine", "shape", "spacing", "units", "sform_code", "qform_code", "descrip", "sha256"}) {
+    const auto report =
+        call({"inspect", item.path().string(), "--convert", "converted.nii", "--json"}).json().at(0);
+    const auto before = ask_oracle("nifti_file.py", item.path()),
+               after = ask_oracle("nifti_file.py", folder() / "converted.nii");
+    for (const auto* key :
+         {"affine", "shape", "spacing", "units", "sform_code", "qform_code", "descrip", "sha256"}) {
       EXPECT_EQ(after[key], before[key]) << item.path() << " " << key;
     }
     EXPECT_EQ(after["sha256"], report["sha256"]) << item.path();

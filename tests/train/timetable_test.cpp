@@ -13,7 +13,9 @@ Timetable of_length(Length length, int64_t epoch_examples, int64_t global_batch)
   return Timetable(train, epoch_examples, global_batch);
 }
 
-Progress after_steps(int64_t steps, int64_t global_batch) { return {.step = steps, .examples = steps * global_batch, .elapsed_seconds = 0}; }
+Progress after_steps(int64_t steps, int64_t global_batch) {
+  return {.step = steps, .examples = steps * global_batch, .elapsed_seconds = 0};
+}
 
 TEST(Timetable, CallsAnEpochOverAtTheFirstStepThatHasSeenEveryExample) {
   const auto table = of_length({10, Length::Unit::epochs}, 10, 4);

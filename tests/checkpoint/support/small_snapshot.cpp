@@ -1,8 +1,8 @@
 #include "tests/checkpoint/support/small_snapshot.h"
 
-#include <ATen/ATen.h>
-
 #include <fstream>
+
+#include <ATen/ATen.h>
 
 #include "larmor/base/text.h"
 
@@ -14,7 +14,8 @@ Snapshot small_snapshot(int64_t step, int rank, std::optional<double> metric) {
   snapshot.epoch = static_cast<double>(step) / 10;
   snapshot.examples = step * 4;
   const auto file = rank == 0 ? std::string("model.safetensors") : text("optimizer-", rank, ".safetensors");
-  snapshot.files[file] = {{"bias", at::full({3}, static_cast<double>(step))}, {"weight", at::full({2, 3}, static_cast<double>(step) + 0.5)}};
+  snapshot.files[file] = {{"bias", at::full({3}, static_cast<double>(step))},
+                          {"weight", at::full({2, 3}, static_cast<double>(step) + 0.5)}};
   snapshot.state["step"] = step;
   snapshot.metric = metric;
   return snapshot;

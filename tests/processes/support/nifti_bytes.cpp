@@ -1,9 +1,9 @@
 #include "tests/processes/support/nifti_bytes.h"
 
-#include <libdeflate.h>
-
 #include <cstring>
 #include <fstream>
+
+#include <libdeflate.h>
 
 #include "larmor/base/text.h"
 
@@ -46,7 +46,8 @@ std::string nifti_bytes(const NiftiFile& file) {
 std::string gzipped(const std::string& bytes) {
   auto* compressor = libdeflate_alloc_compressor(6);
   std::string packed(libdeflate_gzip_compress_bound(compressor, bytes.size()), '\0');
-  packed.resize(libdeflate_gzip_compress(compressor, bytes.data(), bytes.size(), packed.data(), packed.size()));
+  packed.resize(
+      libdeflate_gzip_compress(compressor, bytes.data(), bytes.size(), packed.data(), packed.size()));
   libdeflate_free_compressor(compressor);
   return packed;
 }

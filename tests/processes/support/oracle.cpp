@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "larmor/base/error.h"
+
 #include "tests/processes/support/program_run.h"
 
 namespace larmor::testing {

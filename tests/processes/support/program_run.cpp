@@ -1,12 +1,12 @@
 #include "tests/processes/support/program_run.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdlib>
 #include <sstream>
 #include <thread>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "larmor/base/error.h"
 
@@ -18,7 +18,8 @@ namespace {
 
 std::string environment_value(const char* name) {
   const char* value = std::getenv(name);
-  if (value == nullptr) fail(Exit::environment, std::string(name) + " is not set", "run the tests through ctest");
+  if (value == nullptr)
+    fail(Exit::environment, std::string(name) + " is not set", "run the tests through ctest");
   return value;
 }
 
@@ -38,10 +39,12 @@ class OutputFile {
 // A shell changes the folder: Process has no need of that otherwise.
 Process start(const fs::path& outputs, std::vector<std::string> arguments, const ProgramOptions& options) {
   const OutputFile out(outputs / "out"), err(outputs / "err");
-  const auto program = options.program.empty() ? fs::path(environment_value("LARMOR_PROGRAM")) : options.program;
+  const auto program =
+      options.program.empty() ? fs::path(environment_value("LARMOR_PROGRAM")) : options.program;
   ProcessOptions process;
   process.program = "/bin/sh";
-  process.arguments = {"-c", R"(cd "$0" && exec "$@")", (options.folder.empty() ? fs::current_path() : options.folder).string(),
+  process.arguments = {"-c", R"(cd "$0" && exec "$@")",
+                       (options.folder.empty() ? fs::current_path() : options.folder).string(),
                        program.string()};
   process.arguments.insert(process.arguments.end(), arguments.begin(), arguments.end());
   process.environment = options.environment;
@@ -70,7 +73,9 @@ Running::Running(std::vector<std::string> arguments, const ProgramOptions& optio
 Finished Running::wait() {
   const auto ending = process_.wait();
   constexpr int shells_offset = 128;
-  return {.status = ending.signal != 0 ? shells_offset + ending.signal : ending.status, .out = out(), .err = err()};
+  return {.status = ending.signal != 0 ? shells_offset + ending.signal : ending.status,
+          .out = out(),
+          .err = err()};
 }
 
 bool Running::ends_within(double seconds) {

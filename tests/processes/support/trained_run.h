@@ -28,7 +28,8 @@ class TrainedRun : public ::testing::Test {
   /// runs/<name>, a copy of the run.
   static std::filesystem::path copy_of_run(const std::string& name) {
     using std::filesystem::copy_options;
-    std::filesystem::copy(run(), folder() / "runs" / name, copy_options::recursive | copy_options::copy_symlinks);
+    std::filesystem::copy(run(), folder() / "runs" / name,
+                          copy_options::recursive | copy_options::copy_symlinks);
     return folder() / "runs" / name;
   }
 
