@@ -1,11 +1,12 @@
 // What this machine and this job offer, whether they will do, and what Larmor would choose.
-#include "app/program.h"
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/base/text.h"
 #include "larmor/device/device.h"
 #include "larmor/hardware/hardware.h"
 #include "larmor/plan/plan.h"
+
+#include "app/program.h"
 
 namespace larmor::app {
 
@@ -22,26 +23,34 @@ constexpr uint64_t gib = uint64_t{1} << 30;
 Check check_gpus(const Hardware& hardware) {
   if (hardware.gpus.empty()) return {"gpu", true, "no GPU: training runs on the CPU"};
   if (cuda_is_usable()) return {"gpu", true, text(hardware.gpus.size(), " GPUs can be used")};
-  return {"gpu", false, text(hardware.gpus.size(), " GPUs are here, but this build has no CUDA: build preset cuda")};
+  return {"gpu", false,
+          text(hardware.gpus.size(), " GPUs are here, but this build has no CUDA: build preset cuda")};
 }
 
 Check check_memory(const Hardware& hardware) {
   const bool ok = hardware.memory_available_bytes >= 2 * gib;
-  return {"memory", ok, text(human_bytes(hardware.memory_available_bytes), " available", ok ? "" : "; at least 2 GiB are needed")};
+  return {"memory", ok,
+          text(human_bytes(hardware.memory_available_bytes), " available",
+               ok ? "" : "; at least 2 GiB are needed")};
 }
 
 Check check_disk(const Hardware& hardware) {
   const bool ok = hardware.disk_free_bytes >= gib;
-  return {"disk", ok, text(human_bytes(hardware.disk_free_bytes), " free for run folders", ok ? "" : "; at least 1 GiB is needed")};
+  return {"disk", ok,
+          text(human_bytes(hardware.disk_free_bytes), " free for run folders",
+               ok ? "" : "; at least 1 GiB is needed")};
 }
 
 Check check_writable(const std::string& folder) {
   DiskStorage storage;
+  const bool is_new = !std::filesystem::exists(folder);
   try {
     storage.create_folders(folder);
     const auto probe = std::filesystem::path(folder) / ".larmor-doctor";
     write_text(storage, probe, "");
     storage.remove_all(probe);
+    std::error_code not_empty;
+    if (is_new) std::filesystem::remove(folder, not_empty);
     return {"run folder", true, text(folder, " can be written")};
   } catch (const Error& error) {
     return {"run folder", false, error.message()};
@@ -98,7 +107,8 @@ int doctor(Program& program) {
   json["settings"] = settings_of(plan);
   lines += "\nsettings that larmor would choose\n";
   for (const auto& [name, value] : json["settings"].items()) {
-    lines += text("  ", name, std::string(18 - std::min<size_t>(name.size(), 17), ' '), value.is_string() ? value.get<std::string>() : value.dump(), "\n");
+    lines += text("  ", name, std::string(18 - std::min<size_t>(name.size(), 17), ' '),
+                  value.is_string() ? value.get<std::string>() : value.dump(), "\n");
   }
   program.show(json, lines);
   return static_cast<int>(fit ? Exit::done : Exit::environment);
@@ -107,7 +117,8 @@ int doctor(Program& program) {
 }  // namespace
 
 void add_doctor(Program& program) {
-  program.add_verb("doctor", "what this machine offers, and whether it will do", [&program] { return doctor(program); });
+  program.add_verb("doctor", "what this machine offers, and whether it will do",
+                   [&program] { return doctor(program); });
 }
 
 }  // namespace larmor::app

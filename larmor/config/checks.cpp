@@ -85,6 +85,7 @@ class Checker {
       refuse(section + ".warmup", text("has to be in epochs (5ep) or steps (500st); got ", to_text(warmup)));
       return;
     }
+    if (!moves) return;  // and so has no warm-up
     const Length whole =
         schedule.steps > 0 ? Length{static_cast<double>(schedule.steps), Length::Unit::steps} : length;
     if (warmup.unit == whole.unit && warmup.amount > 0 && warmup.amount >= whole.amount) {

@@ -17,6 +17,7 @@
 #include <signal.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/log.h"
 #include "larmor/base/text.h"
 
 namespace larmor {
@@ -182,6 +183,10 @@ void Supervisor::take_endings() {
 void Supervisor::end_others() {
   deadline_ = clock_.steady_seconds() + grace_seconds_;
   log_.line(text("asking the other ranks to end; they have ", human_seconds(grace_seconds_)));
+  // The whole story follows when all have ended; somebody at the terminal hears of it now.
+  const auto first = first_cause();
+  if (first && ranks_.size() > 1)
+    log::warning(text(describe(*first), "; the other ranks have ", human_seconds(grace_seconds_), " to end"));
   send_all(SIGTERM);
 }
 
@@ -213,7 +218,7 @@ std::optional<size_t> Supervisor::first_cause() const {
     return std::tuple(is_echo, death.round, death.ending.signal == 0, rank);
   };
   for (size_t rank = 0; rank < ranks_.size(); ++rank) {
-    if (is_failure(*deaths_[rank]) && (!first || order(rank) < order(*first))) first = rank;
+    if (deaths_[rank] && is_failure(*deaths_[rank]) && (!first || order(rank) < order(*first))) first = rank;
   }
   return first;
 }

@@ -1,9 +1,9 @@
 #include "larmor/train/session.h"
 
-#include <torch/nn/module.h>
-
 #include <fstream>
 #include <utility>
+
+#include <torch/nn/module.h>
 
 #include "larmor/base/error.h"
 #include "larmor/base/json.h"
@@ -18,19 +18,22 @@ namespace larmor {
 
 namespace {
 
-std::unique_ptr<Tracker> make_tracker(const RunConfig& config, const SessionOptions& options, const Rank& rank,
-                                      Storage& storage, const Clock& clock, const ConsoleOptions& console) {
+std::unique_ptr<Tracker> make_tracker(const RunConfig& config, const SessionOptions& options,
+                                      const Rank& rank, Storage& storage, const Clock& clock,
+                                      const ConsoleOptions& console) {
   if (rank.index != 0) return make_silent_tracker();
   std::vector<std::unique_ptr<Tracker>> sinks;
   sinks.push_back(make_event_log(storage, clock, options.folder.events(), rank.generation));
-  if (config.track.tensorboard) sinks.push_back(make_tensorboard(storage, clock, options.folder.tensorboard()));
+  if (config.track.tensorboard)
+    sinks.push_back(make_tensorboard(storage, clock, options.folder.tensorboard()));
   sinks.push_back(make_picture_folder(storage, options.folder.pictures()));
   if (options.console) sinks.push_back(make_console(console, clock));
   return make_fan_out(std::move(sinks));
 }
 
-std::vector<Learner> make_learners(Task& task, const RunConfig& config, const Plan& plan, const Timetable& timetable,
-                                   c10::Device device, Communicator& communicator) {
+std::vector<Learner> make_learners(Task& task, const RunConfig& config, const Plan& plan,
+                                   const Timetable& timetable, c10::Device device,
+                                   Communicator& communicator) {
   std::vector<Learner> learners;
   for (const auto& objective : task.objectives()) {
     objective.network->to(device, plan.precision == Precision::fp64 ? c10::kDouble : c10::kFloat);
@@ -43,8 +46,8 @@ std::vector<Learner> make_learners(Task& task, const RunConfig& config, const Pl
   return learners;
 }
 
-CheckpointOptions checkpoint_options(const RunConfig& config, const Plan& plan, const Index& index, const Rank& rank,
-                                     const std::string& config_sha256) {
+CheckpointOptions checkpoint_options(const RunConfig& config, const Plan& plan, const Index& index,
+                                     const Rank& rank, const std::string& config_sha256) {
   CheckpointOptions options;
   options.keep_last = config.checkpoint.keep_last;
   options.keep_best = config.checkpoint.keep_best;
@@ -73,51 +76,61 @@ LoaderOptions loader_options(const RunConfig& config, const Plan& plan) {
           .bad_files = static_cast<int>(config.data.bad_files)};
 }
 
+void log_start(const Rank& rank, const Plan& plan, const c10::Device& device, int64_t training_cases,
+               int64_t validation_cases, int64_t step) {
+  log::info(text("rank ", rank.index, " of ", rank.count, " on ", host_name(), ": ", device.str(), ", ",
+                 plan.threads_per_rank, " threads, ", training_cases, " training and ", validation_cases,
+                 " validation cases, from step ", step));
+}
+
 void record_end(Tracker& tracker, const SessionEnd& end) {
   static constexpr const char* reasons[] = {"length reached", "stopped early", "step limit", "signal"};
   const auto& state = end.training.state;
-  Values values{{"end/seconds", end.seconds}, {"end/non_finite_steps", static_cast<double>(state.non_finite_steps)}};
+  Values values{{"end/seconds", end.seconds},
+                {"end/non_finite_steps", static_cast<double>(state.non_finite_steps)}};
   if (state.best_metric) {
     values["best/step"] = static_cast<double>(state.best_step);
     values["best/value"] = *state.best_metric;
   }
-  tracker.event({.step = state.progress.step, .epoch = end.epochs, .examples = state.progress.examples}, "end", values,
-                reasons[static_cast<size_t>(end.training.reason)]);
+  tracker.event({.step = state.progress.step, .epoch = end.epochs, .examples = state.progress.examples},
+                "end", values, reasons[static_cast<size_t>(end.training.reason)]);
   tracker.flush();
 }
 
 }  // namespace
 
-SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& plan, const Index& index, const Rank& rank,
-                       std::unique_ptr<Communicator> communicator, const SessionOptions& options,
-                       const std::string& config_sha256) {
+SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& plan, const Index& index,
+                       const Rank& rank, std::unique_ptr<Communicator> communicator,
+                       const SessionOptions& options, const std::string& config_sha256) {
   SystemClock clock;
   const double started = clock.steady_seconds();
   const auto storage = make_storage();
   auto board = StatusBoard::from_environment(rank.index, rank.count);
   board.set(rank.index, Phase::starting, 0);
 
-  const auto device = torch_device(plan, rank.local_index);                                    // device
+  const auto device = torch_device(plan, rank.local_index);  // device
   set_up_process(plan, device);
-  const auto training_cases = workload.dataset(config, index, Split::train);                   // data
+  const auto training_cases = workload.dataset(config, index, Split::train);  // data
   const auto validation_cases = workload.dataset(config, index, Split::val);
   const Timetable timetable(config.train, training_cases->size(), plan.global_batch);
-  const auto task = workload.task(config);                                                     // model
-  auto learners = make_learners(*task, config, plan, timetable, device, *communicator);        // parallel, optimizer
+  const auto task = workload.task(config);  // model
+  auto learners =
+      make_learners(*task, config, plan, timetable, device, *communicator);  // parallel, optimizer
 
   TrainerState state;
   if (options.resume_from) {
     state = restore(verify_checkpoint(*options.resume_from), *task, learners);
   }
-  auto console = options.console.value_or(ConsoleOptions{});                                   // track
+  auto console = options.console.value_or(ConsoleOptions{});  // track
   console.total_steps = timetable.total_steps();
   console.start_step = state.progress.step;
   const auto tracker = make_tracker(config, options, rank, *storage, clock, console);
-  CheckpointWriter checkpoints(options.folder.checkpoints(), *storage, *communicator,          // checkpoint
+  CheckpointWriter checkpoints(options.folder.checkpoints(), *storage, *communicator,  // checkpoint
                                checkpoint_options(config, plan, index, rank, config_sha256));
   Loader loader(*training_cases, ExampleOrder(static_cast<uint64_t>(config.run.seed), training_cases->size()),
                 share_of(plan, rank), state.progress.examples, loader_options(config, plan));
-  Quarantine quarantine(options.folder.quarantine(), config.data.bad_files, *storage, *communicator, *tracker);
+  Quarantine quarantine(options.folder.quarantine(), config.data.bad_files, *storage, *communicator,
+                        *tracker);
 
   Trainer trainer({.config = config,
                    .plan = plan,
@@ -135,9 +148,7 @@ SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& 
                    .device = device,
                    .step_limit = options.step_limit},
                   state);
-  log::info(text("rank ", rank.index, " of ", rank.count, " on ", host_name(), ": ", device.str(), ", ", plan.threads_per_rank,
-                 " threads, ", training_cases->size(), " training and ", validation_cases->size(), " validation cases, from step ",
-                 state.progress.step));
+  log_start(rank, plan, device, training_cases->size(), validation_cases->size(), state.progress.step);
   if (!options.resume_from) trainer.prepare();
   SessionEnd end;
   end.training = trainer.run();
@@ -163,7 +174,8 @@ Json read_end(const RunFolder& folder) {
   summary["epochs"] = end.at("epoch");
   summary["seconds"] = values.at("end/seconds");
   summary["best"] = nullptr;
-  if (values.contains("best/value")) summary["best"] = {{"step", values.at("best/step")}, {"value", values.at("best/value")}};
+  if (values.contains("best/value"))
+    summary["best"] = {{"step", values.at("best/step")}, {"value", values.at("best/value")}};
   summary["reason"] = end.at("text");
   return summary;
 }

@@ -14,7 +14,9 @@ using ::testing::Not;
 TEST(Checks, WantTheScheduleInStepsWhenTheLengthIsATime) {
   EXPECT_THAT(refusal_of_overrides({"train.length=600s", "optim.schedule.name=warmup_cosine"}),
               HasSubstr("optim.schedule.steps is needed, because train.length is a time (10min)"));
-  EXPECT_EQ(refusal_of_overrides({"train.length=600s", "optim.schedule.name=warmup_cosine", "optim.schedule.steps=500"}), "");
+  EXPECT_EQ(refusal_of_overrides(
+                {"train.length=600s", "optim.schedule.name=warmup_cosine", "optim.schedule.steps=500"}),
+            "");
   EXPECT_EQ(refusal_of_overrides({"train.length=600s", "optim.schedule.name=constant"}), "");
 }
 
@@ -25,16 +27,22 @@ TEST(Checks, SayOnceWhatObjectivesInherit) {
               HasSubstr("optim.generator.betas has to be two numbers"));
 }
 
+std::string refusal_of_cosine(std::vector<std::string> overrides) {
+  overrides.insert(overrides.begin(), "optim.schedule.name=warmup_cosine");
+  return refusal_of_overrides(overrides);
+}
+
 TEST(Checks, WantAWarmupThatFitsTheSchedule) {
-  EXPECT_THAT(refusal_of_overrides({"optim.schedule.warmup=30s"}),
+  EXPECT_THAT(refusal_of_cosine({"optim.schedule.warmup=30s"}),
               HasSubstr("optim.schedule.warmup has to be in epochs"));
-  EXPECT_THAT(refusal_of_overrides({"optim.schedule.warmup=100ep"}),
+  EXPECT_THAT(refusal_of_cosine({"optim.schedule.warmup=100ep"}),
               HasSubstr("(100ep) leaves nothing of the schedule, which spans 100ep"));
-  EXPECT_THAT(refusal_of_overrides({"train.length=50st", "optim.schedule.warmup=60st"}),
+  EXPECT_THAT(refusal_of_cosine({"train.length=50st", "optim.schedule.warmup=60st"}),
               HasSubstr("leaves nothing"));
-  EXPECT_THAT(refusal_of_overrides({"optim.schedule.steps=10", "optim.schedule.warmup=10st"}),
+  EXPECT_THAT(refusal_of_cosine({"optim.schedule.steps=10", "optim.schedule.warmup=10st"}),
               HasSubstr("leaves nothing"));
-  EXPECT_EQ(refusal_of_overrides({"optim.schedule.steps=10", "optim.schedule.warmup=9st"}), "");
+  EXPECT_EQ(refusal_of_cosine({"optim.schedule.steps=10", "optim.schedule.warmup=9st"}), "");
+  EXPECT_EQ(refusal_of_overrides({"optim.schedule.name=constant", "optim.schedule.warmup=100ep"}), "");
 }
 
 TEST(Checks, WantARunThatTakesTime) {

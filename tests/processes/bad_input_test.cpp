@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/text.h"
+
 #include "tests/processes/support/nifti_bytes.h"
 #include "tests/processes/support/program_run.h"
 
@@ -20,13 +21,23 @@ class BadInput : public ::testing::Test {
   std::filesystem::path folder() const { return scratch_.path(); }
   std::filesystem::path heads() const { return folder() / "heads"; }
 
-  Finished run(std::vector<std::string> words) { return larmor_program(std::move(words), {.folder = folder()}); }
+  Finished run(std::vector<std::string> words) {
+    return larmor_program(std::move(words), {.folder = folder()});
+  }
 
   /// Trains on the folder of heads, small and short.
   Finished train(std::vector<std::string> more = {}) {
-    std::vector<std::string> words{"train", "latent_diffusion", "-c", "tiny", "--ranks", "1", "data.kind=nifti",
-                                   "data.folder=heads", "train.length=12st",
-                                   "data.transforms=[{RandSpatialCrop: {roi_size: [12, 12, 12]}}]"};
+    std::vector<std::string> words{"train",
+                                   "latent_diffusion",
+                                   "-c",
+                                   "tiny",
+                                   "--ranks",
+                                   "1",
+                                   "data.kind=nifti",
+                                   "data.folder=heads",
+                                   "train.length=12st"};
+    const bool crops = !more.empty() && more.front().starts_with("data.transforms=");
+    if (!crops) words.push_back("data.transforms=[{RandSpatialCrop: {roi_size: [12, 12, 12]}}]");
     words.insert(words.end(), more.begin(), more.end());
     return run(words);
   }
@@ -45,6 +56,13 @@ void expect_one_error(const Finished& end, int status, const std::string& what) 
   EXPECT_THAT(end.err, Not(HasSubstr("terminate called")));
 }
 
+TEST_F(BadInput, AValidationCropTooSmallForTheMetricsIsRefused) {
+  put_file(heads() / "a.nii", nifti_bytes());
+  const auto end = train({"data.transforms=[{RandSpatialCrop: {roi_size: [8, 8, 8]}}]"});
+  expect_one_error(end, usage, "crops 8 voxels for validation, whose SSIM looks at 11 at once");
+  expect_nothing_was_started();
+}
+
 TEST_F(BadInput, AMistypedKeyIsNamedWithItsPlaceAndTheNearest) {
   put_file(folder() / "mine.yaml", "train:\n  lenght: 10st\n");
   const auto end = run({"train", "latent_diffusion", "-c", "mine.yaml"});
@@ -54,7 +72,8 @@ TEST_F(BadInput, AMistypedKeyIsNamedWithItsPlaceAndTheNearest) {
 }
 
 TEST_F(BadInput, AKeyGivenTwiceIsADuplicate) {
-  expect_one_error(run({"train", "latent_diffusion", "-c", "tiny", "run.seed=1", "run.seed=2"}), usage, "run.seed");
+  expect_one_error(run({"train", "latent_diffusion", "-c", "tiny", "run.seed=1", "run.seed=2"}), usage,
+                   "run.seed");
 }
 
 TEST_F(BadInput, AKeyWrittenTwiceInAFileIsNamedWithItsPlace) {
@@ -69,16 +88,18 @@ TEST_F(BadInput, AFlagOfTheGuidesIsAnsweredWithOurKey) {
 }
 
 TEST_F(BadInput, AValueOutOfItsRangeIsRefused) {
-  expect_one_error(run({"train", "latent_diffusion", "-c", "tiny", "optim.learning_rate=-1"}), usage, "optim.learning_rate");
-  expect_one_error(run({"train", "latent_diffusion", "-c", "tiny", "train.length=soon"}), usage, "train.length");
+  expect_one_error(run({"train", "latent_diffusion", "-c", "tiny", "optim.learning_rate=-1"}), usage,
+                   "optim.learning_rate");
+  expect_one_error(run({"train", "latent_diffusion", "-c", "tiny", "train.length=soon"}), usage,
+                   "train.length");
 }
 
 TEST_F(BadInput, ABatchThatCannotBeCutIsRefusedWithTheArithmetic) {
   const auto end = run({"train", "latent_diffusion", "-c", "tiny", "train.global_batch=4", "--ranks", "3"});
   expect_one_error(end, usage, "4");
   EXPECT_THAT(end.err, HasSubstr("3"));
-  expect_one_error(run({"train", "latent_diffusion", "-c", "tiny", "--ranks", "1", "train.micro_batch=3"}), usage,
-                   "train.micro_batch 3 × 1 rank = 3, but train.global_batch is 4");
+  expect_one_error(run({"train", "latent_diffusion", "-c", "tiny", "--ranks", "1", "train.micro_batch=3"}),
+                   usage, "train.micro_batch 3 × 1 rank = 3, but train.global_batch is 4");
   expect_nothing_was_started();
 }
 
@@ -101,12 +122,14 @@ TEST_F(BadInput, EveryFileThatCannotBeUsedIsListedBeforeARankStarts) {
   put_file(heads() / "p9" / "empty.nii.gz", "");
   const auto end = train();
   expect_one_error(end, data, "6 files cannot be used");
-  for (const auto* name : {"p4/short.nii", "p5/short.nii.gz", "p6/lying.nii", "p7/bomb.nii.gz", "p8/negative.nii", "p9/empty.nii.gz"}) {
+  for (const auto* name : {"p4/short.nii", "p5/short.nii.gz", "p6/lying.nii", "p7/bomb.nii.gz",
+                           "p8/negative.nii", "p9/empty.nii.gz"}) {
     EXPECT_THAT(end.err, HasSubstr(name));
   }
   expect_nothing_was_started();
 
-  const auto prepared = run({"prepare", "latent_diffusion", "-c", "tiny", "data.kind=nifti", "data.folder=heads", "--json"});
+  const auto prepared =
+      run({"prepare", "latent_diffusion", "-c", "tiny", "data.kind=nifti", "data.folder=heads", "--json"});
   EXPECT_EQ(prepared.status, data);
   EXPECT_EQ(prepared.json()["bad"].size(), 6U);
 }
@@ -126,10 +149,12 @@ TEST_F(BadInput, InspectShowsTheGoodFilesAndTheReasonsOfTheBad) {
 
 TEST_F(BadInput, APatientOfTwoSplitsIsNamed) {
   put_heads(heads(), 2);
-  put_file(folder() / "list.csv", "image,patient,split\nheads/p0/t1.nii.gz,anna,train\nheads/p1/t1.nii.gz,anna,val\n");
+  put_file(folder() / "list.csv",
+           "image,patient,split\nheads/p0/t1.nii.gz,anna,train\nheads/p1/t1.nii.gz,anna,val\n");
   const auto end = train({"data.kind=list", "data.list=list.csv", "data.folder=."});
   EXPECT_EQ(end.status, usage) << "data.kind and data.folder are given twice";
-  const auto listed = run({"train", "latent_diffusion", "-c", "tiny", "--ranks", "1", "data.kind=list", "data.list=list.csv"});
+  const auto listed = run(
+      {"train", "latent_diffusion", "-c", "tiny", "--ranks", "1", "data.kind=list", "data.list=list.csv"});
   expect_one_error(listed, data, "anna");
 }
 
@@ -174,7 +199,8 @@ TEST_F(BadInput, RealOddFilesAreShownOrRefusedButNeverCrash) {
   for (const auto& item : std::filesystem::recursive_directory_iterator(odd)) {
     if (!item.is_regular_file() || item.path().string().find(".nii") == std::string::npos) continue;
     const auto end = run({"inspect", item.path().string(), "--json"});
-    EXPECT_TRUE(end.status == 0 || end.status == data) << item.path() << ": " << end.status << "\n" << end.err;
+    EXPECT_TRUE(end.status == 0 || end.status == data) << item.path() << ": " << end.status << "\n"
+                                                       << end.err;
     EXPECT_EQ(end.json().size(), 1U) << item.path();
   }
 }

@@ -24,7 +24,9 @@ std::vector<std::string> keys_of(const Json& json) {
 
 class VerbsWithoutRun : public ::testing::Test {
  protected:
-  Finished call(std::vector<std::string> words) const { return larmor_program(std::move(words), {.folder = folder()}); }
+  Finished call(std::vector<std::string> words) const {
+    return larmor_program(std::move(words), {.folder = folder()});
+  }
   std::filesystem::path folder() const { return scratch_.path(); }
 
  private:
@@ -32,7 +34,8 @@ class VerbsWithoutRun : public ::testing::Test {
 };
 
 TEST_F(VerbsWithoutRun, ConfigShowsEveryValueWithItsOrigin) {
-  const auto shown = call({"config", "show", "latent_diffusion", "-c", "tiny", "run.seed=7", "--json"}).json();
+  const auto shown =
+      call({"config", "show", "latent_diffusion", "-c", "tiny", "run.seed=7", "--json"}).json();
   bool found = false;
   for (const auto& row : shown) {
     ASSERT_THAT(keys_of(row), UnorderedElementsAre("key", "value", "origin", "overrode", "help"));
@@ -43,9 +46,11 @@ TEST_F(VerbsWithoutRun, ConfigShowsEveryValueWithItsOrigin) {
     EXPECT_EQ(row["overrode"], "built-in");
   }
   EXPECT_TRUE(found);
-  EXPECT_EQ(call({"config", "explain", "latent_diffusion", "-c", "tiny", "run.seed=7", "--json"}).json(), shown);
+  EXPECT_EQ(call({"config", "explain", "latent_diffusion", "-c", "tiny", "run.seed=7", "--json"}).json(),
+            shown);
   const auto words = call({"config", "explain", "latent_diffusion", "-c", "tiny"});
-  EXPECT_THAT(words.out, AllOf(HasSubstr("run.seed: 42\n    seed of every random draw"), HasSubstr("tiny.yaml:")));
+  EXPECT_THAT(words.out,
+              AllOf(HasSubstr("run.seed: 42\n    seed of every random draw"), HasSubstr("tiny.yaml:")));
 }
 
 TEST_F(VerbsWithoutRun, WhatConfigShowsCanBeGivenBack) {
@@ -62,36 +67,39 @@ TEST_F(VerbsWithoutRun, WhatConfigShowsCanBeGivenBack) {
 
 TEST_F(VerbsWithoutRun, TheSchemaNamesEverySection) {
   const auto schema = call({"config", "schema", "latent_diffusion", "--json"}).json();
-  EXPECT_THAT(keys_of(schema["properties"]),
-              IsSupersetOf({"run", "data", "model", "loss", "train", "optim", "parallel", "checkpoint", "track", "plan"}));
+  EXPECT_THAT(keys_of(schema["properties"]), IsSupersetOf({"run", "data", "model", "loss", "train", "optim",
+                                                           "parallel", "checkpoint", "track", "plan"}));
   EXPECT_EQ(schema["additionalProperties"], false);
 }
 
 TEST_F(VerbsWithoutRun, PlanGivesItsKeysAndItsReasons) {
   const auto plan = call({"plan", "latent_diffusion", "-c", "tiny", "--json"}).json();
-  EXPECT_THAT(keys_of(plan), IsSupersetOf({"ranks", "micro_batch", "accumulation", "global_batch", "precision", "strategy",
-                                           "loader_threads", "threads_per_rank", "memory", "reasons"}));
+  EXPECT_THAT(keys_of(plan),
+              IsSupersetOf({"ranks", "micro_batch", "accumulation", "global_batch", "precision", "strategy",
+                            "loader_threads", "threads_per_rank", "memory", "reasons"}));
   EXPECT_FALSE(plan["reasons"].empty());
   EXPECT_THAT(call({"plan", "latent_diffusion", "-c", "tiny"}).out, HasSubstr("why\n"));
 }
 
 TEST_F(VerbsWithoutRun, EveryShippedConfigIsWholeAndCanBePlannedForAnotherMachine) {
-  put_file(folder() / "eight.json", R"({"cores": 96, "memory_bytes": 1000000000000, "gpus": [)" +
-                                        [] {
-                                          std::string gpus;
-                                          for (int i = 0; i < 8; ++i) {
-                                            gpus += std::string(i == 0 ? "" : ",") +
-                                                    R"({"name": "Card", "memory_bytes": 85899345920, "capability": [9, 0]})";
-                                          }
-                                          return gpus;
-                                        }() + "]}");
+  put_file(
+      folder() / "eight.json", R"({"cores": 96, "memory_bytes": 1000000000000, "gpus": [)" + [] {
+        std::string gpus;
+        for (int i = 0; i < 8; ++i) {
+          gpus += std::string(i == 0 ? "" : ",") +
+                  R"({"name": "Card", "memory_bytes": 85899345920, "capability": [9, 0]})";
+        }
+        return gpus;
+      }() + "]}");
   put_heads(folder() / "heads", 20);
   for (const auto& item : call({"list", "--json"}).json().at(0).at("configs")) {
     const auto name = item.get<std::string>();
     const auto shown = call({"config", "show", "latent_diffusion", "-c", name});
     EXPECT_EQ(shown.status, 0) << name << ": " << shown.err;
-    std::vector<std::string> words{"plan", "latent_diffusion", "-c", name, "--hardware", "eight.json", "--json", "data.folder=heads"};
-    if (name == "brain") words.emplace_back("data.split={train: 0.8, val: 0.2, test: 0}");  // it names patients
+    std::vector<std::string> words{"plan",       "latent_diffusion", "-c",     name,
+                                   "--hardware", "eight.json",       "--json", "data.folder=heads"};
+    if (name == "brain")
+      words.emplace_back("data.split={train: 0.8, val: 0.2, test: 0}");  // it names patients
     const auto planned = call(words);
     ASSERT_EQ(planned.status, 0) << name << ": " << planned.err;
     const auto plan = planned.json();
@@ -117,6 +125,7 @@ TEST_F(VerbsWithoutRun, PlanSaysWhatIsWrongWithAHardwareFile) {
 TEST_F(VerbsWithoutRun, DoctorGivesItsKeys) {
   const auto end = call({"doctor", "--json"});
   const auto doctor = end.json();
+  EXPECT_FALSE(std::filesystem::exists(folder() / "runs")) << "doctor looks and leaves nothing";
   EXPECT_THAT(keys_of(doctor), UnorderedElementsAre("hardware", "limits", "checks", "settings"));
   bool fit = true;
   for (const auto& check : doctor["checks"]) {
@@ -131,7 +140,8 @@ TEST_F(VerbsWithoutRun, DoctorGivesItsKeys) {
 
 TEST_F(VerbsWithoutRun, PrepareCountsTheCasesAndNamesTheBadOnes) {
   put_heads(folder() / "heads", 10);
-  const std::vector<std::string> words{"prepare", "latent_diffusion", "-c", "tiny", "data.kind=nifti", "data.folder=heads", "--json"};
+  const std::vector<std::string> words{"prepare",         "latent_diffusion",  "-c",    "tiny",
+                                       "data.kind=nifti", "data.folder=heads", "--json"};
   const auto json = call(words).json();
   EXPECT_THAT(keys_of(json), UnorderedElementsAre("index", "cache", "bad"));
   EXPECT_THAT(keys_of(json["index"]), UnorderedElementsAre("cases", "patients", "splits", "sha256"));
@@ -150,8 +160,8 @@ TEST_F(VerbsWithoutRun, PrepareCountsTheCasesAndNamesTheBadOnes) {
 TEST_F(VerbsWithoutRun, InspectGivesItsKeysAndConverts) {
   put_file(folder() / "a.nii.gz", gzipped(nifti_bytes({.size = {5, 4, 3}, .spacing = 2, .voxels = 60})));
   const auto report = call({"inspect", "a.nii.gz", "--convert", "b.nii", "--json"}).json().at(0);
-  EXPECT_THAT(keys_of(report), UnorderedElementsAre("path", "shape", "spacing_mm", "affine", "dtype", "min", "max", "mean", "sha256",
-                                                    "problems"));
+  EXPECT_THAT(keys_of(report), UnorderedElementsAre("path", "shape", "spacing_mm", "affine", "dtype", "min",
+                                                    "max", "mean", "sha256", "problems"));
   EXPECT_EQ(report["shape"], Json::array({5, 4, 3}));
   auto converted = call({"inspect", "b.nii", "--json"}).json().at(0);
   converted["path"] = "a.nii.gz";
@@ -163,11 +173,13 @@ TEST_F(VerbsWithoutRun, InspectGivesItsKeysAndConverts) {
 
 TEST_F(VerbsWithoutRun, BenchTimesAStepUnderThePeersKeys) {
   for (const auto* ranks : {"1", "2"}) {
-    const auto end = call({"bench", "step", "latent_diffusion", "-c", "tiny", "--ranks", ranks, "--blocks", "2", "--steps", "1", "--warmup", "1"});
+    const auto end = call({"bench", "step", "latent_diffusion", "-c", "tiny", "--ranks", ranks, "--blocks",
+                           "2", "--steps", "1", "--warmup", "1"});
     ASSERT_EQ(end.status, 0) << end.err;
     EXPECT_EQ(end.out.find('\n'), end.out.size() - 1) << "one line";
     const auto json = end.json();
-    EXPECT_THAT(keys_of(json), IsSupersetOf({"script", "shape", "adversarial", "parameters", "result", "peak_rss_mib", "versions"}));
+    EXPECT_THAT(keys_of(json), IsSupersetOf({"script", "shape", "adversarial", "parameters", "result",
+                                             "peak_rss_mib", "versions"}));
     const auto& result = json["result"]["larmor"];
     EXPECT_THAT(keys_of(result), IsSupersetOf({"median_ms", "min_ms", "first_step_s", "loss_after"}));
     EXPECT_EQ(json["world"], std::stoi(ranks));
@@ -194,7 +206,8 @@ TEST_F(VerbsWithoutRun, WordsThatLeadNowhereAreAnswered) {
 }
 
 TEST_F(VerbsWithoutRun, HelpOfAVerbShowsItsFlags) {
-  for (const auto* verb : {"list", "inspect", "doctor", "plan", "prepare", "train", "evaluate", "predict", "export"}) {
+  for (const auto* verb :
+       {"list", "inspect", "doctor", "plan", "prepare", "train", "evaluate", "predict", "export"}) {
     const auto end = call({"help", verb});
     EXPECT_EQ(end.status, 0);
     EXPECT_THAT(end.out, AllOf(HasSubstr(std::string("larmor ") + verb), HasSubstr("--json"))) << verb;

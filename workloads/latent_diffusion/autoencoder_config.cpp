@@ -10,9 +10,12 @@ void AutoencoderConfig::describe_model(Fields& f) {
 void AutoencoderConfig::describe_loss(Fields& f) {
   f.word("recon_loss", recon_loss, {"l1", "l2"}, "reconstruction term: mean absolute or mean squared error");
   f.field("kl_weight", kl_weight, "weight of the Kullback-Leibler term", at_least_zero);
-  f.field("kl_limit", kl_limit, "each sample's Kullback-Leibler term is clamped to this; 0: the plain formula", at_least_zero);
-  f.field("adversarial_weight", adversarial_weight, "weight of the adversarial term; 0: no discriminator", at_least_zero);
-  f.field("adversarial_start", adversarial_start, "completed epochs after which the adversarial phase begins", at_least_zero);
+  f.field("kl_limit", kl_limit,
+          "each sample's Kullback-Leibler term is clamped to this; 0: the plain formula", at_least_zero);
+  f.field("adversarial_weight", adversarial_weight, "weight of the adversarial term; 0: no discriminator",
+          at_least_zero);
+  f.field("adversarial_start", adversarial_start, "completed epochs after which the adversarial phase begins",
+          at_least_zero);
   f.section("discriminator", [this](Fields& inner) {
     inner.field("channels", discriminator.channels, "channels of its first layer", at_least_one);
     inner.field("num_layers_d", discriminator.num_layers_d, "its strided layers", at_least_one);

@@ -48,18 +48,22 @@ at::Tensor AutoencoderTask::image_of(const Batch& batch) const {
 
 at::Tensor AutoencoderTask::with_checked_channels(const at::Tensor& image) const {
   if (image.size(1) == config_.network.in_channels) return image;
-  fail(Exit::data, text("an image has ", image.size(1), " channels, and this network takes ", config_.network.in_channels),
-       text("train one with model.in_channels=", image.size(1), " model.out_channels=", image.size(1)));
+  fail(
+      Exit::data,
+      text("an image has ", image.size(1), " channels, and this network takes ", config_.network.in_channels),
+      text("train one with model.in_channels=", image.size(1), " model.out_channels=", image.size(1)));
 }
 
-at::Tensor AutoencoderTask::reconstruction_error(const at::Tensor& reconstruction, const at::Tensor& image) const {
+at::Tensor AutoencoderTask::reconstruction_error(const at::Tensor& reconstruction,
+                                                 const at::Tensor& image) const {
   const auto difference = reconstruction - image;
   return config_.recon_loss == "l1" ? difference.abs().mean() : difference.square().mean();
 }
 
 std::vector<at::Tensor> AutoencoderTask::losses(const Batch& batch, const StepContext& context) {
   const auto image = image_of(batch);
-  const auto noise = draw_normal_like(at::empty(autoencoder_->latent_shape(image.sizes()), image.options()), "posterior");
+  const auto noise =
+      draw_normal_like(at::empty(autoencoder_->latent_shape(image.sizes()), image.options()), "posterior");
   const auto output = autoencoder_(image, noise);
 
   const auto recon = reconstruction_error(output.reconstruction, image);
@@ -74,11 +78,13 @@ std::vector<at::Tensor> AutoencoderTask::losses(const Batch& batch, const StepCo
     {
       // The generator's term passes through the discriminator and leaves nothing in it.
       const nn::Frozen frozen(*discriminator_);
-      const auto fooled = nn::adversarial_least_squares(discriminator_(output.reconstruction).back(), /*target_is_real=*/true);
+      const auto fooled = nn::adversarial_least_squares(discriminator_(output.reconstruction).back(),
+                                                        /*target_is_real=*/true);
       total = total + config_.adversarial_weight * fooled;
       context.record("adversarial", fooled);
     }
-    const auto fake = nn::adversarial_least_squares(discriminator_(output.reconstruction.detach()).back(), false);
+    const auto fake =
+        nn::adversarial_least_squares(discriminator_(output.reconstruction.detach()).back(), false);
     const auto real = nn::adversarial_least_squares(discriminator_(image).back(), true);
     discriminator_loss = config_.adversarial_weight * 0.5 * (fake + real);
     context.record("discriminator", discriminator_loss);
@@ -102,12 +108,15 @@ void AutoencoderTask::validate(const Batch& batch, Metrics& metrics) {
     metrics.value("l1", example, (one - target).abs().mean().item<double>());
     metrics.value("loss", example, reconstruction_error(one, target).item<double>());
     if (metrics.wants_pictures() && example == 0) {
-      metrics.picture("reconstruction", stacked({three_planes(target[0][0], 0, 1), three_planes(one[0][0], 0, 1)}));
+      metrics.picture("reconstruction",
+                      stacked({three_planes(target[0][0], 0, 1), three_planes(one[0][0], 0, 1)}));
     }
   }
 }
 
-at::Tensor AutoencoderTask::predict(const at::Tensor& image) { return autoencoder_->reconstruct(with_checked_channels(image)); }
+at::Tensor AutoencoderTask::predict(const at::Tensor& image) {
+  return autoencoder_->reconstruct(with_checked_channels(image));
+}
 
 int64_t AutoencoderTask::size_divisor() const { return config_.network.size_divisor(); }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "larmor/train/task.h"
+
 #include "workloads/latent_diffusion/autoencoder_config.h"
 
 namespace larmor::latent_diffusion {
@@ -23,7 +24,7 @@ class AutoencoderTask final : public Task {
   int64_t size_divisor() const override;
 
  private:
-  at::Tensor image_of(const Batch& batch) const;  // [N, C, D, H, W]
+  at::Tensor image_of(const Batch& batch) const;                    // [N, C, D, H, W]
   at::Tensor with_checked_channels(const at::Tensor& image) const;  // throws Error (data)
   at::Tensor reconstruction_error(const at::Tensor& reconstruction, const at::Tensor& image) const;
 

@@ -7,6 +7,17 @@ constexpr const char* random_crop = "RandSpatialCrop";
 constexpr const char* center_crop = "CenterSpatialCrop";
 constexpr const char* size_key = "roi_size";
 constexpr const char* validation_size_key = "validation_roi_size";
+
+std::vector<int64_t> crop_of(const Json& chain) {
+  for (const auto& step : chain) {
+    for (const auto* name : {random_crop, center_crop}) {
+      if (step.is_object() && step.contains(name) && step[name].contains(size_key)) {
+        return step[name][size_key].get<std::vector<int64_t>>();
+      }
+    }
+  }
+  return {};
+}
 }  // namespace
 
 Json training_chain(const Json& declared) {
@@ -28,7 +39,8 @@ Json validation_chain(const Json& declared) {
     }
     const auto& crop = step[random_crop];
     Json center;
-    center[center_crop][size_key] = crop.contains(validation_size_key) ? crop[validation_size_key] : crop.at(size_key);
+    center[center_crop][size_key] =
+        crop.contains(validation_size_key) ? crop[validation_size_key] : crop.at(size_key);
     chain.push_back(center);
   }
   return chain;
@@ -43,15 +55,8 @@ Json prediction_chain(const Json& declared) {
   return chain;
 }
 
-std::vector<int64_t> training_crop(const Json& declared) {
-  for (const auto& step : declared) {
-    for (const auto* name : {random_crop, center_crop}) {
-      if (step.is_object() && step.contains(name) && step[name].contains(size_key)) {
-        return step[name][size_key].get<std::vector<int64_t>>();
-      }
-    }
-  }
-  return {};
-}
+std::vector<int64_t> training_crop(const Json& declared) { return crop_of(declared); }
+
+std::vector<int64_t> validation_crop(const Json& declared) { return crop_of(validation_chain(declared)); }
 
 }  // namespace larmor::latent_diffusion

@@ -16,5 +16,7 @@ Json validation_chain(const Json& declared);
 Json prediction_chain(const Json& declared);
 /// The crop that training sees, voxels an axis; empty when the chain does not crop.
 std::vector<int64_t> training_crop(const Json& declared);
+/// The crop that validation sees, likewise.
+std::vector<int64_t> validation_crop(const Json& declared);
 
 }  // namespace larmor::latent_diffusion

@@ -5,6 +5,8 @@
 #include "larmor/data/transforms.h"
 #include "larmor/data/volume_dataset.h"
 #include "larmor/device/module_state.h"
+#include "larmor/nn/image_metrics.h"
+
 #include "workloads/latent_diffusion/autoencoder_config.h"
 #include "workloads/latent_diffusion/autoencoder_task.h"
 #include "workloads/latent_diffusion/chains.h"
@@ -31,11 +33,15 @@ class LatentDiffusion final : public Workload {
     autoencoder_.check();
     const TransformChain training(training_chain(config.data.transforms));
     const TransformChain validation(validation_chain(config.data.transforms));
-    const auto divisor = autoencoder_.network.size_divisor();
-    for (const auto size : training_crop(config.data.transforms)) {
-      if (size % divisor == 0) continue;
-      fail(Exit::usage, text("data.transforms crops ", size, " voxels, and this network needs a multiple of ", divisor),
-           text("crop ", size / divisor * divisor, " or ", (size / divisor + 1) * divisor));
+    for (const auto size : training_crop(config.data.transforms)) check_crop(size);
+    for (const auto size : validation_crop(config.data.transforms)) {
+      check_crop(size);
+      const auto window = nn::SsimOptions{}.window;
+      if (size >= window) continue;
+      fail(Exit::usage,
+           text("data.transforms crops ", size, " voxels for validation, whose SSIM looks at ", window,
+                " at once"),
+           text("crop at least ", window, ", or give RandSpatialCrop a validation_roi_size"));
     }
   }
 
@@ -51,7 +57,9 @@ class LatentDiffusion final : public Workload {
     return std::make_unique<AutoencoderTask>(autoencoder_, static_cast<uint64_t>(config.run.seed));
   }
 
-  Json prediction_transforms(const RunConfig& config) const override { return prediction_chain(config.data.transforms); }
+  Json prediction_transforms(const RunConfig& config) const override {
+    return prediction_chain(config.data.transforms);
+  }
 
   std::vector<int64_t> prediction_window(const RunConfig& config) const override {
     const auto crop = training_crop(config.data.transforms);
@@ -59,6 +67,15 @@ class LatentDiffusion final : public Workload {
   }
 
  private:
+  void check_crop(int64_t size) const {
+    const auto divisor = autoencoder_.network.size_divisor();
+    if (size % divisor == 0) return;
+    const auto smaller = size / divisor * divisor;
+    fail(Exit::usage,
+         text("data.transforms crops ", size, " voxels, and this network needs a multiple of ", divisor),
+         text("crop ", smaller > 0 ? text(smaller, " or ") : "", smaller + divisor));
+  }
+
   AutoencoderConfig autoencoder_;
 };
 
@@ -86,8 +103,8 @@ Demand LatentDiffusion::demand(const RunConfig& config, const Index& index) cons
   int64_t voxels = 1;
   for (const auto size : prediction_window(config)) voxels *= size;
   demand.sample_bytes = voxels * autoencoder_.network.in_channels * float_bytes;
-  demand.activation_bytes_per_sample =
-      static_cast<int64_t>(activation_floats_per_voxel(autoencoder_.network) * static_cast<double>(voxels * float_bytes));
+  demand.activation_bytes_per_sample = static_cast<int64_t>(
+      activation_floats_per_voxel(autoencoder_.network) * static_cast<double>(voxels * float_bytes));
   demand.preferred_micro_batch = 2;
   return demand;
 }
