@@ -132,7 +132,7 @@ struct Predictor {
   uint64_t memory_bytes;
 
   Volume operator()(const Volume& input) const {
-    const auto prepared = chain.deterministic_part(input);
+    const auto prepared = chain.deterministic_part({{"image", input}}).at("image");
     const auto image = prepared.voxels.unsqueeze(0);
     constexpr double overlap = 0.25;
     const auto output = fits_in_one_pass(demand, in_examples(image, window), memory_bytes)

@@ -57,3 +57,18 @@ function(larmor_test name)
     ENVIRONMENT "LARMOR_SOURCE=${PROJECT_SOURCE_DIR};LARMOR_PROGRAM=$<TARGET_FILE:larmor>"
     SKIP_REGULAR_EXPRESSION "ALL TESTS SKIPPED")
 endfunction()
+
+# larmor_every_cpu(<files…>): sources that promise the same bits on every CPU. No fused multiply-add, and a
+# square root that is one instruction. Functions marked LARMOR_EVERY_CPU get one copy of their loops per vector
+# width; which one runs is chosen when the program is loaded, by what the CPU can do (names such as arch=haswell
+# would ask for that very model). Sanitizers are not ready when the choice is made, so they get the plain copy.
+function(larmor_every_cpu)
+  set(copies "")
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT LARMOR_SANITIZE)
+    set(copies "__attribute__((target_clones(\"arch=x86-64-v4\",\"arch=x86-64-v3\",\"default\")))")
+  endif()
+  set_source_files_properties(${ARGN} PROPERTIES
+    COMPILE_OPTIONS "-O3;-ffp-contract=off;-fno-math-errno;-fno-trapping-math"
+    COMPILE_DEFINITIONS "LARMOR_EVERY_CPU=${copies}"
+    SKIP_PRECOMPILE_HEADERS ON)
+endfunction()

@@ -34,6 +34,9 @@ add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-s
 if(CMAKE_BUILD_TYPE STREQUAL "Dev")
   add_compile_options(-Werror)
 endif()
+if(CMAKE_UNITY_BUILD)
+  add_compile_options(-Wno-shadow)  # a neighbour's file-local name is no shadow
+endif()
 if(LARMOR_SANITIZE)
   add_compile_options(-fsanitize=${LARMOR_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${LARMOR_SANITIZE})

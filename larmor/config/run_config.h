@@ -37,7 +37,11 @@ struct DataConfig {
   SplitSection split;
   std::optional<int64_t> workers, prefetch;
   int64_t bad_files = 10;
-  Json transforms;  // list of {Name: {parameter: value}} under MONAI's names
+  std::string cache = "none";                   // none, full or smart
+  std::string cache_folder;                     // empty: the user's
+  double cache_rate = 0.5, replace_rate = 0.5;  // of the examples in SmartCache's window; of the window
+  std::optional<int64_t> budget_bytes;          // of the prepared cache
+  Json transforms;                              // list of {Name: {parameter: value}} under MONAI's names
   // Only for kind phantom.
   int64_t phantom_cases = 24;
   std::vector<int64_t> phantom_size = {64, 64, 64};

@@ -6,13 +6,18 @@
 #include <ATen/core/Tensor.h>
 
 #include "larmor/base/error.h"
-#include "larmor/data/grids.h"
 
 namespace larmor {
 
 namespace {
 
 GridSize size_of(const at::Tensor& voxels) { return {voxels.size(1), voxels.size(2), voxels.size(3)}; }
+
+Affine shift_by(const GridSize& corner) {
+  Affine shift = identity_affine();
+  for (std::size_t axis = 0; axis < 3; ++axis) shift[axis][3] = static_cast<double>(corner[axis]);
+  return shift;
+}
 
 }  // namespace
 
@@ -23,8 +28,11 @@ LazyVolume::LazyVolume(Volume source) : source_(std::move(source)) {
 
 Volume LazyVolume::volume() const {
   Volume result{source_.voxels, compose(source_.affine, to_source_)};
-  if (pending_ != Pending::nothing) {
-    result.voxels = sample(source_.voxels, to_source_, part_, pending_ != Pending::trilinear);
+  const bool samples = pending_ || flipped_;
+  if (samples) {
+    // Flips alone fall on voxels.
+    result.voxels =
+        sample(source_.voxels, to_source_, part_, pending_.value_or(Sampling{Interpolation::nearest}));
   } else if (cropped_) {
     for (std::size_t axis = 0; axis < 3; ++axis) {
       result.voxels =
@@ -32,50 +40,80 @@ Volume LazyVolume::volume() const {
     }
   }
   if (!cropped_) return result;
-  Affine shift = identity_affine();
-  for (std::size_t axis = 0; axis < 3; ++axis) shift[axis][3] = static_cast<double>(part_.corner[axis]);
-  result.affine = compose(result.affine, shift);
+  // In two steps, as if it had been settled at the fence: rounding is part of a result.
+  GridSize behind_fence = part_.corner;
+  for (std::size_t axis = 0; axis < 3; ++axis) behind_fence[axis] -= fence_corner_[axis];
+  result.affine = compose(compose(result.affine, shift_by(fence_corner_)), shift_by(behind_fence));
   // Its own memory, or a crop kept in a cache would keep the whole volume.
-  const bool own = pending_ != Pending::nothing;
-  result.voxels = own ? result.voxels.contiguous() : result.voxels.clone(at::MemoryFormat::Contiguous);
+  result.voxels = samples ? result.voxels.contiguous() : result.voxels.clone(at::MemoryFormat::Contiguous);
   return result;
 }
 
-void LazyVolume::settle() { *this = LazyVolume(volume()); }
-
-void LazyVolume::orient(const std::string& axcodes) {
-  if (pending_ != Pending::nothing || cropped_) settle();
-  const Turn turn = turn_to(source_.affine, axcodes);
-  Affine permuted{};
-  permuted[3][3] = 1;
-  for (std::size_t axis = 0; axis < 3; ++axis) permuted[static_cast<std::size_t>(turn.order[axis])][axis] = 1;
-  source_ = {source_.voxels.permute({0, turn.order[0] + 1, turn.order[1] + 1, turn.order[2] + 1}),
-             compose(source_.affine, permuted)};
-  const GridSize size = size_of(source_.voxels);
-  part_ = {size, {}, size};
-  if (!turn.flips()) return;
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    if (!turn.flip[axis]) continue;
-    to_source_[axis][axis] = -1;
-    to_source_[axis][3] = static_cast<double>(size[axis] - 1);
-  }
-  pending_ = Pending::flip;
+void LazyVolume::settle() {
+  if (!pending_ && !flipped_ && !cropped_) return;
+  *this = LazyVolume(volume());
 }
 
-void LazyVolume::resample(const std::array<double, 3>& spacing, bool nearest) {
-  // Interpolating what was interpolated is not one interpolation.
-  if (cropped_ || pending_ == Pending::nearest || pending_ == Pending::trilinear) settle();
+void LazyVolume::fence() {
+  fenced_ = true;
+  fence_corner_ = part_.corner;
+}
+
+void LazyVolume::change(const std::function<at::Tensor(const at::Tensor&)>& function,
+                        const Affine& to_present) {
+  Volume present = volume();
+  *this = LazyVolume({function(present.voxels), compose(present.affine, to_present)});
+}
+
+void LazyVolume::orient(const std::string& axcodes) {
+  turn(turn_to(compose(source_.affine, to_source_), axcodes));
+}
+
+void LazyVolume::turn(const Turn& turn) {
+  if (cropped_ || fenced_) settle();
+  fenced_ = false;
+  // New index to present index, and the same permutation of the source's axes, so that parallel grids stay
+  // parallel.
+  Affine to_present{}, permuted{};
+  to_present[3][3] = permuted[3][3] = 1;
+  GridSize size{};
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const auto old = static_cast<std::size_t>(turn.order[axis]);
+    size[axis] = part_.size[old];
+    permuted[old][axis] = 1;
+    to_present[old][axis] = turn.flip[axis] ? -1 : 1;
+    if (turn.flip[axis]) to_present[old][3] = static_cast<double>(size[axis] - 1);
+  }
+  Affine permuted_back{};
+  for (std::size_t row = 0; row < 4; ++row) {
+    for (std::size_t column = 0; column < 4; ++column) permuted_back[row][column] = permuted[column][row];
+  }
+  to_source_ = compose(permuted_back, compose(to_source_, to_present));
+  source_ = {source_.voxels.permute({0, turn.order[0] + 1, turn.order[1] + 1, turn.order[2] + 1}),
+             compose(source_.affine, permuted)};
+  part_ = {size, {}, size};
+  flipped_ = flipped_ || turn.flips();
+}
+
+void LazyVolume::resample(const std::array<double, 3>& spacing, Interpolation interpolation) {
+  // MONAI's rule for the new grid looks at the one that is there.
+  if (cropped_ || pending_ || fenced_) settle();
   const auto grid = spaced_grid(part_.whole, compose(source_.affine, to_source_), spacing);
-  if (!grid) return;
-  double bytes = static_cast<double>(source_.voxels.size(0)) * sizeof(float);
-  for (const int64_t size : grid->size) bytes *= static_cast<double>(size);
+  if (grid) map(grid->size, grid->to_source, {.interpolation = interpolation});
+}
+
+void LazyVolume::map(const GridSize& size, const Affine& to_present, const Sampling& sampling) {
+  if (cropped_ || fenced_ || (pending_ && *pending_ != sampling)) settle();
+  fenced_ = false;
+  double bytes = static_cast<double>(channels()) * sizeof(float);
+  for (const int64_t length : size) bytes *= static_cast<double>(length);
   if (bytes > 0x1p31) {
     fail(Exit::data, "the resampled volume would be larger than 2 GiB",
          "choose a larger pixdim, or look at the file's spacing");
   }
-  to_source_ = compose(to_source_, grid->to_source);
-  part_ = {grid->size, {}, grid->size};
-  pending_ = nearest ? Pending::nearest : Pending::trilinear;
+  to_source_ = compose(to_source_, to_present);
+  part_ = {size, {}, size};
+  pending_ = sampling;
 }
 
 void LazyVolume::crop(const std::vector<int64_t>& corner, const std::vector<int64_t>& size) {

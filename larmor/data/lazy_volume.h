@@ -1,13 +1,17 @@
 // Turning, resampling and cropping that touch no voxel until they are asked for: only the map of indices is
-// composed. A chain that resamples a head and crops a third of it computes that third.
+// composed. A chain that resamples a head and crops a third of it computes that third; a rotation, a zoom and
+// a flip in a row are one interpolation.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "larmor/data/affine.h"
+#include "larmor/data/grids.h"
 #include "larmor/data/sampling.h"
 #include "larmor/data/volume.h"
 
@@ -20,22 +24,37 @@ class LazyVolume {
   /// The voxels as they stand now. Cropping before or after this gives the same bits.
   Volume volume() const;
   const GridSize& size() const { return part_.size; }
+  int64_t channels() const { return source_.voxels.size(0); }
+  /// MONAI calls it 2-D: a picture.
+  bool is_flat() const { return part_.size[2] == 1; }
 
   void orient(const std::string& axcodes);
-  void resample(const std::array<double, 3>& spacing, bool nearest);
+  /// Permutes and flips: exact.
+  void turn(const Turn& turn);
+  void resample(const std::array<double, 3>& spacing, Interpolation interpolation);
+  /// A new grid of `size`; `to_present` takes its indices to those of the present grid. Joined to what is
+  /// pending when that samples alike and was not cropped since. Throws Error (data) when the result would be
+  /// larger than 2 GiB.
+  void map(const GridSize& size, const Affine& to_present, const Sampling& sampling);
   /// Requires: the crop lies inside.
   void crop(const std::vector<int64_t>& corner, const std::vector<int64_t>& size);
+  /// Does now what is pending: what comes next sees voxels.
+  void settle();
+  /// Replaces the voxels by a function of them; a result of another size lies where `to_present` says.
+  void change(const std::function<at::Tensor(const at::Tensor&)>& function,
+              const Affine& to_present = identity_affine());
+  /// Nothing but crops is joined to what was before: settling here changes no bit of the result.
+  void fence();
 
  private:
-  enum class Pending { nothing, flip, nearest, trilinear };
-
-  void settle();
-
   Volume source_;
   GridPart part_;  // of the grid that source_ is sampled on
   Affine to_source_ = identity_affine();
-  Pending pending_ = Pending::nothing;
+  std::optional<Sampling> pending_;
+  bool flipped_ = false;  // to_source_ flips axes; exact unless something is pending
   bool cropped_ = false;
+  bool fenced_ = false;
+  GridSize fence_corner_{};  // of the part, when the fence was set
 };
 
 }  // namespace larmor

@@ -3,9 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+
+#include "larmor/base/error.h"
+#include "larmor/data/oblique.h"
 
 namespace larmor {
 
@@ -16,8 +21,17 @@ struct Place {
   float weight = 0;  // of low + 1
 };
 
+/// Mirrors about the outer faces of the first and the last voxel.
+double reflected(double coordinate, int64_t size) {
+  const auto length = static_cast<double>(size);
+  const double rest = std::fmod(std::abs(coordinate + 0.5), 2 * length);
+  return std::min(rest, 2 * length - rest) - 0.5;
+}
+
 /// A coordinate as MONAI's resampler takes it: pulled to the border, then split.
-Place place_of(double coordinate, int64_t size, bool nearest) {
+Place place_of(double coordinate, int64_t size, const Sampling& sampling) {
+  const bool nearest = sampling.interpolation == Interpolation::nearest;
+  if (sampling.outside == Outside::reflection) coordinate = reflected(coordinate, size);
   const double inside = std::clamp(coordinate, 0.0, static_cast<double>(size - 1));
   if (nearest) return {static_cast<int64_t>(std::nearbyint(inside)), 0};
   const double low = std::min(std::floor(inside), static_cast<double>(std::max<int64_t>(size - 2, 0)));
@@ -25,11 +39,11 @@ Place place_of(double coordinate, int64_t size, bool nearest) {
 }
 
 std::vector<Place> places_of(double step, double start, int64_t first, int64_t count, int64_t size,
-                             bool nearest) {
+                             const Sampling& sampling) {
   std::vector<Place> places(static_cast<std::size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
     places[static_cast<std::size_t>(i)] =
-        place_of(step * static_cast<double>(first + i) + start, size, nearest);
+        place_of(step * static_cast<double>(first + i) + start, size, sampling);
   }
   return places;
 }
@@ -104,32 +118,26 @@ void pick_rows(const Plane& plane, const std::array<std::vector<Place>, 3>& plac
   }
 }
 
-/// The grids are not parallel: every voxel has three coordinates of its own.
-void sample_voxels(const Plane& plane, const std::array<std::array<double, 4>, 3>& map, bool nearest) {
-  const std::array<int64_t, 3> step{step_of(plane, 0), step_of(plane, 1), step_of(plane, 2)};
+/// The grids are not parallel.
+void sample_obliquely(const Plane& plane, const std::array<std::array<double, 4>, 3>& map,
+                      const Sampling& sampling) {
+  ObliqueRow row{.source = plane.source, .first = plane.target_corner[2], .count = plane.target_size[2]};
+  row.target = plane.target;
   const auto index = [&](std::size_t axis, int64_t i) {
     return static_cast<double>(plane.target_corner[axis] + i);
   };
-  float* target = plane.target;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    row.size[axis] = static_cast<int32_t>(plane.size[axis]);
+    row.stride[axis] = static_cast<int32_t>(plane.stride[axis]);
+    row.slope[axis] = map[axis][2];
+  }
   for (int64_t a = 0; a < plane.target_size[0]; ++a) {
     for (int64_t b = 0; b < plane.target_size[1]; ++b) {
-      std::array<double, 3> start{};
       for (std::size_t axis = 0; axis < 3; ++axis) {
-        start[axis] = map[axis][0] * index(0, a) + map[axis][1] * index(1, b) + map[axis][3];
+        row.start[axis] = map[axis][0] * index(0, a) + map[axis][1] * index(1, b) + map[axis][3];
       }
-      for (int64_t c = 0; c < plane.target_size[2]; ++c) {
-        std::array<Place, 3> place;
-        for (std::size_t axis = 0; axis < 3; ++axis) {
-          place[axis] = place_of(start[axis] + map[axis][2] * index(2, c), plane.size[axis], nearest);
-        }
-        const float* const corner = plane.source + place[0].low * plane.stride[0] +
-                                    place[1].low * plane.stride[1] + place[2].low * plane.stride[2];
-        const auto line = [&](const float* at) { return blend(at[0], at[step[2]], place[2].weight); };
-        const auto square = [&](const float* at) {
-          return blend(line(at), line(at + step[1]), place[1].weight);
-        };
-        *target++ = nearest ? *corner : blend(square(corner), square(corner + step[0]), place[0].weight);
-      }
+      sample_row(row, sampling);
+      row.target += row.count;
     }
   }
 }
@@ -149,34 +157,51 @@ bool is_parallel(const Affine& to_source, const GridSize& size) {
   return true;
 }
 
+/// Axes in order of memory, the widest stride first. Axes of one voxel have no stride worth the name: they
+/// come first, so that the last one is worth a row.
+std::array<std::size_t, 3> memory_order(const at::Tensor& voxels) {
+  std::array<std::size_t, 3> order{0, 1, 2};
+  const auto rank = [&](std::size_t axis) {
+    const auto at = static_cast<int64_t>(axis) + 1;
+    return voxels.size(at) > 1 ? voxels.stride(at) : std::numeric_limits<int64_t>::max();
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return rank(a) > rank(b); });
+  return order;
+}
+
+/// The voxels with stride 1 along the last of memory_order, and something behind every voxel there.
+at::Tensor with_fast_axis(const at::Tensor& voxels) {
+  const auto fast = static_cast<int64_t>(memory_order(voxels)[2]) + 1;
+  if (voxels.size(fast) == 1) return at::cat({voxels, voxels}, fast);
+  return voxels.stride(fast) == 1 ? voxels : voxels.contiguous();
+}
+
 }  // namespace
 
-at::Tensor sample(const at::Tensor& given, const Affine& to_source, const GridPart& part, bool nearest) {
-  // Axes in order of memory, the widest stride first; the result keeps that order.
-  std::array<std::size_t, 3> order{0, 1, 2};
-  at::Tensor voxels = given;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return voxels.stride(static_cast<int64_t>(a) + 1) > voxels.stride(static_cast<int64_t>(b) + 1);
-  });
-  if (voxels.stride(static_cast<int64_t>(order[2]) + 1) != 1) {
-    voxels = voxels.contiguous();
-    order = {0, 1, 2};
-  }
+at::Tensor sample(const at::Tensor& given, const Affine& to_source, const GridPart& part,
+                  const Sampling& sampling) {
+  if (given.numel() / given.size(0) > std::numeric_limits<int32_t>::max())
+    fail(Exit::data, "a channel has more than 2³¹ voxels",
+         "crop the volume first, or store it more coarsely");
+  const at::Tensor voxels = with_fast_axis(given);
+  const auto order = memory_order(voxels);
   Plane plane;
   std::array<std::array<double, 4>, 3> map{};
   std::array<std::vector<Place>, 3> places;
-  const bool parallel = is_parallel(to_source, part.whole);
+  // Rows know no voxels outside.
+  const bool in_rows = sampling.outside != Outside::zeros && is_parallel(to_source, part.whole);
   for (std::size_t axis = 0; axis < 3; ++axis) {
     const std::size_t from = order[axis];
-    plane.size[axis] = voxels.size(static_cast<int64_t>(from) + 1);
+    plane.size[axis] = given.size(static_cast<int64_t>(from) + 1);
     plane.stride[axis] = voxels.stride(static_cast<int64_t>(from) + 1);
     plane.target_corner[axis] = part.corner[from];
     plane.target_size[axis] = part.size[from];
     for (std::size_t column = 0; column < 3; ++column) map[axis][column] = to_source[from][order[column]];
     map[axis][3] = to_source[from][3];
-    if (!parallel) continue;
+    if (!in_rows) continue;
     places[axis] = places_of(map[axis][axis], map[axis][3], part.corner[from], part.size[from],
-                             plane.size[axis], nearest);
+                             plane.size[axis], sampling);
   }
   const int64_t channels = voxels.size(0);
   at::Tensor result = at::empty({channels, plane.target_size[0], plane.target_size[1], plane.target_size[2]},
@@ -184,9 +209,9 @@ at::Tensor sample(const at::Tensor& given, const Affine& to_source, const GridPa
   for (int64_t channel = 0; channel < channels; ++channel) {
     plane.source = voxels.const_data_ptr<float>() + channel * voxels.stride(0);
     plane.target = result.mutable_data_ptr<float>() + channel * result.stride(0);
-    if (!parallel) {
-      sample_voxels(plane, map, nearest);
-    } else if (nearest) {
+    if (!in_rows) {
+      sample_obliquely(plane, map, sampling);
+    } else if (sampling.interpolation == Interpolation::nearest) {
       pick_rows(plane, places);
     } else {
       sample_rows(plane, places);

@@ -126,9 +126,9 @@ std::optional<NewGrid> spaced_grid(const GridSize& size, const Affine& affine,
   return result;
 }
 
-Volume resample(const Volume& volume, const std::array<double, 3>& spacing, bool nearest) {
+Volume resample(const Volume& volume, const std::array<double, 3>& spacing, Interpolation interpolation) {
   LazyVolume lazy(volume);
-  lazy.resample(spacing, nearest);
+  lazy.resample(spacing, interpolation);
   return lazy.volume();
 }
 

@@ -1,10 +1,11 @@
 // MONAI's transforms by name and parameters, on volumes. The result equals MONAI's for the same drawn
 // parameters. Volumes are not changed in place; a result may share memory with its source, and its strides
-// may be the file's.
+// may be the file's. Pictures are volumes of one plane, [C, X, Y, 1].
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,8 @@ void check_axcodes(const std::string& axcodes);
 /// Resamples to `spacing` mm: the first voxel keeps its place, round((n - 1) old / new) + 1 voxels an
 /// axis, border values outside; trilinear or nearest. An axis whose spacing is within 0.001 mm of the wanted
 /// one, or whose wanted one is not positive, keeps its own. Shear is taken out. MONAI's Spacing.
-Volume resample(const Volume& volume, const std::array<double, 3>& spacing, bool nearest = false);
+Volume resample(const Volume& volume, const std::array<double, 3>& spacing,
+                Interpolation interpolation = Interpolation::trilinear);
 /// What a crop of `wanted` voxels becomes in a grid of `present`: an axis that is shorter, or of which
 /// nothing positive is wanted, is taken whole.
 std::vector<int64_t> crop_size(const GridSize& present, const std::vector<int64_t>& wanted);
@@ -41,25 +43,30 @@ Volume scale_percentiles(const Volume& volume, double lower, double upper, doubl
 /// The percentile (0 to 100) of all values, as numpy.percentile gives it. NaN when one of them is NaN.
 double percentile(const at::Tensor& values, double rank);
 
-/// A chain declared in the config: [{Orientation: {axcodes: RAS}}, {Spacing: {pixdim: [2, 2, 2]}}, …]. Known:
-/// Orientation, Spacing, CenterSpatialCrop, RandSpatialCrop, ScaleIntensityRangePercentiles; LoadImage and
-/// EnsureChannelFirst are what reading does anyway. Names may end in d, as MONAI's for dictionaries do.
+/// The volumes of one example by name: "image", "label", "mask". Those whose name begins with "mask" hold
+/// classes: they are sampled by the nearest voxel, and intensities leave them alone.
+using Volumes = std::map<std::string, Volume, std::less<>>;
+
+/// A chain declared in the config: [{Orientation: {axcodes: RAS}}, {Spacing: {pixdim: [2, 2, 2]}}, …]; all
+/// names and parameters: docs/data.md. Names may end in d, as MONAI's for dictionaries do, and `keys` says
+/// which volumes a step is for (all of them by default). What is drawn is drawn once for all of them. Spatial
+/// steps that follow each other are one interpolation, unless one says `lazy: false`.
 class TransformChain {
  public:
   /// Throws Error (usage) naming the transform or the parameter that is wrong, and the nearest name.
   explicit TransformChain(const Json& declaration);
   /// Everything before the first random step: the same for an example in every epoch. Thread-safe.
-  Volume deterministic_part(Volume volume) const;
+  Volumes deterministic_part(Volumes volumes) const;
   /// The rest, drawn for `key`. Thread-safe.
-  Volume random_part(Volume volume, const ExampleKey& key) const;
+  Volumes random_part(Volumes volumes, const ExampleKey& key) const;
   /// Both, with the same bits and less work: voxels that a random crop drops are never computed.
-  Volume apply(Volume volume, const ExampleKey& key) const;
+  Volumes apply(Volumes volumes, const ExampleKey& key) const;
   ~TransformChain();
   TransformChain(TransformChain&&) noexcept;
 
  private:
   struct Step;
-  Volume run(Volume volume, const ExampleKey& key, std::size_t begin, std::size_t end) const;
+  Volumes run(Volumes volumes, const ExampleKey& key, std::size_t begin, std::size_t end) const;
 
   std::vector<Step> steps_;
   std::size_t first_random_ = 0;

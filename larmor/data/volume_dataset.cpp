@@ -20,8 +20,6 @@
 namespace larmor {
 namespace {
 
-using Volumes = std::map<std::string, Volume, std::less<>>;
-
 bool on_one_grid(const Volume& left, const Volume& right) {
   if (!left.voxels.sizes().slice(1).equals(right.voxels.sizes().slice(1))) return false;
   for (std::size_t row = 0; row < 4; ++row) {
@@ -54,10 +52,11 @@ class VolumeDataset final : public Dataset {
   std::string name(int64_t example) const override { return case_of(example).name(); }
 
   Sample get(const ExampleKey& key) const override {
-    Sample sample;
     const Volumes volumes = kept_.empty() ? prepare(key.example) : kept(key.example);
+    Volumes changed = chain_.random_part(volumes, key);
+    Sample sample;
     for (const auto& [name, volume] : volumes) {
-      at::Tensor voxels = chain_.random_part(volume, key).voxels;
+      at::Tensor voxels = std::move(changed.at(name).voxels);
       // Whoever writes into a sample must not reach what is kept.
       if (!kept_.empty() && voxels.is_alias_of(volume.voxels)) voxels = voxels.clone();
       sample.emplace(name, std::move(voxels));
@@ -91,14 +90,11 @@ class VolumeDataset final : public Dataset {
 
   Volumes prepare(int64_t example) const {
     Volumes volumes = read(example);
-    for (auto& [name, volume] : volumes) {
-      try {
-        volume = chain_.deterministic_part(std::move(volume));
-      } catch (const Error& error) {
-        throw error.within(this->name(example));
-      }
+    try {
+      return chain_.deterministic_part(std::move(volumes));
+    } catch (const Error& error) {
+      throw error.within(name(example));
     }
-    return volumes;
   }
 
   Volumes read(int64_t example) const {

@@ -67,7 +67,7 @@ TEST(Sampling, FollowsTheDefinitionOnParallelAndOnTurnedGridsAndInAnyStrides) {
   for (const Affine& map : {parallel, turned}) {
     const at::Tensor expected = plain_sample(voxels, map, {8, 5, 16});
     for (const at::Tensor& given : {voxels, like_a_file, channel_fastest}) {
-      expect_close(sample(given, map, {{8, 5, 16}, {}, {8, 5, 16}}, false), expected);
+      expect_close(sample(given, map, {{8, 5, 16}, {}, {8, 5, 16}}, {}), expected);
     }
   }
 }
@@ -77,10 +77,13 @@ TEST(Sampling, GivesAPartTheBitsOfTheWhole) {
   Affine turned = scaled(0.7, 0.6, 1.1);
   turned[0][2] = 0.25;
   for (const Affine& map : {scaled(0.7, 0.6, -1.1), turned}) {
-    for (const bool nearest : {false, true}) {
-      const at::Tensor whole = sample(voxels, map, {{9, 10, 11}, {}, {9, 10, 11}}, nearest);
-      const at::Tensor part = sample(voxels, map, {{9, 10, 11}, {2, 3, 5}, {4, 7, 1}}, nearest);
-      EXPECT_TRUE(part.equal(whole.narrow(1, 2, 4).narrow(2, 3, 7).narrow(3, 5, 1)));
+    for (const auto interpolation : {Interpolation::nearest, Interpolation::trilinear}) {
+      for (const auto outside : {Outside::zeros, Outside::border, Outside::reflection}) {
+        const Sampling sampling{interpolation, outside};
+        const at::Tensor whole = sample(voxels, map, {{9, 10, 150}, {}, {9, 10, 150}}, sampling);
+        const at::Tensor part = sample(voxels, map, {{9, 10, 150}, {2, 3, 61}, {4, 7, 70}}, sampling);
+        EXPECT_TRUE(part.equal(whole.narrow(1, 2, 4).narrow(2, 3, 7).narrow(3, 61, 70)));
+      }
     }
   }
 }
@@ -90,7 +93,7 @@ TEST(Sampling, TakesAxesOfOneVoxel) {
   const Affine half = scaled(0.5, 0.5, 0.5);
   Affine map = half;
   map[0][3] = map[1][3] = map[2][3] = 0;
-  expect_close(sample(voxels, map, {{7, 2, 1}, {}, {7, 2, 1}}, false), plain_sample(voxels, map, {7, 2, 1}));
+  expect_close(sample(voxels, map, {{7, 2, 1}, {}, {7, 2, 1}}, {}), plain_sample(voxels, map, {7, 2, 1}));
 }
 
 TEST(Spacing, KeepsTheFirstVoxelAndCountsAsMonaiDoes) {
@@ -130,7 +133,7 @@ TEST(Spacing, ReturnsTheVolumeItselfWhenNothingChanges) {
 
 TEST(Spacing, TakesTheNearestVoxelWhenAsked) {
   const Volume labels{at::arange(24, at::kFloat).view({1, 2, 3, 4}), scaled(1, 1, 1)};
-  const Volume result = resample(labels, {1, 1, 0.4}, true);
+  const Volume result = resample(labels, {1, 1, 0.4}, Interpolation::nearest);
   EXPECT_EQ(result.voxels.size(3), 8);  // 3/0.4 + 1 = 8.5, to even
   EXPECT_TRUE(result.voxels[0][0][0].equal(at::tensor({0.0F, 0.0F, 1.0F, 1.0F, 2.0F, 2.0F, 2.0F, 3.0F})));
 }

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 Volume counting() { return {at::arange(8 * 9 * 10, at::kFloat).view({1, 8, 9, 10}), identity_affine()}; }
 
 Volume run(const char* chain, const ExampleKey& key = {1, 2, 3}) {
-  return TransformChain(Json::parse(chain)).apply(counting(), key);
+  return TransformChain(Json::parse(chain)).apply({{"image", counting()}}, key).at("image");
 }
 
 TEST(TransformChain, RunsTheDeclaredTransformsInOrder) {
@@ -80,11 +80,11 @@ TEST(TransformChain, GivesTheSameBitsWhicheverStepsAreDoneTogether) {
       {"ScaleIntensityRangePercentiles": {"lower": 1, "upper": 99, "b_min": 0, "b_max": 1}}])"));
   Volume step = center_crop(orient(source), {7, 9, 6});
   step = resample(resample(orient(step, "ILP"), {1.3, 0.7, 0.9}), {1.1, 1.1, 1.1});
-  const Volume kept = chain.deterministic_part(source);
+  const Volume kept = chain.deterministic_part({{"image", source}}).at("image");
   EXPECT_TRUE(kept.voxels.allclose(step.voxels));
   for (int64_t example = 0; example < 10; ++example) {
-    const Volume apart = chain.random_part(kept, {1, 2, example}),
-                 together = chain.apply(source, {1, 2, example});
+    const Volume apart = chain.random_part({{"image", kept}}, {1, 2, example}).at("image"),
+                 together = chain.apply({{"image", source}}, {1, 2, example}).at("image");
     EXPECT_TRUE(together.voxels.equal(apart.voxels));
     EXPECT_EQ(together.affine, apart.affine);
   }
@@ -93,11 +93,11 @@ TEST(TransformChain, GivesTheSameBitsWhicheverStepsAreDoneTogether) {
 TEST(TransformChain, KeepsWhatIsBeforeTheFirstRandomStepApart) {
   const TransformChain chain(Json::parse(
       R"([{"Orientation": {"axcodes": "LAS"}}, {"RandSpatialCrop": {"roi_size": 4}}, {"CenterSpatialCrop": {"roi_size": 2}}])"));
-  const Volume kept = chain.deterministic_part(counting());
+  const Volume kept = chain.deterministic_part({{"image", counting()}}).at("image");
   EXPECT_EQ(kept.voxels.sizes(), counting().voxels.sizes());
-  const Volume again = chain.random_part(kept, {1, 2, 3});
+  const Volume again = chain.random_part({{"image", kept}}, {1, 2, 3}).at("image");
   EXPECT_EQ(again.voxels.sizes(), (std::vector<int64_t>{1, 2, 2, 2}));
-  EXPECT_TRUE(again.voxels.equal(chain.apply(counting(), {1, 2, 3}).voxels));
+  EXPECT_TRUE(again.voxels.equal(chain.apply({{"image", counting()}}, {1, 2, 3}).at("image").voxels));
 }
 
 void expect_refused(const char* chain, const std::string& reason, const std::string& hint = "") {
@@ -113,7 +113,7 @@ void expect_refused(const char* chain, const std::string& reason, const std::str
 
 TEST(TransformChain, RefusesWhatItDoesNotKnowAndNamesTheNearest) {
   expect_refused(R"([{"Spacin": {"pixdim": 1}}])", "no transform Spacin", "Spacing");
-  expect_refused(R"([{"RandGaussianNoise": {}}])", "no transform RandGaussianNoise");
+  expect_refused(R"([{"RandBiasField": {}}])", "no transform RandBiasField");
   expect_refused(R"([{"Spacing": {"pixdims": 1, "pixdim": 1}}])", "no parameter pixdims", "pixdim");
   expect_refused(R"([{"CenterSpatialCrop": {"roi_size": 1, "roi_sise": 2}}])", "no parameter roi_sise",
                  "roi_size");
@@ -133,7 +133,7 @@ TEST(TransformChain, RefusesParametersThatItCannotHonour) {
   expect_refused(R"([{"Orientation": {"axcodes": "RAZ"}}])", "RAZ");
   expect_refused(R"([{"CenterSpatialCrop": {"roi_size": 1.5}}])", "whole numbers");
   expect_refused(R"([{"RandSpatialCrop": {"roi_size": 4, "random_size": true}}])", "random_size");
-  expect_refused(R"([{"LoadImaged": {"keys": ["image", "label"]}}])", "keys");
+  expect_refused(R"([{"RandFlipd": {"keys": ["image", "lable"]}}])", "keys");
   expect_refused(
       R"([{"ScaleIntensityRangePercentiles": {"lower": 0, "upper": 101, "b_min": 0, "b_max": 1}}])",
       "upper is 101");

@@ -8,13 +8,38 @@ constexpr const char* center_crop = "CenterSpatialCrop";
 constexpr const char* size_key = "roi_size";
 constexpr const char* validation_size_key = "validation_roi_size";
 
+/// A step's name, without the d that MONAI's transforms for dictionaries end in when it is `known` with one.
+bool is_step(const Json& step, const std::string& known) {
+  const auto name = step.is_string() ? step.get<std::string>() : step.is_object() ? step.begin().key() : "";
+  return name == known || name == known + "d";
+}
+
+bool is_random(const Json& step) {
+  const auto name = step.is_string() ? step.get<std::string>() : step.is_object() ? step.begin().key() : "";
+  return name.starts_with("Rand");
+}
+
+bool is_crop(const Json& step) {
+  return (is_step(step, random_crop) || is_step(step, center_crop)) && step.is_object() &&
+         step.front().is_object();
+}
+
+/// The parameters that both crops know.
+Json as_center_crop(const Json& parameters) {
+  Json kept;
+  for (const auto* name : {"keys", size_key}) {
+    if (parameters.contains(name)) kept[name] = parameters[name];
+  }
+  if (parameters.contains(validation_size_key)) kept[size_key] = parameters[validation_size_key];
+  return {{center_crop, kept}};
+}
+
 std::vector<int64_t> crop_of(const Json& chain) {
   for (const auto& step : chain) {
-    for (const auto* name : {random_crop, center_crop}) {
-      if (step.is_object() && step.contains(name) && step[name].contains(size_key)) {
-        return step[name][size_key].get<std::vector<int64_t>>();
-      }
-    }
+    if (!is_crop(step) || !step.front().contains(size_key)) continue;
+    const Json& size = step.front()[size_key];
+    if (size.is_number_integer()) return std::vector<int64_t>(3, size.get<int64_t>());
+    return size.get<std::vector<int64_t>>();
   }
   return {};
 }
@@ -23,9 +48,7 @@ std::vector<int64_t> crop_of(const Json& chain) {
 Json training_chain(const Json& declared) {
   Json chain = declared;
   for (auto& step : chain) {
-    if (step.is_object() && step.contains(random_crop) && step[random_crop].is_object()) {
-      step[random_crop].erase(validation_size_key);
-    }
+    if (is_crop(step)) step.front().erase(validation_size_key);
   }
   return chain;
 }
@@ -33,15 +56,11 @@ Json training_chain(const Json& declared) {
 Json validation_chain(const Json& declared) {
   Json chain = Json::array();
   for (const auto& step : declared) {
-    if (!step.is_object() || !step.contains(random_crop)) {
+    if (is_crop(step)) {
+      chain.push_back(as_center_crop(step.front()));
+    } else if (!is_random(step)) {
       chain.push_back(step);
-      continue;
     }
-    const auto& crop = step[random_crop];
-    Json center;
-    center[center_crop][size_key] =
-        crop.contains(validation_size_key) ? crop[validation_size_key] : crop.at(size_key);
-    chain.push_back(center);
   }
   return chain;
 }
@@ -49,8 +68,7 @@ Json validation_chain(const Json& declared) {
 Json prediction_chain(const Json& declared) {
   Json chain = Json::array();
   for (const auto& step : declared) {
-    const bool crops = step.is_object() && (step.contains(random_crop) || step.contains(center_crop));
-    if (!crops) chain.push_back(step);
+    if (!is_crop(step) && !is_random(step)) chain.push_back(step);
   }
   return chain;
 }

@@ -10,9 +10,10 @@ namespace larmor::latent_diffusion {
 
 /// Training: the declared chain as it is, less the parameters that only validation reads.
 Json training_chain(const Json& declared);
-/// Validation: the random crop becomes the centre crop, of validation_roi_size where that is given.
+/// Validation: the random crop becomes the centre crop, of validation_roi_size where that is given; nothing
+/// else is random.
 Json validation_chain(const Json& declared);
-/// Prediction: whole volumes, so no crop at all.
+/// Prediction: whole volumes, so no crop at all, and nothing random.
 Json prediction_chain(const Json& declared);
 /// The crop that training sees, voxels an axis; empty when the chain does not crop.
 std::vector<int64_t> training_crop(const Json& declared);

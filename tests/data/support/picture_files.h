@@ -1,0 +1,23 @@
+// PNG and JPEG files for tests, made by the libraries' own encoders.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace larmor::testing {
+
+/// Colour types of the PNG standard.
+enum class PngKind { grey = 0, rgb = 2, palette = 3, grey_alpha = 4, rgb_alpha = 6 };
+
+/// `samples` row by row; one of `bits` 1 to 8 is packed, of 16 written in the order of the network. The palette has
+/// entry i as (i, 2 i, 3 i).
+std::string png_of(int columns, int rows, PngKind kind, int bits, const std::vector<uint16_t>& samples,
+                   bool interlaced = false);
+
+/// Grey with `channels` 1, RGB with 3; pixels of a smooth ramp, so that the loss is small.
+std::string jpeg_of(int columns, int rows, int channels, int quality = 95, bool progressive = false);
+/// The ramp itself: value of a channel at a place.
+int ramp(int column, int row, int channel);
+
+}  // namespace larmor::testing

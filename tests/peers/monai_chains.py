@@ -1,0 +1,54 @@
+"""Runs the transform chains of a JSON file on a volume with MONAI itself, and writes what comes out.
+
+  monai_chains.py CHAINS.json VOLUME.safetensors OUT.safetensors     "voxels" and "affine" of a volume
+  monai_chains.py CHAINS.json VOLUME.nii.gz OUT.safetensors          an image file, read by MONAI
+  monai_chains.py CHAINS.json --made OUT.safetensors                 a made-up volume: the golden file of the tests
+"""
+
+import json
+import sys
+
+import monai.transforms as transforms
+import numpy
+import torch
+from monai.data import MetaTensor
+from safetensors.torch import load_file, save_file
+
+
+def made_up():
+    """Two channels of smooth noise with a margin of zeros, oblong voxels in LPS order."""
+    generator = torch.Generator().manual_seed(5)
+    noise = torch.rand((1, 2, 7, 6, 9), generator=generator)
+    voxels = torch.nn.functional.interpolate(noise, size=(14, 12, 17), mode="trilinear")[0]
+    voxels[:, :2], voxels[:, :, 10:], voxels[:, :, :, :3] = 0, 0, 0
+    affine = torch.diag(torch.tensor([-1.2, -0.9, 2.1, 1.0], dtype=torch.float64))
+    affine[:3, 3] = torch.tensor([10.0, 20.0, -30.0])
+    return MetaTensor(voxels.contiguous(), affine=affine)
+
+
+def volume_of(path):
+    if path == "--made":
+        return made_up()
+    if path.endswith(".safetensors"):
+        stored = load_file(path)
+        return MetaTensor(stored["voxels"], affine=stored["affine"])
+    return transforms.EnsureChannelFirst()(transforms.LoadImage(image_only=True)(path))
+
+
+def main():
+    chains, source, out = sys.argv[1:]
+    volume = volume_of(source)
+    results = {}
+    if source == "--made":
+        results = {"voxels": volume.as_tensor(), "affine": volume.affine}
+    for entry in json.load(open(chains)):
+        steps = [getattr(transforms, name)(**parameters)
+                 for step in entry["chain"] for name, parameters in step.items()]
+        result = transforms.Compose(steps)(volume.clone())
+        results[entry["name"]] = torch.as_tensor(numpy.asarray(result), dtype=torch.float32).contiguous()
+        results[entry["name"] + "/affine"] = torch.as_tensor(numpy.asarray(result.affine), dtype=torch.float64)
+    save_file(results, out)
+
+
+if __name__ == "__main__":
+    main()
