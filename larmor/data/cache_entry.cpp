@@ -1,0 +1,301 @@
+#include "larmor/data/cache_entry.h"
+
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+#include <ATen/ops/empty.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/hash.h"
+#include "larmor/base/text.h"
+#include "larmor/data/bytes.h"
+#include "larmor/data/cache_layout.h"
+
+namespace larmor {
+
+struct CacheEntry::State {
+  State() = default;
+  ~State() {
+    if (mapping != nullptr) ::munmap(mapping, bytes.size());
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  void* mapping = nullptr;
+  std::span<const std::byte> bytes;
+  std::string key;
+  std::vector<CachedTensor> tensors;
+};
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& what) {
+  fail(Exit::data, text("is no sound entry of the prepared cache: ", what), "remove it; it is made anew");
+}
+
+uint64_t hash_of(std::span<const std::byte> bytes) {
+  return fast_hash({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+// Takes numbers off the front of a header that may be lying.
+class HeaderReader {
+ public:
+  HeaderReader(std::span<const std::byte> header, std::size_t begin) : header_(header), at_(begin) {}
+
+  std::span<const std::byte> take(uint64_t count) {
+    if (count > header_.size() - at_) refuse("its header ends early");
+    const auto bytes = header_.subspan(at_, count);
+    at_ += count;
+    return bytes;
+  }
+  template <class Number>
+  Number number() {
+    Number value;
+    std::memcpy(&value, take(sizeof(Number)).data(), sizeof(Number));
+    return value;
+  }
+  std::size_t at() const { return at_; }
+  std::size_t left() const { return header_.size() - at_; }
+
+ private:
+  std::span<const std::byte> header_;
+  std::size_t at_;
+};
+
+VoxelType type_of(uint32_t code) {
+  for (const VoxelType type : {VoxelType::uint8, VoxelType::uint16, VoxelType::int16, VoxelType::float32}) {
+    if (code == static_cast<uint32_t>(type)) return type;
+  }
+  refuse(text("voxels of the unknown type ", code));
+}
+
+// `file_bytes` bounds the voxels: each takes a byte at least.
+CachedTensor take_tensor(HeaderReader& header, uint64_t file_bytes) {
+  CachedTensor tensor;
+  tensor.voxels = header.number<uint64_t>();
+  tensor.type = type_of(header.number<uint32_t>());
+  tensor.grid.edge = header.number<uint32_t>();
+  if (tensor.grid.edge < 1 || tensor.grid.edge > 4096) refuse("bricks of an impossible size");
+  auto room = static_cast<int64_t>(file_bytes);
+  for (int64_t& length : tensor.grid.shape) {
+    length = header.number<int64_t>();
+    if (length < 1 || length > room) refuse("a shape that its file cannot hold");
+    room /= length;
+  }
+  for (auto& row : tensor.affine) {
+    for (double& value : row) value = header.number<double>();
+  }
+  const auto letters = header.number<uint64_t>();
+  if (letters > longest_cached_name) refuse("a name that is too long");
+  const auto name = header.take((letters + 7) / 8 * 8);
+  tensor.name.assign(reinterpret_cast<const char*>(name.data()), letters);
+  tensor.hashes = header.at();
+  if (static_cast<uint64_t>(tensor.grid.bricks()) > header.left() / sizeof(uint64_t))
+    refuse("its header ends early");
+  header.take(static_cast<uint64_t>(tensor.grid.bricks()) * sizeof(uint64_t));
+  return tensor;
+}
+
+// Where the tensors end, when they lie one behind the other as they should.
+uint64_t end_of(const std::vector<CachedTensor>& tensors, uint64_t header) {
+  uint64_t end = header;
+  for (const CachedTensor& tensor : tensors) {
+    const uint64_t begin = (end + cache_alignment - 1) / cache_alignment * cache_alignment;
+    if (tensor.voxels != begin) refuse("voxels that are not where they belong");
+    end = begin + static_cast<uint64_t>(tensor.grid.voxels()) * bytes_of(tensor.type);
+  }
+  return end;
+}
+
+std::vector<CachedTensor> parse(std::span<const std::byte> bytes, std::string& key) {
+  if (bytes.size() < cache_prologue + sizeof(uint64_t) ||
+      std::memcmp(bytes.data(), cache_magic.data(), cache_magic.size()) != 0) {
+    refuse("it does not begin like one");
+  }
+  HeaderReader prologue(bytes, cache_magic.size());
+  const auto version = prologue.number<uint32_t>();
+  if (version != cache_format) refuse(text("format ", version, ", where ", cache_format, " is understood"));
+  const auto count = prologue.number<uint32_t>();
+  const auto header_bytes = prologue.number<uint64_t>();
+  const auto file_bytes = prologue.number<uint64_t>();
+  if (file_bytes != bytes.size()) refuse(text(bytes.size(), " bytes long instead of ", file_bytes));
+  if (header_bytes < cache_prologue + sizeof(uint64_t) || header_bytes > bytes.size())
+    refuse("its header ends early");
+  const std::size_t hashed = header_bytes - sizeof(uint64_t);
+  if (HeaderReader(bytes, hashed).number<uint64_t>() != hash_of(bytes.first(hashed)))
+    refuse("its header is damaged");
+  if (count > most_cached_tensors) refuse("too many tensors");
+  const auto letters = prologue.take(cache_key_letters);
+  key.assign(reinterpret_cast<const char*>(letters.data()), letters.size());
+  HeaderReader header(bytes.first(hashed), prologue.at());
+  std::vector<CachedTensor> tensors;
+  for (uint32_t i = 0; i < count; ++i) tensors.push_back(take_tensor(header, bytes.size()));
+  if (header.left() != 0 || end_of(tensors, header_bytes) != bytes.size())
+    refuse("lengths that contradict each other");
+  return tensors;
+}
+
+template <class Stored>
+void widen(const std::byte* from, float* to, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    Stored value;
+    std::memcpy(&value, from + i * static_cast<int64_t>(sizeof(Stored)), sizeof(Stored));
+    to[i] = static_cast<float>(value);
+  }
+}
+
+void widen(VoxelType type, const std::byte* from, float* to, int64_t count) {
+  if (type == VoxelType::uint8) {
+    widen<uint8_t>(from, to, count);
+  } else if (type == VoxelType::int16) {
+    widen<int16_t>(from, to, count);
+  } else if (type == VoxelType::uint16) {
+    widen<uint16_t>(from, to, count);
+  } else {
+    std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
+  }
+}
+
+// A part of a channel that is being put together from bricks.
+struct Crop {
+  GridSize corner, size;
+  float* channel = nullptr;
+};
+
+void copy_brick(const BrickGrid& grid, VoxelType type, const GridSize& place, const std::byte* brick,
+                const Crop& crop) {
+  const GridSize size = grid.size_of(place);
+  GridSize low{}, high{};  // in the crop
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const int64_t begin = place[axis] * grid.edge - crop.corner[axis];
+    low[axis] = std::max<int64_t>(begin, 0);
+    high[axis] = std::min(begin + size[axis], crop.size[axis]);
+  }
+  const GridSize offset{crop.corner[0] - place[0] * grid.edge, crop.corner[1] - place[1] * grid.edge,
+                        crop.corner[2] - place[2] * grid.edge};
+  const auto width = static_cast<int64_t>(bytes_of(type));
+  for (int64_t x = low[0]; x < high[0]; ++x) {
+    for (int64_t y = low[1]; y < high[1]; ++y) {
+      const int64_t from = ((x + offset[0]) * size[1] + y + offset[1]) * size[2] + low[2] + offset[2];
+      float* const to = crop.channel + (x * crop.size[1] + y) * crop.size[2] + low[2];
+      widen(type, brick + from * width, to, high[2] - low[2]);
+    }
+  }
+}
+
+Affine moved(const Affine& affine, const std::vector<int64_t>& corner) {
+  Affine shift = identity_affine();
+  for (std::size_t axis = 0; axis < 3; ++axis) shift[axis][3] = static_cast<double>(corner[axis]);
+  return compose(affine, shift);
+}
+
+}  // namespace
+
+CacheEntry CacheEntry::open(const std::filesystem::path& path) {
+  return naming(path, [&] {
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) fail(Exit::data, text("cannot be opened: ", std::strerror(errno)));
+    // Belongs to the open file, which lives as long as it is mapped: no descriptor has to stay open.
+    ::flock(file, LOCK_SH | LOCK_NB);
+    auto state = std::make_shared<State>();
+    struct stat status{};
+    const bool regular = ::fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0;
+    const auto size = static_cast<std::size_t>(status.st_size);
+    void* const mapping = regular ? ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0) : MAP_FAILED;
+    ::close(file);
+    if (mapping == MAP_FAILED) refuse(regular ? "it cannot be mapped" : "it is empty");
+    state->mapping = mapping;
+    state->bytes = {static_cast<const std::byte*>(mapping), size};
+    state->tensors = parse(state->bytes, state->key);
+    return CacheEntry(std::move(state));
+  });
+}
+
+CacheEntry CacheEntry::of(std::span<const std::byte> bytes) {
+  auto state = std::make_shared<State>();
+  state->bytes = bytes;
+  state->tensors = parse(bytes, state->key);
+  return CacheEntry(std::move(state));
+}
+
+const CachedTensor& CacheEntry::find(std::string_view name) const {
+  const auto& tensors = state_->tensors;
+  const auto found =
+      std::find_if(tensors.begin(), tensors.end(), [&](const auto& one) { return one.name == name; });
+  assert(found != tensors.end());
+  return *found;
+}
+
+const std::string& CacheEntry::key() const { return state_->key; }
+
+uint64_t CacheEntry::bytes() const { return state_->bytes.size(); }
+
+std::vector<std::string> CacheEntry::names() const {
+  std::vector<std::string> names;
+  for (const CachedTensor& tensor : state_->tensors) names.push_back(tensor.name);
+  return names;
+}
+
+std::vector<int64_t> CacheEntry::shape(std::string_view name) const {
+  const auto& shape = find(name).grid.shape;
+  return {shape.begin(), shape.end()};
+}
+
+const Affine& CacheEntry::affine(std::string_view name) const { return find(name).affine; }
+
+const std::byte* CacheEntry::brick(const CachedTensor& tensor, int64_t channel, const GridSize& place) const {
+  const GridSize size = tensor.grid.size_of(place);
+  const std::size_t width = bytes_of(tensor.type);
+  const auto begin = static_cast<std::size_t>(tensor.grid.begin_of(channel, place)) * width;
+  const auto count = static_cast<std::size_t>(size[0] * size[1] * size[2]) * width;
+  const auto bytes = state_->bytes.subspan(tensor.voxels + begin, count);
+  const auto number = static_cast<std::size_t>(tensor.grid.number(channel, place));
+  uint64_t expected = 0;
+  std::memcpy(&expected, state_->bytes.data() + tensor.hashes + number * sizeof(uint64_t), sizeof(expected));
+  if (hash_of(bytes) != expected) refuse(text("brick ", number, " of ", tensor.name, " is damaged"));
+  return bytes.data();
+}
+
+Volume CacheEntry::read_crop(std::string_view name, const std::vector<int64_t>& corner,
+                             const std::vector<int64_t>& size) const {
+  const CachedTensor& tensor = find(name);
+  const BrickGrid& grid = tensor.grid;
+  assert(corner.size() == 3 && size.size() == 3);
+  GridSize first{}, last{};
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    assert(corner[axis] >= 0 && size[axis] > 0 && corner[axis] + size[axis] <= grid.shape[axis + 1]);
+    first[axis] = corner[axis] / grid.edge;
+    last[axis] = (corner[axis] + size[axis] - 1) / grid.edge;
+  }
+  const at::Tensor voxels = at::empty({grid.shape[0], size[0], size[1], size[2]}, at::kFloat);
+  Crop crop{{corner[0], corner[1], corner[2]}, {size[0], size[1], size[2]}, voxels.mutable_data_ptr<float>()};
+  for (int64_t channel = 0; channel < grid.shape[0]; ++channel) {
+    for (int64_t i = first[0]; i <= last[0]; ++i) {
+      for (int64_t j = first[1]; j <= last[1]; ++j) {
+        for (int64_t k = first[2]; k <= last[2]; ++k)
+          copy_brick(grid, tensor.type, {i, j, k}, brick(tensor, channel, {i, j, k}), crop);
+      }
+    }
+    crop.channel += size[0] * size[1] * size[2];
+  }
+  return {voxels, moved(tensor.affine, corner)};
+}
+
+Volume CacheEntry::read(std::string_view name) const {
+  const auto& shape = find(name).grid.shape;
+  Volume volume = read_crop(name, {0, 0, 0}, {shape[1], shape[2], shape[3]});
+  volume.affine = find(name).affine;
+  return volume;
+}
+
+}  // namespace larmor
