@@ -18,7 +18,7 @@ void SplitSection::describe(Fields& f) {
 }
 
 void DataConfig::describe(Fields& f) {
-  f.word("kind", kind, {"nifti", "npz", "list", "phantom"},
+  f.word("kind", kind, {"nifti", "npz", "dicom", "picture", "list", "phantom"},
          "what the examples are: files below a folder, a list file, or volumes that the program invents");
   f.field("folder", folder, "folder that holds the images");
   f.field("list", list, "CSV or data-list JSON file that names the images, for kind list");

@@ -141,8 +141,9 @@ std::vector<ListedCase> read_data_list(const std::filesystem::path& path) {
 }  // namespace
 
 bool names_a_volume(const std::string& path) {
-  constexpr std::array<std::string_view, 7> endings = {".nii", ".nii.gz", ".hdr", ".hdr.gz",
-                                                       ".img", ".npz",    ".npy"};
+  constexpr std::array<std::string_view, 12> endings = {".nii", ".nii.gz", ".hdr", ".hdr.gz",
+                                                        ".img", ".npz",    ".npy", ".png",
+                                                        ".jpg", ".jpeg",   ".dcm", ".dcm.gz"};
   const std::string name = lower(path);
   return std::any_of(endings.begin(), endings.end(), [&](auto ending) { return name.ends_with(ending); });
 }

@@ -8,7 +8,9 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/data/bad_file.h"
+#include "larmor/data/bytes.h"
 #include "larmor/data/case_list.h"
+#include "larmor/data/dicom.h"
 #include "larmor/data/folder_scan.h"
 
 namespace larmor {
@@ -21,9 +23,20 @@ fs::path absolute_path(const fs::path& path) {
   return plain.has_filename() ? plain : plain.parent_path();
 }
 
-// Of the file, and of the voxels that belong to a header file.
-std::optional<uint64_t> size_of(const fs::path& file) {
+uint64_t size_of_folder(const fs::path& folder) {
   std::error_code error;
+  uint64_t bytes = 0;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.is_regular_file(error)) bytes += entry.file_size(error);
+  }
+  return bytes;
+}
+
+// Of the file, and of the voxels that belong to a header file; of a DICOM series that of its folder.
+std::optional<uint64_t> size_of(const fs::path& path) {
+  std::error_code error;
+  const fs::path file = place_of(path);
+  if (fs::is_directory(file, error)) return size_of_folder(file);
   if (!fs::is_regular_file(file, error)) return std::nullopt;
   uint64_t bytes = fs::file_size(file, error);
   if (error) return std::nullopt;
@@ -79,7 +92,8 @@ std::string without_suffix(const std::string& name, const NamePatterns& patterns
        "check data.folder and data.kind");
 }
 
-FoundCases cases_of_folder(const DataConfig& data, NamePatterns patterns) {
+// The folder itself, looked through: nothing in a list, nothing missing.
+FolderScan scan_data_folder(const DataConfig& data, NamePatterns& patterns) {
   if (!data.list.empty()) {
     fail(Exit::usage, text("data.list is given, but data.kind is ", data.kind), "say data.kind=list");
   }
@@ -87,25 +101,68 @@ FoundCases cases_of_folder(const DataConfig& data, NamePatterns patterns) {
     fail(Exit::data, "data.folder is not set", "say where the volumes are: data.folder=PATH");
   patterns.include = data.include;
   patterns.exclude = data.exclude;
+  FolderScan scan = scan_folder(absolute_path(data.folder), patterns);
+  if (scan.files.empty()) fail_empty(data, scan, patterns);
+  return scan;
+}
+
+struct Place {
+  std::string path;  // by which the volume is read
+  std::string file;  // the first that it is made of, which says whose it is
+};
+
+FoundCases cases_of_places(const DataConfig& data, const NamePatterns& patterns,
+                           const std::vector<Place>& places) {
   FoundCases found;
   found.folder = absolute_path(data.folder);
-  const FolderScan scan = scan_folder(found.folder, patterns);
-  if (scan.files.empty()) fail_empty(data, scan, patterns);
   int64_t loose = 0;
-  for (const std::string& file : scan.files) {
+  for (const auto& [path, file] : places) {
     const size_t slash = file.find('/');
     if (slash == std::string::npos) ++loose;
-    std::string patient = slash == std::string::npos ? without_suffix(file, patterns) : file.substr(0, slash);
-    if (data.split.by == "file") patient = file;
+    std::string patient = slash == std::string::npos ? without_suffix(path, patterns) : file.substr(0, slash);
+    if (data.split.by == "file") patient = path;
     found.cases.push_back(
-        {.files = {{"image", file}}, .patient = std::move(patient), .bytes = 0, .label = {}, .split = {}});
+        {.files = {{"image", path}}, .patient = std::move(patient), .bytes = 0, .label = {}, .split = {}});
   }
-  const bool all_loose = loose == static_cast<int64_t>(scan.files.size());
+  const bool all_loose = loose == static_cast<int64_t>(places.size());
   found.patients_by = data.split.by == "file" ? "each file its own"
                       : all_loose             ? "no sub-folders: each file its own"
                       : loose > 0             ? "first sub-folder, a loose file its own"
                                               : "first sub-folder";
   return found;
+}
+
+FoundCases cases_of_folder(const DataConfig& data, NamePatterns patterns) {
+  const FolderScan scan = scan_data_folder(data, patterns);
+  std::vector<Place> places;
+  for (const std::string& file : scan.files) places.push_back({file, file});
+  return cases_of_places(data, patterns, places);
+}
+
+// Slices that belong together are a case; what they are called tells nothing.
+FoundCases cases_of_dicom(const DataConfig& data) {
+  NamePatterns patterns{.suffixes = {""}, .include = {}, .exclude = {}};
+  const FolderScan scan = scan_data_folder(data, patterns);
+  const fs::path root = absolute_path(data.folder);
+  std::map<std::string, std::vector<std::string>> folders;
+  for (const std::string& file : scan.files) {
+    const fs::path path = file;
+    folders[path.parent_path().generic_string()].push_back(path.filename().string());
+  }
+  std::vector<Place> places;
+  for (const auto& [folder, names] : folders) {
+    const auto series = naming(root / folder, [&] { return find_dicom_series(root / folder, names); });
+    for (const DicomSeries& one : series) {
+      const fs::path path = path_of(folder, one, series.size() == 1);
+      places.push_back({path.empty() ? "." : path.generic_string(),
+                        (fs::path(folder) / one.files.front()).generic_string()});
+    }
+  }
+  if (places.empty()) {
+    fail(Exit::data, text("no DICOM images in ", data.folder, ": looked into ", scan.files.size(), " files"),
+         "check data.folder and data.kind");
+  }
+  return cases_of_places(data, {.suffixes = {".dcm", ".dcm.gz"}, .include = {}, .exclude = {}}, places);
 }
 
 // What all paths have in common, when they do not all lie in `wished`.
@@ -202,8 +259,12 @@ FoundCases found_by_kind(const DataConfig& data) {
   }
   if (data.kind == "npz")
     return cases_of_folder(data, {.suffixes = {".npz", ".npy"}, .include = {}, .exclude = {}});
+  if (data.kind == "picture")
+    return cases_of_folder(data, {.suffixes = {".png", ".jpg", ".jpeg"}, .include = {}, .exclude = {}});
+  if (data.kind == "dicom") return cases_of_dicom(data);
   if (data.kind == "list") return cases_of_list(data);
-  fail(Exit::usage, text("data.kind ", data.kind, " is not known"), "nifti, npz, list and phantom are");
+  fail(Exit::usage, text("data.kind ", data.kind, " is not known"),
+       "nifti, npz, dicom, picture, list and phantom are");
 }
 
 }  // namespace

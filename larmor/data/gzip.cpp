@@ -116,6 +116,27 @@ Bytes inflate(std::span<const std::byte> bytes, std::size_t size) {
   return plain;
 }
 
+Bytes inflate(std::span<const std::byte> bytes, const InflateLimits& limits) {
+  const Decompressor decompressor = make_decompressor();
+  const uint64_t largest = limits.largest(bytes.size());
+  uint64_t size = std::min<uint64_t>(largest, 4096 + 4 * uint64_t{bytes.size()});
+  while (true) {
+    Bytes plain(size);
+    std::size_t given = 0;
+    const auto outcome = libdeflate_deflate_decompress(decompressor.get(), bytes.data(), bytes.size(),
+                                                       plain.data(), plain.size(), &given);
+    if (outcome == LIBDEFLATE_SUCCESS) {
+      plain.shorten(given);
+      return plain;
+    }
+    if (outcome != LIBDEFLATE_INSUFFICIENT_SPACE)
+      fail(Exit::data, "the deflated data is damaged or cut short", "fetch the file again");
+    if (size == largest)
+      fail(Exit::data, text("the deflated data unpacks to more than ", human_bytes(largest)));
+    size = std::min(largest, 2 * size);
+  }
+}
+
 uint32_t crc32(std::span<const std::byte> bytes) { return libdeflate_crc32(0, bytes.data(), bytes.size()); }
 
 }  // namespace larmor

@@ -33,6 +33,8 @@ Bytes gzip(std::span<const std::byte> bytes, int level = 6);
 
 /// Raw deflate data that must give exactly `size` bytes. Requires: size checked against the limits.
 Bytes inflate(std::span<const std::byte> bytes, std::size_t size);
+/// Raw deflate data of unknown length; what lies behind them is ignored. Throws Error (data) as gunzip does.
+Bytes inflate(std::span<const std::byte> bytes, const InflateLimits& limits);
 uint32_t crc32(std::span<const std::byte> bytes);
 
 }  // namespace larmor

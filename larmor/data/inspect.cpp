@@ -11,9 +11,8 @@
 #include "larmor/base/error.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/text.h"
-#include "larmor/data/nifti.h"
-#include "larmor/data/numpy_file.h"
 #include "larmor/data/stored_array.h"
+#include "larmor/data/stored_volume.h"
 #include "larmor/data/volume.h"
 
 namespace larmor {
@@ -77,24 +76,14 @@ void describe_voxels(FileReport& report, StoredArray array) {
   report.sha256 = hash_voxels(std::move(array));
 }
 
-void describe_nifti(FileReport& report, const std::filesystem::path& path) {
-  OpenedNifti opened = open_nifti(path);
-  NiftiHeader& header = opened.header;
-  report.shape = header.shape;
-  report.spacing_mm = header.pixdim;
-  report.affine = header.affine;
-  report.dtype = nifti_code_name(header.datatype);
-  report.problems = std::move(header.problems);
-  if (!header.fault.empty()) fail(Exit::data, header.fault);
-  describe_voxels(report, std::move(opened.array));
-}
-
-void describe_numpy(FileReport& report, const std::filesystem::path& path) {
-  StoredArray array = open_numpy(path);
-  report.shape = array.shape;
-  report.spacing_mm = {1, 1, 1};
-  report.dtype = to_text(array.format.type);
-  describe_voxels(report, std::move(array));
+void describe(FileReport& report, StoredVolume volume) {
+  report.shape = volume.array.shape;
+  report.spacing_mm = volume.spacing_mm;
+  report.affine = volume.affine;
+  report.dtype = volume.dtype;
+  report.problems = std::move(volume.problems);
+  if (!volume.fault.empty()) fail(Exit::data, volume.fault);
+  describe_voxels(report, std::move(volume.array));
 }
 
 Json numbers(std::span<const double> values) {
@@ -109,11 +98,7 @@ FileReport inspect_file(const std::filesystem::path& path) {
   FileReport report;
   report.min = report.max = report.mean = std::numeric_limits<double>::quiet_NaN();
   try {
-    if (is_numpy_file(path)) {
-      describe_numpy(report, path);
-    } else {
-      describe_nifti(report, path);
-    }
+    describe(report, open_volume(path));
   } catch (const Error& error) {
     report.readable = false;
     report.problems.insert(report.problems.begin(), error.message());

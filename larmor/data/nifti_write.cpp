@@ -16,7 +16,7 @@
 #include "larmor/data/nifti.h"
 #include "larmor/data/nifti_affine.h"
 #include "larmor/data/nifti_fields.h"
-#include "larmor/data/numpy_file.h"
+#include "larmor/data/stored_volume.h"
 #include "larmor/data/volume.h"
 
 namespace larmor {
@@ -67,7 +67,7 @@ Placement placement_of(const NiftiHeader& header, const NiftiLayout& layout,
 
 Kept kept_from(const std::filesystem::path& like) {
   Kept kept;
-  if (like.empty() || is_numpy_file(like)) return kept;
+  if (like.empty() || !holds_nifti(like)) return kept;
   const NiftiHeader header = naming(like, [&] { return open_nifti(like).header; });
   // Analyze has other things where NIfTI has units, codes and names; only its description means the same.
   const NiftiLayout& layout = header.version == 2 ? nifti2_layout : nifti1_layout;

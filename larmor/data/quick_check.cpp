@@ -15,8 +15,12 @@
 #include <libdeflate.h>
 
 #include "larmor/base/error.h"
+#include "larmor/data/dicom.h"
+#include "larmor/data/dicom_scan.h"
 #include "larmor/data/gzip.h"
+#include "larmor/data/jpeg.h"
 #include "larmor/data/nifti.h"
+#include "larmor/data/png.h"
 #include "larmor/data/stored_array.h"
 
 namespace larmor {
@@ -121,11 +125,23 @@ bool has_zip_directory(const Ends& ends) {
   return offset + bytes + record_bytes == ends.size;
 }
 
+bool ends_with(const Ends& ends, std::string_view last) {
+  return ends.tail.size() >= last.size() &&
+         std::memcmp(ends.tail.data() + ends.tail.size() - last.size(), last.data(), last.size()) == 0;
+}
+
+// The chunk without data that ends a PNG file. Source: W3C PNG, third edition.
+constexpr std::string_view png_end("\0\0\0\0IEND\xae\x42\x60\x82", 12);
+
 }  // namespace
 
 bool looks_sound(const std::filesystem::path& path) {
+  if (names_dicom_series(path)) return dicom_looks_sound(path);
   const auto ends = read_ends(path);
   if (!ends || ends->size == 0) return false;
+  if (looks_like_png(ends->head)) return ends_with(*ends, png_end);
+  if (looks_like_jpeg(ends->head)) return ends_with(*ends, "\xff\xd9");
+  if (looks_like_dicom(ends->head)) return dicom_looks_sound(path);
   if (is_gzip(ends->head)) {
     const auto expected = expected_bytes(unpack_beginning(ends->head));
     const auto claimed = number_at<uint32_t>(ends->tail, ends->tail.size() - 4);

@@ -6,8 +6,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/data/nifti.h"
-#include "larmor/data/numpy_file.h"
+#include "larmor/data/stored_volume.h"
 
 namespace larmor {
 
@@ -24,9 +23,9 @@ int64_t channels_of(const std::vector<int64_t>& shape) {
   return channels;
 }
 
-void check_axes(const StoredArray& array) {
-  if (array.shape.size() < 2 || array.shape.size() > 4) {
-    fail(Exit::data, text("is an array of ", array.shape.size(),
+void check_axes(const StoredVolume& volume) {
+  if (volume.array.shape.size() < 2 || volume.array.shape.size() > 4) {
+    fail(Exit::data, text("is an array of ", volume.array.shape.size(),
                           " dimensions; 2, 3, or 4 with the channel first, are a volume"));
   }
 }
@@ -41,31 +40,31 @@ at::Tensor channels_first(const at::Tensor& voxels, const std::vector<int64_t>& 
   return channels > 1 ? result.movedim(-1, 0) : result.unsqueeze(0);
 }
 
+StoredVolume open_whole(const std::filesystem::path& path) {
+  StoredVolume volume = open_volume(path);
+  if (!volume.fault.empty()) fail(Exit::data, volume.fault, volume.hint);
+  if (volume.is_numpy) {
+    check_axes(volume);
+  } else {
+    channels_of(volume.array.shape);
+  }
+  return volume;
+}
+
 }  // namespace
 
 Volume read_volume(const std::filesystem::path& path) {
   return naming(path, [&]() -> Volume {
-    if (is_numpy_file(path)) {
-      StoredArray array = open_numpy(path);
-      check_axes(array);
-      const at::Tensor voxels = to_tensor(std::move(array));
-      if (voxels.dim() == 4) return {voxels, identity_affine()};
-      return {channels_first(voxels, {}), identity_affine()};
-    }
-    OpenedNifti opened = open_nifti(path);
-    if (!opened.header.fault.empty()) fail(Exit::data, opened.header.fault);
-    channels_of(opened.header.shape);
-    return {channels_first(to_tensor(std::move(opened.array)), opened.header.shape), opened.header.affine};
+    StoredVolume volume = open_whole(path);
+    const std::vector<int64_t> shape = volume.array.shape;
+    const at::Tensor voxels = to_tensor(std::move(volume.array));
+    if (volume.is_numpy && voxels.dim() == 4) return {voxels, volume.affine};
+    return {channels_first(voxels, shape), volume.affine};
   });
 }
 
 void check_volume(const std::filesystem::path& path) {
-  naming(path, [&] {
-    if (is_numpy_file(path)) return check_axes(open_numpy(path));
-    const OpenedNifti opened = open_nifti(path);
-    if (!opened.header.fault.empty()) fail(Exit::data, opened.header.fault);
-    channels_of(opened.header.shape);
-  });
+  naming(path, [&] { open_whole(path); });
 }
 
 }  // namespace larmor

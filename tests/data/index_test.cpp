@@ -9,7 +9,9 @@
 #include "larmor/base/text.h"
 
 #include "tests/data/support/cases.h"
+#include "tests/data/support/dicom_files.h"
 #include "tests/data/support/image_files.h"
+#include "tests/data/support/picture_files.h"
 
 namespace larmor {
 namespace {
@@ -45,6 +47,71 @@ void fill_ten_patients(CaseFolder& folder) {
   for (int patient = 0; patient < 10; ++patient) {
     for (const char* name : {"t1", "t2", "flair"}) folder.volume(text("p", patient, '/', name, ".nii.gz"));
   }
+}
+
+TEST(MakeIndex, FindsPictures) {
+  CaseFolder folder;
+  for (const char* name : {"p1/a.png", "p1/b.JPG", "p2/c.jpeg", "p2/notes.txt"})
+    folder.file(name, testing::png_of(1, 1, testing::PngKind::grey, 8, {1}));
+  const Index index = make_index(folder_config(folder, "picture"), 1);
+  EXPECT_THAT(names(index), ElementsAre("p1/a.png", "p1/b.JPG", "p2/c.jpeg"));
+  EXPECT_EQ(index.cases[1].patient, "p1");
+}
+
+std::string dicom_slice(int place, const std::string& series, const std::string& modality = "CT") {
+  testing::DicomBytes file;
+  return file.place(0, 0, place).put(0x0020000e, "UI", series).put(0x00080060, "CS", modality).whole();
+}
+
+TEST(MakeIndex, MakesACaseOfTheSlicesOfASeries) {
+  CaseFolder folder;
+  for (int i = 0; i < 3; ++i) {
+    folder.file(text("p1/chest/", i), dicom_slice(i, "1.1"));
+    folder.file(text("p2/", i), dicom_slice(i, "1.2")).file(text("p2/b", i), dicom_slice(i, "1.3"));
+    folder.file(text("p3/", i), dicom_slice(i, "1.4"));
+  }
+  folder.file("p4/pa.dcm", dicom_slice(0, "1.5", "DX")).file("p4/lateral.dcm", dicom_slice(0, "1.5", "DX"));
+  folder.file("alone.dcm", dicom_slice(0, "1.6")).file("p1/notes.txt", "words");
+  const Index index = make_index(folder_config(folder, "dicom"), 1);
+  EXPECT_THAT(names(index),
+              ElementsAre("alone.dcm", "p1/chest", "p2#1.2", "p2#1.3", "p3", "p4/lateral.dcm", "p4/pa.dcm"));
+  std::vector<std::string> patients;
+  for (const Case& entry : index.cases) patients.push_back(entry.patient);
+  EXPECT_THAT(patients, ElementsAre("alone", "p1", "p2", "p2", "p3", "p4", "p4"));
+  EXPECT_EQ(index.cases[4].bytes, 3 * dicom_slice(0, "1.4").size());
+  for (const Depth depth : {Depth::header, Depth::full}) EXPECT_TRUE(check_files(index, depth).empty());
+}
+
+TEST(MakeIndex, ListsTheDicomSeriesThatAreNoVolumes) {
+  CaseFolder folder;
+  for (const int i : {0, 1, 5, 6}) folder.file(text("p1/", i), dicom_slice(i, "1.1"));
+  for (int i = 0; i < 3; ++i) folder.file(text("p2/", i), dicom_slice(i, "1.2"));
+  for (const Depth depth : {Depth::header, Depth::full}) {
+    const auto bad = check_files(make_index(folder_config(folder, "dicom"), 1), depth);
+    ASSERT_EQ(bad.size(), 1U);
+    EXPECT_EQ(bad[0].path, "p1");
+    EXPECT_THAT(bad[0].reason, HasSubstr("gap of 4.00 mm between 1 and 5"));
+  }
+}
+
+TEST(MakeIndex, SaysWhenAFolderHoldsNoDicomImages) {
+  CaseFolder folder;
+  folder.file("p1/a.txt", "words");
+  const auto error = error_of([&] { make_index(folder_config(folder, "dicom"), 1); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->exit(), Exit::data);
+  EXPECT_THAT(error->message(), HasSubstr("no DICOM images in"));
+}
+
+TEST(MakeIndex, TakesDicomFoldersAndPicturesFromAList) {
+  CaseFolder folder;
+  for (int i = 0; i < 3; ++i) folder.file(text("scans/p1/", i), dicom_slice(i, "1.1"));
+  folder.file("p.png", testing::png_of(1, 1, testing::PngKind::grey, 8, {1}));
+  const Index index =
+      make_index(list_config(folder, "image,label,patient\nscans/p1,p.png,a\nscans/p1#1.1,0.5,a\n"), 1);
+  ASSERT_EQ(index.cases.size(), 2U);
+  EXPECT_EQ(index.cases[0].files.at("label"), "p.png");
+  EXPECT_TRUE(check_files(index, Depth::full).empty());
 }
 
 TEST(MakeIndex, TakesTheFirstSubFolderAsThePatient) {

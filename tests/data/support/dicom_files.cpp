@@ -19,10 +19,12 @@ std::string ordered(uint64_t value, int bytes, bool big) {
 }
 
 bool has_long_length(std::string_view type) {
-  return type == "OB" || type == "OW" || type == "OF" || type == "OD" || type == "SQ" || type == "UN" || type == "UT";
+  return type == "OB" || type == "OW" || type == "OF" || type == "OD" || type == "SQ" || type == "UN" ||
+         type == "UT";
 }
 
-std::string written(uint32_t tag, std::string_view type, std::string_view value, bool types, bool big, bool open) {
+std::string written(uint32_t tag, std::string_view type, std::string_view value, bool types, bool big,
+                    bool open) {
   const uint64_t length = open ? 0xffffffff : value.size();
   std::string out = ordered(tag >> 16, 2, big) + ordered(tag & 0xffff, 2, big);
   if (!types) {
@@ -98,6 +100,11 @@ std::string DicomBytes::item(std::string_view elements, bool open) const {
   return open ? bytes + written(0xfffee00d, "", "", false, is_big(), false) : bytes;
 }
 
+std::string DicomBytes::open_sequence(uint32_t tag, std::string_view items) const {
+  return written(tag, "SQ", items, has_types(), is_big(), true) +
+         written(0xfffee0dd, "", "", false, is_big(), false);
+}
+
 std::string DicomBytes::data_set() const {
   std::string bytes;
   for (const auto& [tag, value] : elements_)
@@ -109,8 +116,11 @@ std::string DicomBytes::whole() const {
   std::string uid = syntax_;
   if (uid.size() % 2 != 0) uid += '\0';
   const std::string meta = written(0x00020010, "UI", uid, true, false, false);
-  return std::string(128, '\0') + "DICM" + written(0x00020000, "UL", ordered(meta.size(), 4, false), true, false, false) +
-         meta + data_set();
+  std::string bytes(128, '\0');
+  bytes += "DICM";
+  bytes += written(0x00020000, "UL", ordered(meta.size(), 4, false), true, false, false);
+  bytes += meta;
+  return bytes += data_set();
 }
 
 std::string DicomBytes::number(uint64_t value, int bytes) const { return ordered(value, bytes, is_big()); }

@@ -33,6 +33,7 @@ class DicomBytes {
   /// An element as it lies in the file, for building sequences: item contents are such elements.
   std::string element(uint32_t tag, std::string_view type, std::string_view value) const;
   std::string item(std::string_view elements, bool open = false) const;
+  std::string open_sequence(uint32_t tag, std::string_view items) const;
 
   std::string whole() const;
   std::string data_set() const;

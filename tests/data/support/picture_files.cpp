@@ -89,9 +89,10 @@ std::string jpeg_of(int columns, int rows, int channels, int quality, bool progr
   const std::unique_ptr<void, decltype(&tjDestroy)> handle(tjInitCompress(), &tjDestroy);
   unsigned char* file = nullptr;
   unsigned long size = 0;
-  const int code = tjCompress2(handle.get(), pixels.data(), columns, 0, rows, channels == 1 ? TJPF_GRAY : TJPF_RGB,
-                               &file, &size, channels == 1 ? TJSAMP_GRAY : TJSAMP_444, quality,
-                               TJFLAG_ACCURATEDCT | (progressive ? TJFLAG_PROGRESSIVE : 0));
+  const int code =
+      tjCompress2(handle.get(), pixels.data(), columns, 0, rows, channels == 1 ? TJPF_GRAY : TJPF_RGB, &file,
+                  &size, channels == 1 ? TJSAMP_GRAY : TJSAMP_444, quality,
+                  TJFLAG_ACCURATEDCT | (progressive ? TJFLAG_PROGRESSIVE : 0));
   const std::unique_ptr<unsigned char, decltype(&tjFree)> owner(file, &tjFree);
   if (code != 0) throw std::runtime_error(tjGetErrorStr2(handle.get()));
   return {reinterpret_cast<const char*>(file), size};

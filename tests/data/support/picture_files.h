@@ -10,8 +10,8 @@ namespace larmor::testing {
 /// Colour types of the PNG standard.
 enum class PngKind { grey = 0, rgb = 2, palette = 3, grey_alpha = 4, rgb_alpha = 6 };
 
-/// `samples` row by row; one of `bits` 1 to 8 is packed, of 16 written in the order of the network. The palette has
-/// entry i as (i, 2 i, 3 i).
+/// `samples` row by row; one of `bits` 1 to 8 is packed, of 16 written in the order of the network. The
+/// palette has entry i as (i, 2 i, 3 i).
 std::string png_of(int columns, int rows, PngKind kind, int bits, const std::vector<uint16_t>& samples,
                    bool interlaced = false);
 
