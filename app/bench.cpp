@@ -164,6 +164,7 @@ void add_bench(Program& program) {
   verb.add_option("--threads", arguments->threads, "threads of a rank instead of the plan's");
   verb.add_option("--ranks", arguments->ranks, "how many processes, each with a micro-batch of its own");
   verb.add_option("--plan", arguments->plan, "")->group("");
+  add_bench_loader(program, family);
 }
 
 }  // namespace larmor::app

@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 import time
 
-from pairs import compare, last_json
+from pairs import compare, last_json, report
 
 # The network, crop and optimizer of `brain` on invented heads: the same arithmetic, no files needed.
 SMALL_AUTOENCODER = ["latent_diffusion", "-c", "brain", "data.kind=phantom", "data.phantom_cases=8",
@@ -75,7 +75,60 @@ def start(run):
                       "max": round(max(seconds), 3), "runs": len(seconds)}), flush=True)
 
 
-FIGURES = {"step": step, "ddp": ddp, "start": start}
+ONE_CORE = ["taskset", "-c", "0", "env", "OMP_NUM_THREADS=1"]
+
+
+def load(run):
+    """Real heads from file to sample on one core: reading alone, and the tutorial's chain."""
+    if run.data is None:
+        print("load: give --data, a folder of real heads", flush=True)
+        return
+    ratios = {"reading, MONAI LoadImage": [], "reading, nibabel to float32": [], "chain of the tutorial": []}
+    for pair in range(run.pairs):
+        def ours():
+            return last_json([*ONE_CORE, run.program, "bench", "loader", "latent_diffusion", "-c", "tutorial_32g",
+                              f"data.folder={run.data}", 'data.exclude=["*lesion*", "*seg*"]', "--repeats", 1,
+                              "--workers", 1, "--quiet"])["mean_ms_per_volume"]
+
+        def theirs():
+            return last_json([*ONE_CORE, run.python, run.peers / "load_chain.py", run.data, "--threads", 1,
+                              "--repeats", 1])["mean_ms_per_volume"]
+
+        order = [ours, theirs] if pair % 2 == 0 else [theirs, ours]
+        measured = {function.__name__: function() for function in order}
+        mine, peer = measured["ours"], measured["theirs"]
+        ratios["reading, MONAI LoadImage"].append(peer["load"] / mine["load"])
+        ratios["reading, nibabel to float32"].append(peer["nibabel_float32"] / mine["load"])
+        ratios["chain of the tutorial"].append(peer["chain"] / mine["chain"])
+        print(json.dumps({"figure": "load", "pair": pair, "larmor_ms": mine, "peer_ms": peer}), flush=True)
+    for name, values in ratios.items():
+        report(f"{name}, one core: peer / larmor", values)
+
+
+def affine(run):
+    """MONAI's RandAffine on volumes of 128 voxels an axis, one core."""
+    import numpy
+
+    folder = pathlib.Path(tempfile.mkdtemp())
+    for case in range(8):
+        (folder / f"case{case}").mkdir()
+        numpy.save(folder / f"case{case}" / "v.npy", numpy.random.default_rng(case).random((128, 128, 128), "float32"))
+    turn = ("[{RandAffine: {prob: 1, rotate_range: [0.3, 0.3, 0.3], scale_range: [0.1, 0.1, 0.1], "
+            "padding_mode: border}}]")
+
+    def ours():
+        return last_json([*ONE_CORE, run.program, "bench", "loader", "latent_diffusion", "-c", "tutorial_32g",
+                          "data.kind=npz", f"data.folder={folder}", f"data.transforms={turn}", "--repeats", 5,
+                          "--workers", 1, "--quiet"])["mean_ms_per_volume"]["rand_affine"]
+
+    def theirs():
+        return last_json([*ONE_CORE, run.python, pathlib.Path(__file__).with_name("peer_affine.py"), folder])["result"]
+
+    compare("RandAffine, trilinear, 128 cubed, one core", ours, theirs, run.pairs)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+FIGURES = {"step": step, "ddp": ddp, "start": start, "load": load, "affine": affine}
 
 
 def main():
@@ -83,6 +136,7 @@ def main():
     parser.add_argument("--program", required=True, type=pathlib.Path)
     parser.add_argument("--peers", required=True, type=pathlib.Path)
     parser.add_argument("--python", required=True)
+    parser.add_argument("--data", type=pathlib.Path, help="folder of real heads, for load")
     parser.add_argument("--figures", default=",".join(FIGURES), help="which of " + ", ".join(FIGURES))
     parser.add_argument("--pairs", type=int, default=8)
     parser.add_argument("--threads", type=int, default=2)

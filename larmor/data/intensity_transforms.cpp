@@ -158,7 +158,7 @@ TransformRun normalise(Parameters& parameters) {
 // ---- at random
 
 TransformRun random_shift(Parameters& parameters) {
-  const Range offsets = parameters.range("offsets", {0, 0});
+  const DrawRange offsets = parameters.range("offsets", {0, 0});
   parameters.only("channel_wise", false);
   parameters.only("safe", false);
   return on_values_at_random(
@@ -167,7 +167,7 @@ TransformRun random_shift(Parameters& parameters) {
 }
 
 TransformRun random_scale(Parameters& parameters) {
-  const Range factors = parameters.range("factors", {0, 0});
+  const DrawRange factors = parameters.range("factors", {0, 0});
   parameters.only("channel_wise", false);
   return on_values_at_random(
       parameters, [factors](Draws& draws) { return draw(draws, factors); },
@@ -175,7 +175,7 @@ TransformRun random_scale(Parameters& parameters) {
 }
 
 TransformRun random_contrast(Parameters& parameters) {
-  Range gamma{0.5, 4.5};
+  DrawRange gamma{0.5, 4.5};
   if (const Json* const given = parameters.find("gamma"); given != nullptr) {
     if (given->is_number())
       gamma = {0.5, parameters.number("gamma", 0.5, largest)};

@@ -52,37 +52,48 @@ LARMOR_EVERY_CPU void reflect(const Course& course, Weights& coordinates) {
 }
 
 LARMOR_EVERY_CPU void walk(const Course& course, Weights& coordinates) {
-  for (int i = 0; i < block; ++i) coordinates[i] = course.begin + course.slope * static_cast<float>(i);
+  const float begin = course.begin, slope = course.slope;
+  for (int i = 0; i < block; ++i) coordinates[i] = begin + slope * static_cast<float>(i);
 }
 
 /// Splits coordinates into the lower voxel and the weights of it and the next one.
 LARMOR_EVERY_CPU void split_linear(const Course& course, const Weights& coordinates, int32_t stride,
                                    Indices& __restrict offset, Weights& __restrict low,
                                    Weights& __restrict high) {
-  const float last_low = std::max(course.most - 1, course.least);
+  // Copies, because a loop over references into two structures is not vectorised.
+  const float least = course.least, most = course.most, last_low = std::max(most - 1, least);
+  const int32_t from = course.whole;
   for (int i = 0; i < block; ++i) {
-    const float inside = std::min(std::max(coordinates[i], course.least), course.most);
-    const float whole = std::min(std::floor(inside), last_low);
-    high[i] = inside - whole;
-    low[i] = 1.0F - high[i];
-    offset[i] += (static_cast<int32_t>(whole) + course.whole) * stride;
+    const float given = coordinates[i];
+    const float inside = std::min(std::max(given, least), most);
+    const float whole = std::floor(inside);
+    const float lower = std::min(whole, last_low);
+    const float weight = inside - lower;
+    high[i] = weight;
+    low[i] = 1.0F - weight;
+    offset[i] += (static_cast<int32_t>(lower) + from) * stride;
   }
 }
 
 LARMOR_EVERY_CPU void split_nearest(const Course& course, const Weights& coordinates, int32_t stride,
                                     Indices& __restrict offset) {
+  const float least = course.least, most = course.most;
+  const int32_t from = course.whole;
   for (int i = 0; i < block; ++i) {
-    const float inside = std::min(std::max(coordinates[i], course.least), course.most);
-    offset[i] += (static_cast<int32_t>(std::nearbyint(inside)) + course.whole) * stride;
+    const float given = coordinates[i];
+    const float inside = std::min(std::max(given, least), most);
+    offset[i] += (static_cast<int32_t>(std::nearbyint(inside)) + from) * stride;
   }
 }
 
 /// What lies outside counts for nothing: a voxel next to the border keeps the border's share.
 LARMOR_EVERY_CPU void fade(const Course& course, const Weights& coordinates, Weights& __restrict low,
                            Weights& __restrict high) {
+  const float least = course.least, most = course.most;
   for (int i = 0; i < block; ++i) {
-    const float before = course.least - coordinates[i], behind = coordinates[i] - course.most;
-    const float kept = std::max(1.0F - std::max(std::max(before, behind), 0.0F), 0.0F);
+    const float before = least - coordinates[i], behind = coordinates[i] - most;
+    const float farther = std::max(before, behind), outside = std::max(farther, 0.0F);
+    const float kept = std::max(1.0F - outside, 0.0F);
     low[i] *= kept;
     high[i] *= kept;
   }

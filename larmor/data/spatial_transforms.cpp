@@ -95,7 +95,7 @@ TransformRun random_quarter_turn(Parameters& parameters) {
 // ---- rotations and other affine maps about the centre
 
 struct AffineRanges {
-  std::vector<Range> rotate, shear, translate, scale;
+  std::vector<DrawRange> rotate, shear, translate, scale;
 };
 
 AffineDraw draw_affine(Draws& draws, const AffineRanges& ranges) {
@@ -142,9 +142,9 @@ TransformRun random_affine(Parameters& parameters) {
 }
 
 TransformRun random_rotation(Parameters& parameters) {
-  const Range none;
-  const std::array<Range, 3> ranges{parameters.range("range_x", none), parameters.range("range_y", none),
-                                    parameters.range("range_z", none)};
+  const DrawRange none;
+  const std::array<DrawRange, 3> ranges{parameters.range("range_x", none), parameters.range("range_y", none),
+                                        parameters.range("range_z", none)};
   parameters.only("keep_size", true);  // examples of one batch have one size
   parameters.only("align_corners", false);
   const Manner manner{parameters.outside("border"), parameters.flag("lazy", true)};

@@ -36,7 +36,7 @@ inline Draws draws_for(const ExampleKey& key, const std::string& purpose) {
   return Draws(
       make_key(key.seed, static_cast<uint64_t>(key.epoch), static_cast<uint64_t>(key.example), purpose));
 }
-inline double draw(Draws& draws, const Range& range) {
+inline double draw(Draws& draws, const DrawRange& range) {
   return range.low + (range.high - range.low) * draws.uniform();
 }
 

@@ -139,7 +139,7 @@ std::array<int64_t, 3> Parameters::sizes(const std::string& name) {
   return result;
 }
 
-Range Parameters::range_of(const std::string& name, const Json& value) const {
+DrawRange Parameters::range_of(const std::string& name, const Json& value) const {
   if (value.is_number()) {
     const double most = checked(name, value, -largest, largest);
     return {std::min(-most, most), std::max(-most, most)};
@@ -150,13 +150,13 @@ Range Parameters::range_of(const std::string& name, const Json& value) const {
   return {std::min(a, b), std::max(a, b)};
 }
 
-Range Parameters::range(const std::string& name, const Range& otherwise) {
+DrawRange Parameters::range(const std::string& name, const DrawRange& otherwise) {
   const Json* const value = find(name);
   return value == nullptr ? otherwise : range_of(name, *value);
 }
 
-std::vector<Range> Parameters::ranges(const std::string& name, std::size_t count) {
-  std::vector<Range> result(count);
+std::vector<DrawRange> Parameters::ranges(const std::string& name, std::size_t count) {
+  std::vector<DrawRange> result(count);
   const Json* const value = find(name);
   if (value == nullptr || value->is_null()) return result;
   const auto items = listed(*value);

@@ -24,7 +24,7 @@ class Targets {
   std::vector<Interpolation> interpolations;  // one for all or one a key; empty: by what the volume is
 };
 
-struct Range {
+struct DrawRange {
   double low = 0, high = 0;
 };
 
@@ -53,10 +53,10 @@ class Parameters {
   /// Whole numbers, likewise; the third is -1 (as it is) where a picture's two are given.
   std::array<int64_t, 3> sizes(const std::string& name);
   /// x is [-x, x] (and never less than `least`); [a, b] is itself.
-  Range range(const std::string& name, const Range& otherwise);
+  DrawRange range(const std::string& name, const DrawRange& otherwise);
   /// A range for each of `count` dimensions, as MONAI's RandAffine reads them: x is for the first alone, and
   /// dimensions that are not named stay 0.
-  std::vector<Range> ranges(const std::string& name, std::size_t count);
+  std::vector<DrawRange> ranges(const std::string& name, std::size_t count);
   Outside outside(const std::string& otherwise);
 
   /// A choice of MONAI's that has one value here.
@@ -70,7 +70,7 @@ class Parameters {
  private:
   const Json& needed(const std::string& name);
   double checked(const std::string& name, const Json& value, double low, double high) const;
-  Range range_of(const std::string& name, const Json& value) const;
+  DrawRange range_of(const std::string& name, const Json& value) const;
 
   std::string transform_, purpose_;
   const Json& given_;

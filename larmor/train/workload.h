@@ -33,6 +33,8 @@ class Workload {
                                            Split split) const = 0;
   /// Networks are initialised from the run's seed alone, on CPU, then moved by the session.
   virtual std::unique_ptr<Task> task(const RunConfig& config) const = 0;
+  /// What training does to an example between its files and its batch.
+  virtual Json training_transforms(const RunConfig& config) const = 0;
   /// What `predict` does to a volume before the network sees it: nothing random, no crop.
   virtual Json prediction_transforms(const RunConfig& config) const = 0;
   /// The window of `predict` for volumes that do not fit in one pass, voxels an axis.

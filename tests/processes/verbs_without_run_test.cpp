@@ -138,6 +138,22 @@ TEST_F(VerbsWithoutRun, DoctorGivesItsKeys) {
   EXPECT_EQ(rehearsed.status, 0) << rehearsed.err;
 }
 
+TEST_F(VerbsWithoutRun, BenchLoaderTimesFilesStageByStage) {
+  for (const char* const name : {"a.nii", "b.nii", "c.nii"})
+    put_file(folder() / "heads" / name, nifti_bytes());
+  const auto end = call({"bench", "loader", "latent_diffusion", "-c", "tiny", "data.kind=nifti",
+                         "data.folder=heads", "--repeats", "1", "--workers", "1"});
+  ASSERT_EQ(end.status, 0) << end.err;
+  const auto line = end.json();
+  EXPECT_EQ(line["volumes"], 3);
+  EXPECT_GT(line["samples_per_second"], 0);
+  EXPECT_THAT(keys_of(line["mean_ms_per_volume"]),
+              UnorderedElementsAre("load", "crop", "percentile", "chain"));
+  const auto phantoms = call({"bench", "loader", "latent_diffusion", "-c", "tiny"});
+  EXPECT_EQ(phantoms.status, usage);
+  EXPECT_THAT(phantoms.err, HasSubstr("phantoms are made, not loaded"));
+}
+
 TEST_F(VerbsWithoutRun, PrepareCountsTheCasesAndNamesTheBadOnes) {
   put_heads(folder() / "heads", 10);
   const std::vector<std::string> words{"prepare",         "latent_diffusion",  "-c",    "tiny",
@@ -195,7 +211,7 @@ TEST_F(VerbsWithoutRun, WordsThatLeadNowhereAreAnswered) {
   };
   EXPECT_THAT(refused({"config"}), AllOf(HasSubstr("show"), HasSubstr("schema")));
   EXPECT_THAT(refused({"config", "shwo", "latent_diffusion"}), HasSubstr("did you mean show?"));
-  EXPECT_THAT(refused({"bench", "loader", "latent_diffusion"}), HasSubstr("no verb bench loader"));
+  EXPECT_THAT(refused({"bench", "collectives", "latent_diffusion"}), HasSubstr("no verb bench collectives"));
   EXPECT_THAT(refused({"list", "everything"}), HasSubstr("list takes no everything"));
   EXPECT_THAT(refused({"help", "trian"}), HasSubstr("did you mean train?"));
   EXPECT_THAT(refused({"plan"}), HasSubstr("latent_diffusion"));

@@ -57,6 +57,10 @@ class LatentDiffusion final : public Workload {
     return std::make_unique<AutoencoderTask>(autoencoder_, static_cast<uint64_t>(config.run.seed));
   }
 
+  Json training_transforms(const RunConfig& config) const override {
+    return training_chain(config.data.transforms);
+  }
+
   Json prediction_transforms(const RunConfig& config) const override {
     return prediction_chain(config.data.transforms);
   }

@@ -1,0 +1,63 @@
+#include "larmor/data/load_benchmark.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "larmor/base/error.h"
+
+#include "tests/data/support/cases.h"
+
+namespace larmor {
+namespace {
+
+using ::testing::ElementsAre;
+
+const Json chain = Json::parse(R"([
+    {"LoadImage": {}}, "EnsureChannelFirst", {"Orientation": {"axcodes": "RAS"}}, {"Spacing": {"pixdim": 1}},
+    {"RandSpatialCrop": {"roi_size": 2}},
+    {"ScaleIntensityRangePercentiles": {"lower": 0, "upper": 99, "b_min": 0, "b_max": 1}}])");
+
+Index index_of(const testing::CaseFolder& cases) {
+  DataConfig data;
+  data.folder = cases.path().string();
+  return make_index(data, 0);
+}
+
+TEST(LoadBenchmark, TimesEveryStageOfEveryCaseUnderTheNamesOfThePeersScript) {
+  testing::CaseFolder cases;
+  cases.volume("a.nii.gz", 1).volume("b.nii", 2).volume("c.nii", 3);
+  int rounds = 0;
+  const auto times = time_loading(index_of(cases), chain, /*repeats=*/2, [&](int, int) { ++rounds; });
+  EXPECT_EQ(times.volumes, 3);
+  EXPECT_EQ(rounds, 3) << "one to warm up";
+  std::vector<std::string> stages;
+  for (const auto& [stage, milliseconds] : times.mean_ms) {
+    stages.push_back(stage);
+    EXPECT_GE(milliseconds, 0) << stage;
+  }
+  EXPECT_THAT(stages,
+              ElementsAre("chain", "channel_first", "crop", "load", "orientation", "percentile", "spacing"));
+  EXPECT_GT(times.mean_ms.at("load"), 0);
+}
+
+TEST(LoadBenchmark, NamesTheFileThatCannotBeRead) {
+  testing::CaseFolder cases;
+  cases.volume("a.nii").volume("b.nii");
+  const auto index = index_of(cases);
+  cases.file("b.nii", "no volume");
+  const auto error = testing::error_of([&] { time_loading(index, chain, 1, [](int, int) {}); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->exit(), Exit::data);
+  EXPECT_THAT(error->message(), ::testing::HasSubstr("b.nii"));
+}
+
+TEST(LoadBenchmark, RefusesWhatIsNotLoadedFromFiles) {
+  DataConfig data;
+  data.kind = "phantom";
+  const auto error = testing::error_of([&] { time_loading(make_index(data, 0), chain, 1, [](int, int) {}); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->exit(), Exit::usage);
+}
+
+}  // namespace
+}  // namespace larmor
