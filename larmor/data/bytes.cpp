@@ -8,6 +8,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/data/stage_clock.h"
 
 namespace larmor {
 
@@ -20,6 +21,7 @@ struct CloseFile {
 }  // namespace
 
 Bytes read_file(const std::filesystem::path& path, uint64_t limit) {
+  const StageScope stage(LoadStage::read);
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status)) fail(Exit::data, "no such file", "check the path");

@@ -8,6 +8,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/data/stage_clock.h"
 
 namespace larmor {
 namespace {
@@ -60,6 +61,7 @@ const at::Tensor& Batch::at(std::string_view name) const {
 
 Batch collate(const std::vector<Sample>& samples, const std::vector<ExampleKey>& keys) {
   assert(!samples.empty() && samples.size() == keys.size());
+  const StageScope stage(LoadStage::copy);
   for (const Sample& sample : samples) check_alike(samples.front(), sample);
   Batch batch;
   batch.keys = keys;

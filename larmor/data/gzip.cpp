@@ -10,6 +10,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/data/stage_clock.h"
 
 namespace larmor {
 
@@ -60,6 +61,7 @@ bool is_gzip(std::span<const std::byte> bytes) {
 }
 
 Gunzipped gunzip(std::span<const std::byte> bytes, const InflateLimits& limits) {
+  const StageScope stage(LoadStage::decompress);
   constexpr std::size_t shortest_member = 18;
   if (bytes.size() < shortest_member) fail(Exit::data, "the gzip data is cut short");
   const Decompressor decompressor = make_decompressor();
@@ -107,6 +109,7 @@ Bytes gzip(std::span<const std::byte> bytes, int level) {
 }
 
 Bytes inflate(std::span<const std::byte> bytes, std::size_t size) {
+  const StageScope stage(LoadStage::decompress);
   const Decompressor decompressor = make_decompressor();
   Bytes plain(size);
   const auto outcome = libdeflate_deflate_decompress(decompressor.get(), bytes.data(), bytes.size(),
@@ -117,6 +120,7 @@ Bytes inflate(std::span<const std::byte> bytes, std::size_t size) {
 }
 
 Bytes inflate(std::span<const std::byte> bytes, const InflateLimits& limits) {
+  const StageScope stage(LoadStage::decompress);
   const Decompressor decompressor = make_decompressor();
   const uint64_t largest = limits.largest(bytes.size());
   uint64_t size = std::min<uint64_t>(largest, 4096 + 4 * uint64_t{bytes.size()});

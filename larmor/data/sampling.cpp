@@ -11,6 +11,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/data/oblique.h"
+#include "larmor/data/stage_clock.h"
 
 namespace larmor {
 
@@ -181,6 +182,7 @@ at::Tensor with_fast_axis(const at::Tensor& voxels) {
 
 at::Tensor sample(const at::Tensor& given, const Affine& to_source, const GridPart& part,
                   const Sampling& sampling) {
+  const StageScope stage(LoadStage::resample);
   if (given.numel() / given.size(0) > std::numeric_limits<int32_t>::max())
     fail(Exit::data, "a channel has more than 2³¹ voxels",
          "crop the volume first, or store it more coarsely");

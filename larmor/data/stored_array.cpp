@@ -11,6 +11,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/data/stage_clock.h"
 
 namespace larmor {
 
@@ -57,6 +58,7 @@ std::size_t checked_bytes(std::span<const int64_t> shape, std::size_t bytes_per_
 }
 
 at::Tensor to_tensor(StoredArray array) {
+  const StageScope stage(LoadStage::decode);
   std::vector<int64_t> sizes = array.shape;
   if (array.first_axis_fastest) std::reverse(sizes.begin(), sizes.end());
   at::Tensor voxels;

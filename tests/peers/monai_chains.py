@@ -1,8 +1,7 @@
-"""Runs the transform chains of a JSON file on a volume with MONAI itself, and writes what comes out.
+"""Runs the transform chains of a JSON file on volumes with MONAI itself, and writes what comes out.
 
-  monai_chains.py CHAINS.json VOLUME.safetensors OUT.safetensors     "voxels" and "affine" of a volume
-  monai_chains.py CHAINS.json VOLUME.nii.gz OUT.safetensors          an image file, read by MONAI
-  monai_chains.py CHAINS.json --made OUT.safetensors                 a made-up volume: the golden file of the tests
+  monai_chains.py CHAINS.json --made OUT.safetensors     a made-up volume: the golden file of the tests
+  monai_chains.py CHAINS.json OUT_FOLDER FILE...         image files, read by MONAI: OUT_FOLDER/0.safetensors, 1, ...
 """
 
 import json
@@ -12,7 +11,7 @@ import monai.transforms as transforms
 import numpy
 import torch
 from monai.data import MetaTensor
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 
 
 def made_up():
@@ -26,28 +25,31 @@ def made_up():
     return MetaTensor(voxels.contiguous(), affine=affine)
 
 
-def volume_of(path):
-    if path == "--made":
-        return made_up()
-    if path.endswith(".safetensors"):
-        stored = load_file(path)
-        return MetaTensor(stored["voxels"], affine=stored["affine"])
+def read(path):
     return transforms.EnsureChannelFirst()(transforms.LoadImage(image_only=True)(path))
 
 
-def main():
-    chains, source, out = sys.argv[1:]
-    volume = volume_of(source)
+def results_of(entries, volume):
     results = {}
-    if source == "--made":
-        results = {"voxels": volume.as_tensor(), "affine": volume.affine}
-    for entry in json.load(open(chains)):
+    for entry in entries:
         steps = [getattr(transforms, name)(**parameters)
                  for step in entry["chain"] for name, parameters in step.items()]
         result = transforms.Compose(steps)(volume.clone())
         results[entry["name"]] = torch.as_tensor(numpy.asarray(result), dtype=torch.float32).contiguous()
         results[entry["name"] + "/affine"] = torch.as_tensor(numpy.asarray(result.affine), dtype=torch.float64)
-    save_file(results, out)
+    return results
+
+
+def main():
+    chains, out, *files = sys.argv[1:]
+    entries = json.load(open(chains))
+    if out == "--made":
+        volume = made_up()
+        stored = {"voxels": volume.as_tensor(), "affine": volume.affine}
+        save_file(results_of(entries, volume) | stored, files[0])
+        return
+    for number, file in enumerate(files):
+        save_file(results_of(entries, read(file)), f"{out}/{number}.safetensors")
 
 
 if __name__ == "__main__":
