@@ -7,13 +7,13 @@
 #include <vector>
 
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/adaptive_avg_pool3d.h>
 #include <ATen/ops/pad.h>
 #include <ATen/ops/upsample_nearest3d.h>
 #include <ATen/ops/upsample_trilinear3d.h>
 
 #include "larmor/base/text.h"
 #include "larmor/data/affine_draw.h"
+#include "larmor/data/area.h"
 #include "larmor/data/transform_catalogue.h"
 #include "larmor/data/transforms.h"
 
@@ -164,8 +164,8 @@ TransformRun random_rotation(Parameters& parameters) {
 
 /// torch.nn.functional.interpolate, without align_corners. [C, X, Y, Z]
 at::Tensor interpolated(const at::Tensor& voxels, const GridSize& size, const std::string& mode) {
+  if (mode == "area") return average(voxels, size);
   const auto batch = voxels.unsqueeze(0).contiguous();
-  if (mode == "area") return at::adaptive_avg_pool3d(batch, size).squeeze(0);
   if (mode == "nearest") return at::upsample_nearest3d(batch, size).squeeze(0);
   return at::upsample_trilinear3d(batch, size, /*align_corners=*/false).squeeze(0);
 }
