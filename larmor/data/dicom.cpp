@@ -176,8 +176,7 @@ void keeping_fault(StoredVolume& volume, const Work& work) {
   }
 }
 
-StoredVolume open_one_file(const fs::path& path) {
-  const DicomFile file = open_dicom_file(path);
+StoredVolume volume_of(const DicomFile& file) {
   const DicomHeader& header = file.header;
   StoredVolume volume = described(header, header.frames);
   keeping_fault(volume, [&] {
@@ -258,7 +257,7 @@ void read_slices(StoredVolume& volume, const Chosen& chosen, const Headers& head
 
 StoredVolume open_series(const fs::path& path) {
   const Chosen chosen = choose_series(path);
-  if (chosen.files.size() == 1) return open_one_file(chosen.folder / chosen.files.front());
+  if (chosen.files.size() == 1) return volume_of(open_dicom_file(chosen.folder / chosen.files.front()));
   const auto first = read_dicom_header(chosen.folder / chosen.files.front());
   if (!first) fail(Exit::data, text(chosen.files.front(), " cannot be read"));
   StoredVolume volume = described(*first, static_cast<int64_t>(chosen.files.size()));
@@ -320,8 +319,10 @@ fs::path place_of(const fs::path& path) {
 }
 
 StoredVolume open_dicom(const fs::path& path) {
-  return names_dicom_series(path) ? open_series(path) : open_one_file(path);
+  return names_dicom_series(path) ? open_series(path) : volume_of(open_dicom_file(path));
 }
+
+StoredVolume parse_dicom_volume(Bytes bytes) { return volume_of(parse_dicom(std::move(bytes))); }
 
 bool dicom_looks_sound(const fs::path& path) {
   try {

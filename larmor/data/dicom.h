@@ -33,6 +33,8 @@ std::filesystem::path place_of(const std::filesystem::path& path);
 /// go through their window. The affine is in RAS millimetres, as a NIfTI file's. Throws Error (data) when a
 /// folder holds no series or several (naming them), or a file is none; what else is wrong stands in `fault`.
 StoredVolume open_dicom(const std::filesystem::path& path);
+/// The same of one file's bytes.
+StoredVolume parse_dicom_volume(Bytes bytes);
 /// Whether headers promise a volume and files are as long as they say. Reads no pixels; false says nothing.
 bool dicom_looks_sound(const std::filesystem::path& path);
 

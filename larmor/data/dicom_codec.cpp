@@ -101,6 +101,49 @@ void insert_pixels(DcmDataset& data, const EncodedPixels& encoded, E_TransferSyn
   pixels.release();
 }
 
+/// What a JPEG or JPEG-LS stream says of its frame must be what the header says: DCMTK's own search for it
+/// may never end in a damaged stream. Source: ITU-T T.81 annex B.
+void check_stream(std::span<const std::byte> stream, const EncodedPixels& encoded) {
+  const auto byte = [&](std::size_t at) { return std::to_integer<int>(stream[at]); };
+  std::size_t at = 2;
+  while (at + 10 < stream.size() && byte(at) == 0xff) {
+    const int marker = byte(at + 1), length = byte(at + 2) << 8 | byte(at + 3);
+    const bool is_frame = marker == 0xf7 || (marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 &&
+                                             marker != 0xc8 && marker != 0xcc);
+    if (marker < 0xc0 || marker == 0xff || length < 2) break;
+    if (is_frame) {
+      const int precision = byte(at + 4), rows = byte(at + 5) << 8 | byte(at + 6);
+      const int columns = byte(at + 7) << 8 | byte(at + 8), samples = byte(at + 9);
+      if (rows == encoded.rows && columns == encoded.columns && samples == encoded.samples &&
+          precision >= 2 && precision <= encoded.bits_allocated) {
+        return;
+      }
+      fail(Exit::data, text("contradicts itself: its compressed pixels are ", columns, " x ", rows, " of ",
+                            samples, " samples of ", precision, " bits, its header says ", encoded.columns,
+                            " x ", encoded.rows, " of ", encoded.samples, " samples"));
+    }
+    at += 2 + static_cast<std::size_t>(length);
+  }
+  fail(Exit::data, "its compressed pixels are damaged: they do not say their size", "fetch the file again");
+}
+
+/// Each frame begins with a piece of its own; a JPEG stream tells by its first two bytes that it begins.
+void check_pieces(const EncodedPixels& encoded) {
+  if (encoded.fragments.empty() || static_cast<std::size_t>(encoded.frames) > encoded.fragments.size() - 1) {
+    fail(Exit::data,
+         text("is cut short: it claims ", encoded.frames, " frames, but its pixels are in ",
+              encoded.fragments.size(), " pieces, the table of offsets among them"),
+         "fetch the file again");
+  }
+  if (encoded.transfer_syntax == "1.2.840.10008.1.2.5") return;
+  const auto begins = [](std::span<const std::byte> piece) {
+    return piece.size() >= 2 && piece[0] == std::byte{0xff} && piece[1] == std::byte{0xd8};
+  };
+  for (std::size_t i = 1; i < encoded.fragments.size(); ++i) {
+    if (i == 1 || begins(encoded.fragments[i])) check_stream(encoded.fragments[i], encoded);
+  }
+}
+
 }  // namespace
 
 bool is_plain_syntax(const std::string& transfer_syntax) {
@@ -126,6 +169,7 @@ DecodedPixels decode_pixels(const EncodedPixels& encoded) {
   const Syntax* syntax = find_syntax(encoded.transfer_syntax);
   if (syntax == nullptr || syntax->transfer == EXS_Unknown)
     fail(Exit::data, refusal_of(encoded.transfer_syntax));
+  check_pieces(encoded);
   DcmDataset data;
   describe(data, encoded);
   insert_pixels(data, encoded, syntax->transfer);

@@ -11,6 +11,7 @@
 #include "larmor/base/text.h"
 #include "larmor/data/dicom_codec.h"
 #include "larmor/data/gzip.h"
+#include "larmor/data/stage_clock.h"
 #include "larmor/data/stored_array.h"
 
 namespace larmor {
@@ -196,6 +197,7 @@ std::vector<double> rescaled(std::span<const std::byte> voxels, const DicomHeade
 }  // namespace
 
 Bytes plain_pixels(const DicomFile& file) {
+  const StageScope stage(LoadStage::decode);
   const DicomHeader& header = file.header;
   const std::array<int64_t, 4> shape = {header.columns, header.rows, header.frames, header.samples};
   const std::size_t bytes = checked_bytes(shape, bytes_of(voxel_type_of(header)));

@@ -7,6 +7,7 @@
 
 #include "larmor/data/jpeg.h"
 #include "larmor/data/png.h"
+#include "larmor/data/stage_clock.h"
 
 namespace larmor {
 
@@ -55,6 +56,7 @@ bool looks_like_picture(std::span<const std::byte> bytes) {
 }
 
 StoredArray parse_picture(std::span<const std::byte> bytes) {
+  const StageScope stage(LoadStage::decode);
   return looks_like_jpeg(bytes) ? parse_jpeg(bytes) : parse_png(bytes);
 }
 

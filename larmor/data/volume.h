@@ -23,7 +23,7 @@ struct Volume {
 /// What a file says of itself, for `inspect`.
 struct FileReport {
   std::vector<int64_t> shape;          // file order, trailing ones kept; 2-D as [columns, rows]
-  std::array<double, 3> spacing_mm{};  // NIfTI: pixdim, 1 where it says 0; NumPy arrays: 1
+  std::array<double, 3> spacing_mm{};  // NIfTI: pixdim, 1 where it says 0; arrays, PNG, JPEG: 1
   Affine affine = identity_affine();
   std::string dtype;                  // "int16", "uint8", "float32", … as stored, before scaling
   double min = 0, max = 0, mean = 0;  // of the scaled voxels that are not NaN; NaN when there are none
@@ -33,10 +33,11 @@ struct FileReport {
   bool readable = true;
 };
 
-/// Reads by content: NIfTI-1/2 (.nii, .nii.gz, .hdr + .img, also Analyze), .npy, .npz. Throws Error (data)
-/// with the path and the reason. The channel axis comes first: a NIfTI file's fourth axis (axes of 1 behind
-/// the third are dropped), an array's first of four. Missing spatial axes are added at the end: a picture
-/// [X, Y] becomes [1, X, Y, 1].
+/// Reads by content: NIfTI-1/2 (.nii, .nii.gz, .hdr + .img, also Analyze), .npy, .npz, PNG, JPEG, DICOM (a
+/// file, a folder with the slices of one series, or `folder#SeriesInstanceUID`). Throws Error (data) with the
+/// path and the reason. The channel axis comes first: a NIfTI file's fourth axis (axes of 1 behind the third
+/// are dropped), an array's first of four, a picture's colours. Missing spatial axes are added at the end: a
+/// picture [X, Y], X its columns, becomes [1, X, Y, 1].
 Volume read_volume(const std::filesystem::path& path);
 /// Whether read_volume would find all it needs: header, types, sizes, every byte (compressed data is
 /// unpacked, voxels are not converted). Throws Error (data) as it does.

@@ -1,5 +1,6 @@
 #include "larmor/data/dicom_codec.h"
 
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
@@ -11,6 +12,7 @@
 
 #include "tests/data/support/cases.h"
 #include "tests/data/support/dicom_files.h"
+#include "tests/data/support/encoded_pixels.h"
 #include "tests/data/support/image_files.h"
 #include "tests/data/support/picture_files.h"
 
@@ -89,6 +91,52 @@ TEST(DecodePixels, RefusesDamageWithTheReasonAndPrintsNothing) {
   ASSERT_TRUE(error);
   EXPECT_EQ(error->exit(), Exit::data);
   EXPECT_THAT(error->message(), HasSubstr("cannot be decoded: "));
+}
+
+TEST(DecodePixels, RefusesStreamsOfAnotherSizeAndMoreFramesThanPieces) {
+  const std::string fragment = testing::jpeg_of(24, 16, 1);
+  EncodedPixels encoded = six_words(fragment);
+  encoded.transfer_syntax = testing::jpeg_baseline;
+  const auto size = error_of([&] { decode_pixels(encoded); });
+  ASSERT_TRUE(size);
+  EXPECT_THAT(size->message(), HasSubstr("24 x 16 of 1 samples of 8 bits, its header says 3 x 2"));
+  encoded.frames = 2;
+  const auto frames = error_of([&] { decode_pixels(encoded); });
+  ASSERT_TRUE(frames);
+  EXPECT_THAT(frames->message(), HasSubstr("claims 2 frames"));
+}
+
+TEST(DecodePixels, RefusesStreamsWhoseSegmentsLeadNowhere) {
+  std::string fragment = testing::jpeg_of(24, 16, 1);
+  for (const char length : {'\0', '\1'}) {
+    fragment[4] = '\0';
+    fragment[5] = length;
+    EncodedPixels encoded = six_words(fragment);
+    encoded.transfer_syntax = testing::jpeg_baseline;
+    const auto error = error_of([&] { decode_pixels(encoded); });
+    ASSERT_TRUE(error);
+    EXPECT_THAT(error->message(), HasSubstr("do not say their size"));
+  }
+}
+
+TEST(DecodePixels, GivesBackWhatLosslessEncodersTook) {
+  std::vector<int> values(64);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int>(i * i);
+  for (const char* syntax : {"1.2.840.10008.1.2.4.70", "1.2.840.10008.1.2.4.80", testing::rle_lossless}) {
+    const std::string fragment = testing::encoded_frame(syntax, 8, 8, 12, values);
+    EncodedPixels encoded = six_words(fragment);
+    encoded.transfer_syntax = syntax;
+    encoded.rows = encoded.columns = 8;
+    encoded.bits_stored = 12;
+    encoded.high_bit = 11;
+    const DecodedPixels decoded = decode_pixels(encoded);
+    ASSERT_GE(decoded.bytes.size(), 128U);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      uint16_t word = 0;
+      std::memcpy(&word, decoded.bytes.data() + 2 * i, 2);
+      ASSERT_EQ(word, values[i]) << syntax << ' ' << i;
+    }
+  }
 }
 
 TEST(DecodePixels, WorksInManyThreads) {

@@ -4,9 +4,14 @@
 #include <cstdlib>
 #include <memory>
 #include <stdexcept>
+#include <string_view>
 
 #include <spng.h>
 #include <turbojpeg.h>
+
+#include "larmor/data/gzip.h"
+
+#include "tests/data/support/image_files.h"
 
 namespace larmor::testing {
 
@@ -74,6 +79,20 @@ std::string png_of(int columns, int rows, PngKind kind, int bits, const std::vec
                                                          &std::free);
   check(code);
   return {static_cast<const char*>(file.get()), size};
+}
+
+std::string with_check_sums(std::string png) {
+  constexpr std::size_t signature = 8, frame = 12;
+  std::size_t at = signature;
+  while (at + frame <= png.size()) {
+    std::size_t length = 0;
+    for (std::size_t i = 0; i < 4; ++i) length = length << 8 | static_cast<unsigned char>(png[at + i]);
+    if (length > png.size() - at - frame) break;
+    const uint32_t sum = crc32(as_bytes(std::string_view(png).substr(at + 4, length + 4)));
+    png.replace(at + 8 + length, 4, laid_out(sum, true));
+    at += frame + length;
+  }
+  return png;
 }
 
 int ramp(int column, int row, int channel) { return (40 + 3 * column + 2 * row + 30 * channel) % 256; }

@@ -15,6 +15,9 @@ enum class PngKind { grey = 0, rgb = 2, palette = 3, grey_alpha = 4, rgb_alpha =
 std::string png_of(int columns, int rows, PngKind kind, int bits, const std::vector<uint16_t>& samples,
                    bool interlaced = false);
 
+/// A PNG file whose chunks say the right check sums again, as far as its lengths can be followed.
+std::string with_check_sums(std::string png);
+
 /// Grey with `channels` 1, RGB with 3; pixels of a smooth ramp, so that the loss is small.
 std::string jpeg_of(int columns, int rows, int channels, int quality = 95, bool progressive = false);
 /// The ramp itself: value of a channel at a place.

@@ -1,0 +1,19 @@
+// libFuzzer target: any bytes are refused with an Error or read as a DICOM file with its pixels; nothing else
+// may happen.
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "larmor/base/error.h"
+#include "larmor/data/dicom.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
+  larmor::Bytes bytes(size);
+  if (size > 0) std::memcpy(bytes.data(), data, size);
+  try {
+    larmor::parse_dicom_volume(std::move(bytes));
+  } catch (const larmor::Error&) {
+  }
+  return 0;
+}
