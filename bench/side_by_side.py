@@ -128,7 +128,27 @@ def affine(run):
     shutil.rmtree(folder, ignore_errors=True)
 
 
-FIGURES = {"step": step, "ddp": ddp, "start": start, "load": load, "affine": affine}
+def pictures(run):
+    """Radiographs from PNG or JPEG to a normalised tensor of 224 by 224, one core."""
+    if run.pictures is None:
+        print("pictures: give --pictures, a folder of radiographs", flush=True)
+        return
+    steps = "[{Resize: {spatial_size: [224, 224], mode: area}}, {NormalizeIntensity: {subtrahend: 127.5, divisor: 127.5}}]"
+
+    def ours():
+        return last_json([*ONE_CORE, run.program, "bench", "loader", "latent_diffusion", "-c", "tutorial_32g",
+                          "data.kind=picture", f"data.folder={run.pictures}", "data.split.by=file",
+                          f"data.transforms={steps}", "--repeats", 3, "--workers", 1,
+                          "--quiet"])["mean_ms_per_volume"]["chain"]
+
+    def theirs():
+        return last_json([*ONE_CORE, run.python, pathlib.Path(__file__).with_name("peer_pictures.py"), run.pictures,
+                          "--repeats", 3])["result"]
+
+    compare("radiograph to a normalised tensor of 224 by 224, one core", ours, theirs, run.pairs)
+
+
+FIGURES = {"step": step, "ddp": ddp, "start": start, "load": load, "affine": affine, "pictures": pictures}
 
 
 def main():
@@ -137,6 +157,7 @@ def main():
     parser.add_argument("--peers", required=True, type=pathlib.Path)
     parser.add_argument("--python", required=True)
     parser.add_argument("--data", type=pathlib.Path, help="folder of real heads, for load")
+    parser.add_argument("--pictures", type=pathlib.Path, help="folder of radiographs, for pictures")
     parser.add_argument("--figures", default=",".join(FIGURES), help="which of " + ", ".join(FIGURES))
     parser.add_argument("--pairs", type=int, default=8)
     parser.add_argument("--threads", type=int, default=2)
