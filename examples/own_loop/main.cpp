@@ -32,7 +32,7 @@ void train(const larmor::RunConfig& config, const larmor::Plan& plan, const larm
            const larmor::Rank& rank) {
   const auto communicator = larmor::connect(rank, {});
   const auto heads = larmor::make_volume_dataset(config.data, index, larmor::Split::train,
-                                                 config.data.transforms, /*keep=*/true);
+                                                 config.data.transforms);
   larmor::Loader loader(*heads, larmor::ExampleOrder(seed, heads->size()),
                         {.global_batch = plan.global_batch,
                          .micro_batch = plan.micro_batch,

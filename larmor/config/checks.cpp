@@ -53,6 +53,10 @@ class Checker {
     }
     if (data.kind == "list" && data.list.empty())
       refuse("data.list", "is needed for kind list: a CSV or JSON file");
+    for (const auto& [name, rate] :
+         {std::pair{"data.cache_rate", data.cache_rate}, {"data.replace_rate", data.replace_rate}}) {
+      if (rate <= 0) refuse(name, "has to be more than 0, or SmartCache would never show some cases");
+    }
     if (data.phantom_size.size() != 3) {
       refuse("data.phantom_size", text("has to have 3 entries; got ", data.phantom_size.size()));
     }

@@ -28,6 +28,22 @@ void DataConfig::describe(Fields& f) {
   f.field("workers", workers, "loader threads of a rank; auto: the plan's", at_least_zero);
   f.field("prefetch", prefetch, "micro-batches loaded ahead by a rank; auto: the plan's", at_least_one);
   f.field("bad_files", bad_files, "files that may turn out unreadable before the run ends", at_least_zero);
+  f.word(
+      "cache", cache, {"none", "full", "smart"},
+      "where results of the steps before the first random one are kept: nowhere, on disk for every run, or "
+      "in a window that slides over the training cases");
+  // Nothing stands for auto, and each visitor is done with a value when its call returns.
+  std::string chosen = cache_folder.empty() ? "auto" : cache_folder;
+  f.field("cache_folder", chosen,
+          "folder of the prepared cache; auto: larmor/prepared in the user's cache folder");
+  cache_folder = chosen == "auto" ? "" : chosen;
+  f.field("cache_rate", cache_rate, "share of the training cases that SmartCache's window holds", fraction);
+  f.field("replace_rate", replace_rate, "share of the window that is replaced after each epoch", fraction);
+  std::optional<uint64_t> budget;
+  if (budget_bytes) budget = static_cast<uint64_t>(*budget_bytes);
+  f.bytes("budget", budget, "bytes the prepared cache may take; auto: four fifths of what its disk has free");
+  budget_bytes.reset();
+  if (budget) budget_bytes = static_cast<int64_t>(*budget);
   f.field("transforms", transforms, "list of {Name: {parameter: value}}, under MONAI's names, in order");
   f.field("phantom_cases", phantom_cases, "volumes to invent, for kind phantom", at_least_one);
   f.field("phantom_size", phantom_size, "voxels along each axis of an invented volume", at_least_one);

@@ -39,21 +39,17 @@ struct CacheEntry::State {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) {
+[[noreturn]] void refuse_entry(const std::string& what) {
   fail(Exit::data, text("is no sound entry of the prepared cache: ", what), "remove it; it is made anew");
 }
 
-uint64_t hash_of(std::span<const std::byte> bytes) {
-  return fast_hash({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-}
-
 // Takes numbers off the front of a header that may be lying.
-class HeaderReader {
+class EntryHeader {
  public:
-  HeaderReader(std::span<const std::byte> header, std::size_t begin) : header_(header), at_(begin) {}
+  EntryHeader(std::span<const std::byte> header, std::size_t begin) : header_(header), at_(begin) {}
 
   std::span<const std::byte> take(uint64_t count) {
-    if (count > header_.size() - at_) refuse("its header ends early");
+    if (count > header_.size() - at_) refuse_entry("its header ends early");
     const auto bytes = header_.subspan(at_, count);
     at_ += count;
     return bytes;
@@ -76,32 +72,32 @@ VoxelType type_of(uint32_t code) {
   for (const VoxelType type : {VoxelType::uint8, VoxelType::uint16, VoxelType::int16, VoxelType::float32}) {
     if (code == static_cast<uint32_t>(type)) return type;
   }
-  refuse(text("voxels of the unknown type ", code));
+  refuse_entry(text("voxels of the unknown type ", code));
 }
 
 // `file_bytes` bounds the voxels: each takes a byte at least.
-CachedTensor take_tensor(HeaderReader& header, uint64_t file_bytes) {
+CachedTensor take_tensor(EntryHeader& header, uint64_t file_bytes) {
   CachedTensor tensor;
   tensor.voxels = header.number<uint64_t>();
   tensor.type = type_of(header.number<uint32_t>());
   tensor.grid.edge = header.number<uint32_t>();
-  if (tensor.grid.edge < 1 || tensor.grid.edge > 4096) refuse("bricks of an impossible size");
+  if (tensor.grid.edge < 1 || tensor.grid.edge > 4096) refuse_entry("bricks of an impossible size");
   auto room = static_cast<int64_t>(file_bytes);
   for (int64_t& length : tensor.grid.shape) {
     length = header.number<int64_t>();
-    if (length < 1 || length > room) refuse("a shape that its file cannot hold");
+    if (length < 1 || length > room) refuse_entry("a shape that its file cannot hold");
     room /= length;
   }
   for (auto& row : tensor.affine) {
     for (double& value : row) value = header.number<double>();
   }
   const auto letters = header.number<uint64_t>();
-  if (letters > longest_cached_name) refuse("a name that is too long");
+  if (letters > longest_cached_name) refuse_entry("a name that is too long");
   const auto name = header.take((letters + 7) / 8 * 8);
   tensor.name.assign(reinterpret_cast<const char*>(name.data()), letters);
   tensor.hashes = header.at();
   if (static_cast<uint64_t>(tensor.grid.bricks()) > header.left() / sizeof(uint64_t))
-    refuse("its header ends early");
+    refuse_entry("its header ends early");
   header.take(static_cast<uint64_t>(tensor.grid.bricks()) * sizeof(uint64_t));
   return tensor;
 }
@@ -111,37 +107,38 @@ uint64_t end_of(const std::vector<CachedTensor>& tensors, uint64_t header) {
   uint64_t end = header;
   for (const CachedTensor& tensor : tensors) {
     const uint64_t begin = (end + cache_alignment - 1) / cache_alignment * cache_alignment;
-    if (tensor.voxels != begin) refuse("voxels that are not where they belong");
+    if (tensor.voxels != begin) refuse_entry("voxels that are not where they belong");
     end = begin + static_cast<uint64_t>(tensor.grid.voxels()) * bytes_of(tensor.type);
   }
   return end;
 }
 
-std::vector<CachedTensor> parse(std::span<const std::byte> bytes, std::string& key) {
+std::vector<CachedTensor> parse_entry(std::span<const std::byte> bytes, std::string& key) {
   if (bytes.size() < cache_prologue + sizeof(uint64_t) ||
       std::memcmp(bytes.data(), cache_magic.data(), cache_magic.size()) != 0) {
-    refuse("it does not begin like one");
+    refuse_entry("it does not begin like one");
   }
-  HeaderReader prologue(bytes, cache_magic.size());
+  EntryHeader prologue(bytes, cache_magic.size());
   const auto version = prologue.number<uint32_t>();
-  if (version != cache_format) refuse(text("format ", version, ", where ", cache_format, " is understood"));
+  if (version != cache_format)
+    refuse_entry(text("format ", version, ", where ", cache_format, " is understood"));
   const auto count = prologue.number<uint32_t>();
   const auto header_bytes = prologue.number<uint64_t>();
   const auto file_bytes = prologue.number<uint64_t>();
-  if (file_bytes != bytes.size()) refuse(text(bytes.size(), " bytes long instead of ", file_bytes));
+  if (file_bytes != bytes.size()) refuse_entry(text(bytes.size(), " bytes long instead of ", file_bytes));
   if (header_bytes < cache_prologue + sizeof(uint64_t) || header_bytes > bytes.size())
-    refuse("its header ends early");
+    refuse_entry("its header ends early");
   const std::size_t hashed = header_bytes - sizeof(uint64_t);
-  if (HeaderReader(bytes, hashed).number<uint64_t>() != hash_of(bytes.first(hashed)))
-    refuse("its header is damaged");
-  if (count > most_cached_tensors) refuse("too many tensors");
+  if (EntryHeader(bytes, hashed).number<uint64_t>() != cache_hash(bytes.first(hashed)))
+    refuse_entry("its header is damaged");
+  if (count > most_cached_tensors) refuse_entry("too many tensors");
   const auto letters = prologue.take(cache_key_letters);
   key.assign(reinterpret_cast<const char*>(letters.data()), letters.size());
-  HeaderReader header(bytes.first(hashed), prologue.at());
+  EntryHeader header(bytes.first(hashed), prologue.at());
   std::vector<CachedTensor> tensors;
   for (uint32_t i = 0; i < count; ++i) tensors.push_back(take_tensor(header, bytes.size()));
   if (header.left() != 0 || end_of(tensors, header_bytes) != bytes.size())
-    refuse("lengths that contradict each other");
+    refuse_entry("lengths that contradict each other");
   return tensors;
 }
 
@@ -193,7 +190,7 @@ void copy_brick(const BrickGrid& grid, VoxelType type, const GridSize& place, co
   }
 }
 
-Affine moved(const Affine& affine, const std::vector<int64_t>& corner) {
+Affine shifted(const Affine& affine, const std::vector<int64_t>& corner) {
   Affine shift = identity_affine();
   for (std::size_t axis = 0; axis < 3; ++axis) shift[axis][3] = static_cast<double>(corner[axis]);
   return compose(affine, shift);
@@ -213,10 +210,10 @@ CacheEntry CacheEntry::open(const std::filesystem::path& path) {
     const auto size = static_cast<std::size_t>(status.st_size);
     void* const mapping = regular ? ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0) : MAP_FAILED;
     ::close(file);
-    if (mapping == MAP_FAILED) refuse(regular ? "it cannot be mapped" : "it is empty");
+    if (mapping == MAP_FAILED) refuse_entry(regular ? "it cannot be mapped" : "it is empty");
     state->mapping = mapping;
     state->bytes = {static_cast<const std::byte*>(mapping), size};
-    state->tensors = parse(state->bytes, state->key);
+    state->tensors = parse_entry(state->bytes, state->key);
     return CacheEntry(std::move(state));
   });
 }
@@ -224,7 +221,7 @@ CacheEntry CacheEntry::open(const std::filesystem::path& path) {
 CacheEntry CacheEntry::of(std::span<const std::byte> bytes) {
   auto state = std::make_shared<State>();
   state->bytes = bytes;
-  state->tensors = parse(bytes, state->key);
+  state->tensors = parse_entry(bytes, state->key);
   return CacheEntry(std::move(state));
 }
 
@@ -262,7 +259,11 @@ const std::byte* CacheEntry::brick(const CachedTensor& tensor, int64_t channel, 
   const auto number = static_cast<std::size_t>(tensor.grid.number(channel, place));
   uint64_t expected = 0;
   std::memcpy(&expected, state_->bytes.data() + tensor.hashes + number * sizeof(uint64_t), sizeof(expected));
-  if (hash_of(bytes) != expected) refuse(text("brick ", number, " of ", tensor.name, " is damaged"));
+  if (cache_hash(bytes) != expected) {
+    throw DamagedBrick(Exit::data,
+                       text("brick ", number, " of ", tensor.name, " in the prepared cache is damaged"),
+                       "remove the entry; it is made anew");
+  }
   return bytes.data();
 }
 
@@ -288,7 +289,7 @@ Volume CacheEntry::read_crop(std::string_view name, const std::vector<int64_t>& 
     }
     crop.channel += size[0] * size[1] * size[2];
   }
-  return {voxels, moved(tensor.affine, corner)};
+  return {voxels, shifted(tensor.affine, corner)};
 }
 
 Volume CacheEntry::read(std::string_view name) const {

@@ -11,12 +11,20 @@
 #include <string_view>
 #include <vector>
 
+#include "larmor/base/error.h"
 #include "larmor/base/storage.h"
+#include "larmor/data/bytes.h"
 #include "larmor/data/volume.h"
 
 namespace larmor {
 
 struct CachedTensor;
+
+/// What reading throws when a brick is not what was written.
+class DamagedBrick : public Error {
+ public:
+  using Error::Error;
+};
 
 /// Thread-safe. Copies share the mapping. An entry that is open counts as in use (a shared lock that goes
 /// with the mapping). Its file is never written again, and may be removed meanwhile.
@@ -33,7 +41,7 @@ class CacheEntry {
   /// [C, X, Y, Z]. Requires of this and what follows: `name` is one of names().
   std::vector<int64_t> shape(std::string_view name) const;
   const Affine& affine(std::string_view name) const;
-  /// The volume, bit by bit as it was written, contiguous. Throws Error (data) when a brick is damaged.
+  /// The volume, bit by bit as it was written, contiguous. Throws DamagedBrick.
   Volume read(std::string_view name) const;
   /// The crop of all channels that starts at `corner`; reads no brick that it does not touch. Throws as
   /// read() does. Requires: it lies inside.
@@ -52,10 +60,11 @@ class CacheEntry {
   std::shared_ptr<const State> state_;
 };
 
+/// The bytes of an entry. Whole numbers that fit are kept as uint8, int16 or uint16, others as float32.
+/// Requires: `key` has 64 letters; voxels [C, X, Y, Z] float32.
+Bytes encode_cache_entry(std::string_view key, const std::map<std::string, Volume, std::less<>>& volumes);
 /// Writes beside `path`, syncs, renames: readers see a whole entry or none, however many write it at once.
-/// Whole numbers that fit are kept as uint8, int16 or uint16, others as float32. Gives the file's length.
-/// Throws Error (environment). Requires: `key` has 64 letters; voxels [C, X, Y, Z] float32.
-uint64_t write_cache_entry(Storage& storage, const std::filesystem::path& path, std::string_view key,
-                           const std::map<std::string, Volume, std::less<>>& volumes);
+/// Throws Error (environment).
+void write_cache_entry(Storage& storage, const std::filesystem::path& path, const Bytes& entry);
 
 }  // namespace larmor

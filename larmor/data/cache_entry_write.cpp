@@ -58,7 +58,7 @@ void narrow(VoxelType type, const float* from, std::byte* to, int64_t count) {
 }
 
 template <class Number>
-void put(std::byte*& at, Number value) {
+void put_number(std::byte*& at, Number value) {
   std::memcpy(at, &value, sizeof(Number));
   at += sizeof(Number);
 }
@@ -110,10 +110,6 @@ std::pair<uint64_t, uint64_t> lay_out(std::vector<Part>& parts) {
   return {header, end};
 }
 
-uint64_t hash_of(const std::byte* begin, std::size_t count) {
-  return fast_hash({reinterpret_cast<const char*>(begin), count});
-}
-
 // One brick's voxels and its hash.
 void put_brick(const Part& part, int64_t channel, const GridSize& place, std::byte* file) {
   const CachedTensor& tensor = part.tensor;
@@ -134,7 +130,7 @@ void put_brick(const Part& part, int64_t channel, const GridSize& place, std::by
   }
   std::byte* hash =
       file + tensor.hashes + static_cast<std::size_t>(grid.number(channel, place)) * sizeof(uint64_t);
-  put(hash, hash_of(begin, static_cast<std::size_t>(at - begin)));
+  put_number(hash, cache_hash({begin, at}));
 }
 
 void put_voxels(const Part& part, std::byte* file) {
@@ -149,21 +145,20 @@ void put_voxels(const Part& part, std::byte* file) {
 }
 
 void put_description(const CachedTensor& tensor, std::byte*& at) {
-  put(at, tensor.voxels);
-  put(at, static_cast<uint32_t>(tensor.type));
-  put(at, static_cast<uint32_t>(tensor.grid.edge));
-  for (const int64_t length : tensor.grid.shape) put(at, length);
+  put_number(at, tensor.voxels);
+  put_number(at, static_cast<uint32_t>(tensor.type));
+  put_number(at, static_cast<uint32_t>(tensor.grid.edge));
+  for (const int64_t length : tensor.grid.shape) put_number(at, length);
   for (const auto& row : tensor.affine) {
-    for (const double value : row) put(at, value);
+    for (const double value : row) put_number(at, value);
   }
-  put(at, static_cast<uint64_t>(tensor.name.size()));
+  put_number(at, static_cast<uint64_t>(tensor.name.size()));
   put_text(at, tensor.name, name_room(tensor));
 }
 
 }  // namespace
 
-uint64_t write_cache_entry(Storage& storage, const std::filesystem::path& path, std::string_view key,
-                           const std::map<std::string, Volume, std::less<>>& volumes) {
+Bytes encode_cache_entry(std::string_view key, const std::map<std::string, Volume, std::less<>>& volumes) {
   assert(key.size() == cache_key_letters);
   std::vector<Part> parts = parts_of(volumes);
   const auto [header, length] = lay_out(parts);
@@ -171,10 +166,10 @@ uint64_t write_cache_entry(Storage& storage, const std::filesystem::path& path, 
   uint64_t written = header;
   std::byte* at = file.data();
   put_text(at, cache_magic, cache_magic.size());
-  put(at, cache_format);
-  put(at, static_cast<uint32_t>(parts.size()));
-  put(at, header);
-  put(at, length);
+  put_number(at, cache_format);
+  put_number(at, static_cast<uint32_t>(parts.size()));
+  put_number(at, header);
+  put_number(at, length);
   put_text(at, key, cache_key_letters);
   for (const Part& part : parts) {
     assert(part.tensor.name.size() <= longest_cached_name);
@@ -185,9 +180,12 @@ uint64_t write_cache_entry(Storage& storage, const std::filesystem::path& path, 
     at = file.data() + part.tensor.hashes +
          static_cast<std::size_t>(part.tensor.grid.bricks()) * sizeof(uint64_t);
   }
-  put(at, hash_of(file.data(), header - sizeof(uint64_t)));
-  write_text(storage, path, {reinterpret_cast<const char*>(file.data()), file.size()});
-  return length;
+  put_number(at, cache_hash(file.view().first(header - sizeof(uint64_t))));
+  return file;
+}
+
+void write_cache_entry(Storage& storage, const std::filesystem::path& path, const Bytes& entry) {
+  write_text(storage, path, {reinterpret_cast<const char*>(entry.data()), entry.size()});
 }
 
 }  // namespace larmor

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "larmor/base/hash.h"
+
 namespace larmor {
 
 int64_t BrickGrid::number(int64_t channel, const GridSize& brick) const {
@@ -20,6 +22,10 @@ int64_t BrickGrid::begin_of(int64_t channel, const GridSize& brick) const {
   const int64_t planes = (channel * shape[1] + brick[0] * edge) * shape[2] * shape[3];
   const int64_t rows = size[0] * brick[1] * edge * shape[3];
   return planes + rows + size[0] * size[1] * brick[2] * edge;
+}
+
+uint64_t cache_hash(std::span<const std::byte> bytes) {
+  return fast_hash({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 }  // namespace larmor

@@ -16,6 +16,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -47,6 +48,9 @@ struct BrickGrid {
   /// Voxels that lie before it.
   int64_t begin_of(int64_t channel, const GridSize& brick) const;
 };
+
+/// XXH3.
+uint64_t cache_hash(std::span<const std::byte> bytes);
 
 struct CachedTensor {
   std::string name;

@@ -24,12 +24,33 @@ Affine shift_by(const GridSize& corner) {
 LazyVolume::LazyVolume(Volume source) : source_(std::move(source)) {
   const GridSize size = size_of(source_.voxels);
   part_ = {size, {}, size};
+  channels_ = source_.voxels.size(0);
+}
+
+LazyVolume::LazyVolume(DeferredVoxels source)
+    : source_{{}, source.affine}, deferred_(std::move(source)), channels_(deferred_.shape[0]) {
+  const GridSize size{deferred_.shape[1], deferred_.shape[2], deferred_.shape[3]};
+  part_ = {size, {}, size};
+}
+
+void LazyVolume::load() {
+  if (source_.voxels.defined()) return;
+  source_.voxels = deferred_.read({0, 0, 0}, {deferred_.shape[1], deferred_.shape[2], deferred_.shape[3]});
 }
 
 Volume LazyVolume::volume() const {
-  Volume result{source_.voxels, compose(source_.affine, to_source_)};
   const bool samples = pending_ || flipped_;
-  if (samples) {
+  const bool reads_crop = !source_.voxels.defined() && cropped_ && !samples;
+  if (!source_.voxels.defined() && !reads_crop) {
+    LazyVolume loaded = *this;
+    loaded.load();
+    return loaded.volume();
+  }
+  Volume result{source_.voxels, compose(source_.affine, to_source_)};
+  if (reads_crop) {
+    result.voxels =
+        deferred_.read({part_.corner.begin(), part_.corner.end()}, {part_.size.begin(), part_.size.end()});
+  } else if (samples) {
     // Flips alone fall on voxels.
     result.voxels =
         sample(source_.voxels, to_source_, part_, pending_.value_or(Sampling{Interpolation::nearest}));
@@ -44,14 +65,20 @@ Volume LazyVolume::volume() const {
   GridSize behind_fence = part_.corner;
   for (std::size_t axis = 0; axis < 3; ++axis) behind_fence[axis] -= fence_corner_[axis];
   result.affine = compose(compose(result.affine, shift_by(fence_corner_)), shift_by(behind_fence));
+  if (reads_crop) return result;
   // Its own memory, or a crop kept in a cache would keep the whole volume.
   result.voxels = samples ? result.voxels.contiguous() : result.voxels.clone(at::MemoryFormat::Contiguous);
   return result;
 }
 
 void LazyVolume::settle() {
-  if (!pending_ && !flipped_ && !cropped_) return;
-  *this = LazyVolume(volume());
+  const bool at_fence = fenced_;
+  if (pending_ || flipped_ || cropped_) *this = LazyVolume(volume());
+  if (!at_fence) return;
+  // As a cache gives voxels back: sums and interpolations round by the order that voxels lie in.
+  load();
+  source_.voxels = source_.voxels.contiguous();
+  fenced_ = false;
 }
 
 void LazyVolume::fence() {
@@ -61,6 +88,7 @@ void LazyVolume::fence() {
 
 void LazyVolume::change(const std::function<at::Tensor(const at::Tensor&)>& function,
                         const Affine& to_present) {
+  if (fenced_) settle();
   Volume present = volume();
   *this = LazyVolume({function(present.voxels), compose(present.affine, to_present)});
 }
@@ -71,7 +99,7 @@ void LazyVolume::orient(const std::string& axcodes) {
 
 void LazyVolume::turn(const Turn& turn) {
   if (cropped_ || fenced_) settle();
-  fenced_ = false;
+  load();
   // New index to present index, and the same permutation of the source's axes, so that parallel grids stay
   // parallel.
   Affine to_present{}, permuted{};
@@ -104,7 +132,6 @@ void LazyVolume::resample(const std::array<double, 3>& spacing, Interpolation in
 
 void LazyVolume::map(const GridSize& size, const Affine& to_present, const Sampling& sampling) {
   if (cropped_ || fenced_ || (pending_ && *pending_ != sampling)) settle();
-  fenced_ = false;
   double bytes = static_cast<double>(channels()) * sizeof(float);
   for (const int64_t length : size) bytes *= static_cast<double>(length);
   if (bytes > 0x1p31) {

@@ -17,14 +17,24 @@
 
 namespace larmor {
 
+/// Voxels that lie elsewhere, such as in a cache, and can be read in parts.
+struct DeferredVoxels {
+  std::array<int64_t, 4> shape{};  // [C, X, Y, Z]
+  Affine affine = identity_affine();
+  /// All channels of the crop at `corner`, in memory of their own.
+  std::function<at::Tensor(const std::vector<int64_t>& corner, const std::vector<int64_t>& size)> read;
+};
+
 class LazyVolume {
  public:
   explicit LazyVolume(Volume source);
+  /// Where the first step is a crop, only the crop is ever read.
+  explicit LazyVolume(DeferredVoxels source);
 
   /// The voxels as they stand now. Cropping before or after this gives the same bits.
   Volume volume() const;
   const GridSize& size() const { return part_.size; }
-  int64_t channels() const { return source_.voxels.size(0); }
+  int64_t channels() const { return channels_; }
   /// MONAI calls it 2-D: a picture.
   bool is_flat() const { return part_.size[2] == 1; }
 
@@ -47,7 +57,11 @@ class LazyVolume {
   void fence();
 
  private:
-  Volume source_;
+  void load();
+
+  Volume source_;  // its voxels undefined while they are deferred
+  DeferredVoxels deferred_;
+  int64_t channels_ = 0;
   GridPart part_;  // of the grid that source_ is sampled on
   Affine to_source_ = identity_affine();
   std::optional<Sampling> pending_;

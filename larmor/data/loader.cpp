@@ -10,29 +10,15 @@
 #include <thread>
 #include <utility>
 
-#include <ATen/Parallel.h>
-#include <omp.h>
 #include <pthread.h>
 
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/data/batch_source.h"
+#include "larmor/data/worker_thread.h"
 
 namespace larmor {
-namespace {
-
-// libtorch would open a team of threads in every worker. Its own setting is one for the whole process and
-// belongs to the training thread; OpenMP's is one a thread. libtorch sets OpenMP's when a thread first asks
-// for it, so it is made to ask before.
-void work_alone() {
-  at::get_num_threads();
-  at::internal::lazy_init_num_threads();
-  omp_set_num_threads(1);
-}
-
-}  // namespace
-
 struct Loader::State {
   State(const Dataset& dataset, ExampleOrder order, const Share& share_of_rank, int64_t start,
         const LoaderOptions& chosen);

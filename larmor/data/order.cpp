@@ -3,6 +3,7 @@
 #include <cassert>
 #include <cstddef>
 #include <numeric>
+#include <utility>
 
 #include "larmor/base/error.h"
 #include "larmor/base/seed.h"
@@ -16,6 +17,9 @@ ExampleOrder::ExampleOrder(uint64_t seed, int64_t examples) : seed_(seed), examp
   }
 }
 
+ExampleOrder::ExampleOrder(uint64_t seed, SmartWindow window)
+    : seed_(seed), examples_(window.size()), window_(std::move(window)) {}
+
 ExampleKey ExampleOrder::substitute(int64_t position, int64_t places) {
   assert(position >= 0 && places >= 0);
   const int64_t number = position / examples_;
@@ -25,7 +29,13 @@ ExampleKey ExampleOrder::substitute(int64_t position, int64_t places) {
     epoch.number = number;
   }
   const int64_t place = (position % examples_ + places) % examples_;
-  return {.seed = seed_, .epoch = number, .example = epoch.permutation[static_cast<size_t>(place)]};
+  const int64_t drawn = epoch.permutation[static_cast<size_t>(place)];
+  return {.seed = seed_, .epoch = number, .example = window_ ? window_->example(number, drawn) : drawn};
+}
+
+ExampleOrder make_order(const DataConfig& data, uint64_t seed, int64_t examples) {
+  if (data.cache != "smart" || examples <= 0) return ExampleOrder(seed, examples);
+  return ExampleOrder(seed, SmartWindow(seed, examples, data.cache_rate, data.replace_rate));
 }
 
 std::vector<int64_t> Share::positions(int64_t consumed, int64_t micro) const {

@@ -1,12 +1,16 @@
-// In which order examples are seen: the endless concatenation of one keyed permutation per epoch. A
-// position is the number of examples consumed by all ranks together.
+// In which order examples are seen: the endless concatenation of one keyed permutation per epoch, of all
+// examples or of those in SmartCache's window. A position is the number of examples consumed by all ranks
+// together.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "larmor/config/run_config.h"
 #include "larmor/data/dataset.h"
+#include "larmor/data/smart_window.h"
 
 namespace larmor {
 
@@ -15,11 +19,14 @@ class ExampleOrder {
  public:
   /// Throws Error (data) when there are no examples.
   ExampleOrder(uint64_t seed, int64_t examples);
+  /// An epoch is the window.
+  ExampleOrder(uint64_t seed, SmartWindow window);
   /// The example at a global position. A global batch may straddle two epochs. Requires: position >= 0
   ExampleKey at(int64_t position) { return substitute(position, 0); }
   /// Who stands in for the example at `position` when it and those before this one cannot be read: the one
   /// `places` further in the same epoch, from the end on to the beginning. The same on every rank.
   ExampleKey substitute(int64_t position, int64_t places);
+  /// That an epoch shows.
   int64_t examples() const { return examples_; }
 
  private:
@@ -30,9 +37,13 @@ class ExampleOrder {
 
   uint64_t seed_;
   int64_t examples_;
+  std::optional<SmartWindow> window_;
   // Two, because batches made side by side may lie on both sides of an epoch's end.
   std::array<Epoch, 2> recent_;
 };
+
+/// The order that the config asks for. Throws Error (data) when there are no examples.
+ExampleOrder make_order(const DataConfig& data, uint64_t seed, int64_t examples);
 
 /// Which positions of a global batch one rank takes for one of its micro-batches. A global batch covers the
 /// positions [consumed, consumed + global_batch). Rank r of n owns the r-th of n equal consecutive slices,

@@ -6,6 +6,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/data/cache_entry.h"
 #include "larmor/data/transform_catalogue.h"
 #include "larmor/data/transforms.h"
 
@@ -66,23 +67,29 @@ TransformChain::TransformChain(const Json& declaration) {
     Parameters parameters(known.name, mapping ? item.begin().value() : nothing, ++occurrences[known.name]);
     auto run = known.make(parameters);
     parameters.finish();
+    const bool is_before =
+        std::none_of(steps_.begin(), steps_.end(), [](const Step& step) { return step.random; });
+    if (is_before && !known.is_random) deterministic_.push_back(item);
     if (run) steps_.push_back({std::move(run), known.is_random});
   }
   const auto first = std::find_if(steps_.begin(), steps_.end(), [](const Step& step) { return step.random; });
   first_random_ = static_cast<std::size_t>(first - steps_.begin());
 }
 
-Volumes TransformChain::run(Volumes volumes, const ExampleKey& key, std::size_t begin,
+// `sources` are what a LazyVolume can be made of, by name.
+template <class Sources>
+Volumes TransformChain::run(Sources sources, const ExampleKey& key, std::size_t begin,
                             std::size_t end) const {
   LazyVolumes lazy;
-  for (auto& [name, volume] : volumes) lazy.emplace(name, LazyVolume(std::move(volume)));
+  for (auto& [name, source] : sources) lazy.emplace(name, LazyVolume(std::move(source)));
   for (std::size_t i = begin; i < end; ++i) {
     if (i == first_random_) {
       for (auto& [name, volume] : lazy) volume.fence();
     }
     steps_[i].run(lazy, key);
   }
-  for (auto& [name, volume] : volumes) volume = lazy.at(name).volume();
+  Volumes volumes;
+  for (auto& [name, volume] : lazy) volumes.emplace(name, volume.volume());
   return volumes;
 }
 
@@ -92,6 +99,21 @@ Volumes TransformChain::deterministic_part(Volumes volumes) const {
 
 Volumes TransformChain::random_part(Volumes volumes, const ExampleKey& key) const {
   return run(std::move(volumes), key, first_random_, steps_.size());
+}
+
+Volumes TransformChain::random_part(const CacheEntry& entry, const ExampleKey& key) const {
+  std::map<std::string, DeferredVoxels, std::less<>> sources;
+  for (const std::string& name : entry.names()) {
+    DeferredVoxels source;
+    source.affine = entry.affine(name);
+    const auto shape = entry.shape(name);
+    std::copy(shape.begin(), shape.end(), source.shape.begin());
+    source.read = [entry, name](const std::vector<int64_t>& corner, const std::vector<int64_t>& size) {
+      return entry.read_crop(name, corner, size).voxels;
+    };
+    sources.emplace(name, std::move(source));
+  }
+  return run(std::move(sources), key, first_random_, steps_.size());
 }
 
 Volumes TransformChain::apply(Volumes volumes, const ExampleKey& key) const {

@@ -47,6 +47,8 @@ double percentile(const at::Tensor& values, double rank);
 /// classes: they are sampled by the nearest voxel, and intensities leave them alone.
 using Volumes = std::map<std::string, Volume, std::less<>>;
 
+class CacheEntry;
+
 /// A chain declared in the config: [{Orientation: {axcodes: RAS}}, {Spacing: {pixdim: [2, 2, 2]}}, …]; all
 /// names and parameters: docs/data.md. Names may end in d, as MONAI's for dictionaries do, and `keys` says
 /// which volumes a step is for (all of them by default). What is drawn is drawn once for all of them. Spatial
@@ -59,6 +61,11 @@ class TransformChain {
   Volumes deterministic_part(Volumes volumes) const;
   /// The rest, drawn for `key`. Thread-safe.
   Volumes random_part(Volumes volumes, const ExampleKey& key) const;
+  /// The same of volumes that lie in the prepared cache: of what a random crop drops not even bricks are
+  /// read.
+  Volumes random_part(const CacheEntry& entry, const ExampleKey& key) const;
+  /// What was declared of the deterministic part.
+  const Json& deterministic_declaration() const { return deterministic_; }
   /// Both, with the same bits and less work: voxels that a random crop drops are never computed.
   Volumes apply(Volumes volumes, const ExampleKey& key) const;
   ~TransformChain();
@@ -66,8 +73,10 @@ class TransformChain {
 
  private:
   struct Step;
-  Volumes run(Volumes volumes, const ExampleKey& key, std::size_t begin, std::size_t end) const;
+  template <class Sources>
+  Volumes run(Sources sources, const ExampleKey& key, std::size_t begin, std::size_t end) const;
 
+  Json deterministic_ = Json::array();
   std::vector<Step> steps_;
   std::size_t first_random_ = 0;
 };

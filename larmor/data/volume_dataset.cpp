@@ -1,50 +1,45 @@
 #include "larmor/data/volume_dataset.h"
 
-#include <algorithm>
 #include <cassert>
-#include <cmath>
 #include <cstddef>
-#include <map>
+#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <utility>
 
-#include <ATen/ops/cat.h>
-
 #include "larmor/base/error.h"
+#include "larmor/base/hash.h"
+#include "larmor/base/log.h"
 #include "larmor/base/text.h"
-#include "larmor/data/phantom.h"
+#include "larmor/data/case_reader.h"
+#include "larmor/data/prepared_cache.h"
+#include "larmor/data/shared_folder.h"
+#include "larmor/data/smart_cache.h"
 #include "larmor/data/transforms.h"
-#include "larmor/data/volume.h"
 
 namespace larmor {
 namespace {
 
-bool on_one_grid(const Volume& left, const Volume& right) {
-  if (!left.voxels.sizes().slice(1).equals(right.voxels.sizes().slice(1))) return false;
-  for (std::size_t row = 0; row < 4; ++row) {
-    for (std::size_t column = 0; column < 4; ++column) {
-      if (std::abs(left.affine[row][column] - right.affine[row][column]) > 1e-3) return false;
-    }
-  }
-  return true;
-}
+// A mapping a case: the kernel allows 65530.
+constexpr std::size_t most_open_entries = 20000;
+// Where containers are given 64 MiB of it, it is no place for volumes.
+constexpr uint64_t least_shared_memory = uint64_t{1} << 30;
 
-bool holds_pairs(const std::string& file) { return lower(file).ends_with(".npz"); }
-
-class VolumeDataset final : public Dataset {
+class VolumeDataset final : public PreparableDataset {
  public:
-  VolumeDataset(const DataConfig& data, const Index& index, Split split, const Json& transforms, bool keep,
+  VolumeDataset(const DataConfig& data, const Index& index, Split split, const Json& transforms,
                 std::vector<std::string> only)
-      : phantom_seed_(static_cast<uint64_t>(data.phantom_seed)),
-        phantom_size_(data.phantom_size),
-        is_phantom_(index.kind == "phantom"),
-        folder_(index.folder),
+      : config_(data),
+        reader_(data, index, std::move(only)),
         chain_(transforms),
-        only_(std::move(only)),
-        numbers_(index.of(split)) {
+        numbers_(index.of(split)),
+        window_name_(index.folder.string()),
+        is_smart_(data.cache == "smart" && split == Split::train && !reader_.makes_phantoms()),
+        is_full_(data.cache == "full" && !reader_.makes_phantoms()) {
     for (const int64_t number : numbers_) cases_.push_back(index.cases[static_cast<std::size_t>(number)]);
-    if (keep) kept_ = std::vector<Kept>(cases_.size());
+    if (reader_.makes_phantoms()) kept_ = std::vector<Kept>(cases_.size());
+    if (is_full_) opened_.resize(cases_.size() <= most_open_entries ? cases_.size() : 0);
+    keys_.resize(cases_.size());
   }
 
   int64_t size() const override { return static_cast<int64_t>(cases_.size()); }
@@ -52,16 +47,31 @@ class VolumeDataset final : public Dataset {
   std::string name(int64_t example) const override { return case_of(example).name(); }
 
   Sample get(const ExampleKey& key) const override {
-    const Volumes volumes = kept_.empty() ? prepare(key.example) : kept(key.example);
-    Volumes changed = chain_.random_part(volumes, key);
-    Sample sample;
-    for (const auto& [name, volume] : volumes) {
-      at::Tensor voxels = std::move(changed.at(name).voxels);
-      // Whoever writes into a sample must not reach what is kept.
-      if (!kept_.empty() && voxels.is_alias_of(volume.voxels)) voxels = voxels.clone();
-      sample.emplace(name, std::move(voxels));
+    Volumes volumes;
+    if (!kept_.empty()) {
+      volumes = apart(chain_.random_part(kept(key.example), key), kept(key.example));
+    } else if (is_full_ || is_smart_) {
+      volumes = from_cache(key);
+    } else {
+      Volumes read = reader_.read(case_of(key.example), number_of(key.example));
+      volumes = named(key.example, [&] { return chain_.apply(std::move(read), key); });
     }
+    Sample sample;
+    for (auto& [name, volume] : volumes) sample.emplace(name, std::move(volume.voxels));
     return sample;
+  }
+
+  uint64_t prepare(int64_t example) const override {
+    // Stays open, and so is not pushed out by what another split prepares.
+    const PreparedExample prepared = opened(example);
+    return prepared.entry ? prepared.entry->bytes() : 0;
+  }
+
+  bool is_prepared(int64_t example) const override { return cache().holds(key_of(example)); }
+
+  CachePlace cache_place() const override {
+    return {
+        .folder = cache().folder(), .budget_bytes = cache().budget_bytes(), .present_bytes = cache().bytes()};
   }
 
  private:
@@ -74,85 +84,164 @@ class VolumeDataset final : public Dataset {
     assert(example >= 0 && example < size());
     return cases_[static_cast<std::size_t>(example)];
   }
+  int64_t number_of(int64_t example) const { return numbers_[static_cast<std::size_t>(example)]; }
 
-  bool wants(std::string_view name) const {
-    return only_.empty() || std::find(only_.begin(), only_.end(), name) != only_.end();
-  }
-
-  const Volumes& kept(int64_t example) const {
-    Kept& place = kept_[static_cast<std::size_t>(example)];
-    // Held while the file is read: a second thread that wants the same example waits instead of reading
-    // twice.
-    const std::lock_guard lock(place.mutex);
-    if (!place.volumes) place.volumes = prepare(example);
-    return *place.volumes;
-  }
-
-  Volumes prepare(int64_t example) const {
-    Volumes volumes = read(example);
+  template <class Work>
+  Volumes named(int64_t example, const Work& work) const {
     try {
-      return chain_.deterministic_part(std::move(volumes));
+      return work();
     } catch (const Error& error) {
       throw error.within(name(example));
     }
   }
 
-  Volumes read(int64_t example) const {
-    if (is_phantom_) {
-      const int64_t number = numbers_[static_cast<std::size_t>(example)];
-      return {{"image", make_phantom(phantom_seed_, number, phantom_size_)}};
+  Volumes make(int64_t example) const {
+    Volumes volumes = reader_.read(case_of(example), number_of(example));
+    return named(example, [&] { return chain_.deterministic_part(std::move(volumes)); });
+  }
+
+  PreparedCache::Make maker_of(int64_t example) const {
+    return [this, example] { return make(example); };
+  }
+
+  const Volumes& kept(int64_t example) const {
+    Kept& place = kept_[static_cast<std::size_t>(example)];
+    // A second thread that wants the same example waits instead of making it twice.
+    const std::lock_guard lock(place.mutex);
+    if (!place.volumes) place.volumes = make(example);
+    return *place.volumes;
+  }
+
+  // Whoever writes into a sample must not reach what is kept.
+  static Volumes apart(Volumes volumes, const Volumes& kept) {
+    for (auto& [name, volume] : volumes) {
+      const auto original = kept.find(name);
+      if (original != kept.end() && volume.voxels.is_alias_of(original->second.voxels))
+        volume.voxels = volume.voxels.clone();
     }
-    const Case& entry = case_of(example);
-    const auto label = entry.files.find("label");
-    Volumes volumes;
-    if (label != entry.files.end() && wants("label")) volumes["label"] = read_volume(folder_ / label->second);
-    Volume image = read_image(entry);
-    const bool is_pair = label == entry.files.end() && holds_pairs(entry.name()) && image.voxels.size(0) == 2;
-    if (is_pair) {
-      if (wants("label")) volumes["label"] = {image.voxels.narrow(0, 1, 1), image.affine};
-      image.voxels = image.voxels.narrow(0, 0, 1);
-    }
-    if (wants("image")) volumes["image"] = std::move(image);
     return volumes;
   }
 
-  Volume read_image(const Case& entry) const {
-    std::vector<at::Tensor> channels;
-    Volume image;
-    std::string first;
-    for (const auto& [name, file] : entry.files) {
-      if (name == "label") continue;
-      Volume volume = read_volume(folder_ / file);
-      if (channels.empty()) {
-        image = volume;
-        first = file;
-      } else if (!on_one_grid(image, volume)) {
-        fail(Exit::data, text(file, ": its grid (shape or affine) is not that of ", first),
-             "register and resample the modalities of a case to one grid before training");
-      }
-      channels.push_back(std::move(volume.voxels));
+  Volumes from_cache(const ExampleKey& key) const {
+    PreparedExample prepared = is_smart_ ? smart(key.seed).get(key) : opened(key.example);
+    try {
+      return random_part(prepared, key);
+    } catch (const DamagedBrick& error) {
+      cache().discard(key_of(key.example), text(name(key.example), ": ", error.message()));
     }
-    if (channels.size() > 1) image.voxels = at::cat(channels);
-    return image;
+    if (!opened_.empty()) {
+      const std::lock_guard lock(mutex_);
+      opened_[static_cast<std::size_t>(key.example)].reset();
+    }
+    return random_part(cache().get(key_of(key.example), maker_of(key.example)), key);
   }
 
-  const uint64_t phantom_seed_;
-  const std::vector<int64_t> phantom_size_;
-  const bool is_phantom_;
-  const std::filesystem::path folder_;
+  Volumes random_part(const PreparedExample& prepared, const ExampleKey& key) const {
+    if (prepared.entry) return chain_.random_part(*prepared.entry, key);
+    return chain_.random_part(prepared.volumes, key);
+  }
+
+  PreparedExample opened(int64_t example) const {
+    const auto place = static_cast<std::size_t>(example);
+    if (!opened_.empty()) {
+      const std::lock_guard lock(mutex_);
+      if (opened_[place]) return {.entry = opened_[place], .volumes = {}};
+    }
+    PreparedExample prepared = cache().get(key_of(example), maker_of(example));
+    if (!opened_.empty() && prepared.entry) {
+      const std::lock_guard lock(mutex_);
+      opened_[place] = prepared.entry;
+    }
+    return prepared;
+  }
+
+  std::string key_of(int64_t example) const {
+    std::string& key = keys_[static_cast<std::size_t>(example)];
+    {
+      const std::lock_guard lock(mutex_);
+      if (!key.empty()) return key;
+    }
+    // Hashing may take a while; nobody waits for it who does not need it.
+    std::string made =
+        cache_key(reader_.contents(case_of(example), cache().sources()), chain_.deterministic_declaration());
+    const std::lock_guard lock(mutex_);
+    return key = std::move(made);
+  }
+
+  std::optional<uint64_t> budget() const {
+    if (!config_.budget_bytes) return std::nullopt;
+    return static_cast<uint64_t>(*config_.budget_bytes);
+  }
+
+  // SmartCache's window lies in memory where there is enough of it that processes can share.
+  void open_shared_memory() const {
+    const uint64_t free = free_shared_memory();
+    const bool is_free_to_choose = config_.cache_folder.empty() || config_.cache_folder == "auto";
+    if (!is_smart_ || !is_free_to_choose || free < least_shared_memory) return;
+    try {
+      const std::string of = text(window_name_, chain_.deterministic_declaration().dump(), config_.cache_rate,
+                                  config_.replace_rate);
+      memory_ = std::make_unique<SharedFolder>(memory_folder(), "window-" + sha256(of).substr(0, 16));
+      cache_ = std::make_unique<PreparedCache>(*storage_, memory_->path(), budget().value_or(free / 2));
+    } catch (const Error& error) {
+      log::warning(text("SmartCache: ", error.message(), "; the window goes to the disk"));
+      cache_.reset();
+      memory_.reset();
+    }
+  }
+
+  // Made when it is first needed: a dataset that only names its cases makes no folder.
+  PreparedCache& cache() const {
+    const std::lock_guard lock(opening_);
+    if (cache_) return *cache_;
+    storage_ = make_storage();
+    open_shared_memory();
+    if (!cache_) cache_ = std::make_unique<PreparedCache>(*storage_, chosen_cache_folder(config_), budget());
+    return *cache_;
+  }
+
+  SmartCache& smart(uint64_t seed) const {
+    PreparedCache& store = cache();
+    const std::lock_guard lock(opening_);
+    if (!smart_) {
+      smart_ = std::make_unique<SmartCache>(
+          SmartCache::Parts{.window = SmartWindow(seed, size(), config_.cache_rate, config_.replace_rate),
+                            .cache = store,
+                            .gives_up = memory_ != nullptr,
+                            .key_of = [this](int64_t example) { return key_of(example); },
+                            .make = [this](int64_t example) { return maker_of(example); }},
+          seed);
+    }
+    return *smart_;
+  }
+
+  const DataConfig config_;
+  const CaseReader reader_;
   const TransformChain chain_;
-  const std::vector<std::string> only_;
   const std::vector<int64_t> numbers_;  // in the whole index
+  const std::string window_name_;
+  const bool is_smart_, is_full_;
   std::vector<Case> cases_;
-  mutable std::vector<Kept> kept_;  // empty unless results are kept
+  mutable std::vector<Kept> kept_;  // of phantoms
+
+  mutable std::mutex opening_;  // guards what is made when it is first needed
+  mutable std::unique_ptr<Storage> storage_;
+  mutable std::unique_ptr<SharedFolder> memory_;
+  mutable std::unique_ptr<PreparedCache> cache_;
+
+  mutable std::mutex mutex_;                               // guards what follows
+  mutable std::vector<std::optional<CacheEntry>> opened_;  // empty unless entries stay open
+  mutable std::vector<std::string> keys_;                  // empty where not known yet
+
+  mutable std::unique_ptr<SmartCache> smart_;  // the last: its thread uses the others
 };
 
 }  // namespace
 
-std::unique_ptr<Dataset> make_volume_dataset(const DataConfig& data, const Index& index, Split split,
-                                             const Json& transforms, bool keep,
-                                             const std::vector<std::string>& only) {
-  return std::make_unique<VolumeDataset>(data, index, split, transforms, keep, only);
+std::unique_ptr<PreparableDataset> make_volume_dataset(const DataConfig& data, const Index& index,
+                                                       Split split, const Json& transforms,
+                                                       const std::vector<std::string>& only) {
+  return std::make_unique<VolumeDataset>(data, index, split, transforms, only);
 }
 
 }  // namespace larmor

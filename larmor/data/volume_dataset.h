@@ -1,6 +1,8 @@
 // The dataset of volume workloads: files (or phantoms) of an index's split, through a transform chain.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,16 +13,32 @@
 
 namespace larmor {
 
+struct CachePlace {
+  std::filesystem::path folder;
+  uint64_t budget_bytes = 0, present_bytes = 0;  // what it may hold; what it holds, whoever put it there
+};
+
+/// A dataset whose examples can be prepared before a run.
+class PreparableDataset : public Dataset {
+ public:
+  /// Puts the example into the prepared cache unless it is there. Gives the bytes that it takes there; 0 when
+  /// there was no room. Thread-safe. Throws as get() does.
+  virtual uint64_t prepare(int64_t example) const = 0;
+  /// Whether it is there, without preparing it; its source files may have to be hashed.
+  virtual bool is_prepared(int64_t example) const = 0;
+  virtual CachePlace cache_place() const = 0;
+};
+
 /// Samples hold "image" [C, D, H, W] float32, D the file's first axis, and "label" where a case has one. An
 /// array [2, D, H, W] in a .npz is such a pair: the first is the image, the second the label. Files
 /// image_<modality> of a case become the channels of "image", in the order of their names; they must lie on
 /// one grid. `transforms` is the chain to apply, to each volume by itself with the same draws: a random crop
 /// cuts the same region out of both, intensities are scaled each on their own.
-/// The deterministic part's result is kept in memory when `keep` says so (a small set on a CPU; the deeper
-/// cache is its own layer's work). `only` names what a sample shall hold, when that is not everything: other
-/// label files are not read.
-std::unique_ptr<Dataset> make_volume_dataset(const DataConfig& data, const Index& index, Split split,
-                                             const Json& transforms, bool keep,
-                                             const std::vector<std::string>& only = {});
+/// What the deterministic part gives is kept as data.cache says: nowhere, in the prepared cache, or for the
+/// training split in SmartCache's window; the samples are the same. Phantoms are kept in memory in any case.
+/// `only` names what a sample shall hold, when that is not everything: other label files are not read.
+std::unique_ptr<PreparableDataset> make_volume_dataset(const DataConfig& data, const Index& index,
+                                                       Split split, const Json& transforms,
+                                                       const std::vector<std::string>& only = {});
 
 }  // namespace larmor

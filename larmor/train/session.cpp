@@ -112,7 +112,8 @@ SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& 
   set_up_process(plan, device);
   const auto training_cases = workload.dataset(config, index, Split::train);  // data
   const auto validation_cases = workload.dataset(config, index, Split::val);
-  const Timetable timetable(config.train, training_cases->size(), plan.global_batch);
+  const auto order = make_order(config.data, static_cast<uint64_t>(config.run.seed), training_cases->size());
+  const Timetable timetable(config.train, order.examples(), plan.global_batch);
   const auto task = workload.task(config);  // model
   auto learners =
       make_learners(*task, config, plan, timetable, device, *communicator);  // parallel, optimizer
@@ -127,8 +128,8 @@ SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& 
   const auto tracker = make_tracker(config, options, rank, *storage, clock, console);
   CheckpointWriter checkpoints(options.folder.checkpoints(), *storage, *communicator,  // checkpoint
                                checkpoint_options(config, plan, index, rank, config_sha256));
-  Loader loader(*training_cases, ExampleOrder(static_cast<uint64_t>(config.run.seed), training_cases->size()),
-                share_of(plan, rank), state.progress.examples, loader_options(config, plan));
+  Loader loader(*training_cases, order, share_of(plan, rank), state.progress.examples,
+                loader_options(config, plan));
   Quarantine quarantine(options.folder.quarantine(), config.data.bad_files, *storage, *communicator,
                         *tracker);
 

@@ -17,7 +17,7 @@ struct Progress {
 
 class Timetable {
  public:
-  /// `epoch_examples`: training cases; `global_batch`: examples a step.
+  /// `epoch_examples`: what an epoch shows, ExampleOrder::examples(); `global_batch`: examples a step.
   Timetable(const TrainConfig& train, int64_t epoch_examples, int64_t global_batch);
 
   double epoch(const Progress& progress) const;

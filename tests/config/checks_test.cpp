@@ -87,6 +87,24 @@ TEST(Checks, WantDataThatCanBeFound) {
               HasSubstr("data.transforms has to be a list of steps"));
 }
 
+TEST(Checks, WantAWindowThatComesToEveryCase) {
+  EXPECT_THAT(refusal_of_overrides({"data.cache=smart", "data.replace_rate=0"}),
+              HasSubstr("data.replace_rate has to be more than 0"));
+  EXPECT_THAT(refusal_of_overrides({"data.cache_rate=0"}),
+              HasSubstr("data.cache_rate has to be more than 0"));
+  EXPECT_EQ(refusal_of_overrides({"data.cache=smart", "data.cache_rate=0.3", "data.replace_rate=1"}), "");
+}
+
+TEST(DataCache, TakesAFolderAndABudgetOrAuto) {
+  const DataConfig chosen =
+      load_overrides({"data.cache=full", "data.cache_folder=/scratch", "data.budget=3GiB"}).config.data;
+  EXPECT_EQ(chosen.cache_folder, "/scratch");
+  EXPECT_EQ(chosen.budget_bytes, int64_t{3} << 30);
+  const DataConfig left = load_overrides({"data.cache_folder=auto", "data.budget=auto"}).config.data;
+  EXPECT_EQ(left.cache_folder, "");
+  EXPECT_EQ(left.budget_bytes, std::nullopt);
+}
+
 TEST(Checks, NameTheOriginOfTheValue) {
   const ConfigFile file("train:\n  length: 0\n");
   EXPECT_THAT(refusal_of(file.sources()), HasSubstr("default.yaml:2: train.length"));

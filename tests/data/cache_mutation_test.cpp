@@ -9,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/seed.h"
 #include "larmor/data/cache_entry.h"
@@ -20,13 +19,11 @@ namespace larmor {
 namespace {
 
 std::string sound_entry() {
-  const ScratchFolder scratch;
-  DiskStorage storage;
   const at::Tensor voxels = at::arange(2 * 40 * 3 * 5, at::kFloat).reshape({2, 40, 3, 5});
-  write_cache_entry(
-      storage, scratch.path() / "entry", std::string(64, 'k'),
+  const Bytes bytes = encode_cache_entry(
+      std::string(64, 'k'),
       {{"image", {voxels, identity_affine()}}, {"label", {voxels.remainder(2), identity_affine()}}});
-  return testing::read_whole(scratch.path() / "entry");
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 uint64_t number_at(const std::string& bytes, std::size_t at) {

@@ -2,6 +2,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/data/order.h"
 #include "larmor/data/transforms.h"
 #include "larmor/data/volume_dataset.h"
 #include "larmor/device/module_state.h"
@@ -50,7 +51,7 @@ class LatentDiffusion final : public Workload {
   std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override {
     const auto& declared = config.data.transforms;
     const auto chain = split == Split::train ? training_chain(declared) : validation_chain(declared);
-    return make_volume_dataset(config.data, index, split, chain, /*keep=*/true);
+    return make_volume_dataset(config.data, index, split, chain);
   }
 
   std::unique_ptr<Task> task(const RunConfig& config) const override {
@@ -101,7 +102,8 @@ Demand LatentDiffusion::demand(const RunConfig& config, const Index& index) cons
   AutoencoderTask trial(autoencoder_, /*seed=*/0);
   for (const auto& objective : trial.objectives()) demand.parameters += parameter_count(*objective.network);
   constexpr int64_t float_bytes = 4;
-  demand.training_examples = static_cast<int64_t>(index.of(Split::train).size());
+  const auto cases = static_cast<int64_t>(index.of(Split::train).size());
+  demand.training_examples = cases > 0 ? make_order(config.data, /*seed=*/0, cases).examples() : 0;
   demand.model_bytes = demand.parameters * float_bytes;
   demand.optimizer_bytes = demand.model_bytes * (config.optim.ema_decay > 0 ? 3 : 2);
   int64_t voxels = 1;

@@ -1,0 +1,40 @@
+// From a case of an index to its volumes: files read and joined, or phantoms made.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "larmor/config/run_config.h"
+#include "larmor/data/index.h"
+#include "larmor/data/source_hashes.h"
+#include "larmor/data/transforms.h"
+
+namespace larmor {
+
+/// Thread-safe.
+class CaseReader {
+ public:
+  /// `only` names the volumes that are wanted; empty: all.
+  CaseReader(const DataConfig& data, const Index& index, std::vector<std::string> only);
+
+  bool makes_phantoms() const { return is_phantom_; }
+  /// `number`: in the whole index. Throws Error (data).
+  Volumes read(const Case& entry, int64_t number) const;
+  /// What the result of read() is a function of: names and hashes of what is in the files. Throws Error
+  /// (data).
+  std::vector<std::pair<std::string, std::string>> contents(const Case& entry, SourceHashes& hashes) const;
+
+ private:
+  bool wants(std::string_view name) const;
+  Volume read_image(const Case& entry) const;
+
+  const uint64_t phantom_seed_;
+  const std::vector<int64_t> phantom_size_;
+  const bool is_phantom_;
+  const std::filesystem::path folder_;
+  const std::vector<std::string> only_;
+};
+
+}  // namespace larmor

@@ -1,0 +1,33 @@
+// A folder in the machine's memory that the processes of a run share, gone with the last of them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace larmor {
+
+class SharedFolder {
+ public:
+  /// Makes `parent`/`name`, or joins those who use it. First removes the folders in `parent` that nobody uses
+  /// any more: their processes were killed. Throws Error (environment): `parent` belongs to somebody else, or
+  /// cannot be written.
+  SharedFolder(const std::filesystem::path& parent, const std::string& name);
+  /// Removes the folder, unless somebody else still uses it.
+  ~SharedFolder();
+  SharedFolder(const SharedFolder&) = delete;
+  SharedFolder& operator=(const SharedFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_, lock_;
+  int descriptor_ = -1;
+};
+
+/// /dev/shm/larmor-<user>, where this user's shared folders are.
+std::filesystem::path memory_folder();
+/// What /dev/shm has free; 0 where there is none.
+uint64_t free_shared_memory();
+
+}  // namespace larmor
