@@ -163,6 +163,8 @@ TEST_F(VerbsWithoutRun, PrepareCountsTheCasesAndNamesTheBadOnes) {
   EXPECT_THAT(keys_of(json["index"]), UnorderedElementsAre("cases", "patients", "splits", "sha256"));
   EXPECT_EQ(json["index"]["cases"], 10);
   EXPECT_EQ(json["bad"], Json::array());
+  EXPECT_THAT(keys_of(json["cache"]), UnorderedElementsAre("folder", "bytes"));
+  EXPECT_GT(json["cache"]["bytes"], 10 * 1000);
 
   put_file(folder() / "heads" / "p3" / "t1.nii.gz", gzipped(nifti_bytes({.voxels = 10})));
   const auto end = call(words);
@@ -171,6 +173,26 @@ TEST_F(VerbsWithoutRun, PrepareCountsTheCasesAndNamesTheBadOnes) {
   ASSERT_EQ(bad.size(), 1U);
   EXPECT_THAT(keys_of(bad[0]), UnorderedElementsAre("path", "reason"));
   EXPECT_THAT(bad[0]["path"].get<std::string>(), HasSubstr("p3/t1.nii.gz"));
+}
+
+TEST_F(VerbsWithoutRun, PrepareForecastsFillsAndCleansTheCache) {
+  put_heads(folder() / "heads", 10);
+  const std::vector<std::string> words{
+      "prepare",           "latent_diffusion",        "-c",    "tiny", "data.kind=nifti",
+      "data.folder=heads", "data.cache_folder=store", "--json"};
+  const auto first = call(words), second = call(words);
+  EXPECT_THAT(first.err, HasSubstr("the prepared cache of 10 examples takes about"));
+  EXPECT_EQ(first.json(), second.json());
+  auto cleaning = words;
+  cleaning.emplace_back("--clean");
+  const auto cleaned = call(cleaning).json()["cache"];
+  EXPECT_THAT(keys_of(cleaned), UnorderedElementsAre("folder", "removed", "bytes", "in_use"));
+  EXPECT_GT(cleaned["removed"], 0);  // heads of equal contents share an entry
+  EXPECT_LE(cleaned["bytes"], first.json()["cache"]["bytes"]);
+  EXPECT_EQ(call(cleaning).json()["cache"]["removed"], 0);
+
+  EXPECT_EQ(call({"prepare", "latent_diffusion", "-c", "tiny", "--json"}).json()["cache"], nullptr)
+      << "phantoms";
 }
 
 TEST_F(VerbsWithoutRun, InspectGivesItsKeysAndConverts) {

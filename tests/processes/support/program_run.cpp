@@ -48,6 +48,8 @@ Process start(const fs::path& outputs, std::vector<std::string> arguments, const
                        program.string()};
   process.arguments.insert(process.arguments.end(), arguments.begin(), arguments.end());
   process.environment = options.environment;
+  // Nothing is left in the cache folder of whoever runs the tests.
+  process.environment.emplace("XDG_CACHE_HOME", (outputs / "cache").string());
   process.standard_out = out.descriptor();
   process.standard_error = err.descriptor();
   return Process::start(process);
