@@ -70,6 +70,15 @@ TEST(DicomSeries, IsRescaledSliceBySlice) {
   EXPECT_EQ(inspect_file(folder.path()).dtype, "uint16");
 }
 
+TEST(DicomSeries, IsRescaledSliceBySliceWhenOnlyTheSlopesDiffer) {
+  CaseFolder folder;
+  folder.file("a", slice(0).put(0x00281053, "DS", "2").put(0x00281052, "DS", "1").whole());
+  folder.file("b", slice(1).put(0x00281053, "DS", "3").put(0x00281052, "DS", "1").whole());
+  const Volume volume = read_volume(folder.path());
+  EXPECT_EQ(volume.voxels[0][1][0][0].item<float>(), 3);
+  EXPECT_EQ(volume.voxels[0][1][0][1].item<float>(), 34);
+}
+
 TEST(DicomSeries, MustBeNamedWhenTheFolderHoldsSeveral) {
   CaseFolder folder;
   fill(folder, "a", 3, "1.2.3");
@@ -139,6 +148,24 @@ TEST(DicomFile, OfManyFramesIsAVolume) {
   folder.file("b.dcm", file.drop(0x52009230).whole());
   EXPECT_THAT(inspect_file(folder.path() / "b.dcm").problems,
               ElementsAre(HasSubstr("do not say where they lie")));
+}
+
+TEST(DicomFile, IsRescaledFrameByFrame) {
+  DicomBytes file;
+  std::string frames;
+  for (const int i : {1, 2}) {
+    const std::string scale =
+        file.element(0x00281052, "DS", "0 ") + file.element(0x00281053, "DS", text(i, "0"));
+    const std::string place = file.element(0x00200032, "DS", text("0\\0\\", i, ' '));
+    frames += file.item(file.element(0x00209113, "SQ", file.item(place)) +
+                        file.element(0x00289145, "SQ", file.item(scale)));
+  }
+  file.put(0x00280008, "IS", "2").put(0x52009230, "SQ", frames).drop(0x00200032);
+  CaseFolder folder;
+  folder.file("a.dcm", file.pixels_of(std::vector<int>(12, 3)).whole());
+  const Volume volume = read_volume(folder.path() / "a.dcm");
+  EXPECT_EQ(volume.voxels[0][0][0][0].item<float>(), 30);
+  EXPECT_EQ(volume.voxels[0][0][0][1].item<float>(), 60);
 }
 
 TEST(DicomFile, OfARadiographIsWindowedAndTurnedRound) {
