@@ -26,7 +26,9 @@ struct Loader::State {
   void start();
   void work();
   Prepared take();
+  Prepared make_here();
   Batch accept(Prepared prepared);
+  void add(const StageSeconds& seconds);
 
   const Share share;
   const int64_t consumed_before;
@@ -46,6 +48,7 @@ struct Loader::State {
   std::vector<std::optional<Prepared>> ring;
   int64_t claimed = 0, taken = 0;
   bool stopping = false;
+  StageSeconds stage_seconds{};
 
   std::vector<std::thread> workers;
 };
@@ -78,6 +81,7 @@ Loader::State::~State() {
 
 void Loader::State::work() {
   work_alone();
+  StageClock stages;
   for (;;) {
     int64_t number = 0;
     {
@@ -89,10 +93,22 @@ void Loader::State::work() {
     Prepared prepared = source.make(number);
     {
       const std::lock_guard lock(mutex);
+      add(stages.take());
       ring[static_cast<size_t>(number) % ring.size()] = std::move(prepared);
     }
     ready.notify_one();
   }
+}
+
+void Loader::State::add(const StageSeconds& seconds) {
+  for (size_t i = 0; i < seconds.size(); ++i) stage_seconds[i] += seconds[i];
+}
+
+Prepared Loader::State::make_here() {
+  StageClock stages;
+  Prepared prepared = source.make(delivered);
+  add(stages.take());
+  return prepared;
 }
 
 Prepared Loader::State::take() {
@@ -137,7 +153,7 @@ Batch Loader::next() {
   State& state = *state_;
   if (state.failure) std::rethrow_exception(state.failure);
   const double began = state.clock.steady_seconds();
-  Prepared prepared = state.workers.empty() ? state.source.make(state.delivered) : state.take();
+  Prepared prepared = state.workers.empty() ? state.make_here() : state.take();
   state.wait_seconds += state.clock.steady_seconds() - began;
   try {
     return state.accept(std::move(prepared));
@@ -148,6 +164,11 @@ Batch Loader::next() {
 }
 
 double Loader::take_wait_seconds() { return std::exchange(state_->wait_seconds, 0.0); }
+
+StageSeconds Loader::take_stage_seconds() {
+  const std::lock_guard lock(state_->mutex);
+  return std::exchange(state_->stage_seconds, {});
+}
 
 int64_t Loader::consumed() const {
   return state_->consumed_before + state_->delivered * state_->share.micro_batch * state_->share.ranks;

@@ -9,6 +9,7 @@
 #include "larmor/data/bad_file.h"
 #include "larmor/data/dataset.h"
 #include "larmor/data/order.h"
+#include "larmor/data/stage_clock.h"
 
 namespace larmor {
 
@@ -38,6 +39,8 @@ class Loader {
   Batch next();
   /// Seconds that next() has waited since the last call of this.
   double take_wait_seconds();
+  /// What the workers spent on each stage since the last call of this, all of them together.
+  StageSeconds take_stage_seconds();
   /// Examples consumed by all ranks once every micro-batch handed out so far is trained on.
   int64_t consumed() const;
   /// The files that failed in the batches handed out so far, in the order in which they were met.

@@ -7,6 +7,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/data/cache_entry.h"
+#include "larmor/data/stage_clock.h"
 #include "larmor/data/transform_catalogue.h"
 #include "larmor/data/transforms.h"
 
@@ -80,6 +81,7 @@ TransformChain::TransformChain(const Json& declaration) {
 template <class Sources>
 Volumes TransformChain::run(Sources sources, const ExampleKey& key, std::size_t begin,
                             std::size_t end) const {
+  const StageScope stage(LoadStage::augment);
   LazyVolumes lazy;
   for (auto& [name, source] : sources) lazy.emplace(name, LazyVolume(std::move(source)));
   for (std::size_t i = begin; i < end; ++i) {

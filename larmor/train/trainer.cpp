@@ -21,6 +21,11 @@ namespace larmor {
 Trainer::Trainer(const TrainerParts& parts, const TrainerState& state)
     : parts_(parts),
       state_(state),
+      data_wait_(
+          {.workers = parts.plan.loader_threads,
+           .free_cores = static_cast<int>(parts.plan.ranks.at(static_cast<size_t>(rank())).cores.size()) -
+                         (parts.plan.device == DeviceKind::cpu ? parts.plan.threads_per_rank : 1),
+           .is_prepared = parts.config.data.cache != "none"}),
       agree_on_time_(parts.timetable.needs_time(parts.config.checkpoint, parts.config.track)),
       saved_step_(state.progress.step > 0 ? state.progress.step : -1) {}
 
@@ -45,6 +50,7 @@ TrainingEnd Trainer::run() {
     const auto due = [&](const Length& interval) {
       return at_end || parts_.timetable.due(interval, before, state_.progress);
     };
+    if (at_end || due(config.train.validate_every)) warn_of_data_wait();
     metric.reset();
     if (validates && due(config.train.validate_every))
       metric = validate_now(due(config.track.pictures_every));
@@ -60,6 +66,11 @@ TrainingEnd Trainer::run() {
   parts_.board.set(rank(), Phase::finished, state_.progress.step);
   end.state = state_;
   return end;
+}
+
+void Trainer::warn_of_data_wait() {
+  const auto words = data_wait_.verdict();
+  if (!words.empty()) parts_.tracker.event(moment(), "warning", {}, words);
 }
 
 std::optional<TrainingEnd::Reason> Trainer::reason_to_stop(const StepOutcome& outcome) const {
@@ -105,7 +116,9 @@ Trainer::StepOutcome Trainer::step() {
   const double seconds = parts_.clock.steady_seconds() - started;
   outcome.values["perf/step_ms"] = seconds * 1e3;
   outcome.values["perf/samples_per_second"] = static_cast<double>(parts_.plan.global_batch) / seconds;
-  outcome.values["perf/data_wait"] = parts_.loader.take_wait_seconds() / seconds;
+  const double waited = parts_.loader.take_wait_seconds();
+  outcome.values["perf/data_wait"] = waited / seconds;
+  data_wait_.add_step(seconds, waited, parts_.loader.take_stage_seconds());
   outcome.values["mem/peak_gib"] = static_cast<double>(peak_memory_bytes(parts_.device)) / (1 << 30);
   return outcome;
 }

@@ -15,6 +15,7 @@
 #include "larmor/launch/status_board.h"
 #include "larmor/plan/plan.h"
 #include "larmor/track/tracker.h"
+#include "larmor/train/data_wait.h"
 #include "larmor/train/learner.h"
 #include "larmor/train/quarantine.h"
 #include "larmor/train/records.h"
@@ -94,6 +95,7 @@ class Trainer {
   void save(std::optional<double> metric, bool last);
   void announce_saves();
   void advance();
+  void warn_of_data_wait();
   std::optional<TrainingEnd::Reason> reason_to_stop(const StepOutcome& outcome) const;
 
   StepContext context(Records* records) const;
@@ -102,6 +104,7 @@ class Trainer {
 
   TrainerParts parts_;
   TrainerState state_;
+  DataWait data_wait_;
   bool agree_on_time_;
   double mark_ = 0;  // steady seconds up to which elapsed_seconds counts
   int64_t saved_step_ = -1;
