@@ -119,6 +119,16 @@ TEST(DecodePixels, RefusesStreamsWhoseSegmentsLeadNowhere) {
   }
 }
 
+TEST(DecodePixels, RefusesTheMarkerThatDcmtkNeverComesPast) {
+  std::string fragment = testing::jpeg_of(24, 16, 1);
+  fragment[fragment.find("\xff\xc0") + 1] = '\1';
+  EncodedPixels encoded = six_words(fragment);
+  encoded.transfer_syntax = testing::jpeg_baseline;
+  const auto error = error_of([&] { decode_pixels(encoded); });
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->message(), HasSubstr("do not say their size"));
+}
+
 TEST(DecodePixels, GivesBackWhatLosslessEncodersTook) {
   std::vector<int> values(64);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int>(i * i);
