@@ -20,6 +20,7 @@
 #include "larmor/base/text.h"
 #include "larmor/data/bytes.h"
 #include "larmor/data/cache_layout.h"
+#include "larmor/data/stage_clock.h"
 
 namespace larmor {
 
@@ -269,6 +270,7 @@ const std::byte* CacheEntry::brick(const CachedTensor& tensor, int64_t channel, 
 
 Volume CacheEntry::read_crop(std::string_view name, const std::vector<int64_t>& corner,
                              const std::vector<int64_t>& size) const {
+  const StageScope stage(LoadStage::read);
   const CachedTensor& tensor = find(name);
   const BrickGrid& grid = tensor.grid;
   assert(corner.size() == 3 && size.size() == 3);
