@@ -79,6 +79,7 @@ std::vector<BadFile> bad_files(const Index& index, const std::vector<BadFile>& e
       if (std::find(bad.begin(), bad.end(), file) == bad.end()) bad.push_back(file);
     }
   }
+  std::sort(bad.begin(), bad.end(), [](const BadFile& a, const BadFile& b) { return a.path < b.path; });
   return bad;
 }
 
