@@ -18,17 +18,17 @@ namespace larmor {
 
 namespace {
 
-using Values = std::span<const float>;
+using Floats = std::span<const float>;
 
 at::Tensor dense(const at::Tensor& tensor) {
   return tensor.is_non_overlapping_and_dense() ? tensor : tensor.contiguous();
 }
 
-Values values_of(const at::Tensor& tensor) {
+Floats values_of(const at::Tensor& tensor) {
   return {tensor.const_data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
 }
 
-bool has_nan(Values values) {
+bool has_nan(Floats values) {
   unsigned found = 0;  // no early way out, so that many are looked at together
   for (const float value : values) found |= value != value ? 1U : 0U;
   return found != 0;
@@ -44,7 +44,7 @@ uint32_t ordered_bits(float value) {
 /// the bin that is asked for is then sorted alone: a fraction of a volume, except when one value fills it.
 class CountedValues {
  public:
-  explicit CountedValues(Values values) : values_(values), counts_(bins) {
+  explicit CountedValues(Floats values) : values_(values), counts_(bins) {
     // Four tables in turn: the background of a scan would else wait for its own last increment.
     std::vector<uint32_t> tables(4 * bins);
     for (std::size_t i = 0; i < values.size(); ++i) ++tables[(i & 3) * bins + bin_of(values[i])];
@@ -94,12 +94,12 @@ class CountedValues {
     return {a, second == first ? a : nth(second)};
   }
 
-  Values values_;
+  Floats values_;
   std::vector<std::size_t> counts_;
 };
 
 /// In float32, operation by operation, as MONAI computes it.
-void scale(Values values, float low, float high, double b_min, double b_max, float* scaled) {
+void scale(Floats values, float low, float high, double b_min, double b_max, float* scaled) {
   const auto target_low = static_cast<float>(b_min), target_range = static_cast<float>(b_max - b_min);
   const float range = high - low;
   if (range == 0) {
@@ -115,14 +115,14 @@ void scale(Values values, float low, float high, double b_min, double b_max, flo
 double percentile(const at::Tensor& tensor, double rank) {
   assert(rank >= 0 && rank <= 100 && tensor.numel() > 0);
   const at::Tensor held = dense(tensor);
-  const Values values = values_of(held);
+  const Floats values = values_of(held);
   return has_nan(values) ? std::numeric_limits<double>::quiet_NaN() : CountedValues(values).percentile(rank);
 }
 
 Volume scale_percentiles(const Volume& volume, double lower, double upper, double b_min, double b_max,
                          bool clip) {
   const at::Tensor held = dense(volume.voxels);
-  const Values values = values_of(held);
+  const Floats values = values_of(held);
   if (has_nan(values))
     fail(Exit::data, "there are NaN voxels, so there are no percentiles", "repair or leave out the file");
   const CountedValues counted(values);
