@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <iostream>
 
-
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"

@@ -4,7 +4,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/data/volume.h"
+#include "larmor/formats/volume.h"
 
 #include "app/program.h"
 

@@ -9,11 +9,11 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/data/resample_like.h"
-#include "larmor/data/transforms.h"
 #include "larmor/device/module_state.h"
 #include "larmor/hardware/hardware.h"
 #include "larmor/nn/sliding_window.h"
+#include "larmor/transforms/resample_like.h"
+#include "larmor/transforms/transforms.h"
 
 #include "app/program.h"
 #include "app/trained.h"

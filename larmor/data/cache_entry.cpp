@@ -18,9 +18,9 @@
 #include "larmor/base/error.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/text.h"
-#include "larmor/data/bytes.h"
 #include "larmor/data/cache_layout.h"
-#include "larmor/data/stage_clock.h"
+#include "larmor/formats/bytes.h"
+#include "larmor/formats/stage_clock.h"
 
 namespace larmor {
 
@@ -237,6 +237,19 @@ const CachedTensor& CacheEntry::find(std::string_view name) const {
 const std::string& CacheEntry::key() const { return state_->key; }
 
 uint64_t CacheEntry::bytes() const { return state_->bytes.size(); }
+
+DeferredVolumes CacheEntry::deferred() const {
+  DeferredVolumes volumes;
+  for (const CachedTensor& tensor : state_->tensors) {
+    volumes[tensor.name] = {.shape = tensor.grid.shape,
+                            .affine = tensor.affine,
+                            .read = [entry = *this, name = tensor.name](const std::vector<int64_t>& corner,
+                                                                        const std::vector<int64_t>& size) {
+                              return entry.read_crop(name, corner, size).voxels;
+                            }};
+  }
+  return volumes;
+}
 
 std::vector<std::string> CacheEntry::names() const {
   std::vector<std::string> names;

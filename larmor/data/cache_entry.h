@@ -13,8 +13,9 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/storage.h"
-#include "larmor/data/bytes.h"
-#include "larmor/data/volume.h"
+#include "larmor/formats/bytes.h"
+#include "larmor/formats/volume.h"
+#include "larmor/transforms/deferred_voxels.h"
 
 namespace larmor {
 
@@ -47,6 +48,8 @@ class CacheEntry {
   /// read() does. Requires: it lies inside.
   Volume read_crop(std::string_view name, const std::vector<int64_t>& corner,
                    const std::vector<int64_t>& size) const;
+  /// All volumes, to be read in parts; keeps the mapping. Reading throws as read() does.
+  DeferredVolumes deferred() const;
   /// Of the file.
   uint64_t bytes() const;
 

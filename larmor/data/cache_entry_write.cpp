@@ -12,9 +12,9 @@
 
 #include "larmor/base/file.h"
 #include "larmor/base/hash.h"
-#include "larmor/data/bytes.h"
 #include "larmor/data/cache_entry.h"
 #include "larmor/data/cache_layout.h"
+#include "larmor/formats/bytes.h"
 
 namespace larmor {
 namespace {

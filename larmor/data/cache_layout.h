@@ -20,9 +20,9 @@
 #include <string>
 #include <string_view>
 
-#include "larmor/data/affine.h"
-#include "larmor/data/sampling.h"
-#include "larmor/data/voxel_format.h"
+#include "larmor/formats/affine.h"
+#include "larmor/formats/voxel_format.h"
+#include "larmor/transforms/sampling.h"
 
 namespace larmor {
 

@@ -10,7 +10,7 @@
 #include "larmor/base/file.h"
 #include "larmor/base/json.h"
 #include "larmor/base/text.h"
-#include "larmor/data/csv.h"
+#include "larmor/formats/csv.h"
 
 namespace larmor {
 namespace {

@@ -9,7 +9,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/data/phantom.h"
-#include "larmor/data/volume.h"
+#include "larmor/formats/volume.h"
 
 namespace larmor {
 namespace {

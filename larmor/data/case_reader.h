@@ -9,7 +9,7 @@
 #include "larmor/config/run_config.h"
 #include "larmor/data/index.h"
 #include "larmor/data/source_hashes.h"
-#include "larmor/data/transforms.h"
+#include "larmor/transforms/transforms.h"
 
 namespace larmor {
 

@@ -10,8 +10,8 @@
 
 #include "larmor/base/error.h"
 #include "larmor/data/index.h"
-#include "larmor/data/quick_check.h"
-#include "larmor/data/volume.h"
+#include "larmor/formats/quick_check.h"
+#include "larmor/formats/volume.h"
 
 namespace larmor {
 namespace {

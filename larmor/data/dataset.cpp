@@ -8,7 +8,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/data/stage_clock.h"
+#include "larmor/formats/stage_clock.h"
 
 namespace larmor {
 namespace {

@@ -10,18 +10,12 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "larmor/transforms/example_key.h"
+
 namespace larmor {
 
 /// Tensors of one example by name ("image" [C, D, H, W]); never positional.
 using Sample = std::map<std::string, at::Tensor, std::less<>>;
-
-/// One example's place in the endless order: fixes every random choice made for it.
-struct ExampleKey {
-  uint64_t seed = 0;
-  int64_t epoch = 0;
-  int64_t example = 0;  // index into the dataset
-  bool operator==(const ExampleKey&) const = default;
-};
 
 class Dataset {
  public:

@@ -8,10 +8,10 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/data/bad_file.h"
-#include "larmor/data/bytes.h"
 #include "larmor/data/case_list.h"
-#include "larmor/data/dicom.h"
 #include "larmor/data/folder_scan.h"
+#include "larmor/formats/bytes.h"
+#include "larmor/formats/dicom_series.h"
 
 namespace larmor {
 namespace {

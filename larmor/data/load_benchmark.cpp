@@ -9,7 +9,7 @@
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/data/transforms.h"
+#include "larmor/transforms/transforms.h"
 
 namespace larmor {
 

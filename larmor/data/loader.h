@@ -9,7 +9,7 @@
 #include "larmor/data/bad_file.h"
 #include "larmor/data/dataset.h"
 #include "larmor/data/order.h"
-#include "larmor/data/stage_clock.h"
+#include "larmor/formats/stage_clock.h"
 
 namespace larmor {
 

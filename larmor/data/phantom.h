@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "larmor/data/volume.h"
+#include "larmor/formats/volume.h"
 
 namespace larmor {
 

@@ -18,7 +18,7 @@
 #include "larmor/config/run_config.h"
 #include "larmor/data/cache_entry.h"
 #include "larmor/data/source_hashes.h"
-#include "larmor/data/volume.h"
+#include "larmor/formats/volume.h"
 
 namespace larmor {
 

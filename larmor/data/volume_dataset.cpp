@@ -15,7 +15,7 @@
 #include "larmor/data/prepared_cache.h"
 #include "larmor/data/shared_folder.h"
 #include "larmor/data/smart_cache.h"
-#include "larmor/data/transforms.h"
+#include "larmor/transforms/transforms.h"
 
 namespace larmor {
 namespace {
@@ -137,7 +137,7 @@ class VolumeDataset final : public PreparableDataset {
   }
 
   Volumes random_part(const PreparedExample& prepared, const ExampleKey& key) const {
-    if (prepared.entry) return chain_.random_part(*prepared.entry, key);
+    if (prepared.entry) return chain_.random_part(prepared.entry->deferred(), key);
     return chain_.random_part(prepared.volumes, key);
   }
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "larmor/data/stage_clock.h"
+#include "larmor/formats/stage_clock.h"
 
 namespace larmor {
 

@@ -20,8 +20,8 @@
 #include "larmor/base/file.h"
 #include "larmor/base/seed.h"
 
-#include "tests/data/support/cases.h"
-#include "tests/data/support/image_files.h"
+#include "tests/support/cases.h"
+#include "tests/support/image_files.h"
 
 namespace larmor {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "larmor/base/error.h"
 
-#include "tests/data/support/cases.h"
-#include "tests/data/support/image_files.h"
+#include "tests/support/cases.h"
+#include "tests/support/image_files.h"
 
 namespace larmor {
 namespace {

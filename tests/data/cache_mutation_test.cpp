@@ -13,7 +13,7 @@
 #include "larmor/base/seed.h"
 #include "larmor/data/cache_entry.h"
 
-#include "tests/data/support/image_files.h"
+#include "tests/support/image_files.h"
 
 namespace larmor {
 namespace {

@@ -14,11 +14,11 @@
 #include "larmor/base/file.h"
 #include "larmor/base/seed.h"
 #include "larmor/data/loader.h"
-#include "larmor/data/volume.h"
 #include "larmor/data/volume_dataset.h"
+#include "larmor/formats/volume.h"
 
-#include "tests/data/support/cases.h"
-#include "tests/data/support/image_files.h"
+#include "tests/support/cases.h"
+#include "tests/support/image_files.h"
 
 namespace larmor {
 namespace {

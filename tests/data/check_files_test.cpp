@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "larmor/data/index.h"
-#include "larmor/data/quick_check.h"
+#include "larmor/formats/quick_check.h"
 
-#include "tests/data/support/cases.h"
-#include "tests/data/support/image_files.h"
+#include "tests/support/cases.h"
+#include "tests/support/image_files.h"
 
 namespace larmor {
 namespace {

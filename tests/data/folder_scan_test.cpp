@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/data/support/cases.h"
+#include "tests/support/cases.h"
 
 namespace larmor {
 namespace {

@@ -8,10 +8,10 @@
 
 #include "larmor/base/text.h"
 
-#include "tests/data/support/cases.h"
-#include "tests/data/support/dicom_files.h"
-#include "tests/data/support/image_files.h"
-#include "tests/data/support/picture_files.h"
+#include "tests/support/cases.h"
+#include "tests/support/dicom_files.h"
+#include "tests/support/image_files.h"
+#include "tests/support/picture_files.h"
 
 namespace larmor {
 namespace {

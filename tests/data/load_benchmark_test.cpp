@@ -5,7 +5,7 @@
 
 #include "larmor/base/error.h"
 
-#include "tests/data/support/cases.h"
+#include "tests/support/cases.h"
 
 namespace larmor {
 namespace {

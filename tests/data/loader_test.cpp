@@ -18,7 +18,7 @@
 #include "larmor/base/seed.h"
 #include "larmor/base/text.h"
 
-#include "tests/data/support/cases.h"
+#include "tests/support/cases.h"
 
 namespace larmor {
 namespace {

@@ -17,8 +17,8 @@
 #include "larmor/base/text.h"
 #include "larmor/data/cache_layout.h"
 
-#include "tests/data/support/cases.h"
-#include "tests/data/support/image_files.h"
+#include "tests/support/cases.h"
+#include "tests/support/image_files.h"
 
 namespace larmor {
 namespace {

@@ -8,7 +8,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 
-#include "tests/data/support/image_files.h"
+#include "tests/support/image_files.h"
 
 namespace larmor {
 namespace {

@@ -13,8 +13,8 @@
 #include "larmor/base/file.h"
 #include "larmor/base/hash.h"
 
-#include "tests/data/support/cases.h"
-#include "tests/data/support/image_files.h"
+#include "tests/support/cases.h"
+#include "tests/support/image_files.h"
 
 namespace larmor {
 namespace {

@@ -9,7 +9,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 
-#include "tests/data/support/cases.h"
+#include "tests/support/cases.h"
 
 namespace larmor {
 namespace {

@@ -10,7 +10,7 @@
 #include "larmor/data/loader.h"
 #include "larmor/data/phantom.h"
 
-#include "tests/data/support/cases.h"
+#include "tests/support/cases.h"
 
 namespace larmor {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "larmor/base/error.h"
-#include "larmor/data/csv.h"
+#include "larmor/formats/csv.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   const std::string_view words(reinterpret_cast<const char*>(data), size);

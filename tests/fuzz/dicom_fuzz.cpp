@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "larmor/base/error.h"
-#include "larmor/data/dicom.h"
+#include "larmor/formats/dicom.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   larmor::Bytes bytes(size);

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "larmor/base/error.h"
-#include "larmor/data/gzip.h"
+#include "larmor/formats/gzip.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));

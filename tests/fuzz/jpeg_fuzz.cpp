@@ -5,7 +5,7 @@
 #include <span>
 
 #include "larmor/base/error.h"
-#include "larmor/data/jpeg.h"
+#include "larmor/formats/jpeg.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));

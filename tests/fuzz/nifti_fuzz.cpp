@@ -6,10 +6,10 @@
 #include <span>
 
 #include "larmor/base/error.h"
-#include "larmor/data/gzip.h"
-#include "larmor/data/nifti.h"
-#include "larmor/data/numpy_file.h"
-#include "larmor/data/zip_archive.h"
+#include "larmor/formats/gzip.h"
+#include "larmor/formats/nifti.h"
+#include "larmor/formats/numpy_file.h"
+#include "larmor/formats/zip_archive.h"
 
 namespace {
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "larmor/base/error.h"
-#include "larmor/data/numpy_file.h"
-#include "larmor/data/zip_archive.h"
+#include "larmor/formats/numpy_file.h"
+#include "larmor/formats/zip_archive.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   larmor::Bytes bytes(size);

@@ -6,10 +6,10 @@
 #include <string>
 
 #include "larmor/base/error.h"
-#include "larmor/data/png.h"
+#include "larmor/formats/png.h"
 
-#include "tests/data/support/image_files.h"
-#include "tests/data/support/picture_files.h"
+#include "tests/support/image_files.h"
+#include "tests/support/picture_files.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   const std::string bytes(reinterpret_cast<const char*>(data), size);

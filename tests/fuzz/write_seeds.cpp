@@ -4,8 +4,8 @@
 
 #include "larmor/base/text.h"
 
-#include "tests/data/support/image_files.h"
-#include "tests/data/support/seeds.h"
+#include "tests/support/image_files.h"
+#include "tests/support/seeds.h"
 
 int main(int count, char** words) {
   if (count != 2) {

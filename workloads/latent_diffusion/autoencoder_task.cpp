@@ -4,12 +4,12 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/data/planes.h"
 #include "larmor/device/draw.h"
 #include "larmor/device/initialisation.h"
 #include "larmor/device/module_state.h"
 #include "larmor/nn/image_metrics.h"
 #include "larmor/nn/losses.h"
+#include "larmor/transforms/planes.h"
 
 namespace larmor::latent_diffusion {
 

@@ -3,10 +3,10 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/data/order.h"
-#include "larmor/data/transforms.h"
 #include "larmor/data/volume_dataset.h"
 #include "larmor/device/module_state.h"
 #include "larmor/nn/image_metrics.h"
+#include "larmor/transforms/transforms.h"
 
 #include "workloads/latent_diffusion/autoencoder_config.h"
 #include "workloads/latent_diffusion/autoencoder_task.h"

@@ -1,0 +1,128 @@
+#include "larmor/formats/csv.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+
+namespace larmor {
+namespace {
+
+// The separator that the first line has most of.
+char find_separator(std::string_view source) {
+  const std::string_view first = source.substr(0, source.find('\n'));
+  char best = ',';
+  for (const char candidate : {';', '\t'}) {
+    if (std::count(first.begin(), first.end(), candidate) > std::count(first.begin(), first.end(), best)) {
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+class Reader {
+ public:
+  Reader(std::string_view source, std::string_view place)
+      : source_(source), place_(place), separator_(find_separator(source)) {}
+
+  bool at_end() const { return at_ == source_.size(); }
+
+  CsvTable::Row read_row() {
+    CsvTable::Row row;
+    row.line = line_;
+    do {
+      row.cells.push_back(read_cell());
+    } while (skip(separator_));
+    skip('\r');
+    if (!at_end() && !skip('\n')) refuse(line_, "text behind a closing quote");
+    ++line_;
+    return row;
+  }
+
+  [[noreturn]] void refuse(int64_t line, const std::string& what) const {
+    fail(Exit::data, text(place_, ':', line, ": ", what));
+  }
+
+ private:
+  bool skip(char letter) {
+    if (at_end() || source_[at_] != letter) return false;
+    ++at_;
+    return true;
+  }
+
+  std::string read_cell() {
+    while (skip(' ')) {
+    }
+    return skip('"') ? read_quoted() : read_plain();
+  }
+
+  std::string read_plain() {
+    const size_t start = at_;
+    while (!at_end() && source_[at_] != separator_ && source_[at_] != '\n') ++at_;
+    return std::string(trim(source_.substr(start, at_ - start)));
+  }
+
+  // A quote within quotes is written twice.
+  std::string read_quoted() {
+    const int64_t opened = line_;
+    std::string cell;
+    for (;;) {
+      if (at_end()) refuse(opened, "a quote is opened here and never closed");
+      const char letter = source_[at_++];
+      if (letter == '"' && !skip('"')) break;
+      if (letter == '\n') ++line_;
+      cell.push_back(letter);
+    }
+    while (skip(' ')) {
+    }
+    return cell;
+  }
+
+  std::string_view source_, place_;
+  char separator_;
+  size_t at_ = 0;
+  int64_t line_ = 1;
+};
+
+bool is_blank(const CsvTable::Row& row) {
+  return std::all_of(row.cells.begin(), row.cells.end(), [](const auto& cell) { return cell.empty(); });
+}
+
+}  // namespace
+
+int64_t CsvTable::find(std::string_view column) const {
+  const auto found = std::find(columns.begin(), columns.end(), column);
+  return found == columns.end() ? -1 : found - columns.begin();
+}
+
+CsvTable parse_csv(std::string_view source, std::string_view place) {
+  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+  if (source.starts_with(byte_order_mark)) source.remove_prefix(byte_order_mark.size());
+  Reader reader(source, place);
+  CsvTable table;
+  while (!reader.at_end()) {
+    CsvTable::Row row = reader.read_row();
+    if (is_blank(row)) continue;
+    if (!table.columns.empty()) {
+      if (row.cells.size() != table.columns.size()) {
+        reader.refuse(row.line, text(row.cells.size(), " cells, but there are ", table.columns.size(),
+                                     " columns: ", join(table.columns, ", ")));
+      }
+      table.rows.push_back(std::move(row));
+      continue;
+    }
+    std::set<std::string> names;
+    for (const std::string& name : row.cells) {
+      // A column without a name is a table program's row number.
+      if (!name.empty() && !names.insert(name).second)
+        reader.refuse(row.line, text("the column ", name, " is there twice"));
+    }
+    table.columns = std::move(row.cells);
+  }
+  if (table.columns.empty()) reader.refuse(1, "the first line should name the columns, but there is none");
+  return table;
+}
+
+}  // namespace larmor

@@ -1,0 +1,40 @@
+// gzip and deflate with a bound on what may come out, because a short file can claim any length.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "larmor/formats/bytes.h"
+
+namespace larmor {
+
+/// How much compressed bytes may become. A mask of zeros shrinks a thousandfold, so the ratio counts only
+/// beyond a size that no machine minds.
+struct InflateLimits {
+  uint64_t bytes = (uint64_t{2} << 30) + (uint64_t{1} << 20);  // 2 GiB of voxels and room for headers
+  uint64_t ratio = 200;
+  uint64_t ratio_free = uint64_t{512} << 20;
+
+  uint64_t largest(uint64_t compressed) const;
+};
+
+struct Gunzipped {
+  Bytes bytes;
+  uint64_t ignored = 0;  // bytes behind the last member that are neither gzip nor zero padding
+};
+
+bool is_gzip(std::span<const std::byte> bytes);
+/// All members, one after the other. The length in the trailer is a hint and nothing more. Throws Error
+/// (data): damaged, cut short, or larger than the limits.
+Gunzipped gunzip(std::span<const std::byte> bytes, const InflateLimits& limits = {});
+/// One member without name or time: equal bytes in, equal bytes out.
+Bytes gzip(std::span<const std::byte> bytes, int level = 6);
+
+/// Raw deflate data that must give exactly `size` bytes. Requires: size checked against the limits.
+Bytes inflate(std::span<const std::byte> bytes, std::size_t size);
+/// Raw deflate data of unknown length; what lies behind them is ignored. Throws Error (data) as gunzip does.
+Bytes inflate(std::span<const std::byte> bytes, const InflateLimits& limits);
+uint32_t crc32(std::span<const std::byte> bytes);
+
+}  // namespace larmor

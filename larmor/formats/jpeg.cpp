@@ -1,0 +1,99 @@
+#include "larmor/formats/jpeg.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <turbojpeg.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+#include "larmor/formats/picture.h"
+
+namespace larmor {
+
+namespace {
+
+struct Destroy {
+  void operator()(void* handle) const { tjDestroy(handle); }
+};
+
+const unsigned char* as_unsigned(std::span<const std::byte> bytes) {
+  return reinterpret_cast<const unsigned char*>(bytes.data());
+}
+
+[[noreturn]] void fail_damaged(void* handle) {
+  const std::string reason = tjGetErrorStr2(handle);
+  if (reason.find("Premature end") != std::string::npos)
+    fail(Exit::data, "the JPEG data is cut short", "fetch the file again");
+  fail(Exit::data, text("the JPEG data is damaged or of a kind that is not read: ", reason),
+       "fetch the file again, or save it as baseline JPEG");
+}
+
+/// Half, quarter or eighth: the smallest that keeps both sides long enough. Those are the cheap ones.
+tjscalingfactor scale_for(int columns, int rows, int64_t smallest_side) {
+  if (smallest_side <= 0) return {1, 1};
+  for (const int divisor : {8, 4, 2}) {
+    const tjscalingfactor scale{1, divisor};
+    if (std::min(TJSCALED(columns, scale), TJSCALED(rows, scale)) >= smallest_side) return scale;
+  }
+  return {1, 1};
+}
+
+/// A block of 64 pixels takes a bit at least, so more pixels than that are a lie.
+void refuse_bomb(int columns, int rows, std::size_t file) {
+  constexpr uint64_t pixels_per_byte = 512, slack = 65536;
+  const uint64_t pixels = static_cast<uint64_t>(columns) * static_cast<uint64_t>(rows);
+  if (pixels <= pixels_per_byte * file + slack) return;
+  fail(Exit::data, text("is cut short: its header claims ", columns, " x ", rows, " pixels, which ", file,
+                        " bytes cannot hold"));
+}
+
+}  // namespace
+
+bool looks_like_jpeg(std::span<const std::byte> bytes) {
+  return bytes.size() >= 3 && bytes[0] == std::byte{0xff} && bytes[1] == std::byte{0xd8} &&
+         bytes[2] == std::byte{0xff};
+}
+
+StoredArray parse_jpeg(std::span<const std::byte> bytes, int64_t smallest_side) {
+  const std::unique_ptr<void, Destroy> handle(tjInitDecompress());
+  if (!handle) throw std::bad_alloc();
+  int columns = 0, rows = 0, subsampling = 0, colours = 0;
+  if (tjDecompressHeader3(handle.get(), as_unsigned(bytes), bytes.size(), &columns, &rows, &subsampling,
+                          &colours) != 0)
+    fail_damaged(handle.get());
+  if (colours == TJCS_CMYK || colours == TJCS_YCCK)
+    fail(Exit::data, "is a CMYK picture, which is meant for printing", "save it as grey or RGB");
+  refuse_bomb(columns, rows, bytes.size());
+  const tjscalingfactor scale = scale_for(columns, rows, smallest_side);
+  columns = TJSCALED(columns, scale);
+  rows = TJSCALED(rows, scale);
+  const int format = colours == TJCS_GRAY ? TJPF_GRAY : TJPF_RGB;
+  const int64_t channels = tjPixelSize[format];
+  Pixels pixels{.columns = columns,
+                .rows = rows,
+                .samples = channels,
+                .channels = channels,
+                .type = VoxelType::uint8,
+                .bytes = {}};
+  pixels.bytes = Bytes(checked_bytes(std::array<int64_t, 3>{columns, rows, channels}, 1));
+  // Accurate, because PIL and torchvision decode so; progressive scans are limited, because each costs a
+  // pass.
+  const int flags = TJFLAG_ACCURATEDCT | TJFLAG_LIMITSCANS;
+  const int code =
+      tjDecompress2(handle.get(), as_unsigned(bytes), bytes.size(),
+                    reinterpret_cast<unsigned char*>(pixels.bytes.data()), columns, 0, rows, format, flags);
+  // Stray bytes between two segments harm no pixel; every other warning means that pixels were invented.
+  if (code != 0 &&
+      std::string_view(tjGetErrorStr2(handle.get())).find("extraneous bytes") == std::string::npos)
+    fail_damaged(handle.get());
+  return to_array(std::move(pixels));
+}
+
+}  // namespace larmor

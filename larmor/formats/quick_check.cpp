@@ -1,0 +1,155 @@
+#include "larmor/formats/quick_check.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <libdeflate.h>
+
+#include "larmor/base/error.h"
+#include "larmor/formats/dicom.h"
+#include "larmor/formats/dicom_series.h"
+#include "larmor/formats/dicom_scan.h"
+#include "larmor/formats/gzip.h"
+#include "larmor/formats/jpeg.h"
+#include "larmor/formats/nifti.h"
+#include "larmor/formats/png.h"
+#include "larmor/formats/stored_array.h"
+
+namespace larmor {
+namespace {
+
+constexpr std::size_t end_bytes = std::size_t{64} << 10;
+
+struct Ends {
+  uint64_t size = 0;
+  std::vector<std::byte> head, tail;  // the same bytes twice in a short file
+};
+
+std::vector<std::byte> read_part(std::ifstream& file, uint64_t from, std::size_t bytes) {
+  std::vector<std::byte> part(bytes);
+  file.seekg(static_cast<std::streamoff>(from));
+  file.read(reinterpret_cast<char*>(part.data()), static_cast<std::streamsize>(bytes));
+  part.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, file.gcount())));
+  return part;
+}
+
+std::optional<Ends> read_ends(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) return std::nullopt;
+  Ends ends;
+  ends.size = static_cast<uint64_t>(file.tellg());
+  const auto bytes = static_cast<std::size_t>(std::min<uint64_t>(ends.size, end_bytes));
+  ends.head = read_part(file, 0, bytes);
+  ends.tail = read_part(file, ends.size - bytes, bytes);
+  if (ends.head.size() != bytes || ends.tail.size() != bytes) return std::nullopt;
+  return ends;
+}
+
+template <class Number>
+Number number_at(std::span<const std::byte> bytes, std::size_t offset) {
+  static_assert(std::endian::native == std::endian::little);
+  Number number{};
+  std::memcpy(&number, bytes.data() + offset, sizeof(Number));
+  return number;
+}
+
+// Where the compressed data of a gzip file start. Source: RFC 1952.
+std::optional<std::size_t> find_deflate(std::span<const std::byte> bytes) {
+  constexpr unsigned has_extra = 4, has_name = 8, has_comment = 16, has_checksum = 2;
+  if (bytes.size() < 18 || !is_gzip(bytes) || bytes[2] != std::byte{8}) return std::nullopt;
+  const auto flags = std::to_integer<unsigned>(bytes[3]);
+  std::size_t at = 10;
+  if ((flags & has_extra) != 0) at += 2 + number_at<uint16_t>(bytes, at);
+  for (const unsigned text : {has_name, has_comment}) {
+    if ((flags & text) == 0) continue;
+    while (at < bytes.size() && bytes[at] != std::byte{0}) ++at;
+    ++at;
+  }
+  if ((flags & has_checksum) != 0) at += 2;
+  return at < bytes.size() ? std::optional(at) : std::nullopt;
+}
+
+// The first bytes of what a gzip file holds. libdeflate stops when the buffer is full and then promises
+// nothing about it; in fact the beginning is there, and if it were not, the header read from it would not
+// fit the length in the trailer.
+std::vector<std::byte> unpack_beginning(std::span<const std::byte> head) {
+  constexpr std::size_t header_bytes = 4096;
+  const auto start = find_deflate(head);
+  const std::unique_ptr<libdeflate_decompressor, decltype(&libdeflate_free_decompressor)> decompressor(
+      libdeflate_alloc_decompressor(), &libdeflate_free_decompressor);
+  if (!start || !decompressor) return {};
+  std::vector<std::byte> beginning(header_bytes);
+  std::size_t given = header_bytes;
+  const auto outcome =
+      libdeflate_deflate_decompress(decompressor.get(), head.data() + *start, head.size() - *start,
+                                    beginning.data(), beginning.size(), &given);
+  if (outcome == LIBDEFLATE_SUCCESS) {
+    beginning.resize(given);
+  } else if (outcome != LIBDEFLATE_INSUFFICIENT_SPACE) {
+    beginning.clear();
+  }
+  return beginning;
+}
+
+// How long a single-file NIfTI with this beginning should be.
+std::optional<uint64_t> expected_bytes(std::span<const std::byte> beginning) {
+  if (!looks_like_nifti(beginning)) return std::nullopt;
+  try {
+    const NiftiHeader header = scan_nifti_header(beginning);
+    if (header.pair || !header.fault.empty()) return std::nullopt;
+    const auto voxel = static_cast<std::size_t>(header.bits_per_voxel) / 8;
+    return header.voxel_offset + checked_bytes(header.shape, voxel);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+// The record that ends a zip archive says where its directory is. Source: PKWARE APPNOTE 6.3.
+bool has_zip_directory(const Ends& ends) {
+  constexpr std::string_view local = "PK\3\4", last = "PK\5\6";
+  constexpr std::size_t record_bytes = 22;
+  if (ends.size < record_bytes || std::memcmp(ends.head.data(), local.data(), 4) != 0) return false;
+  const auto record = std::span(ends.tail).last(record_bytes);
+  if (std::memcmp(record.data(), last.data(), 4) != 0) return false;
+  const uint64_t bytes = number_at<uint32_t>(record, 12), offset = number_at<uint32_t>(record, 16);
+  return offset + bytes + record_bytes == ends.size;
+}
+
+bool ends_with(const Ends& ends, std::string_view last) {
+  return ends.tail.size() >= last.size() &&
+         std::memcmp(ends.tail.data() + ends.tail.size() - last.size(), last.data(), last.size()) == 0;
+}
+
+// The chunk without data that ends a PNG file. Source: W3C PNG, third edition.
+constexpr std::string_view png_end("\0\0\0\0IEND\xae\x42\x60\x82", 12);
+
+}  // namespace
+
+bool looks_sound(const std::filesystem::path& path) {
+  if (names_dicom_series(path)) return dicom_looks_sound(path);
+  const auto ends = read_ends(path);
+  if (!ends || ends->size == 0) return false;
+  if (looks_like_png(ends->head)) return ends_with(*ends, png_end);
+  if (looks_like_jpeg(ends->head)) return ends_with(*ends, "\xff\xd9");
+  if (looks_like_dicom(ends->head)) return dicom_looks_sound(path);
+  if (is_gzip(ends->head)) {
+    const auto expected = expected_bytes(unpack_beginning(ends->head));
+    const auto claimed = number_at<uint32_t>(ends->tail, ends->tail.size() - 4);
+    return expected && static_cast<uint32_t>(*expected) == claimed;
+  }
+  if (const auto expected = expected_bytes(ends->head)) return *expected <= ends->size;
+  return has_zip_directory(*ends);
+}
+
+}  // namespace larmor

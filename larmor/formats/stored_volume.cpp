@@ -1,0 +1,88 @@
+#include "larmor/formats/stored_volume.h"
+
+#include <cstddef>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+#include "larmor/formats/dicom.h"
+#include "larmor/formats/dicom_series.h"
+#include "larmor/formats/dicom_scan.h"
+#include "larmor/formats/gzip.h"
+#include "larmor/formats/nifti.h"
+#include "larmor/formats/numpy_file.h"
+#include "larmor/formats/picture.h"
+
+namespace larmor {
+
+namespace {
+
+enum class Kind { nifti, numpy, picture, dicom };
+
+bool ends_like_nifti(const std::filesystem::path& path) {
+  const std::string name = lower(path.filename().string());
+  return name.ends_with(".nii.gz") || name.ends_with(".hdr.gz") || name.ends_with(".img.gz");
+}
+
+/// Packed files tell what they are only when they are unpacked, so their usual names are believed.
+bool holds_packed_dicom(const std::filesystem::path& path) {
+  if (ends_like_nifti(path)) return false;
+  return looks_like_dicom(gunzip(read_file(path, InflateLimits{}.bytes).view()).bytes.view());
+}
+
+Kind kind_of(const std::filesystem::path& path) {
+  if (names_dicom_series(path)) return Kind::dicom;
+  constexpr std::size_t enough = 512;
+  std::ifstream file(path, std::ios::binary);
+  Bytes start(enough);
+  file.read(reinterpret_cast<char*>(start.data()), enough);
+  start.shorten(static_cast<std::size_t>(file.gcount()));
+  if (looks_like_numpy(start.view())) return Kind::numpy;
+  if (looks_like_picture(start.view())) return Kind::picture;
+  if (looks_like_dicom(start.view())) return Kind::dicom;
+  if (is_gzip(start.view()) && holds_packed_dicom(path)) return Kind::dicom;
+  return Kind::nifti;
+}
+
+StoredVolume from_nifti(const std::filesystem::path& path) {
+  OpenedNifti opened = open_nifti(path);
+  StoredVolume volume;
+  volume.array = std::move(opened.array);
+  volume.array.shape = opened.header.shape;
+  volume.affine = opened.header.affine;
+  volume.spacing_mm = opened.header.pixdim;
+  volume.dtype = nifti_code_name(opened.header.datatype);
+  volume.problems = std::move(opened.header.problems);
+  volume.fault = std::move(opened.header.fault);
+  return volume;
+}
+
+StoredVolume from_array(StoredArray array, bool is_numpy) {
+  StoredVolume volume;
+  volume.dtype = to_text(array.format.type);
+  volume.array = std::move(array);
+  volume.is_numpy = is_numpy;
+  return volume;
+}
+
+}  // namespace
+
+StoredVolume open_volume(const std::filesystem::path& path) {
+  switch (kind_of(path)) {
+    case Kind::numpy:
+      return from_array(open_numpy(path), true);
+    case Kind::picture:
+      return from_array(open_picture(path), false);
+    case Kind::dicom:
+      return open_dicom(path);
+    case Kind::nifti:
+      break;
+  }
+  return from_nifti(path);
+}
+
+bool holds_nifti(const std::filesystem::path& path) { return kind_of(path) == Kind::nifti; }
+
+}  // namespace larmor

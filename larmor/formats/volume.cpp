@@ -1,0 +1,70 @@
+#include "larmor/formats/volume.h"
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+#include "larmor/formats/stored_volume.h"
+
+namespace larmor {
+
+namespace {
+
+/// Axes of one behind the third say nothing; one that is left is the channel.
+int64_t channels_of(const std::vector<int64_t>& shape) {
+  int64_t channels = 1;
+  for (std::size_t axis = 3; axis < shape.size(); ++axis) {
+    if (shape[axis] == 1) continue;
+    if (channels != 1) fail(Exit::data, "has more than one axis of channels behind the three of space");
+    channels = shape[axis];
+  }
+  return channels;
+}
+
+void check_axes(const StoredVolume& volume) {
+  if (volume.array.shape.size() < 2 || volume.array.shape.size() > 4) {
+    fail(Exit::data, text("is an array of ", volume.array.shape.size(),
+                          " dimensions; 2, 3, or 4 with the channel first, are a volume"));
+  }
+}
+
+at::Tensor channels_first(const at::Tensor& voxels, const std::vector<int64_t>& shape) {
+  const int64_t channels = channels_of(shape);
+  at::Tensor result = voxels;
+  for (int64_t axis = voxels.dim() - 1; axis >= 3; --axis) {
+    if (shape[static_cast<std::size_t>(axis)] == 1) result = result.squeeze(axis);
+  }
+  while (result.dim() < 3) result = result.unsqueeze(-1);
+  return channels > 1 ? result.movedim(-1, 0) : result.unsqueeze(0);
+}
+
+StoredVolume open_whole(const std::filesystem::path& path) {
+  StoredVolume volume = open_volume(path);
+  if (!volume.fault.empty()) fail(Exit::data, volume.fault, volume.hint);
+  if (volume.is_numpy) {
+    check_axes(volume);
+  } else {
+    channels_of(volume.array.shape);
+  }
+  return volume;
+}
+
+}  // namespace
+
+Volume read_volume(const std::filesystem::path& path) {
+  return naming(path, [&]() -> Volume {
+    StoredVolume volume = open_whole(path);
+    const std::vector<int64_t> shape = volume.array.shape;
+    const at::Tensor voxels = to_tensor(std::move(volume.array));
+    if (volume.is_numpy && voxels.dim() == 4) return {voxels, volume.affine};
+    return {channels_first(voxels, shape), volume.affine};
+  });
+}
+
+void check_volume(const std::filesystem::path& path) {
+  naming(path, [&] { open_whole(path); });
+}
+
+}  // namespace larmor

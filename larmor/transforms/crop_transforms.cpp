@@ -1,0 +1,191 @@
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/pad.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+#include "larmor/transforms/transform_catalogue.h"
+#include "larmor/transforms/transforms.h"
+
+namespace larmor {
+
+namespace {
+
+std::vector<int64_t> size_in(Parameters& parameters, const std::string& name) {
+  const auto size = parameters.sizes(name);
+  return {size.begin(), size.end()};
+}
+
+TransformRun centre_crop(Parameters& parameters) {
+  return for_each_target(parameters.targets(),
+                         [wanted = size_in(parameters, "roi_size")](LazyVolume& volume, Interpolation) {
+                           const auto size = crop_size(volume.size(), wanted);
+                           volume.crop(center_corner(volume.size(), size), size);
+                         });
+}
+
+TransformRun random_crop(Parameters& parameters) {
+  parameters.only("random_size", false);
+  parameters.only("random_center", true);
+  return [wanted = size_in(parameters, "roi_size"), targets = parameters.targets(),
+          purpose = parameters.purpose()](LazyVolumes& volumes, const ExampleKey& key) {
+    for (auto& [name, volume] : volumes) {
+      if (!targets.wants(name)) continue;
+      auto draws = draws_for(key, purpose);  // anew: volumes of one size get the same corner
+      const auto size = crop_size(volume.size(), wanted);
+      std::vector<int64_t> corner(3);
+      for (std::size_t axis = 0; axis < 3; ++axis) {
+        const int64_t room = volume.size()[axis] - size[axis];
+        corner[axis] = static_cast<int64_t>(draws.below(static_cast<uint64_t>(room) + 1));
+      }
+      volume.crop(corner, size);
+    }
+  };
+}
+
+/// Voxels before the first and behind the last, an axis each.
+using Border = std::array<std::pair<int64_t, int64_t>, 3>;
+
+struct Filling {
+  std::string mode = "constant";
+  double value = 0;
+};
+
+Filling filling_in(Parameters& parameters) {
+  Filling filling;
+  filling.mode = parameters.word_or("mode", "constant", {"constant", "edge", "replicate", "reflect"});
+  if (filling.mode == "edge") filling.mode = "replicate";  // NumPy's word for it
+  if (filling.mode == "constant") filling.value = parameters.number_or("value", 0, -1e30, 1e30);
+  return filling;
+}
+
+void pad(LazyVolume& volume, const Border& border, const Filling& filling) {
+  std::vector<int64_t> widths;  // the last axis first
+  Affine to_present = identity_affine();
+  for (std::size_t axis = 3; axis-- > 0;) {
+    widths.insert(widths.end(), {border[axis].first, border[axis].second});
+    to_present[axis][3] = -static_cast<double>(border[axis].first);
+  }
+  if (std::all_of(widths.begin(), widths.end(), [](int64_t width) { return width == 0; })) return;
+  const auto padded = [&](const at::Tensor& voxels) {
+    if (filling.mode == "constant") return at::pad(voxels, widths, "constant", filling.value);
+    return at::pad(voxels, widths, filling.mode);
+  };
+  volume.change(padded, to_present);
+}
+
+TransformRun spatial_pad(Parameters& parameters) {
+  const auto wanted = parameters.sizes("spatial_size");
+  const bool symmetric = parameters.word_or("method", "symmetric", {"symmetric", "end"}) == "symmetric";
+  return for_each_target(parameters.targets(), [wanted, symmetric, filling = filling_in(parameters)](
+                                                   LazyVolume& volume, Interpolation) {
+    Border border;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      const int64_t missing = std::max<int64_t>(wanted[axis] - volume.size()[axis], 0);
+      const int64_t before = symmetric ? missing / 2 : 0;
+      border[axis] = {before, missing - before};
+    }
+    pad(volume, border, filling);
+  });
+}
+
+/// First and one behind the last voxel, an axis each.
+using Box = std::array<std::pair<int64_t, int64_t>, 3>;
+
+/// Around the voxels above 0 of any channel; nothing when there are none.
+Box box_around_foreground(const at::Tensor& voxels) {
+  const at::Tensor positive = voxels.gt(0).any(0);
+  Box box{};
+  for (int64_t axis = 0; axis < 3; ++axis) {
+    std::vector<int64_t> others{0, 1, 2};
+    others.erase(others.begin() + axis);
+    const at::Tensor places = positive.any(others).nonzero();
+    if (places.numel() == 0) return {};
+    box[static_cast<std::size_t>(axis)] = {places.min().item<int64_t>(), places.max().item<int64_t>() + 1};
+  }
+  return box;
+}
+
+struct ForegroundRule {
+  std::string source;
+  std::array<int64_t, 3> margin{}, divisor{};
+  bool allow_smaller = false;
+};
+
+Box foreground_box(const LazyVolume& source, const ForegroundRule& rule) {
+  Box box = box_around_foreground(source.volume().voxels);
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    auto& [low, high] = box[axis];
+    if (high == 0)
+      fail(Exit::data, "no voxel is above 0, so there is no foreground to crop to",
+           "leave the file out, or drop CropForeground");
+    low -= rule.margin[axis];
+    high += rule.margin[axis];
+    if (rule.allow_smaller) {
+      low = std::max<int64_t>(low, 0);
+      high = std::min(high, source.size()[axis]);
+    }
+    const int64_t size = high - low, divisor = rule.divisor[axis];
+    const int64_t divisible = (size + divisor - 1) / divisor * divisor;
+    low -= (divisible - size) / 2;
+    high = low + divisible;
+  }
+  return box;
+}
+
+void crop_to(LazyVolume& volume, const Box& box, const Filling& filling) {
+  std::vector<int64_t> corner(3), size(3);
+  Border missing;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const auto [low, high] = box[axis];
+    const int64_t present = volume.size()[axis];
+    corner[axis] = std::clamp<int64_t>(low, 0, present - 1);
+    size[axis] = std::clamp<int64_t>(high, corner[axis] + 1, present) - corner[axis];
+    missing[axis] = {std::max<int64_t>(-low, 0), std::max<int64_t>(high - present, 0)};
+  }
+  volume.crop(corner, size);
+  pad(volume, missing, filling);
+}
+
+TransformRun crop_foreground(Parameters& parameters) {
+  ForegroundRule rule;
+  const auto targets = parameters.targets();
+  rule.source = parameters.find("source_key") != nullptr ? parameters.word("source_key") : "image";
+  if (parameters.find("margin") != nullptr) rule.margin = parameters.sizes("margin");
+  rule.divisor = {1, 1, 1};
+  if (parameters.find("k_divisible") != nullptr) rule.divisor = parameters.sizes("k_divisible");
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    if (rule.margin[axis] < 0 || rule.divisor[axis] < 1)
+      parameters.refuse("margin has to be 0 or more, and k_divisible 1 or more");
+  }
+  rule.allow_smaller = parameters.flag("allow_smaller", false);
+  return [rule, targets, filling = filling_in(parameters)](LazyVolumes& volumes, const ExampleKey&) {
+    const auto source = volumes.find(rule.source);
+    if (source == volumes.end()) {
+      fail(Exit::data, text("CropForeground looks at \"", rule.source, "\", which this example has not"),
+           "say source_key: image");
+    }
+    const Box box = foreground_box(source->second, rule);
+    for (auto& [name, volume] : volumes) {
+      if (targets.wants(name)) crop_to(volume, box, filling);
+    }
+  };
+}
+
+}  // namespace
+
+const std::vector<KnownTransform>& crop_transforms() {
+  static const std::vector<KnownTransform> known{{"CenterSpatialCrop", centre_crop},
+                                                 {"RandSpatialCrop", random_crop, true},
+                                                 {"SpatialPad", spatial_pad},
+                                                 {"CropForeground", crop_foreground}};
+  return known;
+}
+
+}  // namespace larmor

@@ -1,0 +1,57 @@
+#include "larmor/formats/csv.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "larmor/base/error.h"
+
+#include "tests/support/cases.h"
+
+namespace larmor {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::error_of;
+using ::testing::HasSubstr;
+
+TEST(ParseCsv, ReadsQuotesBlanksAndWindowsLines) {
+  const CsvTable table = parse_csv(
+      "\xEF\xBB\xBFimage, label ,note\r\n"
+      "a.nii,1,\"one, \"\"two\"\"\nthree\"\r\n"
+      "\r\n"
+      " b.nii ,, \"x\" \r\n",
+      "list.csv");
+  EXPECT_THAT(table.columns, ElementsAre("image", "label", "note"));
+  ASSERT_EQ(table.rows.size(), 2U);
+  EXPECT_THAT(table.rows[0].cells, ElementsAre("a.nii", "1", "one, \"two\"\nthree"));
+  EXPECT_THAT(table.rows[1].cells, ElementsAre("b.nii", "", "x"));
+  EXPECT_EQ(table.rows[0].line, 2);
+  EXPECT_EQ(table.rows[1].line, 5);
+}
+
+TEST(ParseCsv, TakesSemicolonsAndTabs) {
+  EXPECT_THAT(parse_csv("a;b\n1,5;2", "x").rows[0].cells, ElementsAre("1,5", "2"));
+  EXPECT_THAT(parse_csv("a\tb\n1\t2\n", "x").rows[0].cells, ElementsAre("1", "2"));
+}
+
+TEST(ParseCsv, FindsColumns) {
+  const CsvTable table = parse_csv(",image\n0,a.nii\n", "x");
+  EXPECT_EQ(table.find("image"), 1);
+  EXPECT_EQ(table.find("label"), -1);
+}
+
+TEST(ParseCsv, NamesTheLineOfAFault) {
+  const auto message = [](const char* source) {
+    const auto error = error_of([&] { parse_csv(source, "list.csv"); });
+    EXPECT_TRUE(error && error->exit() == Exit::data) << source;
+    return error ? error->message() : "";
+  };
+  EXPECT_THAT(message("a,b\n1,2\n1,2,3\n"), HasSubstr("list.csv:3: 3 cells, but there are 2 columns"));
+  EXPECT_THAT(message("a,b\n1,\"2\n\n"), HasSubstr("list.csv:2: a quote"));
+  EXPECT_THAT(message("a,a\n"), HasSubstr("list.csv:1: the column a is there twice"));
+  EXPECT_THAT(message("a,b\n\"1\"x,2\n"), HasSubstr("list.csv:2: text behind"));
+  EXPECT_THAT(message("\n\n"), HasSubstr("list.csv:1"));
+}
+
+}  // namespace
+}  // namespace larmor

@@ -1,0 +1,134 @@
+// Some thousands of spoilt PNG, JPEG, DICOM, NumPy and list files: each is refused with an Error, or read,
+// and nothing else happens. tests/fuzz does the same for as long as one likes.
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/file.h"
+#include "larmor/base/json.h"
+#include "larmor/base/seed.h"
+#include "larmor/formats/csv.h"
+#include "larmor/formats/dicom.h"
+#include "larmor/formats/jpeg.h"
+#include "larmor/formats/numpy_file.h"
+#include "larmor/formats/png.h"
+#include "larmor/formats/quick_check.h"
+#include "larmor/formats/stored_volume.h"
+#include "larmor/formats/zip_archive.h"
+
+#include "tests/support/image_files.h"
+#include "tests/support/mutation.h"
+#include "tests/support/picture_files.h"
+#include "tests/support/seeds.h"
+
+namespace larmor {
+namespace {
+
+using testing::as_bytes;
+using testing::mutated;
+
+struct Tally {
+  int accepted = 0, refused = 0;
+};
+
+/// `read` gets spoilt files, and says how many bytes it made of each.
+Tally try_mutations(const std::vector<std::string>& files, int rounds, std::size_t most_bytes_of_one,
+                    const std::function<std::size_t(const std::string&)>& read) {
+  Draws draws(make_key(3, 0, 0, "mutations"));
+  Tally tally;
+  for (int round = 0; round < rounds; ++round) {
+    const std::string bytes = mutated(files[static_cast<std::size_t>(round) % files.size()], draws);
+    try {
+      EXPECT_LE(read(bytes), most_bytes_of_one * bytes.size() + 65536);
+      ++tally.accepted;
+    } catch (const Error& error) {
+      ++tally.refused;
+      EXPECT_EQ(error.exit(), Exit::data) << error.message();
+    }
+  }
+  return tally;
+}
+
+Bytes copied(const std::string& text) {
+  Bytes bytes(text.size());
+  std::memcpy(bytes.data(), text.data(), text.size());
+  return bytes;
+}
+
+TEST(SpoiltFiles, OfPngAreRefusedOrRead) {
+  const auto files = testing::seeds().at("png");
+  const Tally as_they_are = try_mutations(files, 5000, 3 * 8 * 1032,
+                                          [](const auto& bytes) { return parse_png(as_bytes(bytes)).bytes; });
+  EXPECT_GT(as_they_are.refused, 2000);
+  const Tally summed = try_mutations(files, 10000, 3 * 8 * 1032, [](const auto& bytes) {
+    return parse_png(as_bytes(testing::with_check_sums(bytes))).bytes;
+  });
+  EXPECT_GT(summed.accepted, 200);
+  EXPECT_GT(summed.refused, 2000);
+}
+
+TEST(SpoiltFiles, OfJpegAreRefusedOrRead) {
+  const Tally tally = try_mutations(testing::seeds().at("jpeg"), 10000, 3 * 512,
+                                    [](const auto& bytes) { return parse_jpeg(as_bytes(bytes)).bytes; });
+  EXPECT_GT(tally.accepted, 500);
+  EXPECT_GT(tally.refused, 2000);
+}
+
+TEST(SpoiltFiles, OfDicomAreRefusedOrRead) {
+  const auto files = testing::seeds().at("dicom");
+  const Tally tally = try_mutations(files, 20000, 1000, [](const auto& bytes) {
+    const StoredVolume volume = parse_dicom_volume(copied(bytes));
+    if (!volume.fault.empty()) throw Error(Exit::data, volume.fault);
+    return volume.array.file.size();
+  });
+  EXPECT_GT(tally.accepted, 2000);
+  EXPECT_GT(tally.refused, 4000);
+}
+
+TEST(SpoiltFiles, OnDiskAreRefusedOrReadToo) {
+  const ScratchFolder scratch;
+  const auto path = scratch.path() / "file";
+  std::vector<std::string> files;
+  for (const auto& [format, some] : testing::seeds()) {
+    if (format != "csv" && format != "json") files.insert(files.end(), some.begin(), some.end());
+  }
+  try_mutations(files, 600, 3 * 8 * 1032, [&](const auto& bytes) {
+    testing::write_file(path, bytes);
+    looks_sound(path);
+    return open_volume(path).array.file.size();
+  });
+}
+
+TEST(SpoiltFiles, OfNumpyAreRefusedOrRead) {
+  const Tally tally = try_mutations(testing::seeds().at("npz"), 6000, 1032, [](const std::string& bytes) {
+    if (bytes.starts_with("PK")) {
+      const ZipArchive archive(copied(bytes));
+      std::size_t size = 0;
+      for (const auto& entry : archive.entries()) size += parse_npy(archive.extract(entry)).bytes;
+      return size;
+    }
+    return parse_npy(copied(bytes)).bytes;
+  });
+  EXPECT_GT(tally.accepted, 100);
+  EXPECT_GT(tally.refused, 1000);
+}
+
+TEST(SpoiltFiles, WithListsAreRefusedOrRead) {
+  const Tally tables = try_mutations(testing::seeds().at("csv"), 10000, 1, [](const auto& bytes) {
+    return parse_csv(bytes, "list.csv").rows.size();
+  });
+  EXPECT_GT(tables.refused, 1000);
+  EXPECT_GT(tables.accepted, 100);
+  const Tally trees = try_mutations(testing::seeds().at("json"), 10000, 1,
+                                    [](const auto& bytes) { return parse_json(bytes, "list.json").size(); });
+  EXPECT_GT(trees.refused, 1000);
+  EXPECT_GT(trees.accepted, 100);
+}
+
+}  // namespace
+}  // namespace larmor

@@ -1,0 +1,64 @@
+#include "larmor/formats/stage_clock.h"
+
+#include <chrono>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "larmor/formats/volume.h"
+#include "larmor/transforms/transforms.h"
+
+#include "tests/support/cases.h"
+
+namespace larmor {
+namespace {
+
+void wait(int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); }
+
+double of(const StageSeconds& seconds, LoadStage stage) { return seconds[static_cast<std::size_t>(stage)]; }
+
+TEST(StageClock, GivesTheTimeOfAnInnerScopeToItAlone) {
+  StageClock clock;
+  {
+    const StageScope outer(LoadStage::augment);
+    wait(20);
+    {
+      const StageScope inner(LoadStage::resample);
+      wait(40);
+    }
+    wait(20);
+  }
+  wait(50);  // outside of all
+  const auto seconds = clock.take();
+  EXPECT_GE(of(seconds, LoadStage::augment), 0.04);
+  EXPECT_GE(of(seconds, LoadStage::resample), 0.04);
+  EXPECT_LT(of(seconds, LoadStage::augment) + of(seconds, LoadStage::resample), 0.13)
+      << "the rest is nobody's";
+  EXPECT_EQ(clock.take(), StageSeconds{}) << "taken once";
+}
+
+TEST(StageClock, KnowsItsOwnThreadAlone) {
+  StageClock clock;
+  std::thread([] {
+    const StageScope scope(LoadStage::read);
+    wait(5);
+  }).join();
+  EXPECT_EQ(of(clock.take(), LoadStage::read), 0);
+}
+
+TEST(StageClock, SeesWhatBecomesOfAFile) {
+  testing::CaseFolder cases;
+  cases.volume("a.nii.gz");
+  const TransformChain chain(
+      Json::parse(R"([{"Spacing": {"pixdim": 0.3}}, {"RandGaussianNoise": {"prob": 1}}])"));
+  StageClock clock;
+  chain.apply({{"image", read_volume(cases.path() / "a.nii.gz")}}, {1, 2, 3});
+  const auto seconds = clock.take();
+  for (const auto stage :
+       {LoadStage::read, LoadStage::decompress, LoadStage::decode, LoadStage::resample, LoadStage::augment}) {
+    EXPECT_GT(of(seconds, stage), 0) << to_text(stage);
+  }
+}
+
+}  // namespace
+}  // namespace larmor

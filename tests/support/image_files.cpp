@@ -1,0 +1,68 @@
+#include "tests/support/image_files.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "larmor/formats/gzip.h"
+
+namespace larmor::testing {
+
+namespace {
+
+std::filesystem::path source_folder() {
+  const char* const folder = std::getenv("LARMOR_SOURCE");
+  return folder != nullptr ? std::filesystem::path(folder) : std::filesystem::current_path();
+}
+
+}  // namespace
+
+std::filesystem::path real_images() {
+  const char* const shared = std::getenv("LARMOR_SHARED");
+  const auto folder =
+      (shared != nullptr ? std::filesystem::path(shared) : source_folder() / ".." / "shared") / "data";
+  return std::filesystem::is_directory(folder) ? folder : std::filesystem::path();
+}
+
+std::filesystem::path golden_file(const std::string& name) {
+  return source_folder() / "tests" / "golden" / name;
+}
+
+void write_file(const std::filesystem::path& path, std::string_view bytes) {
+  std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+std::string read_whole(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+std::string packed(std::string_view bytes) {
+  const Bytes result = gzip(as_bytes(bytes));
+  std::string text(result.size(), '\0');
+  std::memcpy(text.data(), result.data(), result.size());
+  return text;
+}
+
+NiftiBytes::NiftiBytes(int version, bool big_endian) : big_endian_(big_endian) {
+  const int64_t dim[8] = {3, 2, 3, 4, 1, 1, 1, 1};
+  const double pixdim[8] = {1, 1.5, 2, 3, 1, 1, 1, 1};
+  if (version == 1) {
+    header.assign(348, '\0');
+    put(0, int32_t{348}).put(70, int16_t{4}).put(72, int16_t{16}).put(108, 352.0F).put(112, 1.0F);
+    for (std::size_t i = 0; i < 8; ++i) {
+      put(40 + 2 * i, static_cast<int16_t>(dim[i])).put(76 + 4 * i, static_cast<float>(pixdim[i]));
+    }
+    header.replace(344, 4, std::string("n+1\0", 4));
+  } else {
+    header.assign(540, '\0');
+    put(0, int32_t{540}).put(12, int16_t{4}).put(14, int16_t{16}).put(168, int64_t{544}).put(176, 1.0);
+    for (std::size_t i = 0; i < 8; ++i) put(16 + 8 * i, dim[i]).put(104 + 8 * i, pixdim[i]);
+    header.replace(4, 8, std::string("n+2\0\r\n\x1a\n", 8));
+  }
+  std::vector<int16_t> values(24);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int16_t>(i);
+  voxels_of(values);
+}
+
+}  // namespace larmor::testing
