@@ -41,9 +41,11 @@ struct Throughput {
 /// One epoch of the training split through worker threads, as a training run would fetch it.
 Throughput fetch_all(const Workload& workload, const RunConfig& config, const Index& index, int workers) {
   const auto dataset = workload.dataset(config, index, Split::train);
-  const ExampleOrder order(static_cast<uint64_t>(config.run.seed), dataset->size());
+  const ExampleOrder order(static_cast<uint64_t>(config.run.seed), dataset->size(), dataset->together());
   Loader loader(*dataset, order, {}, /*consumed=*/0,
-                {.workers = workers, .prefetch = 2 * workers, .bad_files = config.data.bad_files});
+                {.workers = workers,
+                 .prefetch = 2 * workers,
+                 .bad_files = bad_file_budget(config.data.bad_files, dataset->size())});
   const SystemClock clock;
   const double began = clock.steady_seconds(), worked = processor_seconds();
   for (int64_t i = 0; i < dataset->size(); ++i) loader.next();

@@ -110,7 +110,7 @@ Prepared fill(const Workload& workload, RunConfig config, const Index& index, bo
   cache["folder"] = filling.folder.string();
   cache["bytes"] = filling.bytes;
   auto words = text("cache: ", human_bytes(filling.bytes), " in ", filling.folder.string(), ", ",
-                    filling.kept, filling.kept == 1 ? " example" : " examples");
+                    filling.kept, filling.kept == 1 ? " case" : " cases");
   if (filling.without_room > 0) words += text(", ", filling.without_room, " without room");
   if (!uses_it) words += "; training maps it with data.cache=full";
   return {cache, bad_files(index, filling.bad), words + "\n"};

@@ -27,7 +27,12 @@ void DataConfig::describe(Fields& f) {
   f.section("split", [this](Fields& inner) { split.describe(inner); });
   f.field("workers", workers, "loader threads of a rank; auto: the plan's", at_least_zero);
   f.field("prefetch", prefetch, "micro-batches loaded ahead by a rank; auto: the plan's", at_least_one);
-  f.field("bad_files", bad_files, "files that may turn out unreadable before the run ends", at_least_zero);
+  f.field(
+      "bad_files", bad_files,
+      "files that may turn out unusable before the run ends; a thousandth of the cases where that is more",
+      at_least_zero);
+  f.word("grids", grids, {"same", "resample"},
+         "files of one case whose grids (shape, affine) differ: refused, or resampled to the first image's");
   f.word(
       "cache", cache, {"none", "full", "smart"},
       "where results of the steps before the first random one are kept: nowhere, on disk for every run, or "

@@ -37,6 +37,7 @@ struct DataConfig {
   SplitSection split;
   std::optional<int64_t> workers, prefetch;
   int64_t bad_files = 10;
+  std::string grids = "same";                   // of the files of a case: same or resample
   std::string cache = "none";                   // none, full or smart
   std::string cache_folder;                     // empty: the user's
   double cache_rate = 0.5, replace_rate = 0.5;  // of the examples in SmartCache's window; of the window

@@ -2,14 +2,27 @@
 
 #include <algorithm>
 
+#include "larmor/base/error.h"
 #include "larmor/base/text.h"
 
 namespace larmor {
 
 Json to_json(const std::vector<BadFile>& files) {
   Json json = Json::array();
-  for (const BadFile& file : files) json.push_back({{"path", file.path}, {"reason", file.reason}});
+  for (const BadFile& file : files) {
+    json.push_back({{"path", file.path}, {"reason", file.reason}});
+    if (!file.sha256.empty()) json.back()["sha256"] = file.sha256;
+  }
   return json;
+}
+
+int64_t bad_file_budget(int64_t allowed, int64_t cases) { return std::max(allowed, cases / 1000); }
+
+void fail_over_budget(const std::vector<BadFile>& files, int64_t allowed) {
+  fail(Exit::data,
+       text(files.size(), files.size() == 1 ? " file" : " files", " cannot be used; data.bad_files allows ",
+            allowed, ":", listing(files)),
+       "repair or remove them (data.exclude), or raise data.bad_files");
 }
 
 std::string listing(const std::vector<BadFile>& files, size_t most) {

@@ -1,6 +1,7 @@
 // A file that cannot be used, and why: what indexing lists and quarantine.json holds.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,13 +11,20 @@ namespace larmor {
 
 struct BadFile {
   std::string path, reason;  // the path relative to the data folder
+  std::string sha256 = {};   // of the contents, where known
   bool operator==(const BadFile&) const = default;
 };
 
-/// [{path, reason}]
+/// How many files may turn out bad: `allowed`, or a thousandth of the cases where that is more.
+int64_t bad_file_budget(int64_t allowed, int64_t cases);
+
+/// [{path, reason}], with sha256 where it is known.
 Json to_json(const std::vector<BadFile>& files);
 /// One line a file, at most `most` of them and then how many more there are.
 std::string listing(const std::vector<BadFile>& files, size_t most = 20);
+
+/// Throws Error (data): the list, when that many files are more than may be bad.
+[[noreturn]] void fail_over_budget(const std::vector<BadFile>& files, int64_t allowed);
 
 /// What an error's message says behind the name of the file that it names: "cut short" of
 /// "/data/a/b.nii: cut short" for "a/b.nii".

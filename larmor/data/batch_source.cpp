@@ -84,9 +84,9 @@ std::optional<Sample> BatchSource::read(int64_t position, ExampleKey& key, std::
 std::optional<Sample> BatchSource::try_read(const ExampleKey& key, std::vector<BadFile>& bad) {
   {
     const std::lock_guard lock(mutex_);
-    const auto known = reasons_.find(key.example);
-    if (known != reasons_.end()) {
-      note(bad, {dataset_.name(key.example), known->second});
+    const auto known = bad_.find(key.example);
+    if (known != bad_.end()) {
+      note(bad, known->second);
       return std::nullopt;
     }
   }
@@ -96,9 +96,10 @@ std::optional<Sample> BatchSource::try_read(const ExampleKey& key, std::vector<B
     if (error.exit() != Exit::data) throw;
     const std::string name = dataset_.name(key.example);
     const std::string reason = reason_behind(name, error.message());
-    note(bad, {name, reason});
+    const BadFile file{name, reason, dataset_.content_hash(key.example)};
+    note(bad, file);
     const std::lock_guard lock(mutex_);
-    reasons_.emplace(key.example, reason);
+    bad_.emplace(key.example, file);
     return std::nullopt;
   }
 }

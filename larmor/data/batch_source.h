@@ -7,7 +7,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "larmor/data/bad_file.h"
@@ -47,7 +46,7 @@ class BatchSource {
   std::atomic<bool> stopping_{false};
   std::mutex mutex_;  // guards what follows
   ExampleOrder order_;
-  std::map<int64_t, std::string> reasons_;  // of the examples that have failed; they are not tried again
+  std::map<int64_t, BadFile> bad_;  // the examples that have failed; they are not tried again
 };
 
 }  // namespace larmor

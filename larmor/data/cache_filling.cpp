@@ -23,7 +23,7 @@ namespace {
 
 struct Task {
   const PreparableDataset* dataset = nullptr;
-  int64_t example = 0;
+  int64_t number = 0;  // of the case
 };
 
 struct Outcome {
@@ -34,7 +34,7 @@ struct Outcome {
 std::vector<Task> tasks_of(Datasets datasets) {
   std::vector<Task> tasks;
   for (const PreparableDataset* dataset : datasets) {
-    for (int64_t example = 0; example < dataset->size(); ++example) tasks.push_back({dataset, example});
+    for (int64_t number = 0; number < dataset->cases(); ++number) tasks.push_back({dataset, number});
   }
   return tasks;
 }
@@ -79,10 +79,10 @@ class Workshop {
  private:
   static void prepare(const Task& task, Outcome& outcome) {
     try {
-      outcome.bytes = task.dataset->prepare(task.example);
+      outcome.bytes = task.dataset->prepare(task.number);
     } catch (const Error& error) {
       if (error.exit() != Exit::data) throw;
-      outcome.fault = reason_behind(task.dataset->name(task.example), error.message());
+      outcome.fault = reason_behind(task.dataset->case_name(task.number), error.message());
     }
   }
 
@@ -99,14 +99,13 @@ class Workshop {
 }  // namespace
 
 std::string CacheForecast::sentence(uint64_t memory_bytes) const {
-  std::string words =
-      text("the prepared cache of ", examples, examples == 1 ? " example" : " examples", " takes about ",
-           human_bytes(needed_bytes), " in ", folder.string(), ", which may hold ", human_bytes(budget_bytes),
-           " and holds ", human_bytes(present_bytes));
+  std::string words = text("the prepared cache of ", cases, cases == 1 ? " case" : " cases", " takes about ",
+                           human_bytes(needed_bytes), " in ", folder.string(), ", which may hold ",
+                           human_bytes(budget_bytes), " and holds ", human_bytes(present_bytes));
   if (!fits()) {
     const double share = static_cast<double>(budget_bytes) / static_cast<double>(needed_bytes);
     return text(
-        words, ": about ", static_cast<int64_t>(share * static_cast<double>(examples)),
+        words, ": about ", static_cast<int64_t>(share * static_cast<double>(cases)),
         " of them fit, the others are prepared anew each time (raise data.budget, or data.cache=smart)");
   }
   if (needed_bytes > memory_bytes) {
@@ -119,10 +118,10 @@ std::string CacheForecast::sentence(uint64_t memory_bytes) const {
 CacheForecast forecast_cache(Datasets datasets) {
   CacheForecast forecast;
   for (const PreparableDataset* dataset : datasets) {
-    forecast.examples += dataset->size();
-    for (int64_t example = 0; example < dataset->size(); ++example) {
+    forecast.cases += dataset->cases();
+    for (int64_t number = 0; number < dataset->cases(); ++number) {
       try {
-        forecast.needed_bytes += dataset->prepare(example) * static_cast<uint64_t>(dataset->size());
+        forecast.needed_bytes += dataset->prepare(number) * static_cast<uint64_t>(dataset->cases());
         break;
       } catch (const Error& error) {
         if (error.exit() != Exit::data) throw;
@@ -152,7 +151,7 @@ CacheFilling fill_cache(Datasets datasets, int threads,
     Outcome& outcome = outcomes[i];
     filling.bytes += outcome.bytes;
     if (!outcome.fault.empty()) {
-      filling.bad.push_back({tasks[i].dataset->name(tasks[i].example), std::move(outcome.fault)});
+      filling.bad.push_back({tasks[i].dataset->case_name(tasks[i].number), std::move(outcome.fault)});
     } else if (outcome.bytes > 0) {
       ++filling.kept;
     } else {

@@ -1,4 +1,4 @@
-// Preparing every example before a run: what `prepare` does.
+// Preparing every case before a run: what `prepare` does.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace larmor {
 
-/// What filling will take, judged by one example of each dataset, and where it goes.
+/// What filling will take, judged by one case of each dataset, and where it goes.
 struct CacheForecast {
   std::filesystem::path folder;
-  int64_t examples = 0;
-  uint64_t needed_bytes = 0, present_bytes = 0;  // of these examples; of all that lies in the folder
+  int64_t cases = 0;
+  uint64_t needed_bytes = 0, present_bytes = 0;  // of these cases; of all that lies in the folder
   uint64_t budget_bytes = 0;
   /// `memory_bytes`: what the machine has for files that it keeps in memory.
   std::string sentence(uint64_t memory_bytes) const;
@@ -26,16 +26,16 @@ struct CacheForecast {
 
 struct CacheFilling {
   std::filesystem::path folder;
-  int64_t kept = 0, without_room = 0;  // examples
+  int64_t kept = 0, without_room = 0;  // cases
   uint64_t bytes = 0;                  // of the kept ones
-  std::vector<BadFile> bad;            // examples that cannot be prepared, in the order of the datasets
+  std::vector<BadFile> bad;            // cases that cannot be prepared, in the order of the datasets
 };
 
 using Datasets = std::span<const PreparableDataset* const>;
 
-/// Blocks. Prepares one example of each dataset; one that fails is passed over.
+/// Blocks. Prepares one case of each dataset; one that fails is passed over.
 CacheForecast forecast_cache(Datasets datasets);
-/// Blocks. Prepares all examples with that many threads. `progress(done, all)` is called from one thread at a
+/// Blocks. Prepares all cases with that many threads. `progress(done, all)` is called from one thread at a
 /// time, a few times a second. Throws the first Error that is not about data.
 CacheFilling fill_cache(Datasets datasets, int threads,
                         const std::function<void(int64_t, int64_t)>& progress);

@@ -10,7 +10,9 @@
 #include "larmor/base/file.h"
 #include "larmor/base/json.h"
 #include "larmor/base/text.h"
+#include "larmor/data/index.h"
 #include "larmor/formats/csv.h"
+#include "larmor/transforms/transforms.h"
 
 namespace larmor {
 namespace {
@@ -29,7 +31,7 @@ ListedCase case_of_row(const CsvTable& table, const CsvTable::Row& row, const st
   for (size_t i = 0; i < table.columns.size(); ++i) {
     const std::string& column = table.columns[i];
     const std::string& cell = row.cells[i];
-    if (column == "image" || column.starts_with("image_")) {
+    if (is_image(column) || is_mask(column)) {
       if (cell.empty()) fail(Exit::data, text(entry.place, ": the cell under ", column, " is empty"));
       entry.files[column] = cell;
     } else if (column == "label") {
@@ -50,8 +52,8 @@ ListedCase case_of_row(const CsvTable& table, const CsvTable::Row& row, const st
 std::vector<ListedCase> read_csv(const std::filesystem::path& path) {
   const std::string place = path.filename().string();
   const CsvTable table = parse_csv(read_text(path), place);
-  const auto is_image = [](const auto& name) { return name == "image" || name.starts_with("image_"); };
-  if (std::none_of(table.columns.begin(), table.columns.end(), is_image)) {
+  if (std::none_of(table.columns.begin(), table.columns.end(),
+                   [](const auto& name) { return is_image(name); })) {
     const std::string near = nearest("image", table.columns);
     fail(Exit::data,
          text(place, " has no column image or image_<modality>, only ", join(table.columns, ", ")),
@@ -103,6 +105,9 @@ ListedCase case_of_item(const Json& item, std::string place) {
   set_images(entry, item.at("image"));
   if (item.contains("label")) set_label(entry, plain_text(item.at("label")));
   if (item.contains("patient")) entry.patient = plain_text(item.at("patient"));
+  for (const auto& [name, value] : item.items()) {
+    if (is_mask(name)) entry.files[name] = path_of(value, entry.place);
+  }
   return entry;
 }
 

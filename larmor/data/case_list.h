@@ -13,16 +13,18 @@
 namespace larmor {
 
 struct ListedCase {
-  std::string place;                         // for messages: "list.csv:7", "list.json: training[3]"
-  std::map<std::string, std::string> files;  // "image", "image_<modality>", "label" -> as written
-  std::string patient;                       // "" when the list does not say
-  std::string label;                         // a value; label files are among the files
+  std::string place;  // for messages: "list.csv:7", "list.json: training[3]"
+  std::map<std::string, std::string>
+      files;            // "image", "image_<modality>", "label", "mask", "mask_<name>" -> as written
+  std::string patient;  // "" when the list does not say
+  std::string label;    // a value; label files are among the files
   std::optional<Split> split;
 };
 
 /// CSV when the name ends in .csv or .tsv, otherwise JSON. CSV: columns `image` or `image_<modality>`, and if
-/// present `label` (a value or a file), `patient`, `split`; other columns are left alone. JSON: sections
-/// "training", "validation", "test" or "testing" of {"image": path or [paths], "label", "patient"}, or of
+/// present `label` (a value or a file), `mask` or `mask_<name>` (files), `patient`, `split`; other columns
+/// are left alone. JSON: sections "training", "validation", "test" or "testing" of {"image": path or [paths],
+/// "label", "mask", "mask_<name>", "patient"}, or of
 /// bare paths; with several paths they become image_00, image_01, …. Cases of "training" have a split only
 /// when the list has a section "validation", too. Throws Error (data) naming the place.
 std::vector<ListedCase> read_case_list(const std::filesystem::path& path);

@@ -29,11 +29,15 @@ class CaseReader {
  private:
   bool wants(std::string_view name) const;
   Volume read_image(const Case& entry) const;
+  /// `volume` as it is, or brought onto the grid of the case's first image.
+  Volume on_grid_of(const Volume& image, const std::string& image_file, Volume volume,
+                    const std::string& file, Interpolation interpolation) const;
 
   const uint64_t phantom_seed_;
   const std::vector<int64_t> phantom_size_;
   const bool is_phantom_;
   const std::filesystem::path folder_;
+  const bool resamples_;
   const std::vector<std::string> only_;
 };
 

@@ -26,6 +26,10 @@ class Dataset {
   virtual Sample get(const ExampleKey& key) const = 0;
   /// A name for people: the file, relative to the data folder.
   virtual std::string name(int64_t example) const = 0;
+  /// How many examples in a row come from the same files, such as the crops of one volume. Divides size().
+  virtual int64_t together() const { return 1; }
+  /// SHA-256 of the example's files; empty when they cannot be read or are none.
+  virtual std::string content_hash(int64_t /*example*/) const { return {}; }
 };
 
 /// Examples put together: tensors [N, …], and who they are.

@@ -81,6 +81,8 @@ Case case_from_json(const Json& json) {
 
 }  // namespace
 
+bool is_image(std::string_view name) { return name == "image" || name.starts_with("image_"); }
+
 int64_t Index::patients() const {
   std::set<std::string> names;
   for (const Case& entry : cases) names.insert(entry.patient);

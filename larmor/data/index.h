@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "larmor/base/json.h"
@@ -15,9 +16,12 @@
 
 namespace larmor {
 
+/// Whether one of a case's files is (a channel of) its image.
+bool is_image(std::string_view name);
+
 struct Case {
-  /// "image" or "image_<modality>", and "label" when it is a file -> path relative to the data folder. A
-  /// phantom's is no path but its number, size and seed.
+  /// "image" or "image_<modality>", "label" when it is a file, "mask" or "mask_<name>" -> path relative to
+  /// the data folder. A phantom's is no path but its number, size and seed.
   std::map<std::string, std::string> files;
   std::string patient;
   Split split = Split::train;

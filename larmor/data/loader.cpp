@@ -131,10 +131,7 @@ Batch Loader::State::accept(Prepared prepared) {
     if (std::none_of(quarantine.begin(), quarantine.end(), same)) quarantine.push_back(std::move(file));
   }
   if (static_cast<int64_t>(quarantine.size()) > options.bad_files) {
-    fail(Exit::data,
-         text(quarantine.size(), quarantine.size() == 1 ? " file" : " files",
-              " cannot be used; data.bad_files allows ", options.bad_files, ":", listing(quarantine)),
-         "repair or remove them (data.exclude), or raise data.bad_files");
+    fail_over_budget(quarantine, options.bad_files);
   }
   if (prepared.error) std::rethrow_exception(prepared.error);
   ++delivered;

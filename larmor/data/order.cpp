@@ -10,32 +10,36 @@
 
 namespace larmor {
 
-ExampleOrder::ExampleOrder(uint64_t seed, int64_t examples) : seed_(seed), examples_(examples) {
+ExampleOrder::ExampleOrder(uint64_t seed, int64_t examples, int64_t together)
+    : seed_(seed), examples_(examples), together_(together) {
+  assert(together >= 1 && examples % together == 0);
   if (examples <= 0) {
     fail(Exit::data, "there are no cases to train on: the training split is empty",
          "give data.split.train a larger share, or more data");
   }
 }
 
-ExampleOrder::ExampleOrder(uint64_t seed, SmartWindow window)
-    : seed_(seed), examples_(window.size()), window_(std::move(window)) {}
+ExampleOrder::ExampleOrder(uint64_t seed, SmartWindow window, int64_t together)
+    : seed_(seed), examples_(window.size() * together), together_(together), window_(std::move(window)) {}
 
 ExampleKey ExampleOrder::substitute(int64_t position, int64_t places) {
   assert(position >= 0 && places >= 0);
   const int64_t number = position / examples_;
   Epoch& epoch = recent_[static_cast<size_t>(number % 2)];
   if (epoch.number != number) {
-    epoch.permutation = keyed_permutation(seed_, static_cast<uint64_t>(number), examples_);
+    epoch.permutation = keyed_permutation(seed_, static_cast<uint64_t>(number), examples_ / together_);
     epoch.number = number;
   }
   const int64_t place = (position % examples_ + places) % examples_;
-  const int64_t drawn = epoch.permutation[static_cast<size_t>(place)];
-  return {.seed = seed_, .epoch = number, .example = window_ ? window_->example(number, drawn) : drawn};
+  const int64_t drawn = epoch.permutation[static_cast<size_t>(place / together_)];
+  const int64_t first = (window_ ? window_->example(number, drawn) : drawn) * together_;
+  return {.seed = seed_, .epoch = number, .example = first + place % together_};
 }
 
-ExampleOrder make_order(const DataConfig& data, uint64_t seed, int64_t examples) {
-  if (data.cache != "smart" || examples <= 0) return ExampleOrder(seed, examples);
-  return ExampleOrder(seed, SmartWindow(seed, examples, data.cache_rate, data.replace_rate));
+ExampleOrder make_order(const DataConfig& data, uint64_t seed, int64_t examples, int64_t together) {
+  if (data.cache != "smart" || examples <= 0) return ExampleOrder(seed, examples, together);
+  return ExampleOrder(seed, SmartWindow(seed, examples / together, data.cache_rate, data.replace_rate),
+                      together);
 }
 
 std::vector<int64_t> Share::positions(int64_t consumed, int64_t micro) const {

@@ -17,10 +17,11 @@ namespace larmor {
 /// One thread.
 class ExampleOrder {
  public:
-  /// Throws Error (data) when there are no examples.
-  ExampleOrder(uint64_t seed, int64_t examples);
-  /// An epoch is the window.
-  ExampleOrder(uint64_t seed, SmartWindow window);
+  /// `together` examples in a row are never parted: crops of one volume, which is then read once for all of
+  /// them. Throws Error (data) when there are no examples. Requires: together divides examples.
+  ExampleOrder(uint64_t seed, int64_t examples, int64_t together = 1);
+  /// An epoch is the window, whose places are `together` examples each.
+  ExampleOrder(uint64_t seed, SmartWindow window, int64_t together = 1);
   /// The example at a global position. A global batch may straddle two epochs. Requires: position >= 0
   ExampleKey at(int64_t position) { return substitute(position, 0); }
   /// Who stands in for the example at `position` when it and those before this one cannot be read: the one
@@ -36,14 +37,17 @@ class ExampleOrder {
   };
 
   uint64_t seed_;
-  int64_t examples_;
+  int64_t examples_, together_;
   std::optional<SmartWindow> window_;
   // Two, because batches made side by side may lie on both sides of an epoch's end.
   std::array<Epoch, 2> recent_;
 };
 
 /// The order that the config asks for. Throws Error (data) when there are no examples.
-ExampleOrder make_order(const DataConfig& data, uint64_t seed, int64_t examples);
+ExampleOrder make_order(const DataConfig& data, uint64_t seed, int64_t examples, int64_t together = 1);
+inline ExampleOrder make_order(const DataConfig& data, uint64_t seed, const Dataset& dataset) {
+  return make_order(data, seed, dataset.size(), dataset.together());
+}
 
 /// Which positions of a global batch one rank takes for one of its micro-batches. A global batch covers the
 /// positions [consumed, consumed + global_batch). Rank r of n owns the r-th of n equal consecutive slices,

@@ -13,8 +13,10 @@
 #include "larmor/base/text.h"
 #include "larmor/data/case_reader.h"
 #include "larmor/data/prepared_cache.h"
+#include "larmor/data/recent_volumes.h"
 #include "larmor/data/shared_folder.h"
 #include "larmor/data/smart_cache.h"
+#include "larmor/data/source_hashes.h"
 #include "larmor/transforms/transforms.h"
 
 namespace larmor {
@@ -24,6 +26,8 @@ namespace {
 constexpr std::size_t most_open_entries = 20000;
 // Where containers are given 64 MiB of it, it is no place for volumes.
 constexpr uint64_t least_shared_memory = uint64_t{1} << 30;
+// Whose crops several workers may be at; each of them takes a whole volume of memory.
+constexpr std::size_t recent_cases = 4;
 
 class VolumeDataset final : public PreparableDataset {
  public:
@@ -37,37 +41,57 @@ class VolumeDataset final : public PreparableDataset {
         is_smart_(data.cache == "smart" && split == Split::train && !reader_.makes_phantoms()),
         is_full_(data.cache == "full" && !reader_.makes_phantoms()) {
     for (const int64_t number : numbers_) cases_.push_back(index.cases[static_cast<std::size_t>(number)]);
-    if (reader_.makes_phantoms()) kept_ = std::vector<Kept>(cases_.size());
+    if (reader_.makes_phantoms()) {
+      recent_ = std::make_unique<RecentVolumes>(cases_.size());
+    } else if (together() > 1) {
+      recent_ = std::make_unique<RecentVolumes>(recent_cases);
+    }
     if (is_full_) opened_.resize(cases_.size() <= most_open_entries ? cases_.size() : 0);
     keys_.resize(cases_.size());
   }
 
-  int64_t size() const override { return static_cast<int64_t>(cases_.size()); }
+  int64_t cases() const override { return static_cast<int64_t>(cases_.size()); }
+  int64_t together() const override { return chain_.samples_per_volume(); }
+  int64_t size() const override { return cases() * together(); }
 
-  std::string name(int64_t example) const override { return case_of(example).name(); }
+  std::string name(int64_t example) const override { return case_name(example / together()); }
+  std::string case_name(int64_t number) const override { return case_of(number).name(); }
+
+  std::string content_hash(int64_t example) const override {
+    try {
+      const auto storage = make_storage();
+      SourceHashes hashes(*storage, {});
+      const auto contents = reader_.contents(case_of(example / together()), hashes);
+      return contents.size() == 1 ? contents.front().second : sha256(Json(contents).dump());
+    } catch (const Error&) {
+      return {};
+    }
+  }
 
   Sample get(const ExampleKey& key) const override {
+    const int64_t number = key.example / together();
     Volumes volumes;
-    if (!kept_.empty()) {
-      volumes = apart(chain_.random_part(kept(key.example), key), kept(key.example));
-    } else if (is_full_ || is_smart_) {
-      volumes = from_cache(key);
+    if (is_full_ || is_smart_) {
+      volumes = from_cache(number, key);
+    } else if (recent_) {
+      const auto made = recent_->get(number, maker_of(number));
+      volumes = apart(named(number, [&] { return chain_.random_part(*made, key); }), *made);
     } else {
-      Volumes read = reader_.read(case_of(key.example), number_of(key.example));
-      volumes = named(key.example, [&] { return chain_.apply(std::move(read), key); });
+      Volumes read = reader_.read(case_of(number), number_of(number));
+      volumes = named(number, [&] { return chain_.apply(std::move(read), key); });
     }
     Sample sample;
     for (auto& [name, volume] : volumes) sample.emplace(name, std::move(volume.voxels));
     return sample;
   }
 
-  uint64_t prepare(int64_t example) const override {
+  uint64_t prepare(int64_t number) const override {
     // Stays open, and so is not pushed out by what another split prepares.
-    const PreparedExample prepared = opened(example);
+    const PreparedExample prepared = opened(number);
     return prepared.entry ? prepared.entry->bytes() : 0;
   }
 
-  bool is_prepared(int64_t example) const override { return cache().holds(key_of(example)); }
+  bool is_prepared(int64_t number) const override { return cache().holds(key_of(number)); }
 
   CachePlace cache_place() const override {
     return {
@@ -75,41 +99,29 @@ class VolumeDataset final : public PreparableDataset {
   }
 
  private:
-  struct Kept {
-    std::mutex mutex;
-    std::optional<Volumes> volumes;
-  };
-
-  const Case& case_of(int64_t example) const {
-    assert(example >= 0 && example < size());
-    return cases_[static_cast<std::size_t>(example)];
+  const Case& case_of(int64_t number) const {
+    assert(number >= 0 && number < cases());
+    return cases_[static_cast<std::size_t>(number)];
   }
-  int64_t number_of(int64_t example) const { return numbers_[static_cast<std::size_t>(example)]; }
+  /// Of a case of this split, in the whole index.
+  int64_t number_of(int64_t number) const { return numbers_[static_cast<std::size_t>(number)]; }
 
   template <class Work>
-  Volumes named(int64_t example, const Work& work) const {
+  Volumes named(int64_t number, const Work& work) const {
     try {
       return work();
     } catch (const Error& error) {
-      throw error.within(name(example));
+      throw error.within(case_name(number));
     }
   }
 
-  Volumes make(int64_t example) const {
-    Volumes volumes = reader_.read(case_of(example), number_of(example));
-    return named(example, [&] { return chain_.deterministic_part(std::move(volumes)); });
+  Volumes make(int64_t number) const {
+    Volumes volumes = reader_.read(case_of(number), number_of(number));
+    return named(number, [&] { return chain_.deterministic_part(std::move(volumes)); });
   }
 
-  PreparedCache::Make maker_of(int64_t example) const {
-    return [this, example] { return make(example); };
-  }
-
-  const Volumes& kept(int64_t example) const {
-    Kept& place = kept_[static_cast<std::size_t>(example)];
-    // A second thread that wants the same example waits instead of making it twice.
-    const std::lock_guard lock(place.mutex);
-    if (!place.volumes) place.volumes = make(example);
-    return *place.volumes;
+  PreparedCache::Make maker_of(int64_t number) const {
+    return [this, number] { return make(number); };
   }
 
   // Whoever writes into a sample must not reach what is kept.
@@ -122,18 +134,20 @@ class VolumeDataset final : public PreparableDataset {
     return volumes;
   }
 
-  Volumes from_cache(const ExampleKey& key) const {
-    PreparedExample prepared = is_smart_ ? smart(key.seed).get(key) : opened(key.example);
+  Volumes from_cache(int64_t number, const ExampleKey& key) const {
+    ExampleKey of_case = key;
+    of_case.example = number;
+    PreparedExample prepared = is_smart_ ? smart(key.seed).get(of_case) : opened(number);
     try {
       return random_part(prepared, key);
     } catch (const DamagedBrick& error) {
-      cache().discard(key_of(key.example), text(name(key.example), ": ", error.message()));
+      cache().discard(key_of(number), text(case_name(number), ": ", error.message()));
     }
     if (!opened_.empty()) {
       const std::lock_guard lock(mutex_);
-      opened_[static_cast<std::size_t>(key.example)].reset();
+      opened_[static_cast<std::size_t>(number)].reset();
     }
-    return random_part(cache().get(key_of(key.example), maker_of(key.example)), key);
+    return random_part(cache().get(key_of(number), maker_of(number)), key);
   }
 
   Volumes random_part(const PreparedExample& prepared, const ExampleKey& key) const {
@@ -141,13 +155,13 @@ class VolumeDataset final : public PreparableDataset {
     return chain_.random_part(prepared.volumes, key);
   }
 
-  PreparedExample opened(int64_t example) const {
-    const auto place = static_cast<std::size_t>(example);
+  PreparedExample opened(int64_t number) const {
+    const auto place = static_cast<std::size_t>(number);
     if (!opened_.empty()) {
       const std::lock_guard lock(mutex_);
       if (opened_[place]) return {.entry = opened_[place], .volumes = {}};
     }
-    PreparedExample prepared = cache().get(key_of(example), maker_of(example));
+    PreparedExample prepared = cache().get(key_of(number), maker_of(number));
     if (!opened_.empty() && prepared.entry) {
       const std::lock_guard lock(mutex_);
       opened_[place] = prepared.entry;
@@ -155,15 +169,15 @@ class VolumeDataset final : public PreparableDataset {
     return prepared;
   }
 
-  std::string key_of(int64_t example) const {
-    std::string& key = keys_[static_cast<std::size_t>(example)];
+  std::string key_of(int64_t number) const {
+    std::string& key = keys_[static_cast<std::size_t>(number)];
     {
       const std::lock_guard lock(mutex_);
       if (!key.empty()) return key;
     }
     // Hashing may take a while; nobody waits for it who does not need it.
     std::string made =
-        cache_key(reader_.contents(case_of(example), cache().sources()), chain_.deterministic_declaration());
+        cache_key(reader_.contents(case_of(number), cache().sources()), chain_.deterministic_declaration());
     const std::lock_guard lock(mutex_);
     return key = std::move(made);
   }
@@ -205,11 +219,11 @@ class VolumeDataset final : public PreparableDataset {
     const std::lock_guard lock(opening_);
     if (!smart_) {
       smart_ = std::make_unique<SmartCache>(
-          SmartCache::Parts{.window = SmartWindow(seed, size(), config_.cache_rate, config_.replace_rate),
+          SmartCache::Parts{.window = SmartWindow(seed, cases(), config_.cache_rate, config_.replace_rate),
                             .cache = store,
                             .gives_up = memory_ != nullptr,
-                            .key_of = [this](int64_t example) { return key_of(example); },
-                            .make = [this](int64_t example) { return maker_of(example); }},
+                            .key_of = [this](int64_t number) { return key_of(number); },
+                            .make = [this](int64_t number) { return maker_of(number); }},
           seed);
     }
     return *smart_;
@@ -222,7 +236,7 @@ class VolumeDataset final : public PreparableDataset {
   const std::string window_name_;
   const bool is_smart_, is_full_;
   std::vector<Case> cases_;
-  mutable std::vector<Kept> kept_;  // of phantoms
+  std::unique_ptr<RecentVolumes> recent_;  // all phantoms; volumes that more than one sample is cut from
 
   mutable std::mutex opening_;  // guards what is made when it is first needed
   mutable std::unique_ptr<Storage> storage_;

@@ -1,6 +1,7 @@
 #include "larmor/formats/png.h"
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -13,6 +14,8 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/picture.h"
+#include "larmor/formats/png_rows.h"
+#include "larmor/formats/stage_clock.h"
 
 namespace larmor {
 
@@ -59,14 +62,44 @@ void refuse_bomb(const spng_ihdr& header, std::size_t raw, std::size_t file) {
                         " pixels, which ", file, " bytes cannot hold"));
 }
 
-}  // namespace
-
-bool looks_like_png(std::span<const std::byte> bytes) {
-  constexpr std::array<unsigned char, 8> magic = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
-  return bytes.size() >= magic.size() && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0;
+/// Whole bytes a sample, in rows: what png_rows unpacks. 16 bits are in the network's order.
+bool is_usual(const spng_ihdr& header) {
+  return header.bit_depth >= 8 && header.color_type != SPNG_COLOR_TYPE_INDEXED &&
+         header.interlace_method == SPNG_INTERLACE_NONE;
 }
 
-StoredArray parse_png(std::span<const std::byte> bytes) {
+void to_machine_order(Bytes& words) {
+  if constexpr (std::endian::native == std::endian::big) return;
+  for (std::size_t at = 0; at + 1 < words.size(); at += 2) {
+    uint16_t word = 0;
+    std::memcpy(&word, words.data() + at, sizeof(word));
+    word = __builtin_bswap16(word);
+    std::memcpy(words.data() + at, &word, sizeof(word));
+  }
+}
+
+bool unpack_usual(std::span<const std::byte> bytes, const spng_ihdr& header, Pixels& pixels) {
+  const std::size_t width = bytes_of(pixels.type);
+  auto rows = unpack_png_rows(bytes, {.rows = header.height,
+                                      .pixels = header.width,
+                                      .pixel_bytes = static_cast<std::size_t>(pixels.samples) * width});
+  if (!rows) return false;
+  if (width == 2) to_machine_order(*rows);
+  pixels.bytes = std::move(*rows);
+  return true;
+}
+
+void unpack_by_library(spng_ctx* context, const Layout& layout, std::size_t raw, Pixels& pixels) {
+  const StageScope stage(LoadStage::decompress);
+  std::size_t needed = 0;
+  check(spng_decoded_image_size(context, layout.format, &needed));
+  if (needed != raw) fail(Exit::data, "the PNG data is damaged: its header contradicts itself");
+  pixels.bytes = Bytes(raw);
+  check(spng_decode_image(context, pixels.bytes.data(), raw, layout.format, 0));
+  check(spng_decode_chunks(context));  // up to the end, which a cut file does not have
+}
+
+StoredArray decode_png(std::span<const std::byte> bytes, bool by_library) {
   constexpr std::size_t chunk_limit = std::size_t{16} << 20;  // of texts and colour profiles
   const Context context(spng_ctx_new(0), &spng_ctx_free);
   if (!context) throw std::bad_alloc();
@@ -85,13 +118,22 @@ StoredArray parse_png(std::span<const std::byte> bytes) {
   const std::array<int64_t, 3> shape = {pixels.columns, pixels.rows, pixels.samples};
   const std::size_t raw = checked_bytes(shape, bytes_of(layout.type));
   refuse_bomb(header, raw, bytes.size());
-  std::size_t needed = 0;
-  check(spng_decoded_image_size(context.get(), layout.format, &needed));
-  if (needed != raw) fail(Exit::data, "the PNG data is damaged: its header contradicts itself");
-  pixels.bytes = Bytes(raw);
-  check(spng_decode_image(context.get(), pixels.bytes.data(), raw, layout.format, 0));
-  check(spng_decode_chunks(context.get()));  // up to the end, which a cut file does not have
+  if (by_library || !is_usual(header) || !unpack_usual(bytes, header, pixels))
+    unpack_by_library(context.get(), layout, raw, pixels);
   return to_array(std::move(pixels));
+}
+
+}  // namespace
+
+bool looks_like_png(std::span<const std::byte> bytes) {
+  constexpr std::array<unsigned char, 8> magic = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
+  return bytes.size() >= magic.size() && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0;
+}
+
+StoredArray parse_png(std::span<const std::byte> bytes) { return decode_png(bytes, /*by_library=*/false); }
+
+StoredArray parse_png_by_library(std::span<const std::byte> bytes) {
+  return decode_png(bytes, /*by_library=*/true);
 }
 
 }  // namespace larmor

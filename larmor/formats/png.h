@@ -1,4 +1,4 @@
-// PNG through libspng.
+// PNG: the usual kind over libdeflate (png_rows.h), every other through libspng.
 #pragma once
 
 #include <span>
@@ -13,5 +13,7 @@ bool looks_like_png(std::span<const std::byte> bytes);
 /// spread over 0 to 255, no gamma is applied. uint8 or uint16 as stored. Throws Error (data): damaged, cut
 /// short, or larger than its bytes can hold. The path is the caller's to add.
 StoredArray parse_png(std::span<const std::byte> bytes);
+/// The same, all of it through libspng: what tests hold parse_png against.
+StoredArray parse_png_by_library(std::span<const std::byte> bytes);
 
 }  // namespace larmor

@@ -1,5 +1,7 @@
 #include "larmor/formats/volume.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -51,13 +53,35 @@ StoredVolume open_whole(const std::filesystem::path& path) {
   return volume;
 }
 
+/// Numbers with a point may be none; whole ones cannot.
+bool may_hold_nan(const VoxelFormat& format) {
+  return format.type == VoxelType::float32 || format.type == VoxelType::float64;
+}
+
+void check_finite(const at::Tensor& voxels) {
+  constexpr uint32_t exponent = 0x7f800000;  // all ones: infinite, or no number
+  const float* const values = voxels.const_data_ptr<float>();
+  unsigned found = 0;  // no early way out, so that many are looked at together
+  for (int64_t i = 0; i < voxels.numel(); ++i)
+    found |= (std::bit_cast<uint32_t>(values[i]) & exponent) == exponent ? 1U : 0U;
+  if (found == 0) return;
+  const int64_t count = std::count_if(values, values + voxels.numel(), [](float value) {
+    return (std::bit_cast<uint32_t>(value) & exponent) == exponent;
+  });
+  fail(Exit::data,
+       text("holds ", count, count == 1 ? " voxel that is" : " voxels that are", " NaN or infinite"),
+       "replace them in the file, or leave it out with data.exclude");
+}
+
 }  // namespace
 
 Volume read_volume(const std::filesystem::path& path) {
   return naming(path, [&]() -> Volume {
     StoredVolume volume = open_whole(path);
     const std::vector<int64_t> shape = volume.array.shape;
+    const bool suspicious = may_hold_nan(volume.array.format);
     const at::Tensor voxels = to_tensor(std::move(volume.array));
+    if (suspicious) check_finite(voxels);
     if (volume.is_numpy && voxels.dim() == 4) return {voxels, volume.affine};
     return {channels_first(voxels, shape), volume.affine};
   });

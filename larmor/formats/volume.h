@@ -35,9 +35,9 @@ struct FileReport {
 
 /// Reads by content: NIfTI-1/2 (.nii, .nii.gz, .hdr + .img, also Analyze), .npy, .npz, PNG, JPEG, DICOM (a
 /// file, a folder with the slices of one series, or `folder#SeriesInstanceUID`). Throws Error (data) with the
-/// path and the reason. The channel axis comes first: a NIfTI file's fourth axis (axes of 1 behind the third
-/// are dropped), an array's first of four, a picture's colours. Missing spatial axes are added at the end: a
-/// picture [X, Y], X its columns, becomes [1, X, Y, 1].
+/// path and the reason; voxels that are NaN or infinite are one. The channel axis comes first: a NIfTI file's
+/// fourth axis (axes of 1 behind the third are dropped), an array's first of four, a picture's colours.
+/// Missing spatial axes are added at the end: a picture [X, Y], X its columns, becomes [1, X, Y, 1].
 Volume read_volume(const std::filesystem::path& path);
 /// Whether read_volume would find all it needs: header, types, sizes, every byte (compressed data is
 /// unpacked, voxels are not converted). Throws Error (data) as it does.

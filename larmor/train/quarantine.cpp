@@ -16,7 +16,8 @@ namespace {
 std::vector<BadFile> bad_files_from(const Json& json) {
   std::vector<BadFile> files;
   for (const auto& row : json)
-    files.push_back({row.at("path").get<std::string>(), row.at("reason").get<std::string>()});
+    files.push_back({row.at("path").get<std::string>(), row.at("reason").get<std::string>(),
+                     row.value("sha256", std::string())});
   return files;
 }
 
@@ -61,10 +62,7 @@ void Quarantine::share(const std::vector<BadFile>& of_this_rank, const Moment& w
   }
   if (communicator_.is_first() && met_.size() > before) write(when);
   if (static_cast<int64_t>(met_.size()) > allowed_) {
-    fail(Exit::data,
-         text(met_.size(), met_.size() == 1 ? " file" : " files", " cannot be used; data.bad_files allows ",
-              allowed_, ":", listing(met_)),
-         "repair or remove them (data.exclude), or raise data.bad_files");
+    fail_over_budget(met_, allowed_);
   }
 }
 

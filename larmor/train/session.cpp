@@ -69,11 +69,11 @@ Share share_of(const Plan& plan, const Rank& rank) {
           .ranks = rank.count};
 }
 
-LoaderOptions loader_options(const RunConfig& config, const Plan& plan) {
+LoaderOptions loader_options(const Plan& plan, int64_t bad_files) {
   return {.workers = plan.loader_threads,
           .prefetch = plan.prefetch,
           .pinned = plan.device == DeviceKind::cuda,
-          .bad_files = static_cast<int>(config.data.bad_files)};
+          .bad_files = bad_files};
 }
 
 void log_start(const Rank& rank, const Plan& plan, const c10::Device& device, int64_t training_cases,
@@ -112,7 +112,8 @@ SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& 
   set_up_process(plan, device);
   const auto training_cases = workload.dataset(config, index, Split::train);  // data
   const auto validation_cases = workload.dataset(config, index, Split::val);
-  const auto order = make_order(config.data, static_cast<uint64_t>(config.run.seed), training_cases->size());
+  const auto order = make_order(config.data, static_cast<uint64_t>(config.run.seed), *training_cases);
+  const auto bad_files = bad_file_budget(config.data.bad_files, training_cases->size());
   const Timetable timetable(config.train, order.examples(), plan.global_batch);
   const auto task = workload.task(config);  // model
   auto learners =
@@ -129,9 +130,8 @@ SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& 
   CheckpointWriter checkpoints(options.folder.checkpoints(), *storage, *communicator,  // checkpoint
                                checkpoint_options(config, plan, index, rank, config_sha256));
   Loader loader(*training_cases, order, share_of(plan, rank), state.progress.examples,
-                loader_options(config, plan));
-  Quarantine quarantine(options.folder.quarantine(), config.data.bad_files, *storage, *communicator,
-                        *tracker);
+                loader_options(plan, bad_files));
+  Quarantine quarantine(options.folder.quarantine(), bad_files, *storage, *communicator, *tracker);
 
   Trainer trainer({.config = config,
                    .plan = plan,

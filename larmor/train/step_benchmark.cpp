@@ -42,7 +42,7 @@ StepBenchmark::StepBenchmark(Workload& workload, const RunConfig& config, const 
                               .parallel = make_parallelism(plan, optim, *objective.network, communicator)});
   }
   const auto dataset = workload.dataset(config, index, Split::train);
-  ExampleOrder order(static_cast<uint64_t>(config.run.seed), dataset->size());
+  ExampleOrder order(static_cast<uint64_t>(config.run.seed), dataset->size(), dataset->together());
   constexpr int64_t prepared_batches = 4;
   for (int64_t batch = 0; batch < prepared_batches; ++batch) {
     std::vector<Sample> samples;

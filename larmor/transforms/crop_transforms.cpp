@@ -49,6 +49,13 @@ TransformRun random_crop(Parameters& parameters) {
   };
 }
 
+/// Which of the samples is being made is part of what its draws depend on.
+TransformRun random_crop_samples(Parameters& parameters) {
+  constexpr int64_t most = 4096;
+  parameters.whole_or("num_samples", 1, 1, most);
+  return random_crop(parameters);
+}
+
 /// Voxels before the first and behind the last, an axis each.
 using Border = std::array<std::pair<int64_t, int64_t>, 3>;
 
@@ -183,6 +190,7 @@ TransformRun crop_foreground(Parameters& parameters) {
 const std::vector<KnownTransform>& crop_transforms() {
   static const std::vector<KnownTransform> known{{"CenterSpatialCrop", centre_crop},
                                                  {"RandSpatialCrop", random_crop, true},
+                                                 {"RandSpatialCropSamples", random_crop_samples, true},
                                                  {"SpatialPad", spatial_pad},
                                                  {"CropForeground", crop_foreground}};
   return known;

@@ -32,7 +32,7 @@ template <class Change>
 TransformRun on_values(const Targets& targets, Change change) {
   return [targets, change](LazyVolumes& volumes, const ExampleKey&) {
     for (auto& [name, volume] : volumes) {
-      if (targets.wants(name) && !Targets::is_mask(name)) volume.change(change);
+      if (targets.wants(name) && !is_mask(name)) volume.change(change);
     }
   };
 }
@@ -47,7 +47,7 @@ TransformRun on_values_at_random(Parameters& parameters, DrawOnce draw_once, Cha
     if (draws.uniform() >= probability) return;
     const auto drawn = draw_once(draws);
     for (auto& [name, volume] : volumes) {
-      if (!targets.wants(name) || Targets::is_mask(name)) continue;
+      if (!targets.wants(name) || is_mask(name)) continue;
       volume.change([&](const at::Tensor& voxels) { return change(voxels, drawn); });
     }
   };
@@ -204,7 +204,7 @@ TransformRun random_noise(Parameters& parameters) {
     if (draws.uniform() >= probability) return;
     const double deviation = draws_deviation ? draw(draws, {0, most}) : most;
     for (auto& [name, volume] : volumes) {
-      if (!targets.wants(name) || Targets::is_mask(name)) continue;
+      if (!targets.wants(name) || is_mask(name)) continue;
       const auto voxel_key = make_key(key.seed, static_cast<uint64_t>(key.epoch),
                                       static_cast<uint64_t>(key.example), text(purpose, " of ", name));
       volume.change([&](const at::Tensor& voxels) {

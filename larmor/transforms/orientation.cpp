@@ -15,6 +15,8 @@ namespace larmor {
 
 namespace {
 
+constexpr std::array<std::string_view, 3> axis_letters{"LR", "PA", "IS"};  // against the axis, along it
+
 struct Direction {
   int world = 0;  // 0: left-right, 1: posterior-anterior, 2: inferior-superior
   bool positive = true;
@@ -22,17 +24,17 @@ struct Direction {
 using Directions = std::array<Direction, 3>;
 
 Directions directions_of_codes(const std::string& axcodes) {
-  constexpr std::array<std::string_view, 3> letters{"LR", "PA", "IS"};
   Directions directions;
   std::array<bool, 3> seen{};
   bool good = axcodes.size() == 3;
   for (std::size_t axis = 0; good && axis < 3; ++axis) {
-    const auto world = std::find_if(letters.begin(), letters.end(), [&](std::string_view pair) {
+    const auto world = std::find_if(axis_letters.begin(), axis_letters.end(), [&](std::string_view pair) {
       return pair.find(axcodes[axis]) != std::string_view::npos;
     });
-    good = world != letters.end() &&
-           !std::exchange(seen[static_cast<std::size_t>(world - letters.begin())], true);
-    if (good) directions[axis] = {static_cast<int>(world - letters.begin()), axcodes[axis] == (*world)[1]};
+    good = world != axis_letters.end() &&
+           !std::exchange(seen[static_cast<std::size_t>(world - axis_letters.begin())], true);
+    if (good)
+      directions[axis] = {static_cast<int>(world - axis_letters.begin()), axcodes[axis] == (*world)[1]};
   }
   if (!good) {
     fail(Exit::usage,
@@ -97,6 +99,13 @@ Directions directions_of_affine(const Affine& affine) {
 }  // namespace
 
 void check_axcodes(const std::string& axcodes) { directions_of_codes(axcodes); }
+
+std::string axcodes_of(const Affine& affine) {
+  std::string axcodes;
+  for (const Direction& direction : directions_of_affine(affine))
+    axcodes += axis_letters[static_cast<std::size_t>(direction.world)][direction.positive ? 1 : 0];
+  return axcodes;
+}
 
 Turn turn_to(const Affine& affine, const std::string& axcodes) {
   const Directions wanted = directions_of_codes(axcodes), present = directions_of_affine(affine);

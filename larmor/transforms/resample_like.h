@@ -1,17 +1,15 @@
-// Back onto another grid: what a network made of a reoriented, resampled volume, where the input's voxels
-// are.
+// Onto another grid: what a network made of a reoriented, resampled volume, where the input's voxels are; a
+// second modality where those of the first one are.
 #pragma once
 
-#include <array>
-
-#include <ATen/core/Tensor.h>
-
 #include "larmor/formats/volume.h"
+#include "larmor/transforms/sampling.h"
 
 namespace larmor {
 
-/// The volume sampled (trilinear, border values outside) at the voxels of a grid with `affine` and
-/// `size` voxels an axis. Throws Error (data) when the volume's affine cannot be inverted.
-Volume resample_like(const Volume& volume, const Affine& affine, const std::array<int64_t, 3>& size);
+/// The volume sampled (border values outside) at the voxels of a grid with `affine` and `size` voxels an
+/// axis. Throws Error (data) when the volume's affine cannot be inverted.
+Volume resample_like(const Volume& volume, const Affine& affine, const GridSize& size,
+                     Interpolation interpolation = Interpolation::trilinear);
 
 }  // namespace larmor

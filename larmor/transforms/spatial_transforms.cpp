@@ -194,7 +194,7 @@ TransformRun resize(Parameters& parameters) {
       GridSize size{};
       for (std::size_t axis = 0; axis < 3; ++axis)
         size[axis] = wanted[axis] > 0 ? wanted[axis] : volume.size()[axis];
-      change_size(volume, size, Targets::is_mask(name) ? "nearest" : mode);
+      change_size(volume, size, is_mask(name) ? "nearest" : mode);
     }
   };
 }
@@ -249,7 +249,7 @@ TransformRun random_zoom(Parameters& parameters) {
       factors[axis] = again ? factors[0] : draw(draws, {least[axis], most[axis]});
     }
     for (auto& [name, volume] : volumes) {
-      if (targets.wants(name)) zoom(volume, factors, Targets::is_mask(name) ? "nearest" : mode, filling);
+      if (targets.wants(name)) zoom(volume, factors, is_mask(name) ? "nearest" : mode, filling);
     }
   };
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct TransformChain::Step {
 };
 
 namespace {
+
+constexpr const char* samples_name = "RandSpatialCropSamples";
 
 /// What is said of reading a volume: nothing is left to do.
 TransformRun done_by_reading(Parameters& parameters) {
@@ -51,6 +54,8 @@ const KnownTransform& find_transform(const std::string& name) {
 
 }  // namespace
 
+bool is_mask(std::string_view name) { return name == "mask" || name.starts_with("mask_"); }
+
 TransformChain::TransformChain(const Json& declaration) {
   if (!declaration.is_array() && !declaration.is_null()) {
     fail(Exit::usage, "data.transforms must be a list", "say [{Orientation: {axcodes: RAS}}, …]");
@@ -67,6 +72,12 @@ TransformChain::TransformChain(const Json& declaration) {
     Parameters parameters(known.name, mapping ? item.begin().value() : nothing, ++occurrences[known.name]);
     auto run = known.make(parameters);
     parameters.finish();
+    if (known.name == samples_name) {
+      if (samples_per_volume_ > 1 || occurrences[known.name] > 1)
+        fail(Exit::usage, text("data.transforms: there are two ", samples_name),
+             "one says how many crops there are");
+      samples_per_volume_ = item.begin().value().value("num_samples", int64_t{1});
+    }
     const bool is_before =
         std::none_of(steps_.begin(), steps_.end(), [](const Step& step) { return step.random; });
     if (is_before && !known.is_random) deterministic_.push_back(item);

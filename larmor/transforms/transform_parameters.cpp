@@ -5,6 +5,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/transforms/transforms.h"
 
 namespace larmor {
 

@@ -16,8 +16,6 @@ namespace larmor {
 class Targets {
  public:
   bool wants(std::string_view volume) const;
-  /// Masks hold classes.
-  static bool is_mask(std::string_view volume) { return volume.starts_with("mask"); }
   Interpolation interpolation(std::string_view volume) const;
 
   std::vector<std::string> keys;              // empty: all

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "larmor/base/json.h"
@@ -22,6 +23,8 @@ namespace larmor {
 Volume orient(const Volume& volume, const std::string& axcodes = "RAS");
 /// Throws Error (usage) unless `axcodes` is one of L/R, one of P/A and one of I/S in some order.
 void check_axcodes(const std::string& axcodes);
+/// Where the axes point: "RAS". Throws Error (data) when the affine is singular. nibabel's aff2axcodes.
+std::string axcodes_of(const Affine& affine);
 /// Resamples to `spacing` mm: the first voxel keeps its place, round((n - 1) old / new) + 1 voxels an
 /// axis, border values outside; trilinear or nearest. An axis whose spacing is within 0.001 mm of the wanted
 /// one, or whose wanted one is not positive, keeps its own. Shear is taken out. MONAI's Spacing.
@@ -44,9 +47,11 @@ Volume scale_percentiles(const Volume& volume, double lower, double upper, doubl
 /// The percentile (0 to 100) of all values, as numpy.percentile gives it. NaN when one of them is NaN.
 double percentile(const at::Tensor& values, double rank);
 
-/// The volumes of one example by name: "image", "label", "mask". Those whose name begins with "mask" hold
-/// classes: they are sampled by the nearest voxel, and intensities leave them alone.
+/// The volumes of one example by name: "image", "label", "mask".
 using Volumes = std::map<std::string, Volume, std::less<>>;
+/// Masks ("mask", "mask_<name>") hold classes: they are sampled by the nearest voxel, and intensities leave
+/// them alone.
+bool is_mask(std::string_view name);
 
 /// A chain declared in the config: [{Orientation: {axcodes: RAS}}, {Spacing: {pixdim: [2, 2, 2]}}, …]; all
 /// names and parameters: docs/data.md. Names may end in d, as MONAI's for dictionaries do, and `keys` says
@@ -62,6 +67,8 @@ class TransformChain {
   Volumes random_part(Volumes volumes, const ExampleKey& key) const;
   /// The same of volumes that can be read in parts: what a random crop drops is never read.
   Volumes random_part(DeferredVolumes volumes, const ExampleKey& key) const;
+  /// How many examples one volume gives: RandSpatialCropSamples' num_samples, otherwise 1.
+  int64_t samples_per_volume() const { return samples_per_volume_; }
   /// What was declared of the deterministic part.
   const Json& deterministic_declaration() const { return deterministic_; }
   /// Both, with the same bits and less work: voxels that a random crop drops are never computed.
@@ -77,6 +84,7 @@ class TransformChain {
   Json deterministic_ = Json::array();
   std::vector<Step> steps_;
   std::size_t first_random_ = 0;
+  int64_t samples_per_volume_ = 1;
 };
 
 }  // namespace larmor

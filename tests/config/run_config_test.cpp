@@ -31,6 +31,7 @@ constexpr Documented documented[] = {
     {"data.workers", "auto"},
     {"data.prefetch", "auto"},
     {"data.bad_files", "10"},
+    {"data.grids", "same"},
     {"data.cache", "none"},
     {"data.cache_folder", "auto"},
     {"data.cache_rate", "0.5"},

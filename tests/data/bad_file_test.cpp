@@ -5,6 +5,17 @@
 namespace larmor {
 namespace {
 
+TEST(BadFile, MayBeSoManyOrAThousandthOfTheCases) {
+  EXPECT_EQ(bad_file_budget(10, 500), 10);
+  EXPECT_EQ(bad_file_budget(0, 999), 0);
+  EXPECT_EQ(bad_file_budget(10, 25000), 25);
+}
+
+TEST(BadFile, KeepsTheHashOfItsContentsWhereThatIsKnown) {
+  EXPECT_EQ(to_json(std::vector<BadFile>{{"a.nii", "cut short", "ab12"}}).dump(),
+            R"([{"path":"a.nii","reason":"cut short","sha256":"ab12"}])");
+}
+
 TEST(BadFile, BecomesJson) {
   EXPECT_EQ(to_json({BadFile{"a.nii", "cut short"}}).dump(), R"([{"path":"a.nii","reason":"cut short"}])");
   EXPECT_EQ(to_json(std::vector<BadFile>{}).dump(), "[]");

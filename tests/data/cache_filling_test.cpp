@@ -52,7 +52,7 @@ TEST_F(FillingTheCache, PreparesEveryExampleOfEverySplit) {
   EXPECT_EQ(filling.kept, 10);
   EXPECT_EQ(filling.folder, store_.path());
   EXPECT_TRUE(filling.bad.empty());
-  EXPECT_EQ(forecast.examples, 10);
+  EXPECT_EQ(forecast.cases, 10);
   EXPECT_EQ(forecast.needed_bytes, filling.bytes);
   EXPECT_EQ(datasets_.front()->cache_place().present_bytes, filling.bytes);
   for (const auto* dataset : datasets_) {
@@ -87,6 +87,8 @@ TEST_F(FillingTheCache, EndsWithTheFirstErrorThatIsNoBadFile) {
   class Broken final : public PreparableDataset {
    public:
     int64_t size() const override { return 100; }
+    int64_t cases() const override { return 100; }
+    std::string case_name(int64_t) const override { return "one"; }
     Sample get(const ExampleKey&) const override { return {}; }
     std::string name(int64_t) const override { return "one"; }
     uint64_t prepare(int64_t) const override { fail(Exit::environment, "no memory"); }
@@ -113,10 +115,9 @@ TEST_F(FillingTheCache, IsUndoneByCleaning) {
 
 TEST(CacheForecast, SaysWhetherDiskAndMemoryAreEnough) {
   CacheForecast forecast{"/cache", 100, uint64_t{10} << 30, uint64_t{1} << 30, uint64_t{50} << 30};
-  EXPECT_EQ(
-      forecast.sentence(uint64_t{32} << 30),
-      "the prepared cache of 100 examples takes about 10 GiB in /cache, which may hold 50 GiB and holds 1 "
-      "GiB; 32 GiB of memory hold it once it has been read");
+  EXPECT_EQ(forecast.sentence(uint64_t{32} << 30),
+            "the prepared cache of 100 cases takes about 10 GiB in /cache, which may hold 50 GiB and holds 1 "
+            "GiB; 32 GiB of memory hold it once it has been read");
   EXPECT_THAT(forecast.sentence(uint64_t{8} << 30), HasSubstr("more than the 8 GiB of memory"));
   forecast.budget_bytes = uint64_t{5} << 30;
   EXPECT_THAT(forecast.sentence(uint64_t{32} << 30), HasSubstr("about 50 of them fit"));

@@ -72,6 +72,21 @@ TEST(ExampleOrder, TakesSubstitutesFromTheSameEpochAndNeverTheSameTwice) {
   EXPECT_EQ(order.substitute(position, 2), order.at(6 * 2));
 }
 
+TEST(ExampleOrder, NeverPartsExamplesThatBelongTogether) {
+  ExampleOrder order(42, 7 * 4, 4);
+  EXPECT_EQ(order.examples(), 28);
+  for (const int64_t epoch : {0, 1}) {
+    std::set<int64_t> seen;
+    for (int64_t place = 0; place < 28; ++place) {
+      const int64_t example = order.at(epoch * 28 + place).example;
+      EXPECT_EQ(example % 4, place % 4);
+      EXPECT_EQ(example / 4, order.at(epoch * 28 + place / 4 * 4).example / 4);
+      seen.insert(example);
+    }
+    EXPECT_EQ(seen.size(), 28U);
+  }
+}
+
 TEST(ExampleOrder, RefusesAnEmptySplit) {
   const auto error = testing::error_of([] { ExampleOrder(1, 0); });
   ASSERT_TRUE(error);

@@ -131,6 +131,19 @@ TEST(SmartOrder, TakesSubstitutesFromItsWindow) {
   EXPECT_EQ(seen, window_of(window, 20 / window.size()));
 }
 
+TEST(SmartOrder, ShowsAllCropsOfTheVolumesInItsWindow) {
+  const SmartWindow window(5, 10, 0.5, 0.2);
+  ExampleOrder order(5, window, 3);
+  ASSERT_EQ(order.examples(), 15);
+  std::set<int64_t> seen;
+  for (int64_t place = 0; place < 15; ++place) {
+    const int64_t example = order.at(2 * 15 + place).example;
+    EXPECT_TRUE(window.holds(2, example / 3));
+    seen.insert(example);
+  }
+  EXPECT_EQ(seen.size(), 15U);
+}
+
 TEST(MakeOrder, TakesAWindowOnlyForSmartCache) {
   DataConfig data;
   EXPECT_EQ(make_order(data, 1, 40).examples(), 40);

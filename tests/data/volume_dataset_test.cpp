@@ -9,6 +9,7 @@
 #include "larmor/base/text.h"
 #include "larmor/data/loader.h"
 #include "larmor/data/phantom.h"
+#include "larmor/formats/volume.h"
 
 #include "tests/support/cases.h"
 
@@ -121,6 +122,111 @@ TEST(VolumeDataset, RefusesModalitiesOnDifferentGrids) {
   ASSERT_TRUE(error);
   EXPECT_EQ(error->exit(), Exit::data);
   EXPECT_THAT(error->message(), HasSubstr("other.npz"));
+}
+
+// A case of one image and one other file, which the list calls `name`.
+DataConfig pair_of(CaseFolder& folder, const std::string& name, const std::string& file) {
+  folder.file("list.csv", text("patient,image,", name, "\np1,image.nii,", file, "\n"));
+  DataConfig data = config("list", folder);
+  data.list = (folder.path() / "list.csv").string();
+  return data;
+}
+
+// 2 x 3 x 4 voxels that count from 0 along the first axis, which runs to the left when it is flipped.
+void write_ramp(const std::filesystem::path& path, bool flipped, double offset = 0) {
+  Volume volume;
+  volume.voxels = at::arange(24, at::kFloat).reshape({1, 4, 3, 2}).permute({0, 3, 2, 1});
+  volume.affine[0] =
+      flipped ? std::array<double, 4>{-1, 0, 0, 1 + offset} : std::array<double, 4>{1, 0, 0, offset};
+  if (flipped) volume.voxels = volume.voxels.flip(1);
+  DiskStorage storage;
+  write_nifti(storage, path, volume);
+}
+
+TEST(VolumeDataset, KeepsMasksUnderTheirNames) {
+  CaseFolder folder;
+  folder.volume("image.nii", 7).volume("brain.nii", 1);
+  const Sample sample = open(pair_of(folder, "mask_brain", "brain.nii"))->get({1, 0, 0});
+  ASSERT_EQ(sample.size(), 2U);
+  EXPECT_EQ(sample.at("mask_brain").mean().item<float>(), 1);
+}
+
+TEST(VolumeDataset, RefusesMasksThatHoldNoClasses) {
+  CaseFolder folder;
+  folder.volume("image.nii", 7).volume("mask.nii", -3);
+  const auto error = error_of([&] { open(pair_of(folder, "mask", "mask.nii"))->get({1, 0, 0}); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->exit(), Exit::data);
+  EXPECT_THAT(error->message(), HasSubstr("mask.nii: a mask holds classes"));
+  EXPECT_THAT(error->message(), HasSubstr("-3"));
+}
+
+TEST(VolumeDataset, TakesTheSameGridInAnotherOrderOfAxes) {
+  CaseFolder folder;
+  write_ramp(folder.path() / "image.nii", false);
+  write_ramp(folder.path() / "label.nii", true);
+  const Sample sample = open(pair_of(folder, "label", "label.nii"))->get({1, 0, 0});
+  EXPECT_TRUE(sample.at("label").equal(sample.at("image")));
+}
+
+TEST(VolumeDataset, RefusesALabelElsewhereUnlessItIsToBeResampled) {
+  CaseFolder folder;
+  write_ramp(folder.path() / "image.nii", false);
+  write_ramp(folder.path() / "label.nii", false, 0.5);
+  DataConfig data = pair_of(folder, "label", "label.nii");
+  const auto error = error_of([&] { open(data)->get({1, 0, 0}); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->exit(), Exit::data);
+  EXPECT_THAT(error->message(), HasSubstr("label.nii"));
+  EXPECT_THAT(error->message(), HasSubstr("image.nii"));
+  EXPECT_THAT(error->hint(), HasSubstr("data.grids=resample"));
+  data.grids = "resample";
+  const Sample sample = open(data)->get({1, 0, 0});
+  // Half a voxel to the right of the label's: between its first two there, its border beyond.
+  const auto image = sample.at("image"), label = sample.at("label");
+  EXPECT_TRUE(label[0][0].equal(image[0][0]));
+  EXPECT_TRUE(label[0][1].allclose((image[0][0] + image[0][1]) / 2));
+}
+
+TEST(VolumeDataset, SamplesMasksByTheNearestVoxel) {
+  CaseFolder folder;
+  write_ramp(folder.path() / "image.nii", false);
+  write_ramp(folder.path() / "mask.nii", false, 0.4);
+  DataConfig data = pair_of(folder, "mask", "mask.nii");
+  data.grids = "resample";
+  const Sample sample = open(data)->get({1, 0, 0});
+  EXPECT_TRUE(sample.at("mask").equal(sample.at("image")));
+}
+
+TEST(VolumeDataset, CutsSeveralCropsOutOfEachVolume) {
+  CaseFolder folder;
+  folder.archive("a.npz", {12, 11, 10}).archive("b.npz", {12, 11, 10});
+  const Json crops =
+      parse_json(R"([{"RandSpatialCropSamples": {"roi_size": 4, "num_samples": 3}}])", "chain");
+  const auto dataset = open(config("npz", folder), crops);
+  EXPECT_EQ(dataset->size(), 6);
+  EXPECT_EQ(dataset->together(), 3);
+  EXPECT_EQ(dataset->name(2), "a.npz");
+  EXPECT_EQ(dataset->name(3), "b.npz");
+  std::set<float> corners;
+  for (int64_t example = 0; example < 6; ++example) {
+    const Sample sample = dataset->get({1, 0, example});
+    EXPECT_EQ(sample.at("image").sizes(), (std::vector<int64_t>{1, 4, 4, 4}));
+    corners.insert(sample.at("image").min().item<float>());
+    EXPECT_TRUE(dataset->get({1, 0, example}).at("image").equal(sample.at("image")));
+  }
+  EXPECT_GT(corners.size(), 4U) << "each crop is drawn on its own";
+}
+
+TEST(VolumeDataset, NamesTheContentsOfAnExample) {
+  CaseFolder folder;
+  folder.volume("a.nii", 5).volume("b.nii", 5).volume("c.nii", 6);
+  const auto dataset = open(config("nifti", folder));
+  EXPECT_EQ(dataset->content_hash(0).size(), 64U);
+  EXPECT_EQ(dataset->content_hash(0), dataset->content_hash(1));
+  EXPECT_NE(dataset->content_hash(0), dataset->content_hash(2));
+  std::filesystem::remove(folder.path() / "c.nii");
+  EXPECT_EQ(dataset->content_hash(2), "");
 }
 
 TEST(VolumeDataset, GivesPhantomsByTheirNumberInTheWholeIndex) {

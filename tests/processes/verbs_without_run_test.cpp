@@ -181,7 +181,7 @@ TEST_F(VerbsWithoutRun, PrepareForecastsFillsAndCleansTheCache) {
       "prepare",           "latent_diffusion",        "-c",    "tiny", "data.kind=nifti",
       "data.folder=heads", "data.cache_folder=store", "--json"};
   const auto first = call(words), second = call(words);
-  EXPECT_THAT(first.err, HasSubstr("the prepared cache of 10 examples takes about"));
+  EXPECT_THAT(first.err, HasSubstr("the prepared cache of 10 cases takes about"));
   EXPECT_EQ(first.json(), second.json());
   auto cleaning = words;
   cleaning.emplace_back("--clean");

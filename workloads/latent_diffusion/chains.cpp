@@ -4,6 +4,7 @@ namespace larmor::latent_diffusion {
 
 namespace {
 constexpr const char* random_crop = "RandSpatialCrop";
+constexpr const char* random_crops = "RandSpatialCropSamples";
 constexpr const char* center_crop = "CenterSpatialCrop";
 constexpr const char* size_key = "roi_size";
 constexpr const char* validation_size_key = "validation_roi_size";
@@ -20,11 +21,11 @@ bool is_random(const Json& step) {
 }
 
 bool is_crop(const Json& step) {
-  return (is_step(step, random_crop) || is_step(step, center_crop)) && step.is_object() &&
-         step.front().is_object();
+  return (is_step(step, random_crop) || is_step(step, random_crops) || is_step(step, center_crop)) &&
+         step.is_object() && step.front().is_object();
 }
 
-/// The parameters that both crops know.
+/// The parameters that all crops know.
 Json as_center_crop(const Json& parameters) {
   Json kept;
   for (const auto* name : {"keys", size_key}) {

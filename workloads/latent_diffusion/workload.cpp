@@ -103,7 +103,9 @@ Demand LatentDiffusion::demand(const RunConfig& config, const Index& index) cons
   for (const auto& objective : trial.objectives()) demand.parameters += parameter_count(*objective.network);
   constexpr int64_t float_bytes = 4;
   const auto cases = static_cast<int64_t>(index.of(Split::train).size());
-  demand.training_examples = cases > 0 ? make_order(config.data, /*seed=*/0, cases).examples() : 0;
+  const auto crops = TransformChain(training_transforms(config)).samples_per_volume();
+  demand.training_examples =
+      cases > 0 ? make_order(config.data, /*seed=*/0, cases * crops, crops).examples() : 0;
   demand.model_bytes = demand.parameters * float_bytes;
   demand.optimizer_bytes = demand.model_bytes * (config.optim.ema_decay > 0 ? 3 : 2);
   int64_t voxels = 1;
