@@ -4,8 +4,10 @@
 #include <cstdlib>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 
+#include <libdeflate.h>
 #include <spng.h>
 #include <turbojpeg.h>
 
@@ -79,6 +81,24 @@ std::string png_of(int columns, int rows, PngKind kind, int bits, const std::vec
                                                          &std::free);
   check(code);
   return {static_cast<const char*>(file.get()), size};
+}
+
+std::string png_of_rows(int columns, int rows, PngKind kind, int bits, const std::string& filtered,
+                        int pieces) {
+  const std::unique_ptr<libdeflate_compressor, decltype(&libdeflate_free_compressor)> compressor(
+      libdeflate_alloc_compressor(6), &libdeflate_free_compressor);
+  std::string packed(libdeflate_zlib_compress_bound(compressor.get(), filtered.size()), '\0');
+  packed.resize(libdeflate_zlib_compress(compressor.get(), filtered.data(), filtered.size(), packed.data(),
+                                         packed.size()));
+  const auto chunk = [](const std::string& name, const std::string& content) {
+    return laid_out(static_cast<uint32_t>(content.size()), true) + name + content + std::string(4, '\0');
+  };
+  std::string header = laid_out(int32_t{columns}, true) + laid_out(int32_t{rows}, true);
+  header += {static_cast<char>(bits), static_cast<char>(kind), 0, 0, 0};
+  std::string file = "\x89PNG\r\n\x1a\n" + chunk("IHDR", header);
+  const std::size_t piece = packed.size() / static_cast<std::size_t>(pieces) + 1;
+  for (std::size_t at = 0; at < packed.size(); at += piece) file += chunk("IDAT", packed.substr(at, piece));
+  return with_check_sums(file + chunk("IEND", ""));
 }
 
 std::string with_check_sums(std::string png) {

@@ -15,6 +15,11 @@ enum class PngKind { grey = 0, rgb = 2, palette = 3, grey_alpha = 4, rgb_alpha =
 std::string png_of(int columns, int rows, PngKind kind, int bits, const std::vector<uint16_t>& samples,
                    bool interlaced = false);
 
+/// `filtered` as a PNG file holds it before it is packed: rows that start with their filter; packed into
+/// `pieces` IDAT chunks.
+std::string png_of_rows(int columns, int rows, PngKind kind, int bits, const std::string& filtered,
+                        int pieces = 1);
+
 /// A PNG file whose chunks say the right check sums again, as far as its lengths can be followed.
 std::string with_check_sums(std::string png);
 
