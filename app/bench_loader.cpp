@@ -39,18 +39,17 @@ struct Throughput {
 };
 
 /// One epoch of the training split through worker threads, as a training run would fetch it.
-Throughput fetch_all(const Workload& workload, const RunConfig& config, const Index& index, int workers) {
-  const auto dataset = workload.dataset(config, index, Split::train);
-  const ExampleOrder order(static_cast<uint64_t>(config.run.seed), dataset->size(), dataset->together());
-  Loader loader(*dataset, order, {}, /*consumed=*/0,
+Throughput fetch_all(const Dataset& dataset, const RunConfig& config, int workers) {
+  const ExampleOrder order(static_cast<uint64_t>(config.run.seed), dataset.size(), dataset.together());
+  Loader loader(dataset, order, {}, /*consumed=*/0,
                 {.workers = workers,
                  .prefetch = 2 * workers,
-                 .bad_files = bad_file_budget(config.data.bad_files, dataset->size())});
+                 .bad_files = bad_file_budget(config.data.bad_files, dataset.size())});
   const SystemClock clock;
   const double began = clock.steady_seconds(), worked = processor_seconds();
-  for (int64_t i = 0; i < dataset->size(); ++i) loader.next();
+  for (int64_t i = 0; i < dataset.size(); ++i) loader.next();
   const double seconds = clock.steady_seconds() - began;
-  return {.samples_per_second = static_cast<double>(dataset->size()) / seconds,
+  return {.samples_per_second = static_cast<double>(dataset.size()) / seconds,
           .cores_used = (processor_seconds() - worked) / seconds};
 }
 
@@ -69,13 +68,17 @@ int bench_loader(Program& program, const LoaderArguments& arguments) {
     if (speaks) std::cerr << "round " << round << " of " << rounds << " (0 warms up)\n";
   });
   const int workers = arguments.workers > 0 ? arguments.workers : detect_hardware().usable_cores();
-  const auto throughput = fetch_all(workload, config.config, index, workers);
+  const auto training = workload.dataset(config.config, index, Split::train);
+  const double sample_ms =
+      time_samples(*training, static_cast<uint64_t>(config.config.run.seed), arguments.repeats);
+  const auto throughput = fetch_all(*training, config.config, workers);
   Json json;
   json["script"] = "larmor bench loader";
   json["volumes"] = times.volumes;
   json["repeats"] = arguments.repeats;
   json["transforms"] = transforms;
   json["mean_ms_per_volume"] = times.mean_ms;
+  json["mean_ms_per_sample"] = {{config.config.data.cache, sample_ms}};  // through the cache that it names
   json["total_ms_all_volumes"] = times.mean_ms.at("chain") * static_cast<double>(times.volumes);
   json["samples_per_second"] = throughput.samples_per_second;
   json["cores_used"] = throughput.cores_used;

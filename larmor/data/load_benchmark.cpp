@@ -120,4 +120,18 @@ LoadTimes time_loading(const Index& index, const Json& transforms, int repeats,
   return result;
 }
 
+double time_samples(const Dataset& dataset, uint64_t seed, int repeats) {
+  std::vector<std::vector<double>> times(static_cast<std::size_t>(dataset.size()));
+  for (int64_t epoch = 0; epoch <= repeats; ++epoch) {
+    for (int64_t example = 0; example < dataset.size(); ++example) {
+      Stopwatch watch;
+      dataset.get({.seed = seed, .epoch = epoch, .example = example});
+      if (epoch > 0) times[static_cast<std::size_t>(example)].push_back(watch.lap());
+    }
+  }
+  double sum = 0;
+  for (const auto& values : times) sum += median(values);
+  return sum / static_cast<double>(dataset.size());
+}
+
 }  // namespace larmor

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "larmor/base/json.h"
+#include "larmor/data/dataset.h"
 #include "larmor/data/index.h"
 
 namespace larmor {
@@ -26,5 +27,10 @@ struct LoadTimes {
 /// index without files (usage).
 LoadTimes time_loading(const Index& index, const Json& transforms, int repeats,
                        const std::function<void(int, int)>& done);
+
+/// Milliseconds that a sample takes in the calling thread, through whatever cache the dataset has: the mean
+/// over the examples, of each one's median over `repeats` epochs behind one that fills the cache. Throws as
+/// get() does.
+double time_samples(const Dataset& dataset, uint64_t seed, int repeats);
 
 }  // namespace larmor

@@ -1,5 +1,8 @@
 #include "larmor/data/load_benchmark.h"
 
+#include <chrono>
+#include <thread>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,6 +41,21 @@ TEST(LoadBenchmark, TimesEveryStageOfEveryCaseUnderTheNamesOfThePeersScript) {
   EXPECT_THAT(stages,
               ElementsAre("chain", "channel_first", "crop", "load", "orientation", "percentile", "spacing"));
   EXPECT_GT(times.mean_ms.at("load"), 0);
+}
+
+TEST(LoadBenchmark, TimesSamplesBehindAnEpochThatFillsTheCache) {
+  class Slow final : public Dataset {
+   public:
+    int64_t size() const override { return 3; }
+    std::string name(int64_t) const override { return "one"; }
+    Sample get(const ExampleKey& key) const override {
+      std::this_thread::sleep_for(std::chrono::milliseconds(key.epoch == 0 ? 60 : 2));
+      return {};
+    }
+  };
+  const double milliseconds = time_samples(Slow(), 1, 3);
+  EXPECT_GE(milliseconds, 2);
+  EXPECT_LT(milliseconds, 60);
 }
 
 TEST(LoadBenchmark, NamesTheFileThatCannotBeRead) {
