@@ -15,6 +15,7 @@
 #include "larmor/formats/dicom_header.h"
 #include "larmor/formats/dicom_pixels.h"
 #include "larmor/formats/dicom_series.h"
+#include "larmor/formats/stage_clock.h"
 
 namespace larmor {
 
@@ -232,6 +233,7 @@ bool is_long_enough(const DicomHeader& header) {
 }  // namespace
 
 StoredVolume open_dicom(const fs::path& path) {
+  const StageScope stage(LoadStage::decode);
   return names_dicom_series(path) ? open_series(path) : volume_of(open_dicom_file(path));
 }
 

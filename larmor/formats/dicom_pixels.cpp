@@ -70,6 +70,7 @@ RawPixels decode(const DicomFile& file, std::size_t needed) {
   if (header.transfer_syntax == deflated_frames) {
     raw.owned = inflate_frames(header, fragments);
   } else {
+    const StageScope stage(LoadStage::decompress);
     DecodedPixels decoded = decode_pixels({.transfer_syntax = header.transfer_syntax,
                                            .photometric = header.photometric,
                                            .rows = static_cast<int>(header.rows),

@@ -1,6 +1,5 @@
 #include "larmor/formats/jpeg.h"
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <memory>
@@ -14,6 +13,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/picture.h"
+#include "larmor/formats/stage_clock.h"
 
 namespace larmor {
 
@@ -35,16 +35,6 @@ const unsigned char* as_unsigned(std::span<const std::byte> bytes) {
        "fetch the file again, or save it as baseline JPEG");
 }
 
-/// Half, quarter or eighth: the smallest that keeps both sides long enough. Those are the cheap ones.
-tjscalingfactor scale_for(int columns, int rows, int64_t smallest_side) {
-  if (smallest_side <= 0) return {1, 1};
-  for (const int divisor : {8, 4, 2}) {
-    const tjscalingfactor scale{1, divisor};
-    if (std::min(TJSCALED(columns, scale), TJSCALED(rows, scale)) >= smallest_side) return scale;
-  }
-  return {1, 1};
-}
-
 /// A block of 64 pixels takes a bit at least, so more pixels than that are a lie.
 void refuse_bomb(int columns, int rows, std::size_t file) {
   constexpr uint64_t pixels_per_byte = 512, slack = 65536;
@@ -61,7 +51,7 @@ bool looks_like_jpeg(std::span<const std::byte> bytes) {
          bytes[2] == std::byte{0xff};
 }
 
-StoredArray parse_jpeg(std::span<const std::byte> bytes, int64_t smallest_side) {
+StoredArray parse_jpeg(std::span<const std::byte> bytes, bool grey) {
   const std::unique_ptr<void, Destroy> handle(tjInitDecompress());
   if (!handle) throw std::bad_alloc();
   int columns = 0, rows = 0, subsampling = 0, colours = 0;
@@ -71,10 +61,7 @@ StoredArray parse_jpeg(std::span<const std::byte> bytes, int64_t smallest_side) 
   if (colours == TJCS_CMYK || colours == TJCS_YCCK)
     fail(Exit::data, "is a CMYK picture, which is meant for printing", "save it as grey or RGB");
   refuse_bomb(columns, rows, bytes.size());
-  const tjscalingfactor scale = scale_for(columns, rows, smallest_side);
-  columns = TJSCALED(columns, scale);
-  rows = TJSCALED(rows, scale);
-  const int format = colours == TJCS_GRAY ? TJPF_GRAY : TJPF_RGB;
+  const int format = grey || colours == TJCS_GRAY ? TJPF_GRAY : TJPF_RGB;
   const int64_t channels = tjPixelSize[format];
   Pixels pixels{.columns = columns,
                 .rows = rows,
@@ -86,6 +73,7 @@ StoredArray parse_jpeg(std::span<const std::byte> bytes, int64_t smallest_side) 
   // Accurate, because PIL and torchvision decode so; progressive scans are limited, because each costs a
   // pass.
   const int flags = TJFLAG_ACCURATEDCT | TJFLAG_LIMITSCANS;
+  const StageScope stage(LoadStage::decompress);
   const int code =
       tjDecompress2(handle.get(), as_unsigned(bytes), bytes.size(),
                     reinterpret_cast<unsigned char*>(pixels.bytes.data()), columns, 0, rows, format, flags);

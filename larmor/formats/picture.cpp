@@ -1,11 +1,13 @@
 #include "larmor/formats/picture.h"
 
+#include <array>
 #include <cassert>
 #include <cstddef>
 #include <cstring>
 #include <utility>
 
 #include "larmor/formats/jpeg.h"
+#include "larmor/formats/picture_average.h"
 #include "larmor/formats/png.h"
 #include "larmor/formats/stage_clock.h"
 
@@ -27,7 +29,37 @@ void separate(const Pixels& pixels, Bytes& planes) {
   }
 }
 
+/// In 65536ths; they add up to one.
+constexpr uint64_t red_part = 19595, green_part = 38470, blue_part = 7471;
+
+template <class Sample>
+void mix(const Pixels& colours, Bytes& grey) {
+  const auto count = static_cast<std::size_t>(colours.columns * colours.rows);
+  const std::size_t step = static_cast<std::size_t>(colours.samples) * sizeof(Sample);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::array<Sample, 3> colour{};
+    std::memcpy(colour.data(), colours.bytes.data() + i * step, sizeof(colour));
+    const uint64_t sum = red_part * colour[0] + green_part * colour[1] + blue_part * colour[2];
+    const auto mixed = static_cast<Sample>((sum + 0x8000) >> 16);
+    std::memcpy(grey.data() + i * sizeof(Sample), &mixed, sizeof(Sample));
+  }
+}
+
 }  // namespace
+
+Pixels to_grey(Pixels pixels) {
+  if (pixels.channels != 3) return pixels;
+  const std::size_t width = bytes_of(pixels.type);
+  Bytes grey(static_cast<std::size_t>(pixels.columns * pixels.rows) * width);
+  if (width == 1) {
+    mix<uint8_t>(pixels, grey);
+  } else {
+    mix<uint16_t>(pixels, grey);
+  }
+  pixels.bytes = std::move(grey);
+  pixels.samples = pixels.channels = 1;
+  return pixels;
+}
 
 StoredArray to_array(Pixels pixels) {
   const std::size_t width = bytes_of(pixels.type);
@@ -55,13 +87,19 @@ bool looks_like_picture(std::span<const std::byte> bytes) {
   return looks_like_png(bytes) || looks_like_jpeg(bytes);
 }
 
-StoredArray parse_picture(std::span<const std::byte> bytes) {
+OpenedPicture parse_picture(std::span<const std::byte> bytes, const PictureReading& reading) {
   const StageScope stage(LoadStage::decode);
-  return looks_like_jpeg(bytes) ? parse_jpeg(bytes) : parse_png(bytes);
+  OpenedPicture picture;
+  picture.array = looks_like_jpeg(bytes) ? parse_jpeg(bytes, reading.grey) : parse_png(bytes, reading.grey);
+  picture.size = {picture.array.shape[0], picture.array.shape[1]};
+  if (!reading.averages()) return picture;
+  const StageScope resampling(LoadStage::resample);
+  picture.array = averaged(picture.array, reading.size);
+  return picture;
 }
 
-StoredArray open_picture(const std::filesystem::path& path) {
-  return parse_picture(read_file(path, largest_voxels).view());
+OpenedPicture open_picture(const std::filesystem::path& path, const PictureReading& reading) {
+  return parse_picture(read_file(path, largest_voxels).view(), reading);
 }
 
 }  // namespace larmor

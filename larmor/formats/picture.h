@@ -1,11 +1,13 @@
 // Pictures (PNG, JPEG) as the arrays that every reader ends with.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <span>
 
 #include "larmor/formats/bytes.h"
+#include "larmor/formats/picture_reading.h"
 #include "larmor/formats/stored_array.h"
 
 namespace larmor {
@@ -20,14 +22,21 @@ struct Pixels {
   Bytes bytes;
 };
 
+/// One sample a pixel instead of three colours: Pillow's "L", which is ITU-R 601-2. Anything else stays.
+Pixels to_grey(Pixels pixels);
+
 /// [columns, rows], or [columns, rows, 1, channels] as a NIfTI file would have it; the first axis fastest.
 /// Requires: bytes of that size.
 StoredArray to_array(Pixels pixels);
 
 /// Told by the first bytes.
 bool looks_like_picture(std::span<const std::byte> bytes);
+struct OpenedPicture {
+  StoredArray array;              // float32 where it was averaged
+  std::array<int64_t, 2> size{};  // columns and rows in the file
+};
 /// PNG or JPEG. Grey gives one channel, colour three. Throws Error (data); the path is the caller's to add.
-StoredArray parse_picture(std::span<const std::byte> bytes);
-StoredArray open_picture(const std::filesystem::path& path);
+OpenedPicture parse_picture(std::span<const std::byte> bytes, const PictureReading& reading = {});
+OpenedPicture open_picture(const std::filesystem::path& path, const PictureReading& reading = {});
 
 }  // namespace larmor

@@ -8,8 +8,8 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/dicom.h"
-#include "larmor/formats/dicom_series.h"
 #include "larmor/formats/dicom_scan.h"
+#include "larmor/formats/dicom_series.h"
 #include "larmor/formats/gzip.h"
 #include "larmor/formats/nifti.h"
 #include "larmor/formats/numpy_file.h"
@@ -67,14 +67,26 @@ StoredVolume from_array(StoredArray array, bool is_numpy) {
   return volume;
 }
 
+/// The faces of a picture stay where they are, so its pixels move when there are fewer of them.
+StoredVolume from_picture(OpenedPicture picture) {
+  StoredVolume volume = from_array(std::move(picture.array), false);
+  for (std::size_t axis = 0; axis < 2; ++axis) {
+    const double step =
+        static_cast<double>(picture.size[axis]) / static_cast<double>(volume.array.shape[axis]);
+    volume.affine[axis][axis] = volume.spacing_mm[axis] = step;
+    volume.affine[axis][3] = (step - 1) / 2;
+  }
+  return volume;
+}
+
 }  // namespace
 
-StoredVolume open_volume(const std::filesystem::path& path) {
+StoredVolume open_volume(const std::filesystem::path& path, const PictureReading& reading) {
   switch (kind_of(path)) {
     case Kind::numpy:
       return from_array(open_numpy(path), true);
     case Kind::picture:
-      return from_array(open_picture(path), false);
+      return from_picture(open_picture(path, reading));
     case Kind::dicom:
       return open_dicom(path);
     case Kind::nifti:

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "larmor/formats/affine.h"
+#include "larmor/formats/picture_reading.h"
 #include "larmor/formats/stored_array.h"
 
 namespace larmor {
@@ -24,7 +25,7 @@ struct StoredVolume {
 /// Told by content: NIfTI, .npy, .npz, PNG, JPEG, a DICOM file, a folder with one DICOM series or
 /// `folder#SeriesInstanceUID`. What is wrong with the voxels stands in `fault`; throws Error (data) when not
 /// even a header can be read. The path is the caller's to add.
-StoredVolume open_volume(const std::filesystem::path& path);
+StoredVolume open_volume(const std::filesystem::path& path, const PictureReading& reading = {});
 
 /// Whether write_nifti can keep this file's header.
 bool holds_nifti(const std::filesystem::path& path);

@@ -8,6 +8,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/formats/picture_reading.h"
 #include "larmor/formats/stored_volume.h"
 
 namespace larmor {
@@ -42,8 +43,8 @@ at::Tensor channels_first(const at::Tensor& voxels, const std::vector<int64_t>& 
   return channels > 1 ? result.movedim(-1, 0) : result.unsqueeze(0);
 }
 
-StoredVolume open_whole(const std::filesystem::path& path) {
-  StoredVolume volume = open_volume(path);
+StoredVolume open_whole(const std::filesystem::path& path, const PictureReading& reading = {}) {
+  StoredVolume volume = open_volume(path, reading);
   if (!volume.fault.empty()) fail(Exit::data, volume.fault, volume.hint);
   if (volume.is_numpy) {
     check_axes(volume);
@@ -75,9 +76,11 @@ void check_finite(const at::Tensor& voxels) {
 
 }  // namespace
 
-Volume read_volume(const std::filesystem::path& path) {
+Volume read_volume(const std::filesystem::path& path) { return read_volume(path, PictureReading{}); }
+
+Volume read_volume(const std::filesystem::path& path, const PictureReading& reading) {
   return naming(path, [&]() -> Volume {
-    StoredVolume volume = open_whole(path);
+    StoredVolume volume = open_whole(path, reading);
     const std::vector<int64_t> shape = volume.array.shape;
     const bool suspicious = may_hold_nan(volume.array.format);
     const at::Tensor voxels = to_tensor(std::move(volume.array));

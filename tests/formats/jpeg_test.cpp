@@ -52,14 +52,14 @@ TEST(ParseJpeg, GivesBackWhatWasEncodedBaselineAndProgressive) {
   }
 }
 
-TEST(ParseJpeg, DecodesSmallerWhenAResizeFollows) {
-  const std::string file = jpeg_of(100, 60, 1);
-  EXPECT_THAT(parse_jpeg(as_bytes(file), 60).shape, ElementsAre(100, 60));
-  EXPECT_THAT(parse_jpeg(as_bytes(file), 31).shape, ElementsAre(100, 60));
-  EXPECT_THAT(parse_jpeg(as_bytes(file), 30).shape, ElementsAre(50, 30));
-  EXPECT_THAT(parse_jpeg(as_bytes(file), 9).shape, ElementsAre(25, 15));
-  EXPECT_THAT(parse_jpeg(as_bytes(file), 1).shape, ElementsAre(13, 8));
-  EXPECT_NEAR(values_of(parse_jpeg(as_bytes(file), 30))[0], (ramp(0, 0, 0) + ramp(1, 1, 0)) / 2.0, 3);
+TEST(ParseJpeg, GivesOneChannelWhenGreyIsWanted) {
+  for (const int channels : {1, 3}) {
+    const StoredArray array = parse_jpeg(as_bytes(jpeg_of(24, 16, channels, 100)), /*grey=*/true);
+    ASSERT_THAT(array.shape, ElementsAre(24, 16));
+    const double mixed =
+        channels == 1 ? ramp(5, 3, 0) : 0.299 * ramp(5, 3, 0) + 0.587 * ramp(5, 3, 1) + 0.114 * ramp(5, 3, 2);
+    EXPECT_NEAR(values_of(array)[3 * 24 + 5], mixed, 2);
+  }
 }
 
 TEST(ParseJpeg, RefusesWhatIsCutShort) {

@@ -45,6 +45,23 @@ TEST_F(Pictures, AreVolumesOfOneSliceWithTheColumnsFirst) {
             (std::vector<int64_t>{3, 20, 10, 1}));
 }
 
+TEST_F(Pictures, AreReadInGreyAndSmallerWhenThatIsWanted) {
+  const auto grey = put("g.png", png_of(4, 2, PngKind::grey, 8, {1, 3, 5, 7, 3, 5, 7, 9}));
+  const Volume small = read_volume(grey, {.grey = true, .size = {2, 1}});
+  EXPECT_EQ(small.voxels.sizes(), (std::vector<int64_t>{1, 2, 1, 1}));
+  EXPECT_EQ(small.voxels[0][0][0][0].item<float>(), 3);
+  EXPECT_EQ(small.voxels[0][1][0][0].item<float>(), 7);
+  EXPECT_EQ(small.affine[0][0], 2);
+  EXPECT_EQ(small.affine[0][3], 0.5) << "between the two columns that it was made of";
+  EXPECT_EQ(small.affine[2][2], 1);
+  const auto colours = put("c.png", png_of(1, 1, PngKind::rgb_alpha, 16, {10000, 20000, 30000, 7}));
+  const Volume mixed = read_volume(colours, {.grey = true});
+  EXPECT_EQ(mixed.voxels.sizes(), (std::vector<int64_t>{1, 1, 1, 1}));
+  EXPECT_EQ(mixed.voxels.item<float>(), 18150) << "0.299 red, 0.587 green, 0.114 blue";
+  EXPECT_EQ(read_volume(put("j.jpg", jpeg_of(20, 10, 3)), {.grey = true, .size = {5, 5}}).voxels.sizes(),
+            (std::vector<int64_t>{1, 5, 5, 1}));
+}
+
 TEST_F(Pictures, AreReportedWithColumnsBeforeRows) {
   const FileReport report = inspect_file(put("a.png", png_of(3, 1, PngKind::grey, 16, {100, 200, 60000})));
   EXPECT_TRUE(report.readable);

@@ -1,14 +1,21 @@
 #include "larmor/formats/stage_clock.h"
 
 #include <chrono>
+#include <cstdint>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "larmor/base/file.h"
 #include "larmor/formats/volume.h"
 #include "larmor/transforms/transforms.h"
 
 #include "tests/support/cases.h"
+#include "tests/support/dicom_files.h"
+#include "tests/support/encoded_pixels.h"
+#include "tests/support/image_files.h"
+#include "tests/support/picture_files.h"
 
 namespace larmor {
 namespace {
@@ -57,6 +64,28 @@ TEST(StageClock, SeesWhatBecomesOfAFile) {
   for (const auto stage :
        {LoadStage::read, LoadStage::decompress, LoadStage::decode, LoadStage::resample, LoadStage::augment}) {
     EXPECT_GT(of(seconds, stage), 0) << to_text(stage);
+  }
+}
+
+TEST(StageClock, TellsReadingUnpackingAndConvertingOfPicturesApart) {
+  const ScratchFolder scratch;
+  const std::vector<uint16_t> pixels(40 * 30, 7);
+  testing::write_file(scratch.path() / "usual.png",
+                      testing::png_of(40, 30, testing::PngKind::grey, 8, pixels));
+  testing::write_file(scratch.path() / "interlaced.png",
+                      testing::png_of(40, 30, testing::PngKind::grey, 8, pixels, true));
+  testing::write_file(scratch.path() / "a.jpg", testing::jpeg_of(40, 30, 3));
+  testing::write_file(
+      scratch.path() / "rle.dcm",
+      testing::DicomBytes(testing::rle_lossless)
+          .fragments_of({testing::encoded_frame(testing::rle_lossless, 3, 2, 16, {0, 1, 2, 3, 4, 5})})
+          .whole());
+  for (const char* const name : {"usual.png", "interlaced.png", "a.jpg", "rle.dcm"}) {
+    StageClock clock;
+    read_volume(scratch.path() / name);
+    const auto seconds = clock.take();
+    for (const auto stage : {LoadStage::read, LoadStage::decompress, LoadStage::decode})
+      EXPECT_GT(of(seconds, stage), 0) << name << ' ' << to_text(stage);
   }
 }
 

@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
   try {
     larmor::parse_jpeg(bytes);
-    larmor::parse_jpeg(bytes, 1);
+    larmor::parse_jpeg(bytes, /*grey=*/true);
   } catch (const larmor::Error&) {
   }
   return 0;
