@@ -46,12 +46,14 @@ bool holds_pairs(const std::string& file) { return lower(file).ends_with(".npz")
 
 }  // namespace
 
-CaseReader::CaseReader(const DataConfig& data, const Index& index, std::vector<std::string> only)
+CaseReader::CaseReader(const DataConfig& data, const Index& index, std::vector<std::string> only,
+                       const PictureReading& reading)
     : phantom_seed_(static_cast<uint64_t>(data.phantom_seed)),
       phantom_size_(data.phantom_size),
       is_phantom_(index.kind == "phantom"),
       folder_(index.folder),
       resamples_(data.grids == "resample"),
+      reading_(reading),
       only_(std::move(only)) {}
 
 bool CaseReader::wants(std::string_view name) const {
@@ -97,9 +99,11 @@ Volumes CaseReader::read(const Case& entry, int64_t number) const {
 Volume CaseReader::read_image(const Case& entry) const {
   std::vector<at::Tensor> channels;
   Volume image;
+  PictureReading reading = reading_;
+  if (entry.files.size() > 1) reading.size = {};  // the files have to be on one grid
   for (const auto& [name, file] : entry.files) {
     if (!is_image(name)) continue;
-    Volume volume = read_volume(folder_ / file);
+    Volume volume = read_volume(folder_ / file, reading);
     if (channels.empty()) {
       image = volume;
     } else {

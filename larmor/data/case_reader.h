@@ -9,6 +9,7 @@
 #include "larmor/config/run_config.h"
 #include "larmor/data/index.h"
 #include "larmor/data/source_hashes.h"
+#include "larmor/formats/picture_reading.h"
 #include "larmor/transforms/transforms.h"
 
 namespace larmor {
@@ -16,8 +17,10 @@ namespace larmor {
 /// Thread-safe.
 class CaseReader {
  public:
-  /// `only` names the volumes that are wanted; empty: all.
-  CaseReader(const DataConfig& data, const Index& index, std::vector<std::string> only);
+  /// `only` names the volumes that are wanted; empty: all. Masks and labels are read as they are, whatever
+  /// `reading` says of pictures.
+  CaseReader(const DataConfig& data, const Index& index, std::vector<std::string> only,
+             const PictureReading& reading);
 
   bool makes_phantoms() const { return is_phantom_; }
   /// `number`: in the whole index. Throws Error (data).
@@ -38,6 +41,7 @@ class CaseReader {
   const bool is_phantom_;
   const std::filesystem::path folder_;
   const bool resamples_;
+  const PictureReading reading_;
   const std::vector<std::string> only_;
 };
 

@@ -9,6 +9,7 @@
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/transforms/reading_steps.h"
 #include "larmor/transforms/transforms.h"
 
 namespace larmor {
@@ -57,17 +58,18 @@ class Stopwatch {
   double mark_ = clock_.steady_seconds();
 };
 
-Volumes read_case(const Index& index, const Case& entry) {
+Volumes read_case(const Index& index, const Case& entry, PictureReading reading) {
+  if (entry.files.size() > 1) reading = {};
   Volumes volumes;
-  for (const auto& [name, file] : entry.files) volumes[name] = read_volume(index.folder / file);
+  for (const auto& [name, file] : entry.files) volumes[name] = read_volume(index.folder / file, reading);
   return volumes;
 }
 
 StageTimes time_case(const Index& index, const Case& entry, const std::vector<Stage>& stages,
-                     const TransformChain& whole, const ExampleKey& key) {
+                     const TransformChain& whole, const PictureReading& reading, const ExampleKey& key) {
   StageTimes times;
   Stopwatch watch;
-  Volumes volumes = read_case(index, entry);
+  Volumes volumes = read_case(index, entry, reading);
   times["load"] = watch.lap();
   for (const Stage& stage : stages) {
     volumes = stage.chain.apply(std::move(volumes), key);
@@ -75,7 +77,7 @@ StageTimes time_case(const Index& index, const Case& entry, const std::vector<St
   }
   volumes.clear();
   watch.lap();
-  volumes = whole.apply(read_case(index, entry), key);
+  volumes = whole.apply(read_case(index, entry, reading), key);
   times["chain"] = watch.lap();
   return times;
 }
@@ -95,6 +97,7 @@ LoadTimes time_loading(const Index& index, const Json& transforms, int repeats,
          "name a folder of images: data.kind=nifti data.folder=…");
   const auto stages = stages_of(transforms);
   const TransformChain whole(transforms);
+  const PictureReading reading = picture_reading(transforms);
   std::vector<std::map<std::string, std::vector<double>>> rounds_of(index.cases.size());
   for (int round = 0; round <= repeats; ++round) {
     for (size_t i = 0; i < index.cases.size(); ++i) {
@@ -102,7 +105,7 @@ LoadTimes time_loading(const Index& index, const Json& transforms, int repeats,
       const ExampleKey key{.epoch = round, .example = static_cast<int64_t>(i)};
       StageTimes times;
       try {
-        times = time_case(index, entry, stages, whole, key);
+        times = time_case(index, entry, stages, whole, reading, key);
       } catch (const Error& error) {
         throw error.within(entry.name());
       }

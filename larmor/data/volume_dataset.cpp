@@ -17,6 +17,7 @@
 #include "larmor/data/shared_folder.h"
 #include "larmor/data/smart_cache.h"
 #include "larmor/data/source_hashes.h"
+#include "larmor/transforms/reading_steps.h"
 #include "larmor/transforms/transforms.h"
 
 namespace larmor {
@@ -34,7 +35,7 @@ class VolumeDataset final : public PreparableDataset {
   VolumeDataset(const DataConfig& data, const Index& index, Split split, const Json& transforms,
                 std::vector<std::string> only)
       : config_(data),
-        reader_(data, index, std::move(only)),
+        reader_(data, index, std::move(only), picture_reading(transforms)),
         chain_(transforms),
         numbers_(index.of(split)),
         window_name_(index.folder.string()),

@@ -28,6 +28,7 @@ TransformRun done_by_reading(Parameters& parameters) {
        {"keys", "image_only", "ensure_channel_first", "reader", "dtype", "simple_keys"})
     parameters.ignore(name);
   parameters.only("channel_dim", "no_channel");
+  parameters.word_or("converter", "L", {"L"});  // picture_reading
   return {};
 }
 

@@ -12,6 +12,8 @@
 #include "larmor/formats/volume.h"
 
 #include "tests/support/cases.h"
+#include "tests/support/image_files.h"
+#include "tests/support/picture_files.h"
 
 namespace larmor {
 namespace {
@@ -227,6 +229,23 @@ TEST(VolumeDataset, NamesTheContentsOfAnExample) {
   EXPECT_NE(dataset->content_hash(0), dataset->content_hash(2));
   std::filesystem::remove(folder.path() / "c.nii");
   EXPECT_EQ(dataset->content_hash(2), "");
+}
+
+TEST(VolumeDataset, MakesPicturesOfAnyKindAlike) {
+  CaseFolder folder;
+  testing::write_file(folder.path() / "a.jpg", testing::jpeg_of(40, 30, 3));
+  testing::write_file(folder.path() / "b.png",
+                      testing::png_of(2, 2, testing::PngKind::grey, 8, {10, 20, 30, 40}));
+  const Json chain = Json::parse(
+      R"([{"LoadImage": {"converter": "L"}}, {"Resize": {"spatial_size": [4, 4]}}, {"Clip": {"max": 35}}])");
+  const auto dataset = open(config("picture", folder), chain);
+  for (int64_t example = 0; example < 2; ++example) {
+    const ExampleKey key{.example = example};
+    EXPECT_EQ(dataset->get(key).at("image").sizes(), (std::vector<int64_t>{1, 4, 4, 1}));
+  }
+  const at::Tensor second = dataset->get({.example = 1}).at("image");
+  EXPECT_EQ(second[0][0][3][0].item<float>(), 30);
+  EXPECT_EQ(second[0][3][3][0].item<float>(), 35) << "the rest of the chain is done too";
 }
 
 TEST(VolumeDataset, GivesPhantomsByTheirNumberInTheWholeIndex) {
