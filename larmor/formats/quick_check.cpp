@@ -16,8 +16,8 @@
 
 #include "larmor/base/error.h"
 #include "larmor/formats/dicom.h"
-#include "larmor/formats/dicom_series.h"
 #include "larmor/formats/dicom_scan.h"
+#include "larmor/formats/dicom_series.h"
 #include "larmor/formats/gzip.h"
 #include "larmor/formats/jpeg.h"
 #include "larmor/formats/nifti.h"
@@ -27,7 +27,7 @@
 namespace larmor {
 namespace {
 
-constexpr std::size_t end_bytes = std::size_t{64} << 10;
+constexpr std::size_t searched_end_bytes = std::size_t{64} << 10;
 
 struct Ends {
   uint64_t size = 0;
@@ -49,7 +49,7 @@ std::optional<Ends> read_ends(const std::filesystem::path& path) {
   if (!file) return std::nullopt;
   Ends ends;
   ends.size = static_cast<uint64_t>(file.tellg());
-  const auto bytes = static_cast<std::size_t>(std::min<uint64_t>(ends.size, end_bytes));
+  const auto bytes = static_cast<std::size_t>(std::min<uint64_t>(ends.size, searched_end_bytes));
   ends.head = read_part(file, 0, bytes);
   ends.tail = read_part(file, ends.size - bytes, bytes);
   if (ends.head.size() != bytes || ends.tail.size() != bytes) return std::nullopt;

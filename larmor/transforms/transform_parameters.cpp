@@ -11,7 +11,7 @@ namespace larmor {
 
 namespace {
 
-constexpr double largest = 1e30;
+constexpr double largest_parameter = 1e30;
 
 bool is_known_volume(const std::string& name) {
   for (const std::string_view known : {"image", "label", "mask"}) {
@@ -142,12 +142,13 @@ std::array<int64_t, 3> Parameters::sizes(const std::string& name) {
 
 DrawRange Parameters::range_of(const std::string& name, const Json& value) const {
   if (value.is_number()) {
-    const double most = checked(name, value, -largest, largest);
+    const double most = checked(name, value, -largest_parameter, largest_parameter);
     return {std::min(-most, most), std::max(-most, most)};
   }
   if (!value.is_array() || value.size() != 2)
     refuse(text(name, " is ", value.dump(), ", not one number or two"));
-  const double a = checked(name, value[0], -largest, largest), b = checked(name, value[1], -largest, largest);
+  const double a = checked(name, value[0], -largest_parameter, largest_parameter),
+               b = checked(name, value[1], -largest_parameter, largest_parameter);
   return {std::min(a, b), std::max(a, b)};
 }
 
