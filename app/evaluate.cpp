@@ -1,5 +1,6 @@
 // `evaluate`: the metrics of a split from a run's checkpoint, in fp32 unless asked otherwise.
 #include "larmor/base/error.h"
+#include "larmor/base/log.h"
 #include "larmor/base/text.h"
 #include "larmor/comm/communicator.h"
 #include "larmor/train/run_setup.h"
@@ -37,10 +38,16 @@ int evaluate(Program& program, const EvaluateArguments& arguments) {
 
   Json json;
   json["split"] = arguments.split;
-  json["n"] = dataset->size();
+  const auto used = dataset->size() - static_cast<int64_t>(result.bad.size());
+  json["n"] = used;
+  json["bad"] = to_json(result.bad);
+  if (!result.bad.empty()) {
+    log::warning(text(result.bad.size(), " of ", dataset->size(),
+                      " cases cannot be used and count in no metric:", listing(result.bad)));
+  }
   json["checkpoint"] = trained.checkpoint.folder.filename().string();
-  std::string lines = text(arguments.split, ", ", dataset->size(), " cases, ",
-                           trained.checkpoint.folder.filename().string(), "\n");
+  std::string lines =
+      text(arguments.split, ", ", used, " cases, ", trained.checkpoint.folder.filename().string(), "\n");
   for (const auto& [name, metric] : result.metrics) {
     json[name]["mean"] = metric.mean;
     json[name]["per_case"] = Json::array();

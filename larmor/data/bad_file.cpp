@@ -16,6 +16,15 @@ Json to_json(const std::vector<BadFile>& files) {
   return json;
 }
 
+std::vector<BadFile> bad_files_from(const Json& json) {
+  std::vector<BadFile> files;
+  for (const auto& row : json) {
+    files.push_back({row.at("path").get<std::string>(), row.at("reason").get<std::string>(),
+                     row.value("sha256", std::string())});
+  }
+  return files;
+}
+
 int64_t bad_file_budget(int64_t allowed, int64_t cases) { return std::max(allowed, cases / 1000); }
 
 void fail_over_budget(const std::vector<BadFile>& files, int64_t allowed) {

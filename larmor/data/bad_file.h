@@ -20,6 +20,7 @@ int64_t bad_file_budget(int64_t allowed, int64_t cases);
 
 /// [{path, reason}], with sha256 where it is known.
 Json to_json(const std::vector<BadFile>& files);
+std::vector<BadFile> bad_files_from(const Json& json);
 /// One line a file, at most `most` of them and then how many more there are.
 std::string listing(const std::vector<BadFile>& files, size_t most = 20);
 

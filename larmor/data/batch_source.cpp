@@ -94,9 +94,7 @@ std::optional<Sample> BatchSource::try_read(const ExampleKey& key, std::vector<B
     return dataset_.get(key);
   } catch (const Error& error) {
     if (error.exit() != Exit::data) throw;
-    const std::string name = dataset_.name(key.example);
-    const std::string reason = reason_behind(name, error.message());
-    const BadFile file{name, reason, dataset_.content_hash(key.example)};
+    const BadFile file = bad_file_of(dataset_, key.example, error);
     note(bad, file);
     const std::lock_guard lock(mutex_);
     bad_.emplace(key.example, file);

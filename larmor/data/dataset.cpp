@@ -50,6 +50,11 @@ void check_alike(const Sample& first, const Sample& other) {
 
 }  // namespace
 
+BadFile bad_file_of(const Dataset& dataset, int64_t example, const Error& error) {
+  const std::string name = dataset.name(example);
+  return {name, reason_behind(name, error.message()), dataset.content_hash(example)};
+}
+
 const at::Tensor& Batch::at(std::string_view name) const {
   const auto found = tensors.find(name);
   if (found == tensors.end()) {

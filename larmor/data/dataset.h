@@ -10,6 +10,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "larmor/base/error.h"
+#include "larmor/data/bad_file.h"
 #include "larmor/transforms/example_key.h"
 
 namespace larmor {
@@ -31,6 +33,9 @@ class Dataset {
   /// SHA-256 of the example's files; empty when they cannot be read or are none.
   virtual std::string content_hash(int64_t /*example*/) const { return {}; }
 };
+
+/// An example that failed with `error`, for the list of bad files.
+BadFile bad_file_of(const Dataset& dataset, int64_t example, const Error& error);
 
 /// Examples put together: tensors [N, …], and who they are.
 struct Batch {

@@ -13,14 +13,6 @@ namespace larmor {
 
 namespace {
 
-std::vector<BadFile> bad_files_from(const Json& json) {
-  std::vector<BadFile> files;
-  for (const auto& row : json)
-    files.push_back({row.at("path").get<std::string>(), row.at("reason").get<std::string>(),
-                     row.value("sha256", std::string())});
-  return files;
-}
-
 // A record that cannot be read is begun anew: no run ends for it.
 std::vector<BadFile> read_earlier(const std::filesystem::path& file) {
   try {

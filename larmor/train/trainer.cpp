@@ -128,7 +128,7 @@ void Trainer::accumulate(const std::vector<bool>& active, Records& records, Vote
     for (int64_t micro = 0; micro < parts_.plan.accumulation; ++micro) {
       parts_.board.set(rank(), Phase::waiting_for_data, state_.progress.step);
       const auto batch = to_device(parts_.loader.next(), parts_.device, parts_.plan.precision);
-      votes.bad_file = parts_.quarantine.lacks_some(parts_.loader.quarantine());
+      votes.bad_file = parts_.quarantine.lacks_some(bad_files());
       parts_.board.set(rank(), Phase::computing, state_.progress.step);
       forward_backward(batch, micro + 1 == parts_.plan.accumulation, active, records, votes);
     }
@@ -201,7 +201,7 @@ void Trainer::settle_files(const Votes& votes) {
   // A step may have failed for its files; a failed rank's vote says no more than that.
   if (!votes.bad_file && !votes.failed) return;
   try {
-    parts_.quarantine.share(parts_.loader.quarantine(), moment());
+    parts_.quarantine.share(bad_files(), moment());
   } catch (...) {
     if (!failure_) throw;
   }
@@ -215,6 +215,12 @@ void Trainer::settle_failure(const Votes& votes) {
   }
 }
 
+std::vector<BadFile> Trainer::bad_files() const {
+  auto files = parts_.loader.quarantine();
+  files.insert(files.end(), bad_cases_.begin(), bad_cases_.end());
+  return files;
+}
+
 double Trainer::validate_now(bool with_pictures) {
   parts_.board.set(rank(), Phase::validating, state_.progress.step);
   const auto result = validate(parts_.task, parts_.validation_cases, parts_.communicator,
@@ -222,6 +228,10 @@ double Trainer::validate_now(bool with_pictures) {
                                 .precision = parts_.plan.precision,
                                 .seed = static_cast<uint64_t>(parts_.config.run.seed),
                                 .pictures = with_pictures});
+  if (!result.bad.empty()) {
+    bad_cases_ = result.bad;
+    parts_.quarantine.share(bad_files(), moment());
+  }
   Values values;
   for (const auto& [name, metric] : result.metrics) values["val/" + name] = metric.mean;
   parts_.tracker.event(moment(), "validation", values, "");

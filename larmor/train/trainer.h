@@ -86,6 +86,8 @@ class Trainer {
                         Votes& votes);
   void move_weights(const std::vector<bool>& active, const std::vector<Reduced>& reduced, Values& values);
   void skip_step(const std::vector<bool>& active, const Votes& votes);
+  /// That training or validation has met, on this rank.
+  std::vector<BadFile> bad_files() const;
   /// Brings the ranks' bad files together when some rank says it has met one. Collective.
   void settle_files(const Votes& votes);
   void settle_failure(const Votes& votes);
@@ -105,6 +107,7 @@ class Trainer {
   TrainerParts parts_;
   TrainerState state_;
   DataWait data_wait_;
+  std::vector<BadFile> bad_cases_;  // of validation, as far as all ranks know
   bool agree_on_time_;
   double mark_ = 0;  // steady seconds up to which elapsed_seconds counts
   int64_t saved_step_ = -1;

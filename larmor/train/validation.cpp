@@ -1,11 +1,13 @@
 #include "larmor/train/validation.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <torch/nn/module.h>
 
 #include "larmor/base/error.h"
 #include "larmor/base/json.h"
+#include "larmor/base/text.h"
 #include "larmor/device/autocast.h"
 #include "larmor/device/draw.h"
 #include "larmor/train/batch_device.h"
@@ -25,6 +27,7 @@ class Collected final : public Metrics {
 
   std::map<std::string, std::vector<std::pair<int64_t, double>>> values;
   std::vector<std::pair<std::string, Image>> pictures;
+  std::vector<BadFile> bad;
 
  private:
   bool wants_pictures_;
@@ -48,29 +51,44 @@ class EvaluationMode {
 
 // CBOR keeps every bit of a double, NaN included.
 std::string pack(const Collected& collected) {
-  Json json = Json::object();
-  for (const auto& [name, values] : collected.values) json[name] = values;
+  Json json;
+  json["values"] = Json::object();
+  for (const auto& [name, values] : collected.values) json["values"][name] = values;
+  // The reasons quote files, which may hold anything.
+  json["bad"] = to_json(collected.bad).dump(-1, ' ', false, Json::error_handler_t::replace);
   const auto bytes = Json::to_cbor(json);
   return {bytes.begin(), bytes.end()};
 }
 
-std::map<std::string, MetricResult> merge(const std::vector<std::string>& packed) {
-  std::map<std::string, MetricResult> metrics;
+ValidationResult merge(const std::vector<std::string>& packed) {
+  ValidationResult result;
   for (const auto& bytes : packed) {
     const auto json = Json::from_cbor(bytes.begin(), bytes.end());
-    for (const auto& [name, values] : json.items()) {
+    for (const auto& [name, values] : json.at("values").items()) {
       for (const auto& entry : values) {
-        metrics[name].per_case.emplace_back(entry[0].get<int64_t>(), entry[1].get<double>());
+        result.metrics[name].per_case.emplace_back(entry[0].get<int64_t>(), entry[1].get<double>());
       }
     }
+    for (auto& file : bad_files_from(parse_json(json.at("bad").get<std::string>(), "a rank's bad files")))
+      result.bad.push_back(std::move(file));
   }
-  for (auto& [name, metric] : metrics) {
+  for (auto& [name, metric] : result.metrics) {
     std::sort(metric.per_case.begin(), metric.per_case.end());
     double sum = 0;
     for (const auto& [example, value] : metric.per_case) sum += value;
     metric.mean = sum / static_cast<double>(metric.per_case.size());
   }
-  return metrics;
+  return result;
+}
+
+std::optional<Sample> read_case(const Dataset& dataset, const ExampleKey& key, std::vector<BadFile>& bad) {
+  try {
+    return dataset.get(key);
+  } catch (const Error& error) {
+    if (error.exit() != Exit::data) throw;
+    bad.push_back(bad_file_of(dataset, key.example, error));
+    return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -83,13 +101,19 @@ ValidationResult validate(Task& task, const Dataset& dataset, Communicator& comm
   for (int64_t example = communicator.rank(); example < dataset.size(); example += communicator.size()) {
     // Validation draws, where it draws at all, the same for a case every time: epoch 0.
     const ExampleKey key{.seed = options.seed, .epoch = 0, .example = example};
-    const auto batch = to_device(collate({dataset.get(key)}, {key}), options.device, options.precision);
+    const auto sample = read_case(dataset, key, collected.bad);
+    if (!sample) continue;
+    const auto batch = to_device(collate({*sample}, {key}), options.device, options.precision);
     const DrawScope draws(draw_position_of(batch));
     const AutocastScope autocast(options.device.type(), options.precision);
     task.validate(batch, collected);
   }
-  ValidationResult result;
-  result.metrics = merge(all_gather_bytes(communicator, pack(collected)));
+  ValidationResult result = merge(all_gather_bytes(communicator, pack(collected)));
+  if (static_cast<int64_t>(result.bad.size()) == dataset.size()) {
+    fail(Exit::data,
+         text("none of the ", dataset.size(), " cases to validate on can be used:", listing(result.bad)),
+         "look at one of them with larmor inspect FILE");
+  }
   result.pictures = std::move(collected.pictures);
   return result;
 }

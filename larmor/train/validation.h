@@ -23,6 +23,7 @@ struct MetricResult {
 struct ValidationResult {
   std::map<std::string, MetricResult> metrics;
   std::vector<std::pair<std::string, Image>> pictures;  // rank 0's
+  std::vector<BadFile> bad;                             // cases that no metric knows, of all ranks
 };
 
 struct ValidationOptions {
@@ -33,8 +34,9 @@ struct ValidationOptions {
 };
 
 /// Runs the task over `dataset`: rank r takes cases r, r + ranks, …; values meet on every rank in case
-/// order, so that all take the same decision from the same bits. Networks are put into evaluation mode and
-/// back. Collective. Blocks.
+/// order, so that all take the same decision from the same bits. Cases whose files cannot be used are left
+/// out and listed. Networks are put into evaluation mode and back. Collective. Blocks. Throws Error (data) on
+/// all ranks when no case is left.
 ValidationResult validate(Task& task, const Dataset& dataset, Communicator& communicator,
                           const ValidationOptions& options);
 

@@ -199,6 +199,33 @@ TEST_F(LyingFiles, ThatFailInTrainingAreToldOfOnceByAllRanksTogether) {
   EXPECT_FALSE(std::filesystem::exists(folder() / "runs" / "strict" / "DONE"));
 }
 
+TEST_F(LyingFiles, ThatValidationMeetsAreLeftOutOfItsMetrics) {
+  put_heads(heads(), 6);
+  put_file(heads() / "p6" / "t1.nii.gz", with_wrong_checksum(gzipped(nifti_bytes())));
+  const auto end = train({"data.split.val=[p0, p6]", "--ranks", "2", "run.name=some"});
+  ASSERT_EQ(end.status, 0) << end.err;
+  const auto folder_of_run = folder() / end.run_folder();
+  int told = 0;
+  for (const auto& warning : events_of(folder_of_run, "warning"))
+    told += warning["text"].get<std::string>().starts_with("p6/t1.nii.gz") ? 1 : 0;
+  EXPECT_EQ(told, 1) << "not again at every validation";
+  const auto quarantine = read_json(folder_of_run / "quarantine.json");
+  ASSERT_EQ(quarantine.size(), 1U);
+  EXPECT_EQ(quarantine[0]["path"], "p6/t1.nii.gz");
+  EXPECT_EQ(quarantine[0]["sha256"].get<std::string>().size(), 64U);
+
+  const auto evaluation = run({"evaluate", end.run_folder(), "--json"});
+  ASSERT_EQ(evaluation.status, 0) << evaluation.err;
+  const auto scores = parse_json(evaluation.out, "evaluate");
+  EXPECT_EQ(scores["n"], 1);
+  EXPECT_EQ(scores["bad"][0]["path"], "p6/t1.nii.gz");
+  EXPECT_THAT(evaluation.err, HasSubstr("1 of 2 cases cannot be used"));
+
+  const auto none = train({"data.split.val=[p6]", "run.name=none"});
+  EXPECT_EQ(none.status, data) << none.err;
+  EXPECT_THAT(none.err, HasSubstr("none of the 1 cases to validate on can be used"));
+}
+
 TEST_F(LyingFiles, OfTheWorldAreReadWhereTheyHoldVoxelsAndRefusedWhereNot) {
   const auto odd = shared_data() / "odd";
   if (shared_data().empty() || !std::filesystem::exists(odd))
