@@ -53,6 +53,9 @@ class Parallelism {
   /// Drops the gradients; the loss scale backs off.
   virtual void skip() = 0;
 
+  /// Rank 0's running statistics on every rank, so that all validate one network. Collective.
+  virtual void share_buffers() = 0;
+
   virtual double loss_scale() const = 0;
   virtual bool has_average() const = 0;
   /// The averaged weights under the module's names. Requires: has_average().

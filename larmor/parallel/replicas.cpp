@@ -77,8 +77,8 @@ Replicas::Replicas(const Plan& plan, const OptimConfig& optim, torch::nn::Module
     : module_(module),
       communicator_(communicator),
       clip_norm_(optim.clip_norm),
+      bucket_bytes_(plan.bucket_bytes > 0 ? plan.bucket_bytes : usual_bucket_bytes),
       scale_(plan.precision == Precision::fp16) {
-  const int64_t bucket_bytes = plan.bucket_bytes > 0 ? plan.bucket_bytes : usual_bucket_bytes;
   std::vector<std::pair<std::string, at::Tensor>> tensors;
   std::unordered_set<const c10::TensorImpl*> seen;  // a parameter that two blocks share counts once
   for (const auto& item : module.named_parameters()) {
@@ -91,8 +91,8 @@ Replicas::Replicas(const Plan& plan, const OptimConfig& optim, torch::nn::Module
   for (const auto& item : module.named_buffers()) tensors.emplace_back(item.key(), item.value());
   require(!parameters_.empty(), Exit::usage, "the network has no parameter that learns");
   check_same_network(tensors, communicator);
-  adopt(tensors, bucket_bytes, communicator);
-  exchange_ = std::make_unique<GradientExchange>(parameters_, names_, bucket_bytes, communicator);
+  adopt(tensors, bucket_bytes_, communicator);
+  exchange_ = std::make_unique<GradientExchange>(parameters_, names_, bucket_bytes_, communicator);
   optimizer_ = make_optimizer(optim, parameters_);
   if (optim.ema_decay > 0) average_.emplace(optim.ema_decay, parameters_);
 }
@@ -132,6 +132,12 @@ void Replicas::step(double learning_rate) {
 void Replicas::skip() {
   scale_.update(/*overflowed=*/true);
   exchange_->drop();
+}
+
+void Replicas::share_buffers() {
+  std::vector<std::pair<std::string, at::Tensor>> buffers;
+  for (const auto& item : module_.named_buffers()) buffers.emplace_back(item.key(), item.value());
+  if (!buffers.empty()) adopt(buffers, bucket_bytes_, communicator_);
 }
 
 NamedTensors Replicas::average() const {

@@ -22,6 +22,7 @@ class Replicas final : public Parallelism {
   Reduced finish() override;
   void step(double learning_rate) override;
   void skip() override;
+  void share_buffers() override;
   double loss_scale() const override { return scale_.scale(); }
   bool has_average() const override { return average_.has_value(); }
   NamedTensors average() const override;
@@ -32,6 +33,7 @@ class Replicas final : public Parallelism {
   torch::nn::Module& module_;
   Communicator& communicator_;
   double clip_norm_;
+  int64_t bucket_bytes_;
   std::vector<std::string> names_;  // of the parameters that learn
   std::vector<at::Tensor> parameters_;
   std::unique_ptr<GradientExchange> exchange_;

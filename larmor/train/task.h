@@ -37,6 +37,22 @@ struct StepContext {
   std::function<at::Tensor(const at::Tensor&)> mean_over_ranks;
 };
 
+/// A loss that is no mean over examples: for Cox's, who is at risk is a matter of the whole batch. The
+/// trainer brings together what all ranks and micro-batches of a step give, so that neither the loss nor its
+/// gradient depends on how the batch is divided.
+class WholeBatchLoss {
+ public:
+  virtual ~WholeBatchLoss() = default;
+  /// [n, …] of a micro-batch, with gradient: what the network makes of it. Called twice where a step has
+  /// several micro-batches, with the same draws and buffers.
+  virtual at::Tensor rows(const Batch& batch) = 0;
+  /// [n, …], no gradient: what the rows are compared with.
+  virtual at::Tensor targets(const Batch& batch) = 0;
+  /// A scalar of all rows of the step, in the order of their positions; on every rank alike. What it records
+  /// counts once, not once a micro-batch.
+  virtual at::Tensor loss(const at::Tensor& rows, const at::Tensor& targets, const StepContext& context) = 0;
+};
+
 /// What validation gathers: values per case, and pictures.
 class Metrics {
  public:
@@ -60,6 +76,8 @@ class Task {
   /// One scalar per objective, in their order, from one forward pass; undefined for an objective that is
   /// not active at this step. A gradient reaches only its own objective's network.
   virtual std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) = 0;
+  /// Not null: the one objective of the task learns from this, and losses() is not called.
+  virtual WholeBatchLoss* whole_batch_loss() { return nullptr; }
   /// Without gradient, in evaluation mode. Must record "loss" for every case.
   virtual void validate(const Batch& batch, Metrics& metrics) = 0;
   /// What the predicting network makes of one image [1, C, D, H, W]; for `predict`.

@@ -15,6 +15,7 @@
 #include "larmor/launch/stop_signal.h"
 #include "larmor/train/batch_device.h"
 #include "larmor/train/snapshot.h"
+#include "larmor/train/whole_batch.h"
 
 namespace larmor {
 
@@ -125,13 +126,12 @@ Trainer::StepOutcome Trainer::step() {
 
 void Trainer::accumulate(const std::vector<bool>& active, Records& records, Votes& votes) {
   try {
-    for (int64_t micro = 0; micro < parts_.plan.accumulation; ++micro) {
-      parts_.board.set(rank(), Phase::waiting_for_data, state_.progress.step);
-      const auto batch = to_device(parts_.loader.next(), parts_.device, parts_.plan.precision);
-      votes.bad_file = parts_.quarantine.lacks_some(bad_files());
-      parts_.board.set(rank(), Phase::computing, state_.progress.step);
-      forward_backward(batch, micro + 1 == parts_.plan.accumulation, active, records, votes);
+    if (auto* const whole = parts_.task.whole_batch_loss()) {
+      accumulate_whole(*whole, records, votes);
+      return;
     }
+    for (int64_t micro = 0; micro < parts_.plan.accumulation; ++micro)
+      forward_backward(next_batch(votes), micro + 1 == parts_.plan.accumulation, active, records, votes);
   } catch (...) {
     // The others are on their way into this step's collectives: take part with zeros and a flag, so that
     // all ranks come out of the step together.
@@ -140,6 +140,43 @@ void Trainer::accumulate(const std::vector<bool>& active, Records& records, Vote
       if (active[i]) parts_.learners[i].parallel->fail_step();
     }
   }
+}
+
+Batch Trainer::next_batch(Votes& votes) {
+  parts_.board.set(rank(), Phase::waiting_for_data, state_.progress.step);
+  auto batch = to_device(parts_.loader.next(), parts_.device, parts_.plan.precision);
+  votes.bad_file = parts_.quarantine.lacks_some(bad_files());
+  parts_.board.set(rank(), Phase::computing, state_.progress.step);
+  return batch;
+}
+
+void Trainer::accumulate_whole(WholeBatchLoss& loss, Records& records, Votes& votes) {
+  auto& learner = parts_.learners.front();
+  WholeBatch whole(loss, *learner.objective.network,
+                   {.accumulation = parts_.plan.accumulation,
+                    .device = parts_.device,
+                    .precision = parts_.plan.precision});
+  std::exception_ptr failure;
+  try {
+    for (int64_t micro = 0; micro < parts_.plan.accumulation; ++micro) whole.forward(next_batch(votes));
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  // A rank that has failed takes part all the same: the others wait for its rows.
+  auto now = context(&records);
+  const double micro_batches = static_cast<double>(parts_.plan.accumulation);
+  now.record = [&records, micro_batches](const std::string& name, const at::Tensor& value) {
+    records.add(name, value * micro_batches);  // records are means over micro-batches
+  };
+  const bool met = whole.meet(failure == nullptr, now, parts_.communicator);
+  if (failure) std::rethrow_exception(failure);
+  if (!met) {
+    learner.parallel->fail_step();
+    return;
+  }
+  votes.non_finite = votes.non_finite || !std::isfinite(whole.loss());
+  for (int64_t micro = 0; micro < parts_.plan.accumulation; ++micro)
+    learner.parallel->backward(whole.share_of(micro), micro + 1 == parts_.plan.accumulation, votes);
 }
 
 void Trainer::forward_backward(const Batch& batch, bool last, const std::vector<bool>& active,
@@ -223,6 +260,7 @@ std::vector<BadFile> Trainer::bad_files() const {
 
 double Trainer::validate_now(bool with_pictures) {
   parts_.board.set(rank(), Phase::validating, state_.progress.step);
+  for (auto& learner : parts_.learners) learner.parallel->share_buffers();
   const auto result = validate(parts_.task, parts_.validation_cases, parts_.communicator,
                                {.device = parts_.device,
                                 .precision = parts_.plan.precision,

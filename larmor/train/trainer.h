@@ -82,6 +82,9 @@ class Trainer {
 
   StepOutcome step();
   void accumulate(const std::vector<bool>& active, Records& records, Votes& votes);
+  Batch next_batch(Votes& votes);
+  /// Forward over all micro-batches, what the ranks have to say of it, backward over all: a whole-batch loss.
+  void accumulate_whole(WholeBatchLoss& loss, Records& records, Votes& votes);
   void forward_backward(const Batch& batch, bool last, const std::vector<bool>& active, Records& records,
                         Votes& votes);
   void move_weights(const std::vector<bool>& active, const std::vector<Reduced>& reduced, Values& values);

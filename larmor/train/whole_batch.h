@@ -1,0 +1,63 @@
+// A step of a loss over all its examples: forward over this rank's micro-batches, the loss of all ranks' rows
+// and its gradient on them, and what is left to send backward through each micro-batch.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
+#include "larmor/comm/communicator.h"
+#include "larmor/plan/plan.h"
+#include "larmor/train/task.h"
+
+namespace torch::nn {
+class Module;
+}
+
+namespace larmor {
+
+struct WholeBatchOptions {
+  int64_t accumulation = 1;
+  c10::Device device{c10::kCPU};
+  Precision precision = Precision::fp32;
+};
+
+/// Of one step: forward() for each micro-batch, meet(), share_of() for each. With one micro-batch its graph
+/// is kept; with several they are run without graph first and once more in share_of(), so that memory holds
+/// one of them at a time; running statistics see each once.
+class WholeBatch {
+ public:
+  /// Borrows all. The task's network is the one whose buffers forward() changes.
+  WholeBatch(WholeBatchLoss& loss, const torch::nn::Module& network, const WholeBatchOptions& options);
+
+  void forward(Batch batch);
+  /// Computes the loss over the rows of all ranks, in the order of ranks and their micro-batches, which is
+  /// that of positions; in float64 when the rows are, otherwise in float32. With `well` false on any rank
+  /// nothing is computed, and every rank gets false. Collective. Blocks.
+  bool meet(bool well, const StepContext& context, Communicator& communicator);
+  double loss() const { return loss_value_; }
+  /// A scalar whose gradients, summed over micro-batches and averaged over ranks, are those of the loss.
+  /// Requires: meet() gave true.
+  at::Tensor share_of(int64_t micro);
+
+ private:
+  at::Tensor rows_of(const Batch& batch);
+  /// This rank's rows and targets for the others.
+  std::string packed() const;
+  void keep_buffers();
+  void restore_buffers() const;
+
+  WholeBatchLoss& loss_;
+  const torch::nn::Module& network_;
+  const WholeBatchOptions options_;
+  std::vector<Batch> batches_;
+  std::vector<at::Tensor> rows_, targets_, gradients_;  // one a micro-batch
+  std::vector<at::Tensor> buffers_, kept_;
+  double loss_value_ = 0;
+  double ranks_ = 1;
+};
+
+}  // namespace larmor
