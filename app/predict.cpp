@@ -12,6 +12,7 @@
 #include "larmor/device/module_state.h"
 #include "larmor/hardware/hardware.h"
 #include "larmor/nn/sliding_window.h"
+#include "larmor/transforms/reading_steps.h"
 #include "larmor/transforms/resample_like.h"
 #include "larmor/transforms/transforms.h"
 
@@ -129,6 +130,7 @@ struct Predictor {
   Demand demand;
   std::vector<int64_t> window;
   TransformChain chain;
+  bool reads_grey;
   uint64_t memory_bytes;
 
   Volume operator()(const Volume& input) const {
@@ -170,7 +172,7 @@ TrainedTask network_for(Program& program, const PredictArguments& arguments) {
 }
 
 Volume predict_file(const Predictor& predictor, const fs::path& file) {
-  const auto volume = read_volume(file);
+  const auto volume = read_volume(file, {.grey = predictor.reads_grey, .size = {}});
   try {
     return predictor(volume);
   } catch (const Error& error) {
@@ -182,10 +184,12 @@ int predict(Program& program, const PredictArguments& arguments) {
   const auto jobs = jobs_of(arguments);
   const auto trained = network_for(program, arguments);
   const auto& config = trained.config.config;
+  const Json transforms = trained.workload->prediction_transforms(config);
   const Predictor predictor{.task = *trained.task,
                             .demand = trained.workload->demand(config, Index{}),
                             .window = trained.workload->prediction_window(config),
-                            .chain = TransformChain(trained.workload->prediction_transforms(config)),
+                            .chain = TransformChain(transforms),
+                            .reads_grey = picture_reading(transforms).grey,
                             .memory_bytes = detect_hardware().memory_available_bytes};
   const torch::NoGradGuard no_grad;
   DiskStorage storage;
