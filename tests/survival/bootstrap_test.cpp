@@ -1,0 +1,83 @@
+#include "workloads/survival/bootstrap.h"
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "workloads/survival/concordance.h"
+
+#include "tests/survival/tables.h"
+
+namespace larmor::survival {
+namespace {
+
+using Rows = std::span<const std::size_t>;
+
+/// The mean of the rows' numbers, of which each row has its own.
+std::optional<double> mean_row(Rows rows) {
+  double sum = 0;
+  for (const std::size_t row : rows) sum += static_cast<double>(row);
+  return sum / static_cast<double>(rows.size());
+}
+
+TEST(Bootstrap, FindsTheScatterOfAMean) {
+  // 0 to 99: the mean of a draw of 100 has the deviation 28.87 / 10.
+  const auto interval =
+      bootstrap_interval(100, {.repeats = 4000, .confidence = 0.95, .seed = 1}, mean_row).value();
+  EXPECT_NEAR(interval.low, 49.5 - 1.96 * 2.887, 0.4);
+  EXPECT_NEAR(interval.high, 49.5 + 1.96 * 2.887, 0.4);
+  EXPECT_EQ(interval.repeats, 4000);
+  const auto narrow =
+      bootstrap_interval(100, {.repeats = 4000, .confidence = 0.5, .seed = 1}, mean_row).value();
+  EXPECT_NEAR(narrow.high - narrow.low, 2 * 0.674 * 2.887, 0.3);
+}
+
+TEST(Bootstrap, IsAFunctionOfItsSeed) {
+  const auto at = [](uint64_t seed) {
+    return bootstrap_interval(20, {.repeats = 50, .seed = seed}, mean_row).value();
+  };
+  EXPECT_EQ(at(3).low, at(3).low);
+  EXPECT_EQ(at(3).high, at(3).high);
+  EXPECT_NE(at(3).low, at(4).low);
+}
+
+TEST(Bootstrap, DrawsRowsWithReplacement) {
+  std::set<std::vector<std::size_t>> tables;
+  bool repeated = false;
+  bootstrap_interval(10, {.repeats = 30}, [&](Rows rows) {
+    EXPECT_EQ(rows.size(), 10U);
+    EXPECT_LT(*std::ranges::max_element(rows), 10U);
+    repeated = repeated || std::set<std::size_t>(rows.begin(), rows.end()).size() < rows.size();
+    tables.emplace(rows.begin(), rows.end());
+    return std::optional<double>(1);
+  });
+  EXPECT_EQ(tables.size(), 30U);
+  EXPECT_TRUE(repeated);
+}
+
+TEST(Bootstrap, LeavesOutDrawsWithoutAValue) {
+  int64_t calls = 0;
+  const auto interval = bootstrap_interval(
+      5, {.repeats = 40}, [&](Rows) { return ++calls % 2 == 0 ? std::optional<double>(7) : std::nullopt; });
+  EXPECT_EQ(interval.value().repeats, 20);
+  EXPECT_EQ(interval.value().low, 7);
+  EXPECT_FALSE(bootstrap_interval(5, {.repeats = 10}, [](Rows) { return std::optional<double>(); }));
+  EXPECT_FALSE(bootstrap_interval(0, {}, mean_row));
+}
+
+TEST(Bootstrap, HoldsTheConcordanceItself) {
+  const auto patients = testing::random_patients(8, 80, 50, 0.6);
+  const auto interval = bootstrap_interval(80, {.repeats = 200}, [&](Rows rows) {
+    std::vector<double> risk;
+    for (const std::size_t row : rows) risk.push_back(patients.log_risk[row]);
+    return harrell_concordance(risk, rows_of(patients.outcomes, rows)).index;
+  });
+  const double index = harrell_concordance(patients.log_risk, patients.outcomes).index.value();
+  EXPECT_LT(interval.value().low, index);
+  EXPECT_GT(interval.value().high, index);
+}
+
+}  // namespace
+}  // namespace larmor::survival
