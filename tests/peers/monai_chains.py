@@ -1,6 +1,7 @@
 """Runs the transform chains of a JSON file on volumes with MONAI itself, and writes what comes out.
 
   monai_chains.py CHAINS.json --made OUT.safetensors     a made-up volume: the golden file of the tests
+  monai_chains.py CHAINS.json --picture OUT.safetensors  one plane of it, without its place in the world
   monai_chains.py CHAINS.json OUT_FOLDER FILE...         image files, read by MONAI: OUT_FOLDER/0.safetensors, 1, ...
 """
 
@@ -43,8 +44,10 @@ def results_of(entries, volume):
 def main():
     chains, out, *files = sys.argv[1:]
     entries = json.load(open(chains))
-    if out == "--made":
+    if out in ("--made", "--picture"):
         volume = made_up()
+        if out == "--picture":
+            volume = MetaTensor(volume.as_tensor()[..., 8].contiguous())
         stored = {"voxels": volume.as_tensor(), "affine": volume.affine}
         save_file(results_of(entries, volume) | stored, files[0])
         return

@@ -20,6 +20,19 @@ TEST(MonaiChains, EqualMonaisOnAMadeUpVolume) {
   testing::expect_chains_like_monai(testing::chains_of("monai_chains.json"), volume, monai);
 }
 
+TEST(MonaiChains, EqualMonaisOnAPicture) {
+  const auto monai = read_tensors(testing::golden_file("picture_transforms.safetensors"));
+  const Volume picture{monai.at("voxels").unsqueeze(-1), identity_affine()};
+  for (const Json& entry : testing::chains_of("monai_picture_chains.json")) {
+    const auto name = entry.at("name").get<std::string>();
+    const auto ours =
+        TransformChain(entry.at("chain")).apply({{"image", picture}}, {1, 2, 3}).at("image").voxels;
+    const at::Tensor& expected = monai.at(name);
+    ASSERT_EQ(ours.sizes(), expected.unsqueeze(-1).sizes()) << name;
+    EXPECT_LE((ours.squeeze(-1) - expected).abs().max().item<double>(), 1e-4) << name;
+  }
+}
+
 TEST(MonaiChains, GiveTheSameWhateverTheOrderInMemory) {
   const auto voxels = golden().at("voxels");
   const auto turned = voxels.permute({0, 3, 2, 1}).contiguous().permute({0, 3, 2, 1});
