@@ -8,6 +8,9 @@
 #include <cstring>
 #include <vector>
 
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+
 namespace larmor {
 
 namespace {
@@ -42,7 +45,7 @@ struct ColumnSums {
     }
   }
 
-  /// Requires: at most 65537 rows.
+  /// Requires: at most 65537 rows, which refuse_tall sees to.
   void add(const uint16_t* rows, int64_t count) {
     const auto columns = static_cast<int64_t>(sums.size());
     std::fill(sums.begin(), sums.end(), 0);
@@ -62,6 +65,16 @@ std::vector<Window> windows_of(int64_t old_size, int64_t size) {
   for (int64_t i = 0; i < size; ++i)
     windows.push_back({i * old_size / size, ((i + 1) * old_size + size - 1) / size});
   return windows;
+}
+
+/// A column is summed in 32 bits.
+void refuse_tall(const std::vector<Window>& row_windows, std::size_t width) {
+  const uint64_t largest_value = width == 1 ? 255 : 65535;
+  for (const Window& rows : row_windows) {
+    if (static_cast<uint64_t>(rows.end - rows.begin) * largest_value <= UINT32_MAX) continue;
+    fail(Exit::data, text("averages ", rows.end - rows.begin, " rows of pixels to one"),
+         "choose a larger size for Resize");
+  }
 }
 
 template <class Sample>
@@ -94,6 +107,7 @@ StoredArray averaged(const StoredArray& planes, const std::array<int64_t, 2>& si
   result.bytes = checked_bytes(result.shape, sizeof(float));
   result.file = Bytes(result.bytes);
   const auto row_windows = windows_of(rows, size[1]), column_windows = windows_of(columns, size[0]);
+  refuse_tall(row_windows, width);
   std::vector<float> plane(static_cast<std::size_t>(size[0] * size[1]));
   const std::size_t plane_bytes = plane.size() * sizeof(float);
   for (std::size_t channel = 0; channel * plane_bytes < result.bytes; ++channel) {

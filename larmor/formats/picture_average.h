@@ -11,7 +11,7 @@ namespace larmor {
 
 /// float32, of `size` columns and rows: new pixel i of n is the mean of the old ones from floor(i · old / n)
 /// to ceil((i + 1) · old / n), summed exactly and rounded once. Throws Error (data): a size that is too
-/// large. Requires: uint8 or uint16 as to_array gives them.
+/// large, or more than 65537 rows of 16 bits for one. Requires: uint8 or uint16 as to_array gives them.
 StoredArray averaged(const StoredArray& planes, const std::array<int64_t, 2>& size);
 
 }  // namespace larmor

@@ -72,6 +72,12 @@ TEST(AveragedPicture, DoesNotOverflow) {
   EXPECT_EQ(numbers_of(averaged(picture_of(2, 40000, 1, words), {1, 1})).item<float>(), 65535);
 }
 
+TEST(AveragedPicture, RefusesWhatItCannotSum) {
+  const std::vector<uint16_t> words(65538, 65535);
+  EXPECT_TRUE(error_of([&] { averaged(picture_of(1, 65538, 1, words), {1, 1}); }));
+  EXPECT_EQ(numbers_of(averaged(picture_of(1, 65538, 1, words), {1, 2})).mean().item<float>(), 65535);
+}
+
 TEST(AveragedPicture, RefusesSizesThatNoMachineHas) {
   EXPECT_TRUE(error_of([] { averaged(picture_of<uint8_t>(1, 1, 1, {1}), {1 << 20, 1 << 20}); }));
 }
