@@ -31,11 +31,23 @@ std::set<std::string> names_of(const ResNetOptions& options) {
 
 TEST(ResNetGolden, EqualsTheReferenceAtEighteenLayers) { testing::expect_golden_resnet(18); }
 
-TEST(ResNetGolden, GivesTheCheckValuesAtTenAndEighteenLayers) {
+TEST(ResNetGolden, GivesTheCheckValues) {
   testing::expect_resnet_check_values(
-      10, {-1.711456755436e-01, 1.711456755436e-01, -1.774106901004e-01, -1.648806609867e-01});
+      of_depth(10), {-1.711456755436e-01, 1.711456755436e-01, -1.774106901004e-01, -1.648806609867e-01});
   testing::expect_resnet_check_values(
-      18, {-2.346649391417e-01, 2.346649391417e-01, -2.642617339376e-01, -2.050681443458e-01});
+      of_depth(18), {-2.346649391417e-01, 2.346649391417e-01, -2.642617339376e-01, -2.050681443458e-01});
+}
+
+TEST(ResNetGolden, GivesTheCheckValuesOfOtherShortcutsAndStems) {
+  ResNetOptions padded = of_depth(10);
+  padded.shortcut_type = ResNetShortcut::zero_padding;
+  testing::expect_resnet_check_values(
+      padded, {3.604448625143e-02, 3.604448625143e-02, 5.409694380492e-02, 1.799202869795e-02});
+  ResNetOptions strided;
+  strided.conv1_t_stride = {2};
+  strided.bias_downsample = false;
+  testing::expect_resnet_check_values(
+      strided, {3.090127558503e-01, 3.090127558503e-01, 3.362324147630e-01, 2.817930969376e-01});
 }
 
 TEST(ResNet, HasAsManyParametersAsTheReference) {

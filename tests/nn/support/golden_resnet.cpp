@@ -47,9 +47,7 @@ void expect_running_statistics(const nn::ResNet& network, const Golden& golden) 
 
 }  // namespace
 
-nn::ResNet resnet_by_rule(int64_t depth, at::ScalarType type) {
-  nn::ResNetOptions options;
-  options.depth = depth;
+nn::ResNet resnet_by_rule(const nn::ResNetOptions& options, at::ScalarType type) {
   nn::ResNet network(options);
   network->to(type);
   rule_fill(*network);
@@ -63,8 +61,8 @@ nn::ResNet resnet_by_rule(int64_t depth, at::ScalarType type) {
   return network;
 }
 
-void expect_resnet_check_values(int64_t depth, const CheckValues& expected) {
-  nn::ResNet network = resnet_by_rule(depth, at::kDouble);
+void expect_resnet_check_values(const nn::ResNetOptions& options, const CheckValues& expected) {
+  nn::ResNet network = resnet_by_rule(options, at::kDouble);
   network->eval();
   const at::NoGradGuard no_gradient;
   expect_check_values(network->forward(rule_input("input", {2, 1, 32, 32, 16}, 0, 1)), expected);
@@ -72,8 +70,10 @@ void expect_resnet_check_values(int64_t depth, const CheckValues& expected) {
 
 void expect_golden_resnet(int64_t depth) {
   const Golden golden("resnet" + std::to_string(depth));
+  nn::ResNetOptions options;
+  options.depth = depth;
   // The weights are float32's in both precisions, as the reference's.
-  nn::ResNet exact = resnet_by_rule(depth, at::kFloat), single = resnet_by_rule(depth, at::kFloat);
+  nn::ResNet exact = resnet_by_rule(options, at::kFloat), single = resnet_by_rule(options, at::kFloat);
   exact->to(at::kDouble);
   const NamedTensors weights = state_dict(*exact);
   for (const auto& [name, sum] : golden.under("weight_sum/"))

@@ -7,13 +7,13 @@
 
 namespace larmor::testing {
 
-/// One channel in, one number out, shortcut B with bias: MONAI's defaults. The weights are rounded to `type`.
-nn::ResNet resnet_by_rule(int64_t depth, at::ScalarType type);
-/// In evaluation mode against its line of the table of check values.
-void expect_resnet_check_values(int64_t depth, const CheckValues& expected);
+/// Weights and running statistics from their names, rounded to `type`.
+nn::ResNet resnet_by_rule(const nn::ResNetOptions& options, at::ScalarType type);
+/// In evaluation mode, for the input (2, 1, 32, 32, 16), against a line of the table of check values.
+void expect_resnet_check_values(const nn::ResNetOptions& options, const CheckValues& expected);
 
-/// Holds outputs, loss, gradients and running statistics of `depth` to the stored ones, in float64, and the
-/// outputs of its twin in float32.
+/// Holds outputs, loss, gradients and running statistics of MONAI's default network of `depth` layers to the
+/// stored ones, in float64, and the outputs of its twin in float32.
 void expect_golden_resnet(int64_t depth);
 
 }  // namespace larmor::testing
