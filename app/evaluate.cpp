@@ -40,8 +40,8 @@ int evaluate(Program& program, const EvaluateArguments& arguments) {
   json["split"] = arguments.split;
   const auto used = dataset->size() - static_cast<int64_t>(result.bad.size());
   json["n"] = used;
-  json["bad"] = to_json(result.bad);
   if (!result.bad.empty()) {
+    json["bad"] = to_json(result.bad);
     log::warning(text(result.bad.size(), " of ", dataset->size(),
                       " cases cannot be used and count in no metric:", listing(result.bad)));
   }
