@@ -151,7 +151,9 @@ FoundCases cases_of_dicom(const DataConfig& data) {
   }
   std::vector<Place> places;
   for (const auto& [folder, names] : folders) {
-    const auto series = naming(root / folder, [&] { return find_dicom_series(root / folder, names); });
+    const auto series = naming(root / folder, [&, &folder = folder, &names = names] {
+      return find_dicom_series(root / folder, names);
+    });
     for (const DicomSeries& one : series) {
       const fs::path path = path_of(folder, one, series.size() == 1);
       places.push_back({path.empty() ? "." : path.generic_string(),
