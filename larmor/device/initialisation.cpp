@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/Tensor.h>
 
 #include "larmor/base/hash.h"
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/exp.h>
 #include <ATen/ops/full.h>

@@ -1,5 +1,6 @@
 #include "larmor/nn/losses.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/clamp.h>
 #include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/log.h>

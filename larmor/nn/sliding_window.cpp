@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/exp.h>
