@@ -99,7 +99,7 @@ Prepared fill(const Workload& workload, RunConfig config, const Index& index, bo
     const auto* const dataset = dynamic_cast<const PreparableDataset*>(owned.back().get());
     if (dataset != nullptr && dataset->size() > 0) datasets.push_back(dataset);
   }
-  if (datasets.empty() || index.kind == "phantom") return {nullptr, check_files(index, Depth::full), ""};
+  if (datasets.empty() || index.is_invented()) return {nullptr, check_files(index, Depth::full), ""};
   const auto hardware = detect_hardware();
   const auto forecast = forecast_cache(datasets);
   if (speaks) std::cerr << forecast.sentence(hardware.memory_limit_bytes) << "\n";
@@ -134,7 +134,7 @@ int prepare(Program& program, bool cleans) {
   auto& workload = program.workload(program.words().target);
   const auto config = program.load(workload);
   if (cleans) return clean(program, config.config);
-  const auto index = make_index(config.config.data, static_cast<uint64_t>(config.config.run.seed));
+  const auto index = workload.index(config.config);
   const bool speaks = !program.words().quiet;
   if (speaks) std::cerr << index.patients_by << "\npreparing every example …\n";
   const auto prepared = fill(workload, config.config, index, speaks);

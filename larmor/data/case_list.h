@@ -19,6 +19,7 @@ struct ListedCase {
   std::string patient;  // "" when the list does not say
   std::string label;    // a value; label files are among the files
   std::optional<Split> split;
+  std::map<std::string, double> values = {};  // numbers of the case; read_case_list gives none
 };
 
 /// CSV when the name ends in .csv or .tsv, otherwise JSON. CSV: columns `image` or `image_<modality>`, and if

@@ -42,15 +42,20 @@ void check_classes(const Volume& mask, const std::string& file) {
        "name the file image_… or label if it is none");
 }
 
+MakeImage phantom_maker(const DataConfig& data) {
+  return [seed = static_cast<uint64_t>(data.phantom_seed), size = data.phantom_size](
+             const Case&, int64_t number) { return make_phantom(seed, number, size); };
+}
+
 bool holds_pairs(const std::string& file) { return lower(file).ends_with(".npz"); }
 
 }  // namespace
 
 CaseReader::CaseReader(const DataConfig& data, const Index& index, std::vector<std::string> only,
-                       const PictureReading& reading)
-    : phantom_seed_(static_cast<uint64_t>(data.phantom_seed)),
-      phantom_size_(data.phantom_size),
-      is_phantom_(index.kind == "phantom"),
+                       const PictureReading& reading, MakeImage make)
+    : make_(!index.is_invented() ? MakeImage()
+            : make               ? std::move(make)
+                                 : phantom_maker(data)),
       folder_(index.folder),
       resamples_(data.grids == "resample"),
       reading_(reading),
@@ -64,7 +69,7 @@ std::vector<std::pair<std::string, std::string>> CaseReader::contents(const Case
                                                                       SourceHashes& hashes) const {
   std::vector<std::pair<std::string, std::string>> contents;
   for (const auto& [name, file] : entry.files) {
-    if (is_phantom_) {
+    if (is_invented()) {
       contents.emplace_back(name, file);
     } else if (is_image(name) || wants(name)) {
       // Whether a file may hold a pair is told by its name.
@@ -77,7 +82,7 @@ std::vector<std::pair<std::string, std::string>> CaseReader::contents(const Case
 }
 
 Volumes CaseReader::read(const Case& entry, int64_t number) const {
-  if (is_phantom_) return {{"image", make_phantom(phantom_seed_, number, phantom_size_)}};
+  if (is_invented()) return {{"image", make_(entry, number)}};
   Volume image = read_image(entry);
   Volumes volumes;
   for (const auto& [name, file] : entry.files) {

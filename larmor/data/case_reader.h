@@ -1,4 +1,4 @@
-// From a case of an index to its volumes: files read and joined, or phantoms made.
+// From a case of an index to its volumes: files read and joined, or volumes invented.
 #pragma once
 
 #include <string>
@@ -8,6 +8,7 @@
 
 #include "larmor/config/run_config.h"
 #include "larmor/data/index.h"
+#include "larmor/data/make_image.h"
 #include "larmor/data/source_hashes.h"
 #include "larmor/formats/picture_reading.h"
 #include "larmor/transforms/transforms.h"
@@ -18,11 +19,12 @@ namespace larmor {
 class CaseReader {
  public:
   /// `only` names the volumes that are wanted; empty: all. Masks and labels are read as they are, whatever
-  /// `reading` says of pictures.
+  /// `reading` says of pictures. `make` makes the images of an invented index, phantoms where it is empty;
+  /// otherwise it is not used.
   CaseReader(const DataConfig& data, const Index& index, std::vector<std::string> only,
-             const PictureReading& reading);
+             const PictureReading& reading, MakeImage make);
 
-  bool makes_phantoms() const { return is_phantom_; }
+  bool is_invented() const { return make_ != nullptr; }
   /// `number`: in the whole index. Throws Error (data).
   Volumes read(const Case& entry, int64_t number) const;
   /// What the result of read() is a function of: names and hashes of what is in the files. Throws Error
@@ -36,9 +38,7 @@ class CaseReader {
   Volume on_grid_of(const Volume& image, const std::string& image_file, Volume volume,
                     const std::string& file, Interpolation interpolation) const;
 
-  const uint64_t phantom_seed_;
-  const std::vector<int64_t> phantom_size_;
-  const bool is_phantom_;
+  const MakeImage make_;  // empty: there are files
   const std::filesystem::path folder_;
   const bool resamples_;
   const PictureReading reading_;

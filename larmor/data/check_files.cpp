@@ -32,7 +32,7 @@ std::string fault_of(const std::filesystem::path& path, Depth depth) {
 }  // namespace
 
 std::vector<BadFile> check_files(const Index& index, Depth depth) {
-  if (index.kind == "phantom") return {};
+  if (index.is_invented()) return {};
   std::set<std::string> distinct;
   for (const Case& entry : index.cases) {
     for (const auto& [name, file] : entry.files) distinct.insert(file);

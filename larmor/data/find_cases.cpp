@@ -189,9 +189,7 @@ void refuse_missing_patients(const DataConfig& data, const std::vector<ListedCas
        "add a column patient (in JSON a key), or say data.split.by=file if each case is another patient's");
 }
 
-FoundCases cases_of_list(const DataConfig& data) {
-  if (data.list.empty()) fail(Exit::data, "data.list is not set", "say which list: data.list=FILE");
-  const auto listed = read_case_list(data.list);
+FoundCases cases_of_list(const DataConfig& data, const std::vector<ListedCase>& listed) {
   if (data.split.by != "file") refuse_missing_patients(data, listed);
   const fs::path base =
       absolute_path(data.folder.empty() ? fs::absolute(data.list).parent_path() : fs::path(data.folder));
@@ -206,8 +204,12 @@ FoundCases cases_of_list(const DataConfig& data) {
                                               : text("as ", fs::path(data.list).filename().string(), " says");
   const NamePatterns patterns{.suffixes = {}, .include = data.include, .exclude = data.exclude};
   for (const ListedCase& entry : listed) {
-    FoundCase next{
-        .files = {}, .patient = entry.patient, .bytes = 0, .label = entry.label, .split = entry.split};
+    FoundCase next{.files = {},
+                   .patient = entry.patient,
+                   .bytes = 0,
+                   .label = entry.label,
+                   .split = entry.split,
+                   .values = entry.values};
     for (const auto& [name, file] : entry.files) {
       next.files[name] = (base / file).lexically_normal().lexically_relative(found.folder).generic_string();
     }
@@ -236,22 +238,20 @@ FoundCases phantom_cases(const DataConfig& data) {
     sizes.push_back(text(size));
   }
   if (data.phantom_cases < 1) fail(Exit::data, "data.phantom_cases is 0", "ask for one at least");
-  FoundCases found;
-  found.noun = "phantom";
-  found.patients_by = "each its own";
+  std::vector<ListedCase> invented;
   const size_t digits = std::max<size_t>(4, text(data.phantom_cases - 1).size());
   for (int64_t i = 0; i < data.phantom_cases; ++i) {
     std::string number = text(i);
     number.insert(0, digits - number.size(), '0');
     const std::string file =
         text("phantom-", number, " (", join(sizes, " x "), ", seed ", data.phantom_seed, ")");
-    found.cases.push_back({.files = {{"image", file}},
-                           .patient = text("phantom-", number),
-                           .bytes = bytes,
-                           .label = {},
-                           .split = {}});
+    invented.push_back({.place = file,
+                        .files = {{"image", file}},
+                        .patient = text("phantom-", number),
+                        .label = {},
+                        .split = {}});
   }
-  return found;
+  return invented_cases(invented, bytes);
 }
 
 FoundCases found_by_kind(const DataConfig& data) {
@@ -264,18 +264,43 @@ FoundCases found_by_kind(const DataConfig& data) {
   if (data.kind == "picture")
     return cases_of_folder(data, {.suffixes = {".png", ".jpg", ".jpeg"}, .include = {}, .exclude = {}});
   if (data.kind == "dicom") return cases_of_dicom(data);
-  if (data.kind == "list") return cases_of_list(data);
+  if (data.kind == "list") {
+    if (data.list.empty()) fail(Exit::data, "data.list is not set", "say which list: data.list=FILE");
+    return cases_of_list(data, read_case_list(data.list));
+  }
   fail(Exit::usage, text("data.kind ", data.kind, " is not known"),
        "nifti, npz, dicom, picture, list and phantom are");
+}
+
+FoundCases measured(FoundCases found) {
+  sort_by_path(found);
+  measure(found);
+  return found;
 }
 
 }  // namespace
 
 FoundCases find_cases(const DataConfig& data) {
   if (data.kind == "phantom") return phantom_cases(data);
-  FoundCases found = found_by_kind(data);
-  sort_by_path(found);
-  measure(found);
+  return measured(found_by_kind(data));
+}
+
+FoundCases find_listed_cases(const DataConfig& data, const std::vector<ListedCase>& listed) {
+  return measured(cases_of_list(data, listed));
+}
+
+FoundCases invented_cases(const std::vector<ListedCase>& invented, uint64_t bytes_of_each) {
+  FoundCases found;
+  found.noun = "phantom";
+  found.patients_by = "each its own";
+  for (const ListedCase& entry : invented) {
+    found.cases.push_back({.files = entry.files,
+                           .patient = entry.patient,
+                           .bytes = bytes_of_each,
+                           .label = entry.label,
+                           .split = entry.split,
+                           .values = entry.values});
+  }
   return found;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "larmor/config/run_config.h"
+#include "larmor/data/case_list.h"
 #include "larmor/data/split.h"
 
 namespace larmor {
@@ -19,6 +20,7 @@ struct FoundCase {
   uint64_t bytes = 0;
   std::string label;
   std::optional<Split> split;  // the list's own word
+  std::map<std::string, double> values = {};
 };
 
 struct FoundCases {
@@ -30,5 +32,9 @@ struct FoundCases {
 
 /// Throws Error: data when nothing is found or a file is missing (naming all), usage for another kind.
 FoundCases find_cases(const DataConfig& data);
+/// From cases that are listed already: `place` is the list they come from, for messages.
+FoundCases find_listed_cases(const DataConfig& data, const std::vector<ListedCase>& listed);
+/// Of volumes that a program makes: nothing is looked for.
+FoundCases invented_cases(const std::vector<ListedCase>& invented, uint64_t bytes_of_each);
 
 }  // namespace larmor

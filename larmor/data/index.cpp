@@ -65,6 +65,7 @@ std::string sentence(const FoundCases& found, const PatientSplits& splits) {
 // One line a case; JSON because its quotes keep any two lists of names apart.
 std::string canonical_line(const Case& entry) {
   Json line = Json::array({entry.files, entry.patient, to_text(entry.split), entry.bytes, entry.label});
+  if (!entry.values.empty()) line.push_back(entry.values);
   return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -75,8 +76,33 @@ Case case_from_json(const Json& json) {
   entry.split = split_from_text(json.at("split").get<std::string>());
   entry.bytes = json.at("bytes").get<uint64_t>();
   entry.label = json.at("label").get<std::string>();
+  if (json.contains("values")) entry.values = json.at("values").get<std::map<std::string, double>>();
   if (entry.files.empty()) fail(Exit::data, "the index holds a case without files");
   return entry;
+}
+
+Index split_cases(const DataConfig& data, uint64_t seed, const FoundCases& found) {
+  refuse_shared_files(found);
+  std::set<std::string> patients;
+  for (const FoundCase& entry : found.cases) patients.insert(entry.patient);
+  const auto splits =
+      split_patients({patients.begin(), patients.end()}, given_splits(found), data.split, seed);
+
+  Index index;
+  index.kind = data.kind;
+  index.folder = found.folder;
+  for (const FoundCase& entry : found.cases) {
+    const auto split = splits.of.find(entry.patient);
+    if (split == splits.of.end()) continue;
+    index.cases.push_back(
+        {entry.files, entry.patient, split->second, entry.bytes, entry.label, entry.values});
+  }
+  index.patients_by = sentence(found, splits);
+  if (index.cases.empty()) {
+    fail(Exit::data, text("no patient is in any split: ", index.patients_by),
+         "give data.split.train a fraction above 0");
+  }
+  return index;
 }
 
 }  // namespace
@@ -104,28 +130,15 @@ std::string Index::sha256() const {
   return hash.hex();
 }
 
-Index make_index(const DataConfig& data, uint64_t seed) {
-  const FoundCases found = find_cases(data);
-  refuse_shared_files(found);
-  std::set<std::string> patients;
-  for (const FoundCase& entry : found.cases) patients.insert(entry.patient);
-  const auto splits =
-      split_patients({patients.begin(), patients.end()}, given_splits(found), data.split, seed);
+Index make_index(const DataConfig& data, uint64_t seed) { return split_cases(data, seed, find_cases(data)); }
 
-  Index index;
-  index.kind = data.kind;
-  index.folder = found.folder;
-  for (const FoundCase& entry : found.cases) {
-    const auto split = splits.of.find(entry.patient);
-    if (split == splits.of.end()) continue;
-    index.cases.push_back({entry.files, entry.patient, split->second, entry.bytes, entry.label});
-  }
-  index.patients_by = sentence(found, splits);
-  if (index.cases.empty()) {
-    fail(Exit::data, text("no patient is in any split: ", index.patients_by),
-         "give data.split.train a fraction above 0");
-  }
-  return index;
+Index make_index(const DataConfig& data, uint64_t seed, const std::vector<ListedCase>& listed) {
+  return split_cases(data, seed, find_listed_cases(data, listed));
+}
+
+Index make_invented_index(const DataConfig& data, uint64_t seed, const std::vector<ListedCase>& invented,
+                          uint64_t bytes_of_each) {
+  return split_cases(data, seed, invented_cases(invented, bytes_of_each));
 }
 
 Json to_json(const Index& index) {
@@ -136,6 +149,7 @@ Json to_json(const Index& index) {
                      {"split", to_text(entry.split)},
                      {"bytes", entry.bytes},
                      {"label", entry.label}});
+    if (!entry.values.empty()) cases.back()["values"] = entry.values;
   }
   return {{"kind", index.kind},
           {"folder", index.folder.string()},

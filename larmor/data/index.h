@@ -12,6 +12,7 @@
 #include "larmor/base/json.h"
 #include "larmor/config/run_config.h"
 #include "larmor/data/bad_file.h"
+#include "larmor/data/case_list.h"
 #include "larmor/data/split.h"
 
 namespace larmor {
@@ -27,6 +28,8 @@ struct Case {
   Split split = Split::train;
   uint64_t bytes = 0;  // of its files
   std::string label;   // a value from a list
+  /// What a list says of the case in numbers, by the names that samples have them under ("time", "event").
+  std::map<std::string, double> values = {};
   bool operator==(const Case&) const = default;
 
   /// Its first file.
@@ -39,8 +42,10 @@ struct Index {
   std::vector<Case> cases;       // sorted by path
   std::string patients_by;       // the sentence that says how patients were told apart
   int64_t patients() const;
+  /// Whether the program makes the volumes, so that there are no files to look at.
+  bool is_invented() const { return folder.empty(); }
   std::vector<int64_t> of(Split split) const;
-  /// Over paths, sizes, patients, labels and splits: equal for equal data in another folder.
+  /// Over paths, sizes, patients, labels, values and splits: equal for equal data in another folder.
   std::string sha256() const;
 };
 
@@ -48,6 +53,11 @@ struct Index {
 /// (data): missing or empty folder, files that do not exist, a patient in two splits, a file of two patients.
 /// A split may get nobody when there are too few patients; `patients_by` says so.
 Index make_index(const DataConfig& data, uint64_t seed);
+/// The same for cases that a workload has found in a list of its own form, or invented: then their files are
+/// names that no file has.
+Index make_index(const DataConfig& data, uint64_t seed, const std::vector<ListedCase>& listed);
+Index make_invented_index(const DataConfig& data, uint64_t seed, const std::vector<ListedCase>& invented,
+                          uint64_t bytes_of_each);
 
 /// header: the files' beginnings and ends against their sizes, some milliseconds a file; one that looks
 /// wrong is read whole before it is called so. full: every byte, as a training run would read it.

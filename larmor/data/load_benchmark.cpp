@@ -92,7 +92,7 @@ double median(std::vector<double> values) {
 
 LoadTimes time_loading(const Index& index, const Json& transforms, int repeats,
                        const std::function<void(int, int)>& done) {
-  if (index.kind == "phantom")
+  if (index.is_invented())
     fail(Exit::usage, "phantoms are made, not loaded",
          "name a folder of images: data.kind=nifti data.folder=…");
   const auto stages = stages_of(transforms);

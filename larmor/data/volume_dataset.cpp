@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include <ATen/ops/scalar_tensor.h>
+
 #include "larmor/base/error.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/log.h"
@@ -33,16 +35,16 @@ constexpr std::size_t recent_cases = 4;
 class VolumeDataset final : public PreparableDataset {
  public:
   VolumeDataset(const DataConfig& data, const Index& index, Split split, const Json& transforms,
-                std::vector<std::string> only)
+                std::vector<std::string> only, const MakeImage& make)
       : config_(data),
-        reader_(data, index, std::move(only), picture_reading(transforms)),
+        reader_(data, index, std::move(only), picture_reading(transforms), make),
         chain_(transforms),
         numbers_(index.of(split)),
         window_name_(index.folder.string()),
-        is_smart_(data.cache == "smart" && split == Split::train && !reader_.makes_phantoms()),
-        is_full_(data.cache == "full" && !reader_.makes_phantoms()) {
+        is_smart_(data.cache == "smart" && split == Split::train && !reader_.is_invented()),
+        is_full_(data.cache == "full" && !reader_.is_invented()) {
     for (const int64_t number : numbers_) cases_.push_back(index.cases[static_cast<std::size_t>(number)]);
-    if (reader_.makes_phantoms()) {
+    if (reader_.is_invented()) {
       recent_ = std::make_unique<RecentVolumes>(cases_.size());
     } else if (together() > 1) {
       recent_ = std::make_unique<RecentVolumes>(recent_cases);
@@ -83,6 +85,8 @@ class VolumeDataset final : public PreparableDataset {
     }
     Sample sample;
     for (auto& [name, volume] : volumes) sample.emplace(name, std::move(volume.voxels));
+    for (const auto& [name, value] : case_of(number).values)
+      sample.emplace(name, at::scalar_tensor(value, at::kDouble));
     return sample;
   }
 
@@ -237,7 +241,7 @@ class VolumeDataset final : public PreparableDataset {
   const std::string window_name_;
   const bool is_smart_, is_full_;
   std::vector<Case> cases_;
-  std::unique_ptr<RecentVolumes> recent_;  // all phantoms; volumes that more than one sample is cut from
+  std::unique_ptr<RecentVolumes> recent_;  // all invented ones; volumes that more than one sample is cut from
 
   mutable std::mutex opening_;  // guards what is made when it is first needed
   mutable std::unique_ptr<Storage> storage_;
@@ -255,8 +259,9 @@ class VolumeDataset final : public PreparableDataset {
 
 std::unique_ptr<PreparableDataset> make_volume_dataset(const DataConfig& data, const Index& index,
                                                        Split split, const Json& transforms,
-                                                       const std::vector<std::string>& only) {
-  return std::make_unique<VolumeDataset>(data, index, split, transforms, only);
+                                                       const std::vector<std::string>& only,
+                                                       const MakeImage& make) {
+  return std::make_unique<VolumeDataset>(data, index, split, transforms, only, make);
 }
 
 }  // namespace larmor

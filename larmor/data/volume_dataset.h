@@ -10,6 +10,7 @@
 #include "larmor/config/run_config.h"
 #include "larmor/data/dataset.h"
 #include "larmor/data/index.h"
+#include "larmor/data/make_image.h"
 
 namespace larmor {
 
@@ -32,7 +33,8 @@ class PreparableDataset : public Dataset {
   virtual CachePlace cache_place() const = 0;
 };
 
-/// Samples hold "image" [C, D, H, W] float32, D the file's first axis, and "label" where a case has one. An
+/// Samples hold "image" [C, D, H, W] float32, D the file's first axis, "label" where a case has one, and each
+/// of the case's values as a float64 scalar. An
 /// array [2, D, H, W] in a .npz is such a pair: the first is the image, the second the label. Files
 /// image_<modality> of a case become the channels of "image", in the order of their names; masks keep their
 /// names. All files of a case must lie on one grid (in whatever order of axes), unless data.grids says that
@@ -40,10 +42,12 @@ class PreparableDataset : public Dataset {
 /// the same draws: a random crop cuts the same region out of all, intensities are scaled each on their own.
 /// RandSpatialCropSamples makes several examples of each case.
 /// What the deterministic part gives is kept as data.cache says: nowhere, in the prepared cache, or for the
-/// training split in SmartCache's window; the samples are the same. Phantoms are kept in memory in any case.
-/// `only` names what a sample shall hold, when that is not everything: other label files are not read.
+/// training split in SmartCache's window; the samples are the same. Invented volumes are kept in memory in
+/// any case: `make` makes them, phantoms where it is empty. `only` names the volumes that a sample shall
+/// hold, when that is not all: other label files are not read.
 std::unique_ptr<PreparableDataset> make_volume_dataset(const DataConfig& data, const Index& index,
                                                        Split split, const Json& transforms,
-                                                       const std::vector<std::string>& only = {});
+                                                       const std::vector<std::string>& only = {},
+                                                       const MakeImage& make = {});
 
 }  // namespace larmor

@@ -45,6 +45,7 @@ TEST(CheckData, WantsCasesToValidateOnWhereAValidationIsWanted) {
 TEST(CheckData, RefusesFilesThatAreNotThere) {
   auto index = invented(1, 1);
   index.kind = "nifti";
+  index.folder = "/nowhere";
   EXPECT_EQ(outcome(index, 1), Exit::data);
 }
 
