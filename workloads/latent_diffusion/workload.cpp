@@ -6,11 +6,11 @@
 #include "larmor/data/volume_dataset.h"
 #include "larmor/device/module_state.h"
 #include "larmor/nn/image_metrics.h"
+#include "larmor/transforms/declared_chain.h"
 #include "larmor/transforms/transforms.h"
 
 #include "workloads/latent_diffusion/autoencoder_config.h"
 #include "workloads/latent_diffusion/autoencoder_task.h"
-#include "workloads/latent_diffusion/chains.h"
 
 namespace larmor::latent_diffusion {
 
@@ -54,7 +54,7 @@ class LatentDiffusion final : public Workload {
     return make_volume_dataset(config.data, index, split, chain);
   }
 
-  std::unique_ptr<Task> task(const RunConfig& config) const override {
+  std::unique_ptr<Task> task(const RunConfig& config, const Index&) const override {
     return std::make_unique<AutoencoderTask>(autoencoder_, static_cast<uint64_t>(config.run.seed));
   }
 

@@ -1,4 +1,4 @@
-// The transform chains of training and validation, both from the one that the config declares.
+// The chains of training, validation and prediction, all from the one that a config declares.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 #include "larmor/base/json.h"
 
-namespace larmor::latent_diffusion {
+namespace larmor {
 
 /// Training: the declared chain as it is, less the parameters that only validation reads.
 Json training_chain(const Json& declared);
@@ -20,4 +20,4 @@ std::vector<int64_t> training_crop(const Json& declared);
 /// The crop that validation sees, likewise.
 std::vector<int64_t> validation_crop(const Json& declared);
 
-}  // namespace larmor::latent_diffusion
+}  // namespace larmor

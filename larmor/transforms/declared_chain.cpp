@@ -1,6 +1,6 @@
-#include "workloads/latent_diffusion/chains.h"
+#include "larmor/transforms/declared_chain.h"
 
-namespace larmor::latent_diffusion {
+namespace larmor {
 
 namespace {
 constexpr const char* random_crop = "RandSpatialCrop";
@@ -10,18 +10,19 @@ constexpr const char* size_key = "roi_size";
 constexpr const char* validation_size_key = "validation_roi_size";
 
 /// A step's name, without the d that MONAI's transforms for dictionaries end in when it is `known` with one.
-bool is_step(const Json& step, const std::string& known) {
+bool is_step_named(const Json& step, const std::string& known) {
   const auto name = step.is_string() ? step.get<std::string>() : step.is_object() ? step.begin().key() : "";
   return name == known || name == known + "d";
 }
 
-bool is_random(const Json& step) {
+bool is_random_step(const Json& step) {
   const auto name = step.is_string() ? step.get<std::string>() : step.is_object() ? step.begin().key() : "";
   return name.starts_with("Rand");
 }
 
-bool is_crop(const Json& step) {
-  return (is_step(step, random_crop) || is_step(step, random_crops) || is_step(step, center_crop)) &&
+bool is_crop_step(const Json& step) {
+  return (is_step_named(step, random_crop) || is_step_named(step, random_crops) ||
+          is_step_named(step, center_crop)) &&
          step.is_object() && step.front().is_object();
 }
 
@@ -37,7 +38,7 @@ Json as_center_crop(const Json& parameters) {
 
 std::vector<int64_t> crop_of(const Json& chain) {
   for (const auto& step : chain) {
-    if (!is_crop(step) || !step.front().contains(size_key)) continue;
+    if (!is_crop_step(step) || !step.front().contains(size_key)) continue;
     const Json& size = step.front()[size_key];
     if (size.is_number_integer()) return std::vector<int64_t>(3, size.get<int64_t>());
     return size.get<std::vector<int64_t>>();
@@ -49,7 +50,7 @@ std::vector<int64_t> crop_of(const Json& chain) {
 Json training_chain(const Json& declared) {
   Json chain = declared;
   for (auto& step : chain) {
-    if (is_crop(step)) step.front().erase(validation_size_key);
+    if (is_crop_step(step)) step.front().erase(validation_size_key);
   }
   return chain;
 }
@@ -57,9 +58,9 @@ Json training_chain(const Json& declared) {
 Json validation_chain(const Json& declared) {
   Json chain = Json::array();
   for (const auto& step : declared) {
-    if (is_crop(step)) {
+    if (is_crop_step(step)) {
       chain.push_back(as_center_crop(step.front()));
-    } else if (!is_random(step)) {
+    } else if (!is_random_step(step)) {
       chain.push_back(step);
     }
   }
@@ -69,7 +70,7 @@ Json validation_chain(const Json& declared) {
 Json prediction_chain(const Json& declared) {
   Json chain = Json::array();
   for (const auto& step : declared) {
-    if (!is_crop(step) && !is_random(step)) chain.push_back(step);
+    if (!is_crop_step(step) && !is_random_step(step)) chain.push_back(step);
   }
   return chain;
 }
@@ -78,4 +79,4 @@ std::vector<int64_t> training_crop(const Json& declared) { return crop_of(declar
 
 std::vector<int64_t> validation_crop(const Json& declared) { return crop_of(validation_chain(declared)); }
 
-}  // namespace larmor::latent_diffusion
+}  // namespace larmor

@@ -1,0 +1,40 @@
+#include "larmor/transforms/declared_chain.h"
+
+#include <gtest/gtest.h>
+
+namespace larmor::testing {
+namespace {
+
+const Json declared = parse_json(R"([
+  {"ScaleIntensityRanged": {"keys": ["image"], "a_min": 0, "a_max": 1}},
+  {"RandSpatialCrop": {"roi_size": [32, 32, 16], "validation_roi_size": [48, 48, 48]}},
+  {"RandFlip": {"prob": 0.5}}
+])",
+                                 "the test's chain");
+
+TEST(DeclaredChain, KeepsAllOfItForTrainingButWhatOnlyValidationReads) {
+  const Json chain = training_chain(declared);
+  ASSERT_EQ(chain.size(), 3U);
+  EXPECT_EQ(chain[1], parse_json(R"({"RandSpatialCrop": {"roi_size": [32, 32, 16]}})", "expected"));
+  EXPECT_EQ(training_crop(declared), (std::vector<int64_t>{32, 32, 16}));
+}
+
+TEST(DeclaredChain, ValidatesOnTheCentreAndDrawsNothing) {
+  const Json chain = validation_chain(declared);
+  ASSERT_EQ(chain.size(), 2U);
+  EXPECT_EQ(chain[1], parse_json(R"({"CenterSpatialCrop": {"roi_size": [48, 48, 48]}})", "expected"));
+  EXPECT_EQ(validation_crop(declared), (std::vector<int64_t>{48, 48, 48}));
+}
+
+TEST(DeclaredChain, PredictsWholeVolumes) {
+  const Json chain = prediction_chain(declared);
+  ASSERT_EQ(chain.size(), 1U);
+  EXPECT_TRUE(chain[0].contains("ScaleIntensityRanged"));
+}
+
+TEST(DeclaredChain, KnowsNoCropWhereNoneIsDeclared) {
+  EXPECT_TRUE(training_crop(parse_json(R"([{"RandFlip": {}}])", "a chain")).empty());
+}
+
+}  // namespace
+}  // namespace larmor::testing
