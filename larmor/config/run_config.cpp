@@ -17,8 +17,10 @@ void SplitSection::describe(Fields& f) {
   f.word("by", by, {"patient", "file"}, "what is dealt out to the splits: whole patients, or single files");
 }
 
-void DataConfig::describe(Fields& f) {
-  f.word("kind", kind, {"nifti", "npz", "dicom", "picture", "list", "phantom"},
+void DataConfig::describe(Fields& f, const std::vector<std::string>& more_kinds) {
+  std::vector<std::string> kinds{"nifti", "npz", "dicom", "picture", "list", "phantom"};
+  kinds.insert(kinds.end(), more_kinds.begin(), more_kinds.end());
+  f.word("kind", kind, kinds,
          "what the examples are: files below a folder, a list file, or volumes that the program invents");
   f.field("folder", folder, "folder that holds the images");
   f.field("list", list, "CSV or data-list JSON file that names the images, for kind list");
@@ -72,11 +74,18 @@ void TrainConfig::describe(Fields& f) {
 }
 
 void ScheduleConfig::describe(Fields& f) {
-  f.word("name", name, {"constant", "warmup_cosine"}, "course of the learning rate over the run");
+  f.word("name", name, {"constant", "warmup_cosine", "cosine_warm_restarts", "onecycle"},
+         "course of the learning rate over the run");
   f.field("warmup", warmup, "linear rise at the start, in epochs or steps; 0: none");
   f.field("start", start, "learning rate at the first step of the rise, as a share of optim.learning_rate",
           fraction);
-  f.field("final_rate", final_rate, "learning rate at the last step of the cosine", at_least_zero);
+  f.field("final_rate", final_rate, "learning rate at the last step of a cosine", at_least_zero);
+  f.field("first_period", first_period, "cosine_warm_restarts: the first period, as a share of the run",
+          fraction);
+  f.field("period_growth", period_growth, "cosine_warm_restarts: length of a period to the one before",
+          at_least_one);
+  f.field("peak", peak, "onecycle: rate at the top of the cycle, in optim.learning_rate", at_least_zero);
+  f.field("rise", rise, "onecycle: share of the run that the rise takes", fraction);
   f.field("steps", steps, "steps the schedule spans; 0: the length of the run", at_least_zero);
 }
 
@@ -126,7 +135,10 @@ const OptimConfig& RunConfig::optim_of(const std::string& objective) const {
 
 void describe(RunConfig& config, const WorkloadFields& workload, Fields& f) {
   f.section("run", [&](Fields& inner) { config.run.describe(inner); });
-  f.section("data", [&](Fields& inner) { config.data.describe(inner); });
+  f.section("data", [&](Fields& inner) {
+    config.data.describe(inner, workload.data_kinds);
+    if (workload.data) workload.data(inner);
+  });
   f.section("model", [&](Fields& inner) {
     if (workload.model) workload.model(inner);
   });

@@ -47,7 +47,8 @@ struct DataConfig {
   int64_t phantom_cases = 24;
   std::vector<int64_t> phantom_size = {64, 64, 64};
   int64_t phantom_seed = 0;
-  void describe(Fields& f);
+  /// `more_kinds` are those of the workload alone.
+  void describe(Fields& f, const std::vector<std::string>& more_kinds = {});
 };
 
 struct TrainConfig {
@@ -64,8 +65,11 @@ struct ScheduleConfig {
   std::string name = "constant";
   Length warmup;  // rises linearly from `start` x rate
   double start = 0.1;
-  double final_rate = 0;  // where the cosine ends
-  int64_t steps = 0;      // 0: the length of the run
+  double final_rate = 0;         // where the cosine ends
+  double first_period = 0.25;    // cosine_warm_restarts: as a share of the run
+  double period_growth = 2;      // each period to the one before
+  double peak = 10, rise = 0.3;  // onecycle: top, in learning rates; share of the run up to it
+  int64_t steps = 0;             // 0: the length of the run
   void describe(Fields& f);
 };
 
@@ -128,6 +132,8 @@ struct RunConfig {
 
 /// The part of the config that a workload's stage owns: its fields, and the names of its objectives.
 struct WorkloadFields {
+  std::function<void(Fields&)> data = {};    // what it adds to that section
+  std::vector<std::string> data_kinds = {};  // that it alone knows
   std::function<void(Fields&)> model, loss;
   std::vector<std::string> objectives;
 };
