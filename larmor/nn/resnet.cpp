@@ -17,7 +17,7 @@
 namespace larmor::nn {
 namespace {
 
-constexpr int64_t stem_channels = 64;
+constexpr std::array<int64_t, 4> resnet_channels = {64, 128, 256, 512};
 constexpr std::array<int64_t, 7> resnet_depths = {10, 18, 34, 50, 101, 152, 200};
 constexpr std::array<std::array<int64_t, 4>, 7> resnet_blocks = {
     {{1, 1, 1, 1}, {2, 2, 2, 2}, {3, 4, 6, 3}, {3, 4, 6, 3}, {3, 4, 23, 3}, {3, 8, 36, 3}, {3, 24, 36, 3}}};
@@ -54,7 +54,6 @@ ResNetOptions checked(const ResNetOptions& options) {
 void ResNetOptions::describe(Fields& f) {
   f.field("depth", depth, "layers of the ResNet: 10, 18, 34, 50, 101, 152 or 200", Range{10, 200});
   f.field("n_input_channels", n_input_channels, "channels of the image", at_least_one);
-  f.field("num_classes", num_classes, "numbers that come out for each image", at_least_one);
   f.field("conv1_t_size", conv1_t_size, "kernel of the first convolution, for all axes or for each",
           at_least_one);
   f.field("conv1_t_stride", conv1_t_stride, "stride of the first convolution, for all axes or for each",
@@ -63,11 +62,13 @@ void ResNetOptions::describe(Fields& f) {
   f.choice("shortcut_type", shortcut_type,
            {{"A", ResNetShortcut::zero_padding}, {"B", ResNetShortcut::convolution}},
            "beside blocks that change the shape: A pads with zero channels, B convolves");
+  f.field("widen_factor", widen_factor, "all channels times this", at_least_zero);
   f.field("bias_downsample", bias_downsample, "bias of the shortcut's convolution");
   f.choice("norm", norm,
            {{"batch", ResNetNorm::batch}, {"group", ResNetNorm::group}, {"instance", ResNetNorm::instance}},
            "normalisation; batch depends on the micro-batch, the others do not");
-  f.field("norm_num_groups", norm_num_groups, "groups of the group normalisation; divides 64", Range{1, 64});
+  f.field("norm_num_groups", norm_num_groups,
+          "groups of the group normalisation; divides the stem's channels", at_least_one);
 }
 
 void ResNetOptions::check() const {
@@ -75,13 +76,24 @@ void ResNetOptions::check() const {
   check_axes("conv1_t_size", conv1_t_size);
   check_axes("conv1_t_stride", conv1_t_stride);
   if (n_input_channels < 1 || num_classes < 1)
+    fail(Exit::usage, text("a ResNet from ", n_input_channels, " channels to ", num_classes, " numbers"),
+         "set model.n_input_channels to 1 or more");
+  for (int64_t level = 0; level < static_cast<int64_t>(resnet_channels.size()); ++level) {
+    const int64_t of_level = channels(level);
+    if (of_level < 1)
+      fail(Exit::usage,
+           text("model.widen_factor=", widen_factor, " leaves no channels of ", resnet_channels[0]),
+           text("set it to ", 1.0 / static_cast<double>(resnet_channels[0]), " or more"));
+    if (norm != ResNetNorm::group || (norm_num_groups >= 1 && of_level % norm_num_groups == 0)) continue;
     fail(Exit::usage,
-         text("model.n_input_channels=", n_input_channels, ", num_classes=", num_classes,
-              ": each has to be 1 at least"),
-         "set both to 1 or more");
-  if (norm_num_groups < 1 || stem_channels % norm_num_groups != 0)
-    fail(Exit::usage, text("model.norm_num_groups=", norm_num_groups, " does not divide ", stem_channels),
-         "set it to 1, 2, 4, 8, 16, 32 or 64");
+         text("model.norm_num_groups=", norm_num_groups, " does not divide ", of_level, " channels"),
+         "set it to 1, 2, 4 or 8, or another model.widen_factor");
+  }
+}
+
+int64_t ResNetOptions::channels(int64_t level) const {
+  return static_cast<int64_t>(static_cast<double>(resnet_channels[static_cast<std::size_t>(level)]) *
+                              widen_factor);
 }
 
 ResNetImpl::ResNetImpl(const ResNetOptions& options, c10::Device device) : options_(checked(options)) {
@@ -91,17 +103,17 @@ ResNetImpl::ResNetImpl(const ResNetOptions& options, c10::Device device) : optio
                              .bias_downsample = options_.bias_downsample,
                              .device = device};
   const ResNetConvShape stem{.in_channels = options_.n_input_channels,
-                             .out_channels = stem_channels,
+                             .out_channels = options_.channels(0),
                              .kernel = of_axes(options_.conv1_t_size),
                              .stride = of_axes(options_.conv1_t_stride)};
   conv1_ = register_module("conv1", std::make_shared<ResNetConv>(stem, device));
-  bn1_ = register_module("bn1", std::make_shared<ResNetNormLayer>(stem_channels, kind));
+  bn1_ = register_module("bn1", std::make_shared<ResNetNormLayer>(options_.channels(0), kind));
 
   const bool bottleneck = options_.depth >= first_bottleneck_depth;
   const auto counts = blocks_of(options_.depth);
-  int64_t channels = stem_channels;
+  int64_t channels = options_.channels(0);
   for (std::size_t level = 0; level < counts.size(); ++level) {
-    const int64_t planes = stem_channels << level;
+    const int64_t planes = options_.channels(static_cast<int64_t>(level));
     torch::nn::ModuleList layer;
     for (int64_t index = 0; index < counts[level]; ++index) {
       const int64_t stride = level > 0 && index == 0 ? 2 : 1;
@@ -115,7 +127,11 @@ ResNetImpl::ResNetImpl(const ResNetOptions& options, c10::Device device) : optio
   fc_ = register_module("fc", std::make_shared<ResNetLinear>(channels, options_.num_classes, device));
 }
 
-at::Tensor ResNetImpl::forward(const at::Tensor& image) {
+at::Tensor ResNetImpl::forward(const at::Tensor& image) { return head(features(image)); }
+
+at::Tensor ResNetImpl::head(const at::Tensor& features) { return run_block(fc_, features); }
+
+at::Tensor ResNetImpl::features(const at::Tensor& image) {
   if (image.dim() != 5 || image.size(1) != options_.n_input_channels)
     fail(Exit::usage,
          text("the ResNet takes [N, ", options_.n_input_channels, ", D, H, W], and got ", image.dim(),
@@ -126,7 +142,7 @@ at::Tensor ResNetImpl::forward(const at::Tensor& image) {
   value = at::relu_(value);
   if (!options_.no_max_pool) value = at::max_pool3d(value, 3, /*stride=*/2, /*padding=*/1);
   for (const auto& block : blocks_) value = run_block(block, std::as_const(value));
-  return run_block(fc_, at::adaptive_avg_pool3d(value, {1, 1, 1}).flatten(1));
+  return at::adaptive_avg_pool3d(value, {1, 1, 1}).flatten(1);
 }
 
 }  // namespace larmor::nn

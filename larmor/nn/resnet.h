@@ -25,13 +25,17 @@ struct ResNetOptions {
   int64_t n_input_channels = 1, num_classes = 1;
   std::vector<int64_t> conv1_t_size = {7}, conv1_t_stride = {1};  // one for all axes, or D, H, W
   bool no_max_pool = false;
+  double widen_factor = 1;  // of all channels, rounded down
   ResNetShortcut shortcut_type = ResNetShortcut::convolution;
   bool bias_downsample = true;
   ResNetNorm norm = ResNetNorm::batch;
   int64_t norm_num_groups = 8;  // of group norm: eight channels a group in the stem, as MONAI's SegResNet
 
   void describe(Fields& f);
-  /// Throws Error (usage): an unknown depth, sizes below 1, groups that do not divide 64.
+  /// Of the blocks of layer1 to layer4, or the bottlenecks' inner ones; the stem has those of the first.
+  int64_t channels(int64_t level) const;
+  /// Throws Error (usage): an unknown depth, sizes below 1, groups that do not divide the channels, no
+  /// channels at all.
   void check() const;
 };
 
@@ -46,6 +50,10 @@ class ResNetImpl : public torch::nn::Module {
   /// image [N, C, D, H, W] to [N, num_classes], without activation.
   /// Throws Error (usage) when the channels are others, or when a norm would see a single value.
   at::Tensor forward(const at::Tensor& image);
+
+  /// The two halves of it: [N, C, D, H, W] to [N, features], and from there to [N, num_classes].
+  at::Tensor features(const at::Tensor& image);
+  at::Tensor head(const at::Tensor& features);
 
  private:
   ResNetOptions options_;
