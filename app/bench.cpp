@@ -94,7 +94,7 @@ int run_as_rank(Program& program, const BenchArguments& arguments, const Rank& r
   auto& workload = program.workload(program.words().target);
   const auto config = program.load(workload);
   const auto plan = plan_from_json(read_json(arguments.plan));
-  const auto index = make_index(config.config.data, static_cast<uint64_t>(config.config.run.seed));
+  const auto index = workload.index(config.config);
   ConnectOptions options;
   options.device = plan.device;
   options.device_index = plan.ranks.at(static_cast<size_t>(rank.local_index)).device;

@@ -56,7 +56,7 @@ Throughput fetch_all(const Dataset& dataset, const RunConfig& config, int worker
 int bench_loader(Program& program, const LoaderArguments& arguments) {
   auto& workload = program.workload(program.words().target);
   const auto config = program.load(workload);
-  const auto index = make_index(config.config.data, static_cast<uint64_t>(config.config.run.seed));
+  const auto index = workload.index(config.config);
   require(!index.of(Split::train).empty(), Exit::data, "the training split has no case to fetch",
           "raise data.split.train");
   Plan plan;  // as a rank on CPUs is set up

@@ -1,5 +1,8 @@
 // `evaluate`: the metrics of a split from a run's checkpoint, in fp32 unless asked otherwise.
+#include <cmath>
+
 #include "larmor/base/error.h"
+#include "larmor/base/image.h"
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
 #include "larmor/comm/communicator.h"
@@ -25,16 +28,67 @@ Split split_named(const std::string& name) {
   fail(Exit::usage, text("there is no split ", name), "say train, val or test");
 }
 
+// A figure that is not defined is null: JSON has no NaN.
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json metric_json(const MetricResult& metric, const Dataset& dataset) {
+  Json json;
+  json["mean"] = number(metric.mean);
+  if (metric.interval) json["interval"] = {metric.interval->first, metric.interval->second};
+  if (!metric.parts_by.empty()) {
+    auto& parts = json["per_" + metric.parts_by] = Json::object();
+    for (const auto& [part, value] : metric.parts) parts[part] = number(value);
+  }
+  if (metric.per_case.empty()) return json;
+  json["per_case"] = Json::array();
+  for (const auto& [example, value] : metric.per_case) {
+    Json row;
+    row["case"] = dataset.name(example);
+    row["value"] = number(value);
+    json["per_case"].push_back(row);
+  }
+  return json;
+}
+
+std::string metric_line(const std::string& name, const MetricResult& metric) {
+  auto line = text("  ", name, "  ", fixed(metric.mean, 5));
+  if (metric.interval)
+    line += text(" [", fixed(metric.interval->first, 5), ", ", fixed(metric.interval->second, 5), "]");
+  for (const auto& [part, value] : metric.parts) line += text("  ", part, " ", fixed(value, 4));
+  return line + "\n";
+}
+
+// Beside the pictures of training; a run that cannot be written to can be judged all the same.
+std::string written_pictures(const ValidationResult& result, const std::filesystem::path& folder) {
+  std::string lines;
+  try {
+    DiskStorage storage;
+    for (const auto& [name, image] : result.pictures) {
+      storage.create_folders(folder);
+      const auto file = folder / (name + ".png");
+      write_png(storage, file, image);
+      lines += text("  ", file.string(), "\n");
+    }
+  } catch (const Error& error) {
+    log::warning(text("no pictures: ", error.message()));
+  }
+  return lines;
+}
+
 int evaluate(Program& program, const EvaluateArguments& arguments) {
   auto trained = load_trained(program, arguments.checkpoint, arguments.average);
   const auto& config = trained.config.config;
-  const auto index = make_index(config.data, static_cast<uint64_t>(config.run.seed));
+  const auto index = trained.workload->index(config);
   const auto dataset = trained.workload->dataset(config, index, split_named(arguments.split));
   if (dataset->size() == 0)
     fail(Exit::data, text("the split ", arguments.split, " has no cases"), "choose another with --split");
+  const auto reference = trained.workload->reference(config, index);
   const auto communicator = make_solo();
-  const auto result =
-      validate(*trained.task, *dataset, *communicator, {.seed = static_cast<uint64_t>(config.run.seed)});
+  const auto result = validate(*trained.task, *dataset, *communicator,
+                               {.seed = static_cast<uint64_t>(config.run.seed),
+                                .pictures = true,
+                                .intervals = true,
+                                .reference = reference.get()});
 
   Json json;
   json["split"] = arguments.split;
@@ -49,16 +103,10 @@ int evaluate(Program& program, const EvaluateArguments& arguments) {
   std::string lines =
       text(arguments.split, ", ", used, " cases, ", trained.checkpoint.folder.filename().string(), "\n");
   for (const auto& [name, metric] : result.metrics) {
-    json[name]["mean"] = metric.mean;
-    json[name]["per_case"] = Json::array();
-    for (const auto& [example, value] : metric.per_case) {
-      Json row;
-      row["case"] = dataset->name(example);
-      row["value"] = value;
-      json[name]["per_case"].push_back(row);
-    }
-    lines += text("  ", name, "  ", fixed(metric.mean, 5), "\n");
+    json[name] = metric_json(metric, *dataset);
+    lines += metric_line(name, metric);
   }
+  lines += written_pictures(result, program.run_folder().pictures() / ("evaluate-" + arguments.split));
   program.show(json, lines);
   return 0;
 }

@@ -164,7 +164,7 @@ TrainedTask network_for(Program& program, const PredictArguments& arguments) {
   TrainedTask trained;
   trained.workload = &program.workload(program.words().target);
   trained.config = program.load(*trained.workload);
-  trained.task = trained.workload->task(trained.config.config);
+  trained.task = trained.workload->task(trained.config.config, Index{});
   auto& network = *trained.task->objectives().front().network;
   load_state_dict(network, read_tensors(arguments.weights));
   network.eval();

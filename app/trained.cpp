@@ -37,10 +37,12 @@ TrainedTask load_trained(Program& program, const std::string& checkpoint_choice,
   trained.workload = &program.workload(workload_of(folder));
   trained.config = load_run_config(folder, *trained.workload, program.words().overrides);
   trained.checkpoint = choose_checkpoint(folder, checkpoint_choice);
-  trained.task = trained.workload->task(trained.config.config);
+  trained.task = trained.workload->task(trained.config.config, index_from_json(read_json(folder.index())));
   auto& network = *trained.task->objectives().front().network;
   load_state_dict(network, read_weights(trained.checkpoint, average));
   network.eval();
+  // What a task keeps was measured with the weights as they were, not with their average.
+  if (!average) restore_task(trained.checkpoint, *trained.task);
   return trained;
 }
 

@@ -18,7 +18,7 @@ struct TrainedTask {
   Workload* workload = nullptr;
   LoadedConfig config;
   CheckpointEntry checkpoint;
-  std::unique_ptr<Task> task;  // weights loaded, evaluation mode
+  std::unique_ptr<Task> task;  // weights and its own state loaded, evaluation mode
 };
 /// The run that the target names, with its overrides.
 TrainedTask load_trained(Program& program, const std::string& checkpoint_choice, bool average);

@@ -21,6 +21,7 @@ std::string place(const Moment& moment) {
 std::string list(const Values& values, std::string_view first_word) {
   std::string out;
   for (const auto& [name, value] : values) {
+    if (name.find('@') != std::string::npos) continue;  // parts of a figure: for the log and TensorBoard
     const std::string_view shown =
         name.starts_with(first_word) ? std::string_view(name).substr(first_word.size()) : name;
     out += text(out.empty() ? "" : "  ", shown, " ", short_number(value));

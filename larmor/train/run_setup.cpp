@@ -54,14 +54,10 @@ void refuse_other_config(const RunFolder& folder, const LoadedConfig& stored, co
        "go on with `larmor train RUN`, or give this run another run.name");
 }
 
-Index index_of(const RunConfig& config) {
-  return make_index(config.data, static_cast<uint64_t>(config.run.seed));
-}
-
 // The index of an unfinished run is frozen: data that changed since would make a resumed run another run.
-Index same_index(const RunFolder& folder, const RunConfig& config) {
+Index same_index(const RunFolder& folder, const Workload& workload, const RunConfig& config) {
   auto stored = index_from_json(read_json(folder.index()));
-  const auto now = index_of(config);
+  const auto now = workload.index(config);
   if (stored.sha256() != now.sha256()) {
     fail(Exit::data,
          text("the data of ", folder.root.string(), " have changed since it started: ", stored.cases.size(),
@@ -183,7 +179,7 @@ LoadedConfig load_run_config(const RunFolder& folder, Workload& workload,
 }
 
 RunDraft draft_run(Workload& workload, const LoadedConfig& config, const std::optional<Hardware>& hardware) {
-  return draft_run_on(index_of(config.config), workload, config, hardware);
+  return draft_run_on(workload.index(config.config), workload, config, hardware);
 }
 
 void freeze_plan(LoadedConfig& config, const Plan& plan) {
@@ -217,7 +213,7 @@ PreparedRun prepare_run(Workload& workload, LoadedConfig config, const std::opti
   run.config = std::move(config);
   auto draft = RunDraft{};
   if (!again) {
-    auto index = index_of(run.config.config);
+    auto index = workload.index(run.config.config);
     check_data(index, run.config.config);
     draft = draft_run_on(std::move(index), workload, run.config, {});
   }
@@ -230,7 +226,7 @@ PreparedRun prepare_run(Workload& workload, LoadedConfig config, const std::opti
   }
   run.generation = next_generation(run.folder.events());
   if (again) {
-    run.index = same_index(run.folder, run.config.config);
+    run.index = same_index(run.folder, workload, run.config.config);
     check_data(run.index, run.config.config);
     run.hardware = hardware_for(run.folder.root);
     run.plan = plan_again(run.folder, run.hardware, workload.demand(run.config.config, run.index), run.config,

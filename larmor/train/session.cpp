@@ -112,10 +112,11 @@ SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& 
   set_up_process(plan, device);
   const auto training_cases = workload.dataset(config, index, Split::train);  // data
   const auto validation_cases = workload.dataset(config, index, Split::val);
-  const auto order = make_order(config.data, static_cast<uint64_t>(config.run.seed), *training_cases);
+  const auto reference_cases = workload.reference(config, index);
+  const auto order = workload.order(config, index, *training_cases);
   const auto bad_files = bad_file_budget(config.data.bad_files, training_cases->size());
   const Timetable timetable(config.train, order.examples(), plan.global_batch);
-  const auto task = workload.task(config);  // model
+  const auto task = workload.task(config, index);  // model
   auto learners =
       make_learners(*task, config, plan, timetable, device, *communicator);  // parallel, optimizer
 
@@ -140,6 +141,7 @@ SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& 
                    .learners = learners,
                    .loader = loader,
                    .validation_cases = *validation_cases,
+                   .reference_cases = reference_cases.get(),
                    .checkpoints = checkpoints,
                    .quarantine = quarantine,
                    .tracker = *tracker,

@@ -78,10 +78,14 @@ TrainerState restore(const CheckpointEntry& entry, Task& task, std::vector<Learn
     learners[i].parallel->load(
         PartReader(std::move(tensors), state.at("objectives").at(name), text(place, ", objective ", name)));
   }
+  restore_task(entry, task);
+  return trainer_state_from_json(state.at("trainer"));
+}
+
+void restore_task(const CheckpointEntry& entry, Task& task) {
   NamedTensors own;
   if (has_checkpoint_file(entry, "task.safetensors")) own = read_checkpoint_file(entry, "task.safetensors");
-  task.load(PartReader(std::move(own), state.at("task"), place));
-  return trainer_state_from_json(state.at("trainer"));
+  task.load(PartReader(std::move(own), read_checkpoint_state(entry).at("task"), entry.folder.string()));
 }
 
 NamedTensors read_weights(const CheckpointEntry& entry, bool average) {

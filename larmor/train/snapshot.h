@@ -18,6 +18,9 @@ Snapshot take_snapshot(const Task& task, const std::vector<Learner>& learners, c
 /// Puts a verified checkpoint back. Throws Error (checkpoint) when it does not fit.
 TrainerState restore(const CheckpointEntry& entry, Task& task, std::vector<Learner>& learners);
 
+/// Only what the task itself keeps. Throws Error (checkpoint) when it does not fit.
+void restore_task(const CheckpointEntry& entry, Task& task);
+
 /// Only the weights of the predicting network, or its average.
 NamedTensors read_weights(const CheckpointEntry& entry, bool average);
 

@@ -3,13 +3,13 @@
 #include <ATen/ATen.h>
 #include <torch/nn/module.h>
 
-#include "larmor/data/order.h"
 #include "larmor/device/autocast.h"
 #include "larmor/device/device.h"
 #include "larmor/device/draw.h"
 #include "larmor/device/module_state.h"
 #include "larmor/train/batch_device.h"
 #include "larmor/train/learner.h"
+#include "larmor/train/whole_batch.h"
 
 namespace larmor {
 
@@ -21,17 +21,42 @@ struct StepBenchmark::State {
   std::vector<Batch> batches;
   StepContext context;
   int64_t steps = 0;
-  at::Tensor loss;
+  double loss = 0;
+  Communicator* communicator = nullptr;
+
+  void backward(const Batch& batch);
+  void backward_whole(WholeBatchLoss& whole_loss, const Batch& batch);
 };
+
+void StepBenchmark::State::backward(const Batch& batch) {
+  const DrawScope draws(draw_position_of(batch));
+  std::vector<at::Tensor> losses;
+  {
+    const AutocastScope autocast(device.type(), plan.precision);
+    losses = task->losses(batch, context);
+  }
+  for (size_t i = 0; i < losses.size(); ++i) learners[i].parallel->backward(losses[i], /*last=*/true, {});
+  loss = losses.front().item<double>();
+}
+
+void StepBenchmark::State::backward_whole(WholeBatchLoss& whole_loss, const Batch& batch) {
+  auto& learner = learners.front();
+  WholeBatch whole(whole_loss, *learner.objective.network, {.device = device, .precision = plan.precision});
+  whole.forward(batch, context);
+  whole.meet(/*well=*/true, context, *communicator);
+  learner.parallel->backward(whole.share_of(0, context), /*last=*/true, {});
+  loss = whole.loss();
+}
 
 StepBenchmark::StepBenchmark(Workload& workload, const RunConfig& config, const Plan& plan,
                              const Index& index, Communicator& communicator)
     : state_(std::make_unique<State>()) {
   auto& state = *state_;
   state.plan = plan;
+  state.communicator = &communicator;
   state.device = torch_device(plan, communicator.rank());
   set_up_process(plan, state.device);
-  state.task = workload.task(config);
+  state.task = workload.task(config, index);
   for (const auto& objective : state.task->objectives()) {
     objective.network->to(state.device, plan.precision == Precision::fp64 ? c10::kDouble : c10::kFloat);
     objective.network->train();
@@ -42,7 +67,7 @@ StepBenchmark::StepBenchmark(Workload& workload, const RunConfig& config, const 
                               .parallel = make_parallelism(plan, optim, *objective.network, communicator)});
   }
   const auto dataset = workload.dataset(config, index, Split::train);
-  ExampleOrder order(static_cast<uint64_t>(config.run.seed), dataset->size(), dataset->together());
+  auto order = workload.order(config, index, *dataset);
   constexpr int64_t prepared_batches = 4;
   for (int64_t batch = 0; batch < prepared_batches; ++batch) {
     std::vector<Sample> samples;
@@ -65,23 +90,19 @@ StepBenchmark::~StepBenchmark() = default;
 void StepBenchmark::step() {
   auto& state = *state_;
   const auto& batch = state.batches[static_cast<size_t>(state.steps++) % state.batches.size()];
-  const DrawScope draws(draw_position_of(batch));
-  std::vector<at::Tensor> losses;
-  {
-    const AutocastScope autocast(state.device.type(), state.plan.precision);
-    losses = state.task->losses(batch, state.context);
+  if (auto* const whole = state.task->whole_batch_loss()) {
+    state.backward_whole(*whole, batch);
+  } else {
+    state.backward(batch);
   }
-  for (size_t i = 0; i < losses.size(); ++i)
-    state.learners[i].parallel->backward(losses[i], /*last=*/true, {});
   for (auto& learner : state.learners) {
     learner.parallel->finish();
     learner.parallel->step(learner.optim.learning_rate);
   }
-  state.loss = losses.front().detach();
   synchronize(state.device);
 }
 
-double StepBenchmark::last_loss() const { return state_->loss.defined() ? state_->loss.item<double>() : 0; }
+double StepBenchmark::last_loss() const { return state_->loss; }
 
 std::vector<int64_t> StepBenchmark::shape() const {
   return state_->batches.front().at("image").sizes().vec();

@@ -4,15 +4,14 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
-#include "larmor/base/image.h"
 #include "larmor/data/dataset.h"
 #include "larmor/device/state.h"
+#include "larmor/train/metrics.h"
 
 namespace torch::nn {
 class Module;
@@ -45,23 +44,12 @@ class WholeBatchLoss {
   virtual ~WholeBatchLoss() = default;
   /// [n, …] of a micro-batch, with gradient: what the network makes of it. Called twice where a step has
   /// several micro-batches, with the same draws and buffers.
-  virtual at::Tensor rows(const Batch& batch) = 0;
+  virtual at::Tensor rows(const Batch& batch, const StepContext& context) = 0;
   /// [n, …], no gradient: what the rows are compared with.
   virtual at::Tensor targets(const Batch& batch) = 0;
   /// A scalar of all rows of the step, in the order of their positions; on every rank alike. What it records
   /// counts once, not once a micro-batch.
   virtual at::Tensor loss(const at::Tensor& rows, const at::Tensor& targets, const StepContext& context) = 0;
-};
-
-/// What validation gathers: values per case, and pictures.
-class Metrics {
- public:
-  virtual ~Metrics() = default;
-  /// One value of one case: metric "psnr" of `example`.
-  virtual void value(const std::string& name, int64_t example, double value) = 0;
-  virtual void picture(const std::string& name, const Image& image) = 0;
-  /// Whether pictures are wanted this time.
-  virtual bool wants_pictures() const = 0;
 };
 
 class Task {
@@ -78,11 +66,18 @@ class Task {
   virtual std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) = 0;
   /// Not null: the one objective of the task learns from this, and losses() is not called.
   virtual WholeBatchLoss* whole_batch_loss() { return nullptr; }
-  /// Without gradient, in evaluation mode. Must record "loss" for every case.
+  /// Without gradient, in evaluation mode. "loss" has to come from here, a value a case, or from summarize().
   virtual void validate(const Batch& batch, Metrics& metrics) = 0;
-  /// What the predicting network makes of one image [1, C, D, H, W]; for `predict`.
+  /// When validate() has seen all cases: figures of the split as a whole. `cases` holds what it recorded and
+  /// noted, `reference` the same of Workload::reference()'s cases; both are alike on every rank, and so have
+  /// to be the figures.
+  virtual void summarize(const CaseValues& /*cases*/, const CaseValues& /*reference*/, Metrics&) {}
+  /// What the predicting network makes of one image [1, C, D, H, W], for `predict`: another image.
   virtual at::Tensor predict(const at::Tensor& image) = 0;
-  /// What a resumed run needs beside the networks' weights (a latent scale factor, say).
+  /// Not empty: the network makes numbers of an image, not another image. These are their names, and
+  /// predict() gives a tensor [1, names] of them, on the CPU, NaN where one is not known.
+  virtual std::vector<std::string> predicted_values() const { return {}; }
+  /// What a resumed run and `predict` need beside the networks' weights (a latent scale factor, say).
   virtual void save(StateWriter&) const {}
   virtual void load(const StateReader&) {}
   /// Spatial sizes have to be multiples of this for predict.

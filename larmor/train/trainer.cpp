@@ -158,7 +158,8 @@ void Trainer::accumulate_whole(WholeBatchLoss& loss, Records& records, Votes& vo
                     .precision = parts_.plan.precision});
   std::exception_ptr failure;
   try {
-    for (int64_t micro = 0; micro < parts_.plan.accumulation; ++micro) whole.forward(next_batch(votes));
+    for (int64_t micro = 0; micro < parts_.plan.accumulation; ++micro)
+      whole.forward(next_batch(votes), context(nullptr));
   } catch (...) {
     failure = std::current_exception();
   }
@@ -176,7 +177,8 @@ void Trainer::accumulate_whole(WholeBatchLoss& loss, Records& records, Votes& vo
   }
   votes.non_finite = votes.non_finite || !std::isfinite(whole.loss());
   for (int64_t micro = 0; micro < parts_.plan.accumulation; ++micro)
-    learner.parallel->backward(whole.share_of(micro), micro + 1 == parts_.plan.accumulation, votes);
+    learner.parallel->backward(whole.share_of(micro, context(nullptr)), micro + 1 == parts_.plan.accumulation,
+                               votes);
 }
 
 void Trainer::forward_backward(const Batch& batch, bool last, const std::vector<bool>& active,
@@ -265,13 +267,17 @@ double Trainer::validate_now(bool with_pictures) {
                                {.device = parts_.device,
                                 .precision = parts_.plan.precision,
                                 .seed = static_cast<uint64_t>(parts_.config.run.seed),
-                                .pictures = with_pictures});
+                                .pictures = with_pictures,
+                                .reference = parts_.reference_cases});
   if (!result.bad.empty()) {
     bad_cases_ = result.bad;
     parts_.quarantine.share(bad_files(), moment());
   }
   Values values;
-  for (const auto& [name, metric] : result.metrics) values["val/" + name] = metric.mean;
+  for (const auto& [name, metric] : result.metrics) {
+    values["val/" + name] = metric.mean;
+    for (const auto& [part, value] : metric.parts) values[text("val/", name, "@", part)] = value;
+  }
   parts_.tracker.event(moment(), "validation", values, "");
   for (const auto& [name, image] : result.pictures) parts_.tracker.picture(moment(), name, image);
 

@@ -52,6 +52,7 @@ struct TrainerParts {
   std::vector<Learner>& learners;
   Loader& loader;
   const Dataset& validation_cases;
+  const Dataset* reference_cases;  // Workload::reference(), may be null
   CheckpointWriter& checkpoints;
   Quarantine& quarantine;
   Tracker& tracker;

@@ -18,19 +18,26 @@ namespace {
 
 class Collected final : public Metrics {
  public:
-  explicit Collected(bool wants_pictures) : wants_pictures_(wants_pictures) {}
+  explicit Collected(const ValidationOptions& options, bool draws)
+      : wants_pictures_(options.pictures && draws), wants_intervals_(options.intervals) {}
   void value(const std::string& name, int64_t example, double value) override {
     values[name].emplace_back(example, value);
   }
+  void note(const std::string& name, int64_t example, double value) override {
+    notes[name].emplace_back(example, value);
+  }
+  void figure(const std::string& name, const Figure& figure) override { figures[name] = figure; }
   void picture(const std::string& name, const Image& image) override { pictures.emplace_back(name, image); }
   bool wants_pictures() const override { return wants_pictures_; }
+  bool wants_intervals() const override { return wants_intervals_; }
 
-  std::map<std::string, std::vector<std::pair<int64_t, double>>> values;
+  CaseValues values, notes;
+  std::map<std::string, Figure> figures;
   std::vector<std::pair<std::string, Image>> pictures;
   std::vector<BadFile> bad;
 
  private:
-  bool wants_pictures_;
+  bool wants_pictures_, wants_intervals_;
 };
 
 class EvaluationMode {
@@ -52,31 +59,62 @@ class EvaluationMode {
 // CBOR keeps every bit of a double, NaN included.
 std::string pack(const Collected& collected) {
   Json json;
-  json["values"] = Json::object();
-  for (const auto& [name, values] : collected.values) json["values"][name] = values;
+  json["values"] = collected.values;
+  json["notes"] = collected.notes;
   // The reasons quote files, which may hold anything.
   json["bad"] = to_json(collected.bad).dump(-1, ' ', false, Json::error_handler_t::replace);
   const auto bytes = Json::to_cbor(json);
   return {bytes.begin(), bytes.end()};
 }
 
-ValidationResult merge(const std::vector<std::string>& packed) {
-  ValidationResult result;
-  for (const auto& bytes : packed) {
-    const auto json = Json::from_cbor(bytes.begin(), bytes.end());
-    for (const auto& [name, values] : json.at("values").items()) {
-      for (const auto& entry : values) {
-        result.metrics[name].per_case.emplace_back(entry[0].get<int64_t>(), entry[1].get<double>());
-      }
-    }
-    for (auto& file : bad_files_from(parse_json(json.at("bad").get<std::string>(), "a rank's bad files")))
-      result.bad.push_back(std::move(file));
+void append_values(CaseValues& all, const Json& more) {
+  for (const auto& [name, values] : more.items()) {
+    for (const auto& entry : values) all[name].emplace_back(entry[0].get<int64_t>(), entry[1].get<double>());
   }
-  for (auto& [name, metric] : result.metrics) {
-    std::sort(metric.per_case.begin(), metric.per_case.end());
+}
+
+/// What all ranks have collected, in the order of the examples.
+struct Gathered {
+  CaseValues values, notes;
+  std::vector<BadFile> bad;
+
+  /// For Task::summarize().
+  CaseValues all() const {
+    CaseValues both = values;
+    both.insert(notes.begin(), notes.end());
+    return both;
+  }
+};
+
+Gathered gather(Communicator& communicator, const Collected& collected) {
+  Gathered gathered;
+  for (const auto& bytes : all_gather_bytes(communicator, pack(collected))) {
+    const auto json = Json::from_cbor(bytes.begin(), bytes.end());
+    append_values(gathered.values, json.at("values"));
+    append_values(gathered.notes, json.at("notes"));
+    for (auto& file : bad_files_from(parse_json(json.at("bad").get<std::string>(), "a rank's bad files")))
+      gathered.bad.push_back(std::move(file));
+  }
+  for (auto* const values : {&gathered.values, &gathered.notes}) {
+    for (auto& [name, per_case] : *values) std::sort(per_case.begin(), per_case.end());
+  }
+  return gathered;
+}
+
+ValidationResult result_of(const Gathered& gathered, const Collected& summary) {
+  ValidationResult result;
+  result.bad = gathered.bad;
+  for (const auto& [name, per_case] : gathered.values) {
     double sum = 0;
-    for (const auto& [example, value] : metric.per_case) sum += value;
-    metric.mean = sum / static_cast<double>(metric.per_case.size());
+    for (const auto& [example, value] : per_case) sum += value;
+    result.metrics[name] = {.mean = sum / static_cast<double>(per_case.size()), .per_case = per_case};
+  }
+  for (const auto& [name, figure] : summary.figures) {
+    auto& metric = result.metrics[name];
+    metric.mean = figure.value;
+    metric.interval = figure.interval;
+    metric.parts_by = figure.parts_by;
+    metric.parts = figure.parts;
   }
   return result;
 }
@@ -91,13 +129,8 @@ std::optional<Sample> read_case(const Dataset& dataset, const ExampleKey& key, s
   }
 }
 
-}  // namespace
-
-ValidationResult validate(Task& task, const Dataset& dataset, Communicator& communicator,
-                          const ValidationOptions& options) {
-  const EvaluationMode evaluation(task);
-  const torch::NoGradGuard no_grad;
-  Collected collected(options.pictures && communicator.is_first());
+void run_cases(Task& task, const Dataset& dataset, const Communicator& communicator,
+               const ValidationOptions& options, Collected& collected) {
   for (int64_t example = communicator.rank(); example < dataset.size(); example += communicator.size()) {
     // Validation draws, where it draws at all, the same for a case every time: epoch 0.
     const ExampleKey key{.seed = options.seed, .epoch = 0, .example = example};
@@ -108,12 +141,30 @@ ValidationResult validate(Task& task, const Dataset& dataset, Communicator& comm
     const AutocastScope autocast(options.device.type(), options.precision);
     task.validate(batch, collected);
   }
-  ValidationResult result = merge(all_gather_bytes(communicator, pack(collected)));
-  if (static_cast<int64_t>(result.bad.size()) == dataset.size()) {
+}
+
+}  // namespace
+
+ValidationResult validate(Task& task, const Dataset& dataset, Communicator& communicator,
+                          const ValidationOptions& options) {
+  const EvaluationMode evaluation(task);
+  const torch::NoGradGuard no_grad;
+  Collected collected(options, communicator.is_first());
+  run_cases(task, dataset, communicator, options, collected);
+  const auto gathered = gather(communicator, collected);
+  if (static_cast<int64_t>(gathered.bad.size()) == dataset.size()) {
     fail(Exit::data,
-         text("none of the ", dataset.size(), " cases to validate on can be used:", listing(result.bad)),
+         text("none of the ", dataset.size(), " cases to validate on can be used:", listing(gathered.bad)),
          "look at one of them with larmor inspect FILE");
   }
+  CaseValues reference;
+  if (options.reference != nullptr) {
+    Collected of_reference({}, /*draws=*/false);
+    run_cases(task, *options.reference, communicator, options, of_reference);
+    reference = gather(communicator, of_reference).all();
+  }
+  task.summarize(gathered.all(), reference, collected);
+  auto result = result_of(gathered, collected);
   result.pictures = std::move(collected.pictures);
   return result;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,8 +17,11 @@
 namespace larmor {
 
 struct MetricResult {
-  double mean = 0;
-  std::vector<std::pair<int64_t, double>> per_case;  // by example
+  double mean = 0;                                         // over the cases, or a figure of them all
+  std::vector<std::pair<int64_t, double>> per_case = {};   // by example; empty for a figure
+  std::optional<std::pair<double, double>> interval = {};  // of 95 % confidence
+  std::string parts_by = {};                               // "horizon"
+  std::vector<std::pair<std::string, double>> parts = {};
 };
 
 struct ValidationResult {
@@ -31,9 +35,12 @@ struct ValidationOptions {
   Precision precision = Precision::fp32;
   uint64_t seed = 0;
   bool pictures = false;
+  bool intervals = false;
+  const Dataset* reference = nullptr;  // Workload::reference()'s
 };
 
-/// Runs the task over `dataset`: rank r takes cases r, r + ranks, …; values meet on every rank in case
+/// Runs the task over `dataset` (and over the reference cases, of which only Task::summarize() hears): rank r
+/// takes cases r, r + ranks, …; values meet on every rank in case
 /// order, so that all take the same decision from the same bits. Cases whose files cannot be used are left
 /// out and listed. Networks are put into evaluation mode and back. Collective. Blocks. Throws Error (data) on
 /// all ranks when no case is left.

@@ -57,16 +57,16 @@ WholeBatch::WholeBatch(WholeBatchLoss& loss, const torch::nn::Module& network,
                        const WholeBatchOptions& options)
     : loss_(loss), network_(network), options_(options) {}
 
-at::Tensor WholeBatch::rows_of(const Batch& batch) {
+at::Tensor WholeBatch::rows_of(const Batch& batch, const StepContext& context) {
   const DrawScope draws(draw_position_of(batch));
   const AutocastScope autocast(options_.device.type(), options_.precision);
-  return loss_.rows(batch);
+  return loss_.rows(batch, context);
 }
 
-void WholeBatch::forward(Batch batch) {
+void WholeBatch::forward(Batch batch, const StepContext& context) {
   if (batches_.empty() && options_.accumulation > 1) keep_buffers();
   const at::AutoGradMode graph(options_.accumulation == 1);
-  rows_.push_back(rows_of(batch));
+  rows_.push_back(rows_of(batch, context));
   targets_.push_back(loss_.targets(batch).detach());
   batches_.push_back(std::move(batch));
 }
@@ -105,9 +105,9 @@ bool WholeBatch::meet(bool well, const StepContext& context, Communicator& commu
   return true;
 }
 
-at::Tensor WholeBatch::share_of(int64_t micro) {
+at::Tensor WholeBatch::share_of(int64_t micro, const StepContext& context) {
   const auto place = static_cast<std::size_t>(micro);
-  const at::Tensor rows = options_.accumulation == 1 ? rows_[place] : rows_of(batches_[place]);
+  const at::Tensor rows = options_.accumulation == 1 ? rows_[place] : rows_of(batches_[place], context);
   return (rows.to(gradients_[place].scalar_type()) * gradients_[place]).sum() * ranks_;
 }
 

@@ -33,7 +33,7 @@ class WholeBatch {
   /// Borrows all. The task's network is the one whose buffers forward() changes.
   WholeBatch(WholeBatchLoss& loss, const torch::nn::Module& network, const WholeBatchOptions& options);
 
-  void forward(Batch batch);
+  void forward(Batch batch, const StepContext& context);
   /// Computes the loss over the rows of all ranks, in the order of ranks and their micro-batches, which is
   /// that of positions; in float64 when the rows are, otherwise in float32. With `well` false on any rank
   /// nothing is computed, and every rank gets false. Collective. Blocks.
@@ -41,10 +41,10 @@ class WholeBatch {
   double loss() const { return loss_value_; }
   /// A scalar whose gradients, summed over micro-batches and averaged over ranks, are those of the loss.
   /// Requires: meet() gave true.
-  at::Tensor share_of(int64_t micro);
+  at::Tensor share_of(int64_t micro, const StepContext& context);
 
  private:
-  at::Tensor rows_of(const Batch& batch);
+  at::Tensor rows_of(const Batch& batch, const StepContext& context);
   /// This rank's rows and targets for the others.
   std::string packed() const;
   void keep_buffers();

@@ -11,6 +11,7 @@
 #include "larmor/config/run_config.h"
 #include "larmor/data/dataset.h"
 #include "larmor/data/index.h"
+#include "larmor/data/order.h"
 #include "larmor/plan/plan.h"
 #include "larmor/train/task.h"
 
@@ -27,12 +28,26 @@ class Workload {
   virtual WorkloadFields fields(const std::string& stage) = 0;
   /// Refuses combinations that cannot work (Error, usage), after the config has been read.
   virtual void check(const RunConfig& config) const = 0;
+  /// The cases of a config: by default what make_index() finds.
+  virtual Index index(const RunConfig& config) const {
+    return make_index(config.data, static_cast<uint64_t>(config.run.seed));
+  }
   /// For the planner; from counts alone.
   virtual Demand demand(const RunConfig& config, const Index& index) const = 0;
   virtual std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index,
                                            Split split) const = 0;
-  /// Networks are initialised from the run's seed alone, on CPU, then moved by the session.
-  virtual std::unique_ptr<Task> task(const RunConfig& config) const = 0;
+  /// Training cases as validation sees them, for figures that hold a split against the training set (a
+  /// baseline hazard, say); null where no figure does.
+  virtual std::unique_ptr<Dataset> reference(const RunConfig& /*config*/, const Index& /*index*/) const {
+    return nullptr;
+  }
+  /// In which order training sees the examples of `dataset`.
+  virtual ExampleOrder order(const RunConfig& config, const Index& /*index*/, const Dataset& dataset) const {
+    return make_order(config.data, static_cast<uint64_t>(config.run.seed), dataset);
+  }
+  /// Networks are initialised from the run's seed alone, on CPU, then moved by the session. `index` is empty
+  /// where there is no run, only weights from a file.
+  virtual std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const = 0;
   /// What training does to an example between its files and its batch.
   virtual Json training_transforms(const RunConfig& config) const = 0;
   /// What `predict` does to a volume before the network sees it: nothing random, no crop.

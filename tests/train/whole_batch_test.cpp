@@ -23,7 +23,7 @@ constexpr int64_t examples = 8, features = 5;
 class LogSumExp final : public WholeBatchLoss {
  public:
   explicit LogSumExp(torch::nn::Sequential network) : network_(std::move(network)) {}
-  at::Tensor rows(const Batch& batch) override {
+  at::Tensor rows(const Batch& batch, const StepContext&) override {
     const at::Tensor& input = batch.at("image");
     return network_->forward(input + 0.1 * draw_normal_like(input, "jitter")).squeeze(1);
   }
@@ -73,10 +73,10 @@ Outcome run_rank(Communicator& communicator, int64_t accumulation, bool with_bat
   WholeBatch whole(loss, *net, {.accumulation = accumulation, .precision = Precision::fp64});
   const int64_t each = examples / communicator.size() / accumulation;
   for (int64_t micro = 0; micro < accumulation; ++micro)
-    whole.forward(batch_of((communicator.rank() * accumulation + micro) * each, each));
+    whole.forward(batch_of((communicator.rank() * accumulation + micro) * each, each), {});
   EXPECT_TRUE(whole.meet(true, {}, communicator));
   EXPECT_EQ(loss.seen, examples);
-  for (int64_t micro = 0; micro < accumulation; ++micro) whole.share_of(micro).backward();
+  for (int64_t micro = 0; micro < accumulation; ++micro) whole.share_of(micro, {}).backward();
   Outcome outcome{.loss = whole.loss(), .gradients = {}, .buffers = {}};
   for (const auto& parameter : net->parameters()) {
     at::Tensor gradient = parameter.grad().clone();
@@ -105,7 +105,7 @@ Outcome plain() {
   const Batch all = batch_of(0, examples);
   const DrawScope draws(
       {.seed = 7, .epochs = std::vector<int64_t>(examples), .examples = {0, 1, 2, 3, 4, 5, 6, 7}});
-  const at::Tensor value = loss.loss(loss.rows(all), loss.targets(all), {});
+  const at::Tensor value = loss.loss(loss.rows(all, {}), loss.targets(all), {});
   value.backward();
   Outcome outcome{.loss = value.item<double>(), .gradients = {}, .buffers = {}};
   for (const auto& parameter : net->parameters()) outcome.gradients.push_back(parameter.grad().clone());
@@ -137,7 +137,7 @@ TEST(WholeBatch, ShowsEachMicroBatchToRunningStatisticsOnce) {
   LogSumExp loss(net);
   for (int64_t micro = 0; micro < 4; ++micro) {
     const DrawScope draws({.seed = 7, .epochs = {0, 0}, .examples = {2 * micro, 2 * micro + 1}});
-    loss.rows(batch_of(2 * micro, 2));
+    loss.rows(batch_of(2 * micro, 2), {});
   }
   EXPECT_TRUE(buffers[0].equal(net->buffers()[0]));
   EXPECT_TRUE(buffers[1].equal(net->buffers()[1]));
@@ -153,7 +153,7 @@ TEST(WholeBatch, ComputesNothingOnAnyRankWhenOneHasFailed) {
       auto net = network();
       LogSumExp loss(net);
       WholeBatch whole(loss, *net, {.accumulation = 1, .precision = Precision::fp64});
-      if (rank == 0) whole.forward(batch_of(0, 4));
+      if (rank == 0) whole.forward(batch_of(0, 4), {});
       met[rank] = whole.meet(rank == 0, {}, *communicators[rank]);
       seen[rank] = loss.seen;
     });

@@ -1,0 +1,43 @@
+// What validation gathers of a split: values a case, figures of all cases together, and pictures.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "larmor/base/image.h"
+
+namespace larmor {
+
+/// By name, (example, value) in the order of the examples.
+using CaseValues = std::map<std::string, std::vector<std::pair<int64_t, double>>>;
+
+/// A number that a split has and its cases have not: a concordance, an area under a curve.
+struct Figure {
+  double value = 0;                                        // NaN where it is not defined
+  std::optional<std::pair<double, double>> interval = {};  // of 95 % confidence
+  /// The same at single places of an axis: "1y" of "horizon". NaN where one is not defined.
+  std::string parts_by = {};
+  std::vector<std::pair<std::string, double>> parts = {};
+};
+
+class Metrics {
+ public:
+  virtual ~Metrics() = default;
+  /// One value of one case: metric "psnr" of `example`.
+  virtual void value(const std::string& name, int64_t example, double value) = 0;
+  /// A number of a case that Task::summarize() wants, and nobody is shown.
+  virtual void note(const std::string& name, int64_t example, double value) = 0;
+  /// Takes the place of a mean over cases of the same name.
+  virtual void figure(const std::string& name, const Figure& figure) = 0;
+  virtual void picture(const std::string& name, const Image& image) = 0;
+  /// Whether pictures are wanted this time.
+  virtual bool wants_pictures() const = 0;
+  /// Whether figures shall come with intervals, which may take a second or two.
+  virtual bool wants_intervals() const = 0;
+};
+
+}  // namespace larmor
