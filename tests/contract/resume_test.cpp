@@ -13,9 +13,8 @@ class Resume : public ::testing::TestWithParam<std::string> {};
 // Twenty steps with everything on: accumulation, an average, a warm-up, the adversarial phase from the
 // middle, validations and checkpoints in between.
 const std::vector<std::string> twenty_steps{
-    "train.length=20st",        "train.global_batch=4",     "train.accumulation=2",
-    "train.validate_every=7st", "checkpoint.every=6st",     "optim.ema_decay=0.9",
-    "data.phantom_cases=24",    "loss.adversarial_start=2", "optim.schedule.warmup=5st"};
+    "train.length=20st",    "train.global_batch=4", "train.accumulation=2",     "train.validate_every=7st",
+    "checkpoint.every=6st", "optim.ema_decay=0.9",  "optim.schedule.warmup=5st"};
 
 TEST_P(Resume, GivesTheSameBitsAfterAStopAtAnyStep) {
   for (const int ranks : {1, 2}) {
@@ -39,11 +38,11 @@ TEST_P(Resume, GivesTheSameBitsAfterAStopAtAnyStep) {
 
 TEST_P(Resume, GoesOnWithAnotherNumberOfRanks) {
   TrialRun run(GetParam(),
-               {"train.length=8st", "train.global_batch=4", "data.phantom_cases=24", "optim.name=sgd",
-                "optim.learning_rate=0.01", "optim.schedule.name=constant", "optim.schedule.warmup=0"});
+               {"train.length=8st", "train.global_batch=4", "optim.name=sgd", "optim.learning_rate=0.01",
+                "optim.schedule.name=constant", "optim.schedule.warmup=0"});
   TrialRun whole(GetParam(),
-                 {"train.length=8st", "train.global_batch=4", "data.phantom_cases=24", "optim.name=sgd",
-                  "optim.learning_rate=0.01", "optim.schedule.name=constant", "optim.schedule.warmup=0"});
+                 {"train.length=8st", "train.global_batch=4", "optim.name=sgd", "optim.learning_rate=0.01",
+                  "optim.schedule.name=constant", "optim.schedule.warmup=0"});
   whole.train(1);
   run.train(1, 3);
   run.train(2, 6);
@@ -53,7 +52,7 @@ TEST_P(Resume, GoesOnWithAnotherNumberOfRanks) {
 
 TEST_P(Resume, LearnsAndLeavesLibtorchsOwnGeneratorAlone) {
   const auto before = default_generator_fingerprint();
-  TrialRun run(GetParam(), {"train.validate_every=120st", "loss.adversarial_weight=0"});
+  TrialRun run(GetParam(), {"train.validate_every=120st"});
   run.train(1);
   EXPECT_EQ(default_generator_fingerprint(), before);
   const auto lines = run.logged_steps();

@@ -45,6 +45,8 @@ SessionEnd TrialRun::train(int ranks, std::optional<int64_t> until) {
   const auto stage = workload->stages().front();
   Sources sources;
   sources.files = {configs / "default.yaml", configs / "tiny.yaml"};
+  const auto more = source_folder() / "tests" / "contract" / (workload_ + ".yaml");
+  if (std::filesystem::exists(more)) sources.files.push_back(more);
   sources.overrides = overrides_;
   sources.overrides.push_back(text("parallel.ranks=", ranks));
   auto config = load_config(sources, workload_, stage, workload->fields(stage));
@@ -90,6 +92,15 @@ SessionEnd TrialRun::train(int ranks, std::optional<int64_t> until) {
 
 NamedTensors TrialRun::tensors(const std::string& file) const {
   return read_checkpoint_file(newest_good(folder().checkpoints(), nullptr).value(), file);
+}
+
+std::vector<std::string> TrialRun::weight_files() const {
+  std::vector<std::string> names;
+  for (const auto& file : newest_good(folder().checkpoints(), nullptr).value().manifest.at("files")) {
+    const auto name = file.at("name").get<std::string>();
+    if (name.starts_with("model")) names.push_back(name);
+  }
+  return names;
 }
 
 std::map<std::string, std::string> TrialRun::hashes() const {

@@ -27,6 +27,8 @@ class TrialRun {
   NamedTensors tensors(const std::string& file) const;
   /// SHA-256 of every file of the newest checkpoint but the manifest.
   std::map<std::string, std::string> hashes() const;
+  /// The files of the newest checkpoint that hold networks.
+  std::vector<std::string> weight_files() const;
   /// events.jsonl's "step" lines without what depends on the clock, superseded ones left out.
   std::vector<std::string> logged_steps() const;
 

@@ -1,0 +1,159 @@
+#include "workloads/survival/survival_task.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+#include "larmor/device/initialisation.h"
+#include "larmor/device/tensor_file.h"
+
+#include "workloads/survival/concordance.h"
+#include "workloads/survival/pretrained.h"
+
+namespace larmor::survival {
+
+namespace {
+
+constexpr const char* reference_name = "reference";
+
+std::vector<double> numbers_of(const at::Tensor& tensor) {
+  const auto plain = tensor.to(at::kCPU, at::kDouble).contiguous();
+  return {plain.const_data_ptr<double>(), plain.const_data_ptr<double>() + plain.numel()};
+}
+
+SurvivalOutcomes outcomes_of(const at::Tensor& time, const at::Tensor& event) {
+  SurvivalOutcomes outcomes{.time = numbers_of(time), .event = {}};
+  for (const double value : numbers_of(event)) outcomes.event.push_back(static_cast<uint8_t>(value));
+  return outcomes;
+}
+
+}  // namespace
+
+SurvivalOutcomes outcomes_of(const Index& index, Split split) {
+  SurvivalOutcomes outcomes;
+  for (const int64_t number : index.of(split)) {
+    const auto& values = index.cases[static_cast<std::size_t>(number)].values;
+    outcomes.time.push_back(values.at("time"));
+    outcomes.event.push_back(static_cast<uint8_t>(values.at("event")));
+  }
+  return outcomes;
+}
+
+SurvivalTask::SurvivalTask(const SurvivalConfig& config, const SurvivalOutcomes& training, uint64_t seed)
+    : config_(config) {
+  const SeededInitialisation initialisation(seed);
+  network_ = nn::ResNet(config.network);
+  if (!config.weights.empty()) start_from(*network_, read_tensors(config.weights), config.weights);
+  if (training.size() == 0) return;
+  censoring_ = censoring_kaplan_meier(training);
+  horizons_ = choose_horizons(config.horizons, config.time_unit, training);
+}
+
+std::vector<Objective> SurvivalTask::objectives() { return {{"risk", network_.get()}}; }
+
+std::vector<at::Tensor> SurvivalTask::losses(const Batch&, const StepContext&) {
+  fail(Exit::unexpected, "Cox's loss is one of the whole batch");
+}
+
+at::Tensor SurvivalTask::log_risk(const at::Tensor& image) { return network_(image).squeeze(1); }
+
+at::Tensor SurvivalTask::rows(const Batch& batch, const StepContext& context) {
+  const auto& image = batch.at("image");
+  if (context.epoch >= config_.freeze_epochs) return log_risk(image);
+  at::Tensor features;
+  {
+    const at::NoGradGuard frozen;
+    features = network_->features(image);
+  }
+  return network_->head(features).squeeze(1);
+}
+
+at::Tensor SurvivalTask::targets(const Batch& batch) {
+  return at::stack({batch.at("time"), batch.at("event")}, 1);
+}
+
+at::Tensor SurvivalTask::loss(const at::Tensor& rows, const at::Tensor& targets, const StepContext& context) {
+  const auto time = targets.select(1, 0).cpu(), event = targets.select(1, 1).cpu();
+  const auto value = cox_loss(rows, time, event, config_.ties);
+  context.record("loss", value.detach());
+  context.record("events", event.sum());
+  const auto risks = numbers_of(rows.detach());
+  const bool finite = std::ranges::all_of(risks, [](double risk) { return std::isfinite(risk); });
+  if (!finite) return value;
+  const auto concordance = harrell_concordance(risks, outcomes_of(time, event)).index;
+  if (concordance) context.record("c_index", at::scalar_tensor(*concordance));
+  return value;
+}
+
+void SurvivalTask::validate(const Batch& batch, Metrics& metrics) {
+  const auto risks = numbers_of(log_risk(batch.at("image")));
+  for (int64_t row = 0; row < batch.size(); ++row) {
+    const auto example = batch.keys[static_cast<std::size_t>(row)].example;
+    metrics.value("risk", example, risks[static_cast<std::size_t>(row)]);
+    for (const auto* name : {"time", "event", "truth"}) {
+      if (batch.tensors.contains(name)) metrics.note(name, example, batch.at(name)[row].item<double>());
+    }
+  }
+}
+
+void SurvivalTask::summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) {
+  set_reference(Predictions::from(reference));
+  if (!censoring_) return;
+  record_figures(Predictions::from(cases),
+                 {.censoring = *censoring_,
+                  .baseline = baseline_.value_or(StepCurve(0, {}, {})),
+                  .horizons = baseline_ ? horizons_ : std::vector<Horizon>(),
+                  .ties = config_.ties},
+                 metrics);
+}
+
+// Risks that are no numbers say nothing of anybody.
+void SurvivalTask::set_reference(Predictions reference) {
+  baseline_.reset();
+  ranked_risks_.clear();
+  reference_ = std::move(reference);
+  if (reference_.log_risk.empty() || !reference_.is_finite()) return;
+  baseline_ = breslow_baseline(reference_.log_risk, reference_.outcomes);
+  ranked_risks_ = reference_.log_risk;
+  std::ranges::sort(ranked_risks_);
+}
+
+std::vector<std::string> SurvivalTask::predicted_values() const {
+  std::vector<std::string> names{"risk"};
+  if (!baseline_) return names;
+  names.emplace_back("percentile");
+  for (const auto& horizon : horizons_) names.push_back("survival_" + horizon.name);
+  return names;
+}
+
+at::Tensor SurvivalTask::predict(const at::Tensor& image) {
+  const double risk = log_risk(image).item<double>();
+  std::vector<double> values{risk};
+  if (baseline_) {
+    const auto below = std::ranges::lower_bound(ranked_risks_, risk) - ranked_risks_.begin();
+    values.push_back(100.0 * static_cast<double>(below) / static_cast<double>(ranked_risks_.size()));
+    for (const auto& horizon : horizons_)
+      values.push_back(survival_probability(*baseline_, risk, horizon.time));
+  }
+  return at::tensor(values, at::kDouble).unsqueeze(0);
+}
+
+void SurvivalTask::save(StateWriter& writer) const {
+  if (reference_.log_risk.empty()) return;
+  const std::vector<double> event(reference_.outcomes.event.begin(), reference_.outcomes.event.end());
+  writer.tensor(reference_name, at::stack({at::tensor(reference_.log_risk, at::kDouble),
+                                           at::tensor(reference_.outcomes.time, at::kDouble),
+                                           at::tensor(event, at::kDouble)}));
+}
+
+void SurvivalTask::load(const StateReader& reader) {
+  if (!reader.has(reference_name)) return;
+  const auto table = reader.tensor(reference_name);
+  set_reference({.log_risk = numbers_of(table[0]), .outcomes = outcomes_of(table[1], table[2]), .truth = {}});
+}
+
+}  // namespace larmor::survival

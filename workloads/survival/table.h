@@ -1,0 +1,37 @@
+// The table of a cohort: which image, how long followed, and with what end.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "larmor/data/case_list.h"
+
+namespace larmor::survival {
+
+/// Names of columns; "auto" is guessed.
+struct TableColumns {
+  std::string image = "auto", time = "auto", event = "auto", fold = "auto", patient = "auto";
+};
+
+/// Which words of the fold column mean which split.
+struct TableFolds {
+  std::vector<std::string> train = {"train", "training"}, val = {"val", "valid", "validation"},
+                           test = {"test", "testing"};
+};
+
+struct SurvivalTable {
+  /// With `values` time and event. Without a column for patients each row is a patient of its own when the
+  /// table has folds, and nobody's otherwise.
+  std::vector<ListedCase> cases;
+  std::string sentence;  // which column was taken for what, and what is left out, for people
+};
+
+/// Columns are found by their whole name first, then by names of the field ("NIFTI path", "time", "event",
+/// "Fold_1", "case_num"), without regard to case, blanks, - and _. Rows whose fold is in no list are left
+/// out. Throws Error (data): a column that is missing or in doubt, naming those there are; events other than
+/// 0 and 1, times that are missing, negative or no numbers, empty paths: all such rows, with their lines.
+SurvivalTable read_survival_table(const std::filesystem::path& path, const TableColumns& columns,
+                                  const TableFolds& folds);
+
+}  // namespace larmor::survival

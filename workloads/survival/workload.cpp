@@ -1,0 +1,199 @@
+#include "workloads/survival/workload.h"
+
+#include <utility>
+
+#include "larmor/base/error.h"
+#include "larmor/base/log.h"
+#include "larmor/base/text.h"
+#include "larmor/data/volume_dataset.h"
+#include "larmor/device/module_state.h"
+#include "larmor/device/tensor_file.h"
+#include "larmor/transforms/declared_chain.h"
+#include "larmor/transforms/transforms.h"
+
+#include "workloads/survival/cohort.h"
+#include "workloads/survival/pretrained.h"
+#include "workloads/survival/some_cases.h"
+#include "workloads/survival/survival_config.h"
+#include "workloads/survival/survival_task.h"
+
+namespace larmor::survival {
+
+namespace {
+
+constexpr const char* cohort_kind = "cohort";
+
+class Survival final : public Workload {
+ public:
+  std::string name() const override { return "survival"; }
+  std::vector<std::string> stages() const override { return {"risk"}; }
+
+  WorkloadFields fields(const std::string&) override {
+    config_ = {};
+    return {.data = [this](Fields& f) { config_.describe_data(f); },
+            .data_kinds = {cohort_kind},
+            .model = [this](Fields& f) { config_.describe_model(f); },
+            .loss = [this](Fields& f) { config_.describe_loss(f); },
+            .objectives = {}};
+  }
+
+  void check(const RunConfig& config) const override {
+    config_.check(config);
+    if (!config_.weights.empty()) {
+      nn::ResNet shapes(config_.network, c10::kMeta);
+      const auto report = start_from(*shapes, read_tensors(config_.weights), config_.weights);
+      for (const auto& line : lines_of(report)) log::info(line);
+    }
+    const TransformChain training(training_transforms(config));
+    const TransformChain validation(validation_chain(config.data.transforms));
+  }
+
+  Index index(const RunConfig& config) const override;
+  Demand demand(const RunConfig& config, const Index& index) const override;
+
+  std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override {
+    const auto chain = split == Split::train ? training_transforms(config) : prediction_transforms(config);
+    return make_volume_dataset(config.data, index, split, chain, {}, image_maker());
+  }
+
+  std::unique_ptr<Dataset> reference(const RunConfig& config, const Index& index) const override {
+    auto data = config.data;
+    if (data.cache == "smart") data.cache = "none";  // its window is training's
+    return some_cases(
+        make_volume_dataset(data, index, Split::train, prediction_transforms(config), {}, image_maker()),
+        config_.baseline_cases);
+  }
+
+  std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override {
+    return std::make_unique<SurvivalTask>(config_, outcomes_of(index, Split::train),
+                                          static_cast<uint64_t>(config.run.seed));
+  }
+
+  Json training_transforms(const RunConfig& config) const override {
+    return training_chain(config.data.transforms);
+  }
+
+  /// What validation sees: the network looks at a whole image of the size that it has learned on.
+  Json prediction_transforms(const RunConfig& config) const override {
+    return validation_chain(config.data.transforms);
+  }
+
+  std::vector<int64_t> prediction_window(const RunConfig& config) const override {
+    return image_size(config.data.transforms);
+  }
+
+ private:
+  MakeImage image_maker() const {
+    return [seed = static_cast<uint64_t>(config_.cohort_seed), size = config_.cohort_size](const Case& entry,
+                                                                                           int64_t) {
+      return make_cohort_volume(seed, cohort_number(entry.name()), size);
+    };
+  }
+
+  /// Voxels along each axis as the network sees an image: what the chain resizes or crops to.
+  std::vector<int64_t> image_size(const Json& transforms) const;
+
+  SurvivalConfig config_;
+};
+
+std::string counted_events(const Index& index) {
+  const auto all = [&](Split split) { return outcomes_of(index, split); };
+  std::vector<std::string> words;
+  for (const auto split : {Split::train, Split::val, Split::test}) {
+    const auto outcomes = all(split);
+    if (outcomes.size() > 0)
+      words.push_back(text(outcomes.events(), " of ", outcomes.size(), " in ", to_text(split)));
+  }
+  return text("events: ", join(words, ", "));
+}
+
+// Without an event there is nothing to learn, and nothing to be measured by.
+void refuse_eventless_splits(const Index& index, const RunConfig& config) {
+  const auto training = outcomes_of(index, Split::train), validation = outcomes_of(index, Split::val);
+  const bool validates = config.train.validate_every.amount > 0 && validation.size() > 0;
+  for (const auto& [split, outcomes] : {std::pair{"train", &training}, {"val", &validation}}) {
+    const bool matters = split == std::string("train") || validates;
+    if (!matters || outcomes->size() == 0 || outcomes->events() > 0) continue;
+    fail(Exit::data, text("the split ", split, " has no event among its ", outcomes->size(), " cases"),
+         "give it more cases with data.split or the fold column, or correct the event column");
+  }
+}
+
+Index Survival::index(const RunConfig& config) const {
+  const auto seed = static_cast<uint64_t>(config.run.seed);
+  Index index;
+  if (config.data.kind == cohort_kind) {
+    const auto cohort_seed = static_cast<uint64_t>(config_.cohort_seed);
+    uint64_t bytes = sizeof(float);
+    for (const int64_t size : config_.cohort_size) bytes *= static_cast<uint64_t>(size);
+    index = make_invented_index(config.data, seed,
+                                cohort_cases(cohort_seed, config_.cohort_cases, config_.cohort_size), bytes);
+  } else {
+    const auto table = read_survival_table(config.data.list, config_.columns, config_.folds);
+    index = make_index(config.data, seed, table.cases);
+    index.patients_by += "; " + table.sentence;
+  }
+  index.patients_by += "; " + counted_events(index);
+  refuse_eventless_splits(index, config);
+  choose_horizons(config_.horizons, config_.time_unit, outcomes_of(index, Split::train));
+  return index;
+}
+
+std::vector<int64_t> Survival::image_size(const Json& transforms) const {
+  std::vector<int64_t> size{64, 64, 64};
+  for (const auto& step : validation_chain(transforms)) {
+    if (!step.is_object() || !step.front().is_object()) continue;
+    for (const auto* key : {"spatial_size", "roi_size"}) {
+      if (!step.front().contains(key)) continue;
+      const Json& value = step.front()[key];
+      size = value.is_array() ? value.get<std::vector<int64_t>>()
+                              : std::vector<int64_t>(3, value.get<int64_t>());
+    }
+  }
+  return size;
+}
+
+// What backward keeps for one voxel that the stem puts out: its convolution and norm of 64 channels, then
+// layers of 64 to 512 channels whose voxels become an eighth each time.
+double floats_per_stem_voxel(const nn::ResNetOptions& network) {
+  constexpr double maps_per_block = 6;
+  const double blocks = network.depth >= 50 ? 4 : network.depth >= 34 ? 4 : 2;
+  const double wide = network.depth >= 50 ? 3 : 1;
+  double floats = 2.5 * static_cast<double>(network.channels(0)), share = network.no_max_pool ? 1 : 1.0 / 8;
+  for (int level = 0; level < 4; ++level) {
+    floats += share * maps_per_block * blocks * wide * static_cast<double>(network.channels(level));
+    share /= 8;
+  }
+  return floats;
+}
+
+Demand Survival::demand(const RunConfig& config, const Index& index) const {
+  Demand demand;
+  const nn::ResNet shapes(config_.network, c10::kMeta);
+  demand.parameters = parameter_count(*shapes);
+  constexpr int64_t float_bytes = 4;
+  const auto cases = static_cast<int64_t>(index.of(Split::train).size());
+  demand.training_examples = cases > 0 ? make_order(config.data, /*seed=*/0, cases).examples() : 0;
+  demand.model_bytes = demand.parameters * float_bytes;
+  demand.optimizer_bytes = demand.model_bytes * (config.optim.ema_decay > 0 ? 3 : 2);
+  double voxels = 1, stem_voxels = 1;
+  const auto size = image_size(config.data.transforms);
+  for (std::size_t axis = 0; axis < size.size(); ++axis) {
+    const auto& strides = config_.network.conv1_t_stride;
+    voxels *= static_cast<double>(size[axis]);
+    stem_voxels *=
+        static_cast<double>(size[axis]) / static_cast<double>(strides[strides.size() == 3 ? axis : 0]);
+  }
+  demand.sample_bytes = static_cast<int64_t>(voxels) * config_.network.n_input_channels * float_bytes;
+  demand.activation_bytes_per_sample =
+      static_cast<int64_t>(floats_per_stem_voxel(config_.network) * stem_voxels) * float_bytes;
+  demand.preferred_micro_batch = 6;
+  demand.batch_norm = config_.network.norm == nn::ResNetNorm::batch;
+  return demand;
+}
+
+}  // namespace
+
+std::unique_ptr<Workload> make_workload() { return std::make_unique<Survival>(); }
+
+}  // namespace larmor::survival
