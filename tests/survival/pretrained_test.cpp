@@ -187,6 +187,9 @@ TEST(StartFrom, RefusesOtherShapesAndSaysWhichKeyToSet) {
   options = of_depth(18);
   options.conv1_t_size = {3, 3, 5};
   EXPECT_THAT(refusal(of_depth(18), weights_of(options)).hint(), HasSubstr("model.conv1_t_size=[3, 3, 5]"));
+  NamedTensors narrow = weights_of(of_depth(18));
+  narrow["conv1.weight"] = at::zeros({32, 1, 7, 7, 7});
+  EXPECT_THAT(refusal(of_depth(18), narrow).hint(), HasSubstr("model.widen_factor=0.5"));
 }
 
 TEST(StartFrom, LeavesTheNetworkAloneWhenItRefuses) {

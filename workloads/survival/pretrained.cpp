@@ -124,6 +124,9 @@ std::string shape_hint(const NamedTensors& own, const NamedTensors& file) {
   const auto stem = file.find("conv1.weight"), own_stem = own.find("conv1.weight");
   if (stem != file.end() && own_stem != own.end() && stem->second.dim() == 5) {
     const at::Tensor &theirs = stem->second, &ours = own_stem->second;
+    if (theirs.size(0) != ours.size(0))
+      return text("set model.widen_factor=", static_cast<double>(theirs.size(0)) / 64,
+                  ", which gives the file's channels");
     if (theirs.size(1) != ours.size(1))
       return text("set model.n_input_channels=", theirs.size(1), ", which is what the file was trained for");
     if (theirs.sizes().slice(2) != ours.sizes().slice(2))
