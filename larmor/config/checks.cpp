@@ -89,7 +89,11 @@ class Checker {
       refuse(section + ".warmup", text("has to be in epochs (5ep) or steps (500st); got ", to_text(warmup)));
       return;
     }
-    if (!moves) return;  // and so has no warm-up
+    if (schedule.name == "cosine_warm_restarts" && schedule.first_period <= 0)
+      refuse(section + ".first_period", "has to be more than 0, or the cosine would restart for ever");
+    if (schedule.name == "onecycle" && schedule.peak <= 0)
+      refuse(section + ".peak", "has to be more than 0, or the cycle would have no top to rise to");
+    if (!moves || schedule.name == "onecycle") return;  // and so has no warm-up
     const Length whole =
         schedule.steps > 0 ? Length{static_cast<double>(schedule.steps), Length::Unit::steps} : length;
     if (warmup.unit == whole.unit && warmup.amount > 0 && warmup.amount >= whole.amount) {

@@ -10,17 +10,51 @@
 namespace larmor {
 namespace {
 
+// Half a wave from `from` at progress 0 to `to` at 1.
+double cosine_between(double from, double to, double progress) {
+  return to + (from - to) * 0.5 * (1 + std::cos(std::numbers::pi * progress));
+}
+
+double warming_up(const ScheduleConfig& config, double peak, const ScheduleSteps& steps, int64_t step) {
+  const double risen = static_cast<double>(step) / static_cast<double>(steps.warmup);
+  return peak * (config.start + (1 - config.start) * risen);
+}
+
 double warmup_cosine(const ScheduleConfig& config, double peak, const ScheduleSteps& steps, int64_t step) {
-  if (step < steps.warmup) {
-    const double risen = static_cast<double>(step) / static_cast<double>(steps.warmup);
-    return peak * (config.start + (1 - config.start) * risen);
-  }
+  if (step < steps.warmup) return warming_up(config, peak, steps, step);
   const auto length = static_cast<double>(steps.total - 1 - steps.warmup);
   // Too short for a cosine: the one step at the top stays there.
   if (length <= 0) return peak;
   const double progress = std::min(static_cast<double>(step - steps.warmup) / length, 1.0);
-  const double height = 0.5 * (1 + std::cos(std::numbers::pi * progress));
-  return config.final_rate + (peak - config.final_rate) * height;
+  return cosine_between(peak, config.final_rate, progress);
+}
+
+double warm_restarts(const ScheduleConfig& config, double peak, const ScheduleSteps& steps, int64_t step) {
+  if (step < steps.warmup) return warming_up(config, peak, steps, step);
+  // Whole numbers all, in a type that a growing period cannot overflow. The length itself is never rounded:
+  // a period of one step that grows by a third would be one of one step for ever.
+  double length = std::max(1.0, std::round(config.first_period * static_cast<double>(steps.total)));
+  double whole = length;
+  auto inside = static_cast<double>(step - steps.warmup);
+  if (config.period_growth <= 1) inside = std::fmod(inside, whole);
+  while (inside >= whole) {
+    inside -= whole;
+    length *= config.period_growth;
+    whole = std::round(length);
+  }
+  return cosine_between(peak, config.final_rate, inside / whole);
+}
+
+double one_cycle(const ScheduleConfig& config, double peak, const ScheduleSteps& steps, int64_t step) {
+  const double top = peak * config.peak;
+  const auto last = static_cast<double>(steps.total - 1);
+  if (last <= 0) return top;
+  const double now = std::min(static_cast<double>(step), last);
+  const double top_at = config.rise * static_cast<double>(steps.total) - 1;
+  if (now < top_at) return cosine_between(peak * config.start, top, now / top_at);
+  // A rise of the whole run leaves nothing to fall in.
+  if (top_at >= last) return top;
+  return cosine_between(top, config.final_rate, (now - top_at) / (last - top_at));
 }
 
 }  // namespace
@@ -28,7 +62,10 @@ double warmup_cosine(const ScheduleConfig& config, double peak, const ScheduleSt
 double learning_rate(const ScheduleConfig& config, double peak, const ScheduleSteps& steps, int64_t step) {
   if (config.name == "constant") return peak;
   if (config.name == "warmup_cosine") return warmup_cosine(config, peak, steps, step);
-  fail(Exit::usage, text("optim.schedule.name is '", config.name, "'"), "say constant or warmup_cosine");
+  if (config.name == "cosine_warm_restarts") return warm_restarts(config, peak, steps, step);
+  if (config.name == "onecycle") return one_cycle(config, peak, steps, step);
+  fail(Exit::usage, text("optim.schedule.name is '", config.name, "'"),
+       "say constant, warmup_cosine, cosine_warm_restarts or onecycle");
 }
 
 }  // namespace larmor

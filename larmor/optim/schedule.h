@@ -13,9 +13,22 @@ struct ScheduleSteps {
   int64_t warmup = 0;
 };
 
-/// The rate to use for step `step` (from 0). constant: always `peak`. warmup_cosine: linear from
-/// config.start * peak to peak over the warm-up, then a cosine to config.final_rate at the last step, and
-/// there it stays. Throws Error (usage) for another name.
+/// The rate to use for step `step` (from 0), where `peak` is optim.learning_rate.
+///
+/// - constant: always `peak`.
+/// - warmup_cosine: linear from config.start * peak to peak over the warm-up, then a cosine to
+///   config.final_rate at the last step, and there it stays.
+/// - cosine_warm_restarts: the same warm-up; then periods that each begin at `peak` and follow a cosine that
+///   would reach config.final_rate at the first step of the next. The first spans config.first_period of the
+///   run, period k that times config.period_growth^k, rounded to steps, one at least. They go on after the
+///   run's end. Source: Loshchilov and Hutter 2017; PyTorch's CosineAnnealingWarmRestarts.
+/// - onecycle: a cosine from config.start * peak up to config.peak * peak over config.rise of the run, then
+///   one down to config.final_rate at the last step, and there it stays; the rise is its warm-up,
+///   steps.warmup is not read. Source: Smith and Topin 2018; PyTorch's OneCycleLR of two phases, whose rise
+///   ends one step before its share of the run does. So a rise of less than one step, 0 too, starts beyond
+///   the top; of one step, at the top; a rise of 1 ends there.
+///
+/// A run of one step takes it at the top. Throws Error (usage) for another name.
 double learning_rate(const ScheduleConfig& config, double peak, const ScheduleSteps& steps, int64_t step);
 
 }  // namespace larmor

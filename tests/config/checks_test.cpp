@@ -45,6 +45,26 @@ TEST(Checks, WantAWarmupThatFitsTheSchedule) {
   EXPECT_EQ(refusal_of_overrides({"optim.schedule.name=constant", "optim.schedule.warmup=100ep"}), "");
 }
 
+TEST(Checks, WantSchedulesThatCanRiseAndRestart) {
+  EXPECT_THAT(
+      refusal_of_overrides({"optim.schedule.name=cosine_warm_restarts", "optim.schedule.first_period=0"}),
+      HasSubstr("optim.schedule.first_period has to be more than 0"));
+  EXPECT_THAT(
+      refusal_of_overrides({"optim.schedule.name=cosine_warm_restarts", "optim.schedule.warmup=100ep"}),
+      HasSubstr("leaves nothing of the schedule"));
+  EXPECT_THAT(refusal_of_overrides({"optim.schedule.name=onecycle", "optim.schedule.peak=0"}),
+              HasSubstr("optim.schedule.peak has to be more than 0"));
+  for (const char* rise : {"0", "0.5", "1"}) {
+    EXPECT_EQ(
+        refusal_of_overrides({"optim.schedule.name=onecycle", std::string("optim.schedule.rise=") + rise,
+                              "optim.schedule.warmup=100ep"}),
+        "")
+        << "a cycle has no other warm-up than its rise";
+  }
+  EXPECT_EQ(refusal_of_overrides({"optim.schedule.first_period=0", "optim.schedule.peak=0"}), "")
+      << "nobody reads them";
+}
+
 TEST(Checks, WantARunThatTakesTime) {
   EXPECT_THAT(refusal_of_overrides({"train.length=0"}), HasSubstr("train.length has to be more than 0"));
 }
