@@ -10,6 +10,7 @@
 
 #include "larmor/config/run_config.h"
 #include "larmor/data/dataset.h"
+#include "larmor/data/quota.h"
 #include "larmor/data/smart_window.h"
 
 namespace larmor {
@@ -22,6 +23,9 @@ class ExampleOrder {
   ExampleOrder(uint64_t seed, int64_t examples, int64_t together = 1);
   /// An epoch is the window, whose places are `together` examples each.
   ExampleOrder(uint64_t seed, SmartWindow window, int64_t together = 1);
+  /// Two endless orders, of the quota's members and of the others, dealt out as it says; a key's epoch is
+  /// then that of its own kind.
+  ExampleOrder(uint64_t seed, int64_t examples, Quota quota);
   /// The example at a global position. A global batch may straddle two epochs. Requires: position >= 0
   ExampleKey at(int64_t position) { return substitute(position, 0); }
   /// Who stands in for the example at `position` when it and those before this one cannot be read: the one
@@ -36,11 +40,17 @@ class ExampleOrder {
     std::vector<int64_t> permutation;
   };
 
+  /// Permutation `number` of `length` places.
+  static const std::vector<int64_t>& permutation(std::array<Epoch, 2>& recent, uint64_t seed, int64_t number,
+                                                 int64_t length);
+  ExampleKey by_quota(int64_t position, int64_t places);
+
   uint64_t seed_;
   int64_t examples_, together_;
   std::optional<SmartWindow> window_;
+  std::optional<Quota> quota_;
   // Two, because batches made side by side may lie on both sides of an epoch's end.
-  std::array<Epoch, 2> recent_;
+  std::array<Epoch, 2> recent_, recent_members_;
 };
 
 /// The order that the config asks for. Throws Error (data) when there are no examples.
