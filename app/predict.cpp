@@ -1,6 +1,8 @@
-// `predict`: volumes in, volumes out, each where its input lies.
+// `predict`: volumes in; out come volumes, each where its input lies, or one table of what the network says
+// of them.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <iostream>
 #include <map>
 
@@ -8,6 +10,7 @@
 #include <torch/nn/module.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/file.h"
 #include "larmor/base/text.h"
 #include "larmor/device/module_state.h"
 #include "larmor/hardware/hardware.h"
@@ -67,10 +70,20 @@ std::vector<fs::path> volumes_in(const fs::path& folder) {
   return files;
 }
 
+void refuse_inputs_as_output(const fs::path& output, const std::vector<fs::path>& inputs) {
+  for (const auto& input : inputs) {
+    std::error_code absent;
+    if (!fs::equivalent(output, input, absent)) continue;
+    fail(Exit::usage, text("the output ", output.string(), " is an input"), "name another with --output");
+  }
+}
+
 // An input is never written over, and no two outputs are the same file.
 void check_outputs(const std::vector<Job>& jobs) {
   std::map<fs::path, fs::path> input_of;
+  std::vector<fs::path> inputs;
   for (const auto& job : jobs) {
+    inputs.push_back(job.input);
     const auto [other, is_new] = input_of.emplace(job.output, job.input);
     if (is_new) continue;
     fail(Exit::usage,
@@ -78,30 +91,27 @@ void check_outputs(const std::vector<Job>& jobs) {
               job.output.string()),
          "predict them into folders of their own");
   }
-  for (const auto& job : jobs) {
-    for (const auto& other : jobs) {
-      std::error_code absent;
-      if (!fs::equivalent(job.output, other.input, absent)) continue;
-      fail(Exit::usage, text("the output ", job.output.string(), " is an input"),
-           "name another with --output");
-    }
-  }
+  for (const auto& job : jobs) refuse_inputs_as_output(job.output, inputs);
 }
 
-std::vector<Job> jobs_of(const PredictArguments& arguments) {
-  const fs::path output = arguments.output;
-  bool into_folder = arguments.inputs.size() > 1 || fs::is_directory(output) || !output.has_filename();
+std::vector<fs::path> input_files(const PredictArguments& arguments) {
   std::vector<fs::path> files;
   for (const auto& word : arguments.inputs) {
     const auto path = input_path(word);
-    into_folder = into_folder || fs::is_directory(path);
     const auto found = fs::is_directory(path) ? volumes_in(path) : std::vector<fs::path>{path};
     files.insert(files.end(), found.begin(), found.end());
   }
   if (files.empty())
     fail(Exit::data, "no volume was found in the input", "give .nii, .nii.gz, .npy or .npz files");
+  return files;
+}
+
+std::vector<Job> jobs_of(const PredictArguments& arguments) {
+  const fs::path output = arguments.output;
+  bool into_folder = arguments.inputs.size() > 1 || fs::is_directory(output) || !output.has_filename();
+  for (const auto& word : arguments.inputs) into_folder = into_folder || fs::is_directory(input_path(word));
   std::vector<Job> jobs;
-  for (const auto& file : files)
+  for (const auto& file : input_files(arguments))
     jobs.push_back({file, into_folder ? output / (stem_of(file) + ".nii.gz") : output});
   check_outputs(jobs);
   return jobs;
@@ -125,6 +135,7 @@ double in_examples(const at::Tensor& image, const std::vector<int64_t>& window) 
   return voxels;
 }
 
+/// What a network needs around it to look at a file.
 struct Predictor {
   Task& task;
   Demand demand;
@@ -133,20 +144,30 @@ struct Predictor {
   bool reads_grey;
   uint64_t memory_bytes;
 
-  Volume operator()(const Volume& input) const {
-    const auto prepared = chain.deterministic_part({{"image", input}}).at("image");
-    const auto image = prepared.voxels.unsqueeze(0);
+  Volume prepared(const Volume& input) const {
+    return chain.deterministic_part({{"image", input}}).at("image");
+  }
+
+  Volume volume_of(const Volume& input) const {
+    const auto ready = prepared(input);
+    const auto image = ready.voxels.unsqueeze(0);
     constexpr double overlap = 0.25;
     const auto output = fits_in_one_pass(demand, in_examples(image, window), memory_bytes)
                             ? predict_whole(task, image)
                             : nn::sliding_window(image, window, overlap, [this](const at::Tensor& part) {
                                 return task.predict(part);
                               });
-    const Volume result{.voxels = output[0].to(at::kFloat).contiguous(), .affine = prepared.affine};
+    const Volume result{.voxels = output[0].to(at::kFloat).contiguous(), .affine = ready.affine};
     const std::array<int64_t, 3> size{input.voxels.size(1), input.voxels.size(2), input.voxels.size(3)};
     const bool same_grid =
-        prepared.affine == input.affine && result.voxels.sizes().slice(1) == input.voxels.sizes().slice(1);
+        ready.affine == input.affine && result.voxels.sizes().slice(1) == input.voxels.sizes().slice(1);
     return same_grid ? result : resample_like(result, input.affine, size);
+  }
+
+  /// One number for each of the task's predicted_values().
+  std::vector<double> values_of(const Volume& input) const {
+    const auto values = task.predict(prepared(input).voxels.unsqueeze(0)).contiguous();
+    return {values.const_data_ptr<double>(), values.const_data_ptr<double>() + values.numel()};
   }
 };
 
@@ -171,17 +192,77 @@ TrainedTask network_for(Program& program, const PredictArguments& arguments) {
   return trained;
 }
 
-Volume predict_file(const Predictor& predictor, const fs::path& file) {
+/// `work` on what is in the file.
+template <class Work>
+auto with_file(const Predictor& predictor, const fs::path& file, bool quiet, const Work& work) {
+  if (!quiet) std::cerr << file.string() << " …\n";
   const auto volume = read_volume(file, {.grey = predictor.reads_grey, .size = {}});
   try {
-    return predictor(volume);
+    return work(volume);
   } catch (const Error& error) {
     throw error.within(file.string());
   }
 }
 
+int predict_volumes(Program& program, const Predictor& predictor, const PredictArguments& arguments) {
+  DiskStorage storage;
+  Json all = Json::array();
+  std::string lines;
+  for (const auto& job : jobs_of(arguments)) {
+    const auto result = with_file(predictor, job.input, program.words().quiet,
+                                  [&](const Volume& volume) { return predictor.volume_of(volume); });
+    if (job.output.has_parent_path()) storage.create_folders(job.output.parent_path());
+    write_nifti(storage, job.output, result, job.input);
+    Json row;
+    row["input"] = job.input.string();
+    row["output"] = job.output.string();
+    all.push_back(row);
+    lines += text(job.output.string(), "\n");
+  }
+  program.show(all, lines);
+  return 0;
+}
+
+// In quotes where a comma or a quote would part it.
+std::string csv_cell(const std::string& word) {
+  if (word.find_first_of(",\"\n") == std::string::npos) return word;
+  std::string quoted = "\"";
+  for (const char letter : word) quoted += letter == '"' ? "\"\"" : std::string(1, letter);
+  return quoted + "\"";
+}
+
+int predict_table(Program& program, const Predictor& predictor, const PredictArguments& arguments) {
+  const auto names = predictor.task.predicted_values();
+  const auto files = input_files(arguments);
+  const fs::path output = arguments.output;
+  const bool in_folder = fs::is_directory(output) || !output.has_filename();
+  const auto table = in_folder ? output / "predictions.csv" : output;
+  refuse_inputs_as_output(table, files);
+  Json all = Json::array();
+  std::string lines = "case," + join(names, ",") + "\n";
+  for (const auto& file : files) {
+    const auto values = with_file(predictor, file, program.words().quiet,
+                                  [&](const Volume& volume) { return predictor.values_of(volume); });
+    Json row;
+    row["input"] = file.string();
+    row["output"] = table.string();
+    lines += csv_cell(file.string());
+    for (size_t i = 0; i < names.size(); ++i) {
+      row[names[i]] = std::isfinite(values[i]) ? Json(values[i]) : Json(nullptr);
+      lines += text(",", values[i]);
+    }
+    lines += "\n";
+    all.push_back(row);
+  }
+  DiskStorage storage;
+  if (table.has_parent_path()) storage.create_folders(table.parent_path());
+  write_text(storage, table, lines);
+  program.show(all, text(lines, "written to ", table.string(), "\n"));
+  return 0;
+}
+
 int predict(Program& program, const PredictArguments& arguments) {
-  const auto jobs = jobs_of(arguments);
+  input_files(arguments);  // before anything is loaded
   const auto trained = network_for(program, arguments);
   const auto& config = trained.config.config;
   const Json transforms = trained.workload->prediction_transforms(config);
@@ -192,21 +273,9 @@ int predict(Program& program, const PredictArguments& arguments) {
                             .reads_grey = picture_reading(transforms).grey,
                             .memory_bytes = detect_hardware().memory_available_bytes};
   const torch::NoGradGuard no_grad;
-  DiskStorage storage;
-  Json all = Json::array();
-  std::string lines;
-  for (const auto& job : jobs) {
-    if (!program.words().quiet) std::cerr << job.input.string() << " …\n";
-    if (job.output.has_parent_path()) storage.create_folders(job.output.parent_path());
-    write_nifti(storage, job.output, predict_file(predictor, job.input), job.input);
-    Json row;
-    row["input"] = job.input.string();
-    row["output"] = job.output.string();
-    all.push_back(row);
-    lines += text(job.output.string(), "\n");
-  }
-  program.show(all, lines);
-  return 0;
+  const bool is_table = !trained.task->predicted_values().empty();
+  return is_table ? predict_table(program, predictor, arguments)
+                  : predict_volumes(program, predictor, arguments);
 }
 
 }  // namespace
