@@ -56,6 +56,20 @@ class Survival final : public Workload {
     return make_volume_dataset(config.data, index, split, chain, {}, image_maker());
   }
 
+  ExampleOrder order(const RunConfig& config, const Index& index, const Dataset& dataset) const override {
+    const auto seed = static_cast<uint64_t>(config.run.seed);
+    if (config_.events_per_batch == 0) return make_order(config.data, seed, dataset);
+    std::vector<int64_t> events;
+    const auto outcomes = outcomes_of(index, Split::train);
+    for (std::size_t row = 0; row < outcomes.size(); ++row) {
+      if (outcomes.event[row] != 0) events.push_back(static_cast<int64_t>(row));
+    }
+    // The ranks' config has the global batch that the plan made; a benchmark's may have none.
+    const int64_t batch = config.train.global_batch.value_or(2 * config_.events_per_batch);
+    return ExampleOrder(seed, dataset.size(),
+                        Quota(seed, dataset.size(), std::move(events), config_.events_per_batch, batch));
+  }
+
   std::unique_ptr<Dataset> reference(const RunConfig& config, const Index& index) const override {
     auto data = config.data;
     if (data.cache == "smart") data.cache = "none";  // its window is training's
