@@ -187,6 +187,11 @@ TEST(StartFrom, RefusesOtherShapesAndSaysWhichKeyToSet) {
   options = of_depth(18);
   options.conv1_t_size = {3, 3, 5};
   EXPECT_THAT(refusal(of_depth(18), weights_of(options)).hint(), HasSubstr("model.conv1_t_size=[3, 3, 5]"));
+  options.depth = 34;
+  options.n_input_channels = 2;
+  EXPECT_EQ(
+      refusal(of_depth(18), weights_of(options)).hint(),
+      "for the file's network set model.depth=34, model.n_input_channels=2, model.conv1_t_size=[3, 3, 5]");
   NamedTensors narrow = weights_of(of_depth(18));
   narrow["conv1.weight"] = at::zeros({32, 1, 7, 7, 7});
   EXPECT_THAT(refusal(of_depth(18), narrow).hint(), HasSubstr("model.widen_factor=0.5"));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <span>
@@ -97,8 +98,7 @@ std::optional<int64_t> depth_of(const ResNetFacts& facts) {
 
 std::string depth_advice(const ResNetFacts& of_file) {
   const auto depth = depth_of(of_file);
-  return depth ? text("set model.depth=", *depth, ", which is what the file's blocks are")
-               : "set model.depth to that of the file";
+  return depth ? text("model.depth=", *depth) : "model.depth to that of the file";
 }
 
 std::string shape_of(const at::Tensor& tensor) {
@@ -118,21 +118,28 @@ std::string axes_of(const at::Tensor& kernel) {
   return text("[", kernel.size(2), ", ", kernel.size(3), ", ", kernel.size(4), "]");
 }
 
+// What the first convolution, [channels, image channels, D, H, W], says of the keys.
+std::vector<std::string> stem_advice(const at::Tensor& theirs, const at::Tensor& ours) {
+  constexpr double usual_channels = 64;
+  std::vector<std::string> keys;
+  if (theirs.dim() != 5) return keys;
+  if (theirs.size(0) != ours.size(0))
+    keys.push_back(text("model.widen_factor=", static_cast<double>(theirs.size(0)) / usual_channels));
+  if (theirs.size(1) != ours.size(1)) keys.push_back(text("model.n_input_channels=", theirs.size(1)));
+  if (theirs.sizes().slice(2) != ours.sizes().slice(2))
+    keys.push_back(text("model.conv1_t_size=", axes_of(theirs)));
+  return keys;
+}
+
 std::string shape_hint(const NamedTensors& own, const NamedTensors& file) {
+  std::vector<std::string> keys;
   const ResNetFacts of_file = facts_of(file);
-  if (facts_of(own) != of_file) return depth_advice(of_file);
+  if (facts_of(own) != of_file) keys.push_back(depth_advice(of_file));
   const auto stem = file.find("conv1.weight"), own_stem = own.find("conv1.weight");
-  if (stem != file.end() && own_stem != own.end() && stem->second.dim() == 5) {
-    const at::Tensor &theirs = stem->second, &ours = own_stem->second;
-    if (theirs.size(0) != ours.size(0))
-      return text("set model.widen_factor=", static_cast<double>(theirs.size(0)) / 64,
-                  ", which gives the file's channels");
-    if (theirs.size(1) != ours.size(1))
-      return text("set model.n_input_channels=", theirs.size(1), ", which is what the file was trained for");
-    if (theirs.sizes().slice(2) != ours.sizes().slice(2))
-      return text("set model.conv1_t_size=", axes_of(theirs));
-  }
-  return "start from the weights of a 3-D ResNet of the same model.depth and widths";
+  if (stem != file.end() && own_stem != own.end())
+    std::ranges::move(stem_advice(stem->second, own_stem->second), std::back_inserter(keys));
+  if (keys.empty()) return "start from the weights of a 3-D ResNet of the same model.depth and widths";
+  return "for the file's network set " + join(keys, ", ");
 }
 
 void refuse_other_shapes(const NamedTensors& own, const NamedTensors& file, const std::string& source) {
@@ -163,7 +170,7 @@ std::vector<std::string> advice_on(const StartReport& report, const NamedTensors
   std::vector<std::string> advice;
   const ResNetFacts of_file = facts_of(file);
   if (facts_of(own) != of_file)
-    advice.push_back(text("the file is of another depth: ", depth_advice(of_file)));
+    advice.push_back(text("the file is of another depth: set ", depth_advice(of_file)));
   if (any_ends_with(report.not_in_network, shortcut))
     advice.emplace_back("the file's shortcuts are convolutions: set model.shortcut_type=B");
   else if (any_ends_with(report.not_in_network, shortcut_bias))
