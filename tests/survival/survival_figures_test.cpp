@@ -1,0 +1,104 @@
+#include "workloads/survival/survival_figures.h"
+
+#include <cmath>
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "workloads/survival/brier.h"
+#include "workloads/survival/concordance.h"
+#include "workloads/survival/time_auc.h"
+
+namespace larmor::survival {
+namespace {
+
+class Recorded final : public Metrics {
+ public:
+  explicit Recorded(bool intervals = false) : intervals_(intervals) {}
+  void value(const std::string&, int64_t, double) override {}
+  void note(const std::string&, int64_t, double) override {}
+  void figure(const std::string& name, const Figure& figure) override { figures[name] = figure; }
+  void picture(const std::string& name, const Image&) override { pictures.push_back(name); }
+  bool wants_pictures() const override { return true; }
+  bool wants_intervals() const override { return intervals_; }
+  std::map<std::string, Figure> figures;
+  std::vector<std::string> pictures;
+
+ private:
+  bool intervals_;
+};
+
+/// Sixty patients; the risk tells something of their time.
+CaseValues sixty_cases() {
+  CaseValues cases;
+  for (int64_t i = 0; i < 60; ++i) {
+    const double time = 100 + 10 * static_cast<double>(i * 37 % 60);
+    cases["time"].emplace_back(i, time);
+    cases["event"].emplace_back(i, i % 3 == 0 ? 0 : 1);
+    cases["risk"].emplace_back(i, 3 - time / 200 + 0.5 * std::sin(static_cast<double>(i)));
+  }
+  return cases;
+}
+
+TrainingTable training_of(const Predictions& table) {
+  return {.censoring = censoring_kaplan_meier(table.outcomes),
+          .baseline = breslow_baseline(table.log_risk, table.outcomes),
+          .horizons = {{"200d", 200}, {"1y", 365.25}}};
+}
+
+TEST(SurvivalFigures, AreThoseOfTheWholeSplit) {
+  const auto table = Predictions::from(sixty_cases());
+  const auto training = training_of(table);
+  Recorded recorded;
+  record_figures(table, training, recorded);
+  const std::vector<double> times{200, 365.25};
+  const auto auc = cumulative_dynamic_auc(training.censoring, table.log_risk, table.outcomes, times);
+  const auto brier = brier_scores(training.censoring, table.survival(training.baseline, training.horizons),
+                                  table.outcomes, times);
+  EXPECT_EQ(recorded.figures.at("c_index").value, harrell_concordance(table.log_risk, table.outcomes).index);
+  EXPECT_EQ(recorded.figures.at("c_index_ipcw").value,
+            uno_concordance(training.censoring, table.log_risk, table.outcomes).index);
+  EXPECT_EQ(recorded.figures.at("auc").value, auc.mean);
+  EXPECT_EQ(recorded.figures.at("ibs").value, brier.integrated);
+  ASSERT_EQ(recorded.figures.at("brier").parts.size(), 2U);
+  EXPECT_EQ(recorded.figures.at("brier").parts[1].first, "1y");
+  EXPECT_EQ(recorded.figures.at("brier").parts[1].second, brier.at_horizons[1]);
+  EXPECT_FALSE(recorded.figures.contains("c_index_of_truth"));
+  EXPECT_FALSE(recorded.figures.at("c_index").interval);
+}
+
+TEST(SurvivalFigures, KnowWhatTheTruthWouldReach) {
+  auto cases = sixty_cases();
+  cases["truth"] = cases["time"];
+  for (auto& [example, value] : cases["truth"]) value = -value;
+  const auto table = Predictions::from(cases);
+  Recorded recorded;
+  record_figures(table, training_of(table), recorded);
+  EXPECT_EQ(recorded.figures.at("c_index_of_truth").value, 1);
+}
+
+TEST(SurvivalFigures, LieWithinTheirIntervals) {
+  const auto table = Predictions::from(sixty_cases());
+  Recorded recorded(/*intervals=*/true);
+  record_figures(table, training_of(table), recorded);
+  for (const auto* name : {"c_index", "c_index_ipcw", "auc", "brier", "ibs"}) {
+    const auto& figure = recorded.figures.at(name);
+    ASSERT_TRUE(figure.interval) << name;
+    EXPECT_LT(figure.interval->first, figure.value) << name;
+    EXPECT_GT(figure.interval->second, figure.value) << name;
+  }
+}
+
+TEST(SurvivalFigures, AreNoNumbersWhereAPredictionIsNone) {
+  auto cases = sixty_cases();
+  cases["risk"][7].second = NAN;
+  const auto training = training_of(Predictions::from(sixty_cases()));
+  Recorded recorded;
+  record_figures(Predictions::from(cases), training, recorded);
+  for (const auto& [name, figure] : recorded.figures) EXPECT_TRUE(std::isnan(figure.value)) << name;
+  EXPECT_EQ(recorded.figures.size(), 6U);
+}
+
+}  // namespace
+}  // namespace larmor::survival
