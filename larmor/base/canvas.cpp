@@ -16,12 +16,18 @@ struct PixelBox {
   bool empty() const { return left >= right || top >= bottom; }
 };
 
-// The pixels of `inner` that `outer` has.
+// The pixels of `inner` that `outer`, which has some, has too. Positions may be too far away for an int.
 PixelBox pixels_of(const Box& inner, const Box& outer) {
-  return {.left = static_cast<int>(std::ceil(std::max(inner.left, outer.left))),
-          .top = static_cast<int>(std::ceil(std::max(inner.top, outer.top))),
-          .right = static_cast<int>(std::floor(std::min(inner.right, outer.right))) + 1,
-          .bottom = static_cast<int>(std::floor(std::min(inner.bottom, outer.bottom))) + 1};
+  const auto first = [](double place, double low, double high) {
+    return static_cast<int>(std::ceil(std::clamp(place, low, high + 1)));
+  };
+  const auto end = [](double place, double low, double high) {
+    return static_cast<int>(std::floor(std::clamp(place, low - 1, high))) + 1;
+  };
+  return {.left = first(inner.left, outer.left, outer.right),
+          .top = first(inner.top, outer.top, outer.bottom),
+          .right = end(inner.right, outer.left, outer.right),
+          .bottom = end(inner.bottom, outer.top, outer.bottom)};
 }
 
 Box around(const Segment& segment, double margin) {
@@ -81,6 +87,7 @@ void Canvas::stroke(std::span<const Segment> segments, double thickness, Colour 
              .bottom = std::max(whole.bottom, one.bottom)};
   }
   const PixelBox visible = pixels_of(clip, bounds());
+  if (visible.empty()) return;
   const Box limit{.left = static_cast<double>(visible.left),
                   .top = static_cast<double>(visible.top),
                   .right = static_cast<double>(visible.right - 1),

@@ -53,7 +53,7 @@ class Drawing {
  public:
   explicit Drawing(const Chart& chart)
       : chart_(chart),
-        unit_(std::clamp(std::min(chart.width / 640.0, chart.height / 480.0), 0.3, 8.0)),
+        unit_(std::clamp(std::min(chart.width, chart.height) / 480.0, 0.3, 8.0)),
         canvas_(chart.width, chart.height) {
     x_ = scale_of(chart.x, &ChartSeries::x);
     y_ = scale_of(chart.y, &ChartSeries::y);
@@ -311,7 +311,7 @@ class Drawing {
   static constexpr int steps = 6;  // that an axis is divided into, about
 
   const Chart& chart_;
-  double unit_;  // 1 for 640 x 480 pixels
+  double unit_;  // 1 where the shorter side has 480 pixels
   Canvas canvas_;
   Scale x_, y_;
   double numeral_room_ = 0;  // pixels for those of the y axis

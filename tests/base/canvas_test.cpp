@@ -71,6 +71,9 @@ TEST(Canvas, CutsStrokesAtTheClipAndAtItsOwnEdge) {
   EXPECT_THAT(reds_of_row(canvas, 1), ElementsAre(255, 255, 0, 0, 255, 255));
   canvas.stroke(std::vector<Segment>{{{-10, -10}, {-20, -20}}}, 3, black);
   canvas.stroke({}, 3, black);
+  canvas.stroke(std::vector<Segment>{{{1e300, 1}, {1e301, 1}}, {{-1e300, 1}, {-1e299, 1}}}, 3, black);
+  canvas.stroke(std::vector<Segment>{{{0, 0}, {5, 2}}}, 3, black,
+                {.left = 7, .top = 0, .right = 9, .bottom = 9});
   EXPECT_NEAR(canvas.ink(canvas.bounds()), 2, 1e-12);
 }
 
