@@ -27,7 +27,8 @@ constexpr const char* launched =
 constexpr const char* nodes = "leave it out, and start `larmor train` under torchrun, which takes it";
 constexpr const char* strategy = "say `parallel.strategy=ddp`, or leave the choice to the plan";
 constexpr const char* planned = "leave it out: `larmor plan` shows what is chosen for this machine, and why";
-constexpr const char* cache = "leave it out: caches with a rate are not part of this release";
+constexpr const char* smart = "say `data.cache=smart`";
+constexpr const char* full = "say `data.cache=full`: prepared examples on disk, shared by all ranks and runs";
 constexpr const char* absent = "it is not part of this release";
 
 constexpr std::array<Answer, 5> for_batch{{{"batch-size", batch},
@@ -36,7 +37,7 @@ constexpr std::array<Answer, 5> for_batch{{{"batch-size", batch},
                                            {"train-batch-size", batch},
                                            {"per-device-batch-size", batch}}};
 
-constexpr std::array<Answer, 27> for_training{
+constexpr std::array<Answer, 33> for_training{
     {{"lr", rate},
      {"learning-rate", rate},
      {"epochs", length},
@@ -62,7 +63,13 @@ constexpr std::array<Answer, 27> for_training{
      {"patience", "say `train.early_stopping=`"},
      {"resume-from", "say `--resume CHECKPOINT`, or `larmor train RUN`"},
      {"no-images", "say `track.pictures_every=0`"},
-     {"resnet", "name the network's arguments in `model`"},
+     {"resnet", "say `model.depth=18` (or 10, 34, 50, …)"},
+     {"init", "say `model.weights=FILE.safetensors` for weights to start from; without it they are drawn"},
+     {"pretrained-path", "say `model.weights=FILE.safetensors`"},
+     {"freeze-epochs", "say `model.freeze_epochs=`"},
+     {"weight-decay", "say `optim.weight_decay=`"},
+     {"eta-min", "say `optim.schedule.final_rate=`"},
+     {"eval-years", "say `data.horizons=[1y, 2y]`"},
      {"image-size", "say it in `data.transforms`"}}};
 
 constexpr std::array<Answer, 29> for_ranks{
@@ -96,7 +103,7 @@ constexpr std::array<Answer, 29> for_ranks{
      {"profile", "`larmor bench step` times a step"},
      {"pin-memory", planned}}};
 
-constexpr std::array<Answer, 31> for_files{
+constexpr std::array<Answer, 36> for_files{
     {{"config-file", config},
      {"config-path", config},
      {"environment-file", "say `data.folder=` and `run.folder=`"},
@@ -109,11 +116,16 @@ constexpr std::array<Answer, 31> for_files{
      {"workers", workers},
      {"num-workers", workers},
      {"dataloader-num-workers", workers},
+     {"persistent-workers", "leave it out: loader threads live as long as the run"},
+     {"fold-column", "say `data.columns.fold=`"},
+     {"train-fold", "say `data.folds.train=[…]`"},
+     {"val-fold", "say `data.folds.val=[…]`"},
+     {"output", runs},
      {"prefetch-factor", "say `data.prefetch=`"},
-     {"use-smart-cache", cache},
-     {"cache-rate", cache},
-     {"replace-rate", cache},
-     {"cache-in-memory", cache},
+     {"use-smart-cache", smart},
+     {"cache-rate", "say `data.cache=smart data.cache_rate=`"},
+     {"replace-rate", "say `data.cache=smart data.replace_rate=`"},
+     {"cache-in-memory", full},
      {"out", runs},
      {"output-dir", runs},
      {"log-dir", runs},

@@ -1,5 +1,7 @@
 #include "larmor/train/run_setup.h"
 
+#include <algorithm>
+
 #include "larmor/base/error.h"
 #include "larmor/base/log.h"
 #include "larmor/base/process.h"
@@ -120,6 +122,27 @@ Plan plan_again(const RunFolder& folder, const Hardware& hardware, const Demand&
   return fresh;
 }
 
+// What a network cannot take shows in the first example; files that cannot be read are the quarantine's.
+void check_first_example(const Workload& workload, RunConfig config, const Index& index) {
+  config.data.cache = "none";
+  const auto dataset = workload.dataset(config, index, Split::train);
+  constexpr int64_t tries = 3;
+  for (int64_t example = 0; example < std::min(tries, dataset->size()); ++example) {
+    Sample sample;
+    try {
+      sample = dataset->get({.seed = static_cast<uint64_t>(config.run.seed), .epoch = 0, .example = example});
+    } catch (const Error& error) {
+      if (error.exit() != Exit::data) throw;
+      continue;
+    }
+    try {
+      return workload.check_example(sample);
+    } catch (const Error& error) {
+      throw error.within(dataset->name(example));
+    }
+  }
+}
+
 Json environment_of(const RunConfig& config) {
   Json json;
   json["workload"] = config.workload;
@@ -215,6 +238,7 @@ PreparedRun prepare_run(Workload& workload, LoadedConfig config, const std::opti
   if (!again) {
     auto index = workload.index(run.config.config);
     check_data(index, run.config.config);
+    check_first_example(workload, run.config.config, index);
     draft = draft_run_on(std::move(index), workload, run.config, {});
   }
 

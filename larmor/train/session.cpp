@@ -20,14 +20,19 @@ namespace {
 
 std::unique_ptr<Tracker> make_tracker(const RunConfig& config, const SessionOptions& options,
                                       const Rank& rank, Storage& storage, const Clock& clock,
-                                      const ConsoleOptions& console) {
+                                      int64_t total_steps, int64_t start_step) {
   if (rank.index != 0) return make_silent_tracker();
   std::vector<std::unique_ptr<Tracker>> sinks;
   sinks.push_back(make_event_log(storage, clock, options.folder.events(), rank.generation));
   if (config.track.tensorboard)
     sinks.push_back(make_tensorboard(storage, clock, options.folder.tensorboard()));
   sinks.push_back(make_picture_folder(storage, options.folder.pictures()));
-  if (options.console) sinks.push_back(make_console(console, clock));
+  if (options.console) {
+    auto console = *options.console;
+    console.total_steps = total_steps;
+    console.start_step = start_step;
+    sinks.push_back(make_console(console, clock));
+  }
   return make_fan_out(std::move(sinks));
 }
 
@@ -124,10 +129,8 @@ SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& 
   if (options.resume_from) {
     state = restore(verify_checkpoint(*options.resume_from), *task, learners);
   }
-  auto console = options.console.value_or(ConsoleOptions{});  // track
-  console.total_steps = timetable.total_steps();
-  console.start_step = state.progress.step;
-  const auto tracker = make_tracker(config, options, rank, *storage, clock, console);
+  const auto tracker = make_tracker(config, options, rank, *storage, clock,  // track
+                                    timetable.total_steps(), state.progress.step);
   CheckpointWriter checkpoints(options.folder.checkpoints(), *storage, *communicator,  // checkpoint
                                checkpoint_options(config, plan, index, rank, config_sha256));
   Loader loader(*training_cases, order, share_of(plan, rank), state.progress.examples,

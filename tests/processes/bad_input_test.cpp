@@ -63,6 +63,14 @@ TEST_F(BadInput, AValidationCropTooSmallForTheMetricsIsRefused) {
   expect_nothing_was_started();
 }
 
+TEST_F(BadInput, ImagesOfOtherChannelsThanTheNetworkTakesAreRefusedBeforeAnyRankStarts) {
+  put_heads(heads(), 4);
+  const auto end = train({"model.in_channels=3", "model.out_channels=3"});
+  expect_one_error(end, data, "an image has 1 channels, and this network takes 3");
+  EXPECT_THAT(end.err, HasSubstr("t1.nii.gz: "));
+  expect_nothing_was_started();
+}
+
 TEST_F(BadInput, AMistypedKeyIsNamedWithItsPlaceAndTheNearest) {
   put_file(folder() / "mine.yaml", "train:\n  lenght: 10st\n");
   const auto end = run({"train", "latent_diffusion", "-c", "mine.yaml"});

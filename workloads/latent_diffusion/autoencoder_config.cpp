@@ -1,5 +1,8 @@
 #include "workloads/latent_diffusion/autoencoder_config.h"
 
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+
 namespace larmor::latent_diffusion {
 
 void AutoencoderConfig::describe_model(Fields& f) {
@@ -25,6 +28,12 @@ void AutoencoderConfig::describe_loss(Fields& f) {
 void AutoencoderConfig::check() const {
   network.check();
   if (is_adversarial()) discriminator.check();
+}
+
+void AutoencoderConfig::check_channels(int64_t channels) const {
+  if (channels == network.in_channels) return;
+  fail(Exit::data, text("an image has ", channels, " channels, and this network takes ", network.in_channels),
+       text("train one with model.in_channels=", channels, " model.out_channels=", channels));
 }
 
 }  // namespace larmor::latent_diffusion

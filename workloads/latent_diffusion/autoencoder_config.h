@@ -24,6 +24,8 @@ struct AutoencoderConfig {
   void describe_loss(Fields& f);
   /// Throws Error (usage).
   void check() const;
+  /// Throws Error (data): an image of other channels than the network takes.
+  void check_channels(int64_t channels) const;
 
   bool is_adversarial() const { return adversarial_weight > 0; }
 };

@@ -2,8 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include "larmor/base/error.h"
-#include "larmor/base/text.h"
 #include "larmor/device/draw.h"
 #include "larmor/device/initialisation.h"
 #include "larmor/device/module_state.h"
@@ -47,11 +45,8 @@ at::Tensor AutoencoderTask::image_of(const Batch& batch) const {
 }
 
 at::Tensor AutoencoderTask::with_checked_channels(const at::Tensor& image) const {
-  if (image.size(1) == config_.network.in_channels) return image;
-  fail(
-      Exit::data,
-      text("an image has ", image.size(1), " channels, and this network takes ", config_.network.in_channels),
-      text("train one with model.in_channels=", image.size(1), " model.out_channels=", image.size(1)));
+  config_.check_channels(image.size(1));
+  return image;
 }
 
 at::Tensor AutoencoderTask::reconstruction_error(const at::Tensor& reconstruction,

@@ -46,6 +46,13 @@ class LatentDiffusion final : public Workload {
     }
   }
 
+  void check_example(const Sample& example) const override {
+    const int64_t channels = example.at("image").size(0);
+    const auto label = example.find("label");
+    const bool pair = channels != autoencoder_.network.in_channels && label != example.end();
+    autoencoder_.check_channels(pair ? channels + label->second.size(0) : channels);
+  }
+
   Demand demand(const RunConfig& config, const Index& index) const override;
 
   std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override {
