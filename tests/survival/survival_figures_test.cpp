@@ -66,6 +66,7 @@ TEST(SurvivalFigures, AreThoseOfTheWholeSplit) {
   EXPECT_EQ(recorded.figures.at("brier").parts[1].second, brier.at_horizons[1]);
   EXPECT_FALSE(recorded.figures.contains("c_index_of_truth"));
   EXPECT_FALSE(recorded.figures.at("c_index").interval);
+  EXPECT_THAT(recorded.pictures, ::testing::ElementsAre("risk_groups", "calibration_200d", "calibration_1y"));
 }
 
 TEST(SurvivalFigures, KnowWhatTheTruthWouldReach) {

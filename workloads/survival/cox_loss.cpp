@@ -5,6 +5,7 @@
 #include <ranges>
 #include <vector>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/exp.h>
 #include <ATen/ops/log1p.h>
 #include <ATen/ops/logcumsumexp.h>
@@ -18,23 +19,6 @@
 
 namespace larmor::survival {
 namespace {
-
-std::vector<double> numbers_of(const at::Tensor& column) {
-  const at::Tensor values = column.detach().to(at::kCPU, at::kDouble).contiguous();
-  const double* first = values.const_data_ptr<double>();
-  return {first, first + values.numel()};
-}
-
-SurvivalOutcomes outcomes_of(const at::Tensor& time, const at::Tensor& event) {
-  SurvivalOutcomes outcomes{.time = numbers_of(time), .event = {}};
-  for (const double value : numbers_of(event)) {
-    // A fraction would turn into 0 or 1 in silence; 2 is refused below with its row.
-    const bool known = value == 0 || value == 1;
-    outcomes.event.push_back(known ? static_cast<uint8_t>(value) : uint8_t{2});
-  }
-  outcomes.check("the batch");
-  return outcomes;
-}
 
 /// Who is compared with whom, from times and events alone. Positions count in `order`.
 struct RiskSets {
@@ -95,7 +79,9 @@ at::Tensor cox_loss(const at::Tensor& log_risk, const at::Tensor& time, const at
          text("Cox's loss wants one log-risk, one time and one event a patient, and got ", log_risk.numel(),
               ", ", time.numel(), " and ", event.numel()),
          "check the columns of the table");
-  const RiskSets sets = risk_sets(outcomes_of(time, event));
+  const auto outcomes = outcomes_in(time, event);
+  outcomes.check("the batch");
+  const RiskSets sets = risk_sets(outcomes);
   const at::Tensor risk = log_risk.scalar_type() == at::kDouble ? log_risk : log_risk.to(at::kFloat);
   if (sets.events.empty()) return 0 * risk.sum();
 

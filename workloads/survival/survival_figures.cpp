@@ -15,6 +15,7 @@
 #include "workloads/survival/bootstrap.h"
 #include "workloads/survival/brier.h"
 #include "workloads/survival/concordance.h"
+#include "workloads/survival/pictures.h"
 #include "workloads/survival/time_auc.h"
 
 namespace larmor::survival {
@@ -122,6 +123,16 @@ void record_at_horizons(const Predictions& predictions, const TrainingTable& tra
       figure_of(predictions, [&](const Predictions& table) { return brier(table).integrated; }, intervals));
 }
 
+void record_pictures(const Predictions& predictions, const TrainingTable& training, Metrics& metrics) {
+  const auto groups = risk_group_picture(predictions.log_risk, predictions.outcomes, training.time_unit);
+  if (groups) metrics.picture("risk_groups", *groups);
+  for (const auto& horizon : training.horizons) {
+    const auto survival = predictions.survival(training.baseline, std::span(&horizon, 1));
+    const auto calibration = calibration_picture(survival, predictions.outcomes, horizon.time, horizon.name);
+    if (calibration) metrics.picture("calibration_" + horizon.name, *calibration);
+  }
+}
+
 void record_undefined(const TrainingTable& training, Metrics& metrics) {
   for (const auto* name : {"loss", "c_index", "c_index_ipcw"}) metrics.figure(name, {.value = undefined});
   if (training.horizons.empty()) return;
@@ -165,6 +176,7 @@ void record_figures(const Predictions& predictions, const TrainingTable& trainin
                      /*with_interval=*/false));
   record_ranking(predictions, training, metrics);
   if (!training.horizons.empty()) record_at_horizons(predictions, training, metrics);
+  if (metrics.wants_pictures()) record_pictures(predictions, training, metrics);
 }
 
 }  // namespace larmor::survival

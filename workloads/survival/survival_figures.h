@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -35,12 +36,13 @@ struct TrainingTable {
   StepCurve censoring, baseline;
   std::vector<Horizon> horizons;
   CoxTies ties = CoxTies::breslow;
+  std::string_view time_unit = "days";
 };
 
 /// Figures "loss", "c_index" (Harrell's), "c_index_ipcw" (Uno's), "auc" (its mean weighs the horizons),
 /// "brier" (the mean over them), "ibs", and "c_index_of_truth" of invented patients. Undefined ones, and all
 /// where a prediction is no number, are NaN. Bootstrap intervals where the metrics want them; pictures
-/// likewise.
+/// likewise: "risk_groups", and "calibration_5y" at each horizon.
 void record_figures(const Predictions& predictions, const TrainingTable& training, Metrics& metrics);
 
 }  // namespace larmor::survival

@@ -27,6 +27,22 @@ void SurvivalOutcomes::check(const char* source) const {
   }
 }
 
+std::vector<double> numbers_in(const at::Tensor& tensor) {
+  const at::Tensor values = tensor.detach().to(at::kCPU, at::kDouble).contiguous();
+  const double* first = values.const_data_ptr<double>();
+  return {first, first + values.numel()};
+}
+
+SurvivalOutcomes outcomes_in(const at::Tensor& time, const at::Tensor& event) {
+  SurvivalOutcomes outcomes{.time = numbers_in(time), .event = {}};
+  for (const double value : numbers_in(event)) {
+    // A fraction would turn into 0 or 1 in silence.
+    const bool known = value == 0 || value == 1;
+    outcomes.event.push_back(known ? static_cast<uint8_t>(value) : uint8_t{2});
+  }
+  return outcomes;
+}
+
 SurvivalOutcomes rows_of(const SurvivalOutcomes& outcomes, std::span<const std::size_t> rows) {
   SurvivalOutcomes chosen;
   chosen.time.reserve(rows.size());

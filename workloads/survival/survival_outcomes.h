@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include <ATen/core/Tensor.h>
+
 namespace larmor::survival {
 
 /// One row a patient. Times of all tables that are compared share a unit.
@@ -19,6 +21,11 @@ struct SurvivalOutcomes {
   /// infinite or negative. `source` names the table in the message.
   void check(const char* source) const;
 };
+
+/// From columns of a batch; an event that is neither 0 nor 1 becomes 2, which check() refuses.
+SurvivalOutcomes outcomes_in(const at::Tensor& time, const at::Tensor& event);
+/// A tensor's values in their order, from any device and type.
+std::vector<double> numbers_in(const at::Tensor& tensor);
 
 /// The rows `rows`, in their order; a row may come more than once.
 SurvivalOutcomes rows_of(const SurvivalOutcomes& outcomes, std::span<const std::size_t> rows);

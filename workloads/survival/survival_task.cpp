@@ -20,17 +20,6 @@ namespace {
 
 constexpr const char* reference_name = "reference";
 
-std::vector<double> numbers_of(const at::Tensor& tensor) {
-  const auto plain = tensor.to(at::kCPU, at::kDouble).contiguous();
-  return {plain.const_data_ptr<double>(), plain.const_data_ptr<double>() + plain.numel()};
-}
-
-SurvivalOutcomes outcomes_of(const at::Tensor& time, const at::Tensor& event) {
-  SurvivalOutcomes outcomes{.time = numbers_of(time), .event = {}};
-  for (const double value : numbers_of(event)) outcomes.event.push_back(static_cast<uint8_t>(value));
-  return outcomes;
-}
-
 }  // namespace
 
 SurvivalOutcomes outcomes_of(const Index& index, Split split) {
@@ -81,16 +70,16 @@ at::Tensor SurvivalTask::loss(const at::Tensor& rows, const at::Tensor& targets,
   const auto value = cox_loss(rows, time, event, config_.ties);
   context.record("loss", value.detach());
   context.record("events", event.sum());
-  const auto risks = numbers_of(rows.detach());
+  const auto risks = numbers_in(rows.detach());
   const bool finite = std::ranges::all_of(risks, [](double risk) { return std::isfinite(risk); });
   if (!finite) return value;
-  const auto concordance = harrell_concordance(risks, outcomes_of(time, event)).index;
+  const auto concordance = harrell_concordance(risks, outcomes_in(time, event)).index;
   if (concordance) context.record("c_index", at::scalar_tensor(*concordance));
   return value;
 }
 
 void SurvivalTask::validate(const Batch& batch, Metrics& metrics) {
-  const auto risks = numbers_of(log_risk(batch.at("image")));
+  const auto risks = numbers_in(log_risk(batch.at("image")));
   for (int64_t row = 0; row < batch.size(); ++row) {
     const auto example = batch.keys[static_cast<std::size_t>(row)].example;
     metrics.value("risk", example, risks[static_cast<std::size_t>(row)]);
@@ -107,7 +96,8 @@ void SurvivalTask::summarize(const CaseValues& cases, const CaseValues& referenc
                  {.censoring = *censoring_,
                   .baseline = baseline_.value_or(StepCurve(0, {}, {})),
                   .horizons = baseline_ ? horizons_ : std::vector<Horizon>(),
-                  .ties = config_.ties},
+                  .ties = config_.ties,
+                  .time_unit = name_of_unit(config_.time_unit)},
                  metrics);
 }
 
@@ -153,7 +143,7 @@ void SurvivalTask::save(StateWriter& writer) const {
 void SurvivalTask::load(const StateReader& reader) {
   if (!reader.has(reference_name)) return;
   const auto table = reader.tensor(reference_name);
-  set_reference({.log_risk = numbers_of(table[0]), .outcomes = outcomes_of(table[1], table[2]), .truth = {}});
+  set_reference({.log_risk = numbers_in(table[0]), .outcomes = outcomes_in(table[1], table[2]), .truth = {}});
 }
 
 }  // namespace larmor::survival

@@ -56,6 +56,10 @@ double days_of(std::string_view unit) {
   fail(Exit::usage, text("there is no unit of time ", unit), "say d, w, m or y");
 }
 
+std::string_view name_of_unit(std::string_view unit) {
+  return unit == "d" ? "days" : unit == "w" ? "weeks" : unit == "m" ? "months" : "years";
+}
+
 Horizon horizon_of(const std::string& written, std::string_view table_unit) {
   double amount = 0;
   const auto* const end = written.data() + written.size();

@@ -12,6 +12,9 @@ namespace larmor::survival {
 /// Days in a unit: d, w, m (a twelfth of a year) or y (365.25 days). Throws Error (usage) for another word.
 double days_of(std::string_view unit);
 
+/// "days", "weeks", …
+std::string_view name_of_unit(std::string_view unit);
+
 /// A time at which predictions are judged.
 struct Horizon {
   std::string name;  // as it was written: "5y"

@@ -48,6 +48,13 @@ class Survival final : public Workload {
     const TransformChain validation(validation_chain(config.data.transforms));
   }
 
+  void check_example(const Sample& example) const override {
+    const int64_t channels = example.at("image").size(0), wanted = config_.network.n_input_channels;
+    if (channels == wanted) return;
+    fail(Exit::data, text("the image has ", channels, " channels, and the network takes ", wanted),
+         text("say model.n_input_channels=", channels));
+  }
+
   Index index(const RunConfig& config) const override;
   Demand demand(const RunConfig& config, const Index& index) const override;
 
