@@ -1,0 +1,129 @@
+#include "larmor/train/validation.h"
+
+#include <thread>
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/nn/modules/linear.h>
+
+#include "larmor/base/error.h"
+
+namespace larmor::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Pair;
+
+/// Examples whose image is their number; some cannot be read.
+class Numbers final : public Dataset {
+ public:
+  Numbers(int64_t size, std::vector<int64_t> bad) : size_(size), bad_(std::move(bad)) {}
+  int64_t size() const override { return size_; }
+  Sample get(const ExampleKey& key) const override {
+    if (std::ranges::find(bad_, key.example) != bad_.end()) fail(Exit::data, "a torn file");
+    return {{"image", at::full({1}, static_cast<double>(key.example), at::kDouble)}};
+  }
+  std::string name(int64_t example) const override { return std::to_string(example); }
+
+ private:
+  int64_t size_;
+  std::vector<int64_t> bad_;
+};
+
+/// Records the square of each number, and what it is told of the whole split.
+class Squares final : public Task {
+ public:
+  std::vector<Objective> objectives() override { return {{"squares", network_.get()}}; }
+  std::vector<at::Tensor> losses(const Batch&, const StepContext&) override { return {}; }
+  void validate(const Batch& batch, Metrics& metrics) override {
+    EXPECT_FALSE(network_->is_training());
+    const double number = batch.at("image").item<double>();
+    metrics.value("loss", batch.keys.front().example, number * number);
+    metrics.note("number", batch.keys.front().example, number);
+  }
+  void summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) override {
+    seen = cases;
+    seen_reference = reference;
+    double last = 0;
+    for (const auto& [example, number] : cases.at("number")) last = number;
+    metrics.figure("last", {.value = last, .parts_by = "half", .parts = {{"first", 1}, {"second", 2}}});
+  }
+  at::Tensor predict(const at::Tensor& image) override { return image; }
+
+  CaseValues seen, seen_reference;
+
+ private:
+  torch::nn::Linear network_{1, 1};
+};
+
+struct Outcome {
+  ValidationResult result;
+  CaseValues seen, seen_reference;
+};
+
+/// What each of so many ranks has in the end.
+std::vector<Outcome> validated(int ranks, const Dataset& cases, const Dataset* reference = nullptr) {
+  auto communicators = make_thread_ranks(ranks);
+  std::vector<Outcome> outcomes(communicators.size());
+  std::vector<std::thread> threads;
+  for (std::size_t rank = 0; rank < communicators.size(); ++rank) {
+    threads.emplace_back([&, rank] {
+      Squares task;
+      outcomes[rank].result = validate(task, cases, *communicators[rank], {.reference = reference});
+      outcomes[rank].seen = task.seen;
+      outcomes[rank].seen_reference = task.seen_reference;
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  return outcomes;
+}
+
+TEST(Validation, CountsEachCaseOnceWhateverTheNumberOfRanks) {
+  const Numbers seven(7, {});
+  for (const int ranks : {1, 2, 3, 4}) {
+    for (const auto& [result, seen, none] : validated(ranks, seven)) {
+      EXPECT_DOUBLE_EQ(result.metrics.at("loss").mean, (0 + 1 + 4 + 9 + 16 + 25 + 36) / 7.0);
+      EXPECT_EQ(result.metrics.at("loss").per_case.size(), 7U);
+      EXPECT_FALSE(result.metrics.contains("number")) << "a note is shown to nobody";
+      ASSERT_EQ(seen.at("number").size(), 7U);
+      for (int64_t i = 0; i < 7; ++i) EXPECT_EQ(seen.at("number")[static_cast<std::size_t>(i)].first, i);
+      EXPECT_TRUE(none.empty());
+    }
+  }
+}
+
+TEST(Validation, TakesFiguresFromTheWholeSplit) {
+  for (const auto& outcome : validated(2, Numbers(5, {}))) {
+    const auto& figure = outcome.result.metrics.at("last");
+    EXPECT_EQ(figure.mean, 4);
+    EXPECT_TRUE(figure.per_case.empty());
+    EXPECT_EQ(figure.parts_by, "half");
+    EXPECT_THAT(figure.parts, ElementsAre(Pair("first", 1), Pair("second", 2)));
+  }
+}
+
+TEST(Validation, HearsOfReferenceCasesOnlyInTheSummary) {
+  const Numbers cases(3, {}), reference(4, {2});
+  for (const auto& outcome : validated(2, cases, &reference)) {
+    EXPECT_EQ(outcome.result.metrics.at("loss").per_case.size(), 3U);
+    EXPECT_THAT(outcome.seen_reference.at("number"), ElementsAre(Pair(0, 0), Pair(1, 1), Pair(3, 3)));
+    EXPECT_TRUE(outcome.result.bad.empty());
+  }
+}
+
+TEST(Validation, LeavesOutAndNamesWhatCannotBeRead) {
+  for (const auto& outcome : validated(3, Numbers(5, {1, 4}))) {
+    EXPECT_EQ(outcome.result.metrics.at("loss").per_case.size(), 3U);
+    EXPECT_EQ(outcome.result.bad.size(), 2U);
+  }
+}
+
+TEST(Validation, RefusesASplitOfWhichNothingCanBeRead) {
+  const auto solo = make_solo();
+  Squares task;
+  EXPECT_THROW(validate(task, Numbers(2, {0, 1}), *solo, {}), Error);
+}
+
+}  // namespace
+}  // namespace larmor::testing
