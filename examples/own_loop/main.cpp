@@ -1,6 +1,6 @@
 // Larmor's parts around a loop of one's own: on as many ranks as asked for, a convolution learns to blur
-// heads.
-//   own_loop [RANKS]
+// heads, invented ones or those of a table, which then come through SmartCache.
+//   own_loop [RANKS [LIST.csv]]
 #include <cstdio>
 #include <exception>
 
@@ -13,13 +13,22 @@ constexpr int steps = 20;
 constexpr uint64_t seed = 1;
 
 /// What `larmor train` reads from a file is a plain struct here.
-larmor::RunConfig configuration(const char* ranks) {
+larmor::RunConfig configuration(const char* ranks, const char* list) {
   larmor::RunConfig config;
-  config.data.kind = "phantom";  // invented heads
-  config.data.phantom_cases = 8;
-  config.data.phantom_size = {16, 16, 16};
+  if (list == nullptr) {
+    config.data.kind = "phantom";  // invented heads
+    config.data.phantom_cases = 8;
+    config.data.phantom_size = {16, 16, 16};
+  } else {
+    config.data.kind = "list";  // a CSV with a column image
+    config.data.list = list;
+    config.data.split.by = "file";  // each image another patient's
+    config.data.cache = "smart";  // half of them prepared at a time, half of those replaced after each epoch
+  }
   config.data.transforms = larmor::parse_json(
-      R"([{"ScaleIntensityRangePercentiles": {"lower": 0, "upper": 100, "b_min": 0, "b_max": 1}}])",
+      R"([{"ScaleIntensityRangePercentiles": {"lower": 0, "upper": 100, "b_min": 0, "b_max": 1}},
+          {"Resize": {"spatial_size": [16, 16, 16], "mode": "area"}},
+          {"RandFlip": {"prob": 0.5, "spatial_axis": 0}}])",
       "own_loop");
   config.optim.learning_rate = 1e-2;
   config.parallel.ranks = ranks;
@@ -31,9 +40,9 @@ larmor::RunConfig configuration(const char* ranks) {
 void train(const larmor::RunConfig& config, const larmor::Plan& plan, const larmor::Index& index,
            const larmor::Rank& rank) {
   const auto communicator = larmor::connect(rank, {});
-  const auto heads = larmor::make_volume_dataset(config.data, index, larmor::Split::train,
-                                                 config.data.transforms);
-  larmor::Loader loader(*heads, larmor::ExampleOrder(seed, heads->size()),
+  const auto heads =
+      larmor::make_volume_dataset(config.data, index, larmor::Split::train, config.data.transforms);
+  larmor::Loader loader(*heads, larmor::make_order(config.data, seed, *heads),
                         {.global_batch = plan.global_batch,
                          .micro_batch = plan.micro_batch,
                          .accumulation = plan.accumulation,
@@ -63,8 +72,8 @@ void train(const larmor::RunConfig& config, const larmor::Plan& plan, const larm
 }
 
 /// The first process plans and starts the ranks, which run this program again and find themselves to be one.
-int run(const char* ranks) {
-  const auto config = configuration(ranks);
+int run(const char* ranks, const char* list) {
+  const auto config = configuration(ranks, list);
   const auto index = larmor::make_index(config.data, seed);
   larmor::Demand demand;
   demand.training_examples = static_cast<int64_t>(index.of(larmor::Split::train).size());
@@ -76,6 +85,7 @@ int run(const char* ranks) {
   larmor::LaunchOptions options;
   options.program = larmor::own_program();
   options.arguments = {ranks};
+  if (list != nullptr) options.arguments.emplace_back(list);
   options.log_folder = "own_loop_log";
   const auto end = larmor::run_ranks(plan, options);
   if (end.exit != larmor::Exit::done)
@@ -87,7 +97,7 @@ int run(const char* ranks) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc > 1 ? argv[1] : "1");
+    return run(argc > 1 ? argv[1] : "1", argc > 2 ? argv[2] : nullptr);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "own_loop: %s\n", error.what());
     return 1;
