@@ -56,6 +56,24 @@ def ddp(run):
     compare("data-parallel step, two ranks of one core", ours, theirs, run.pairs)
 
 
+def resnet(run):
+    """The survival network, resnet18 with Cox's loss, four images of 64 x 64 x 32."""
+    def ours():
+        return last_json([run.program, "bench", "step", "survival", "data.kind=cohort", "data.cohort_cases=24",
+                          "data.cohort_size=[64, 64, 32]", "data.split.val=0.2", "data.split.test=0",
+                          "data.transforms=[{ScaleIntensityRange: {a_min: -1000, a_max: 1000, b_min: 0, b_max: 1}}]",
+                          "train.global_batch=4", "optim.name=adam", "optim.weight_decay=0", "optim.clip_norm=0",
+                          f"train.precision={run.precision}", "--threads", run.threads,
+                          *lengths(run)])["result"]["larmor"]["min_ms"]
+
+    def theirs():
+        result = last_json([run.python, run.peers / "resnet_step.py", "--threads", run.threads,
+                            "--modes", "eager,channels_last_3d", *lengths(run)])["result"]
+        return {mode: result[mode]["min_ms"] for mode in ("eager", "channels_last_3d")}
+
+    compare(f"training step, resnet18, {run.precision}, {run.threads} threads", ours, theirs, run.pairs)
+
+
 def start(run):
     """From the command to the first step line of `tiny`, one CPU rank."""
     seconds = []
@@ -158,7 +176,7 @@ def pictures(run):
         report(f"radiograph to a normalised tensor of 224 by 224, one core: {way} / larmor", values)
 
 
-FIGURES = {"step": step, "ddp": ddp, "start": start, "load": load, "affine": affine, "pictures": pictures}
+FIGURES = {"step": step, "resnet": resnet, "ddp": ddp, "start": start, "load": load, "affine": affine, "pictures": pictures}
 
 
 def main():
