@@ -1,6 +1,4 @@
 // `evaluate`: the metrics of a split from a run's checkpoint, in fp32 unless asked otherwise.
-#include <cmath>
-
 #include "larmor/base/error.h"
 #include "larmor/base/image.h"
 #include "larmor/base/log.h"
@@ -28,23 +26,20 @@ Split split_named(const std::string& name) {
   fail(Exit::usage, text("there is no split ", name), "say train, val or test");
 }
 
-// A figure that is not defined is null: JSON has no NaN.
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 Json metric_json(const MetricResult& metric, const Dataset& dataset) {
   Json json;
-  json["mean"] = number(metric.mean);
+  json["mean"] = number_or_null(metric.mean);
   if (metric.interval) json["interval"] = {metric.interval->first, metric.interval->second};
   if (!metric.parts_by.empty()) {
     auto& parts = json["per_" + metric.parts_by] = Json::object();
-    for (const auto& [part, value] : metric.parts) parts[part] = number(value);
+    for (const auto& [part, value] : metric.parts) parts[part] = number_or_null(value);
   }
   if (metric.per_case.empty()) return json;
   json["per_case"] = Json::array();
   for (const auto& [example, value] : metric.per_case) {
     Json row;
     row["case"] = dataset.name(example);
-    row["value"] = number(value);
+    row["value"] = number_or_null(value);
     json["per_case"].push_back(row);
   }
   return json;

@@ -1,5 +1,4 @@
 // Files as they say they are, and as they are.
-#include <cmath>
 #include <iostream>
 
 #include "larmor/base/error.h"
@@ -12,24 +11,22 @@ namespace larmor::app {
 
 namespace {
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 Json to_json(const std::string& path, const FileReport& report) {
   Json json;
   json["path"] = path;
   json["shape"] = report.shape;
   json["spacing_mm"] = Json::array();
-  for (const auto length : report.spacing_mm) json["spacing_mm"].push_back(number(length));
+  for (const auto length : report.spacing_mm) json["spacing_mm"].push_back(number_or_null(length));
   json["affine"] = Json::array();
   for (const auto& row : report.affine) {
     Json line = Json::array();
-    for (const auto value : row) line.push_back(number(value));
+    for (const auto value : row) line.push_back(number_or_null(value));
     json["affine"].push_back(line);
   }
   json["dtype"] = report.dtype;
-  json["min"] = number(report.min);
-  json["max"] = number(report.max);
-  json["mean"] = number(report.mean);
+  json["min"] = number_or_null(report.min);
+  json["max"] = number_or_null(report.max);
+  json["mean"] = number_or_null(report.mean);
   json["sha256"] = report.sha256;
   json["problems"] = report.problems;
   return json;

@@ -2,7 +2,6 @@
 // of them.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <iostream>
 #include <map>
 
@@ -248,7 +247,7 @@ int predict_table(Program& program, const Predictor& predictor, const PredictArg
     row["output"] = table.string();
     lines += csv_cell(file.string());
     for (size_t i = 0; i < names.size(); ++i) {
-      row[names[i]] = std::isfinite(values[i]) ? Json(values[i]) : Json(nullptr);
+      row[names[i]] = number_or_null(values[i]);
       lines += text(",", values[i]);
     }
     lines += "\n";

@@ -1,6 +1,7 @@
 #include "app/program.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 
 #include "larmor/base/error.h"
@@ -237,5 +238,7 @@ void Program::show(const Json& json, const std::string& text_form) const {
   else
     std::cout << text_form << std::flush;
 }
+
+Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 }  // namespace larmor::app

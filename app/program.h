@@ -86,6 +86,9 @@ std::filesystem::path find_config(const std::string& name, const std::string& wo
 /// Names of the shipped configs of a workload.
 std::vector<std::string> shipped_configs(const std::string& workload);
 
+/// JSON has no NaN and no infinity: null.
+Json number_or_null(double value);
+
 void add_list(Program& program);
 void add_inspect(Program& program);
 void add_doctor(Program& program);

@@ -3,9 +3,9 @@
 namespace larmor {
 
 namespace {
-constexpr const char* random_crop = "RandSpatialCrop";
-constexpr const char* random_crops = "RandSpatialCropSamples";
-constexpr const char* center_crop = "CenterSpatialCrop";
+constexpr const char* random_crop_step = "RandSpatialCrop";
+constexpr const char* random_crops_step = "RandSpatialCropSamples";
+constexpr const char* center_crop_step = "CenterSpatialCrop";
 constexpr const char* size_key = "roi_size";
 constexpr const char* validation_size_key = "validation_roi_size";
 
@@ -21,8 +21,8 @@ bool is_random_step(const Json& step) {
 }
 
 bool is_crop_step(const Json& step) {
-  return (is_step_named(step, random_crop) || is_step_named(step, random_crops) ||
-          is_step_named(step, center_crop)) &&
+  return (is_step_named(step, random_crop_step) || is_step_named(step, random_crops_step) ||
+          is_step_named(step, center_crop_step)) &&
          step.is_object() && step.front().is_object();
 }
 
@@ -33,7 +33,7 @@ Json as_center_crop(const Json& parameters) {
     if (parameters.contains(name)) kept[name] = parameters[name];
   }
   if (parameters.contains(validation_size_key)) kept[size_key] = parameters[validation_size_key];
-  return {{center_crop, kept}};
+  return {{center_crop_step, kept}};
 }
 
 std::vector<int64_t> crop_of(const Json& chain) {
