@@ -122,8 +122,8 @@ Plan plan_again(const RunFolder& folder, const Hardware& hardware, const Demand&
   return fresh;
 }
 
-// What a network cannot take shows in the first example; files that cannot be read are the quarantine's.
-void check_first_example(const Workload& workload, RunConfig config, const Index& index) {
+// Files that cannot be read are the quarantine's: the next one will do.
+void check_start(const Workload& workload, RunConfig config, const Index& index) {
   config.data.cache = "none";
   const auto dataset = workload.dataset(config, index, Split::train);
   constexpr int64_t tries = 3;
@@ -136,8 +136,9 @@ void check_first_example(const Workload& workload, RunConfig config, const Index
       continue;
     }
     try {
-      return workload.check_example(sample);
+      return workload.check_start(sample);
     } catch (const Error& error) {
+      if (error.exit() != Exit::data) throw;
       throw error.within(dataset->name(example));
     }
   }
@@ -238,7 +239,7 @@ PreparedRun prepare_run(Workload& workload, LoadedConfig config, const std::opti
   if (!again) {
     auto index = workload.index(run.config.config);
     check_data(index, run.config.config);
-    check_first_example(workload, run.config.config, index);
+    check_start(workload, run.config.config, index);
     draft = draft_run_on(std::move(index), workload, run.config, {});
   }
 

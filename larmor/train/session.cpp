@@ -100,6 +100,7 @@ void record_end(Tracker& tracker, const SessionEnd& end) {
   tracker.event({.step = state.progress.step, .epoch = end.epochs, .examples = state.progress.examples},
                 "end", values, reasons[static_cast<size_t>(end.training.reason)]);
   tracker.flush();
+  log::info(text("done at step ", state.progress.step, " after ", fixed(end.seconds, 1), " s"));
 }
 
 }  // namespace
@@ -122,6 +123,7 @@ SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& 
   const auto bad_files = bad_file_budget(config.data.bad_files, training_cases->size());
   const Timetable timetable(config.train, order.examples(), plan.global_batch);
   const auto task = workload.task(config, index);  // model
+  if (!options.resume_from) task->start();
   auto learners =
       make_learners(*task, config, plan, timetable, device, *communicator);  // parallel, optimizer
 
@@ -161,7 +163,6 @@ SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& 
   end.epochs = timetable.epoch(end.training.state.progress);
   end.seconds = clock.steady_seconds() - started;
   record_end(*tracker, end);
-  log::info(text("done at step ", end.training.state.progress.step, " after ", fixed(end.seconds, 1), " s"));
   return end;
 }
 

@@ -59,6 +59,8 @@ class Task {
   virtual std::vector<Objective> objectives() = 0;
   /// Whether an objective learns at this step: a function of the context alone, the same on all ranks.
   virtual bool is_active(const Objective&, const StepContext&) const { return true; }
+  /// For a run that is not resumed, before its networks are shared among ranks: weights from files.
+  virtual void start() {}
   /// Once before the first step of a run that is not resumed.
   virtual void prepare(const StepContext&) {}
   /// One scalar per objective, in their order, from one forward pass; undefined for an objective that is

@@ -36,9 +36,9 @@ class Workload {
   virtual Demand demand(const RunConfig& config, const Index& index) const = 0;
   virtual std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index,
                                            Split split) const = 0;
-  /// Refuses an example that the network cannot take (Error, data): a look at the first one, before any rank
-  /// starts.
-  virtual void check_example(const Sample& /*example*/) const {}
+  /// Refuses what a new run cannot begin with, before any rank starts (Error): its first example, weights
+  /// that the network cannot take.
+  virtual void check_start(const Sample& /*first*/) const {}
   /// Training cases as validation sees them, for figures that hold a split against the training set (a
   /// baseline hazard, say); null where no figure does.
   virtual std::unique_ptr<Dataset> reference(const RunConfig& /*config*/, const Index& /*index*/) const {

@@ -47,7 +47,7 @@ class Survival : public ::testing::Test {
     more.insert(more.begin(),
                 {"train", "survival", "data.list=dataset.csv", "model.depth=10", "model.widen_factor=0.125",
                  "model.norm=group", "data.transforms=[{Resize: {spatial_size: [8, 8, 8], mode: area}}]",
-                 "train.global_batch=4", "train.length=4st", "train.validate_every=2st", "run.name=run"});
+                 "train.global_batch=4", "train.length=4st", "train.validate_every=2st"});
     return call(more);
   }
 
@@ -56,7 +56,7 @@ class Survival : public ::testing::Test {
 };
 
 TEST_F(Survival, GoesFromATableToPredictionsOnTwoRanks) {
-  const auto trained = train({"--ranks", "2"});
+  const auto trained = train({"run.name=run", "--ranks", "2"});
   ASSERT_EQ(trained.status, 0) << trained.err;
   EXPECT_THAT(trained.out + trained.err,
               AllOf(HasSubstr("image NIFTI path"), HasSubstr("events: 6 of 8 in train, 3 of 4 in val")));
@@ -75,6 +75,21 @@ TEST_F(Survival, GoesFromATableToPredictionsOnTwoRanks) {
   EXPECT_EQ(table.at(0), "case,risk,percentile,survival_1y,survival_2y,survival_3y");
   EXPECT_THAT(table.at(1), StartsWith("3.nii,"));
   EXPECT_THAT(table.at(2), StartsWith("5.nii,"));
+}
+
+TEST_F(Survival, StartsFromWeightsOfAFileThatAJudgedRunNoLongerNeeds) {
+  ASSERT_EQ(train({"run.name=first"}).status, 0);
+  ASSERT_EQ(call({"export", "runs/first", "--output", "start.safetensors"}).status, 0);
+  const auto trained = train({"run.name=second", "model.weights=start.safetensors"});
+  ASSERT_EQ(trained.status, 0) << trained.err;
+  EXPECT_THAT(trained.err, AllOf(HasSubstr("start.safetensors"), HasSubstr("fc.weight")));
+  std::filesystem::remove(folder() / "start.safetensors");
+  EXPECT_EQ(call({"evaluate", "runs/second"}).status, 0);
+
+  const auto absent = train({"run.name=third", "model.weights=start.safetensors"});
+  EXPECT_EQ(absent.status, usage);
+  EXPECT_THAT(absent.err, HasSubstr("larmor: there is no file start.safetensors"));
+  EXPECT_FALSE(std::filesystem::exists(folder() / "runs" / "third"));
 }
 
 TEST_F(Survival, RefusesBeforeAnythingStarts) {

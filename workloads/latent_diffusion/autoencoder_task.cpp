@@ -24,7 +24,10 @@ AutoencoderTask::AutoencoderTask(const AutoencoderConfig& config, uint64_t seed)
     options.in_channels = config.network.out_channels;
     discriminator_ = nn::PatchDiscriminator(options);
   }
-  if (!config.weights.empty()) load_state_dict(*autoencoder_, read_tensors(config.weights));
+}
+
+void AutoencoderTask::start() {
+  if (!config_.weights.empty()) load_state_dict(*autoencoder_, read_tensors(config_.weights));
 }
 
 std::vector<Objective> AutoencoderTask::objectives() {

@@ -12,10 +12,12 @@ namespace larmor::latent_diffusion {
 
 class AutoencoderTask final : public Task {
  public:
-  /// New networks are drawn from `seed`; `config.weights` replaces the autoencoder's.
+  /// New networks are drawn from `seed`.
   AutoencoderTask(const AutoencoderConfig& config, uint64_t seed);
 
   std::vector<Objective> objectives() override;
+  /// `config.weights` replaces the autoencoder's.
+  void start() override;
   bool is_active(const Objective& objective, const StepContext& context) const override;
   std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override;
   /// Metrics psnr, ssim (data range 1), l1 and loss of the mean's reconstruction.

@@ -1,5 +1,7 @@
 #include "workloads/latent_diffusion/workload.h"
 
+#include <filesystem>
+
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/data/order.h"
@@ -46,11 +48,13 @@ class LatentDiffusion final : public Workload {
     }
   }
 
-  void check_example(const Sample& example) const override {
-    const int64_t channels = example.at("image").size(0);
-    const auto label = example.find("label");
-    const bool pair = channels != autoencoder_.network.in_channels && label != example.end();
+  void check_start(const Sample& first) const override {
+    const int64_t channels = first.at("image").size(0);
+    const auto label = first.find("label");
+    const bool pair = channels != autoencoder_.network.in_channels && label != first.end();
     autoencoder_.check_channels(pair ? channels + label->second.size(0) : channels);
+    if (!autoencoder_.weights.empty() && !std::filesystem::is_regular_file(autoencoder_.weights))
+      fail(Exit::usage, text("there is no file ", autoencoder_.weights), "check model.weights");
   }
 
   Demand demand(const RunConfig& config, const Index& index) const override;

@@ -83,7 +83,7 @@ at::Tensor cox_loss(const at::Tensor& log_risk, const at::Tensor& time, const at
   outcomes.check("the batch");
   const RiskSets sets = risk_sets(outcomes);
   const at::Tensor risk = log_risk.scalar_type() == at::kDouble ? log_risk : log_risk.to(at::kFloat);
-  if (sets.events.empty()) return 0 * risk.sum();
+  if (sets.events.empty()) return (0 * risk).square().sum();  // which is 0, and never -0
 
   const auto indices = [&](const std::vector<int64_t>& values) {
     return at::tensor(values).to(risk.device());

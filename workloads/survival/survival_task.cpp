@@ -36,10 +36,13 @@ SurvivalTask::SurvivalTask(const SurvivalConfig& config, const SurvivalOutcomes&
     : config_(config) {
   const SeededInitialisation initialisation(seed);
   network_ = nn::ResNet(config.network);
-  if (!config.weights.empty()) start_from(*network_, read_tensors(config.weights), config.weights);
   if (training.size() == 0) return;
   censoring_ = censoring_kaplan_meier(training);
   horizons_ = choose_horizons(config.horizons, config.time_unit, training);
+}
+
+void SurvivalTask::start() {
+  if (!config_.weights.empty()) start_from(*network_, read_tensors(config_.weights), config_.weights);
 }
 
 std::vector<Objective> SurvivalTask::objectives() { return {{"risk", network_.get()}}; }

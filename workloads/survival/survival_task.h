@@ -20,12 +20,13 @@ SurvivalOutcomes outcomes_of(const Index& index, Split split);
 
 class SurvivalTask final : public Task, private WholeBatchLoss {
  public:
-  /// A new network is drawn from `seed`; `config.weights` replaces all of it but its last layer. `training`:
-  /// outcomes of the training cases, empty where they are not known. Throws Error: usage for weights that do
-  /// not fit, as choose_horizons.
+  /// A new network is drawn from `seed`. `training`: outcomes of the training cases, empty where they are not
+  /// known. Throws Error as choose_horizons.
   SurvivalTask(const SurvivalConfig& config, const SurvivalOutcomes& training, uint64_t seed);
 
   std::vector<Objective> objectives() override;
+  /// `config.weights` replaces all of the network but its last layer. Throws Error as start_from.
+  void start() override;
   std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override;
   WholeBatchLoss* whole_batch_loss() override { return this; }
   /// Value "risk", the log-risk.

@@ -1,5 +1,6 @@
 #include "workloads/survival/workload.h"
 
+#include <filesystem>
 #include <utility>
 
 #include "larmor/base/error.h"
@@ -39,20 +40,26 @@ class Survival final : public Workload {
 
   void check(const RunConfig& config) const override {
     config_.check(config);
-    if (!config_.weights.empty()) {
-      nn::ResNet shapes(config_.network, c10::kMeta);
-      const auto report = start_from(*shapes, read_tensors(config_.weights), config_.weights);
-      for (const auto& line : lines_of(report)) log::info(line);
-    }
     const TransformChain training(training_transforms(config));
     const TransformChain validation(validation_chain(config.data.transforms));
+    if (config_.events_per_batch > 0 && training.samples_per_volume() > 1) {
+      fail(Exit::usage, "loss.events_per_batch with several crops of each image",
+           "crop one with RandSpatialCrop, or leave loss.events_per_batch at 0");
+    }
   }
 
-  void check_example(const Sample& example) const override {
-    const int64_t channels = example.at("image").size(0), wanted = config_.network.n_input_channels;
-    if (channels == wanted) return;
-    fail(Exit::data, text("the image has ", channels, " channels, and the network takes ", wanted),
-         text("say model.n_input_channels=", channels));
+  void check_start(const Sample& first) const override {
+    const int64_t channels = first.at("image").size(0), wanted = config_.network.n_input_channels;
+    if (channels != wanted) {
+      fail(Exit::data, text("the image has ", channels, " channels, and the network takes ", wanted),
+           text("say model.n_input_channels=", channels));
+    }
+    if (config_.weights.empty()) return;
+    if (!std::filesystem::is_regular_file(config_.weights))
+      fail(Exit::usage, text("there is no file ", config_.weights), "check model.weights");
+    nn::ResNet shapes(config_.network, c10::kMeta);
+    const auto report = start_from(*shapes, read_tensors(config_.weights), config_.weights);
+    for (const auto& line : lines_of(report)) log::info(line);
   }
 
   Index index(const RunConfig& config) const override;
@@ -118,10 +125,9 @@ class Survival final : public Workload {
 };
 
 std::string counted_events(const Index& index) {
-  const auto all = [&](Split split) { return outcomes_of(index, split); };
   std::vector<std::string> words;
   for (const auto split : {Split::train, Split::val, Split::test}) {
-    const auto outcomes = all(split);
+    const auto outcomes = outcomes_of(index, split);
     if (outcomes.size() > 0)
       words.push_back(text(outcomes.events(), " of ", outcomes.size(), " in ", to_text(split)));
   }
@@ -194,7 +200,9 @@ Demand Survival::demand(const RunConfig& config, const Index& index) const {
   demand.parameters = parameter_count(*shapes);
   constexpr int64_t float_bytes = 4;
   const auto cases = static_cast<int64_t>(index.of(Split::train).size());
-  demand.training_examples = cases > 0 ? make_order(config.data, /*seed=*/0, cases).examples() : 0;
+  const auto crops = TransformChain(training_transforms(config)).samples_per_volume();
+  demand.training_examples =
+      cases > 0 ? make_order(config.data, /*seed=*/0, cases * crops, crops).examples() : 0;
   demand.model_bytes = demand.parameters * float_bytes;
   demand.optimizer_bytes = demand.model_bytes * (config.optim.ema_decay > 0 ? 3 : 2);
   double voxels = 1, stem_voxels = 1;
