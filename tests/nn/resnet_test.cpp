@@ -186,7 +186,18 @@ TEST(ResNetOptions, RefuseWhatNoResNetHas) {
   refuses([](ResNetOptions& o) { o.conv1_t_size = {7, 7}; });
   refuses([](ResNetOptions& o) { o.conv1_t_stride = {0}; });
   refuses([](ResNetOptions& o) { o.n_input_channels = 0; });
-  refuses([](ResNetOptions& o) { o.norm_num_groups = 7; });
+  refuses([](ResNetOptions& o) {
+    o.norm = ResNetNorm::group;
+    o.norm_num_groups = 7;
+  });
+  refuses([](ResNetOptions& o) { o.widen_factor = 0.01; });
+}
+
+TEST(ResNetOptions, WidenAllChannelsAlike) {
+  ResNetOptions options;
+  options.widen_factor = 0.25;
+  EXPECT_EQ(options.channels(0), 16);
+  EXPECT_EQ(options.channels(3), 128);
 }
 
 }  // namespace
