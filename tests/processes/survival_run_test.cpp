@@ -108,6 +108,7 @@ TEST_F(Survival, RefusesBeforeAnythingStarts) {
   refused({"data.kind=nifti", "data.folder=."}, usage, "survival needs times and events");
   refused({list, "model.depth=19"}, usage, "no such ResNet");
   refused({list, "loss.events_per_batch=2", "data.cache=smart"}, usage, "SmartCache");
+  refused({list, "loss.events_per_batch=4", "train.global_batch=4"}, usage, "loss.events_per_batch is 4");
 }
 
 }  // namespace

@@ -63,10 +63,11 @@ void SurvivalConfig::check(const RunConfig& config) const {
          "say data.cache=full or none, or leave loss.events_per_batch at 0");
   }
   const auto batch = config.train.global_batch;
-  if (batch && events_per_batch > *batch) {
+  if (!batch || events_per_batch >= *batch) {
     fail(Exit::usage,
-         text("loss.events_per_batch is ", events_per_batch, ", and train.global_batch ", *batch),
-         "lower the one or raise the other");
+         text("loss.events_per_batch is ", events_per_batch, ", and train.global_batch ",
+              batch ? text(*batch) : std::string("auto")),
+         "say a train.global_batch that holds them and somebody at risk beside them");
   }
 }
 

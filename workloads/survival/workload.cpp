@@ -78,10 +78,9 @@ class Survival final : public Workload {
     for (std::size_t row = 0; row < outcomes.size(); ++row) {
       if (outcomes.event[row] != 0) events.push_back(static_cast<int64_t>(row));
     }
-    // The ranks' config has the global batch that the plan made; a benchmark's may have none.
-    const int64_t batch = config.train.global_batch.value_or(2 * config_.events_per_batch);
     return ExampleOrder(seed, dataset.size(),
-                        Quota(seed, dataset.size(), std::move(events), config_.events_per_batch, batch));
+                        Quota(seed, dataset.size(), std::move(events), config_.events_per_batch,
+                              config.train.global_batch.value()));  // check() has seen to it
   }
 
   std::unique_ptr<Dataset> reference(const RunConfig& config, const Index& index) const override {
@@ -146,6 +145,14 @@ void refuse_eventless_splits(const Index& index, const RunConfig& config) {
   }
 }
 
+// Batches of events alone compare nobody with anybody who had more time.
+void refuse_quota_without_others(const Index& index, int64_t events_per_batch) {
+  const auto training = outcomes_of(index, Split::train);
+  if (events_per_batch == 0 || training.events() < training.size()) return;
+  fail(Exit::data, text("all ", training.size(), " training cases have the event"),
+       "leave loss.events_per_batch at 0: every batch is full of them");
+}
+
 Index Survival::index(const RunConfig& config) const {
   const auto seed = static_cast<uint64_t>(config.run.seed);
   Index index;
@@ -162,6 +169,7 @@ Index Survival::index(const RunConfig& config) const {
   }
   index.patients_by += "; " + counted_events(index);
   refuse_eventless_splits(index, config);
+  refuse_quota_without_others(index, config_.events_per_batch);
   choose_horizons(config_.horizons, config_.time_unit, outcomes_of(index, Split::train));
   return index;
 }
