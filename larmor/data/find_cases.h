@@ -32,7 +32,7 @@ struct FoundCases {
 
 /// Throws Error: data when nothing is found or a file is missing (naming all), usage for another kind.
 FoundCases find_cases(const DataConfig& data);
-/// From cases that are listed already: `place` is the list they come from, for messages.
+/// From cases that are listed already, with paths as a list has them. Throws Error (data) as find_cases.
 FoundCases find_listed_cases(const DataConfig& data, const std::vector<ListedCase>& listed);
 /// Of volumes that a program makes: nothing is looked for.
 FoundCases invented_cases(const std::vector<ListedCase>& invented, uint64_t bytes_of_each);
