@@ -1,6 +1,8 @@
 // Mixed precision for a stretch of code: forward runs inside, backward outside.
 #pragma once
 
+#include <array>
+
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
@@ -23,6 +25,26 @@ class AutocastScope {
   bool was_enabled_ = false;
   bool was_cached_ = false;
   c10::ScalarType was_type_;
+};
+
+/// A thread's autocast as a value, for code that runs again later.
+struct AutocastState {
+  std::array<bool, 2> enabled{};  // on a CPU, on CUDA
+  std::array<c10::ScalarType, 2> types{};
+  bool keeps_casts = false;
+  static AutocastState now();
+};
+
+/// Puts this thread back into `state` until the end of life.
+class AutocastAgain {
+ public:
+  explicit AutocastAgain(const AutocastState& state);
+  ~AutocastAgain();
+  AutocastAgain(const AutocastAgain&) = delete;
+  AutocastAgain& operator=(const AutocastAgain&) = delete;
+
+ private:
+  AutocastState outer_;
 };
 
 }  // namespace larmor

@@ -1,6 +1,7 @@
 #include "larmor/device/cuda.h"
 
 #include <ATen/Context.h>
+#include <ATen/native/cuda/Resize.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 
@@ -31,5 +32,9 @@ int64_t peak_bytes(int index) {
 }
 
 void reset_peak(int index) { c10::cuda::CUDACachingAllocator::resetPeakStats(narrow(index)); }
+
+void resize_bytes(c10::StorageImpl* storage, size_t bytes) {
+  at::native::resize_bytes_cuda(storage, bytes);
+}
 
 }  // namespace larmor::cuda

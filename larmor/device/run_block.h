@@ -1,17 +1,133 @@
 // The one door that every network's blocks go through. Recomputation of activations and the gathering of
-// sharded weights will hang on it; today it calls the block.
+// sharded weights stand behind it; a network mentions neither.
 #pragma once
 
+#include <functional>
+#include <tuple>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
-namespace larmor::nn {
+#include "larmor/plan/plan.h"
 
-/// Runs `block(inputs…)`: block is a pointer-like handle to a module with a `forward`.
-template <class Block, class... Inputs>
-auto run_block(const Block& block, Inputs&&... inputs) {
-  return block->forward(std::forward<Inputs>(inputs)...);
+namespace torch::nn {
+class Module;
 }
 
-}  // namespace larmor::nn
+namespace larmor {
+
+/// A computation that may be run more than once: the same outputs for the same inputs.
+using BlockFunction = std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>&)>;
+
+/// Has the weights of blocks that are not all on this rank (ZeRO-3) and brings them when they are needed.
+class WeightKeeper {
+ public:
+  virtual ~WeightKeeper() = default;
+  /// Whether it has those of `block`.
+  virtual bool keeps(const torch::nn::Module& block) const = 0;
+  /// `run`, with the weights there while it runs. May be called again in backward, on any thread.
+  virtual BlockFunction with_weights(const torch::nn::Module& block, BlockFunction run) = 0;
+  /// After a forward with gradient: brings the weights back for backward, between the arrival of the first
+  /// gradient of `outputs` and that of the last gradient of `inputs`.
+  virtual void expect_backward(const torch::nn::Module& block, const std::vector<at::Tensor>& inputs,
+                               const std::vector<at::Tensor>& outputs) = 0;
+};
+
+/// Makes `keeper` known to this thread's doors until the end of life. Several may be: each has its blocks.
+class WeightKeeperScope {
+ public:
+  explicit WeightKeeperScope(WeightKeeper& keeper);
+  ~WeightKeeperScope();
+  WeightKeeperScope(const WeightKeeperScope&) = delete;
+  WeightKeeperScope& operator=(const WeightKeeperScope&) = delete;
+
+ private:
+  WeightKeeper* keeper_;
+};
+
+/// Which of this thread's activations are computed again in backward instead of kept.
+Recompute recompute_here();
+
+/// Sets recompute_here() until the end of life.
+class RecomputeScope {
+ public:
+  explicit RecomputeScope(Recompute recompute);
+  ~RecomputeScope();
+  RecomputeScope(const RecomputeScope&) = delete;
+  RecomputeScope& operator=(const RecomputeScope&) = delete;
+
+ private:
+  Recompute outer_;
+};
+
+namespace door {
+
+/// Whether anything stands behind this thread's doors.
+bool is_watched();
+std::vector<at::Tensor> pass(const torch::nn::Module& block, const BlockFunction& run,
+                             const std::vector<at::Tensor>& inputs);
+/// Only recomputation of everything stands behind this one.
+std::vector<at::Tensor> pass_section(const std::vector<const torch::nn::Module*>& blocks,
+                                     const BlockFunction& run, const std::vector<at::Tensor>& inputs);
+
+/// The place of a tensor among a call's arguments; other arguments are kept as they are.
+struct TensorPlace {
+  size_t index;
+};
+
+template <class Argument>
+auto keep(const Argument& argument, std::vector<at::Tensor>& tensors) {
+  if constexpr (std::is_same_v<Argument, at::Tensor>) {
+    tensors.push_back(argument);
+    return TensorPlace{tensors.size() - 1};
+  } else {
+    return argument;
+  }
+}
+
+template <class Kept>
+const auto& give(const Kept& kept, const std::vector<at::Tensor>& tensors) {
+  if constexpr (std::is_same_v<Kept, TensorPlace>) {
+    return tensors[kept.index];
+  } else {
+    return kept;
+  }
+}
+
+}  // namespace door
+
+namespace nn {
+
+/// Runs `block(inputs…)`: block is a pointer-like handle to a module whose `forward` gives one tensor or a
+/// vector of them, and depends on its arguments, its weights and the draw position alone.
+template <class Block, class... Inputs>
+auto run_block(Block block, Inputs&&... inputs) {
+  using Output = std::decay_t<decltype(block->forward(std::forward<Inputs>(inputs)...))>;
+  constexpr bool gives_one = std::is_same_v<Output, at::Tensor>;
+  if (!door::is_watched()) return Output(block->forward(std::forward<Inputs>(inputs)...));
+  std::vector<at::Tensor> tensors;
+  const std::tuple kept{door::keep<std::decay_t<Inputs>>(inputs, tensors)...};
+  const BlockFunction run = [block,
+                             kept](const std::vector<at::Tensor>& values) mutable -> std::vector<at::Tensor> {
+    return std::apply(
+        [&](const auto&... each) -> std::vector<at::Tensor> {
+          if constexpr (gives_one) {
+            return {block->forward(door::give(each, values)...)};
+          } else {
+            return block->forward(door::give(each, values)...);
+          }
+        },
+        kept);
+  };
+  std::vector<at::Tensor> outputs = door::pass(*block, run, tensors);
+  if constexpr (gives_one) {
+    return outputs.front();
+  } else {
+    return outputs;
+  }
+}
+
+}  // namespace nn
+}  // namespace larmor

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "larmor/device/run_block.h"
-
 namespace larmor::nn {
 
 Chain::Chain() { list_ = register_module("blocks", torch::nn::ModuleList()); }
@@ -13,10 +11,6 @@ void Chain::push_back(std::shared_ptr<Block> block) {
   blocks_.push_back(std::move(block));
 }
 
-at::Tensor Chain::forward(at::Tensor input) {
-  // The previous value is released as the next one arrives: without a graph a chain holds two at most.
-  for (const auto& block : blocks_) input = run_block(block, std::as_const(input));
-  return input;
-}
+at::Tensor Chain::forward(at::Tensor input) { return run_blocks(blocks_, std::move(input)); }
 
 }  // namespace larmor::nn

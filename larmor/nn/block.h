@@ -1,10 +1,15 @@
 // What networks are chains of, and the chain itself.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <torch/nn/modules/container/modulelist.h>
+
+#include "larmor/device/run_block.h"
 
 namespace larmor::nn {
 
@@ -15,17 +20,50 @@ class Block : public torch::nn::Module {
   virtual at::Tensor forward(const at::Tensor& input) = 0;
 };
 
+template <class SomeBlock>
+using BlockList = std::vector<std::shared_ptr<SomeBlock>>;
+
+template <class SomeBlock>
+at::Tensor run_each(const BlockList<SomeBlock>& blocks, at::Tensor value) {
+  // The previous value is released as the next one arrives: without a graph a chain holds two at most.
+  for (const auto& block : blocks) value = run_block(block, std::as_const(value));
+  return value;
+}
+
+/// Runs blocks one after the other. Where everything is to be computed again, they form about as many
+/// sections as each has blocks: what a chain keeps then grows as the square root of its length.
+/// Source: Chen et al. 2016.
+template <class SomeBlock>
+at::Tensor run_blocks(const BlockList<SomeBlock>& blocks, at::Tensor value) {
+  if (recompute_here() != Recompute::all) return run_each(blocks, std::move(value));
+  const auto length = static_cast<size_t>(std::ceil(std::sqrt(static_cast<double>(blocks.size()))));
+  for (size_t first = 0; first < blocks.size(); first += length) {
+    const size_t end = std::min(first + length, blocks.size());
+    BlockList<SomeBlock> section;
+    std::vector<const torch::nn::Module*> modules;
+    for (size_t i = first; i < end; ++i) {
+      section.push_back(blocks[i]);
+      modules.push_back(blocks[i].get());
+    }
+    const auto run = [section](const std::vector<at::Tensor>& inputs) {
+      return std::vector<at::Tensor>{run_each(section, inputs.front())};
+    };
+    value = door::pass_section(modules, run, {value}).front();
+  }
+  return value;
+}
+
 /// Blocks one after the other; their weights are named `blocks.0.…`, `blocks.1.…`, as in MONAI.
 class Chain : public torch::nn::Module {
  public:
   Chain();
   void push_back(std::shared_ptr<Block> block);
   at::Tensor forward(at::Tensor input);
-  const std::vector<std::shared_ptr<Block>>& blocks() const { return blocks_; }
+  const BlockList<Block>& blocks() const { return blocks_; }
 
  private:
   torch::nn::ModuleList list_;
-  std::vector<std::shared_ptr<Block>> blocks_;
+  BlockList<Block> blocks_;
 };
 
 }  // namespace larmor::nn

@@ -1,0 +1,20 @@
+// A computation whose activations are not kept for backward but computed again when backward needs them.
+// Source: Chen et al. 2016; the form is that of torch.utils.checkpoint(use_reentrant=False).
+#pragma once
+
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "larmor/device/run_block.h"
+
+namespace larmor {
+
+/// `run(inputs)`, of which only `inputs` are kept. The rerun sees what the first run saw: autocast, the draw
+/// position, the door to other ranks, what recomputes within, and which of `parameters` learn; `buffers` are
+/// as they were when it ends. Numbers, gradients and hooks are those of a plain run. Throws Error
+/// (unexpected) in backward when the rerun saves other tensors than the first run did.
+std::vector<at::Tensor> run_recomputed(BlockFunction run, const std::vector<at::Tensor>& inputs,
+                                       std::vector<at::Tensor> parameters, std::vector<at::Tensor> buffers);
+
+}  // namespace larmor

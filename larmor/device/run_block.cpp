@@ -1,0 +1,76 @@
+#include "larmor/device/run_block.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <ATen/core/grad_mode.h>
+#include <torch/nn/module.h>
+
+#include "larmor/device/recompute.h"
+
+namespace larmor {
+namespace {
+
+thread_local std::vector<WeightKeeper*> known_keepers;
+thread_local Recompute what_recomputes = Recompute::none;
+
+WeightKeeper* keeper_of(const torch::nn::Module& block) {
+  for (WeightKeeper* const keeper : known_keepers) {
+    if (keeper->keeps(block)) return keeper;
+  }
+  return nullptr;
+}
+
+bool any_learns(const std::vector<at::Tensor>& tensors) {
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [](const at::Tensor& tensor) { return tensor.defined() && tensor.requires_grad(); });
+}
+
+}  // namespace
+
+WeightKeeperScope::WeightKeeperScope(WeightKeeper& keeper) : keeper_(&keeper) {
+  known_keepers.push_back(keeper_);
+}
+
+WeightKeeperScope::~WeightKeeperScope() { std::erase(known_keepers, keeper_); }
+
+Recompute recompute_here() { return what_recomputes; }
+
+RecomputeScope::RecomputeScope(Recompute recompute) : outer_(std::exchange(what_recomputes, recompute)) {}
+
+RecomputeScope::~RecomputeScope() { what_recomputes = outer_; }
+
+namespace door {
+
+bool is_watched() { return what_recomputes != Recompute::none || !known_keepers.empty(); }
+
+std::vector<at::Tensor> pass(const torch::nn::Module& block, const BlockFunction& run,
+                             const std::vector<at::Tensor>& inputs) {
+  WeightKeeper* const keeper = keeper_of(block);
+  const BlockFunction whole = keeper != nullptr ? keeper->with_weights(block, run) : run;
+  const auto run_it = [&] {
+    if (what_recomputes == Recompute::none) return whole(inputs);
+    // A block within a block saves nothing more, unless everything is to be computed again.
+    const RecomputeScope within(what_recomputes == Recompute::all ? Recompute::all : Recompute::none);
+    return run_recomputed(whole, inputs, block.parameters(), block.buffers());
+  };
+  std::vector<at::Tensor> outputs = run_it();
+  if (keeper != nullptr && at::GradMode::is_enabled() && any_learns(outputs)) {
+    keeper->expect_backward(block, inputs, outputs);
+  }
+  return outputs;
+}
+
+std::vector<at::Tensor> pass_section(const std::vector<const torch::nn::Module*>& blocks,
+                                     const BlockFunction& run, const std::vector<at::Tensor>& inputs) {
+  if (what_recomputes != Recompute::all) return run(inputs);
+  std::vector<at::Tensor> parameters, buffers;
+  for (const torch::nn::Module* const block : blocks) {
+    for (const at::Tensor& parameter : block->parameters()) parameters.push_back(parameter);
+    for (const at::Tensor& buffer : block->buffers()) buffers.push_back(buffer);
+  }
+  return run_recomputed(run, inputs, std::move(parameters), std::move(buffers));
+}
+
+}  // namespace door
+}  // namespace larmor

@@ -1,0 +1,41 @@
+#include "larmor/device/saved_tensors.h"
+
+#include <mutex>
+#include <utility>
+
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/saved_variable_hooks.h>
+
+namespace larmor {
+namespace {
+
+thread_local const MakeSavedTensorHooks* innermost_hooks = nullptr;
+
+class EngineWithHooks final : public torch::autograd::Engine {
+ public:
+  std::unique_ptr<torch::autograd::SavedVariableHooks> get_default_saved_variable_hooks() override {
+    return innermost_hooks != nullptr && *innermost_hooks ? (*innermost_hooks)() : nullptr;
+  }
+
+  /// Never destroyed: its threads may outlive main().
+  static torch::autograd::Engine& only_one() {
+    static auto* const engine = new EngineWithHooks;
+    return *engine;
+  }
+};
+
+void use_engine_with_hooks() {
+  static std::once_flag done;
+  std::call_once(done, [] { torch::autograd::set_default_engine_stub(&EngineWithHooks::only_one); });
+}
+
+}  // namespace
+
+SavedTensorScope::SavedTensorScope(MakeSavedTensorHooks make)
+    : make_(std::move(make)), outer_(std::exchange(innermost_hooks, &make_)) {
+  use_engine_with_hooks();
+}
+
+SavedTensorScope::~SavedTensorScope() { innermost_hooks = outer_; }
+
+}  // namespace larmor
