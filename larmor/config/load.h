@@ -41,14 +41,17 @@ class LoadedConfig {
   /// out. When asked, each value has its origin as a comment, and the first line says so: load_config takes
   /// the origins of such a file, "plan" among them, from its comments.
   std::string to_yaml(bool with_origins) const;
-  /// SHA-256 of the resolved values that define a run. Left out: run.folder, run.name, parallel.ranks,
-  /// parallel.device.
+  /// SHA-256 of the resolved values that define a run. Left out: run.folder, run.name; and how its work is
+  /// shared and held in memory: parallel.ranks, .device, .strategy, .offload,
+  /// train.activation_checkpointing, plan.probe.
   std::string sha256() const;
   /// Keys whose values differ from `other` and count in sha256(); `auto` equals anything it was frozen to.
   std::vector<std::string> differing_keys(const LoadedConfig& other) const;
   /// Replaces a value that stands as `auto` by what the plan chose ("plan" becomes its origin); another value
   /// stays. Throws Error (unexpected) for a key or a value that the config does not know.
   void freeze(const std::string& key, const std::string& value);
+  /// Takes over from `other` how the work is shared and held in memory, origins included.
+  void work_as(const LoadedConfig& other);
 };
 
 /// Reads all sources into one config. `workload` has to outlive the call only; its model and loss fields

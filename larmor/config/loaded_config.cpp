@@ -19,11 +19,19 @@ namespace {
 constexpr std::string_view plan_origin = "plan";
 const Source plan_source{.name = "the plan", .short_name = "plan"};
 
-// Where a run lies and how many devices share its work define no other run.
+// Where a run lies, and how its work is shared and held in memory, define no other run.
+constexpr std::array<std::string_view, 2> whereabouts{"run.folder", "run.name"};
+constexpr std::array<std::string_view, 6> ways{"parallel.ranks",    "parallel.device",
+                                               "parallel.strategy", "parallel.offload",
+                                               "plan.probe",        "train.activation_checkpointing"};
+
+template <size_t count>
+bool is_among(const std::array<std::string_view, count>& keys, const Origin& origin) {
+  return std::find(keys.begin(), keys.end(), origin.key) != keys.end();
+}
+
 bool defines_the_run(const Origin& origin) {
-  constexpr std::array<std::string_view, 4> others{"run.folder", "run.name", "parallel.ranks",
-                                                   "parallel.device"};
-  return std::find(others.begin(), others.end(), origin.key) == others.end();
+  return !is_among(whereabouts, origin) && !is_among(ways, origin);
 }
 
 bool is_same(const Origin& a, const Origin& b) {
@@ -172,6 +180,18 @@ std::vector<std::string> LoadedConfig::differing_keys(const LoadedConfig& other)
     if (defines_the_run(origin) && find(*this, origin.key) == origins.end()) keys.push_back(origin.key);
   }
   return keys;
+}
+
+void LoadedConfig::work_as(const LoadedConfig& other) {
+  for (Origin& origin : origins) {
+    if (!is_among(ways, origin)) continue;
+    const auto theirs = std::find_if(other.origins.begin(), other.origins.end(),
+                                     [&](const Origin& one) { return one.key == origin.key; });
+    if (theirs == other.origins.end()) continue;
+    origin = *theirs;
+    Setter setter(origin.key, origin.value);
+    describe(config, WorkloadFields{}, setter);
+  }
 }
 
 void LoadedConfig::freeze(const std::string& key, const std::string& value) {

@@ -66,6 +66,9 @@ void TrainConfig::describe(Fields& f) {
           at_least_one);
   f.word("precision", precision, {"auto", "fp32", "bf16", "fp16", "fp64"},
          "number format of the computation; auto: fp32 on CPU, bf16 or fp16 on a GPU");
+  f.word("activation_checkpointing", activation_checkpointing, {"none", "blocks", "all"},
+         "what backward computes again instead of keeping it: nothing, each block, or each section of blocks "
+         "and each block in it");
   f.field("validate_every", validate_every, "how often to validate, as a length; 0: never");
   f.field("early_stopping", early_stopping,
           "validations without a better metric after which to stop; 0: never", at_least_zero);
@@ -105,8 +108,15 @@ void OptimConfig::describe(Fields& f) {
 void ParallelConfig::describe(Fields& f) {
   f.field("ranks", ranks, "processes: auto, a count, or a list of GPU numbers such as \"0,2\"");
   f.word("device", device, {"auto", "cpu", "cuda"}, "what to compute on; auto: GPUs where there are any");
-  f.word("strategy", strategy, {"auto", "single", "ddp"},
-         "how ranks share the work; auto: ddp from two ranks up");
+  f.word("strategy", strategy, {"auto", "single", "ddp", "zero1", "zero2", "zero3"},
+         "how ranks share the work: whole replicas, or a part each of the optimizer's states (zero1), of the "
+         "gradients too (zero2), and of the weights (zero3); auto: the first that fits");
+  f.word("offload", offload, {"none", "optimizer"},
+         "what a GPU's rank keeps and computes on the host instead");
+  f.field("sync_batchnorm", sync_batchnorm,
+          "batch norm takes its statistics from all ranks' rows; auto: where there are several ranks");
+  f.word("compression", compression, {"none", "fp16", "bf16"},
+         "number format of the gradients on their way between ranks; none: as they are");
 }
 
 void CheckpointConfig::describe(Fields& f) {
@@ -126,6 +136,7 @@ void TrackConfig::describe(Fields& f) {
 void PlanConfig::describe(Fields& f) {
   f.word("profile", profile, {"auto", "guide"},
          "whose numbers plan the batch: measured ones, or the guide's table");
+  f.field("probe", probe, "measure one step's memory before training, and plan again; auto: on GPUs");
 }
 
 const OptimConfig& RunConfig::optim_of(const std::string& objective) const {

@@ -169,6 +169,13 @@ bool batch_allows(const Question& question, int64_t ranks) {
   return given.micro_batch && given.accumulation ? of_rank == factor : of_rank % factor == 0;
 }
 
+int64_t smallest_micro_batch(const Question& question, int64_t ranks) {
+  const Given given = read_given(question);
+  if (given.micro_batch) return *given.micro_batch;
+  if (!given.global_batch || !given.accumulation) return 1;
+  return std::max<int64_t>(*given.global_batch / ranks / *given.accumulation, 1);
+}
+
 void choose_batch(const Question& question, Plan& plan) {
   const Given given = read_given(question);
   const std::string why =

@@ -10,6 +10,9 @@
 
 namespace larmor {
 
+/// A bucket of gradients, where nothing asks for less.
+constexpr int64_t usual_bucket_bytes = int64_t{25} << 20;
+
 struct Question {
   const Hardware& hardware;
   const Demand& demand;
@@ -25,6 +28,11 @@ void choose_precision(const Question& question, Plan& plan);
 void choose_threads(const Question& question, Plan& plan);
 void choose_batch(const Question& question, Plan& plan);
 void choose_strategy(const Question& question, Plan& plan);
+void choose_recomputation(const Question& question, Plan& plan);
+/// What travels between ranks besides, and in which form: choose_strategy reads the wishes first, and holds
+/// the strategy against them last.
+void read_exchange(const Question& question, Plan& plan);
+void check_exchange(const Question& question, Plan& plan);
 void choose_determinism(const Question& question, Plan& plan);
 void choose_bucket(const Question& question, Plan& plan);
 void bind_cores(const Question& question, Plan& plan);
@@ -36,10 +44,26 @@ void check_batch_request(const Question& question);
 /// Whether the given parts of micro-batch × accumulation × ranks = global batch leave room for `ranks`.
 /// Requires: check_batch_request() has passed.
 bool batch_allows(const Question& question, int64_t ranks);
+/// The smallest micro-batch that the request leaves to so many ranks.
+int64_t smallest_micro_batch(const Question& question, int64_t ranks);
+/// What a rank of the plan needs with another micro-batch.
+MemoryEstimate estimate(const Question& question, const Plan& plan, int64_t micro_batch);
+/// Of all gradients of one rank, as wide as they are.
+int64_t gradient_bytes(const Question& question, const Plan& plan);
+/// One bucket of them.
+int64_t bucket_of(int64_t gradient_bytes);
+/// What would let a rank hold one example, for a plan that does not: changes of the request with what each
+/// would need, as the hint of a refusal.
+std::string what_would_fit(const Question& question, const Plan& plan);
+/// Whether gradients of several micro-batches meet at each, for want of room to keep whole ones. Called once
+/// the batch is known.
+void choose_gradient_keeping(const Question& question, Plan& plan);
 /// The largest micro-batch that the estimate lets a rank hold; at least 1, and without bound when nothing
 /// is known.
 int64_t micro_batch_that_fits(const Question& question, const Plan& plan);
 
+/// Whether all GPUs that the plan's ranks use compute in that precision.
+bool computes(const Question& question, const Plan& plan, Precision precision);
 /// The GPUs that the plan's ranks use. Requires: ranks were chosen; none on a CPU.
 std::vector<Gpu> used_gpus(const Question& question, const Plan& plan);
 Gpu smallest(const std::vector<Gpu>& gpus);

@@ -27,12 +27,59 @@ std::string device_text(const Plan& plan, const Hardware& hardware) {
               idle);
 }
 
+/// Who keeps what.
+std::string strategy_text(const Plan& plan) {
+  const std::string name = to_text(plan.strategy);
+  const std::string part = text("1/", plan.world_size());
+  const char* where = plan.memory.offloaded > 0 ? ", on the host" : "";
+  switch (plan.strategy) {
+    case Strategy::single:
+      return name;
+    case Strategy::ddp:
+      return name + ": weights, gradients and optimizer states whole on each rank";
+    case Strategy::zero1:
+      return text(name, ": weights and gradients whole on each rank, ", part, " of the optimizer states",
+                  where);
+    case Strategy::zero2:
+      return text(name, ": weights whole on each rank, ", part, " of gradients and of optimizer states",
+                  where);
+    case Strategy::zero3:
+      return text(name, ": ", part, " of weights, of gradients and of optimizer states on each rank",
+                  plan.memory.offloaded > 0 ? ", the last on the host" : "");
+  }
+  return name;
+}
+
+/// What ranks send each other, and when.
+std::string exchange_text(const Plan& plan) {
+  if (plan.world_size() == 1) return "none";
+  return text("gradients in buckets of ", human_bytes(plan.bucket_bytes),
+              plan.compression == Compression::none ? "" : text(" as ", to_text(plan.compression)),
+              plan.accumulation == 1            ? ""
+              : plan.exchange_every_micro_batch ? ", at every micro-batch"
+                                                : ", once a step",
+              plan.sync_batch_norm ? "; statistics of batch norm" : "");
+}
+
+std::string recomputed_text(Recompute recompute) {
+  switch (recompute) {
+    case Recompute::none:
+      return "nothing";
+    case Recompute::blocks:
+      return "each block";
+    case Recompute::all:
+      return "sections of blocks, and each block in them";
+  }
+  return "";
+}
+
 std::string memory_text(const MemoryEstimate& memory) {
   const std::string available = memory.available > 0 ? text(" of ", human_bytes(memory.available)) : "";
   return text(human_bytes(memory.total()), available, " a rank: weights ", human_bytes(memory.weights),
               ", gradients ", human_bytes(memory.gradients), ", optimizer ", human_bytes(memory.optimizer),
               ", activations ", memory.activations > 0 ? human_bytes(memory.activations) : "unknown",
-              ", batches ", human_bytes(memory.batch));
+              ", batches ", human_bytes(memory.batch),
+              memory.offloaded > 0 ? text("; on the host optimizer ", human_bytes(memory.offloaded)) : "");
 }
 
 std::string rank_table(const Plan& plan, const Hardware& hardware) {
@@ -55,14 +102,16 @@ std::string rank_table(const Plan& plan, const Hardware& hardware) {
 std::string explain(const Plan& plan, const Hardware& hardware) {
   Table table;
   table.add({"device", device_text(plan, hardware)});
-  table.add({"ranks", text(plan.world_size(), ", strategy ", to_text(plan.strategy))});
+  table.add({"ranks", text(plan.world_size())});
+  table.add({"strategy", strategy_text(plan)});
   table.add({"batch", text(plan.global_batch, " = ", plan.micro_batch, " micro-batch × ", plan.accumulation,
                            " accumulation × ", counted(plan.world_size(), "rank"))});
   table.add({"precision", text(to_text(plan.precision), plan.deterministic ? ", deterministic" : "")});
   table.add(
       {"threads", text(plan.threads_per_rank, " compute + ", plan.loader_threads, " loading a rank, ",
                        plan.prefetch, plan.prefetch == 1 ? " micro-batch ahead" : " micro-batches ahead")});
-  table.add({"bucket", human_bytes(plan.bucket_bytes)});
+  table.add({"exchange", exchange_text(plan)});
+  table.add({"recomputed", recomputed_text(plan.recompute)});
   table.add({"memory", memory_text(plan.memory)});
   std::string out = text("plan\n", table.to_text(2), rank_table(plan, hardware), "why\n");
   for (const std::string& reason : plan.reasons) out += text("  ", reason, "\n");

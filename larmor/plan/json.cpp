@@ -19,7 +19,7 @@ Json to_json(const MemoryEstimate& memory) {
   return {{"weights", memory.weights},     {"gradients", memory.gradients},
           {"optimizer", memory.optimizer}, {"activations", memory.activations},
           {"batch", memory.batch},         {"total", memory.total()},
-          {"available", memory.available}};
+          {"available", memory.available}, {"offloaded", memory.offloaded}};
 }
 
 MemoryEstimate memory_from_json(const Json& json) {
@@ -31,6 +31,7 @@ MemoryEstimate memory_from_json(const Json& json) {
   members.read("activations", memory.activations);
   members.read("batch", memory.batch);
   members.read("available", memory.available);
+  members.read_if_present("offloaded", memory.offloaded);
   return memory;
 }
 
@@ -92,6 +93,11 @@ Json to_json(const Plan& plan) {
                {"global_batch", plan.global_batch},
                {"precision", to_text(plan.precision)},
                {"strategy", to_text(plan.strategy)},
+               {"activation_checkpointing", to_text(plan.recompute)},
+               {"offload_optimizer", plan.offload_optimizer},
+               {"sync_batch_norm", plan.sync_batch_norm},
+               {"compression", to_text(plan.compression)},
+               {"exchange_every_micro_batch", plan.exchange_every_micro_batch},
                {"deterministic", plan.deterministic},
                {"loader_threads", plan.loader_threads},
                {"prefetch", plan.prefetch},
@@ -121,7 +127,19 @@ Plan plan_from_json(const Json& json) {
   members.read("global_batch", plan.global_batch);
   plan.precision = word_from_json<Precision>(
       members, "precision", {Precision::fp32, Precision::bf16, Precision::fp16, Precision::fp64});
-  plan.strategy = word_from_json<Strategy>(members, "strategy", {Strategy::single, Strategy::ddp});
+  plan.strategy = word_from_json<Strategy>(
+      members, "strategy",
+      {Strategy::single, Strategy::ddp, Strategy::zero1, Strategy::zero2, Strategy::zero3});
+  // A checkpoint of an earlier version has none of these: what they say by default is what it did.
+  if (json.contains("activation_checkpointing")) {
+    plan.recompute = word_from_json<Recompute>(members, "activation_checkpointing",
+                                               {Recompute::none, Recompute::blocks, Recompute::all});
+    plan.compression = word_from_json<Compression>(members, "compression",
+                                                   {Compression::none, Compression::fp16, Compression::bf16});
+    members.read("offload_optimizer", plan.offload_optimizer);
+    members.read("sync_batch_norm", plan.sync_batch_norm);
+    members.read("exchange_every_micro_batch", plan.exchange_every_micro_batch);
+  }
   members.read("deterministic", plan.deterministic);
   members.read("loader_threads", plan.loader_threads);
   members.read("prefetch", plan.prefetch);

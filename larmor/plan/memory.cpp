@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
@@ -25,24 +26,60 @@ int64_t available_to_a_rank(const Question& question, const Plan& plan) {
   return least == 0 ? 0 : std::max<int64_t>(least - cuda_context_bytes, 1);
 }
 
-MemoryEstimate estimate(const Question& question, const Plan& plan, int64_t micro_batch) {
-  const Demand& demand = question.demand;
-  const bool is_double = plan.precision == Precision::fp64;
+struct Widths {
+  int64_t weight = 4, gradient = 4, activation_halves = 2;  // bytes; the last in half floats
+};
+
+Widths widths_of(const Plan& plan) {
+  if (plan.precision == Precision::fp64) return {.weight = 8, .gradient = 8, .activation_halves = 4};
   const bool is_half = plan.precision == Precision::bf16 || plan.precision == Precision::fp16;
-  MemoryEstimate memory;
-  // Mixed precision keeps fp32 weights and, during a step, their casts to half the width.
-  memory.weights = is_double ? demand.model_bytes * 2
-                   : is_half ? demand.model_bytes / 2 * 3
-                             : demand.model_bytes;
-  memory.gradients = demand.parameters * (is_double ? 8 : 4);
-  memory.optimizer = demand.optimizer_bytes * (is_double ? 2 : 1);
-  const int64_t activations = demand.activation_bytes_per_sample;
-  memory.activations = micro_batch * (is_double ? activations * 2 : is_half ? activations / 2 : activations);
-  // On a CPU the batches that wait lie beside the model; on a GPU only the one in use and the next.
-  const int64_t held = plan.device == DeviceKind::cpu ? plan.prefetch + 1 : 2;
-  memory.batch = micro_batch * demand.sample_bytes * held;
-  memory.available = available_to_a_rank(question, plan);
-  return memory;
+  if (!is_half) return {};
+  // Replicas keep fp32 weights and, during a step, their casts to half the width; parts of a sharded model
+  // are master weights, and the network itself holds halves.
+  if (is_sharded(plan.strategy)) return {.weight = 2, .gradient = 2, .activation_halves = 1};
+  return {.weight = 6, .gradient = 4, .activation_halves = 1};
+}
+
+/// One rank's share of `bytes`.
+int64_t share_of(int64_t bytes, const Plan& plan) {
+  return (bytes + plan.world_size() - 1) / plan.world_size();
+}
+
+/// Weights, gradients and optimizer's states. Source: Rajbhandari et al. 2020, with our widths.
+void estimate_model(const Question& question, const Plan& plan, MemoryEstimate& memory) {
+  const Demand& demand = question.demand;
+  const Widths widths = widths_of(plan);
+  constexpr int64_t float_bytes = 4, in_flight = 2;
+  const int64_t in_doubles = plan.precision == Precision::fp64 ? 2 : 1;
+  // Buffers, and what does not learn, keep their own width on every rank.
+  const int64_t fixed = std::max<int64_t>(demand.model_bytes - demand.parameters * float_bytes, 0);
+  const int64_t weights = demand.parameters * widths.weight;
+  const int64_t gradients = gradient_bytes(question, plan);
+  const int64_t block = demand.largest_block_bytes / float_bytes;
+  int64_t states = demand.optimizer_bytes * in_doubles;
+  const bool has_master = is_sharded(plan.strategy) && (widths.weight == 2 || plan.offload_optimizer);
+  if (has_master) states += demand.parameters * float_bytes * in_doubles;
+  const bool keeps_whole = plan.accumulation > 1 && !plan.exchange_every_micro_batch;
+  const bool cuts_gradients = plan.strategy == Strategy::zero2 || plan.strategy == Strategy::zero3;
+  const bool cuts_weights = plan.strategy == Strategy::zero3;
+  // Of cut weights one block is in use and the next one under way; of cut gradients as many on their way.
+  memory.weights = fixed * in_doubles +
+                   (cuts_weights ? share_of(weights, plan) + in_flight * block * widths.weight : weights);
+  const int64_t on_their_way = in_flight * (cuts_weights ? block * widths.gradient : bucket_of(gradients));
+  memory.gradients = gradients;
+  if (cuts_gradients)
+    memory.gradients =
+        share_of(gradients, plan) + (keeps_whole ? gradients : std::min(on_their_way, gradients));
+  memory.optimizer = is_sharded(plan.strategy) ? share_of(states, plan) : states;
+  if (plan.offload_optimizer && plan.device == DeviceKind::cuda)
+    memory.offloaded = std::exchange(memory.optimizer, 0);
+}
+
+int64_t activations_of_a_sample(const Demand& demand, Recompute recompute) {
+  const int64_t recomputed =
+      recompute == Recompute::all ? demand.sectioned_bytes_per_sample : demand.recomputed_bytes_per_sample;
+  const bool keeps_all = recompute == Recompute::none || recomputed == 0;
+  return keeps_all ? demand.activation_bytes_per_sample : recomputed;
 }
 
 std::string sum_text(const MemoryEstimate& memory, const char* batch) {
@@ -57,39 +94,75 @@ void refuse_if_one_example_is_too_much(const Question& question, const Plan& pla
   if (one.total() <= one.available) return;
   const bool on_cpu = plan.device == DeviceKind::cpu;
   const std::string have =
-      on_cpu ? text(human_bytes(one.available), " (", human_bytes(question.hardware.memory_limit_bytes),
-                    " / ", counted(plan.world_size(), "rank"), ")")
-             : text(human_bytes(one.available), " free beside its context");
+      on_cpu ? text("it may use ", human_bytes(one.available), " (",
+                    human_bytes(question.hardware.memory_limit_bytes), " / ",
+                    counted(plan.world_size(), "rank"), ")")
+             : text("the smallest GPU has ", human_bytes(one.available), " free beside its context");
   fail(Exit::memory,
-       text("a rank with one example needs ", human_bytes(one.total()), " (", sum_text(one, "batches"),
-            "), but ", on_cpu ? "it may use " : "the smallest GPU has ", have),
-       on_cpu && plan.world_size() > 1 ? text("fewer ranks (parallel.ranks=", plan.world_size() - 1,
-                                              "), a smaller model, or smaller examples")
-       : on_cpu                        ? "a smaller model, smaller examples, or more memory for the job"
-                : "a smaller model, smaller examples, or train.precision=bf16 or fp16");
+       text("under ", to_text(plan.strategy), " a rank with one example needs ", human_bytes(one.total()),
+            " (", sum_text(one, "batches"), "), but ", have),
+       what_would_fit(question, plan));
 }
 
-/// Batches that wait for a GPU lie in the host's memory, of all ranks together.
+/// What the ranks of GPUs keep in the host's memory, all together: batches that wait, and what is offloaded.
 void check_host_memory(const Question& question, const Plan& plan) {
   const auto limit = static_cast<int64_t>(question.hardware.memory_limit_bytes);
   if (plan.device == DeviceKind::cpu || limit == 0) return;
   const int64_t examples = plan.micro_batch * (plan.prefetch + 1) + plan.loader_threads;
-  const int64_t needed = examples * question.demand.sample_bytes * plan.world_size();
-  if (needed <= limit) return;
+  const int64_t ranks = plan.world_size();
+  const int64_t batches = examples * question.demand.sample_bytes * ranks;
+  const int64_t offloaded = plan.memory.offloaded * ranks;
+  if (batches + offloaded <= limit) return;
+  const bool offloads = offloaded > 0;
   fail(Exit::memory,
-       text("the batches that wait for ", counted(plan.world_size(), "rank"), " need ", human_bytes(needed),
+       text("the batches that wait for ", counted(ranks, "rank"), " need ", human_bytes(batches),
             " of the host's memory (", examples, " examples a rank × ",
-            human_bytes(question.demand.sample_bytes), "), but the job may use ", human_bytes(limit)),
-       "data.prefetch=1, fewer data.workers, or a smaller train.micro_batch");
+            human_bytes(question.demand.sample_bytes), ")",
+            offloads ? text(" and the optimizer's states there ", human_bytes(offloaded)) : "",
+            ", but the job may use ", human_bytes(limit)),
+       text("data.prefetch=1, fewer data.workers, ", offloads ? "parallel.offload=none, " : "",
+            "or a smaller train.micro_batch"));
 }
 
 }  // namespace
+
+MemoryEstimate estimate(const Question& question, const Plan& plan, int64_t micro_batch) {
+  const Demand& demand = question.demand;
+  MemoryEstimate memory;
+  estimate_model(question, plan, memory);
+  const int64_t activations = activations_of_a_sample(demand, plan.recompute);
+  memory.activations = micro_batch * (activations / 2 * widths_of(plan).activation_halves);
+  // On a CPU the batches that wait lie beside the model; on a GPU only the one in use and the next.
+  const int64_t held = plan.device == DeviceKind::cpu ? plan.prefetch + 1 : 2;
+  memory.batch = micro_batch * demand.sample_bytes * held;
+  memory.available = available_to_a_rank(question, plan);
+  return memory;
+}
+
+int64_t gradient_bytes(const Question& question, const Plan& plan) {
+  return question.demand.parameters * widths_of(plan).gradient;
+}
 
 bool fits_in_one_pass(const Demand& demand, double examples, uint64_t memory_bytes) {
   // Without gradient a few of the maps live at a time that training keeps all of.
   constexpr double share_alive = 0.25, share_of_memory = 0.5;
   const double needed = static_cast<double>(demand.activation_bytes_per_sample) * share_alive * examples;
   return needed < share_of_memory * static_cast<double>(memory_bytes);
+}
+
+void choose_gradient_keeping(const Question& question, Plan& plan) {
+  const bool cuts_gradients = plan.strategy == Strategy::zero2 || plan.strategy == Strategy::zero3;
+  if (!cuts_gradients || plan.accumulation == 1) return;
+  const MemoryEstimate memory = estimate(question, plan, plan.micro_batch);
+  const std::string needed =
+      text(human_bytes(memory.total()), " of ", human_bytes(memory.available), " a rank");
+  plan.exchange_every_micro_batch = memory.available > 0 && memory.total() > memory.available;
+  plan.reasons.push_back(plan.exchange_every_micro_batch
+                             ? text("Gradients meet at every micro-batch: to keep them whole for all ",
+                                    plan.accumulation, " of a step would need ", needed, ".")
+                             : text("Gradients meet once a step: there is room to keep them whole for its ",
+                                    plan.accumulation, " micro-batches",
+                                    memory.available > 0 ? text(" (", needed, ")") : "", "."));
 }
 
 int64_t micro_batch_that_fits(const Question& question, const Plan& plan) {
@@ -112,10 +185,15 @@ void check_memory(const Question& question, Plan& plan) {
                                " (", sum_text(plan.memory, "batches"), ")");
   if (plan.memory.total() <= plan.memory.available) {
     plan.reasons.push_back(text("A rank needs about ", sum, "."));
-  } else {
-    plan.reasons.push_back(text("A rank may run out of memory: about ", sum, "; train.micro_batch=",
-                                micro_batch_that_fits(question, plan), " would fit."));
+    return;
   }
+  const int64_t fitting = micro_batch_that_fits(question, plan);
+  const bool follows = !question.config.train.micro_batch && question.config.train.global_batch;
+  plan.reasons.push_back(
+      text("A rank may run out of memory: about ", sum, "; ",
+           follows ? text("train.global_batch=", fitting * plan.accumulation * plan.world_size())
+                   : text("train.micro_batch=", fitting),
+           " would fit."));
 }
 
 }  // namespace larmor

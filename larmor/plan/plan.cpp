@@ -23,7 +23,49 @@ std::string to_text(Precision precision) {
   return "";
 }
 
-std::string to_text(Strategy strategy) { return strategy == Strategy::single ? "single" : "ddp"; }
+std::string to_text(Strategy strategy) {
+  switch (strategy) {
+    case Strategy::single:
+      return "single";
+    case Strategy::ddp:
+      return "ddp";
+    case Strategy::zero1:
+      return "zero1";
+    case Strategy::zero2:
+      return "zero2";
+    case Strategy::zero3:
+      return "zero3";
+  }
+  return "";
+}
+
+std::string to_text(Recompute recompute) {
+  switch (recompute) {
+    case Recompute::none:
+      return "none";
+    case Recompute::blocks:
+      return "blocks";
+    case Recompute::all:
+      return "all";
+  }
+  return "";
+}
+
+std::string to_text(Compression compression) {
+  switch (compression) {
+    case Compression::none:
+      return "none";
+    case Compression::fp16:
+      return "fp16";
+    case Compression::bf16:
+      return "bf16";
+  }
+  return "";
+}
+
+bool is_sharded(Strategy strategy) {
+  return strategy == Strategy::zero1 || strategy == Strategy::zero2 || strategy == Strategy::zero3;
+}
 
 std::string to_text(DeviceKind kind) { return kind == DeviceKind::cpu ? "cpu" : "cuda"; }
 
@@ -39,8 +81,10 @@ Plan make_plan(const Hardware& hardware, const Demand& demand, const RunConfig& 
   choose_ranks(question, plan);
   choose_precision(question, plan);
   choose_threads(question, plan);
-  choose_batch(question, plan);
+  choose_recomputation(question, plan);
   choose_strategy(question, plan);
+  choose_batch(question, plan);
+  choose_gradient_keeping(question, plan);
   choose_determinism(question, plan);
   choose_bucket(question, plan);
   bind_cores(question, plan);

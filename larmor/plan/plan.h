@@ -12,12 +12,22 @@
 namespace larmor {
 
 enum class Precision { fp32, bf16, fp16, fp64 };
-enum class Strategy { single, ddp };
+/// How ranks share the work: whole replicas, or a part each of the optimizer's states (ZeRO-1), of the
+/// gradients too (ZeRO-2), and of the weights (ZeRO-3). Source: Rajbhandari et al. 2020.
+enum class Strategy { single, ddp, zero1, zero2, zero3 };
+/// What backward computes again instead of keeping it: nothing, each block, or sections of blocks and in
+/// each its blocks.
+enum class Recompute { none, blocks, all };
+enum class Compression { none, fp16, bf16 };
 enum class DeviceKind { cpu, cuda };
 
 std::string to_text(Precision precision);
 std::string to_text(Strategy strategy);
+std::string to_text(Recompute recompute);
+std::string to_text(Compression compression);
 std::string to_text(DeviceKind kind);
+/// Whether each rank holds a part of the optimizer's states only.
+bool is_sharded(Strategy strategy);
 
 /// What a stage asks of a machine. Counts, no tensors.
 struct Demand {
@@ -25,7 +35,10 @@ struct Demand {
   int64_t parameters = 0;
   int64_t model_bytes = 0;                  // parameters and buffers in fp32
   int64_t optimizer_bytes = 0;              // moments and EMA
-  int64_t activation_bytes_per_sample = 0;  // estimate; 0 = unknown
+  int64_t activation_bytes_per_sample = 0;  // in fp32, nothing computed again; 0 = unknown
+  int64_t recomputed_bytes_per_sample = 0;  // the same with each block computed again, while the largest is
+  int64_t sectioned_bytes_per_sample = 0;   // the same with sections computed again, and their blocks
+  int64_t largest_block_bytes = 0;          // in fp32: the most weights that ZeRO-3 brings together at once
   int64_t sample_bytes = 0;                 // one example as the loader holds it
   int64_t preferred_micro_batch = 1;        // of the workload, when nothing else decides
   bool batch_norm = false;                  // needs accumulation 1
@@ -41,6 +54,7 @@ struct MemoryEstimate {
   int64_t weights = 0, gradients = 0, optimizer = 0, activations = 0, batch = 0;
   int64_t total() const { return weights + gradients + optimizer + activations + batch; }
   int64_t available = 0;  // of one rank's device
+  int64_t offloaded = 0;  // of the optimizer, on the host: no part of the total
 };
 
 struct Plan {
@@ -49,6 +63,13 @@ struct Plan {
   int64_t micro_batch = 1, accumulation = 1, global_batch = 1;
   Precision precision = Precision::fp32;
   Strategy strategy = Strategy::single;
+  Recompute recompute = Recompute::none;
+  bool offload_optimizer = false;
+  bool sync_batch_norm = false;
+  Compression compression = Compression::none;
+  /// Between micro-batches whole gradients stay on each rank, unless they are to meet at every one (ZeRO-2
+  /// and ZeRO-3, where whole ones would not fit).
+  bool exchange_every_micro_batch = false;
   bool deterministic = true;
   int loader_threads = 1;    // a rank
   int prefetch = 2;          // micro-batches ahead, a rank

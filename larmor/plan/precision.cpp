@@ -70,6 +70,15 @@ void choose_on_gpus(const Question& question, Plan& plan) {
 
 }  // namespace
 
+bool computes(const Question& question, const Plan& plan, Precision precision) {
+  if (plan.device == DeviceKind::cpu) return true;
+  const Gpu gpu = least_able(question, plan);
+  const Capability capability(gpu.capability_major, gpu.capability_minor);
+  return precision == Precision::bf16   ? capability >= computes_bf16
+         : precision == Precision::fp16 ? capability >= computes_fp16
+                                        : true;
+}
+
 void choose_precision(const Question& question, Plan& plan) {
   plan.device == DeviceKind::cpu ? choose_on_cpu(question, plan) : choose_on_gpus(question, plan);
 }

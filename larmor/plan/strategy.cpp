@@ -1,6 +1,7 @@
 // How ranks work together, and whether the same run gives the same bits.
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
@@ -9,21 +10,105 @@
 
 namespace larmor {
 
-void choose_strategy(const Question& question, Plan& plan) {
+namespace {
+
+constexpr Strategy strategies[] = {Strategy::single, Strategy::ddp, Strategy::zero1, Strategy::zero2,
+                                   Strategy::zero3};
+
+Strategy asked_strategy(const std::string& word) {
+  for (const Strategy strategy : strategies) {
+    if (to_text(strategy) == word) return strategy;
+  }
+  fail(Exit::usage, text("parallel.strategy is \"", word, "\""),
+       "say auto, single, ddp, zero1, zero2 or zero3");
+}
+
+/// The strategies that suit what else was asked for, in the order of what they cost.
+std::vector<Strategy> candidates(const Plan& plan) {
+  if (plan.world_size() == 1) return {plan.offload_optimizer ? Strategy::zero1 : Strategy::single};
+  if (plan.compression != Compression::none) return {Strategy::ddp};
+  if (plan.offload_optimizer) return {Strategy::zero1, Strategy::zero2, Strategy::zero3};
+  return {Strategy::ddp, Strategy::zero1, Strategy::zero2, Strategy::zero3};
+}
+
+std::string why_the_only_one(const Plan& plan) {
+  if (plan.world_size() > 1) return "parallel.compression is for whole gradients.";
+  return plan.offload_optimizer ? "it is how one rank keeps the optimizer's states on the host."
+                                : "1 rank has no other to share with.";
+}
+
+/// The first that fits; where none does, the last.
+void take_cheapest_that_fits(const Question& question, Plan& plan) {
+  const std::vector<Strategy> order = candidates(plan);
+  const int64_t micro_batch = smallest_micro_batch(question, plan.world_size());
+  std::vector<std::string> too_large;
+  MemoryEstimate memory;
+  for (const Strategy strategy : order) {
+    plan.strategy = strategy;
+    memory = estimate(question, plan, micro_batch);
+    if (memory.available == 0 || memory.total() <= memory.available) break;
+    const std::string of = too_large.empty() ? text(" of ", human_bytes(memory.available), " a rank") : "";
+    too_large.push_back(text(to_text(strategy), " would need ", human_bytes(memory.total()), of));
+  }
+  const std::string name = text("Strategy ", to_text(plan.strategy), ": ");
+  const bool fits = too_large.size() < order.size();
+  if (order.size() == 1) {
+    plan.reasons.push_back(name + why_the_only_one(plan));
+  } else if (memory.available == 0) {
+    plan.reasons.push_back(
+        text(name, "what each of ", counted(plan.world_size(), "rank"), " may hold is unknown."));
+  } else if (too_large.empty()) {
+    plan.reasons.push_back(text(name, "each of ", counted(plan.world_size(), "rank"), " needs ",
+                                human_bytes(memory.total()), " of ", human_bytes(memory.available),
+                                " for a micro-batch of ", micro_batch, ", and none costs less time."));
+  } else {
+    plan.reasons.push_back(text(name, "for a micro-batch of ", micro_batch, " ", join(too_large, ", "), "; ",
+                                fits ? text("this needs ", human_bytes(memory.total())) : "none fits", "."));
+  }
+}
+
+void take_as_asked(const Question& question, Plan& plan) {
   const std::string& asked = question.config.parallel.strategy;
   const int ranks = plan.world_size();
-  if (asked != "auto" && asked != "single" && asked != "ddp") {
-    fail(Exit::usage, text("parallel.strategy is \"", asked, "\""), "say auto, single or ddp");
-  }
-  if (asked == "single" && ranks > 1) {
+  plan.strategy = asked_strategy(asked);
+  if (plan.strategy == Strategy::single && ranks > 1) {
     fail(Exit::usage, text("parallel.strategy single runs 1 rank, but parallel.ranks asks for ", ranks),
          "parallel.strategy=ddp, or parallel.ranks=1");
   }
-  plan.strategy = asked == "ddp" || ranks > 1 ? Strategy::ddp : Strategy::single;
-  plan.reasons.push_back(
-      text("Strategy ", to_text(plan.strategy),
-           asked == "auto" ? ": " : ", as asked: ", counted(ranks, "rank"), ranks == 1 ? " has" : " have",
-           ranks == 1 ? " no other to average gradients with." : " gradients to average."));
+  plan.reasons.push_back(text("Strategy ", asked, ", as asked, for ", counted(ranks, "rank"), "."));
+}
+
+}  // namespace
+
+void choose_strategy(const Question& question, Plan& plan) {
+  read_exchange(question, plan);
+  const int ranks = plan.world_size();
+  const bool is_free = question.config.parallel.strategy == "auto";
+  const bool compresses = plan.compression != Compression::none;
+  if (is_free && question.follows_guide() && plan.device == DeviceKind::cuda && ranks > 1 && !compresses) {
+    plan.strategy = Strategy::zero2;
+    plan.reasons.push_back(text("Strategy zero2: the guide's choice for ", counted(ranks, "GPU"), "."));
+  } else if (is_free) {
+    take_cheapest_that_fits(question, plan);
+  } else {
+    take_as_asked(question, plan);
+  }
+  check_exchange(question, plan);
+}
+
+void choose_recomputation(const Question& question, Plan& plan) {
+  const std::string& asked = question.config.train.activation_checkpointing;
+  for (const Recompute recompute : {Recompute::none, Recompute::blocks, Recompute::all}) {
+    if (to_text(recompute) != asked) continue;
+    plan.recompute = recompute;
+    if (recompute == Recompute::none) return;
+    plan.reasons.push_back(
+        text("Backward computes ",
+             recompute == Recompute::blocks ? "each block" : "sections of blocks, and each block in them,",
+             " again, as asked: less memory, more time."));
+    return;
+  }
+  fail(Exit::usage, text("train.activation_checkpointing is \"", asked, "\""), "say none, blocks or all");
 }
 
 void choose_determinism(const Question& question, Plan& plan) {
@@ -36,16 +121,19 @@ void choose_determinism(const Question& question, Plan& plan) {
   plan.reasons.push_back(text(plan.deterministic ? "Deterministic" : "Not deterministic", why));
 }
 
-void choose_bucket(const Question& question, Plan& plan) {
-  constexpr int64_t mebibyte = int64_t{1} << 20, usual = 25 * mebibyte, page = 4096;
-  const int64_t element = plan.precision == Precision::fp64 ? 8 : 4;
-  const int64_t gradients = question.demand.parameters * element;
-  plan.bucket_bytes = usual;
+int64_t bucket_of(int64_t gradients) {
+  constexpr int64_t page = 4096;
+  if (gradients == 0) return usual_bucket_bytes;
   // A model of one bucket would send nothing before backward has ended.
-  if (gradients > 0) plan.bucket_bytes = std::min(usual, (gradients / 2 + page - 1) / page * page);
+  return std::min(usual_bucket_bytes, (gradients / 2 + page - 1) / page * page);
+}
+
+void choose_bucket(const Question& question, Plan& plan) {
+  const int64_t gradients = gradient_bytes(question, plan);
+  plan.bucket_bytes = bucket_of(gradients);
   if (plan.world_size() == 1) return;
   plan.reasons.push_back(text("Gradient buckets of ", human_bytes(plan.bucket_bytes),
-                              plan.bucket_bytes == usual
+                              plan.bucket_bytes == usual_bucket_bytes
                                   ? ": the usual size"
                                   : text(": half of the model's ", human_bytes(gradients),
                                          ", so that sending overlaps with backward"),

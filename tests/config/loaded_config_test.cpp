@@ -125,15 +125,16 @@ TEST(LoadedConfig, RefusesToFreezeNonsense) {
 TEST(LoadedConfig, ComparesWhatDefinesTheRun) {
   const LoadedConfig one = load({});
   const LoadedConfig elsewhere =
-      load_overrides({"run.folder=/other", "run.name=x", "parallel.ranks=2", "parallel.device=cpu"});
+      load_overrides({"run.folder=/other", "run.name=x", "parallel.ranks=2", "parallel.device=cpu",
+                      "parallel.strategy=zero3", "train.activation_checkpointing=blocks"});
   EXPECT_EQ(one.sha256(), elsewhere.sha256());
   EXPECT_THAT(one.differing_keys(elsewhere), IsEmpty());
 
   const LoadedConfig other =
-      load_overrides({"run.seed=7", "parallel.strategy=ddp", "loss.discriminator.channels=9"});
+      load_overrides({"run.seed=7", "parallel.compression=bf16", "loss.discriminator.channels=9"});
   EXPECT_NE(one.sha256(), other.sha256());
   EXPECT_THAT(one.differing_keys(other),
-              ElementsAre("run.seed", "loss.discriminator.channels", "parallel.strategy"));
+              ElementsAre("run.seed", "loss.discriminator.channels", "parallel.compression"));
   EXPECT_THAT(one.differing_keys(load_overrides({"train.micro_batch=2"})), ElementsAre("train.micro_batch"))
       << "a person's 2 is another wish than auto";
 }
