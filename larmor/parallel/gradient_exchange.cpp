@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
@@ -28,6 +29,10 @@ at::Tensor view_like(const at::Tensor& flat, int64_t offset, const at::Tensor& p
   return flat.narrow(0, offset, parameter.numel()).view(parameter.sizes());
 }
 
+c10::ScalarType type_of(Compression compression) {
+  return compression == Compression::fp16 ? at::kHalf : at::kBFloat16;
+}
+
 }  // namespace
 
 struct GradientExchange::Hook final : torch::autograd::PostAccumulateGradHook {
@@ -38,8 +43,11 @@ struct GradientExchange::Hook final : torch::autograd::PostAccumulateGradHook {
 };
 
 GradientExchange::GradientExchange(std::vector<at::Tensor> parameters, std::vector<std::string> names,
-                                   int64_t bucket_bytes, Communicator& communicator)
-    : parameters_(std::move(parameters)), names_(std::move(names)), communicator_(communicator) {
+                                   int64_t bucket_bytes, Compression compression, Communicator& communicator)
+    : parameters_(std::move(parameters)),
+      names_(std::move(names)),
+      communicator_(communicator),
+      compression_(compression) {
   assert(!parameters_.empty() && parameters_.size() == names_.size());
   std::vector<TensorSize> sizes;
   for (const at::Tensor& parameter : parameters_)
@@ -122,7 +130,14 @@ void GradientExchange::start_bucket() {
     if (!touched_[member]) views_[member].zero_();
   }
   if (next_ + 1 == layout_.size()) write_tail(votes_);
-  under_way_.push_back(communicator_.all_reduce(flat_[next_], Reduce::mean));
+  at::Tensor gradients = flat_[next_];
+  if (compression_ != Compression::none) {
+    // Divided before it becomes narrow: a sum over many ranks may be beyond float16.
+    gradients = (gradients / communicator_.size()).to(type_of(compression_));
+    travelling_.push_back(gradients);
+  }
+  const Reduce operation = compression_ == Compression::none ? Reduce::mean : Reduce::sum;
+  under_way_.push_back(communicator_.all_reduce(gradients, operation));
   next_ += 1;
 }
 
@@ -141,9 +156,12 @@ void GradientExchange::fail_step() {
 }
 
 Votes GradientExchange::finish() {
+  const at::NoGradGuard no_grad;
   assert(next_ == layout_.size());
   for (Pending& pending : under_way_) pending.wait();
   under_way_.clear();
+  for (size_t bucket = 0; bucket < travelling_.size(); ++bucket) flat_[bucket].copy_(travelling_[bucket]);
+  travelling_.clear();
   // Means of zeros and ones: anything above zero says that at least one rank said so.
   const at::Tensor tail = tail_.to(at::kCPU, at::kFloat);
   const float* words = tail.const_data_ptr<float>();

@@ -18,7 +18,7 @@ class GradientExchange {
   /// Borrows the communicator. `parameters` are leaves of one device that require a gradient; their
   /// post-accumulate hooks are taken until the end of life.
   GradientExchange(std::vector<at::Tensor> parameters, std::vector<std::string> names, int64_t bucket_bytes,
-                   Communicator& communicator);
+                   Compression compression, Communicator& communicator);
   ~GradientExchange();
   GradientExchange(const GradientExchange&) = delete;
   GradientExchange& operator=(const GradientExchange&) = delete;
@@ -46,8 +46,10 @@ class GradientExchange {
   std::vector<Bucket> layout_;
   std::vector<at::Tensor> flat_;   // one a bucket
   std::vector<at::Tensor> views_;  // one a parameter, into flat_
-  std::vector<size_t> bucket_of_;  // one a parameter
-  at::Tensor tail_;                // of the last bucket: the votes, then whether a parameter had a gradient
+  Compression compression_;
+  std::vector<at::Tensor> travelling_;  // one a bucket under way, where its form differs from flat_
+  std::vector<size_t> bucket_of_;       // one a parameter
+  at::Tensor tail_;  // of the last bucket: the votes, then whether a parameter had a gradient
 
   bool running_ = false;  // backward
   bool last_ = false;     // of the last micro-batch

@@ -44,8 +44,9 @@ class Parallelism {
   /// `votes` travelling along. The loss is already divided by the accumulation. Collective when `last`.
   virtual void backward(const at::Tensor& loss, bool last, const Votes& votes) = 0;
   /// In place of backward on a rank whose forward or backward failed: takes part in the step's collectives
-  /// with zeros and the flag. Collective.
-  virtual void fail_step() = 0;
+  /// with zeros and the flag, and gives true. Collective. Where the others need this rank's weights before
+  /// they can go on, it ends their collectives with Error (rank_lost) instead, and gives false.
+  virtual bool fail_step() = 0;
   /// Blocks until the gradients have met. Collective.
   virtual Reduced finish() = 0;
   /// Clips, moves the weights, updates the average, drops the gradients.
@@ -57,19 +58,47 @@ class Parallelism {
   virtual void share_buffers() = 0;
 
   virtual double loss_scale() const = 0;
+  /// Rank 0 gets the network's parameters and buffers under their names, the parameters as the optimizer has
+  /// them; others get nothing. The tensors may be live. Collective.
+  virtual NamedTensors weights() = 0;
   virtual bool has_average() const = 0;
-  /// The averaged weights under the module's names. Requires: has_average().
-  virtual NamedTensors average() const = 0;
+  /// The same of the averaged weights. Requires: has_average(). Collective.
+  virtual NamedTensors average() = 0;
+  /// Throws Error (checkpoint) as load_state_dict() does. Collective.
+  virtual void load_weights(const NamedTensors& weights) = 0;
 
-  /// This rank's part of the optimizer state: "<kind>/<parameter>" with element ranges in the metadata
-  /// names ("exp_avg/encoder.blocks.0.conv.weight"), and scalars. Replicas: rank 0 has all, others nothing.
+  /// From here on every rank can run the network on its own, as often as it likes. Collective.
+  virtual void hold_whole_network() {}
+  virtual void let_whole_network_go() {}
+
+  /// This rank's part of the optimizer state, "<kind>/<parameter>" ("exp_avg/encoder.blocks.0.conv.weight"),
+  /// with a range of elements where it has not all of them (state_ranges.h), and scalars. Replicas: rank 0
+  /// has all, others nothing.
   virtual void save(StateWriter& writer) const = 0;
   /// From the state of any world size.
   virtual void load(const StateReader& reader) = 0;
 };
 
-/// Rank 0's weights and buffers win. Borrows the module and the communicator. Collective.
+/// Every rank has the whole network until the end of life. Collective at its start.
+class WholeNetwork {
+ public:
+  explicit WholeNetwork(Parallelism& parallelism) : parallelism_(parallelism) {
+    parallelism_.hold_whole_network();
+  }
+  ~WholeNetwork() { parallelism_.let_whole_network_go(); }
+  WholeNetwork(const WholeNetwork&) = delete;
+  WholeNetwork& operator=(const WholeNetwork&) = delete;
+
+ private:
+  Parallelism& parallelism_;
+};
+
+/// By the plan's strategy. Rank 0's weights and buffers win. ZeRO-3 cuts the weights of `blocks`: modules
+/// within `module` that forward passes to nn::run_block, in the order of a forward; what is in none of them
+/// stays whole. Borrows the module and the communicator. Throws Error (usage) for a network that cannot be
+/// cut: a parameter shared between blocks, or no block at all. Collective.
 std::unique_ptr<Parallelism> make_parallelism(const Plan& plan, const OptimConfig& optim,
-                                              torch::nn::Module& module, Communicator& communicator);
+                                              torch::nn::Module& module, Communicator& communicator,
+                                              const std::vector<const torch::nn::Module*>& blocks = {});
 
 }  // namespace larmor

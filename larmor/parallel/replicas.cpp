@@ -1,9 +1,7 @@
 #include "larmor/parallel/replicas.h"
 
-#include <algorithm>
 #include <cmath>
 #include <map>
-#include <unordered_set>
 #include <utility>
 
 #include <ATen/core/grad_mode.h>
@@ -15,60 +13,14 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/device/module_state.h"
-#include "larmor/parallel/buckets.h"
+#include "larmor/parallel/agreement.h"
+#include "larmor/parallel/state_ranges.h"
 
 namespace larmor {
 namespace {
 
 /// Where the plan leaves the size of a bucket open.
-constexpr int64_t usual_bucket_bytes = 25 << 20;
-
-std::string describe(const std::vector<std::pair<std::string, at::Tensor>>& tensors) {
-  std::string all;
-  for (const auto& [name, tensor] : tensors) {
-    all += text(name, " ", c10::toString(tensor.scalar_type()), " [");
-    for (const int64_t size : tensor.sizes()) all += text(" ", size);
-    all += " ]\n";
-  }
-  return all;
-}
-
-/// Collective. Ranks that built different networks would exchange nonsense, or hang.
-void check_same_network(const std::vector<std::pair<std::string, at::Tensor>>& tensors,
-                        Communicator& communicator) {
-  const std::string own = describe(tensors), first = broadcast_bytes(communicator, own, 0);
-  if (own == first) return;
-  const std::vector<std::string> own_lines = split(own, '\n'), first_lines = split(first, '\n');
-  size_t line = 0;
-  while (line + 1 < std::min(own_lines.size(), first_lines.size()) && own_lines[line] == first_lines[line]) {
-    line += 1;
-  }
-  fail(Exit::usage,
-       text("rank ", communicator.rank(), " has another network than rank 0: '", own_lines[line],
-            "' against '", first_lines[line], "'"),
-       "start all ranks with the same program and the same config");
-}
-
-/// Collective. Rank 0's values go to all, in large pieces.
-void adopt(const std::vector<std::pair<std::string, at::Tensor>>& tensors, int64_t bucket_bytes,
-           Communicator& communicator) {
-  const at::NoGradGuard no_grad;
-  std::vector<TensorSize> sizes;
-  for (const auto& [name, tensor] : tensors) sizes.push_back({tensor.numel(), tensor.scalar_type()});
-  for (const Bucket& bucket : cut_buckets(sizes, bucket_bytes)) {
-    const auto part = [&](const at::Tensor& flat, size_t member) {
-      const at::Tensor& tensor = tensors[bucket.members[member]].second;
-      return flat.narrow(0, bucket.offsets[member], tensor.numel()).view(tensor.sizes());
-    };
-    const at::Tensor& any = tensors[bucket.members[0]].second;
-    const at::Tensor flat = at::zeros({bucket.elements}, any.options().requires_grad(false));
-    for (size_t i = 0; i < bucket.members.size(); ++i) part(flat, i).copy_(tensors[bucket.members[i]].second);
-    communicator.broadcast(flat, 0).wait();
-    for (size_t i = 0; i < bucket.members.size(); ++i) {
-      tensors[bucket.members[i]].second.detach().copy_(part(flat, i));
-    }
-  }
-}
+constexpr int64_t bucket_bytes_by_default = 25 << 20;
 
 }  // namespace
 
@@ -77,22 +29,15 @@ Replicas::Replicas(const Plan& plan, const OptimConfig& optim, torch::nn::Module
     : module_(module),
       communicator_(communicator),
       clip_norm_(optim.clip_norm),
-      bucket_bytes_(plan.bucket_bytes > 0 ? plan.bucket_bytes : usual_bucket_bytes),
+      bucket_bytes_(plan.bucket_bytes > 0 ? plan.bucket_bytes : bucket_bytes_by_default),
       scale_(plan.precision == Precision::fp16) {
-  std::vector<std::pair<std::string, at::Tensor>> tensors;
-  std::unordered_set<const c10::TensorImpl*> seen;  // a parameter that two blocks share counts once
-  for (const auto& item : module.named_parameters()) {
-    if (!seen.insert(item.value().unsafeGetTensorImpl()).second) continue;
-    tensors.emplace_back(item.key(), item.value());
-    if (!item.value().requires_grad()) continue;
-    names_.push_back(item.key());
-    parameters_.push_back(item.value());
+  agree_on_network(module, bucket_bytes_, communicator);
+  for (auto& [name, parameter] : learning_parameters(module)) {
+    names_.push_back(name);
+    parameters_.push_back(parameter);
   }
-  for (const auto& item : module.named_buffers()) tensors.emplace_back(item.key(), item.value());
-  require(!parameters_.empty(), Exit::usage, "the network has no parameter that learns");
-  check_same_network(tensors, communicator);
-  adopt(tensors, bucket_bytes_, communicator);
-  exchange_ = std::make_unique<GradientExchange>(parameters_, names_, bucket_bytes_, communicator);
+  exchange_ =
+      std::make_unique<GradientExchange>(parameters_, names_, bucket_bytes_, plan.compression, communicator);
   optimizer_ = make_optimizer(optim, parameters_);
   if (optim.ema_decay > 0) average_.emplace(optim.ema_decay, parameters_);
 }
@@ -135,12 +80,16 @@ void Replicas::skip() {
 }
 
 void Replicas::share_buffers() {
-  std::vector<std::pair<std::string, at::Tensor>> buffers;
-  for (const auto& item : module_.named_buffers()) buffers.emplace_back(item.key(), item.value());
+  const TensorList buffers = buffers_of(module_);
   if (!buffers.empty()) adopt(buffers, bucket_bytes_, communicator_);
 }
 
-NamedTensors Replicas::average() const {
+NamedTensors Replicas::weights() { return communicator_.is_first() ? state_dict(module_) : NamedTensors(); }
+
+void Replicas::load_weights(const NamedTensors& weights) { load_state_dict(module_, weights); }
+
+NamedTensors Replicas::average() {
+  if (!communicator_.is_first()) return {};
   // By memory, because a parameter that two blocks share has two names.
   std::map<const void*, at::Tensor> averages;
   for (size_t i = 0; i < parameters_.size(); ++i) {
@@ -168,12 +117,7 @@ void Replicas::save(StateWriter& writer) const {
 void Replicas::load(const StateReader& reader) {
   const at::NoGradGuard no_grad;
   const auto copy = [&](const std::string& name, at::Tensor& target) {
-    const at::Tensor source = reader.tensor(name);
-    if (source.sizes() != target.sizes()) {
-      fail(Exit::checkpoint, text("the shape of '", name, "' in the checkpoint is not that of the network"),
-           "resume with the config that the run was started with");
-    }
-    target.copy_(source);
+    target.copy_(flat_state(reader, name, target).view(target.sizes()));
   };
   for (auto& [kind, tensors] : optimizer_->state()) {
     for (size_t i = 0; i < tensors.size(); ++i) {

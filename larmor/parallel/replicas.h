@@ -18,14 +18,19 @@ class Replicas final : public Parallelism {
   Replicas(const Plan& plan, const OptimConfig& optim, torch::nn::Module& module, Communicator& communicator);
 
   void backward(const at::Tensor& loss, bool last, const Votes& votes) override;
-  void fail_step() override { exchange_->fail_step(); }
+  bool fail_step() override {
+    exchange_->fail_step();
+    return true;
+  }
   Reduced finish() override;
   void step(double learning_rate) override;
   void skip() override;
   void share_buffers() override;
   double loss_scale() const override { return scale_.scale(); }
   bool has_average() const override { return average_.has_value(); }
-  NamedTensors average() const override;
+  NamedTensors weights() override;
+  NamedTensors average() override;
+  void load_weights(const NamedTensors& weights) override;
   void save(StateWriter& writer) const override;
   void load(const StateReader& reader) override;
 

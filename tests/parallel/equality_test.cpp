@@ -1,4 +1,5 @@
-// One rank, several ranks, and accumulation have to do what a plain loop over the whole batch does.
+// One rank, several ranks, accumulation, recomputation and every strategy have to do what a plain loop over
+// the whole batch does.
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
@@ -21,25 +22,62 @@ at::Tensor train_over_threads(const Training& training, int ranks) {
   return weights[0];
 }
 
+std::string describe(const Training& training, int ranks) {
+  return to_text(training.strategy) + ", " + std::to_string(ranks) + " ranks, accumulation " +
+         std::to_string(training.accumulation) + ", recomputes " + to_text(training.recompute) +
+         (training.exchange_every_micro_batch ? ", meets at every micro-batch" : "");
+}
+
 void expect_as_plain(Training training, double tolerance) {
   const at::Tensor plain = testing::train_plainly(training);
   for (const int ranks : {1, 2, 4}) {
     for (const int64_t accumulation : {1, 3}) {
       training.accumulation = accumulation;
       EXPECT_LE(testing::largest_difference(train_over_threads(training, ranks), plain), tolerance)
-          << ranks << " ranks, accumulation " << accumulation;
+          << describe(training, ranks);
     }
   }
 }
 
-TEST(Replicas, TrainAsAPlainLoopWithSgdInFloat) { expect_as_plain({.optim = testing::sgd()}, 1e-6); }
+class EveryStrategy : public ::testing::TestWithParam<std::tuple<Strategy, Recompute>> {
+ protected:
+  Training with(const OptimConfig& optim, at::ScalarType type) const {
+    return {.optim = optim,
+            .type = type,
+            .strategy = std::get<Strategy>(GetParam()),
+            .recompute = std::get<Recompute>(GetParam())};
+  }
+};
 
-TEST(Replicas, TrainAsAPlainLoopWithAdamInDouble) {
-  expect_as_plain({.optim = testing::adam(), .type = at::kDouble}, 1e-11);
+INSTANTIATE_TEST_SUITE_P(
+    Trains, EveryStrategy,
+    ::testing::Combine(::testing::Values(Strategy::ddp, Strategy::zero1, Strategy::zero2, Strategy::zero3),
+                       ::testing::Values(Recompute::none, Recompute::blocks, Recompute::all)),
+    [](const auto& of) {
+      return to_text(std::get<Strategy>(of.param)) + "_recomputing_" + to_text(std::get<Recompute>(of.param));
+    });
+
+TEST_P(EveryStrategy, TrainsAsAPlainLoopWithSgdInFloat) {
+  expect_as_plain(with(testing::sgd(), at::kFloat), 1e-6);
 }
 
-TEST(Replicas, ClipAsAPlainLoop) {
-  Training training{.optim = testing::adam(), .type = at::kDouble};
+TEST_P(EveryStrategy, TrainsAsAPlainLoopWithAdamInDouble) {
+  expect_as_plain(with(testing::adam(), at::kDouble), 1e-11);
+}
+
+class AStrategy : public ::testing::TestWithParam<Strategy> {
+ protected:
+  static Training with(const OptimConfig& optim) {
+    return {.optim = optim, .type = at::kDouble, .strategy = GetParam()};
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Trains, AStrategy,
+                         ::testing::Values(Strategy::ddp, Strategy::zero1, Strategy::zero2, Strategy::zero3),
+                         [](const auto& of) { return to_text(of.param); });
+
+TEST_P(AStrategy, ClipsAsAPlainLoop) {
+  Training training = with(testing::adam());
   training.optim.clip_norm = 0.05;
   const at::Tensor clipped = testing::train_plainly(training);
   training.optim.clip_norm = 0;
@@ -49,37 +87,56 @@ TEST(Replicas, ClipAsAPlainLoop) {
   expect_as_plain(training, 1e-11);
 }
 
-TEST(Replicas, DoNotDependOnTheSizeOfBuckets) {
-  Training training{.optim = testing::adam(), .type = at::kDouble};
+TEST_P(AStrategy, MayLetGradientsMeetAtEveryMicroBatch) {
+  Training training = with(testing::adam());
+  training.exchange_every_micro_batch = true;
+  expect_as_plain(training, 1e-11);
+}
+
+TEST_P(AStrategy, DoesNotDependOnTheSizeOfBuckets) {
+  Training training = with(testing::adam());
   training.bucket_bytes = 1;
   const at::Tensor one_each = train_over_threads(training, 3);
   training.bucket_bytes = 1 << 30;
-  EXPECT_TRUE(torch::equal(one_each, train_over_threads(training, 3)));
+  EXPECT_LE(testing::largest_difference(one_each, train_over_threads(training, 3)), 1e-14);
 }
 
-TEST(Replicas, HandleWeightsThatOnlySomeExamplesUse) {
-  // In every third step one example of one rank reaches the rare weights; otherwise nobody does, and
-  // they have to stand still although Adam's moments and momentum would move them.
-  for (const OptimConfig& optim : {testing::adam(), testing::sgd()}) {
-    expect_as_plain({.optim = optim, .type = at::kDouble, .rare_every = 3}, 1e-11);
+TEST(Shards, MayHaveTheOptimizerOnTheHost) {
+  for (const Strategy strategy : {Strategy::zero1, Strategy::zero2, Strategy::zero3}) {
+    expect_as_plain({.optim = testing::adam(), .type = at::kDouble, .strategy = strategy, .offload = true},
+                    1e-11);
   }
 }
 
-TEST(Replicas, WouldFailTheseTestsIfAShareWereMissing) {
+TEST(WholeWeights, ThatOnlySomeExamplesUseStandStillOtherwise) {
+  // In every third step one example of one rank reaches the rare weights; otherwise nobody does, and
+  // they have to stand still although Adam's moments and momentum would move them.
+  for (const Strategy strategy : {Strategy::ddp, Strategy::zero1, Strategy::zero2}) {
+    for (const OptimConfig& optim : {testing::adam(), testing::sgd()}) {
+      expect_as_plain({.optim = optim, .type = at::kDouble, .rare_every = 3, .strategy = strategy}, 1e-11);
+    }
+  }
+}
+
+TEST(PlainLoop, WouldShowAMissingShare) {
   Training training{.optim = testing::sgd()};
   const at::Tensor plain = testing::train_plainly(training);
   training.global_batch -= 1;
   EXPECT_GT(testing::largest_difference(testing::train_plainly(training), plain), 1e-4);
 }
 
-TEST(Replicas, TrainAsAPlainLoopOverGloo) {
-  const Training training{.optim = testing::adam(), .type = at::kDouble, .accumulation = 3};
+TEST(Gloo, TrainsAsAPlainLoopByEveryStrategy) {
+  Training training{.optim = testing::adam(), .type = at::kDouble, .accumulation = 3};
   const at::Tensor plain = testing::train_plainly(training);
   for (const int ranks : {2, 4}) {
-    testing::run_gloo_ranks(ranks, [&](Communicator& communicator) {
-      const at::Tensor weights = testing::train_as_rank(training, communicator);
-      EXPECT_LE(testing::largest_difference(weights, plain), 1e-11) << "rank " << communicator.rank();
-    });
+    for (const Strategy strategy : {Strategy::ddp, Strategy::zero1, Strategy::zero2, Strategy::zero3}) {
+      training.strategy = strategy;
+      testing::run_gloo_ranks(ranks, [&](Communicator& communicator) {
+        const at::Tensor weights = testing::train_as_rank(training, communicator);
+        EXPECT_LE(testing::largest_difference(weights, plain), 1e-11)
+            << describe(training, ranks) << ", rank " << communicator.rank();
+      });
+    }
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "larmor/device/run_block.h"
+
 namespace larmor::testing {
 namespace {
 
@@ -19,6 +21,18 @@ void fill(torch::nn::Module& module, uint64_t seed, at::ScalarType type) {
 
 }  // namespace
 
+SmallAttentionImpl::SmallAttentionImpl(int64_t channels) {
+  query_ = register_module("query", torch::nn::Linear(channels, channels));
+  key_ = register_module("key", torch::nn::Linear(channels, channels));
+  value_ = register_module("value", torch::nn::Linear(channels, channels));
+}
+
+at::Tensor SmallAttentionImpl::forward(const at::Tensor& volume) {
+  const at::Tensor voxels = volume.flatten(2).transpose(1, 2);
+  const at::Tensor attended = at::scaled_dot_product_attention(query_(voxels), key_(voxels), value_(voxels));
+  return volume + attended.transpose(1, 2).reshape(volume.sizes());
+}
+
 SmallNetImpl::SmallNetImpl(uint64_t seed, at::ScalarType type) {
   using torch::nn::Conv3dOptions;
   // First, so that it is in the bucket that leaves last: a weight that never arrives holds up all behind it.
@@ -26,17 +40,24 @@ SmallNetImpl::SmallNetImpl(uint64_t seed, at::ScalarType type) {
   first_ = register_module("first", torch::nn::Conv3d(Conv3dOptions(1, 4, 3).padding(1)));
   norm_ = register_module("norm", torch::nn::GroupNorm(torch::nn::GroupNormOptions(2, 4)));
   second_ = register_module("second", torch::nn::Conv3d(Conv3dOptions(4, 4, 3).padding(1)));
+  attention_ = register_module("attention", SmallAttention(4));
   last_ = register_module("last", torch::nn::Conv3d(Conv3dOptions(8, 1, 1)));
   fill(*this, seed, type);
 }
 
 at::Tensor SmallNetImpl::forward(const at::Tensor& volume, bool with_rare) {
-  const at::Tensor skip = first_->forward(volume);
-  at::Tensor deep = torch::silu(norm_->forward(skip));
-  deep = torch::silu(second_->forward(deep));
-  deep = second_->forward(deep);
-  if (with_rare) deep = rare_->forward(deep);
-  return last_->forward(torch::cat({skip, deep}, 1));
+  using nn::run_block;
+  const at::Tensor skip = run_block(first_, volume);
+  at::Tensor deep = torch::silu(run_block(norm_, skip));
+  deep = torch::silu(run_block(second_, deep));
+  deep = run_block(second_, deep);
+  deep = run_block(attention_, deep);
+  if (with_rare) deep = run_block(rare_, deep);
+  return run_block(last_, torch::cat({skip, deep}, 1));
+}
+
+std::vector<const torch::nn::Module*> SmallNetImpl::blocks() const {
+  return {first_.get(), norm_.get(), second_.get(), attention_.get(), last_.get()};
 }
 
 SmallJudgeImpl::SmallJudgeImpl(uint64_t seed, at::ScalarType type) {
@@ -46,8 +67,10 @@ SmallJudgeImpl::SmallJudgeImpl(uint64_t seed, at::ScalarType type) {
 }
 
 at::Tensor SmallJudgeImpl::forward(const at::Tensor& volume) {
-  return last_->forward(torch::leaky_relu(first_->forward(volume), 0.2));
+  return nn::run_block(last_, torch::leaky_relu(nn::run_block(first_, volume), 0.2));
 }
+
+std::vector<const torch::nn::Module*> SmallJudgeImpl::blocks() const { return {first_.get(), last_.get()}; }
 
 at::Tensor make_batch(int64_t step, int64_t count, at::ScalarType type) {
   const at::Tensor ramp = torch::arange(count * 64, at::kDouble) * 0.37 + static_cast<double>(step) * 11.3;

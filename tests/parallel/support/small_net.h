@@ -1,12 +1,25 @@
 // A network small enough to train in a test, with what trips up gradient exchange: convolutions,
-// normalisation, a skip connection, a weight used twice, and one that is used only when asked.
+// normalisation, attention, a skip connection, a weight used twice, and one that is used only when asked.
+// All of it goes through nn::run_block.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <torch/nn.h>
 
 namespace larmor::testing {
+
+/// Attention of one head between all voxels, added to what came in.
+class SmallAttentionImpl final : public torch::nn::Module {
+ public:
+  explicit SmallAttentionImpl(int64_t channels);
+  at::Tensor forward(const at::Tensor& volume);
+
+ private:
+  torch::nn::Linear query_{nullptr}, key_{nullptr}, value_{nullptr};
+};
+TORCH_MODULE(SmallAttention);
 
 class SmallNetImpl final : public torch::nn::Module {
  public:
@@ -14,10 +27,13 @@ class SmallNetImpl final : public torch::nn::Module {
   explicit SmallNetImpl(uint64_t seed, at::ScalarType type = at::kFloat);
   /// [N, 1, D, H, W] to [N, 1, D, H, W].
   at::Tensor forward(const at::Tensor& volume, bool with_rare = false);
+  /// Those that every forward runs, in its order.
+  std::vector<const torch::nn::Module*> blocks() const;
 
  private:
   torch::nn::Conv3d first_{nullptr}, second_{nullptr}, last_{nullptr};
   torch::nn::GroupNorm norm_{nullptr};
+  SmallAttention attention_{nullptr};
   torch::nn::Linear rare_{nullptr};
 };
 TORCH_MODULE(SmallNet);
@@ -27,6 +43,7 @@ class SmallJudgeImpl final : public torch::nn::Module {
  public:
   explicit SmallJudgeImpl(uint64_t seed, at::ScalarType type = at::kFloat);
   at::Tensor forward(const at::Tensor& volume);
+  std::vector<const torch::nn::Module*> blocks() const;
 
  private:
   torch::nn::Conv3d first_{nullptr}, last_{nullptr};

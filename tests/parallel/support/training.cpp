@@ -6,6 +6,7 @@
 #include <torch/nn.h>
 #include <torch/optim.h>
 
+#include "larmor/device/run_block.h"
 #include "larmor/parallel/parallelism.h"
 
 #include "tests/parallel/support/small_net.h"
@@ -63,6 +64,10 @@ Plan plan_of(const Training& training) {
   Plan plan;
   plan.accumulation = training.accumulation;
   plan.bucket_bytes = training.bucket_bytes;
+  plan.strategy = training.strategy;
+  plan.recompute = training.recompute;
+  plan.exchange_every_micro_batch = training.exchange_every_micro_batch;
+  plan.offload_optimizer = training.offload;
   plan.precision = training.type == at::kDouble ? Precision::fp64 : Precision::fp32;
   return plan;
 }
@@ -87,7 +92,9 @@ at::Tensor train_as_rank(const Training& training, Communicator& communicator) {
   at::set_num_threads(1);
   // Another seed on every rank: the first one's weights have to win.
   SmallNet net(1 + static_cast<uint64_t>(communicator.rank()), training.type);
-  const auto parallel = make_parallelism(plan_of(training), training.optim, *net, communicator);
+  const auto parallel =
+      make_parallelism(plan_of(training), training.optim, *net, communicator, net->blocks());
+  const RecomputeScope recompute(training.recompute);
   const int64_t share = training.global_batch / communicator.size() / training.accumulation;
   for (int64_t step = 0; step < training.steps; ++step) {
     const at::Tensor batch = make_batch(step, training.global_batch, training.type);
@@ -100,6 +107,7 @@ at::Tensor train_as_rank(const Training& training, Communicator& communicator) {
     parallel->finish();
     parallel->step(learning_rate);
   }
+  const WholeNetwork whole(*parallel);
   return flat_parameters(*net);
 }
 

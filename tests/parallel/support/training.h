@@ -18,6 +18,10 @@ struct Training {
   int64_t bucket_bytes = 1024;  // several buckets even for a small network
   /// In every n-th step one example uses weights that no other does; 0: never.
   int64_t rare_every = 0;
+  Strategy strategy = Strategy::ddp;
+  Recompute recompute = Recompute::none;
+  bool exchange_every_micro_batch = false;
+  bool offload = false;
 };
 
 OptimConfig sgd(double momentum = 0.9);
