@@ -1,3 +1,4 @@
+#include <csignal>
 #include <cstdlib>
 #include <string>
 
@@ -18,6 +19,24 @@ class Gloo final : public c10d::ProcessGroupGloo {
   void abort() override {
     for (const auto& context : contexts_) context->closeConnections();
   }
+};
+
+/// Threads that begin while it lives get an error instead of SIGPIPE: Gloo writes to sockets that a peer may
+/// have closed, and the signal would end this process in the place of a collective.
+class WithoutBrokenPipes {
+ public:
+  WithoutBrokenPipes() {
+    sigset_t pipe;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, &before_);
+  }
+  ~WithoutBrokenPipes() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  WithoutBrokenPipes(const WithoutBrokenPipes&) = delete;
+  WithoutBrokenPipes& operator=(const WithoutBrokenPipes&) = delete;
+
+ private:
+  sigset_t before_;
 };
 
 bool is_loopback(const std::string& address) { return address.starts_with("127.") || address == "::1"; }
@@ -42,6 +61,7 @@ std::shared_ptr<gloo::transport::Device> make_device(const Meeting& meeting, con
 
 MakeBackend gloo_backends(const Meeting& meeting, const Rank& rank, std::chrono::milliseconds limit) {
   return [=](const std::string& group) -> c10::intrusive_ptr<c10d::Backend> {
+    const WithoutBrokenPipes all_threads_of_the_backend;
     auto options = c10d::ProcessGroupGloo::Options::create(limit);
     options->devices.push_back(make_device(meeting, rank));
     options->group_name = group;

@@ -104,6 +104,23 @@ TEST(Gloo, EndsACollectiveUnderWayOnAbort) {
   EXPECT_LT(seconds_since(start), 30);
 }
 
+TEST(Gloo, LivesOnWhenItWritesToAPeerThatHasAborted) {
+  // A write to a closed socket raises SIGPIPE, whose habit is to end the process.
+  testing::run_gloo_ranks(3, [](Communicator& communicator) {
+    for (int round = 0; round < 30; ++round) {
+      const std::unique_ptr<Communicator> other = communicator.duplicate();
+      communicator.barrier();
+      if (communicator.rank() != round % 3) {
+        at::Tensor tensor = torch::ones({1000 * (round + 1)});
+        EXPECT_THROW(other->all_reduce(tensor, Reduce::sum).wait(), Error);
+      }
+      // Those who notice, too: another may wait for them.
+      other->abort();
+      communicator.barrier();
+    }
+  });
+}
+
 TEST(Gloo, GivesUpOnASilentPeerAfterTheLimit) {
   std::latch ended(1);
   const auto errors = testing::try_gloo_ranks(2, seconds(2), [&](Communicator& communicator) {
