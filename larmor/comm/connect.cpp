@@ -1,3 +1,4 @@
+#include <cstdlib>
 #include <optional>
 
 #include "larmor/base/error.h"
@@ -6,6 +7,16 @@
 #include "larmor/comm/communicator.h"
 
 namespace larmor {
+namespace {
+
+/// Libtorch notes every collective for a debugger of its own, in a map that threads enter without a lock:
+/// two groups of one process, training's and the checkpoints', may meet there, and the process dies of it.
+/// Whoever sets the variable has it back.
+void stop_flight_recorder() {
+  [[maybe_unused]] static const int once = setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/0);
+}
+
+}  // namespace
 
 struct Rendezvous::State {
   Rank rank;
@@ -23,6 +34,7 @@ Rendezvous::~Rendezvous() = default;
 
 std::unique_ptr<Communicator> Rendezvous::connect(DeviceKind kind, int device_index) {
   if (!state_->meeting) return make_solo();
+  stop_flight_recorder();
   const auto& [rank, limits, meeting, groups] = *state_;
   // Ranks of an earlier life of the run may still hold keys in a store that outlived them.
   const std::string name = text("larmor/", rank.generation, "/", state_->groups++);
