@@ -29,6 +29,7 @@ at::Tensor draw_normal_like(const at::Tensor& like, std::string_view purpose) {
   const auto rows = like.size(0);
   assert(rows == static_cast<int64_t>(position.examples.size()) &&
          "a DrawScope must name every row's example");
+  if (like.is_meta()) return at::empty_like(like);
   // Drawn on the CPU in float32 whatever the device and type: the same numbers everywhere.
   const auto normals = empty_rows(like.sizes());
   const auto row_size = static_cast<size_t>(rows == 0 ? 0 : normals.numel() / rows);
