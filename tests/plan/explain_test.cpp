@@ -21,13 +21,15 @@ TEST(Explain, ShowsTheWholePlanAndWhy) {
   const std::string shown = explain(plan, hardware);
   EXPECT_TRUE(
       shown.starts_with("plan\n"
-                        "  device     cuda, 2 of 3 GPUs, GPU 2 idle\n"
-                        "  ranks      2, strategy ddp\n"
-                        "  batch      8 = 2 micro-batch × 2 accumulation × 2 ranks\n"
-                        "  precision  bf16\n"
-                        "  threads    4 compute + 3 loading a rank, 2 micro-batches ahead\n"
-                        "  bucket     25 MiB\n"
-                        "  memory     1.41 GiB of 23.2 GiB a rank: weights 120 MiB, gradients 80.1 MiB, "
+                        "  device      cuda, 2 of 3 GPUs, GPU 2 idle\n"
+                        "  ranks       2\n"
+                        "  strategy    ddp: weights, gradients and optimizer states whole on each rank\n"
+                        "  batch       8 = 2 micro-batch × 2 accumulation × 2 ranks\n"
+                        "  precision   bf16\n"
+                        "  threads     4 compute + 3 loading a rank, 2 micro-batches ahead\n"
+                        "  exchange    gradients in buckets of 25 MiB, once a step\n"
+                        "  recomputed  nothing\n"
+                        "  memory      1.41 GiB of 23.2 GiB a rank: weights 120 MiB, gradients 80.1 MiB, "
                         "optimizer 160 MiB, activations 1 GiB, batches 64 MiB\n"
                         "  rank  device           cores\n"
                         "  0     GPU 0 NVIDIA L4  0-3\n"
@@ -36,6 +38,29 @@ TEST(Explain, ShowsTheWholePlanAndWhy) {
       << shown;
   for (const std::string& reason : plan.reasons)
     EXPECT_NE(shown.find("  " + reason + "\n"), std::string::npos);
+}
+
+TEST(Explain, ShowsWhatStaysWhereAndWhatIsComputedAgain) {
+  const Hardware hardware = with_gpus(machine(8, 64), 2, "NVIDIA L4", 24 * gibibyte, 8, 9);
+  RunConfig config;
+  config.parallel.strategy = "zero3";
+  config.parallel.offload = "optimizer";
+  config.train.activation_checkpointing = "blocks";
+  const std::string shown = explain(make_plan(hardware, autoencoder(), config), hardware);
+  EXPECT_NE(
+      shown.find("  strategy    zero3: 1/2 of weights, of gradients and of optimizer states on each rank, "
+                 "the last on the host\n"),
+      std::string::npos)
+      << shown;
+  EXPECT_NE(shown.find("  recomputed  each block\n"), std::string::npos) << shown;
+  EXPECT_NE(shown.find("; on the host optimizer 120 MiB\n"), std::string::npos) << shown;
+}
+
+TEST(Explain, SaysThatOneRankSendsNothing) {
+  const Hardware hardware = machine(4, 64);
+  const std::string shown = explain(make_plan(hardware, autoencoder(), RunConfig{}), hardware);
+  EXPECT_NE(shown.find("  strategy    single\n"), std::string::npos) << shown;
+  EXPECT_NE(shown.find("  exchange    none\n"), std::string::npos) << shown;
 }
 
 TEST(Explain, ShowsCoresAsRanges) {

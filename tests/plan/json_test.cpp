@@ -32,8 +32,10 @@ TEST(PlanJson, HasTheKeysOfTheCommandLinePage) {
   const Json json = example();
   for (const auto& item : json.items()) keys.push_back(item.key());
   EXPECT_THAT(keys, ElementsAre("format", "device", "ranks", "micro_batch", "accumulation", "global_batch",
-                                "precision", "strategy", "deterministic", "loader_threads", "prefetch",
-                                "threads_per_rank", "bucket_bytes", "memory", "idle_devices", "reasons"));
+                                "precision", "strategy", "activation_checkpointing", "offload_optimizer",
+                                "sync_batch_norm", "compression", "exchange_every_micro_batch",
+                                "deterministic", "loader_threads", "prefetch", "threads_per_rank",
+                                "bucket_bytes", "memory", "idle_devices", "reasons"));
   EXPECT_EQ(json["ranks"][1], Json({{"rank", 1}, {"device", -1}, {"cores", {2, 3}}}));
   EXPECT_EQ(json["memory"]["total"],
             json["memory"]["weights"].get<int64_t>() + json["memory"]["gradients"].get<int64_t>() +
@@ -57,6 +59,26 @@ TEST(PlanJson, NamesTheKeyThatIsWrong) {
   json = example();
   json["format"] = 9;
   EXPECT_EQ(refusal(json), "plan.json: format 9 is not known; this is 1 | ");
+}
+
+TEST(PlanJson, OfAnEarlierVersionMeansWhatItDid) {
+  Json json = example();
+  for (const char* key : {"activation_checkpointing", "offload_optimizer", "sync_batch_norm", "compression",
+                          "exchange_every_micro_batch"}) {
+    json.erase(key);
+  }
+  json["memory"].erase("offloaded");
+  EXPECT_EQ(to_json(plan_from_json(json)), example());
+}
+
+TEST(PlanJson, KeepsHowMemoryIsSpared) {
+  Json json = example();
+  json["strategy"] = "zero3";
+  json["activation_checkpointing"] = "all";
+  json["offload_optimizer"] = json["sync_batch_norm"] = json["exchange_every_micro_batch"] = true;
+  json["compression"] = "bf16";
+  json["memory"]["offloaded"] = 12;
+  EXPECT_EQ(to_json(plan_from_json(json)), json);
 }
 
 TEST(PlanJson, RefusesAPlanThatDoesNotMultiplyUp) {

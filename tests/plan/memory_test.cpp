@@ -53,6 +53,30 @@ TEST(Memory, InDoublePrecisionIsTwice) {
   EXPECT_EQ(memory.activations, 4 * 1024 * signed_mebibyte);
 }
 
+TEST(Memory, OfRecomputedBlocksIsWhatTheyKeepWithTheLargest) {
+  Demand demand = autoencoder();
+  demand.recomputed_bytes_per_sample = 300 * signed_mebibyte;
+  demand.sectioned_bytes_per_sample = 200 * signed_mebibyte;
+  RunConfig config;
+  const auto activations = [&] { return make_plan(machine(4, 16), demand, config).memory.activations; };
+  config.train.activation_checkpointing = "blocks";
+  EXPECT_EQ(activations(), 2 * 300 * signed_mebibyte);
+  config.train.activation_checkpointing = "all";
+  EXPECT_EQ(activations(), 2 * 200 * signed_mebibyte);
+  demand.sectioned_bytes_per_sample = 0;  // not counted: what everything kept takes is the safe answer
+  EXPECT_EQ(activations(), 2 * 1024 * signed_mebibyte);
+}
+
+TEST(Memory, OfBuffersIsWholeOnEveryRank) {
+  Demand demand = autoencoder();
+  demand.model_bytes += 8000;
+  RunConfig config;
+  config.parallel.ranks = "4";
+  config.parallel.strategy = "zero3";
+  config.train.precision = "bf16";
+  EXPECT_EQ(make_plan(machine(4, 16), demand, config).memory.weights, 2 * demand.parameters / 4 + 8000);
+}
+
 TEST(Memory, HoldsAPassWithoutGradientOfAtMostHalfOfIt) {
   const Demand demand{.activation_bytes_per_sample = 400};  // of which a quarter lives at a time
   EXPECT_TRUE(fits_in_one_pass(demand, 2, 401));
@@ -78,28 +102,47 @@ TEST(Memory, WarnsOfAMicroBatchThatWasAskedForAndIsTooLarge) {
   EXPECT_THAT(plan.reasons, Contains(HasSubstr("; train.micro_batch=7 would fit.")));
 }
 
+TEST(Memory, WarnsOfAGlobalBatchThatBatchNormTakesWhole) {
+  RunConfig config;
+  config.train.global_batch = 12;
+  Demand demand = autoencoder();
+  demand.batch_norm = true;
+  const Plan plan = make_plan(machine(4, 8), demand, config);
+  EXPECT_EQ(plan.micro_batch, 12);
+  EXPECT_THAT(plan.reasons, Contains(HasSubstr("; train.global_batch=7 would fit.")));
+}
+
 TEST_F(MemoryRequest, RefusesAModelThatDoesNotFit) {
   demand.model_bytes = int64_t{2} << 30;
   demand.parameters = int64_t{1} << 29;
   demand.optimizer_bytes = int64_t{4} << 30;
-  EXPECT_EQ(refusal_on(machine(4, 8)),
-            "5: a rank with one example needs 9.05 GiB (weights 2 GiB + gradients 2 GiB + optimizer 4 GiB + "
-            "activations 1 GiB + batches 48 MiB), but it may use 8 GiB (8 GiB / 1 rank) | a smaller model, "
-            "smaller examples, or more memory for the job");
-  config.parallel.ranks = "2";
-  EXPECT_EQ(refusal_on(machine(4, 16)),
-            "5: a rank with one example needs 9.05 GiB (weights 2 GiB + gradients 2 GiB + optimizer 4 GiB + "
-            "activations 1 GiB + batches 48 MiB), but it may use 8 GiB (16 GiB / 2 ranks) | fewer ranks "
-            "(parallel.ranks=1), a smaller model, or smaller examples");
+  EXPECT_EQ(
+      refusal_on(machine(4, 8)),
+      "5: under single a rank with one example needs 9.05 GiB (weights 2 GiB + gradients 2 GiB + "
+      "optimizer 4 GiB + activations 1 GiB + batches 48 MiB), but it may use 8 GiB (8 GiB / 1 rank) | a "
+      "smaller model, or devices with more memory");
 }
 
 TEST_F(MemoryRequest, RefusesAModelThatDoesNotFitOnTheCard) {
   demand.model_bytes = int64_t{4} << 30;
   demand.parameters = int64_t{1} << 30;
   const std::string answer = refusal_on(with_gpus(machine(4, 64), 1, "Card", 8 * gibibyte, 8, 0));
-  EXPECT_TRUE(answer.starts_with("5: a rank with one example needs ")) << answer;
+  EXPECT_TRUE(answer.starts_with("5: under single a rank with one example needs ")) << answer;
   EXPECT_NE(answer.find("but the smallest GPU has 7.25 GiB free beside its context"), std::string::npos)
       << answer;
+}
+
+TEST_F(MemoryRequest, CountsWhatIsOffloadedWithTheHost) {
+  demand.optimizer_bytes = int64_t{16} << 30;
+  config.parallel.strategy = "zero1";
+  config.parallel.offload = "optimizer";
+  const Plan plan = plan_on(with_gpus(machine(16, 64), 4, "Card", 8 * gibibyte, 8, 0));
+  EXPECT_EQ(plan.memory.optimizer, 0);
+  EXPECT_EQ(plan.memory.offloaded, (demand.optimizer_bytes + 4 * demand.parameters) / 4);
+  EXPECT_EQ(refusal_on(with_gpus(machine(16, 16), 4, "Card", 8 * gibibyte, 8, 0)),
+            "5: the batches that wait for 4 ranks need 576 MiB of the host's memory (9 examples a rank × 16 "
+            "MiB) and the optimizer's states there 16.1 GiB, but the job may use 16 GiB | data.prefetch=1, "
+            "fewer data.workers, parallel.offload=none, or a smaller train.micro_batch");
 }
 
 TEST_F(MemoryRequest, RefusesBatchesThatDoNotFitInTheHost) {

@@ -37,6 +37,25 @@ class Dice {
   std::mt19937_64 source_;
 };
 
+/// What makes strategies differ: models from small to too large, and what was asked of them.
+void draw_memory(Dice& dice, Draw& out) {
+  if (dice.chance(50)) return;
+  Demand& demand = out.demand;
+  demand.parameters = dice.between(1, 4'000) * 1'000'000;
+  demand.model_bytes = 4 * demand.parameters + dice.between(0, 1'000'000);
+  demand.optimizer_bytes = 4 * demand.parameters * dice.between(1, 3);
+  demand.largest_block_bytes = 4 * demand.parameters / dice.between(1, 50);
+  demand.activation_bytes_per_sample = dice.between(0, int64_t{1} << 33);
+  demand.recomputed_bytes_per_sample = demand.activation_bytes_per_sample / dice.between(1, 10);
+  demand.sectioned_bytes_per_sample = demand.recomputed_bytes_per_sample / dice.between(1, 3);
+  const char* const checkpointing[] = {"none", "blocks", "all"};
+  out.config.train.activation_checkpointing = checkpointing[dice.between(0, 2)];
+  const char* const strategies[] = {"ddp", "zero1", "zero2", "zero3"};
+  if (dice.chance(20)) out.config.parallel.strategy = strategies[dice.between(0, 3)];
+  if (dice.chance(20)) out.config.parallel.offload = "optimizer";
+  if (dice.chance(10)) out.config.parallel.compression = "fp16";
+}
+
 Draw draw(unsigned seed) {
   Dice dice(seed);
   Draw out;
@@ -57,6 +76,7 @@ Draw draw(unsigned seed) {
   if (dice.chance(30)) train.accumulation = dice.between(1, 4);
   if (dice.chance(40)) out.config.parallel.ranks = std::to_string(dice.between(1, 8));
   if (dice.chance(20)) out.config.plan.profile = "guide";
+  draw_memory(dice, out);
   return out;
 }
 
@@ -131,6 +151,71 @@ TEST(EveryPlan, OfEqualQuestionsIsEqualAndSurvivesJson) {
     const Json json = to_json(make_plan(d.hardware, d.demand, d.config));
     ASSERT_EQ(json, to_json(make_plan(d.hardware, d.demand, d.config)));
     ASSERT_EQ(to_json(plan_from_json(json)), json);
+  }
+}
+
+void add_memory(Hardware& hardware) {
+  for (Gpu& gpu : hardware.gpus) gpu.memory_bytes = gpu.free_bytes = 2 * gpu.memory_bytes;
+  hardware.memory_bytes = hardware.memory_limit_bytes = hardware.memory_available_bytes =
+      2 * hardware.memory_bytes;
+}
+
+TEST(EveryPlan, OfAMachineWithMoreMemoryHasNoDearerStrategy) {
+  int different = 0;
+  for (unsigned seed = 0; seed < draws; ++seed) {
+    Draw d = draw(seed);
+    if (refusal(d.hardware, d.demand, d.config) != "accepted") continue;
+    const Plan small = make_plan(d.hardware, d.demand, d.config);
+    add_memory(d.hardware);
+    ASSERT_EQ(refusal(d.hardware, d.demand, d.config), "accepted") << testing::summary(small);
+    const Plan large = make_plan(d.hardware, d.demand, d.config);
+    ASSERT_LE(large.strategy, small.strategy) << testing::summary(small);
+    ASSERT_LE(large.exchange_every_micro_batch && large.micro_batch == small.micro_batch,
+              small.exchange_every_micro_batch)
+        << testing::summary(small);
+    different += large.strategy != small.strategy ? 1 : 0;
+  }
+  EXPECT_GT(different, 30) << "too few draws say anything";
+}
+
+/// Bytes a parameter, the whole and the part that ranks share. Source: Rajbhandari et al. 2020, table 1.
+struct ZeroRow {
+  const char* strategy;
+  int64_t whole_fp32, shared_fp32, whole_half, shared_half;
+};
+
+TEST(EveryPlan, NeedsTheBytesOfTheZeroPaperAndWhatIsOnItsWay) {
+  constexpr ZeroRow rows[] = {
+      {"ddp", 16, 0, 18, 0},  // in half precision with the casts that a step makes
+      {"zero1", 8, 8, 4, 12},
+      {"zero2", 4, 12, 2, 14},
+      {"zero3", 0, 16, 0, 16},
+  };
+  for (const ZeroRow& row : rows) {
+    for (const int64_t ranks : {1, 2, 3, 4, 8}) {
+      for (const bool is_half : {false, true}) {
+        Demand demand;
+        demand.parameters = 120'000'000;
+        demand.model_bytes = 4 * demand.parameters;
+        demand.optimizer_bytes = 8 * demand.parameters;
+        demand.largest_block_bytes = 40'000'000;
+        RunConfig config;
+        config.parallel.strategy = row.strategy;
+        config.parallel.ranks = std::to_string(ranks);
+        config.train.precision = is_half ? "bf16" : "fp32";
+        const Plan plan = make_plan(testing::machine(8, 64), demand, config);
+        const int64_t width = is_half ? 2 : 4;
+        const int64_t block = demand.largest_block_bytes / 4 * width;
+        const int64_t on_their_way = plan.strategy == Strategy::zero3   ? 4 * block
+                                     : plan.strategy == Strategy::zero2 ? 2 * plan.bucket_bytes
+                                                                        : 0;
+        const int64_t whole = is_half ? row.whole_half : row.whole_fp32;
+        const int64_t shared = is_half ? row.shared_half : row.shared_fp32;
+        EXPECT_EQ(plan.memory.total(),
+                  demand.parameters * whole + demand.parameters * shared / ranks + on_their_way)
+            << row.strategy << " on " << ranks << (is_half ? " in bf16" : " in fp32");
+      }
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-// How ranks work together, and in what portions gradients travel.
+// How ranks work together, by what fits, and in what portions gradients travel.
 #include <string>
 
 #include <gmock/gmock.h>
@@ -13,9 +13,111 @@
 namespace larmor {
 namespace {
 
+using ::testing::Contains;
+using testing::gibibyte;
+using ::testing::HasSubstr;
 using testing::machine;
+using ::testing::Not;
+using testing::with_gpus;
 
-class Strategies : public testing::Request {};
+class Strategies : public testing::Request {
+ protected:
+  /// 1 G parameters with Adam in fp32: 4 GB of weights, 4 of gradients, 8 of states; an example takes 1 GiB.
+  Strategies() {
+    demand.parameters = 1'000'000'000;
+    demand.model_bytes = 4 * demand.parameters;
+    demand.optimizer_bytes = 8 * demand.parameters;
+    demand.largest_block_bytes = 100'000'000;
+    config.train.precision = "fp32";
+  }
+  static Hardware four_of(int gibibytes) {
+    return with_gpus(machine(16, 512), 4, "Card", static_cast<uint64_t>(gibibytes) * gibibyte, 8, 0);
+  }
+  std::string reason_on(const Hardware& hardware) const {
+    for (const std::string& reason : plan_on(hardware).reasons) {
+      if (reason.starts_with("Strategy ")) return reason;
+    }
+    return "";
+  }
+};
+
+TEST_F(Strategies, AreTheCheapestThatFits) {
+  EXPECT_EQ(
+      reason_on(four_of(24)),
+      "Strategy ddp: each of 4 ranks needs 15.9 GiB of 23.2 GiB for a micro-batch of 1, and none costs less "
+      "time.");
+  EXPECT_EQ(
+      reason_on(four_of(12)),
+      "Strategy zero1: for a micro-batch of 1 ddp would need 15.9 GiB of 11.2 GiB a rank; this needs 10.3 "
+      "GiB.");
+  EXPECT_EQ(
+      reason_on(four_of(9)),
+      "Strategy zero2: for a micro-batch of 1 ddp would need 15.9 GiB of 8.25 GiB a rank, zero1 would need "
+      "10.3 GiB; this needs 7.6 GiB.");
+  EXPECT_EQ(
+      reason_on(four_of(7)),
+      "Strategy zero3: for a micro-batch of 1 ddp would need 15.9 GiB of 6.25 GiB a rank, zero1 would need "
+      "10.3 GiB, zero2 would need 7.6 GiB; this needs 5.13 GiB.");
+}
+
+TEST_F(Strategies, ThatAllNeedTooMuchAreRefusedWithWhatWouldFit) {
+  demand.recomputed_bytes_per_sample = 100'000'000;
+  const std::string answer = refusal_on(four_of(5));
+  EXPECT_TRUE(answer.starts_with("5: under zero3 a rank with one example needs 5.13 GiB (")) << answer;
+  EXPECT_THAT(answer, HasSubstr("any of these would fit: "));
+  EXPECT_THAT(answer, HasSubstr("train.activation_checkpointing=blocks (4.22 GiB)"));
+  EXPECT_THAT(answer, Not(HasSubstr("train.precision=bf16"))) << "its master weights eat up what it spares";
+  EXPECT_THAT(answer, HasSubstr("parallel.offload=optimizer ("));
+  EXPECT_THAT(answer, HasSubstr("6 such GPUs under parallel.strategy=zero3 ("));
+  EXPECT_THAT(answer, HasSubstr("examples of at most "));
+}
+
+TEST_F(Strategies, ThatAreAskedForAreRefusedWhereTheyDoNotFit) {
+  config.parallel.strategy = "ddp";
+  const std::string answer = refusal_on(four_of(12));
+  EXPECT_TRUE(answer.starts_with("5: under ddp a rank with one example needs 15.9 GiB (")) << answer;
+  EXPECT_THAT(answer, HasSubstr("parallel.strategy=zero1 (10.3 GiB)"));
+  EXPECT_THAT(answer, HasSubstr("parallel.offload=optimizer parallel.strategy=zero1 ("));
+}
+
+TEST_F(Strategies, CountTheMicroBatchThatWasAskedFor) {
+  config.train.micro_batch = 10;
+  EXPECT_EQ(plan_on(four_of(24)).strategy, Strategy::zero1) << "9 GiB more than one example takes";
+  config.train.micro_batch.reset();
+  config.train.global_batch = 40;
+  EXPECT_EQ(plan_on(four_of(24)).strategy, Strategy::ddp) << "its micro-batch may be 1";
+  config.train.accumulation = 1;
+  EXPECT_EQ(plan_on(four_of(24)).strategy, Strategy::zero1) << "its micro-batch has to be 10";
+}
+
+TEST_F(Strategies, ThatNoneFitsIsSaidWithTheLast) {
+  config.train.micro_batch = 30;
+  EXPECT_EQ(plan_on(four_of(24)).strategy, Strategy::zero3);
+  EXPECT_THAT(reason_on(four_of(24)), HasSubstr("; none fits."));
+}
+
+TEST_F(Strategies, AreTakenAsAskedWhereTheyFit) {
+  for (const char* const asked : {"ddp", "zero1", "zero2", "zero3"}) {
+    config.parallel.strategy = asked;
+    EXPECT_EQ(to_text(plan_on(four_of(80)).strategy), asked);
+    EXPECT_EQ(reason_on(four_of(80)), text("Strategy ", asked, ", as asked, for 4 ranks."));
+  }
+  config.parallel.ranks = "1";
+  EXPECT_EQ(reason_on(four_of(80)), "Strategy zero3, as asked, for 1 rank.");
+}
+
+TEST_F(Strategies, OfTheGuideAreZero2ForSeveralGpusUnlessAskedOtherwise) {
+  config.plan.profile = "guide";
+  EXPECT_EQ(plan_on(four_of(80)).strategy, Strategy::zero2);
+  config.parallel.strategy = "zero3";
+  EXPECT_EQ(plan_on(four_of(80)).strategy, Strategy::zero3);
+  config.parallel.strategy = "auto";
+  config.parallel.ranks = "1";
+  EXPECT_EQ(plan_on(four_of(80)).strategy, Strategy::single);
+  config.parallel.device = "cpu";
+  config.parallel.ranks = "2";
+  EXPECT_EQ(plan_on(four_of(80)).strategy, Strategy::ddp);
+}
 
 TEST_F(Strategies, RefuseSingleWithSeveralRanks) {
   config.parallel.strategy = "single";
@@ -26,8 +128,36 @@ TEST_F(Strategies, RefuseSingleWithSeveralRanks) {
 }
 
 TEST_F(Strategies, RefuseWordsThatNobodyKnows) {
+  config.parallel.strategy = "zero4";
+  EXPECT_EQ(refusal_on(machine(4, 16)),
+            "2: parallel.strategy is \"zero4\" | say auto, single, ddp, zero1, zero2 or zero3");
+  config.parallel.strategy = "auto";
+  config.train.activation_checkpointing = "some";
+  EXPECT_EQ(refusal_on(machine(4, 16)),
+            "2: train.activation_checkpointing is \"some\" | say none, blocks or all");
+}
+
+TEST_F(Strategies, KeepWholeGradientsBetweenMicroBatchesWhereThereIsRoom) {
+  config.parallel.strategy = "zero2";
+  config.train.accumulation = 4;
+  config.train.micro_batch = 1;
+  EXPECT_FALSE(plan_on(four_of(24)).exchange_every_micro_batch);
+  EXPECT_THAT(
+      plan_on(four_of(24)).reasons,
+      Contains("Gradients meet once a step: there is room to keep them whole for its 4 micro-batches (11.3 "
+               "GiB of 23.2 GiB a rank)."));
+  const Plan tight = plan_on(four_of(9));
+  EXPECT_TRUE(tight.exchange_every_micro_batch);
+  EXPECT_THAT(
+      tight.reasons,
+      Contains("Gradients meet at every micro-batch: to keep them whole for all 4 of a step would need 11.3 "
+               "GiB of 8.25 GiB a rank."));
+  EXPECT_LE(tight.memory.total(), tight.memory.available);
+  config.train.accumulation = 1;
+  EXPECT_FALSE(plan_on(four_of(9)).exchange_every_micro_batch) << "there is but one";
+  config.train.accumulation = 4;
   config.parallel.strategy = "zero1";
-  EXPECT_EQ(refusal_on(machine(4, 16)), "2: parallel.strategy is \"zero1\" | say auto, single or ddp");
+  EXPECT_FALSE(plan_on(four_of(24)).exchange_every_micro_batch) << "its gradients are whole anyway";
 }
 
 TEST_F(Strategies, SendGradientsInBucketsOfHalfTheModelAtMost) {
@@ -36,9 +166,10 @@ TEST_F(Strategies, SendGradientsInBucketsOfHalfTheModelAtMost) {
   demand.parameters = 1'000'000;
   const Plan plan = plan_on(machine(4, 64));
   EXPECT_EQ(plan.bucket_bytes, 2'002'944);  // 2 000 000 bytes in whole pages
-  EXPECT_THAT(
-      plan.reasons,
-      ::testing::Contains(::testing::HasSubstr("half of the model's 3.81 MiB, so that sending overlaps")));
+  EXPECT_THAT(plan.reasons, Contains(HasSubstr("half of the model's 3.81 MiB, so that sending overlaps")));
+  config.train.precision = "bf16";
+  config.parallel.strategy = "zero1";
+  EXPECT_EQ(plan_on(machine(4, 64)).bucket_bytes, 1'003'520) << "of gradients half as wide";
 }
 
 }  // namespace
