@@ -112,13 +112,17 @@ Plan plan_again(const RunFolder& folder, const Hardware& hardware, const Demand&
   const auto fresh = plan_here(hardware, demand, config);
   const bool same_count = config.parallel.ranks == "auto" || fresh.world_size() == stored.world_size();
   const bool same_device = fresh.device == stored.device;
-  if (same_count && same_device) {
+  const bool same_strategy =
+      config.parallel.strategy == "auto" || config.parallel.strategy == to_text(stored.strategy);
+  const bool same_memory = fresh.recompute == stored.recompute &&
+                           (fresh.offload_optimizer == stored.offload_optimizer || !same_strategy);
+  if (same_count && same_device && same_strategy && same_memory) {
     auto kept = stored;
     if (stored.world_size() == fresh.world_size()) kept.ranks = fresh.ranks;  // cores and devices of today
     return kept;
   }
-  notes.push_back(text("planned anew for ", fresh.world_size(), " ranks; the run was started with ",
-                       stored.world_size()));
+  notes.push_back(text("planned anew for ", fresh.world_size(), " ranks by ", to_text(fresh.strategy),
+                       "; the run was started with ", stored.world_size(), " by ", to_text(stored.strategy)));
   return fresh;
 }
 
@@ -226,7 +230,7 @@ PreparedRun prepare_run(Workload& workload, LoadedConfig config, const std::opti
   if (again) {
     auto stored = load_run_config(run.folder, workload);
     refuse_other_config(run.folder, stored, config);
-    stored.config.parallel = config.config.parallel;
+    stored.work_as(config);
     config = std::move(stored);
     if (run.folder.is_done()) {
       run.already_done = true;

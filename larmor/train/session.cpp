@@ -1,6 +1,7 @@
 #include "larmor/train/session.h"
 
 #include <fstream>
+#include <memory>
 #include <utility>
 
 #include <torch/nn/module.h>
@@ -11,6 +12,7 @@
 #include "larmor/base/process.h"
 #include "larmor/base/text.h"
 #include "larmor/device/device.h"
+#include "larmor/train/block_order.h"
 #include "larmor/train/run_setup.h"
 #include "larmor/train/snapshot.h"
 
@@ -36,17 +38,19 @@ std::unique_ptr<Tracker> make_tracker(const RunConfig& config, const SessionOpti
   return make_fan_out(std::move(sinks));
 }
 
-std::vector<Learner> make_learners(Task& task, const RunConfig& config, const Plan& plan,
-                                   const Timetable& timetable, c10::Device device,
+std::vector<Learner> make_learners(Task& task, const BlockOrder& blocks, const RunConfig& config,
+                                   const Plan& plan, const Timetable& timetable, c10::Device device,
                                    Communicator& communicator) {
   std::vector<Learner> learners;
-  for (const auto& objective : task.objectives()) {
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const Objective objective = task.objectives()[i];
     objective.network->to(device, plan.precision == Precision::fp64 ? c10::kDouble : c10::kFloat);
     const auto& optim = config.optim_of(objective.name);
-    learners.push_back({.objective = objective,
-                        .optim = optim,
-                        .schedule_steps = timetable.schedule_steps(optim.schedule),
-                        .parallel = make_parallelism(plan, optim, *objective.network, communicator)});
+    learners.push_back(
+        {.objective = objective,
+         .optim = optim,
+         .schedule_steps = timetable.schedule_steps(optim.schedule),
+         .parallel = make_parallelism(plan, optim, *objective.network, communicator, blocks[i])});
   }
   return learners;
 }
@@ -124,13 +128,13 @@ SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& 
   const Timetable timetable(config.train, order.examples(), plan.global_batch);
   const auto task = workload.task(config, index);  // model
   if (!options.resume_from) task->start();
+  const auto blocks = blocks_to_cut(workload, config, plan, index, *training_cases, *task);
   auto learners =
-      make_learners(*task, config, plan, timetable, device, *communicator);  // parallel, optimizer
-
-  TrainerState state;
-  if (options.resume_from) {
-    state = restore(verify_checkpoint(*options.resume_from), *task, learners);
-  }
+      make_learners(*task, blocks, config, plan, timetable, device, *communicator);  // parallel, optimizer
+  const auto rank_sums = plan.sync_batch_norm ? std::make_unique<RankSums>(*communicator) : nullptr;
+  const TrainerState state = options.resume_from
+                                 ? restore(verify_checkpoint(*options.resume_from), *task, learners)
+                                 : TrainerState();
   const auto tracker = make_tracker(config, options, rank, *storage, clock,  // track
                                     timetable.total_steps(), state.progress.step);
   CheckpointWriter checkpoints(options.folder.checkpoints(), *storage, *communicator,  // checkpoint
@@ -151,6 +155,7 @@ SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& 
                    .quarantine = quarantine,
                    .tracker = *tracker,
                    .communicator = *communicator,
+                   .rank_sums = rank_sums.get(),
                    .board = board,
                    .clock = clock,
                    .device = device,

@@ -5,7 +5,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/state_parts.h"
-#include "larmor/device/module_state.h"
+#include "larmor/parallel/state_ranges.h"
 
 namespace larmor {
 
@@ -22,7 +22,8 @@ std::string average_file_of(const std::vector<Learner>& learners, size_t index) 
   return index == 0 ? average_file : text("ema.", learners[index].objective.name, ".safetensors");
 }
 
-// Every rank's optimizer tensors of one objective, without the objective's prefix.
+// Every rank's optimizer tensors of one objective, without the objective's prefix; those that ranks have
+// in parts, whole.
 NamedTensors optimizer_tensors(const CheckpointEntry& entry, const std::string& prefix) {
   NamedTensors merged;
   for (int64_t rank = 0; rank < entry.world_size; ++rank) {
@@ -32,7 +33,7 @@ NamedTensors optimizer_tensors(const CheckpointEntry& entry, const std::string& 
       if (name.starts_with(prefix)) merged.emplace(name.substr(prefix.size()), std::move(tensor));
     }
   }
-  return merged;
+  return join_ranges(std::move(merged));
 }
 
 }  // namespace
@@ -50,9 +51,12 @@ Snapshot take_snapshot(const Task& task, const std::vector<Learner>& learners, c
     parallel->save(part);
     for (const auto& [name, tensor] : part.tensors) optimizer[objective.name + "/" + name] = tensor;
     objectives[objective.name] = part.values;
+    // Every rank takes part in bringing them together; only the first one has them then.
+    NamedTensors weights = parallel->weights(), average;
+    if (parallel->has_average()) average = parallel->average();
     if (rank != 0) continue;
-    snapshot.files[weights_file(learners, i)] = state_dict(*objective.network);
-    if (parallel->has_average()) snapshot.files[average_file_of(learners, i)] = parallel->average();
+    snapshot.files[weights_file(learners, i)] = std::move(weights);
+    if (parallel->has_average()) snapshot.files[average_file_of(learners, i)] = std::move(average);
   }
   if (!optimizer.empty()) snapshot.files[text("optimizer-", rank, ".safetensors")] = optimizer;
   PartWriter own;
@@ -69,7 +73,7 @@ TrainerState restore(const CheckpointEntry& entry, Task& task, std::vector<Learn
   const auto place = entry.folder.string();
   for (size_t i = 0; i < learners.size(); ++i) {
     const auto& name = learners[i].objective.name;
-    load_state_dict(*learners[i].objective.network, read_checkpoint_file(entry, weights_file(learners, i)));
+    learners[i].parallel->load_weights(read_checkpoint_file(entry, weights_file(learners, i)));
     auto tensors = optimizer_tensors(entry, name + "/");
     if (learners[i].parallel->has_average()) {
       for (auto& [key, tensor] : read_checkpoint_file(entry, average_file_of(learners, i)))

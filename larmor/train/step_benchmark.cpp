@@ -1,5 +1,7 @@
 #include "larmor/train/step_benchmark.h"
 
+#include <optional>
+
 #include <ATen/ATen.h>
 #include <torch/nn/module.h>
 
@@ -7,7 +9,11 @@
 #include "larmor/device/device.h"
 #include "larmor/device/draw.h"
 #include "larmor/device/module_state.h"
+#include "larmor/device/rank_sum.h"
+#include "larmor/device/run_block.h"
+#include "larmor/parallel/rank_sums.h"
 #include "larmor/train/batch_device.h"
+#include "larmor/train/block_order.h"
 #include "larmor/train/learner.h"
 #include "larmor/train/whole_batch.h"
 
@@ -23,6 +29,7 @@ struct StepBenchmark::State {
   int64_t steps = 0;
   double loss = 0;
   Communicator* communicator = nullptr;
+  std::optional<RankSums> rank_sums;
 
   void backward(const Batch& batch);
   void backward_whole(WholeBatchLoss& whole_loss, const Batch& batch);
@@ -33,6 +40,7 @@ void StepBenchmark::State::backward(const Batch& batch) {
   std::vector<at::Tensor> losses;
   {
     const AutocastScope autocast(device.type(), plan.precision);
+    const RecomputeScope recompute(plan.recompute);
     losses = task->losses(batch, context);
   }
   for (size_t i = 0; i < losses.size(); ++i) learners[i].parallel->backward(losses[i], /*last=*/true, {});
@@ -41,7 +49,8 @@ void StepBenchmark::State::backward(const Batch& batch) {
 
 void StepBenchmark::State::backward_whole(WholeBatchLoss& whole_loss, const Batch& batch) {
   auto& learner = learners.front();
-  WholeBatch whole(whole_loss, *learner.objective.network, {.device = device, .precision = plan.precision});
+  WholeBatch whole(whole_loss, *learner.objective.network,
+                   {.device = device, .precision = plan.precision, .recompute = plan.recompute});
   whole.forward(batch, context);
   whole.meet(/*well=*/true, context, *communicator);
   learner.parallel->backward(whole.share_of(0, context), /*last=*/true, {});
@@ -54,19 +63,23 @@ StepBenchmark::StepBenchmark(Workload& workload, const RunConfig& config, const 
   auto& state = *state_;
   state.plan = plan;
   state.communicator = &communicator;
+  if (plan.sync_batch_norm) state.rank_sums.emplace(communicator);
   state.device = torch_device(plan, communicator.rank());
   set_up_process(plan, state.device);
   state.task = workload.task(config, index);
-  for (const auto& objective : state.task->objectives()) {
+  const auto dataset = workload.dataset(config, index, Split::train);
+  const auto blocks = blocks_to_cut(workload, config, plan, index, *dataset, *state.task);
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const Objective objective = state.task->objectives()[i];
     objective.network->to(state.device, plan.precision == Precision::fp64 ? c10::kDouble : c10::kFloat);
     objective.network->train();
     const auto& optim = config.optim_of(objective.name);
-    state.learners.push_back({.objective = objective,
-                              .optim = optim,
-                              .schedule_steps = {},
-                              .parallel = make_parallelism(plan, optim, *objective.network, communicator)});
+    state.learners.push_back(
+        {.objective = objective,
+         .optim = optim,
+         .schedule_steps = {},
+         .parallel = make_parallelism(plan, optim, *objective.network, communicator, blocks[i])});
   }
-  const auto dataset = workload.dataset(config, index, Split::train);
   auto order = workload.order(config, index, *dataset);
   constexpr int64_t prepared_batches = 4;
   for (int64_t batch = 0; batch < prepared_batches; ++batch) {
@@ -89,6 +102,7 @@ StepBenchmark::~StepBenchmark() = default;
 
 void StepBenchmark::step() {
   auto& state = *state_;
+  const RankSumScope all_ranks(state.rank_sums ? &*state.rank_sums : nullptr);
   const auto& batch = state.batches[static_cast<size_t>(state.steps++) % state.batches.size()];
   if (auto* const whole = state.task->whole_batch_loss()) {
     state.backward_whole(*whole, batch);

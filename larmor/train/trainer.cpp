@@ -12,6 +12,8 @@
 #include "larmor/device/autocast.h"
 #include "larmor/device/device.h"
 #include "larmor/device/draw.h"
+#include "larmor/device/rank_sum.h"
+#include "larmor/device/run_block.h"
 #include "larmor/launch/stop_signal.h"
 #include "larmor/train/batch_device.h"
 #include "larmor/train/snapshot.h"
@@ -30,7 +32,16 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerState& state)
       agree_on_time_(parts.timetable.needs_time(parts.config.checkpoint, parts.config.track)),
       saved_step_(state.progress.step > 0 ? state.progress.step : -1) {}
 
-void Trainer::prepare() { parts_.task.prepare(context(nullptr)); }
+void Trainer::prepare() {
+  const auto whole = whole_networks();
+  parts_.task.prepare(context(nullptr));
+}
+
+std::vector<std::unique_ptr<WholeNetwork>> Trainer::whole_networks() {
+  std::vector<std::unique_ptr<WholeNetwork>> whole;
+  for (auto& learner : parts_.learners) whole.push_back(std::make_unique<WholeNetwork>(*learner.parallel));
+  return whole;
+}
 
 TrainingEnd Trainer::run() {
   const auto& config = parts_.config;
@@ -125,6 +136,7 @@ Trainer::StepOutcome Trainer::step() {
 }
 
 void Trainer::accumulate(const std::vector<bool>& active, Records& records, Votes& votes) {
+  const RankSumScope all_ranks(parts_.rank_sums);
   try {
     if (auto* const whole = parts_.task.whole_batch_loss()) {
       accumulate_whole(*whole, records, votes);
@@ -134,13 +146,17 @@ void Trainer::accumulate(const std::vector<bool>& active, Records& records, Vote
       forward_backward(next_batch(votes), micro + 1 == parts_.plan.accumulation, active, records, votes);
   } catch (...) {
     // The others are on their way into this step's collectives: take part with zeros and a flag, so that
-    // all ranks come out of the step together.
+    // all ranks come out of the step together. Where that cannot be, this rank's end tells them.
     failure_ = std::current_exception();
+    bool together = leave_sums();
     for (size_t i = 0; i < parts_.learners.size(); ++i) {
-      if (active[i]) parts_.learners[i].parallel->fail_step();
+      if (active[i]) together = parts_.learners[i].parallel->fail_step() && together;
     }
+    if (!together) throw;
   }
 }
+
+bool Trainer::leave_sums() { return parts_.rank_sums == nullptr || parts_.rank_sums->leave(); }
 
 Batch Trainer::next_batch(Votes& votes) {
   parts_.board.set(rank(), Phase::waiting_for_data, state_.progress.step);
@@ -155,13 +171,15 @@ void Trainer::accumulate_whole(WholeBatchLoss& loss, Records& records, Votes& vo
   WholeBatch whole(loss, *learner.objective.network,
                    {.accumulation = parts_.plan.accumulation,
                     .device = parts_.device,
-                    .precision = parts_.plan.precision});
+                    .precision = parts_.plan.precision,
+                    .recompute = parts_.plan.recompute});
   std::exception_ptr failure;
   try {
     for (int64_t micro = 0; micro < parts_.plan.accumulation; ++micro)
       whole.forward(next_batch(votes), context(nullptr));
   } catch (...) {
     failure = std::current_exception();
+    if (!leave_sums()) throw;
   }
   // A rank that has failed takes part all the same: the others wait for its rows.
   auto now = context(&records);
@@ -187,6 +205,7 @@ void Trainer::forward_backward(const Batch& batch, bool last, const std::vector<
   std::vector<at::Tensor> losses;
   {
     const AutocastScope autocast(parts_.device.type(), parts_.plan.precision);
+    const RecomputeScope recompute(parts_.plan.recompute);
     losses = parts_.task.losses(batch, context(&records));
   }
   for (const auto& loss : losses) {
@@ -263,6 +282,7 @@ std::vector<BadFile> Trainer::bad_files() const {
 double Trainer::validate_now(bool with_pictures) {
   parts_.board.set(rank(), Phase::validating, state_.progress.step);
   for (auto& learner : parts_.learners) learner.parallel->share_buffers();
+  const auto whole = whole_networks();  // ranks have different numbers of cases
   const auto result = validate(parts_.task, parts_.validation_cases, parts_.communicator,
                                {.device = parts_.device,
                                 .precision = parts_.plan.precision,

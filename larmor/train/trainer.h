@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "larmor/checkpoint/checkpoint.h"
 #include "larmor/data/loader.h"
 #include "larmor/launch/status_board.h"
+#include "larmor/parallel/rank_sums.h"
 #include "larmor/plan/plan.h"
 #include "larmor/track/tracker.h"
 #include "larmor/train/data_wait.h"
@@ -57,6 +59,7 @@ struct TrainerParts {
   Quarantine& quarantine;
   Tracker& tracker;
   Communicator& communicator;
+  RankSums* rank_sums;  // of batch norm over all ranks; null where each rank counts its own rows
   StatusBoard& board;
   Clock& clock;
   c10::Device device;
@@ -84,6 +87,8 @@ class Trainer {
   StepOutcome step();
   void accumulate(const std::vector<bool>& active, Records& records, Votes& votes);
   Batch next_batch(Votes& votes);
+  /// After a failure: the others must not wait for this rank within their networks. Whether they notice.
+  bool leave_sums();
   /// Forward over all micro-batches, what the ranks have to say of it, backward over all: a whole-batch loss.
   void accumulate_whole(WholeBatchLoss& loss, Records& records, Votes& votes);
   void forward_backward(const Batch& batch, bool last, const std::vector<bool>& active, Records& records,
@@ -95,6 +100,9 @@ class Trainer {
   /// Brings the ranks' bad files together when some rank says it has met one. Collective.
   void settle_files(const Votes& votes);
   void settle_failure(const Votes& votes);
+
+  /// All of them, on this rank, until the end of the list's life. Collective.
+  std::vector<std::unique_ptr<WholeNetwork>> whole_networks();
 
   /// The metric that checkpoints are rated by; notes whether it is the best so far.
   double validate_now(bool with_pictures);

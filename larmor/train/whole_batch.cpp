@@ -14,6 +14,7 @@
 #include "larmor/base/error.h"
 #include "larmor/device/autocast.h"
 #include "larmor/device/draw.h"
+#include "larmor/device/run_block.h"
 #include "larmor/train/batch_device.h"
 
 namespace larmor {
@@ -60,6 +61,7 @@ WholeBatch::WholeBatch(WholeBatchLoss& loss, const torch::nn::Module& network,
 at::Tensor WholeBatch::rows_of(const Batch& batch, const StepContext& context) {
   const DrawScope draws(draw_position_of(batch));
   const AutocastScope autocast(options_.device.type(), options_.precision);
+  const RecomputeScope recompute(options_.recompute);
   return loss_.rows(batch, context);
 }
 

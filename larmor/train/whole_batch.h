@@ -23,6 +23,7 @@ struct WholeBatchOptions {
   int64_t accumulation = 1;
   c10::Device device{c10::kCPU};
   Precision precision = Precision::fp32;
+  Recompute recompute = Recompute::none;
 };
 
 /// Of one step: forward() for each micro-batch, meet(), share_of() for each. With one micro-batch its graph

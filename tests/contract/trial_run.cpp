@@ -39,15 +39,17 @@ TrialRun::TrialRun(std::string workload, std::vector<std::string> overrides)
 
 RunFolder TrialRun::folder() const { return {scratch_.path() / "trial"}; }
 
-SessionEnd TrialRun::train(int ranks, std::optional<int64_t> until) {
+SessionEnd TrialRun::train(int ranks, std::optional<int64_t> until,
+                           const std::vector<std::string>& more) {
   const auto configs = source_folder() / "workloads" / workload_ / "configs";
   const auto workload = find_workload(workload_);
   const auto stage = workload->stages().front();
   Sources sources;
   sources.files = {configs / "default.yaml", configs / "tiny.yaml"};
-  const auto more = source_folder() / "tests" / "contract" / (workload_ + ".yaml");
-  if (std::filesystem::exists(more)) sources.files.push_back(more);
+  const auto overlay = source_folder() / "tests" / "contract" / (workload_ + ".yaml");
+  if (std::filesystem::exists(overlay)) sources.files.push_back(overlay);
   sources.overrides = overrides_;
+  sources.overrides.insert(sources.overrides.end(), more.begin(), more.end());
   sources.overrides.push_back(text("parallel.ranks=", ranks));
   auto config = load_config(sources, workload_, stage, workload->fields(stage));
   workload->check(config.config);

@@ -19,8 +19,8 @@ class TrialRun {
   /// The workload's tiny config with `overrides` on top.
   TrialRun(std::string workload, std::vector<std::string> overrides);
 
-  /// Trains (or resumes) with so many thread ranks; `until` is --steps.
-  SessionEnd train(int ranks, std::optional<int64_t> until = {});
+  /// Trains (or resumes) with so many thread ranks; `until` is --steps, `more` are overrides for this time.
+  SessionEnd train(int ranks, std::optional<int64_t> until = {}, const std::vector<std::string>& more = {});
 
   RunFolder folder() const;
   /// The newest checkpoint's file.
