@@ -107,7 +107,7 @@ ResNetImpl::ResNetImpl(const ResNetOptions& options, c10::Device device) : optio
                              .kernel = of_axes(options_.conv1_t_size),
                              .stride = of_axes(options_.conv1_t_stride)};
   conv1_ = register_module("conv1", std::make_shared<ResNetConv>(stem, device));
-  bn1_ = register_module("bn1", std::make_shared<ResNetNormLayer>(options_.channels(0), kind));
+  bn1_ = register_module("bn1", make_resnet_norm(options_.channels(0), kind));
 
   const bool bottleneck = options_.depth >= first_bottleneck_depth;
   const auto counts = blocks_of(options_.depth);
@@ -141,7 +141,7 @@ at::Tensor ResNetImpl::features(const at::Tensor& image) {
   value = run_block(bn1_, std::as_const(value));
   value = at::relu_(value);
   if (!options_.no_max_pool) value = at::max_pool3d(value, 3, /*stride=*/2, /*padding=*/1);
-  for (const auto& block : blocks_) value = run_block(block, std::as_const(value));
+  value = run_blocks(blocks_, std::move(value));
   return at::adaptive_avg_pool3d(value, {1, 1, 1}).flatten(1);
 }
 

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include <ATen/ops/avg_pool3d.h>
-#include <ATen/ops/batch_norm.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/conv3d.h>
 #include <ATen/ops/empty.h>
@@ -18,12 +17,12 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/device/run_block.h"
+#include "larmor/nn/batch_norm.h"
 
 namespace larmor::nn {
 namespace {
 
 constexpr double resnet_norm_epsilon = 1e-5;
-constexpr double resnet_norm_momentum = 0.1;
 
 ResNetConvShape conv_of(int64_t in, int64_t out, int64_t kernel, int64_t stride = 1, bool bias = false) {
   return {.in_channels = in,
@@ -33,14 +32,34 @@ ResNetConvShape conv_of(int64_t in, int64_t out, int64_t kernel, int64_t stride 
           .bias = bias};
 }
 
+/// Of groups of channels; instance norm has one group a channel.
+class ResNetGroupNorm final : public Block {
+ public:
+  ResNetGroupNorm(int64_t channels, const ResNetLayerKind& kind)
+      : groups_(kind.norm == ResNetNorm::instance ? channels : kind.norm_num_groups),
+        weight_(register_parameter("weight", at::ones(channels, kind.device))),
+        bias_(register_parameter("bias", at::zeros(channels, kind.device))) {}
+
+  at::Tensor forward(const at::Tensor& input) override {
+    if (input.numel() == input.size(0) * groups_)
+      fail(Exit::usage, "instance norm of a single voxel leaves nothing but its bias",
+           "use larger images, or model.norm=group");
+    return at::group_norm(input, groups_, weight_, bias_, resnet_norm_epsilon);
+  }
+
+ private:
+  int64_t groups_;
+  at::Tensor weight_, bias_;  // [C]
+};
+
 /// Convolution and norm, side by side under the names that the block gives them.
 struct ConvAndNorm {
   std::shared_ptr<ResNetConv> conv;
-  std::shared_ptr<ResNetNormLayer> norm;
+  std::shared_ptr<Block> norm;
 
   ConvAndNorm(const ResNetConvShape& shape, const ResNetLayerKind& kind)
       : conv(std::make_shared<ResNetConv>(shape, kind.device)),
-        norm(std::make_shared<ResNetNormLayer>(shape.out_channels, kind)) {}
+        norm(make_resnet_norm(shape.out_channels, kind)) {}
 
   at::Tensor forward(const at::Tensor& input) { return norm->forward(conv->forward(input)); }
 };
@@ -116,35 +135,9 @@ at::Tensor ResNetConv::forward(const at::Tensor& input) {
                     std::array<int64_t, 3>{depth / 2, height / 2, width / 2});
 }
 
-ResNetNormLayer::ResNetNormLayer(int64_t channels, const ResNetLayerKind& kind)
-    : kind_(kind),
-      weight_(register_parameter("weight", at::ones(channels, kind.device))),
-      bias_(register_parameter("bias", at::zeros(channels, kind.device))) {
-  if (kind.norm != ResNetNorm::batch) return;
-  running_mean_ = register_buffer("running_mean", at::zeros(channels, kind.device));
-  running_var_ = register_buffer("running_var", at::ones(channels, kind.device));
-  num_batches_tracked_ =
-      register_buffer("num_batches_tracked", at::zeros({}, at::TensorOptions(at::kLong).device(kind.device)));
-}
-
-at::Tensor ResNetNormLayer::forward(const at::Tensor& input) {
-  const int64_t channels = input.size(1);
-  if (kind_.norm == ResNetNorm::batch) return batch_norm(input);
-  const int64_t groups = kind_.norm == ResNetNorm::instance ? channels : kind_.norm_num_groups;
-  if (input.numel() == input.size(0) * groups)
-    fail(Exit::usage, "instance norm of a single voxel leaves nothing but its bias",
-         "use larger images, or model.norm=group");
-  return at::group_norm(input, groups, weight_, bias_, resnet_norm_epsilon);
-}
-
-at::Tensor ResNetNormLayer::batch_norm(const at::Tensor& input) {
-  const bool training = is_training();
-  if (training && input.numel() == input.size(1))
-    fail(Exit::usage, "batch norm of one image that has come down to a single voxel has no variance",
-         "use a larger micro-batch, larger images, or model.norm=group");
-  if (training) num_batches_tracked_.add_(1);
-  return at::batch_norm(input, weight_, bias_, running_mean_, running_var_, training, resnet_norm_momentum,
-                        resnet_norm_epsilon, /*cudnn_enabled=*/true);
+std::shared_ptr<Block> make_resnet_norm(int64_t channels, const ResNetLayerKind& kind) {
+  if (kind.norm == ResNetNorm::batch) return std::make_shared<BatchNorm>(channels, kind.device);
+  return std::make_shared<ResNetGroupNorm>(channels, kind);
 }
 
 ResNetLinear::ResNetLinear(int64_t in_features, int64_t out_features, c10::Device device) {

@@ -39,23 +39,10 @@ class ResNetConv final : public Block {
   at::Tensor weight_, bias_;
 };
 
-/// The one door to the normalisation of channels: statistics over ranks will hang on it.
-/// Batch norm is PyTorch's: eps 1e-5, momentum 0.1, the biased variance normalises, the unbiased one is
-/// remembered. Group and instance norm have weight and bias too, and neither running statistics nor a
-/// training mode of their own.
-class ResNetNormLayer final : public Block {
- public:
-  ResNetNormLayer(int64_t channels, const ResNetLayerKind& kind);
-  /// Throws Error (usage) when the statistics would be those of a single value.
-  at::Tensor forward(const at::Tensor& input) override;
-
- private:
-  at::Tensor batch_norm(const at::Tensor& input);
-
-  ResNetLayerKind kind_;
-  at::Tensor weight_, bias_, running_mean_, running_var_;  // [C]
-  at::Tensor num_batches_tracked_;                         // []
-};
+/// The normalisation of channels: batch norm, or group or instance norm with weight and bias, which have
+/// neither running statistics nor a training mode of their own. Its forward throws Error (usage) when the
+/// statistics would be those of a single value.
+std::shared_ptr<Block> make_resnet_norm(int64_t channels, const ResNetLayerKind& kind);
 
 /// The last layer, under `weight` and `bias`; drawn as the convolutions are.
 class ResNetLinear final : public Block {
