@@ -1,0 +1,33 @@
+// The door of batch norm over all ranks, over a group of its own.
+#pragma once
+
+#include <memory>
+
+#include <ATen/core/Tensor.h>
+
+#include "larmor/comm/communicator.h"
+#include "larmor/device/rank_sum.h"
+
+namespace larmor {
+
+/// Sums within forward and backward, which may come between the gradients' collectives: those are under
+/// way on another group. Over NCCL a sum only orders streams, and does not hold up the host.
+class RankSums final : public RankSum {
+ public:
+  /// Of the communicator's ranks. Collective.
+  explicit RankSums(Communicator& communicator);
+
+  int ranks() const override;
+  /// Throws Error (rank_lost) when a rank has left.
+  void add_up(const at::Tensor& values) override;
+
+  /// For a rank whose forward or backward has failed, be it for want of another's sum: nobody knows how many
+  /// sums it still owes, and those of the others fail from here on. False where they cannot notice (NCCL):
+  /// then only this rank's end helps them, and it must not wait for them.
+  [[nodiscard]] bool leave();
+
+ private:
+  std::unique_ptr<Communicator> group_;
+};
+
+}  // namespace larmor
