@@ -4,10 +4,9 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/data/order.h"
 #include "larmor/data/volume_dataset.h"
-#include "larmor/device/module_state.h"
 #include "larmor/nn/image_metrics.h"
+#include "larmor/train/demand_count.h"
 #include "larmor/transforms/declared_chain.h"
 #include "larmor/transforms/transforms.h"
 
@@ -95,35 +94,10 @@ class LatentDiffusion final : public Workload {
   AutoencoderConfig autoencoder_;
 };
 
-// Bytes that backward keeps for one voxel of the input: at each level every residual block keeps about
-// eight maps of its channels, at an eighth of the voxels of the level above; encoder and decoder alike.
-double activation_floats_per_voxel(const nn::AutoencoderKlOptions& network) {
-  constexpr double maps_per_block = 8;
-  double floats = 0, share = 1;
-  for (size_t level = 0; level < network.channels.size(); ++level) {
-    const auto blocks = static_cast<double>(network.res_blocks(level));
-    floats += 2 * share * maps_per_block * (blocks + 0.5) * static_cast<double>(network.channels[level]);
-    share /= 8;
-  }
-  return floats;
-}
-
 Demand LatentDiffusion::demand(const RunConfig& config, const Index& index) const {
-  Demand demand;
   AutoencoderTask trial(autoencoder_, /*seed=*/0);
-  for (const auto& objective : trial.objectives()) demand.parameters += parameter_count(*objective.network);
-  constexpr int64_t float_bytes = 4;
-  const auto cases = static_cast<int64_t>(index.of(Split::train).size());
-  const auto crops = TransformChain(training_transforms(config)).samples_per_volume();
-  demand.training_examples =
-      cases > 0 ? make_order(config.data, /*seed=*/0, cases * crops, crops).examples() : 0;
-  demand.model_bytes = demand.parameters * float_bytes;
-  demand.optimizer_bytes = demand.model_bytes * (config.optim.ema_decay > 0 ? 3 : 2);
-  int64_t voxels = 1;
-  for (const auto size : prediction_window(config)) voxels *= size;
-  demand.sample_bytes = voxels * autoencoder_.network.in_channels * float_bytes;
-  demand.activation_bytes_per_sample = static_cast<int64_t>(
-      activation_floats_per_voxel(autoencoder_.network) * static_cast<double>(voxels * float_bytes));
+  const auto image = image_to_count(autoencoder_.network.in_channels, prediction_window(config));
+  auto demand = count_demand(config, index, training_transforms(config), trial, image);
   demand.preferred_micro_batch = 2;
   return demand;
 }

@@ -32,10 +32,11 @@ SurvivalOutcomes outcomes_of(const Index& index, Split split) {
   return outcomes;
 }
 
-SurvivalTask::SurvivalTask(const SurvivalConfig& config, const SurvivalOutcomes& training, uint64_t seed)
+SurvivalTask::SurvivalTask(const SurvivalConfig& config, const SurvivalOutcomes& training, uint64_t seed,
+                           c10::Device device)
     : config_(config) {
   const SeededInitialisation initialisation(seed);
-  network_ = nn::ResNet(config.network);
+  network_ = nn::ResNet(config.network, device);
   if (training.size() == 0) return;
   censoring_ = censoring_kaplan_meier(training);
   horizons_ = choose_horizons(config.horizons, config.time_unit, training);

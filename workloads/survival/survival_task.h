@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <c10/core/Device.h>
+
 #include "larmor/data/index.h"
 #include "larmor/train/task.h"
 
@@ -21,8 +23,10 @@ SurvivalOutcomes outcomes_of(const Index& index, Split split);
 class SurvivalTask final : public Task, private WholeBatchLoss {
  public:
   /// A new network is drawn from `seed`. `training`: outcomes of the training cases, empty where they are not
-  /// known. Throws Error as choose_horizons.
-  SurvivalTask(const SurvivalConfig& config, const SurvivalOutcomes& training, uint64_t seed);
+  /// known. On c10::kMeta nothing is drawn or stored, and the network is there to be counted. Throws Error as
+  /// choose_horizons.
+  SurvivalTask(const SurvivalConfig& config, const SurvivalOutcomes& training, uint64_t seed,
+               c10::Device device = c10::kCPU);
 
   std::vector<Objective> objectives() override;
   /// `config.weights` replaces all of the network but its last layer. Throws Error as start_from.

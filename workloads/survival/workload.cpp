@@ -7,8 +7,8 @@
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
 #include "larmor/data/volume_dataset.h"
-#include "larmor/device/module_state.h"
 #include "larmor/device/tensor_file.h"
+#include "larmor/train/demand_count.h"
 #include "larmor/transforms/declared_chain.h"
 #include "larmor/transforms/transforms.h"
 
@@ -106,7 +106,7 @@ class Survival final : public Workload {
   }
 
   std::vector<int64_t> prediction_window(const RunConfig& config) const override {
-    return image_size(config.data.transforms);
+    return image_size(config.data);
   }
 
  private:
@@ -118,7 +118,7 @@ class Survival final : public Workload {
   }
 
   /// Voxels along each axis as the network sees an image: what the chain resizes or crops to.
-  std::vector<int64_t> image_size(const Json& transforms) const;
+  std::vector<int64_t> image_size(const DataConfig& data) const;
 
   SurvivalConfig config_;
 };
@@ -174,9 +174,10 @@ Index Survival::index(const RunConfig& config) const {
   return index;
 }
 
-std::vector<int64_t> Survival::image_size(const Json& transforms) const {
+std::vector<int64_t> Survival::image_size(const DataConfig& data) const {
   std::vector<int64_t> size{64, 64, 64};
-  for (const auto& step : validation_chain(transforms)) {
+  if (data.kind == cohort_kind) size = config_.cohort_size;
+  for (const auto& step : validation_chain(data.transforms)) {
     if (!step.is_object() || !step.front().is_object()) continue;
     for (const auto* key : {"spatial_size", "roi_size"}) {
       if (!step.front().contains(key)) continue;
@@ -188,42 +189,10 @@ std::vector<int64_t> Survival::image_size(const Json& transforms) const {
   return size;
 }
 
-// What backward keeps for one voxel that the stem puts out: its convolution and norm of 64 channels, then
-// layers of 64 to 512 channels whose voxels become an eighth each time.
-double floats_per_stem_voxel(const nn::ResNetOptions& network) {
-  constexpr double maps_per_block = 6;
-  const double blocks = network.depth >= 50 ? 4 : network.depth >= 34 ? 4 : 2;
-  const double wide = network.depth >= 50 ? 3 : 1;
-  double floats = 2.5 * static_cast<double>(network.channels(0)), share = network.no_max_pool ? 1 : 1.0 / 8;
-  for (int level = 0; level < 4; ++level) {
-    floats += share * maps_per_block * blocks * wide * static_cast<double>(network.channels(level));
-    share /= 8;
-  }
-  return floats;
-}
-
 Demand Survival::demand(const RunConfig& config, const Index& index) const {
-  Demand demand;
-  const nn::ResNet shapes(config_.network, c10::kMeta);
-  demand.parameters = parameter_count(*shapes);
-  constexpr int64_t float_bytes = 4;
-  const auto cases = static_cast<int64_t>(index.of(Split::train).size());
-  const auto crops = TransformChain(training_transforms(config)).samples_per_volume();
-  demand.training_examples =
-      cases > 0 ? make_order(config.data, /*seed=*/0, cases * crops, crops).examples() : 0;
-  demand.model_bytes = demand.parameters * float_bytes;
-  demand.optimizer_bytes = demand.model_bytes * (config.optim.ema_decay > 0 ? 3 : 2);
-  double voxels = 1, stem_voxels = 1;
-  const auto size = image_size(config.data.transforms);
-  for (std::size_t axis = 0; axis < size.size(); ++axis) {
-    const auto& strides = config_.network.conv1_t_stride;
-    voxels *= static_cast<double>(size[axis]);
-    stem_voxels *=
-        static_cast<double>(size[axis]) / static_cast<double>(strides[strides.size() == 3 ? axis : 0]);
-  }
-  demand.sample_bytes = static_cast<int64_t>(voxels) * config_.network.n_input_channels * float_bytes;
-  demand.activation_bytes_per_sample =
-      static_cast<int64_t>(floats_per_stem_voxel(config_.network) * stem_voxels) * float_bytes;
+  SurvivalTask trial(config_, SurvivalOutcomes{}, /*seed=*/0, c10::kMeta);
+  const auto image = image_to_count(config_.network.n_input_channels, image_size(config.data));
+  auto demand = count_demand(config, index, training_transforms(config), trial, image);
   demand.preferred_micro_batch = 6;
   demand.batch_norm = config_.network.norm == nn::ResNetNorm::batch;
   return demand;

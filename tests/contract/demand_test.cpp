@@ -1,0 +1,85 @@
+// What every workload tells the planner, against a step of its task on its data.
+#include <cstdlib>
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/nn/module.h>
+
+#include "larmor/base/text.h"
+#include "larmor/config/load.h"
+#include "larmor/device/draw.h"
+#include "larmor/device/memory_meter.h"
+#include "larmor/train/workload.h"
+
+#include "tests/contract/trial_run.h"
+
+namespace larmor::testing {
+namespace {
+
+class DemandOf : public ::testing::TestWithParam<std::string> {};
+
+std::unique_ptr<Workload> workload_named(const std::string& name) {
+  for (auto& workload : make_workloads()) {
+    if (workload->name() == name) return std::move(workload);
+  }
+  return nullptr;
+}
+
+RunConfig tiny_config(Workload& workload) {
+  const char* const source = std::getenv("LARMOR_SOURCE");
+  const auto folder = std::filesystem::path(source == nullptr ? "." : source) / "workloads";
+  const auto configs = folder / workload.name() / "configs";
+  Sources sources;
+  sources.files = {configs / "default.yaml", configs / "tiny.yaml"};
+  const auto stage = workload.stages().front();
+  return load_config(sources, workload.name(), stage, workload.fields(stage)).config;
+}
+
+Batch first_two(const Workload& workload, const RunConfig& config, const Index& index) {
+  const auto dataset = workload.dataset(config, index, Split::train);
+  const std::vector<ExampleKey> keys{{.seed = 1, .epoch = 0, .example = 0},
+                                     {.seed = 1, .epoch = 0, .example = 1}};
+  return collate({dataset->get(keys[0]), dataset->get(keys[1])}, keys);
+}
+
+TEST_P(DemandOf, IsWhatAStepHolds) {
+  const auto workload = workload_named(GetParam());
+  const RunConfig config = tiny_config(*workload);
+  const Index index = workload->index(config);
+  const Demand demand = workload->demand(config, index);
+
+  start_memory_meter();
+  const auto task = workload->task(config, index);
+  int64_t parameters = 0;
+  for (const auto& objective : task->objectives()) {
+    objective.network->train();
+    for (const auto& parameter : objective.network->parameters()) parameters += parameter.numel();
+  }
+  EXPECT_EQ(demand.parameters, parameters);
+  EXPECT_GE(demand.model_bytes, parameters * 4);
+  EXPECT_EQ(demand.training_examples, workload->dataset(config, index, Split::train)->size());
+
+  const Batch batch = first_two(*workload, config, index);
+  EXPECT_EQ(demand.sample_bytes * batch.size(), static_cast<int64_t>(batch.at("image").nbytes()));
+  const DrawScope draws({.seed = 1, .epochs = {0, 0}, .examples = {0, 1}});
+  StepContext context;
+  context.epoch = 1000;
+  context.record = [](const std::string&, const at::Tensor&) {};
+  const auto before = metered_memory().held;
+  auto* const whole = task->whole_batch_loss();
+  const auto results =
+      whole != nullptr ? std::vector<at::Tensor>{whole->rows(batch, context)} : task->losses(batch, context);
+  const auto held = static_cast<double>(metered_memory().held - before);
+  EXPECT_NEAR(static_cast<double>(2 * demand.activation_bytes_per_sample), held, 0.01 * held);
+  EXPECT_LT(demand.recomputed_bytes_per_sample, demand.activation_bytes_per_sample);
+  EXPECT_GT(demand.recomputed_bytes_per_sample, 0);
+  EXPECT_GT(demand.sectioned_bytes_per_sample, 0);
+  EXPECT_GT(demand.largest_block_bytes, 0);
+  EXPECT_LT(demand.largest_block_bytes, demand.model_bytes);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, DemandOf, ::testing::ValuesIn(workload_names()),
+                         [](const auto& which) { return which.param; });
+
+}  // namespace
+}  // namespace larmor::testing
