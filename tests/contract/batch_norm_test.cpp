@@ -1,0 +1,62 @@
+// Batch norm is the exception to what equality_test.cpp asks of every workload: its result depends on the
+// micro-batch, so accumulation stays 1, and ranks have to count together.
+#include <gtest/gtest.h>
+
+#include "larmor/base/text.h"
+
+#include "tests/contract/trial_run.h"
+
+namespace larmor::testing {
+namespace {
+
+/// Without the biases before norms: their gradient is nothing but rounding, which Adam makes large.
+const std::vector<std::string> with_batch_norm{"model.norm=batch",        "model.bias_downsample=false",
+                                               "train.validate_every=0",  "train.global_batch=12",
+                                               "optim.clip_norm=0",       "optim.weight_decay=0",
+                                               "optim.schedule.warmup=0", "optim.schedule.name=constant"};
+/// Few small steps: sooner or later rounding decides a tie in a ReLU, and float32 leaves the path that
+/// float64 and other ranks take, by as much as a step moves weights.
+const std::vector<std::string> three_of_sgd{"train.length=3st", "optim.name=sgd",
+                                            "optim.learning_rate=0.00001", "model.no_max_pool=true",
+                                            "model.conv1_t_stride=[1]"};
+const std::vector<std::string> adam_in_fp64{"train.length=10st", "optim.name=adam",
+                                            "optim.learning_rate=0.001", "train.precision=fp64"};
+
+/// Weights and running statistics of the survival network.
+NamedTensors survival_network(const std::vector<std::string>& optimizer, int ranks,
+                              const std::vector<std::string>& more = {}) {
+  std::vector<std::string> words = with_batch_norm;
+  words.insert(words.end(), optimizer.begin(), optimizer.end());
+  words.insert(words.end(), more.begin(), more.end());
+  TrialRun run("survival", words);
+  run.train(ranks);
+  auto tensors = run.tensors("model.safetensors");
+  tensors.erase("fc.bias");  // what it adds to all risks alike is no matter to Cox's loss: rounding again
+  return tensors;
+}
+
+TEST(BatchNormOverRanks, GivesOneRanksNetworkInFloat32) {
+  const auto one = survival_network(three_of_sgd, 1);
+  for (const int ranks : {2, 4})
+    EXPECT_LE(largest_difference(survival_network(three_of_sgd, ranks), one), 1e-6) << ranks << " ranks";
+}
+
+TEST(BatchNormOverRanks, GivesOneRanksNetworkInFloat64AndWhenComputedAgain) {
+  const auto one = survival_network(adam_in_fp64, 1);
+  for (const int ranks : {2, 4}) {
+    for (const char* recomputed : {"none", "blocks", "all"}) {
+      const auto network =
+          survival_network(adam_in_fp64, ranks, {text("train.activation_checkpointing=", recomputed)});
+      EXPECT_LE(largest_difference(network, one), 1e-11) << ranks << " ranks, " << recomputed;
+    }
+  }
+}
+
+TEST(BatchNormOverRanks, IsWhatMakesThemEqual) {
+  const auto one = survival_network(three_of_sgd, 1);
+  const auto apart = survival_network(three_of_sgd, 2, {"parallel.sync_batchnorm=false"});
+  EXPECT_GT(largest_difference(apart, one), 1e-3);
+}
+
+}  // namespace
+}  // namespace larmor::testing
