@@ -201,6 +201,9 @@ LoadedConfig Program::load(Workload& workload) {
   sources.environment = process_environment();
   sources.overrides = words_.overrides;
   auto config = load_config(sources, workload.name(), stage, workload.fields(stage));
+  if (!words_.quiet) {
+    for (const auto& note : config.notes) std::cerr << note << '\n';
+  }
   workload.check(config.config);
   return config;
 }

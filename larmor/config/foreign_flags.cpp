@@ -26,6 +26,14 @@ constexpr const char* launched =
     "leave it out: larmor starts its own ranks, and under torchrun reads what torchrun sets";
 constexpr const char* nodes = "leave it out, and start `larmor train` under torchrun, which takes it";
 constexpr const char* strategy = "say `parallel.strategy=ddp`, or leave the choice to the plan";
+constexpr const char* zero =
+    "say `parallel.strategy=zero2` (or zero1, zero3), or leave the choice to the plan";
+constexpr const char* offload =
+    "say `parallel.offload=optimizer`, under `parallel.strategy=zero1`, zero2 or zero3";
+constexpr const char* recomputation =
+    "say `train.activation_checkpointing=blocks`: backward computes each block again";
+constexpr const char* deepspeed_file =
+    "say `-c FILE` with DeepSpeed's JSON: what it asks for is taken over, and each key is answered";
 constexpr const char* planned = "leave it out: `larmor plan` shows what is chosen for this machine, and why";
 constexpr const char* smart = "say `data.cache=smart`";
 constexpr const char* full = "say `data.cache=full`: prepared examples on disk, shared by all ranks and runs";
@@ -52,8 +60,8 @@ constexpr std::array<Answer, 33> for_training{
      {"accum", accumulation},
      {"accumulation-steps", accumulation},
      {"gradient-accumulation-steps", accumulation},
-     {"gradient-checkpointing", absent},
-     {"activation-checkpointing", absent},
+     {"gradient-checkpointing", recomputation},
+     {"activation-checkpointing", recomputation},
      {"compile", "leave it out: larmor is compiled already"},
      {"seed", "say `run.seed=`"},
      {"optimizer", "say `optim.name=`"},
@@ -72,7 +80,7 @@ constexpr std::array<Answer, 33> for_training{
      {"eval-years", "say `data.horizons=[1y, 2y]`"},
      {"image-size", "say it in `data.transforms`"}}};
 
-constexpr std::array<Answer, 29> for_ranks{
+constexpr std::array<Answer, 35> for_ranks{
     {{"gpus", ranks},
      {"num-gpus", ranks},
      {"devices", ranks},
@@ -92,14 +100,24 @@ constexpr std::array<Answer, 29> for_ranks{
      {"distributed", strategy},
      {"method", strategy},
      {"strategy", "say `parallel.strategy=`"},
-     {"use-deepspeed", strategy},
-     {"deepspeed", strategy},
-     {"deepspeed-config", planned},
+     {"use-deepspeed", zero},
+     {"deepspeed", zero},
+     {"zero-stage", zero},
+     {"fsdp", "say `parallel.strategy=zero3`"},
+     {"offload-optimizer", offload},
+     {"cpu-offload", offload},
+     {"deepspeed-config", deepspeed_file},
+     {"zero-optimization", deepspeed_file},
      {"auto-optimize", planned},
      {"no-auto-optimize", "give the values that the plan should not choose, such as `train.micro_batch=`"},
      {"backend", "say `--device cpu` or `--device cuda`: the backend follows"},
      {"precision", "say `train.precision=`"},
-     {"sync-batchnorm", absent},
+     {"sync-batchnorm",
+      "leave it out: several ranks share the statistics of batch norm; `parallel.sync_batchnorm=false` does "
+      "not"},
+     {"sync-bn",
+      "leave it out: several ranks share the statistics of batch norm; `parallel.sync_batchnorm=false` does "
+      "not"},
      {"profile", "`larmor bench step` times a step"},
      {"pin-memory", planned}}};
 

@@ -10,9 +10,11 @@
 #include "larmor/base/file.h"
 #include "larmor/base/text.h"
 #include "larmor/config/checks.h"
+#include "larmor/config/deepspeed.h"
 #include "larmor/config/reader.h"
 #include "larmor/config/saved.h"
 #include "larmor/config/source.h"
+#include "larmor/config/tree.h"
 
 namespace larmor {
 namespace {
@@ -21,9 +23,8 @@ namespace {
 struct Forest {
   std::deque<Source> sources;
   std::deque<Node> trees;  // least trusted first
+  std::vector<std::string> notes;
 };
-
-Node empty_mapping() { return {.kind = Node::Kind::mapping, .text = {}, .items = {}, .entries = {}}; }
 
 // A file's name as one line of a comment.
 std::string printable(const std::string& name) {
@@ -39,33 +40,16 @@ void read_file(const std::filesystem::path& path, Forest& forest, Problems& prob
   try {
     const std::string content = read_text(path, most_config_bytes);
     source.saved_origins = saved_origins(content);
-    forest.trees.push_back(parse_config(content, source, problems));
+    Node tree = parse_config(content, source, problems);
+    if (is_deepspeed(content, tree)) {
+      Translation translation = translate_deepspeed(tree, problems);
+      tree = std::move(translation.tree);
+      forest.notes.insert(forest.notes.end(), translation.notes.begin(), translation.notes.end());
+    }
+    forest.trees.push_back(std::move(tree));
   } catch (const Error& error) {
     problems.push_back({"", source.name, error.message()});
   }
-}
-
-void insert(Node& mapping, Entry entry, const std::string& prefix, Problems& problems) {
-  const std::string key = prefix.empty() ? entry.key : text(prefix, '.', entry.key);
-  for (Entry& present : mapping.entries) {
-    if (present.key != entry.key) continue;
-    if (present.value.kind == Node::Kind::mapping && entry.value.kind == Node::Kind::mapping) {
-      for (Entry& below : entry.value.entries) insert(present.value, std::move(below), key, problems);
-    } else {
-      problems.push_back(
-          {key, place_text(entry.place), text("is given twice; first by ", place_text(present.place))});
-    }
-    return;
-  }
-  mapping.entries.push_back(std::move(entry));
-}
-
-// {a: {b: value}} for the words a, b.
-Entry nested(std::span<const std::string> words, const Place& place, Node value) {
-  if (words.size() == 1) return {.key = words.front(), .place = place, .value = std::move(value)};
-  Node mapping = empty_mapping();
-  mapping.entries.push_back(nested(words.subspan(1), place, std::move(value)));
-  return {.key = words.front(), .place = place, .value = std::move(mapping)};
 }
 
 // The words between double underscores: TRAIN__GLOBAL_BATCH is train, global_batch.
@@ -89,7 +73,7 @@ void read_environment(const std::map<std::string, std::string>& environment, For
     source.name = source.short_name = text("environment ", name);
     const auto words = words_of_variable(std::string_view(name).substr(prefix.size()));
     auto node = parse_value(value, join(words, "."), source, problems);
-    if (node) insert(tree, nested(words, {&source, 0}, std::move(*node)), "", problems);
+    if (node) put_value(tree, words, {&source, 0}, std::move(*node), problems);
   }
   forest.trees.push_back(std::move(tree));
 }
@@ -106,7 +90,7 @@ void read_overrides(const std::vector<std::string>& overrides, Forest& forest, P
       continue;
     }
     auto node = parse_value(std::string_view(override).substr(sign + 1), key, source, problems);
-    if (node) insert(tree, nested(split(key, '.'), {&source, 0}, std::move(*node)), "", problems);
+    if (node) put_value(tree, split(key, '.'), {&source, 0}, std::move(*node), problems);
   }
   forest.trees.push_back(std::move(tree));
 }
@@ -142,6 +126,7 @@ LoadedConfig load_config(const Sources& sources, const std::string& workload, co
   LoadedConfig loaded;
   loaded.config.workload = workload;
   loaded.config.stage = stage;
+  loaded.notes = std::move(forest.notes);
   Reader reader(trees, known, std::move(inheriting), problems);
   describe(loaded.config, fields, reader);
   reader.finish();

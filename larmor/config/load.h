@@ -14,7 +14,7 @@ namespace larmor {
 /// Where the values come from, least trusted last.
 struct Sources {
   std::vector<std::filesystem::path>
-      files;  // default.yaml first, then each -c in order; YAML or JSON with comments
+      files;  // default.yaml first, then each -c in order; YAML, JSON with comments, or DeepSpeed's JSON
   std::map<std::string, std::string> environment;  // LARMOR_<SECTION>__<KEY>=value, other names are ignored
   std::vector<std::string> overrides;              // key=value from the command line
 };
@@ -36,6 +36,8 @@ class LoadedConfig {
  public:
   RunConfig config;
   std::vector<Origin> origins;  // one per leaf, in listing order
+  /// What a person should hear of a source in other words than ours: one sentence a key, with its place.
+  std::vector<std::string> notes;
 
   /// The whole config as YAML, which load_config reads back to the same config; inherited values are left
   /// out. When asked, each value has its origin as a comment, and the first line says so: load_config takes

@@ -1,7 +1,9 @@
 // Flags of other programs, as the guides write them.
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <sstream>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -66,6 +68,20 @@ constexpr const char* guide_flags[] = {"--gpus",
                                        "--workers",
                                        "--seed"};
 
+// Of programs that spare memory.
+constexpr const char* memory_flags[] = {
+    "--zero_stage",  "--deepspeed_config",        "--offload_optimizer",
+    "--cpu_offload", "--sync_batchnorm",          "--gradient_checkpointing",
+    "--fsdp",        "--activation_checkpointing"};
+
+TEST(ForeignFlags, AnswersTheFlagsThatSpareMemory) {
+  for (const char* flag : memory_flags) {
+    EXPECT_NE(hint_for_foreign_flag(flag), "") << flag;
+    EXPECT_THAT(hint_for_foreign_flag(flag), ::testing::Not(HasSubstr("not part of this release"))) << flag;
+  }
+  EXPECT_THAT(hint_for_foreign_flag("--use_deepspeed"), HasSubstr("parallel.strategy=zero2"));
+}
+
 TEST(ForeignFlags, AnswersEveryFlagOfTheGuides) {
   for (const char* flag : guide_flags) EXPECT_NE(hint_for_foreign_flag(flag), "") << flag;
 }
@@ -87,7 +103,9 @@ TEST(ForeignFlags, KnowsNothingOfOtherWords) {
 TEST(ForeignFlags, NamesOnlyKeysThatExist) {
   MadeUpWorkload workload;
   const KeyList keys = list_keys(workload.fields());
-  for (const char* flag : guide_flags) {
+  std::vector<const char*> flags(std::begin(guide_flags), std::end(guide_flags));
+  flags.insert(flags.end(), std::begin(memory_flags), std::end(memory_flags));
+  for (const char* flag : flags) {
     std::istringstream words(hint_for_foreign_flag(flag));
     for (std::string word; words >> word;) {
       const size_t end = word.find('=');

@@ -46,6 +46,7 @@ constexpr Documented documented[] = {
     {"train.micro_batch", "auto"},
     {"train.accumulation", "auto"},
     {"train.precision", "auto"},
+    {"train.activation_checkpointing", "none"},
     {"train.validate_every", "1ep"},
     {"train.early_stopping", "0"},
     {"train.non_finite_budget", "10"},
@@ -69,6 +70,9 @@ constexpr Documented documented[] = {
     {"parallel.ranks", "auto"},
     {"parallel.device", "auto"},
     {"parallel.strategy", "auto"},
+    {"parallel.offload", "none"},
+    {"parallel.sync_batchnorm", "auto"},
+    {"parallel.compression", "none"},
     {"checkpoint.every", "1ep"},
     {"checkpoint.keep_last", "2"},
     {"checkpoint.keep_best", "1"},
@@ -78,6 +82,7 @@ constexpr Documented documented[] = {
     {"track.tensorboard", "true"},
     {"track.pictures_every", "1ep"},
     {"plan.profile", "auto"},
+    {"plan.probe", "auto"},
 };
 
 TEST(RunConfig, ShowsEveryDocumentedDefault) {

@@ -103,7 +103,8 @@ std::map<std::string, std::vector<std::string>> seeds() {
   all["csv"] = {"image,label,patient,split\na.nii,0,p1,train\nb.nii,1,p2,val\n",
                 "image\tpatient\n\"a\tb.nii\"\tp\n",
                 "image_t1,image_t2,label\r\n\"a\"\"b.nii\",c.nii,m.nii.gz\r\n", "\xef\xbb\xbfimage\nx.nii\n"};
-  all["json"] = {R"({"training": [{"image": "a.nii", "label": 1}], "validation": ["b.nii"]})",
+  all["json"] = {R"({"train_batch_size": 8, "zero_optimization": {"stage": 3}, "fp16": {"enabled": "auto"}})",
+                 R"({"training": [{"image": "a.nii", "label": 1}], "validation": ["b.nii"]})",
                  R"({"test": [{"image": ["a.nii", "b.nii"], "label": "m.nii", "patient": "p"}]})",
                  R"([1, -2.5e3, "\u00e4\ud83d\ude00", null, true, {"a": {"b": []}}])"};
   return all;

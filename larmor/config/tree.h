@@ -1,0 +1,17 @@
+// Values put into a tree one at a time, each under a key of several words.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "larmor/config/source.h"
+
+namespace larmor {
+
+Node empty_mapping();
+/// Puts a value under the words one below the other: a, b gives {a: {b: value}}. A key that has one already
+/// is a problem.
+void put_value(Node& tree, std::span<const std::string> words, const Place& place, Node value,
+               Problems& problems);
+
+}  // namespace larmor
