@@ -1,5 +1,6 @@
 #include "larmor/parallel/gradient_exchange.h"
 
+#include <array>
 #include <cassert>
 #include <functional>
 #include <utility>
@@ -14,11 +15,10 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/parallel/vote_flags.h"
 
 namespace larmor {
 namespace {
-
-constexpr int64_t vote_count = 4;
 
 /// A view shaped and, where the parameter's memory has no gaps, laid out like the parameter: then neither
 /// the gradient's copy nor the optimizer has to transpose.
@@ -142,15 +142,15 @@ void GradientExchange::start_bucket() {
 }
 
 void GradientExchange::write_tail(const Votes& votes) {
-  std::vector<float> words{votes.non_finite ? 1.0F : 0.0F, votes.stop ? 1.0F : 0.0F,
-                           votes.failed ? 1.0F : 0.0F, votes.bad_file ? 1.0F : 0.0F};
+  std::vector<float> words;
+  for (const bool vote : to_flags(votes)) words.push_back(vote ? 1.0F : 0.0F);
   for (const bool touched : touched_) words.push_back(touched ? 1.0F : 0.0F);
   tail_.copy_(at::tensor(words));
 }
 
-void GradientExchange::fail_step() {
+void GradientExchange::fail_step(const Votes& votes) {
   const at::NoGradGuard no_grad;
-  votes_ = {.failed = true};
+  votes_ = votes;
   touched_.assign(parameters_.size(), false);
   while (next_ < layout_.size()) start_bucket();
 }
@@ -166,10 +166,12 @@ Votes GradientExchange::finish() {
   const at::Tensor tail = tail_.to(at::kCPU, at::kFloat);
   const float* words = tail.const_data_ptr<float>();
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    const bool used = words[static_cast<size_t>(vote_count) + i] > 0;
+    const bool used = words[vote_count + i] > 0;
     parameters_[i].mutable_grad() = used ? views_[i] : at::Tensor();
   }
-  return {.non_finite = words[0] > 0, .stop = words[1] > 0, .failed = words[2] > 0, .bad_file = words[3] > 0};
+  std::array<bool, vote_count> flags{};
+  for (size_t i = 0; i < vote_count; ++i) flags[i] = words[i] > 0;
+  return from_flags(flags);
 }
 
 void GradientExchange::drop() {

@@ -25,8 +25,8 @@ class GradientExchange {
 
   /// Adds loss's gradients; when `last`, starts the collectives of the step. Collective when `last`.
   void backward(const at::Tensor& loss, bool last, const Votes& votes);
-  /// Starts what backward has not started of the step's collectives, with zeros and the flag. Collective.
-  void fail_step();
+  /// Starts what backward has not started of the step's collectives, with zeros and `votes`. Collective.
+  void fail_step(const Votes& votes);
   /// Blocks until the gradients are the mean over all ranks. A parameter that no rank had a gradient for
   /// has none. Collective.
   Votes finish();

@@ -23,10 +23,19 @@ namespace larmor {
 
 /// What a rank tells the others along with its gradients; after the reduction, whether any rank said so.
 struct Votes {
-  bool non_finite = false;  // a loss was not finite
-  bool stop = false;        // a stop was asked for
-  bool failed = false;      // backward threw on a rank
-  bool bad_file = false;    // a file could not be used, and another has taken its place
+  bool non_finite = false;     // a loss was not finite
+  bool stop = false;           // a stop was asked for
+  bool failed = false;         // backward threw on a rank
+  bool bad_file = false;       // a file could not be used, and another has taken its place
+  bool out_of_memory = false;  // a micro-batch did not fit
+
+  void add(const Votes& more) {
+    non_finite = non_finite || more.non_finite;
+    stop = stop || more.stop;
+    failed = failed || more.failed;
+    bad_file = bad_file || more.bad_file;
+    out_of_memory = out_of_memory || more.out_of_memory;
+  }
 };
 
 /// The state of the gradients once they have met.
@@ -44,15 +53,17 @@ class Parallelism {
   /// `votes` travelling along. The loss is already divided by the accumulation. Collective when `last`.
   virtual void backward(const at::Tensor& loss, bool last, const Votes& votes) = 0;
   /// In place of backward on a rank whose forward or backward failed: takes part in the step's collectives
-  /// with zeros and the flag, and gives true. Collective. Where the others need this rank's weights before
+  /// with zeros and `votes`, and gives true. Collective. Where the others need this rank's weights before
   /// they can go on, it ends their collectives with Error (rank_lost) instead, and gives false.
-  virtual bool fail_step() = 0;
+  virtual bool fail_step(const Votes& votes) = 0;
   /// Blocks until the gradients have met. Collective.
   virtual Reduced finish() = 0;
   /// Clips, moves the weights, updates the average, drops the gradients.
   virtual void step(double learning_rate) = 0;
   /// Drops the gradients; the loss scale backs off.
   virtual void skip() = 0;
+  /// Drops the gradients, as if the step had not begun.
+  virtual void forget() = 0;
 
   /// Rank 0's running statistics on every rank, so that all validate one network. Collective.
   virtual void share_buffers() = 0;

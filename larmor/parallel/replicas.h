@@ -18,13 +18,14 @@ class Replicas final : public Parallelism {
   Replicas(const Plan& plan, const OptimConfig& optim, torch::nn::Module& module, Communicator& communicator);
 
   void backward(const at::Tensor& loss, bool last, const Votes& votes) override;
-  bool fail_step() override {
-    exchange_->fail_step();
+  bool fail_step(const Votes& votes) override {
+    exchange_->fail_step(votes);
     return true;
   }
   Reduced finish() override;
   void step(double learning_rate) override;
   void skip() override;
+  void forget() override { exchange_->drop(); }
   void share_buffers() override;
   double loss_scale() const override { return scale_.scale(); }
   bool has_average() const override { return average_.has_value(); }

@@ -1,6 +1,7 @@
 #include "larmor/parallel/sharded.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 #include <set>
@@ -19,11 +20,11 @@
 #include "larmor/base/text.h"
 #include "larmor/device/device.h"
 #include "larmor/device/module_state.h"
+#include "larmor/parallel/vote_flags.h"
 
 namespace larmor {
 namespace {
 
-constexpr int64_t vote_count = 4, words_before_members = vote_count + 1;
 /// Where the plan leaves the size of a unit open.
 constexpr int64_t unit_bytes_by_default = 25 << 20;
 /// Of cut gradients: more would hold what cutting is to save.
@@ -209,12 +210,12 @@ void Sharded::finish_reductions(size_t most_left) {
   }
 }
 
-bool Sharded::fail_step() {
+bool Sharded::fail_step(const Votes& votes) {
   if (cuts_weights_ || exchanges_every_time_) {
     communicator_.abort();
     return false;
   }
-  votes_ = {.failed = true};
+  votes_ = votes;
   if (!reduces_) reduced_.assign(units_.size(), false);
   for (size_t unit = 0; unit < units_.size(); ++unit) {
     if (!reduced_[unit]) reduce(unit);
@@ -225,25 +226,27 @@ bool Sharded::fail_step() {
 Reduced Sharded::finish() {
   const at::NoGradGuard no_grad;
   finish_reductions(0);
-  std::vector<double> words{double(votes_.non_finite), double(votes_.stop), double(votes_.failed),
-                            double(votes_.bad_file), 0.0};
+  // The votes, the sum of squares, and for each member whether it had a gradient.
+  std::vector<double> words;
+  for (const bool vote : to_flags(votes_)) words.push_back(vote ? 1.0 : 0.0);
+  words.push_back(0);
   at::Tensor squares;
   for (const auto& unit : units_) {
     squares = squares.defined() ? squares + unit->squared_norm() : unit->squared_norm();
     for (const bool touched : unit->touched()) words.push_back(touched ? 1.0 : 0.0);
   }
   at::Tensor sums = at::tensor(words, at::kDouble).to(communicator_.device());
-  sums[vote_count].copy_(squares);
+  sums[static_cast<int64_t>(vote_count)].copy_(squares);
   communicator_.all_reduce(sums, larmor::Reduce::sum).wait();
   sums = sums.to(at::kCPU);
   const double* word = sums.const_data_ptr<double>();
-  Reduced reduced;
-  reduced.votes = {
-      .non_finite = word[0] > 0, .stop = word[1] > 0, .failed = word[2] > 0, .bad_file = word[3] > 0};
+  std::array<bool, vote_count> flags{};
+  for (size_t i = 0; i < vote_count; ++i) flags[i] = word[i] > 0;
+  Reduced reduced{.votes = from_flags(flags)};
   gradient_norm_ = std::sqrt(word[vote_count]);
   reduced.gradient_norm = gradient_norm_ / scale_.scale();
   reduced.finite = std::isfinite(reduced.gradient_norm);
-  const double* member = word + words_before_members;
+  const double* member = word + vote_count + 1;
   used_.clear();
   for (const auto& unit : units_) {
     std::vector<bool> used;
@@ -277,6 +280,10 @@ void Sharded::gather_all() {
 
 void Sharded::skip() {
   scale_.update(/*overflowed=*/true);
+  forget();
+}
+
+void Sharded::forget() {
   for (const auto& unit : units_) unit->drop();
 }
 

@@ -22,10 +22,11 @@ class Sharded final : public Parallelism {
   ~Sharded() override;
 
   void backward(const at::Tensor& loss, bool last, const Votes& votes) override;
-  bool fail_step() override;
+  bool fail_step(const Votes& votes) override;
   Reduced finish() override;
   void step(double learning_rate) override;
   void skip() override;
+  void forget() override;
   void share_buffers() override;
   double loss_scale() const override { return scale_.scale(); }
   NamedTensors weights() override;

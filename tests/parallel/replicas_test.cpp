@@ -118,7 +118,7 @@ TEST(FailStep, LetsTheOthersFinishAndTellsThem) {
       // The first micro-batch succeeds everywhere, so that there are gradients to be discarded.
       parallel->backward(step_loss(net, step, communicator.rank()), false, {});
       if (communicator.rank() == 1) {
-        parallel->fail_step();
+        parallel->fail_step({.failed = true});
       } else {
         parallel->backward(step_loss(net, step, communicator.rank()), true, {});
       }
@@ -160,7 +160,7 @@ TEST(FailStep, TakesOverWhereBackwardBroke) {
       EXPECT_EQ(communicator.rank(), 0);
     } catch (const std::exception& error) {
       EXPECT_THAT(error.what(), HasSubstr("out of memory, say"));
-      parallel->fail_step();
+      parallel->fail_step({.failed = true});
     }
     EXPECT_TRUE(parallel->finish().votes.failed);
     parallel->skip();

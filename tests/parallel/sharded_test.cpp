@@ -296,7 +296,7 @@ TEST(Zero3, EndsTheOthersWhenARankFails) {
     const auto parallel =
         make_parallelism(plan_of(Strategy::zero3), plain_sgd(), *net, communicator, net->blocks());
     if (communicator.rank() == 1) {
-      EXPECT_FALSE(parallel->fail_step());
+      EXPECT_FALSE(parallel->fail_step({.failed = true}));
       return;
     }
     parallel->backward(net->forward(testing::make_batch(0, 1, at::kFloat)).mean(), true, {});
