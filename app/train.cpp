@@ -64,6 +64,18 @@ int conclude(const Program& program, const PreparedRun& run, const GroupEnding& 
   return ending.raw_status;
 }
 
+GroupEnding launch_ranks(const PreparedRun& run, const TrainFlags& flags, const Words& words) {
+  if (run.resume_from)
+    say(words,
+        text("resuming from step ", run.resume_from->step, " (", run.resume_from->folder.string(), ")\n"));
+  LaunchOptions launch;
+  launch.program = own_program();
+  launch.arguments = rank_arguments(run, flags, words);
+  launch.log_folder = run.folder.logs();
+  launch.generation = run.generation;
+  return run_ranks(run.plan, launch);
+}
+
 int start_run(Program& program, const TrainFlags& flags) {
   const auto& words = program.words();
   std::optional<RunFolder> existing;
@@ -84,24 +96,24 @@ int start_run(Program& program, const TrainFlags& flags) {
   }
   const auto storage = make_storage();
   const SystemClock clock;
-  auto run = prepare_run(*workload, std::move(*config), existing, flags.resume_choice(), *storage, clock);
-  for (const auto& note : run.notes) say(words, note + "\n");
-  if (run.already_done) {
-    say(words, run.folder.root.string() + " is finished already\n");
-    show_run(program, run.folder, run.config.config.checkpoint.metric, "done");
+  std::optional<PreparedRun> run =
+      prepare_run(*workload, std::move(*config), existing, flags.resume_choice(), *storage, clock);
+  for (const auto& note : run->notes) say(words, note + "\n");
+  if (run->already_done) {
+    say(words, run->folder.root.string() + " is finished already\n");
+    show_run(program, run->folder, run->config.config.checkpoint.metric, "done");
     return 0;
   }
-  say(words, explain(run.plan, run.hardware) + run.index.patients_by + "\n");
-  if (run.resume_from)
-    say(words,
-        text("resuming from step ", run.resume_from->step, " (", run.resume_from->folder.string(), ")\n"));
-
-  LaunchOptions launch;
-  launch.program = own_program();
-  launch.arguments = rank_arguments(run, flags, words);
-  launch.log_folder = run.folder.logs();
-  launch.generation = run.generation;
-  return conclude(program, run, run_ranks(run.plan, launch), *storage);
+  say(words, explain(run->plan, run->hardware) + run->index.patients_by + "\n");
+  auto ending = launch_ranks(*run, flags, words);
+  while (ending.exit == Exit::memory && plan_smaller_micro_batches(run->folder, *storage)) {
+    say(words, text("larmor: ", ending.message, "; starting again with smaller micro-batches\n"));
+    const RunFolder folder = run->folder;
+    run.reset();  // and its lock, which prepare_run() takes
+    run.emplace(prepare_run(*workload, load_run_config(folder, *workload), folder, {}, *storage, clock));
+    ending = launch_ranks(*run, flags, words);
+  }
+  return conclude(program, *run, ending, *storage);
 }
 
 }  // namespace

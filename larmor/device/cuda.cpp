@@ -33,6 +33,8 @@ int64_t peak_bytes(int index) {
 
 void reset_peak(int index) { c10::cuda::CUDACachingAllocator::resetPeakStats(narrow(index)); }
 
+void release_cached_memory() { c10::cuda::CUDACachingAllocator::emptyCache(); }
+
 void resize_bytes(c10::StorageImpl* storage, size_t bytes) {
   at::native::resize_bytes_cuda(storage, bytes);
 }

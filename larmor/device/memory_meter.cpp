@@ -7,6 +7,7 @@
 
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
+#include <c10/util/Exception.h>
 
 namespace larmor {
 namespace {
@@ -16,7 +17,13 @@ constexpr size_t header_bytes = 64;
 
 // Figures, not signals: nobody reads other memory because of them.
 constexpr auto relaxed = std::memory_order_relaxed;
-std::atomic<int64_t> held_bytes{0}, peak_bytes{0};
+std::atomic<int64_t> held_bytes{0}, peak_bytes{0}, most_bytes{0};
+
+void refuse_beyond_the_limit(int64_t bytes) {
+  const int64_t most = most_bytes.load(relaxed), held = held_bytes.load(relaxed);
+  TORCH_CHECK_WITH(OutOfMemoryError, most == 0 || held + bytes <= most, "out of memory: ", held,
+                   " bytes are held, ", bytes, " more asked for, and the limit is ", most);
+}
 
 void add_held(int64_t bytes) {
   const int64_t held = held_bytes.fetch_add(bytes, relaxed) + bytes;
@@ -32,8 +39,9 @@ class MeteredAllocator final : public c10::Allocator {
   c10::DataPtr allocate(size_t bytes) override {
     const c10::Device cpu(c10::kCPU);
     if (bytes == 0) return {nullptr, nullptr, &release, cpu};
-    auto* const block = static_cast<std::byte*>(inner_.raw_allocate(bytes + header_bytes));
     const auto size = static_cast<int64_t>(bytes);
+    refuse_beyond_the_limit(size);
+    auto* const block = static_cast<std::byte*>(inner_.raw_allocate(bytes + header_bytes));
     std::memcpy(block, &size, sizeof(size));
     add_held(size);
     std::byte* const data = block + header_bytes;
@@ -74,6 +82,10 @@ void start_memory_meter() {
 MeteredMemory metered_memory() {
   return {.held = held_bytes.load(relaxed), .peak = peak_bytes.load(relaxed)};
 }
+
+void limit_metered_memory(int64_t bytes) { most_bytes.store(bytes, relaxed); }
+
+int64_t metered_memory_limit() { return most_bytes.load(relaxed); }
 
 void reset_metered_peak() { peak_bytes.store(held_bytes.load(relaxed), relaxed); }
 

@@ -23,4 +23,10 @@ MeteredMemory metered_memory();
 /// The peak is what is held now. Thread-safe.
 void reset_metered_peak();
 
+/// Allocations that would bring what is held above `bytes` fail as they do where memory has run out; 0 lifts
+/// the limit. Thread-safe.
+void limit_metered_memory(int64_t bytes);
+/// As it was set; 0: none. Thread-safe.
+int64_t metered_memory_limit();
+
 }  // namespace larmor

@@ -15,6 +15,7 @@ void use_device(int) { absent(); }
 void synchronize(int) { absent(); }
 int64_t peak_bytes(int) { absent(); }
 void reset_peak(int) { absent(); }
+void release_cached_memory() { absent(); }
 void resize_bytes(c10::StorageImpl*, size_t) { absent(); }
 
 }  // namespace larmor::cuda

@@ -19,7 +19,7 @@ Json to_json(const MemoryEstimate& memory) {
   return {{"weights", memory.weights},     {"gradients", memory.gradients},
           {"optimizer", memory.optimizer}, {"activations", memory.activations},
           {"batch", memory.batch},         {"total", memory.total()},
-          {"available", memory.available}, {"offloaded", memory.offloaded}};
+          {"available", memory.available}, {"measured", memory.measured}, {"offloaded", memory.offloaded}};
 }
 
 MemoryEstimate memory_from_json(const Json& json) {
@@ -31,6 +31,7 @@ MemoryEstimate memory_from_json(const Json& json) {
   members.read("activations", memory.activations);
   members.read("batch", memory.batch);
   members.read("available", memory.available);
+  members.read_if_present("measured", memory.measured);
   members.read_if_present("offloaded", memory.offloaded);
   return memory;
 }
@@ -96,6 +97,7 @@ Json to_json(const Plan& plan) {
                {"activation_checkpointing", to_text(plan.recompute)},
                {"offload_optimizer", plan.offload_optimizer},
                {"sync_batch_norm", plan.sync_batch_norm},
+               {"whole_micro_batch", plan.whole_micro_batch},
                {"compression", to_text(plan.compression)},
                {"exchange_every_micro_batch", plan.exchange_every_micro_batch},
                {"deterministic", plan.deterministic},
@@ -138,6 +140,7 @@ Plan plan_from_json(const Json& json) {
                                                    {Compression::none, Compression::fp16, Compression::bf16});
     members.read("offload_optimizer", plan.offload_optimizer);
     members.read("sync_batch_norm", plan.sync_batch_norm);
+    members.read_if_present("whole_micro_batch", plan.whole_micro_batch);
     members.read("exchange_every_micro_batch", plan.exchange_every_micro_batch);
   }
   members.read("deterministic", plan.deterministic);

@@ -84,12 +84,23 @@ Plan make_plan(const Hardware& hardware, const Demand& demand, const RunConfig& 
   choose_recomputation(question, plan);
   choose_strategy(question, plan);
   choose_batch(question, plan);
+  plan.whole_micro_batch = demand.batch_norm;
   choose_gradient_keeping(question, plan);
   choose_determinism(question, plan);
   choose_bucket(question, plan);
   bind_cores(question, plan);
   check_memory(question, plan);
   return plan;
+}
+
+std::optional<Plan> with_smaller_micro_batch(const Plan& plan) {
+  if (plan.micro_batch == 1 || plan.whole_micro_batch) return std::nullopt;
+  Plan smaller = plan;
+  const int64_t of_rank = plan.micro_batch * plan.accumulation;
+  smaller.micro_batch = plan.micro_batch / 2;
+  while (of_rank % smaller.micro_batch != 0) smaller.micro_batch -= 1;
+  smaller.accumulation = of_rank / smaller.micro_batch;
+  return smaller;
 }
 
 std::vector<int64_t> allowed_world_sizes(int64_t global_batch, int64_t most) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,7 @@ struct MemoryEstimate {
   int64_t weights = 0, gradients = 0, optimizer = 0, activations = 0, batch = 0;
   int64_t total() const { return weights + gradients + optimizer + activations + batch; }
   int64_t available = 0;  // of one rank's device
+  int64_t measured = 0;   // peak of one step, the most of any rank; 0: not measured
   int64_t offloaded = 0;  // of the optimizer, on the host: no part of the total
 };
 
@@ -66,6 +68,7 @@ struct Plan {
   Recompute recompute = Recompute::none;
   bool offload_optimizer = false;
   bool sync_batch_norm = false;
+  bool whole_micro_batch = false;  // batch norm: in smaller micro-batches the result would be another
   Compression compression = Compression::none;
   /// Between micro-batches whole gradients stay on each rank, unless they are to meet at every one (ZeRO-2
   /// and ZeRO-3, where whole ones would not fit).
@@ -89,6 +92,10 @@ Plan make_plan(const Hardware& hardware, const Demand& demand, const RunConfig& 
 /// Whether a pass without gradient over `examples` times the voxels of one training example fits into half of
 /// that much memory. A network whose demand is unknown fits; unknown memory (0) holds nothing.
 bool fits_in_one_pass(const Demand& demand, double examples, uint64_t memory_bytes);
+
+/// The same batch in micro-batches of at most half the size, and as many more of them. Nothing where there are
+/// none, or where the result would be another.
+std::optional<Plan> with_smaller_micro_batch(const Plan& plan);
 
 /// The world sizes that a fixed global batch allows, largest first, up to `most`.
 std::vector<int64_t> allowed_world_sizes(int64_t global_batch, int64_t most);

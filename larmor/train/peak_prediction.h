@@ -21,8 +21,8 @@ struct MeasuredStep {
 
 /// The most that a step on `micro_batch` samples will hold, that step's batch aside. `count` is that of the
 /// same task and recomputation, in fp32; with an empty one (unknown) all that the step took grows with the
-/// micro-batch. An algorithm that libtorch chooses by the number of samples is not foreseen: oneDNN does not
-/// convolve one sample of few voxels, so on a CPU two tell more of many than one does.
+/// micro-batch. From two samples on, the measured step also says how far the count is off. One tells less: on
+/// a CPU, libtorch convolves a single sample of few voxels without oneDNN.
 int64_t predicted_peak(const MeasuredStep& measured, const ActivationCount& count, Precision precision,
                        int64_t micro_batch);
 

@@ -63,4 +63,8 @@ void freeze_plan(LoadedConfig& config, const Plan& plan);
 PreparedRun prepare_run(Workload& workload, LoadedConfig config, const std::optional<RunFolder>& existing,
                         const ResumeChoice& resume, Storage& storage, const Clock& clock);
 
+/// For a run whose ranks ended because memory ran out, and could not settle it among themselves: writes a
+/// plan with smaller micro-batches for prepare_run() to find. False where that would not help.
+bool plan_smaller_micro_batches(const RunFolder& folder, Storage& storage);
+
 }  // namespace larmor

@@ -12,7 +12,9 @@
 #include "larmor/base/process.h"
 #include "larmor/base/text.h"
 #include "larmor/device/device.h"
+#include "larmor/device/memory_meter.h"
 #include "larmor/train/block_order.h"
+#include "larmor/train/memory_probe.h"
 #include "larmor/train/run_setup.h"
 #include "larmor/train/snapshot.h"
 
@@ -85,11 +87,43 @@ LoaderOptions loader_options(const Plan& plan, int64_t bad_files) {
           .bad_files = bad_files};
 }
 
-void log_start(const Rank& rank, const Plan& plan, const c10::Device& device, int64_t training_cases,
-               int64_t validation_cases, int64_t step) {
+/// What a session trains and validates on.
+struct Cases {
+  std::unique_ptr<Dataset> training, validation, reference;  // the last may be null
+  ExampleOrder order;                                        // of training
+  int64_t bad_files;                                         // that it may go on without
+};
+
+Cases open_cases(const Workload& workload, const RunConfig& config, const Index& index) {
+  auto training = workload.dataset(config, index, Split::train);
+  auto order = workload.order(config, index, *training);
+  const auto bad_files = bad_file_budget(config.data.bad_files, training->size());
+  return {.training = std::move(training),
+          .validation = workload.dataset(config, index, Split::val),
+          .reference = workload.reference(config, index),
+          .order = std::move(order),
+          .bad_files = bad_files};
+}
+
+void log_start(const Rank& rank, const Plan& plan, const c10::Device& device, const Cases& cases,
+               int64_t step) {
   log::info(text("rank ", rank.index, " of ", rank.count, " on ", host_name(), ": ", device.str(), ", ",
-                 plan.threads_per_rank, " threads, ", training_cases, " training and ", validation_cases,
-                 " validation cases, from step ", step));
+                 plan.threads_per_rank, " threads, ", cases.training->size(), " training and ",
+                 cases.validation->size(), " validation cases, from step ", step));
+}
+
+/// The plan, after a probe where there is to be one. A resumed run measures nothing anew.
+Plan plan_to_train_by(Workload& workload, const RunConfig& config, const Plan& planned, const Index& index,
+                      Communicator& communicator, const SessionOptions& options, Storage& storage) {
+  // A rank that takes more than its share of the host would have another, or all, killed by the system.
+  if (planned.device == DeviceKind::cpu && metered_memory_limit() == 0) {
+    start_memory_meter();
+    limit_metered_memory(planned.memory.available);
+  }
+  if (options.resume_from || !is_probed(config, planned)) return planned;
+  Plan probed = probe_memory(workload, config, planned, index, communicator);
+  if (communicator.is_first()) write_text(storage, options.folder.plan(), to_text(to_json(probed)));
+  return probed;
 }
 
 void record_end(Tracker& tracker, const SessionEnd& end) {
@@ -109,7 +143,7 @@ void record_end(Tracker& tracker, const SessionEnd& end) {
 
 }  // namespace
 
-SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& plan, const Index& index,
+SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& planned, const Index& index,
                        const Rank& rank, std::unique_ptr<Communicator> communicator,
                        const SessionOptions& options, const std::string& config_sha256) {
   SystemClock clock;
@@ -117,18 +151,14 @@ SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& 
   const auto storage = make_storage();
   auto board = StatusBoard::from_environment(rank.index, rank.count);
   board.set(rank.index, Phase::starting, 0);
-
-  const auto device = torch_device(plan, rank.local_index);  // device
-  set_up_process(plan, device);
-  const auto training_cases = workload.dataset(config, index, Split::train);  // data
-  const auto validation_cases = workload.dataset(config, index, Split::val);
-  const auto reference_cases = workload.reference(config, index);
-  const auto order = workload.order(config, index, *training_cases);
-  const auto bad_files = bad_file_budget(config.data.bad_files, training_cases->size());
-  const Timetable timetable(config.train, order.examples(), plan.global_batch);
+  const auto device = torch_device(planned, rank.local_index);  // device
+  set_up_process(planned, device);
+  const Plan plan = plan_to_train_by(workload, config, planned, index, *communicator, options, *storage);
+  const Cases cases = open_cases(workload, config, index);  // data
+  const Timetable timetable(config.train, cases.order.examples(), plan.global_batch);
   const auto task = workload.task(config, index);  // model
   if (!options.resume_from) task->start();
-  const auto blocks = blocks_to_cut(workload, config, plan, index, *training_cases, *task);
+  const auto blocks = blocks_to_cut(workload, config, plan, index, *cases.training, *task);
   auto learners =
       make_learners(*task, blocks, config, plan, timetable, device, *communicator);  // parallel, optimizer
   const auto rank_sums = plan.sync_batch_norm ? std::make_unique<RankSums>(*communicator) : nullptr;
@@ -139,18 +169,20 @@ SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& 
                                     timetable.total_steps(), state.progress.step);
   CheckpointWriter checkpoints(options.folder.checkpoints(), *storage, *communicator,  // checkpoint
                                checkpoint_options(config, plan, index, rank, config_sha256));
-  Loader loader(*training_cases, order, share_of(plan, rank), state.progress.examples,
-                loader_options(plan, bad_files));
-  Quarantine quarantine(options.folder.quarantine(), bad_files, *storage, *communicator, *tracker);
+  const auto open_loader = [&](const Plan& by, int64_t consumed) {
+    return std::make_unique<Loader>(*cases.training, cases.order, share_of(by, rank), consumed,
+                                    loader_options(by, cases.bad_files));
+  };
+  Quarantine quarantine(options.folder.quarantine(), cases.bad_files, *storage, *communicator, *tracker);
 
   Trainer trainer({.config = config,
                    .plan = plan,
                    .timetable = timetable,
                    .task = *task,
                    .learners = learners,
-                   .loader = loader,
-                   .validation_cases = *validation_cases,
-                   .reference_cases = reference_cases.get(),
+                   .open_loader = open_loader,
+                   .validation_cases = *cases.validation,
+                   .reference_cases = cases.reference.get(),
                    .checkpoints = checkpoints,
                    .quarantine = quarantine,
                    .tracker = *tracker,
@@ -161,7 +193,8 @@ SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& 
                    .device = device,
                    .step_limit = options.step_limit},
                   state);
-  log_start(rank, plan, device, training_cases->size(), validation_cases->size(), state.progress.step);
+  log_start(rank, plan, device, cases, state.progress.step);
+  if (plan.memory.measured > planned.memory.measured) tracker->event({}, "plan", {}, plan.reasons.back());
   if (!options.resume_from) trainer.prepare();
   SessionEnd end;
   end.training = trainer.run();

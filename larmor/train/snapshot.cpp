@@ -110,6 +110,7 @@ Json to_json(const TrainerState& state) {
   json["best_metric"] = state.best_metric ? Json(*state.best_metric) : Json(nullptr);
   json["best_step"] = state.best_step;
   json["validations_without_gain"] = state.validations_without_gain;
+  if (state.micro_batch > 0) json["micro_batch"] = state.micro_batch;
   return json;
 }
 
@@ -122,6 +123,7 @@ TrainerState trainer_state_from_json(const Json& json) {
   if (json.at("best_metric").is_number()) state.best_metric = json.at("best_metric").get<double>();
   state.best_step = json.at("best_step").get<int64_t>();
   state.validations_without_gain = json.at("validations_without_gain").get<int64_t>();
+  state.micro_batch = json.value("micro_batch", int64_t{0});
   return state;
 }
 

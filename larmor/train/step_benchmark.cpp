@@ -58,7 +58,7 @@ void StepBenchmark::State::backward_whole(WholeBatchLoss& whole_loss, const Batc
 }
 
 StepBenchmark::StepBenchmark(Workload& workload, const RunConfig& config, const Plan& plan,
-                             const Index& index, Communicator& communicator)
+                             const Index& index, Communicator& communicator, int64_t batches)
     : state_(std::make_unique<State>()) {
   auto& state = *state_;
   state.plan = plan;
@@ -81,8 +81,7 @@ StepBenchmark::StepBenchmark(Workload& workload, const RunConfig& config, const 
          .parallel = make_parallelism(plan, optim, *objective.network, communicator, blocks[i])});
   }
   auto order = workload.order(config, index, *dataset);
-  constexpr int64_t prepared_batches = 4;
-  for (int64_t batch = 0; batch < prepared_batches; ++batch) {
+  for (int64_t batch = 0; batch < batches; ++batch) {
     std::vector<Sample> samples;
     std::vector<ExampleKey> keys;
     for (int64_t row = 0; row < plan.micro_batch; ++row) {

@@ -13,9 +13,10 @@ namespace larmor {
 
 class StepBenchmark {
  public:
-  /// Prepares four micro-batches of this rank's own. Borrows the communicator. Collective.
+  /// Prepares micro-batches of this rank's own, which steps take in turn. Borrows the communicator.
+  /// Collective.
   StepBenchmark(Workload& workload, const RunConfig& config, const Plan& plan, const Index& index,
-                Communicator& communicator);
+                Communicator& communicator, int64_t batches = 4);
   ~StepBenchmark();
 
   /// Collective.

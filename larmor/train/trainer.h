@@ -34,6 +34,7 @@ struct TrainerState {
   std::optional<double> best_metric;
   int64_t best_step = 0;
   int64_t validations_without_gain = 0;
+  int64_t micro_batch = 0;  // smaller than the plan's, since memory ran out; 0: the plan's
 };
 Json to_json(const TrainerState& state);
 TrainerState trainer_state_from_json(const Json& json);
@@ -52,7 +53,8 @@ struct TrainerParts {
   const Timetable& timetable;
   Task& task;
   std::vector<Learner>& learners;
-  Loader& loader;
+  /// By a plan, from so many examples on.
+  std::function<std::unique_ptr<Loader>(const Plan& plan, int64_t consumed)> open_loader;
   const Dataset& validation_cases;
   const Dataset* reference_cases;  // Workload::reference(), may be null
   CheckpointWriter& checkpoints;
@@ -84,7 +86,21 @@ class Trainer {
     Values values;      // for the tracker
   };
 
+  /// The step's gradients and what ranks have said along with them.
+  struct Meeting {
+    Votes votes;
+    std::vector<Reduced> reduced;  // one a learner
+    bool finite = true;
+  };
+
   StepOutcome step();
+  /// Nothing where memory has run out on some rank: then nothing has changed.
+  std::optional<StepOutcome> try_step();
+  Meeting meet(const std::vector<bool>& active, const Votes& own);
+  /// From here on, on every rank alike. Throws Error (memory) where micro-batches cannot be smaller.
+  void take_smaller_micro_batches();
+  /// Ends this rank, which cannot take part in the rest of a failed step.
+  [[noreturn]] void leave_alone(bool no_memory);
   void accumulate(const std::vector<bool>& active, Records& records, Votes& votes);
   Batch next_batch(Votes& votes);
   /// After a failure: the others must not wait for this rank within their networks. Whether they notice.
@@ -117,9 +133,12 @@ class Trainer {
   int rank() const { return parts_.communicator.rank(); }
 
   TrainerParts parts_;
+  Plan plan_;  // parts_.plan, or the same batch in smaller micro-batches
   TrainerState state_;
+  std::unique_ptr<Loader> loader_;
   DataWait data_wait_;
-  std::vector<BadFile> bad_cases_;  // of validation, as far as all ranks know
+  std::vector<BadFile> met_earlier_;  // by loaders before loader_
+  std::vector<BadFile> bad_cases_;    // of validation, as far as all ranks know
   bool agree_on_time_;
   double mark_ = 0;  // steady seconds up to which elapsed_seconds counts
   int64_t saved_step_ = -1;

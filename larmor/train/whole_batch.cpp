@@ -66,7 +66,7 @@ at::Tensor WholeBatch::rows_of(const Batch& batch, const StepContext& context) {
 }
 
 void WholeBatch::forward(Batch batch, const StepContext& context) {
-  if (batches_.empty() && options_.accumulation > 1) keep_buffers();
+  if (batches_.empty() && options_.accumulation > 1) kept_.emplace(std::vector{&network_});
   const at::AutoGradMode graph(options_.accumulation == 1);
   rows_.push_back(rows_of(batch, context));
   targets_.push_back(loss_.targets(batch).detach());
@@ -103,7 +103,7 @@ bool WholeBatch::meet(bool well, const StepContext& context, Communicator& commu
     before += part.size(0);
   }
   loss_value_ = loss.item<double>();
-  if (options_.accumulation > 1) restore_buffers();
+  if (kept_) kept_->restore();
   return true;
 }
 
@@ -111,18 +111,6 @@ at::Tensor WholeBatch::share_of(int64_t micro, const StepContext& context) {
   const auto place = static_cast<std::size_t>(micro);
   const at::Tensor rows = options_.accumulation == 1 ? rows_[place] : rows_of(batches_[place], context);
   return (rows.to(gradients_[place].scalar_type()) * gradients_[place]).sum() * ranks_;
-}
-
-void WholeBatch::keep_buffers() {
-  for (const at::Tensor& buffer : network_.buffers()) {
-    buffers_.push_back(buffer);
-    kept_.push_back(buffer.clone());
-  }
-}
-
-void WholeBatch::restore_buffers() const {
-  const at::NoGradGuard no_gradients;
-  for (std::size_t i = 0; i < buffers_.size(); ++i) at::Tensor(buffers_[i]).copy_(kept_[i]);
 }
 
 }  // namespace larmor

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 
 #include "larmor/comm/communicator.h"
 #include "larmor/plan/plan.h"
+#include "larmor/train/kept_buffers.h"
 #include "larmor/train/task.h"
 
 namespace torch::nn {
@@ -48,15 +50,13 @@ class WholeBatch {
   at::Tensor rows_of(const Batch& batch, const StepContext& context);
   /// This rank's rows and targets for the others.
   std::string packed() const;
-  void keep_buffers();
-  void restore_buffers() const;
 
   WholeBatchLoss& loss_;
   const torch::nn::Module& network_;
   const WholeBatchOptions options_;
   std::vector<Batch> batches_;
   std::vector<at::Tensor> rows_, targets_, gradients_;  // one a micro-batch
-  std::vector<at::Tensor> buffers_, kept_;
+  std::optional<KeptBuffers> kept_;
   double loss_value_ = 0;
   double ranks_ = 1;
 };

@@ -1,0 +1,34 @@
+#include "larmor/device/out_of_memory.h"
+
+#include <new>
+#include <string>
+
+#include <c10/util/Exception.h>
+
+#include "larmor/device/cuda.h"
+
+namespace larmor {
+
+bool is_out_of_memory(const std::exception_ptr& failure) {
+  if (!failure) return false;
+  try {
+    std::rethrow_exception(failure);
+  } catch (const c10::OutOfMemoryError&) {
+    return true;
+  } catch (const std::bad_alloc&) {
+    return true;
+  } catch (const c10::Error& error) {
+    // The host's allocator has no type of its own for it.
+    const std::string words = error.what_without_backtrace();
+    return words.find("DefaultCPUAllocator: can't allocate memory") != std::string::npos ||
+           words.find("DefaultCPUAllocator: not enough memory") != std::string::npos;
+  } catch (...) {
+    return false;
+  }
+}
+
+void release_cached_memory(c10::Device device) {
+  if (device.is_cuda()) cuda::release_cached_memory();
+}
+
+}  // namespace larmor

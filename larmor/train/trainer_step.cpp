@@ -1,0 +1,263 @@
+// One step of the loop: data, model, losses, backward and reduction, optimizer; and what becomes of a step
+// that a rank cannot do.
+#include <cmath>
+#include <utility>
+
+#include <ATen/ATen.h>
+#include <torch/nn/module.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+#include "larmor/device/autocast.h"
+#include "larmor/device/device.h"
+#include "larmor/device/draw.h"
+#include "larmor/device/out_of_memory.h"
+#include "larmor/device/rank_sum.h"
+#include "larmor/device/run_block.h"
+#include "larmor/launch/stop_signal.h"
+#include "larmor/train/batch_device.h"
+#include "larmor/train/kept_buffers.h"
+#include "larmor/train/trainer.h"
+#include "larmor/train/whole_batch.h"
+
+namespace larmor {
+
+Trainer::StepOutcome Trainer::step() {
+  const double started = parts_.clock.steady_seconds();
+  std::optional<StepOutcome> outcome;
+  while (!(outcome = try_step())) take_smaller_micro_batches();
+  synchronize(parts_.device);
+  const double seconds = parts_.clock.steady_seconds() - started;
+  outcome->values["perf/step_ms"] = seconds * 1e3;
+  outcome->values["perf/samples_per_second"] = static_cast<double>(plan_.global_batch) / seconds;
+  const double waited = loader_->take_wait_seconds();
+  outcome->values["perf/data_wait"] = waited / seconds;
+  data_wait_.add_step(seconds, waited, loader_->take_stage_seconds());
+  outcome->values["mem/peak_gib"] = static_cast<double>(peak_memory_bytes(parts_.device)) / (1 << 30);
+  return *outcome;
+}
+
+std::optional<Trainer::StepOutcome> Trainer::try_step() {
+  const auto now = context(nullptr);
+  std::vector<bool> active;
+  std::vector<const torch::nn::Module*> networks;
+  for (const auto& learner : parts_.learners) {
+    active.push_back(parts_.task.is_active(learner.objective, now));
+    networks.push_back(learner.objective.network);
+  }
+  const KeptBuffers buffers(networks);
+
+  Records records;
+  Votes votes{.stop = stop_requested()};
+  accumulate(active, records, votes);  // data, model, losses, backward / reduce
+  parts_.board.set(rank(), Phase::communicating, state_.progress.step);
+  const Meeting meeting = meet(active, votes);
+  settle_files(meeting.votes);
+  if (meeting.votes.out_of_memory && !meeting.votes.failed) {
+    for (auto& learner : parts_.learners) learner.parallel->forget();
+    buffers.restore();
+    return std::nullopt;
+  }
+  settle_failure(meeting.votes);
+
+  StepOutcome outcome{.stop = meeting.votes.stop,
+                      .values = records.mean(plan_.accumulation, "train/", parts_.communicator)};
+  if (meeting.finite && !meeting.votes.non_finite) {
+    move_weights(active, meeting.reduced, outcome.values);  // optimizer
+  } else {
+    skip_step(active, meeting.votes);
+  }
+  return outcome;
+}
+
+Trainer::Meeting Trainer::meet(const std::vector<bool>& active, const Votes& own) {
+  Meeting meeting{.votes = own, .reduced = std::vector<Reduced>(parts_.learners.size())};
+  for (size_t i = 0; i < parts_.learners.size(); ++i) {
+    if (!active[i]) continue;
+    meeting.reduced[i] = parts_.learners[i].parallel->finish();
+    meeting.finite = meeting.finite && meeting.reduced[i].finite;
+    meeting.votes.add(meeting.reduced[i].votes);
+  }
+  return meeting;
+}
+
+void Trainer::take_smaller_micro_batches() {
+  const auto smaller = with_smaller_micro_batch(plan_);
+  const auto what = text("step ", state_.progress.step + 1, ": memory ran out with micro-batch ",
+                         plan_.micro_batch, " on at least one rank");
+  if (!smaller) {
+    fail(Exit::memory, what,
+         plan_.whole_micro_batch
+             ? "batch norm needs the micro-batch whole: a smaller train.micro_batch makes another run; or "
+               "train.activation_checkpointing=blocks"
+             : "train.activation_checkpointing=blocks, smaller examples, or a smaller model");
+  }
+  failure_ = nullptr;
+  met_earlier_.insert(met_earlier_.end(), loader_->quarantine().begin(), loader_->quarantine().end());
+  loader_.reset();  // before the next one: its batches take memory
+  release_cached_memory(parts_.device);
+  plan_ = *smaller;
+  state_.micro_batch = plan_.micro_batch;
+  loader_ = parts_.open_loader(plan_, state_.progress.examples);
+  parts_.tracker.event(
+      moment(), "warning", {},
+      text(what, "; all go on with ", plan_.micro_batch, " and accumulation ", plan_.accumulation));
+}
+
+void Trainer::accumulate(const std::vector<bool>& active, Records& records, Votes& votes) {
+  const RankSumScope all_ranks(parts_.rank_sums);
+  try {
+    if (auto* const whole = parts_.task.whole_batch_loss()) {
+      accumulate_whole(*whole, records, votes);
+      return;
+    }
+    for (int64_t micro = 0; micro < plan_.accumulation; ++micro)
+      forward_backward(next_batch(votes), micro + 1 == plan_.accumulation, active, records, votes);
+  } catch (...) {
+    // The others are on their way into this step's collectives: take part with zeros and a flag, so that
+    // all ranks come out of the step together. Where that cannot be, this rank's end tells them.
+    failure_ = std::current_exception();
+    const bool no_memory = is_out_of_memory(failure_);
+    const Votes why{.failed = !no_memory, .out_of_memory = no_memory};
+    votes.add(why);
+    bool together = leave_sums();
+    for (size_t i = 0; i < parts_.learners.size(); ++i) {
+      if (active[i]) together = parts_.learners[i].parallel->fail_step(why) && together;
+    }
+    if (!together) leave_alone(no_memory);
+  }
+}
+
+void Trainer::leave_alone(bool no_memory) {
+  if (!no_memory) std::rethrow_exception(failure_);
+  fail(Exit::memory,
+       text("step ", state_.progress.step + 1, ": memory ran out with micro-batch ", plan_.micro_batch),
+       "the run goes on from its newest checkpoint with a smaller one, where there is one");
+}
+
+bool Trainer::leave_sums() { return parts_.rank_sums == nullptr || parts_.rank_sums->leave(); }
+
+Batch Trainer::next_batch(Votes& votes) {
+  parts_.board.set(rank(), Phase::waiting_for_data, state_.progress.step);
+  auto batch = to_device(loader_->next(), parts_.device, plan_.precision);
+  votes.bad_file = parts_.quarantine.lacks_some(bad_files());
+  parts_.board.set(rank(), Phase::computing, state_.progress.step);
+  return batch;
+}
+
+void Trainer::accumulate_whole(WholeBatchLoss& loss, Records& records, Votes& votes) {
+  auto& learner = parts_.learners.front();
+  WholeBatch whole(loss, *learner.objective.network,
+                   {.accumulation = plan_.accumulation,
+                    .device = parts_.device,
+                    .precision = plan_.precision,
+                    .recompute = plan_.recompute});
+  std::exception_ptr failure;
+  try {
+    for (int64_t micro = 0; micro < plan_.accumulation; ++micro)
+      whole.forward(next_batch(votes), context(nullptr));
+  } catch (...) {
+    failure = std::current_exception();
+    if (!leave_sums()) throw;
+  }
+  // A rank that has failed takes part all the same: the others wait for its rows.
+  auto now = context(&records);
+  const double micro_batches = static_cast<double>(plan_.accumulation);
+  now.record = [&records, micro_batches](const std::string& name, const at::Tensor& value) {
+    records.add(name, value * micro_batches);  // records are means over micro-batches
+  };
+  const bool met = whole.meet(failure == nullptr, now, parts_.communicator);
+  if (failure) std::rethrow_exception(failure);
+  if (!met) {
+    learner.parallel->fail_step({});  // the rank that failed says why
+    return;
+  }
+  votes.non_finite = votes.non_finite || !std::isfinite(whole.loss());
+  for (int64_t micro = 0; micro < plan_.accumulation; ++micro)
+    learner.parallel->backward(whole.share_of(micro, context(nullptr)), micro + 1 == plan_.accumulation,
+                               votes);
+}
+
+void Trainer::forward_backward(const Batch& batch, bool last, const std::vector<bool>& active,
+                               Records& records, Votes& votes) {
+  const DrawScope draws(draw_position_of(batch));
+  std::vector<at::Tensor> losses;
+  {
+    const AutocastScope autocast(parts_.device.type(), plan_.precision);
+    const RecomputeScope recompute(plan_.recompute);
+    losses = parts_.task.losses(batch, context(&records));
+  }
+  for (const auto& loss : losses) {
+    if (loss.defined() && !std::isfinite(loss.item<double>())) votes.non_finite = true;
+  }
+  for (size_t i = 0; i < parts_.learners.size(); ++i) {
+    if (!active[i]) continue;
+    const auto share = losses[i] / static_cast<double>(plan_.accumulation);
+    parts_.learners[i].parallel->backward(share, last, votes);
+  }
+}
+
+void Trainer::move_weights(const std::vector<bool>& active, const std::vector<Reduced>& reduced,
+                           Values& values) {
+  for (size_t i = 0; i < parts_.learners.size(); ++i) {
+    if (!active[i]) continue;
+    auto& learner = parts_.learners[i];
+    const double rate = learning_rate(learner.optim.schedule, learner.optim.learning_rate,
+                                      learner.schedule_steps, state_.progress.step);
+    learner.parallel->step(rate);
+    // The first objective's values carry the plain names, the others' their own.
+    const auto suffix = i == 0 ? std::string() : "_" + learner.objective.name;
+    values["optim/learning_rate" + suffix] = rate;
+    values["optim/grad_norm" + suffix] = reduced[i].gradient_norm;
+    if (plan_.precision == Precision::fp16)
+      values["optim/loss_scale" + suffix] = learner.parallel->loss_scale();
+  }
+}
+
+void Trainer::skip_step(const std::vector<bool>& active, const Votes& votes) {
+  for (size_t i = 0; i < parts_.learners.size(); ++i) {
+    if (active[i]) parts_.learners[i].parallel->skip();
+  }
+  // An overflow under a loss scale is how the scale finds its size, not a fault of the numbers.
+  const bool only_overflow = !votes.non_finite && plan_.precision == Precision::fp16;
+  if (only_overflow) return;
+  ++state_.non_finite_steps;
+  const auto budget = parts_.config.train.non_finite_budget;
+  const auto what = text("step ", state_.progress.step + 1,
+                         ": a loss or a gradient is not finite; all ranks skip the step (",
+                         state_.non_finite_steps, " of at most ", budget, ")");
+  parts_.tracker.event(moment(), "warning", {}, what);
+  if (state_.non_finite_steps > budget) {
+    fail(Exit::numerics, what,
+         "lower optim.learning_rate, use precision fp32 or bf16, or look at the data of this step; the "
+         "newest checkpoint is kept");
+  }
+}
+
+void Trainer::settle_files(const Votes& votes) {
+  // A step may have failed for its files; a failed rank's vote says no more than that.
+  if (!votes.bad_file && !votes.failed) return;
+  try {
+    parts_.quarantine.share(bad_files(), moment());
+  } catch (...) {
+    if (!failure_) throw;
+  }
+}
+
+void Trainer::settle_failure(const Votes& votes) {
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  if (votes.failed) {
+    fail(Exit::rank_lost, text("step ", state_.progress.step + 1, " failed on another rank"),
+         "see that rank's log in the run folder");
+  }
+}
+
+std::vector<BadFile> Trainer::bad_files() const {
+  auto files = met_earlier_;
+  const auto& now = loader_->quarantine();
+  files.insert(files.end(), now.begin(), now.end());
+  files.insert(files.end(), bad_cases_.begin(), bad_cases_.end());
+  return files;
+}
+
+}  // namespace larmor

@@ -1,0 +1,134 @@
+// Memory that runs out in training: all ranks go on with smaller micro-batches, and nothing else changes.
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/file.h"
+#include "larmor/base/json.h"
+#include "larmor/base/storage.h"
+#include "larmor/base/text.h"
+#include "larmor/checkpoint/checkpoint.h"
+#include "larmor/device/memory_meter.h"
+#include "larmor/train/run_setup.h"
+
+#include "tests/contract/trial_run.h"
+
+namespace larmor::testing {
+namespace {
+
+const std::vector<std::string> four_steps_of_eight{
+    "train.length=4st",        "train.validate_every=0", "train.global_batch=8",
+    "optim.name=adam",         "optim.weight_decay=0",   "optim.schedule.name=constant",
+    "optim.schedule.warmup=0", "train.precision=fp64",   "optim.clip_norm=0",
+    "data.workers=1",          "data.prefetch=1"};
+
+std::vector<std::string> in_micro_batches_of(int64_t size) {
+  auto words = four_steps_of_eight;
+  words.push_back(text("train.micro_batch=", size));
+  return words;
+}
+
+struct Outcome {
+  std::map<std::string, NamedTensors> weights;
+  int64_t peak = 0;
+};
+
+/// Trained once for all tests.
+const Outcome& train_with(int64_t micro_batch) {
+  static std::map<int64_t, Outcome> known;
+  const auto [place, is_new] = known.try_emplace(micro_batch);
+  Outcome& outcome = place->second;
+  if (!is_new) return outcome;
+  start_memory_meter();
+  reset_metered_peak();
+  TrialRun run("latent_diffusion", in_micro_batches_of(micro_batch));
+  run.train(2);
+  outcome.peak = metered_memory().peak;
+  for (const auto& file : run.weight_files()) outcome.weights[file] = run.tensors(file);
+  return outcome;
+}
+
+/// Lifted at the end, whatever happens.
+struct MemoryLimit {
+  explicit MemoryLimit(int64_t bytes) { limit_metered_memory(bytes); }
+  ~MemoryLimit() { limit_metered_memory(0); }
+};
+
+std::string warnings_of(const RunFolder& folder) {
+  std::string all;
+  std::ifstream file(folder.events());
+  for (std::string line; std::getline(file, line);) {
+    if (line.find("\"warning\"") != std::string::npos) all += line + "\n";
+  }
+  return all;
+}
+
+TEST(OutOfMemory, MakesAllRanksGoOnWithSmallerMicroBatches) {
+  const Outcome &large = train_with(4), &small = train_with(2);
+  ASSERT_GT(large.peak, small.peak + (1 << 20)) << "the test needs room for its limit";
+  TrialRun run("latent_diffusion", in_micro_batches_of(4));
+  {
+    const MemoryLimit limit((large.peak + small.peak) / 2);
+    EXPECT_EQ(run.train(2, 3).training.state.micro_batch, 2);
+  }
+  EXPECT_NE(warnings_of(run.folder()).find("all go on with 2 and accumulation 2"), std::string::npos)
+      << warnings_of(run.folder());
+  const auto entry = newest_good(run.folder().checkpoints(), nullptr).value();
+  EXPECT_EQ(read_checkpoint_state(entry).at("trainer").at("micro_batch"), 2);
+
+  EXPECT_EQ(run.train(2).training.state.micro_batch, 2) << "a resumed run has to remember";
+  for (const auto& [file, weights] : large.weights)
+    EXPECT_LE(largest_difference(run.tensors(file), weights), 1e-11) << file;
+}
+
+TEST(OutOfMemory, MakesTheLauncherStartCutWeightsAgainWithSmallerMicroBatches) {
+  const Outcome &large = train_with(4), &small = train_with(2);
+  TrialRun run("latent_diffusion", in_micro_batches_of(4));
+  const MemoryLimit limit((large.peak + small.peak) / 2);
+  const std::vector<std::string> zero3{"parallel.strategy=zero3"};
+  try {
+    run.train(2, {}, zero3);
+    FAIL() << "there was room";
+  } catch (const Error& error) {
+    EXPECT_TRUE(error.exit() == Exit::memory || error.exit() == Exit::rank_lost) << error.what();
+  }
+  DiskStorage storage;
+  ASSERT_TRUE(plan_smaller_micro_batches(run.folder(), storage));
+  run.train(2, {}, zero3);
+  for (const auto& [file, weights] : large.weights)
+    EXPECT_LE(largest_difference(run.tensors(file), weights), 1e-11) << file;
+}
+
+TEST(Probe, TakesSmallerMicroBatchesBeforeTheFirstStep) {
+  const Outcome &large = train_with(4), &small = train_with(2);
+  auto words = in_micro_batches_of(4);
+  words.emplace_back("plan.probe=true");
+  TrialRun run("latent_diffusion", words);
+  {
+    const MemoryLimit limit((large.peak + small.peak) / 2);
+    run.train(2);
+  }
+  const auto plan = parse_json(read_text(run.folder().plan()), "plan.json");
+  EXPECT_EQ(plan.at("micro_batch"), 2);
+  EXPECT_EQ(plan.at("accumulation"), 2);
+  EXPECT_GT(plan.at("memory").at("measured"), 0);
+  EXPECT_EQ(warnings_of(run.folder()), "") << "training itself has to fit now";
+  for (const auto& [file, weights] : large.weights)
+    EXPECT_LE(largest_difference(run.tensors(file), weights), 1e-11) << file;
+}
+
+TEST(OutOfMemory, EndsTheRunWhereOneExampleIsTooMuch) {
+  const Outcome& small = train_with(1);
+  TrialRun run("latent_diffusion", in_micro_batches_of(4));
+  const MemoryLimit limit(small.peak * 2 / 3);
+  try {
+    run.train(2);
+    FAIL() << "trained";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::memory) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace larmor::testing
