@@ -46,10 +46,11 @@ ShardedUnit::ShardedUnit(Bucket bucket, const TensorList& parameters, const Shar
   for (size_t i = 0; i < members(); ++i) view_of(full_, i).copy_(parameter(i));
   own_ = full_.narrow(0, communicator.rank() * shard_elements_, shard_elements_);
   if (options_.cuts_weights) own_ = own_.clone();
+  master_type_ = first.scalar_type();
   has_master_ = options_.offload || options_.type != first.scalar_type();
   master_ = own_;
   if (has_master_) {
-    master_ = at::zeros({shard_elements_}, options_.offload ? on_device.device(at::kCPU) : on_device);
+    master_ = at::zeros({shard_elements_}, master_options());
     for (const Piece& piece : pieces_)
       master_.narrow(0, piece.place, piece.count).copy_(part_of(parameter(piece.member), piece));
   }
@@ -58,6 +59,13 @@ ShardedUnit::ShardedUnit(Bucket bucket, const TensorList& parameters, const Shar
   if (options_.optim.ema_decay > 0) average_.emplace(options_.optim.ema_decay, owned_);
   for (size_t i = 0; i < members(); ++i) parameter(i).set_data(view_of(full_, i));
   release();
+}
+
+/// Where the optimizer works. On the host, what a GPU sends and fetches lies in pinned memory.
+at::TensorOptions ShardedUnit::master_options() const {
+  const at::Tensor& any = parameters_.front().second;
+  const at::TensorOptions options = any.options().dtype(master_type_).requires_grad(false);
+  return options_.offload ? options.device(at::kCPU).pinned_memory(any.is_cuda()) : options;
 }
 
 at::Tensor ShardedUnit::view_of(const at::Tensor& flat, size_t member) const {
@@ -134,7 +142,8 @@ at::Tensor ShardedUnit::squared_norm() const {
 void ShardedUnit::step(double learning_rate, double factor, const std::vector<bool>& used) {
   const at::NoGradGuard no_grad;
   // A copy of its own, so that narrow gradients are scaled in the master weights' width.
-  at::Tensor gradients = has_master_ ? own_gradient_.to(master_.options()) : own_gradient_;
+  at::Tensor gradients =
+      has_master_ ? at::empty({shard_elements_}, master_options()).copy_(own_gradient_) : own_gradient_;
   if (factor != 1) gradients.mul_(factor);
   for (size_t i = 0; i < pieces_.size(); ++i) {
     const Piece& piece = pieces_[i];

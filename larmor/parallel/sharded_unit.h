@@ -83,6 +83,7 @@ class ShardedUnit {
 
  private:
   const std::string& name(size_t member) const { return parameters_[member].first; }
+  at::TensorOptions master_options() const;
   at::Tensor view_of(const at::Tensor& flat, size_t member) const;
   void collect(const at::Tensor& shard, NamedTensors& into);
 
@@ -97,6 +98,7 @@ class ShardedUnit {
   at::Tensor own_;     // this rank's shard of them; part of full_ where weights are not cut
   at::Tensor master_;  // what the optimizer moves; own_ itself unless has_master_
   bool has_master_ = false;
+  c10::ScalarType master_type_ = c10::ScalarType::Float;
   at::Tensor full_gradient_, own_gradient_, reduced_;
   std::vector<at::Tensor> owned_;  // one a piece, into master_
   std::unique_ptr<Optimizer> optimizer_;

@@ -52,6 +52,9 @@ MemoryEstimate estimate(const Question& question, const Plan& plan, int64_t micr
 int64_t gradient_bytes(const Question& question, const Plan& plan);
 /// One bucket of them.
 int64_t bucket_of(int64_t gradient_bytes);
+/// Single changes of the request under which a rank would hold such a micro-batch, each as a person would ask
+/// for it and with what it needs.
+std::vector<std::string> changes_that_fit(const Question& question, const Plan& plan, int64_t micro_batch);
 /// What would let a rank hold one example, for a plan that does not: changes of the request with what each
 /// would need, as the hint of a refusal.
 std::string what_would_fit(const Question& question, const Plan& plan);

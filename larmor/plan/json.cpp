@@ -16,10 +16,10 @@ constexpr int64_t format = 1;
 constexpr const char* place = "plan.json";
 
 Json to_json(const MemoryEstimate& memory) {
-  return {{"weights", memory.weights},     {"gradients", memory.gradients},
-          {"optimizer", memory.optimizer}, {"activations", memory.activations},
-          {"batch", memory.batch},         {"total", memory.total()},
-          {"available", memory.available}, {"measured", memory.measured}, {"offloaded", memory.offloaded}};
+  return {
+      {"weights", memory.weights},         {"gradients", memory.gradients}, {"optimizer", memory.optimizer},
+      {"activations", memory.activations}, {"batch", memory.batch},         {"total", memory.total()},
+      {"available", memory.available},     {"measured", memory.measured},   {"offloaded", memory.offloaded}};
 }
 
 MemoryEstimate memory_from_json(const Json& json) {

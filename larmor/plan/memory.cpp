@@ -3,6 +3,7 @@
 #include <limits>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
@@ -189,11 +190,13 @@ void check_memory(const Question& question, Plan& plan) {
   }
   const int64_t fitting = micro_batch_that_fits(question, plan);
   const bool follows = !question.config.train.micro_batch && question.config.train.global_batch;
+  std::vector<std::string> ways{
+      follows ? text("train.global_batch=", fitting * plan.accumulation * plan.world_size())
+              : text("train.micro_batch=", fitting)};
+  for (std::string& change : changes_that_fit(question, plan, plan.micro_batch))
+    ways.push_back(std::move(change));
   plan.reasons.push_back(
-      text("A rank may run out of memory: about ", sum, "; ",
-           follows ? text("train.global_batch=", fitting * plan.accumulation * plan.world_size())
-                   : text("train.micro_batch=", fitting),
-           " would fit."));
+      text("A rank may run out of memory: about ", sum, "; ", join(ways, ", or "), " would fit."));
 }
 
 }  // namespace larmor

@@ -6,6 +6,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/plan/decisions.h"
+#include "larmor/plan/words.h"
 
 namespace larmor {
 
@@ -101,6 +102,15 @@ std::optional<Plan> with_smaller_micro_batch(const Plan& plan) {
   while (of_rank % smaller.micro_batch != 0) smaller.micro_batch -= 1;
   smaller.accumulation = of_rank / smaller.micro_batch;
   return smaller;
+}
+
+void note_measured(Plan& plan, int64_t bytes) {
+  plan.memory.measured = bytes;
+  plan.reasons.push_back(text("One step with micro-batch ", plan.micro_batch, " took ", human_bytes(bytes),
+                              " on the rank that needs most; ",
+                              plan.memory.activations > 0
+                                  ? text(human_bytes(plan.memory.total()), " were foreseen.")
+                                  : "what its activations take was not known before."));
 }
 
 std::vector<int64_t> allowed_world_sizes(int64_t global_batch, int64_t most) {

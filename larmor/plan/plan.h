@@ -93,9 +93,12 @@ Plan make_plan(const Hardware& hardware, const Demand& demand, const RunConfig& 
 /// that much memory. A network whose demand is unknown fits; unknown memory (0) holds nothing.
 bool fits_in_one_pass(const Demand& demand, double examples, uint64_t memory_bytes);
 
-/// The same batch in micro-batches of at most half the size, and as many more of them. Nothing where there are
-/// none, or where the result would be another.
+/// The same batch in micro-batches of at most half the size, and as many more of them. Nothing where there
+/// are none, or where the result would be another.
 std::optional<Plan> with_smaller_micro_batch(const Plan& plan);
+
+/// Writes down what one step took, beside what was foreseen.
+void note_measured(Plan& plan, int64_t bytes);
 
 /// The world sizes that a fixed global batch allows, largest first, up to `most`.
 std::vector<int64_t> allowed_world_sizes(int64_t global_batch, int64_t most);

@@ -1,6 +1,7 @@
 // For a rank that cannot hold one example: what could be asked for instead, tried one change at a time.
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "larmor/base/text.h"
@@ -94,15 +95,14 @@ std::vector<Remedy> by_ranks(const Question& question, const Plan& plan) {
   return remedies;
 }
 
-/// The first of each kind that fits, with what it needs.
-void add_first(const Question& question, const std::vector<Remedy>& remedies,
-               std::vector<std::string>& words) {
+/// The first of them that fits, with what it needs; "" where none does.
+std::string first_fitting(const Question& question, const std::vector<Remedy>& remedies,
+                          int64_t micro_batch) {
   for (const Remedy& remedy : remedies) {
-    const MemoryEstimate memory = estimate(question, remedy.plan, 1);
-    if (!fits(memory)) continue;
-    words.push_back(text(remedy.words, " (", human_bytes(memory.total()), ")"));
-    return;
+    const MemoryEstimate memory = estimate(question, remedy.plan, micro_batch);
+    if (fits(memory)) return text(remedy.words, " (", human_bytes(memory.total()), ")");
   }
+  return "";
 }
 
 /// The last of each kind, all at once.
@@ -130,16 +130,23 @@ std::string smaller_examples(const Question& question, const Plan& plan) {
 
 }  // namespace
 
-std::string what_would_fit(const Question& question, const Plan& plan) {
+std::vector<std::string> changes_that_fit(const Question& question, const Plan& plan, int64_t micro_batch) {
   std::vector<std::string> words;
-  add_first(question, by_recomputation(question, plan), words);
-  add_first(question, by_precision(question, plan), words);
-  add_first(question, by_strategy(plan), words);
-  add_first(question, by_offload(question, plan), words);
-  add_first(question, by_ranks(question, plan), words);
+  for (const std::vector<Remedy>& remedies :
+       {by_recomputation(question, plan), by_precision(question, plan), by_strategy(plan),
+        by_offload(question, plan), by_ranks(question, plan)}) {
+    std::string first = first_fitting(question, remedies, micro_batch);
+    if (!first.empty()) words.push_back(std::move(first));
+  }
+  return words;
+}
+
+std::string what_would_fit(const Question& question, const Plan& plan) {
+  std::vector<std::string> words = changes_that_fit(question, plan, 1);
   if (words.empty()) {
     const Remedy all = everything(question, plan);
-    if (!all.words.empty()) add_first(question, {all}, words);
+    std::string together = all.words.empty() ? "" : first_fitting(question, {all}, 1);
+    if (!together.empty()) words.push_back(std::move(together));
   }
   const std::string smaller = smaller_examples(question, plan);
   if (!smaller.empty()) words.push_back(smaller);

@@ -17,8 +17,6 @@
 namespace larmor {
 namespace {
 
-constexpr double gibibyte = 1 << 30;
-
 int64_t measured_peak(c10::Device device) {
   return device.is_cpu() ? metered_memory().peak : peak_memory_bytes(device);
 }
@@ -79,8 +77,6 @@ Trial agree(const Trial& own, Communicator& communicator) {
   return {.fits = values[0] == 0, .peak = static_cast<int64_t>(values[1])};
 }
 
-std::string in_gib(int64_t bytes) { return text(fixed(static_cast<double>(bytes) / gibibyte, 2), " GiB"); }
-
 }  // namespace
 
 bool is_probed(const RunConfig& config, const Plan& plan) {
@@ -93,12 +89,7 @@ Plan probe_memory(Workload& workload, const RunConfig& config, const Plan& plann
   while (true) {
     const Trial trial = agree(try_steps(workload, config, plan, index, communicator), communicator);
     if (trial.fits) {
-      plan.memory.measured = trial.peak;
-      plan.reasons.push_back(text("One step with micro-batch ", plan.micro_batch, " took ",
-                                  in_gib(trial.peak), " on the rank that needs most; ",
-                                  plan.memory.activations > 0
-                                      ? text(in_gib(plan.memory.total()), " were foreseen.")
-                                      : "how much its activations take was not known."));
+      note_measured(plan, trial.peak);
       return plan;
     }
     auto smaller = with_smaller_micro_batch(plan);

@@ -15,6 +15,7 @@
 #include "larmor/train/batch_device.h"
 #include "larmor/train/block_order.h"
 #include "larmor/train/learner.h"
+#include "larmor/train/metered_communicator.h"
 #include "larmor/train/whole_batch.h"
 
 namespace larmor {
@@ -22,14 +23,14 @@ namespace larmor {
 struct StepBenchmark::State {
   Plan plan;
   c10::Device device{c10::kCPU};
+  std::optional<MeteredCommunicator> communicator;  // first to come and last to go
+  std::optional<RankSums> rank_sums;
   std::unique_ptr<Task> task;
   std::vector<Learner> learners;
   std::vector<Batch> batches;
   StepContext context;
   int64_t steps = 0;
   double loss = 0;
-  Communicator* communicator = nullptr;
-  std::optional<RankSums> rank_sums;
 
   void backward(const Batch& batch);
   void backward_whole(WholeBatchLoss& whole_loss, const Batch& batch);
@@ -62,8 +63,8 @@ StepBenchmark::StepBenchmark(Workload& workload, const RunConfig& config, const 
     : state_(std::make_unique<State>()) {
   auto& state = *state_;
   state.plan = plan;
-  state.communicator = &communicator;
-  if (plan.sync_batch_norm) state.rank_sums.emplace(communicator);
+  auto& metered = state.communicator.emplace(communicator);
+  if (plan.sync_batch_norm) state.rank_sums.emplace(metered);
   state.device = torch_device(plan, communicator.rank());
   set_up_process(plan, state.device);
   state.task = workload.task(config, index);
@@ -78,7 +79,7 @@ StepBenchmark::StepBenchmark(Workload& workload, const RunConfig& config, const 
         {.objective = objective,
          .optim = optim,
          .schedule_steps = {},
-         .parallel = make_parallelism(plan, optim, *objective.network, communicator, blocks[i])});
+         .parallel = make_parallelism(plan, optim, *objective.network, metered, blocks[i])});
   }
   auto order = workload.order(config, index, *dataset);
   for (int64_t batch = 0; batch < batches; ++batch) {
@@ -114,6 +115,8 @@ void StepBenchmark::step() {
   }
   synchronize(state.device);
 }
+
+double StepBenchmark::take_seconds_held_up() { return state_->communicator->take_seconds(); }
 
 double StepBenchmark::last_loss() const { return state_->loss; }
 

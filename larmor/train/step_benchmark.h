@@ -21,6 +21,9 @@ class StepBenchmark {
 
   /// Collective.
   void step();
+  /// Since the last call, the seconds in which collectives held this rank's steps up, be it because the
+  /// exchange took longer than what hides it or because another rank came late.
+  double take_seconds_held_up();
   double last_loss() const;
   std::vector<int64_t> shape() const;  // of a batch's image
   int64_t parameters() const;
