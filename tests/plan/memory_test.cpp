@@ -99,7 +99,8 @@ TEST(Memory, WarnsOfAMicroBatchThatWasAskedForAndIsTooLarge) {
   const Plan plan = make_plan(machine(4, 8), autoencoder(), config);
   EXPECT_EQ(plan.micro_batch, 12);
   EXPECT_THAT(plan.reasons, Contains(HasSubstr("A rank may run out of memory: about ")));
-  EXPECT_THAT(plan.reasons, Contains(HasSubstr("; train.micro_batch=7 would fit.")));
+  EXPECT_THAT(plan.reasons,
+              Contains(HasSubstr("; train.micro_batch=7, or train.precision=bf16 (6.91 GiB) would fit.")));
 }
 
 TEST(Memory, WarnsOfAGlobalBatchThatBatchNormTakesWhole) {
@@ -109,7 +110,7 @@ TEST(Memory, WarnsOfAGlobalBatchThatBatchNormTakesWhole) {
   demand.batch_norm = true;
   const Plan plan = make_plan(machine(4, 8), demand, config);
   EXPECT_EQ(plan.micro_batch, 12);
-  EXPECT_THAT(plan.reasons, Contains(HasSubstr("; train.global_batch=7 would fit.")));
+  EXPECT_THAT(plan.reasons, Contains(HasSubstr("; train.global_batch=7, or train.precision=bf16 (")));
 }
 
 TEST_F(MemoryRequest, RefusesAModelThatDoesNotFit) {
