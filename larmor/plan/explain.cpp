@@ -30,22 +30,20 @@ std::string device_text(const Plan& plan, const Hardware& hardware) {
 /// Who keeps what.
 std::string strategy_text(const Plan& plan) {
   const std::string name = to_text(plan.strategy);
+  const bool offloads = plan.memory.offloaded > 0;
+  if (plan.world_size() == 1) return name + (offloads ? ": optimizer states on the host" : "");
   const std::string part = text("1/", plan.world_size());
-  const char* where = plan.memory.offloaded > 0 ? ", on the host" : "";
+  const std::string states = text(part, " of optimizer states", offloads ? " on the host" : "");
   switch (plan.strategy) {
     case Strategy::single:
-      return name;
     case Strategy::ddp:
-      return name + ": weights, gradients and optimizer states whole on each rank";
+      return name + ": each rank keeps weights, gradients and optimizer states whole";
     case Strategy::zero1:
-      return text(name, ": weights and gradients whole on each rank, ", part, " of the optimizer states",
-                  where);
+      return text(name, ": each rank keeps weights and gradients whole, ", states);
     case Strategy::zero2:
-      return text(name, ": weights whole on each rank, ", part, " of gradients and of optimizer states",
-                  where);
+      return text(name, ": each rank keeps weights whole, ", part, " of gradients, ", states);
     case Strategy::zero3:
-      return text(name, ": ", part, " of weights, of gradients and of optimizer states on each rank",
-                  plan.memory.offloaded > 0 ? ", the last on the host" : "");
+      return text(name, ": each rank keeps ", part, " of weights, ", part, " of gradients, ", states);
   }
   return name;
 }

@@ -23,7 +23,7 @@ TEST(Explain, ShowsTheWholePlanAndWhy) {
       shown.starts_with("plan\n"
                         "  device      cuda, 2 of 3 GPUs, GPU 2 idle\n"
                         "  ranks       2\n"
-                        "  strategy    ddp: weights, gradients and optimizer states whole on each rank\n"
+                        "  strategy    ddp: each rank keeps weights, gradients and optimizer states whole\n"
                         "  batch       8 = 2 micro-batch × 2 accumulation × 2 ranks\n"
                         "  precision   bf16\n"
                         "  threads     4 compute + 3 loading a rank, 2 micro-batches ahead\n"
@@ -47,13 +47,20 @@ TEST(Explain, ShowsWhatStaysWhereAndWhatIsComputedAgain) {
   config.parallel.offload = "optimizer";
   config.train.activation_checkpointing = "blocks";
   const std::string shown = explain(make_plan(hardware, autoencoder(), config), hardware);
-  EXPECT_NE(
-      shown.find("  strategy    zero3: 1/2 of weights, of gradients and of optimizer states on each rank, "
-                 "the last on the host\n"),
-      std::string::npos)
+  EXPECT_NE(shown.find("  strategy    zero3: each rank keeps 1/2 of weights, 1/2 of gradients, 1/2 of "
+                       "optimizer states on the host\n"),
+            std::string::npos)
       << shown;
   EXPECT_NE(shown.find("  recomputed  each block\n"), std::string::npos) << shown;
   EXPECT_NE(shown.find("; on the host optimizer 120 MiB\n"), std::string::npos) << shown;
+}
+
+TEST(Explain, SaysOfOneRankOnlyWhatLiesOnTheHost) {
+  const Hardware hardware = with_gpus(machine(8, 64), 1, "NVIDIA L4", 24 * gibibyte, 8, 9);
+  RunConfig config;
+  config.parallel.offload = "optimizer";
+  const std::string shown = explain(make_plan(hardware, autoencoder(), config), hardware);
+  EXPECT_NE(shown.find("  strategy    zero1: optimizer states on the host\n"), std::string::npos) << shown;
 }
 
 TEST(Explain, SaysThatOneRankSendsNothing) {
