@@ -101,6 +101,8 @@ void add_export(Program& program);
 void add_checkpoint(Program& program);
 void add_config(Program& program);
 void add_bench(Program& program);
+void add_bench_step(Program& program, CLI::App& family);
 void add_bench_loader(Program& program, CLI::App& family);
+void add_bench_collectives(Program& program, CLI::App& family);
 
 }  // namespace larmor::app

@@ -1,0 +1,282 @@
+// `bench step`: one training step of a workload, timed in blocks, on one rank or several. One JSON line under
+// the keys of the Python peer's script, so that both can be read by one program; for a list of rank counts
+// also how well the step scales.
+#include <algorithm>
+#include <charconv>
+#include <iostream>
+
+#include <ATen/ATen.h>
+#include <unistd.h>
+
+#include "larmor/base/clock.h"
+#include "larmor/base/error.h"
+#include "larmor/base/file.h"
+#include "larmor/base/process.h"
+#include "larmor/base/storage.h"
+#include "larmor/base/text.h"
+#include "larmor/comm/communicator.h"
+#include "larmor/device/device.h"
+#include "larmor/launch/launcher.h"
+#include "larmor/launch/rank.h"
+#include "larmor/train/run_setup.h"
+#include "larmor/train/step_benchmark.h"
+
+#include "app/program.h"
+
+namespace larmor::app {
+
+namespace {
+
+struct StepArguments {
+  int blocks = 7, steps = 3, warmup = 3;
+  int threads = 0;
+  std::string ranks = "1";
+  std::string plan;  // of the parent, for a rank
+  std::string line;  // where rank 0 writes its line for the parent
+};
+
+double quantile(const std::vector<double>& sorted, double share) {
+  const double place = share * static_cast<double>(sorted.size() - 1);
+  const auto lower = static_cast<size_t>(place);
+  const auto upper = std::min(lower + 1, sorted.size() - 1);
+  return sorted[lower] + (place - static_cast<double>(lower)) * (sorted[upper] - sorted[lower]);
+}
+
+Json summary(std::vector<double> blocks) {
+  std::sort(blocks.begin(), blocks.end());
+  Json json;
+  json["median_ms"] = quantile(blocks, 0.5);
+  json["min_ms"] = blocks.front();
+  json["q1_ms"] = quantile(blocks, 0.25);
+  json["q3_ms"] = quantile(blocks, 0.75);
+  json["blocks"] = blocks.size();
+  return json;
+}
+
+struct Block {
+  double step_ms = 0;        // of the slowest rank
+  double exposed_share = 0;  // the mean of the ranks
+};
+
+/// All ranks together: a step lasts as long as the slowest rank's.
+Block time_block(StepBenchmark& benchmark, Communicator& communicator, int steps) {
+  const SystemClock clock;
+  const auto options = at::TensorOptions().dtype(at::kDouble).device(communicator.device());
+  communicator.barrier();
+  benchmark.take_seconds_held_up();
+  const double start = clock.steady_seconds();
+  for (int i = 0; i < steps; ++i) benchmark.step();
+  const double seconds = clock.steady_seconds() - start;
+  const auto slowest = at::full({1}, seconds * 1e3 / steps, options);
+  const auto share = at::full({1}, benchmark.take_seconds_held_up() / seconds, options);
+  communicator.all_reduce(slowest, Reduce::max).wait();
+  communicator.all_reduce(share, Reduce::mean).wait();
+  return {.step_ms = slowest.item<double>(), .exposed_share = share.item<double>()};
+}
+
+Json time_steps(StepBenchmark& benchmark, Communicator& communicator, const StepArguments& arguments,
+                int64_t samples_per_step) {
+  const double first = time_block(benchmark, communicator, 1).step_ms;
+  if (arguments.warmup > 1) time_block(benchmark, communicator, arguments.warmup - 1);
+  std::vector<double> milliseconds, shares;
+  for (int block = 0; block < arguments.blocks; ++block) {
+    const auto [step_ms, exposed_share] = time_block(benchmark, communicator, arguments.steps);
+    milliseconds.push_back(step_ms);
+    shares.push_back(exposed_share);
+  }
+  std::sort(shares.begin(), shares.end());
+  Json result = summary(milliseconds);
+  result["first_step_s"] = first / 1e3;
+  result["loss_after"] = benchmark.last_loss();
+  result["samples_per_s"] = static_cast<double>(samples_per_step) * 1e3 / result["median_ms"].get<double>();
+  result["exposed_communication"] = quantile(shares, 0.5);
+  return result;
+}
+
+/// The line of rank 0.
+Json time_as_rank(Workload& workload, const RunConfig& config, const Plan& plan, const Index& index,
+                  Communicator& communicator, const StepArguments& arguments) {
+  StepBenchmark benchmark(workload, config, plan, index, communicator);
+  const auto result = time_steps(benchmark, communicator, arguments, plan.micro_batch * communicator.size());
+  Json json;
+  json["script"] = "larmor bench step";
+  json["shape"] = benchmark.shape();
+  json["adversarial"] = benchmark.objectives() > 1;
+  json["parameters"] = benchmark.parameters();
+  json["world"] = communicator.size();
+  json["strategy"] = to_text(plan.strategy);
+  json["result"]["larmor"] = result;
+  json["peak_rss_mib"] = static_cast<double>(peak_memory_bytes(c10::kCPU)) / (1 << 20);
+  json["versions"] = {{"build", build_description()}, {"threads", plan.threads_per_rank}};
+  return json;
+}
+
+Plan draft_plan(Workload& workload, const LoadedConfig& config, const StepArguments& arguments) {
+  auto plan = draft_run(workload, config).plan;
+  if (arguments.threads > 0) plan.threads_per_rank = arguments.threads;
+  return plan;
+}
+
+/// The parent's, or for ranks that another launcher has started rank 0's.
+Plan find_plan(Workload& workload, const LoadedConfig& config, const StepArguments& arguments,
+               Rendezvous& rendezvous) {
+  if (!arguments.plan.empty()) return plan_from_json(read_json(arguments.plan));
+  const auto group = rendezvous.connect(DeviceKind::cpu, -1);
+  const auto own = to_text(to_json(draft_plan(workload, config, arguments)));
+  return plan_from_json(parse_json(broadcast_bytes(*group, own, 0), "rank 0's plan"));
+}
+
+int run_as_rank(Program& program, const StepArguments& arguments, const Rank& rank) {
+  auto& workload = program.workload(program.words().target);
+  if (arguments.plan.empty()) program.words().overrides.push_back(text("parallel.ranks=", rank.count));
+  const auto config = program.load(workload);
+  Rendezvous rendezvous(rank, {});
+  const auto plan = find_plan(workload, config, arguments, rendezvous);
+  const auto index = workload.index(config.config);
+  const auto communicator =
+      rendezvous.connect(plan.device, plan.ranks.at(static_cast<size_t>(rank.local_index)).device);
+  const auto line = time_as_rank(workload, config.config, plan, index, *communicator, arguments).dump();
+  if (!communicator->is_first()) return 0;
+  if (arguments.line.empty()) {
+    std::cout << line << "\n";
+  } else {
+    DiskStorage storage;
+    write_text(storage, arguments.line, line);
+  }
+  return 0;
+}
+
+/// The exit status; rank 0's line where that is 0.
+int run_ranks_of(const Plan& plan, const Words& words, const StepArguments& arguments, Json& line) {
+  const ScratchFolder scratch;
+  const auto plan_file = scratch.path() / "plan.json", line_file = scratch.path() / "line.json";
+  DiskStorage storage;
+  write_text(storage, plan_file, to_text(to_json(plan)));
+  LaunchOptions launch;
+  launch.program = own_program();
+  launch.log_folder = scratch.path();
+  launch.arguments = {"bench", "step", words.target};
+  const auto add = [&](const std::string& flag, const std::string& value) {
+    if (!value.empty()) launch.arguments.insert(launch.arguments.end(), {flag, value});
+  };
+  add("--plan", plan_file.string());
+  add("--line", line_file.string());
+  add("--blocks", text(arguments.blocks));
+  add("--steps", text(arguments.steps));
+  add("--warmup", text(arguments.warmup));
+  add("--stage", words.stage);
+  for (const auto& name : words.configs) add("-c", name);
+  launch.arguments.insert(launch.arguments.end(), words.overrides.begin(), words.overrides.end());
+  const auto end = run_ranks(plan, launch);
+  if (end.exit == Exit::done) {
+    line = read_json(line_file);
+  } else {
+    std::cerr << "larmor: " << end.message << "\n" << end.last_lines;
+  }
+  return end.raw_status;
+}
+
+std::vector<int> rank_counts(const std::string& list) {
+  std::vector<int> counts;
+  for (const auto& word : split(list, ',')) {
+    const auto digits = trim(word);
+    int count = 0;
+    const auto [stop, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
+    if (problem != std::errc() || stop != digits.data() + digits.size() || count < 1)
+      fail(Exit::usage, text("--ranks ", list, " is no list of rank counts"), "say --ranks 1,2,4");
+    counts.push_back(count);
+  }
+  return counts;
+}
+
+/// Samples a second and rank, as a share of the first's.
+Json scaling_of(const std::vector<Json>& lines) {
+  const auto rate = [](const Json& line) {
+    return line["result"]["larmor"]["samples_per_s"].get<double>() / line["world"].get<double>();
+  };
+  Json rows = Json::array();
+  for (const auto& line : lines) {
+    Json row;
+    for (const auto* key : {"world", "strategy", "shape", "result", "peak_rss_mib"}) row[key] = line[key];
+    row["threads"] = line["versions"]["threads"];
+    row["efficiency"] = rate(line) / rate(lines.front());
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+void show_scaling(const Json& rows) {
+  std::cerr << "ranks     step ms  samples/s  efficiency  exposed communication\n";
+  for (const auto& row : rows) {
+    const auto& result = row["result"]["larmor"];
+    std::string line;
+    const auto column = [&](const std::string& cell, size_t width) {
+      line += std::string(width > cell.size() ? width - cell.size() : 1, ' ') + cell;
+    };
+    column(text(row["world"].get<int>()), 5);
+    column(fixed(result["median_ms"].get<double>(), 1), 12);
+    column(fixed(result["samples_per_s"].get<double>(), 2), 11);
+    column(fixed(row["efficiency"].get<double>() * 100, 1) + " %", 12);
+    column(fixed(result["exposed_communication"].get<double>() * 100, 1) + " %", 23);
+    std::cerr << line << "\n";
+  }
+}
+
+int bench_step(Program& program, const StepArguments& arguments) {
+  if (const auto rank = find_rank(process_environment())) return run_as_rank(program, arguments, *rank);
+  auto& workload = program.workload(program.words().target);
+  const auto counts = rank_counts(arguments.ranks);
+  struct Turn {
+    Words words;
+    LoadedConfig config;
+    Plan plan;
+  };
+  std::vector<Turn> turns;  // all are planned before the first takes its time
+  for (const int count : counts) {
+    auto& words = program.words();
+    words.overrides.push_back(text("parallel.ranks=", count));
+    auto config = program.load(workload);
+    auto plan = draft_plan(workload, config, arguments);
+    turns.push_back({words, std::move(config), std::move(plan)});
+    words.overrides.pop_back();
+  }
+  if (counts == std::vector{1}) {
+    const auto& [words, config, plan] = turns.front();
+    const auto alone = make_solo();
+    const auto index = workload.index(config.config);
+    std::cout << time_as_rank(workload, config.config, plan, index, *alone, arguments).dump() << "\n";
+    return 0;
+  }
+  std::vector<Json> lines;
+  for (const auto& turn : turns) {
+    const int status = run_ranks_of(turn.plan, turn.words, arguments, lines.emplace_back());
+    if (status != 0) return status;
+  }
+  Json json = lines.front();
+  if (lines.size() > 1) {
+    for (const auto* key : {"shape", "world", "strategy", "result", "peak_rss_mib"}) json.erase(key);
+    json["ranks"] = scaling_of(lines);
+    json["versions"].erase("threads");
+    if (!program.words().quiet) show_scaling(json["ranks"]);
+  }
+  std::cout << json.dump() << "\n";
+  return 0;
+}
+
+}  // namespace
+
+void add_bench_step(Program& program, CLI::App& family) {
+  const auto arguments = std::make_shared<StepArguments>();
+  auto& verb = program.add_workload_verb(
+      "step", "one training step, in blocks; one JSON line",
+      [&program, arguments] { return bench_step(program, *arguments); }, &family);
+  verb.add_option("--blocks", arguments->blocks, "timed blocks")->check(CLI::PositiveNumber);
+  verb.add_option("--steps", arguments->steps, "steps in a block")->check(CLI::PositiveNumber);
+  verb.add_option("--warmup", arguments->warmup, "steps before the first block")->check(CLI::PositiveNumber);
+  verb.add_option("--threads", arguments->threads, "threads of a rank instead of the plan's");
+  verb.add_option("--ranks", arguments->ranks, "how many processes; of a list each in turn: 1,2,4");
+  verb.add_option("--plan", arguments->plan, "")->group("");
+  verb.add_option("--line", arguments->line, "")->group("");
+}
+
+}  // namespace larmor::app
