@@ -8,8 +8,10 @@ against itself shows what the machine alone does to a ratio.
 """
 import argparse
 import json
+import os
 import pathlib
 import shutil
+import socket
 import statistics
 import subprocess
 import tempfile
@@ -54,6 +56,61 @@ def ddp(run):
         return {mode: result[mode]["min_ms"] for mode in modes}
 
     compare("data-parallel step, two ranks of one core", ours, theirs, run.pairs)
+
+
+def reducer(run):
+    """Ours and libtorch's c10d::Reducer in turn within the same two processes of one core each."""
+    program = run.program.with_name("ddp_pairs")
+    if not program.exists():
+        print("reducer: build preset bench, which makes ddp_pairs", flush=True)
+        return
+    cores = sorted(os.sched_getaffinity(0))
+    for name, size in {"small autoencoder, batch 2 of 48 cubed": ["16,32,64", 48, 2],
+                       "wide autoencoder, one of 16 cubed": ["64,128,256", 16, 1]}.items():
+        with tempfile.TemporaryDirectory() as folder, socket.socket() as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(("127.0.0.1", 0))
+            port = listener.getsockname()[1]
+            listener.close()
+            ranks = [subprocess.Popen(
+                ["taskset", "-c", str(cores[rank % len(cores)]), str(program), f"{folder}/store",
+                 *map(str, size), str(3 * run.pairs), "1"],
+                env={**os.environ, "RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": str(rank),
+                     "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
+                     "OMP_NUM_THREADS": "1"},
+                stdout=subprocess.PIPE, text=True) for rank in range(2)]
+            lines = [rank.communicate()[0] for rank in ranks]
+        blocks = json.loads(lines[0])
+        ours = blocks["larmor"]
+        for mode in ("reducer", "reducer_view"):
+            report(f"step, {name}: {mode} / larmor", [peer / mine for peer, mine in zip(blocks[mode], ours)])
+        report(f"step, {name}: A/A, larmor / larmor",
+               [again / mine for again, mine in zip(blocks["larmor_again"], ours)])
+        print(json.dumps({"figure": name, "median_ms": {mode: round(statistics.median(values), 1)
+                                                        for mode, values in blocks.items()}}), flush=True)
+
+
+def strategies(run):
+    """Stages of ZeRO against plain replicas, two ranks of one core, in turn."""
+    asked = ["ddp", "zero1", "zero2", "zero3"]
+    for name, words in {"tiny": ["latent_diffusion", "-c", "tiny"],
+                        "small": [*SMALL_AUTOENCODER, f"train.global_batch={2 * EACH_OF_TWO}"]}.items():
+        def once(strategy):
+            return last_json([run.program, "bench", "step", *words, f"parallel.strategy={strategy}", "--ranks", 2,
+                              "--threads", 1, *(lengths(run) if name == "small" else
+                                                ["--blocks", 7, "--steps", 20, "--warmup", 10])]
+                             )["result"]["larmor"]["min_ms"]
+
+        ratios = {strategy: [] for strategy in [*asked[1:], "A/A, ddp"]}
+        for pair in range(run.pairs):
+            order = asked if pair % 2 == 0 else asked[::-1]
+            measured = {strategy: once(strategy) for strategy in order}
+            measured["A/A, ddp"] = once("ddp")
+            print(json.dumps({"figure": "strategies", "network": name, "ms": measured}), flush=True)
+            for strategy, values in ratios.items():
+                values.append(measured[strategy] / measured["ddp"])
+        for strategy, values in ratios.items():
+            report(f"{name}, step of {strategy} / step of ddp", values)
 
 
 def resnet(run):
@@ -176,7 +233,8 @@ def pictures(run):
         report(f"radiograph to a normalised tensor of 224 by 224, one core: {way} / larmor", values)
 
 
-FIGURES = {"step": step, "resnet": resnet, "ddp": ddp, "start": start, "load": load, "affine": affine, "pictures": pictures}
+FIGURES = {"step": step, "resnet": resnet, "ddp": ddp, "reducer": reducer, "strategies": strategies,
+           "start": start, "load": load, "affine": affine, "pictures": pictures}
 
 
 def main():
