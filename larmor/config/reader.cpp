@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "larmor/base/text.h"
+#include "larmor/config/deepspeed_keys.h"
 
 namespace larmor {
 namespace {
@@ -131,6 +132,9 @@ std::string Reader::suggestion(const std::string& key) const {
   if (!near.empty() && !nearest(word, near_word).empty()) return asked(near);
   // A name that other programs use is no slip of the finger.
   if (const std::string hint = hint_for_foreign_flag(word); !hint.empty()) return text("; ", hint);
+  const auto theirs = deepspeed_sections();
+  if (std::find(theirs.begin(), theirs.end(), key.substr(0, key.find('.'))) != theirs.end())
+    return "; DeepSpeed's keys stand in a JSON file of their own, for -c";
   if (const std::string section = nearest(key, known_.sections); !section.empty()) return asked(section);
   // The right word in the wrong section.
   std::vector<std::string> words;

@@ -319,8 +319,11 @@ TEST(DeepSpeed, GivesWayToTheCommandLine) {
 
 TEST(DeepSpeed, IsNothingThatOurOwnFilesHearOf) {
   EXPECT_THAT(load_json(R"({"train": {"global_batch": 8}})").notes, IsEmpty());
-  EXPECT_THAT(refusal_of_json(R"({"train": {"global_batch": 8}, "zero_optimization": {"stage": 1}})"),
-              HasSubstr("zero_optimization.stage is not a key"));
+  EXPECT_THAT(
+      refusal_of_json(R"({"train": {"global_batch": 8}, "zero_optimization": {"stage": 1}})"),
+      HasSubstr(
+          "zero_optimization.stage is not a key; DeepSpeed's keys stand in a JSON file of their own, for "
+          "-c"));
 }
 
 }  // namespace
