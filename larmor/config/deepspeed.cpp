@@ -36,7 +36,7 @@ std::optional<bool> as_flag(const Node& value) {
   return value.text == "true";
 }
 
-std::optional<double> as_number(const Node& value) {
+std::optional<double> number_in(const Node& value) {
   if (value.kind != Node::Kind::plain) return std::nullopt;
   double number = 0;
   const char* const end = value.text.data() + value.text.size();
@@ -49,7 +49,7 @@ std::optional<double> as_number(const Node& value) {
 bool is_off(const Node& value) {
   if (is_left_open(value) || value.text == "none") return true;
   const auto flag = as_flag(value);
-  const auto number = as_number(value);
+  const auto number = number_in(value);
   if (value.kind == Node::Kind::mapping) {
     return std::all_of(value.entries.begin(), value.entries.end(),
                        [](const Entry& entry) { return is_off(entry.value); });
@@ -121,7 +121,7 @@ class Translator {
     if (entry.key == "stage") {
       constexpr std::array<const char*, 4> strategies{"ddp", "zero1", "zero2", "zero3"};
       if (is_left_open(entry.value)) return open(key, "parallel.strategy", entry);
-      const auto stage = as_number(entry.value);
+      const auto stage = number_in(entry.value);
       if (!stage || *stage < 0 || *stage > 3 || *stage != std::floor(*stage))
         return fault(key, entry, "has to be 0, 1, 2 or 3");
       return give(key, "parallel.strategy", strategies[static_cast<size_t>(*stage)], entry);
@@ -278,9 +278,9 @@ class Translator {
   /// The number that the rate rises to: the scheduler's own, or the optimizer's.
   const Entry* highest_rate() const {
     const Entry* const own = is_constant() ? find_parameter(root_, "scheduler", "warmup_max_lr") : nullptr;
-    if (own != nullptr && as_number(own->value)) return own;
+    if (own != nullptr && number_in(own->value)) return own;
     const Entry* const rate = find_parameter(root_, "optimizer", "lr");
-    return rate != nullptr && as_number(rate->value) ? rate : nullptr;
+    return rate != nullptr && number_in(rate->value) ? rate : nullptr;
   }
 
   void schedule_parameter(const Entry& entry) {
@@ -293,10 +293,10 @@ class Translator {
                                (is_constant() && (name == "warmup_min_lr" || name == "warmup_max_lr"));
     if (!is_number_key) return unused(key, entry);
     if (is_left_open(entry.value)) return open(key, "optim.schedule", entry);
-    const auto number = as_number(entry.value);
+    const auto number = number_in(entry.value);
     if (!number || *number < 0) return fault(key, entry, "has to be a number of at least 0");
     const Entry* const top = highest_rate();
-    const double rate = top == nullptr ? 0 : as_number(top->value).value_or(0);
+    const double rate = top == nullptr ? 0 : number_in(top->value).value_or(0);
     if (name == "warmup_num_steps")
       return give(key, "optim.schedule.warmup", text(entry.value.text, "st").c_str(), entry);
     if (name == "total_num_steps") return pass(key, "optim.schedule.steps", entry);

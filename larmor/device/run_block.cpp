@@ -21,7 +21,7 @@ WeightKeeper* keeper_of(const torch::nn::Module& block) {
   return nullptr;
 }
 
-bool any_learns(const std::vector<at::Tensor>& tensors) {
+bool any_needs_gradient(const std::vector<at::Tensor>& tensors) {
   return std::any_of(tensors.begin(), tensors.end(),
                      [](const at::Tensor& tensor) { return tensor.defined() && tensor.requires_grad(); });
 }
@@ -55,7 +55,7 @@ std::vector<at::Tensor> pass(const torch::nn::Module& block, const BlockFunction
     return run_recomputed(whole, inputs, block.parameters(), block.buffers());
   };
   std::vector<at::Tensor> outputs = run_it();
-  if (keeper != nullptr && at::GradMode::is_enabled() && any_learns(outputs)) {
+  if (keeper != nullptr && at::GradMode::is_enabled() && any_needs_gradient(outputs)) {
     keeper->expect_backward(block, inputs, outputs);
   }
   return outputs;
