@@ -1,5 +1,6 @@
 #include "larmor/device/recompute.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -20,13 +21,6 @@ namespace {
 
 namespace autograd = torch::autograd;
 using Tensors = std::vector<at::Tensor>;
-
-bool any_learns(const Tensors& tensors) {
-  for (const at::Tensor& tensor : tensors) {
-    if (tensor.defined() && tensor.requires_grad()) return true;
-  }
-  return false;
-}
 
 /// Keeps a run's inputs as autograd keeps any saved tensor, so that a run around it can let them go in turn.
 struct KeptInputs : autograd::Function<KeptInputs> {
@@ -179,6 +173,11 @@ void Frame::run_again() {
 }
 
 }  // namespace
+
+bool any_learns(const std::vector<at::Tensor>& tensors) {
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [](const at::Tensor& tensor) { return tensor.defined() && tensor.requires_grad(); });
+}
 
 std::vector<at::Tensor> run_recomputed(BlockFunction run, const std::vector<at::Tensor>& inputs,
                                        std::vector<at::Tensor> parameters, std::vector<at::Tensor> buffers) {

@@ -10,6 +10,9 @@
 
 namespace larmor {
 
+/// Whether a gradient would go to one of them; undefined ones have none.
+bool any_learns(const std::vector<at::Tensor>& tensors);
+
 /// `run(inputs)`, of which only `inputs` are kept. The rerun sees what the first run saw: autocast, the draw
 /// position, the door to other ranks, what recomputes within, and which of `parameters` learn; `buffers` are
 /// as they were when it ends. Numbers, gradients and hooks are those of a plain run. Throws Error

@@ -1,6 +1,5 @@
 #include "larmor/device/run_block.h"
 
-#include <algorithm>
 #include <utility>
 
 #include <ATen/core/grad_mode.h>
@@ -19,11 +18,6 @@ WeightKeeper* keeper_of(const torch::nn::Module& block) {
     if (keeper->keeps(block)) return keeper;
   }
   return nullptr;
-}
-
-bool any_needs_gradient(const std::vector<at::Tensor>& tensors) {
-  return std::any_of(tensors.begin(), tensors.end(),
-                     [](const at::Tensor& tensor) { return tensor.defined() && tensor.requires_grad(); });
 }
 
 }  // namespace
@@ -55,7 +49,7 @@ std::vector<at::Tensor> pass(const torch::nn::Module& block, const BlockFunction
     return run_recomputed(whole, inputs, block.parameters(), block.buffers());
   };
   std::vector<at::Tensor> outputs = run_it();
-  if (keeper != nullptr && at::GradMode::is_enabled() && any_needs_gradient(outputs)) {
+  if (keeper != nullptr && at::GradMode::is_enabled() && any_learns(outputs)) {
     keeper->expect_backward(block, inputs, outputs);
   }
   return outputs;

@@ -9,6 +9,9 @@
 
 namespace larmor {
 
+/// Of a bucket, where the plan leaves it open.
+constexpr int64_t bucket_bytes_by_default = int64_t{25} << 20;
+
 struct TensorSize {
   int64_t elements = 0;
   c10::ScalarType type = c10::ScalarType::Float;

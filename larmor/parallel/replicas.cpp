@@ -14,16 +14,10 @@
 #include "larmor/base/text.h"
 #include "larmor/device/module_state.h"
 #include "larmor/parallel/agreement.h"
+#include "larmor/parallel/buckets.h"
 #include "larmor/parallel/state_ranges.h"
 
 namespace larmor {
-namespace {
-
-/// Where the plan leaves the size of a bucket open.
-constexpr int64_t bucket_bytes_by_default = 25 << 20;
-
-}  // namespace
-
 Replicas::Replicas(const Plan& plan, const OptimConfig& optim, torch::nn::Module& module,
                    Communicator& communicator)
     : module_(module),

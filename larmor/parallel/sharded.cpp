@@ -4,7 +4,7 @@
 #include <array>
 #include <cassert>
 #include <cmath>
-#include <set>
+#include <map>
 #include <utility>
 
 #include <ATen/TensorOperators.h>
@@ -25,8 +25,6 @@
 namespace larmor {
 namespace {
 
-/// Where the plan leaves the size of a unit open.
-constexpr int64_t unit_bytes_by_default = 25 << 20;
 /// Of cut gradients: more would hold what cutting is to save.
 constexpr size_t most_on_their_way = 2;
 
@@ -77,7 +75,7 @@ Sharded::Sharded(const Plan& plan, const OptimConfig& optim, torch::nn::Module& 
     : module_(module),
       communicator_(communicator),
       clip_norm_(optim.clip_norm),
-      bucket_bytes_(plan.bucket_bytes > 0 ? plan.bucket_bytes : unit_bytes_by_default),
+      bucket_bytes_(plan.bucket_bytes > 0 ? plan.bucket_bytes : bucket_bytes_by_default),
       cuts_weights_(plan.strategy == Strategy::zero3),
       cuts_gradients_(cuts_weights_ || plan.strategy == Strategy::zero2),
       exchanges_every_time_(cuts_gradients_ && plan.exchange_every_micro_batch),

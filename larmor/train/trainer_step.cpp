@@ -1,6 +1,7 @@
 // One step of the loop: data, model, losses, backward and reduction, optimizer; and what becomes of a step
 // that a rank cannot do.
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include <ATen/ATen.h>
@@ -45,7 +46,8 @@ std::optional<Trainer::StepOutcome> Trainer::try_step() {
     active.push_back(parts_.task.is_active(learner.objective, now));
     networks.push_back(learner.objective.network);
   }
-  const KeptBuffers buffers(networks);
+  std::optional<KeptBuffers> buffers;  // for a step that may have to be done again
+  if (with_smaller_micro_batch(plan_)) buffers.emplace(networks);
 
   Records records;
   Votes votes{.stop = stop_requested()};
@@ -55,7 +57,7 @@ std::optional<Trainer::StepOutcome> Trainer::try_step() {
   settle_files(meeting.votes);
   if (meeting.votes.out_of_memory && !meeting.votes.failed) {
     for (auto& learner : parts_.learners) learner.parallel->forget();
-    buffers.restore();
+    if (buffers) buffers->restore();
     return std::nullopt;
   }
   settle_failure(meeting.votes);

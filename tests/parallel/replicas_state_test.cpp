@@ -22,6 +22,8 @@ namespace larmor {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::plain_sgd;
+using testing::small_plan;
 using testing::SmallJudge;
 using testing::SmallNet;
 using testing::Values;
@@ -33,19 +35,6 @@ struct Single final : torch::nn::Module {
   Single() { w = register_parameter("w", torch::ones({1})); }
   at::Tensor w;
 };
-
-Plan small_plan(Precision precision = Precision::fp32) {
-  Plan plan;
-  plan.precision = precision;
-  plan.bucket_bytes = 1024;
-  return plan;
-}
-
-OptimConfig plain_sgd() {
-  OptimConfig config = testing::sgd(0);
-  config.clip_norm = 0;
-  return config;
-}
 
 at::Tensor step_loss(SmallNet& net, int64_t step, int64_t rank) {
   at::set_num_threads(1);

@@ -21,6 +21,8 @@ namespace {
 
 using testing::flat_parameters;
 using ::testing::HasSubstr;
+using testing::plain_sgd;
+using testing::small_plan;
 using testing::SmallJudge;
 using testing::SmallNet;
 
@@ -31,19 +33,6 @@ struct Single final : torch::nn::Module {
   Single() { w = register_parameter("w", torch::ones({1})); }
   at::Tensor w;
 };
-
-Plan small_plan(Precision precision = Precision::fp32) {
-  Plan plan;
-  plan.precision = precision;
-  plan.bucket_bytes = 1024;
-  return plan;
-}
-
-OptimConfig plain_sgd() {
-  OptimConfig config = testing::sgd(0);
-  config.clip_norm = 0;
-  return config;
-}
 
 at::Tensor step_loss(SmallNet& net, int64_t step, int64_t rank) {
   at::set_num_threads(1);
@@ -223,7 +212,7 @@ TEST(LossScaleInReplicas, LeavesNoTraceInTheWeights) {
     const auto solo = make_solo();
     OptimConfig optim = plain_sgd();
     optim.clip_norm = 0.5;
-    const auto parallel = make_parallelism(small_plan(precision), optim, *net, *solo);
+    const auto parallel = make_parallelism(small_plan(Strategy::ddp, precision), optim, *net, *solo);
     EXPECT_EQ(parallel->loss_scale(), precision == Precision::fp16 ? 65536 : 1);
     double norm = 0;
     for (int step = 0; step < 3; ++step) {
@@ -242,7 +231,8 @@ TEST(LossScaleInReplicas, LeavesNoTraceInTheWeights) {
 TEST(LossScaleInReplicas, BacksOffWhenAStepIsSkipped) {
   SmallNet net(1);
   const auto solo = make_solo();
-  const auto parallel = make_parallelism(small_plan(Precision::fp16), plain_sgd(), *net, *solo);
+  const auto parallel =
+      make_parallelism(small_plan(Strategy::ddp, Precision::fp16), plain_sgd(), *net, *solo);
   parallel->backward(step_loss(net, 0, 0) * 1e38, true, {});
   EXPECT_FALSE(parallel->finish().finite);
   parallel->skip();

@@ -21,24 +21,12 @@ namespace {
 
 using testing::flat_parameters;
 using ::testing::HasSubstr;
+using testing::plain_sgd;
+using testing::small_plan;
 using testing::SmallJudge;
 using testing::SmallNet;
 
 constexpr double rate = 0.01;
-
-Plan plan_of(Strategy strategy, Precision precision = Precision::fp32) {
-  Plan plan;
-  plan.strategy = strategy;
-  plan.precision = precision;
-  plan.bucket_bytes = 1024;
-  return plan;
-}
-
-OptimConfig plain_sgd() {
-  OptimConfig config = testing::sgd(0);
-  config.clip_norm = 0;
-  return config;
-}
 
 at::Tensor whole_parameters(Parallelism& parallel, const torch::nn::Module& net) {
   const WholeNetwork whole(parallel);
@@ -74,7 +62,7 @@ at::Tensor train_pair(Strategy strategy, Recompute recompute, at::ScalarType typ
                       Communicator& communicator) {
   at::set_num_threads(1);
   Pair pair(type);
-  const Plan plan = plan_of(strategy, type == at::kDouble ? Precision::fp64 : Precision::fp32);
+  const Plan plan = small_plan(strategy, type == at::kDouble ? Precision::fp64 : Precision::fp32);
   const auto first = make_parallelism(plan, plain_sgd(), *pair.maker, communicator, pair.maker->blocks());
   const auto second = make_parallelism(plan, plain_sgd(), *pair.judge, communicator, pair.judge->blocks());
   const int64_t share = 4 / communicator.size();
@@ -139,7 +127,7 @@ at::Tensor train_mixed(Strategy strategy, Precision precision, int ranks) {
     at::set_num_threads(1);
     SmallNet net(1);
     const auto parallel =
-        make_parallelism(plan_of(strategy, precision), testing::sgd(), *net, communicator, net->blocks());
+        make_parallelism(small_plan(strategy, precision), testing::sgd(), *net, communicator, net->blocks());
     const int64_t share = 4 / ranks;
     for (int step = 0, moved = 0; moved < 8; ++step) {
       const at::Tensor batch =
@@ -193,7 +181,7 @@ TEST_P(EveryShare, SkipsTheStepOnAllRanksWhereOneOverflows) {
   testing::run_thread_ranks(4, [&](Communicator& communicator) {
     at::set_num_threads(1);
     SmallNet net(1, at::kDouble);
-    const auto parallel = make_parallelism(plan_of(GetParam(), Precision::fp16), plain_sgd(), *net,
+    const auto parallel = make_parallelism(small_plan(GetParam(), Precision::fp16), plain_sgd(), *net,
                                            communicator, net->blocks());
     for (int step = 0; step < steps; ++step) {
       const at::Tensor batch = testing::make_batch(step, 4, at::kDouble).narrow(0, communicator.rank(), 1);
@@ -236,7 +224,7 @@ int64_t held_by_all(Strategy strategy, Precision precision, int ranks) {
     at::set_num_threads(1);
     Tower net;
     const auto parallel =
-        make_parallelism(plan_of(strategy, precision), testing::adam(), net, communicator, net.blocks());
+        make_parallelism(small_plan(strategy, precision), testing::adam(), net, communicator, net.blocks());
     for (int step = 0; step < 2; ++step) {
       at::Tensor loss;
       {
@@ -282,7 +270,7 @@ TEST(Zero3, RefusesAParameterThatTwoBlocksShare) {
   second->weight = second->register_parameter("tied", first->weight);
   torch::nn::Sequential net(first, second);
   try {
-    make_parallelism(plan_of(Strategy::zero3), plain_sgd(), *net, *solo, {first.get(), second.get()});
+    make_parallelism(small_plan(Strategy::zero3), plain_sgd(), *net, *solo, {first.get(), second.get()});
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.exit(), Exit::usage);
@@ -294,7 +282,7 @@ TEST(Zero3, EndsTheOthersWhenARankFails) {
   const auto errors = testing::try_thread_ranks(2, [](Communicator& communicator) {
     SmallNet net(1);
     const auto parallel =
-        make_parallelism(plan_of(Strategy::zero3), plain_sgd(), *net, communicator, net->blocks());
+        make_parallelism(small_plan(Strategy::zero3), plain_sgd(), *net, communicator, net->blocks());
     if (communicator.rank() == 1) {
       EXPECT_FALSE(parallel->fail_step({.failed = true}));
       return;
@@ -309,7 +297,8 @@ TEST(Zero3, LeavesAWholeNetworkBehind) {
   const auto solo = make_solo();
   SmallNet net(1), same(1);
   {
-    const auto parallel = make_parallelism(plan_of(Strategy::zero3), plain_sgd(), *net, *solo, net->blocks());
+    const auto parallel =
+        make_parallelism(small_plan(Strategy::zero3), plain_sgd(), *net, *solo, net->blocks());
     const WholeNetwork whole(*parallel);
     EXPECT_TRUE(torch::equal(flat_parameters(*net), flat_parameters(*same)));
   }

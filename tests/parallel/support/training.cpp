@@ -60,6 +60,20 @@ OptimConfig adam() {
   return config;
 }
 
+OptimConfig plain_sgd() {
+  OptimConfig config = sgd(0);
+  config.clip_norm = 0;
+  return config;
+}
+
+Plan small_plan(Strategy strategy, Precision precision) {
+  Plan plan;
+  plan.strategy = strategy;
+  plan.precision = precision;
+  plan.bucket_bytes = 1024;
+  return plan;
+}
+
 Plan plan_of(const Training& training) {
   Plan plan;
   plan.accumulation = training.accumulation;

@@ -26,6 +26,10 @@ struct Training {
 
 OptimConfig sgd(double momentum = 0.9);
 OptimConfig adam();
+/// SGD without momentum or clipping: a step is the gradient times the rate.
+OptimConfig plain_sgd();
+/// Of small buckets, so that even a small network has several.
+Plan small_plan(Strategy strategy = Strategy::ddp, Precision precision = Precision::fp32);
 Plan plan_of(const Training& training);
 
 /// All weights after the last step: forward, backward, clip, step, and nothing else.
