@@ -74,6 +74,9 @@ void TrainConfig::describe(Fields& f) {
           "validations without a better metric after which to stop; 0: never", at_least_zero);
   f.field("non_finite_budget", non_finite_budget,
           "steps with a non-finite loss or gradient that may be skipped", at_least_zero);
+  f.field("stop_before", stop_before,
+          "when to have stopped with a checkpoint: a time (2026-11-21T23:00:00Z) or a length from the start "
+          "(12h); auto: the end of the scheduler's job; never");
 }
 
 void ScheduleConfig::describe(Fields& f) {
@@ -115,6 +118,9 @@ void ParallelConfig::describe(Fields& f) {
          "what a GPU's rank keeps and computes on the host instead");
   f.field("sync_batchnorm", sync_batchnorm,
           "batch norm takes its statistics from all ranks' rows; auto: where there are several ranks");
+  f.field("hang_limit", hang_limit,
+          "how long a rank may show no sign of life, as a time; auto: five times the longest so far, at least "
+          "5min; never");
   f.word("compression", compression, {"none", "fp16", "bf16"},
          "number format of the gradients on their way between ranks; none: as they are");
 }

@@ -59,6 +59,7 @@ struct TrainConfig {
   Length validate_every{1, Length::Unit::epochs};
   int64_t early_stopping = 0;
   int64_t non_finite_budget = 10;
+  std::string stop_before = "auto";  // auto: the end of the scheduler's job; never, a time, or a length
   void describe(Fields& f);
 };
 
@@ -95,6 +96,7 @@ struct ParallelConfig {
   std::string offload = "none";        // none, optimizer
   std::optional<bool> sync_batchnorm;  // auto: with several ranks
   std::string compression = "none";    // of gradients on their way: none, fp16, bf16
+  std::string hang_limit = "auto";     // auto, never, or a time without a sign of life
   void describe(Fields& f);
 };
 
