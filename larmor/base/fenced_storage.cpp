@@ -1,0 +1,135 @@
+#include "larmor/base/fenced_storage.h"
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/file.h"
+#include "larmor/base/system_error.h"
+#include "larmor/base/text.h"
+
+namespace larmor {
+namespace {
+
+class FencedFile final : public StorageFile {
+ public:
+  FencedFile(const FencedStorage& storage, std::unique_ptr<StorageFile> file)
+      : storage_(storage), file_(std::move(file)) {}
+
+  void write(std::span<const std::byte> bytes) override {
+    storage_.check();
+    file_->write(bytes);
+  }
+  void sync() override {
+    storage_.check();
+    file_->sync();
+  }
+  // Everything has been written already: closing changes nothing.
+  void close() override { file_->close(); }
+
+ private:
+  const FencedStorage& storage_;
+  std::unique_ptr<StorageFile> file_;
+};
+
+[[noreturn]] void fail_behind_fence(int64_t own, int64_t newest) {
+  fail(Exit::rank_lost,
+       text("this rank belongs to generation ", own, " of the run, which is at ", newest,
+            " by now: it writes nothing"),
+       "nothing is lost: the run went on without this rank, which had been silent for too long");
+}
+
+}  // namespace
+
+std::optional<int64_t> read_fence(const std::filesystem::path& fence_file) {
+  int descriptor = -1;
+  // On network file systems an old handle may be stale once: the file has been replaced.
+  for (int tries = 0; descriptor < 0 && tries < 3; ++tries) {
+    descriptor = ::open(fence_file.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0 && errno == ENOENT) return std::nullopt;
+    if (descriptor < 0 && errno != ESTALE && errno != EINTR) break;
+  }
+  if (descriptor < 0) fail_errno(errno, "open the fence", fence_file);
+  std::array<char, 32> content;
+  ssize_t count = 0;
+  do {
+    count = ::read(descriptor, content.data(), content.size());
+  } while (count < 0 && errno == EINTR);
+  const int code = errno;
+  ::close(descriptor);
+  if (count < 0) fail_errno(code, "read the fence", fence_file);
+  const std::string_view written = trim(std::string_view(content.data(), static_cast<size_t>(count)));
+  int64_t generation = -1;
+  const auto [end, problem] = std::from_chars(written.data(), written.data() + written.size(), generation);
+  if (problem != std::errc() || end != written.data() + written.size() || generation < 0) {
+    fail(Exit::environment, text(fence_file.string(), " names no generation"),
+         "start the run again: that writes the file anew");
+  }
+  return generation;
+}
+
+void raise_fence(Storage& storage, const std::filesystem::path& fence_file, int64_t generation) {
+  std::optional<int64_t> stands;
+  try {
+    stands = read_fence(fence_file);
+  } catch (const Error&) {
+    // A damaged fence keeps everybody out; the new one takes its place.
+  }
+  if (stands && *stands > generation) fail_behind_fence(generation, *stands);
+  if (stands != generation) write_text(storage, fence_file, text(generation, "\n"));
+}
+
+FencedStorage::FencedStorage(std::unique_ptr<Storage> inner, Path fence_file, int64_t generation)
+    : inner_(std::move(inner)), fence_file_(std::move(fence_file)), generation_(generation) {}
+
+void FencedStorage::check() const {
+  const auto newest = read_fence(fence_file_);
+  if (newest && *newest > generation_) fail_behind_fence(generation_, *newest);
+}
+
+void FencedStorage::create_folders(const Path& folder) {
+  check();
+  inner_->create_folders(folder);
+}
+
+std::unique_ptr<StorageFile> FencedStorage::create(const Path& file) {
+  check();
+  return std::make_unique<FencedFile>(*this, inner_->create(file));
+}
+
+std::unique_ptr<StorageFile> FencedStorage::append(const Path& file) {
+  check();
+  return std::make_unique<FencedFile>(*this, inner_->append(file));
+}
+
+void FencedStorage::rename(const Path& from, const Path& to) {
+  check();
+  inner_->rename(from, to);
+}
+
+void FencedStorage::sync_folder(const Path& folder) {
+  check();
+  inner_->sync_folder(folder);
+}
+
+void FencedStorage::remove_all(const Path& path) {
+  check();
+  inner_->remove_all(path);
+}
+
+void FencedStorage::replace_link(const Path& link, const Path& target) {
+  check();
+  inner_->replace_link(link, target);
+}
+
+uint64_t FencedStorage::free_bytes(const Path& folder) { return inner_->free_bytes(folder); }
+
+void FencedStorage::point(std::string_view name) { inner_->point(name); }
+
+}  // namespace larmor

@@ -1,0 +1,50 @@
+// Keeps ranks of earlier generations out of a run folder. A rank that was stopped, or whose machine or
+// network stood still, knows nothing of the ranks that took its place: the fence is how it finds out, before
+// each thing it would change.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "larmor/base/storage.h"
+
+namespace larmor {
+
+/// A storage that changes something only while `fence_file` names no later generation than its own, and
+/// throws Error (rank_lost) otherwise. Each operation looks first, and so does each write to a file that it
+/// opened. A process that stands still between the look and the operation itself may finish that one. Where
+/// there is no fence all is open; where it cannot be read nothing is written: Error (environment).
+class FencedStorage final : public Storage {
+ public:
+  FencedStorage(std::unique_ptr<Storage> inner, Path fence_file, int64_t generation);
+
+  void create_folders(const Path& folder) override;
+  std::unique_ptr<StorageFile> create(const Path& file) override;
+  std::unique_ptr<StorageFile> append(const Path& file) override;
+  void rename(const Path& from, const Path& to) override;
+  void sync_folder(const Path& folder) override;
+  void remove_all(const Path& path) override;
+  void replace_link(const Path& link, const Path& target) override;
+  uint64_t free_bytes(const Path& folder) override;
+  void point(std::string_view name) override;
+
+  /// Throws Error (rank_lost) where a later generation has taken over. Some microseconds.
+  void check() const;
+
+ private:
+  std::unique_ptr<Storage> inner_;
+  Path fence_file_;
+  int64_t generation_;
+};
+
+/// The generation that a fence names; nothing where there is none. Throws Error (environment) when it cannot
+/// be read or names none.
+std::optional<int64_t> read_fence(const std::filesystem::path& fence_file);
+
+/// From here on no rank of an earlier generation writes behind that fence. Throws Error (rank_lost) when a
+/// later generation has raised it further already.
+void raise_fence(Storage& storage, const std::filesystem::path& fence_file, int64_t generation);
+
+}  // namespace larmor
