@@ -4,7 +4,9 @@
 #include <string>
 #include <utility>
 
+#include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/config/stop_before.h"
 
 namespace larmor {
 namespace {
@@ -76,6 +78,14 @@ class Checker {
     if (config_.train.length.amount <= 0) refuse("train.length", "has to be more than 0");
   }
 
+  void end() {
+    try {
+      parse_stop_before(config_.train.stop_before);
+    } catch (const Error& error) {
+      refuse("train.stop_before", text("is not understood: ", error.message(), "; ", error.hint()));
+    }
+  }
+
  private:
   void schedule(const std::string& section, const ScheduleConfig& schedule) {
     const Length& length = config_.train.length;
@@ -123,6 +133,7 @@ void check_together(const RunConfig& config, std::span<const Origin> origins, Pr
   checker.splits();
   checker.data();
   checker.length();
+  checker.end();
   checker.optimizer("optim", config.optim);
   for (const auto& [objective, optim] : config.objectives) checker.optimizer("optim." + objective, optim);
 }
