@@ -3,12 +3,15 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cassert>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <string>
 #include <utility>
 
@@ -20,35 +23,142 @@
 
 namespace larmor {
 
-/// Phase and step share one word, so that a reader never sees the phase of one step with the number of
-/// another. A cell fills a cache line, so that ranks do not slow each other down. Memory of zeros is
-/// "starting, step 0".
-struct alignas(64) StatusBoard::Cell {
-  std::atomic<uint64_t> word;  // step * 16 + phase
-};
-static_assert(std::atomic<uint64_t>::is_always_lock_free, "a lock would live in one process only");
+namespace {
 
-std::string_view to_text(Phase phase) {
-  switch (phase) {
-    case Phase::starting:
-      return "starting";
-    case Phase::waiting_for_data:
-      return "waiting for data";
-    case Phase::computing:
-      return "computing";
-    case Phase::communicating:
-      return "communicating";
-    case Phase::validating:
-      return "validating";
-    case Phase::saving:
-      return "saving";
-    case Phase::finished:
-      return "finished";
-  }
-  return "unknown";
+int64_t board_nanoseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-size_t StatusBoard::bytes() const { return static_cast<size_t>(ranks_) * sizeof(Cell); }
+double board_seconds(int64_t nanoseconds) {
+  return static_cast<double>(std::max<int64_t>(nanoseconds, 0)) * 1e-9;
+}
+
+void raise_to(std::atomic<int64_t>& most, int64_t value) {
+  int64_t before = most.load(std::memory_order_relaxed);
+  while (value > before && !most.compare_exchange_weak(before, value, std::memory_order_relaxed)) {
+  }
+}
+
+// A collective in one word: number, group, kind, element, finished; never 0.
+constexpr uint64_t finished_bit = 1;
+constexpr int64_t most_number = (int64_t{1} << 40) - 1;
+
+uint64_t packed(const Collective& collective) {
+  return static_cast<uint64_t>(std::min(collective.number, most_number)) << 24 |
+         static_cast<uint64_t>(std::min(collective.group, 0xffff)) << 8 |
+         static_cast<uint64_t>(collective.kind) << 5 | static_cast<uint64_t>(collective.element) << 1;
+}
+
+Collective unpacked(uint64_t word, int64_t elements) {
+  return {.group = static_cast<int>(word >> 8 & 0xffff),
+          .number = static_cast<int64_t>(word >> 24),
+          .kind = static_cast<CollectiveKind>(word >> 5 & 7),
+          .elements = elements,
+          .element = static_cast<ElementKind>(word >> 1 & 15),
+          .finished = (word & finished_bit) != 0};
+}
+
+struct BoardEntry {
+  std::atomic<uint64_t> word;  // 0 while it is written
+  std::atomic<int64_t> elements;
+};
+
+std::optional<Collective> read_entry(const BoardEntry& entry) {
+  const uint64_t before = entry.word.load(std::memory_order_acquire);
+  const int64_t elements = entry.elements.load(std::memory_order_acquire);
+  const uint64_t after = entry.word.load(std::memory_order_relaxed);
+  if (before == 0 || (before | finished_bit) != (after | finished_bit)) return std::nullopt;
+  return unpacked(after, elements);
+}
+
+/// Of one thread.
+struct BoardWait {
+  std::atomic<int64_t> since;   // 0 = it is not blocked
+  std::atomic<uint64_t> place;  // of what it waits for in the ring
+};
+
+}  // namespace
+
+/// Memory of zeros is "starting, step 0, nothing begun". Ranks do not share a cache line. What the training
+/// thread alone writes stands between two counts of `version`, odd while it writes, so that a reader sees the
+/// values of one moment. Stores release and loads acquire instead of fences, which the thread sanitizer does
+/// not know.
+struct alignas(64) StatusBoard::Cell {
+  std::atomic<uint64_t> version;
+  std::atomic<uint64_t> word;  // step * 16 + phase
+  std::atomic<int64_t> began;  // the present stretch of own work; 0 before the first
+  std::array<std::atomic<int64_t>, phase_count> spent;
+  std::atomic<int64_t> waited, longest_wait;
+  BoardWait training;
+
+  alignas(64) BoardWait background;
+  std::atomic<int64_t> last_sign;  // 0 = none yet
+  std::array<std::atomic<int64_t>, phase_count> longest_quiet;
+
+  alignas(64) std::atomic<uint64_t> begun;  // collectives so far, of all groups
+  std::array<BoardEntry, most_collectives> ring;
+
+  class Change {
+   public:
+    explicit Change(Cell& cell) : cell_(cell), version_(cell.version.load(std::memory_order_relaxed)) {
+      cell_.version.store(version_ + 1, std::memory_order_release);
+    }
+    ~Change() { cell_.version.store(version_ + 2, std::memory_order_release); }
+    Change(const Change&) = delete;
+    Change& operator=(const Change&) = delete;
+
+   private:
+    Cell& cell_;
+    uint64_t version_;
+  };
+
+  Phase phase() const { return static_cast<Phase>(word.load(std::memory_order_acquire) % 16); }
+
+  void add_spent(int64_t now) {
+    const int64_t start = began.load(std::memory_order_relaxed);
+    if (start == 0) return;
+    auto& sum = spent[static_cast<size_t>(phase()) % phase_count];
+    sum.store(sum.load(std::memory_order_relaxed) + now - start, std::memory_order_release);
+  }
+
+  void sign(int64_t now, int64_t created) {
+    int64_t before = last_sign.exchange(now, std::memory_order_relaxed);
+    if (before == 0) before = created;
+    // Silence of a rank that waits for others says nothing about how long it needs itself.
+    if (training.since.load(std::memory_order_relaxed) != 0) return;
+    raise_to(longest_quiet[static_cast<size_t>(phase()) % phase_count], now - before);
+  }
+
+  void read_own(RankStatus& status, int64_t now) const;
+  void read_collectives(RankStatus& status) const;
+};
+
+struct StatusBoard::Memory {
+  std::atomic<int64_t> created;
+};
+
+namespace {
+
+static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free,
+              "a lock would live in one process only");
+static_assert(sizeof(BoardEntry) == 16 && sizeof(BoardWait) == 16);
+
+constexpr size_t line = 64;  // cells begin after one of the header's
+
+}  // namespace
+
+size_t StatusBoard::bytes() const {
+  static_assert(sizeof(Memory) <= line && alignof(Cell) == line);
+  static_assert(sizeof(Cell) == 21 * line, "two lines, two lines, a count and the ring");
+  return line + static_cast<size_t>(ranks_) * sizeof(Cell);
+}
+
+StatusBoard::Cell& StatusBoard::cell(int rank) const {
+  assert(rank >= 0 && rank < ranks_);
+  return reinterpret_cast<Cell*>(reinterpret_cast<std::byte*>(memory_) + line)[rank];
+}
 
 void StatusBoard::map(int descriptor) {
   const int flags = descriptor < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
@@ -57,7 +167,8 @@ void StatusBoard::map(int descriptor) {
     fail(Exit::environment,
          text("cannot map the status board of ", ranks_, " ranks: ", std::strerror(errno)));
   }
-  cells_ = static_cast<Cell*>(memory);
+  memory_ = static_cast<Memory*>(memory);
+  if (memory_->created.load() == 0) memory_->created = board_nanoseconds();
 }
 
 StatusBoard::StatusBoard(int ranks) : ranks_(ranks) {
@@ -96,29 +207,143 @@ StatusBoard StatusBoard::from_environment(int rank, int ranks) {
 }
 
 StatusBoard::~StatusBoard() {
-  if (cells_) munmap(cells_, bytes());
+  if (memory_) munmap(memory_, bytes());
   if (descriptor_ >= 0) close(descriptor_);
 }
 
 StatusBoard::StatusBoard(StatusBoard&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)),
       ranks_(other.ranks_),
-      cells_(std::exchange(other.cells_, nullptr)) {}
+      memory_(std::exchange(other.memory_, nullptr)) {}
 
 void StatusBoard::set(int rank, Phase phase, int64_t step) {
-  assert(rank >= 0 && rank < ranks_ && step >= 0);
-  const uint64_t word = static_cast<uint64_t>(step) * 16 + static_cast<uint64_t>(phase);
-  cells_[rank].word.store(word, std::memory_order_relaxed);
+  assert(step >= 0);
+  Cell& own = cell(rank);
+  const int64_t now = board_nanoseconds();
+  own.sign(now, memory_->created.load(std::memory_order_relaxed));
+  const Cell::Change change(own);
+  own.add_spent(now);
+  own.began.store(now, std::memory_order_release);
+  own.word.store(static_cast<uint64_t>(step) * 16 + static_cast<uint64_t>(phase), std::memory_order_release);
 }
 
-Phase StatusBoard::phase(int rank) const {
-  assert(rank >= 0 && rank < ranks_);
-  return static_cast<Phase>(cells_[rank].word.load(std::memory_order_relaxed) % 16);
+void StatusBoard::beat(int rank) {
+  cell(rank).sign(board_nanoseconds(), memory_->created.load(std::memory_order_relaxed));
 }
+
+void StatusBoard::beat(int rank, Phase during) {
+  if (cell(rank).phase() == during) beat(rank);
+}
+
+StatusBoard::Ticket StatusBoard::begin(int rank, const Collective& collective) {
+  Cell& own = cell(rank);
+  const uint64_t place = own.begun.fetch_add(1, std::memory_order_relaxed);
+  BoardEntry& entry = own.ring[place % most_collectives];
+  const uint64_t word = packed(collective);
+  entry.word.store(0, std::memory_order_relaxed);
+  entry.elements.store(collective.elements, std::memory_order_release);
+  entry.word.store(word, std::memory_order_release);
+  return {.place = place, .word = word};
+}
+
+void StatusBoard::finish(int rank, const Ticket& ticket) {
+  // Its place may have been given to a later one.
+  uint64_t expected = ticket.word;
+  cell(rank).ring[ticket.place % most_collectives].word.compare_exchange_strong(
+      expected, ticket.word | finished_bit, std::memory_order_release, std::memory_order_relaxed);
+}
+
+void StatusBoard::hold(int rank, Waiter waiter, const Ticket& ticket) {
+  Cell& own = cell(rank);
+  const int64_t now = board_nanoseconds();
+  if (waiter == Waiter::background) {
+    own.background.place.store(ticket.place, std::memory_order_release);
+    own.background.since.store(now, std::memory_order_release);
+    beat(rank, Phase::saving);
+    return;
+  }
+  own.sign(now, memory_->created.load(std::memory_order_relaxed));
+  const Cell::Change change(own);
+  own.add_spent(now);
+  own.began.store(0, std::memory_order_release);
+  own.training.place.store(ticket.place, std::memory_order_release);
+  own.training.since.store(now, std::memory_order_release);
+}
+
+void StatusBoard::release(int rank, Waiter waiter) {
+  Cell& own = cell(rank);
+  const int64_t now = board_nanoseconds();
+  if (waiter == Waiter::background) {
+    own.background.since.store(0, std::memory_order_release);
+    beat(rank, Phase::saving);
+    return;
+  }
+  own.last_sign.store(now, std::memory_order_relaxed);
+  const Cell::Change change(own);
+  const int64_t waited = now - own.training.since.load(std::memory_order_relaxed);
+  own.waited.store(own.waited.load(std::memory_order_relaxed) + waited, std::memory_order_release);
+  if (waited > own.longest_wait.load(std::memory_order_relaxed))
+    own.longest_wait.store(waited, std::memory_order_release);
+  own.training.since.store(0, std::memory_order_release);
+  own.began.store(now, std::memory_order_release);
+}
+
+Phase StatusBoard::phase(int rank) const { return cell(rank).phase(); }
 
 int64_t StatusBoard::step(int rank) const {
-  assert(rank >= 0 && rank < ranks_);
-  return static_cast<int64_t>(cells_[rank].word.load(std::memory_order_relaxed) / 16);
+  return static_cast<int64_t>(cell(rank).word.load(std::memory_order_acquire) / 16);
+}
+
+void StatusBoard::Cell::read_own(RankStatus& status, int64_t now) const {
+  const uint64_t both = word.load(std::memory_order_acquire);
+  status.phase = static_cast<Phase>(both % 16);
+  status.step = static_cast<int64_t>(both / 16);
+  for (size_t i = 0; i < phase_count; ++i)
+    status.seconds[i] = board_seconds(spent[i].load(std::memory_order_acquire));
+  status.waited = board_seconds(waited.load(std::memory_order_acquire));
+  status.longest_wait = board_seconds(longest_wait.load(std::memory_order_acquire));
+  const int64_t working_since = began.load(std::memory_order_acquire);
+  if (working_since != 0) of(status.seconds, status.phase) += board_seconds(now - working_since);
+  const int64_t waiting_since = training.since.load(std::memory_order_acquire);
+  status.waiting = waiting_since == 0 ? 0 : std::max(board_seconds(now - waiting_since), 1e-9);
+  status.waited += status.waiting;
+}
+
+void StatusBoard::Cell::read_collectives(RankStatus& status) const {
+  const uint64_t end = begun.load(std::memory_order_acquire);
+  const uint64_t first = end < most_collectives ? 0 : end - most_collectives;
+  const bool asks_training = status.waiting > 0;
+  const uint64_t wanted = (asks_training ? training : background).place.load(std::memory_order_acquire);
+  for (uint64_t place = first; place < end; ++place) {
+    const auto collective = read_entry(ring[place % most_collectives]);
+    if (!collective) continue;
+    status.collectives.push_back(*collective);
+    if (place == wanted && (asks_training || status.background_waiting > 0)) status.waits_for = *collective;
+  }
+}
+
+RankStatus StatusBoard::status(int rank) const {
+  // A rank that was stopped while it wrote leaves an odd version for ever: then its values are taken as they
+  // are.
+  constexpr int most_tries = 1000;
+  const Cell& own = cell(rank);
+  RankStatus status;
+  int64_t now = 0;
+  for (int tries = 0; tries < most_tries; ++tries) {
+    const uint64_t before = own.version.load(std::memory_order_acquire);
+    now = board_nanoseconds();
+    own.read_own(status, now);
+    if (before % 2 == 0 && own.version.load(std::memory_order_relaxed) == before) break;
+  }
+  for (size_t i = 0; i < phase_count; ++i)
+    status.longest_quiet[i] = board_seconds(own.longest_quiet[i].load(std::memory_order_relaxed));
+  const int64_t sign = own.last_sign.load(std::memory_order_relaxed);
+  status.quiet = board_seconds(now - (sign != 0 ? sign : memory_->created.load(std::memory_order_relaxed)));
+  const int64_t background_since = own.background.since.load(std::memory_order_acquire);
+  status.background_waiting =
+      background_since == 0 ? 0 : std::max(board_seconds(now - background_since), 1e-9);
+  own.read_collectives(status);
+  return status;
 }
 
 }  // namespace larmor

@@ -1,49 +1,65 @@
-// A page of memory shared by the launcher and its ranks: what each rank is doing. It dies with them.
+// Memory shared by an agent and its ranks: what each rank is doing. It dies with them.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
+
+#include "larmor/launch/rank_status.h"
 
 namespace larmor {
 
-enum class Phase : int32_t {
-  starting,
-  waiting_for_data,
-  computing,
-  communicating,
-  validating,
-  saving,
-  finished
-};
-std::string_view to_text(Phase phase);
-
-/// Thread-safe. A rank writes its own cell, the launcher reads all.
+/// Thread-safe. A rank writes its own cell, the agent reads all. Writing takes no lock and no memory. Times
+/// come from the monotonic clock, which the processes of a host share.
 class StatusBoard {
  public:
-  /// The launcher makes one for `ranks` ranks.
+  /// The agent makes one for `ranks` ranks: all of the run, of which it fills those of its host.
   explicit StatusBoard(int ranks);
-  /// A rank opens the one that its environment names (LARMOR_STATUS_FD); a private page when there is none.
+  /// A rank opens the one that its environment names (LARMOR_STATUS_FD); private memory when there is none.
   /// Throws Error (usage) when the variable names something else than a board for so many ranks.
   static StatusBoard from_environment(int rank, int ranks);
   ~StatusBoard();
   StatusBoard(StatusBoard&& other) noexcept;
   StatusBoard& operator=(StatusBoard&&) = delete;
 
-  /// What the launcher hands to its ranks; -1 in a rank.
+  /// What the agent hands to its ranks; -1 in a rank.
   int descriptor() const { return descriptor_; }
+
+  /// A new phase or step, which is a sign of life. One thread a rank: the one that trains.
   void set(int rank, Phase phase, int64_t step);
+  /// A sign of life within the phase. Only where something was achieved: it hides a hang.
+  void beat(int rank);
+  /// From a thread beside the training one, which only helps it in that phase: otherwise nothing.
+  void beat(int rank, Phase during);
+
+  /// Names a collective until it is forgotten; `word` tells it from its place's later ones.
+  struct Ticket {
+    uint64_t place = 0;
+    uint64_t word = 0;
+  };
+  /// A collective is begun (`finished` is not looked at) and, once its wait has returned, finished.
+  Ticket begin(int rank, const Collective& collective);
+  void finish(int rank, const Ticket& ticket);
+  /// The calling thread is blocked by a collective from now on, and again free. One training thread and one
+  /// beside it may be so at a time.
+  enum class Waiter { training, background };
+  void hold(int rank, Waiter waiter, const Ticket& ticket);
+  void release(int rank, Waiter waiter);
+
   Phase phase(int rank) const;
   int64_t step(int rank) const;
+  /// All of it, of one moment. A rank that was stopped in the middle of a write is read as it stands.
+  RankStatus status(int rank) const;
 
  private:
   struct Cell;
+  struct Memory;
   StatusBoard() = default;
   size_t bytes() const;
   void map(int descriptor);
+  Cell& cell(int rank) const;
   int descriptor_ = -1;
   int ranks_ = 0;
-  Cell* cells_ = nullptr;
+  Memory* memory_ = nullptr;
 };
 
 }  // namespace larmor
