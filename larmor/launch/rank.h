@@ -18,25 +18,32 @@ struct Rank {
   int store_descriptor = -1;       // rank 0 under our launcher: the listening socket of the store
   bool agent_hosts_store = false;  // torchrun's agent: rank 0 is a client too
   int64_t generation = 0;          // restarts so far; part of every store key
-  std::string launcher;            // "larmor", "torchrun", "none"
+  std::string launcher;            // "larmor", "torchrun", "slurm", "mpi", "pmi"
   int console_out = -1;            // rank 0 under our launcher: the launcher's stdout and stderr,
   int console_error = -1;          // because its own go to its log file; -1 = use its own
+  int visible_device = -1;         // the GPU of its own view where each rank of the host sees only its own;
+                                   // -1: all see the same, and local_index counts
 };
 
 /// Environment variables by name.
 using Environment = std::map<std::string, std::string>;
 Environment process_environment();
 
-/// Finds the rank in the environment, in this order of trust:
-///   our launcher's LARMOR_RANK, LARMOR_WORLD_SIZE, LARMOR_LOCAL_RANK, LARMOR_LOCAL_WORLD_SIZE,
-///     LARMOR_MASTER_ADDR, LARMOR_MASTER_PORT, LARMOR_GENERATION and, where they apply, the descriptors
-///     LARMOR_STORE_FD, LARMOR_CONSOLE_OUT, LARMOR_CONSOLE_ERR (and LARMOR_STATUS_FD, see status_board.h);
-///   torchrun's RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE (may be missing), MASTER_ADDR, MASTER_PORT,
-///     TORCHELASTIC_RESTART_COUNT, TORCHELASTIC_USE_AGENT_STORE.
-/// Nothing when this process was not started as a rank; MASTER_ADDR and MASTER_PORT alone make none.
-/// Throws Error (usage) when variables are missing or malformed, when two sources disagree (naming both
-/// values), and when srun or mpirun started several of us without one of the two launchers above: they
-/// would be as many separate runs.
+/// Finds the rank in the environment. The innermost launcher speaks, in this order:
+///   ours: LARMOR_RANK, LARMOR_WORLD_SIZE, LARMOR_LOCAL_RANK, LARMOR_LOCAL_WORLD_SIZE, LARMOR_MASTER_ADDR,
+///     LARMOR_MASTER_PORT, LARMOR_GENERATION and, where they apply, the descriptors LARMOR_STORE_FD,
+///     LARMOR_CONSOLE_OUT, LARMOR_CONSOLE_ERR (and LARMOR_STATUS_FD, see status_board.h);
+///   torchrun: RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE (may be missing), MASTER_ADDR, MASTER_PORT,
+///     TORCHELASTIC_RESTART_COUNT, TORCHELASTIC_USE_AGENT_STORE;
+///   mpirun and its kin: OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK, _LOCAL_SIZE, or MV2_COMM_WORLD_…, or
+///     PMI_RANK, PMI_SIZE, MPI_LOCALRANKID, MPI_LOCALNRANKS. The master is MASTER_ADDR and MASTER_PORT; where
+///     all ranks are on this host, loopback and a port made of the job's name;
+///   srun: the variables of the step (slurm_step.h). The master is the step's first host with a port made of
+///     job and step, unless MASTER_ADDR or MASTER_PORT say otherwise.
+/// A step or an mpirun of one task makes no rank, and neither does a batch script, MASTER_ADDR alone, or
+/// NODE_RANK: such a process starts its own ranks. RANK and its kin without TORCHELASTIC_RUN_ID were exported
+/// by hand, and have to agree with the step or the mpirun around them. Throws Error (usage) when variables
+/// are missing, malformed, or disagree, naming both values.
 std::optional<Rank> find_rank(const Environment& environment);
 
 }  // namespace larmor

@@ -1,0 +1,136 @@
+#include "larmor/launch/job.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/process.h"
+#include "larmor/base/text.h"
+#include "larmor/launch/descriptor.h"
+#include "larmor/launch/environment.h"
+#include "larmor/launch/slurm_step.h"
+
+namespace larmor {
+namespace {
+
+bool is_digits(std::string_view word) {
+  constexpr size_t longest = 18;  // fits int64
+  return !word.empty() && word.size() <= longest &&
+         word.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+const std::string* find_digits(const Environment& environment, std::string_view name) {
+  const auto* value = find_variable(environment, name);
+  return value && is_digits(*value) ? value : nullptr;
+}
+
+std::optional<int64_t> to_epoch_seconds(std::string_view word) {
+  if (!is_digits(word)) return std::nullopt;
+  int64_t seconds = 0;
+  std::from_chars(word.data(), word.data() + word.size(), seconds);
+  return seconds;
+}
+
+/// The program in the folders of PATH; empty when there is none. A relative folder is passed over: what lies
+/// in the folder that we happen to stand in is not the scheduler's.
+std::filesystem::path find_program(const Environment& environment, const std::string& name) {
+  const auto* folders = find_variable(environment, "PATH");
+  if (!folders) return {};
+  for (const auto& folder : split(*folders, ':')) {
+    const auto program = std::filesystem::path(folder) / name;
+    if (program.is_absolute() && access(program.c_str(), X_OK) == 0) return program;
+  }
+  return {};
+}
+
+/// The first line that a program prints, when it ends well in time; otherwise empty. What it prints is not
+/// trusted to be short.
+std::string ask_program(ProcessOptions options, double patience_seconds) {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return {};
+  const Descriptor read_end(ends[0]);
+  Descriptor write_end(ends[1]);
+  const Descriptor nowhere(open("/dev/null", O_WRONLY | O_CLOEXEC));
+  options.standard_out = write_end.number();
+  options.standard_error = nowhere.number();
+  auto process = Process::start(options);  // which kills what outlives it
+  write_end = Descriptor();
+  pollfd ended{.fd = process.wait_descriptor(), .events = POLLIN, .revents = 0};
+  if (poll(&ended, 1, static_cast<int>(patience_seconds * 1000)) != 1) return {};
+  const auto ending = process.poll();
+  if (!ending || !ending->ok()) return {};
+  std::array<char, 256> letters{};
+  // A grandchild that holds the pipe open must not hold us up.
+  fcntl(read_end.number(), F_SETFL, O_NONBLOCK);
+  const auto count = std::max<ssize_t>(0, read(read_end.number(), letters.data(), letters.size()));
+  const std::string_view printed(letters.data(), static_cast<size_t>(count));
+  return std::string(printed.substr(0, printed.find('\n')));
+}
+
+std::optional<int64_t> find_end(const Environment& environment, const std::string& job,
+                                double patience_seconds) {
+  if (const auto* end = find_digits(environment, "SLURM_JOB_END_TIME")) return to_epoch_seconds(*end);
+  ProcessOptions squeue;
+  squeue.program = find_program(environment, "squeue");
+  if (squeue.program.empty()) return std::nullopt;
+  squeue.arguments = {"--noheader", "--jobs=" + job, "--format=%e"};
+  squeue.environment = {{"SLURM_TIME_FORMAT", "%s"}};
+  try {
+    return to_epoch_seconds(trim(ask_program(squeue, patience_seconds)));
+  } catch (const Error&) {  // it could not be started: as good as not there
+    return std::nullopt;
+  }
+}
+
+std::string slurm_id(const Environment& environment, const std::string& job) {
+  const auto *array = find_digits(environment, "SLURM_ARRAY_JOB_ID"),
+             *task = find_digits(environment, "SLURM_ARRAY_TASK_ID");
+  const auto* step = slurm_task_count(environment) ? find_digits(environment, "SLURM_STEP_ID") : nullptr;
+  return text("slurm ", array && task ? text(*array, "_", *task) : job, step ? "." + *step : "");
+}
+
+}  // namespace
+
+Job find_job(const Environment& environment, double patience_seconds) {
+  Job job;
+  job.restarts = read_number_or(environment, "TORCHELASTIC_RESTART_COUNT", 0);
+  if (const auto* slurm_job = find_digits(environment, "SLURM_JOB_ID")) {
+    job.id = slurm_id(environment, *slurm_job);
+    job.restarts += read_number_or(environment, "SLURM_RESTART_COUNT", 0);
+    job.ends_at = find_end(environment, *slurm_job, patience_seconds);
+    return job;
+  }
+  if (const auto* run = find_variable(environment, "TORCHELASTIC_RUN_ID")) {
+    const auto *address = find_variable(environment, "MASTER_ADDR"),
+               *port = find_variable(environment, "MASTER_PORT");
+    job.id = text("torchrun ", *run, " ", address ? *address : "", ":", port ? *port : "");
+  }
+  return job;
+}
+
+std::optional<NodePlace> find_nodes(const Environment& environment) {
+  const auto tasks = slurm_task_count(environment);
+  if (!tasks) return std::nullopt;
+  const auto step = read_slurm_step(environment);
+  const auto fullest = *std::max_element(step.tasks_per_node.begin(), step.tasks_per_node.end());
+  if (fullest > 1) {
+    fail(Exit::usage,
+         text("srun started ", fullest, " tasks on a node (SLURM_STEP_TASKS_PER_NODE=",
+              *find_variable(environment, "SLURM_STEP_TASKS_PER_NODE"),
+              "), and each would start ranks of its own"),
+         "srun --ntasks-per-node=1 with --nnodes auto, or several tasks a node without it");
+  }
+  const auto master = find_master(environment, step);
+  return NodePlace{.nodes = static_cast<int64_t>(step.hosts.size()),
+                   .node = step.node,
+                   .master_address = master.host,
+                   .master_port = master.port};
+}
+
+}  // namespace larmor
