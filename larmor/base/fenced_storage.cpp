@@ -69,7 +69,7 @@ std::optional<int64_t> read_fence(const std::filesystem::path& fence_file) {
   const auto [end, problem] = std::from_chars(written.data(), written.data() + written.size(), generation);
   if (problem != std::errc() || end != written.data() + written.size() || generation < 0) {
     fail(Exit::environment, text(fence_file.string(), " names no generation"),
-         "start the run again: that writes the file anew");
+         "remove it: the next start of the run writes it anew");
   }
   return generation;
 }

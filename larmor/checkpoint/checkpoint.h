@@ -73,7 +73,8 @@ class CheckpointWriter {
 
   /// Copies the snapshot, then commits it beside training (or before returning, when not async or `last`).
   /// A failure for want of space warns and is forgiven twice in a row; the third, or that of the `last`
-  /// save, throws Error (environment) on all ranks. Collective.
+  /// save, throws Error (environment) on all ranks. A save that a fence stopped ends them with Error
+  /// (rank_lost), by the next call at the latest. Collective.
   void save(const Snapshot& snapshot, bool last);
   /// What has been committed or has failed since the last call.
   std::vector<SaveOutcome> take_outcomes();

@@ -21,6 +21,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// Whether the run went on without us: no failure of a save, but the end of this rank.
+bool is_fenced(const Error& error) { return error.exit() == Exit::rank_lost; }
+
 // Free space asked for beyond the bytes themselves: the log and the file system need some too.
 constexpr double space_margin = 1.05;
 
@@ -43,13 +46,16 @@ void sweep(Storage& storage, const fs::path& folder) {
         rubbish.push_back(item.path());
     }
     for (const auto& path : rubbish) storage.remove_all(path);
+  } catch (const Error& error) {
+    if (is_fenced(error)) throw;
+    log::warning(text("cannot tidy up ", folder.string(), ": ", error.message()));
   } catch (const std::exception& error) {
     log::warning(text("cannot tidy up ", folder.string(), ": ", error.what()));
   }
 }
 
-// What rank 0 tells the others before anything is written: "" to go on, "!reason" to give up, "=" when
-// the checkpoint is already there.
+// What rank 0 tells the others before anything is written: "" to go on, "!reason" to give up, "~reason" when
+// the run went on without us, "=" when the checkpoint is already there.
 std::string open_attempt(const Snapshot& snapshot, const CommitPlace& place, const fs::path& attempt,
                          const fs::path& final) {
   try {
@@ -71,7 +77,7 @@ std::string open_attempt(const Snapshot& snapshot, const CommitPlace& place, con
     storage.point("checkpoint.begun");
     return "";
   } catch (const Error& error) {
-    return "!" + error.message();
+    return (is_fenced(error) ? "~" : "!") + error.message();
   }
 }
 
@@ -90,6 +96,7 @@ Json write_shards(const Snapshot& snapshot, const CommitPlace& place, const fs::
   } catch (const Error& error) {
     Json report;
     report["error"] = error.message();
+    report["fenced"] = is_fenced(error);
     return report;
   }
 }
@@ -145,12 +152,14 @@ bool update_links(const Snapshot& snapshot, const CommitPlace& place, const fs::
                       place.options.lower_is_better);
     storage.point("checkpoint.pruned");
   } catch (const Error& error) {
+    if (is_fenced(error)) throw;
     log::warning(text("checkpoint ", final.string(), " is saved, but tidying up failed: ", error.message()));
   }
   return is_best;
 }
 
-// Rank 0 alone: from the shards' reports to the announced checkpoint.
+// Rank 0 alone: from the shards' reports to the announced checkpoint. Throws Error (rank_lost) when the run
+// went on without us.
 SaveOutcome seal_attempt(const Snapshot& snapshot, const CommitPlace& place, const fs::path& attempt,
                          const fs::path& final, const std::vector<std::string>& reports) {
   SaveOutcome outcome;
@@ -159,8 +168,10 @@ SaveOutcome seal_attempt(const Snapshot& snapshot, const CommitPlace& place, con
     std::vector<ListedFile> files;
     for (size_t rank = 0; rank < reports.size(); ++rank) {
       const auto report = parse_json(reports[rank], "a shard's report");
-      if (report.is_object())
-        fail(Exit::environment, text("rank ", rank, ": ", report.at("error").get<std::string>()));
+      if (report.is_object()) {
+        fail(report.at("fenced").get<bool>() ? Exit::rank_lost : Exit::environment,
+             text("rank ", rank, ": ", report.at("error").get<std::string>()));
+      }
       Json wrapped;
       wrapped["files"] = report;
       for (auto& file : files_of(wrapped)) files.push_back(std::move(file));
@@ -177,6 +188,7 @@ SaveOutcome seal_attempt(const Snapshot& snapshot, const CommitPlace& place, con
     outcome.committed = true;
     storage.point("checkpoint.committed");
   } catch (const Error& error) {
+    if (is_fenced(error)) throw;
     outcome.committed = false;
     outcome.warning = error.message();
     return outcome;
@@ -194,13 +206,15 @@ void abandon(Storage& storage, const fs::path& attempt) {
   }
 }
 
-// Rank 0's outcome on every rank.
-SaveOutcome agree(const CommitPlace& place, SaveOutcome outcome, int64_t step) {
+// Rank 0's outcome on every rank; `fenced` says that the run went on without them, and how rank 0 knows.
+SaveOutcome agree(const CommitPlace& place, SaveOutcome outcome, int64_t step, const std::string& fenced) {
   Json message;
+  message["fenced"] = fenced;
   message["committed"] = outcome.committed;
   message["is_best"] = outcome.is_best;
   message["warning"] = outcome.warning;
   const auto agreed = parse_json(broadcast_bytes(place.group, message.dump(), 0), "the outcome of a save");
+  if (const auto why = agreed.at("fenced").get<std::string>(); !why.empty()) fail(Exit::rank_lost, why);
   outcome.step = step;
   outcome.committed = agreed.at("committed").get<bool>();
   outcome.is_best = agreed.at("is_best").get<bool>();
@@ -224,16 +238,23 @@ SaveOutcome commit(const Snapshot& snapshot, const CommitPlace& place) {
     outcome.committed = true;
     return outcome;
   }
+  if (opened.starts_with("~")) fail(Exit::rank_lost, opened.substr(1));
   if (!opened.empty()) {
     outcome.warning = opened.substr(1);
     return outcome;
   }
   const auto reports = all_gather_bytes(place.group, write_shards(snapshot, place, attempt).dump());
+  std::string fenced;
   if (first) {
-    outcome = seal_attempt(snapshot, place, attempt, final, reports);
-    if (!outcome.committed) abandon(place.storage, attempt);
+    try {
+      outcome = seal_attempt(snapshot, place, attempt, final, reports);
+      if (!outcome.committed) abandon(place.storage, attempt);
+    } catch (const Error& error) {
+      if (!is_fenced(error)) throw;
+      fenced = error.message();
+    }
   }
-  return agree(place, outcome, snapshot.step);
+  return agree(place, outcome, snapshot.step, fenced);
 }
 
 }  // namespace larmor

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "larmor/base/clock.h"
+#include "larmor/base/error.h"
 #include "larmor/base/process.h"
 #include "larmor/base/storage.h"
 #include "larmor/base/text.h"
@@ -33,7 +34,12 @@ class TensorBoard final : public Tracker {
     file_->write(tfevents_version(clock.wall_seconds()));
     last_write_ = clock.steady_seconds();
   }
-  ~TensorBoard() override { write_waiting(); }
+  ~TensorBoard() override {
+    try {
+      write_waiting();
+    } catch (const Error&) {  // the run went on without this rank, which hears of it elsewhere
+    }
+  }
   TensorBoard(const TensorBoard&) = delete;
   TensorBoard& operator=(const TensorBoard&) = delete;
 

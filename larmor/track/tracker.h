@@ -1,5 +1,5 @@
-// Where numbers and pictures go. A sink may throw when it is made; in the loop it never does: it warns once
-// and goes quiet.
+// Where numbers and pictures go. A sink may throw when it is made; in the loop it warns once and goes quiet,
+// unless the run went on without this rank (base/fenced_storage.h).
 #pragma once
 
 #include <cstdint>

@@ -66,6 +66,7 @@ void Quarantine::write(const Moment& when) {
   try {
     write_text(storage_, file_, to_text(to_json(all)));
   } catch (const Error& error) {
+    if (error.exit() == Exit::rank_lost) throw;
     tracker_.event(when, "warning", {}, error.message());
   }
 }

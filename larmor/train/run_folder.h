@@ -24,6 +24,8 @@ struct RunFolder {
   std::filesystem::path pictures() const { return root / "pictures"; }
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }
   std::filesystem::path lock() const { return root / ".lock"; }
+  /// What keeps ranks of earlier generations from writing here (base/fenced_storage.h).
+  std::filesystem::path generation_file() const { return root / ".generation"; }
 
   bool is_run() const { return std::filesystem::exists(config()); }
   bool is_done() const { return std::filesystem::exists(root / "DONE"); }

@@ -1,12 +1,20 @@
 // Whatever fails while a checkpoint is saved, the newest announced one loads.
 #include <sys/wait.h>
 
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
 #include <set>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/fenced_storage.h"
 #include "larmor/base/file.h"
 
 #include "tests/checkpoint/support/small_snapshot.h"
@@ -119,6 +127,157 @@ TEST(Commit, LeavesEqualFilesForEqualSnapshots) {
   CheckpointWriter(other.path(), disk, *solo, saved_at_once()).save(small_snapshot(7), false);
   const auto file = std::filesystem::path("step-00000007") / "model.safetensors";
   EXPECT_EQ(read_text(one.path() / file), read_text(other.path() / file));
+}
+
+/// Does something of its own before each operation of another storage.
+class Interrupted final : public Storage {
+ public:
+  Interrupted(Storage& inner, std::function<void()> before) : inner_(inner), before_(std::move(before)) {}
+
+  void create_folders(const Path& folder) override { next().create_folders(folder); }
+  std::unique_ptr<StorageFile> create(const Path& file) override {
+    return std::make_unique<File>(*this, next().create(file));
+  }
+  std::unique_ptr<StorageFile> append(const Path& file) override {
+    return std::make_unique<File>(*this, next().append(file));
+  }
+  void rename(const Path& from, const Path& to) override { next().rename(from, to); }
+  void sync_folder(const Path& folder) override { next().sync_folder(folder); }
+  void remove_all(const Path& path) override { next().remove_all(path); }
+  void replace_link(const Path& link, const Path& target) override { next().replace_link(link, target); }
+  uint64_t free_bytes(const Path& folder) override { return next().free_bytes(folder); }
+  void point(std::string_view name) override { next().point(name); }
+
+ private:
+  class File final : public StorageFile {
+   public:
+    File(Interrupted& storage, std::unique_ptr<StorageFile> file)
+        : storage_(storage), file_(std::move(file)) {}
+    void write(std::span<const std::byte> bytes) override {
+      storage_.next();
+      file_->write(bytes);
+    }
+    void sync() override {
+      storage_.next();
+      file_->sync();
+    }
+    void close() override {
+      storage_.next();
+      file_->close();
+    }
+
+   private:
+    Interrupted& storage_;
+    std::unique_ptr<StorageFile> file_;
+  };
+
+  Storage& next() {
+    before_();
+    return inner_;
+  }
+
+  Storage& inner_;
+  std::function<void()> before_;
+};
+
+/// Every path below the folder with its content; of a link, where it points.
+std::map<std::string, std::string> tree_of(const std::filesystem::path& folder) {
+  std::map<std::string, std::string> tree;
+  for (const auto& item : std::filesystem::recursive_directory_iterator(folder)) {
+    auto& content = tree[item.path().string()];
+    if (item.is_symlink())
+      content = std::filesystem::read_symlink(item.path());
+    else if (item.is_regular_file())
+      content = read_text(item.path());
+  }
+  return tree;
+}
+
+/// A rank of generation 0 saves step 2; before the operation of that number generation 1 takes over.
+class Overtaken {
+ public:
+  explicit Overtaken(size_t at) : fenced_(std::make_unique<DiskStorage>(), fence(), 0) {
+    writer_of(disk_, 0).save(small_snapshot(1), false);
+    Interrupted storage(fenced_, [&] {
+      if (operations_++ == at) take_over();
+    });
+    try {
+      writer_of(storage, 0).save(small_snapshot(2), false);
+    } catch (const Error& error) {
+      exit_ = error.exit();
+    }
+  }
+
+  bool has_happened() const { return !newer_.empty(); }
+  std::optional<Exit> exit() const { return exit_; }
+  /// The files as the newer generation left them, and as they are.
+  const std::map<std::string, std::string>& newer() const { return newer_; }
+  std::map<std::string, std::string> now() const { return tree_of(scratch_.path()); }
+
+ private:
+  std::filesystem::path fence() const { return scratch_.path() / ".generation"; }
+  CheckpointWriter writer_of(Storage& storage, int64_t generation) {
+    auto options = saved_at_once();
+    options.generation = generation;
+    return {scratch_.path() / "checkpoints", storage, *solo_, options};
+  }
+  void take_over() {
+    raise_fence(disk_, fence(), 1);
+    auto writer = writer_of(disk_, 1);
+    for (const int64_t step : {2, 3}) writer.save(small_snapshot(step), false);
+    newer_ = tree_of(scratch_.path());
+  }
+
+  ScratchFolder scratch_;
+  std::unique_ptr<Communicator> solo_ = make_solo();
+  DiskStorage disk_;
+  FencedStorage fenced_;
+  size_t operations_ = 0;
+  std::map<std::string, std::string> newer_;
+  std::optional<Exit> exit_;
+};
+
+TEST(Commit, ChangesNothingOfALaterGenerationThatTookOverAtAnyOperation) {
+  size_t ended = 0, at = 0;
+  for (;; ++at) {
+    const Overtaken overtaken(at);
+    if (!overtaken.has_happened()) break;
+    EXPECT_EQ(overtaken.now(), overtaken.newer()) << "at operation " << at;
+    if (!overtaken.exit()) continue;  // only the last looks and closings were left
+    EXPECT_EQ(*overtaken.exit(), Exit::rank_lost) << "at operation " << at;
+    ++ended;
+  }
+  EXPECT_GT(ended, 15U);
+  EXPECT_LE(at - ended, 3U);
+}
+
+TEST(Commit, EndsAllRanksWhenAFenceStopsOne) {
+  for (const int stopped : {0, 1, 2}) {
+    const ScratchFolder scratch;
+    auto ranks = make_thread_ranks(3);
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < 3; ++rank) {
+      threads.emplace_back([&, rank] {
+        DiskStorage disk;
+        const auto fence = scratch.path() / std::to_string(rank);
+        if (rank == stopped) raise_fence(disk, fence, 1);
+        FencedStorage storage(std::make_unique<DiskStorage>(), fence, 0);
+        CheckpointWriter writer(scratch.path() / "checkpoints", storage, *ranks[static_cast<size_t>(rank)],
+                                saved_at_once());
+        try {
+          writer.save(small_snapshot(1, rank), false);
+          ADD_FAILURE() << "rank " << rank << " went on";
+        } catch (const Error& error) {
+          EXPECT_EQ(error.exit(), Exit::rank_lost);
+          EXPECT_NE(error.message().find("belongs to generation 0 of the run, which is at 1"),
+                    std::string::npos)
+              << error.message();
+        }
+      });
+    }
+    for (auto& thread : threads) thread.join();
+    EXPECT_FALSE(std::filesystem::exists(scratch.path() / "checkpoints" / "step-00000001"));
+  }
 }
 
 }  // namespace

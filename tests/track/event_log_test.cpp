@@ -7,6 +7,7 @@
 
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
+#include "larmor/base/fenced_storage.h"
 #include "larmor/base/file.h"
 #include "larmor/base/json.h"
 #include "larmor/track/tracker.h"
@@ -130,6 +131,21 @@ TEST_F(EventLog, GoesOnWritingWhenTheDiskHasRoomAgain) {
   ASSERT_THAT(lines, SizeIs(3));
   EXPECT_EQ(parse_json(lines[1], "line 2")["step"], 2);
   EXPECT_EQ(parse_json(lines[2], "line 3")["step"], 3);
+}
+
+TEST_F(EventLog, TellsTheLoopThatTheRunWentOnWithoutIt) {
+  const auto fence = file().parent_path() / ".generation";
+  FencedStorage fenced(std::make_unique<DiskStorage>(), fence, 3);
+  const auto log = make_event_log(fenced, clock_, file(), 3);
+  log->event({1, 0, 8}, "step", {}, "");
+  raise_fence(disk_, fence, 4);
+  try {
+    log->event({2, 0, 16}, "step", {}, "");
+    ADD_FAILURE() << "it was taken for a full disk";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::rank_lost);
+  }
+  EXPECT_THAT(events(), SizeIs(1));
 }
 
 TEST_F(EventLog, SyncsWhenFlushed) {

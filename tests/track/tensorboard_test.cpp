@@ -129,6 +129,18 @@ TEST_F(TensorBoard, AddsNothingBehindARecordThatMayBeTorn) {
   EXPECT_THAT(read_event_folder(folder()), SizeIs(1));
 }
 
+TEST_F(TensorBoard, CanBeTakenDownWhenTheRunWentOnWithoutIt) {
+  const auto fence = folder().parent_path() / ".generation";
+  FencedStorage fenced(std::make_unique<DiskStorage>(), fence, 0);
+  {
+    const auto sink = make_tensorboard(fenced, clock_, folder());
+    DiskStorage disk;
+    raise_fence(disk, fence, 1);
+    sink->event({1, 0, 0}, "step", {{"train/loss", 0.5}}, "");  // waits to be written
+    EXPECT_THROW(sink->event({1, 0, 0}, "validation", {{"val/loss", 0.5}}, ""), Error);
+  }
+}
+
 TEST_F(TensorBoard, RefusesToStartWhereItCannotWrite) {
   EXPECT_THROW(make_tensorboard(disk_, clock_, "/dev/null/tb"), Error);
 }
