@@ -1,0 +1,55 @@
+// Rehearsals: a rank that does, at a place that is named beforehand, what ranks do when something goes wrong.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "larmor/base/storage.h"
+#include "larmor/launch/rank.h"
+#include "larmor/launch/status_board.h"
+
+namespace larmor {
+
+/// What LARMOR_FAULT asks for: "rank=1 phase=validating step=5 do=kill", optionally "generation=1" (0).
+struct Fault {
+  enum class Deed {
+    kill,       // SIGKILL
+    segfault,   // SIGSEGV
+    stop,       // SIGSTOP: until somebody continues the process
+    exit,       // exit status 1, without a word
+    hang,       // does nothing any more, but lives
+    full_disk,  // from then on nothing can be written
+    slow        // from then on each such phase begins with a pause
+  };
+  int rank = 0;
+  Phase phase = Phase::starting;
+  int64_t step = 0;  // done, as the status board counts: it happens at the first such phase from there on
+  int64_t generation = 0;
+  Deed deed = Deed::kill;
+};
+
+/// Throws Error (usage) with the word that is not understood.
+Fault parse_fault(std::string_view setting);
+
+/// One thread.
+class FaultPoint {
+ public:
+  FaultPoint() = default;  // where nothing is rehearsed
+  explicit FaultPoint(const Fault& fault);
+  /// What LARMOR_FAULT has for this rank. Throws Error (usage) on every rank when it is malformed.
+  static FaultPoint from_environment(const Rank& rank);
+
+  /// This rank enters a phase. Returns unless the fault ends or stops the process.
+  void meet(Phase phase, int64_t step);
+  /// make_storage(), or the one whose disk will be full.
+  std::unique_ptr<Storage> storage() const;
+
+ private:
+  struct Disk;
+  std::optional<Fault> fault_;
+  std::shared_ptr<Disk> disk_;
+};
+
+}  // namespace larmor
