@@ -1,12 +1,14 @@
 #include "larmor/train/session.h"
 
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <utility>
 
 #include <torch/nn/module.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/fenced_storage.h"
 #include "larmor/base/json.h"
 #include "larmor/base/log.h"
 #include "larmor/base/process.h"
@@ -17,10 +19,20 @@
 #include "larmor/train/memory_probe.h"
 #include "larmor/train/run_setup.h"
 #include "larmor/train/snapshot.h"
+#include "larmor/train/start_agreement.h"
 
 namespace larmor {
 
 namespace {
+
+/// What a rank writes the run's folder through: shut where a later generation has taken over.
+std::unique_ptr<Storage> open_storage(const FaultPoint& faults, const RunFolder& folder, const Rank& rank) {
+  return std::make_unique<FencedStorage>(faults.storage(), folder.generation_file(), rank.generation);
+}
+
+TimeLeft time_left(const RunConfig& config, const SessionOptions& options, const Clock& clock) {
+  return {parse_stop_before(config.train.stop_before), options.ends_at, options.started_at, clock};
+}
 
 std::unique_ptr<Tracker> make_tracker(const RunConfig& config, const SessionOptions& options,
                                       const Rank& rank, Storage& storage, const Clock& clock,
@@ -105,6 +117,14 @@ Cases open_cases(const Workload& workload, const RunConfig& config, const Index&
           .bad_files = bad_files};
 }
 
+/// Borrows the cases.
+std::function<std::unique_ptr<Loader>(const Plan&, int64_t)> loader_of(const Cases& cases, const Rank& rank) {
+  return [&cases, rank](const Plan& plan, int64_t consumed) {
+    return std::make_unique<Loader>(*cases.training, cases.order, share_of(plan, rank), consumed,
+                                    loader_options(plan, cases.bad_files));
+  };
+}
+
 void log_start(const Rank& rank, const Plan& plan, const c10::Device& device, const Cases& cases,
                int64_t step) {
   log::info(text("rank ", rank.index, " of ", rank.count, " on ", host_name(), ": ", device.str(), ", ",
@@ -126,6 +146,14 @@ Plan plan_to_train_by(Workload& workload, const RunConfig& config, const Plan& p
   return probed;
 }
 
+/// Collective.
+void compare_ranks(Workload& workload, const RunConfig& config, const Plan& plan, const Index& index,
+                   const Rank& rank, Communicator& communicator) {
+  auto facts = start_facts(config, workload.fields(config.stage), plan, index);
+  if (looks_at_data(rank)) facts.data_complaint = compare_data(index, [&] { return workload.index(config); });
+  agree_on_start(facts, communicator);
+}
+
 void record_end(Tracker& tracker, const SessionEnd& end) {
   static constexpr const char* reasons[] = {"length reached", "stopped early", "step limit", "signal"};
   const auto& state = end.training.state;
@@ -135,8 +163,9 @@ void record_end(Tracker& tracker, const SessionEnd& end) {
     values["best/step"] = static_cast<double>(state.best_step);
     values["best/value"] = *state.best_metric;
   }
-  tracker.event({.step = state.progress.step, .epoch = end.epochs, .examples = state.progress.examples},
-                "end", values, reasons[static_cast<size_t>(end.training.reason)]);
+  tracker.event(
+      {.step = state.progress.step, .epoch = end.epochs, .examples = state.progress.examples}, "end", values,
+      end.training.words.empty() ? reasons[static_cast<size_t>(end.training.reason)] : end.training.words);
   tracker.flush();
   log::info(text("done at step ", state.progress.step, " after ", fixed(end.seconds, 1), " s"));
 }
@@ -148,11 +177,14 @@ SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& 
                        const SessionOptions& options, const std::string& config_sha256) {
   SystemClock clock;
   const double started = clock.steady_seconds();
-  const auto storage = make_storage();
+  auto faults = FaultPoint::from_environment(rank);
+  const auto storage = open_storage(faults, options.folder, rank);
   auto board = StatusBoard::from_environment(rank.index, rank.count);
   board.set(rank.index, Phase::starting, 0);
+  faults.meet(Phase::starting, 0);
   const auto device = torch_device(planned, rank.local_index);  // device
   set_up_process(planned, device);
+  compare_ranks(workload, config, planned, index, rank, *communicator);
   const Plan plan = plan_to_train_by(workload, config, planned, index, *communicator, options, *storage);
   const Cases cases = open_cases(workload, config, index);  // data
   const Timetable timetable(config.train, cases.order.examples(), plan.global_batch);
@@ -169,10 +201,6 @@ SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& 
                                     timetable.total_steps(), state.progress.step);
   CheckpointWriter checkpoints(options.folder.checkpoints(), *storage, *communicator,  // checkpoint
                                checkpoint_options(config, plan, index, rank, config_sha256));
-  const auto open_loader = [&](const Plan& by, int64_t consumed) {
-    return std::make_unique<Loader>(*cases.training, cases.order, share_of(by, rank), consumed,
-                                    loader_options(by, cases.bad_files));
-  };
   Quarantine quarantine(options.folder.quarantine(), cases.bad_files, *storage, *communicator, *tracker);
 
   Trainer trainer({.config = config,
@@ -180,7 +208,7 @@ SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& 
                    .timetable = timetable,
                    .task = *task,
                    .learners = learners,
-                   .open_loader = open_loader,
+                   .open_loader = loader_of(cases, rank),
                    .validation_cases = *cases.validation,
                    .reference_cases = cases.reference.get(),
                    .checkpoints = checkpoints,
@@ -189,15 +217,16 @@ SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& 
                    .communicator = *communicator,
                    .rank_sums = rank_sums.get(),
                    .board = board,
+                   .faults = faults,
                    .clock = clock,
+                   .time_left = time_left(config, options, clock),
                    .device = device,
                    .step_limit = options.step_limit},
                   state);
   log_start(rank, plan, device, cases, state.progress.step);
   if (plan.memory.measured > planned.memory.measured) tracker->event({}, "plan", {}, plan.reasons.back());
   if (!options.resume_from) trainer.prepare();
-  SessionEnd end;
-  end.training = trainer.run();
+  SessionEnd end{.training = trainer.run()};
   end.epochs = timetable.epoch(end.training.state.progress);
   end.seconds = clock.steady_seconds() - started;
   record_end(*tracker, end);

@@ -22,6 +22,9 @@ struct SessionOptions {
   std::optional<std::filesystem::path> resume_from;  // a verified checkpoint
   std::optional<int64_t> step_limit;
   std::optional<ConsoleOptions> console;  // rank 0 speaks; nothing: silent
+  // For train.stop_before, in seconds since the epoch: when the scheduler ends the job, and when the run was
+  // started, earlier generations of the same start included (now, where nothing is given).
+  std::optional<double> ends_at, started_at;
 };
 
 /// What the parent reports when a run has ended.
@@ -31,7 +34,9 @@ struct SessionEnd {
   double seconds = 0;
 };
 
-/// Collective. Blocks. `workload` has read its part of the folder's config already (load_run_config).
+/// Collective. Blocks. `workload` has read its part of the folder's config already (load_run_config). Throws
+/// what agree_on_start() does, before anything is done; Error (rank_lost) when a later generation has taken
+/// over.
 SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& plan, const Index& index,
                        const Rank& rank, std::unique_ptr<Communicator> communicator,
                        const SessionOptions& options, const std::string& config_sha256);

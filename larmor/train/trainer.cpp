@@ -1,5 +1,6 @@
 #include "larmor/train/trainer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -86,12 +87,13 @@ TrainingEnd Trainer::run() {
     if (is_best || due(config.checkpoint.every)) save(metric, /*last=*/at_end);
     if (const auto reason = reason_to_stop(outcome); reason && !at_end) {
       end.reason = *reason;
+      if (time_is_up_) end.words = parts_.time_left.words();
       break;
     }
   }
   save(metric, /*last=*/true);
   announce_saves();
-  parts_.board.set(rank(), Phase::finished, state_.progress.step);
+  enter(Phase::finished);
   end.state = state_;
   return end;
 }
@@ -110,7 +112,8 @@ std::optional<TrainingEnd::Reason> Trainer::reason_to_stop(const StepOutcome& ou
 }
 
 double Trainer::validate_now(bool with_pictures) {
-  parts_.board.set(rank(), Phase::validating, state_.progress.step);
+  enter(Phase::validating);
+  const double started = parts_.clock.steady_seconds();
   for (auto& learner : parts_.learners) learner.parallel->share_buffers();
   const auto whole = whole_networks();  // ranks have different numbers of cases
   const auto result = validate(parts_.task, parts_.validation_cases, parts_.communicator,
@@ -128,6 +131,7 @@ double Trainer::validate_now(bool with_pictures) {
     values["val/" + name] = metric.mean;
     for (const auto& [part, value] : metric.parts) values[text("val/", name, "@", part)] = value;
   }
+  longest_validation_ = std::max(longest_validation_, parts_.clock.steady_seconds() - started);
   parts_.tracker.event(moment(), "validation", values, "");
   for (const auto& [name, image] : result.pictures) parts_.tracker.picture(moment(), name, image);
 
@@ -155,18 +159,23 @@ void Trainer::save(std::optional<double> metric, bool last) {
     if (last) parts_.checkpoints.finish();
     return;
   }
-  parts_.board.set(rank(), Phase::saving, state_.progress.step);
+  const double started = parts_.clock.steady_seconds();
+  enter(Phase::saving);
   auto snapshot = take_snapshot(parts_.task, parts_.learners, state_, rank());
   snapshot.epoch = parts_.timetable.epoch(state_.progress);
   snapshot.metric = metric;
   parts_.checkpoints.save(snapshot, last);
   saved_step_ = state_.progress.step;
+  is_saving_ = true;
+  longest_save_ = std::max(longest_save_, parts_.clock.steady_seconds() - started);
 }
 
 void Trainer::announce_saves() {
   for (const auto& outcome : parts_.checkpoints.take_outcomes()) {
     auto when = moment();
     when.step = outcome.step;
+    is_saving_ = is_saving_ && outcome.step != saved_step_;
+    longest_save_ = std::max(longest_save_, outcome.seconds + outcome.staged_seconds);
     if (outcome.committed) {
       parts_.tracker.event(
           when, "checkpoint",
@@ -178,6 +187,39 @@ void Trainer::announce_saves() {
           text("the checkpoint was not saved: ", outcome.warning, "; tried again at the next interval"));
     }
   }
+}
+
+bool Trainer::is_time_up() {
+  if (!parts_.communicator.is_first() || time_is_up_) return time_is_up_;
+  const auto& memory = plan_.memory;
+  const double one_save =
+      seconds_to_save(longest_save_, memory.weights + memory.optimizer + memory.offloaded);
+  // The last save begins where one that is under way has ended.
+  const double saves = is_saving_ ? 2 * one_save : one_save;
+  time_is_up_ =
+      parts_.time_left.must_stop(parts_.clock.steady_seconds(), longest_step_, saves, validation_to_come());
+  return time_is_up_;
+}
+
+double Trainer::validation_to_come() const {
+  const auto cases = parts_.validation_cases.size();
+  if (cases == 0) return 0;
+  const Progress now = state_.progress;
+  const Progress later{.step = now.step + 2,
+                       .examples = now.examples + 2 * plan_.global_batch,
+                       .elapsed_seconds = now.elapsed_seconds + 2 * longest_step_};
+  if (!parts_.timetable.due(parts_.config.train.validate_every, now, later) &&
+      !parts_.timetable.finished(later))
+    return 0;
+  if (longest_validation_ > 0) return longest_validation_;
+  // Nothing is known of it yet but that a case hardly takes longer than a step.
+  const double rounds = std::ceil(static_cast<double>(cases) / parts_.communicator.size());
+  return rounds * longest_step_;
+}
+
+void Trainer::enter(Phase phase) {
+  parts_.board.set(rank(), phase, state_.progress.step);
+  parts_.faults.meet(phase, state_.progress.step);
 }
 
 void Trainer::advance() {

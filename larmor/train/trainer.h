@@ -13,6 +13,7 @@
 #include "larmor/base/clock.h"
 #include "larmor/checkpoint/checkpoint.h"
 #include "larmor/data/loader.h"
+#include "larmor/launch/fault_point.h"
 #include "larmor/launch/status_board.h"
 #include "larmor/parallel/rank_sums.h"
 #include "larmor/plan/plan.h"
@@ -22,6 +23,7 @@
 #include "larmor/train/quarantine.h"
 #include "larmor/train/records.h"
 #include "larmor/train/task.h"
+#include "larmor/train/time_left.h"
 #include "larmor/train/timetable.h"
 #include "larmor/train/validation.h"
 
@@ -42,7 +44,8 @@ TrainerState trainer_state_from_json(const Json& json);
 /// How a run of the loop ended.
 struct TrainingEnd {
   enum class Reason { length_reached, stopped_early, step_limit, signal };
-  Reason reason = Reason::length_reached;
+  Reason reason = Reason::length_reached;  // where time was up: signal
+  std::string words;                       // on rank 0, what more there is to say of the reason; may be empty
   TrainerState state;
 };
 
@@ -63,7 +66,9 @@ struct TrainerParts {
   Communicator& communicator;
   RankSums* rank_sums;  // of batch norm over all ranks; null where each rank counts its own rows
   StatusBoard& board;
+  FaultPoint& faults;
   Clock& clock;
+  TimeLeft time_left;
   c10::Device device;
   std::optional<int64_t> step_limit;  // --steps
 };
@@ -124,7 +129,14 @@ class Trainer {
   double validate_now(bool with_pictures);
   void save(std::optional<double> metric, bool last);
   void announce_saves();
+  /// On rank 0, whether the step that is about to begin has to be the last for want of time; the other ranks
+  /// hear of it by its vote.
+  bool is_time_up();
+  /// What validations after this step or the next may take; 0 where none is due.
+  double validation_to_come() const;
   void advance();
+  /// A new part of the step, for those who watch.
+  void enter(Phase phase);
   void warn_of_data_wait();
   std::optional<TrainingEnd::Reason> reason_to_stop(const StepOutcome& outcome) const;
 
@@ -142,6 +154,9 @@ class Trainer {
   bool agree_on_time_;
   double mark_ = 0;  // steady seconds up to which elapsed_seconds counts
   int64_t saved_step_ = -1;
+  bool is_saving_ = false;  // a save has been begun that nobody has told of yet
+  bool time_is_up_ = false;
+  double longest_step_ = 0, longest_validation_ = 0, longest_save_ = 0;  // seconds, of this start
   std::exception_ptr failure_;  // of this rank within the current step
 };
 

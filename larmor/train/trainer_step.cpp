@@ -1,5 +1,6 @@
 // One step of the loop: data, model, losses, backward and reduction, optimizer; and what becomes of a step
 // that a rank cannot do.
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -29,6 +30,7 @@ Trainer::StepOutcome Trainer::step() {
   while (!(outcome = try_step())) take_smaller_micro_batches();
   synchronize(parts_.device);
   const double seconds = parts_.clock.steady_seconds() - started;
+  longest_step_ = std::max(longest_step_, seconds);
   outcome->values["perf/step_ms"] = seconds * 1e3;
   outcome->values["perf/samples_per_second"] = static_cast<double>(plan_.global_batch) / seconds;
   const double waited = loader_->take_wait_seconds();
@@ -50,9 +52,9 @@ std::optional<Trainer::StepOutcome> Trainer::try_step() {
   if (with_smaller_micro_batch(plan_)) buffers.emplace(networks);
 
   Records records;
-  Votes votes{.stop = stop_requested()};
+  Votes votes{.stop = is_time_up() || stop_requested()};
   accumulate(active, records, votes);  // data, model, losses, backward / reduce
-  parts_.board.set(rank(), Phase::communicating, state_.progress.step);
+  enter(Phase::communicating);
   const Meeting meeting = meet(active, votes);
   settle_files(meeting.votes);
   if (meeting.votes.out_of_memory && !meeting.votes.failed) {
@@ -140,10 +142,10 @@ void Trainer::leave_alone(bool no_memory) {
 bool Trainer::leave_sums() { return parts_.rank_sums == nullptr || parts_.rank_sums->leave(); }
 
 Batch Trainer::next_batch(Votes& votes) {
-  parts_.board.set(rank(), Phase::waiting_for_data, state_.progress.step);
+  enter(Phase::waiting_for_data);
   auto batch = to_device(loader_->next(), parts_.device, plan_.precision);
   votes.bad_file = parts_.quarantine.lacks_some(bad_files());
-  parts_.board.set(rank(), Phase::computing, state_.progress.step);
+  enter(Phase::computing);
   return batch;
 }
 
