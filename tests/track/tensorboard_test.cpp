@@ -8,6 +8,7 @@
 
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
+#include "larmor/base/fenced_storage.h"
 #include "larmor/base/file.h"
 #include "larmor/base/json.h"
 #include "larmor/base/process.h"
