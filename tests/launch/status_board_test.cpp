@@ -1,15 +1,19 @@
 #include "larmor/launch/status_board.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "larmor/base/clock.h"
 #include "larmor/base/error.h"
 
 namespace larmor {
@@ -97,14 +101,178 @@ TEST(StatusBoard, NeverShowsThePhaseOfOneStepWithTheNumberOfAnother) {
   }
 }
 
-TEST(Phase, HasAWordForEachValue) {
-  EXPECT_EQ(to_text(Phase::starting), "starting");
-  EXPECT_EQ(to_text(Phase::waiting_for_data), "waiting for data");
-  EXPECT_EQ(to_text(Phase::computing), "computing");
-  EXPECT_EQ(to_text(Phase::communicating), "communicating");
-  EXPECT_EQ(to_text(Phase::validating), "validating");
-  EXPECT_EQ(to_text(Phase::saving), "saving");
-  EXPECT_EQ(to_text(Phase::finished), "finished");
+using std::chrono::milliseconds;
+
+void pass(milliseconds time) { std::this_thread::sleep_for(time); }
+
+Collective sum_of(int64_t number, int64_t elements = 8) {
+  return {.group = 0,
+          .number = number,
+          .kind = CollectiveKind::all_reduce,
+          .elements = elements,
+          .element = ElementKind::float32,
+          .finished = false};
+}
+
+TEST(StatusBoard, CountsHowLongARankHasBeenQuiet) {
+  StatusBoard board(2);
+  pass(milliseconds(20));
+  EXPECT_GE(board.status(1).quiet, 0.02) << "from the beginning for a rank that never came";
+  board.set(0, Phase::computing, 3);
+  EXPECT_LT(board.status(0).quiet, board.status(1).quiet);
+  pass(milliseconds(20));
+  EXPECT_GE(board.status(0).quiet, 0.02);
+}
+
+TEST(StatusBoard, KeepsTheLongestSilenceOfEachPhase) {
+  StatusBoard board(1);
+  board.set(0, Phase::validating, 1);
+  for (const int quiet : {10, 40, 10}) {
+    pass(milliseconds(quiet));
+    board.beat(0);
+  }
+  pass(milliseconds(25));
+  board.set(0, Phase::computing, 1);
+  const RankStatus status = board.status(0);
+  EXPECT_GE(of(status.longest_quiet, Phase::validating), 0.04);
+  EXPECT_LT(of(status.longest_quiet, Phase::validating), 0.085) << "not the sum";
+  EXPECT_EQ(of(status.longest_quiet, Phase::computing), 0) << "the present silence does not count yet";
+}
+
+TEST(StatusBoard, HearsAHelpingThreadOnlyInThePhaseThatItHelps) {
+  StatusBoard board(1);
+  board.set(0, Phase::computing, 1);
+  pass(milliseconds(20));
+  board.beat(0, Phase::saving);
+  EXPECT_GE(board.status(0).quiet, 0.02);
+  board.beat(0, Phase::computing);
+  EXPECT_LT(board.status(0).quiet, 0.02);
+}
+
+TEST(StatusBoard, TellsOwnTimeFromWaiting) {
+  StatusBoard board(1);
+  board.set(0, Phase::computing, 1);
+  pass(milliseconds(20));
+  const auto ticket = board.begin(0, sum_of(1));
+  board.hold(0, StatusBoard::Waiter::training, ticket);
+  pass(milliseconds(60));
+  const RankStatus waiting = board.status(0);
+  EXPECT_GE(waiting.waiting, 0.06);
+  EXPECT_TRUE(waiting.is_waiting());
+  EXPECT_EQ(waiting.waits_for, sum_of(1));
+  EXPECT_LT(of(waiting.seconds, Phase::computing), 0.06);
+  board.release(0, StatusBoard::Waiter::training);
+  board.set(0, Phase::communicating, 1);
+  const RankStatus after = board.status(0);
+  EXPECT_EQ(after.waiting, 0);
+  EXPECT_FALSE(after.waits_for);
+  EXPECT_GE(after.waited, 0.06);
+  EXPECT_GE(after.longest_wait, 0.06);
+  EXPECT_GE(of(after.seconds, Phase::computing), 0.02);
+  EXPECT_LT(of(after.seconds, Phase::computing), 0.06);
+  EXPECT_LT(of(after.longest_quiet, Phase::computing), 0.06) << "to wait for others is no silence";
+}
+
+TEST(StatusBoard, KnowsAThreadThatWaitsBesideTheTrainingOne) {
+  StatusBoard board(1);
+  board.set(0, Phase::computing, 1);
+  const auto ticket = board.begin(0, sum_of(5));
+  board.hold(0, StatusBoard::Waiter::background, ticket);
+  pass(milliseconds(5));
+  EXPECT_EQ(board.status(0).waiting, 0);
+  EXPECT_GE(board.status(0).background_waiting, 0.005);
+  EXPECT_FALSE(board.status(0).is_waiting()) << "training goes on beside it";
+  board.set(0, Phase::saving, 1);
+  EXPECT_TRUE(board.status(0).is_waiting()) << "training waits for the end of the save";
+  EXPECT_EQ(board.status(0).waits_for, sum_of(5));
+  board.release(0, StatusBoard::Waiter::background);
+  EXPECT_FALSE(board.status(0).is_waiting());
+  EXPECT_EQ(board.status(0).waited, 0);
+}
+
+TEST(StatusBoard, KeepsTheLastCollectivesOldestFirst) {
+  StatusBoard board(1);
+  StatusBoard::Ticket first;
+  for (int64_t number = 1; number <= 100; ++number) {
+    const auto ticket = board.begin(0, sum_of(number));
+    if (number == 1) first = ticket;
+    if (number % 2 == 0) board.finish(0, ticket);
+  }
+  board.finish(0, first);  // its place has long been another's
+  const auto collectives = board.status(0).collectives;
+  ASSERT_EQ(collectives.size(), most_collectives);
+  for (size_t i = 0; i < collectives.size(); ++i) {
+    Collective expected = sum_of(static_cast<int64_t>(i) + 37);
+    expected.finished = expected.number % 2 == 0;
+    EXPECT_EQ(collectives[i], expected);
+  }
+}
+
+TEST(StatusBoard, KeepsEveryMemberOfACollective) {
+  StatusBoard board(1);
+  const Collective wide{.group = 65535,
+                        .number = (int64_t{1} << 40) - 1,
+                        .kind = CollectiveKind::duplicate,
+                        .elements = int64_t{1} << 52,
+                        .element = ElementKind::other,
+                        .finished = true};
+  board.finish(0, board.begin(0, wide));
+  EXPECT_EQ(board.status(0).collectives, std::vector<Collective>{wide});
+}
+
+/// A rank that does nothing but write, as fast as it can, until it is told to end.
+void write_restlessly(StatusBoard& board, const std::atomic<bool>& done) {
+  for (int64_t step = 1; !done; ++step) {
+    board.set(0, step % 2 == 0 ? Phase::computing : Phase::communicating, step);
+    const auto ticket = board.begin(0, sum_of(step, 3 * step));
+    board.hold(0, StatusBoard::Waiter::training, ticket);
+    board.release(0, StatusBoard::Waiter::training);
+    board.finish(0, ticket);
+  }
+}
+
+TEST(StatusBoard, ShowsTheValuesOfOneMomentWhileTheRankWrites) {
+  StatusBoard board(1);
+  board.set(0, Phase::computing, 0);
+  const double began = SystemClock().steady_seconds();
+  std::atomic<bool> done = false;
+  std::jthread writer([&] { write_restlessly(board, done); });
+  for (int look = 0; look < 2000; ++look) {
+    const double before = SystemClock().steady_seconds();
+    const RankStatus status = board.status(0);
+    const double after = SystemClock().steady_seconds();
+    EXPECT_EQ(status.phase, status.step % 2 == 0 ? Phase::computing : Phase::communicating);
+    const double all = std::accumulate(status.seconds.begin(), status.seconds.end(), status.waited);
+    EXPECT_GE(all, before - began - 1e-3) << "a stretch of time that is in no sum";
+    EXPECT_LE(all, after - began + 1e-3) << "a stretch of time that is in two sums";
+    int64_t last = 0;
+    for (const Collective& collective : status.collectives) {
+      EXPECT_EQ(collective.elements, 3 * collective.number) << "two collectives mixed";
+      EXPECT_GT(collective.number, last);
+      last = collective.number;
+    }
+  }
+  done = true;
+}
+
+TEST(StatusBoard, LetsTwoThreadsBeginCollectives) {
+  StatusBoard board(1);
+  std::vector<std::jthread> threads;
+  for (int group = 0; group < 2; ++group) {
+    threads.emplace_back([&board, group] {
+      for (int64_t number = 1; number <= 20'000; ++number) {
+        Collective collective = sum_of(number, 2 * number + group);
+        collective.group = group;
+        board.finish(0, board.begin(0, collective));
+      }
+    });
+  }
+  for (int look = 0; look < 500; ++look) {
+    for (const Collective& collective : board.status(0).collectives)
+      EXPECT_EQ(collective.elements, 2 * collective.number + collective.group);
+  }
+  threads.clear();
+  EXPECT_EQ(board.status(0).collectives.size(), most_collectives);
 }
 
 }  // namespace
