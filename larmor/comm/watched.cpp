@@ -36,13 +36,18 @@ ElementKind element_of(const at::Tensor& tensor) {
 
 class Observed final : public Communicator {
  public:
-  /// `groups` counts those of the whole family.
-  Observed(std::unique_ptr<Communicator> inner, std::shared_ptr<CollectiveObserver> observer,
+  /// Borrows `inner`. `groups` counts those of the whole family.
+  Observed(Communicator& inner, std::shared_ptr<CollectiveObserver> observer,
            std::shared_ptr<std::atomic<int>> groups)
-      : inner_(std::move(inner)),
+      : inner_(&inner),
         observer_(std::move(observer)),
         groups_(std::move(groups)),
         group_(groups_->fetch_add(1)) {}
+  Observed(std::unique_ptr<Communicator> inner, std::shared_ptr<CollectiveObserver> observer,
+           std::shared_ptr<std::atomic<int>> groups)
+      : Observed(*inner, std::move(observer), std::move(groups)) {
+    owned_ = std::move(inner);
+  }
 
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
@@ -117,7 +122,8 @@ class Observed final : public Communicator {
     observer_->ends(ticket);
   }
 
-  std::unique_ptr<Communicator> inner_;
+  std::unique_ptr<Communicator> owned_;
+  Communicator* inner_;
   std::shared_ptr<CollectiveObserver> observer_;
   std::shared_ptr<std::atomic<int>> groups_;
   int group_;
@@ -151,6 +157,10 @@ std::unique_ptr<Communicator> observed(std::unique_ptr<Communicator> inner,
                                        std::shared_ptr<CollectiveObserver> observer) {
   return std::make_unique<Observed>(std::move(inner), std::move(observer),
                                     std::make_shared<std::atomic<int>>(0));
+}
+
+std::unique_ptr<Communicator> observed(Communicator& inner, std::shared_ptr<CollectiveObserver> observer) {
+  return std::make_unique<Observed>(inner, std::move(observer), std::make_shared<std::atomic<int>>(0));
 }
 
 std::unique_ptr<Communicator> watched(std::unique_ptr<Communicator> inner, StatusBoard& board) {

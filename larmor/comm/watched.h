@@ -25,6 +25,8 @@ class CollectiveObserver {
 /// `inner`, and every duplicate of it, with an observer. What is pending keeps the observer alive.
 std::unique_ptr<Communicator> observed(std::unique_ptr<Communicator> inner,
                                        std::shared_ptr<CollectiveObserver> observer);
+/// Borrows `inner`.
+std::unique_ptr<Communicator> observed(Communicator& inner, std::shared_ptr<CollectiveObserver> observer);
 
 /// The same, noted on the board, which has to outlive all of it. The thread that calls this is the training
 /// one.
