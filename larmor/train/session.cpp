@@ -13,9 +13,11 @@
 #include "larmor/base/log.h"
 #include "larmor/base/process.h"
 #include "larmor/base/text.h"
+#include "larmor/comm/watched.h"
 #include "larmor/device/device.h"
 #include "larmor/device/memory_meter.h"
 #include "larmor/train/block_order.h"
+#include "larmor/train/living_storage.h"
 #include "larmor/train/memory_probe.h"
 #include "larmor/train/run_setup.h"
 #include "larmor/train/snapshot.h"
@@ -25,9 +27,19 @@ namespace larmor {
 
 namespace {
 
+StatusBoard open_board(const Rank& rank) {
+  auto board = StatusBoard::from_environment(rank.index, rank.count);
+  board.set(rank.index, Phase::starting, 0);
+  return board;
+}
+
 /// What a rank writes the run's folder through: shut where a later generation has taken over.
-std::unique_ptr<Storage> open_storage(const FaultPoint& faults, const RunFolder& folder, const Rank& rank) {
-  return std::make_unique<FencedStorage>(faults.storage(), folder.generation_file(), rank.generation);
+std::unique_ptr<Storage> open_storage(const FaultPoint& faults, const RunFolder& folder, const Rank& rank,
+                                      StatusBoard& board) {
+  auto fenced = std::make_unique<FencedStorage>(faults.storage(), folder.generation_file(), rank.generation);
+  // Training may wait for a save that another thread writes.
+  return std::make_unique<LivingStorage>(std::move(fenced),
+                                         [&board, index = rank.index] { board.beat(index, Phase::saving); });
 }
 
 TimeLeft time_left(const RunConfig& config, const SessionOptions& options, const Clock& clock) {
@@ -173,14 +185,14 @@ void record_end(Tracker& tracker, const SessionEnd& end) {
 }  // namespace
 
 SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& planned, const Index& index,
-                       const Rank& rank, std::unique_ptr<Communicator> communicator,
+                       const Rank& rank, std::unique_ptr<Communicator> connected,
                        const SessionOptions& options, const std::string& config_sha256) {
   SystemClock clock;
   const double started = clock.steady_seconds();
   auto faults = FaultPoint::from_environment(rank);
-  const auto storage = open_storage(faults, options.folder, rank);
-  auto board = StatusBoard::from_environment(rank.index, rank.count);
-  board.set(rank.index, Phase::starting, 0);
+  auto board = open_board(rank);
+  const auto storage = open_storage(faults, options.folder, rank, board);
+  const auto communicator = watched(std::move(connected), board);
   faults.meet(Phase::starting, 0);
   const auto device = torch_device(planned, rank.local_index);  // device
   set_up_process(planned, device);

@@ -14,8 +14,8 @@
 #include "larmor/parallel/rank_sums.h"
 #include "larmor/train/batch_device.h"
 #include "larmor/train/block_order.h"
+#include "larmor/train/collective_meter.h"
 #include "larmor/train/learner.h"
-#include "larmor/train/metered_communicator.h"
 #include "larmor/train/whole_batch.h"
 
 namespace larmor {
@@ -23,7 +23,8 @@ namespace larmor {
 struct StepBenchmark::State {
   Plan plan;
   c10::Device device{c10::kCPU};
-  std::optional<MeteredCommunicator> communicator;  // first to come and last to go
+  std::shared_ptr<CollectiveMeter> meter;
+  std::unique_ptr<Communicator> communicator;  // first to come and last to go
   std::optional<RankSums> rank_sums;
   std::unique_ptr<Task> task;
   std::vector<Learner> learners;
@@ -63,7 +64,9 @@ StepBenchmark::StepBenchmark(Workload& workload, const RunConfig& config, const 
     : state_(std::make_unique<State>()) {
   auto& state = *state_;
   state.plan = plan;
-  auto& metered = state.communicator.emplace(communicator);
+  state.meter = std::make_shared<CollectiveMeter>(communicator.device());
+  state.communicator = observed(communicator, state.meter);
+  auto& metered = *state.communicator;
   if (plan.sync_batch_norm) state.rank_sums.emplace(metered);
   state.device = torch_device(plan, communicator.rank());
   set_up_process(plan, state.device);
@@ -116,7 +119,7 @@ void StepBenchmark::step() {
   synchronize(state.device);
 }
 
-double StepBenchmark::take_seconds_held_up() { return state_->communicator->take_seconds(); }
+double StepBenchmark::take_seconds_held_up() { return state_->meter->take_seconds(); }
 
 double StepBenchmark::last_loss() const { return state_->loss; }
 

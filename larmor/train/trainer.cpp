@@ -121,7 +121,8 @@ double Trainer::validate_now(bool with_pictures) {
                                 .precision = plan_.precision,
                                 .seed = static_cast<uint64_t>(parts_.config.run.seed),
                                 .pictures = with_pictures,
-                                .reference = parts_.reference_cases});
+                                .reference = parts_.reference_cases,
+                                .after_case = [this] { parts_.board.beat(rank()); }});
   if (!result.bad.empty()) {
     bad_cases_ = result.bad;
     parts_.quarantine.share(bad_files(), moment());

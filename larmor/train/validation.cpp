@@ -140,6 +140,7 @@ void run_cases(Task& task, const Dataset& dataset, const Communicator& communica
     const DrawScope draws(draw_position_of(batch));
     const AutocastScope autocast(options.device.type(), options.precision);
     task.validate(batch, collected);
+    options.after_case();
   }
 }
 

@@ -1,6 +1,7 @@
 // Metrics of a split, each case once, whatever the number of ranks.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -37,6 +38,7 @@ struct ValidationOptions {
   bool pictures = false;
   bool intervals = false;
   const Dataset* reference = nullptr;  // Workload::reference()'s
+  std::function<void()> after_case = [] {};
 };
 
 /// Runs the task over `dataset` (and over the reference cases, of which only Task::summarize() hears): rank r

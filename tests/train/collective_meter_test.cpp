@@ -1,6 +1,8 @@
-#include "larmor/train/metered_communicator.h"
+#include "larmor/train/collective_meter.h"
 
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -16,27 +18,36 @@ using std::chrono::milliseconds;
 /// Rank 1 comes this much later to every collective.
 constexpr milliseconds delay(60);
 
-double held_up(MeteredCommunicator& metered, const std::function<void(Communicator&)>& collective) {
-  metered.take_seconds();
+/// A rank's communicator and what measures it.
+struct Metered {
+  explicit Metered(Communicator& inner)
+      : meter(std::make_shared<CollectiveMeter>(inner.device())), communicator(observed(inner, meter)) {}
+  int rank() const { return communicator->rank(); }
+
+  std::shared_ptr<CollectiveMeter> meter;
+  std::unique_ptr<Communicator> communicator;
+};
+
+double held_up(Metered& metered, const std::function<void(Communicator&)>& collective) {
+  metered.meter->take_seconds();
   if (metered.rank() == 1) std::this_thread::sleep_for(delay);
-  collective(metered);
-  return metered.take_seconds();
+  collective(*metered.communicator);
+  return metered.meter->take_seconds();
 }
 
-void expect_only_rank_0_waited(MeteredCommunicator& metered,
-                               const std::function<void(Communicator&)>& collective) {
+void expect_only_rank_0_waited(Metered& metered, const std::function<void(Communicator&)>& collective) {
   const double seconds = held_up(metered, collective);
   if (metered.rank() == 0) {
     EXPECT_GT(seconds, 0.5 * std::chrono::duration<double>(delay).count());
   } else {
     EXPECT_LT(seconds, 0.5 * std::chrono::duration<double>(delay).count());
   }
-  EXPECT_EQ(metered.take_seconds(), 0) << "what was taken is gone";
+  EXPECT_EQ(metered.meter->take_seconds(), 0) << "what was taken is gone";
 }
 
-TEST(MeteredCommunicator, CountsTheTimeInWhichACollectiveHoldsItsCallerUp) {
+TEST(CollectiveMeter, CountsTheTimeInWhichACollectiveHoldsItsCallerUp) {
   testing::run_thread_ranks(2, [](Communicator& inner) {
-    MeteredCommunicator metered(inner);
+    Metered metered(inner);
     expect_only_rank_0_waited(metered, [](Communicator& communicator) {
       const auto values = torch::ones({2});
       communicator.all_reduce(values, Reduce::sum).wait();
@@ -56,9 +67,9 @@ TEST(MeteredCommunicator, CountsTheTimeInWhichACollectiveHoldsItsCallerUp) {
   });
 }
 
-TEST(MeteredCommunicator, DoesNotCountWhatIsHiddenBehindWork) {
+TEST(CollectiveMeter, DoesNotCountWhatIsHiddenBehindWork) {
   testing::run_thread_ranks(2, [](Communicator& inner) {
-    MeteredCommunicator metered(inner);
+    Metered metered(inner);
     const double seconds = held_up(metered, [](Communicator& communicator) {
       const auto values = torch::ones({2});
       auto pending = communicator.all_reduce(values, Reduce::sum);
@@ -71,10 +82,10 @@ TEST(MeteredCommunicator, DoesNotCountWhatIsHiddenBehindWork) {
   });
 }
 
-TEST(MeteredCommunicator, CountsItsDuplicatesToo) {
+TEST(CollectiveMeter, CountsItsDuplicatesToo) {
   testing::run_thread_ranks(2, [](Communicator& inner) {
-    MeteredCommunicator metered(inner);
-    const auto twin = metered.duplicate();
+    Metered metered(inner);
+    const auto twin = metered.communicator->duplicate();
     expect_only_rank_0_waited(metered, [&](Communicator&) { twin->barrier(); });
   });
 }
