@@ -196,9 +196,8 @@ int run_as_rank(Program& program, const CollectivesArguments& arguments, const R
     plan.device = backend == "nccl" ? DeviceKind::cuda : DeviceKind::cpu;
     for (int local = 0; local < rank.local_count; ++local)
       plan.ranks.push_back({.device = plan.device == DeviceKind::cuda ? local : -1, .cores = {}});
-    set_up_process(plan, torch_device(plan, rank.local_index));
-    const auto communicator =
-        rendezvous.connect(plan.device, plan.ranks.at(static_cast<size_t>(rank.local_index)).device);
+    const auto communicator = rendezvous.connect(plan.device, device_index(rank, plan));
+    set_up_process(plan, communicator->device());
     for (const auto& operation : chosen) {
       for (const auto bytes : sizes) {
         auto row = time_one(*communicator, operation, bytes, arguments.seconds);

@@ -134,7 +134,7 @@ int run_as_rank(Program& program, const StepArguments& arguments, const Rank& ra
   const auto plan = find_plan(workload, config, arguments, rendezvous);
   const auto index = workload.index(config.config);
   const auto communicator =
-      rendezvous.connect(plan.device, plan.ranks.at(static_cast<size_t>(rank.local_index)).device);
+      rendezvous.connect(plan.device, device_index(rank, plan));
   const auto line = time_as_rank(workload, config.config, plan, index, *communicator, arguments).dump();
   if (!communicator->is_first()) return 0;
   if (arguments.line.empty()) {
@@ -242,7 +242,8 @@ int bench_step(Program& program, const StepArguments& arguments) {
   }
   if (counts == std::vector{1}) {
     const auto& [words, config, plan] = turns.front();
-    const auto alone = make_solo();
+    const auto alone =
+        connect(Rank(), {.device = plan.device, .device_index = device_index(Rank(), plan)});
     const auto index = workload.index(config.config);
     std::cout << time_as_rank(workload, config.config, plan, index, *alone, arguments).dump() << "\n";
     return 0;

@@ -96,7 +96,7 @@ class Rendezvous {
 std::unique_ptr<Communicator> connect(const Rank& rank, const ConnectOptions& options);
 
 /// One rank: every collective is the identity.
-std::unique_ptr<Communicator> make_solo();
+std::unique_ptr<Communicator> make_solo(c10::Device device = c10::kCPU);
 
 /// `size` ranks in one process, one for each of as many threads; on CPU. A rank whose communicator is
 /// destroyed or aborted makes the others' collectives fail instead of hang.

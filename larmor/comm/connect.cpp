@@ -33,16 +33,16 @@ Rendezvous::Rendezvous(const Rank& rank, const PeerLimits& limits)
 Rendezvous::~Rendezvous() = default;
 
 std::unique_ptr<Communicator> Rendezvous::connect(DeviceKind kind, int device_index) {
-  if (!state_->meeting) return make_solo();
+  const bool on_gpu = kind == DeviceKind::cuda;
+  const c10::Device device =
+      on_gpu ? c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(device_index)) : c10::Device(c10::kCPU);
+  if (!state_->meeting) return make_solo(device);
   stop_flight_recorder();
   const auto& [rank, limits, meeting, groups] = *state_;
   // Ranks of an earlier life of the run may still hold keys in a store that outlived them.
   const std::string name = text("larmor/", rank.generation, "/", state_->groups++);
   wait_for_all(*meeting->store, rank, name, limits.meeting);
 
-  const bool on_gpu = kind == DeviceKind::cuda;
-  const c10::Device device =
-      on_gpu ? c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(device_index)) : c10::Device(c10::kCPU);
   const MakeBackend make = on_gpu ? nccl_backends(*meeting, rank, device_index, limits.collective)
                                   : gloo_backends(*meeting, rank, limits.collective);
   try {

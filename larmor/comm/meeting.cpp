@@ -1,26 +1,18 @@
 #include "larmor/comm/meeting.h"
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <memory>
 #include <numeric>
 #include <thread>
 #include <vector>
 
 #include <c10/util/Exception.h>
-#include <netdb.h>
-#include <poll.h>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
-#include <unistd.h>
 
 #include "larmor/base/error.h"
 #include "larmor/base/log.h"
 #include "larmor/base/process.h"
 #include "larmor/base/text.h"
+#include "larmor/launch/socket.h"
 
 namespace larmor {
 namespace {
@@ -36,112 +28,27 @@ milliseconds left_until(SteadyTime deadline) {
   return std::max(left, milliseconds(0));
 }
 
-struct Descriptor {
-  explicit Descriptor(int opened) : number(opened) {}
-  ~Descriptor() {
-    if (number >= 0) ::close(number);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int number;
-};
-
-/// 0, or why there is no connection. Never blocks longer than `limit`: a host that drops packets would
-/// otherwise hold a plain connect() for minutes.
-int connect_within(int descriptor, const addrinfo& address, milliseconds limit) {
-  if (::connect(descriptor, address.ai_addr, address.ai_addrlen) == 0) return 0;
-  if (errno != EINPROGRESS) return errno;
-  pollfd watched{descriptor, POLLOUT, 0};
-  if (::poll(&watched, 1, static_cast<int>(limit.count())) <= 0) return ETIMEDOUT;
-  int error = 0;
-  socklen_t length = sizeof(error);
-  ::getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &length);
-  return error;
-}
-
-std::string own_address(int descriptor) {
-  sockaddr_storage address{};
-  socklen_t length = sizeof(address);
-  char text[NI_MAXHOST] = {};
-  auto* const generic = reinterpret_cast<sockaddr*>(&address);
-  if (::getsockname(descriptor, generic, &length) != 0 ||
-      ::getnameinfo(generic, length, text, sizeof(text), nullptr, 0, NI_NUMERICHOST) != 0) {
-    return {};
-  }
-  return text;
-}
-
-/// One attempt to open a connection: our own address on success, else `reason` says why not.
-std::string try_to_reach(const std::string& host, int port, milliseconds limit, std::string& reason) {
-  addrinfo wanted{};
-  wanted.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (const int status = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &found)) {
-    reason = text("the name is not known here: ", ::gai_strerror(status));
-    return {};
-  }
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, &::freeaddrinfo);
-  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    const Descriptor socket(::socket(one->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (socket.number < 0) continue;
-    const int error = connect_within(socket.number, *one, limit);
-    if (error == 0) return own_address(socket.number);
-    reason = std::strerror(error);
-  }
-  return {};
-}
-
-/// Tries until somebody listens at the master's port. libtorch's client tries too, but shouts about each
-/// attempt, and overstays its limit.
-std::string reach(const Rank& rank, SteadyTime deadline, milliseconds limit) {
-  constexpr milliseconds longest_attempt(3000), longest_pause(1000);
-  const SteadyTime start = std::chrono::steady_clock::now();
-  milliseconds pause(20);
-  bool warned = false;
-  for (std::string reason;;) {
-    const milliseconds attempt = std::clamp(left_until(deadline), milliseconds(100), longest_attempt);
-    std::string address = try_to_reach(rank.master_address, rank.master_port, attempt, reason);
-    if (!address.empty()) return address;
-    if (left_until(deadline).count() == 0) {
-      fail(Exit::environment,
-           text("rank ", rank.index, " could not reach the master at ", rank.master_address, ":",
-                rank.master_port, " within ", duration_text(limit), ": ", lower(reason)),
-           "see whether rank 0 runs there, and whether MASTER_ADDR and MASTER_PORT name its host and a port "
-           "that no firewall closes");
-    }
-    if (!warned && std::chrono::steady_clock::now() - start > patience) {
-      warned = true;
-      log::warning(text("still trying to reach the master at ", rank.master_address, ":", rank.master_port,
-                        ": ", lower(reason)));
-    }
-    std::this_thread::sleep_for(std::min(pause, left_until(deadline)));
-    pause = std::min(pause * 2, longest_pause);
-  }
-}
-
 std::string ranks_text(const std::vector<std::string>& ranks) {
   return text(ranks.size() == 1 ? "rank " : "ranks ", join(ranks, ", "));
 }
 
 bool hosts_store(const Rank& rank) { return rank.index == 0 && !rank.agent_hosts_store; }
 
+/// Listens at the master's address alone: libtorch by itself would listen at all that the host has.
 c10::intrusive_ptr<c10d::Store> host_store(const Rank& rank, milliseconds limit) {
   c10d::TCPStoreOptions options;
   options.isServer = true;
   options.port = static_cast<uint16_t>(rank.master_port);
   options.waitWorkers = false;
   options.timeout = limit;
-  if (rank.store_descriptor >= 0) options.masterListenFd = rank.store_descriptor;
+  options.masterListenFd = rank.store_descriptor >= 0
+                               ? rank.store_descriptor
+                               : Listener(rank.master_address, rank.master_port).take().release();
   try {
     return c10::make_intrusive<c10d::TCPStore>(rank.master_address, options);
   } catch (const std::exception& error) {
-    const std::string reason = one_line(error);
-    const bool taken = lower(reason).find("address already in use") != std::string::npos;
-    fail(
-        Exit::environment,
-        text("rank 0 cannot listen at ", rank.master_address, ":", rank.master_port, " on ", host_name(),
-             ": ", taken ? std::string("the port is in use") : reason),
-        taken ? "set MASTER_PORT to a free port on every rank" : "MASTER_ADDR has to name rank 0's own host");
+    fail(Exit::environment, text("rank 0 cannot keep a store at ", rank.master_address, ":", rank.master_port,
+                                 " on ", host_name(), ": ", one_line(error)));
   }
 }
 
@@ -178,7 +85,9 @@ Meeting meet(const Rank& rank, milliseconds limit) {
   const SteadyTime deadline = std::chrono::steady_clock::now() + limit;
   Meeting meeting;
   if (hosts_store(rank)) meeting.store = host_store(rank, limit);
-  meeting.local_address = reach(rank, deadline, limit);
+  const Descriptor door =
+      connect_within(rank.master_address, rank.master_port, limit, text("rank ", rank.index));
+  meeting.local_address = own_address(door.number());
   if (!meeting.store) meeting.store = join_store(rank, left_until(deadline), limit);
   return meeting;
 }

@@ -7,8 +7,11 @@ namespace {
 
 class Solo final : public Communicator {
  public:
+  explicit Solo(c10::Device device) : device_(device) {}
+
   int rank() const override { return 0; }
   int size() const override { return 1; }
+  c10::Device device() const override { return device_; }
 
   Pending all_reduce(at::Tensor, Reduce) override { return {}; }
   Pending reduce_scatter(const at::Tensor& full, at::Tensor shard, Reduce) override {
@@ -20,7 +23,7 @@ class Solo final : public Communicator {
     return {};
   }
   void barrier() override {}
-  std::unique_ptr<Communicator> duplicate() override { return make_solo(); }
+  std::unique_ptr<Communicator> duplicate() override { return make_solo(device_); }
   void abort() override {}
 
  private:
@@ -30,10 +33,12 @@ class Solo final : public Communicator {
     if (!from.is_same(to)) to.detach().view({-1}).copy_(from.detach().view({-1}));
     return {};
   }
+
+  c10::Device device_;
 };
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_solo() { return std::make_unique<Solo>(); }
+std::unique_ptr<Communicator> make_solo(c10::Device device) { return std::make_unique<Solo>(device); }
 
 }  // namespace larmor

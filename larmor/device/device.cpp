@@ -30,12 +30,6 @@ void keep_freed_memory() {
 
 }  // namespace
 
-c10::Device torch_device(const Plan& plan, int local_rank) {
-  if (plan.device == DeviceKind::cpu) return c10::Device(c10::kCPU);
-  const int index = plan.ranks.at(static_cast<size_t>(local_rank)).device;
-  return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(index));
-}
-
 c10::ScalarType scalar_type(Precision precision) {
   switch (precision) {
     case Precision::fp32:

@@ -11,8 +11,6 @@
 
 namespace larmor {
 
-/// The torch device of one rank's place.
-c10::Device torch_device(const Plan& plan, int local_rank);
 c10::ScalarType scalar_type(Precision precision);
 
 /// Fixes this process's state once, before any work: threads, the current device, deterministic

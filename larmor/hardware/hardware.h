@@ -24,6 +24,7 @@ struct Gpu {
 
 struct Hardware {
   std::string host;
+  int hosts = 1;  // that share the run, each offering what follows
   std::string cpu_name;
   int machine_cores = 0;          // logical cores of the machine, whoever may use them
   std::vector<int> cores;         // logical cores this job may use: affinity and cgroup cpuset
@@ -59,6 +60,11 @@ struct HardwareSources {
 
 /// Absent things are empty, never errors. Creates no CUDA context.
 Hardware detect_hardware(const HardwareSources& sources = {});
+
+/// What every one of several hosts offers, for a plan that gives each an equal share: the least of them in each
+/// respect. Entries with one name are views of the same host, as tasks that a scheduler has bound to a part of
+/// it have them, and are joined first. Requires: at least one.
+Hardware shared_hardware(const std::vector<Hardware>& hosts);
 
 Json to_json(const Hardware& hardware);
 /// Throws Error (usage) naming the key that is wrong. Every key may be absent; `cores` may be a count.

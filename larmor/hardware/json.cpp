@@ -89,6 +89,7 @@ void read_memory(const JsonMembers& members, Hardware& hardware) {
 Json to_json(const Hardware& hardware) {
   Json json = {{"format", format},
                {"host", hardware.host},
+               {"hosts", hardware.hosts},
                {"cpu_name", hardware.cpu_name},
                {"machine_cores", hardware.machine_cores},
                {"cores", hardware.cores},
@@ -126,6 +127,8 @@ Hardware hardware_from_json(const Json& json) {
 
   Hardware hardware;
   members.read_if_present("host", hardware.host);
+  members.read_if_present("hosts", hardware.hosts);
+  if (hardware.hosts < 1) fail(Exit::usage, text(place, ": hosts cannot be ", hardware.hosts));
   members.read_if_present("cpu_name", hardware.cpu_name);
   read_cores(members, hardware);
   members.read_if_present("cpu_quota", hardware.cpu_quota);

@@ -22,6 +22,8 @@ class Descriptor {
 
   int number() const { return number_; }
   bool is_open() const { return number_ >= 0; }
+  /// For somebody who closes it instead of us.
+  int release() { return std::exchange(number_, -1); }
 
  private:
   int number_ = -1;

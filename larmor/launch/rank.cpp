@@ -204,6 +204,7 @@ std::optional<Rank> find_numbers_and_master(const Environment& environment) {
     rank.store_descriptor = static_cast<int>(read_number_or(environment, "LARMOR_STORE_FD", -1));
     rank.console_out = static_cast<int>(read_number_or(environment, "LARMOR_CONSOLE_OUT", -1));
     rank.console_error = static_cast<int>(read_number_or(environment, "LARMOR_CONSOLE_ERR", -1));
+    rank.visible_device = static_cast<int>(read_number_or(environment, "LARMOR_VISIBLE_DEVICE", -1));
     return rank;
   }
   const bool torchrun_speaks = speaks(environment, torchrun);
@@ -220,6 +221,12 @@ std::optional<Rank> find_numbers_and_master(const Environment& environment) {
 }
 
 }  // namespace
+
+int device_index(const Rank& rank, const Plan& plan) {
+  if (plan.device == DeviceKind::cpu) return -1;
+  if (rank.visible_device >= 0) return rank.visible_device;
+  return plan.ranks.at(static_cast<size_t>(rank.local_index)).device;
+}
 
 std::optional<Rank> find_rank(const Environment& environment) {
   auto rank = find_numbers_and_master(environment);

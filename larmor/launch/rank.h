@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "larmor/plan/plan.h"
+
 namespace larmor {
 
 struct Rank {
@@ -24,6 +26,9 @@ struct Rank {
   int visible_device = -1;         // the GPU of its own view where each rank of the host sees only its own;
                                    // -1: all see the same, and local_index counts
 };
+
+/// The GPU that the plan gives to the rank, as its process counts them; -1 on a CPU.
+int device_index(const Rank& rank, const Plan& plan);
 
 /// Environment variables by name.
 using Environment = std::map<std::string, std::string>;

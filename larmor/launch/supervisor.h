@@ -1,104 +1,75 @@
-// Watches the processes of a run until all have ended, and tells which one was the reason.
+// Watches the ranks of a run on all its hosts until all have ended, and tells which one was the reason.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "larmor/base/clock.h"
-#include "larmor/base/process.h"
-#include "larmor/base/storage.h"
-#include "larmor/launch/descriptor.h"
-#include "larmor/launch/launcher.h"
-#include "larmor/launch/status_board.h"
+#include "larmor/launch/group_ending.h"
+#include "larmor/launch/hang_watch.h"
+#include "larmor/launch/host.h"
+#include "larmor/launch/launcher_log.h"
+#include "larmor/launch/slow_watch.h"
 
 namespace larmor {
 
-/// launcher.log: one line with its time for each start and ending. A full disk silences it, no more.
-class LauncherLog {
- public:
-  explicit LauncherLog(const std::filesystem::path& file);
-  void line(std::string_view words);
-
- private:
-  DiskStorage storage_;
-  SystemClock clock_;
-  std::unique_ptr<StorageFile> file_;
+struct SupervisorOptions {
+  int64_t generation = 0;
+  double grace_seconds = 20;        // from the end of the first rank to the killing of the others
+  HangLimits hang;                  // what counts as one
+  std::filesystem::path hang_file;  // what is left of one; empty: nothing
 };
 
-/// Turns INT, TERM and USR1 into bytes of a pipe while it lives; the handlers of before come back after.
-/// One at a time.
-class SignalPipe {
- public:
-  SignalPipe();
-  ~SignalPipe();
-  SignalPipe(const SignalPipe&) = delete;
-  SignalPipe& operator=(const SignalPipe&) = delete;
-
-  /// Readable when a signal waits.
-  int descriptor() const { return read_end_.number(); }
-  /// The next signal, or 0.
-  int take();
-
- private:
-  Descriptor read_end_, write_end_;
-};
-
-struct RankProcess {
-  Process process;
-  std::filesystem::path log;
-  uint64_t log_start = 0;  // bytes that earlier starts wrote
-};
-
-/// One thread. Borrows all but the processes.
+/// One thread. Borrows the hosts and the log.
 class Supervisor {
  public:
-  Supervisor(std::vector<RankProcess> ranks, const StatusBoard& board, SignalPipe& signals, LauncherLog& log,
-             double grace_seconds);
+  /// hosts[host_of_rank[r]] runs rank r.
+  Supervisor(std::vector<Host*> hosts, std::vector<size_t> host_of_rank, LauncherLog& log,
+             const SupervisorOptions& options);
   /// Blocks until every rank has ended.
   GroupEnding run();
 
  private:
-  struct Death {
-    Ending ending;
-    Phase phase = Phase::starting;
-    int64_t step = 0;
-    int round = 0;       // of events: those of one round happened at once, as far as we can tell
-    bool by_us = false;  // by a signal that we sent or passed on
-  };
+  /// The end of a hanging group, step by step.
+  enum class HangStage { none, stacks_asked, woken, killed };
 
+  bool some_rank_runs() const;
   void wait_for_events();
   void take_signals();
+  void take_signal_of(size_t host, int signal);
   void take_endings();
+  void look_at_ranks(double now);
+  void end_hang(double now);
   void end_others();
   void end_overdue();
   void send(size_t rank, int signal);
   void send_all(int signal);
-  bool is_failure(const Death& death) const;
-  std::optional<size_t> first_cause() const;
   GroupEnding ending() const;
-  GroupEnding ending_by(size_t rank) const;
-  std::string describe(size_t rank) const;
-  std::string last_lines(size_t rank) const;
+  std::optional<GroupEnding> asked_ending() const;
 
-  std::vector<RankProcess> ranks_;
+  std::vector<Host*> hosts_;
+  std::vector<size_t> host_of_rank_;
   std::vector<std::optional<Death>> deaths_;
   std::vector<std::set<int>> sent_;  // signals that each rank got from us
-  const StatusBoard& board_;
-  SignalPipe& signals_;
   LauncherLog& log_;
+  SupervisorOptions options_;
   SystemClock clock_;
-  double grace_seconds_;
+  HangWatch hang_watch_;
+  SlowWatch slow_watch_;
   std::optional<double> deadline_;  // when the rest is killed
+  double looked_ = 0, beaten_ = 0;  // steady seconds
+  std::optional<Hang> hang_;
+  HangStage hang_stage_ = HangStage::none;
+  double hang_next_ = 0;  // when the next stage is due
   int round_ = 0;
   bool ended_early_ = false;  // the first signal met a rank that did not watch for it yet
   int first_signal_ = 0;
   int second_signal_ = 0;
+  std::set<size_t> signalled_hosts_;
 };
 
 }  // namespace larmor

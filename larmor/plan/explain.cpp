@@ -23,7 +23,7 @@ std::string device_text(const Plan& plan, const Hardware& hardware) {
   }
   const std::string idle =
       plan.idle_devices.empty() ? "" : text(", ", gpu_numbers(plan.idle_devices), " idle");
-  return text("cuda, ", plan.world_size(), " of ", counted(static_cast<int64_t>(hardware.gpus.size()), "GPU"),
+  return text("cuda, ", plan.local_size(), " of ", counted(static_cast<int64_t>(hardware.gpus.size()), "GPU"),
               idle);
 }
 
@@ -100,7 +100,9 @@ std::string rank_table(const Plan& plan, const Hardware& hardware) {
 std::string explain(const Plan& plan, const Hardware& hardware) {
   Table table;
   table.add({"device", device_text(plan, hardware)});
-  table.add({"ranks", text(plan.world_size())});
+  table.add({"ranks", plan.hosts == 1 ? text(plan.world_size())
+                                      : text(plan.world_size(), " on ", plan.hosts, " hosts, at most ",
+                                             plan.local_size(), " on each")});
   table.add({"strategy", strategy_text(plan)});
   table.add({"batch", text(plan.global_batch, " = ", plan.micro_batch, " micro-batch × ", plan.accumulation,
                            " accumulation × ", counted(plan.world_size(), "rank"))});

@@ -112,6 +112,7 @@ Json to_json(const Plan& plan) {
     const Place& at = plan.ranks[rank];
     json["ranks"].push_back({{"rank", rank}, {"device", at.device}, {"cores", at.cores}});
   }
+  if (plan.hosts > 1) json["hosts"] = plan.hosts;
   return json;
 }
 
@@ -124,6 +125,7 @@ Plan plan_from_json(const Json& json) {
   Plan plan;
   plan.device = word_from_json<DeviceKind>(members, "device", {DeviceKind::cpu, DeviceKind::cuda});
   plan.ranks = ranks_from_json(members.at("ranks"));
+  members.read_if_present("hosts", plan.hosts);
   members.read("micro_batch", plan.micro_batch);
   members.read("accumulation", plan.accumulation);
   members.read("global_batch", plan.global_batch);

@@ -19,7 +19,7 @@ constexpr int64_t cuda_context_bytes = int64_t{768} << 20;
 
 int64_t available_to_a_rank(const Question& question, const Plan& plan) {
   if (plan.device == DeviceKind::cpu) {
-    return static_cast<int64_t>(question.hardware.memory_limit_bytes) / plan.world_size();
+    return static_cast<int64_t>(question.hardware.memory_limit_bytes) / plan.local_size();
   }
   int64_t least = std::numeric_limits<int64_t>::max();
   for (const Gpu& gpu : used_gpus(question, plan))
@@ -97,7 +97,7 @@ void refuse_if_one_example_is_too_much(const Question& question, const Plan& pla
   const std::string have =
       on_cpu ? text("it may use ", human_bytes(one.available), " (",
                     human_bytes(question.hardware.memory_limit_bytes), " / ",
-                    counted(plan.world_size(), "rank"), ")")
+                    counted(plan.local_size(), "rank"), ")")
              : text("the smallest GPU has ", human_bytes(one.available), " free beside its context");
   fail(Exit::memory,
        text("under ", to_text(plan.strategy), " a rank with one example needs ", human_bytes(one.total()),

@@ -61,7 +61,8 @@ struct MemoryEstimate {
 
 struct Plan {
   DeviceKind device = DeviceKind::cpu;
-  std::vector<Place> ranks;
+  std::vector<Place> ranks;  // of each host in turn
+  int hosts = 1;
   int64_t micro_batch = 1, accumulation = 1, global_batch = 1;
   Precision precision = Precision::fp32;
   Strategy strategy = Strategy::single;
@@ -83,6 +84,8 @@ struct Plan {
   std::vector<int> idle_devices;
 
   int world_size() const { return static_cast<int>(ranks.size()); }
+  /// On one host; the last may have fewer.
+  int local_size() const { return (world_size() + hosts - 1) / hosts; }
 };
 
 /// Pure: touches no device, reads no file. Throws Error: usage when the request cannot be planned (with

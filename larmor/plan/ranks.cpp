@@ -55,7 +55,7 @@ RanksAsked parse_ranks(const std::string& value) {
   return asked;
 }
 
-/// All GPU numbers, the larger cards first and the lower numbers first among equal ones.
+/// GPU numbers of one host, the larger cards first and the lower numbers first among equal ones.
 std::vector<int> by_size(const std::vector<Gpu>& gpus) {
   std::vector<const Gpu*> order;
   for (const Gpu& gpu : gpus) order.push_back(&gpu);
@@ -65,6 +65,9 @@ std::vector<int> by_size(const std::vector<Gpu>& gpus) {
   for (const Gpu* gpu : order) numbers.push_back(gpu->index);
   return numbers;
 }
+
+/// " on each of 2 hosts"; nothing for one.
+std::string on_each_of(int64_t hosts) { return hosts == 1 ? "" : text(" on each of ", hosts, " hosts"); }
 
 int64_t largest_count(const Question& question, int64_t most) {
   for (int64_t count = most; count > 1; --count) {
@@ -93,25 +96,29 @@ void choose_cpu_ranks(const Question& question, const RanksAsked& asked, Plan& p
               "\", but the device is the CPU"),
          "give a count: parallel.ranks=2");
   }
-  const int64_t count = asked.count.value_or(1);
+  const int64_t hosts = question.hardware.hosts;
+  const int64_t count = asked.count ? *asked.count : largest_count(question, hosts);
   // A few ranks may share a core: slow, but how a run of a larger machine is gone on with or tried out.
   constexpr int64_t most_ranks_a_core = 4;
-  if (count > cores * most_ranks_a_core) {
+  if (count > cores * hosts * most_ranks_a_core) {
     const std::string limits = join(question.hardware.notes, "; ");
     fail(Exit::usage,
          text("parallel.ranks asks for ", counted(count, "CPU rank"), ", but this job may use ",
-              counted(cores, "core"), limits.empty() ? "" : text(" (", limits, ")")),
-         text("parallel.ranks=", cores, " is one a core; `larmor doctor` shows what limits the cores"));
+              counted(cores, "core"), on_each_of(hosts), limits.empty() ? "" : text(" (", limits, ")")),
+         text("parallel.ranks=", cores * hosts,
+              " is one a core; `larmor doctor` shows what limits the cores"));
   }
-  refuse_uneven_share(question, count, cores);
+  refuse_uneven_share(question, count, cores * hosts);
   plan.ranks.assign(static_cast<size_t>(count), Place{-1, {}});
   plan.reasons.push_back(
-      asked.count ? text(counted(count, "rank"), " on ", counted(cores, "core"), ", as asked",
-                         count > cores ? ": they share cores, so each is slower." : ".")
-                  : text("1 rank: on a CPU one process uses all ", counted(cores, "core"), " best."));
+      asked.count ? text(counted(count, "rank"), " on ", counted(cores, "core"), on_each_of(hosts),
+                         ", as asked", count > cores * hosts ? ": they share cores, so each is slower." : ".")
+                  : text(counted(count, "rank"), on_each_of(count > 1 ? hosts : 1),
+                         ": on a CPU one process uses all ", counted(cores, "core"), " best."));
 }
 
-std::vector<int> asked_gpus(const Question& question, const RanksAsked& asked) {
+/// The GPUs to use on every host, and how many ranks there are on all of them.
+std::vector<int> asked_gpus(const Question& question, const RanksAsked& asked, int64_t& count) {
   const std::vector<int> present = by_size(question.hardware.gpus);
   const auto seen = static_cast<int64_t>(present.size());
   for (const int device : asked.devices) {
@@ -121,22 +128,26 @@ std::vector<int> asked_gpus(const Question& question, const RanksAsked& asked) {
     fail(Exit::usage, text("parallel.ranks names GPU ", device, ", but this job sees ", gpu_numbers(sorted)),
          "`larmor doctor` lists them");
   }
+  count = static_cast<int64_t>(asked.devices.size()) * question.hardware.hosts;
   if (!asked.devices.empty()) return asked.devices;
-  if (asked.count.value_or(0) > seen) {
+  const int64_t hosts = question.hardware.hosts;
+  if (asked.count.value_or(0) > seen * hosts) {
     fail(Exit::usage,
          text("parallel.ranks asks for ", counted(*asked.count, "rank"),
-              " of one GPU each, but this job sees ", counted(seen, "GPU")),
-         text("parallel.ranks=", seen, " at most, or parallel.device=cpu"));
+              " of one GPU each, but this job sees ", counted(seen, "GPU"), on_each_of(hosts)),
+         text("parallel.ranks=", seen * hosts, " at most, or parallel.device=cpu"));
   }
-  const int64_t count = asked.count ? *asked.count : largest_count(question, seen);
-  return {present.begin(), present.begin() + count};
+  count = asked.count ? *asked.count : largest_count(question, seen * hosts);
+  return {present.begin(), present.begin() + (count + hosts - 1) / hosts};
 }
 
 void explain_gpus(const Question& question, bool was_asked, Plan& plan) {
   const std::vector<Gpu> used = used_gpus(question, plan);
   const auto count = static_cast<int64_t>(used.size());
   const auto& global_batch = question.config.train.global_batch;
-  std::string reason = text(counted(count, "rank"), ", one a GPU");
+  std::string reason = plan.hosts == 1
+                           ? text(counted(count, "rank"), ", one a GPU")
+                           : text(counted(count, "rank"), ", one a GPU, on ", counted(plan.hosts, "host"));
   if (!plan.idle_devices.empty()) {
     reason += text("; ", gpu_numbers(plan.idle_devices), plan.idle_devices.size() == 1 ? " stays" : " stay",
                    " idle");
@@ -184,17 +195,21 @@ void choose_ranks(const Question& question, Plan& plan) {
   const RanksAsked asked = parse_ranks(question.config.parallel.ranks);
   if (plan.device == DeviceKind::cpu) {
     choose_cpu_ranks(question, asked, plan);
+    plan.hosts = std::min(question.hardware.hosts, plan.world_size());
     for (const Gpu& gpu : question.hardware.gpus) plan.idle_devices.push_back(gpu.index);
     return;
   }
-  std::vector<int> chosen = asked_gpus(question, asked);
-  refuse_uneven_share(question, static_cast<int64_t>(chosen.size()),
-                      static_cast<int64_t>(question.hardware.gpus.size()));
+  int64_t count = 0;
+  std::vector<int> chosen = asked_gpus(question, asked, count);
+  refuse_uneven_share(question, count,
+                      static_cast<int64_t>(question.hardware.gpus.size()) * question.hardware.hosts);
   std::sort(chosen.begin(), chosen.end());
-  for (const int device : chosen) plan.ranks.push_back({device, {}});
+  for (int64_t rank = 0; rank < count; ++rank)
+    plan.ranks.push_back({chosen[static_cast<size_t>(rank) % chosen.size()], {}});
   for (const Gpu& gpu : question.hardware.gpus) {
     if (!std::binary_search(chosen.begin(), chosen.end(), gpu.index)) plan.idle_devices.push_back(gpu.index);
   }
+  plan.hosts = std::min(question.hardware.hosts, plan.world_size());
   explain_gpus(question, asked.count || !asked.devices.empty(), plan);
 }
 

@@ -23,7 +23,7 @@ void check_range(const char* key, const std::optional<int64_t>& count, int64_t l
 
 void choose_loader(const Question& question, Plan& plan) {
   const int cores = question.hardware.usable_cores();
-  const int ranks = plan.world_size();
+  const int ranks = plan.local_size();
   const bool on_cpu = plan.device == DeviceKind::cpu;
   if (const auto& given = question.config.data.workers) {
     plan.loader_threads = static_cast<int>(*given);
@@ -89,8 +89,9 @@ std::vector<int> part_of(const std::vector<int>& cores, size_t index, size_t par
 void bind_equal_parts(const Hardware& hardware, Plan& plan) {
   std::vector<int> cores;
   for (const size_t position : near_together(hardware)) cores.push_back(hardware.cores[position]);
+  const auto local = static_cast<size_t>(plan.local_size());
   for (size_t rank = 0; rank < plan.ranks.size(); ++rank) {
-    plan.ranks[rank].cores = part_of(cores, rank, plan.ranks.size());
+    plan.ranks[rank].cores = part_of(cores, rank % local, local);
   }
 }
 
@@ -105,7 +106,8 @@ bool bind_near_gpus(const Question& question, Plan& plan) {
   for (const size_t position : near_together(hardware)) {
     cores_of_node[hardware.numa_of_core[position]].push_back(hardware.cores[position]);
   }
-  for (size_t rank = 0; rank < gpus.size(); ++rank) ranks_of_node[gpus[rank].numa_node].push_back(rank);
+  const auto local = static_cast<size_t>(plan.local_size());
+  for (size_t rank = 0; rank < local; ++rank) ranks_of_node[gpus[rank].numa_node].push_back(rank);
   for (const auto& [node, ranks] : ranks_of_node) {
     if (node < 0 || cores_of_node[node].size() < ranks.size()) return false;
   }
@@ -114,6 +116,8 @@ bool bind_near_gpus(const Question& question, Plan& plan) {
       plan.ranks[ranks[i]].cores = part_of(cores_of_node[node], i, ranks.size());
     }
   }
+  for (size_t rank = local; rank < plan.ranks.size(); ++rank)
+    plan.ranks[rank].cores = plan.ranks[rank % local].cores;
   return true;
 }
 
@@ -124,7 +128,7 @@ void choose_threads(const Question& question, Plan& plan) {
   check_range("data.workers", data.workers, 0, most_loader_threads);
   check_range("data.prefetch", data.prefetch, 1, most_prefetch);
   const int cores = question.hardware.usable_cores();
-  const int ranks = plan.world_size();
+  const int ranks = plan.local_size();
   plan.threads_per_rank = std::max(1, cores / ranks);
   plan.reasons.push_back(text(counted(plan.threads_per_rank, "compute thread"),
                               " a rank: ", counted(cores, "core"), " of ", question.hardware.machine_cores,
@@ -135,10 +139,10 @@ void choose_threads(const Question& question, Plan& plan) {
 
 void bind_cores(const Question& question, Plan& plan) {
   const Hardware& hardware = question.hardware;
-  if (hardware.cores.size() < plan.ranks.size()) {
+  if (hardware.cores.size() < static_cast<size_t>(plan.local_size())) {
     plan.reasons.push_back(
         text("No rank is bound to cores: ", counted(static_cast<int64_t>(hardware.cores.size()), "core"),
-             " for ", counted(plan.world_size(), "rank"), "."));
+             " for ", counted(plan.local_size(), "rank"), "."));
     return;
   }
   if (plan.device == DeviceKind::cuda && bind_near_gpus(question, plan)) {
@@ -146,7 +150,7 @@ void bind_cores(const Question& question, Plan& plan) {
     return;
   }
   bind_equal_parts(hardware, plan);
-  if (plan.ranks.size() == 1) return;
+  if (plan.local_size() == 1) return;
   plan.reasons.push_back(
       text("Each rank is bound to its part of ", counted(static_cast<int64_t>(hardware.cores.size()), "core"),
            plan.device == DeviceKind::cuda ? "; the machine does not say which are near which GPU." : "."));

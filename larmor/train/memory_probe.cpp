@@ -49,7 +49,7 @@ struct Trial {
 /// Of this rank alone.
 Trial try_steps(Workload& workload, const RunConfig& config, const Plan& plan, const Index& index,
                 Communicator& communicator) {
-  const auto device = torch_device(plan, communicator.rank());
+  const auto device = communicator.device();
   const auto group = communicator.duplicate();
   begin_measuring(device);
   try {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "larmor/base/error.h"
+#include "larmor/base/fenced_storage.h"
 #include "larmor/base/log.h"
 #include "larmor/base/process.h"
 #include "larmor/base/text.h"
@@ -39,11 +40,28 @@ Plan plan_here(const Hardware& hardware, const Demand& demand, const RunConfig& 
   return plan;
 }
 
+// The newest unfinished run that this job started before it was requeued or restarted.
+std::optional<RunFolder> run_of_job(const fs::path& runs, const std::string& job) {
+  std::optional<RunFolder> newest;
+  std::error_code absent;
+  for (const auto& item : fs::directory_iterator(runs, absent)) {
+    const RunFolder folder{item.path()};
+    if (item.is_symlink() || !folder.is_run() || folder.is_done()) continue;
+    if (read_json(folder.environment()).value("job", "") != job) continue;
+    // Names of runs begin with the time.
+    if (!newest || newest->root.filename() < folder.root.filename()) newest = folder;
+  }
+  return newest;
+}
+
 // Where a new or an unfinished run of this config lives.
-RunFolder choose_folder(const LoadedConfig& config, const Clock& clock) {
+RunFolder choose_folder(const LoadedConfig& config, const StartOptions& start, const Clock& clock) {
   const fs::path runs = config.config.run.folder;
   const auto& name = config.config.run.name;
   if (name != "auto") return {runs / name};
+  if (start.again && !start.job.empty()) {
+    if (const auto folder = run_of_job(runs, start.job)) return *folder;
+  }
   return {runs / new_run_name(clock, runs, config.config.workload, config.config.stage)};
 }
 
@@ -148,22 +166,46 @@ void check_start(const Workload& workload, RunConfig config, const Index& index)
   }
 }
 
-Json environment_of(const RunConfig& config) {
+Json environment_of(const RunConfig& config, const std::string& job) {
   Json json;
   json["workload"] = config.workload;
   json["stage"] = config.stage;
   json["program"] = text("larmor ", version());
   json["build"] = build_description();
   json["host"] = host_name();
+  if (!job.empty()) json["job"] = job;
   return json;
+}
+
+// A start that ended before its first event raised the fence all the same.
+int64_t next_generation_of(const RunFolder& folder) {
+  const auto fence = read_fence(folder.generation_file());
+  const int64_t by_events = next_generation(folder.events());
+  return fence ? std::max(by_events, *fence + 1) : by_events;
+}
+
+// The folder is ours from here on: no other start's, and no earlier generation's.
+void take_folder(PreparedRun& run, StartOptions& start, Storage& storage) {
+  storage.create_folders(run.folder.root);
+  if (start.lock) {
+    run.lock.emplace(std::move(*start.lock));
+  } else {
+    run.lock.emplace(run.folder.lock());
+  }
+  for (const auto& folder :
+       {run.folder.logs(), run.folder.tensorboard(), run.folder.pictures(), run.folder.checkpoints()}) {
+    storage.create_folders(folder);
+  }
+  run.generation = next_generation_of(run.folder);
+  raise_fence(storage, run.folder.generation_file(), run.generation);
 }
 
 // config.yaml makes a folder a run, so it comes last: a disk that fills up on the way leaves none that is
 // half there.
-void write_down(const PreparedRun& run, Storage& storage) {
+void write_down(const PreparedRun& run, const std::string& job, Storage& storage) {
   write_text(storage, run.folder.hardware(), to_text(to_json(run.hardware)));
   write_text(storage, run.folder.plan(), to_text(to_json(run.plan)));
-  write_text(storage, run.folder.environment(), to_text(environment_of(run.config.config)));
+  write_text(storage, run.folder.environment(), to_text(environment_of(run.config.config, job)));
   write_text(storage, run.folder.index(), to_text(to_json(run.index)));
   if (!fs::exists(run.folder.quarantine()))
     write_text(storage, run.folder.quarantine(), to_text(Json::array()));
@@ -178,14 +220,15 @@ void check_batch(const RunConfig& config, const Plan& plan) {
        "ask for a number of ranks that divides the global batch");
 }
 
+// `hardware`: not this host alone. A rehearsal is for machines that are not here.
 RunDraft draft_run_on(Index index, Workload& workload, const LoadedConfig& config,
-                      const std::optional<Hardware>& hardware) {
+                      const std::optional<Hardware>& hardware, bool is_rehearsal) {
   RunDraft draft;
   draft.hardware = hardware ? *hardware : hardware_for(config.config.run.folder);
   draft.index = std::move(index);
   draft.demand = workload.demand(config.config, draft.index);
-  draft.plan = hardware ? make_plan(*hardware, draft.demand, config.config)
-                        : plan_here(draft.hardware, draft.demand, config.config);
+  draft.plan = is_rehearsal ? make_plan(draft.hardware, draft.demand, config.config)
+                            : plan_here(draft.hardware, draft.demand, config.config);
   return draft;
 }
 
@@ -207,7 +250,7 @@ LoadedConfig load_run_config(const RunFolder& folder, Workload& workload,
 }
 
 RunDraft draft_run(Workload& workload, const LoadedConfig& config, const std::optional<Hardware>& hardware) {
-  return draft_run_on(workload.index(config.config), workload, config, hardware);
+  return draft_run_on(workload.index(config.config), workload, config, hardware, hardware.has_value());
 }
 
 void freeze_plan(LoadedConfig& config, const Plan& plan) {
@@ -219,9 +262,9 @@ void freeze_plan(LoadedConfig& config, const Plan& plan) {
 }
 
 PreparedRun prepare_run(Workload& workload, LoadedConfig config, const std::optional<RunFolder>& existing,
-                        const ResumeChoice& resume, Storage& storage, const Clock& clock) {
+                        StartOptions start, Storage& storage, const Clock& clock) {
   PreparedRun run;
-  run.folder = existing ? *existing : choose_folder(config, clock);
+  run.folder = existing ? *existing : choose_folder(config, start, clock);
   const bool again = run.folder.is_run();
   if (fs::exists(run.folder.root) && !fs::is_directory(run.folder.root)) {
     fail(Exit::environment, text(run.folder.root.string(), " is not a folder"),
@@ -244,35 +287,29 @@ PreparedRun prepare_run(Workload& workload, LoadedConfig config, const std::opti
     auto index = workload.index(run.config.config);
     check_data(index, run.config.config);
     check_start(workload, run.config.config, index);
-    draft = draft_run_on(std::move(index), workload, run.config, {});
+    draft = draft_run_on(std::move(index), workload, run.config, start.hardware, /*is_rehearsal=*/false);
   }
 
-  storage.create_folders(run.folder.root);
-  run.lock.emplace(run.folder.lock());
-  for (const auto& folder :
-       {run.folder.logs(), run.folder.tensorboard(), run.folder.pictures(), run.folder.checkpoints()}) {
-    storage.create_folders(folder);
-  }
-  run.generation = next_generation(run.folder.events());
+  take_folder(run, start, storage);
   if (again) {
     run.index = same_index(run.folder, workload, run.config.config);
     check_data(run.index, run.config.config);
-    run.hardware = hardware_for(run.folder.root);
+    run.hardware = start.hardware ? *start.hardware : hardware_for(run.folder.root);
     run.plan = plan_again(run.folder, run.hardware, workload.demand(run.config.config, run.index), run.config,
                           run.notes);
     check_batch(run.config.config, run.plan);
-    run.resume_from = choose_checkpoint(run.folder, resume, storage, run.generation, run.notes);
+    run.resume_from = choose_checkpoint(run.folder, start.resume, storage, run.generation, run.notes);
   } else {
     run.index = std::move(draft.index);
     run.hardware = std::move(draft.hardware);
     run.plan = std::move(draft.plan);
-    if (resume.kind == ResumeChoice::Kind::path) {
-      run.resume_from = choose_checkpoint(run.folder, resume, storage, run.generation, run.notes);
+    if (start.resume.kind == ResumeChoice::Kind::path) {
+      run.resume_from = choose_checkpoint(run.folder, start.resume, storage, run.generation, run.notes);
     }
     freeze_plan(run.config, run.plan);
   }
   mark_going_on(storage, run.folder);
-  write_down(run, storage);
+  write_down(run, start.job, storage);
   storage.replace_link(run.folder.root.parent_path() / "latest", run.folder.root.filename());
   return run;
 }

@@ -23,6 +23,18 @@ struct ResumeChoice {
   std::filesystem::path path;  // of a checkpoint
 };
 
+/// How a start of a run differs from any other.
+struct StartOptions {
+  ResumeChoice resume = {};
+  std::optional<Hardware> hardware = {};  // of all hosts that take part; nothing: this host
+  std::optional<FileLock> lock = {};      // of the run's folder, where it is held already
+  /// The scheduler's or launcher's own name of what we are part of, which outlives a requeue or its restart
+  /// of us; "" for none. With `again`, a run without a name of its own is the newest unfinished one that the
+  /// same job started.
+  std::string job = {};
+  bool again = false;
+};
+
 /// A run that is ready to start.
 struct PreparedRun {
   RunFolder folder;
@@ -56,12 +68,12 @@ LoadedConfig load_run_config(const RunFolder& folder, Workload& workload,
 /// Writes the values that were `auto` into the config as the plan chose them.
 void freeze_plan(LoadedConfig& config, const Plan& plan);
 
-/// Makes the run folder of a new run, or takes up an unfinished one of the same name and config.
-/// `existing` is set for `train RUN`. Throws Error: usage when the config differs (listing the keys),
-/// environment when the folder is in use or cannot be written, data when the data have changed,
-/// checkpoint when no good one is left.
+/// Makes the run folder of a new run, or takes up an unfinished one of the same name and config, and keeps
+/// out ranks of its earlier generations. `existing` is set for `train RUN`. Throws Error: usage when the
+/// config differs (listing the keys), environment when the folder is in use or cannot be written, data when
+/// the data have changed, checkpoint when no good one is left.
 PreparedRun prepare_run(Workload& workload, LoadedConfig config, const std::optional<RunFolder>& existing,
-                        const ResumeChoice& resume, Storage& storage, const Clock& clock);
+                        StartOptions start, Storage& storage, const Clock& clock);
 
 /// For a run whose ranks ended because memory ran out, and could not settle it among themselves: writes a
 /// plan with smaller micro-batches for prepare_run() to find. False where that would not help.

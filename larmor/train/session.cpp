@@ -158,11 +158,16 @@ Plan plan_to_train_by(Workload& workload, const RunConfig& config, const Plan& p
   return probed;
 }
 
+TrainerState resumed_state(const SessionOptions& options, Task& task, std::vector<Learner>& learners) {
+  if (!options.resume_from) return {};
+  return restore(verify_checkpoint(*options.resume_from), task, learners);
+}
+
 /// Collective.
-void compare_ranks(Workload& workload, const RunConfig& config, const Plan& plan, const Index& index,
+void compare_ranks(Workload& workload, const LoadedConfig& loaded, const Plan& plan, const Index& index,
                    const Rank& rank, Communicator& communicator) {
-  auto facts = start_facts(config, workload.fields(config.stage), plan, index);
-  if (looks_at_data(rank)) facts.data_complaint = compare_data(index, [&] { return workload.index(config); });
+  auto facts = start_facts(loaded, plan, index);
+  if (looks_at_data(rank)) facts.data_complaint = compare_data(index, [&] { return workload.index(loaded.config); });
   agree_on_start(facts, communicator);
 }
 
@@ -184,9 +189,10 @@ void record_end(Tracker& tracker, const SessionEnd& end) {
 
 }  // namespace
 
-SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& planned, const Index& index,
-                       const Rank& rank, std::unique_ptr<Communicator> connected,
-                       const SessionOptions& options, const std::string& config_sha256) {
+SessionEnd run_session(Workload& workload, const LoadedConfig& loaded, const Plan& planned,
+                       const Index& index, const Rank& rank, std::unique_ptr<Communicator> connected,
+                       const SessionOptions& options) {
+  const RunConfig& config = loaded.config;
   SystemClock clock;
   const double started = clock.steady_seconds();
   auto faults = FaultPoint::from_environment(rank);
@@ -194,9 +200,9 @@ SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& 
   const auto storage = open_storage(faults, options.folder, rank, board);
   const auto communicator = watched(std::move(connected), board);
   faults.meet(Phase::starting, 0);
-  const auto device = torch_device(planned, rank.local_index);  // device
+  const auto device = communicator->device();  // device
   set_up_process(planned, device);
-  compare_ranks(workload, config, planned, index, rank, *communicator);
+  compare_ranks(workload, loaded, planned, index, rank, *communicator);
   const Plan plan = plan_to_train_by(workload, config, planned, index, *communicator, options, *storage);
   const Cases cases = open_cases(workload, config, index);  // data
   const Timetable timetable(config.train, cases.order.examples(), plan.global_batch);
@@ -206,13 +212,11 @@ SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& 
   auto learners =
       make_learners(*task, blocks, config, plan, timetable, device, *communicator);  // parallel, optimizer
   const auto rank_sums = plan.sync_batch_norm ? std::make_unique<RankSums>(*communicator) : nullptr;
-  const TrainerState state = options.resume_from
-                                 ? restore(verify_checkpoint(*options.resume_from), *task, learners)
-                                 : TrainerState();
+  const TrainerState state = resumed_state(options, *task, learners);
   const auto tracker = make_tracker(config, options, rank, *storage, clock,  // track
                                     timetable.total_steps(), state.progress.step);
   CheckpointWriter checkpoints(options.folder.checkpoints(), *storage, *communicator,  // checkpoint
-                               checkpoint_options(config, plan, index, rank, config_sha256));
+                               checkpoint_options(config, plan, index, rank, loaded.sha256()));
   Quarantine quarantine(options.folder.quarantine(), cases.bad_files, *storage, *communicator, *tracker);
 
   Trainer trainer({.config = config,

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "larmor/comm/communicator.h"
+#include "larmor/config/load.h"
 #include "larmor/launch/rank.h"
 #include "larmor/launch/status_board.h"
 #include "larmor/track/tracker.h"
@@ -37,9 +38,9 @@ struct SessionEnd {
 /// Collective. Blocks. `workload` has read its part of the folder's config already (load_run_config). Throws
 /// what agree_on_start() does, before anything is done; Error (rank_lost) when a later generation has taken
 /// over.
-SessionEnd run_session(Workload& workload, const RunConfig& config, const Plan& plan, const Index& index,
+SessionEnd run_session(Workload& workload, const LoadedConfig& config, const Plan& plan, const Index& index,
                        const Rank& rank, std::unique_ptr<Communicator> communicator,
-                       const SessionOptions& options, const std::string& config_sha256);
+                       const SessionOptions& options);
 
 /// How training ended, as the parent reads it from the last "end" line of events.jsonl: steps, epochs,
 /// seconds, best {step, value}, reason.

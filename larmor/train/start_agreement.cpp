@@ -11,7 +11,6 @@
 #include "larmor/base/process.h"
 #include "larmor/base/text.h"
 #include "larmor/base/version.h"
-#include "larmor/config/values.h"
 #include "larmor/device/device.h"
 
 namespace larmor {
@@ -104,15 +103,15 @@ std::string some_of(std::vector<std::string> sentences) {
 
 }  // namespace
 
-StartFacts start_facts(const RunConfig& config, const WorkloadFields& fields, const Plan& plan,
-                       const Index& index) {
+StartFacts start_facts(const LoadedConfig& config, const Plan& plan, const Index& index) {
   StartFacts facts;
   facts.host = host_name();
-  for (auto& [key, value] : values_of(config, fields)) {
-    if (key != "run.folder" && key != "run.name") facts.values["config." + key] = value;
+  for (const auto& origin : config.origins) {
+    if (origin.key != "run.folder" && origin.key != "run.name")
+      facts.values["config." + origin.key] = origin.value;
   }
-  facts.values["config.workload"] = config.workload;
-  facts.values["config.stage"] = config.stage;
+  facts.values["config.workload"] = config.config.workload;
+  facts.values["config.stage"] = config.config.stage;
   auto decided = to_json(plan);
   decided.erase("reasons");
   flatten(decided, "plan", facts.values);

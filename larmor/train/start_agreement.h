@@ -7,7 +7,7 @@
 #include <string>
 
 #include "larmor/comm/communicator.h"
-#include "larmor/config/run_config.h"
+#include "larmor/config/load.h"
 #include "larmor/data/index.h"
 #include "larmor/launch/rank.h"
 #include "larmor/plan/plan.h"
@@ -23,8 +23,7 @@ struct StartFacts {
 
 /// Config and plan key by key, the index, the program and its build. Where the run lies (run.folder,
 /// run.name) may differ from host to host.
-StartFacts start_facts(const RunConfig& config, const WorkloadFields& fields, const Plan& plan,
-                       const Index& index);
+StartFacts start_facts(const LoadedConfig& config, const Plan& plan, const Index& index);
 
 /// Holds the data that `make` finds against the run's index. What is missing or different, as the end of a
 /// sentence about a rank ("has no t1/p03.nii.gz"); "" when nothing is.

@@ -68,7 +68,7 @@ StepBenchmark::StepBenchmark(Workload& workload, const RunConfig& config, const 
   state.communicator = observed(communicator, state.meter);
   auto& metered = *state.communicator;
   if (plan.sync_batch_norm) state.rank_sums.emplace(metered);
-  state.device = torch_device(plan, communicator.rank());
+  state.device = communicator.device();
   set_up_process(plan, state.device);
   state.task = workload.task(config, index);
   const auto dataset = workload.dataset(config, index, Split::train);

@@ -77,8 +77,8 @@ SessionEnd TrialRun::train(int ranks, std::optional<int64_t> until,
         rank.index = rank.local_index = index;
         rank.count = rank.local_count = ranks;
         rank.generation = prepared.generation;
-        ends[place] = run_session(*own, own_config.config, prepared.plan, prepared.index, rank,
-                                  std::move(communicators[place]), options, own_config.sha256());
+        ends[place] = run_session(*own, own_config, prepared.plan, prepared.index, rank,
+                                  std::move(communicators[place]), options);
       } catch (...) {
         errors[place] = std::current_exception();
         communicators[place].reset();

@@ -35,7 +35,7 @@ StartFacts facts_of_a_small_run() {
   Plan plan;
   plan.micro_batch = 2;
   plan.ranks = {{-1, {0}}, {-1, {1}}, {-1, {2}}};
-  auto facts = start_facts(loaded.config, fields, plan, Index{});
+  auto facts = start_facts(loaded, plan, Index{});
   facts.host = "node1";
   return facts;
 }

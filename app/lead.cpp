@@ -1,0 +1,264 @@
+#include "app/lead.h"
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <utility>
+
+#include "larmor/base/clock.h"
+#include "larmor/base/error.h"
+#include "larmor/base/process.h"
+#include "larmor/base/text.h"
+#include "larmor/checkpoint/checkpoint.h"
+#include "larmor/hardware/hardware.h"
+#include "larmor/launch/fleet.h"
+#include "larmor/launch/member.h"
+#include "larmor/launch/restart_policy.h"
+#include "larmor/train/run_setup.h"
+
+#include "app/train_end.h"
+
+namespace larmor::app {
+
+namespace {
+
+Json words_of(const TrainRequest& request) {
+  Json words;
+  for (const auto& origin : request.config.origins) words[origin.key] = origin.value;
+  words["--resume"] = request.flags.resume;
+  words["--steps"] = request.flags.steps.value_or(0);
+  return words;
+}
+
+Hello introduce_with_hardware(const TrainRequest& request, const Agent& agent) {
+  HardwareSources sources;
+  sources.run_folder = request.config.config.run.folder;
+  return introduce(agent, words_of(request), to_json(detect_hardware(sources)));
+}
+
+/// What ranks that this agent starts are told beside what the leader says.
+std::map<std::string, std::string> environment_of_ranks(const Agent& agent) {
+  if (!agent.given || agent.given->visible_device < 0) return {};
+  return {{"LARMOR_VISIBLE_DEVICE", text(agent.given->visible_device)}};
+}
+
+int64_t newest_step(const RunFolder& folder) {
+  const auto all = list_checkpoints(folder.checkpoints(), /*verify=*/false);
+  return all.empty() ? -1 : all.front().step;
+}
+
+class Leader {
+ public:
+  Leader(TrainRequest request, Agent agent)
+      : request_(std::move(request)), agent_(std::move(agent)), storage_(make_storage()) {}
+
+  int run();
+
+ private:
+  void say(const std::string& line) const {
+    if (!request_.program.words().quiet) std::cerr << line << "\n" << std::flush;
+  }
+  /// Of all agents that are there; nothing for this host alone.
+  std::optional<Hardware> hardware() const;
+  PreparedRun prepare(LoadedConfig config, const std::optional<RunFolder>& existing, StartOptions start);
+  LaunchOptions launch_options() const;
+  GroupEnding train();
+  GroupEnding train_to_the_end();
+  /// Another start of the same run; `share` is a key=value on top, or "".
+  void prepare_again(const std::string& share);
+  /// How the ranks of the next start share the work, as key=value: "" as before; nothing when too few are
+  /// left.
+  std::optional<std::string> next_share(const GroupEnding& ending, bool same_rank_again) const;
+  GroupEnding stopped_by(int signal) const;
+  int conclude(const GroupEnding& ending);
+
+  TrainRequest request_;
+  Agent agent_;
+  std::unique_ptr<Storage> storage_;
+  SystemClock clock_;
+  double started_ = clock_.wall_seconds();
+  std::optional<Fleet> fleet_;
+  std::optional<PreparedRun> run_;
+};
+
+std::optional<Hardware> Leader::hardware() const {
+  if (agent_.is_alone()) return std::nullopt;
+  std::vector<Hardware> all;
+  for (const auto& hello : fleet_->agents()) {
+    all.push_back(hardware_from_json(hello.hardware));
+    // Agents of ours are hosts of their own, whatever they are called; ranks' places share theirs.
+    if (!agent_.given) all.back().host += text(" (", hello.agent, ")");
+  }
+  return shared_hardware(all);
+}
+
+PreparedRun Leader::prepare(LoadedConfig config, const std::optional<RunFolder>& existing,
+                            StartOptions start) {
+  start.hardware = hardware();
+  start.job = agent_.job.id;
+  start.again = agent_.job.restarts > 0;
+  auto run = prepare_run(request_.workload, std::move(config), existing, std::move(start), *storage_, clock_);
+  for (const auto& note : run.notes) say(note);
+  // Ranks of other hosts stand in other folders.
+  run.folder.root = std::filesystem::absolute(run.folder.root);
+  return run;
+}
+
+LaunchOptions Leader::launch_options() const {
+  const auto& words = request_.program.words();
+  LaunchOptions launch;
+  launch.arguments = {
+      "train", run_->folder.root.string(), "--resume",
+      run_->resume_from ? std::filesystem::absolute(run_->resume_from->folder).string() : "never"};
+  if (request_.flags.steps) {
+    launch.arguments.emplace_back("--steps");
+    launch.arguments.push_back(text(*request_.flags.steps));
+  }
+  if (words.quiet) launch.arguments.emplace_back("--quiet");
+  if (words.no_color) launch.arguments.emplace_back("--no-color");
+  if (words.json) launch.arguments.emplace_back("--json");
+  if (request_.flags.debug) launch.arguments.emplace_back("--debug");
+  launch.log_folder = run_->folder.logs();
+  launch.generation = run_->generation;
+  launch.hang = parse_hang_limit(run_->config.config.parallel.hang_limit);
+  // A rank that has lost its peers cannot save anything any more.
+  launch.grace_seconds = 10;
+  launch.environment["LARMOR_JOB_START"] = fixed(started_, 3);
+  if (agent_.job.ends_at) launch.environment["LARMOR_JOB_END"] = text(*agent_.job.ends_at);
+  return launch;
+}
+
+GroupEnding Leader::train() {
+  if (run_->resume_from) {
+    say(text("resuming from step ", run_->resume_from->step, " (", run_->resume_from->folder.string(), ")"));
+  }
+  return fleet_->run(run_->plan, launch_options());
+}
+
+void Leader::prepare_again(const std::string& share) {
+  const RunFolder folder = run_->folder;
+  StartOptions start;
+  start.lock.emplace(std::move(*run_->lock));
+  run_.reset();
+  const auto overrides = share.empty() ? std::vector<std::string>() : std::vector<std::string>{share};
+  run_.emplace(prepare(load_run_config(folder, request_.workload, overrides), folder, std::move(start)));
+}
+
+std::optional<std::string> Leader::next_share(const GroupEnding& ending, bool same_rank_again) const {
+  const auto least = request_.flags.agents.min_ranks;
+  const auto& plan = run_->plan;
+  int64_t possible = plan.world_size();
+  if (ending.has_lost_hosts) {
+    const auto agents = static_cast<int64_t>(fleet_->agents().size());
+    possible = std::min(possible, agent_.given ? agents : agents * plan.local_size());
+  } else if (same_rank_again && least > 0) {
+    possible -= 1;
+  }
+  if (possible == plan.world_size()) return "";
+  const auto allowed = allowed_world_sizes(plan.global_batch, possible);
+  if (least == 0 || allowed.empty() || allowed.front() < least) return std::nullopt;
+  const auto count = allowed.front();
+  const bool one_less = plan.hosts == 1 && plan.device == DeviceKind::cuda && count == plan.world_size() - 1;
+  if (!one_less) return text("parallel.ranks=", count);
+  std::vector<std::string> devices;  // without the one that failed
+  for (int rank = 0; rank < plan.world_size(); ++rank) {
+    if (rank != ending.first_rank) devices.push_back(text(plan.ranks[static_cast<size_t>(rank)].device));
+  }
+  return text("parallel.ranks=", join(devices, ","), devices.size() == 1 ? "," : "");
+}
+
+int Leader::conclude(const GroupEnding& ending) {
+  const auto& folder = run_->folder;
+  if (run_->already_done) {
+    say(folder.root.string() + " is finished already");
+    show_run(request_.program, folder, run_->config.config.checkpoint.metric, "done");
+    return 0;
+  }
+  const bool is_stopped = ending.raw_status == static_cast<int>(Exit::stopped);
+  if (ending.exit == Exit::done || is_stopped) {
+    return conclude_training(request_.program, folder, run_->config.config.checkpoint.metric, ending.exit,
+                             *storage_);
+  }
+  std::cerr << "larmor: " << ending.message << "\n";
+  if (!ending.last_lines.empty()) std::cerr << "  its last lines:\n" << ending.last_lines << "\n";
+  std::cerr << "  hint: the log is in " << folder.logs().string() << "; larmor train " << folder.root.string()
+            << " goes on from the newest checkpoint\n";
+  if (ending.exit == Exit::stopped) return ending.raw_status;  // asked for: no failure of the run
+  try {
+    mark_ended(*storage_, clock_, folder, ending.raw_status, ending.message);
+  } catch (const Error& error) {
+    std::cerr << "  and " << error.message() << "\n";
+  }
+  return ending.raw_status;
+}
+
+int Leader::run() {
+  std::vector<Member> members;
+  Hello own;
+  if (!agent_.is_alone()) {
+    Listener door = open_door(agent_);
+    own = introduce_with_hardware(request_, agent_);
+    members = gather(agent_.place, door, own);
+  }
+  fleet_.emplace(agent_.place, std::move(own), std::move(members), environment_of_ranks(agent_));
+  try {
+    run_.emplace(
+        prepare(std::move(request_.config), request_.existing, {.resume = request_.flags.resume_choice()}));
+    const GroupEnding ending = run_->already_done ? GroupEnding() : train_to_the_end();
+    const int status = conclude(ending);
+    fleet_->dismiss(status, ending.message);
+    return status;
+  } catch (const Error& error) {
+    fleet_->dismiss(static_cast<int>(error.exit()), error.message());
+    throw;
+  }
+}
+
+GroupEnding Leader::train_to_the_end() {
+  const auto& limits = request_.flags.agents;
+  if (!request_.program.words().quiet)
+    std::cerr << explain(run_->plan, run_->hardware) << run_->index.patients_by << "\n" << std::flush;
+  RestartPolicy policy(limits.max_restarts, newest_step(run_->folder));
+  for (GroupEnding ending = train();; ending = train()) {
+    if (ending.exit == Exit::memory && plan_smaller_micro_batches(run_->folder, *storage_)) {
+      say(text("larmor: ", ending.message, "; starting again with smaller micro-batches"));
+      prepare_again({});
+      continue;
+    }
+    const auto verdict = policy.decide(ending, newest_step(run_->folder));
+    if (!verdict.again) return verdict.ending;
+    const auto share = next_share(ending, verdict.same_rank_again);
+    if (!share) return ending;
+    say(text("larmor: ", ending.message, "; restart ", policy.restarts(), " of ", limits.max_restarts,
+             verdict.wait_seconds > 0 ? text(" in ", human_seconds(verdict.wait_seconds)) : "",
+             share->empty() ? "" : text(" with ", *share)));
+    if (const int signal = fleet_->signal_within(verdict.wait_seconds)) return stopped_by(signal);
+    prepare_again(*share);
+  }
+}
+
+/// Between two starts nothing runs that would have to save.
+GroupEnding Leader::stopped_by(int signal) const {
+  GroupEnding ending;
+  ending.exit = Exit::stopped;
+  ending.raw_status = newest_step(run_->folder) < 0 ? 128 + signal : static_cast<int>(Exit::stopped);
+  ending.message = text("stopped by ", signal_name(signal), " between two starts");
+  return ending;
+}
+
+}  // namespace
+
+int lead(TrainRequest request, Agent agent) { return Leader(std::move(request), std::move(agent)).run(); }
+
+int follow(const TrainRequest& request, Agent agent) {
+  find_door(agent);
+  Channel leader = join_leader(agent.place, introduce_with_hardware(request, agent));
+  SignalPipe signals;
+  LocalHost host(signals, /*console=*/false, environment_of_ranks(agent));
+  const Dismissal over = serve(leader, host, agent.place.silence, agent.place.start_limit);
+  if (!over.message.empty() && over.status != 0 && !request.program.words().quiet)
+    std::cerr << "larmor: " << over.message << "\n";
+  return over.status;
+}
+
+}  // namespace larmor::app

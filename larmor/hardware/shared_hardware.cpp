@@ -1,0 +1,107 @@
+// Several hosts, or several views of one, as one plan has to see them.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "larmor/base/text.h"
+#include "larmor/hardware/hardware.h"
+
+namespace larmor {
+namespace {
+
+void add_core(Hardware& whole, const Hardware& view, size_t i) {
+  if (std::find(whole.cores.begin(), whole.cores.end(), view.cores[i]) != whole.cores.end()) return;
+  whole.cores.push_back(view.cores[i]);
+  // What one view does not know of its cores, the whole does not know either.
+  if (i < view.numa_of_core.size() && whole.numa_of_core.size() + 1 == whole.cores.size())
+    whole.numa_of_core.push_back(view.numa_of_core[i]);
+  if (i < view.physical_of_core.size() && whole.physical_of_core.size() + 1 == whole.cores.size())
+    whole.physical_of_core.push_back(view.physical_of_core[i]);
+}
+
+void add_gpu(Hardware& whole, Gpu gpu) {
+  const auto is_it = [&](const Gpu& other) {
+    return gpu.uuid.empty() ? other.index == gpu.index : other.uuid == gpu.uuid;
+  };
+  if (std::any_of(whole.gpus.begin(), whole.gpus.end(), is_it)) return;
+  gpu.index = static_cast<int>(whole.gpus.size());
+  whole.gpus.push_back(std::move(gpu));
+}
+
+/// A host of which each task of a scheduler sees its own cores and cards.
+Hardware join_views(const std::vector<Hardware>& views) {
+  Hardware whole = views.front();
+  std::optional<int> cpus_of_tasks = whole.slurm_cpus_per_task;
+  int physical = whole.physical_cores;
+  for (size_t i = 1; i < views.size(); ++i) {
+    const Hardware& view = views[i];
+    const size_t before = whole.cores.size();
+    for (size_t core = 0; core < view.cores.size(); ++core) add_core(whole, view, core);
+    if (whole.cores.size() > before) physical += view.physical_cores;
+    for (const Gpu& gpu : view.gpus) add_gpu(whole, gpu);
+    if (cpus_of_tasks && view.slurm_cpus_per_task) *cpus_of_tasks += *view.slurm_cpus_per_task;
+    whole.cpu_quota = std::max(whole.cpu_quota, view.cpu_quota);
+    whole.memory_limit_bytes = std::min(whole.memory_limit_bytes, view.memory_limit_bytes);
+  }
+  whole.physical_cores = std::min(physical, static_cast<int>(whole.cores.size()));
+  if (whole.numa_of_core.size() != whole.cores.size()) whole.numa_of_core.clear();
+  if (whole.physical_of_core.size() != whole.cores.size()) whole.physical_of_core.clear();
+  whole.slurm_cpus_per_task = cpus_of_tasks;
+  return whole;
+}
+
+void lessen(uint64_t& value, uint64_t other) { value = std::min(value, other); }
+
+/// What both have, as far as a plan reads it.
+void take_least(Hardware& least, const Hardware& other) {
+  if (other.usable_cores() < least.usable_cores()) {
+    least.cores = other.cores;
+    least.cpu_quota = other.cpu_quota;
+    least.slurm_cpus_per_task = other.slurm_cpus_per_task;
+    least.physical_cores = other.physical_cores;
+    least.numa_of_core = other.numa_of_core;
+    least.physical_of_core = other.physical_of_core;
+    least.machine_cores = other.machine_cores;
+  }
+  least.has_avx2 = least.has_avx2 && other.has_avx2;
+  least.has_avx512 = least.has_avx512 && other.has_avx512;
+  least.has_amx_bf16 = least.has_amx_bf16 && other.has_amx_bf16;
+  lessen(least.memory_bytes, other.memory_bytes);
+  lessen(least.memory_limit_bytes, other.memory_limit_bytes);
+  lessen(least.memory_available_bytes, other.memory_available_bytes);
+  lessen(least.shm_bytes, other.shm_bytes);
+  lessen(least.disk_free_bytes, other.disk_free_bytes);
+  if (other.gpus.size() < least.gpus.size()) least.gpus.resize(other.gpus.size());
+  for (size_t i = 0; i < least.gpus.size(); ++i) {
+    Gpu& gpu = least.gpus[i];
+    if (other.gpus[i].memory_bytes < gpu.memory_bytes) gpu.name = other.gpus[i].name;
+    lessen(gpu.memory_bytes, other.gpus[i].memory_bytes);
+    lessen(gpu.free_bytes, other.gpus[i].free_bytes);
+    if (std::pair(other.gpus[i].capability_major, other.gpus[i].capability_minor) <
+        std::pair(gpu.capability_major, gpu.capability_minor)) {
+      gpu.capability_major = other.gpus[i].capability_major;
+      gpu.capability_minor = other.gpus[i].capability_minor;
+    }
+  }
+}
+
+}  // namespace
+
+Hardware shared_hardware(const std::vector<Hardware>& hosts) {
+  std::vector<std::string> names;
+  std::map<std::string, std::vector<Hardware>> views;
+  for (const auto& host : hosts) {
+    if (!views.contains(host.host)) names.push_back(host.host);
+    views[host.host].push_back(host);
+  }
+  Hardware least = join_views(views.at(names.front()));
+  for (size_t i = 1; i < names.size(); ++i) take_least(least, join_views(views.at(names[i])));
+  least.host = join(names, " ");
+  least.hosts = static_cast<int>(names.size());
+  if (least.hosts > 1)
+    least.notes.push_back(text("the least of ", least.hosts, " hosts: ", join(names, ", ")));
+  return least;
+}
+
+}  // namespace larmor

@@ -1,0 +1,63 @@
+// How the agents of a run find one another: the members knock at the leader's door, each says who it is and
+// what it was asked to do, and is let in or told why not.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "larmor/base/json.h"
+#include "larmor/launch/channel.h"
+#include "larmor/launch/remote_host.h"
+#include "larmor/launch/socket.h"
+
+namespace larmor {
+
+/// This agent among those of its start. Agent 0 leads.
+struct AgentPlace {
+  int agent = 0;
+  int agents = 1;
+  std::string master_address = "127.0.0.1";
+  int master_port = 0;
+  std::chrono::milliseconds start_limit{std::chrono::minutes(10)};  // for all to be there
+  std::chrono::milliseconds silence{std::chrono::seconds(15)};      // after which one of them is lost
+
+  bool leads() const { return agent == 0; }
+};
+
+/// What an agent says of itself.
+struct Hello {
+  int agent = 0;
+  int agents = 1;
+  std::string host;
+  int local_index = -1;  // of the one rank that another launcher gave it; -1: as many ranks as the plan says
+  std::string build;     // of the program
+  Json words;            // key -> value: what it was asked to do
+  Json hardware;         // as hardware.json
+  double wall_seconds = 0;  // its clock, for a warning only
+};
+Json to_json(const Hello& hello);
+Hello hello_from_json(const Json& json);
+
+/// An agent that was let in.
+struct Member {
+  Hello hello;
+  std::unique_ptr<RemoteHost> host;
+};
+
+/// The leader waits until all others are there: `own` first says what they have to agree with. Strangers and
+/// agents that take too long to say who they are are turned away. Throws Error: environment naming the agents
+/// that did not come within the limit, usage when one was asked to do something else (naming the key and both
+/// values; it is told the same).
+std::vector<Member> gather(const AgentPlace& place, Listener& door, const Hello& own);
+
+/// A member reaches the leader and is let in. Throws Error: environment when nobody is there or it is no
+/// leader of ours, or what the leader says.
+Channel join_leader(const AgentPlace& place, const Hello& own);
+
+/// Why an agent may not take part in what `own` does; "" when it may.
+std::string disagreement(const Hello& own, const Hello& other);
+
+}  // namespace larmor

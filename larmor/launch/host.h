@@ -1,0 +1,79 @@
+// The ranks of one host as the supervisor handles them, wherever the host is: here (local_host.h) or at the
+// other end of a connection (remote_host.h).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "larmor/base/json.h"
+#include "larmor/base/process.h"
+#include "larmor/launch/status_board.h"
+
+namespace larmor {
+
+/// Where one rank runs on its host.
+struct RankPlace {
+  int rank = 0;
+  int local_index = 0;     // among the host's ranks
+  std::vector<int> cores;  // to be bound to; empty: as its agent
+};
+
+/// One start of the ranks, as a host is told of it.
+struct GroupStart {
+  int64_t generation = 0;
+  int world_size = 1;
+  int local_count = 1;  // ranks on this host, other agents' included
+  std::vector<RankPlace> ranks;
+  std::string master_address = "127.0.0.1";  // of rank 0's store
+  int master_port = 0;
+  int threads_per_rank = 1;
+  std::filesystem::path program;  // empty: this program
+  std::vector<std::string> arguments;
+  std::map<std::string, std::string> environment;  // besides what every rank is told
+  std::filesystem::path log_folder;                // rank-N.log; on storage that all hosts share
+};
+Json to_json(const GroupStart& start);
+GroupStart group_start_from_json(const Json& json);
+
+/// How a rank ended, or was lost with its host.
+struct RankEnding {
+  int rank = 0;
+  Ending ending = {};
+  bool lost = false;  // with its host: nobody saw it end
+  Phase phase = Phase::starting;
+  int64_t step = 0;
+  std::string evidence = {};    // what else is known: "the system ended it for want of memory"
+  std::string last_lines = {};  // of its log
+};
+Json to_json(const RankEnding& ending);
+RankEnding rank_ending_from_json(const Json& json);
+
+/// One thread. A host that is lost has reported an ending for each of its ranks.
+class Host {
+ public:
+  virtual ~Host() = default;
+  /// "gpu-node-3", for people.
+  virtual const std::string& name() const = 0;
+  /// Starts ranks that are not running. Throws Error (environment) when that cannot be.
+  virtual void start(const GroupStart& start) = 0;
+  virtual void send(int rank, int signal) = 0;
+  /// What becomes readable when there is something to report.
+  virtual std::vector<int> descriptors() const = 0;
+  /// Ranks that have ended since the last call.
+  virtual std::vector<RankEnding> take_endings() = 0;
+  /// The next signal that the host's agent was sent, or 0.
+  virtual int take_signal() = 0;
+  /// Of the ranks that run here, by rank.
+  virtual std::map<int, RankStatus> statuses() = 0;
+  /// "stopped by a signal", "" when nothing is known.
+  virtual std::string process_state(int rank) = 0;
+  /// Tells the other side that we are there, now and then.
+  virtual void beat() {}
+  virtual bool is_lost() const { return false; }
+};
+
+}  // namespace larmor

@@ -1,0 +1,122 @@
+#include "larmor/launch/remote_host.h"
+
+#include <utility>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+
+namespace larmor {
+
+using std::chrono::steady_clock;
+
+RemoteHost::RemoteHost(Channel channel, std::string name, std::chrono::milliseconds silence)
+    : channel_(std::move(channel)), name_(std::move(name)), silence_(silence), heard_(steady_clock::now()) {}
+
+void RemoteHost::start(const GroupStart& start) {
+  running_.clear();
+  statuses_.clear();
+  states_.clear();
+  for (const auto& place : start.ranks) running_.insert(place.rank);
+  Json message;
+  message["start"] = to_json(start);
+  channel_.send(message);
+}
+
+void RemoteHost::send(int rank, int signal) {
+  if (!running_.contains(rank)) return;
+  Json message;
+  message["send"] = {{"rank", rank}, {"signal", signal}};
+  channel_.send(message);
+}
+
+std::vector<int> RemoteHost::descriptors() const {
+  if (channel_.is_closed()) return {};
+  return {channel_.descriptor()};
+}
+
+void RemoteHost::lose(const std::string& why) {
+  is_lost_ = true;
+  for (const int rank : running_) {
+    RankEnding ending{.rank = rank, .lost = true, .evidence = text("its host ", name_, " was lost: ", why)};
+    const auto last = statuses_.find(rank);
+    if (last != statuses_.end()) {
+      ending.phase = last->second.phase;
+      ending.step = last->second.step;
+    }
+    endings_.push_back(std::move(ending));
+  }
+  running_.clear();
+}
+
+void RemoteHost::take(const Json& message) {
+  if (message.contains("ended")) {
+    auto ending = rank_ending_from_json(message.at("ended"));
+    if (running_.erase(ending.rank) == 0) return;
+    if (!ending.last_lines.empty()) ending.last_lines = text("(on ", name_, ")\n", ending.last_lines);
+    endings_.push_back(std::move(ending));
+  } else if (message.contains("signal")) {
+    signals_.push_back(message.at("signal").get<int>());
+  } else if (message.contains("statuses")) {
+    for (const auto& [rank, status] : message.at("statuses").items())
+      statuses_.insert_or_assign(std::stoi(rank), rank_status_from_json(status));
+    for (const auto& [rank, state] : message.at("states").items())
+      states_.insert_or_assign(std::stoi(rank), state.get<std::string>());
+  }
+}
+
+void RemoteHost::read_messages() {
+  if (is_lost_) return;
+  try {
+    for (const auto& message : channel_.receive()) {
+      heard_ = steady_clock::now();
+      take(message);
+    }
+  } catch (const std::exception& error) {  // a number out of range, a key that is not there
+    return lose(text("it sent something that is no message of larmor (", error.what(), ")"));
+  }
+  if (channel_.is_closed()) return lose(channel_.why_closed());
+  if (steady_clock::now() - heard_ > silence_) {
+    lose(text("it has been silent for ", human_seconds(std::chrono::duration<double>(silence_).count())));
+  }
+}
+
+std::vector<RankEnding> RemoteHost::take_endings() {
+  read_messages();
+  return std::exchange(endings_, {});
+}
+
+int RemoteHost::take_signal() {
+  if (signals_.empty()) return 0;
+  const int signal = signals_.front();
+  signals_.pop_front();
+  return signal;
+}
+
+std::map<int, RankStatus> RemoteHost::statuses() {
+  std::map<int, RankStatus> all;
+  for (const int rank : running_) {
+    const auto found = statuses_.find(rank);
+    if (found != statuses_.end()) all.insert(*found);
+  }
+  return all;
+}
+
+std::string RemoteHost::process_state(int rank) {
+  const auto found = states_.find(rank);
+  return found == states_.end() ? "" : found->second;
+}
+
+void RemoteHost::beat() {
+  Json message;
+  message["beat"] = true;
+  channel_.send(message);
+}
+
+void RemoteHost::dismiss(int status, const std::string& message) {
+  Json over;
+  over["over"] = {{"status", status}, {"message", message}};
+  channel_.send(over);
+  channel_.flush(std::chrono::seconds(2));
+}
+
+}  // namespace larmor

@@ -1,0 +1,62 @@
+#include "larmor/launch/signal_pipe.h"
+
+#include <atomic>
+#include <cassert>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <iterator>
+
+#include <fcntl.h>
+#include <signal.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+
+namespace larmor {
+namespace {
+
+constexpr int stop_signals[] = {SIGINT, SIGTERM, SIGUSR1};
+
+// A handler can reach nothing but a global.
+std::atomic<int> pipe_for_handler = -1;
+struct sigaction actions_before[std::size(stop_signals)];
+
+void pass_to_pipe(int signal) {
+  const int saved = errno;
+  const char byte = static_cast<char>(signal);
+  // A full pipe holds more signals than matter.
+  [[maybe_unused]] const ssize_t written = write(pipe_for_handler.load(), &byte, 1);
+  errno = saved;
+}
+
+}  // namespace
+
+SignalPipe::SignalPipe() {
+  assert(pipe_for_handler.load() == -1);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
+    fail(Exit::environment, text("cannot make a pipe for signals: ", std::strerror(errno)));
+  }
+  read_end_ = Descriptor(ends[0]);
+  write_end_ = Descriptor(ends[1]);
+  pipe_for_handler = ends[1];
+  struct sigaction action{};
+  action.sa_handler = pass_to_pipe;
+  action.sa_flags = SA_RESTART;
+  for (size_t i = 0; i < std::size(stop_signals); ++i)
+    sigaction(stop_signals[i], &action, &actions_before[i]);
+}
+
+SignalPipe::~SignalPipe() {
+  for (size_t i = 0; i < std::size(stop_signals); ++i)
+    sigaction(stop_signals[i], &actions_before[i], nullptr);
+  pipe_for_handler = -1;
+}
+
+int SignalPipe::take() {
+  char byte = 0;
+  return read(read_end_.number(), &byte, 1) == 1 ? byte : 0;
+}
+
+}  // namespace larmor

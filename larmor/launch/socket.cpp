@@ -1,0 +1,146 @@
+#include "larmor/launch/socket.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+#include <netdb.h>
+#include <poll.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/log.h"
+#include "larmor/base/process.h"
+#include "larmor/base/text.h"
+
+namespace larmor {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+/// After which a wait is mentioned to the person.
+constexpr milliseconds patience(10000);
+
+using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
+
+/// None when the name is not known, and `reason` says so.
+Addresses addresses_of(const std::string& host, int port, int flags, std::string& reason) {
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_STREAM;
+  wanted.ai_flags = flags;
+  addrinfo* found = nullptr;
+  if (const int status = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &found)) {
+    reason = text("the name is not known here: ", gai_strerror(status));
+    found = nullptr;
+  }
+  return {found, &freeaddrinfo};
+}
+
+/// 0, or why there is no connection. A host that drops packets would hold a plain connect() for minutes.
+int connect_to(int socket, const addrinfo& address, milliseconds limit) {
+  if (connect(socket, address.ai_addr, address.ai_addrlen) == 0) return 0;
+  if (errno != EINPROGRESS) return errno;
+  pollfd watched{socket, POLLOUT, 0};
+  if (poll(&watched, 1, static_cast<int>(limit.count())) <= 0) return ETIMEDOUT;
+  int error = 0;
+  socklen_t length = sizeof(error);
+  getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &length);
+  return error;
+}
+
+milliseconds left_before(steady_clock::time_point deadline) {
+  return std::max(std::chrono::ceil<milliseconds>(deadline - steady_clock::now()), milliseconds(0));
+}
+
+}  // namespace
+
+Listener::Listener(const std::string& address, int port) {
+  std::string reason;
+  const Addresses all = addresses_of(address, port, AI_PASSIVE | AI_NUMERICSERV, reason);
+  for (const addrinfo* one = all.get(); one != nullptr; one = one->ai_next) {
+    Descriptor candidate(socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!candidate.is_open()) continue;
+    // Connections of an earlier start linger in the kernel; a program that listens is still in the way.
+    const int yes = 1;
+    setsockopt(candidate.number(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    if (bind(candidate.number(), one->ai_addr, one->ai_addrlen) == 0 &&
+        listen(candidate.number(), SOMAXCONN) == 0) {
+      socket_ = std::move(candidate);
+      break;
+    }
+    reason = errno == EADDRINUSE ? "the port is in use" : std::strerror(errno);
+  }
+  if (!socket_.is_open()) {
+    fail(Exit::environment, text("cannot listen at ", address, ":", port, " on ", host_name(), ": ", reason),
+         "the master's address has to be one of this host's, and its port free: another run may hold it");
+  }
+  sockaddr_storage bound{};
+  socklen_t length = sizeof(bound);
+  char number[NI_MAXSERV] = {};
+  auto* const any =
+      reinterpret_cast<sockaddr*>(&bound);  // the socket calls take every kind through this type
+  getsockname(socket_.number(), any, &length);
+  getnameinfo(any, length, nullptr, 0, number, sizeof(number), NI_NUMERICSERV);
+  port_ = std::atoi(number);
+}
+
+Descriptor Listener::accept() {
+  return Descriptor(accept4(socket_.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+}
+
+std::string own_address(int socket) {
+  sockaddr_storage address{};
+  socklen_t length = sizeof(address);
+  char words[NI_MAXHOST] = {};
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  if (getsockname(socket, any, &length) != 0 ||
+      getnameinfo(any, length, words, sizeof(words), nullptr, 0, NI_NUMERICHOST) != 0) {
+    return {};
+  }
+  return words;
+}
+
+Descriptor try_to_connect(const std::string& host, int port, milliseconds limit, std::string& reason) {
+  const Addresses all = addresses_of(host, port, 0, reason);
+  for (const addrinfo* one = all.get(); one != nullptr; one = one->ai_next) {
+    Descriptor candidate(socket(one->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!candidate.is_open()) continue;
+    const int error = connect_to(candidate.number(), *one, limit);
+    if (error == 0) return candidate;
+    reason = std::strerror(error);
+  }
+  return {};
+}
+
+Descriptor connect_within(const std::string& host, int port, milliseconds limit, const std::string& who) {
+  constexpr milliseconds longest_attempt(3000), longest_pause(1000);
+  const auto start = steady_clock::now(), deadline = start + limit;
+  milliseconds pause(20);
+  bool warned = false;
+  for (std::string reason;;) {
+    const milliseconds attempt = std::clamp(left_before(deadline), milliseconds(100), longest_attempt);
+    if (Descriptor socket = try_to_connect(host, port, attempt, reason); socket.is_open()) return socket;
+    if (left_before(deadline).count() == 0) {
+      fail(
+          Exit::environment,
+          text(who, " could not reach the master at ", host, ":", port, " within ",
+               human_seconds(static_cast<double>(limit.count()) / 1000), ": ", lower(reason)),
+          "see whether rank 0 runs there, and whether the master's address and port name its host and a port "
+          "that no firewall closes");
+    }
+    if (!warned && steady_clock::now() - start > patience) {
+      warned = true;
+      log::warning(text("still trying to reach the master at ", host, ":", port, ": ", lower(reason)));
+    }
+    std::this_thread::sleep_for(std::min(pause, left_before(deadline)));
+    pause = std::min(pause * 2, longest_pause);
+  }
+}
+
+}  // namespace larmor
