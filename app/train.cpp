@@ -2,9 +2,11 @@
 #include <optional>
 #include <utility>
 
+#include "larmor/base/clock.h"
 #include "larmor/base/text.h"
 #include "larmor/launch/rank.h"
 #include "larmor/train/run_setup.h"
+#include "larmor/train/time_left.h"
 
 #include "app/lead.h"
 #include "app/program.h"
@@ -33,6 +35,7 @@ int train_as_agent(Program& program, const TrainFlags& flags, const std::optiona
   auto& workload = program.workload(existing ? workload_of(*existing) : words.target);
   // Every agent checks the words that it was given before a port is touched.
   auto config = existing ? load_run_config(*existing, workload, words.overrides) : program.load(workload);
+  refuse_past_stop(config.config.train.stop_before, SystemClock());
   if (flags.dry_run) {
     const auto draft = draft_run(workload, config);
     program.show(to_json(draft.plan), explain(draft.plan, draft.hardware));
@@ -50,17 +53,6 @@ ResumeChoice TrainFlags::resume_choice() const {
   if (resume == "auto") return {};
   if (resume == "never") return {.kind = ResumeChoice::Kind::never, .path = {}};
   return {.kind = ResumeChoice::Kind::path, .path = resume};
-}
-
-void add_agent_flags(CLI::App& verb, AgentFlags& flags) {
-  verb.add_option("--nnodes", flags.nodes, "hosts that take part, this command on each; auto: as srun says");
-  verb.add_option("--node-rank", flags.node_rank, "which of them this is, from 0");
-  verb.add_option("--master-addr", flags.master_address, "address of host 0 that the others can reach");
-  verb.add_option("--master-port", flags.master_port, "its port (29500)")->check(CLI::Range(1, 65535));
-  verb.add_option("--max-restarts", flags.max_restarts, "starts after ranks were lost (0)")
-      ->check(CLI::NonNegativeNumber);
-  verb.add_option("--min-ranks", flags.min_ranks, "go on with fewer ranks, down to so many")
-      ->check(CLI::NonNegativeNumber);
 }
 
 void add_train(Program& program) {

@@ -74,6 +74,11 @@ std::optional<int64_t> read_fence(const std::filesystem::path& fence_file) {
   return generation;
 }
 
+void check_fence(const std::filesystem::path& fence_file, int64_t generation) {
+  const auto newest = read_fence(fence_file);
+  if (newest && *newest > generation) fail_behind_fence(generation, *newest);
+}
+
 void raise_fence(Storage& storage, const std::filesystem::path& fence_file, int64_t generation) {
   std::optional<int64_t> stands;
   try {
@@ -88,10 +93,7 @@ void raise_fence(Storage& storage, const std::filesystem::path& fence_file, int6
 FencedStorage::FencedStorage(std::unique_ptr<Storage> inner, Path fence_file, int64_t generation)
     : inner_(std::move(inner)), fence_file_(std::move(fence_file)), generation_(generation) {}
 
-void FencedStorage::check() const {
-  const auto newest = read_fence(fence_file_);
-  if (newest && *newest > generation_) fail_behind_fence(generation_, *newest);
-}
+void FencedStorage::check() const { check_fence(fence_file_, generation_); }
 
 void FencedStorage::create_folders(const Path& folder) {
   check();

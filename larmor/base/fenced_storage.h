@@ -30,7 +30,7 @@ class FencedStorage final : public Storage {
   uint64_t free_bytes(const Path& folder) override;
   void point(std::string_view name) override;
 
-  /// Throws Error (rank_lost) where a later generation has taken over. Some microseconds.
+  /// As check_fence().
   void check() const;
 
  private:
@@ -42,6 +42,9 @@ class FencedStorage final : public Storage {
 /// The generation that a fence names; nothing where there is none. Throws Error (environment) when it cannot
 /// be read or names none.
 std::optional<int64_t> read_fence(const std::filesystem::path& fence_file);
+
+/// Throws Error (rank_lost) where a fence names a later generation than this one. Some microseconds.
+void check_fence(const std::filesystem::path& fence_file, int64_t generation);
 
 /// From here on no rank of an earlier generation writes behind that fence. Throws Error (rank_lost) when a
 /// later generation has raised it further already.

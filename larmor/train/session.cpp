@@ -167,7 +167,8 @@ TrainerState resumed_state(const SessionOptions& options, Task& task, std::vecto
 void compare_ranks(Workload& workload, const LoadedConfig& loaded, const Plan& plan, const Index& index,
                    const Rank& rank, Communicator& communicator) {
   auto facts = start_facts(loaded, plan, index);
-  if (looks_at_data(rank)) facts.data_complaint = compare_data(index, [&] { return workload.index(loaded.config); });
+  if (looks_at_data(rank))
+    facts.data_complaint = compare_data(index, [&] { return workload.index(loaded.config); });
   agree_on_start(facts, communicator);
 }
 
@@ -200,6 +201,7 @@ SessionEnd run_session(Workload& workload, const LoadedConfig& loaded, const Pla
   const auto storage = open_storage(faults, options.folder, rank, board);
   const auto communicator = watched(std::move(connected), board);
   faults.meet(Phase::starting, 0);
+  check_fence(options.folder.generation_file(), rank.generation);
   const auto device = communicator->device();  // device
   set_up_process(planned, device);
   compare_ranks(workload, loaded, planned, index, rank, *communicator);
