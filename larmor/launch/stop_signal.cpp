@@ -15,12 +15,18 @@ constexpr int from_inside = -1;
 std::atomic<int> first_signal = 0;
 static_assert(std::atomic<int>::is_always_lock_free, "a handler must not wait for a lock");
 
-void note_signal(int signal) {
+// Whether a first one came from our parent, and from anybody else.
+std::atomic<bool> heard_from_parent = false, heard_from_others = false;
+
+// SLURM sends a signal to every process of a step: to us, and to the agent, which passes it on. That is one
+// signal, so the second is the second of the same sender.
+void note_signal(int signal, siginfo_t* sent, void*) {
+  auto& heard = sent->si_code == SI_USER && sent->si_pid == getppid() ? heard_from_parent : heard_from_others;
+  if (heard.exchange(true)) _exit(128 + signal);
   int none = 0;
   // A stop asked for from inside leaves the person their first signal.
-  if (first_signal.compare_exchange_strong(none, signal)) return;
-  if (none == from_inside && first_signal.compare_exchange_strong(none, signal)) return;
-  _exit(128 + signal);
+  if (!first_signal.compare_exchange_strong(none, signal) && none == from_inside)
+    first_signal.compare_exchange_strong(none, signal);
 }
 
 }  // namespace
@@ -28,8 +34,8 @@ void note_signal(int signal) {
 void watch_stop_signals() {
   if (std::getenv("LARMOR_RANK")) setpgid(0, 0);
   struct sigaction action{};
-  action.sa_handler = note_signal;
-  action.sa_flags = SA_RESTART;
+  action.sa_sigaction = note_signal;
+  action.sa_flags = SA_RESTART | SA_SIGINFO;
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) sigaction(signal, &action, nullptr);
 }
 

@@ -1,9 +1,12 @@
 #include "larmor/launch/stop_signal.h"
 
+#include <sys/wait.h>
+
 #include <cstdlib>
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 namespace larmor {
 namespace {
@@ -38,6 +41,31 @@ TEST(StopSignal, EndsTheProcessAtTheSecondWithItsNumber) {
     raise(SIGTERM);
     return 0;
   });
+}
+
+/// How a process ends that has heard SIGUSR1 from somebody else, and then so often from its parent.
+int status_after_signals_of_the_parent(int count) {
+  int ready[2], go_on[2];
+  if (pipe(ready) != 0 || pipe(go_on) != 0) return -1;
+  const pid_t child = fork();
+  char byte = 0;
+  if (child == 0) {
+    watch_stop_signals();
+    raise(SIGUSR1);
+    if (write(ready[1], &byte, 1) != 1 || read(go_on[0], &byte, 1) != 1) _exit(1);
+    _exit(stop_requested() ? 0 : 2);
+  }
+  if (read(ready[0], &byte, 1) != 1) return -1;
+  for (int i = 0; i < count; ++i) kill(child, SIGUSR1);
+  int status = -1;
+  if (write(go_on[1], &byte, 1) != 1 || waitpid(child, &status, 0) != child) return -1;
+  for (const int end : {ready[0], ready[1], go_on[0], go_on[1]}) close(end);
+  return WEXITSTATUS(status);
+}
+
+TEST(StopSignal, TakesWhatASchedulerSendsToAllAndTheAgentPassesOnForOneSignal) {
+  EXPECT_EQ(status_after_signals_of_the_parent(0), 0);
+  EXPECT_EQ(status_after_signals_of_the_parent(1), 0);
 }
 
 TEST(StopSignal, CanBeAskedForFromInsideWithoutASignal) {
