@@ -68,6 +68,7 @@ bool went_back(const std::vector<RankStatus>& before, const std::vector<RankStat
 }  // namespace
 
 std::vector<SlowRank> SlowWatch::look(const std::vector<RankStatus>& ranks, double now) {
+  if (ranks.empty()) return {};
   const bool is_new = !window_ || window_->ranks.size() != ranks.size() || went_back(window_->ranks, ranks);
   if (is_new) troubles_.assign(ranks.size(), {});
   const bool is_over = !is_new && now - window_->began >= shortest_window &&

@@ -2,16 +2,19 @@
 
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
 #include <thread>
 
+#include <cxxabi.h>
 #include <execinfo.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -19,11 +22,13 @@
 #include <unistd.h>
 
 #include "larmor/base/text.h"
+#include "larmor/launch/symbol_names.h"
 
 namespace larmor {
 namespace {
 
-// Nothing here takes memory or a lock of ours once it is installed: a thread that hangs may hold any.
+// A thread that hangs may hold any lock, so that nothing here takes one of ours, and nothing takes memory but
+// the reader of names, on a thread of its own.
 
 constexpr int deepest_stack = 64;
 constexpr size_t most_threads = 1024;
@@ -60,6 +65,11 @@ class StackLine {
     } while (number != 0);
     while (count > 0) *this << std::string_view(&digits[--count], 1);
     return *this;
+  }
+  void hexadecimal(uint64_t number) {
+    int shift = 60;
+    while (shift > 0 && number >> shift == 0) shift -= 4;
+    for (; shift >= 0; shift -= 4) *this << std::string_view(&"0123456789abcdef"[number >> shift & 15], 1);
   }
   void write_out() {
     [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text_.data(), length_);
@@ -164,7 +174,23 @@ size_t list_threads(std::array<uint64_t, most_threads>& threads) {
   return count;
 }
 
-void dump_all_stacks() {
+/// "  larmor::Trainer::step() + 18 in /usr/bin/larmor (0x5ee98)"
+void say_frame(const SymbolNames& names, const void* address, StackLine& line) {
+  const SymbolName found = names.find(address);
+  line << "  ";
+  if (!found.name.empty()) {
+    int problem = 0;
+    char* const words = abi::__cxa_demangle(found.name.data(), nullptr, nullptr, &problem);
+    line << (words ? std::string_view(words).substr(0, 300) : found.name) << " + " << found.offset << " ";
+    std::free(words);
+  }
+  line << "in " << (found.file.empty() ? "an unknown place" : found.file.substr(0, 150)) << " (0x";
+  line.hexadecimal(found.file.empty() ? reinterpret_cast<uint64_t>(address) : found.file_offset);
+  line << ")\n";
+  line.write_out();
+}
+
+void dump_all_stacks(const SymbolNames& names) {
   static std::array<uint64_t, most_threads> threads;
   static uint64_t request = 0;
   const size_t count = list_threads(threads);
@@ -186,9 +212,8 @@ void dump_all_stacks() {
     line.write_out();
     // The first two frames are the handler and the kernel's return from it.
     constexpr int own_frames = 2;
-    if (has_answered && stack_answer.depth > own_frames)
-      backtrace_symbols_fd(stack_answer.frames.data() + own_frames, stack_answer.depth - own_frames,
-                           STDERR_FILENO);
+    for (int frame = own_frames; has_answered && frame < stack_answer.depth; ++frame)
+      say_frame(names, stack_answer.frames[static_cast<size_t>(frame)], line);
   }
   line << "stacks of process " << static_cast<uint64_t>(getpid()) << " end\n";
   line.write_out();
@@ -196,13 +221,14 @@ void dump_all_stacks() {
 
 [[noreturn]] void wait_for_requests() {
   pthread_setname_np(pthread_self(), "stacks");
+  const SymbolNames names;
   dumping_thread = static_cast<int>(syscall(SYS_gettid));
   sigset_t wanted;
   sigemptyset(&wanted);
   sigaddset(&wanted, stack_signal());
   while (true) {
     int signal = 0;
-    if (sigwait(&wanted, &signal) == 0) dump_all_stacks();
+    if (sigwait(&wanted, &signal) == 0) dump_all_stacks(names);
   }
 }
 
