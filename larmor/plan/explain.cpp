@@ -24,7 +24,7 @@ std::string device_text(const Plan& plan, const Hardware& hardware) {
   const std::string idle =
       plan.idle_devices.empty() ? "" : text(", ", gpu_numbers(plan.idle_devices), " idle");
   return text("cuda, ", plan.local_size(), " of ", counted(static_cast<int64_t>(hardware.gpus.size()), "GPU"),
-              idle);
+              plan.hosts == 1 ? "" : " on each host", idle);
 }
 
 /// Who keeps what.
@@ -101,7 +101,8 @@ std::string explain(const Plan& plan, const Hardware& hardware) {
   Table table;
   table.add({"device", device_text(plan, hardware)});
   table.add({"ranks", plan.hosts == 1 ? text(plan.world_size())
-                                      : text(plan.world_size(), " on ", plan.hosts, " hosts, at most ",
+                                      : text(plan.world_size(), " on ", plan.hosts, " hosts, ",
+                                             plan.world_size() % plan.hosts == 0 ? "" : "at most ",
                                              plan.local_size(), " on each")});
   table.add({"strategy", strategy_text(plan)});
   table.add({"batch", text(plan.global_batch, " = ", plan.micro_batch, " micro-batch × ", plan.accumulation,

@@ -71,6 +71,8 @@ std::vector<Place> ranks_from_json(const Json& json) {
 void check(const Plan& plan) {
   const int64_t ranks = plan.world_size();
   if (ranks < 1) fail(Exit::usage, text(place, ": ranks is empty"));
+  if (plan.hosts < 1 || plan.hosts > ranks)
+    fail(Exit::usage, text(place, ": ", ranks, " ranks cannot be on ", plan.hosts, " hosts"));
   for (const int64_t count : {plan.micro_batch, plan.accumulation, plan.global_batch,
                               int64_t{plan.threads_per_rank}, int64_t{plan.prefetch}}) {
     if (count < 1) fail(Exit::usage, text(place, ": a batch, thread or prefetch count is ", count));

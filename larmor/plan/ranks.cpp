@@ -69,6 +69,28 @@ std::vector<int> by_size(const std::vector<Gpu>& gpus) {
 /// " on each of 2 hosts"; nothing for one.
 std::string on_each_of(int64_t hosts) { return hosts == 1 ? "" : text(" on each of ", hosts, " hosts"); }
 
+/// As many hosts as it takes when each but the last gets the same share.
+int hosts_for(int64_t ranks, int64_t hosts) {
+  const int64_t of_each = (ranks + hosts - 1) / hosts;
+  return static_cast<int>((ranks + of_each - 1) / of_each);
+}
+
+/// "8 ranks, 4 on each of 2 hosts", "5 ranks, at most 3 on each of 2 hosts"; "2 ranks" on one host.
+std::string ranks_text(int64_t ranks, int64_t hosts) {
+  const int64_t used = hosts_for(ranks, hosts), of_each = (ranks + used - 1) / used;
+  if (used == 1) return counted(ranks, "rank");
+  return text(counted(ranks, "rank"), ", ", ranks % used == 0 ? "" : "at most ", of_each, on_each_of(used));
+}
+
+/// Why there are not more ranks when nobody asked for so few.
+std::string why_no_more(const Question& question, int64_t count, int64_t most) {
+  if (question.config.parallel.strategy == "single") return ": parallel.strategy is single";
+  if (const auto& global_batch = question.config.train.global_batch)
+    return text(": ", count, " is the largest count up to ", most, " that train.global_batch ", *global_batch,
+                " allows");
+  return text(": there are only ", question.demand.training_examples, " training examples");
+}
+
 int64_t largest_count(const Question& question, int64_t most) {
   for (int64_t count = most; count > 1; --count) {
     if (batch_allows(question, count)) return count;
@@ -110,11 +132,16 @@ void choose_cpu_ranks(const Question& question, const RanksAsked& asked, Plan& p
   }
   refuse_uneven_share(question, count, cores * hosts);
   plan.ranks.assign(static_cast<size_t>(count), Place{-1, {}});
+  plan.hosts = hosts_for(count, hosts);
   plan.reasons.push_back(
       asked.count ? text(counted(count, "rank"), " on ", counted(cores, "core"), on_each_of(hosts),
                          ", as asked", count > cores * hosts ? ": they share cores, so each is slower." : ".")
-                  : text(counted(count, "rank"), on_each_of(count > 1 ? hosts : 1),
-                         ": on a CPU one process uses all ", counted(cores, "core"), " best."));
+                  : text(ranks_text(count, hosts), ": on a CPU one process uses all ", counted(cores, "core"),
+                         " best."));
+  if (!asked.count && count < hosts) {
+    plan.reasons.push_back(text(counted(hosts - count, "host"), hosts - count == 1 ? " stays" : " stay",
+                                " idle", why_no_more(question, count, hosts), "."));
+  }
 }
 
 /// The GPUs to use on every host, and how many ranks there are on all of them.
@@ -144,23 +171,15 @@ std::vector<int> asked_gpus(const Question& question, const RanksAsked& asked, i
 void explain_gpus(const Question& question, bool was_asked, Plan& plan) {
   const std::vector<Gpu> used = used_gpus(question, plan);
   const auto count = static_cast<int64_t>(used.size());
-  const auto& global_batch = question.config.train.global_batch;
-  std::string reason = plan.hosts == 1
-                           ? text(counted(count, "rank"), ", one a GPU")
-                           : text(counted(count, "rank"), ", one a GPU, on ", counted(plan.hosts, "host"));
-  if (!plan.idle_devices.empty()) {
-    reason += text("; ", gpu_numbers(plan.idle_devices), plan.idle_devices.size() == 1 ? " stays" : " stay",
-                   " idle");
-    if (was_asked) {
-      reason += ", as asked";
-    } else if (question.config.parallel.strategy == "single") {
-      reason += ": parallel.strategy is single";
-    } else if (global_batch) {
-      reason += text(": ", count, " is the largest count up to ", question.hardware.gpus.size(),
-                     " that train.global_batch ", *global_batch, " allows");
-    } else {
-      reason += text(": there are only ", question.demand.training_examples, " training examples");
-    }
+  const auto most = static_cast<int64_t>(question.hardware.gpus.size()) * question.hardware.hosts;
+  std::string reason = text(ranks_text(count, question.hardware.hosts), ", one a GPU");
+  if (count < most) {
+    const bool is_one = plan.idle_devices.size() == 1;
+    reason += question.hardware.hosts == 1
+                  ? text("; ", gpu_numbers(plan.idle_devices), is_one ? " stays" : " stay", " idle")
+                  : text("; ", most - count, " of ", counted(most, "GPU"),
+                         most - count == 1 ? " stays" : " stay", " idle");
+    reason += was_asked ? ", as asked" : why_no_more(question, count, most);
   }
   plan.reasons.push_back(reason + ".");
   const Gpu least = smallest(used);
@@ -195,7 +214,6 @@ void choose_ranks(const Question& question, Plan& plan) {
   const RanksAsked asked = parse_ranks(question.config.parallel.ranks);
   if (plan.device == DeviceKind::cpu) {
     choose_cpu_ranks(question, asked, plan);
-    plan.hosts = std::min(question.hardware.hosts, plan.world_size());
     for (const Gpu& gpu : question.hardware.gpus) plan.idle_devices.push_back(gpu.index);
     return;
   }
@@ -209,7 +227,7 @@ void choose_ranks(const Question& question, Plan& plan) {
   for (const Gpu& gpu : question.hardware.gpus) {
     if (!std::binary_search(chosen.begin(), chosen.end(), gpu.index)) plan.idle_devices.push_back(gpu.index);
   }
-  plan.hosts = std::min(question.hardware.hosts, plan.world_size());
+  plan.hosts = hosts_for(count, question.hardware.hosts);
   explain_gpus(question, asked.count || !asked.devices.empty(), plan);
 }
 
