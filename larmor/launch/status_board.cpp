@@ -60,17 +60,25 @@ Collective unpacked(uint64_t word, int64_t elements) {
           .finished = (word & finished_bit) != 0};
 }
 
+// How often its place in the ring has been taken, and how many elements, in one word.
+constexpr int lap_shift = 52;
+constexpr uint64_t most_elements = (uint64_t{1} << lap_shift) - 1;
+
+uint64_t lap_of(uint64_t place) { return place / most_collectives << lap_shift; }
+
 struct BoardEntry {
   std::atomic<uint64_t> word;  // 0 while it is written
-  std::atomic<int64_t> elements;
+  std::atomic<uint64_t> lap_and_elements;
 };
 
-std::optional<Collective> read_entry(const BoardEntry& entry) {
+/// Nothing where the rank has not yet written it, or writes the one that takes its place.
+std::optional<Collective> read_entry(const BoardEntry& entry, uint64_t place) {
   const uint64_t before = entry.word.load(std::memory_order_acquire);
-  const int64_t elements = entry.elements.load(std::memory_order_acquire);
+  const uint64_t second = entry.lap_and_elements.load(std::memory_order_acquire);
   const uint64_t after = entry.word.load(std::memory_order_relaxed);
   if (before == 0 || (before | finished_bit) != (after | finished_bit)) return std::nullopt;
-  return unpacked(after, elements);
+  if ((second & ~most_elements) != lap_of(place)) return std::nullopt;
+  return unpacked(after, static_cast<int64_t>(second & most_elements));
 }
 
 /// Of one thread.
@@ -241,7 +249,8 @@ StatusBoard::Ticket StatusBoard::begin(int rank, const Collective& collective) {
   BoardEntry& entry = own.ring[place % most_collectives];
   const uint64_t word = packed(collective);
   entry.word.store(0, std::memory_order_relaxed);
-  entry.elements.store(collective.elements, std::memory_order_release);
+  const uint64_t elements = std::min(static_cast<uint64_t>(collective.elements), most_elements);
+  entry.lap_and_elements.store(lap_of(place) | elements, std::memory_order_release);
   entry.word.store(word, std::memory_order_release);
   return {.place = place, .word = word};
 }
@@ -315,7 +324,7 @@ void StatusBoard::Cell::read_collectives(RankStatus& status) const {
   const bool asks_training = status.waiting > 0;
   const uint64_t wanted = (asks_training ? training : background).place.load(std::memory_order_acquire);
   for (uint64_t place = first; place < end; ++place) {
-    const auto collective = read_entry(ring[place % most_collectives]);
+    const auto collective = read_entry(ring[place % most_collectives], place);
     if (!collective) continue;
     status.collectives.push_back(*collective);
     if (place == wanted && (asks_training || status.background_waiting > 0)) status.waits_for = *collective;

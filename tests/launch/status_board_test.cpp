@@ -213,7 +213,7 @@ TEST(StatusBoard, KeepsEveryMemberOfACollective) {
   const Collective wide{.group = 65535,
                         .number = (int64_t{1} << 40) - 1,
                         .kind = CollectiveKind::duplicate,
-                        .elements = int64_t{1} << 52,
+                        .elements = (int64_t{1} << 52) - 1,
                         .element = ElementKind::other,
                         .finished = true};
   board.finish(0, board.begin(0, wide));
