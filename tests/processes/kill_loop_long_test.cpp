@@ -1,7 +1,9 @@
-// Twenty kills at any time, and twenty more while a checkpoint is being written.
+// Twenty kills at any time, twenty more while a checkpoint is being written, and fifty of a run that starts
+// again by itself.
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
+#include <memory>
 #include <random>
 
 #include <gmock/gmock.h>
@@ -9,6 +11,7 @@
 
 #include "larmor/base/text.h"
 
+#include "tests/processes/support/nifti_bytes.h"
 #include "tests/processes/support/small_training.h"
 #include "tests/processes/support/trained_state.h"
 
@@ -59,13 +62,18 @@ class KillLoop : public ::testing::Test {
   }
 
   void expect_equal_to_a_run_left_alone(const std::string& name) {
+    expect_equal_to_a_run_left_alone(name, words("whole"), steps);
+  }
+  /// `whole` are the words of that run, whose name is "whole".
+  void expect_equal_to_a_run_left_alone(const std::string& name, const std::vector<std::string>& whole_words,
+                                        int whole_steps) {
     const auto last = larmor_program({"train", name}, here());
     ASSERT_EQ(last.status, 0) << last.err;
-    const auto whole = larmor_program(words("whole"), here());
+    const auto whole = larmor_program(whole_words, here());
     ASSERT_EQ(whole.status, 0) << whole.err;
     const auto found = trained_state(run(name)), expected = trained_state(run("whole"));
     EXPECT_EQ(found.files, expected.files);
-    EXPECT_EQ(expected.steps.size(), static_cast<size_t>(steps));
+    EXPECT_EQ(expected.steps.size(), static_cast<size_t>(whole_steps));
     EXPECT_EQ(found.steps, expected.steps);
     EXPECT_EQ(checkpoint_names(run(name)), checkpoint_names(run("whole")));
     EXPECT_FALSE(has_half_a_checkpoint(name));
@@ -130,6 +138,68 @@ TEST_F(KillLoop, TheNewestAnnouncedCheckpointIsGoodAfterEveryKillInASave) {
   std::cout << halves << " of " << kills << " kills left half a checkpoint behind\n";
   EXPECT_GT(halves, 0);
   expect_equal_to_a_run_left_alone("saving");
+}
+
+/// SmartCache over files, an average of the weights, accumulation, a shard of the optimizer on each rank.
+class RestartLoop : public KillLoop {
+ protected:
+  static constexpr int restart_kills = 50, restart_steps = 1000;
+
+  void SetUp() override { put_heads(scratch_.path() / "heads", 12); }
+
+  static std::vector<std::string> smart_words(const std::string& name) {
+    auto all = with(small_training(name, 2, restart_steps), "checkpoint.every", "2st");
+    std::erase_if(all, [](const std::string& word) { return word.starts_with("data.phantom"); });
+    for (const char* const more : {"data.kind=nifti", "data.folder=heads", "data.cache_folder=store",
+                                   "data.cache=smart", "parallel.strategy=zero1"})
+      all.emplace_back(more);
+    return all;
+  }
+  std::unique_ptr<Running> restarting(const std::string& name) const {
+    auto all = smart_words(name);
+    all.insert(all.end(), {"--max-restarts", "1000"});
+    return std::make_unique<Running>(all, here());
+  }
+
+  /// Ends a rank by a signal, or now and then the launcher; false where there was nothing left to kill.
+  bool kill_something(const Running& training) {
+    const auto ranks = children_of(training.id());
+    if (number_to(9) == 0) return kill(training.id(), SIGKILL) == 0;
+    if (ranks.empty()) return false;
+    constexpr int signals[] = {SIGKILL, SIGSEGV};
+    return kill(ranks[static_cast<size_t>(number_to(static_cast<int>(ranks.size()) - 1))],
+                signals[number_to(1)]) == 0;
+  }
+};
+
+TEST_F(RestartLoop, ARunKilledFiftyTimesThatStartsAgainByItselfEndsInTheSameBits) {
+  auto training = restarting("killed");
+  int starts = 1;
+  for (int done = 0; done < restart_kills;) {
+    SCOPED_TRACE(text("kill ", done));
+    const bool at_any_time = number_to(3) == 0;  // while it starts, perhaps
+    if (!at_any_time) {
+      const auto next = newest_step(run("killed")) + number_to(12);
+      ASSERT_TRUE(
+          becomes_true([&] { return newest_step(run("killed")) >= next || training->ends_within(0); }, 300))
+          << training->err();
+    }
+    const bool over = training->ends_within(between(0.01, at_any_time ? 1.5 : 0.1));
+    if (!over && kill_something(*training)) ++done;
+    // The launcher was killed, or has given up: too many kills before anything was saved.
+    if (over || training->ends_within(0.3)) {
+      const auto end = training->wait();
+      ASSERT_THAT(end.status, ::testing::AnyOf(128 + SIGKILL, 8, 9)) << end.err;
+      training = restarting("killed");
+      ++starts;
+    }
+  }
+  training->send(SIGTERM);
+  const auto end = training->wait();
+  ASSERT_THAT(end.status, ::testing::AnyOf(75, 128 + SIGTERM, 0)) << end.err;
+  std::cout << starts << " starts, " << generations_of(run("killed")).size() << " generations\n";
+  EXPECT_GT(generations_of(run("killed")).size(), static_cast<size_t>(starts));
+  expect_equal_to_a_run_left_alone("killed", smart_words("whole"), restart_steps);
 }
 
 }  // namespace
