@@ -17,6 +17,8 @@ namespace larmor {
 namespace {
 
 constexpr size_t longest_line = size_t{4} << 20, most_unsent = size_t{1} << 20;
+/// In one call: whoever sends faster than we read must not keep us.
+constexpr int most_reads = 8;
 constexpr const char* foreign = "it sent something that is no message of larmor";
 
 }  // namespace
@@ -39,14 +41,16 @@ void Channel::write_some() {
       if (outgoing_.size() > most_unsent) close("it takes no messages any more");
       return;
     } else {
-      close(text("the connection broke: ", lower(std::strerror(errno))));
+      const int error = errno;
+      read_some();  // its last words may say why it hung up
+      close(text("the connection broke: ", lower(std::strerror(error))));
     }
   }
 }
 
 void Channel::read_some() {
   char buffer[65536];
-  while (!is_closed()) {
+  for (int reads = 0; reads < most_reads && !is_closed(); ++reads) {
     const ssize_t got = recv(descriptor(), buffer, sizeof(buffer), MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;

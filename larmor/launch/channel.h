@@ -20,12 +20,14 @@ class Channel {
   /// Keeps what the peer does not take yet for the next call; a peer that takes nothing of a mebibyte is
   /// gone. Never blocks.
   void send(const Json& message);
-  /// Whole messages that have come. Never blocks.
+  /// Whole messages that have come, a part of them from a peer that never stops talking. Never blocks.
   std::vector<Json> receive();
   /// One message, or null when the limit is over or the peer gone. Blocks.
   Json receive_within(std::chrono::milliseconds limit);
   /// Blocks, for at most `limit`, until everything is sent.
   void flush(std::chrono::milliseconds limit);
+  /// Hangs up; what has come already can still be received.
+  void close(const std::string& why);
   bool is_closed() const { return !why_closed_.empty(); }
   /// "the connection was closed", "it sent something that is no message of larmor".
   const std::string& why_closed() const { return why_closed_; }
@@ -33,7 +35,6 @@ class Channel {
  private:
   void write_some();
   void read_some();
-  void close(const std::string& why);
 
   Descriptor socket_;
   std::string incoming_, outgoing_;

@@ -80,18 +80,20 @@ std::vector<GroupStart> Fleet::starts(const Plan& plan, const LaunchOptions& opt
   common.environment = options.environment;
   common.log_folder = options.log_folder;
   std::vector<GroupStart> starts(members_.size() + 1, common);
+  // Agents of ours are hosts of their own, whatever these are called; those in ranks' places share theirs.
+  const auto host_of = [this](size_t agent) {
+    const Hello& hello = agent == 0 ? own_ : members_[agent - 1].hello;
+    return hello.local_index >= 0 ? hello.host : text(hello.host, " ", agent);
+  };
   std::map<std::string, int> ranks_of_host;
   for (size_t rank = 0; rank < seats.size(); ++rank) {
     const size_t agent = seats[rank].agent;
-    const Hello& hello = agent == 0 ? own_ : members_[agent - 1].hello;
     starts[agent].ranks.push_back({.rank = static_cast<int>(rank),
-                                   .local_index = ranks_of_host[hello.host]++,
+                                   .local_index = ranks_of_host[host_of(agent)]++,
                                    .cores = seats[rank].cores});
   }
-  for (size_t agent = 0; agent < starts.size(); ++agent) {
-    const Hello& hello = agent == 0 ? own_ : members_[agent - 1].hello;
-    starts[agent].local_count = ranks_of_host[hello.host];
-  }
+  for (size_t agent = 0; agent < starts.size(); ++agent)
+    starts[agent].local_count = ranks_of_host[host_of(agent)];
   return starts;
 }
 

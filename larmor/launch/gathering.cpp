@@ -30,17 +30,24 @@ struct Stranger {
   steady_clock::time_point came;
 };
 
-std::string list_of_missing(const AgentPlace& place, const std::map<int, Member>& members) {
+/// "rank 3" in a rank's place, "agent 3" of ours.
+std::string called(const Hello& one, int agent) {
+  return text(one.local_index >= 0 ? "rank " : "agent ", agent);
+}
+
+std::string list_of_missing(const AgentPlace& place, const Hello& own, const std::map<int, Member>& members) {
   std::vector<std::string> missing;
   for (int agent = 1; agent < place.agents; ++agent) {
     if (!members.contains(agent)) missing.push_back(text(agent));
   }
-  return text(missing.size() == 1 ? "agent " : "agents ", join(missing, ", "));
+  const std::string kind = own.local_index >= 0 ? "rank" : "agent";
+  return text(kind, missing.size() == 1 ? " " : "s ", join(missing, ", "));
 }
 
-void refuse(Channel& channel, const std::string& why, Exit exit) {
-  channel.send({{"refused", why}, {"exit", static_cast<int>(exit)}});
+void refuse(Channel& channel, const std::string& why) {
+  channel.send({{"refused", why}});
   channel.flush(std::chrono::seconds(1));
+  channel.close(why);
 }
 
 void warn_of_skew(const Hello& own, const Hello& other) {
@@ -65,6 +72,11 @@ class Doorkeeper {
     return all;
   }
 
+  /// Those inside end with this status.
+  void send_away(Exit exit, const std::string& why) {
+    for (auto& [agent, member] : members_) member.host->dismiss(static_cast<int>(exit), why);
+  }
+
   /// Blocks for at most `limit`.
   void serve(milliseconds limit) {
     std::vector<pollfd> watched = {{door_.descriptor(), POLLIN, 0}};
@@ -78,30 +90,37 @@ class Doorkeeper {
     std::erase_if(strangers_, [](const Stranger& one) {
       return one.channel.is_closed() || steady_clock::now() - one.came > introduction_limit;
     });
-    // Those that wait inside hear that we are alive.
-    for (auto& [agent, member] : members_) member.host->beat();
+    // Those that wait inside hear that we are alive; one that was ended there may come again.
+    std::erase_if(members_, [this](auto& one) {
+      auto& [agent, member] = one;
+      member.host->beat();
+      member.host->take_endings();
+      if (member.host->is_lost())
+        log::warning(text(called(own_, agent), " on ", member.hello.host, " is gone again; waiting for it"));
+      return member.host->is_lost();
+    });
   }
 
  private:
   void hear(Stranger& stranger) {
     const Json message = stranger.channel.receive_within(milliseconds(0));
-    if (message.is_null() || !message.contains("hello")) return;
+    if (message.is_null()) return;
+    if (!message.contains("hello")) return stranger.channel.close("it did not say who it is");
     Hello hello;
     try {
       hello = hello_from_json(message.at("hello"));
     } catch (const std::exception& error) {
-      return refuse(stranger.channel, text("its greeting is not understood: ", error.what()), Exit::usage);
+      return refuse(stranger.channel, text("its greeting is not understood: ", error.what()));
     }
     if (const std::string why = disagreement(own_, hello); !why.empty()) {
-      refuse(stranger.channel, why, Exit::usage);
-      for (auto& [agent, member] : members_) member.host->dismiss(static_cast<int>(Exit::usage), why);
+      refuse(stranger.channel, why);
+      send_away(Exit::usage, why);
       fail(Exit::usage, why, "start every agent with the same program, words and LARMOR_ variables");
     }
     if (members_.contains(hello.agent)) {
       return refuse(stranger.channel,
-                    text("agent ", hello.agent, " is there already, on ", members_.at(hello.agent).hello.host,
-                         ": two were started with one number"),
-                    Exit::usage);
+                    text(called(own_, hello.agent), " is there already, on ", members_.at(hello.agent).hello.host,
+                         ": two were started with one number"));
     }
     warn_of_skew(own_, hello);
     stranger.channel.send({{"welcome", true}});
@@ -141,13 +160,14 @@ Hello hello_from_json(const Json& json) {
 }
 
 std::string disagreement(const Hello& own, const Hello& other) {
-  const std::string who = text("agent ", other.agent, " on ", other.host);
+  const std::string who = text(called(other, other.agent), " on ", other.host), leader = called(own, 0);
   if (other.agents != own.agents)
-    return text(who, " counts ", other.agents, " agents, agent 0 on ", own.host, " ", own.agents);
+    return text(who, " counts ", other.agents, own.local_index >= 0 ? " ranks, " : " agents, ", leader, " on ", own.host, " ",
+                own.agents);
   if (other.agent < 1 || other.agent >= own.agents)
     return text(who, " has a number that there is not: they go from 0 to ", own.agents - 1);
   if (other.build != own.build)
-    return text(who, " is another build of larmor (", other.build, ") than agent 0 (", own.build, ")");
+    return text(who, " is another build of larmor (", other.build, ") than ", leader, " (", own.build, ")");
   std::vector<std::string> keys;
   for (const auto& [key, value] : own.words.items()) keys.push_back(key);
   for (const auto& [key, value] : other.words.items()) {
@@ -157,7 +177,7 @@ std::string disagreement(const Hello& own, const Hello& other) {
     const Json left = own.words.value(key, Json()), right = other.words.value(key, Json());
     if (left == right) continue;
     return text(who, " was given another configuration: ", key, " is ", right.dump(), " there and ",
-                left.dump(), " for agent 0 on ", own.host);
+                left.dump(), " for ", leader, " on ", own.host);
   }
   return "";
 }
@@ -170,19 +190,19 @@ std::vector<Member> gather(const AgentPlace& place, Listener& door, const Hello&
   while (!keeper.is_complete()) {
     const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
     if (left.count() <= 0) {
-      const auto missing = list_of_missing(place, keeper.members());
+      const auto missing = list_of_missing(place, own, keeper.members());
       const auto limit = human_seconds(std::chrono::duration<double>(place.start_limit).count());
-      fail(Exit::environment,
-           text("waited ", limit, " at ", place.master_address, ":", door.port(), " for ", missing, " of ",
-                place.agents, ", which never came"),
+      const std::string why = text("waited ", limit, " at ", place.master_address, ":", door.port(), " for ",
+                                   missing, " of ", place.agents, ", which never came");
+      keeper.send_away(Exit::environment, why);
+      fail(Exit::environment, why,
            "the log of such an agent, or of the job that should have started it, says why; a firewall may "
-           "close "
-           "the port");
+           "close the port");
     }
     if (!warned && steady_clock::now() - start > patience) {
       warned = true;
       log::warning(
-          text("still waiting for ", list_of_missing(place, keeper.members()), " of ", place.agents));
+          text("still waiting for ", list_of_missing(place, own, keeper.members()), " of ", place.agents));
     }
     keeper.serve(std::min(left, milliseconds(500)));
   }
@@ -190,7 +210,7 @@ std::vector<Member> gather(const AgentPlace& place, Listener& door, const Hello&
 }
 
 Channel join_leader(const AgentPlace& place, const Hello& own) {
-  const std::string who = text("agent ", place.agent, " on ", own.host);
+  const std::string who = text(called(own, place.agent), " on ", own.host);
   const std::string where = text(place.master_address, ":", place.master_port);
   Channel channel(connect_within(place.master_address, place.master_port, place.start_limit, who));
   Json message;
@@ -198,18 +218,15 @@ Channel join_leader(const AgentPlace& place, const Hello& own) {
   channel.send(message);
   const Json answer = channel.receive_within(std::min(place.start_limit, 2 * introduction_limit));
   if (answer.contains("welcome")) return channel;
-  if (answer.contains("refused")) {
-    const int exit = answer.value("exit", static_cast<int>(Exit::usage));
-    fail(exit == static_cast<int>(Exit::usage) ? Exit::usage : Exit::environment,
-         answer.at("refused").get<std::string>(),
+  if (const auto refused = answer.find("refused"); refused != answer.end() && refused->is_string()) {
+    fail(Exit::usage, refused->get<std::string>(),
          "start every agent with the same program, words and LARMOR_ variables");
   }
   fail(Exit::environment,
        text(who, " reached ", where, ", but no leader of a larmor run answers there",
             channel.is_closed() ? text(": ", channel.why_closed()) : ""),
        "another program listens at that port, or the leader is not this run's: set the master's port to a "
-       "free "
-       "one for all");
+       "free one for all");
 }
 
 }  // namespace larmor

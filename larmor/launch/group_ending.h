@@ -19,10 +19,13 @@ struct GroupEnding {
   std::string message;     // rank, signal or status, phase, step
   std::string last_lines;  // of that rank's log
   bool has_lost_hosts = false;
+  bool was_asked = false;  // a signal had asked for an end, however it came about
 
   /// Whether another start from the newest checkpoint may do better: not after an end that was asked for, nor
   /// after one that words, data, disk or numbers will bring about again.
-  bool is_worth_a_restart() const { return exit == Exit::rank_lost || exit == Exit::unexpected; }
+  bool is_worth_a_restart() const {
+    return !was_asked && (exit == Exit::rank_lost || exit == Exit::unexpected);
+  }
 };
 
 struct Death {

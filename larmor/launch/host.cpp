@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+
 namespace larmor {
 
 Json to_json(const GroupStart& start) {
@@ -61,7 +64,10 @@ RankEnding rank_ending_from_json(const Json& json) {
   ending.ending.status = json.at("status").get<int>();
   ending.ending.signal = json.at("signal").get<int>();
   ending.lost = json.at("lost").get<bool>();
-  ending.phase = static_cast<Phase>(json.at("phase").get<int>());
+  const int phase = json.at("phase").get<int>();
+  if (phase < 0 || phase >= static_cast<int>(phase_count))
+    fail(Exit::rank_lost, text("an ending in phase ", phase, ", which there is not"));
+  ending.phase = static_cast<Phase>(phase);
   ending.step = json.at("step").get<int64_t>();
   ending.evidence = json.at("evidence").get<std::string>();
   ending.last_lines = json.at("last_lines").get<std::string>();

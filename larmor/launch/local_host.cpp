@@ -125,7 +125,10 @@ void LocalHost::start(const GroupStart& start) {
   board_.emplace(start.world_size);
   memory_kills_.emplace();
   running_.clear();
-  for (const auto& place : start.ranks) running_.emplace(place.rank, start_rank(start, place));
+  // When one cannot be started, those before it end with this map.
+  std::map<int, Started> started;
+  for (const auto& place : start.ranks) started.emplace(place.rank, start_rank(start, place));
+  running_ = std::move(started);
   // Rank 0 alone listens now: when it is gone, a late rank is refused at once instead of waiting.
   store_.reset();
 }

@@ -37,7 +37,7 @@ void start_or_report(Channel& leader, LocalHost& host, const GroupStart& start) 
     host.start(start);
   } catch (const Error& error) {
     for (const auto& place : start.ranks) {
-      RankEnding ending{.rank = place.rank, .evidence = error.message()};
+      RankEnding ending{.rank = place.rank, .evidence = text("on ", host.name(), ": ", error.message())};
       ending.ending.status = static_cast<int>(error.exit());
       leader.send({{"ended", to_json(ending)}});
     }
@@ -61,8 +61,20 @@ void wait_for_something(const Channel& leader, const LocalHost& host, millisecon
   poll(watched.data(), watched.size(), static_cast<int>(limit.count()));
 }
 
-[[noreturn]] void lose_leader(LocalHost& host, const std::string& why) {
+/// Returns when they are gone, or after a while when the kernel holds one.
+void end_ranks(LocalHost& host) {
   for (const auto& [rank, status] : host.statuses()) host.send(rank, SIGKILL);
+  const auto deadline = steady_clock::now() + std::chrono::seconds(5);
+  while (!host.statuses().empty() && steady_clock::now() < deadline) {
+    std::vector<pollfd> watched;
+    for (const int descriptor : host.descriptors()) watched.push_back({descriptor, POLLIN, 0});
+    poll(watched.data(), watched.size(), 20);
+    host.take_endings();
+  }
+}
+
+[[noreturn]] void lose_leader(LocalHost& host, const std::string& why) {
+  end_ranks(host);
   fail(Exit::rank_lost,
        text("the leader of the group was lost: ", why, "; the ranks of this host were ended"),
        "its console and its launcher.log say why; the run goes on from its newest checkpoint when it is "
@@ -97,6 +109,7 @@ Dismissal serve(Channel& leader, LocalHost& host, milliseconds silence, millisec
       reported = steady_clock::now();
     }
   }
+  end_ranks(host);
   return *over;
 }
 

@@ -19,8 +19,9 @@ struct Dismissal {
   std::string message;
 };
 
-/// Blocks until the leader says that the group is over. Throws Error (rank_lost) when the leader is gone, or
-/// silent for so long while ranks of ours run, or for `pause` between two starts; our ranks are dead by then.
+/// Blocks until the leader says that the group is over; ranks that still run are ended then. Throws Error
+/// (rank_lost) when the leader is gone, or silent for so long while ranks of ours run, or for `pause` between
+/// two starts; our ranks are dead by then.
 Dismissal serve(Channel& leader, LocalHost& host, std::chrono::milliseconds silence,
                 std::chrono::milliseconds pause);
 

@@ -36,6 +36,8 @@ std::vector<int> RemoteHost::descriptors() const {
 
 void RemoteHost::lose(const std::string& why) {
   is_lost_ = true;
+  // One that only slept finds out, and ends its ranks.
+  channel_.close(why);
   for (const int rank : running_) {
     RankEnding ending{.rank = rank, .lost = true, .evidence = text("its host ", name_, " was lost: ", why)};
     const auto last = statuses_.find(rank);

@@ -17,7 +17,8 @@ RestartVerdict RestartPolicy::decide(const GroupEnding& ending, int64_t committe
   RestartVerdict verdict{.ending = ending};
   const bool moved = committed_step > committed_before_;
   starts_without_progress_ = moved ? 0 : starts_without_progress_ + 1;
-  verdict.same_rank_again = !moved && failed_before_ && *failed_before_ == ending.first_rank;
+  verdict.same_rank_again =
+      !moved && ending.first_rank >= 0 && failed_before_ && *failed_before_ == ending.first_rank;
   committed_before_ = std::max(committed_before_, committed_step);
   failed_before_ = ending.first_rank;
   if (!ending.is_worth_a_restart() || most_restarts_ == 0) return verdict;

@@ -54,6 +54,15 @@ int connect_to(int socket, const addrinfo& address, milliseconds limit) {
   return error;
 }
 
+/// With nobody there, the kernel may take the port asked for as the caller's own and connect it to itself.
+bool is_connected_to_itself(int socket) {
+  sockaddr_storage own{}, other{};
+  socklen_t own_length = sizeof(own), other_length = sizeof(other);
+  return getsockname(socket, reinterpret_cast<sockaddr*>(&own), &own_length) == 0 &&
+         getpeername(socket, reinterpret_cast<sockaddr*>(&other), &other_length) == 0 &&
+         own_length == other_length && std::memcmp(&own, &other, own_length) == 0;
+}
+
 milliseconds left_before(steady_clock::time_point deadline) {
   return std::max(std::chrono::ceil<milliseconds>(deadline - steady_clock::now()), milliseconds(0));
 }
@@ -111,7 +120,8 @@ Descriptor try_to_connect(const std::string& host, int port, milliseconds limit,
   for (const addrinfo* one = all.get(); one != nullptr; one = one->ai_next) {
     Descriptor candidate(socket(one->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!candidate.is_open()) continue;
-    const int error = connect_to(candidate.number(), *one, limit);
+    int error = connect_to(candidate.number(), *one, limit);
+    if (error == 0 && is_connected_to_itself(candidate.number())) error = ECONNREFUSED;
     if (error == 0) return candidate;
     reason = std::strerror(error);
   }

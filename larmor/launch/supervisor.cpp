@@ -197,6 +197,7 @@ void Supervisor::send_all(int signal) {
 std::optional<GroupEnding> Supervisor::asked_ending() const {
   GroupEnding result;
   result.exit = Exit::stopped;
+  result.was_asked = true;
   const auto killed = [](const auto& death) { return death->by_us && death->how.ending.signal == SIGKILL; };
   // A second signal that found all ranks gone ended nobody.
   if (second_signal_ != 0 && std::any_of(deaths_.begin(), deaths_.end(), killed)) {
@@ -230,6 +231,7 @@ GroupEnding Supervisor::ending() const {
     result.raw_status = stopped_exit_status;
     result.message = first_signal_ ? text("stopped by ", signal_name(first_signal_)) : "stopped";
   }
+  result.was_asked = first_signal_ != 0;
   result.has_lost_hosts =
       std::any_of(hosts_.begin(), hosts_.end(), [](const Host* host) { return host->is_lost(); });
   return result;

@@ -127,10 +127,45 @@ TEST_F(RunRanks, EndsWhatADeadRankHadStarted) {
 TEST_F(RunRanks, WritesStartsAndEndingsToTheLaunchersLog) {
   run({"echo=0", "cause=4"});
   const std::string log = launcher_log();
-  EXPECT_THAT(log, HasSubstr(" rank 0 of 2 started as process "));
+  EXPECT_THAT(log, HasSubstr(text(" rank 0 of 2 starts on ", host_name(), "\n")));
   EXPECT_THAT(log, HasSubstr(" rank 0 is done\n"));
   EXPECT_THAT(log, HasSubstr(" rank 1 ended with exit status 4 while computing step 1\n"));
   EXPECT_THAT(log, HasSubstr("generation 0 ended with status 4: rank 1 ended with"));
+}
+
+/// Ranks that hang are ended by hand after a second and more.
+class HangingRanks : public RunRanks {
+ protected:
+  GroupEnding run(const std::vector<std::string>& acts) {
+    LaunchOptions options = acting(logs(), acts);
+    options.hang.fixed = 0.4;
+    options.generation = 2;
+    return run_ranks(plan_for(static_cast<int>(acts.size())), options);
+  }
+  std::string hang_file() const { return read_text(logs() / "hang-2.txt"); }
+};
+
+TEST_F(HangingRanks, AreNamedAskedForTheirStacksAndEnded) {
+  const GroupEnding ending = run({"working", "hang"});
+  EXPECT_EQ(ending.exit, Exit::rank_lost);
+  EXPECT_EQ(ending.raw_status, 8);
+  EXPECT_EQ(ending.first_rank, 1);
+  EXPECT_THAT(ending.message, StartsWith("rank 1 hangs: no sign of life for "));
+  EXPECT_THAT(ending.message, HasSubstr("while computing step 33"));
+  EXPECT_THAT(ending.message, EndsWith("its process is sleeping"));
+  EXPECT_THAT(log_of(0), HasSubstr("stack"));
+  EXPECT_THAT(log_of(1), HasSubstr("stack"));
+  EXPECT_THAT(hang_file(), StartsWith(ending.message));
+  EXPECT_THAT(launcher_log(), HasSubstr("generation 2 ended with status 8: rank 1 hangs"));
+  EXPECT_TRUE(ending.is_worth_a_restart());
+}
+
+TEST_F(HangingRanks, MayHaveBeenStoppedByASignal) {
+  const GroupEnding ending = run({"freeze", "working"});
+  EXPECT_EQ(ending.exit, Exit::rank_lost);
+  EXPECT_EQ(ending.first_rank, 0);
+  EXPECT_THAT(ending.message, HasSubstr("its process is stopped by a signal"));
+  EXPECT_THAT(log_of(0), HasSubstr("stack")) << "it is woken to write its stacks";
 }
 
 TEST_F(RunRanks, RefusesALogFolderThatCannotBe) {

@@ -20,6 +20,7 @@
 #include "larmor/base/process.h"
 #include "larmor/base/text.h"
 #include "larmor/launch/rank.h"
+#include "larmor/launch/stack_dump.h"
 #include "larmor/launch/status_board.h"
 #include "larmor/launch/stop_signal.h"
 
@@ -47,6 +48,17 @@ int echo(StatusBoard& board, const Rank& rank, int status) {
   while (board.phase(rank.index + 1) == Phase::starting) SystemClock().sleep(0.001);
   board.set(rank.index, Phase::finished, 0);
   return status;
+}
+
+/// A rank in the middle of a step: it sleeps, is stopped, or is alive and at work.
+[[noreturn]] int never_answer(const std::string& what, StatusBoard& board, const Rank& rank) {
+  dump_stacks_on_signal();
+  board.set(rank.index, Phase::computing, 33);
+  if (what == "freeze") raise(SIGSTOP);
+  while (true) {
+    SystemClock().sleep(what == "working" ? 0.02 : 600);
+    board.beat(rank.index);
+  }
 }
 
 /// Ends a little after the rank before it.
@@ -118,6 +130,7 @@ int act(const std::string& what, const Rank& rank) {
     board.set(rank.index, Phase::computing, 7);
     raise(SIGKILL);
   }
+  if (what == "hang" || what == "freeze" || what == "working") return never_answer(what, board, rank);
   if (what.starts_with("kill=")) {
     board.set(rank.index, Phase::computing, 120);
     for (int line = 1; line <= 30; ++line) say(2, text("line ", line, "\n"));

@@ -19,6 +19,8 @@ Plan plan_for(int ranks);
 ///   "kill=9"      computes step 120 and dies      "saving"   sets the phase, then waits like "wait"
 ///   "wait"        says ready, ends with 75 when asked to stop
 ///   "stubborn"    says ready, never ends          "unready"  the same with the signals' own meaning
+///   "hang"        sleeps in step 33                "freeze"   stops itself there
+///   "working"     shows there that it is alive
 ///   "parent"      starts a child that would outlive it, then like "kill=9"
 ///   "say"         speaks to all its outputs       "facts"    logs what it was given
 LaunchOptions acting(const std::filesystem::path& log_folder, const std::vector<std::string>& acts);

@@ -1,0 +1,191 @@
+#include "larmor/launch/member.h"
+
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "larmor/base/file.h"
+#include "larmor/base/text.h"
+#include "larmor/launch/remote_host.h"
+
+#include "tests/launch/support/acting.h"
+#include "tests/launch/support/agents.h"
+
+namespace larmor {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::SizeIs;
+using testing::StartsWith;
+
+constexpr milliseconds long_time(60'000);
+
+/// The leader's view of a member that serves in a thread, and whose ranks are scripts.
+class Members : public testing::Test {
+ protected:
+  explicit Members(milliseconds silence = long_time, milliseconds pause = long_time)
+      : member_(std::move(ends_.there), silence, pause),
+        host_(Channel(std::move(ends_.here)), "far", long_time) {}
+
+  RemoteHost& host() { return host_; }
+  /// Hangs up without a word.
+  void cut() { host_ = RemoteHost(Channel(Descriptor()), "nobody", long_time); }
+  std::string outcome() { return member_.outcome(); }
+  void start(const std::vector<int>& ranks, const std::string& script) {
+    host_.start(script_start(ranks, script, scratch_.path()));
+  }
+  /// The endings of so many ranks, when they have come.
+  std::vector<RankEnding> endings(size_t count) {
+    std::vector<RankEnding> all;
+    EXPECT_TRUE(happens([&] {
+      host_.beat();
+      for (auto& ending : host_.take_endings()) all.push_back(std::move(ending));
+      return all.size() >= count;
+    }));
+    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
+    return all;
+  }
+  std::filesystem::path log(int rank) const { return scratch_.path() / text("rank-", rank, ".log"); }
+  /// The process of a rank that says "ready" and its number.
+  int process_of(int rank) const {
+    const std::string words = wait_for_words(log(rank), "ready ");
+    return words.empty() ? -1 : std::stoi(words.substr(6));
+  }
+
+ private:
+  ScratchFolder scratch_;
+  Ends ends_ = connect_ends();
+  MemberThread member_;
+  RemoteHost host_;
+};
+
+constexpr const char* sleeps = "echo ready $$; exec sleep 600";
+
+TEST_F(Members, StartRanksAndReportHowTheyEnd) {
+  start({2, 3}, "echo I am $LARMOR_RANK of $LARMOR_WORLD_SIZE, $LARMOR_LOCAL_RANK here; exit $LARMOR_RANK");
+  const auto all = endings(2);
+  ASSERT_THAT(all, SizeIs(2));
+  EXPECT_EQ(all[0].rank, 2);
+  EXPECT_EQ(all[0].ending.status, 2);
+  EXPECT_EQ(all[0].last_lines, "(on far)\nI am 2 of 4, 0 here");
+  EXPECT_EQ(all[1].last_lines, "(on far)\nI am 3 of 4, 1 here");
+  host().dismiss(0, "");
+  EXPECT_EQ(outcome(), "dismissed with 0: ");
+}
+
+TEST_F(Members, ReportWhatTheirRanksDo) {
+  start({0}, sleeps);
+  EXPECT_TRUE(happens([&] {
+    host().take_endings();
+    return host().statuses().size() == 1 && !host().process_state(0).empty();
+  }));
+  EXPECT_EQ(host().statuses().at(0).phase, Phase::starting);
+  host().dismiss(0, "");
+  outcome();
+}
+
+TEST_F(Members, PassSignalsBothWays) {
+  start({0}, "trap 'exit 75' TERM; echo ready $$; while true; do sleep 0.02; done");
+  process_of(0);
+  kill(getpid(), SIGUSR1);  // as a scheduler would, to the member's process
+  EXPECT_TRUE(happens([&] {
+    host().take_endings();
+    return host().take_signal() == SIGUSR1;
+  }));
+  host().send(0, SIGTERM);
+  const auto all = endings(1);
+  ASSERT_THAT(all, SizeIs(1));
+  EXPECT_EQ(all[0].ending.status, 75);
+  host().dismiss(75, "stopped");
+  EXPECT_EQ(outcome(), "dismissed with 75: stopped");
+}
+
+TEST_F(Members, StartAgainAsOftenAsTheyAreTold) {
+  for (int start_number = 0; start_number < 3; ++start_number) {
+    start({0, 1}, "kill -KILL $$");
+    for (const auto& ending : endings(2)) EXPECT_EQ(ending.ending.signal, SIGKILL);
+  }
+  host().dismiss(9, "no progress");
+  EXPECT_EQ(outcome(), "dismissed with 9: no progress");
+}
+
+TEST_F(Members, SayWhyTheyCannotStartRanks) {
+  GroupStart impossible = script_start({0, 1}, "", "/dev/null/logs");
+  host().start(impossible);
+  auto all = endings(2);
+  ASSERT_THAT(all, SizeIs(2));
+  EXPECT_EQ(all[1].ending.status, 4);
+  EXPECT_THAT(all[1].evidence, AllOf(StartsWith("on "), HasSubstr("cannot create the folder /dev/null")));
+  start({0}, "exit 0");
+  EXPECT_TRUE(endings(1).at(0).ending.ok()) << "the next start has to work";
+  host().dismiss(0, "");
+  outcome();
+}
+
+TEST_F(Members, EndTheirRanksWhenTheConnectionIsCut) {
+  start({0, 1}, sleeps);
+  const int first = process_of(0), second = process_of(1);
+  cut();
+  EXPECT_THAT(outcome(), AllOf(StartsWith("8: the leader of the group was lost: the connection was closed"),
+                               HasSubstr("the ranks of this host were ended")));
+  EXPECT_NE(kill(first, 0), 0) << "ended and reaped by then";
+  EXPECT_NE(kill(second, 0), 0);
+}
+
+TEST_F(Members, EndRanksThatAreLeftWhenTheGroupIsOver) {
+  start({0}, sleeps);
+  const int process = process_of(0);
+  host().dismiss(1, "the leader had to give up");
+  EXPECT_EQ(outcome(), "dismissed with 1: the leader had to give up");
+  EXPECT_NE(kill(process, 0), 0);
+}
+
+TEST_F(Members, EndWhenTheLeaderSpeaksNonsense) {
+  auto [here, there] = connect_ends();
+  cut();
+  outcome();
+  MemberThread member(std::move(there), long_time, long_time);
+  Channel leader(std::move(here));
+  leader.send({{"start", "now"}});
+  EXPECT_THAT(member.outcome(), StartsWith("8: the leader of the group was lost: it sent something that is "
+                                           "no message of larmor"));
+}
+
+/// Those that hear nothing for 300 ms while ranks run, or for 900 ms between two starts.
+class ImpatientMembers : public Members {
+ protected:
+  ImpatientMembers() : Members(milliseconds(300), milliseconds(900)) {}
+};
+
+TEST_F(ImpatientMembers, EndTheirRanksWhenTheLeaderIsSilent) {
+  start({0}, sleeps);
+  const int process = process_of(0);
+  EXPECT_THAT(outcome(), StartsWith("8: the leader of the group was lost: it has been silent for "));
+  EXPECT_NE(kill(process, 0), 0);
+}
+
+TEST_F(ImpatientMembers, StayAsLongAsTheLeaderBeats) {
+  start({0}, "sleep 0.8; exit 3");
+  const auto all = endings(1);
+  ASSERT_THAT(all, SizeIs(1));
+  EXPECT_EQ(all[0].ending.status, 3);
+  host().dismiss(3, "");
+  EXPECT_EQ(outcome(), "dismissed with 3: ");
+}
+
+TEST_F(ImpatientMembers, WaitLongerBetweenTwoStarts) {
+  start({0}, "exit 0");
+  endings(1);
+  std::this_thread::sleep_for(milliseconds(500));
+  start({0}, "exit 5");
+  const auto all = endings(1);
+  ASSERT_THAT(all, SizeIs(1));
+  EXPECT_EQ(all[0].ending.status, 5);
+  EXPECT_THAT(outcome(), StartsWith("8: the leader of the group was lost: it has been silent for "));
+}
+
+}  // namespace
+}  // namespace larmor

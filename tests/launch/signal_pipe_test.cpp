@@ -1,0 +1,48 @@
+#include "larmor/launch/signal_pipe.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+
+namespace larmor {
+namespace {
+
+bool is_readable(const SignalPipe& pipe) {
+  pollfd watched{pipe.descriptor(), POLLIN, 0};
+  return poll(&watched, 1, 0) == 1;
+}
+
+TEST(SignalPipe, GivesTheSignalsInTheirOrderAndThenNone) {
+  SignalPipe pipe;
+  EXPECT_FALSE(is_readable(pipe));
+  EXPECT_EQ(pipe.take(), 0);
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1, SIGTERM}) raise(signal);
+  EXPECT_TRUE(is_readable(pipe));
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1, SIGTERM}) EXPECT_EQ(pipe.take(), signal);
+  EXPECT_EQ(pipe.take(), 0);
+  EXPECT_FALSE(is_readable(pipe));
+}
+
+TEST(SignalPipe, NeverBlocksTheHandlerWhenNobodyReads) {
+  SignalPipe pipe;
+  for (int i = 0; i < 70'000; ++i) raise(SIGUSR1);
+  EXPECT_EQ(pipe.take(), SIGUSR1);
+}
+
+TEST(SignalPipe, BringsBackTheHandlersOfBefore) {
+  struct sigaction ignore{}, after{};
+  ignore.sa_handler = SIG_IGN;
+  struct sigaction before{};
+  sigaction(SIGUSR1, &ignore, &before);
+  {
+    const SignalPipe pipe;
+  }
+  {
+    const SignalPipe again;
+  }
+  sigaction(SIGUSR1, &before, &after);
+  EXPECT_EQ(after.sa_handler, SIG_IGN);
+}
+
+}  // namespace
+}  // namespace larmor

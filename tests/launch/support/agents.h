@@ -1,0 +1,52 @@
+// Agents without processes of their own: connections, greetings, and threads that play the other side.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "larmor/launch/channel.h"
+#include "larmor/launch/gathering.h"
+#include "larmor/launch/host.h"
+#include "larmor/launch/member.h"
+
+namespace larmor {
+
+using std::chrono::milliseconds;
+
+/// The two ends of a connection.
+struct Ends {
+  Descriptor here, there;
+};
+Ends connect_ends();
+
+/// Agent `agent` of `agents` on host "node-AGENT", of the build "1.0", asked to train for 10 epochs.
+Hello hello_of(int agent, int agents);
+
+/// Ranks that are shell scripts: rank i is the i-th of those that start here and runs `script`.
+GroupStart script_start(const std::vector<int>& ranks, const std::string& script,
+                        const std::filesystem::path& log_folder);
+
+/// Calls `step` until it says yes, for at most ten seconds; whether it did.
+bool happens(const std::function<bool()>& step);
+
+/// A member that serves in a thread of its own: its ranks are real, its signals those of this process.
+class MemberThread {
+ public:
+  MemberThread(Descriptor socket, milliseconds silence, milliseconds pause);
+  /// Waits for its end.
+  ~MemberThread();
+  /// How it was dismissed, or the words of its error with the exit status before them. Waits.
+  std::string outcome();
+
+ private:
+  std::string outcome_;
+  std::thread thread_;
+};
+
+}  // namespace larmor
