@@ -225,6 +225,7 @@ TEST(HangWatch, AllowsAllToWaitForALongTransfer) {
   EXPECT_TRUE(look({}, {first, second}));
   first.longest_wait = hour;  // for a rank that was late
   EXPECT_TRUE(look({}, {first, second})) << "the other had never to wait long";
+  EXPECT_TRUE(look({}, {second, first}));
   second.longest_wait = 250;
   EXPECT_FALSE(look({}, {first, second}));
 }

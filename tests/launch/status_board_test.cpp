@@ -1,5 +1,6 @@
 #include "larmor/launch/status_board.h"
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -157,6 +158,7 @@ TEST(StatusBoard, TellsOwnTimeFromWaiting) {
   board.hold(0, StatusBoard::Waiter::training, ticket);
   pass(milliseconds(60));
   const RankStatus waiting = board.status(0);
+  board.beat(0);
   EXPECT_GE(waiting.waiting, 0.06);
   EXPECT_TRUE(waiting.is_waiting());
   EXPECT_EQ(waiting.waits_for, sum_of(1));
@@ -220,59 +222,71 @@ TEST(StatusBoard, KeepsEveryMemberOfACollective) {
   EXPECT_EQ(board.status(0).collectives, std::vector<Collective>{wide});
 }
 
-/// A rank that does nothing but write, as fast as it can, until it is told to end.
+void spin(double seconds) {
+  const SystemClock clock;
+  for (const double end = clock.steady_seconds() + seconds; clock.steady_seconds() < end;) {
+  }
+}
+
+/// A rank that works and waits a few microseconds in turn, until it is told to end.
 void write_restlessly(StatusBoard& board, const std::atomic<bool>& done) {
   for (int64_t step = 1; !done; ++step) {
     board.set(0, step % 2 == 0 ? Phase::computing : Phase::communicating, step);
-    const auto ticket = board.begin(0, sum_of(step, 3 * step));
+    spin(10e-6);
+    const auto ticket = board.begin(0, sum_of(step));
     board.hold(0, StatusBoard::Waiter::training, ticket);
+    spin(10e-6);
     board.release(0, StatusBoard::Waiter::training);
-    board.finish(0, ticket);
   }
 }
 
 TEST(StatusBoard, ShowsTheValuesOfOneMomentWhileTheRankWrites) {
+  constexpr double rounding = 1e-6;
+  const SystemClock clock;
   StatusBoard board(1);
+  const double earliest = clock.steady_seconds();
   board.set(0, Phase::computing, 0);
-  const double began = SystemClock().steady_seconds();
+  const double latest = clock.steady_seconds();
   std::atomic<bool> done = false;
   std::jthread writer([&] { write_restlessly(board, done); });
-  for (int look = 0; look < 2000; ++look) {
-    const double before = SystemClock().steady_seconds();
+  for (int look = 0; look < 20'000; ++look) {
+    const double before = clock.steady_seconds();
     const RankStatus status = board.status(0);
-    const double after = SystemClock().steady_seconds();
+    const double after = clock.steady_seconds();
     EXPECT_EQ(status.phase, status.step % 2 == 0 ? Phase::computing : Phase::communicating);
     const double all = std::accumulate(status.seconds.begin(), status.seconds.end(), status.waited);
-    EXPECT_GE(all, before - began - 1e-3) << "a stretch of time that is in no sum";
-    EXPECT_LE(all, after - began + 1e-3) << "a stretch of time that is in two sums";
-    int64_t last = 0;
-    for (const Collective& collective : status.collectives) {
-      EXPECT_EQ(collective.elements, 3 * collective.number) << "two collectives mixed";
-      EXPECT_GT(collective.number, last);
-      last = collective.number;
-    }
+    EXPECT_GE(all, before - latest - rounding) << "a stretch of time that is in no sum";
+    EXPECT_LE(all, after - earliest + rounding) << "a stretch of time that is in two sums";
   }
   done = true;
 }
 
 TEST(StatusBoard, LetsTwoThreadsBeginCollectives) {
   StatusBoard board(1);
+  std::atomic<bool> done = false;
   std::vector<std::jthread> threads;
   for (int group = 0; group < 2; ++group) {
-    threads.emplace_back([&board, group] {
-      for (int64_t number = 1; number <= 20'000; ++number) {
+    threads.emplace_back([&board, &done, group] {
+      for (int64_t number = 1; !done || number <= 1000; ++number) {
         Collective collective = sum_of(number, 2 * number + group);
         collective.group = group;
         board.finish(0, board.begin(0, collective));
       }
     });
   }
-  for (int look = 0; look < 500; ++look) {
-    for (const Collective& collective : board.status(0).collectives)
-      EXPECT_EQ(collective.elements, 2 * collective.number + collective.group);
+  for (int look = 0; look < 20'000; ++look) {
+    std::array<int64_t, 2> last{};
+    for (const Collective& collective : board.status(0).collectives) {
+      EXPECT_EQ(collective.elements, 2 * collective.number + collective.group) << "two mixed";
+      auto& before = last.at(static_cast<size_t>(collective.group));
+      EXPECT_GT(collective.number, before) << "one in another's place";
+      before = collective.number;
+    }
   }
+  done = true;
   threads.clear();
-  EXPECT_EQ(board.status(0).collectives.size(), most_collectives);
+  // A thread that is stopped in the middle while the other goes once round leaves a gap.
+  EXPECT_GE(board.status(0).collectives.size(), most_collectives - 1);
 }
 
 }  // namespace
