@@ -39,7 +39,9 @@ std::string ranks_text(const std::vector<int>& ranks) {
 CollectiveOrder::CollectiveOrder(const std::vector<RankStatus>& ranks) {
   std::map<int, int> waiting;  // by group
   for (const RankStatus& status : ranks) {
-    Row row{.is_complete = status.collectives.size() < most_collectives, .groups = {}};
+    // Who has waited in a collective has begun one: then they were left out of the status.
+    const bool left_out = status.collectives.empty() && (status.waited > 0 || status.waits_for);
+    Row row{.is_complete = status.collectives.size() < most_collectives && !left_out, .groups = {}};
     for (const Collective& collective : status.collectives) {
       row.groups[collective.group][collective.number] = collective;
       waiting[collective.group] += 0;
@@ -80,6 +82,16 @@ std::vector<CollectiveState> CollectiveOrder::states(int group, int64_t number) 
     states.push_back(state);
   }
   return states;
+}
+
+bool CollectiveOrder::is_ahead_of(size_t rank, size_t other) const {
+  for (const auto& [group, collectives] : rows_[rank].groups) {
+    const auto known = rows_[other].groups.find(group);
+    if (known == rows_[other].groups.end() && !rows_[other].is_complete) continue;
+    const int64_t last = known == rows_[other].groups.end() ? 0 : known->second.rbegin()->first;
+    if (collectives.rbegin()->first > last) return true;
+  }
+  return false;
 }
 
 std::optional<CollectiveOrder::Difference> CollectiveOrder::difference_at(int group, int64_t number) const {

@@ -34,6 +34,9 @@ class CollectiveOrder {
   /// Of every rank.
   std::vector<CollectiveState> states(int group, int64_t number) const;
 
+  /// Whether `rank` has begun something to which `other` has still to come.
+  bool is_ahead_of(size_t rank, size_t other) const;
+
   struct Difference {
     std::vector<int> differing, others;  // ranks; unknown ones are in neither
     CollectiveState differs, other;      // of the first of each

@@ -112,14 +112,29 @@ std::optional<Hang> HangWatch::look(const std::vector<RankStatus>& ranks) const 
   return deadlock(ranks);
 }
 
+bool HangWatch::is_silent(const RankStatus& status, const std::vector<RankStatus>& ranks) const {
+  return is_at_work(status) && status.quiet > limit_of(status.phase, ranks);
+}
+
 std::optional<Hang> HangWatch::silent_rank(const std::vector<RankStatus>& ranks) const {
-  std::optional<Hang> worst;
+  std::vector<size_t> silent, active;
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (is_at_work(ranks[rank])) (is_silent(ranks[rank], ranks) ? silent : active).push_back(rank);
+  }
+  if (silent.empty()) return std::nullopt;
+  if (const auto unlike = unlike_the_others(ranks)) return unlike;
+  const CollectiveOrder order(ranks);
+  std::optional<Hang> worst;
+  for (const size_t rank : silent) {
     const RankStatus& status = ranks[rank];
-    if (!is_at_work(status) || (worst && status.quiet <= worst->seconds)) continue;
-    const double limit = limit_of(status.phase, ranks);
-    if (status.quiet <= limit) continue;
-    worst = Hang{.rank = static_cast<int>(rank), .what = {}, .seconds = status.quiet, .limit = limit};
+    if (worst && status.quiet <= worst->seconds) continue;
+    const bool may_wait = std::any_of(active.begin(), active.end(),
+                                      [&](size_t other) { return order.is_ahead_of(rank, other); });
+    if (may_wait) continue;
+    worst = Hang{.rank = static_cast<int>(rank),
+                 .what = {},
+                 .seconds = status.quiet,
+                 .limit = limit_of(status.phase, ranks)};
   }
   if (!worst) return worst;
   const RankStatus& status = ranks[static_cast<size_t>(worst->rank)];
@@ -127,6 +142,21 @@ std::optional<Hang> HangWatch::silent_rank(const std::vector<RankStatus>& ranks)
       text("rank ", worst->rank, " hangs: no sign of life for ", hang_seconds(worst->seconds), " (limit ",
            hang_seconds(worst->limit), ") ", while_in(status.phase, status.step), waiters_text(ranks));
   return worst;
+}
+
+std::optional<Hang> HangWatch::unlike_the_others(const std::vector<RankStatus>& ranks) const {
+  for (const RankStatus& status : ranks) {
+    if (!is_silent(status, ranks)) return std::nullopt;
+  }
+  const auto difference = CollectiveOrder(ranks).first_difference();
+  if (!difference) return std::nullopt;
+  const int rank = difference->differing[0];
+  const RankStatus& culprit = ranks[static_cast<size_t>(rank)];
+  Hang hang{.rank = rank, .what = {}, .seconds = culprit.quiet, .limit = limit_of(culprit.phase, ranks)};
+  hang.what = text("rank ", rank, " hangs: ", difference_text(*difference, culprit),
+                   "; no rank has shown a sign of life for ", hang_seconds(hang.seconds), " (limit ",
+                   hang_seconds(hang.limit), ")");
+  return hang;
 }
 
 std::optional<Hang> HangWatch::deadlock(const std::vector<RankStatus>& ranks) const {

@@ -42,7 +42,12 @@ class HangWatch {
  private:
   double limit_of(Phase phase, const std::vector<RankStatus>& ranks) const;
   double wait_limit(const std::vector<RankStatus>& ranks) const;
+  bool is_silent(const RankStatus& status, const std::vector<RankStatus>& ranks) const;
+  /// A silent rank may wait for one that goes on without being blocked by it: then it has begun what that one
+  /// has not.
   std::optional<Hang> silent_rank(const std::vector<RankStatus>& ranks) const;
+  /// Where waiting for a collective does not block its caller, as on GPUs, all fall silent because of one.
+  std::optional<Hang> unlike_the_others(const std::vector<RankStatus>& ranks) const;
   std::optional<Hang> deadlock(const std::vector<RankStatus>& ranks) const;
 
   HangLimits limits_;

@@ -130,6 +130,25 @@ TEST(HangWatch, NamesTheMostSilentOfSeveral) {
   EXPECT_EQ(hang->rank, 1);
 }
 
+TEST(HangWatch, AsksTheCollectivesWhenAllRanksAreSilentWithoutWaiting) {
+  // As on a GPU, whose host goes on until it needs a value.
+  auto most = at(Phase::communicating, 12), behind = at(Phase::computing, 11.5);
+  most.collectives.push_back(sum_of(118));
+  const auto hang = look(ten_seconds(), {most, most, behind});
+  ASSERT_TRUE(hang);
+  EXPECT_EQ(hang->rank, 2);
+  EXPECT_EQ(
+      hang->what,
+      "rank 2 hangs: it did not come to all_reduce #118 (1,048,576 float32), as ranks 0, 1 did; no rank has "
+      "shown a sign of life for 12 s (limit 10 s)");
+  behind.quiet = 9;
+  EXPECT_FALSE(look(ten_seconds(), {most, most, behind})) << "they may wait for the one that goes on";
+  behind.collectives.push_back(sum_of(118));
+  const auto first = look(ten_seconds(), {most, most, behind});
+  ASSERT_TRUE(first) << "it has come, and they are still silent";
+  EXPECT_EQ(first->rank, 0);
+}
+
 TEST(HangWatch, NamesTheRankThatCallsWithAnotherSize) {
   const auto most = waits_in(sum_of(118), 11), other = waits_in(sum_of(118, 512), 12);
   const auto hang = look(ten_seconds(), {most, most, other, most});
@@ -239,6 +258,14 @@ TEST(HangWatch, ToleratesCollectivesThatAreNoLongerKnown) {
   old.group = 3;
   second.collectives.insert(second.collectives.begin(), old);
   second.collectives.insert(second.collectives.begin(), sum_of(20, 4));
+  const auto hang = look(ten_seconds(), {first, second});
+  ASSERT_TRUE(hang);
+  EXPECT_EQ(hang->rank, -1) << hang->what;
+}
+
+TEST(HangWatch, AccusesNobodyOfWhatItsStatusLeftOut) {
+  auto first = waits_in(sum_of(118), 11), second = first;
+  second.collectives.clear();
   const auto hang = look(ten_seconds(), {first, second});
   ASSERT_TRUE(hang);
   EXPECT_EQ(hang->rank, -1) << hang->what;
