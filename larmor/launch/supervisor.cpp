@@ -138,8 +138,8 @@ void Supervisor::look_at_ranks(double now) {
   }
   hang_ = hang_watch_.look(ranks);
   if (!hang_) return;
-  const auto culprit = static_cast<size_t>(std::max(hang_->rank, 0));
-  const std::string state = hang_->rank < 0 ? "" : hosts_[host_of_rank_[culprit]]->process_state(hang_->rank);
+  blame_stopped(ranks);
+  const std::string state = hang_->rank < 0 ? "" : process_state(static_cast<size_t>(hang_->rank));
   if (!state.empty()) hang_->what += text("; its process is ", state);
   log_.line(hang_->what);
   log::warning(hang_->what);
@@ -150,6 +150,26 @@ void Supervisor::look_at_ranks(double now) {
   send_all(stack_signal());
   hang_stage_ = HangStage::stacks_asked;
   hang_next_ = now + stack_seconds;
+}
+
+void Supervisor::blame_stopped(const std::vector<RankStatus>& ranks) {
+  const auto is_stopped = [&](size_t rank) {
+    return !deaths_[rank] && process_state(rank).starts_with("stopped");
+  };
+  if (hang_->rank >= 0 && is_stopped(static_cast<size_t>(hang_->rank))) return;
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (!is_stopped(rank)) continue;
+    const RankStatus& status = ranks[rank];
+    hang_->rank = static_cast<int>(rank);
+    hang_->seconds = status.quiet;
+    hang_->what = text("rank ", rank, " hangs: no sign of life for ", fixed(status.quiet, 1), " s ",
+                       while_in(status.phase, status.step));
+    return;
+  }
+}
+
+std::string Supervisor::process_state(size_t rank) const {
+  return hosts_[host_of_rank_[rank]]->process_state(static_cast<int>(rank));
 }
 
 /// Nobody in a hanging group hears a request to end.

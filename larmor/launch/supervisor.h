@@ -44,6 +44,10 @@ class Supervisor {
   void take_endings();
   void look_at_ranks(double now);
   void end_hang(double now);
+  /// A process that stands still is the reason of a hang, even where one that waits for it was quiet first:
+  /// ranks that start meet in ways that no board shows.
+  void blame_stopped(const std::vector<RankStatus>& ranks);
+  std::string process_state(size_t rank) const;
   void end_others();
   void end_overdue();
   void send(size_t rank, int signal);
