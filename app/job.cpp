@@ -1,0 +1,148 @@
+// `job`: files that start a training on several nodes, and again where it was stopped.
+
+#include "larmor/base/clock.h"
+#include "larmor/base/error.h"
+#include "larmor/base/file.h"
+#include "larmor/base/process.h"
+#include "larmor/base/storage.h"
+#include "larmor/base/text.h"
+#include "larmor/config/units.h"
+
+#include "app/job_script.h"
+#include "app/program.h"
+
+namespace larmor::app {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct JobFlags {
+  JobRequest request;
+  std::string signal_before = "5min", output;
+};
+
+bool names_a_value_of_the_environment(const Origin& origin) {
+  return origin.origin.starts_with("environment ");
+}
+
+// What `train` is to be called with: the words as they were given, the values that this shell's environment
+// adds, which the job will not have, and a name for the run, so that a second start is no second run.
+void fill_train_words(Program& program, JobRequest& request) {
+  auto& workload = program.workload(program.words().target);
+  const auto config = program.load(workload);
+  const auto& words = program.words();
+  request.train = {words.target};
+  for (const auto& name : words.configs) {
+    request.train.emplace_back("-c");
+    request.train.push_back(name);
+  }
+  if (!words.stage.empty()) {
+    request.train.emplace_back("--stage");
+    request.train.push_back(words.stage);
+  }
+  for (const auto& origin : config.origins) {
+    if (names_a_value_of_the_environment(origin)) request.train.push_back(origin.key + "=" + origin.value);
+  }
+  const auto& run = config.config.run;
+  request.run = run.name;
+  for (const auto& word : words.overrides) {
+    if (word != "run.name=auto") request.train.push_back(word);
+  }
+  if (run.name != "auto") return;
+  request.run = new_run_name(SystemClock(), run.folder, words.target, program.stage_of(workload));
+  request.train.push_back("run.name=" + request.run);
+}
+
+int write_job(Program& program, const JobFlags& flags, const std::string& script) {
+  const auto& output = flags.output;
+  Json said;
+  said["output"] = output.empty() ? Json(nullptr) : Json(output);
+  said["run"] = flags.request.run;
+  if (output.empty()) {
+    said["script"] = script;
+    program.show(said, script);
+    return 0;
+  }
+  if (fs::exists(output))
+    fail(Exit::usage, text("--output ", output, " is there already"),
+         "give another name, or remove it first");
+  DiskStorage storage;
+  write_text(storage, output, script);
+  program.show(said, text("wrote ", output, " for the run ", flags.request.run, "\n"));
+  return 0;
+}
+
+int64_t seconds_of(const std::string& flag, const std::string& word) {
+  const auto length = parse_length(word);
+  if (length.unit != Length::Unit::seconds)
+    fail(Exit::usage, text(flag, " ", word, " is no time"), "give seconds, minutes or hours: 90s, 5min");
+  return static_cast<int64_t>(length.amount);
+}
+
+JobRequest here(Program& program, const JobRequest& asked) {
+  auto request = asked;
+  request.program = own_program().string();
+  request.folder = fs::current_path().string();
+  fill_train_words(program, request);
+  return request;
+}
+
+int job_slurm(Program& program, JobFlags& flags) {
+  auto& request = flags.request = here(program, flags.request);
+  if (request.gpus_per_node == 0 && request.cpus_per_task == 0) {
+    fail(Exit::usage, "the job asks for neither GPUs nor cores",
+         "say --gpus-per-node 4, or --cpus-per-task 16 to train on the CPU");
+  }
+  request.signal_before_seconds = seconds_of("--signal-before", flags.signal_before);
+  return write_job(program, flags, slurm_script(request));
+}
+
+int job_shell(Program& program, JobFlags& flags) {
+  flags.request = here(program, flags.request);
+  return write_job(program, flags, shell_script(flags.request));
+}
+
+void add_shared_flags(CLI::App& verb, JobFlags& flags) {
+  constexpr int64_t most_nodes = 65536;
+  verb.add_option("--nodes", flags.request.nodes, "how many")
+      ->required()
+      ->check(CLI::Range(int64_t{1}, most_nodes));
+  verb.add_option("--max-restarts", flags.request.max_restarts,
+                  "how often ranks that fail are started again without a new start of the job (3)")
+      ->check(CLI::NonNegativeNumber);
+  verb.add_option("--output", flags.output, "the file to write; stdout without it");
+}
+
+}  // namespace
+
+void add_job(Program& program) {
+  auto& family = program.add_family("job", "files that train on several nodes: slurm, shell");
+  const auto slurm_flags = std::make_shared<JobFlags>(), shell_flags = std::make_shared<JobFlags>();
+  auto& slurm = program.add_workload_verb(
+      "slurm", "an sbatch file that goes back into the queue until the run is done",
+      [&program, slurm_flags] { return job_slurm(program, *slurm_flags); }, &family);
+  add_shared_flags(slurm, *slurm_flags);
+  auto& request = slurm_flags->request;
+  slurm.add_option("--gpus-per-node", request.gpus_per_node, "GPUs of each")->check(CLI::PositiveNumber);
+  slurm.add_option("--cpus-per-task", request.cpus_per_task, "cores of each")->check(CLI::PositiveNumber);
+  slurm.add_option("--time", request.time, "limit of one start of the job, as sbatch reads it: 12:00:00")
+      ->required();
+  slurm.add_option("--partition", request.partition, "the scheduler's partition");
+  slurm.add_option("--account", request.account, "who pays");
+  slurm.add_option("--signal-before", slurm_flags->signal_before, "how long before the limit to stop (5min)");
+  auto& shell = program.add_workload_verb(
+      "shell", "a shell script for nodes without a scheduler, to start on each",
+      [&program, shell_flags] { return job_shell(program, *shell_flags); }, &family);
+  add_shared_flags(shell, *shell_flags);
+  constexpr int64_t default_port = 29400, most_port = 65535;
+  shell_flags->request.port = default_port;
+  shell.add_option("--master", shell_flags->request.master, "the first node, as the others reach it")
+      ->required();
+  shell
+      .add_option("--port", shell_flags->request.port,
+                  "of the first node, on which the others find it (29400)")
+      ->check(CLI::Range(int64_t{1}, most_port));
+}
+
+}  // namespace larmor::app
