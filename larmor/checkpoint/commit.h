@@ -16,8 +16,8 @@ struct CommitPlace {
   const CheckpointOptions& options;
 };
 
-/// Collective. Blocks. Storage errors end in an outcome that is not committed, the same on all ranks; only the
-/// loss of a peer throws, and a fence (base/fenced_storage.h): Error (rank_lost) on all ranks.
+/// Collective. Blocks. Storage errors end in an outcome that is not committed, the same on all ranks; only
+/// the loss of a peer throws, and a fence (base/fenced_storage.h): Error (rank_lost) on all ranks.
 SaveOutcome commit(const Snapshot& snapshot, const CommitPlace& place);
 
 }  // namespace larmor
