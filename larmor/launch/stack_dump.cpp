@@ -117,7 +117,7 @@ void pass_to_dumping_thread(int signal) {
 }
 
 /// Whether the thread has put its frames into stack_answer.
-bool ask_for_stack(uint64_t thread, uint64_t request, int milliseconds) {
+bool ask_for_stack(uint64_t thread, uint64_t request, int patience_ms) {
   siginfo_t facts{};
   facts.si_signo = thread_signal();
   facts.si_code = SI_QUEUE;
@@ -128,7 +128,7 @@ bool ask_for_stack(uint64_t thread, uint64_t request, int milliseconds) {
   if (syscall(SYS_rt_tgsigqueueinfo, getpid(), static_cast<pid_t>(thread), thread_signal(), &facts) != 0)
     return false;
   constexpr timespec moment{.tv_sec = 0, .tv_nsec = 1'000'000};
-  for (int waited = 0; waited < milliseconds; ++waited) {
+  for (int waited = 0; waited < patience_ms; ++waited) {
     if (stack_answer.state.load() == request * 4 + answered) return true;
     nanosleep(&moment, nullptr);
   }

@@ -66,27 +66,6 @@ constexpr uint64_t most_elements = (uint64_t{1} << lap_shift) - 1;
 
 uint64_t lap_of(uint64_t place) { return place / most_collectives << lap_shift; }
 
-struct BoardEntry {
-  std::atomic<uint64_t> word;  // 0 while it is written
-  std::atomic<uint64_t> lap_and_elements;
-};
-
-/// Nothing where the rank has not yet written it, or writes the one that takes its place.
-std::optional<Collective> read_entry(const BoardEntry& entry, uint64_t place) {
-  const uint64_t before = entry.word.load(std::memory_order_acquire);
-  const uint64_t second = entry.lap_and_elements.load(std::memory_order_acquire);
-  const uint64_t after = entry.word.load(std::memory_order_relaxed);
-  if (before == 0 || (before | finished_bit) != (after | finished_bit)) return std::nullopt;
-  if ((second & ~most_elements) != lap_of(place)) return std::nullopt;
-  return unpacked(after, static_cast<int64_t>(second & most_elements));
-}
-
-/// Of one thread.
-struct BoardWait {
-  std::atomic<int64_t> since;   // 0 = it is not blocked
-  std::atomic<uint64_t> place;  // of what it waits for in the ring
-};
-
 }  // namespace
 
 /// Memory of zeros is "starting, step 0, nothing begun". Ranks do not share a cache line. What the training
@@ -94,19 +73,33 @@ struct BoardWait {
 /// values of one moment. Stores release and loads acquire instead of fences, which the thread sanitizer does
 /// not know.
 struct alignas(64) StatusBoard::Cell {
+  struct Entry {
+    std::atomic<uint64_t> word;  // 0 while it is written
+    std::atomic<uint64_t> lap_and_elements;
+
+    /// Nothing where the rank has not yet written it, or writes the one that takes its place.
+    std::optional<Collective> read(uint64_t place) const;
+  };
+  /// Of one thread.
+  struct Wait {
+    std::atomic<int64_t> since;   // 0 = it is not blocked
+    std::atomic<uint64_t> place;  // of what it waits for in the ring
+  };
+  static_assert(sizeof(Entry) == 16 && sizeof(Wait) == 16);
+
   std::atomic<uint64_t> version;
   std::atomic<uint64_t> word;  // step * 16 + phase
   std::atomic<int64_t> began;  // the present stretch of own work; 0 before the first
   std::array<std::atomic<int64_t>, phase_count> spent;
   std::atomic<int64_t> waited, longest_wait;
-  BoardWait training;
+  Wait training;
 
-  alignas(64) BoardWait background;
+  alignas(64) Wait background;
   std::atomic<int64_t> last_sign;  // 0 = none yet
   std::array<std::atomic<int64_t>, phase_count> longest_quiet;
 
   alignas(64) std::atomic<uint64_t> begun;  // collectives so far, of all groups
-  std::array<BoardEntry, most_collectives> ring;
+  std::array<Entry, most_collectives> ring;
 
   class Change {
    public:
@@ -151,21 +144,20 @@ namespace {
 
 static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free,
               "a lock would live in one process only");
-static_assert(sizeof(BoardEntry) == 16 && sizeof(BoardWait) == 16);
 
-constexpr size_t line = 64;  // cells begin after one of the header's
+constexpr size_t board_line = 64;  // cells begin after one of the header's
 
 }  // namespace
 
 size_t StatusBoard::bytes() const {
-  static_assert(sizeof(Memory) <= line && alignof(Cell) == line);
-  static_assert(sizeof(Cell) == 21 * line, "two lines, two lines, a count and the ring");
-  return line + static_cast<size_t>(ranks_) * sizeof(Cell);
+  static_assert(sizeof(Memory) <= board_line && alignof(Cell) == board_line);
+  static_assert(sizeof(Cell) == 21 * board_line, "two lines, two lines, a count and the ring");
+  return board_line + static_cast<size_t>(ranks_) * sizeof(Cell);
 }
 
 StatusBoard::Cell& StatusBoard::cell(int rank) const {
   assert(rank >= 0 && rank < ranks_);
-  return reinterpret_cast<Cell*>(reinterpret_cast<std::byte*>(memory_) + line)[rank];
+  return reinterpret_cast<Cell*>(reinterpret_cast<std::byte*>(memory_) + board_line)[rank];
 }
 
 void StatusBoard::map(int descriptor) {
@@ -246,7 +238,7 @@ void StatusBoard::beat(int rank, Phase during) {
 StatusBoard::Ticket StatusBoard::begin(int rank, const Collective& collective) {
   Cell& own = cell(rank);
   const uint64_t place = own.begun.fetch_add(1, std::memory_order_relaxed);
-  BoardEntry& entry = own.ring[place % most_collectives];
+  Cell::Entry& entry = own.ring[place % most_collectives];
   const uint64_t word = packed(collective);
   entry.word.store(0, std::memory_order_relaxed);
   const uint64_t elements = std::min(static_cast<uint64_t>(collective.elements), most_elements);
@@ -303,6 +295,15 @@ int64_t StatusBoard::step(int rank) const {
   return static_cast<int64_t>(cell(rank).word.load(std::memory_order_acquire) / 16);
 }
 
+std::optional<Collective> StatusBoard::Cell::Entry::read(uint64_t place) const {
+  const uint64_t before = word.load(std::memory_order_acquire);
+  const uint64_t second = lap_and_elements.load(std::memory_order_acquire);
+  const uint64_t after = word.load(std::memory_order_relaxed);
+  if (before == 0 || (before | finished_bit) != (after | finished_bit)) return std::nullopt;
+  if ((second & ~most_elements) != lap_of(place)) return std::nullopt;
+  return unpacked(after, static_cast<int64_t>(second & most_elements));
+}
+
 void StatusBoard::Cell::read_own(RankStatus& status, int64_t now) const {
   const uint64_t both = word.load(std::memory_order_acquire);
   status.phase = static_cast<Phase>(both % 16);
@@ -324,7 +325,7 @@ void StatusBoard::Cell::read_collectives(RankStatus& status) const {
   const bool asks_training = status.waiting > 0;
   const uint64_t wanted = (asks_training ? training : background).place.load(std::memory_order_acquire);
   for (uint64_t place = first; place < end; ++place) {
-    const auto collective = read_entry(ring[place % most_collectives], place);
+    const auto collective = ring[place % most_collectives].read(place);
     if (!collective) continue;
     status.collectives.push_back(*collective);
     if (place == wanted && (asks_training || status.background_waiting > 0)) status.waits_for = *collective;
