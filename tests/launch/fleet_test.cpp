@@ -78,7 +78,9 @@ class Fleets : public testing::Test {
   void make(int own_local_index = -1) {
     Hello own = hello_of(0, static_cast<int>(members_.size()) + 1);
     own.local_index = own_local_index;
-    fleet_.emplace(AgentPlace{}, std::move(own), std::move(members_));
+    AgentPlace place;
+    place.master_address = master;
+    fleet_.emplace(place, std::move(own), std::move(members_));
   }
   static Plan plan(int ranks, int hosts) {
     Plan plan = plan_for(ranks);
@@ -95,6 +97,9 @@ class Fleets : public testing::Test {
     options.log_folder = logs();
     options.console = false;
     options.generation = 4;
+    // As where another launcher keeps the store; nobody here uses it.
+    options.master_address = master;
+    options.master_port = 29500;
     return fleet_->run(plan, options);
   }
   std::filesystem::path logs() const { return scratch_.path() / "logs"; }
@@ -111,6 +116,7 @@ class Fleets : public testing::Test {
   PlayedMember& played(size_t member) { return *played_.at(member); }
 
  private:
+  static constexpr const char* master = "192.0.2.1";
   ScratchFolder scratch_;
   std::vector<Member> members_;
   std::vector<std::unique_ptr<PlayedMember>> played_;

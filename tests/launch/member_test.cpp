@@ -135,6 +135,14 @@ TEST_F(Members, EndTheirRanksWhenTheConnectionIsCut) {
   EXPECT_NE(kill(second, 0), 0);
 }
 
+TEST_F(Members, EndWhatTheirRanksHadStartedToo) {
+  start({0}, "exec setsid sh -c 'sleep 600 & echo ready $!; wait'");
+  const int child = process_of(0);
+  cut();
+  EXPECT_THAT(outcome(), StartsWith("8: "));
+  EXPECT_TRUE(ends_within(child, 2));
+}
+
 TEST_F(Members, EndRanksThatAreLeftWhenTheGroupIsOver) {
   start({0}, sleeps);
   const int process = process_of(0);
@@ -154,21 +162,21 @@ TEST_F(Members, EndWhenTheLeaderSpeaksNonsense) {
                                            "no message of larmor"));
 }
 
-/// Those that hear nothing for 300 ms while ranks run, or for 900 ms between two starts.
+/// Those that hear nothing for 0.6 s while ranks run, or for 1.6 s between two starts.
 class ImpatientMembers : public Members {
  protected:
-  ImpatientMembers() : Members(milliseconds(300), milliseconds(900)) {}
+  ImpatientMembers() : Members(milliseconds(600), milliseconds(1600)) {}
 };
 
 TEST_F(ImpatientMembers, EndTheirRanksWhenTheLeaderIsSilent) {
   start({0}, sleeps);
   const int process = process_of(0);
-  EXPECT_THAT(outcome(), StartsWith("8: the leader of the group was lost: it has been silent for "));
+  EXPECT_THAT(outcome(), StartsWith("8: the leader of the group was lost: it has been silent for 600 ms"));
   EXPECT_NE(kill(process, 0), 0);
 }
 
 TEST_F(ImpatientMembers, StayAsLongAsTheLeaderBeats) {
-  start({0}, "sleep 0.8; exit 3");
+  start({0}, "sleep 1.2; exit 3");
   const auto all = endings(1);
   ASSERT_THAT(all, SizeIs(1));
   EXPECT_EQ(all[0].ending.status, 3);
@@ -179,12 +187,12 @@ TEST_F(ImpatientMembers, StayAsLongAsTheLeaderBeats) {
 TEST_F(ImpatientMembers, WaitLongerBetweenTwoStarts) {
   start({0}, "exit 0");
   endings(1);
-  std::this_thread::sleep_for(milliseconds(500));
+  std::this_thread::sleep_for(milliseconds(900));
   start({0}, "exit 5");
   const auto all = endings(1);
   ASSERT_THAT(all, SizeIs(1));
   EXPECT_EQ(all[0].ending.status, 5);
-  EXPECT_THAT(outcome(), StartsWith("8: the leader of the group was lost: it has been silent for "));
+  EXPECT_THAT(outcome(), StartsWith("8: the leader of the group was lost: it has been silent for 1.6 s"));
 }
 
 }  // namespace
