@@ -102,6 +102,36 @@ TEST_F(TwoHosts, AMasterThatIsNotThereIsNamedWithinTheStartLimit) {
   EXPECT_THAT(end.err, HasSubstr("10.77.0.1"));
 }
 
+TEST_F(TwoHosts, AMasterThatIsNoneOfOursIsNamedWithinTheStartLimit) {
+  auto stranger = hosts_->start(0, {"python3", "-c", R"(
+import socket, time
+door = socket.create_server(("10.77.0.1", 29400))
+print("open", flush=True)
+while True:
+    visitor, _ = door.accept()
+    visitor.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+)"});
+  constexpr double seconds_to_open = 20, start_and_limit = 45;
+  ASSERT_TRUE(becomes_true([&] { return stranger.out() == "open\n"; }, seconds_to_open)) << stranger.err();
+  auto misled = launch(1, words("misled"));
+  ASSERT_TRUE(misled.ends_within(start_and_limit)) << misled.err();
+  const auto end = misled.wait();
+  EXPECT_EQ(end.status, environment) << end.err;
+  EXPECT_THAT(end.err, AllOf(HasSubstr("10.77.0.1"), HasSubstr("29400"), HasSubstr("hint: ")));
+  EXPECT_FALSE(std::filesystem::exists(run("misled")));
+}
+
+TEST_F(TwoHosts, ARunFolderThatTheOtherHostWorksInIsRefused) {
+  const auto here = ProgramOptions{.folder = folder()};
+  auto first = hosts_->start(0, command(words("shared", 4000)), here);
+  ASSERT_TRUE(reaches_step(run("shared"), 2)) << first.err();
+  const auto second = hosts_->start(1, command(words("shared", 4000)), here).wait();
+  EXPECT_EQ(second.status, environment) << second.err;
+  EXPECT_THAT(second.err, HasSubstr("host-a"));
+  first.send(SIGTERM);
+  EXPECT_EQ(first.wait().status, stopped) << first.err();
+}
+
 TEST_F(TwoHosts, AHostThatIsCutOffIsNamed) {
   auto first = launch(0, words("cut", 4000)), second = launch(1, words("cut", 4000));
   ASSERT_TRUE(reaches_step(run("cut"), 6)) << first.err() << second.err();
