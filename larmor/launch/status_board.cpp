@@ -72,7 +72,7 @@ uint64_t lap_of(uint64_t place) { return place / most_collectives << lap_shift; 
 /// thread alone writes stands between two counts of `version`, odd while it writes, so that a reader sees the
 /// values of one moment. Stores release and loads acquire instead of fences, which the thread sanitizer does
 /// not know.
-struct alignas(64) StatusBoard::Cell {
+struct StatusBoard::Cell {
   struct Entry {
     std::atomic<uint64_t> word;  // 0 while it is written
     std::atomic<uint64_t> lap_and_elements;
@@ -87,7 +87,7 @@ struct alignas(64) StatusBoard::Cell {
   };
   static_assert(sizeof(Entry) == 16 && sizeof(Wait) == 16);
 
-  std::atomic<uint64_t> version;
+  alignas(64) std::atomic<uint64_t> version;
   std::atomic<uint64_t> word;  // step * 16 + phase
   std::atomic<int64_t> began;  // the present stretch of own work; 0 before the first
   std::array<std::atomic<int64_t>, phase_count> spent;
