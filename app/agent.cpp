@@ -1,15 +1,23 @@
 #include "app/agent.h"
 
 #include <charconv>
+#include <iostream>
+#include <map>
 #include <utility>
 
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
+#include "larmor/base/file.h"
 #include "larmor/base/process.h"
 #include "larmor/base/text.h"
 #include "larmor/comm/agent_store.h"
 #include "larmor/config/units.h"
 #include "larmor/device/device.h"
+#include "larmor/hardware/hardware.h"
+#include "larmor/launch/local_host.h"
+#include "larmor/launch/member.h"
+#include "larmor/launch/signal_pipe.h"
+#include "larmor/launch/socket.h"
 
 namespace larmor::app {
 
@@ -83,44 +91,13 @@ bool is_own_host_only(const std::string& address) { return address.starts_with("
 
 std::string key_of_door(const Rank& rank) { return text("larmor/door/", rank.generation); }
 
-}  // namespace
-
-std::chrono::milliseconds start_limit() {
-  return time_from_environment("LARMOR_START_LIMIT", std::chrono::minutes(10));
-}
-
-Agent find_agent(const AgentFlags& flags, const std::optional<Rank>& given) {
-  Agent agent;
-  agent.given = given;
-  agent.job = find_job(process_environment());
-  if (given) {
-    if (!flags.nodes.empty()) {
-      fail(Exit::usage, text("--nnodes, but ", given->launcher, " has started each rank already"),
-           "leave --nnodes out, or start one task a host: srun --ntasks-per-node=1");
-    }
-    refuse_lone_flags(flags);
-    agent.place.agent = given->index;
-    agent.place.agents = given->count;
-    agent.place.master_address = given->master_address;
-    agent.place.master_port = given->master_port;
-  } else if (flags.nodes == "auto") {
-    refuse_lone_flags(flags);
-    agent.place = place_by_step();
-  } else if (!flags.nodes.empty()) {
-    agent.place = place_by_flags(flags);
-  } else {
-    refuse_lone_flags(flags);
-  }
-  agent.place.start_limit = start_limit();
-  agent.place.silence = time_from_environment("LARMOR_SILENCE_LIMIT", agent.place.silence);
-  return agent;
-}
-
 Hello introduce(const Agent& agent, Json words, Json hardware) {
   Hello hello;
   hello.agent = agent.place.agent;
   hello.agents = agent.place.agents;
   hello.host = host_name();
+  // Of this start of the kernel: containers and namespaces of one host share it.
+  hello.machine = std::string(trim(read_text("/proc/sys/kernel/random/boot_id")));
   if (agent.given) hello.local_index = agent.given->local_index;
   hello.build = build_description();
   hello.words = std::move(words);
@@ -153,6 +130,93 @@ void find_door(Agent& agent) {
   if (words.size() != 2) fail(Exit::environment, "torchrun's store holds another program's words");
   agent.place.master_address = words[0];
   agent.place.master_port = std::stoi(words[1]);
+}
+
+/// What ranks that this agent starts are told beside what the leader says.
+std::map<std::string, std::string> environment_of_ranks(const Agent& agent) {
+  if (!agent.given || agent.given->visible_device < 0) return {};
+  return {{"LARMOR_VISIBLE_DEVICE", text(agent.given->visible_device)}};
+}
+
+}  // namespace
+
+std::chrono::milliseconds start_limit() {
+  return time_from_environment("LARMOR_START_LIMIT", std::chrono::minutes(10));
+}
+
+void add_agent_flags(CLI::App& verb, AgentFlags& flags) {
+  verb.add_option("--nnodes", flags.nodes, "hosts that take part, this command on each; auto: as srun says");
+  verb.add_option("--node-rank", flags.node_rank, "which of them this is, from 0");
+  verb.add_option("--master-addr", flags.master_address, "address of host 0 that the others can reach");
+  verb.add_option("--master-port", flags.master_port, "its port (29500)")->check(CLI::Range(1, 65535));
+  verb.add_option("--max-restarts", flags.max_restarts, "starts after ranks were lost (0)")
+      ->check(CLI::NonNegativeNumber);
+  verb.add_option("--min-ranks", flags.min_ranks, "go on with fewer ranks, down to so many")
+      ->check(CLI::NonNegativeNumber);
+}
+
+std::optional<Rank> given_rank(const AgentFlags& flags) {
+  auto rank = find_rank(process_environment());
+  const bool by_scheduler = rank && rank->launcher != "larmor" && rank->launcher != "torchrun";
+  return by_scheduler && !flags.nodes.empty() ? std::nullopt : rank;
+}
+
+Agent find_agent(const AgentFlags& flags, const std::optional<Rank>& given) {
+  Agent agent;
+  agent.given = given;
+  agent.job = find_job(process_environment());
+  if (given) {
+    if (!flags.nodes.empty()) {
+      fail(Exit::usage, text("--nnodes, but ", given->launcher, " has started each rank already"),
+           "leave --nnodes out, or start one task a host: srun --ntasks-per-node=1");
+    }
+    refuse_lone_flags(flags);
+    agent.place.agent = given->index;
+    agent.place.agents = given->count;
+    agent.place.master_address = given->master_address;
+    agent.place.master_port = given->master_port;
+  } else if (flags.nodes == "auto") {
+    refuse_lone_flags(flags);
+    agent.place = place_by_step();
+  } else if (!flags.nodes.empty()) {
+    agent.place = place_by_flags(flags);
+  } else {
+    refuse_lone_flags(flags);
+  }
+  agent.place.start_limit = start_limit();
+  agent.place.silence = time_from_environment("LARMOR_SILENCE_LIMIT", agent.place.silence);
+  return agent;
+}
+
+Hardware hardware_of(const Fleet& fleet) {
+  std::map<std::string, std::string> machines;  // by name
+  std::vector<Hardware> all;
+  for (const auto& hello : fleet.agents()) {
+    all.push_back(hello.hardware.is_null() ? detect_hardware() : hardware_from_json(hello.hardware));
+    // Two hosts of one name are two all the same.
+    const auto& [name, machine] = *machines.emplace(hello.host, hello.machine).first;
+    all.back().host = machine == hello.machine ? name : text(name, " (", hello.agent, ")");
+  }
+  return shared_hardware(all);
+}
+
+Fleet assemble(Agent& agent, Json words, Json hardware) {
+  if (agent.is_alone()) return Fleet(agent.place, {}, {}, environment_of_ranks(agent));
+  Listener door = open_door(agent);
+  Hello own = introduce(agent, std::move(words), std::move(hardware));
+  auto members = gather(agent.place, door, own);
+  return Fleet(agent.place, std::move(own), std::move(members), environment_of_ranks(agent));
+}
+
+int follow(Agent& agent, Json words, Json hardware) {
+  find_door(agent);
+  Channel leader = join_leader(agent.place, introduce(agent, std::move(words), std::move(hardware)));
+  SignalPipe signals;
+  LocalHost host(signals, /*console=*/false, environment_of_ranks(agent));
+  const Dismissal over = serve(leader, host, agent.place.silence, agent.place.start_limit);
+  if (over.status != 0 && !over.message.empty())
+    std::cerr << "larmor: " << over.message << "\n" << std::flush;
+  return over.status;
 }
 
 }  // namespace larmor::app

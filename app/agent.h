@@ -9,10 +9,11 @@
 #include <CLI/CLI.hpp>
 
 #include "larmor/base/json.h"
+#include "larmor/hardware/hardware.h"
+#include "larmor/launch/fleet.h"
 #include "larmor/launch/gathering.h"
 #include "larmor/launch/job.h"
 #include "larmor/launch/rank.h"
-#include "larmor/launch/socket.h"
 
 namespace larmor::app {
 
@@ -34,15 +35,19 @@ struct Agent {
   bool is_alone() const { return place.agents == 1; }
 };
 
+/// The rank that the environment makes of this process. The tasks of an srun or an mpirun are none where
+/// --nnodes says that they are hosts.
+std::optional<Rank> given_rank(const AgentFlags& flags);
 /// By the flags and the environment. Throws Error (usage) when they contradict each other or say too little.
 Agent find_agent(const AgentFlags& flags, const std::optional<Rank>& given);
 
-/// What this agent says of itself; `words` is what it was asked to do, value by key.
-Hello introduce(const Agent& agent, Json words, Json hardware);
-
-/// Where the leader listens, known to the members from then on; and for a member the way there.
-Listener open_door(Agent& agent);
-void find_door(Agent& agent);
+/// The leader's hosts: waits for the other agents, if there are any. `words` is what this agent was asked to
+/// do, value by key, and `hardware` what its host offers. Throws what gather() throws.
+Fleet assemble(Agent& agent, Json words, Json hardware);
+/// What the hosts of its agents offer together.
+Hardware hardware_of(const Fleet& fleet);
+/// A member does as the leader says until it ends the run; the exit status.
+int follow(Agent& agent, Json words, Json hardware);
 
 void add_agent_flags(CLI::App& verb, AgentFlags& flags);
 

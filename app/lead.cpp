@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <map>
 #include <utility>
 
 #include "larmor/base/clock.h"
@@ -12,7 +11,6 @@
 #include "larmor/checkpoint/checkpoint.h"
 #include "larmor/hardware/hardware.h"
 #include "larmor/launch/fleet.h"
-#include "larmor/launch/member.h"
 #include "larmor/launch/restart_policy.h"
 #include "larmor/train/run_setup.h"
 
@@ -30,16 +28,12 @@ Json words_of(const TrainRequest& request) {
   return words;
 }
 
-Hello introduce_with_hardware(const TrainRequest& request, const Agent& agent) {
+/// Of this host; nothing where no other agent would read it.
+Json own_hardware(const TrainRequest& request, const Agent& agent) {
+  if (agent.is_alone()) return nullptr;
   HardwareSources sources;
   sources.run_folder = request.config.config.run.folder;
-  return introduce(agent, words_of(request), to_json(detect_hardware(sources)));
-}
-
-/// What ranks that this agent starts are told beside what the leader says.
-std::map<std::string, std::string> environment_of_ranks(const Agent& agent) {
-  if (!agent.given || agent.given->visible_device < 0) return {};
-  return {{"LARMOR_VISIBLE_DEVICE", text(agent.given->visible_device)}};
+  return to_json(detect_hardware(sources));
 }
 
 int64_t newest_step(const RunFolder& folder) {
@@ -58,8 +52,6 @@ class Leader {
   void say(const std::string& line) const {
     if (!request_.program.words().quiet) std::cerr << line << "\n" << std::flush;
   }
-  /// Of all agents that are there; nothing for this host alone.
-  std::optional<Hardware> hardware() const;
   PreparedRun prepare(LoadedConfig config, const std::optional<RunFolder>& existing, StartOptions start);
   LaunchOptions launch_options() const;
   GroupEnding train();
@@ -78,23 +70,13 @@ class Leader {
   SystemClock clock_;
   double started_ = clock_.wall_seconds();
   std::optional<Fleet> fleet_;
+  int64_t agents_of_start_ = 1;
   std::optional<PreparedRun> run_;
 };
 
-std::optional<Hardware> Leader::hardware() const {
-  if (agent_.is_alone()) return std::nullopt;
-  std::vector<Hardware> all;
-  for (const auto& hello : fleet_->agents()) {
-    all.push_back(hardware_from_json(hello.hardware));
-    // Agents of ours are hosts of their own, whatever they are called; ranks' places share theirs.
-    if (!agent_.given) all.back().host += text(" (", hello.agent, ")");
-  }
-  return shared_hardware(all);
-}
-
 PreparedRun Leader::prepare(LoadedConfig config, const std::optional<RunFolder>& existing,
                             StartOptions start) {
-  start.hardware = hardware();
+  if (!agent_.is_alone()) start.hardware = hardware_of(*fleet_);
   start.job = agent_.job.id;
   start.again = agent_.job.restarts > 0;
   auto run = prepare_run(request_.workload, std::move(config), existing, std::move(start), *storage_, clock_);
@@ -132,6 +114,7 @@ GroupEnding Leader::train() {
   if (run_->resume_from) {
     say(text("resuming from step ", run_->resume_from->step, " (", run_->resume_from->folder.string(), ")"));
   }
+  agents_of_start_ = std::ssize(fleet_->agents());
   return fleet_->run(run_->plan, launch_options());
 }
 
@@ -150,7 +133,8 @@ std::optional<std::string> Leader::next_share(const GroupEnding& ending, bool sa
   int64_t possible = plan.world_size();
   if (ending.has_lost_hosts) {
     const auto agents = static_cast<int64_t>(fleet_->agents().size());
-    possible = std::min(possible, agent_.given ? agents : agents * plan.local_size());
+    const int64_t of_each = (possible + agents_of_start_ - 1) / agents_of_start_;
+    possible = std::min(possible, agents * of_each);
   } else if (same_rank_again && least > 0) {
     possible -= 1;
   }
@@ -193,14 +177,7 @@ int Leader::conclude(const GroupEnding& ending) {
 }
 
 int Leader::run() {
-  std::vector<Member> members;
-  Hello own;
-  if (!agent_.is_alone()) {
-    Listener door = open_door(agent_);
-    own = introduce_with_hardware(request_, agent_);
-    members = gather(agent_.place, door, own);
-  }
-  fleet_.emplace(agent_.place, std::move(own), std::move(members), environment_of_ranks(agent_));
+  fleet_.emplace(assemble(agent_, words_of(request_), own_hardware(request_, agent_)));
   try {
     run_.emplace(
         prepare(std::move(request_.config), request_.existing, {.resume = request_.flags.resume_choice()}));
@@ -251,14 +228,7 @@ GroupEnding Leader::stopped_by(int signal) const {
 int lead(TrainRequest request, Agent agent) { return Leader(std::move(request), std::move(agent)).run(); }
 
 int follow(const TrainRequest& request, Agent agent) {
-  find_door(agent);
-  Channel leader = join_leader(agent.place, introduce_with_hardware(request, agent));
-  SignalPipe signals;
-  LocalHost host(signals, /*console=*/false, environment_of_ranks(agent));
-  const Dismissal over = serve(leader, host, agent.place.silence, agent.place.start_limit);
-  if (!over.message.empty() && over.status != 0 && !request.program.words().quiet)
-    std::cerr << "larmor: " << over.message << "\n";
-  return over.status;
+  return follow(agent, words_of(request), own_hardware(request, agent));
 }
 
 }  // namespace larmor::app

@@ -59,7 +59,7 @@ void add_train(Program& program) {
   const auto flags = std::make_shared<TrainFlags>();
   auto& verb =
       program.add_workload_or_run_verb("train", "train a workload, or go on with a run", [&program, flags] {
-        const auto rank = find_rank(process_environment());
+        const auto rank = given_rank(flags->agents);
         if (rank && rank->launcher == "larmor") return train_as_rank(program, *flags, *rank);
         return train_as_agent(program, *flags, rank);
       });

@@ -15,6 +15,18 @@
 #include "larmor/launch/supervisor.h"
 
 namespace larmor {
+namespace {
+
+/// The plan's cores are those of the host that has least; another may number its own otherwise, and a
+/// scheduler may have bound its task to others.
+bool has_cores(const Hello& hello, const std::vector<int>& cores) {
+  if (hello.hardware.is_null()) return true;
+  const auto there = hello.hardware.at("cores").get<std::vector<int>>();
+  return std::all_of(cores.begin(), cores.end(),
+                     [&](int core) { return std::find(there.begin(), there.end(), core) != there.end(); });
+}
+
+}  // namespace
 
 Fleet::Fleet(const AgentPlace& place, Hello own, std::vector<Member> members,
              std::map<std::string, std::string> environment)
@@ -41,31 +53,33 @@ std::vector<Hello> Fleet::agents() const {
   return all;
 }
 
+std::string Fleet::host_of(size_t agent) const {
+  const Hello& hello = hello_of(agent);
+  if (!hello.machine.empty()) return hello.machine;
+  // Agents of ours are hosts of their own, whatever these are called; those in ranks' places share theirs.
+  return hello.local_index >= 0 ? hello.host : text(hello.host, " ", agent);
+}
+
+const Hello& Fleet::hello_of(size_t agent) const { return agent == 0 ? own_ : members_[agent - 1].hello; }
+
 std::vector<Fleet::Seat> Fleet::seats(const Plan& plan) const {
-  std::vector<Seat> all;
-  const auto offer = [&](size_t agent, const Hello& hello) {
-    if (hello.local_index >= 0) {  // bound by the launcher that started it
-      all.push_back({agent, {}});
-      return;
-    }
-    for (int i = 0; i < plan.local_size(); ++i) {
-      auto cores = plan.ranks[static_cast<size_t>(i) % plan.ranks.size()].cores;
-      // The plan's cores are those of the host that has least; another may number its own otherwise.
-      const bool has_them = agent == 0 || hello.hardware.is_null() || [&] {
-        const auto there = hello.hardware.at("cores").get<std::vector<int>>();
-        return std::all_of(cores.begin(), cores.end(), [&](int core) {
-          return std::find(there.begin(), there.end(), core) != there.end();
-        });
-      }();
-      all.push_back({agent, has_them ? std::move(cores) : std::vector<int>()});
-    }
-  };
-  offer(0, own_);
+  std::vector<size_t> there{0};
   for (size_t i = 0; i < members_.size(); ++i) {
-    if (!members_[i].host->is_lost()) offer(i + 1, members_[i].hello);
+    if (!members_[i].host->is_lost()) there.push_back(i + 1);
   }
-  assert(all.size() >= plan.ranks.size());
-  all.resize(plan.ranks.size());
+  std::vector<Seat> all;
+  std::map<std::string, size_t> ranks_of_host;
+  for (const size_t agent : there) {
+    const Hello& hello = hello_of(agent);
+    // An agent in a rank's place starts that one.
+    const size_t count = hello.local_index >= 0 ? 1 : (plan.ranks.size() + there.size() - 1) / there.size();
+    for (size_t i = 0; i < count && all.size() < plan.ranks.size(); ++i) {
+      const size_t local = ranks_of_host[host_of(agent)]++;
+      auto cores = plan.ranks[local % plan.ranks.size()].cores;
+      all.push_back({agent, static_cast<int>(local), has_cores(hello, cores) ? cores : std::vector<int>()});
+    }
+  }
+  assert(all.size() == plan.ranks.size());
   return all;
 }
 
@@ -79,18 +93,14 @@ std::vector<GroupStart> Fleet::starts(const Plan& plan, const LaunchOptions& opt
   common.arguments = options.arguments;
   common.environment = options.environment;
   common.log_folder = options.log_folder;
+  common.first_rank_speaks = options.first_rank_speaks;
   std::vector<GroupStart> starts(members_.size() + 1, common);
-  // Agents of ours are hosts of their own, whatever these are called; those in ranks' places share theirs.
-  const auto host_of = [this](size_t agent) {
-    const Hello& hello = agent == 0 ? own_ : members_[agent - 1].hello;
-    return hello.local_index >= 0 ? hello.host : text(hello.host, " ", agent);
-  };
   std::map<std::string, int> ranks_of_host;
   for (size_t rank = 0; rank < seats.size(); ++rank) {
-    const size_t agent = seats[rank].agent;
-    starts[agent].ranks.push_back({.rank = static_cast<int>(rank),
-                                   .local_index = ranks_of_host[host_of(agent)]++,
-                                   .cores = seats[rank].cores});
+    const Seat& seat = seats[rank];
+    starts[seat.agent].ranks.push_back(
+        {.rank = static_cast<int>(rank), .local_index = seat.local_index, .cores = seat.cores});
+    ++ranks_of_host[host_of(seat.agent)];
   }
   for (size_t agent = 0; agent < starts.size(); ++agent)
     starts[agent].local_count = ranks_of_host[host_of(agent)];

@@ -37,8 +37,12 @@ class Fleet {
   /// Ranks that an agent can start, in the order of the ranks.
   struct Seat {
     size_t agent = 0;
+    int local_index = 0;  // among the ranks of its host
     std::vector<int> cores;
   };
+  const Hello& hello_of(size_t agent) const;
+  /// The same for agents that share a host.
+  std::string host_of(size_t agent) const;
   std::vector<Seat> seats(const Plan& plan) const;
   std::vector<GroupStart> starts(const Plan& plan, const LaunchOptions& options,
                                  const std::vector<Seat>& seats) const;

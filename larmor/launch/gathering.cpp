@@ -119,8 +119,8 @@ class Doorkeeper {
     }
     if (members_.contains(hello.agent)) {
       return refuse(stranger.channel,
-                    text(called(own_, hello.agent), " is there already, on ", members_.at(hello.agent).hello.host,
-                         ": two were started with one number"));
+                    text(called(own_, hello.agent), " is there already, on ",
+                         members_.at(hello.agent).hello.host, ": two were started with one number"));
     }
     warn_of_skew(own_, hello);
     stranger.channel.send({{"welcome", true}});
@@ -139,9 +139,16 @@ class Doorkeeper {
 }  // namespace
 
 Json to_json(const Hello& hello) {
-  return {{"larmor", protocol},   {"agent", hello.agent},       {"agents", hello.agents},
-          {"host", hello.host},   {"build", hello.build},       {"local_index", hello.local_index},
-          {"words", hello.words}, {"hardware", hello.hardware}, {"wall", hello.wall_seconds}};
+  return {{"larmor", protocol},
+          {"agent", hello.agent},
+          {"agents", hello.agents},
+          {"host", hello.host},
+          {"machine", hello.machine},
+          {"build", hello.build},
+          {"local_index", hello.local_index},
+          {"words", hello.words},
+          {"hardware", hello.hardware},
+          {"wall", hello.wall_seconds}};
 }
 
 Hello hello_from_json(const Json& json) {
@@ -151,6 +158,7 @@ Hello hello_from_json(const Json& json) {
   hello.agent = json.at("agent").get<int>();
   hello.agents = json.at("agents").get<int>();
   hello.host = json.at("host").get<std::string>();
+  hello.machine = json.at("machine").get<std::string>();
   hello.build = json.at("build").get<std::string>();
   hello.local_index = json.at("local_index").get<int>();
   hello.words = json.at("words");
@@ -162,8 +170,8 @@ Hello hello_from_json(const Json& json) {
 std::string disagreement(const Hello& own, const Hello& other) {
   const std::string who = text(called(other, other.agent), " on ", other.host), leader = called(own, 0);
   if (other.agents != own.agents)
-    return text(who, " counts ", other.agents, own.local_index >= 0 ? " ranks, " : " agents, ", leader, " on ", own.host, " ",
-                own.agents);
+    return text(who, " counts ", other.agents, own.local_index >= 0 ? " ranks, " : " agents, ", leader,
+                " on ", own.host, " ", own.agents);
   if (other.agent < 1 || other.agent >= own.agents)
     return text(who, " has a number that there is not: they go from 0 to ", own.agents - 1);
   if (other.build != own.build)

@@ -31,7 +31,8 @@ struct AgentPlace {
 struct Hello {
   int agent = 0;
   int agents = 1;
-  std::string host;
+  std::string host;      // its name
+  std::string machine;   // what tells hosts of one name apart, and is the same in their namespaces; may be ""
   int local_index = -1;  // of the one rank that another launcher gave it; -1: as many ranks as the plan says
   std::string build;     // of the program
   Json words;            // key -> value: what it was asked to do

@@ -53,6 +53,7 @@ GroupEnding ending_by(const Death& death) {
   result.exit = by_itself ? exit_for(death.how.ending.status) : Exit::rank_lost;
   result.raw_status = static_cast<int>(result.exit);
   result.first_rank = death.how.rank;
+  if (by_itself) result.rank_status = death.how.ending.status;
   result.message = describe(death);
   result.last_lines = death.how.last_lines;
   return result;

@@ -16,6 +16,7 @@ struct GroupEnding {
   Exit exit = Exit::done;
   int raw_status = 0;      // exit status to pass on: exit, or 128 + signal when that ended the ranks
   int first_rank = -1;     // that failed first; -1 when none did
+  int rank_status = 0;     // that rank's own, where it ended by itself
   std::string message;     // rank, signal or status, phase, step
   std::string last_lines;  // of that rank's log
   bool has_lost_hosts = false;

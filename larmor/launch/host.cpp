@@ -24,6 +24,7 @@ Json to_json(const GroupStart& start) {
   json["arguments"] = start.arguments;
   json["environment"] = start.environment;
   json["log_folder"] = start.log_folder.string();
+  json["first_rank_speaks"] = start.first_rank_speaks;
   return json;
 }
 
@@ -44,6 +45,7 @@ GroupStart group_start_from_json(const Json& json) {
   start.arguments = json.at("arguments").get<std::vector<std::string>>();
   start.environment = json.at("environment").get<std::map<std::string, std::string>>();
   start.log_folder = json.at("log_folder").get<std::string>();
+  start.first_rank_speaks = json.at("first_rank_speaks").get<bool>();
   return start;
 }
 

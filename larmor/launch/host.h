@@ -35,6 +35,7 @@ struct GroupStart {
   std::vector<std::string> arguments;
   std::map<std::string, std::string> environment;  // besides what every rank is told
   std::filesystem::path log_folder;                // rank-N.log; on storage that all hosts share
+  bool first_rank_speaks = false;                  // what rank 0 prints is ours, not its log's
 };
 Json to_json(const GroupStart& start);
 GroupStart group_start_from_json(const Json& json);

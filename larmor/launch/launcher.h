@@ -23,6 +23,7 @@ struct LaunchOptions {
   double grace_seconds = 20;  // from the end of the first rank to the killing of the others
   bool console = true;        // rank 0 may speak to our stdout and stderr: it finds them as the
                               // descriptors LARMOR_CONSOLE_OUT and LARMOR_CONSOLE_ERR
+  bool first_rank_speaks = false;  // what rank 0 prints goes to our stdout and stderr instead of its log
   HangLimits hang = {};
   /// Of the ranks' store, where the agent keeps it: rank 0 hosts it otherwise, on a socket it inherits.
   std::string master_address = {};

@@ -116,7 +116,8 @@ LocalHost::Started LocalHost::start_rank(const GroupStart& start, const RankPlac
   const Descriptor output = open_log(file);
   const uint64_t log_start = std::filesystem::file_size(file);
   ProcessOptions options = options_for(start, place);
-  options.standard_out = options.standard_error = output.number();
+  if (place.rank != 0 || !start.first_rank_speaks)
+    options.standard_out = options.standard_error = output.number();
   return {Process::start(options), file, log_start};
 }
 

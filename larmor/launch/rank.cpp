@@ -204,6 +204,7 @@ std::optional<Rank> find_numbers_and_master(const Environment& environment) {
     rank.store_descriptor = static_cast<int>(read_number_or(environment, "LARMOR_STORE_FD", -1));
     rank.console_out = static_cast<int>(read_number_or(environment, "LARMOR_CONSOLE_OUT", -1));
     rank.console_error = static_cast<int>(read_number_or(environment, "LARMOR_CONSOLE_ERR", -1));
+    rank.agent_hosts_store = read_flag(environment, "TORCHELASTIC_USE_AGENT_STORE");
     rank.visible_device = static_cast<int>(read_number_or(environment, "LARMOR_VISIBLE_DEVICE", -1));
     return rank;
   }
@@ -230,7 +231,7 @@ int device_index(const Rank& rank, const Plan& plan) {
 
 std::optional<Rank> find_rank(const Environment& environment) {
   auto rank = find_numbers_and_master(environment);
-  if (rank) rank->visible_device = find_visible_device(environment, *rank);
+  if (rank && rank->visible_device < 0) rank->visible_device = find_visible_device(environment, *rank);
   return rank;
 }
 

@@ -18,7 +18,7 @@ struct Rank {
   std::string master_address = "127.0.0.1";
   int master_port = 0;
   int store_descriptor = -1;       // rank 0 under our launcher: the listening socket of the store
-  bool agent_hosts_store = false;  // torchrun's agent: rank 0 is a client too
+  bool agent_hosts_store = false;  // torchrun's agent, or `larmor launch`: rank 0 is a client too
   int64_t generation = 0;          // restarts so far; part of every store key
   std::string launcher;            // "larmor", "torchrun", "slurm", "mpi", "pmi"
   int console_out = -1;            // rank 0 under our launcher: the launcher's stdout and stderr,

@@ -1,0 +1,132 @@
+// `launch -- CMD`: any program under our supervisor, with the environment of torchrun and our own.
+#include <cstdlib>
+#include <iostream>
+#include <optional>
+#include <utility>
+
+#include <unistd.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+#include "larmor/comm/agent_store.h"
+#include "larmor/hardware/hardware.h"
+#include "larmor/launch/fleet.h"
+#include "larmor/launch/hang_watch.h"
+#include "larmor/launch/restart_policy.h"
+
+#include "app/agent.h"
+#include "app/program.h"
+
+namespace larmor::app {
+
+namespace {
+
+struct LaunchFlags {
+  std::string ranks = "auto", device = "auto", logs = "larmor-log", hang_limit = "never";
+  AgentFlags agents;
+};
+
+/// As a shell would find it.
+std::filesystem::path find_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) return std::filesystem::absolute(name);
+  const char* path = std::getenv("PATH");
+  for (const auto& folder : split(path == nullptr ? "" : path, ':')) {
+    const auto file = std::filesystem::path(folder) / name;
+    if (access(file.c_str(), X_OK) == 0) return file;
+  }
+  fail(Exit::usage, text("there is no program ", name, " in PATH"),
+       "give its path: larmor launch -- ./program");
+}
+
+RunConfig config_of(const LaunchFlags& flags, const Agent& agent) {
+  RunConfig config;
+  config.parallel.ranks = flags.ranks == "auto" && agent.given ? text(agent.given->count) : flags.ranks;
+  config.parallel.device = flags.device;
+  return config;
+}
+
+/// Where its ranks run; what they do is unknown.
+Plan plan_for_program(const Fleet& fleet, const Agent& agent, const LaunchFlags& flags) {
+  Demand demand;
+  demand.training_examples = int64_t{1} << 30;
+  return make_plan(hardware_of(fleet), demand, config_of(flags, agent));
+}
+
+LaunchOptions options_for(const Program& program, const LaunchFlags& flags, const Agent& agent) {
+  const auto& command = program.words().command;
+  LaunchOptions launch;
+  launch.program = find_program(command.front());
+  launch.arguments.assign(command.begin() + 1, command.end());
+  launch.environment["TORCHELASTIC_USE_AGENT_STORE"] = "True";
+  launch.environment["TORCHELASTIC_MAX_RESTARTS"] = text(flags.agents.max_restarts);
+  launch.log_folder = std::filesystem::absolute(flags.logs);
+  launch.first_rank_speaks = true;
+  launch.console = false;
+  launch.hang = parse_hang_limit(flags.hang_limit);
+  launch.master_address = agent.place.master_address;
+  return launch;
+}
+
+int run_program(Program& program, const LaunchFlags& flags, Agent& agent, Fleet& fleet) {
+  LaunchOptions launch = options_for(program, flags, agent);
+  const Plan plan = plan_for_program(fleet, agent, flags);
+  RestartPolicy policy(flags.agents.max_restarts, -1);
+  for (;; ++launch.generation) {
+    // c10d counts the workers that have come to a store, and does not forget those of an earlier start.
+    const HostedStore store(agent.place.master_address);
+    launch.master_port = store.port();
+    GroupEnding ending = fleet.run(plan, launch);
+    const bool failed = ending.exit != Exit::done && ending.exit != Exit::stopped;
+    // Its statuses are its own, and so is what it calls progress.
+    if (failed) ending.exit = Exit::unexpected;
+    const auto verdict = policy.decide(ending, launch.generation);
+    const bool again = verdict.again && !ending.has_lost_hosts;
+    if (failed) {
+      std::cerr << "larmor: " << verdict.ending.message
+                << (again ? text("; restart ", policy.restarts(), " of ", flags.agents.max_restarts) : "")
+                << "\n";
+    }
+    if (again) continue;
+    if (failed && !ending.last_lines.empty()) std::cerr << "  its last lines:\n" << ending.last_lines << "\n";
+    if (failed) std::cerr << "  hint: the ranks' logs are in " << launch.log_folder.string() << "\n";
+    return failed && ending.rank_status != 0 ? ending.rank_status : ending.raw_status;
+  }
+}
+
+int launch(Program& program, const LaunchFlags& flags) {
+  program.refuse_overrides();
+  const auto& command = program.words().command;
+  if (command.empty())
+    fail(Exit::usage, "no program to launch", "larmor launch --ranks 2 -- python3 train.py --its-own flags");
+  find_program(command.front());
+  Agent agent = find_agent(flags.agents, given_rank(flags.agents));
+  const Json words = {{"command", join(command, " ")}, {"--ranks", flags.ranks}, {"--device", flags.device}};
+  const Json hardware = agent.is_alone() ? Json() : to_json(detect_hardware());
+  if (!agent.place.leads()) return follow(agent, words, hardware);
+  Fleet fleet = assemble(agent, words, hardware);
+  try {
+    const int status = run_program(program, flags, agent, fleet);
+    fleet.dismiss(status, "");
+    return status;
+  } catch (const Error& error) {
+    fleet.dismiss(static_cast<int>(error.exit()), error.message());
+    throw;
+  }
+}
+
+}  // namespace
+
+void add_launch(Program& program) {
+  const auto flags = std::make_shared<LaunchFlags>();
+  auto& verb =
+      program.add_verb("launch", "start any program as ranks, watch it, start it again: launch -- CMD",
+                       [&program, flags] { return launch(program, *flags); });
+  verb.add_option("--ranks", flags->ranks, "how many processes, auto, or a list of devices");
+  verb.add_option("--device", flags->device, "auto, cpu or cuda");
+  verb.add_option("--logs", flags->logs, "folder of launcher.log and rank-N.log (larmor-log)");
+  verb.add_option("--hang-limit", flags->hang_limit,
+                  "time without a sign of life, for programs that use larmor's library (never)");
+  add_agent_flags(verb, flags->agents);
+}
+
+}  // namespace larmor::app
