@@ -127,6 +127,10 @@ void Program::refuse_words(const std::vector<std::string>& words) const {
 }
 
 int Program::run(std::vector<std::string> arguments) {
+  if (const auto dashes = std::find(arguments.begin(), arguments.end(), "--"); dashes != arguments.end()) {
+    words_.command.assign(dashes + 1, arguments.end());
+    arguments.erase(dashes, arguments.end());
+  }
   for (auto& argument : arguments) argument = with_dashes(argument);
   if (!arguments.empty() && arguments.front() == "help") {
     arguments.erase(arguments.begin());
@@ -150,6 +154,7 @@ int Program::run(std::vector<std::string> arguments) {
 }
 
 int Program::act() {
+  if (!words_.command.empty() && named_verb(&cli_)->get_name() != "launch") refuse_words({"--"});
   for (const auto& operand : operands_) {
     const bool assignment = operand.find('=') != std::string::npos && !is_workload(operand);
     if (assignment)

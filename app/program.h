@@ -20,6 +20,7 @@ struct Words {
   std::string target;                  // a workload, a run folder or a run's name
   std::vector<std::string> configs;    // -c, in order
   std::vector<std::string> overrides;  // key=value
+  std::vector<std::string> command;    // after --
   std::string stage;
   bool json = false, quiet = false, no_color = false;
 };
@@ -101,6 +102,8 @@ void add_export(Program& program);
 void add_checkpoint(Program& program);
 void add_config(Program& program);
 void add_bench(Program& program);
+void add_job(Program& program);
+void add_launch(Program& program);
 void add_bench_step(Program& program, CLI::App& family);
 void add_bench_loader(Program& program, CLI::App& family);
 void add_bench_collectives(Program& program, CLI::App& family);

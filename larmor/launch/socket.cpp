@@ -87,7 +87,8 @@ Listener::Listener(const std::string& address, int port) {
   }
   if (!socket_.is_open()) {
     fail(Exit::environment, text("cannot listen at ", address, ":", port, " on ", host_name(), ": ", reason),
-         "the master's address has to be one of this host's, and its port free: another run may hold it");
+         "the master's address (MASTER_ADDR, --master-addr) has to be one of this host's, and its port "
+         "(MASTER_PORT, --master-port) free: another run may hold it");
   }
   sockaddr_storage bound{};
   socklen_t length = sizeof(bound);
