@@ -40,8 +40,8 @@ class PlayedMember {
   PlayedMember(Descriptor socket, Ending ending)
       : thread_([this, socket = std::move(socket), ending]() mutable {
           Channel leader(std::move(socket));
-          while (!leader.is_closed()) {
-            const Json message = leader.receive_within(milliseconds(10'000));
+          const auto next = [&] { return leader.receive_within(milliseconds(10'000)); };
+          for (Json message = next(); !message.is_null(); message = next()) {
             if (message.contains("over")) over = message.at("over").value("status", -1);
             if (!message.contains("start")) continue;
             starts.push_back(group_start_from_json(message.at("start")));

@@ -92,7 +92,8 @@ TEST_F(Gathering, LetsAnAgentInThatComesBeforeTheLeader) {
   auto early = join(hello_of(1, 2));
   std::this_thread::sleep_for(milliseconds(50));
   wait_for(2);
-  EXPECT_FALSE(early.get().is_closed());
+  const Channel inside = early.get();
+  EXPECT_FALSE(inside.is_closed());
   EXPECT_EQ(members().size(), 1U);
 }
 
@@ -287,6 +288,17 @@ TEST_F(JoinLeader, SaysThatNobodyIsThere) {
   place.start_limit = milliseconds(200);
   EXPECT_THAT(words_of([&] { join_leader(place, hello_of(1, 2)); }),
               StartsWith("4: agent 1 on node-1 could not reach the master at 127.0.0.1:"));
+}
+
+TEST(Disagreement, SpeaksOfRanksWhereEachAgentHasTheirPlace) {
+  Hello own = hello_of(0, 4), other = hello_of(2, 3);
+  own.local_index = other.local_index = 0;
+  EXPECT_EQ(disagreement(own, other), "rank 2 on node-2 counts 3 ranks, rank 0 on node-0 4");
+  other.agents = 4;
+  EXPECT_EQ(disagreement(own, other), "");
+  other.words["train.epochs"] = "11";
+  EXPECT_THAT(disagreement(own, other),
+              HasSubstr("train.epochs is \"11\" there and \"10\" for rank 0 on node-0"));
 }
 
 TEST(Hello, ReadsBackWhatItWrote) {
