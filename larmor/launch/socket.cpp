@@ -142,8 +142,8 @@ Descriptor connect_within(const std::string& host, int port, milliseconds limit,
           Exit::environment,
           text(who, " could not reach the master at ", host, ":", port, " within ",
                human_seconds(static_cast<double>(limit.count()) / 1000), ": ", lower(reason)),
-          "see whether rank 0 runs there, and whether the master's address and port name its host and a port "
-          "that no firewall closes");
+          "see whether rank 0 runs there, and whether the master's address (MASTER_ADDR, --master-addr) and port "
+           "(MASTER_PORT, --master-port) name its host and a port that no firewall closes");
     }
     if (!warned && steady_clock::now() - start > patience) {
       warned = true;
