@@ -33,7 +33,7 @@ struct PredictArguments {
   bool average = false;
 };
 
-struct Job {
+struct FilePair {
   fs::path input, output;
 };
 
@@ -78,19 +78,19 @@ void refuse_inputs_as_output(const fs::path& output, const std::vector<fs::path>
 }
 
 // An input is never written over, and no two outputs are the same file.
-void check_outputs(const std::vector<Job>& jobs) {
+void check_outputs(const std::vector<FilePair>& pairs) {
   std::map<fs::path, fs::path> input_of;
   std::vector<fs::path> inputs;
-  for (const auto& job : jobs) {
-    inputs.push_back(job.input);
-    const auto [other, is_new] = input_of.emplace(job.output, job.input);
+  for (const auto& pair : pairs) {
+    inputs.push_back(pair.input);
+    const auto [other, is_new] = input_of.emplace(pair.output, pair.input);
     if (is_new) continue;
     fail(Exit::usage,
-         text(other->second.string(), " and ", job.input.string(), " would both be written to ",
-              job.output.string()),
+         text(other->second.string(), " and ", pair.input.string(), " would both be written to ",
+              pair.output.string()),
          "predict them into folders of their own");
   }
-  for (const auto& job : jobs) refuse_inputs_as_output(job.output, inputs);
+  for (const auto& pair : pairs) refuse_inputs_as_output(pair.output, inputs);
 }
 
 std::vector<fs::path> input_files(const PredictArguments& arguments) {
@@ -105,15 +105,15 @@ std::vector<fs::path> input_files(const PredictArguments& arguments) {
   return files;
 }
 
-std::vector<Job> jobs_of(const PredictArguments& arguments) {
+std::vector<FilePair> pairs_of(const PredictArguments& arguments) {
   const fs::path output = arguments.output;
   bool into_folder = arguments.inputs.size() > 1 || fs::is_directory(output) || !output.has_filename();
   for (const auto& word : arguments.inputs) into_folder = into_folder || fs::is_directory(input_path(word));
-  std::vector<Job> jobs;
+  std::vector<FilePair> pairs;
   for (const auto& file : input_files(arguments))
-    jobs.push_back({file, into_folder ? output / (stem_of(file) + ".nii.gz") : output});
-  check_outputs(jobs);
-  return jobs;
+    pairs.push_back({file, into_folder ? output / (stem_of(file) + ".nii.gz") : output});
+  check_outputs(pairs);
+  return pairs;
 }
 
 // Sizes padded at the high side to what the network divides by, and cut again.
@@ -207,16 +207,16 @@ int predict_volumes(Program& program, const Predictor& predictor, const PredictA
   DiskStorage storage;
   Json all = Json::array();
   std::string lines;
-  for (const auto& job : jobs_of(arguments)) {
-    const auto result = with_file(predictor, job.input, program.words().quiet,
+  for (const auto& pair : pairs_of(arguments)) {
+    const auto result = with_file(predictor, pair.input, program.words().quiet,
                                   [&](const Volume& volume) { return predictor.volume_of(volume); });
-    if (job.output.has_parent_path()) storage.create_folders(job.output.parent_path());
-    write_nifti(storage, job.output, result, job.input);
+    if (pair.output.has_parent_path()) storage.create_folders(pair.output.parent_path());
+    write_nifti(storage, pair.output, result, pair.input);
     Json row;
-    row["input"] = job.input.string();
-    row["output"] = job.output.string();
+    row["input"] = pair.input.string();
+    row["output"] = pair.output.string();
     all.push_back(row);
-    lines += text(job.output.string(), "\n");
+    lines += text(pair.output.string(), "\n");
   }
   program.show(all, lines);
   return 0;

@@ -75,6 +75,12 @@ std::vector<Fleet::Seat> Fleet::seats(const Plan& plan) const {
     const size_t count = hello.local_index >= 0 ? 1 : (plan.ranks.size() + there.size() - 1) / there.size();
     for (size_t i = 0; i < count && all.size() < plan.ranks.size(); ++i) {
       const size_t local = ranks_of_host[host_of(agent)]++;
+      if (plan.device == DeviceKind::cuda && local >= static_cast<size_t>(plan.local_size())) {
+        fail(Exit::usage,
+             text(hello.host, " was given more ranks than the plan has GPUs for on each host, ",
+                  plan.local_size()),
+             "start as many ranks on every host");
+      }
       auto cores = plan.ranks[local % plan.ranks.size()].cores;
       all.push_back({agent, static_cast<int>(local), has_cores(hello, cores) ? cores : std::vector<int>()});
     }

@@ -199,7 +199,10 @@ void Supervisor::end_others() {
 }
 
 void Supervisor::end_overdue() {
-  if (deadline_ && clock_.steady_seconds() >= *deadline_) send_all(SIGKILL);
+  if (!deadline_ || clock_.steady_seconds() < *deadline_) return;
+  for (size_t rank = 0; rank < deaths_.size(); ++rank) {
+    if (!deaths_[rank] && !sent_[rank].contains(SIGKILL)) send(rank, SIGKILL);
+  }
 }
 
 void Supervisor::send(size_t rank, int signal) {

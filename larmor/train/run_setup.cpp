@@ -4,6 +4,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/fenced_storage.h"
+#include "larmor/base/hash.h"
 #include "larmor/base/log.h"
 #include "larmor/base/process.h"
 #include "larmor/base/text.h"
@@ -40,14 +41,21 @@ Plan plan_here(const Hardware& hardware, const Demand& demand, const RunConfig& 
   return plan;
 }
 
-// The newest unfinished run that this job started before it was requeued or restarted.
-std::optional<RunFolder> run_of_job(const fs::path& runs, const std::string& job) {
+// What was asked for, before the plan froze it.
+std::string asked_sha256(const LoadedConfig& config) {
+  return sha256(text(config.config.workload, " ", config.config.stage, " ", config.sha256()));
+}
+
+// The newest run of the same configuration that this job started before it was requeued or restarted; over,
+// maybe. One job may start several, one after the other.
+std::optional<RunFolder> run_of_job(const fs::path& runs, const std::string& job, const std::string& asked) {
   std::optional<RunFolder> newest;
   std::error_code absent;
   for (const auto& item : fs::directory_iterator(runs, absent)) {
     const RunFolder folder{item.path()};
-    if (item.is_symlink() || !folder.is_run() || folder.is_done()) continue;
-    if (read_json(folder.environment()).value("job", "") != job) continue;
+    if (item.is_symlink() || !folder.is_run()) continue;
+    const auto environment = read_json(folder.environment());
+    if (environment.value("job", "") != job || environment.value("asked", "") != asked) continue;
     // Names of runs begin with the time.
     if (!newest || newest->root.filename() < folder.root.filename()) newest = folder;
   }
@@ -60,7 +68,7 @@ RunFolder choose_folder(const LoadedConfig& config, const StartOptions& start, c
   const auto& name = config.config.run.name;
   if (name != "auto") return {runs / name};
   if (start.again && !start.job.empty()) {
-    if (const auto folder = run_of_job(runs, start.job)) return *folder;
+    if (const auto folder = run_of_job(runs, start.job, asked_sha256(config))) return *folder;
   }
   return {runs / new_run_name(clock, runs, config.config.workload, config.config.stage)};
 }
@@ -166,7 +174,7 @@ void check_start(const Workload& workload, RunConfig config, const Index& index)
   }
 }
 
-Json environment_of(const RunConfig& config, const std::string& job) {
+Json environment_of(const RunConfig& config, const std::string& job, const std::string& asked) {
   Json json;
   json["workload"] = config.workload;
   json["stage"] = config.stage;
@@ -174,6 +182,7 @@ Json environment_of(const RunConfig& config, const std::string& job) {
   json["build"] = build_description();
   json["host"] = host_name();
   if (!job.empty()) json["job"] = job;
+  json["asked"] = asked;
   return json;
 }
 
@@ -202,10 +211,10 @@ void take_folder(PreparedRun& run, StartOptions& start, Storage& storage) {
 
 // config.yaml makes a folder a run, so it comes last: a disk that fills up on the way leaves none that is
 // half there.
-void write_down(const PreparedRun& run, const std::string& job, Storage& storage) {
+void write_down(const PreparedRun& run, const std::string& job, const std::string& asked, Storage& storage) {
   write_text(storage, run.folder.hardware(), to_text(to_json(run.hardware)));
   write_text(storage, run.folder.plan(), to_text(to_json(run.plan)));
-  write_text(storage, run.folder.environment(), to_text(environment_of(run.config.config, job)));
+  write_text(storage, run.folder.environment(), to_text(environment_of(run.config.config, job, asked)));
   write_text(storage, run.folder.index(), to_text(to_json(run.index)));
   if (!fs::exists(run.folder.quarantine()))
     write_text(storage, run.folder.quarantine(), to_text(Json::array()));
@@ -266,6 +275,7 @@ PreparedRun prepare_run(Workload& workload, LoadedConfig config, const std::opti
   PreparedRun run;
   run.folder = existing ? *existing : choose_folder(config, start, clock);
   const bool again = run.folder.is_run();
+  const auto asked = again ? read_json(run.folder.environment()).value("asked", "") : asked_sha256(config);
   if (fs::exists(run.folder.root) && !fs::is_directory(run.folder.root)) {
     fail(Exit::environment, text(run.folder.root.string(), " is not a folder"),
          "choose another run.folder or run.name");
@@ -309,7 +319,7 @@ PreparedRun prepare_run(Workload& workload, LoadedConfig config, const std::opti
     freeze_plan(run.config, run.plan);
   }
   mark_going_on(storage, run.folder);
-  write_down(run, start.job, storage);
+  write_down(run, start.job, asked, storage);
   storage.replace_link(run.folder.root.parent_path() / "latest", run.folder.root.filename());
   return run;
 }

@@ -29,8 +29,8 @@ struct StartOptions {
   std::optional<Hardware> hardware = {};  // of all hosts that take part; nothing: this host
   std::optional<FileLock> lock = {};      // of the run's folder, where it is held already
   /// The scheduler's or launcher's own name of what we are part of, which outlives a requeue or its restart
-  /// of us; "" for none. With `again`, a run without a name of its own is the newest unfinished one that the
-  /// same job started.
+  /// of us; "" for none. With `again`, a run without a name of its own is the newest one of this
+  /// configuration that the same job started.
   std::string job = {};
   bool again = false;
 };

@@ -114,6 +114,26 @@ TEST_F(Adoption, RanksThatAreAskedToStopGoOnLater) {
   EXPECT_EQ(trained_state(runs() / "stopped"), trained_state(runs() / "own"));
 }
 
+TEST_F(Adoption, AJobThatIsStartedAgainGoesOnWithItsOwnRunAlthoughNobodyNamedIt) {
+  Port port;
+  port.release();
+  auto options = as_rank(0, 1, port.number());
+  options.environment["TORCHELASTIC_RUN_ID"] = "job-7";
+  auto first = with(words("any"), "run.name", "auto");
+  first.insert(first.end(), {"--steps", "6"});
+  const auto other = with(first, "run.seed", "43");
+  ASSERT_EQ(larmor_program(first, options).status, 0);
+  ASSERT_EQ(larmor_program(other, options).status, 0) << "another run of the same job";
+  options.environment["TORCHELASTIC_RESTART_COUNT"] = "1";
+  first.back() = "12";
+  const auto again = larmor_program(first, options);
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_THAT(again.err, HasSubstr("resuming from step 6"));
+  int folders = 0;
+  for (const auto& item : std::filesystem::directory_iterator(runs())) folders += item.is_symlink() ? 0 : 1;
+  EXPECT_EQ(folders, 2);
+}
+
 TEST_F(Adoption, OnlyRankZeroSpeaksAndSaysWhatARunOfOursSays) {
   auto arguments = words("spoken", 12);
   arguments.emplace_back("--json");
