@@ -65,9 +65,11 @@ class PlayedMember {
 /// Agents on hosts of these names, in ranks' places where `local_index` says so, the first of them here.
 class Fleets : public testing::Test {
  protected:
-  void add(const std::string& host, int local_index = -1, Json hardware = nullptr, Ending ending = {}) {
+  void add(const std::string& host, int local_index = -1, Json hardware = nullptr, Ending ending = {},
+           const std::string& machine = "") {
     Hello hello = hello_of(static_cast<int>(played_.size()) + 1, 99);
     hello.host = host;
+    hello.machine = machine;
     hello.local_index = local_index;
     hello.hardware = std::move(hardware);
     auto [here, there] = connect_ends();
@@ -75,9 +77,10 @@ class Fleets : public testing::Test {
         {hello, std::make_unique<RemoteHost>(Channel(std::move(here)), host, milliseconds(60'000))});
     played_.push_back(std::make_unique<PlayedMember>(std::move(there), ending));
   }
-  void make(int own_local_index = -1) {
+  void make(int own_local_index = -1, const std::string& machine = "") {
     Hello own = hello_of(0, static_cast<int>(members_.size()) + 1);
     own.local_index = own_local_index;
+    own.machine = machine;
     AgentPlace place;
     place.master_address = master;
     fleet_.emplace(place, std::move(own), std::move(members_));
@@ -169,6 +172,25 @@ TEST_F(Fleets, TakeAgentsOfOursForHostsWhateverTheseAreCalled) {
   EXPECT_EQ(run(plan(2, 2)).exit, Exit::done);
   EXPECT_EQ(log_of(0), "0 of 1\n");
   EXPECT_THAT(told(0), ElementsAre("1:0 of 1"));
+}
+
+TEST_F(Fleets, CountTheRanksOfAMachineAcrossAgentsOfOursInItsNamespaces) {
+  add("left", -1, nullptr, {}, "one boot");
+  add("right", -1, nullptr, {}, "another boot");
+  make(-1, "one boot");
+  EXPECT_EQ(run(plan(6, 2)).exit, Exit::done);
+  EXPECT_EQ(log_of(1), "1 of 4\n");
+  EXPECT_THAT(told(0), ElementsAre("2:2 3:3 of 4"));
+  EXPECT_THAT(told(1), ElementsAre("4:0 5:1 of 2"));
+}
+
+TEST_F(Fleets, RefuseMoreRanksThanTheHostHasGpusInThePlan) {
+  add("node-b", 0);
+  add("node-b", 1);
+  make(/*own_local_index=*/0);
+  Plan uneven = plan(3, 3);
+  uneven.device = DeviceKind::cuda;
+  EXPECT_THROW(run(uneven), Error);
 }
 
 TEST_F(Fleets, BindRanksToCoresThatTheirHostHas) {

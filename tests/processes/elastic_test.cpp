@@ -16,7 +16,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-
 constexpr int rank_lost = 8;
 
 class Elastic : public ::testing::Test {
@@ -24,7 +23,8 @@ class Elastic : public ::testing::Test {
   std::filesystem::path run(const std::string& name) const { return scratch_.path() / "runs" / name; }
   ProgramOptions here() const { return {.folder = scratch_.path()}; }
 
-  static std::vector<std::string> joined(std::vector<std::string> words, const std::vector<std::string>& more) {
+  static std::vector<std::string> joined(std::vector<std::string> words,
+                                         const std::vector<std::string>& more) {
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }

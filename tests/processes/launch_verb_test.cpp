@@ -26,22 +26,25 @@ class LaunchVerb : public ::testing::Test {
 };
 
 TEST_F(LaunchVerb, TellsEveryRankWhoItIsAsTorchrunDoes) {
-  const auto end = launch({"--ranks", "2"}, "echo I am $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE at "
-                                            "$MASTER_ADDR, $OMP_NUM_THREADS thread");
+  const auto end = launch({"--ranks", "2"},
+                          "echo I am $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE at "
+                          "$MASTER_ADDR, $OMP_NUM_THREADS thread");
   EXPECT_EQ(end.status, 0) << end.err;
   EXPECT_EQ(end.out, "I am 0 of 2, 0 of 2 at 127.0.0.1, 1 thread\n") << "rank 0 speaks to the person";
   EXPECT_EQ(log("rank-1.log"), "I am 1 of 2, 1 of 2 at 127.0.0.1, 1 thread\n");
 }
 
 TEST_F(LaunchVerb, KeepsAStoreWhereTheRanksMeet) {
-  const auto end = launch({"--ranks", "1"},
-                          "echo $TORCHELASTIC_USE_AGENT_STORE; bash -c 'exec 3<>/dev/tcp/127.0.0.1/'$MASTER_PORT");
+  const auto end =
+      launch({"--ranks", "1"},
+             "echo $TORCHELASTIC_USE_AGENT_STORE; bash -c 'exec 3<>/dev/tcp/127.0.0.1/'$MASTER_PORT");
   EXPECT_EQ(end.status, 0) << end.err;
   EXPECT_EQ(end.out, "True\n");
 }
 
 TEST_F(LaunchVerb, PassesOnTheStatusOfTheRankThatFailedFirst) {
-  const auto end = launch({"--ranks", "2"}, "if [ $RANK = 1 ]; then echo no such luck; exit 42; fi; sleep 60");
+  const auto end =
+      launch({"--ranks", "2"}, "if [ $RANK = 1 ]; then echo no such luck; exit 42; fi; sleep 60");
   EXPECT_EQ(end.status, 42) << end.err;
   EXPECT_THAT(end.err, AllOf(HasSubstr("rank 1 ended with exit status 42"), HasSubstr("no such luck")));
 }
