@@ -1,5 +1,6 @@
 #include "app/agent.h"
 
+#include <algorithm>
 #include <charconv>
 #include <iostream>
 #include <map>
@@ -189,13 +190,21 @@ Agent find_agent(const AgentFlags& flags, const std::optional<Rank>& given) {
 }
 
 Hardware hardware_of(const Fleet& fleet) {
-  std::map<std::string, std::string> machines;  // by name
+  const auto agents = fleet.agents();
+  std::map<std::string, int> on_machine;
+  for (const auto& hello : agents) ++on_machine[hello.machine];
   std::vector<Hardware> all;
-  for (const auto& hello : fleet.agents()) {
+  for (const auto& hello : agents) {
     all.push_back(hello.hardware.is_null() ? detect_hardware() : hardware_from_json(hello.hardware));
-    // Two hosts of one name are two all the same.
-    const auto& [name, machine] = *machines.emplace(hello.host, hello.machine).first;
-    all.back().host = machine == hello.machine ? name : text(name, " (", hello.agent, ")");
+    auto& one = all.back();
+    // Ranks' places are views of their host. Agents of ours are hosts of their own, with an equal share of the
+    // machine where they are in namespaces of one.
+    if (hello.local_index >= 0 || agents.size() == 1) continue;
+    one.host = text(hello.host, " (", hello.agent, ")");
+    const int share = on_machine[hello.machine];
+    if (share == 1) continue;
+    one.cpu_quota = std::max(1.0, static_cast<double>(one.usable_cores()) / share);
+    one.memory_limit_bytes /= static_cast<uint64_t>(share);
   }
   return shared_hardware(all);
 }
