@@ -193,7 +193,7 @@ int64_t next_generation_of(const RunFolder& folder) {
   return fence ? std::max(by_events, *fence + 1) : by_events;
 }
 
-// The folder is ours from here on: no other start's, and no earlier generation's.
+// No other start has the folder from here on.
 void take_folder(PreparedRun& run, StartOptions& start, Storage& storage) {
   storage.create_folders(run.folder.root);
   if (start.lock) {
@@ -206,7 +206,6 @@ void take_folder(PreparedRun& run, StartOptions& start, Storage& storage) {
     storage.create_folders(folder);
   }
   run.generation = next_generation_of(run.folder);
-  raise_fence(storage, run.folder.generation_file(), run.generation);
 }
 
 // config.yaml makes a folder a run, so it comes last: a disk that fills up on the way leaves none that is
@@ -318,6 +317,8 @@ PreparedRun prepare_run(Workload& workload, LoadedConfig config, const std::opti
     }
     freeze_plan(run.config, run.plan);
   }
+  // A start that is refused has kept nobody out.
+  raise_fence(storage, run.folder.generation_file(), run.generation);
   mark_going_on(storage, run.folder);
   write_down(run, start.job, asked, storage);
   storage.replace_link(run.folder.root.parent_path() / "latest", run.folder.root.filename());
