@@ -88,8 +88,6 @@ void refuse_lone_flags(const AgentFlags& flags) {
        "say --nnodes N as well, or leave them out");
 }
 
-bool is_own_host_only(const std::string& address) { return address.starts_with("127.") || address == "::1"; }
-
 std::string key_of_door(const Rank& rank) { return text("larmor/door/", rank.generation); }
 
 Hello introduce(const Agent& agent, Json words, Json hardware) {
@@ -112,7 +110,7 @@ Listener open_door(Agent& agent) {
   if (!agent.given || !agent.given->agent_hosts_store) return {place.master_address, place.master_port};
   AgentStore store(*agent.given, place.start_limit);
   place.master_address = store.local_address();
-  if (agent.given->local_count < agent.given->count && is_own_host_only(place.master_address)) {
+  if (agent.given->local_count < agent.given->count && is_loopback(place.master_address)) {
     fail(Exit::environment,
          text("rank 0 reaches the master '", agent.given->master_address, "' over loopback (",
               place.master_address, "), where ranks on other hosts cannot reach it"),
@@ -197,8 +195,8 @@ Hardware hardware_of(const Fleet& fleet) {
   for (const auto& hello : agents) {
     all.push_back(hello.hardware.is_null() ? detect_hardware() : hardware_from_json(hello.hardware));
     auto& one = all.back();
-    // Ranks' places are views of their host. Agents of ours are hosts of their own, with an equal share of the
-    // machine where they are in namespaces of one.
+    // Ranks' places are views of their host. Agents of ours are hosts of their own, with an equal share of
+    // the machine where they are in namespaces of one.
     if (hello.local_index >= 0 || agents.size() == 1) continue;
     one.host = text(hello.host, " (", hello.agent, ")");
     const int share = on_machine[hello.machine];

@@ -133,8 +133,7 @@ int run_as_rank(Program& program, const StepArguments& arguments, const Rank& ra
   Rendezvous rendezvous(rank, {});
   const auto plan = find_plan(workload, config, arguments, rendezvous);
   const auto index = workload.index(config.config);
-  const auto communicator =
-      rendezvous.connect(plan.device, device_index(rank, plan));
+  const auto communicator = rendezvous.connect(plan.device, device_index(rank, plan));
   const auto line = time_as_rank(workload, config.config, plan, index, *communicator, arguments).dump();
   if (!communicator->is_first()) return 0;
   if (arguments.line.empty()) {
@@ -242,8 +241,7 @@ int bench_step(Program& program, const StepArguments& arguments) {
   }
   if (counts == std::vector{1}) {
     const auto& [words, config, plan] = turns.front();
-    const auto alone =
-        connect(Rank(), {.device = plan.device, .device_index = device_index(Rank(), plan)});
+    const auto alone = connect(Rank(), {.device = plan.device, .device_index = device_index(Rank(), plan)});
     const auto index = workload.index(config.config);
     std::cout << time_as_rank(workload, config.config, plan, index, *alone, arguments).dump() << "\n";
     return 0;

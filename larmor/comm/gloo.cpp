@@ -8,6 +8,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/comm/backends.h"
+#include "larmor/launch/socket.h"
 
 namespace larmor {
 namespace {
@@ -38,8 +39,6 @@ class WithoutBrokenPipes {
  private:
   sigset_t before_;
 };
-
-bool is_loopback(const std::string& address) { return address.starts_with("127.") || address == "::1"; }
 
 std::shared_ptr<gloo::transport::Device> make_device(const Meeting& meeting, const Rank& rank) {
   const char* interface = std::getenv("GLOO_SOCKET_IFNAME");

@@ -7,6 +7,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/launch/socket.h"
 
 namespace larmor {
 
@@ -59,8 +60,7 @@ HostAndPort stated_master_or(const Environment& environment, HostAndPort made, b
     made.port = static_cast<int>(read_number(environment, "MASTER_PORT", 1, 65535));
   const auto* host = find_variable(environment, "MASTER_ADDR");
   if (!host) return made;
-  const bool is_loopback = *host == "localhost" || *host == "::1" || host->starts_with("127.");
-  if (host->empty() || (is_loopback && several_hosts)) {
+  if (host->empty() || (is_loopback(*host) && several_hosts)) {
     fail(Exit::usage,
          text("the environment says MASTER_ADDR=\"", *host, "\", ",
               host->empty() ? "which is no address" : "but the ranks are on several hosts"),

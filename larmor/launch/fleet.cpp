@@ -140,8 +140,7 @@ GroupEnding Fleet::run(const Plan& plan, const LaunchOptions& options) {
   std::vector<size_t> host_of_rank;
   for (const auto& seat : seated) host_of_rank.push_back(seat.agent);
   Supervisor supervisor(hosts, host_of_rank, log,
-                        {.generation = options.generation,
-                         .grace_seconds = options.grace_seconds,
+                        {.grace_seconds = options.grace_seconds,
                          .hang = options.hang,
                          .hang_file = options.log_folder / text("hang-", options.generation, ".txt")});
   GroupEnding ending = supervisor.run();

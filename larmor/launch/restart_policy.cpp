@@ -1,7 +1,6 @@
 #include "larmor/launch/restart_policy.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "larmor/base/text.h"
 
@@ -9,7 +8,7 @@ namespace larmor {
 namespace {
 
 constexpr int64_t most_starts_without_progress = 3;
-constexpr double longest_wait = 60;
+constexpr double wait_after_two = 1;  // seconds; what lacked may be there by then
 
 }  // namespace
 
@@ -36,9 +35,7 @@ RestartVerdict RestartPolicy::decide(const GroupEnding& ending, int64_t committe
   }
   ++restarts_;
   verdict.again = true;
-  if (starts_without_progress_ > 1)
-    verdict.wait_seconds =
-        std::min(longest_wait, std::pow(2.0, static_cast<double>(starts_without_progress_ - 2)));
+  if (starts_without_progress_ > 1) verdict.wait_seconds = wait_after_two;
   return verdict;
 }
 

@@ -25,7 +25,7 @@ class RestartPolicy {
 
   /// `committed_step`: of the newest checkpoint by now. A failure that goes away with another start is
   /// worth one while there are restarts left; three in a row that commit nothing end as no_progress. Waits
-  /// 0, 1, 2, 4 … seconds, a minute at most, and nothing after progress.
+  /// a second after two of them, and otherwise not at all.
   RestartVerdict decide(const GroupEnding& ending, int64_t committed_step);
   int64_t restarts() const { return restarts_; }
 

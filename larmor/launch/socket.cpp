@@ -104,6 +104,10 @@ Descriptor Listener::accept() {
   return Descriptor(accept4(socket_.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
 }
 
+bool is_loopback(const std::string& address) {
+  return address.starts_with("127.") || address == "::1" || address == "localhost";
+}
+
 std::string own_address(int socket) {
   sockaddr_storage address{};
   socklen_t length = sizeof(address);
@@ -138,12 +142,11 @@ Descriptor connect_within(const std::string& host, int port, milliseconds limit,
     const milliseconds attempt = std::clamp(left_before(deadline), milliseconds(100), longest_attempt);
     if (Descriptor socket = try_to_connect(host, port, attempt, reason); socket.is_open()) return socket;
     if (left_before(deadline).count() == 0) {
-      fail(
-          Exit::environment,
-          text(who, " could not reach the master at ", host, ":", port, " within ",
-               human_seconds(static_cast<double>(limit.count()) / 1000), ": ", lower(reason)),
-          "see whether rank 0 runs there, and whether the master's address (MASTER_ADDR, --master-addr) and port "
-           "(MASTER_PORT, --master-port) name its host and a port that no firewall closes");
+      fail(Exit::environment,
+           text(who, " could not reach the master at ", host, ":", port, " within ",
+                human_seconds(static_cast<double>(limit.count()) / 1000), ": ", lower(reason)),
+           "see whether rank 0 runs there, and whether the master's address (MASTER_ADDR, --master-addr) and "
+           "port (MASTER_PORT, --master-port) name its host and a port that no firewall closes");
     }
     if (!warned && steady_clock::now() - start > patience) {
       warned = true;

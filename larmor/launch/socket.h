@@ -28,6 +28,9 @@ class Listener {
   int port_ = 0;
 };
 
+/// Whether only this host can mean itself by that address or name.
+bool is_loopback(const std::string& address);
+
 /// The numeric address that a socket has on this side.
 std::string own_address(int socket);
 

@@ -18,7 +18,6 @@
 namespace larmor {
 
 struct SupervisorOptions {
-  int64_t generation = 0;
   double grace_seconds = 20;        // from the end of the first rank to the killing of the others
   HangLimits hang;                  // what counts as one
   std::filesystem::path hang_file;  // what is left of one; empty: nothing
