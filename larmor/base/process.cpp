@@ -29,7 +29,7 @@ namespace {
 // What went wrong in the child before the program began; comes back through a pipe.
 struct Failure {
   int code = 0;
-  enum class Step { parent_gone, affinity, descriptors, program } step = Step::program;
+  enum class Step { parent_gone, group, affinity, descriptors, program } step = Step::program;
 };
 
 // Everything the child needs, made ready before the fork: after it the child may not allocate, because
@@ -40,17 +40,19 @@ class Preparation {
       : program_(options.program.string()),
         keep_open_(options.keep_open),
         die_with_parent_(options.die_with_parent),
+        own_group_(options.own_group),
         parent_(::getpid()) {
     fill_arguments(options);
     fill_environment(options);
     fill_cores(options.cores);
+    in_ = lift(options.standard_in);
     out_ = lift(options.standard_out);
     err_ = lift(options.standard_error);
     open_pipe();
   }
 
   ~Preparation() {
-    for (const int descriptor : {out_, err_, read_end_, write_end_}) {
+    for (const int descriptor : {in_, out_, err_, read_end_, write_end_}) {
       if (descriptor >= 0) ::close(descriptor);
     }
     if (cores_ != nullptr) CPU_FREE(cores_);
@@ -65,9 +67,11 @@ class Preparation {
       // The parent may have ended between the fork and the line above.
       if (::getppid() != parent_) give_up(Failure::Step::parent_gone, ESRCH);
     }
+    if (own_group_ && ::setpgid(0, 0) != 0) give_up(Failure::Step::group, errno);
     if (cores_ != nullptr && ::sched_setaffinity(0, cores_size_, cores_) != 0) {
       give_up(Failure::Step::affinity, errno);
     }
+    if (in_ >= 0 && ::dup2(in_, STDIN_FILENO) < 0) give_up(Failure::Step::descriptors, errno);
     if (out_ >= 0 && ::dup2(out_, STDOUT_FILENO) < 0) give_up(Failure::Step::descriptors, errno);
     if (err_ >= 0 && ::dup2(err_, STDERR_FILENO) < 0) give_up(Failure::Step::descriptors, errno);
     // Marked rather than closed: the pipe must still carry the error of exec.
@@ -164,13 +168,13 @@ class Preparation {
 
   std::string program_;
   std::vector<int> keep_open_;
-  bool die_with_parent_;
+  bool die_with_parent_, own_group_;
   pid_t parent_;
   std::vector<std::string> argument_texts_, environment_texts_;
   std::vector<char*> argv_, envp_;
   cpu_set_t* cores_ = nullptr;
   size_t cores_size_ = 0;
-  int out_ = -1, err_ = -1;
+  int in_ = -1, out_ = -1, err_ = -1;
   int read_end_ = -1, write_end_ = -1;
 };
 
@@ -194,6 +198,8 @@ std::string_view action_of(Failure::Step step) {
   switch (step) {
     case Failure::Step::parent_gone:
       return "start (the starter has ended)";
+    case Failure::Step::group:
+      return "make a process group of";
     case Failure::Step::affinity:
       return "bind to the cores asked for";
     case Failure::Step::descriptors:
@@ -218,6 +224,7 @@ std::string Ending::describe() const {
 Process Process::start(const ProcessOptions& options) {
   Preparation preparation(options);
   Process process;
+  process.own_group_ = options.own_group;
   {
     const SignalsHeld held;
     process.id_ = ::fork();
@@ -237,18 +244,20 @@ Process Process::start(const ProcessOptions& options) {
 Process::Process(Process&& other) noexcept
     : id_(std::exchange(other.id_, -1)),
       descriptor_(std::exchange(other.descriptor_, -1)),
+      own_group_(other.own_group_),
       ending_(std::exchange(other.ending_, std::nullopt)) {}
 
 Process& Process::operator=(Process&& other) noexcept {
   std::swap(id_, other.id_);
   std::swap(descriptor_, other.descriptor_);
+  std::swap(own_group_, other.own_group_);
   std::swap(ending_, other.ending_);
   return *this;
 }
 
 Process::~Process() {
   if (id_ > 0 && !ending_) {
-    ::kill(id_, SIGKILL);
+    ::kill(own_group_ ? -id_ : id_, SIGKILL);
     wait();
   }
   if (descriptor_ >= 0) ::close(descriptor_);

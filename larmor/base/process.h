@@ -13,12 +13,14 @@ namespace larmor {
 
 struct ProcessOptions {
   std::filesystem::path program;
-  std::vector<std::string> arguments;               // without argv[0]
-  std::map<std::string, std::string> environment;   // set on top of ours
-  std::vector<std::string> unset;                   // removed from ours
-  std::vector<int> cores;                           // affinity; empty = inherit
-  std::vector<int> keep_open;                       // descriptors that survive exec
-  std::optional<int> standard_out, standard_error;  // descriptors to use as 1 and 2
+  std::vector<std::string> arguments;                            // without argv[0]
+  std::map<std::string, std::string> environment;                // set on top of ours
+  std::vector<std::string> unset;                                // removed from ours
+  std::vector<int> cores;                                        // affinity; empty = inherit
+  std::vector<int> keep_open;                                    // descriptors that survive exec
+  std::optional<int> standard_in, standard_out, standard_error;  // descriptors to use as 0, 1 and 2
+  // It and what it starts are a process group of their own, whose number is the child's.
+  bool own_group = false;
   bool die_with_parent = true;  // SIGKILL when the starter's thread ends (PR_SET_PDEATHSIG)
 };
 
@@ -31,7 +33,8 @@ struct Ending {
   std::string describe() const;
 };
 
-/// A child of ours. Not copyable; the destructor kills and reaps a child that still runs.
+/// A child of ours. Not copyable; the destructor kills and reaps a child that still runs, with its group if
+/// it has one.
 class Process {
  public:
   /// Throws Error (environment) when the program cannot be started.
@@ -52,6 +55,7 @@ class Process {
   Process() = default;
   pid_t id_ = -1;
   int descriptor_ = -1;
+  bool own_group_ = false;
   std::optional<Ending> ending_;
 };
 

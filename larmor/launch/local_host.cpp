@@ -57,7 +57,10 @@ std::string last_lines_of(const std::filesystem::path& file, uint64_t log_start)
 }  // namespace
 
 LocalHost::LocalHost(SignalPipe& signals, bool console, std::map<std::string, std::string> environment)
-    : signals_(signals), name_(host_name()), environment_(std::move(environment)) {
+    : signals_(signals),
+      name_(host_name()),
+      environment_(std::move(environment)),
+      nothing_(open("/dev/null", O_RDONLY | O_CLOEXEC)) {
   if (!console) return;
   console_out_ = duplicate(1);
   console_error_ = duplicate(2);
@@ -76,6 +79,9 @@ ProcessOptions LocalHost::options_for(const GroupStart& start, const RankPlace& 
   process.program = start.program.empty() ? own_program() : start.program;
   process.arguments = start.arguments;
   process.cores = place.cores;
+  process.standard_in = nothing_.number();
+  // Ctrl-C reaches the ranks through their agent alone, and what a rank has started ends with it.
+  process.own_group = true;
   process.unset = {"LARMOR_STORE_FD", "LARMOR_CONSOLE_OUT", "LARMOR_CONSOLE_ERR",
                    "TORCHELASTIC_USE_AGENT_STORE"};
   process.environment = {{"LARMOR_RANK", rank},
@@ -165,7 +171,7 @@ std::vector<RankEnding> LocalHost::take_endings() {
       ++at;
       continue;
     }
-    // What the rank itself started belongs to its process group and has no business without it.
+    // What the rank itself has started has no business without it.
     kill(-at->second.process.id(), SIGKILL);
     endings.push_back(ending_of(at->first, at->second, *ended));
     at = running_.erase(at);

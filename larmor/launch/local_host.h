@@ -53,6 +53,7 @@ class LocalHost final : public Host {
   std::optional<Listener> store_;
   std::optional<StatusBoard> board_;
   std::optional<MemoryKills> memory_kills_;
+  Descriptor nothing_;                      // what ranks read from: a terminal would stop them
   Descriptor console_out_, console_error_;  // closed when rank 0 may not speak
   std::map<int, Started> running_;
 };

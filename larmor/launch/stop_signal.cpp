@@ -1,7 +1,6 @@
 #include "larmor/launch/stop_signal.h"
 
 #include <atomic>
-#include <cstdlib>
 
 #include <signal.h>
 #include <unistd.h>
@@ -32,7 +31,6 @@ void note_signal(int signal, siginfo_t* sent, void*) {
 }  // namespace
 
 void watch_stop_signals() {
-  if (std::getenv("LARMOR_RANK")) setpgid(0, 0);
   struct sigaction action{};
   action.sa_sigaction = note_signal;
   action.sa_flags = SA_RESTART | SA_SIGINFO;

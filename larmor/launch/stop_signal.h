@@ -3,9 +3,8 @@
 
 namespace larmor {
 
-/// Installs handlers that only set a flag; a second signal ends the process with 128 + its number. A
-/// rank of our launcher also leaves the terminal's process group, so that Ctrl-C reaches it once: through
-/// the launcher. Call early: before, a signal simply ends the process.
+/// Installs handlers that only set a flag; a second signal ends the process with 128 + its number. Call
+/// early: before, a signal simply ends the process.
 void watch_stop_signals();
 bool stop_requested();
 /// The signal that asked, or 0.

@@ -6,6 +6,7 @@
 #include <array>
 #include <csignal>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -70,6 +71,31 @@ TEST(Process, TellsThroughItsDescriptorWhenItEnds) {
   process.send(SIGTERM);
   EXPECT_TRUE(ends_within(process.wait_descriptor(), 10'000));
   EXPECT_EQ(process.poll()->signal, SIGTERM);
+}
+
+TEST(Process, TakesWhatItStartedWithItWhereItIsAGroup) {
+  const ScratchFolder scratch;
+  const std::filesystem::path file = scratch.path() / "grandchild";
+  ProcessOptions options = shell(text("sleep 60 & echo $! > ", file.string(), ".new; mv ", file.string(),
+                                      ".new ", file.string(), "; wait"));
+  options.own_group = true;
+  std::optional<Process> process = Process::start(options);
+  while (!std::filesystem::exists(file)) ::usleep(1000);
+  const pid_t grandchild = std::stoi(read_text(file));
+  EXPECT_EQ(::getpgid(grandchild), process->id());
+  const int descriptor = static_cast<int>(::syscall(SYS_pidfd_open, grandchild, 0));
+  ASSERT_GE(descriptor, 0);
+  process.reset();
+  EXPECT_TRUE(ends_within(descriptor, 10'000));
+  ::close(descriptor);
+}
+
+TEST(Process, ReadsFromWhatItIsGiven) {
+  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  ProcessOptions options = shell("wc -c");
+  options.standard_in = nothing;
+  EXPECT_EQ(trim(output_of(options)), "0");
+  ::close(nothing);
 }
 
 TEST(Process, ThrowsWhenTheProgramCannotBeStarted) {

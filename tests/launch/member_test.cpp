@@ -136,7 +136,7 @@ TEST_F(Members, EndTheirRanksWhenTheConnectionIsCut) {
 }
 
 TEST_F(Members, EndWhatTheirRanksHadStartedToo) {
-  start({0}, "exec setsid sh -c 'sleep 600 & echo ready $!; wait'");
+  start({0}, "sleep 600 & echo ready $!; wait");
   const int child = process_of(0);
   cut();
   EXPECT_THAT(outcome(), StartsWith("8: "));

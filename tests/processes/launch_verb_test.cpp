@@ -5,6 +5,7 @@
 #include "larmor/base/text.h"
 
 #include "tests/processes/support/program_run.h"
+#include "tests/processes/support/trained_state.h"
 
 namespace larmor::testing {
 namespace {
@@ -55,6 +56,23 @@ TEST_F(LaunchVerb, StartsAllRanksAgain) {
                           "if [ $RANK$TORCHELASTIC_RESTART_COUNT = 10 ]; then exit 3; fi");
   EXPECT_EQ(end.status, 0) << end.err;
   EXPECT_EQ(log("rank-1.log"), "start 0\nstart 1\n");
+}
+
+TEST_F(LaunchVerb, EndsWhatTheProgramHasStarted) {
+  const auto end = launch({"--ranks", "2"},
+                          "if [ $RANK = 1 ]; then sleep 0.2; exit 5; fi; "
+                          "sleep 71.5 & echo $! > started; wait");
+  EXPECT_EQ(end.status, 5) << end.err;
+  const int started = std::stoi(read_text(scratch_.path() / "started"));
+  EXPECT_TRUE(becomes_true([&] { return is_over(started); }, 5));
+}
+
+TEST_F(LaunchVerb, AsksNobodyAtTheTerminal) {
+  const std::string program = "if read answer; then echo heard $answer; else echo nobody there; fi";
+  const auto end =
+      larmor_program({"-c", text("echo yes | $LARMOR_PROGRAM launch --ranks 1 -- sh -c '", program, "'")},
+                     {.folder = scratch_.path(), .program = "/bin/sh"});
+  EXPECT_EQ(end.out, "nobody there\n") << end.err;
 }
 
 TEST_F(LaunchVerb, LeavesTheProgramsOwnFlagsAlone) {
