@@ -17,27 +17,6 @@
 namespace larmor {
 namespace {
 
-class FencedFile final : public StorageFile {
- public:
-  FencedFile(const FencedStorage& storage, std::unique_ptr<StorageFile> file)
-      : storage_(storage), file_(std::move(file)) {}
-
-  void write(std::span<const std::byte> bytes) override {
-    storage_.check();
-    file_->write(bytes);
-  }
-  void sync() override {
-    storage_.check();
-    file_->sync();
-  }
-  // Everything has been written already: closing changes nothing.
-  void close() override { file_->close(); }
-
- private:
-  const FencedStorage& storage_;
-  std::unique_ptr<StorageFile> file_;
-};
-
 [[noreturn]] void fail_behind_fence(int64_t own, int64_t newest) {
   fail(Exit::rank_lost,
        text("this rank belongs to generation ", own, " of the run, which is at ", newest,
@@ -91,47 +70,8 @@ void raise_fence(Storage& storage, const std::filesystem::path& fence_file, int6
 }
 
 FencedStorage::FencedStorage(std::unique_ptr<Storage> inner, Path fence_file, int64_t generation)
-    : inner_(std::move(inner)), fence_file_(std::move(fence_file)), generation_(generation) {}
+    : HookedStorage(std::move(inner)), fence_file_(std::move(fence_file)), generation_(generation) {}
 
-void FencedStorage::check() const { check_fence(fence_file_, generation_); }
-
-void FencedStorage::create_folders(const Path& folder) {
-  check();
-  inner_->create_folders(folder);
-}
-
-std::unique_ptr<StorageFile> FencedStorage::create(const Path& file) {
-  check();
-  return std::make_unique<FencedFile>(*this, inner_->create(file));
-}
-
-std::unique_ptr<StorageFile> FencedStorage::append(const Path& file) {
-  check();
-  return std::make_unique<FencedFile>(*this, inner_->append(file));
-}
-
-void FencedStorage::rename(const Path& from, const Path& to) {
-  check();
-  inner_->rename(from, to);
-}
-
-void FencedStorage::sync_folder(const Path& folder) {
-  check();
-  inner_->sync_folder(folder);
-}
-
-void FencedStorage::remove_all(const Path& path) {
-  check();
-  inner_->remove_all(path);
-}
-
-void FencedStorage::replace_link(const Path& link, const Path& target) {
-  check();
-  inner_->replace_link(link, target);
-}
-
-uint64_t FencedStorage::free_bytes(const Path& folder) { return inner_->free_bytes(folder); }
-
-void FencedStorage::point(std::string_view name) { inner_->point(name); }
+void FencedStorage::before() const { check_fence(fence_file_, generation_); }
 
 }  // namespace larmor

@@ -8,33 +8,22 @@
 #include <memory>
 #include <optional>
 
-#include "larmor/base/storage.h"
+#include "larmor/base/hooked_storage.h"
 
 namespace larmor {
 
-/// A storage that changes something only while `fence_file` names no later generation than its own, and
-/// throws Error (rank_lost) otherwise. Each operation looks first, and so does each write to a file that it
-/// opened. A process that stands still between the look and the operation itself may finish that one. Where
-/// there is no fence all is open; where it cannot be read nothing is written: Error (environment).
-class FencedStorage final : public Storage {
+/// A storage that does something only while `fence_file` names no later generation than its own, and throws
+/// Error (rank_lost) otherwise. Each operation looks first, and so does each write to a file that it opened.
+/// A process that stands still between the look and the operation itself may finish that one. Where there is
+/// no fence all is open; where it cannot be read nothing is written: Error (environment).
+class FencedStorage final : public HookedStorage {
  public:
   FencedStorage(std::unique_ptr<Storage> inner, Path fence_file, int64_t generation);
 
-  void create_folders(const Path& folder) override;
-  std::unique_ptr<StorageFile> create(const Path& file) override;
-  std::unique_ptr<StorageFile> append(const Path& file) override;
-  void rename(const Path& from, const Path& to) override;
-  void sync_folder(const Path& folder) override;
-  void remove_all(const Path& path) override;
-  void replace_link(const Path& link, const Path& target) override;
-  uint64_t free_bytes(const Path& folder) override;
-  void point(std::string_view name) override;
-
-  /// As check_fence().
-  void check() const;
+ protected:
+  void before() const override;
 
  private:
-  std::unique_ptr<Storage> inner_;
   Path fence_file_;
   int64_t generation_;
 };

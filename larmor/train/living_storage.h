@@ -3,30 +3,22 @@
 
 #include <functional>
 #include <memory>
-#include <string_view>
+#include <utility>
 
-#include "larmor/base/storage.h"
+#include "larmor/base/hooked_storage.h"
 
 namespace larmor {
 
-/// Does what `inner` does, and calls `sign` after each operation and each write that has succeeded, on the
-/// thread that asked for it. Files have to be closed before it goes.
-class LivingStorage final : public Storage {
+/// Calls `sign` after each operation and each write that has succeeded.
+class LivingStorage final : public HookedStorage {
  public:
-  LivingStorage(std::unique_ptr<Storage> inner, std::function<void()> sign);
+  LivingStorage(std::unique_ptr<Storage> inner, std::function<void()> sign)
+      : HookedStorage(std::move(inner)), sign_(std::move(sign)) {}
 
-  void create_folders(const Path& folder) override;
-  std::unique_ptr<StorageFile> create(const Path& file) override;
-  std::unique_ptr<StorageFile> append(const Path& file) override;
-  void rename(const Path& from, const Path& to) override;
-  void sync_folder(const Path& folder) override;
-  void remove_all(const Path& path) override;
-  void replace_link(const Path& link, const Path& target) override;
-  uint64_t free_bytes(const Path& folder) override;
-  void point(std::string_view name) override { inner_->point(name); }
+ protected:
+  void after() const override { sign_(); }
 
  private:
-  std::unique_ptr<Storage> inner_;
   std::function<void()> sign_;
 };
 

@@ -79,13 +79,13 @@ TEST_F(Fence, StopsEveryOperationThatChangesSomething) {
       [&] { storage.rename(folder / "file", folder / "other"); },
       [&] { storage.sync_folder(folder); },
       [&] { storage.remove_all(folder / "file"); },
-      [&] { storage.replace_link(folder / "last", "file"); }};
+      [&] { storage.replace_link(folder / "last", "file"); },
+      [&] { static_cast<void>(storage.free_bytes(folder)); }};
   for (size_t i = 0; i < operations.size(); ++i) EXPECT_EQ(outcome_of(operations[i]), Exit::rank_lost) << i;
   size_t items = 0;
   for ([[maybe_unused]] const auto& item : std::filesystem::directory_iterator(folder)) ++items;
   EXPECT_EQ(items, 1U);
   EXPECT_EQ(read_text(folder / "file"), "content");
-  EXPECT_EQ(outcome_of([&] { static_cast<void>(storage.free_bytes(folder)); }), Exit::done);
 }
 
 TEST_F(Fence, StopsFilesThatWereOpenedBeforeItWasRaised) {
