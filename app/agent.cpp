@@ -98,7 +98,7 @@ Hello introduce(const Agent& agent, Json words, Json hardware) {
   // Of this start of the kernel: containers and namespaces of one host share it.
   hello.machine = std::string(trim(read_text("/proc/sys/kernel/random/boot_id")));
   if (agent.given) hello.local_index = agent.given->local_index;
-  hello.build = build_description();
+  hello.build = program_build();
   hello.words = std::move(words);
   hello.hardware = std::move(hardware);
   hello.wall_seconds = SystemClock().wall_seconds();

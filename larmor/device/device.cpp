@@ -78,9 +78,13 @@ void reset_peak_memory(c10::Device device) {
   if (device.is_cuda()) cuda::reset_peak(device.index());
 }
 
+std::string program_build() { return text("libtorch ", TORCH_VERSION, ", compiler ", __VERSION__); }
+
+std::string cpu_capability() { return at::get_cpu_capability(); }
+
 std::string build_description() {
-  return text("libtorch ", TORCH_VERSION, ", CPU capability ", at::get_cpu_capability(),
-              cuda::is_usable() ? ", CUDA" : ", no CUDA", ", compiler ", __VERSION__);
+  return text(program_build(), ", CPU capability ", cpu_capability(),
+              cuda::is_usable() ? ", CUDA" : ", no CUDA");
 }
 
 }  // namespace larmor

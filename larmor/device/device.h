@@ -25,7 +25,11 @@ void synchronize(c10::Device device);
 int64_t peak_memory_bytes(c10::Device device);
 void reset_peak_memory(c10::Device device);
 
-/// "libtorch 2.11.0, oneDNN …, AVX512": goes into environment.json and the manifest's build.
+/// "libtorch 2.11.0, compiler 12.2.0": the same on every host that has the same program.
+std::string program_build();
+/// "AVX512": which of libtorch's kernels this host runs. Others round otherwise.
+std::string cpu_capability();
+/// Both, and whether CUDA can be used: goes into environment.json and the manifest's build.
 std::string build_description();
 
 }  // namespace larmor

@@ -17,6 +17,7 @@ namespace larmor {
 namespace {
 
 constexpr size_t most_named = 4;
+constexpr const char* kernels_key = "CPU capability";
 
 /// "plan.memory.total" -> "123" for every value that is no list or object.
 void flatten(const Json& json, const std::string& key, std::map<std::string, std::string>& values) {
@@ -89,8 +90,12 @@ std::string some_of(std::vector<std::string> sentences) {
 
 [[noreturn]] void refuse_start(const std::vector<StartFacts>& all) {
   if (const auto sentences = differences(all); !sentences.empty()) {
+    const bool only_kernels = std::all_of(sentences.begin(), sentences.end(), [](const auto& sentence) {
+      return sentence.find(kernels_key) != std::string::npos;
+    });
     fail(Exit::usage, text("the ranks do not agree: ", some_of(sentences)),
-         "start every rank with the same program, the same config and the same run folder");
+         only_kernels ? "set ATEN_CPU_CAPABILITY=avx2, or =default, on every host"
+                      : "start every rank with the same program, the same config and the same run folder");
   }
   std::vector<std::string> complaints;
   for (size_t rank = 0; rank < all.size(); ++rank) {
@@ -117,7 +122,9 @@ StartFacts start_facts(const LoadedConfig& config, const Plan& plan, const Index
   flatten(decided, "plan", facts.values);
   facts.values["index"] = index.sha256();
   facts.values["program"] = text("larmor ", version());
-  facts.values["build"] = build_description();
+  facts.values["build"] = program_build();
+  // Each rank moves its own copy of the weights: with other kernels the copies would drift apart.
+  if (plan.device == DeviceKind::cpu) facts.values[kernels_key] = cpu_capability();
   return facts;
 }
 

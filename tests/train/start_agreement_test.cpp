@@ -76,6 +76,20 @@ TEST(StartAgreement, NamesTheRankItsHostTheKeyAndBothValues) {
                           "the ranks do not agree: rank 2 on node7 has plan.micro_batch 4, rank 0 has 2"}));
 }
 
+TEST(StartAgreement, OfRanksOnCpusOfOtherKindsTellsHowToMakeThemAlike) {
+  const auto answers = agree([](int rank, StartFacts& facts) {
+    if (rank == 1) facts.values.at("CPU capability") = "AVX3";
+  });
+  EXPECT_THAT(answers[0].message, HasSubstr("rank 1 on node1 has CPU capability AVX3, rank 0 has "));
+}
+
+TEST(StartAgreement, OfRanksWithGpusLeavesTheirCpusAlone) {
+  Plan plan;
+  plan.device = DeviceKind::cuda;
+  const auto loaded = load_config({}, "any", "stage", fields);
+  EXPECT_FALSE(start_facts(loaded, plan, Index{}).values.contains("CPU capability"));
+}
+
 TEST(StartAgreement, NamesRanksThatDifferInTheSameWayTogether) {
   const auto answers = agree([](int rank, StartFacts& facts) {
     if (rank > 0) facts.values["build"] = "another one";
