@@ -1,5 +1,5 @@
-// Twenty kills at any time, twenty more while a checkpoint is being written, and fifty of a run that starts
-// again by itself.
+// Twenty kills at any time, twenty of the launcher, twenty while a checkpoint is being written, and fifty of
+// a run that starts again by itself.
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
@@ -51,10 +51,13 @@ class KillLoop : public ::testing::Test {
 
   /// Kills the launcher or one of its ranks, and sees that none of them is left.
   void kill_one_of(Running& training) {
-    const auto ranks = children_of(training.id());
-    auto victims = ranks;
+    auto victims = children_of(training.id());
     victims.push_back(training.id());
-    kill(victims[static_cast<size_t>(number_to(static_cast<int>(ranks.size())))], SIGKILL);
+    kill_and_look(training, victims[static_cast<size_t>(number_to(static_cast<int>(victims.size()) - 1))]);
+  }
+  void kill_and_look(Running& training, int victim) {
+    const auto ranks = children_of(training.id());
+    kill(victim, SIGKILL);
     const auto end = training.wait();
     ASSERT_THAT(end.status, ::testing::AnyOf(128 + SIGKILL, 8)) << "the run was over before: " << end.err;
     constexpr double seconds_to_die = 2;
@@ -106,6 +109,26 @@ TEST_F(KillLoop, ARunKilledTwentyTimesAtAnyTimeEndsInTheSameBits) {
     kill_one_of(training);
     if (HasFatalFailure()) return;
   }
+  expect_equal_to_a_run_left_alone("killed");
+}
+
+TEST_F(KillLoop, ALauncherKilledTwentyTimesLeavesNoRankAndTheNextStartGoesOn) {
+  size_t ranks_seen = 0;
+  for (int i = 0; i < kills; ++i) {
+    SCOPED_TRACE(text("kill ", i));
+    const int64_t before = newest_step(run("killed"));
+    auto training = going_on("killed");
+    if (i % 4 == 0) {  // while its ranks start
+      ASSERT_TRUE(becomes_true([&] { return children_of(training.id()).size() == 2; }, 60));
+      ASSERT_FALSE(training.ends_within(between(0, 0.3)));
+    } else {
+      ASSERT_TRUE(reaches_step(run("killed"), before + 1 + number_to(12))) << "it does not go on";
+    }
+    ranks_seen += children_of(training.id()).size();
+    kill_and_look(training, training.id());
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_EQ(ranks_seen, 2U * kills);
   expect_equal_to_a_run_left_alone("killed");
 }
 
