@@ -2,7 +2,7 @@
 """Compiles each header alone: whoever includes one gets everything that it needs.
 
 Takes the flags from the build's compile_commands.json, and remembers what compiled, so that only what has changed
-is compiled again.
+is compiled again. The large headers of others that one includes anyway are parsed once for all.
 """
 
 import hashlib
@@ -11,6 +11,8 @@ import os
 import re
 import shlex
 import subprocess
+import tempfile
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,6 +20,9 @@ import source_tree
 from source_tree import Problem, blanked, read
 
 OURS = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"((?:larmor|workloads|app)/[^"]+)"', re.MULTILINE)
+# Each takes seconds to parse.
+LARGE = ("ATen/core/Tensor.h", "nlohmann/json.hpp")
+LARGE_INCLUDE = re.compile(rf'^[ \t]*#[ \t]*include[ \t]*<({"|".join(map(re.escape, LARGE))})>', re.MULTILINE)
 TORCH = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"](torch|ATen|c10|caffe2)/", re.MULTILINE)
 # Of each header of libtorch one compiler takes seconds and most of a gigabyte: never more than two at a time.
 COMPILERS_OF_TORCH = 2
@@ -66,6 +71,32 @@ def digest(root, headers, flags):
     return content.hexdigest()
 
 
+class Precompiled:
+    """The large headers that several jobs include anyway, parsed once for each set of flags."""
+
+    def __init__(self, folder, jobs):
+        self.folder = Path(folder)
+        counts = Counter(self.key(job) for job in jobs)
+        users = {self.key(job): job for job in jobs if job.large and counts[self.key(job)] > 2}
+        with ThreadPoolExecutor(COMPILERS_OF_TORCH) as pool:
+            self.flags = dict(zip(users, pool.map(self.make, range(len(users)), users.values())))
+
+    @staticmethod
+    def key(job):
+        """What is included, and what of the flags matters to it: not where ours and others' headers are."""
+        return job.large, tuple(flag for flag in job.flags if flag.startswith(("-D", "-f", "-W", "-std", "-m")))
+
+    def make(self, number, job):
+        header = self.folder / f"{number}.h"
+        header.write_text("".join(f"#include <{name}>\n" for name in job.large))
+        made = subprocess.run([*job.flags, "-x", "c++-header", header, "-o", f"{header}.gch"], cwd=job.directory,
+                              capture_output=True, check=False)
+        return ["-include", str(header)] if made.returncode == 0 else []
+
+    def flags_for(self, job):
+        return self.flags.get(self.key(job), [])
+
+
 def compile_alone(header, flags, directory):
     """The first error, or None."""
     done = subprocess.run([*flags, "-fsyntax-only", "-x", "c++", "-"], input=f'#include "{header}"\n', text=True,
@@ -99,8 +130,20 @@ class Memory:
         temporary.replace(self.path)
 
 
+class Job:
+    """A header, how its folder is compiled (flags are None where it is not), and what it includes of ours and others'."""
+
+    def __init__(self, root, header, headers, flags, directory):
+        texts = [read(root, name) for name in sorted(headers) if (root / name).is_file()]
+        self.header, self.flags, self.directory = header, flags, directory
+        self.uses_torch = any(TORCH.search(text) for text in texts)
+        included = {name for text in texts for name in LARGE_INCLUDE.findall(text)}
+        self.large = tuple(name for name in LARGE if name in included)
+        self.key = digest(root, headers, flags) if flags else None
+
+
 def jobs_of(root, build):
-    """(header, flags, directory, digest, uses torch) of every header whose folder is built."""
+    """One for every header."""
     folders, known = flags_by_folder(build), {}
     for header in source_tree.sources(root, suffixes=(".h",)):
         if any(part.endswith("_shim") for part in header.parts):
@@ -108,12 +151,7 @@ def jobs_of(root, build):
         # larmor.h offers all layers; the last of them has the flags for it.
         home = root / "larmor/train" if str(header) == "larmor/larmor.h" else (root / header).parent
         flags = folders.get(str(home.resolve()))
-        if flags is None:
-            yield header, None, None, None, False
-            continue
-        headers = closure(root, str(header), known)
-        torch = any(TORCH.search(read(root, name)) for name in headers if (root / name).is_file())
-        yield header, flags[0], flags[1], digest(root, headers, flags[0]), torch
+        yield Job(root, header, closure(root, str(header), known), *(flags or (None, None)))
 
 
 def check(root, arguments):
@@ -121,21 +159,25 @@ def check(root, arguments):
     if not (build / "compile_commands.json").is_file():
         yield Problem(str(build), 1, "no compile_commands.json: configure first (cmake --preset dev)")
         return
-    memory, todo = Memory(build), {True: [], False: []}
-    for header, flags, directory, key, torch in jobs_of(root, build):
-        if flags is None:
-            yield Problem(str(header), 1, "its folder has no source in compile_commands.json")
-        elif key not in memory:
-            todo[torch].append((header, flags, directory, key))
-    for torch, jobs in sorted(todo.items()):
-        with ThreadPoolExecutor(COMPILERS_OF_TORCH if torch else os.cpu_count()) as pool:
-            results = pool.map(lambda job: compile_alone(job[0], job[1], job[2]), jobs)
-            for (header, _, _, key), error in zip(jobs, results):
-                if error is None:
-                    memory.add(key)
-                    memory.save()  # now: whoever interrupts the first, long run loses nothing
-                else:
-                    yield Problem(str(header), 1, f"does not compile alone: {error}")
+    memory, todo = Memory(build), []
+    for job in jobs_of(root, build):
+        if job.flags is None:
+            yield Problem(str(job.header), 1, "its folder has no source in compile_commands.json")
+        elif job.key not in memory:
+            todo.append(job)
+    with tempfile.TemporaryDirectory() as folder:
+        precompiled = Precompiled(folder, todo)
+        for uses_torch in (False, True):
+            jobs = [job for job in todo if job.uses_torch == uses_torch]
+            with ThreadPoolExecutor(COMPILERS_OF_TORCH if uses_torch else os.cpu_count()) as pool:
+                results = pool.map(lambda job: compile_alone(job.header, job.flags + precompiled.flags_for(job),
+                                                             job.directory), jobs)
+                for job, error in zip(jobs, results):
+                    if error is None:
+                        memory.add(job.key)
+                        memory.save()  # now: whoever interrupts the first, long run loses nothing
+                    else:
+                        yield Problem(str(job.header), 1, f"does not compile alone: {error}")
     memory.save()
 
 
