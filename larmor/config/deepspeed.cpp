@@ -252,10 +252,13 @@ class Translator {
     if (entry.key == "params") return below(key, entry, &Translator::schedule_parameter);
     if (entry.key != "type") return unused(key, entry);
     if (is_left_open(entry.value)) return open(key, "optim.schedule", entry);
-    if (!is_cosine() && !is_constant()) {
-      return note(entry,
-                  text(key, ' ', entry.value.text, " is not supported: optim.schedule stays as it is; ",
-                       "WarmupLR and WarmupCosineLR are"));
+    if (!is_cosine() && !is_linear() && !is_constant()) {
+      return note(
+          entry,
+          text(key, ' ', entry.value.text,
+               " is not supported: optim.schedule stays as it is; WarmupLR, WarmupDecayLR and "
+               "WarmupCosineLR are",
+               schedule() == "OneCycle" ? ", and optim.schedule.name=onecycle is one cycle of cosines" : ""));
     }
     const Entry* const top = highest_rate();
     if (is_constant() && top == nullptr) {
@@ -263,12 +266,19 @@ class Translator {
                   text(key, " WarmupLR: optim.schedule stays as it is, because the file gives no rate to ",
                        "rise to"));
     }
-    give(key, "optim.schedule.name", "warmup_cosine", entry);
+    give(key, "optim.schedule.name", is_linear() ? "warmup_linear" : "warmup_cosine", entry);
+    // It falls to the rate from which it has risen, which is 0 unless the file says another.
+    if (is_linear()) {
+      const Entry* const lowest = find_parameter(root_, "scheduler", "warmup_min_lr");
+      put("optim.schedule.final_rate",
+          lowest != nullptr && number_in(lowest->value) ? lowest->value.text : "0", entry);
+    }
     // A cosine from a rate to the same rate stays there.
     if (is_constant()) put("optim.schedule.final_rate", top->value.text, entry);
   }
 
   bool is_cosine() const { return schedule() == "WarmupCosineLR"; }
+  bool is_linear() const { return schedule() == "WarmupDecayLR"; }
   bool is_constant() const { return schedule() == "WarmupLR"; }
   std::string schedule() const {
     const Entry* const type = find_below(root_, "scheduler", "type");
@@ -277,7 +287,8 @@ class Translator {
 
   /// The number that the rate rises to: the scheduler's own, or the optimizer's.
   const Entry* highest_rate() const {
-    const Entry* const own = is_constant() ? find_parameter(root_, "scheduler", "warmup_max_lr") : nullptr;
+    const bool has_own = is_constant() || is_linear();
+    const Entry* const own = !has_own ? nullptr : find_parameter(root_, "scheduler", "warmup_max_lr");
     if (own != nullptr && number_in(own->value)) return own;
     const Entry* const rate = find_parameter(root_, "optimizer", "lr");
     return rate != nullptr && number_in(rate->value) ? rate : nullptr;
@@ -286,11 +297,11 @@ class Translator {
   void schedule_parameter(const Entry& entry) {
     const std::string key = text(around_, '.', entry.key);
     const std::string& name = entry.key;
-    const bool is_known = is_cosine() || (is_constant() && highest_rate() != nullptr);
+    const bool is_known = is_cosine() || is_linear() || (is_constant() && highest_rate() != nullptr);
     if (!is_known) return note(entry, text(key, " has no meaning here: optim.schedule stays as it is"));
-    const bool is_number_key = name == "warmup_num_steps" || (is_cosine() && name == "total_num_steps") ||
+    const bool is_number_key = name == "warmup_num_steps" || (!is_constant() && name == "total_num_steps") ||
                                (is_cosine() && (name == "warmup_min_ratio" || name == "cos_min_ratio")) ||
-                               (is_constant() && (name == "warmup_min_lr" || name == "warmup_max_lr"));
+                               (!is_cosine() && (name == "warmup_min_lr" || name == "warmup_max_lr"));
     if (!is_number_key) return unused(key, entry);
     if (is_left_open(entry.value)) return open(key, "optim.schedule", entry);
     const auto number = number_in(entry.value);

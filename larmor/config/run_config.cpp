@@ -80,12 +80,12 @@ void TrainConfig::describe(Fields& f) {
 }
 
 void ScheduleConfig::describe(Fields& f) {
-  f.word("name", name, {"constant", "warmup_cosine", "cosine_warm_restarts", "onecycle"},
+  f.word("name", name, {"constant", "warmup_cosine", "warmup_linear", "cosine_warm_restarts", "onecycle"},
          "course of the learning rate over the run");
   f.field("warmup", warmup, "linear rise at the start, in epochs or steps; 0: none");
   f.field("start", start, "learning rate at the first step of the rise, as a share of optim.learning_rate",
           fraction);
-  f.field("final_rate", final_rate, "learning rate at the last step of a cosine", at_least_zero);
+  f.field("final_rate", final_rate, "learning rate at the end of a fall", at_least_zero);
   f.field("first_period", first_period, "cosine_warm_restarts: the first period, as a share of the run",
           fraction);
   f.field("period_growth", period_growth, "cosine_warm_restarts: length of a period to the one before",

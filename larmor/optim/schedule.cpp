@@ -29,6 +29,14 @@ double warmup_cosine(const ScheduleConfig& config, double peak, const ScheduleSt
   return cosine_between(peak, config.final_rate, progress);
 }
 
+double warmup_linear(const ScheduleConfig& config, double peak, const ScheduleSteps& steps, int64_t step) {
+  if (step < steps.warmup) return warming_up(config, peak, steps, step);
+  const auto length = static_cast<double>(steps.total - steps.warmup);
+  if (length <= 0) return peak;
+  const double left = std::max(static_cast<double>(steps.total - step) / length, 0.0);
+  return config.final_rate + (peak - config.final_rate) * left;
+}
+
 double warm_restarts(const ScheduleConfig& config, double peak, const ScheduleSteps& steps, int64_t step) {
   if (step < steps.warmup) return warming_up(config, peak, steps, step);
   // Whole numbers all, in a type that a growing period cannot overflow. The length itself is never rounded:
@@ -62,10 +70,11 @@ double one_cycle(const ScheduleConfig& config, double peak, const ScheduleSteps&
 double learning_rate(const ScheduleConfig& config, double peak, const ScheduleSteps& steps, int64_t step) {
   if (config.name == "constant") return peak;
   if (config.name == "warmup_cosine") return warmup_cosine(config, peak, steps, step);
+  if (config.name == "warmup_linear") return warmup_linear(config, peak, steps, step);
   if (config.name == "cosine_warm_restarts") return warm_restarts(config, peak, steps, step);
   if (config.name == "onecycle") return one_cycle(config, peak, steps, step);
   fail(Exit::usage, text("optim.schedule.name is '", config.name, "'"),
-       "say constant, warmup_cosine, cosine_warm_restarts or onecycle");
+       "say constant, warmup_cosine, warmup_linear, cosine_warm_restarts or onecycle");
 }
 
 }  // namespace larmor

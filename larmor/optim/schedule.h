@@ -18,6 +18,8 @@ struct ScheduleSteps {
 /// - constant: always `peak`.
 /// - warmup_cosine: linear from config.start * peak to peak over the warm-up, then a cosine to
 ///   config.final_rate at the last step, and there it stays.
+/// - warmup_linear: the same warm-up, then a straight line that comes to config.final_rate one step after the
+///   last, and there it stays. Source: DeepSpeed's WarmupDecayLR.
 /// - cosine_warm_restarts: the same warm-up; then periods that each begin at `peak` and follow a cosine that
 ///   would reach config.final_rate at the first step of the next. The first spans config.first_period of the
 ///   run, period k that times config.period_growth^k, rounded to steps, one at least. They go on after the

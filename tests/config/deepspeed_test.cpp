@@ -268,14 +268,29 @@ TEST(DeepSpeed, TakesTheSchedulesThatThereAre) {
   EXPECT_THAT(rising.notes,
               Contains(EndsWith("optimizer.params.lr: scheduler.params.warmup_max_lr decides")));
 
-  const LoadedConfig linear =
-      load_json(R"({"scheduler": {"type": "WarmupDecayLR", "params": {"total_num_steps": 9}}})");
-  EXPECT_EQ(linear.config.optim.schedule.name, "constant");
+  const LoadedConfig linear = load_json(R"({"scheduler": {"type": "WarmupDecayLR",
+    "params": {"total_num_steps": 90, "warmup_min_lr": 1e-6, "warmup_max_lr": 1e-4, "warmup_num_steps": 9}}})");
+  const ScheduleConfig& falling = linear.config.optim.schedule;
+  EXPECT_EQ(falling.name, "warmup_linear");
+  EXPECT_EQ(falling.warmup, (Length{9, Length::Unit::steps}));
+  EXPECT_EQ(falling.steps, 90);
+  EXPECT_DOUBLE_EQ(falling.start, 0.01);
+  EXPECT_EQ(falling.final_rate, 1e-6);
+  EXPECT_EQ(linear.config.optim.learning_rate, 1e-4);
+  const LoadedConfig to_zero =
+      load_json(R"({"scheduler": {"type": "WarmupDecayLR", "params": {"total_num_steps": 90}}})");
+  EXPECT_EQ(to_zero.config.optim.schedule.final_rate, 0);
+
+  const LoadedConfig cycle =
+      load_json(R"({"scheduler": {"type": "OneCycle", "params": {"cycle_first_step_size": 9}}})");
+  EXPECT_EQ(cycle.config.optim.schedule.name, "constant");
   EXPECT_THAT(
-      linear.notes,
-      ElementsAre(HasSubstr("scheduler.type WarmupDecayLR is not supported: optim.schedule stays as it is"),
-                  EndsWith("scheduler.params.total_num_steps has no meaning here: optim.schedule stays as it "
-                           "is")));
+      cycle.notes,
+      ElementsAre(AllOf(HasSubstr("scheduler.type OneCycle is not supported: optim.schedule stays as it "
+                                  "is"),
+                        EndsWith("optim.schedule.name=onecycle is one cycle of cosines")),
+                  EndsWith("scheduler.params.cycle_first_step_size has no meaning here: optim.schedule "
+                           "stays as it is")));
   EXPECT_THAT(notes_of(R"({"scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 9}}})"),
               Contains(HasSubstr("because the file gives no rate to rise to")));
   EXPECT_THAT(

@@ -134,6 +134,25 @@ ScheduleConfig cycle(double rise) {
   return config;
 }
 
+// DeepSpeed 0.16 WarmupDecayLR(total_num_steps=10, warmup_min_lr=1e-5, warmup_max_lr=1e-3,
+// warmup_num_steps=4, warmup_type="linear"): the lowest rate and the rest times t / 4 in the rise, times (10
+// - t) / 6 behind it.
+TEST(WarmupLinear, FallsAsDeepSpeedsDoes) {
+  ScheduleConfig config;
+  config.name = "warmup_linear";
+  config.start = 0.01;
+  config.final_rate = 1e-5;
+  const ScheduleSteps steps{.total = 10, .warmup = 4};
+  const std::vector<double> shares{0, 0.25, 0.5, 0.75, 1, 5.0 / 6, 4.0 / 6, 0.5, 2.0 / 6, 1.0 / 6, 0, 0};
+  for (size_t step = 0; step < shares.size(); ++step) {
+    EXPECT_NEAR(learning_rate(config, 1e-3, steps, static_cast<int64_t>(step)), 1e-5 + 99e-5 * shares[step],
+                1e-15)
+        << step;
+  }
+  EXPECT_EQ(learning_rate(config, 1, {1, 0}, 0), 1) << "the only step has to learn";
+  EXPECT_EQ(learning_rate(config, 1, {4, 4}, 4), 1) << "nothing is left to fall in";
+}
+
 TEST(OneCycle, EqualsThatOfPyTorch) {
   // lr=1e-4: OneCycleLR(o, max_lr=1e-3, total_steps=n, pct_start=rise, div_factor=100, final_div_factor=100,
   // cycle_momentum=False)
