@@ -113,6 +113,10 @@ Json time_as_rank(Workload& workload, const RunConfig& config, const Plan& plan,
 
 Plan draft_plan(Workload& workload, const LoadedConfig& config, const StepArguments& arguments) {
   auto plan = draft_run(workload, config).plan;
+  if (plan.in_one_process()) {
+    fail(Exit::usage, "bench step times ranks that are processes, and parallel.strategy is dp",
+         "parallel.strategy=ddp; between GPUs the arithmetic and the collectives are the same");
+  }
   if (arguments.threads > 0) plan.threads_per_rank = arguments.threads;
   return plan;
 }

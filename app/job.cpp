@@ -31,6 +31,11 @@ bool names_a_value_of_the_environment(const Origin& origin) {
 void fill_train_words(Program& program, JobRequest& request) {
   auto& workload = program.workload(program.words().target);
   const auto config = program.load(workload);
+  if (config.config.parallel.strategy == "dp" && request.nodes > 1) {
+    fail(Exit::usage,
+         text("parallel.strategy dp is one process, and --nodes asks for ", request.nodes, " hosts"),
+         "parallel.strategy=ddp");
+  }
   const auto& words = program.words();
   request.train = {words.target};
   for (const auto& name : words.configs) {

@@ -143,7 +143,8 @@ std::optional<std::string> Leader::next_share(const GroupEnding& ending, bool sa
   if (least == 0 || allowed.empty() || allowed.front() < least) return std::nullopt;
   const auto count = allowed.front();
   const bool one_less = plan.hosts == 1 && plan.device == DeviceKind::cuda && count == plan.world_size() - 1;
-  if (!one_less) return text("parallel.ranks=", count);
+  // Of threads of one process nobody outside knows which failed.
+  if (!one_less || plan.in_one_process()) return text("parallel.ranks=", count);
   std::vector<std::string> devices;  // without the one that failed
   for (int rank = 0; rank < plan.world_size(); ++rank) {
     if (rank != ending.first_rank) devices.push_back(text(plan.ranks[static_cast<size_t>(rank)].device));

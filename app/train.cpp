@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "larmor/base/clock.h"
+#include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/launch/rank.h"
 #include "larmor/train/run_setup.h"
@@ -27,6 +28,15 @@ void flags_to_overrides(const TrainFlags& flags, const std::optional<Rank>& give
   if (!flags.device.empty()) words.overrides.push_back("parallel.device=" + flags.device);
 }
 
+/// Another launcher's ranks are processes.
+void refuse_threads(const LoadedConfig& config, const std::optional<Rank>& given) {
+  if (config.config.parallel.strategy != "dp" || !given || given->count == 1) return;
+  fail(Exit::usage,
+       text("parallel.strategy dp is one process with a thread for each rank, but ", given->launcher,
+            " has started ", given->count, " processes"),
+       "parallel.strategy=ddp; or start one larmor, which starts the threads");
+}
+
 int train_as_agent(Program& program, const TrainFlags& flags, const std::optional<Rank>& given) {
   auto& words = program.words();
   flags_to_overrides(flags, given, words);
@@ -36,6 +46,7 @@ int train_as_agent(Program& program, const TrainFlags& flags, const std::optiona
   // Every agent checks the words that it was given before a port is touched.
   auto config = existing ? load_run_config(*existing, workload, words.overrides) : program.load(workload);
   refuse_past_stop(config.config.train.stop_before, SystemClock());
+  refuse_threads(config, given);
   if (flags.dry_run) {
     const auto draft = draft_run(workload, config);
     program.show(to_json(draft.plan), explain(draft.plan, draft.hardware));

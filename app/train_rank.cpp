@@ -1,7 +1,12 @@
 #include "app/train_rank.h"
 
+#include <cassert>
+#include <exception>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <unistd.h>
 
@@ -9,12 +14,14 @@
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
 #include "larmor/comm/communicator.h"
+#include "larmor/launch/rank_threads.h"
 #include "larmor/launch/stack_dump.h"
 #include "larmor/launch/stop_signal.h"
 #include "larmor/train/run_setup.h"
 #include "larmor/train/session.h"
 
 #include "app/agent.h"
+#include "app/report.h"
 
 namespace larmor::app {
 
@@ -47,12 +54,63 @@ Exit exit_of(const SessionEnd& end) {
   return end.training.reason == TrainingEnd::Reason::signal ? Exit::stopped : Exit::done;
 }
 
-SessionEnd train_in(Workload& workload, const LoadedConfig& config, const SessionOptions& options,
-                    const Rank& rank, Rendezvous& rendezvous) {
-  const auto plan = plan_from_json(read_json(options.folder.plan()));
+/// This process is a rank.
+SessionEnd train_as_process(Program& program, const SessionOptions& options, const Plan& plan,
+                            const Rank& rank) {
+  auto& workload = program.workload(workload_of(options.folder));
+  const auto config = load_run_config(options.folder, workload);
   const auto index = index_from_json(read_json(options.folder.index()));
+  Rendezvous rendezvous(rank, {.meeting = start_limit()});
   auto communicator = rendezvous.connect(plan.device, device_index(rank, plan));
   return run_session(workload, config, plan, index, rank, std::move(communicator), options);
+}
+
+/// What a thread has of its own: a workload holds the values of its config, and one rank alone speaks.
+struct ThreadParts {
+  std::unique_ptr<Workload> workload;
+  LoadedConfig config;
+  SessionOptions options;
+  Rank rank;
+};
+
+std::vector<ThreadParts> parts_of_threads(const SessionOptions& options, const Plan& plan,
+                                          const Rank& process) {
+  const auto name = workload_of(options.folder);
+  std::vector<ThreadParts> all;
+  for (int i = 0; i < plan.world_size(); ++i) {
+    auto& parts = all.emplace_back();
+    for (auto& one : make_workloads()) {
+      if (one->name() == name) parts.workload = std::move(one);
+    }
+    assert(parts.workload);
+    parts.config = load_run_config(options.folder, *parts.workload);
+    parts.options = options;
+    parts.rank = process;
+    parts.rank.index = parts.rank.local_index = i;
+    if (i > 0) parts.options.console.reset();
+  }
+  return all;
+}
+
+/// This process is all ranks.
+SessionEnd train_as_threads(const SessionOptions& options, const Plan& plan, const Rank& process) {
+  const auto index = index_from_json(read_json(options.folder.index()));
+  auto parts = parts_of_threads(options, plan, process);
+  ThreadMeeting meeting(plan.world_size(), plan.device);
+  std::vector<SessionEnd> ends(parts.size());
+  std::vector<RankThread> threads;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const auto live = [&, i] {
+      const auto& [workload, config, own_options, rank] = parts[i];
+      auto communicator = meeting.connect(rank.index, device_index(rank, plan));
+      ends[i] = run_session(*workload, config, plan, index, rank, std::move(communicator), own_options);
+    };
+    threads.push_back({.live = live, .cores = plan.ranks[i].cores});
+  }
+  // As long as an agent waits for processes.
+  constexpr double grace_seconds = 10;
+  run_rank_threads(threads, grace_seconds, [](const std::exception_ptr& failure) { _exit(report(failure)); });
+  return ends.front();
 }
 
 }  // namespace
@@ -60,19 +118,20 @@ SessionEnd train_in(Workload& workload, const LoadedConfig& config, const Sessio
 int train_as_rank(Program& program, const TrainFlags& flags, const Rank& rank) {
   watch_stop_signals();
   dump_stacks_on_signal();
-  const auto& words = program.words();
   SessionOptions options;
   options.folder = program.run_folder();
-  log::open(text("rank ", rank.index), {}, flags.debug ? log::Level::debug : log::Level::info);
-  auto& workload = program.workload(workload_of(options.folder));
-  const auto config = load_run_config(options.folder, workload);
+  const auto plan = plan_from_json(read_json(options.folder.plan()));
+  const bool is_all = plan.in_one_process();
+  log::open(is_all ? text("ranks 0 to ", plan.world_size() - 1) : text("rank ", rank.index), {},
+            flags.debug ? log::Level::debug : log::Level::info);
   if (flags.resume != "never") options.resume_from = flags.resume;
   options.step_limit = flags.steps;
-  options.console = console_of(rank, words);
+  options.console = console_of(rank, program.words());
   options.ends_at = time_from("LARMOR_JOB_END");
   options.started_at = time_from("LARMOR_JOB_START");
-  Rendezvous rendezvous(rank, {.meeting = start_limit()});
-  return static_cast<int>(exit_of(train_in(workload, config, options, rank, rendezvous)));
+  const auto end =
+      is_all ? train_as_threads(options, plan, rank) : train_as_process(program, options, plan, rank);
+  return static_cast<int>(exit_of(end));
 }
 
 }  // namespace larmor::app

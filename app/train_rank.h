@@ -1,4 +1,4 @@
-// A process that an agent has started as a rank.
+// A process that an agent has started as a rank, or as all ranks (parallel.strategy=dp).
 #pragma once
 
 #include "larmor/launch/rank.h"

@@ -54,6 +54,8 @@ struct Destination {
   std::shared_ptr<spdlog::logger> console;
 };
 
+thread_local std::string name_of_thread;
+
 std::shared_ptr<spdlog::logger> make_console() {
   auto console =
       std::make_shared<spdlog::logger>("console", std::make_shared<spdlog::sinks::stderr_sink_mt>());
@@ -115,12 +117,15 @@ void open(std::string_view who, const std::filesystem::path& file, Level console
   now.console->set_level(to_spdlog(console));
 }
 
+void name_thread(std::string_view who) { name_of_thread = who; }
+
 void set_console(Level least) { current().console->set_level(to_spdlog(least)); }
 
 void write(Level level, std::string_view message) {
   const Destination now = current();
   const spdlog::level::level_enum rank = to_spdlog(level);
-  const std::string who = now.who.empty() ? "" : text('[', now.who, "] ");
+  const std::string& name = name_of_thread.empty() ? now.who : name_of_thread;
+  const std::string who = name.empty() ? "" : text('[', name, "] ");
   if (now.file) now.file->log(rank, spdlog::string_view_t(text(who, name_of(level), ": ", message)));
   if (!now.console->should_log(rank)) return;
   // What is merely told needs no word for its level on a screen.

@@ -13,6 +13,8 @@ enum class Level { debug, info, warning, error };
 /// Names this process in each line ("launcher", "rank 3"), and opens its file (an empty path: none); lines of
 /// `console` level and above also go to stderr. Without a call: everything from info up goes to stderr.
 void open(std::string_view who, const std::filesystem::path& file, Level console);
+/// Names the calling thread ("rank 1") in its lines, in place of the process.
+void name_thread(std::string_view who);
 /// The least level that is shown on stderr.
 void set_console(Level least);
 

@@ -102,4 +102,23 @@ std::unique_ptr<Communicator> make_solo(c10::Device device = c10::kCPU);
 /// destroyed or aborted makes the others' collectives fail instead of hang.
 std::vector<std::unique_ptr<Communicator>> make_thread_ranks(int size);
 
+/// Where ranks meet that are threads of this process, one a device.
+class ThreadMeeting {
+ public:
+  /// `limit`: of every collective between GPUs.
+  ThreadMeeting(int ranks, DeviceKind device, std::chrono::milliseconds limit = PeerLimits().collective);
+  ~ThreadMeeting();
+  ThreadMeeting(const ThreadMeeting&) = delete;
+  ThreadMeeting& operator=(const ThreadMeeting&) = delete;
+
+  /// For the calling thread, which is `rank` from now on; once a rank. On a CPU as make_thread_ranks(), at
+  /// once; between GPUs over NCCL, and collective. Thread-safe. Throws Error (environment) where that cannot
+  /// be.
+  std::unique_ptr<Communicator> connect(int rank, int device_index);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
 }  // namespace larmor

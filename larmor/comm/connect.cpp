@@ -1,10 +1,17 @@
+#include <barrier>
 #include <cstdlib>
+#include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
+
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/comm/backends.h"
 #include "larmor/comm/communicator.h"
+#include "larmor/device/device.h"
 
 namespace larmor {
 namespace {
@@ -14,6 +21,38 @@ namespace {
 /// Whoever sets the variable has it back.
 void stop_flight_recorder() {
   [[maybe_unused]] static const int once = setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/0);
+}
+
+c10::Device device_at(DeviceKind kind, int index) {
+  if (kind == DeviceKind::cpu) return c10::kCPU;
+  return {c10::kCUDA, static_cast<c10::DeviceIndex>(index)};
+}
+
+std::unique_ptr<Communicator> make_group(const MakeBackend& make, const std::string& name, c10::Device device,
+                                         std::chrono::milliseconds limit, const Rank& rank) {
+  try {
+    return std::make_unique<Group>(make, name, device, limit);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    fail(Exit::environment,
+         text("rank ", rank.index, " of ", rank.count,
+              " could not be connected with its peers: ", one_line(error)),
+         "a peer may have ended, or a firewall may close the ports between the hosts");
+  }
+}
+
+/// NCCL asks the device for memory while it connects. In one process that may wait for the collectives of
+/// other threads, which wait for this one: so nobody has any under way, or begins one, before all are
+/// connected.
+MakeBackend connect_together(MakeBackend make, c10::Device device, std::shared_ptr<std::barrier<>> everyone) {
+  return [make = std::move(make), device, everyone = std::move(everyone)](const std::string& group) {
+    synchronize(device);
+    everyone->arrive_and_wait();
+    auto backend = make(group);
+    everyone->arrive_and_wait();
+    return backend;
+  };
 }
 
 }  // namespace
@@ -33,9 +72,7 @@ Rendezvous::Rendezvous(const Rank& rank, const PeerLimits& limits)
 Rendezvous::~Rendezvous() = default;
 
 std::unique_ptr<Communicator> Rendezvous::connect(DeviceKind kind, int device_index) {
-  const bool on_gpu = kind == DeviceKind::cuda;
-  const c10::Device device =
-      on_gpu ? c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(device_index)) : c10::Device(c10::kCPU);
+  const c10::Device device = device_at(kind, device_index);
   if (!state_->meeting) return make_solo(device);
   stop_flight_recorder();
   const auto& [rank, limits, meeting, groups] = *state_;
@@ -43,18 +80,45 @@ std::unique_ptr<Communicator> Rendezvous::connect(DeviceKind kind, int device_in
   const std::string name = text("larmor/", rank.generation, "/", state_->groups++);
   wait_for_all(*meeting->store, rank, name, limits.meeting);
 
-  const MakeBackend make = on_gpu ? nccl_backends(*meeting, rank, device_index, limits.collective)
-                                  : gloo_backends(*meeting, rank, limits.collective);
-  try {
-    return std::make_unique<Group>(make, name, device, limits.collective);
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& error) {
-    fail(Exit::environment,
-         text("rank ", rank.index, " of ", rank.count,
-              " could not be connected with its peers: ", one_line(error)),
-         "a peer may have ended, or a firewall may close the ports between the hosts");
+  const MakeBackend make = kind == DeviceKind::cuda
+                               ? nccl_backends(*meeting, rank, device_index, limits.collective)
+                               : gloo_backends(*meeting, rank, limits.collective);
+  return make_group(make, name, device, limits.collective, rank);
+}
+
+struct ThreadMeeting::State {
+  int ranks;
+  DeviceKind kind;
+  std::chrono::milliseconds limit;
+  std::vector<std::unique_ptr<Communicator>> on_cpu;  // until each is taken
+  Meeting meeting;                                    // of GPUs
+  std::shared_ptr<std::barrier<>> everyone = {};      // with a GPU
+};
+
+ThreadMeeting::ThreadMeeting(int ranks, DeviceKind kind, std::chrono::milliseconds limit)
+    : state_(std::make_unique<State>(
+          State{.ranks = ranks, .kind = kind, .limit = limit, .on_cpu = {}, .meeting = {}})) {
+  if (kind == DeviceKind::cpu) {
+    state_->on_cpu = make_thread_ranks(ranks);
+    return;
   }
+  stop_flight_recorder();  // before there are threads that look at the environment
+  state_->meeting = {.store = c10::make_intrusive<c10d::HashStore>(), .local_address = "127.0.0.1"};
+  state_->everyone = std::make_shared<std::barrier<>>(ranks);
+}
+
+ThreadMeeting::~ThreadMeeting() = default;
+
+std::unique_ptr<Communicator> ThreadMeeting::connect(int rank, int device_index) {
+  const auto& own = *state_;
+  if (own.kind == DeviceKind::cpu) return std::move(state_->on_cpu.at(static_cast<size_t>(rank)));
+  Rank thread;
+  thread.index = thread.local_index = rank;
+  thread.count = thread.local_count = own.ranks;
+  const auto device = device_at(own.kind, device_index);
+  const auto make = nccl_backends(own.meeting, thread, device_index, own.limit);
+  return make_group(connect_together(make, device, own.everyone), "larmor/threads", device, own.limit,
+                    thread);
 }
 
 std::unique_ptr<Communicator> connect(const Rank& rank, const ConnectOptions& options) {

@@ -111,9 +111,12 @@ void OptimConfig::describe(Fields& f) {
 void ParallelConfig::describe(Fields& f) {
   f.field("ranks", ranks, "processes: auto, a count, or a list of GPU numbers such as \"0,2\"");
   f.word("device", device, {"auto", "cpu", "cuda"}, "what to compute on; auto: GPUs where there are any");
-  f.word("strategy", strategy, {"auto", "single", "ddp", "zero1", "zero2", "zero3"},
-         "how ranks share the work: whole replicas, or a part each of the optimizer's states (zero1), of the "
-         "gradients too (zero2), and of the weights (zero3); auto: the first that fits");
+  f.word(
+      "strategy", strategy, {"auto", "single", "dp", "ddp", "zero1", "zero2", "zero3"},
+      "how ranks share the work: whole replicas in processes (ddp) or in threads of one (dp), or a part each "
+      "of the optimizer's states (zero1), of the gradients too (zero2), and of the weights (zero3); auto: "
+      "the "
+      "first that fits, never dp");
   f.word("offload", offload, {"none", "optimizer"},
          "what a GPU's rank keeps and computes on the host instead");
   f.field("sync_batchnorm", sync_batchnorm,

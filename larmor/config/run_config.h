@@ -92,7 +92,7 @@ struct OptimConfig {
 struct ParallelConfig {
   std::string ranks = "auto";          // auto, a count, or a list of device numbers "0,2"
   std::string device = "auto";         // auto, cpu, cuda
-  std::string strategy = "auto";       // auto, single, ddp, zero1, zero2, zero3
+  std::string strategy = "auto";       // auto, single, dp, ddp, zero1, zero2, zero3
   std::string offload = "none";        // none, optimizer
   std::optional<bool> sync_batchnorm;  // auto: with several ranks
   std::string compression = "none";    // of gradients on their way: none, fp16, bf16

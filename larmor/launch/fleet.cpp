@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include <poll.h>
@@ -24,6 +25,28 @@ bool has_cores(const Hello& hello, const std::vector<int>& cores) {
   const auto there = hello.hardware.at("cores").get<std::vector<int>>();
   return std::all_of(cores.begin(), cores.end(),
                      [&](int core) { return std::find(there.begin(), there.end(), core) != there.end(); });
+}
+
+/// One process whose threads those ranks are.
+RankPlace as_one_process(const std::vector<RankPlace>& places) {
+  RankPlace all = places.front();
+  all.ranks = static_cast<int>(places.size());
+  std::set<int> cores;
+  const bool is_bound =
+      std::none_of(places.begin(), places.end(), [](const auto& place) { return place.cores.empty(); });
+  for (const auto& place : places) cores.insert(place.cores.begin(), place.cores.end());
+  all.cores = is_bound ? std::vector(cores.begin(), cores.end()) : std::vector<int>();
+  return all;
+}
+
+/// "rank 1 of 4 starts on node-b, cores 2 3".
+std::string start_line(const RankPlace& place, int world_size, const std::string& host) {
+  const int last = place.rank + place.ranks - 1;
+  std::string cores;
+  for (const int core : place.cores) cores += text(cores.empty() ? ", cores " : " ", core);
+  if (last == place.rank) return text("rank ", last, " of ", world_size, " starts on ", host, cores);
+  return text("ranks ", place.rank, " to ", last, " of ", world_size, " start on ", host,
+              " as threads of one process", cores);
 }
 
 }  // namespace
@@ -110,6 +133,10 @@ std::vector<GroupStart> Fleet::starts(const Plan& plan, const LaunchOptions& opt
   }
   for (size_t agent = 0; agent < starts.size(); ++agent)
     starts[agent].local_count = ranks_of_host[host_of(agent)];
+  if (plan.in_one_process()) {
+    assert(starts[0].ranks.size() == seats.size());  // other plans are refused
+    starts[0].ranks = {as_one_process(starts[0].ranks)};
+  }
   return starts;
 }
 
@@ -129,12 +156,8 @@ GroupEnding Fleet::run(const Plan& plan, const LaunchOptions& options) {
     group.master_address = address;
     group.master_port = port;
     if (group.ranks.empty()) continue;
-    for (const auto& place : group.ranks) {
-      std::string cores;
-      for (const int core : place.cores) cores += text(cores.empty() ? ", cores " : " ", core);
-      log.line(
-          text("rank ", place.rank, " of ", plan.world_size(), " starts on ", hosts[agent]->name(), cores));
-    }
+    for (const auto& place : group.ranks)
+      log.line(start_line(place, plan.world_size(), hosts[agent]->name()));
     hosts[agent]->start(group);
   }
   std::vector<size_t> host_of_rank;

@@ -24,13 +24,18 @@ bool is_failure(const Death& death) {
   return !death.how.ending.ok() && !death.by_us && death.how.ending.status != stopped_status;
 }
 
+std::string who_ended(const RankEnding& how) {
+  if (how.ranks == 1) return text("rank ", how.rank);
+  return text("the process of ranks ", how.rank, " to ", how.rank + how.ranks - 1);
+}
+
 std::string describe(const Death& death) {
   const RankEnding& how = death.how;
   const std::string end = how.lost                 ? "was lost"
                           : how.ending.signal != 0 ? text("was killed by ", signal_name(how.ending.signal))
                                                    : text("ended with exit status ", how.ending.status);
-  return text("rank ", how.rank, " ", end, " ", while_in(how.phase, how.step),
-              how.evidence.empty() ? "" : ": ", how.evidence);
+  return text(who_ended(how), " ", end, " ", while_in(how.phase, how.step), how.evidence.empty() ? "" : ": ",
+              how.evidence);
 }
 
 std::optional<size_t> first_cause(const std::vector<std::optional<Death>>& deaths) {

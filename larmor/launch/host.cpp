@@ -14,8 +14,10 @@ Json to_json(const GroupStart& start) {
   json["local_count"] = start.local_count;
   json["ranks"] = Json::array();
   for (const auto& place : start.ranks) {
-    json["ranks"].push_back(
-        {{"rank", place.rank}, {"local_index", place.local_index}, {"cores", place.cores}});
+    json["ranks"].push_back({{"rank", place.rank},
+                             {"local_index", place.local_index},
+                             {"cores", place.cores},
+                             {"ranks", place.ranks}});
   }
   json["master_address"] = start.master_address;
   json["master_port"] = start.master_port;
@@ -36,7 +38,8 @@ GroupStart group_start_from_json(const Json& json) {
   for (const auto& place : json.at("ranks")) {
     start.ranks.push_back({.rank = place.at("rank").get<int>(),
                            .local_index = place.at("local_index").get<int>(),
-                           .cores = place.at("cores").get<std::vector<int>>()});
+                           .cores = place.at("cores").get<std::vector<int>>(),
+                           .ranks = place.at("ranks").get<int>()});
   }
   start.master_address = json.at("master_address").get<std::string>();
   start.master_port = json.at("master_port").get<int>();
@@ -51,6 +54,7 @@ GroupStart group_start_from_json(const Json& json) {
 
 Json to_json(const RankEnding& ending) {
   return {{"rank", ending.rank},
+          {"ranks", ending.ranks},
           {"status", ending.ending.status},
           {"signal", ending.ending.signal},
           {"lost", ending.lost},
@@ -63,6 +67,8 @@ Json to_json(const RankEnding& ending) {
 RankEnding rank_ending_from_json(const Json& json) {
   RankEnding ending;
   ending.rank = json.at("rank").get<int>();
+  ending.ranks = json.at("ranks").get<int>();
+  if (ending.ranks < 1) fail(Exit::rank_lost, text("an ending of ", ending.ranks, " ranks"));
   ending.ending.status = json.at("status").get<int>();
   ending.ending.signal = json.at("signal").get<int>();
   ending.lost = json.at("lost").get<bool>();

@@ -15,19 +15,20 @@
 
 namespace larmor {
 
-/// Where one rank runs on its host.
+/// Where one process of ranks runs on its host.
 struct RankPlace {
   int rank = 0;
   int local_index = 0;     // among the host's ranks
   std::vector<int> cores;  // to be bound to; empty: as its agent
+  int ranks = 1;           // from `rank` on; several are threads of the process
 };
 
 /// One start of the ranks, as a host is told of it.
 struct GroupStart {
   int64_t generation = 0;
   int world_size = 1;
-  int local_count = 1;  // ranks on this host, other agents' included
-  std::vector<RankPlace> ranks;
+  int local_count = 1;                       // ranks on this host, other agents' included
+  std::vector<RankPlace> ranks;              // one a process
   std::string master_address = "127.0.0.1";  // of rank 0's store
   int master_port = 0;
   int threads_per_rank = 1;
@@ -40,9 +41,10 @@ struct GroupStart {
 Json to_json(const GroupStart& start);
 GroupStart group_start_from_json(const Json& json);
 
-/// How a rank ended, or was lost with its host.
+/// How a rank ended, or was lost with its host. The phase of several in one process is the first's.
 struct RankEnding {
   int rank = 0;
+  int ranks = 1;  // from `rank` on, which were threads of one process
   Ending ending = {};
   bool lost = false;  // with its host: nobody saw it end
   Phase phase = Phase::starting;
@@ -61,6 +63,7 @@ class Host {
   virtual const std::string& name() const = 0;
   /// Starts ranks that are not running. Throws Error (environment) when that cannot be.
   virtual void start(const GroupStart& start) = 0;
+  /// To the rank's process, for the first of its ranks; to the others of the same process nothing.
   virtual void send(int rank, int signal) = 0;
   /// What becomes readable when there is something to report.
   virtual std::vector<int> descriptors() const = 0;

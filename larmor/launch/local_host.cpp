@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <utility>
 
 #include <fcntl.h>
@@ -124,7 +125,7 @@ LocalHost::Started LocalHost::start_rank(const GroupStart& start, const RankPlac
   ProcessOptions options = options_for(start, place);
   if (place.rank != 0 || !start.first_rank_speaks)
     options.standard_out = options.standard_error = output.number();
-  return {Process::start(options), file, log_start};
+  return {Process::start(options), file, log_start, place.ranks};
 }
 
 void LocalHost::start(const GroupStart& start) {
@@ -153,6 +154,7 @@ std::vector<int> LocalHost::descriptors() const {
 
 RankEnding LocalHost::ending_of(int rank, const Started& started, const Ending& ending) const {
   RankEnding result{.rank = rank,
+                    .ranks = started.ranks,
                     .ending = ending,
                     .phase = board_->phase(rank),
                     .step = board_->step(rank),
@@ -181,7 +183,9 @@ std::vector<RankEnding> LocalHost::take_endings() {
 
 std::map<int, RankStatus> LocalHost::statuses() {
   std::map<int, RankStatus> all;
-  for (const auto& [rank, started] : running_) all.emplace(rank, board_->status(rank));
+  for (const auto& [first, started] : running_) {
+    for (int rank = first; rank < first + started.ranks; ++rank) all.emplace(rank, board_->status(rank));
+  }
   return all;
 }
 
@@ -190,10 +194,16 @@ std::string LocalHost::process_state(int rank) {
   return process ? larmor::process_state(*process) : "";
 }
 
+const LocalHost::Started* LocalHost::started_for(int rank) const {
+  const auto after = running_.upper_bound(rank);
+  if (after == running_.begin()) return nullptr;
+  const auto& [first, started] = *std::prev(after);
+  return rank < first + started.ranks ? &started : nullptr;
+}
+
 std::optional<pid_t> LocalHost::process_of(int rank) const {
-  const auto found = running_.find(rank);
-  if (found == running_.end()) return std::nullopt;
-  return found->second.process.id();
+  const Started* const started = started_for(rank);
+  return started == nullptr ? std::nullopt : std::optional(started->process.id());
 }
 
 }  // namespace larmor

@@ -13,7 +13,7 @@ namespace larmor {
 
 /// Ranks die with this process, even by SIGKILL: make it in a thread that outlives them. Binds them to their
 /// cores, sets OMP_NUM_THREADS and MKL_NUM_THREADS and the variables of rank.h, under our names and under
-/// torchrun's. What rank N prints goes to log_folder/rank-N.log.
+/// torchrun's. What rank N prints goes to log_folder/rank-N.log, of several in one process the first's.
 class LocalHost final : public Host {
  public:
   /// `console`: rank 0 may speak to our stdout and stderr, which it finds as the descriptors
@@ -42,9 +42,12 @@ class LocalHost final : public Host {
     Process process;
     std::filesystem::path log;
     uint64_t log_start = 0;  // bytes that earlier starts wrote
+    int ranks = 1;           // its threads, from its own rank on
   };
   ProcessOptions options_for(const GroupStart& start, const RankPlace& place) const;
   Started start_rank(const GroupStart& start, const RankPlace& place) const;
+  /// Null where none of ours is that rank's.
+  const Started* started_for(int rank) const;
   RankEnding ending_of(int rank, const Started& started, const Ending& ending) const;
 
   SignalPipe& signals_;
@@ -55,7 +58,7 @@ class LocalHost final : public Host {
   std::optional<MemoryKills> memory_kills_;
   Descriptor nothing_;                      // what ranks read from: a terminal would stop them
   Descriptor console_out_, console_error_;  // closed when rank 0 may not speak
-  std::map<int, Started> running_;
+  std::map<int, Started> running_;          // by their first rank
 };
 
 }  // namespace larmor

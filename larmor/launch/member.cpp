@@ -37,7 +37,9 @@ void start_or_report(Channel& leader, LocalHost& host, const GroupStart& start) 
     host.start(start);
   } catch (const Error& error) {
     for (const auto& place : start.ranks) {
-      RankEnding ending{.rank = place.rank, .evidence = text("on ", host.name(), ": ", error.message())};
+      RankEnding ending{.rank = place.rank,
+                        .ranks = place.ranks,
+                        .evidence = text("on ", host.name(), ": ", error.message())};
       ending.ending.status = static_cast<int>(error.exit());
       leader.send({{"ended", to_json(ending)}});
     }

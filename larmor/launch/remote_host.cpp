@@ -16,7 +16,9 @@ void RemoteHost::start(const GroupStart& start) {
   running_.clear();
   statuses_.clear();
   states_.clear();
-  for (const auto& place : start.ranks) running_.insert(place.rank);
+  for (const auto& place : start.ranks) {
+    for (int i = 0; i < place.ranks; ++i) running_.insert(place.rank + i);
+  }
   Json message;
   message["start"] = to_json(start);
   channel_.send(message);
@@ -53,7 +55,8 @@ void RemoteHost::lose(const std::string& why) {
 void RemoteHost::take(const Json& message) {
   if (message.contains("ended")) {
     auto ending = rank_ending_from_json(message.at("ended"));
-    if (running_.erase(ending.rank) == 0) return;
+    const auto is_one = [&](int rank) { return rank >= ending.rank && rank - ending.rank < ending.ranks; };
+    if (std::erase_if(running_, is_one) == 0) return;
     if (!ending.last_lines.empty()) ending.last_lines = text("(on ", name_, ")\n", ending.last_lines);
     endings_.push_back(std::move(ending));
   } else if (message.contains("signal")) {

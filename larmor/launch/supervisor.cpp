@@ -105,14 +105,16 @@ void Supervisor::take_endings() {
       // A terminal's Ctrl-C reaches ranks that do not watch for it yet without us.
       const bool by_first_signal = signal != 0 && signal == first_signal_;
       const bool by_us = by_first_signal || (signal != 0 && sent_[rank].contains(signal));
-      deaths_[rank] = Death{std::move(how), round_, by_us};
+      const Death death{std::move(how), round_, by_us};
+      const size_t end = std::min(rank + static_cast<size_t>(death.how.ranks), deaths_.size());
+      for (size_t one = rank; one < end; ++one) deaths_[one] = death;
       ended_early_ = ended_early_ || (by_first_signal && !deadline_);
-      failed = failed || is_failure(*deaths_[rank]);
-      log_.line(deaths_[rank]->how.ending.ok() && !deaths_[rank]->how.lost ? text("rank ", rank, " is done")
-                                                                           : describe(*deaths_[rank]));
+      failed = failed || is_failure(death);
+      log_.line(death.how.ending.ok() && !death.how.lost ? text(who_ended(death.how), " is done")
+                                                         : describe(death));
     }
   }
-  if ((failed || ended_early_) && !deadline_ && !hang_) end_others();
+  if ((failed || ended_early_) && !deadline_ && !hang_ && some_rank_runs()) end_others();
 }
 
 void Supervisor::look_at_ranks(double now) {
@@ -191,7 +193,7 @@ void Supervisor::end_others() {
   log_.line(text("asking the other ranks to end; they have ", human_seconds(options_.grace_seconds)));
   // The whole story follows when all have ended; somebody at the terminal hears of it now.
   const auto first = first_cause(deaths_);
-  if (first && deaths_.size() > 1) {
+  if (first) {
     log::warning(text(describe(*deaths_[*first]), "; the other ranks have ",
                       human_seconds(options_.grace_seconds), " to end"));
   }

@@ -38,6 +38,9 @@ std::string strategy_text(const Plan& plan) {
     case Strategy::single:
     case Strategy::ddp:
       return name + ": each rank keeps weights, gradients and optimizer states whole";
+    case Strategy::dp:
+      return name +
+             ": each rank is a thread of one process and keeps weights, gradients and optimizer states whole";
     case Strategy::zero1:
       return text(name, ": each rank keeps weights and gradients whole, ", states);
     case Strategy::zero2:

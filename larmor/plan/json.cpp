@@ -135,7 +135,7 @@ Plan plan_from_json(const Json& json) {
       members, "precision", {Precision::fp32, Precision::bf16, Precision::fp16, Precision::fp64});
   plan.strategy = word_from_json<Strategy>(
       members, "strategy",
-      {Strategy::single, Strategy::ddp, Strategy::zero1, Strategy::zero2, Strategy::zero3});
+      {Strategy::single, Strategy::dp, Strategy::ddp, Strategy::zero1, Strategy::zero2, Strategy::zero3});
   // A checkpoint of an earlier version has none of these: what they say by default is what it did.
   if (json.contains("activation_checkpointing")) {
     plan.recompute = word_from_json<Recompute>(members, "activation_checkpointing",

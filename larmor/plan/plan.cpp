@@ -28,6 +28,8 @@ std::string to_text(Strategy strategy) {
   switch (strategy) {
     case Strategy::single:
       return "single";
+    case Strategy::dp:
+      return "dp";
     case Strategy::ddp:
       return "ddp";
     case Strategy::zero1:

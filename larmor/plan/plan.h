@@ -13,9 +13,10 @@
 namespace larmor {
 
 enum class Precision { fp32, bf16, fp16, fp64 };
-/// How ranks share the work: whole replicas, or a part each of the optimizer's states (ZeRO-1), of the
-/// gradients too (ZeRO-2), and of the weights (ZeRO-3). Source: Rajbhandari et al. 2020.
-enum class Strategy { single, ddp, zero1, zero2, zero3 };
+/// How ranks share the work: whole replicas in threads of one process (dp) or in processes (ddp), or a part
+/// each of the optimizer's states (ZeRO-1), of the gradients too (ZeRO-2), and of the weights (ZeRO-3).
+/// Source: Rajbhandari et al. 2020.
+enum class Strategy { single, dp, ddp, zero1, zero2, zero3 };
 /// What backward computes again instead of keeping it: nothing, each block, or sections of blocks and in
 /// each its blocks.
 enum class Recompute { none, blocks, all };
@@ -86,6 +87,8 @@ struct Plan {
   int world_size() const { return static_cast<int>(ranks.size()); }
   /// On one host; the last may have fewer.
   int local_size() const { return (world_size() + hosts - 1) / hosts; }
+  /// Whether its ranks are threads of one process.
+  bool in_one_process() const { return strategy == Strategy::dp && world_size() > 1; }
 };
 
 /// Pure: touches no device, reads no file. Throws Error: usage when the request cannot be planned (with

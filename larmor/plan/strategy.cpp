@@ -12,18 +12,19 @@ namespace larmor {
 
 namespace {
 
-constexpr Strategy strategies[] = {Strategy::single, Strategy::ddp, Strategy::zero1, Strategy::zero2,
-                                   Strategy::zero3};
+constexpr Strategy strategies[] = {Strategy::single, Strategy::dp,    Strategy::ddp,
+                                   Strategy::zero1,  Strategy::zero2, Strategy::zero3};
 
 Strategy asked_strategy(const std::string& word) {
   for (const Strategy strategy : strategies) {
     if (to_text(strategy) == word) return strategy;
   }
   fail(Exit::usage, text("parallel.strategy is \"", word, "\""),
-       "say auto, single, ddp, zero1, zero2 or zero3");
+       "say auto, single, dp, ddp, zero1, zero2 or zero3");
 }
 
-/// The strategies that suit what else was asked for, in the order of what they cost.
+/// The strategies that suit what else was asked for, in the order of what they cost. Never dp: it costs what
+/// ddp costs, and one rank that fails takes the others with it before they can save.
 std::vector<Strategy> candidates(const Plan& plan) {
   if (plan.world_size() == 1) return {plan.offload_optimizer ? Strategy::zero1 : Strategy::single};
   if (plan.compression != Compression::none) return {Strategy::ddp};
@@ -67,6 +68,23 @@ void take_cheapest_that_fits(const Question& question, Plan& plan) {
   }
 }
 
+void refuse_several_processes(const Question& question, const Plan& plan) {
+  if (plan.hosts > 1) {
+    fail(Exit::usage,
+         text("parallel.strategy dp is one process with a thread for each rank, but the ranks are on ",
+              plan.hosts, " hosts"),
+         "parallel.strategy=ddp starts a process for each rank");
+  }
+  if (plan.device == DeviceKind::cpu && question.config.plan.probe.value_or(false)) {
+    fail(
+        Exit::usage,
+        text(
+            "plan.probe measures what a process takes, and under parallel.strategy dp one process holds all ",
+            plan.world_size(), " ranks"),
+        "plan.probe=false, or parallel.strategy=ddp");
+  }
+}
+
 void take_as_asked(const Question& question, Plan& plan) {
   const std::string& asked = question.config.parallel.strategy;
   const int ranks = plan.world_size();
@@ -75,7 +93,11 @@ void take_as_asked(const Question& question, Plan& plan) {
     fail(Exit::usage, text("parallel.strategy single runs 1 rank, but parallel.ranks asks for ", ranks),
          "parallel.strategy=ddp, or parallel.ranks=1");
   }
-  plan.reasons.push_back(text("Strategy ", asked, ", as asked, for ", counted(ranks, "rank"), "."));
+  if (plan.in_one_process()) refuse_several_processes(question, plan);
+  plan.reasons.push_back(text("Strategy ", asked, ", as asked, for ", counted(ranks, "rank"),
+                              plan.in_one_process()
+                                  ? ": threads of one process, which ends with the first of them that fails."
+                                  : "."));
 }
 
 }  // namespace

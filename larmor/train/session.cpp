@@ -147,10 +147,12 @@ void log_start(const Rank& rank, const Plan& plan, const c10::Device& device, co
 /// The plan, after a probe where there is to be one. A resumed run measures nothing anew.
 Plan plan_to_train_by(Workload& workload, const RunConfig& config, const Plan& planned, const Index& index,
                       Communicator& communicator, const SessionOptions& options, Storage& storage) {
-  // A rank that takes more than its share of the host would have another, or all, killed by the system.
+  // A rank that takes more than its share of the host would have another, or all, killed by the system. The
+  // meter counts what all threads of a process hold.
   if (planned.device == DeviceKind::cpu && metered_memory_limit() == 0) {
+    const int64_t ranks_here = planned.in_one_process() ? planned.world_size() : 1;
     start_memory_meter();
-    limit_metered_memory(planned.memory.available);
+    limit_metered_memory(planned.memory.available * ranks_here);
   }
   if (options.resume_from || !is_probed(config, planned)) return planned;
   Plan probed = probe_memory(workload, config, planned, index, communicator);

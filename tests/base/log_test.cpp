@@ -43,6 +43,18 @@ TEST_F(LogTest, TagsEachLineOfTheFileWithTimeRankAndLevel) {
   EXPECT_THAT(lines()[1], HasSubstr("[rank 3] warning: 100 % {} done"));
 }
 
+TEST_F(LogTest, NamesAThreadInPlaceOfTheProcess) {
+  open("ranks 0 to 1", log::Level::error);
+  std::thread([] {
+    log::name_thread("rank 1");
+    log::info("a");
+  }).join();
+  log::info("b");
+  ASSERT_EQ(lines().size(), 2U);
+  EXPECT_THAT(lines()[0], HasSubstr("[rank 1] info: a"));
+  EXPECT_THAT(lines()[1], HasSubstr("[ranks 0 to 1] info: b"));
+}
+
 TEST_F(LogTest, ShowsOnStderrOnlyTheLevelsAskedFor) {
   open("rank 3", log::Level::warning);
   ::testing::internal::CaptureStderr();

@@ -21,6 +21,16 @@ TEST(ThreadRanks, KeepTheContractOfACommunicator) {
   for (const int size : {1, 2, 3, 4}) testing::run_thread_ranks(size, testing::check_collectives);
 }
 
+TEST(ThreadMeeting, GivesEachThreadItsRank) {
+  for (const int size : {1, 3}) {
+    ThreadMeeting meeting(size, DeviceKind::cpu);
+    const auto errors = testing::detail::try_ranks(
+        size, [&](int rank) { return meeting.connect(rank, /*device_index=*/-1); },
+        testing::check_collectives);
+    testing::detail::rethrow_first(errors);
+  }
+}
+
 TEST(ThreadRanks, SumInRankOrderWhoeverComesLast) {
   // In float32, (1e8 + 1) - 1e8 is 0 and (1e8 - 1e8) + 1 is 1: the order of the sum shows.
   const float values[] = {1e8F, 1.0F, -1e8F};

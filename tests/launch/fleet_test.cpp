@@ -1,6 +1,8 @@
 // Which agent starts which rank: this host's ranks are real processes, the other agents are played.
 #include "larmor/launch/fleet.h"
 
+#include <thread>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -202,6 +204,33 @@ TEST_F(Fleets, BindRanksToCoresThatTheirHostHas) {
   EXPECT_EQ(run(bound).exit, Exit::done);
   EXPECT_THAT(told(0), ElementsAre("2:0[0] 3:1[1] of 2"));
   EXPECT_THAT(told(1), ElementsAre("4:0 5:1 of 2")) << "these cores are none of its";
+}
+
+TEST_F(Fleets, StartOneProcessWhereRanksAreThreads) {
+  make();
+  Plan threads = plan(3, 1);
+  threads.strategy = Strategy::dp;
+  EXPECT_EQ(run(threads, "echo $LARMOR_RANK of $LARMOR_WORLD_SIZE, $LARMOR_LOCAL_WORLD_SIZE here").exit,
+            Exit::done);
+  EXPECT_EQ(log_of(0), "0 of 3, 3 here\n");
+  EXPECT_FALSE(std::filesystem::exists(logs() / "rank-1.log"));
+  EXPECT_THAT(read_text(logs() / "launcher.log"),
+              testing::AllOf(
+                  HasSubstr(text("ranks 0 to 2 of 3 start on ", host_name(), " as threads of one process")),
+                  HasSubstr("the process of ranks 0 to 2 is done")));
+}
+
+TEST_F(Fleets, BindAProcessToTheCoresOfAllItsThreads) {
+  make();
+  Plan threads = plan(2, 1);
+  threads.strategy = Strategy::dp;
+  threads.ranks[0].cores = threads.ranks[1].cores = {0};
+  EXPECT_EQ(run(threads, "taskset -cp $$ | sed 's/.*: //'").exit, Exit::done);
+  EXPECT_EQ(log_of(0), "0\n");
+  if (std::thread::hardware_concurrency() < 2) return;
+  threads.ranks[0].cores = {1};
+  EXPECT_EQ(run(threads, "true").exit, Exit::done);
+  EXPECT_THAT(read_text(logs() / "launcher.log"), HasSubstr("as threads of one process, cores 0 1\n"));
 }
 
 TEST_F(Fleets, StartAgainAndSayWhichStartItIs) {

@@ -37,6 +37,9 @@ TEST(Describe, SaysHowWhereAndWhatElseIsKnown) {
   EXPECT_EQ(describe(ended(3, 6)), "rank 3 ended with exit status 6 while computing step 12");
   EXPECT_EQ(describe(killed(1, SIGSEGV)), "rank 1 was killed by SIGSEGV while saving step 40");
   EXPECT_EQ(describe(lost(2)), "rank 2 was lost while computing step 7: silence");
+  Death of_threads = killed(0, SIGSEGV);
+  of_threads.how.ranks = 4;
+  EXPECT_EQ(describe(of_threads), "the process of ranks 0 to 3 was killed by SIGSEGV while saving step 40");
 }
 
 TEST(FirstCause, IsNobodyWhereNobodyFailed) {

@@ -12,7 +12,8 @@ GroupStart every_start_field_set() {
   start.generation = int64_t{1} << 40;
   start.world_size = 6;
   start.local_count = 3;
-  start.ranks = {{.rank = 4, .local_index = 1, .cores = {2, 3}}, {.rank = 5, .local_index = 2, .cores = {}}};
+  start.ranks = {{.rank = 4, .local_index = 1, .cores = {2, 3}},
+                 {.rank = 5, .local_index = 2, .cores = {}, .ranks = 3}};
   start.master_address = "fe80::1";
   start.master_port = 65535;
   start.threads_per_rank = 7;
@@ -25,6 +26,7 @@ GroupStart every_start_field_set() {
 
 RankEnding every_ending_field_set() {
   return {.rank = 3,
+          .ranks = 2,
           .ending = {.status = 0, .signal = 9},
           .lost = true,
           .phase = Phase::saving,
@@ -39,6 +41,7 @@ TEST(GroupStartJson, ReadsBackWhatItWrote) {
   EXPECT_EQ(to_json(read), json);
   EXPECT_EQ(read.ranks[0].cores, (std::vector<int>{2, 3}));
   EXPECT_EQ(read.ranks[1].local_index, 2);
+  EXPECT_EQ(read.ranks[1].ranks, 3);
   EXPECT_EQ(read.environment.at("EMPTY"), "");
   EXPECT_EQ(read.generation, int64_t{1} << 40);
   EXPECT_EQ(to_json(group_start_from_json(to_json(GroupStart{}))), to_json(GroupStart{}));
@@ -73,6 +76,12 @@ TEST(HostJson, ThrowsOnWhatItDoesNotWrite) {
     json[item.key()] = Json::array();
     EXPECT_ANY_THROW(rank_ending_from_json(json)) << item.key();
   }
+}
+
+TEST(HostJson, KnowsNoEndingOfNobody) {
+  Json json = to_json(every_ending_field_set());
+  json["ranks"] = 0;
+  EXPECT_THROW(rank_ending_from_json(json), Error);
 }
 
 TEST(HostJson, KnowsNoOtherPhasesThanThereAre) {

@@ -101,6 +101,27 @@ TEST_F(LocalHosts, ReportTheEndOfEachRankOnce) {
   EXPECT_EQ(host().process_of(0), std::nullopt);
 }
 
+TEST_F(LocalHosts, TakeRanksOfOneProcessTogether) {
+  GroupStart start = start_of({0}, "trap 'exit 75' TERM; echo ready; while :; do sleep 0.05; done");
+  start.world_size = start.local_count = start.ranks[0].ranks = 3;
+  host().start(start);
+  wait_for_words(log_file(0), "ready");
+  EXPECT_THAT(host().statuses(), SizeIs(3));
+  ASSERT_TRUE(host().process_of(0).has_value());
+  EXPECT_EQ(host().process_of(2), host().process_of(0));
+  EXPECT_EQ(host().process_of(3), std::nullopt);
+  EXPECT_TRUE(happens([&] { return host().process_state(1) == "sleeping"; }));
+  for (const int rank : {2, 1}) host().send(rank, SIGKILL);
+  host().send(0, SIGTERM);
+  const auto all = endings(1);
+  ASSERT_THAT(all, SizeIs(1));
+  EXPECT_EQ(all[0].rank, 0);
+  EXPECT_EQ(all[0].ranks, 3);
+  EXPECT_EQ(all[0].ending.status, 75) << "one signal a process, for a second means another thing";
+  EXPECT_FALSE(std::filesystem::exists(log_file(1)));
+  EXPECT_THAT(host().statuses(), IsEmpty());
+}
+
 TEST_F(LocalHosts, KnowTheStateOfAProcess) {
   host().start(start_of({0}, "echo ready; exec sleep 600"));
   wait_for_words(log_file(0), "ready");

@@ -80,6 +80,18 @@ TEST_F(RemoteHosts, ReportWhatTheMemberSays) {
   EXPECT_THAT(host.take_endings(), IsEmpty()) << "it has ended already";
 }
 
+TEST_F(RemoteHosts, ReportTheEndOfAProcessOfSeveralRanksOnce) {
+  RemoteHost host = host_over();
+  say_status(3, Phase::computing, 17);
+  member().send({{"ended", to_json(RankEnding{.rank = 2, .ranks = 2, .ending = {3, 0}})}});
+  const auto endings = host.take_endings();
+  ASSERT_THAT(endings, SizeIs(1));
+  EXPECT_EQ(endings[0].ranks, 2);
+  EXPECT_THAT(host.statuses(), IsEmpty());
+  member().send({{"ended", to_json(RankEnding{.rank = 3})}});
+  EXPECT_THAT(host.take_endings(), IsEmpty());
+}
+
 TEST_F(RemoteHosts, ReportAllTheirRanksLostWhenTheConnectionEnds) {
   RemoteHost host = host_over();
   say_status(2, Phase::saving, 40);

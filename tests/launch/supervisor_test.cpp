@@ -18,6 +18,7 @@ using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Not;
 using testing::Pair;
 
@@ -60,6 +61,15 @@ class PlayedHost final : public Host {
   void end(int rank, Ending ending) {
     ranks_.erase(rank);
     endings_.push_back({.rank = rank, .ending = ending, .phase = Phase::computing, .step = 9});
+  }
+  /// Of all its ranks.
+  void end_process(Ending ending) {
+    endings_.push_back({.rank = ranks_.begin()->first,
+                        .ranks = static_cast<int>(ranks_.size()),
+                        .ending = ending,
+                        .phase = Phase::computing,
+                        .step = 9});
+    ranks_.clear();
   }
   void lose() {
     is_lost_ = true;
@@ -141,6 +151,17 @@ TEST_F(Supervision, AsksTheRanksOfAllHostsToEndWhenOneFails) {
   EXPECT_TRUE(ending.is_worth_a_restart());
   EXPECT_THAT(near.sent, ElementsAre(Pair(0, SIGTERM), Pair(1, SIGTERM)));
   EXPECT_THAT(far.sent, ElementsAre(Pair(2, SIGTERM)));
+}
+
+TEST_F(Supervision, TakesTheEndOfAProcessForThatOfAllItsRanks) {
+  PlayedHost alone("node-0", {0, 1});
+  alone.end_process({0, SIGSEGV});
+  LauncherLog log(log_file());
+  const GroupEnding ending = Supervisor({&alone}, {0, 0}, log, options).run();
+  EXPECT_EQ(ending.exit, Exit::rank_lost);
+  EXPECT_EQ(ending.message, "the process of ranks 0 to 1 was killed by SIGSEGV while computing step 9");
+  EXPECT_THAT(alone.sent, IsEmpty()) << "nobody is left to be asked";
+  EXPECT_THAT(read_text(log_file()), Not(HasSubstr("asking the other ranks to end")));
 }
 
 TEST_F(Supervision, NamesAHostThatIsLost) {

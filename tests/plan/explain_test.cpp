@@ -55,6 +55,18 @@ TEST(Explain, ShowsWhatStaysWhereAndWhatIsComputedAgain) {
   EXPECT_NE(shown.find("; on the host optimizer 120 MiB\n"), std::string::npos) << shown;
 }
 
+TEST(Explain, SaysThatRanksAreThreads) {
+  const Hardware hardware = with_gpus(machine(8, 64), 2, "NVIDIA L4", 24 * gibibyte, 8, 9);
+  RunConfig config;
+  config.parallel.strategy = "dp";
+  const std::string shown = explain(make_plan(hardware, autoencoder(), config), hardware);
+  EXPECT_NE(
+      shown.find("  strategy    dp: each rank is a thread of one process and keeps weights, gradients and "
+                 "optimizer states whole\n"),
+      std::string::npos)
+      << shown;
+}
+
 TEST(Explain, SaysOfOneRankOnlyWhatLiesOnTheHost) {
   const Hardware hardware = with_gpus(machine(8, 64), 1, "NVIDIA L4", 24 * gibibyte, 8, 9);
   RunConfig config;

@@ -127,10 +127,50 @@ TEST_F(Strategies, RefuseSingleWithSeveralRanks) {
             "or parallel.ranks=1");
 }
 
+TEST_F(Strategies, AreThreadsOfOneProcessWhereAskedForAndPlannedAsProcessesAre) {
+  config.parallel.strategy = "ddp";
+  Json of_processes = to_json(plan_on(four_of(80)));
+  config.parallel.strategy = "dp";
+  const Plan plan = plan_on(four_of(80));
+  EXPECT_TRUE(plan.in_one_process());
+  EXPECT_EQ(
+      reason_on(four_of(80)),
+      "Strategy dp, as asked, for 4 ranks: threads of one process, which ends with the first of them that "
+      "fails.");
+  Json of_threads = to_json(plan);
+  EXPECT_EQ(of_threads.at("strategy"), "dp");
+  EXPECT_EQ(to_json(plan_from_json(of_threads)), of_threads);
+  for (Json* const json : {&of_processes, &of_threads}) {
+    json->erase("strategy");
+    json->erase("reasons");
+  }
+  EXPECT_EQ(of_threads, of_processes);
+  config.parallel.ranks = "1";
+  EXPECT_FALSE(plan_on(four_of(80)).in_one_process());
+  EXPECT_EQ(reason_on(four_of(80)), "Strategy dp, as asked, for 1 rank.");
+}
+
+TEST_F(Strategies, RefuseThreadsWhereOneProcessWillNotDo) {
+  config.parallel.strategy = "dp";
+  Hardware two_hosts = four_of(80);
+  two_hosts.hosts = 2;
+  EXPECT_EQ(
+      refusal_on(two_hosts),
+      "2: parallel.strategy dp is one process with a thread for each rank, but the ranks are on 2 hosts | "
+      "parallel.strategy=ddp starts a process for each rank");
+  config.parallel.ranks = "2";
+  config.plan.probe = true;
+  EXPECT_EQ(
+      refusal_on(machine(4, 64)),
+      "2: plan.probe measures what a process takes, and under parallel.strategy dp one process holds all 2 "
+      "ranks | plan.probe=false, or parallel.strategy=ddp");
+  EXPECT_EQ(plan_on(four_of(80)).strategy, Strategy::dp) << "each GPU counts its own";
+}
+
 TEST_F(Strategies, RefuseWordsThatNobodyKnows) {
   config.parallel.strategy = "zero4";
   EXPECT_EQ(refusal_on(machine(4, 16)),
-            "2: parallel.strategy is \"zero4\" | say auto, single, ddp, zero1, zero2 or zero3");
+            "2: parallel.strategy is \"zero4\" | say auto, single, dp, ddp, zero1, zero2 or zero3");
   config.parallel.strategy = "auto";
   config.train.activation_checkpointing = "some";
   EXPECT_EQ(refusal_on(machine(4, 16)),
