@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <fstream>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -100,24 +101,29 @@ std::vector<Claim> read_claims(const std::filesystem::path& path, const Json& he
   return claims;
 }
 
-}  // namespace
+/// A file whose header has been checked.
+struct OpenFile {
+  std::ifstream stream;
+  uint64_t data = 0;          // place of the first tensor
+  std::vector<Claim> claims;  // in file order
+};
 
-NamedTensors read_tensors(const std::filesystem::path& path, Metadata* metadata) {
+OpenFile open_file(const std::filesystem::path& path, Metadata* metadata) {
   std::error_code no_size;
   const uint64_t file_bytes = std::filesystem::file_size(path, no_size);
-  std::ifstream file(path, std::ios::binary);
-  if (no_size || !file) {
+  OpenFile file{.stream = std::ifstream(path, std::ios::binary), .claims = {}};
+  if (no_size || !file.stream) {
     fail(Exit::checkpoint, text("cannot read ", path.string()),
          "check that the file is there and may be read");
   }
   uint64_t header_bytes = 0;
   if (file_bytes < sizeof header_bytes) refuse(path, "it is too short for a header");
-  file.read(reinterpret_cast<char*>(&header_bytes), sizeof header_bytes);
+  file.stream.read(reinterpret_cast<char*>(&header_bytes), sizeof header_bytes);
   if (header_bytes > largest_header || header_bytes > file_bytes - sizeof header_bytes) {
     refuse(path, text("its header claims ", header_bytes, " bytes of ", file_bytes));
   }
   std::string header(header_bytes, '\0');
-  file.read(header.data(), static_cast<std::streamsize>(header_bytes));
+  file.stream.read(header.data(), static_cast<std::streamsize>(header_bytes));
   Json json;
   try {
     json = parse_json(header, path.string());
@@ -125,17 +131,56 @@ NamedTensors read_tensors(const std::filesystem::path& path, Metadata* metadata)
     refuse(path, "its header is not JSON: " + error.message());
   }
   if (!json.is_object()) refuse(path, "its header is not a JSON object");
+  file.data = sizeof header_bytes + header_bytes;
+  file.claims = read_claims(path, json, file_bytes - file.data, metadata);
+  return file;
+}
 
+/// `tensor` is filled with what comes next.
+void fill(std::ifstream& stream, const std::filesystem::path& path, const std::string& name,
+          at::Tensor& tensor) {
+  stream.read(static_cast<char*>(tensor.mutable_data_ptr()), static_cast<std::streamsize>(tensor.nbytes()));
+  if (!stream) refuse(path, text("it ends within tensor ", name));
+}
+
+}  // namespace
+
+NamedTensors read_tensors(const std::filesystem::path& path, Metadata* metadata) {
+  OpenFile file = open_file(path, metadata);
   NamedTensors tensors;
-  for (const auto& claim :
-       read_claims(path, json, file_bytes - sizeof header_bytes - header_bytes, metadata)) {
+  for (const Claim& claim : file.claims) {
     auto tensor = at::empty(claim.shape, at::TensorOptions().dtype(claim.type));
-    file.read(static_cast<char*>(tensor.mutable_data_ptr()),
-              static_cast<std::streamsize>(claim.end - claim.begin));
-    if (!file) refuse(path, text("it ends within tensor ", claim.name));
+    fill(file.stream, path, claim.name, tensor);
     tensors.emplace(claim.name, std::move(tensor));
   }
   return tensors;
+}
+
+StoredTensors open_tensors(const std::filesystem::path& path) {
+  const auto file = std::make_shared<OpenFile>(open_file(path, nullptr));
+  StoredTensors tensors;
+  for (const Claim& claim : file->claims) {
+    const auto read = [file, path, claim](int64_t first, int64_t count) {
+      auto tensor = at::empty({count}, at::TensorOptions().dtype(claim.type));
+      const uint64_t before = static_cast<uint64_t>(first) * c10::elementSize(claim.type);
+      file->stream.seekg(static_cast<std::streamoff>(file->data + claim.begin + before));
+      fill(file->stream, path, claim.name, tensor);
+      return tensor;
+    };
+    tensors[claim.name] = {.shape = claim.shape, .read = read};
+  }
+  return tensors;
+}
+
+StoredTensors stored(const NamedTensors& tensors) {
+  StoredTensors all;
+  for (const auto& [name, tensor] : tensors) {
+    const auto read = [tensor = tensor](int64_t first, int64_t count) {
+      return tensor.detach().reshape({-1}).narrow(0, first, count);
+    };
+    all[name] = {.shape = tensor.sizes().vec(), .read = read};
+  }
+  return all;
 }
 
 }  // namespace larmor

@@ -2,9 +2,12 @@
 // Source: the safetensors format, version 0.4 (header length, header, data).
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
@@ -29,5 +32,19 @@ WrittenFile write_tensors(Storage& storage, const std::filesystem::path& path, c
 /// Every rule of the format is checked before a tensor is made: header size, names, types, shapes,
 /// offsets that neither overlap nor leave holes. Throws Error (`exit`: checkpoint) naming file and tensor.
 NamedTensors read_tensors(const std::filesystem::path& path, Metadata* metadata = nullptr);
+
+/// A tensor that stays where it is until some of it is asked for.
+struct StoredTensor {
+  std::vector<int64_t> shape;
+  /// So many elements from `first` on, in row-major order and flat.
+  std::function<at::Tensor(int64_t first, int64_t count)> read;
+};
+using StoredTensors = std::map<std::string, StoredTensor>;
+
+/// The tensors of a file, of which only the header is read and checked at once, as by read_tensors(). One
+/// thread reads them.
+StoredTensors open_tensors(const std::filesystem::path& path);
+/// Tensors that are in memory already.
+StoredTensors stored(const NamedTensors& tensors);
 
 }  // namespace larmor

@@ -221,15 +221,16 @@ void ShardedUnit::load(const StateReader& reader) {
         tensors[i].copy_(reader.tensor(whole).reshape({}));
       } else {
         tensors[i] = at::zeros_like(owned_[i]);
-        tensors[i].copy_(part_of(flat_state(reader, whole, parameters_[piece.member].second), piece));
+        tensors[i].copy_(
+            part_of_state(reader, whole, parameters_[piece.member].second, piece.first, piece.count));
       }
     }
   }
   if (average_) {
     for (size_t i = 0; i < pieces_.size(); ++i) {
-      const size_t member = pieces_[i].member;
-      const at::Tensor whole = flat_state(reader, text("ema/", name(member)), parameters_[member].second);
-      average_->averages()[i].copy_(part_of(whole, pieces_[i]));
+      const auto& [member, first, count, place] = pieces_[i];
+      average_->averages()[i].copy_(
+          part_of_state(reader, text("ema/", name(member)), parameters_[member].second, first, count));
     }
   }
   optimizer_->set_steps(reader.value("steps").get<int64_t>());

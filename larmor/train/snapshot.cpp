@@ -22,18 +22,23 @@ std::string average_file_of(const std::vector<Learner>& learners, size_t index) 
   return index == 0 ? average_file : text("ema.", learners[index].objective.name, ".safetensors");
 }
 
-// Every rank's optimizer tensors of one objective, without the objective's prefix; those that ranks have
-// in parts, whole.
-NamedTensors optimizer_tensors(const CheckpointEntry& entry, const std::string& prefix) {
-  NamedTensors merged;
+// The optimizer's state of one objective as all ranks have saved it, and the averages of its weights: each
+// rank reads of it what it needs.
+StoredTensors stored_state(const CheckpointEntry& entry, const std::string& objective,
+                           const std::string* average_file_name) {
+  const std::string prefix = objective + "/";
+  StoredTensors all;
   for (int64_t rank = 0; rank < entry.world_size; ++rank) {
     const auto file = text("optimizer-", rank, ".safetensors");
     if (!has_checkpoint_file(entry, file)) continue;
-    for (auto& [name, tensor] : read_checkpoint_file(entry, file)) {
-      if (name.starts_with(prefix)) merged.emplace(name.substr(prefix.size()), std::move(tensor));
+    for (auto& [name, tensor] : open_tensors(entry.folder / file)) {
+      if (name.starts_with(prefix)) all.emplace(name.substr(prefix.size()), tensor);
     }
   }
-  return join_ranges(std::move(merged));
+  if (average_file_name == nullptr) return all;
+  for (auto& [name, tensor] : open_tensors(entry.folder / *average_file_name))
+    all.emplace("ema/" + name, tensor);
+  return all;
 }
 
 }  // namespace
@@ -74,13 +79,10 @@ TrainerState restore(const CheckpointEntry& entry, Task& task, std::vector<Learn
   for (size_t i = 0; i < learners.size(); ++i) {
     const auto& name = learners[i].objective.name;
     learners[i].parallel->load_weights(read_checkpoint_file(entry, weights_file(learners, i)));
-    auto tensors = optimizer_tensors(entry, name + "/");
-    if (learners[i].parallel->has_average()) {
-      for (auto& [key, tensor] : read_checkpoint_file(entry, average_file_of(learners, i)))
-        tensors.emplace("ema/" + key, tensor);
-    }
+    const auto averages = average_file_of(learners, i);
     learners[i].parallel->load(
-        PartReader(std::move(tensors), state.at("objectives").at(name), text(place, ", objective ", name)));
+        RangedState(stored_state(entry, name, learners[i].parallel->has_average() ? &averages : nullptr),
+                    state.at("objectives").at(name), text(place, ", objective ", name)));
   }
   restore_task(entry, task);
   return trainer_state_from_json(state.at("trainer"));

@@ -1,4 +1,5 @@
 // What only cut optimizers, gradients and weights can get wrong.
+#include <filesystem>
 #include <limits>
 
 #include <ATen/Parallel.h>
@@ -7,12 +8,18 @@
 #include <torch/nn.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/file.h"
+#include "larmor/base/storage.h"
+#include "larmor/base/text.h"
 #include "larmor/device/autocast.h"
 #include "larmor/device/memory_meter.h"
 #include "larmor/device/run_block.h"
+#include "larmor/device/tensor_file.h"
 #include "larmor/parallel/parallelism.h"
+#include "larmor/parallel/state_ranges.h"
 
 #include "tests/comm/support/rank_threads.h"
+#include "tests/parallel/support/saved_values.h"
 #include "tests/parallel/support/small_net.h"
 #include "tests/parallel/support/training.h"
 
@@ -215,16 +222,19 @@ struct Tower final : torch::nn::Module {
   std::vector<torch::nn::Linear> layers;
 };
 
-/// Bytes that all ranks together hold for weights, gradients and states, once gradients have met.
-int64_t held_by_all(Strategy strategy, Precision precision, int ranks) {
+/// Bytes that all ranks together hold for weights, gradients and states, once gradients have met; of the
+/// tower's layers the first `outside` pass for no blocks.
+int64_t held_by_all(Strategy strategy, Precision precision, int ranks, int64_t outside = 0) {
   start_memory_meter();
   const int64_t before = metered_memory().held;
   int64_t held = 0;
   testing::run_thread_ranks(ranks, [&](Communicator& communicator) {
     at::set_num_threads(1);
     Tower net;
+    auto blocks = net.blocks();
+    blocks.erase(blocks.begin(), blocks.begin() + outside);
     const auto parallel =
-        make_parallelism(small_plan(strategy, precision), testing::adam(), net, communicator, net.blocks());
+        make_parallelism(small_plan(strategy, precision), testing::adam(), net, communicator, blocks);
     for (int step = 0; step < 2; ++step) {
       at::Tensor loss;
       {
@@ -262,6 +272,60 @@ TEST_P(EveryShare, HoldsWhatTheFormulaSays) {
     EXPECT_NEAR(static_cast<double>(held_by_all(GetParam(), Precision::bf16, ranks)) / half, 1, 0.02)
         << ranks << " ranks in bf16";
   }
+}
+
+TEST(Zero3, HoldsWhatNoBlockHoldsWhole) {
+  constexpr int64_t layer = 128 * 128 + 128, outside = 24;
+  for (const int ranks : {2, 4}) {
+    const double parts = by_formula(Strategy::zero3, 4, 4, 8, ranks) * (64 * layer);
+    const double whole = 4.0 * outside * layer * (1 - 1.0 / ranks);
+    EXPECT_NEAR(static_cast<double>(held_by_all(Strategy::zero3, Precision::fp32, ranks, outside)) / ranks,
+                parts + whole, 0.02 * parts)
+        << ranks << " ranks";
+  }
+}
+
+/// Of four ranks that have moved a tower's weights once, one file each as a checkpoint has them.
+void save_states(const std::filesystem::path& folder) {
+  testing::run_thread_ranks(4, [&](Communicator& communicator) {
+    at::set_num_threads(1);
+    Tower net;
+    const auto parallel = make_parallelism(small_plan(Strategy::zero1), testing::adam(), net, communicator);
+    parallel->backward(net.forward(torch::ones({1, 128})).square().mean(), true, {});
+    parallel->finish();
+    parallel->step(1e-3);
+    testing::Values own;
+    parallel->save(own);
+    DiskStorage storage;
+    write_tensors(storage, folder / text(communicator.rank()), own.tensors);
+  });
+}
+
+TEST(Sharded, OpensAStateWithoutHoldingMoreOfItThanItKeeps) {
+  start_memory_meter();
+  const ScratchFolder folder;
+  save_states(folder.path());
+  int64_t kept = 0, peak = 0;
+  testing::run_thread_ranks(4, [&](Communicator& communicator) {
+    Tower net;
+    const auto parallel = make_parallelism(small_plan(Strategy::zero1), testing::adam(), net, communicator);
+    communicator.barrier();
+    const int64_t before = metered_memory().held;
+    communicator.barrier();
+    reset_metered_peak();
+    communicator.barrier();
+    StoredTensors all;
+    for (int rank = 0; rank < communicator.size(); ++rank)
+      all.merge(open_tensors(folder.path() / text(rank)));
+    parallel->load(RangedState(std::move(all), {{"steps", 1}}, "a test"));
+    communicator.barrier();
+    if (communicator.is_first()) kept = metered_memory().held - before;
+    if (communicator.is_first()) peak = metered_memory().peak - before;
+    communicator.barrier();
+  });
+  const int64_t states = int64_t{8} * 64 * (128 * 128 + 128);  // two moments in fp32, of all ranks together
+  EXPECT_NEAR(static_cast<double>(kept) / static_cast<double>(states), 1, 0.02);
+  EXPECT_LT(static_cast<double>(peak), 1.2 * static_cast<double>(states));
 }
 
 TEST(Zero3, RefusesAParameterThatTwoBlocksShare) {
