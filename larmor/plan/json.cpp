@@ -16,10 +16,11 @@ constexpr int64_t format = 1;
 constexpr const char* place = "plan.json";
 
 Json to_json(const MemoryEstimate& memory) {
-  return {
-      {"weights", memory.weights},         {"gradients", memory.gradients}, {"optimizer", memory.optimizer},
-      {"activations", memory.activations}, {"batch", memory.batch},         {"total", memory.total()},
-      {"available", memory.available},     {"measured", memory.measured},   {"offloaded", memory.offloaded}};
+  return {{"weights", memory.weights},     {"gradients", memory.gradients},
+          {"optimizer", memory.optimizer}, {"activations", memory.activations},
+          {"batch", memory.batch},         {"total", memory.total()},
+          {"available", memory.available}, {"measured", memory.measured},
+          {"predicted", memory.predicted}, {"offloaded", memory.offloaded}};
 }
 
 MemoryEstimate memory_from_json(const Json& json) {
@@ -32,6 +33,7 @@ MemoryEstimate memory_from_json(const Json& json) {
   members.read("batch", memory.batch);
   members.read("available", memory.available);
   members.read_if_present("measured", memory.measured);
+  members.read_if_present("predicted", memory.predicted);
   members.read_if_present("offloaded", memory.offloaded);
   return memory;
 }

@@ -103,16 +103,21 @@ std::optional<Plan> with_smaller_micro_batch(const Plan& plan) {
   smaller.micro_batch = plan.micro_batch / 2;
   while (of_rank % smaller.micro_batch != 0) smaller.micro_batch -= 1;
   smaller.accumulation = of_rank / smaller.micro_batch;
+  for (int64_t* const bytes : {&smaller.memory.activations, &smaller.memory.batch})
+    *bytes = *bytes / plan.micro_batch * smaller.micro_batch;
   return smaller;
 }
 
-void note_measured(Plan& plan, int64_t bytes) {
-  plan.memory.measured = bytes;
-  plan.reasons.push_back(text("One step with micro-batch ", plan.micro_batch, " took ", human_bytes(bytes),
-                              " on the rank that needs most; ",
-                              plan.memory.activations > 0
-                                  ? text(human_bytes(plan.memory.total()), " were foreseen.")
-                                  : "what its activations take was not known before."));
+void note_measured(Plan& plan, int64_t predicted, int64_t taken) {
+  plan.memory.predicted = predicted;
+  plan.memory.measured = taken;
+  const std::string room = plan.memory.available > 0 ? text(" of ", human_bytes(plan.memory.available)) : "";
+  plan.reasons.push_back(
+      text("One step with micro-batch ", plan.micro_batch,
+           predicted > 0 ? text(": predicted ", human_bytes(predicted), ", took ") : " took ",
+           human_bytes(taken), room, " on the rank that needs most; ",
+           plan.memory.activations > 0 ? text(human_bytes(plan.memory.total()), " were foreseen.")
+                                       : "what its activations take was not known before."));
 }
 
 std::vector<int64_t> allowed_world_sizes(int64_t global_batch, int64_t most) {

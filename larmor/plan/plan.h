@@ -58,6 +58,7 @@ struct MemoryEstimate {
   int64_t available = 0;  // of one rank's device
   int64_t measured = 0;   // peak of one step, the most of any rank; 0: not measured
   int64_t offloaded = 0;  // of the optimizer, on the host: no part of the total
+  int64_t predicted = 0;  // the same, from a step on fewer samples; 0: not predicted
 };
 
 struct Plan {
@@ -103,8 +104,9 @@ bool fits_in_one_pass(const Demand& demand, double examples, uint64_t memory_byt
 /// are none, or where the result would be another.
 std::optional<Plan> with_smaller_micro_batch(const Plan& plan);
 
-/// Writes down what one step took, beside what was foreseen.
-void note_measured(Plan& plan, int64_t bytes);
+/// Writes down what one step took, beside what was foreseen, and what a smaller step had predicted (0:
+/// nothing).
+void note_measured(Plan& plan, int64_t predicted, int64_t taken);
 
 /// The world sizes that a fixed global batch allows, largest first, up to `most`.
 std::vector<int64_t> allowed_world_sizes(int64_t global_batch, int64_t most);

@@ -9,9 +9,11 @@ namespace larmor {
 /// Whether `plan` is to be probed: as asked, and otherwise on GPUs, where memory is short.
 bool is_probed(const RunConfig& config, const Plan& plan);
 
-/// Trains two steps that nobody keeps, with weights, optimizer and group of their own, on every rank; takes
-/// smaller micro-batches where a rank finds no room, until all do. The plan that comes of it, with
-/// memory.measured and a reason. Throws Error (memory) where not even one example fits. Collective.
+/// Trains two steps that nobody keeps, with weights, optimizer and group of their own, on every rank: first
+/// on two samples, which foretell what the plan's micro-batch takes, then on that. Takes smaller ones where
+/// one would surely not fit, or where a rank finds no room, until all do. The plan that comes of it, with
+/// memory.predicted, memory.measured and a reason. Throws Error (memory) where not even one example fits.
+/// Collective.
 Plan probe_memory(Workload& workload, const RunConfig& config, const Plan& plan, const Index& index,
                   Communicator& communicator);
 

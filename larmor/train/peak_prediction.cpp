@@ -1,5 +1,6 @@
 #include "larmor/train/peak_prediction.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 

@@ -1,5 +1,6 @@
 #include "larmor/train/step_benchmark.h"
 
+#include <algorithm>
 #include <optional>
 
 #include <ATen/ATen.h>
@@ -8,6 +9,7 @@
 #include "larmor/device/autocast.h"
 #include "larmor/device/device.h"
 #include "larmor/device/draw.h"
+#include "larmor/device/memory_meter.h"
 #include "larmor/device/module_state.h"
 #include "larmor/device/rank_sum.h"
 #include "larmor/device/run_block.h"
@@ -28,16 +30,30 @@ struct StepBenchmark::State {
   std::optional<RankSums> rank_sums;
   std::unique_ptr<Task> task;
   std::vector<Learner> learners;
+  Sample example;
   std::vector<Batch> batches;
   StepContext context;
   int64_t steps = 0;
   double loss = 0;
 
-  void backward(const Batch& batch);
-  void backward_whole(WholeBatchLoss& whole_loss, const Batch& batch);
+  /// So many times one batch.
+  void compute(int64_t passes);
+  void backward(const Batch& batch, bool last);
+  void backward_whole(WholeBatchLoss& whole_loss, const Batch& batch, int64_t passes);
+  void move_weights();
 };
 
-void StepBenchmark::State::backward(const Batch& batch) {
+void StepBenchmark::State::compute(int64_t passes) {
+  const RankSumScope all_ranks(rank_sums ? &*rank_sums : nullptr);
+  const auto& batch = batches[static_cast<size_t>(steps++) % batches.size()];
+  if (auto* const whole = task->whole_batch_loss()) {
+    backward_whole(*whole, batch, passes);
+    return;
+  }
+  for (int64_t pass = 0; pass < passes; ++pass) backward(batch, pass + 1 == passes);
+}
+
+void StepBenchmark::State::backward(const Batch& batch, bool last) {
   const DrawScope draws(draw_position_of(batch));
   std::vector<at::Tensor> losses;
   {
@@ -45,19 +61,47 @@ void StepBenchmark::State::backward(const Batch& batch) {
     const RecomputeScope recompute(plan.recompute);
     losses = task->losses(batch, context);
   }
-  for (size_t i = 0; i < losses.size(); ++i) learners[i].parallel->backward(losses[i], /*last=*/true, {});
+  for (size_t i = 0; i < losses.size(); ++i) learners[i].parallel->backward(losses[i], last, {});
   loss = losses.front().item<double>();
 }
 
-void StepBenchmark::State::backward_whole(WholeBatchLoss& whole_loss, const Batch& batch) {
+void StepBenchmark::State::backward_whole(WholeBatchLoss& whole_loss, const Batch& batch, int64_t passes) {
   auto& learner = learners.front();
-  WholeBatch whole(whole_loss, *learner.objective.network,
-                   {.device = device, .precision = plan.precision, .recompute = plan.recompute});
-  whole.forward(batch, context);
+  WholeBatch whole(
+      whole_loss, *learner.objective.network,
+      {.accumulation = passes, .device = device, .precision = plan.precision, .recompute = plan.recompute});
+  for (int64_t pass = 0; pass < passes; ++pass) whole.forward(batch, context);
   whole.meet(/*well=*/true, context, *communicator);
-  learner.parallel->backward(whole.share_of(0, context), /*last=*/true, {});
+  for (int64_t pass = 0; pass < passes; ++pass)
+    learner.parallel->backward(whole.share_of(pass, context), pass + 1 == passes, {});
   loss = whole.loss();
 }
+
+void StepBenchmark::State::move_weights() {
+  for (auto& learner : learners) {
+    learner.parallel->finish();
+    learner.parallel->step(learner.optim.learning_rate);
+  }
+  synchronize(device);
+}
+
+namespace {
+
+Sample shapes_of(const Sample& sample) {
+  Sample shapes;
+  for (const auto& [name, tensor] : sample)
+    shapes[name] = at::empty(tensor.sizes(), tensor.options().device(at::kMeta));
+  return shapes;
+}
+
+/// From now on; right after that, what is held.
+void reset_peak(c10::Device device) { device.is_cpu() ? reset_metered_peak() : reset_peak_memory(device); }
+
+int64_t peak_since(c10::Device device) {
+  return device.is_cpu() ? metered_memory().peak : peak_memory_bytes(device);
+}
+
+}  // namespace
 
 StepBenchmark::StepBenchmark(Workload& workload, const RunConfig& config, const Plan& plan,
                              const Index& index, Communicator& communicator, int64_t batches)
@@ -93,6 +137,7 @@ StepBenchmark::StepBenchmark(Workload& workload, const RunConfig& config, const 
       keys.push_back(order.at(place * plan.micro_batch + row));
       samples.push_back(dataset->get(keys.back()));
     }
+    state.example = shapes_of(samples.front());
     state.batches.push_back(to_device(collate(samples, keys), state.device, plan.precision));
   }
   constexpr int64_t past_every_warm_up = int64_t{1} << 40;
@@ -104,19 +149,23 @@ StepBenchmark::StepBenchmark(Workload& workload, const RunConfig& config, const 
 StepBenchmark::~StepBenchmark() = default;
 
 void StepBenchmark::step() {
+  state_->compute(/*passes=*/1);
+  state_->move_weights();
+}
+
+MeasuredStep StepBenchmark::measured_step() {
   auto& state = *state_;
-  const RankSumScope all_ranks(state.rank_sums ? &*state.rank_sums : nullptr);
-  const auto& batch = state.batches[static_cast<size_t>(state.steps++) % state.batches.size()];
-  if (auto* const whole = state.task->whole_batch_loss()) {
-    state.backward_whole(*whole, batch);
-  } else {
-    state.backward(batch);
-  }
-  for (auto& learner : state.learners) {
-    learner.parallel->finish();
-    learner.parallel->step(learner.optim.learning_rate);
-  }
-  synchronize(state.device);
+  // What the second of many finds, all later ones do: gradients that are there already.
+  const int64_t passes = std::min<int64_t>(state.plan.accumulation, 2);
+  MeasuredStep measured{.micro_batch = state.plan.micro_batch};
+  reset_peak(state.device);
+  measured.before = peak_since(state.device);
+  state.compute(passes);
+  measured.backward_peak = peak_since(state.device);
+  reset_peak(state.device);
+  state.move_weights();
+  measured.update_peak = peak_since(state.device);
+  return measured;
 }
 
 double StepBenchmark::take_seconds_held_up() { return state_->meter->take_seconds(); }
@@ -126,6 +175,15 @@ double StepBenchmark::last_loss() const { return state_->loss; }
 std::vector<int64_t> StepBenchmark::shape() const {
   return state_->batches.front().at("image").sizes().vec();
 }
+
+int64_t StepBenchmark::batch_bytes() const {
+  int64_t bytes = 0;
+  for (const auto& entry : state_->batches.front().tensors)
+    bytes += static_cast<int64_t>(entry.second.nbytes());
+  return bytes;
+}
+
+const Sample& StepBenchmark::example() const { return state_->example; }
 
 int64_t StepBenchmark::parameters() const {
   return parameter_count(*state_->learners.front().objective.network);

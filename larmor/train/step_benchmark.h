@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "larmor/comm/communicator.h"
+#include "larmor/train/measured_step.h"
 #include "larmor/train/workload.h"
 
 namespace larmor {
@@ -21,11 +22,17 @@ class StepBenchmark {
 
   /// Collective.
   void step();
+  /// The same, of two micro-batches where the plan accumulates, and what it took: on a CPU of the process, as
+  /// far as start_memory_meter() counts it. The prepared batches are held before. Collective.
+  MeasuredStep measured_step();
   /// Since the last call, the seconds in which collectives held this rank's steps up, be it because the
   /// exchange took longer than what hides it or because another rank came late.
   double take_seconds_held_up();
   double last_loss() const;
   std::vector<int64_t> shape() const;  // of a batch's image
+  int64_t batch_bytes() const;         // of one of them, on the device
+  /// One of its examples as the dataset gives it, of shapes alone.
+  const Sample& example() const;
   int64_t parameters() const;
   int64_t objectives() const;
 

@@ -1,4 +1,5 @@
 // Memory that runs out in training: all ranks go on with smaller micro-batches, and nothing else changes.
+#include <algorithm>
 #include <fstream>
 
 #include <gtest/gtest.h>
@@ -116,6 +117,49 @@ TEST(Probe, TakesSmallerMicroBatchesBeforeTheFirstStep) {
   EXPECT_EQ(warnings_of(run.folder()), "") << "training itself has to fit now";
   for (const auto& [file, weights] : large.weights)
     EXPECT_LE(largest_difference(run.tensors(file), weights), 1e-11) << file;
+}
+
+/// What a probe says of `memory.measured` and `memory.predicted`, and why it took what it took.
+struct Probed {
+  int64_t micro_batch, taken, predicted;
+  std::string reasons;
+};
+
+Probed probe_one_rank(int64_t micro_batch) {
+  auto words = in_micro_batches_of(micro_batch);
+  std::replace(words.begin(), words.end(), std::string("train.precision=fp64"),
+               std::string("train.precision=fp32"));
+  words.emplace_back("plan.probe=true");
+  TrialRun run("latent_diffusion", words);
+  run.train(1, 1);
+  const auto plan = parse_json(read_text(run.folder().plan()), "plan.json");
+  const auto& memory = plan.at("memory");
+  return {.micro_batch = plan.at("micro_batch"),
+          .taken = memory.at("measured"),
+          .predicted = memory.at("predicted"),
+          .reasons = plan.at("reasons").dump()};
+}
+
+TEST(Probe, ForeseesWhatAStepTakes) {
+  for (const int64_t micro_batch : {4, 8}) {
+    const Probed probed = probe_one_rank(micro_batch);
+    const auto taken = static_cast<double>(probed.taken);
+    EXPECT_EQ(probed.micro_batch, micro_batch);
+    EXPECT_NEAR(static_cast<double>(probed.predicted), taken, 0.1 * taken);
+    EXPECT_NE(probed.reasons.find(text("micro-batch ", micro_batch, ": predicted ")), std::string::npos);
+  }
+}
+
+TEST(Probe, TakesASmallerMicroBatchWithoutTryingOneThatWouldNotFit) {
+  const int64_t of_four = probe_one_rank(4).taken, of_eight = probe_one_rank(8).taken;
+  ASSERT_GT(of_eight, of_four * 3 / 2) << "the test needs room for its limit";
+  const MemoryLimit limit(of_four * 6 / 5);
+  const Probed probed = probe_one_rank(8);
+  EXPECT_EQ(probed.micro_batch, 4);
+  EXPECT_NE(probed.reasons.find("micro-batch 8 was not tried"), std::string::npos) << probed.reasons;
+  EXPECT_EQ(probed.reasons.find("did not fit"), std::string::npos) << probed.reasons;
+  EXPECT_NEAR(static_cast<double>(probed.predicted), static_cast<double>(probed.taken),
+              0.1 * static_cast<double>(probed.taken));
 }
 
 TEST(OutOfMemory, EndsTheRunWhereOneExampleIsTooMuch) {

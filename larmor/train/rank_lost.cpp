@@ -1,0 +1,17 @@
+#include "larmor/train/rank_lost.h"
+
+#include "larmor/base/error.h"
+
+namespace larmor {
+
+bool is_rank_lost(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Error& error) {
+    return error.exit() == Exit::rank_lost;
+  } catch (...) {
+    return false;
+  }
+}
+
+}  // namespace larmor
