@@ -104,6 +104,7 @@ class Trainer {
   Meeting meet(const std::vector<bool>& active, const Votes& own);
   /// From here on, on every rank alike. Throws Error (memory) where micro-batches cannot be smaller.
   void take_smaller_micro_batches();
+  [[noreturn]] void refuse_smaller_micro_batches(const std::string& what) const;
   /// Ends this rank, which cannot take part in the rest of a failed step.
   [[noreturn]] void leave_alone(bool no_memory);
   void accumulate(const std::vector<bool>& active, Records& records, Votes& votes);

@@ -19,6 +19,7 @@
 #include "larmor/launch/stop_signal.h"
 #include "larmor/train/batch_device.h"
 #include "larmor/train/kept_buffers.h"
+#include "larmor/train/rank_lost.h"
 #include "larmor/train/trainer.h"
 #include "larmor/train/whole_batch.h"
 
@@ -89,13 +90,7 @@ void Trainer::take_smaller_micro_batches() {
   const auto smaller = with_smaller_micro_batch(plan_);
   const auto what = text("step ", state_.progress.step + 1, ": memory ran out with micro-batch ",
                          plan_.micro_batch, " on at least one rank");
-  if (!smaller) {
-    fail(Exit::memory, what,
-         plan_.whole_micro_batch
-             ? "batch norm needs the micro-batch whole: a smaller train.micro_batch makes another run; or "
-               "train.activation_checkpointing=blocks"
-             : "train.activation_checkpointing=blocks, smaller examples, or a smaller model");
-  }
+  if (!smaller) refuse_smaller_micro_batches(what);
   failure_ = nullptr;
   met_earlier_.insert(met_earlier_.end(), loader_->quarantine().begin(), loader_->quarantine().end());
   loader_.reset();  // before the next one: its batches take memory
@@ -106,6 +101,16 @@ void Trainer::take_smaller_micro_batches() {
   parts_.tracker.event(
       moment(), "warning", {},
       text(what, "; all go on with ", plan_.micro_batch, " and accumulation ", plan_.accumulation));
+}
+
+void Trainer::refuse_smaller_micro_batches(const std::string& what) const {
+  if (!plan_.whole_micro_batch) {
+    fail(Exit::memory, what, "train.activation_checkpointing=blocks, smaller examples, or a smaller model");
+  }
+  fail(Exit::memory,
+       text(what, "; it is not halved, because batch norm would compute something else of smaller ones"),
+       "train.activation_checkpointing=blocks, more ranks for the same train.global_batch, smaller examples, "
+       "or a new run with a smaller train.global_batch");
 }
 
 void Trainer::accumulate(const std::vector<bool>& active, Records& records, Votes& votes) {
@@ -122,7 +127,8 @@ void Trainer::accumulate(const std::vector<bool>& active, Records& records, Vote
     // all ranks come out of the step together. Where that cannot be, this rank's end tells them.
     failure_ = std::current_exception();
     const bool no_memory = is_out_of_memory(failure_);
-    const Votes why{.failed = !no_memory, .out_of_memory = no_memory};
+    // A rank that another has left in the lurch leaves it to that one to say why.
+    const Votes why{.failed = !no_memory && !is_rank_lost(failure_), .out_of_memory = no_memory};
     votes.add(why);
     bool together = leave_sums();
     for (size_t i = 0; i < parts_.learners.size(); ++i) {
@@ -134,8 +140,10 @@ void Trainer::accumulate(const std::vector<bool>& active, Records& records, Vote
 
 void Trainer::leave_alone(bool no_memory) {
   if (!no_memory) std::rethrow_exception(failure_);
-  fail(Exit::memory,
-       text("step ", state_.progress.step + 1, ": memory ran out with micro-batch ", plan_.micro_batch),
+  const auto what =
+      text("step ", state_.progress.step + 1, ": memory ran out with micro-batch ", plan_.micro_batch);
+  if (plan_.whole_micro_batch) refuse_smaller_micro_batches(what);
+  fail(Exit::memory, what,
        "the run goes on from its newest checkpoint with a smaller one, where there is one");
 }
 

@@ -119,6 +119,38 @@ TEST(Probe, TakesSmallerMicroBatchesBeforeTheFirstStep) {
     EXPECT_LE(largest_difference(run.tensors(file), weights), 1e-11) << file;
 }
 
+/// Smaller micro-batches would be another network, so nothing is left but to end, on all ranks alike.
+TEST(OutOfMemory, EndsAllRanksOfABatchNormWithTheReason) {
+  const std::vector<std::string> words{"model.norm=batch",
+                                       "train.length=2st",
+                                       "train.validate_every=0",
+                                       "train.global_batch=12",
+                                       "optim.schedule.name=constant",
+                                       "optim.schedule.warmup=0"};
+  start_memory_meter();
+  reset_metered_peak();
+  const int64_t before = metered_memory().held;
+  TrialRun("survival", words).train(2);
+  const int64_t step = metered_memory().peak - before;
+  TrialRun run("survival", words);
+  {
+    const MemoryLimit limit(metered_memory().held + step * 7 / 10);
+    EXPECT_ANY_THROW(run.train(2));
+  }
+  for (const auto& failure : run.errors()) {
+    ASSERT_TRUE(failure) << "a rank has trained";
+    try {
+      std::rethrow_exception(failure);
+    } catch (const std::exception& error) {
+      const auto* const ours = dynamic_cast<const Error*>(&error);
+      ASSERT_NE(ours, nullptr) << error.what();
+      EXPECT_EQ(ours->exit(), Exit::memory) << error.what();
+      EXPECT_NE(ours->message().find("memory ran out with micro-batch 6"), std::string::npos) << error.what();
+      EXPECT_NE(ours->message().find("batch norm would compute something else"), std::string::npos);
+    }
+  }
+}
+
 /// What a probe says of `memory.measured` and `memory.predicted`, and why it took what it took.
 struct Probed {
   int64_t micro_batch, taken, predicted;

@@ -39,8 +39,7 @@ TrialRun::TrialRun(std::string workload, std::vector<std::string> overrides)
 
 RunFolder TrialRun::folder() const { return {scratch_.path() / "trial"}; }
 
-SessionEnd TrialRun::train(int ranks, std::optional<int64_t> until,
-                           const std::vector<std::string>& more) {
+SessionEnd TrialRun::train(int ranks, std::optional<int64_t> until, const std::vector<std::string>& more) {
   const auto configs = source_folder() / "workloads" / workload_ / "configs";
   const auto workload = find_workload(workload_);
   const auto stage = workload->stages().front();
@@ -65,7 +64,7 @@ SessionEnd TrialRun::train(int ranks, std::optional<int64_t> until,
   auto communicators = ranks == 1 ? std::vector<std::unique_ptr<Communicator>>{} : make_thread_ranks(ranks);
   if (ranks == 1) communicators.push_back(make_solo());
   std::vector<SessionEnd> ends(static_cast<size_t>(ranks));
-  std::vector<std::exception_ptr> errors(static_cast<size_t>(ranks));
+  errors_.assign(static_cast<size_t>(ranks), nullptr);
   std::vector<std::thread> threads;
   for (int index = 0; index < ranks; ++index) {
     threads.emplace_back([&, index] {
@@ -80,13 +79,13 @@ SessionEnd TrialRun::train(int ranks, std::optional<int64_t> until,
         ends[place] = run_session(*own, own_config, prepared.plan, prepared.index, rank,
                                   std::move(communicators[place]), options);
       } catch (...) {
-        errors[place] = std::current_exception();
+        errors_[place] = std::current_exception();
         communicators[place].reset();
       }
     });
   }
   for (auto& thread : threads) thread.join();
-  for (const auto& error : errors) {
+  for (const auto& error : errors_) {
     if (error) std::rethrow_exception(error);
   }
   return ends.front();

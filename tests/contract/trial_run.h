@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <optional>
 #include <string>
@@ -22,6 +23,9 @@ class TrialRun {
   /// Trains (or resumes) with so many thread ranks; `until` is --steps, `more` are overrides for this time.
   SessionEnd train(int ranks, std::optional<int64_t> until = {}, const std::vector<std::string>& more = {});
 
+  /// How each rank of the last train() failed; null where it did not.
+  const std::vector<std::exception_ptr>& errors() const { return errors_; }
+
   RunFolder folder() const;
   /// The newest checkpoint's file.
   NamedTensors tensors(const std::string& file) const;
@@ -36,6 +40,7 @@ class TrialRun {
   ScratchFolder scratch_;
   std::string workload_;
   std::vector<std::string> overrides_;
+  std::vector<std::exception_ptr> errors_;
 };
 
 /// Names of all workloads of this build.
