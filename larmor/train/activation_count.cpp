@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "larmor/device/run_block.h"
 #include "larmor/device/saved_bytes.h"
 #include "larmor/train/batch_device.h"
+#include "larmor/train/door_listener.h"
 
 namespace larmor {
 namespace {
@@ -32,45 +34,32 @@ int64_t bytes_of(const Tensors& tensors) {
   return bytes;
 }
 
-/// Stands at the door and writes down what goes through it.
-class DoorListener final : public WeightKeeper {
+/// Writes down what blocks take as they go through the door.
+class BlockCounter final : public DoorListener {
  public:
-  DoorListener(const SavedBytes& held, Recompute recompute) : held_(held), recompute_(recompute) {}
-
-  bool keeps(const torch::nn::Module& /*block*/) const override { return !inside_; }
-
-  BlockFunction with_weights(const torch::nn::Module& block, BlockFunction run) override {
-    Tensors there = block.parameters();
-    int64_t largest = 0;
-    for (const at::Tensor& parameter : there) largest = std::max(largest, bytes_of({parameter}));
-    largest_block_ = std::max(largest_block_, bytes_of(there));
-    append(there, block.buffers());
-    return [this, there, largest, run = std::move(run)](const Tensors& inputs) {
-      return listen(run, inputs, there, largest);
-    };
-  }
-
-  void expect_backward(const torch::nn::Module& /*block*/, const Tensors& /*inputs*/,
-                       const Tensors& /*outputs*/) override {}
+  BlockCounter(const SavedBytes& held, Recompute recompute) : held_(held), recompute_(recompute) {}
 
   int64_t largest_block() const { return largest_block_; }
   int64_t rerun() const { return rerun_; }
   const std::vector<BlockCount>& blocks() const { return blocks_; }
 
  private:
-  Tensors listen(const BlockFunction& run, const Tensors& inputs, Tensors there, int64_t largest) {
-    inside_ = true;
+  Tensors listen(const torch::nn::Module& block, const BlockFunction& run, const Tensors& inputs) override {
+    Tensors there = block.parameters();
+    int64_t largest = 0;
+    for (const at::Tensor& parameter : there) largest = std::max(largest, bytes_of({parameter}));
+    largest_block_ = std::max(largest_block_, bytes_of(there));
     int64_t rerun = 0;
     if (recompute_ != Recompute::none) {
       // Once more for the count alone: what is saved here reaches neither the held bytes nor the
       // recomputation.
+      append(there, block.buffers());
       append(there, inputs);
       const SavedBytes within(there);
       const Tensors outputs = run(inputs);
       rerun = rerun_of(inputs, within.bytes());
     }
     Tensors outputs = run(inputs);
-    inside_ = false;
     blocks_.push_back({.held = held_.bytes() + rerun, .output = bytes_of(outputs), .weight = largest});
     rerun_ = std::max(rerun_, rerun);
     return outputs;
@@ -88,13 +77,26 @@ class DoorListener final : public WeightKeeper {
 
   const SavedBytes& held_;
   Recompute recompute_;
-  bool inside_ = false;
   int64_t largest_block_ = 0, rerun_ = 0, of_section_ = 0, held_before_ = -1;
   std::vector<BlockCount> blocks_;
 };
 
+/// Elements of parameters that none of the blocks holds.
+int64_t count_outside(Task& task, const std::vector<const torch::nn::Module*>& blocks) {
+  std::set<const c10::TensorImpl*> inside;
+  for (const auto* const block : blocks) {
+    for (const at::Tensor& parameter : block->parameters()) inside.insert(parameter.unsafeGetTensorImpl());
+  }
+  int64_t elements = 0;
+  for (const Objective& objective : task.objectives()) {
+    for (const at::Tensor& parameter : objective.network->parameters())
+      elements += inside.contains(parameter.unsafeGetTensorImpl()) ? 0 : parameter.numel();
+  }
+  return elements;
+}
+
 struct Held {
-  int64_t bytes = 0, rerun = 0, largest_block = 0;
+  int64_t bytes = 0, rerun = 0, largest_block = 0, outside_blocks = 0;
   std::vector<BlockCount> blocks;
 };
 
@@ -144,12 +146,13 @@ Held held_by(Task& task, const Batch& batch, Recompute recompute) {
   for (const auto& entry : batch.tensors) there.push_back(entry.second);
   const RecomputeScope scope(recompute);
   const SavedBytes saved(there);
-  DoorListener listener(saved, recompute);
+  BlockCounter listener(saved, recompute);
   const WeightKeeperScope door(listener);
   const Tensors results = results_of(task, batch);
   return {.bytes = saved.bytes_with(results),
           .rerun = listener.rerun(),
           .largest_block = listener.largest_block(),
+          .outside_blocks = count_outside(task, listener.passed()),
           .blocks = listener.blocks()};
 }
 
@@ -157,9 +160,9 @@ std::string first_line(const std::string& words) { return words.substr(0, words.
 
 }  // namespace
 
-void forward_on_meta(Task& task, const Sample& example, int64_t samples) {
+std::vector<at::Tensor> forward_on_meta(Task& task, const Sample& example, int64_t samples) {
   prepare_on_meta(task);
-  results_of(task, meta_batch(example, samples));
+  return results_of(task, meta_batch(example, samples));
 }
 
 std::optional<ActivationCount> count_activations(Task& task, const Sample& example, Recompute recompute,
@@ -175,6 +178,7 @@ std::optional<ActivationCount> count_activations(Task& task, const Sample& examp
     ActivationCount count{.per_sample = three.bytes - two.bytes,
                           .rerun_per_sample = (three.rerun + 2) / 3,
                           .largest_block = three.largest_block,
+                          .parameters_outside_blocks = three.outside_blocks,
                           .blocks = three.blocks};
     for (BlockCount& block : count.blocks) {
       block.held /= 3;

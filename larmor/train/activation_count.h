@@ -28,7 +28,8 @@ struct ActivationCount {
   int64_t of_one = 0;            // held for a single one: what is copied of several may be looked at in place
   int64_t rerun_per_sample = 0;  // held besides while backward computes again what costs most of all
   int64_t largest_block = 0;     // weights of one block behind the door
-  std::vector<BlockCount> blocks;  // behind the door, in the order of forward
+  int64_t parameters_outside_blocks = 0;  // elements
+  std::vector<BlockCount> blocks;         // behind the door, in the order of forward
   int64_t held(int64_t samples) const { return samples == 1 ? of_one : fixed + samples * per_sample; }
 };
 
@@ -39,8 +40,8 @@ struct ActivationCount {
 std::optional<ActivationCount> count_activations(Task& task, const Sample& example, Recompute recompute,
                                                  std::string* why_not = nullptr);
 
-/// One forward of the task past every warm-up, with nothing computed. Throws c10::Error where the forward
-/// looks at values.
-void forward_on_meta(Task& task, const Sample& example, int64_t samples);
+/// One forward of the task past every warm-up, with nothing computed: its losses, or its rows, with their
+/// graph. Throws c10::Error where the forward looks at values.
+std::vector<at::Tensor> forward_on_meta(Task& task, const Sample& example, int64_t samples);
 
 }  // namespace larmor

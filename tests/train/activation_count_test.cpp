@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 #include <torch/nn/modules/linear.h>
 
+#include "larmor/train/block_order.h"
+
 #include "tests/train/support/memory_case.h"
 
 namespace larmor::testing {
@@ -56,6 +58,21 @@ TEST(ActivationCount, KnowsTheLargestBlock) {
     EXPECT_EQ(count_small(recompute).largest_block, numbers * 4);
 }
 
+TEST(ActivationCount, KnowsTheParametersThatNoBlockHolds) {
+  const MemoryCase which = small_memory_case(Recompute::none);
+  const auto task = which.make_task();
+  const auto counted = count_activations(*task, which.example(), Recompute::none).value();
+  const auto trial = which.make_task(), other = which.make_task();
+  int64_t inside = 0, all = 0;
+  const BlockOrder order = block_order(*other, *trial, which.example());
+  for (const auto* const block : order.front()) {
+    for (const auto& parameter : block->parameters()) inside += parameter.numel();
+  }
+  for (const auto& parameter : other->objectives().front().network->parameters()) all += parameter.numel();
+  EXPECT_GT(inside, 0);
+  EXPECT_EQ(counted.parameters_outside_blocks, all - inside);
+}
+
 /// One linear layer, and what `look` makes of its output.
 class LinearTask final : public Task {
  public:
@@ -82,6 +99,7 @@ TEST(ActivationCount, TellsWhatEachSampleHoldsFromWhatIsHeldOnce) {
   EXPECT_EQ(counted->per_sample, 16 * 4);
   EXPECT_EQ(counted->fixed, 16 * 4 + 4) << "the exponentials of ones, and the loss";
   EXPECT_EQ(counted->largest_block, 0) << "nothing goes through the door";
+  EXPECT_EQ(counted->parameters_outside_blocks, 8 * 16 + 16);
 }
 
 TEST(ActivationCount, IsUnknownForALossThatLooksAtValuesAndSaysWhy) {

@@ -1,5 +1,7 @@
 #include "larmor/train/block_order.h"
 
+#include <functional>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/nn.h>
@@ -57,6 +59,55 @@ TEST(BlockOrder, RefusesAForwardThatLooksAtValues) {
     EXPECT_EQ(error.exit(), Exit::usage);
     EXPECT_EQ(error.hint(), "parallel.strategy=zero2");
   }
+}
+
+/// Its loss is `make`'s of the network's only block and of what the block gives.
+class OneBlock final : public Task {
+ public:
+  using Make = std::function<at::Tensor(torch::nn::Linear& block, const at::Tensor& value)>;
+  explicit OneBlock(Make make) : make_(std::move(make)) {
+    block_ = network_->register_module("layer", torch::nn::Linear(4, 4));
+  }
+  std::vector<Objective> objectives() override { return {{"network", network_.get()}}; }
+  std::vector<at::Tensor> losses(const Batch& batch, const StepContext&) override {
+    return {make_(block_, nn::run_block(block_, batch.at("image")))};
+  }
+  void validate(const Batch&, Metrics&) override {}
+  at::Tensor predict(const at::Tensor& image) override { return image; }
+
+ private:
+  std::shared_ptr<torch::nn::Module> network_ = std::make_shared<torch::nn::Module>();
+  torch::nn::Linear block_{nullptr};
+  Make make_;
+};
+
+TEST(BlockOrder, RefusesAParameterThatIsUsedPastItsBlocksDoor) {
+  const std::vector<OneBlock::Make> uses{
+      [](auto& block, const at::Tensor& value) { return value.mean() + block->weight.square().mean(); },
+      [](auto& block, const at::Tensor& value) { return (value + block->weight.sum(0)).mean(); },
+      [](auto& block, const at::Tensor& value) { return block->forward(value).mean(); },
+  };
+  for (const auto& use : uses) {
+    OneBlock task(use), trial(use);
+    try {
+      block_order(task, trial, an_example());
+      ADD_FAILURE() << "accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.exit(), Exit::usage);
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("it uses the parameter layer."));
+      EXPECT_THAT(error.hint(), ::testing::HasSubstr("parallel.strategy=zero2"));
+    }
+  }
+}
+
+TEST(BlockOrder, AcceptsWhatIsMadeOfABlocksOutput) {
+  const OneBlock::Make use = [](auto& block, const at::Tensor& value) {
+    at::Tensor more = nn::run_block(block, value.relu());
+    more.add_(value);
+    return more.square().mean();
+  };
+  OneBlock task(use), trial(use);
+  EXPECT_EQ(block_order(task, trial, an_example()).front().size(), 1U);
 }
 
 }  // namespace
