@@ -55,6 +55,7 @@ void estimate_model(const Question& question, const Plan& plan, MemoryEstimate& 
   // Buffers, and what does not learn, keep their own width on every rank.
   const int64_t fixed = std::max<int64_t>(demand.model_bytes - demand.parameters * float_bytes, 0);
   const int64_t weights = demand.parameters * widths.weight;
+  const int64_t outside = std::min(demand.parameters_outside_blocks, demand.parameters);
   const int64_t gradients = gradient_bytes(question, plan);
   const int64_t block = demand.largest_block_bytes / float_bytes;
   int64_t states = demand.optimizer_bytes * in_doubles;
@@ -63,10 +64,17 @@ void estimate_model(const Question& question, const Plan& plan, MemoryEstimate& 
   const bool keeps_whole = plan.accumulation > 1 && !plan.exchange_every_micro_batch;
   const bool cuts_gradients = plan.strategy == Strategy::zero2 || plan.strategy == Strategy::zero3;
   const bool cuts_weights = plan.strategy == Strategy::zero3;
-  // Of cut weights one block is in use and the next one under way; of cut gradients as many on their way.
-  memory.weights = fixed * in_doubles +
-                   (cuts_weights ? share_of(weights, plan) + in_flight * block * widths.weight : weights);
-  const int64_t on_their_way = in_flight * (cuts_weights ? block * widths.gradient : bucket_of(gradients));
+  // Of cut weights one block is in use and the next one under way, and what no block holds is not cut; of cut
+  // gradients as many are on their way, by blocks or by buckets.
+  const int64_t inside = weights - outside * widths.weight;
+  memory.weights = fixed * in_doubles + (cuts_weights ? share_of(inside, plan) + outside * widths.weight +
+                                                            in_flight * block * widths.weight
+                                                      : weights);
+  const int64_t bucket = bucket_of(gradients);
+  const int64_t on_their_way =
+      in_flight * (cuts_weights
+                       ? std::max(block, std::min(outside, bucket / widths.gradient)) * widths.gradient
+                       : bucket);
   memory.gradients = gradients;
   if (cuts_gradients)
     memory.gradients =
@@ -185,7 +193,10 @@ void check_memory(const Question& question, Plan& plan) {
   const std::string sum = text(human_bytes(plan.memory.total()), " of ", human_bytes(plan.memory.available),
                                " (", sum_text(plan.memory, "batches"), ")");
   if (plan.memory.total() <= plan.memory.available) {
-    plan.reasons.push_back(text("A rank needs about ", sum, "."));
+    const bool is_measured = question.config.plan.probe.value_or(plan.device == DeviceKind::cuda);
+    plan.reasons.push_back(
+        text("A rank needs about ", sum,
+             is_measured ? "." : " + an unknown margin: plan.probe=true measures a step."));
     return;
   }
   const int64_t fitting = micro_batch_that_fits(question, plan);

@@ -42,6 +42,7 @@ void count_memory(Task& task, const Sample& example, Demand& demand) {
     if (!counted) return;
     bytes = counted->fixed + counted->per_sample + counted->rerun_per_sample;
     demand.largest_block_bytes = counted->largest_block;
+    demand.parameters_outside_blocks = counted->parameters_outside_blocks;
   };
   count(Recompute::none, demand.activation_bytes_per_sample);
   if (!why_not.empty()) {

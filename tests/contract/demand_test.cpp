@@ -76,6 +76,7 @@ TEST_P(DemandOf, IsWhatAStepHolds) {
   EXPECT_GT(demand.sectioned_bytes_per_sample, 0);
   EXPECT_GT(demand.largest_block_bytes, 0);
   EXPECT_LT(demand.largest_block_bytes, demand.model_bytes);
+  EXPECT_LT(demand.parameters_outside_blocks, demand.parameters);
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, DemandOf, ::testing::ValuesIn(workload_names()),

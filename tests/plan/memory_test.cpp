@@ -77,6 +77,23 @@ TEST(Memory, OfBuffersIsWholeOnEveryRank) {
   EXPECT_EQ(make_plan(machine(4, 16), demand, config).memory.weights, 2 * demand.parameters / 4 + 8000);
 }
 
+TEST(Memory, OfParametersThatNoBlockHoldsIsWholeUnderZero3) {
+  Demand demand = autoencoder();
+  demand.largest_block_bytes = 4'000'000;
+  RunConfig config;
+  config.parallel.ranks = "4";
+  config.parallel.strategy = "zero3";
+  const MemoryEstimate cut = make_plan(machine(4, 16), demand, config).memory;
+  demand.parameters_outside_blocks = 2'000'000;
+  const MemoryEstimate memory = make_plan(machine(4, 16), demand, config).memory;
+  EXPECT_EQ(memory.weights, cut.weights + 4 * 2'000'000 * 3 / 4);
+  EXPECT_EQ(memory.gradients, cut.gradients + 2 * 4 * (2'000'000 - 1'000'000)) << "a bucket of them is more";
+  EXPECT_EQ(memory.optimizer, cut.optimizer);
+  demand.largest_block_bytes = 16'000'000;
+  config.parallel.strategy = "zero2";
+  EXPECT_EQ(make_plan(machine(4, 16), demand, config).memory.weights, 4 * demand.parameters);
+}
+
 TEST(Memory, HoldsAPassWithoutGradientOfAtMostHalfOfIt) {
   const Demand demand{.activation_bytes_per_sample = 400};  // of which a quarter lives at a time
   EXPECT_TRUE(fits_in_one_pass(demand, 2, 401));
@@ -91,6 +108,16 @@ TEST(Memory, OfTheFullestCardCounts) {
   hardware.gpus[1].free_bytes = 10 * gibibyte;
   EXPECT_EQ(make_plan(hardware, autoencoder(), RunConfig{}).memory.available,
             static_cast<int64_t>(10 * gibibyte) - 768 * signed_mebibyte);
+}
+
+TEST(Memory, HasAnUnknownMarginWhereNothingIsMeasured) {
+  RunConfig config;
+  const auto says_so = Contains(HasSubstr(" + an unknown margin: plan.probe=true measures a step."));
+  EXPECT_THAT(make_plan(machine(4, 16), autoencoder(), config).reasons, says_so);
+  const Hardware gpu = with_gpus(machine(4, 64), 1, "Card", 24 * gibibyte, 8, 0);
+  EXPECT_THAT(make_plan(gpu, autoencoder(), config).reasons, ::testing::Not(says_so));
+  config.plan.probe = true;
+  EXPECT_THAT(make_plan(machine(4, 16), autoencoder(), config).reasons, ::testing::Not(says_so));
 }
 
 TEST(Memory, WarnsOfAMicroBatchThatWasAskedForAndIsTooLarge) {
