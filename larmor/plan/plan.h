@@ -58,8 +58,8 @@ struct MemoryEstimate {
   int64_t total() const { return weights + gradients + optimizer + activations + batch; }
   int64_t available = 0;  // of one rank's device
   int64_t measured = 0;   // peak of one step, the most of any rank; 0: not measured
-  int64_t offloaded = 0;  // of the optimizer, on the host: no part of the total
   int64_t predicted = 0;  // the same, from a step on fewer samples; 0: not predicted
+  int64_t offloaded = 0;  // of the optimizer, on the host: no part of the total
 };
 
 struct Plan {
@@ -87,10 +87,10 @@ struct Plan {
   std::vector<int> idle_devices;
 
   int world_size() const { return static_cast<int>(ranks.size()); }
-  /// On one host; the last may have fewer.
-  int local_size() const { return (world_size() + hosts - 1) / hosts; }
   /// Whether its ranks are threads of one process.
   bool in_one_process() const { return strategy == Strategy::dp && world_size() > 1; }
+  /// On one host; the last may have fewer.
+  int local_size() const { return (world_size() + hosts - 1) / hosts; }
 };
 
 /// Pure: touches no device, reads no file. Throws Error: usage when the request cannot be planned (with
