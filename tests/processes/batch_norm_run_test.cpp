@@ -52,14 +52,18 @@ TEST(BatchNormRun, CountsOverBothRanks) {
 }
 
 TEST(BatchNormRun, EndsWithTheErrorOfTheRankThatFailedWhileTheOtherCounts) {
-  const ScratchFolder scratch;
-  put_cohort(scratch.path(), /*spoilt=*/4);
-  Running run(train_on_two_ranks({"data.bad_files=0"}), {.folder = scratch.path()});
-  ASSERT_TRUE(run.ends_within(100)) << "the limit of a collective is ten minutes";
-  const auto end = run.wait();
-  constexpr int data = 3;
-  EXPECT_EQ(end.status, data) << end.err;
-  EXPECT_THAT(end.err, AllOf(HasSubstr("4.nii.gz"), HasSubstr("data.bad_files allows 0")));
+  for (const std::string strategy : {"ddp", "dp"}) {
+    SCOPED_TRACE(strategy);
+    const ScratchFolder scratch;
+    put_cohort(scratch.path(), /*spoilt=*/4);
+    Running run(train_on_two_ranks({"data.bad_files=0", "parallel.strategy=" + strategy}),
+                {.folder = scratch.path()});
+    ASSERT_TRUE(run.ends_within(100)) << "the limit of a collective is ten minutes";
+    const auto end = run.wait();
+    constexpr int data = 3;
+    EXPECT_EQ(end.status, data) << end.err;
+    EXPECT_THAT(end.err, AllOf(HasSubstr("4.nii.gz"), HasSubstr("data.bad_files allows 0")));
+  }
 }
 
 }  // namespace
