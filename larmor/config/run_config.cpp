@@ -114,8 +114,7 @@ void ParallelConfig::describe(Fields& f) {
   f.word(
       "strategy", strategy, {"auto", "single", "dp", "ddp", "zero1", "zero2", "zero3"},
       "how ranks share the work: whole replicas in processes (ddp) or in threads of one (dp), or a part each "
-      "of the optimizer's states (zero1), of the gradients too (zero2), and of the weights (zero3); auto: "
-      "the "
+      "of the optimizer's states (zero1), of the gradients too (zero2), and of the weights (zero3); auto: the "
       "first that fits, never dp");
   f.word("offload", offload, {"none", "optimizer"},
          "what a GPU's rank keeps and computes on the host instead");

@@ -11,9 +11,9 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "larmor/base/error.h"
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
+#include "larmor/launch/rank_lost.h"
 
 namespace larmor {
 namespace {
@@ -21,16 +21,6 @@ namespace {
 struct ThreadFailure {
   size_t rank = 0;
   std::exception_ptr what;
-
-  bool is_echo() const {
-    try {
-      std::rethrow_exception(what);
-    } catch (const Error& error) {
-      return error.exit() == Exit::rank_lost;
-    } catch (...) {
-      return false;
-    }
-  }
 };
 
 /// Thread-safe.
@@ -59,7 +49,7 @@ class ThreadLives {
     const std::lock_guard lock(mutex_);
     if (failures_.empty()) return nullptr;
     auto first = std::find_if(failures_.begin(), failures_.end(),
-                              [](const ThreadFailure& failure) { return !failure.is_echo(); });
+                              [](const ThreadFailure& failure) { return !is_rank_lost(failure.what); });
     if (first == failures_.end()) first = failures_.begin();
     log::error(text("rank ", first->rank, " was the first that failed"));
     return first->what;

@@ -68,7 +68,7 @@ void take_cheapest_that_fits(const Question& question, Plan& plan) {
   }
 }
 
-void refuse_several_processes(const Question& question, const Plan& plan) {
+void refuse_what_threads_cannot(const Question& question, const Plan& plan) {
   if (plan.hosts > 1) {
     fail(Exit::usage,
          text("parallel.strategy dp is one process with a thread for each rank, but the ranks are on ",
@@ -76,12 +76,10 @@ void refuse_several_processes(const Question& question, const Plan& plan) {
          "parallel.strategy=ddp starts a process for each rank");
   }
   if (plan.device == DeviceKind::cpu && question.config.plan.probe.value_or(false)) {
-    fail(
-        Exit::usage,
-        text(
-            "plan.probe measures what a process takes, and under parallel.strategy dp one process holds all ",
-            plan.world_size(), " ranks"),
-        "plan.probe=false, or parallel.strategy=ddp");
+    fail(Exit::usage,
+         text("plan.probe measures a process, and under parallel.strategy dp one process holds all ",
+              plan.world_size(), " ranks"),
+         "plan.probe=false, or parallel.strategy=ddp");
   }
 }
 
@@ -93,7 +91,7 @@ void take_as_asked(const Question& question, Plan& plan) {
     fail(Exit::usage, text("parallel.strategy single runs 1 rank, but parallel.ranks asks for ", ranks),
          "parallel.strategy=ddp, or parallel.ranks=1");
   }
-  if (plan.in_one_process()) refuse_several_processes(question, plan);
+  if (plan.in_one_process()) refuse_what_threads_cannot(question, plan);
   plan.reasons.push_back(text("Strategy ", asked, ", as asked, for ", counted(ranks, "rank"),
                               plan.in_one_process()
                                   ? ": threads of one process, which ends with the first of them that fails."

@@ -14,9 +14,9 @@
 #include "larmor/base/text.h"
 #include "larmor/device/memory_meter.h"
 #include "larmor/device/out_of_memory.h"
+#include "larmor/launch/rank_lost.h"
 #include "larmor/train/activation_count.h"
 #include "larmor/train/peak_prediction.h"
-#include "larmor/train/rank_lost.h"
 #include "larmor/train/step_benchmark.h"
 
 namespace larmor {

@@ -16,10 +16,10 @@
 #include "larmor/device/out_of_memory.h"
 #include "larmor/device/rank_sum.h"
 #include "larmor/device/run_block.h"
+#include "larmor/launch/rank_lost.h"
 #include "larmor/launch/stop_signal.h"
 #include "larmor/train/batch_device.h"
 #include "larmor/train/kept_buffers.h"
-#include "larmor/train/rank_lost.h"
 #include "larmor/train/trainer.h"
 #include "larmor/train/whole_batch.h"
 

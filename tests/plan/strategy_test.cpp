@@ -162,7 +162,7 @@ TEST_F(Strategies, RefuseThreadsWhereOneProcessWillNotDo) {
   config.plan.probe = true;
   EXPECT_EQ(
       refusal_on(machine(4, 64)),
-      "2: plan.probe measures what a process takes, and under parallel.strategy dp one process holds all 2 "
+      "2: plan.probe measures a process, and under parallel.strategy dp one process holds all 2 "
       "ranks | plan.probe=false, or parallel.strategy=ddp");
   EXPECT_EQ(plan_on(four_of(80)).strategy, Strategy::dp) << "each GPU counts its own";
 }

@@ -1,4 +1,4 @@
-#include "larmor/train/rank_lost.h"
+#include "larmor/launch/rank_lost.h"
 
 #include "larmor/base/error.h"
 
