@@ -193,10 +193,11 @@ void check_memory(const Question& question, Plan& plan) {
   const std::string sum = text(human_bytes(plan.memory.total()), " of ", human_bytes(plan.memory.available),
                                " (", sum_text(plan.memory, "batches"), ")");
   if (plan.memory.total() <= plan.memory.available) {
-    const bool is_measured = question.config.plan.probe.value_or(plan.device == DeviceKind::cuda);
-    plan.reasons.push_back(
-        text("A rank needs about ", sum,
-             is_measured ? "." : " + an unknown margin: plan.probe=true measures a step."));
+    const bool on_cpu = plan.device == DeviceKind::cpu;
+    const bool is_measured = question.config.plan.probe.value_or(!on_cpu);
+    const bool can_be = !(on_cpu && plan.in_one_process());
+    plan.reasons.push_back(text("A rank needs about ", sum, is_measured ? "" : " + an unknown margin",
+                                !is_measured && can_be ? ": plan.probe=true measures a step." : "."));
     return;
   }
   const int64_t fitting = micro_batch_that_fits(question, plan);
