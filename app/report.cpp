@@ -1,12 +1,14 @@
 #include "app/report.h"
 
 #include <iostream>
-#include <new>
 #include <string>
+#include <string_view>
 
 #include <unistd.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/text.h"
+#include "larmor/device/out_of_memory.h"
 #include "larmor/launch/rank.h"
 
 namespace larmor::app {
@@ -33,13 +35,18 @@ int report_error(const Error& error) {
 }  // namespace
 
 int report(const std::exception_ptr& failure) {
+  const bool no_memory = is_out_of_memory(failure);
   try {
     std::rethrow_exception(failure);
   } catch (const Error& error) {
     return report_error(error);
-  } catch (const std::bad_alloc&) {
-    return report_error({Exit::memory, "out of memory", "use a smaller train.micro_batch or a smaller crop"});
   } catch (const std::exception& error) {
+    // libtorch adds its stack.
+    const std::string_view words(error.what());
+    if (no_memory) {
+      return report_error({Exit::memory, text("memory ran out: ", words.substr(0, words.find('\n'))),
+                           "use a smaller train.micro_batch, smaller examples or a smaller model"});
+    }
     return report_error(
         {Exit::unexpected, error.what(), "this is a fault of larmor: please report it with the command"});
   }

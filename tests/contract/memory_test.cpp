@@ -119,22 +119,36 @@ TEST(Probe, TakesSmallerMicroBatchesBeforeTheFirstStep) {
     EXPECT_LE(largest_difference(run.tensors(file), weights), 1e-11) << file;
 }
 
-/// Smaller micro-batches would be another network, so nothing is left but to end, on all ranks alike.
-TEST(OutOfMemory, EndsAllRanksOfABatchNormWithTheReason) {
-  const std::vector<std::string> words{"model.norm=batch",
-                                       "train.length=2st",
-                                       "train.validate_every=0",
-                                       "train.global_batch=12",
-                                       "optim.schedule.name=constant",
-                                       "optim.schedule.warmup=0"};
+std::vector<std::string> batch_norm_in_batches_of(int64_t size) {
+  return {"model.norm=batch",
+          "data.cohort_size=[32, 32, 32]",
+          "train.length=2st",
+          "train.validate_every=0",
+          text("train.global_batch=", size),
+          "optim.clip_norm=0",
+          "optim.schedule.name=constant",
+          "optim.schedule.warmup=0"};
+}
+
+/// What one rank alone takes to train on so many samples at once.
+int64_t peak_of_one_rank(int64_t samples) {
+  TrialRun run("survival", batch_norm_in_batches_of(samples));
   start_memory_meter();
   reset_metered_peak();
   const int64_t before = metered_memory().held;
-  TrialRun("survival", words).train(2);
-  const int64_t step = metered_memory().peak - before;
-  TrialRun run("survival", words);
+  run.train(1);
+  return metered_memory().peak - before;
+}
+
+/// Smaller micro-batches would be another network, so nothing is left but to end, on all ranks alike.
+TEST(OutOfMemory, EndsAllRanksOfABatchNormWithTheReason) {
+  const int64_t of_three = peak_of_one_rank(3), of_six = peak_of_one_rank(6);
+  const int64_t of_samples = 2 * (of_six - of_three), of_weights = of_six - of_samples;
+  ASSERT_GT(of_samples, 1 << 20) << "the test needs room for its limit";
+  TrialRun run("survival", batch_norm_in_batches_of(12));
   {
-    const MemoryLimit limit(metered_memory().held + step * 7 / 10);
+    // Weights and all that two ranks have of them fit, and not what one of them computes on six samples.
+    const MemoryLimit limit(metered_memory().held + 2 * of_weights + of_samples / 2);
     EXPECT_ANY_THROW(run.train(2));
   }
   for (const auto& failure : run.errors()) {
