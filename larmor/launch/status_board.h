@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "larmor/launch/rank_cell.h"
 #include "larmor/launch/rank_status.h"
 
 namespace larmor {
@@ -31,11 +32,7 @@ class StatusBoard {
   /// From a thread beside the training one, which only helps it in that phase: otherwise nothing.
   void beat(int rank, Phase during);
 
-  /// Names a collective until it is forgotten; `word` tells it from its place's later ones.
-  struct Ticket {
-    uint64_t place = 0;
-    uint64_t word = 0;
-  };
+  using Ticket = CollectiveRing::Ticket;
   /// A collective is begun (`finished` is not looked at) and, once its wait has returned, finished.
   Ticket begin(int rank, const Collective& collective);
   void finish(int rank, const Ticket& ticket);
@@ -47,16 +44,17 @@ class StatusBoard {
 
   Phase phase(int rank) const;
   int64_t step(int rank) const;
-  /// All of it, of one moment. A rank that was stopped in the middle of a write is read as it stands.
+  /// What the training thread wrote is of one moment, wherever the rank stands or was stopped.
   RankStatus status(int rank) const;
 
  private:
-  struct Cell;
   struct Memory;
   StatusBoard() = default;
   size_t bytes() const;
   void map(int descriptor);
-  Cell& cell(int rank) const;
+  RankCell& cell(int rank) const;
+  /// A sign of life of a rank that is where `diary` says.
+  void sign(RankCell& cell, const RankDiary& diary, int64_t now);
   int descriptor_ = -1;
   int ranks_ = 0;
   Memory* memory_ = nullptr;

@@ -23,6 +23,7 @@ using ::testing::HasSubstr;
 int ending_of(const std::function<void()>& work) {
   const pid_t child = fork();
   if (child == 0) {
+    signal(SIGSEGV, SIG_DFL);  // sanitizers have a handler for it
     work();
     _exit(7);
   }

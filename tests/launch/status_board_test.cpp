@@ -1,5 +1,6 @@
 #include "larmor/launch/status_board.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -249,9 +250,10 @@ TEST(StatusBoard, ShowsTheValuesOfOneMomentWhileTheRankWrites) {
   const double latest = clock.steady_seconds();
   std::atomic<bool> done = false;
   std::jthread writer([&] { write_restlessly(board, done); });
-  for (int look = 0; look < 20'000; ++look) {
+  for (int64_t step = 0; step < 2000;) {
     const double before = clock.steady_seconds();
     const RankStatus status = board.status(0);
+    step = status.step;
     const double after = clock.steady_seconds();
     EXPECT_EQ(status.phase, status.step % 2 == 0 ? Phase::computing : Phase::communicating);
     const double all = std::accumulate(status.seconds.begin(), status.seconds.end(), status.waited);
@@ -274,8 +276,8 @@ TEST(StatusBoard, LetsTwoThreadsBeginCollectives) {
       }
     });
   }
-  for (int look = 0; look < 20'000; ++look) {
-    std::array<int64_t, 2> last{};
+  for (std::array<int64_t, 2> last{}; std::ranges::min(last) < 20'000;) {
+    last = {};
     for (const Collective& collective : board.status(0).collectives) {
       EXPECT_EQ(collective.elements, 2 * collective.number + collective.group) << "two mixed";
       auto& before = last.at(static_cast<size_t>(collective.group));
