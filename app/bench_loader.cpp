@@ -54,31 +54,31 @@ Throughput fetch_all(const Dataset& dataset, const RunConfig& config, int worker
 }
 
 int bench_loader(Program& program, const LoaderArguments& arguments) {
-  auto& workload = program.workload(program.words().target);
-  const auto config = program.load(workload);
-  const auto index = workload.index(config.config);
+  const auto loaded = program.load(program.workload(program.words().target));
+  const auto& stage = *loaded.stage;
+  const auto& config = loaded.config.config;
+  const auto index = stage.index(config);
   require(!index.of(Split::train).empty(), Exit::data, "the training split has no case to fetch",
           "raise data.split.train");
   Plan plan;  // as a rank on CPUs is set up
   plan.threads_per_rank = arguments.threads;
   set_up_process(plan, c10::kCPU);
-  const auto transforms = workload.training_transforms(config.config);
+  const auto transforms = stage.training_transforms(config);
   const bool speaks = !program.words().quiet;
   const auto times = time_loading(index, transforms, arguments.repeats, [&](int round, int rounds) {
     if (speaks) std::cerr << "round " << round << " of " << rounds << " (0 warms up)\n";
   });
   const int workers = arguments.workers > 0 ? arguments.workers : detect_hardware().usable_cores();
-  const auto training = workload.dataset(config.config, index, Split::train);
-  const double sample_ms =
-      time_samples(*training, static_cast<uint64_t>(config.config.run.seed), arguments.repeats);
-  const auto throughput = fetch_all(*training, config.config, workers);
+  const auto training = stage.dataset(config, index, Split::train);
+  const double sample_ms = time_samples(*training, static_cast<uint64_t>(config.run.seed), arguments.repeats);
+  const auto throughput = fetch_all(*training, config, workers);
   Json json;
   json["script"] = "larmor bench loader";
   json["volumes"] = times.volumes;
   json["repeats"] = arguments.repeats;
   json["transforms"] = transforms;
   json["mean_ms_per_volume"] = times.mean_ms;
-  json["mean_ms_per_sample"] = {{config.config.data.cache, sample_ms}};  // through the cache that it names
+  json["mean_ms_per_sample"] = {{config.data.cache, sample_ms}};  // through the cache that it names
   json["total_ms_all_volumes"] = times.mean_ms.at("chain") * static_cast<double>(times.volumes);
   json["samples_per_second"] = throughput.samples_per_second;
   json["cores_used"] = throughput.cores_used;

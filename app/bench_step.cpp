@@ -94,9 +94,9 @@ Json time_steps(StepBenchmark& benchmark, Communicator& communicator, const Step
 }
 
 /// The line of rank 0.
-Json time_as_rank(Workload& workload, const RunConfig& config, const Plan& plan, const Index& index,
-                  Communicator& communicator, const StepArguments& arguments) {
-  StepBenchmark benchmark(workload, config, plan, index, communicator);
+Json time_as_rank(const LoadedStage& loaded, const Plan& plan, const Index& index, Communicator& communicator,
+                  const StepArguments& arguments) {
+  StepBenchmark benchmark(*loaded.stage, loaded.config.config, plan, index, communicator);
   const auto result = time_steps(benchmark, communicator, arguments, plan.micro_batch * communicator.size());
   Json json;
   json["script"] = "larmor bench step";
@@ -111,8 +111,8 @@ Json time_as_rank(Workload& workload, const RunConfig& config, const Plan& plan,
   return json;
 }
 
-Plan draft_plan(Workload& workload, const LoadedConfig& config, const StepArguments& arguments) {
-  auto plan = draft_run(workload, config).plan;
+Plan draft_plan(const LoadedStage& loaded, const StepArguments& arguments) {
+  auto plan = draft_run(loaded).plan;
   if (plan.in_one_process()) {
     fail(Exit::usage, "bench step times ranks that are processes, and parallel.strategy is dp",
          "parallel.strategy=ddp; between GPUs the arithmetic and the collectives are the same");
@@ -122,23 +122,22 @@ Plan draft_plan(Workload& workload, const LoadedConfig& config, const StepArgume
 }
 
 /// The parent's, or for ranks that another launcher has started rank 0's.
-Plan find_plan(Workload& workload, const LoadedConfig& config, const StepArguments& arguments,
-               Rendezvous& rendezvous) {
+Plan find_plan(const LoadedStage& loaded, const StepArguments& arguments, Rendezvous& rendezvous) {
   if (!arguments.plan.empty()) return plan_from_json(read_json(arguments.plan));
   const auto group = rendezvous.connect(DeviceKind::cpu, -1);
-  const auto own = to_text(to_json(draft_plan(workload, config, arguments)));
+  const auto own = to_text(to_json(draft_plan(loaded, arguments)));
   return plan_from_json(parse_json(broadcast_bytes(*group, own, 0), "rank 0's plan"));
 }
 
 int run_as_rank(Program& program, const StepArguments& arguments, const Rank& rank) {
-  auto& workload = program.workload(program.words().target);
+  const auto& workload = program.workload(program.words().target);
   if (arguments.plan.empty()) program.words().overrides.push_back(text("parallel.ranks=", rank.count));
-  const auto config = program.load(workload);
+  const auto loaded = program.load(workload);
   Rendezvous rendezvous(rank, {});
-  const auto plan = find_plan(workload, config, arguments, rendezvous);
-  const auto index = workload.index(config.config);
+  const auto plan = find_plan(loaded, arguments, rendezvous);
+  const auto index = loaded.stage->index(loaded.config.config);
   const auto communicator = rendezvous.connect(plan.device, device_index(rank, plan));
-  const auto line = time_as_rank(workload, config.config, plan, index, *communicator, arguments).dump();
+  const auto line = time_as_rank(loaded, plan, index, *communicator, arguments).dump();
   if (!communicator->is_first()) return 0;
   if (arguments.line.empty()) {
     std::cout << line << "\n";
@@ -227,27 +226,27 @@ void show_scaling(const Json& rows) {
 
 int bench_step(Program& program, const StepArguments& arguments) {
   if (const auto rank = find_rank(process_environment())) return run_as_rank(program, arguments, *rank);
-  auto& workload = program.workload(program.words().target);
+  const auto& workload = program.workload(program.words().target);
   const auto counts = rank_counts(arguments.ranks);
   struct Turn {
     Words words;
-    LoadedConfig config;
+    LoadedStage loaded;
     Plan plan;
   };
   std::vector<Turn> turns;  // all are planned before the first takes its time
   for (const int count : counts) {
     auto& words = program.words();
     words.overrides.push_back(text("parallel.ranks=", count));
-    auto config = program.load(workload);
-    auto plan = draft_plan(workload, config, arguments);
-    turns.push_back({words, std::move(config), std::move(plan)});
+    auto loaded = program.load(workload);
+    auto plan = draft_plan(loaded, arguments);
+    turns.push_back({words, std::move(loaded), std::move(plan)});
     words.overrides.pop_back();
   }
   if (counts == std::vector{1}) {
-    const auto& [words, config, plan] = turns.front();
+    const auto& [words, loaded, plan] = turns.front();
     const auto alone = connect(Rank(), {.device = plan.device, .device_index = device_index(Rank(), plan)});
-    const auto index = workload.index(config.config);
-    std::cout << time_as_rank(workload, config.config, plan, index, *alone, arguments).dump() << "\n";
+    const auto index = loaded.stage->index(loaded.config.config);
+    std::cout << time_as_rank(loaded, plan, index, *alone, arguments).dump() << "\n";
     return 0;
   }
   std::vector<Json> lines;

@@ -49,8 +49,8 @@ int list(Program& program, bool verify) {
 int prune(Program& program) {
   program.refuse_overrides();
   const auto folder = program.run_folder();
-  auto& workload = program.workload(workload_of(folder));
-  const auto config = load_run_config(folder, workload).config.checkpoint;
+  const auto loaded = load_run_stage(folder, program.workload(workload_of(folder)));
+  const auto& config = loaded.config.config.checkpoint;
   const FileLock lock(folder.lock());
   DiskStorage storage;
   const auto removed = prune_checkpoints(folder.checkpoints(), storage, config.keep_last, config.keep_best,

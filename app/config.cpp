@@ -32,13 +32,13 @@ std::string explanation(const LoadedConfig& config) {
 }
 
 int config(Program& program, const std::string& what) {
-  auto& workload = program.workload(program.words().target);
+  const auto& workload = program.workload(program.words().target);
   if (what == "schema") {
-    const auto schema = config_schema(workload.fields(program.stage_of(workload)));
+    const auto schema = config_schema(workload.stage(program.stage_of(workload))->fields());
     program.show(schema, to_text(schema));
     return 0;
   }
-  const auto loaded = program.load(workload);
+  const auto loaded = program.load(workload).config;
   program.show(origins_of(loaded),
                what == "show" ? loaded.to_yaml(/*with_origins=*/true) : explanation(loaded));
   return 0;

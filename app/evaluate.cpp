@@ -72,12 +72,13 @@ std::string written_pictures(const ValidationResult& result, const std::filesyst
 
 int evaluate(Program& program, const EvaluateArguments& arguments) {
   auto trained = load_trained(program, arguments.checkpoint, arguments.average);
-  const auto& config = trained.config.config;
-  const auto index = trained.workload->index(config);
-  const auto dataset = trained.workload->dataset(config, index, split_named(arguments.split));
+  const Stage& stage = *trained.loaded.stage;
+  const auto& config = trained.loaded.config.config;
+  const auto index = stage.index(config);
+  const auto dataset = stage.dataset(config, index, split_named(arguments.split));
   if (dataset->size() == 0)
     fail(Exit::data, text("the split ", arguments.split, " has no cases"), "choose another with --split");
-  const auto reference = trained.workload->reference(config, index);
+  const auto reference = stage.reference(config, index);
   const auto communicator = make_solo();
   const auto result = validate(*trained.task, *dataset, *communicator,
                                {.seed = static_cast<uint64_t>(config.run.seed),

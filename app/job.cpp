@@ -29,8 +29,7 @@ bool names_a_value_of_the_environment(const Origin& origin) {
 // What `train` is to be called with: the words as they were given, the values that this shell's environment
 // adds, which the job will not have, and a name for the run, so that a second start is no second run.
 void fill_train_words(Program& program, JobRequest& request) {
-  auto& workload = program.workload(program.words().target);
-  const auto config = program.load(workload);
+  const auto config = program.load(program.workload(program.words().target)).config;
   if (config.config.parallel.strategy == "dp" && request.nodes > 1) {
     fail(Exit::usage,
          text("parallel.strategy dp is one process, and --nodes asks for ", request.nodes, " hosts"),
@@ -55,7 +54,7 @@ void fill_train_words(Program& program, JobRequest& request) {
     if (word != "run.name=auto") request.train.push_back(word);
   }
   if (run.name != "auto") return;
-  request.run = new_run_name(SystemClock(), run.folder, words.target, program.stage_of(workload));
+  request.run = new_run_name(SystemClock(), run.folder, words.target, config.config.stage);
   request.train.push_back("run.name=" + request.run);
 }
 

@@ -22,7 +22,7 @@ namespace {
 
 Json words_of(const TrainRequest& request) {
   Json words;
-  for (const auto& origin : request.config.origins) words[origin.key] = origin.value;
+  for (const auto& origin : request.loaded.config.origins) words[origin.key] = origin.value;
   words["--resume"] = request.flags.resume;
   words["--steps"] = request.flags.steps.value_or(0);
   return words;
@@ -32,7 +32,7 @@ Json words_of(const TrainRequest& request) {
 Json own_hardware(const TrainRequest& request, const Agent& agent) {
   if (agent.is_alone()) return nullptr;
   HardwareSources sources;
-  sources.run_folder = request.config.config.run.folder;
+  sources.run_folder = request.loaded.config.config.run.folder;
   return to_json(detect_hardware(sources));
 }
 
@@ -52,7 +52,7 @@ class Leader {
   void say(const std::string& line) const {
     if (!request_.program.words().quiet) std::cerr << line << "\n" << std::flush;
   }
-  PreparedRun prepare(LoadedConfig config, const std::optional<RunFolder>& existing, StartOptions start);
+  PreparedRun prepare(LoadedStage loaded, const std::optional<RunFolder>& existing, StartOptions start);
   LaunchOptions launch_options() const;
   GroupEnding train();
   GroupEnding train_to_the_end();
@@ -74,12 +74,12 @@ class Leader {
   std::optional<PreparedRun> run_;
 };
 
-PreparedRun Leader::prepare(LoadedConfig config, const std::optional<RunFolder>& existing,
+PreparedRun Leader::prepare(LoadedStage loaded, const std::optional<RunFolder>& existing,
                             StartOptions start) {
   if (!agent_.is_alone()) start.hardware = hardware_of(*fleet_);
   start.job = agent_.job.id;
   start.again = agent_.job.restarts > 0;
-  auto run = prepare_run(request_.workload, std::move(config), existing, std::move(start), *storage_, clock_);
+  auto run = prepare_run(request_.workload, std::move(loaded), existing, std::move(start), *storage_, clock_);
   for (const auto& note : run.notes) say(note);
   // Ranks of other hosts stand in other folders.
   run.folder.root = std::filesystem::absolute(run.folder.root);
@@ -124,7 +124,7 @@ void Leader::prepare_again(const std::string& share) {
   start.lock.emplace(std::move(*run_->lock));
   run_.reset();
   const auto overrides = share.empty() ? std::vector<std::string>() : std::vector<std::string>{share};
-  run_.emplace(prepare(load_run_config(folder, request_.workload, overrides), folder, std::move(start)));
+  run_.emplace(prepare(load_run_stage(folder, request_.workload, overrides), folder, std::move(start)));
 }
 
 std::optional<std::string> Leader::next_share(const GroupEnding& ending, bool same_rank_again) const {
@@ -181,7 +181,7 @@ int Leader::run() {
   fleet_.emplace(assemble(agent_, words_of(request_), own_hardware(request_, agent_)));
   try {
     run_.emplace(
-        prepare(std::move(request_.config), request_.existing, {.resume = request_.flags.resume_choice()}));
+        prepare(std::move(request_.loaded), request_.existing, {.resume = request_.flags.resume_choice()}));
     const GroupEnding ending = run_->already_done ? GroupEnding() : train_to_the_end();
     const int status = conclude(ending);
     fleet_->dismiss(status, ending.message);

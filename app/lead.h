@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "larmor/config/load.h"
+#include "larmor/train/loaded_stage.h"
 #include "larmor/train/run_folder.h"
 #include "larmor/train/workload.h"
 
@@ -17,8 +17,8 @@ namespace larmor::app {
 struct TrainRequest {
   Program& program;
   const TrainFlags& flags;
-  Workload& workload;
-  LoadedConfig config;
+  const Workload& workload;
+  LoadedStage loaded;
   std::optional<RunFolder> existing;  // `train RUN`
 };
 

@@ -9,13 +9,13 @@ void add_list(Program& program) {
     Json all = Json::array();
     std::string lines;
     for (const auto& workload : program.workloads()) {
-      const auto configs = shipped_configs(workload->name());
+      const auto configs = shipped_configs(workload.name());
       Json row;
-      row["workload"] = workload->name();
-      row["stages"] = workload->stages();
+      row["workload"] = workload.name();
+      row["stages"] = workload.stages();
       row["configs"] = configs;
       all.push_back(row);
-      lines += text(workload->name(), "\n  stages   ", join(workload->stages(), ", "), "\n  configs  ",
+      lines += text(workload.name(), "\n  stages   ", join(workload.stages(), ", "), "\n  configs  ",
                     join(configs, ", "), "\n");
     }
     program.show(all, lines);

@@ -21,11 +21,10 @@ Hardware read_hardware(const std::string& file) {
 }
 
 int plan(Program& program, const std::string& hardware_file) {
-  auto& workload = program.workload(program.words().target);
-  const auto config = program.load(workload);
+  const auto loaded = program.load(program.workload(program.words().target));
   std::optional<Hardware> hardware;
   if (!hardware_file.empty()) hardware = read_hardware(hardware_file);
-  const auto draft = draft_run(workload, config, hardware);
+  const auto draft = draft_run(loaded, hardware);
   program.show(to_json(draft.plan), explain(draft.plan, draft.hardware));
   return 0;
 }

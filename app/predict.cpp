@@ -182,9 +182,8 @@ TrainedTask network_for(Program& program, const PredictArguments& arguments) {
   if (!fs::is_regular_file(arguments.weights))
     fail(Exit::usage, text("there is no file ", arguments.weights), "check --weights");
   TrainedTask trained;
-  trained.workload = &program.workload(program.words().target);
-  trained.config = program.load(*trained.workload);
-  trained.task = trained.workload->task(trained.config.config, Index{});
+  trained.loaded = program.load(program.workload(program.words().target));
+  trained.task = trained.loaded.stage->task(trained.loaded.config.config, Index{});
   auto& network = *trained.task->objectives().front().network;
   load_state_dict(network, read_tensors(arguments.weights));
   network.eval();
@@ -263,11 +262,12 @@ int predict_table(Program& program, const Predictor& predictor, const PredictArg
 int predict(Program& program, const PredictArguments& arguments) {
   input_files(arguments);  // before anything is loaded
   const auto trained = network_for(program, arguments);
-  const auto& config = trained.config.config;
-  const Json transforms = trained.workload->prediction_transforms(config);
+  const Stage& stage = *trained.loaded.stage;
+  const auto& config = trained.loaded.config.config;
+  const Json transforms = stage.prediction_transforms(config);
   const Predictor predictor{.task = *trained.task,
-                            .demand = trained.workload->demand(config, Index{}),
-                            .window = trained.workload->prediction_window(config),
+                            .demand = stage.demand(config, Index{}),
+                            .window = stage.prediction_window(config),
                             .chain = TransformChain(transforms),
                             .reads_grey = picture_reading(transforms).grey,
                             .memory_bytes = detect_hardware().memory_available_bytes};

@@ -89,13 +89,13 @@ struct Prepared {
   std::string words;
 };
 
-Prepared fill(const Workload& workload, RunConfig config, const Index& index, bool speaks) {
+Prepared fill(const Stage& stage, RunConfig config, const Index& index, bool speaks) {
   const bool uses_it = config.data.cache != "none";
   config.data.cache = "full";
   std::vector<std::unique_ptr<Dataset>> owned;
   std::vector<const PreparableDataset*> datasets;
   for (const auto split : all_splits) {
-    owned.push_back(workload.dataset(config, index, split));
+    owned.push_back(stage.dataset(config, index, split));
     const auto* const dataset = dynamic_cast<const PreparableDataset*>(owned.back().get());
     if (dataset != nullptr && dataset->size() > 0) datasets.push_back(dataset);
   }
@@ -131,13 +131,13 @@ int clean(Program& program, const RunConfig& config) {
 }
 
 int prepare(Program& program, bool cleans) {
-  auto& workload = program.workload(program.words().target);
-  const auto config = program.load(workload);
-  if (cleans) return clean(program, config.config);
-  const auto index = workload.index(config.config);
+  const auto loaded = program.load(program.workload(program.words().target));
+  const auto& config = loaded.config.config;
+  if (cleans) return clean(program, config);
+  const auto index = loaded.stage->index(config);
   const bool speaks = !program.words().quiet;
   if (speaks) std::cerr << index.patients_by << "\npreparing every example …\n";
-  const auto prepared = fill(workload, config.config, index, speaks);
+  const auto prepared = fill(*loaded.stage, config, index, speaks);
   Json json;
   json["index"]["cases"] = index.cases.size();
   json["index"]["patients"] = index.patients();

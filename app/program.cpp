@@ -174,14 +174,14 @@ int Program::act() {
 
 bool Program::is_workload(const std::string& name) const {
   return std::any_of(workloads_.begin(), workloads_.end(),
-                     [&](const auto& one) { return one->name() == name; });
+                     [&](const Workload& one) { return one.name() == name; });
 }
 
-Workload& Program::workload(const std::string& name) const {
+const Workload& Program::workload(const std::string& name) const {
   std::vector<std::string> names;
   for (const auto& one : workloads_) {
-    if (one->name() == name) return *one;
-    names.push_back(one->name());
+    if (one.name() == name) return one;
+    names.push_back(one.name());
   }
   if (name.empty())
     fail(Exit::usage, "no workload was named", text("the workloads are: ", join(names, ", ")));
@@ -191,26 +191,21 @@ Workload& Program::workload(const std::string& name) const {
 }
 
 std::string Program::stage_of(const Workload& workload) const {
-  const auto stages = workload.stages();
-  if (words_.stage.empty()) return stages.front();
-  if (std::find(stages.begin(), stages.end(), words_.stage) != stages.end()) return words_.stage;
-  fail(Exit::usage, text(workload.name(), " has no stage ", words_.stage),
-       text("its stages are: ", join(stages, ", ")));
+  return words_.stage.empty() ? workload.stages().front() : words_.stage;
 }
 
-LoadedConfig Program::load(Workload& workload) {
-  const auto stage = stage_of(workload);
+LoadedStage Program::load(const Workload& workload) const {
   Sources sources;
   sources.files.push_back(find_config("default", workload.name()));
   for (const auto& name : words_.configs) sources.files.push_back(find_config(name, workload.name()));
   sources.environment = process_environment();
   sources.overrides = words_.overrides;
-  auto config = load_config(sources, workload.name(), stage, workload.fields(stage));
+  auto loaded = load_stage(sources, workload, stage_of(workload));
   if (!words_.quiet) {
-    for (const auto& note : config.notes) std::cerr << note << '\n';
+    for (const auto& note : loaded.config.notes) std::cerr << note << '\n';
   }
-  workload.check(config.config);
-  return config;
+  loaded.stage->check(loaded.config.config);
+  return loaded;
 }
 
 RunFolder Program::run_folder() const {

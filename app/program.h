@@ -9,7 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "larmor/base/json.h"
-#include "larmor/config/load.h"
+#include "larmor/train/loaded_stage.h"
 #include "larmor/train/run_folder.h"
 #include "larmor/train/workload.h"
 
@@ -51,15 +51,15 @@ class Program {
   /// Parses and acts. Throws what verbs throw.
   int run(std::vector<std::string> arguments);
 
-  const std::vector<std::unique_ptr<Workload>>& workloads() const { return workloads_; }
+  const std::vector<Workload>& workloads() const { return workloads_; }
   /// Throws Error (usage) with the nearest name.
-  Workload& workload(const std::string& name) const;
+  const Workload& workload(const std::string& name) const;
   bool is_workload(const std::string& name) const;
-  /// The stage asked for, or the workload's first. Throws Error (usage).
+  /// The name of the stage asked for, or of the workload's first. Whether there is one: Workload::stage().
   std::string stage_of(const Workload& workload) const;
 
-  /// The config of a workload from default.yaml, -c, environment and overrides; checked by the workload.
-  LoadedConfig load(Workload& workload);
+  /// The stage asked for, with its config from default.yaml, -c, environment and overrides; checked.
+  LoadedStage load(const Workload& workload) const;
   /// The run that the target names. Throws Error (usage) for a -c, or for a stage that is not the run's.
   RunFolder run_folder() const;
   /// Throws Error (usage) when there are key=value words, for a verb that reads no config.
@@ -79,7 +79,7 @@ class Program {
   Words words_;
   std::vector<std::string> operands_;
   Action action_;
-  std::vector<std::unique_ptr<Workload>> workloads_;
+  std::vector<Workload> workloads_;
 };
 
 /// The config file that `-c name` means for a workload: a path, or one that ships with the program.

@@ -29,8 +29,8 @@ void flags_to_overrides(const TrainFlags& flags, const std::optional<Rank>& give
 }
 
 /// Another launcher's ranks are processes.
-void refuse_threads(const LoadedConfig& config, const std::optional<Rank>& given) {
-  if (config.config.parallel.strategy != "dp" || !given || given->count == 1) return;
+void refuse_threads(const RunConfig& config, const std::optional<Rank>& given) {
+  if (config.parallel.strategy != "dp" || !given || given->count == 1) return;
   fail(Exit::usage,
        text("parallel.strategy dp is one process with a thread for each rank, but ", given->launcher,
             " has started ", given->count, " processes"),
@@ -42,19 +42,19 @@ int train_as_agent(Program& program, const TrainFlags& flags, const std::optiona
   flags_to_overrides(flags, given, words);
   const bool is_new = program.is_workload(words.target);
   const auto existing = is_new ? std::nullopt : std::optional(program.run_folder());
-  auto& workload = program.workload(existing ? workload_of(*existing) : words.target);
+  const auto& workload = program.workload(existing ? workload_of(*existing) : words.target);
   // Every agent checks the words that it was given before a port is touched.
-  auto config = existing ? load_run_config(*existing, workload, words.overrides) : program.load(workload);
-  refuse_past_stop(config.config.train.stop_before, SystemClock());
-  refuse_threads(config, given);
+  auto loaded = existing ? load_run_stage(*existing, workload, words.overrides) : program.load(workload);
+  refuse_past_stop(loaded.config.config.train.stop_before, SystemClock());
+  refuse_threads(loaded.config.config, given);
   if (flags.dry_run) {
-    const auto draft = draft_run(workload, config);
+    const auto draft = draft_run(loaded);
     program.show(to_json(draft.plan), explain(draft.plan, draft.hardware));
     return 0;
   }
   Agent agent = find_agent(flags.agents, given);
   const bool leads = agent.place.leads();
-  TrainRequest request{program, flags, workload, std::move(config), existing};
+  TrainRequest request{program, flags, workload, std::move(loaded), existing};
   return leads ? lead(std::move(request), std::move(agent)) : follow(request, std::move(agent));
 }
 

@@ -1,6 +1,5 @@
 #include "app/train_rank.h"
 
-#include <cassert>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -57,53 +56,44 @@ Exit exit_of(const SessionEnd& end) {
 /// This process is a rank.
 SessionEnd train_as_process(Program& program, const SessionOptions& options, const Plan& plan,
                             const Rank& rank) {
-  auto& workload = program.workload(workload_of(options.folder));
-  const auto config = load_run_config(options.folder, workload);
+  const auto loaded = load_run_stage(options.folder, program.workload(workload_of(options.folder)));
   const auto index = index_from_json(read_json(options.folder.index()));
   Rendezvous rendezvous(rank, {.meeting = start_limit()});
   auto communicator = rendezvous.connect(plan.device, device_index(rank, plan));
-  return run_session(workload, config, plan, index, rank, std::move(communicator), options);
+  return run_session(loaded, plan, index, rank, std::move(communicator), options);
 }
 
-/// What a thread has of its own: a workload holds the values of its config, and one rank alone speaks.
+/// What a thread has of its own: one rank alone speaks.
 struct ThreadParts {
-  std::unique_ptr<Workload> workload;
-  LoadedConfig config;
   SessionOptions options;
   Rank rank;
 };
 
 std::vector<ThreadParts> parts_of_threads(const SessionOptions& options, const Plan& plan,
                                           const Rank& process) {
-  const auto name = workload_of(options.folder);
   std::vector<ThreadParts> all;
   for (int i = 0; i < plan.world_size(); ++i) {
-    auto& parts = all.emplace_back();
-    for (auto& one : make_workloads()) {
-      if (one->name() == name) parts.workload = std::move(one);
-    }
-    assert(parts.workload);
-    parts.config = load_run_config(options.folder, *parts.workload);
-    parts.options = options;
-    parts.rank = process;
+    auto& parts = all.emplace_back(ThreadParts{options, process});
     parts.rank.index = parts.rank.local_index = i;
     if (i > 0) parts.options.console.reset();
   }
   return all;
 }
 
-/// This process is all ranks.
-SessionEnd train_as_threads(const SessionOptions& options, const Plan& plan, const Rank& process) {
+/// This process is all ranks. They share what they read: the stage, its config, the index.
+SessionEnd train_as_threads(Program& program, const SessionOptions& options, const Plan& plan,
+                            const Rank& process) {
+  const auto loaded = load_run_stage(options.folder, program.workload(workload_of(options.folder)));
   const auto index = index_from_json(read_json(options.folder.index()));
-  auto parts = parts_of_threads(options, plan, process);
+  const auto parts = parts_of_threads(options, plan, process);
   ThreadMeeting meeting(plan.world_size(), plan.device);
   std::vector<SessionEnd> ends(parts.size());
   std::vector<RankThread> threads;
   for (size_t i = 0; i < parts.size(); ++i) {
     const auto live = [&, i] {
-      const auto& [workload, config, own_options, rank] = parts[i];
+      const auto& [own_options, rank] = parts[i];
       auto communicator = meeting.connect(rank.index, device_index(rank, plan));
-      ends[i] = run_session(*workload, config, plan, index, rank, std::move(communicator), own_options);
+      ends[i] = run_session(loaded, plan, index, rank, std::move(communicator), own_options);
     };
     threads.push_back({.live = live, .cores = plan.ranks[i].cores});
   }
@@ -129,8 +119,8 @@ int train_as_rank(Program& program, const TrainFlags& flags, const Rank& rank) {
   options.console = console_of(rank, program.words());
   options.ends_at = time_from("LARMOR_JOB_END");
   options.started_at = time_from("LARMOR_JOB_START");
-  const auto end =
-      is_all ? train_as_threads(options, plan, rank) : train_as_process(program, options, plan, rank);
+  const auto train = is_all ? train_as_threads : train_as_process;
+  const auto end = train(program, options, plan, rank);
   return static_cast<int>(exit_of(end));
 }
 

@@ -34,10 +34,10 @@ CheckpointEntry choose_checkpoint(const RunFolder& folder, const std::string& ch
 TrainedTask load_trained(Program& program, const std::string& checkpoint_choice, bool average) {
   const auto folder = program.run_folder();
   TrainedTask trained;
-  trained.workload = &program.workload(workload_of(folder));
-  trained.config = load_run_config(folder, *trained.workload, program.words().overrides);
+  trained.loaded = load_run_stage(folder, program.workload(workload_of(folder)), program.words().overrides);
   trained.checkpoint = choose_checkpoint(folder, checkpoint_choice);
-  trained.task = trained.workload->task(trained.config.config, index_from_json(read_json(folder.index())));
+  const auto& [stage, config] = trained.loaded;
+  trained.task = stage->task(config.config, index_from_json(read_json(folder.index())));
   auto& network = *trained.task->objectives().front().network;
   load_state_dict(network, read_weights(trained.checkpoint, average));
   network.eval();

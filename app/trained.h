@@ -15,8 +15,7 @@ namespace larmor::app {
 CheckpointEntry choose_checkpoint(const RunFolder& folder, const std::string& choice);
 
 struct TrainedTask {
-  Workload* workload = nullptr;
-  LoadedConfig config;
+  LoadedStage loaded;
   CheckpointEntry checkpoint;
   std::unique_ptr<Task> task;  // weights and its own state loaded, evaluation mode
 };

@@ -26,7 +26,7 @@ function(larmor_workload_table)
   set(rows "")
   foreach(name ${names})
     string(APPEND declarations
-      "namespace larmor::${name} { std::unique_ptr<larmor::Workload> make_workload(); }\n")
+      "namespace larmor::${name} { larmor::Workload make_workload(); }\n")
     string(APPEND rows "  all.push_back(larmor::${name}::make_workload());\n")
   endforeach()
   configure_file(${PROJECT_SOURCE_DIR}/cmake/workload_table.cpp.in

@@ -162,10 +162,10 @@ Sample first_readable(const Dataset& cases) {
 
 }  // namespace
 
-BlockOrder blocks_to_cut(Workload& workload, const RunConfig& config, const Plan& plan, const Index& index,
+BlockOrder blocks_to_cut(const Stage& stage, const RunConfig& config, const Plan& plan, const Index& index,
                          const Dataset& cases, Task& task) {
   if (plan.strategy != Strategy::zero3) return BlockOrder(task.objectives().size());
-  const auto trial = workload.task(config, index);
+  const auto trial = stage.task(config, index);
   return block_order(task, *trial, first_readable(cases));
 }
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "larmor/data/dataset.h"
+#include "larmor/train/stage.h"
 #include "larmor/train/task.h"
-#include "larmor/train/workload.h"
 
 namespace torch::nn {
 class Module;
@@ -22,9 +22,9 @@ using BlockOrder = std::vector<std::vector<const torch::nn::Module*>>;
 /// parameter of a block outside the block.
 BlockOrder block_order(Task& task, Task& trial, const Sample& example);
 
-/// The same of a workload's task, from the shapes of its first example that can be read; empty lists unless
+/// The same of a stage's task, from the shapes of its first example that can be read; empty lists unless
 /// the plan's strategy is ZeRO-3.
-BlockOrder blocks_to_cut(Workload& workload, const RunConfig& config, const Plan& plan, const Index& index,
+BlockOrder blocks_to_cut(const Stage& stage, const RunConfig& config, const Plan& plan, const Index& index,
                          const Dataset& cases, Task& task);
 
 }  // namespace larmor

@@ -16,8 +16,8 @@ namespace larmor {
 /// An example [C, D, H, W] of shapes alone. An axis that transforms leave as it is (below 1) has 64 voxels.
 Sample image_to_count(int64_t channels, const std::vector<int64_t>& sizes);
 
-/// Fills everything but what is the workload's own to say: preferred_micro_batch and batch_norm. Moves the
-/// task's networks to the meta device. `training_transforms`: Workload::training_transforms(config).
+/// Fills everything but what is the stage's own to say: preferred_micro_batch and batch_norm. Moves the
+/// task's networks to the meta device. `training_transforms`: Stage::training_transforms(config).
 Demand count_demand(const RunConfig& config, const Index& index, const Json& training_transforms, Task& task,
                     const Sample& example);
 

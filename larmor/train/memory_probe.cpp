@@ -43,8 +43,8 @@ struct Trial {
 
 class Probe {
  public:
-  Probe(Workload& workload, const RunConfig& config, const Index& index, Communicator& communicator)
-      : workload_(workload), config_(config), index_(index), communicator_(communicator) {}
+  Probe(const Stage& stage, const RunConfig& config, const Index& index, Communicator& communicator)
+      : stage_(stage), config_(config), index_(index), communicator_(communicator) {}
 
   /// What steps on few samples say of one with the plan's micro-batch. Collective.
   Verdict foresee(const Plan& plan);
@@ -57,7 +57,7 @@ class Probe {
   int64_t peak_of(const Plan& plan, const Trial& known);
   int64_t room(const Plan& plan) const;
 
-  Workload& workload_;
+  const Stage& stage_;
   const RunConfig& config_;
   const Index& index_;
   Communicator& communicator_;
@@ -75,7 +75,7 @@ Trial Probe::try_steps(const Plan& plan) {
   const auto group = communicator_.duplicate();
   if (device.is_cpu()) start_memory_meter();
   try {
-    StepBenchmark steps(workload_, config_, plan, index_, *group, /*batches=*/1);
+    StepBenchmark steps(stage_, config_, plan, index_, *group, /*batches=*/1);
     const int64_t batch = steps.batch_bytes();
     const int64_t waiting = batch * (device.is_cpu() ? plan.prefetch : 1);
     const at::Tensor others = at::empty({waiting}, at::TensorOptions(device).dtype(at::kByte));
@@ -106,7 +106,7 @@ Verdict Probe::agree(const Verdict& own) {
 
 int64_t Probe::peak_of(const Plan& plan, const Trial& known) {
   if (!count_) {
-    const auto counted = count_activations(*workload_.task(config_, index_), known.example, plan.recompute);
+    const auto counted = count_activations(*stage_.task(config_, index_), known.example, plan.recompute);
     count_ = counted.value_or(ActivationCount{});
   }
   const int64_t batches = known.batches / known.step.micro_batch * plan.micro_batch;
@@ -146,9 +146,9 @@ bool is_probed(const RunConfig& config, const Plan& plan) {
   return config.plan.probe.value_or(plan.device == DeviceKind::cuda);
 }
 
-Plan probe_memory(Workload& workload, const RunConfig& config, const Plan& planned, const Index& index,
+Plan probe_memory(const Stage& stage, const RunConfig& config, const Plan& planned, const Index& index,
                   Communicator& communicator) {
-  Probe probe(workload, config, index, communicator);
+  Probe probe(stage, config, index, communicator);
   Plan plan = planned;
   while (true) {
     auto smaller = with_smaller_micro_batch(plan);

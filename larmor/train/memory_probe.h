@@ -2,7 +2,7 @@
 #pragma once
 
 #include "larmor/comm/communicator.h"
-#include "larmor/train/workload.h"
+#include "larmor/train/stage.h"
 
 namespace larmor {
 
@@ -14,7 +14,7 @@ bool is_probed(const RunConfig& config, const Plan& plan);
 /// one would surely not fit, or where a rank finds no room, until all do. The plan that comes of it, with
 /// memory.predicted, memory.measured and a reason. Throws Error (memory) where not even one example fits.
 /// Collective.
-Plan probe_memory(Workload& workload, const RunConfig& config, const Plan& plan, const Index& index,
+Plan probe_memory(const Stage& stage, const RunConfig& config, const Plan& plan, const Index& index,
                   Communicator& communicator);
 
 }  // namespace larmor

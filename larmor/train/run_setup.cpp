@@ -83,9 +83,9 @@ void refuse_other_config(const RunFolder& folder, const LoadedConfig& stored, co
 }
 
 // The index of an unfinished run is frozen: data that changed since would make a resumed run another run.
-Index same_index(const RunFolder& folder, const Workload& workload, const RunConfig& config) {
+Index same_index(const RunFolder& folder, const Stage& stage, const RunConfig& config) {
   auto stored = index_from_json(read_json(folder.index()));
-  const auto now = workload.index(config);
+  const auto now = stage.index(config);
   if (stored.sha256() != now.sha256()) {
     fail(Exit::data,
          text("the data of ", folder.root.string(), " have changed since it started: ", stored.cases.size(),
@@ -153,9 +153,9 @@ Plan plan_again(const RunFolder& folder, const Hardware& hardware, const Demand&
 }
 
 // Files that cannot be read are the quarantine's: the next one will do.
-void check_start(const Workload& workload, RunConfig config, const Index& index) {
+void check_start(const Stage& stage, RunConfig config, const Index& index) {
   config.data.cache = "none";
-  const auto dataset = workload.dataset(config, index, Split::train);
+  const auto dataset = stage.dataset(config, index, Split::train);
   constexpr int64_t tries = 3;
   for (int64_t example = 0; example < std::min(tries, dataset->size()); ++example) {
     Sample sample;
@@ -166,7 +166,7 @@ void check_start(const Workload& workload, RunConfig config, const Index& index)
       continue;
     }
     try {
-      return workload.check_start(sample);
+      return stage.check_start(sample);
     } catch (const Error& error) {
       if (error.exit() != Exit::data) throw;
       throw error.within(dataset->name(example));
@@ -229,36 +229,22 @@ void check_batch(const RunConfig& config, const Plan& plan) {
 }
 
 // `hardware`: not this host alone. A rehearsal is for machines that are not here.
-RunDraft draft_run_on(Index index, Workload& workload, const LoadedConfig& config,
+RunDraft draft_run_on(Index index, const Stage& stage, const RunConfig& config,
                       const std::optional<Hardware>& hardware, bool is_rehearsal) {
   RunDraft draft;
-  draft.hardware = hardware ? *hardware : hardware_for(config.config.run.folder);
+  draft.hardware = hardware ? *hardware : hardware_for(config.run.folder);
   draft.index = std::move(index);
-  draft.demand = workload.demand(config.config, draft.index);
-  draft.plan = is_rehearsal ? make_plan(draft.hardware, draft.demand, config.config)
-                            : plan_here(draft.hardware, draft.demand, config.config);
+  draft.demand = stage.demand(config, draft.index);
+  draft.plan = is_rehearsal ? make_plan(draft.hardware, draft.demand, config)
+                            : plan_here(draft.hardware, draft.demand, config);
   return draft;
 }
 
 }  // namespace
 
-std::string workload_of(const RunFolder& folder) {
-  return read_json(folder.environment()).at("workload").get<std::string>();
-}
-
-LoadedConfig load_run_config(const RunFolder& folder, Workload& workload,
-                             const std::vector<std::string>& overrides) {
-  const auto stage = read_json(folder.environment()).at("stage").get<std::string>();
-  Sources sources;
-  sources.files = {folder.config()};
-  sources.overrides = overrides;
-  auto config = load_config(sources, workload.name(), stage, workload.fields(stage));
-  workload.check(config.config);
-  return config;
-}
-
-RunDraft draft_run(Workload& workload, const LoadedConfig& config, const std::optional<Hardware>& hardware) {
-  return draft_run_on(workload.index(config.config), workload, config, hardware, hardware.has_value());
+RunDraft draft_run(const LoadedStage& loaded, const std::optional<Hardware>& hardware) {
+  const auto& config = loaded.config.config;
+  return draft_run_on(loaded.stage->index(config), *loaded.stage, config, hardware, hardware.has_value());
 }
 
 void freeze_plan(LoadedConfig& config, const Plan& plan) {
@@ -269,44 +255,43 @@ void freeze_plan(LoadedConfig& config, const Plan& plan) {
   config.freeze("run.deterministic", text(plan.deterministic));
 }
 
-PreparedRun prepare_run(Workload& workload, LoadedConfig config, const std::optional<RunFolder>& existing,
+PreparedRun prepare_run(const Workload& workload, LoadedStage asked, const std::optional<RunFolder>& existing,
                         StartOptions start, Storage& storage, const Clock& clock) {
   PreparedRun run;
-  run.folder = existing ? *existing : choose_folder(config, start, clock);
+  run.folder = existing ? *existing : choose_folder(asked.config, start, clock);
   const bool again = run.folder.is_run();
-  const auto asked = again ? read_json(run.folder.environment()).value("asked", "") : asked_sha256(config);
+  const auto asked_hash =
+      again ? read_json(run.folder.environment()).value("asked", "") : asked_sha256(asked.config);
   if (fs::exists(run.folder.root) && !fs::is_directory(run.folder.root)) {
     fail(Exit::environment, text(run.folder.root.string(), " is not a folder"),
          "choose another run.folder or run.name");
   }
   if (again) {
-    auto stored = load_run_config(run.folder, workload);
-    refuse_other_config(run.folder, stored, config);
-    stored.work_as(config);
-    config = std::move(stored);
-    if (run.folder.is_done()) {
-      run.already_done = true;
-      run.config = std::move(config);
-      return run;
-    }
+    auto stored = load_run_stage(run.folder, workload);
+    refuse_other_config(run.folder, stored.config, asked.config);
+    stored.config.work_as(asked.config);
+    asked = std::move(stored);
   }
-  run.config = std::move(config);
+  run.config = std::move(asked.config);
+  run.already_done = again && run.folder.is_done();
+  if (run.already_done) return run;
+  const Stage& stage = *asked.stage;
+  const RunConfig& config = run.config.config;
   auto draft = RunDraft{};
   if (!again) {
-    auto index = workload.index(run.config.config);
-    check_data(index, run.config.config);
-    check_start(workload, run.config.config, index);
-    draft = draft_run_on(std::move(index), workload, run.config, start.hardware, /*is_rehearsal=*/false);
+    auto index = stage.index(config);
+    check_data(index, config);
+    check_start(stage, config, index);
+    draft = draft_run_on(std::move(index), stage, config, start.hardware, /*is_rehearsal=*/false);
   }
 
   take_folder(run, start, storage);
   if (again) {
-    run.index = same_index(run.folder, workload, run.config.config);
-    check_data(run.index, run.config.config);
+    run.index = same_index(run.folder, stage, config);
+    check_data(run.index, config);
     run.hardware = start.hardware ? *start.hardware : hardware_for(run.folder.root);
-    run.plan = plan_again(run.folder, run.hardware, workload.demand(run.config.config, run.index), run.config,
-                          run.notes);
-    check_batch(run.config.config, run.plan);
+    run.plan = plan_again(run.folder, run.hardware, stage.demand(config, run.index), run.config, run.notes);
+    check_batch(config, run.plan);
     run.resume_from = choose_checkpoint(run.folder, start.resume, storage, run.generation, run.notes);
   } else {
     run.index = std::move(draft.index);
@@ -320,7 +305,7 @@ PreparedRun prepare_run(Workload& workload, LoadedConfig config, const std::opti
   // A start that is refused has kept nobody out.
   raise_fence(storage, run.folder.generation_file(), run.generation);
   mark_going_on(storage, run.folder);
-  write_down(run, start.job, asked, storage);
+  write_down(run, start.job, asked_hash, storage);
   storage.replace_link(run.folder.root.parent_path() / "latest", run.folder.root.filename());
   return run;
 }

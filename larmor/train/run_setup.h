@@ -12,6 +12,7 @@
 #include "larmor/data/index.h"
 #include "larmor/hardware/hardware.h"
 #include "larmor/plan/plan.h"
+#include "larmor/train/loaded_stage.h"
 #include "larmor/train/run_folder.h"
 #include "larmor/train/workload.h"
 
@@ -56,23 +57,16 @@ struct RunDraft {
   Demand demand;
   Plan plan;
 };
-RunDraft draft_run(Workload& workload, const LoadedConfig& config,
-                   const std::optional<Hardware>& hardware = {});
-
-/// The name of the workload that a run folder belongs to.
-std::string workload_of(const RunFolder& folder);
-/// The resolved config of a run, read into `workload`'s fields again; `overrides` (key=value) on top.
-LoadedConfig load_run_config(const RunFolder& folder, Workload& workload,
-                             const std::vector<std::string>& overrides = {});
+RunDraft draft_run(const LoadedStage& loaded, const std::optional<Hardware>& hardware = {});
 
 /// Writes the values that were `auto` into the config as the plan chose them.
 void freeze_plan(LoadedConfig& config, const Plan& plan);
 
 /// Makes the run folder of a new run, or takes up an unfinished one of the same name and config, and keeps
-/// out ranks of its earlier generations. `existing` is set for `train RUN`. Throws Error: usage when the
-/// config differs (listing the keys), environment when the folder is in use or cannot be written, data when
-/// the data have changed, checkpoint when no good one is left.
-PreparedRun prepare_run(Workload& workload, LoadedConfig config, const std::optional<RunFolder>& existing,
+/// out ranks of its earlier generations. `asked` is of `workload`; `existing` is set for `train RUN`. Throws
+/// Error: usage when the config differs (listing the keys), environment when the folder is in use or cannot
+/// be written, data when the data have changed, checkpoint when no good one is left.
+PreparedRun prepare_run(const Workload& workload, LoadedStage asked, const std::optional<RunFolder>& existing,
                         StartOptions start, Storage& storage, const Clock& clock);
 
 /// For a run whose ranks ended because memory ran out, and could not settle it among themselves: writes a

@@ -118,13 +118,13 @@ struct Cases {
   int64_t bad_files;                                         // that it may go on without
 };
 
-Cases open_cases(const Workload& workload, const RunConfig& config, const Index& index) {
-  auto training = workload.dataset(config, index, Split::train);
-  auto order = workload.order(config, index, *training);
+Cases open_cases(const Stage& stage, const RunConfig& config, const Index& index) {
+  auto training = stage.dataset(config, index, Split::train);
+  auto order = stage.order(config, index, *training);
   const auto bad_files = bad_file_budget(config.data.bad_files, training->size());
   return {.training = std::move(training),
-          .validation = workload.dataset(config, index, Split::val),
-          .reference = workload.reference(config, index),
+          .validation = stage.dataset(config, index, Split::val),
+          .reference = stage.reference(config, index),
           .order = std::move(order),
           .bad_files = bad_files};
 }
@@ -145,7 +145,7 @@ void log_start(const Rank& rank, const Plan& plan, const c10::Device& device, co
 }
 
 /// The plan, after a probe where there is to be one. A resumed run measures nothing anew.
-Plan plan_to_train_by(Workload& workload, const RunConfig& config, const Plan& planned, const Index& index,
+Plan plan_to_train_by(const Stage& stage, const RunConfig& config, const Plan& planned, const Index& index,
                       Communicator& communicator, const SessionOptions& options, Storage& storage) {
   // A rank that takes more than its share of the host would have another, or all, killed by the system. The
   // meter counts what all threads of a process hold.
@@ -155,7 +155,7 @@ Plan plan_to_train_by(Workload& workload, const RunConfig& config, const Plan& p
     limit_metered_memory(planned.memory.available * ranks_here);
   }
   if (options.resume_from || !is_probed(config, planned)) return planned;
-  Plan probed = probe_memory(workload, config, planned, index, communicator);
+  Plan probed = probe_memory(stage, config, planned, index, communicator);
   if (communicator.is_first()) write_text(storage, options.folder.plan(), to_text(to_json(probed)));
   return probed;
 }
@@ -166,11 +166,11 @@ TrainerState resumed_state(const SessionOptions& options, Task& task, std::vecto
 }
 
 /// Collective.
-void compare_ranks(Workload& workload, const LoadedConfig& loaded, const Plan& plan, const Index& index,
-                   const Rank& rank, Communicator& communicator) {
-  auto facts = start_facts(loaded, plan, index);
+void compare_ranks(const LoadedStage& loaded, const Plan& plan, const Index& index, const Rank& rank,
+                   Communicator& communicator) {
+  auto facts = start_facts(loaded.config, plan, index);
   if (looks_at_data(rank))
-    facts.data_complaint = compare_data(index, [&] { return workload.index(loaded.config); });
+    facts.data_complaint = compare_data(index, [&] { return loaded.stage->index(loaded.config.config); });
   agree_on_start(facts, communicator);
 }
 
@@ -192,10 +192,10 @@ void record_end(Tracker& tracker, const SessionEnd& end) {
 
 }  // namespace
 
-SessionEnd run_session(Workload& workload, const LoadedConfig& loaded, const Plan& planned,
-                       const Index& index, const Rank& rank, std::unique_ptr<Communicator> connected,
-                       const SessionOptions& options) {
-  const RunConfig& config = loaded.config;
+SessionEnd run_session(const LoadedStage& loaded, const Plan& planned, const Index& index, const Rank& rank,
+                       std::unique_ptr<Communicator> connected, const SessionOptions& options) {
+  const Stage& stage = *loaded.stage;
+  const RunConfig& config = loaded.config.config;
   SystemClock clock;
   const double started = clock.steady_seconds();
   auto faults = FaultPoint::from_environment(rank);
@@ -206,13 +206,13 @@ SessionEnd run_session(Workload& workload, const LoadedConfig& loaded, const Pla
   check_fence(options.folder.generation_file(), rank.generation);
   const auto device = communicator->device();  // device
   set_up_process(planned, device);
-  compare_ranks(workload, loaded, planned, index, rank, *communicator);
-  const Plan plan = plan_to_train_by(workload, config, planned, index, *communicator, options, *storage);
-  const Cases cases = open_cases(workload, config, index);  // data
+  compare_ranks(loaded, planned, index, rank, *communicator);
+  const Plan plan = plan_to_train_by(stage, config, planned, index, *communicator, options, *storage);
+  const Cases cases = open_cases(stage, config, index);  // data
   const Timetable timetable(config.train, cases.order.examples(), plan.global_batch);
-  const auto task = workload.task(config, index);  // model
+  const auto task = stage.task(config, index);  // model
   if (!options.resume_from) task->start();
-  const auto blocks = blocks_to_cut(workload, config, plan, index, *cases.training, *task);
+  const auto blocks = blocks_to_cut(stage, config, plan, index, *cases.training, *task);
   auto learners =
       make_learners(*task, blocks, config, plan, timetable, device, *communicator);  // parallel, optimizer
   const auto rank_sums = plan.sync_batch_norm ? std::make_unique<RankSums>(*communicator) : nullptr;
@@ -220,7 +220,7 @@ SessionEnd run_session(Workload& workload, const LoadedConfig& loaded, const Pla
   const auto tracker = make_tracker(config, options, rank, *storage, clock,  // track
                                     timetable.total_steps(), state.progress.step);
   CheckpointWriter checkpoints(options.folder.checkpoints(), *storage, *communicator,  // checkpoint
-                               checkpoint_options(config, plan, index, rank, loaded.sha256()));
+                               checkpoint_options(config, plan, index, rank, loaded.config.sha256()));
   Quarantine quarantine(options.folder.quarantine(), cases.bad_files, *storage, *communicator, *tracker);
 
   Trainer trainer({.config = config,

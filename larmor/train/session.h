@@ -7,13 +7,12 @@
 #include <optional>
 
 #include "larmor/comm/communicator.h"
-#include "larmor/config/load.h"
 #include "larmor/launch/rank.h"
 #include "larmor/launch/status_board.h"
 #include "larmor/track/tracker.h"
+#include "larmor/train/loaded_stage.h"
 #include "larmor/train/run_folder.h"
 #include "larmor/train/trainer.h"
-#include "larmor/train/workload.h"
 
 namespace larmor {
 
@@ -35,12 +34,11 @@ struct SessionEnd {
   double seconds = 0;
 };
 
-/// Collective. Blocks. `workload` has read its part of the folder's config already (load_run_config). Throws
+/// Collective. Blocks. `loaded` is the folder's (load_run_stage); ranks that are threads may share it. Throws
 /// what agree_on_start() does, before anything is done; Error (rank_lost) when a later generation has taken
 /// over.
-SessionEnd run_session(Workload& workload, const LoadedConfig& config, const Plan& plan, const Index& index,
-                       const Rank& rank, std::unique_ptr<Communicator> communicator,
-                       const SessionOptions& options);
+SessionEnd run_session(const LoadedStage& loaded, const Plan& plan, const Index& index, const Rank& rank,
+                       std::unique_ptr<Communicator> communicator, const SessionOptions& options);
 
 /// How training ended, as the parent reads it from the last "end" line of events.jsonl: steps, epochs,
 /// seconds, best {step, value}, reason.

@@ -103,7 +103,7 @@ int64_t peak_since(c10::Device device) {
 
 }  // namespace
 
-StepBenchmark::StepBenchmark(Workload& workload, const RunConfig& config, const Plan& plan,
+StepBenchmark::StepBenchmark(const Stage& stage, const RunConfig& config, const Plan& plan,
                              const Index& index, Communicator& communicator, int64_t batches)
     : state_(std::make_unique<State>()) {
   auto& state = *state_;
@@ -114,9 +114,9 @@ StepBenchmark::StepBenchmark(Workload& workload, const RunConfig& config, const 
   if (plan.sync_batch_norm) state.rank_sums.emplace(metered);
   state.device = communicator.device();
   set_up_process(plan, state.device);
-  state.task = workload.task(config, index);
-  const auto dataset = workload.dataset(config, index, Split::train);
-  const auto blocks = blocks_to_cut(workload, config, plan, index, *dataset, *state.task);
+  state.task = stage.task(config, index);
+  const auto dataset = stage.dataset(config, index, Split::train);
+  const auto blocks = blocks_to_cut(stage, config, plan, index, *dataset, *state.task);
   for (size_t i = 0; i < blocks.size(); ++i) {
     const Objective objective = state.task->objectives()[i];
     objective.network->to(state.device, plan.precision == Precision::fp64 ? c10::kDouble : c10::kFloat);
@@ -128,7 +128,7 @@ StepBenchmark::StepBenchmark(Workload& workload, const RunConfig& config, const 
          .schedule_steps = {},
          .parallel = make_parallelism(plan, optim, *objective.network, metered, blocks[i])});
   }
-  auto order = workload.order(config, index, *dataset);
+  auto order = stage.order(config, index, *dataset);
   for (int64_t batch = 0; batch < batches; ++batch) {
     std::vector<Sample> samples;
     std::vector<ExampleKey> keys;

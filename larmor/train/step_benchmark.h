@@ -8,7 +8,7 @@
 
 #include "larmor/comm/communicator.h"
 #include "larmor/train/measured_step.h"
-#include "larmor/train/workload.h"
+#include "larmor/train/stage.h"
 
 namespace larmor {
 
@@ -16,7 +16,7 @@ class StepBenchmark {
  public:
   /// Prepares micro-batches of this rank's own, which steps take in turn. Borrows the communicator.
   /// Collective.
-  StepBenchmark(Workload& workload, const RunConfig& config, const Plan& plan, const Index& index,
+  StepBenchmark(const Stage& stage, const RunConfig& config, const Plan& plan, const Index& index,
                 Communicator& communicator, int64_t batches = 4);
   ~StepBenchmark();
 

@@ -1,4 +1,4 @@
-// What a stage of a workload learns: its networks, its losses, its validation. With Workload, all that a
+// What a stage of a workload learns: its networks, its losses, its validation. With Stage, all that a
 // newcomer writes.
 #pragma once
 
@@ -71,7 +71,7 @@ class Task {
   /// Without gradient, in evaluation mode. "loss" has to come from here, a value a case, or from summarize().
   virtual void validate(const Batch& batch, Metrics& metrics) = 0;
   /// When validate() has seen all cases: figures of the split as a whole. `cases` holds what it recorded and
-  /// noted, `reference` the same of Workload::reference()'s cases; both are alike on every rank, and so have
+  /// noted, `reference` the same of Stage::reference()'s cases; both are alike on every rank, and so have
   /// to be the figures.
   virtual void summarize(const CaseValues& /*cases*/, const CaseValues& /*reference*/, Metrics&) {}
   /// What the predicting network makes of one image [1, C, D, H, W], for `predict`: another image.

@@ -59,7 +59,7 @@ struct TrainerParts {
   /// By a plan, from so many examples on.
   std::function<std::unique_ptr<Loader>(const Plan& plan, int64_t consumed)> open_loader;
   const Dataset& validation_cases;
-  const Dataset* reference_cases;  // Workload::reference(), may be null
+  const Dataset* reference_cases;  // Stage::reference(), may be null
   CheckpointWriter& checkpoints;
   Quarantine& quarantine;
   Tracker& tracker;

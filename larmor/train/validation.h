@@ -37,7 +37,7 @@ struct ValidationOptions {
   uint64_t seed = 0;
   bool pictures = false;
   bool intervals = false;
-  const Dataset* reference = nullptr;  // Workload::reference()'s
+  const Dataset* reference = nullptr;  // Stage::reference()'s
   std::function<void()> after_case = [] {};
 };
 

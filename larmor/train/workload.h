@@ -1,65 +1,39 @@
-// One system: its stages, its part of the config, its demand, its data and its tasks. A workload is one
-// folder; the build finds it.
+// One system: its name and its stages, each of which is a run of its own. A workload is one folder; the build
+// finds it.
 #pragma once
 
-#include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "larmor/config/run_config.h"
-#include "larmor/data/dataset.h"
-#include "larmor/data/index.h"
-#include "larmor/data/order.h"
-#include "larmor/plan/plan.h"
-#include "larmor/train/task.h"
+#include "larmor/train/stage.h"
 
 namespace larmor {
 
+/// Holds no config: that is the stage's.
 class Workload {
  public:
-  virtual ~Workload() = default;
-  virtual std::string name() const = 0;
-  virtual std::vector<std::string> stages() const = 0;
+  struct NamedStage {
+    std::string name;
+    std::function<std::unique_ptr<Stage>()> make;
+  };
 
-  /// The stage's own config fields. They live in this object: load_config writes into it, task() reads from
-  /// it.
-  virtual WorkloadFields fields(const std::string& stage) = 0;
-  /// Refuses combinations that cannot work (Error, usage), after the config has been read.
-  virtual void check(const RunConfig& config) const = 0;
-  /// The cases of a config: by default what make_index() finds.
-  virtual Index index(const RunConfig& config) const {
-    return make_index(config.data, static_cast<uint64_t>(config.run.seed));
-  }
-  /// For the planner; from counts alone.
-  virtual Demand demand(const RunConfig& config, const Index& index) const = 0;
-  virtual std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index,
-                                           Split split) const = 0;
-  /// Refuses what a new run cannot begin with, before any rank starts (Error): its first example, weights
-  /// that the network cannot take.
-  virtual void check_start(const Sample& /*first*/) const {}
-  /// Training cases as validation sees them, for figures that hold a split against the training set (a
-  /// baseline hazard, say); null where no figure does.
-  virtual std::unique_ptr<Dataset> reference(const RunConfig& /*config*/, const Index& /*index*/) const {
-    return nullptr;
-  }
-  /// In which order training sees the examples of `dataset`.
-  virtual ExampleOrder order(const RunConfig& config, const Index& /*index*/, const Dataset& dataset) const {
-    return make_order(config.data, static_cast<uint64_t>(config.run.seed), dataset);
-  }
-  /// Networks are initialised from the run's seed alone, on CPU, then moved by the session. `index` is empty
-  /// where there is no run, only weights from a file.
-  virtual std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const = 0;
-  /// What training does to an example between its files and its batch.
-  virtual Json training_transforms(const RunConfig& config) const = 0;
-  /// What `predict` does to a volume before the network sees it: nothing random, no crop.
-  virtual Json prediction_transforms(const RunConfig& config) const = 0;
-  /// The window of `predict` for volumes that do not fit in one pass, voxels an axis.
-  virtual std::vector<int64_t> prediction_window(const RunConfig& config) const = 0;
+  /// `stages`, at least one, in the order in which they are trained.
+  Workload(std::string name, std::vector<NamedStage> stages);
+
+  const std::string& name() const { return name_; }
+  /// Their names, in the order in which they are trained; the first is meant where none is named.
+  std::vector<std::string> stages() const;
+  /// A new one, with the defaults of its config. Throws Error (usage) with the names that there are.
+  std::unique_ptr<Stage> stage(const std::string& name) const;
+
+ private:
+  std::string name_;
+  std::vector<NamedStage> stages_;
 };
 
 /// Every workload of this build, by name. Generated from the folders of workloads/.
-std::vector<std::unique_ptr<Workload>> make_workloads();
+std::vector<Workload> make_workloads();
 
 }  // namespace larmor

@@ -1,55 +1,37 @@
-// What every workload tells the planner, against a step of its task on its data.
-#include <cstdlib>
-
+// What every stage tells the planner, against a step of its task on its data.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/nn/module.h>
 
 #include "larmor/base/text.h"
-#include "larmor/config/load.h"
 #include "larmor/device/draw.h"
 #include "larmor/device/memory_meter.h"
-#include "larmor/train/workload.h"
+#include "larmor/train/loaded_stage.h"
 
 #include "tests/contract/trial_run.h"
 
 namespace larmor::testing {
 namespace {
 
-class DemandOf : public ::testing::TestWithParam<std::string> {};
+class DemandOf : public ::testing::TestWithParam<StageName> {};
 
-std::unique_ptr<Workload> workload_named(const std::string& name) {
-  for (auto& workload : make_workloads()) {
-    if (workload->name() == name) return std::move(workload);
-  }
-  return nullptr;
-}
-
-RunConfig tiny_config(Workload& workload) {
-  const char* const source = std::getenv("LARMOR_SOURCE");
-  const auto folder = std::filesystem::path(source == nullptr ? "." : source) / "workloads";
-  const auto configs = folder / workload.name() / "configs";
-  Sources sources;
-  sources.files = {configs / "default.yaml", configs / "tiny.yaml"};
-  const auto stage = workload.stages().front();
-  return load_config(sources, workload.name(), stage, workload.fields(stage)).config;
-}
-
-Batch first_two(const Workload& workload, const RunConfig& config, const Index& index) {
-  const auto dataset = workload.dataset(config, index, Split::train);
+Batch first_two(const Stage& stage, const RunConfig& config, const Index& index) {
+  const auto dataset = stage.dataset(config, index, Split::train);
   const std::vector<ExampleKey> keys{{.seed = 1, .epoch = 0, .example = 0},
                                      {.seed = 1, .epoch = 0, .example = 1}};
   return collate({dataset->get(keys[0]), dataset->get(keys[1])}, keys);
 }
 
 TEST_P(DemandOf, IsWhatAStepHolds) {
-  const auto workload = workload_named(GetParam());
-  const RunConfig config = tiny_config(*workload);
-  const Index index = workload->index(config);
-  const Demand demand = workload->demand(config, index);
+  const auto& [workload, name] = GetParam();
+  const auto loaded = load_stage(tiny_sources(workload), workload_named(workload), name);
+  const Stage& stage = *loaded.stage;
+  const RunConfig& config = loaded.config.config;
+  const Index index = stage.index(config);
+  const Demand demand = stage.demand(config, index);
 
   start_memory_meter();
-  const auto task = workload->task(config, index);
+  const auto task = stage.task(config, index);
   int64_t parameters = 0;
   for (const auto& objective : task->objectives()) {
     objective.network->train();
@@ -57,9 +39,9 @@ TEST_P(DemandOf, IsWhatAStepHolds) {
   }
   EXPECT_EQ(demand.parameters, parameters);
   EXPECT_GE(demand.model_bytes, parameters * 4);
-  EXPECT_EQ(demand.training_examples, workload->dataset(config, index, Split::train)->size());
+  EXPECT_EQ(demand.training_examples, stage.dataset(config, index, Split::train)->size());
 
-  const Batch batch = first_two(*workload, config, index);
+  const Batch batch = first_two(stage, config, index);
   EXPECT_EQ(demand.sample_bytes * batch.size(), static_cast<int64_t>(batch.at("image").nbytes()));
   const DrawScope draws({.seed = 1, .epochs = {0, 0}, .examples = {0, 1}});
   StepContext context;
@@ -79,8 +61,8 @@ TEST_P(DemandOf, IsWhatAStepHolds) {
   EXPECT_LT(demand.parameters_outside_blocks, demand.parameters);
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, DemandOf, ::testing::ValuesIn(workload_names()),
-                         [](const auto& which) { return which.param; });
+INSTANTIATE_TEST_SUITE_P(Every, DemandOf, ::testing::ValuesIn(stage_names()),
+                         [](const auto& which) { return which.param.workload + "_" + which.param.stage; });
 
 }  // namespace
 }  // namespace larmor::testing

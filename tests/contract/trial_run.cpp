@@ -22,13 +22,6 @@ std::filesystem::path source_folder() {
   return source == nullptr ? std::filesystem::current_path() : std::filesystem::path(source);
 }
 
-std::unique_ptr<Workload> find_workload(const std::string& name) {
-  for (auto& workload : make_workloads()) {
-    if (workload->name() == name) return std::move(workload);
-  }
-  fail(Exit::unexpected, "no workload " + name);
-}
-
 }  // namespace
 
 TrialRun::TrialRun(std::string workload, std::vector<std::string> overrides)
@@ -40,22 +33,20 @@ TrialRun::TrialRun(std::string workload, std::vector<std::string> overrides)
 RunFolder TrialRun::folder() const { return {scratch_.path() / "trial"}; }
 
 SessionEnd TrialRun::train(int ranks, std::optional<int64_t> until, const std::vector<std::string>& more) {
-  const auto configs = source_folder() / "workloads" / workload_ / "configs";
-  const auto workload = find_workload(workload_);
-  const auto stage = workload->stages().front();
-  Sources sources;
-  sources.files = {configs / "default.yaml", configs / "tiny.yaml"};
+  const auto workload = workload_named(workload_);
+  auto sources = tiny_sources(workload_);
   const auto overlay = source_folder() / "tests" / "contract" / (workload_ + ".yaml");
   if (std::filesystem::exists(overlay)) sources.files.push_back(overlay);
   sources.overrides = overrides_;
   sources.overrides.insert(sources.overrides.end(), more.begin(), more.end());
   sources.overrides.push_back(text("parallel.ranks=", ranks));
-  auto config = load_config(sources, workload_, stage, workload->fields(stage));
-  workload->check(config.config);
+  auto asked = load_stage(sources, workload, workload.stages().front());
+  asked.stage->check(asked.config.config);
 
   DiskStorage storage;
   const SystemClock clock;
-  auto prepared = prepare_run(*workload, std::move(config), std::nullopt, {}, storage, clock);
+  auto prepared = prepare_run(workload, std::move(asked), std::nullopt, {}, storage, clock);
+  const auto loaded = load_run_stage(prepared.folder, workload);
   SessionOptions options;
   options.folder = prepared.folder;
   options.step_limit = until;
@@ -70,13 +61,11 @@ SessionEnd TrialRun::train(int ranks, std::optional<int64_t> until, const std::v
     threads.emplace_back([&, index] {
       const auto place = static_cast<size_t>(index);
       try {
-        const auto own = find_workload(workload_);
-        const auto own_config = load_run_config(prepared.folder, *own);
         Rank rank;
         rank.index = rank.local_index = index;
         rank.count = rank.local_count = ranks;
         rank.generation = prepared.generation;
-        ends[place] = run_session(*own, own_config, prepared.plan, prepared.index, rank,
+        ends[place] = run_session(loaded, prepared.plan, prepared.index, rank,
                                   std::move(communicators[place]), options);
       } catch (...) {
         errors_[place] = std::current_exception();
@@ -141,8 +130,30 @@ std::vector<std::string> TrialRun::logged_steps() const {
 
 std::vector<std::string> workload_names() {
   std::vector<std::string> names;
-  for (const auto& workload : make_workloads()) names.push_back(workload->name());
+  for (const auto& workload : make_workloads()) names.push_back(workload.name());
   return names;
+}
+
+Workload workload_named(const std::string& name) {
+  for (const auto& workload : make_workloads()) {
+    if (workload.name() == name) return workload;
+  }
+  fail(Exit::unexpected, "no workload " + name);
+}
+
+std::vector<StageName> stage_names() {
+  std::vector<StageName> names;
+  for (const auto& workload : make_workloads()) {
+    for (const auto& stage : workload.stages()) names.push_back({workload.name(), stage});
+  }
+  return names;
+}
+
+Sources tiny_sources(const std::string& workload) {
+  const auto configs = source_folder() / "workloads" / workload / "configs";
+  Sources sources;
+  sources.files = {configs / "default.yaml", configs / "tiny.yaml"};
+  return sources;
 }
 
 double largest_difference(const NamedTensors& a, const NamedTensors& b) {

@@ -12,6 +12,7 @@
 #include "larmor/base/file.h"
 #include "larmor/device/tensor_file.h"
 #include "larmor/train/session.h"
+#include "larmor/train/workload.h"
 
 namespace larmor::testing {
 
@@ -45,6 +46,17 @@ class TrialRun {
 
 /// Names of all workloads of this build.
 std::vector<std::string> workload_names();
+/// Fails where there is none.
+Workload workload_named(const std::string& name);
+
+struct StageName {
+  std::string workload, stage;
+};
+/// All stages of all workloads.
+std::vector<StageName> stage_names();
+
+/// The workload's default.yaml and tiny.yaml.
+Sources tiny_sources(const std::string& workload);
 
 /// The largest absolute difference over all tensors; the names have to agree.
 double largest_difference(const NamedTensors& a, const NamedTensors& b);

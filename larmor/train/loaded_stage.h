@@ -1,0 +1,31 @@
+// A stage that has read its config.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "larmor/config/load.h"
+#include "larmor/train/run_folder.h"
+#include "larmor/train/stage.h"
+#include "larmor/train/workload.h"
+
+namespace larmor {
+
+/// Both come from one reading: who reads another config makes another stage.
+struct LoadedStage {
+  std::unique_ptr<const Stage> stage;  // holds the values of its own fields
+  LoadedConfig config;                 // of all fields, its own included
+};
+
+/// A new stage of the workload. Throws Error as Workload::stage() and load_config(). Not checked: what the
+/// config's notes say is for a person to hear before what Stage::check() refuses.
+LoadedStage load_stage(const Sources& sources, const Workload& workload, const std::string& stage);
+
+/// The name of the workload that a run folder belongs to.
+std::string workload_of(const RunFolder& folder);
+/// A run's stage with the run's resolved config, `overrides` (key=value) on top; checked.
+LoadedStage load_run_stage(const RunFolder& folder, const Workload& workload,
+                           const std::vector<std::string>& overrides = {});
+
+}  // namespace larmor

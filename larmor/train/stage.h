@@ -1,0 +1,61 @@
+// One stage of a workload: its own part of the config, its demand, its data and its task. With Task, all that
+// a newcomer writes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "larmor/base/json.h"
+#include "larmor/config/run_config.h"
+#include "larmor/data/dataset.h"
+#include "larmor/data/index.h"
+#include "larmor/data/order.h"
+#include "larmor/plan/plan.h"
+#include "larmor/train/task.h"
+
+namespace larmor {
+
+/// Thread-safe. Once its config is loaded (load_stage) a stage is const, and ranks that are threads share it:
+/// the const functions change nothing in it, and what they give keeps copies of what it needs of the stage.
+class Stage {
+ public:
+  virtual ~Stage() = default;
+
+  /// Its own config fields. Their values live in the stage, and in a new one are the defaults: load_config()
+  /// writes them, the functions below read them. Borrows the stage. May be asked for again: resets nothing.
+  virtual WorkloadFields fields() = 0;
+  /// Refuses combinations that cannot work (Error, usage), after the config has been read.
+  virtual void check(const RunConfig& config) const = 0;
+  /// The cases of a config: by default what make_index() finds.
+  virtual Index index(const RunConfig& config) const {
+    return make_index(config.data, static_cast<uint64_t>(config.run.seed));
+  }
+  /// For the planner; from counts alone.
+  virtual Demand demand(const RunConfig& config, const Index& index) const = 0;
+  virtual std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index,
+                                           Split split) const = 0;
+  /// Refuses what a new run cannot begin with, before any rank starts (Error): its first example, weights
+  /// that the network cannot take.
+  virtual void check_start(const Sample& /*first*/) const {}
+  /// Training cases as validation sees them, for figures that hold a split against the training set (a
+  /// baseline hazard, say); null where no figure does.
+  virtual std::unique_ptr<Dataset> reference(const RunConfig& /*config*/, const Index& /*index*/) const {
+    return nullptr;
+  }
+  /// In which order training sees the examples of `dataset`.
+  virtual ExampleOrder order(const RunConfig& config, const Index& /*index*/, const Dataset& dataset) const {
+    return make_order(config.data, static_cast<uint64_t>(config.run.seed), dataset);
+  }
+  /// Networks are initialised from the run's seed alone, on CPU, then moved by the session. `index` is empty
+  /// where there is no run, only weights from a file.
+  virtual std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const = 0;
+  /// What training does to an example between its files and its batch.
+  virtual Json training_transforms(const RunConfig& config) const = 0;
+  /// What `predict` does to a volume before the network sees it: nothing random, no crop.
+  virtual Json prediction_transforms(const RunConfig& config) const = 0;
+  /// The window of `predict` for volumes that do not fit in one pass, voxels an axis.
+  virtual std::vector<int64_t> prediction_window(const RunConfig& config) const = 0;
+};
+
+}  // namespace larmor

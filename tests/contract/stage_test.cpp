@@ -1,0 +1,126 @@
+// What every stage of every workload keeps: its config is its own, and nothing changes it once it is loaded.
+#include <map>
+#include <string>
+#include <utility>
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/nn/module.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+#include "larmor/config/load.h"
+
+#include "tests/contract/trial_run.h"
+
+namespace larmor::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Of the keys of the config that are a stage's alone, as YAML flow text.
+using OwnValues = std::map<std::string, std::string>;
+
+OwnValues own_values(const LoadedConfig& config) {
+  OwnValues values;
+  for (const auto& origin : config.origins) {
+    if (origin.key.starts_with("model.") || origin.key.starts_with("loss."))
+      values[origin.key] = origin.value;
+  }
+  return values;
+}
+
+/// A line a parameter, of its name and its values' sum.
+std::string weights_of(Task& task) {
+  std::string lines;
+  for (const auto& objective : task.objectives()) {
+    for (const auto& parameter : objective.network->named_parameters()) {
+      const auto sum = parameter.value().to(at::kDouble).abs().sum().item<double>();
+      lines += text(objective.name, " ", parameter.key(), " ", sum, "\n");
+    }
+  }
+  return lines;
+}
+
+/// Everything that a run takes from a stage, in one text.
+std::string what_it_gives(const Stage& stage, const RunConfig& config) {
+  const Index index = stage.index(config);
+  const Demand demand = stage.demand(config, index);
+  std::string all =
+      text(index.sha256(), "\n", demand.parameters, " ", demand.activation_bytes_per_sample, "\n",
+           stage.training_transforms(config).dump(), "\n", stage.prediction_transforms(config).dump(), "\n");
+  for (const auto size : stage.prediction_window(config)) all += text(size, " ");
+  const auto dataset = stage.dataset(config, index, Split::train);
+  all += text(dataset->size(), " ", stage.order(config, index, *dataset).at(0).example, "\n");
+  return all + weights_of(*stage.task(config, index));
+}
+
+class EveryStage : public ::testing::TestWithParam<StageName> {
+ protected:
+  std::unique_ptr<Stage> made() const { return workload_.stage(GetParam().stage); }
+
+  LoadedConfig read(const Sources& sources, Stage& stage) const {
+    return load_config(sources, workload_.name(), GetParam().stage, stage.fields());
+  }
+
+  /// What a config without a word leaves as it is.
+  OwnValues values_in(Stage& stage) const { return own_values(read({}, stage)); }
+
+  const Workload workload_ = workload_named(GetParam().workload);
+  const Sources tiny_ = tiny_sources(GetParam().workload);
+};
+
+TEST_P(EveryStage, KeepsWhatItHasReadWhenItsFieldsAreAskedForAgain) {
+  const auto stage = made();
+  const auto loaded = read(tiny_, *stage);
+  const auto before = what_it_gives(*stage, loaded.config);
+  stage->fields();
+  config_schema(stage->fields());
+  EXPECT_EQ(what_it_gives(*stage, loaded.config), before);
+  EXPECT_EQ(values_in(*stage), own_values(loaded));
+  const auto again = read(tiny_, *stage);
+  EXPECT_EQ(again.sha256(), loaded.sha256());
+  EXPECT_EQ(again.to_yaml(/*with_origins=*/false), loaded.to_yaml(/*with_origins=*/false));
+}
+
+TEST_P(EveryStage, SharesNoValueWithAnotherOfItsName) {
+  const auto stage = made(), other = made();
+  const auto defaults = values_in(*other);
+  read(tiny_, *stage);
+  EXPECT_NE(values_in(*stage), defaults) << "tiny.yaml says nothing of this stage's own";
+  EXPECT_EQ(values_in(*other), defaults);
+  EXPECT_EQ(values_in(*made()), defaults);
+}
+
+TEST_P(EveryStage, GivesTasksThatShareNothing) {
+  const auto loaded = load_stage(tiny_, workload_, GetParam().stage);
+  const auto& config = loaded.config.config;
+  const auto index = loaded.stage->index(config);
+  const auto one = loaded.stage->task(config, index), other = loaded.stage->task(config, index);
+  const auto weights = weights_of(*other);
+  ASSERT_EQ(weights_of(*one), weights);
+  const at::NoGradGuard no_grad;
+  for (const auto& objective : one->objectives()) {
+    for (const auto& parameter : objective.network->parameters()) parameter.zero_();
+  }
+  EXPECT_NE(weights_of(*one), weights);
+  EXPECT_EQ(weights_of(*other), weights);
+}
+
+TEST_P(EveryStage, IsNamedWhereAnUnknownOneIsAskedFor) {
+  try {
+    workload_.stage(GetParam().stage + "_of_nobody");
+    ADD_FAILURE() << "a stage that nobody wrote";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::usage);
+    EXPECT_THAT(error.message(), HasSubstr(GetParam().stage + "_of_nobody"));
+    EXPECT_THAT(error.hint(), HasSubstr(GetParam().stage));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, EveryStage, ::testing::ValuesIn(stage_names()),
+                         [](const auto& which) { return which.param.workload + "_" + which.param.stage; });
+
+}  // namespace
+}  // namespace larmor::testing

@@ -1,0 +1,78 @@
+#include "larmor/train/loaded_stage.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/file.h"
+#include "larmor/base/json.h"
+
+#include "tests/train/support/made_up_stage.h"
+
+namespace larmor::testing {
+namespace {
+
+using ::testing::ElementsAre;
+
+LoadedStage load_made_up(std::vector<std::string> words) {
+  return load_stage({.files = {}, .environment = {}, .overrides = std::move(words)}, made_up_workload(),
+                    "second");
+}
+
+/// A run of the made-up workload, as far as reading its config goes.
+struct RunOnDisk {
+  explicit RunOnDisk(const std::string& stage) {
+    DiskStorage disk;
+    write_text(disk, folder.environment(), to_text(Json{{"workload", "made_up"}, {"stage", stage}}));
+    const auto config = load_made_up({"model.width=3", "run.seed=7"}).config;
+    write_text(disk, folder.config(), config.to_yaml(/*with_origins=*/true));
+  }
+
+  ScratchFolder scratch;
+  RunFolder folder{scratch.path()};
+};
+
+Exit exit_of_loading(const RunOnDisk& run, const std::vector<std::string>& overrides) {
+  try {
+    load_run_stage(run.folder, made_up_workload(), overrides);
+  } catch (const Error& error) {
+    return error.exit();
+  }
+  return Exit::done;
+}
+
+TEST(LoadedStage, HoldsWhatTheConfigSaysOfItsOwnFields) {
+  const auto loaded = load_made_up({"model.width=3"});
+  EXPECT_THAT(loaded.stage->prediction_window(loaded.config.config), ElementsAre(3, 3, 3));
+  EXPECT_EQ(loaded.config.config.workload, "made_up");
+  EXPECT_EQ(loaded.config.config.stage, "second");
+}
+
+TEST(LoadedStage, OwesNothingToWhatWasLoadedBefore) {
+  load_made_up({"model.width=3"});
+  const auto loaded = load_made_up({});
+  EXPECT_THAT(loaded.stage->prediction_window(loaded.config.config), ElementsAre(8, 8, 8));
+}
+
+TEST(LoadedStage, IsCheckedByWhoeverReadANewConfig) {
+  const auto loaded = load_made_up({"model.width=101"});
+  EXPECT_THROW(loaded.stage->check(loaded.config.config), Error);
+}
+
+TEST(LoadedStage, OfARunHasTheRunsConfigWithOverridesOnTop) {
+  const RunOnDisk run("first");
+  EXPECT_EQ(workload_of(run.folder), "made_up");
+  const auto loaded = load_run_stage(run.folder, made_up_workload(), {"run.seed=9"});
+  EXPECT_EQ(loaded.config.config.stage, "first");
+  EXPECT_EQ(loaded.config.config.run.seed, 9);
+  EXPECT_THAT(loaded.stage->prediction_window(loaded.config.config), ElementsAre(3, 3, 3));
+}
+
+TEST(LoadedStage, OfARunIsRefusedWhereItCannotWork) {
+  EXPECT_EQ(exit_of_loading(RunOnDisk("first"), {}), Exit::done);
+  EXPECT_EQ(exit_of_loading(RunOnDisk("first"), {"model.width=101"}), Exit::usage);
+  EXPECT_EQ(exit_of_loading(RunOnDisk("third"), {}), Exit::usage);
+}
+
+}  // namespace
+}  // namespace larmor::testing

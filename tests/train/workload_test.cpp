@@ -1,0 +1,42 @@
+#include "larmor/train/workload.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "larmor/base/error.h"
+#include "larmor/config/load.h"
+
+#include "tests/train/support/made_up_stage.h"
+
+namespace larmor::testing {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(Workload, NamesItsStagesInTheOrderInWhichTheyAreTrained) {
+  EXPECT_EQ(made_up_workload().name(), "made_up");
+  EXPECT_THAT(made_up_workload().stages(), ElementsAre("first", "second"));
+}
+
+TEST(Workload, MakesANewStageWithTheDefaultsEachTime) {
+  const Workload workload = made_up_workload();
+  const auto changed = workload.stage("first");
+  load_config({.files = {}, .environment = {}, .overrides = {"model.width=3"}}, "made_up", "first",
+              changed->fields());
+  ASSERT_THAT(changed->prediction_window({}), ElementsAre(3, 3, 3));
+  EXPECT_THAT(workload.stage("first")->prediction_window({}), ElementsAre(8, 8, 8));
+}
+
+TEST(Workload, RefusesAStageThatItDoesNotHaveAndNamesThoseThatItHas) {
+  try {
+    made_up_workload().stage("third");
+    ADD_FAILURE() << "a stage of no name";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::usage);
+    EXPECT_EQ(error.message(), "made_up has no stage third");
+    EXPECT_EQ(error.hint(), "its stages are: first, second");
+  }
+}
+
+}  // namespace
+}  // namespace larmor::testing
