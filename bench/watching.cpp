@@ -1,24 +1,32 @@
-// What watching costs a rank: steps of some milliseconds with many collectives, watched and not, in turn in
-// the same process, while an onlooker reads the board. One rank alone: its collectives take no time of their
-// own, so nothing hides what noting them costs. Prints one JSON line.
+// What watching costs a rank: steps of some milliseconds with many collectives, and many blocks that go
+// forward and backward, watched and not, in turn in the same process, while an onlooker reads the board. One
+// rank alone: its collectives take no time of their own, so nothing hides what noting them costs, and its
+// blocks hardly any. Prints one JSON line.
 //
-//   watching MILLISECONDS COLLECTIVES PAIRS
+//   watching MILLISECONDS COLLECTIVES BLOCKS PAIRS
 
 #include <algorithm>
 #include <atomic>
 #include <ctime>
 #include <functional>
 #include <iostream>
+#include <memory>
+#include <optional>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
+#include <torch/nn/module.h>
 
 #include "larmor/base/error.h"
 #include "larmor/base/json.h"
 #include "larmor/base/text.h"
 #include "larmor/comm/watched.h"
+#include "larmor/device/life_sign.h"
+#include "larmor/device/run_block.h"
 
 namespace larmor {
 namespace {
@@ -41,10 +49,23 @@ double quantile(std::vector<double> values, double share) {
   return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1))];
 }
 
-/// A rank's step: some arithmetic before each collective.
+struct HardlyABlock final : torch::nn::Module {
+  at::Tensor forward(const at::Tensor& value) { return value * 2; }
+};
+
+class BeatOnBoard final : public LifeSign {
+ public:
+  explicit BeatOnBoard(StatusBoard& board) : board_(board) {}
+  void show() override { board_.beat(0); }
+
+ private:
+  StatusBoard& board_;
+};
+
+/// A rank's step: its blocks, and some arithmetic before each collective.
 class WatchedStep {
  public:
-  explicit WatchedStep(int collectives) : collectives_(collectives) {}
+  WatchedStep(int collectives, int blocks) : collectives_(collectives), blocks_(blocks) {}
 
   void calibrate(double seconds) {
     const auto alone = make_solo();
@@ -62,6 +83,7 @@ class WatchedStep {
     ++step_;
     if (board) board->set(0, Phase::waiting_for_data, step_);
     if (board) board->set(0, Phase::computing, step_);
+    go_through_blocks(board);
     for (int i = 0; i < collectives_; ++i) {
       for (int product = 0; product < products_; ++product) at::mm_out(result_, factor_, factor_);
       communicator.all_reduce(values_, Reduce::sum).wait();
@@ -72,7 +94,18 @@ class WatchedStep {
   void leave_out_arithmetic() { products_ = 0; }
 
  private:
-  int collectives_, products_ = 1;
+  void go_through_blocks(StatusBoard* board) {
+    std::optional<BeatOnBoard> sign;
+    if (board) sign.emplace(*board);
+    const LifeSignScope scope(sign ? &*sign : nullptr);
+    at::Tensor value = input_;
+    for (int i = 0; i < blocks_; ++i) value = nn::run_block(block_, std::as_const(value));
+    value.backward();
+  }
+
+  std::shared_ptr<HardlyABlock> block_ = std::make_shared<HardlyABlock>();
+  at::Tensor input_ = at::ones({}).requires_grad_();
+  int collectives_, blocks_, products_ = 1;
   int64_t step_ = 0;
   at::Tensor factor_ = at::ones({48, 48}), result_ = at::ones({48, 48}), values_ = at::ones({1024});
 };
@@ -91,7 +124,7 @@ struct Pairs {
   }
 };
 
-Json measure(double milliseconds, int collectives, int count) {
+Json measure(double milliseconds, int collectives, int blocks, int count) {
   at::set_num_threads(1);
   StatusBoard board(1);
   const auto bare = make_solo(), watched_one = watched(make_solo(), board);
@@ -102,7 +135,7 @@ Json measure(double milliseconds, int collectives, int count) {
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
   });
-  WatchedStep step(collectives);
+  WatchedStep step(collectives, blocks);
   step.calibrate(milliseconds * 1e-3);
   const auto run_bare = [&] { return step.run(*bare, nullptr); };
   const auto run_watched = [&] { return step.run(*watched_one, &board); };
@@ -126,10 +159,13 @@ Json measure(double milliseconds, int collectives, int count) {
 }  // namespace larmor
 
 int main(int count, char** words) {
-  if (count != 4) {
-    std::cerr << "watching takes MILLISECONDS COLLECTIVES PAIRS\n";
+  if (count != 5) {
+    std::cerr << "watching takes MILLISECONDS COLLECTIVES BLOCKS PAIRS\n";
     return static_cast<int>(larmor::Exit::usage);
   }
-  std::cout << larmor::measure(std::stod(words[1]), std::stoi(words[2]), std::stoi(words[3])).dump() << "\n";
+  std::cout << larmor::measure(std::stod(words[1]), std::stoi(words[2]), std::stoi(words[3]),
+                               std::stoi(words[4]))
+                   .dump()
+            << "\n";
   return 0;
 }

@@ -7,6 +7,7 @@
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/checkpoint.h"
 #include "larmor/checkpoint/manifest.h"
+#include "larmor/device/life_sign.h"
 
 namespace larmor {
 
@@ -63,6 +64,7 @@ void check_files(CheckpointEntry& entry) {
       entry.ok = false;
       return;
     }
+    show_life();
   }
 }
 

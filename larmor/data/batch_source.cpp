@@ -24,13 +24,8 @@ void pin(Batch& batch) {
 }  // namespace
 
 BatchSource::BatchSource(const Dataset& dataset, ExampleOrder order, const Share& share, int64_t consumed,
-                         int64_t bad_files, bool pinned)
-    : dataset_(dataset),
-      share_(share),
-      consumed_(consumed),
-      bad_files_(bad_files),
-      pinned_(pinned),
-      order_(std::move(order)) {}
+                         const LoaderOptions& options)
+    : dataset_(dataset), share_(share), consumed_(consumed), options_(options), order_(std::move(order)) {}
 
 Prepared BatchSource::make(int64_t number) {
   // Thread-local in libtorch: a worker starts with gradients on.
@@ -53,12 +48,13 @@ Batch BatchSource::assemble(int64_t number, std::vector<BadFile>& bad) {
     ExampleKey key;
     auto sample = read(position, key, bad);
     if (!sample || stopping_) return {};
+    options_.goes_on();
     samples.push_back(std::move(*sample));
     keys.push_back(key);
   }
   try {
     Batch batch = collate(samples, keys);
-    if (pinned_) pin(batch);
+    if (options_.pinned) pin(batch);
     return batch;
   } catch (const Error& error) {
     std::vector<std::string> names;
@@ -69,14 +65,14 @@ Batch BatchSource::assemble(int64_t number, std::vector<BadFile>& bad) {
 
 std::optional<Sample> BatchSource::read(int64_t position, ExampleKey& key, std::vector<BadFile>& bad) {
   for (int64_t places = 0; places < order_.examples(); ++places) {
-    if (static_cast<int64_t>(bad.size()) > bad_files_) return std::nullopt;
+    if (static_cast<int64_t>(bad.size()) > options_.bad_files) return std::nullopt;
     {
       const std::lock_guard lock(mutex_);
       key = order_.substitute(position, places);
     }
     if (auto sample = try_read(key, bad)) return sample;
   }
-  if (static_cast<int64_t>(bad.size()) > bad_files_) return std::nullopt;
+  if (static_cast<int64_t>(bad.size()) > options_.bad_files) return std::nullopt;
   fail(Exit::data, text("none of the ", order_.examples(), " training files can be read:", listing(bad)),
        "look at one of them with larmor inspect FILE");
 }

@@ -11,6 +11,7 @@
 
 #include "larmor/data/bad_file.h"
 #include "larmor/data/dataset.h"
+#include "larmor/data/loader.h"
 #include "larmor/data/order.h"
 
 namespace larmor {
@@ -27,7 +28,7 @@ class BatchSource {
  public:
   /// Borrows the dataset. Micro-batch 0 is the rank's first after `consumed` examples.
   BatchSource(const Dataset& dataset, ExampleOrder order, const Share& share, int64_t consumed,
-              int64_t bad_files, bool pinned);
+              const LoaderOptions& options);
 
   Prepared make(int64_t number);
   /// Lets every make() return after the example that it is at, with whatever it has.
@@ -41,8 +42,8 @@ class BatchSource {
 
   const Dataset& dataset_;
   const Share share_;
-  const int64_t consumed_, bad_files_;
-  const bool pinned_;
+  const int64_t consumed_;
+  const LoaderOptions options_;
   std::atomic<bool> stopping_{false};
   std::mutex mutex_;  // guards what follows
   ExampleOrder order_;

@@ -58,7 +58,7 @@ Loader::State::State(const Dataset& dataset, ExampleOrder order, const Share& sh
     : share(share_of_rank),
       consumed_before(start),
       options(chosen),
-      source(dataset, std::move(order), share, start, options.bad_files, options.pinned),
+      source(dataset, std::move(order), share, start, options),
       ring(static_cast<size_t>(std::max({1, options.prefetch, options.workers}))) {}
 
 // Not in the constructor: what has no constructor behind it has no destructor to join threads.
@@ -81,7 +81,7 @@ Loader::State::~State() {
 
 void Loader::State::work() {
   work_alone();
-  StageClock stages;
+  StageClock stages(options.goes_on);
   for (;;) {
     int64_t number = 0;
     {
@@ -105,7 +105,7 @@ void Loader::State::add(const StageSeconds& seconds) {
 }
 
 Prepared Loader::State::make_here() {
-  StageClock stages;
+  StageClock stages(options.goes_on);
   Prepared prepared = source.make(delivered);
   add(stages.take());
   return prepared;

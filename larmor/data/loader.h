@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct LoaderOptions {
   /// Files that may fail on this rank before training stops; a failed example is replaced by the next of its
   /// epoch, on every rank by the same.
   int64_t bad_files = 0;
+  /// Called on a worker's thread when it has an example, and within one after each stage: a sign of life.
+  std::function<void()> goes_on = [] {};
 };
 
 /// One thread, apart from its own.

@@ -9,6 +9,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/json.h"
 #include "larmor/base/text.h"
+#include "larmor/device/life_sign.h"
 #include "larmor/device/tensor_file.h"
 #include "larmor/device/tensor_type.h"
 
@@ -141,6 +142,7 @@ void fill(std::ifstream& stream, const std::filesystem::path& path, const std::s
           at::Tensor& tensor) {
   stream.read(static_cast<char*>(tensor.mutable_data_ptr()), static_cast<std::streamsize>(tensor.nbytes()));
   if (!stream) refuse(path, text("it ends within tensor ", name));
+  show_life();
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "larmor/base/text.h"
 #include "larmor/device/autocast.h"
 #include "larmor/device/draw.h"
+#include "larmor/device/life_sign.h"
 #include "larmor/device/rank_sum.h"
 #include "larmor/device/saved_tensors.h"
 
@@ -44,6 +45,7 @@ struct Surroundings {
   AutocastState autocast = AutocastState::now();
   DrawPosition position = draw_position();
   RankSum* ranks = rank_sum();
+  LifeSign* sign = life_sign();
   Recompute within = recompute_here();
 };
 
@@ -55,6 +57,7 @@ class Again {
       : autocast_(then.autocast),
         position_(then.position),
         ranks_(then.ranks),
+        sign_(then.sign),
         within_(then.within),
         parameters_(parameters),
         buffers_(std::move(buffers)) {
@@ -80,6 +83,7 @@ class Again {
   AutocastAgain autocast_;
   DrawScope position_;
   RankSumScope ranks_;
+  LifeSignScope sign_;
   RecomputeScope within_;
   Tensors parameters_;
   std::vector<bool> learns_;
@@ -166,7 +170,10 @@ void Frame::run_again() {
     } catch (const EverythingIsBack&) {
     }
   }
-  if (place == slots.size()) return;
+  if (place == slots.size()) {
+    if (surroundings.sign != nullptr) surroundings.sign->show();
+    return;
+  }
   fail(Exit::unexpected,
        text("a block saved ", place, " tensors when it was computed again, and ", slots.size(), " before"),
        "train.activation_checkpointing=none, or make the block's forward repeatable");

@@ -5,6 +5,7 @@
 #include <ATen/core/grad_mode.h>
 #include <torch/nn/module.h>
 
+#include "larmor/device/life_sign.h"
 #include "larmor/device/recompute.h"
 
 namespace larmor {
@@ -18,6 +19,13 @@ WeightKeeper* keeper_of(const torch::nn::Module& block) {
     if (keeper->keeps(block)) return keeper;
   }
   return nullptr;
+}
+
+/// Backward comes to an output when it is through with all that was made of it.
+void show_when_backward_comes(LifeSign& sign, const at::Tensor& output) {
+  // A hook on a leaf would stay there.
+  if (!output.defined() || !output.requires_grad() || output.is_leaf()) return;
+  output.register_hook([&sign](const at::Tensor&) { sign.show(); });
 }
 
 }  // namespace
@@ -38,6 +46,21 @@ namespace door {
 
 bool is_watched() { return what_recomputes != Recompute::none || !known_keepers.empty(); }
 
+void ended(const std::vector<at::Tensor>& outputs) {
+  LifeSign* const sign = life_sign();
+  if (sign == nullptr) return;
+  sign->show();
+  if (!at::GradMode::is_enabled()) return;
+  for (const at::Tensor& output : outputs) show_when_backward_comes(*sign, output);
+}
+
+void ended(const at::Tensor& output) {
+  LifeSign* const sign = life_sign();
+  if (sign == nullptr) return;
+  sign->show();
+  if (at::GradMode::is_enabled()) show_when_backward_comes(*sign, output);
+}
+
 std::vector<at::Tensor> pass(const torch::nn::Module& block, const BlockFunction& run,
                              const std::vector<at::Tensor>& inputs) {
   WeightKeeper* const keeper = keeper_of(block);
@@ -52,6 +75,7 @@ std::vector<at::Tensor> pass(const torch::nn::Module& block, const BlockFunction
   if (keeper != nullptr && at::GradMode::is_enabled() && any_learns(outputs)) {
     keeper->expect_backward(block, inputs, outputs);
   }
+  ended(outputs);
   return outputs;
 }
 

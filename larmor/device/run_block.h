@@ -1,5 +1,5 @@
-// The one door that every network's blocks go through. Recomputation of activations and the gathering of
-// sharded weights stand behind it; a network mentions neither.
+// The one door that every network's blocks go through. Recomputation of activations, the gathering of sharded
+// weights and signs of life stand behind it; a network mentions none of them.
 #pragma once
 
 #include <functional>
@@ -64,8 +64,11 @@ class RecomputeScope {
 
 namespace door {
 
-/// Whether anything stands behind this thread's doors.
+/// Whether anything stands behind this thread's doors that changes how a block runs.
 bool is_watched();
+/// A block has computed these: a sign of life, and another one when backward has come to them.
+void ended(const std::vector<at::Tensor>& outputs);
+void ended(const at::Tensor& output);
 std::vector<at::Tensor> pass(const torch::nn::Module& block, const BlockFunction& run,
                              const std::vector<at::Tensor>& inputs);
 /// Only recomputation of everything stands behind this one.
@@ -106,7 +109,11 @@ template <class Block, class... Inputs>
 auto run_block(Block block, Inputs&&... inputs) {
   using Output = std::decay_t<decltype(block->forward(std::forward<Inputs>(inputs)...))>;
   constexpr bool gives_one = std::is_same_v<Output, at::Tensor>;
-  if (!door::is_watched()) return Output(block->forward(std::forward<Inputs>(inputs)...));
+  if (!door::is_watched()) {
+    Output output(block->forward(std::forward<Inputs>(inputs)...));
+    door::ended(output);
+    return output;
+  }
   std::vector<at::Tensor> tensors;
   const std::tuple kept{door::keep<std::decay_t<Inputs>>(inputs, tensors)...};
   const BlockFunction run = [block,

@@ -1,6 +1,8 @@
 #include "larmor/formats/bytes.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -14,9 +16,26 @@ namespace larmor {
 
 namespace {
 
+// What even a slow network file system gives in seconds: after each piece the reader's thread shows that it
+// goes on.
+constexpr std::size_t longest_read = std::size_t{64} << 20;
+
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
+
+/// How much of it there was.
+std::size_t read_pieces(std::FILE* file, std::byte* to, std::size_t size) {
+  std::size_t read = 0;
+  while (read < size) {
+    const StageScope piece(LoadStage::read);
+    const std::size_t wanted = std::min(size - read, longest_read);
+    const std::size_t given = std::fread(to + read, 1, wanted, file);
+    read += given;
+    if (given < wanted) break;
+  }
+  return read;
+}
 
 }  // namespace
 
@@ -37,7 +56,7 @@ Bytes read_file(const std::filesystem::path& path, uint64_t limit) {
   if (!file) fail(Exit::data, text("cannot be opened: ", std::strerror(errno)), "check its permissions");
   std::setvbuf(file.get(), nullptr, _IONBF, 0);
   Bytes bytes(size);
-  const std::size_t read = size == 0 ? 0 : std::fread(bytes.data(), 1, size, file.get());
+  const std::size_t read = read_pieces(file.get(), bytes.data(), size);
   if (read != size) fail(Exit::data, text("could only be read up to byte ", read, " of ", size));
   return bytes;
 }

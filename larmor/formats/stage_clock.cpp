@@ -16,7 +16,7 @@ const char* to_text(LoadStage stage) {
   return names[static_cast<std::size_t>(stage)];
 }
 
-StageClock::StageClock() {
+StageClock::StageClock(std::function<void()> after_stage) : after_stage_(std::move(after_stage)) {
   assert(clock_of_thread == nullptr);
   clock_of_thread = this;
 }
@@ -44,6 +44,7 @@ StageScope::~StageScope() {
   if (clock_of_thread == nullptr) return;
   clock_of_thread->count_until_now();
   clock_of_thread->current_ = before_;
+  clock_of_thread->after_stage_();
 }
 
 }  // namespace larmor

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "larmor/base/clock.h"
 
@@ -20,7 +21,8 @@ using StageSeconds = std::array<double, load_stages>;
 /// do not know of each other's.
 class StageClock {
  public:
-  StageClock();
+  /// `after_stage` is called on its thread at the end of each StageScope.
+  explicit StageClock(std::function<void()> after_stage = [] {});
   ~StageClock();
   StageClock(const StageClock&) = delete;
   StageClock& operator=(const StageClock&) = delete;
@@ -32,6 +34,7 @@ class StageClock {
   friend class StageScope;
   void count_until_now();
 
+  std::function<void()> after_stage_;
   SystemClock clock_;
   StageSeconds seconds_{};
   double mark_ = 0;

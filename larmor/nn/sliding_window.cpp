@@ -14,6 +14,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/device/life_sign.h"
 
 namespace larmor::nn {
 namespace {
@@ -108,6 +109,7 @@ at::Tensor sliding_window(const at::Tensor& image, const std::vector<int64_t>& s
     }
     cut(sum, corner, size).addcmul_(prediction, weight);
     cut(weights, corner, size).add_(weight);
+    show_life();
     if (progress) progress(++done / static_cast<double>(corners.size()));
   }
   return cut(sum.div_(weights), low, space).contiguous();

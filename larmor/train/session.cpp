@@ -15,6 +15,7 @@
 #include "larmor/base/text.h"
 #include "larmor/comm/watched.h"
 #include "larmor/device/device.h"
+#include "larmor/device/life_sign.h"
 #include "larmor/device/memory_meter.h"
 #include "larmor/train/block_order.h"
 #include "larmor/train/living_storage.h"
@@ -41,6 +42,19 @@ std::unique_ptr<Storage> open_storage(const FaultPoint& faults, const RunFolder&
   return std::make_unique<LivingStorage>(std::move(fenced),
                                          [&board, index = rank.index] { board.beat(index, Phase::saving); });
 }
+
+/// What a network's blocks, and whatever else takes long within a phase, show to whoever watches the rank.
+/// For as long as it lives, on the thread that made it.
+class SignsOnBoard final : public LifeSign {
+ public:
+  SignsOnBoard(StatusBoard& board, int rank) : board_(board), rank_(rank) {}
+  void show() override { board_.beat(rank_); }
+
+ private:
+  StatusBoard& board_;
+  int rank_;
+  LifeSignScope here_{this};
+};
 
 TimeLeft time_left(const RunConfig& config, const SessionOptions& options, const Clock& clock) {
   return {parse_stop_before(config.train.stop_before), options.ends_at, options.started_at, clock};
@@ -104,11 +118,12 @@ Share share_of(const Plan& plan, const Rank& rank) {
           .ranks = rank.count};
 }
 
-LoaderOptions loader_options(const Plan& plan, int64_t bad_files) {
+LoaderOptions loader_options(const Plan& plan, int64_t bad_files, std::function<void()> goes_on) {
   return {.workers = plan.loader_threads,
           .prefetch = plan.prefetch,
           .pinned = plan.device == DeviceKind::cuda,
-          .bad_files = bad_files};
+          .bad_files = bad_files,
+          .goes_on = std::move(goes_on)};
 }
 
 /// What a session trains and validates on.
@@ -129,11 +144,14 @@ Cases open_cases(const Stage& stage, const RunConfig& config, const Index& index
           .bad_files = bad_files};
 }
 
-/// Borrows the cases.
-std::function<std::unique_ptr<Loader>(const Plan&, int64_t)> loader_of(const Cases& cases, const Rank& rank) {
-  return [&cases, rank](const Plan& plan, int64_t consumed) {
+/// Borrows the cases and the board.
+std::function<std::unique_ptr<Loader>(const Plan&, int64_t)> loader_of(const Cases& cases, const Rank& rank,
+                                                                       StatusBoard& board) {
+  return [&cases, rank, &board](const Plan& plan, int64_t consumed) {
+    // A worker that goes on says nothing of a rank that does something else than wait for it.
+    const auto goes_on = [&board, index = rank.index] { board.beat(index, Phase::waiting_for_data); };
     return std::make_unique<Loader>(*cases.training, cases.order, share_of(plan, rank), consumed,
-                                    loader_options(plan, cases.bad_files));
+                                    loader_options(plan, cases.bad_files, goes_on));
   };
 }
 
@@ -158,6 +176,13 @@ Plan plan_to_train_by(const Stage& stage, const RunConfig& config, const Plan& p
   Plan probed = probe_memory(stage, config, planned, index, communicator);
   if (communicator.is_first()) write_text(storage, options.folder.plan(), to_text(to_json(probed)));
   return probed;
+}
+
+std::unique_ptr<Task> open_task(const Stage& stage, const RunConfig& config, const Index& index,
+                                const SessionOptions& options) {
+  auto task = stage.task(config, index);
+  if (!options.resume_from) task->start();
+  return task;
 }
 
 TrainerState resumed_state(const SessionOptions& options, Task& task, std::vector<Learner>& learners) {
@@ -200,6 +225,7 @@ SessionEnd run_session(const LoadedStage& loaded, const Plan& planned, const Ind
   const double started = clock.steady_seconds();
   auto faults = FaultPoint::from_environment(rank);
   auto board = open_board(rank);
+  SignsOnBoard signs(board, rank.index);
   const auto storage = open_storage(faults, options.folder, rank, board);
   const auto communicator = watched(std::move(connected), board);
   faults.meet(Phase::starting, 0);
@@ -210,8 +236,7 @@ SessionEnd run_session(const LoadedStage& loaded, const Plan& planned, const Ind
   const Plan plan = plan_to_train_by(stage, config, planned, index, *communicator, options, *storage);
   const Cases cases = open_cases(stage, config, index);  // data
   const Timetable timetable(config.train, cases.order.examples(), plan.global_batch);
-  const auto task = stage.task(config, index);  // model
-  if (!options.resume_from) task->start();
+  const auto task = open_task(stage, config, index, options);  // model
   const auto blocks = blocks_to_cut(stage, config, plan, index, *cases.training, *task);
   auto learners =
       make_learners(*task, blocks, config, plan, timetable, device, *communicator);  // parallel, optimizer
@@ -228,7 +253,7 @@ SessionEnd run_session(const LoadedStage& loaded, const Plan& planned, const Ind
                    .timetable = timetable,
                    .task = *task,
                    .learners = learners,
-                   .open_loader = loader_of(cases, rank),
+                   .open_loader = loader_of(cases, rank, board),
                    .validation_cases = *cases.validation,
                    .reference_cases = cases.reference.get(),
                    .checkpoints = checkpoints,

@@ -10,6 +10,8 @@
 #include "larmor/base/text.h"
 #include "larmor/device/autocast.h"
 #include "larmor/device/draw.h"
+#include "larmor/device/life_sign.h"
+#include "larmor/formats/stage_clock.h"
 #include "larmor/train/batch_device.h"
 
 namespace larmor {
@@ -120,6 +122,7 @@ ValidationResult result_of(const Gathered& gathered, const Collected& summary) {
 }
 
 std::optional<Sample> read_case(const Dataset& dataset, const ExampleKey& key, std::vector<BadFile>& bad) {
+  const StageClock stages(show_life);
   try {
     return dataset.get(key);
   } catch (const Error& error) {

@@ -46,7 +46,8 @@ SessionEnd TrialRun::train(int ranks, std::optional<int64_t> until, const std::v
   DiskStorage storage;
   const SystemClock clock;
   auto prepared = prepare_run(workload, std::move(asked), std::nullopt, {}, storage, clock);
-  const auto loaded = load_run_stage(prepared.folder, workload);
+  auto loaded = load_run_stage(prepared.folder, workload);
+  loaded.stage = change_(std::move(loaded.stage));
   SessionOptions options;
   options.folder = prepared.folder;
   options.step_limit = until;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -24,6 +25,10 @@ class TrialRun {
   /// Trains (or resumes) with so many thread ranks; `until` is --steps, `more` are overrides for this time.
   SessionEnd train(int ranks, std::optional<int64_t> until = {}, const std::vector<std::string>& more = {});
 
+  /// From now on ranks train what `change` makes of their stage.
+  using Change = std::function<std::unique_ptr<const Stage>(std::unique_ptr<const Stage>)>;
+  void change_stage(Change change) { change_ = std::move(change); }
+
   /// How each rank of the last train() failed; null where it did not.
   const std::vector<std::exception_ptr>& errors() const { return errors_; }
 
@@ -41,6 +46,7 @@ class TrialRun {
   ScratchFolder scratch_;
   std::string workload_;
   std::vector<std::string> overrides_;
+  Change change_ = [](std::unique_ptr<const Stage> stage) { return stage; };
   std::vector<std::exception_ptr> errors_;
 };
 

@@ -290,6 +290,34 @@ TEST(Loader, LeavesALongBatchAfterTheExampleItIsAt) {
   EXPECT_LE(dataset.asked, 2);
 }
 
+// Says in which stage an example is, as readers and transforms do.
+class Staged final : public Numbers {
+ public:
+  using Numbers::Numbers;
+  Sample get(const ExampleKey& key) const override {
+    const StageScope stage(LoadStage::read);
+    return Numbers::get(key);
+  }
+};
+
+TEST(Loader, ShowsThatItGoesOnAfterEachStageAndEachExampleThatItHas) {
+  const Staged dataset(6, {3});
+  for (const int workers : {0, 2}) {
+    std::atomic<int> shown = 0;
+    {
+      Loader loader(dataset, ExampleOrder(1, 6), {.global_batch = 3, .micro_batch = 3}, 0,
+                    {.workers = workers, .prefetch = 1, .bad_files = 1, .goes_on = [&shown] { ++shown; }});
+      for (int i = 0; i < 2; ++i) loader.next();
+    }
+    // Six good examples with a stage each, a bad one's stage, and two batches put together.
+    constexpr int of_two_batches = 6 + 6 + 1 + 2;
+    EXPECT_GE(shown, of_two_batches);
+    if (workers == 0) {
+      EXPECT_EQ(shown, of_two_batches) << "nobody works ahead";
+    }
+  }
+}
+
 TEST(Loader, MeasuresWhatTheCallerWaitsFor) {
   Gate dataset(4);
   Loader loader(dataset, ExampleOrder(1, 4), {}, 0, {.workers = 1});

@@ -1,13 +1,17 @@
 #include "larmor/formats/stage_clock.h"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "larmor/base/file.h"
+#include "larmor/formats/bytes.h"
 #include "larmor/formats/volume.h"
 #include "larmor/transforms/transforms.h"
 
@@ -51,6 +55,34 @@ TEST(StageClock, KnowsItsOwnThreadAlone) {
     wait(5);
   }).join();
   EXPECT_EQ(of(clock.take(), LoadStage::read), 0);
+}
+
+TEST(StageClock, TellsThatAStageHasEnded) {
+  int ended = 0;
+  const StageClock clock([&ended] { ++ended; });
+  {
+    const StageScope outer(LoadStage::augment);
+    {
+      const StageScope inner(LoadStage::resample);
+    }
+    EXPECT_EQ(ended, 1) << "the outer one is at work";
+  }
+  EXPECT_EQ(ended, 2);
+  std::thread([] { const StageScope elsewhere(LoadStage::read); }).join();
+  EXPECT_EQ(ended, 2);
+}
+
+TEST(StageClock, TellsOfEachPieceOfALongRead) {
+  const ScratchFolder scratch;
+  const auto path = scratch.path() / "long";
+  std::ofstream(path).put('a');
+  std::filesystem::resize_file(path, (uint64_t{64} << 20) + 7);
+  int ended = 0;
+  const StageClock clock([&ended] { ++ended; });
+  const Bytes bytes = read_file(path, uint64_t{1} << 30);
+  EXPECT_EQ(ended, 3) << "two pieces, and all of it";
+  EXPECT_EQ(bytes.size(), (std::size_t{64} << 20) + 7);
+  EXPECT_EQ(bytes.view().front(), std::byte{'a'});
 }
 
 TEST(StageClock, SeesWhatBecomesOfAFile) {

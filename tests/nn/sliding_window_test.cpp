@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
+#include "larmor/device/life_sign.h"
 
 #include "tests/nn/support/golden.h"
 
@@ -73,6 +74,21 @@ TEST(SlidingWindow, TakesOtherChannelsAndTellsProgress) {
   EXPECT_EQ(shares.size(), 8U);
   EXPECT_EQ(shares.back(), 1);
   EXPECT_TRUE(std::ranges::is_sorted(shares));
+}
+
+TEST(SlidingWindow, ShowsLifeAfterEachWindow) {
+  struct Count final : LifeSign {
+    void show() override { ++signs; }
+    int signs = 0;
+  } count;
+  int windows = 0;
+  const LifeSignScope scope(&count);
+  sliding_window(at::ones({1, 1, 16, 8, 8}), {8, 8, 8}, 0.5, [&](const at::Tensor& window) {
+    EXPECT_EQ(count.signs, windows++) << "nothing while it is at work";
+    return window;
+  });
+  EXPECT_EQ(windows, 3);
+  EXPECT_EQ(count.signs, 3);
 }
 
 TEST(SlidingWindow, RefusesWindowsOfNoSense) {
