@@ -18,6 +18,8 @@ constexpr const char* quantized = "what ranks exchange under zero is not quantiz
 constexpr const char* recorded = "every step is written to events.jsonl and to TensorBoard anyway";
 constexpr const char* exported = "`larmor export` writes the whole weights from any checkpoint";
 constexpr const char* any_ranks = "checkpoints open at any number of ranks and under any strategy anyway";
+constexpr const char* no_stairs = "the rate moves at each step";
+constexpr const char* same_momentum = "optim.betas stay as they are";
 constexpr const char* one_adam = "there is one Adam, and it is the vectorised one";
 
 constexpr std::array<UnusedKey, 40> of_zero{
@@ -62,7 +64,7 @@ constexpr std::array<UnusedKey, 40> of_zero{
      {"zero_optimization.zero_quantized_nontrainable_weights", quantized, true},
      {"zero_optimization.zero_quantized_gradients", quantized, true}}};
 
-constexpr std::array<UnusedKey, 25> of_other_sections{
+constexpr std::array<UnusedKey, 30> of_other_sections{
     {{"fp16.auto_cast", "which operations compute in half precision is a fixed list"},
      {"fp16.loss_scale", scaling},
      {"fp16.initial_scale_power", scaling},
@@ -88,7 +90,12 @@ constexpr std::array<UnusedKey, 25> of_other_sections{
      {"optimizer.params.nesterov", "the momentum of sgd is the plain one", true},
      {"optimizer.params.dampening", "the momentum of sgd is the plain one", true},
      {"scheduler.params.last_batch_iteration", "a run that goes on knows its step"},
-     {"scheduler.params.warmup_type", "the rise is linear here", true}}};
+     {"scheduler.params.warmup_type", "the rise is linear here", true},
+     {"scheduler.params.cycle_first_stair_count", no_stairs, true},
+     {"scheduler.params.cycle_second_stair_count", no_stairs, true},
+     {"scheduler.params.cycle_min_mom", same_momentum, true},
+     {"scheduler.params.cycle_max_mom", same_momentum, true},
+     {"scheduler.params.decay_mom_rate", same_momentum, true}}};
 
 constexpr std::array<UnusedKey, 47> at_the_top{
     {{"steps_per_print", recorded},
@@ -151,7 +158,7 @@ constexpr std::array<std::string_view, 11> sections{"train_batch_size",
                                                     "optimizer",
                                                     "scheduler"};
 
-constexpr std::array<std::string_view, 23> with_meaning{"zero_optimization.stage",
+constexpr std::array<std::string_view, 30> with_meaning{"zero_optimization.stage",
                                                         "zero_optimization.offload_optimizer",
                                                         "zero_optimization.offload_optimizer.device",
                                                         "zero_optimization.cpu_offload",
@@ -173,7 +180,14 @@ constexpr std::array<std::string_view, 23> with_meaning{"zero_optimization.stage
                                                         "scheduler.params.warmup_num_steps",
                                                         "scheduler.params.warmup_min_ratio",
                                                         "scheduler.params.cos_min_ratio",
-                                                        "scheduler.params.total_num_steps"};
+                                                        "scheduler.params.total_num_steps",
+                                                        "scheduler.params.cycle_min_lr",
+                                                        "scheduler.params.cycle_max_lr",
+                                                        "scheduler.params.cycle_first_step_size",
+                                                        "scheduler.params.cycle_second_step_size",
+                                                        "scheduler.params.cycle_momentum",
+                                                        "scheduler.params.decay_lr_rate",
+                                                        "scheduler.params.decay_step_size"};
 
 template <size_t Count>
 const UnusedKey* find_in(const std::array<UnusedKey, Count>& keys, std::string_view key) {

@@ -14,7 +14,7 @@
 #include "larmor/base/text.h"
 #include "larmor/config/deepspeed_keys.h"
 
-#include "tests/config/support/made_up_workload.h"
+#include "tests/config/support/deepspeed_file.h"
 
 namespace larmor {
 namespace {
@@ -26,23 +26,6 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-LoadedConfig load_json(const std::string& content) {
-  const ConfigFile file(content, "ds.json");
-  return load(file.sources());
-}
-
-/// The notes without the folder of the file: "ds.json:2: …".
-std::vector<std::string> notes_of(const std::string& content) {
-  std::vector<std::string> notes;
-  for (const std::string& note : load_json(content).notes) notes.push_back(note.substr(note.find("ds.json")));
-  return notes;
-}
-
-std::string refusal_of_json(const std::string& content) {
-  const ConfigFile file(content, "ds.json");
-  return refusal_of(file.sources());
-}
 
 // What a person brings who trained a network of this kind before.
 constexpr const char* brought = R"({
@@ -253,49 +236,6 @@ TEST(DeepSpeed, TakesTheOptimizersThatThereAre) {
                                    "adamw, adam and sgd"),
                           EndsWith("optimizer.params.lr has no meaning here: it is of an optimizer that "
                                    "is not supported")));
-}
-
-TEST(DeepSpeed, TakesTheSchedulesThatThereAre) {
-  const LoadedConfig rising = load_json(R"({"optimizer": {"type": "AdamW", "params": {"lr": 5e-4}},
-    "scheduler": {"type": "WarmupLR",
-                  "params": {"warmup_min_lr": 1e-5, "warmup_max_lr": 1e-4, "warmup_num_steps": 50}}})");
-  const ScheduleConfig& schedule = rising.config.optim.schedule;
-  EXPECT_EQ(schedule.name, "warmup_cosine");
-  EXPECT_EQ(schedule.warmup, (Length{50, Length::Unit::steps}));
-  EXPECT_DOUBLE_EQ(schedule.start, 0.1);
-  EXPECT_EQ(schedule.final_rate, 1e-4) << "where it stays";
-  EXPECT_EQ(rising.config.optim.learning_rate, 1e-4);
-  EXPECT_THAT(rising.notes,
-              Contains(EndsWith("optimizer.params.lr: scheduler.params.warmup_max_lr decides")));
-
-  const LoadedConfig linear = load_json(R"({"scheduler": {"type": "WarmupDecayLR",
-    "params": {"total_num_steps": 90, "warmup_min_lr": 1e-6, "warmup_max_lr": 1e-4, "warmup_num_steps": 9}}})");
-  const ScheduleConfig& falling = linear.config.optim.schedule;
-  EXPECT_EQ(falling.name, "warmup_linear");
-  EXPECT_EQ(falling.warmup, (Length{9, Length::Unit::steps}));
-  EXPECT_EQ(falling.steps, 90);
-  EXPECT_DOUBLE_EQ(falling.start, 0.01);
-  EXPECT_EQ(falling.final_rate, 1e-6);
-  EXPECT_EQ(linear.config.optim.learning_rate, 1e-4);
-  const LoadedConfig to_zero =
-      load_json(R"({"scheduler": {"type": "WarmupDecayLR", "params": {"total_num_steps": 90}}})");
-  EXPECT_EQ(to_zero.config.optim.schedule.final_rate, 0);
-
-  const LoadedConfig cycle =
-      load_json(R"({"scheduler": {"type": "OneCycle", "params": {"cycle_first_step_size": 9}}})");
-  EXPECT_EQ(cycle.config.optim.schedule.name, "constant");
-  EXPECT_THAT(
-      cycle.notes,
-      ElementsAre(AllOf(HasSubstr("scheduler.type OneCycle is not supported: optim.schedule stays as it "
-                                  "is"),
-                        EndsWith("optim.schedule.name=onecycle is one cycle of cosines")),
-                  EndsWith("scheduler.params.cycle_first_step_size has no meaning here: optim.schedule "
-                           "stays as it is")));
-  EXPECT_THAT(notes_of(R"({"scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 9}}})"),
-              Contains(HasSubstr("because the file gives no rate to rise to")));
-  EXPECT_THAT(
-      refusal_of_json(R"({"scheduler": {"type": "WarmupCosineLR", "params": {"warmup_num_steps": "many"}}})"),
-      HasSubstr("scheduler.params.warmup_num_steps has to be a number of at least 0; got \"many\""));
 }
 
 TEST(DeepSpeed, RefusesValuesThatOurKeysRefuse) {

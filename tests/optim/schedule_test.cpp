@@ -153,6 +153,21 @@ TEST(WarmupLinear, FallsAsDeepSpeedsDoes) {
   EXPECT_EQ(learning_rate(config, 1, {4, 4}, 4), 1) << "nothing is left to fall in";
 }
 
+// DeepSpeed 0.16 OneCycle(cycle_min_lr=1e-4, cycle_max_lr=1e-3, cycle_first_step_size=2,
+// cycle_second_step_size=3): up by 9e-4 / 2 a step, down by 9e-4 / 3, and there it stays.
+TEST(WarmupLinear, IsTheRateOfDeepSpeedsOneCycle) {
+  ScheduleConfig config;
+  config.name = "warmup_linear";
+  config.start = 0.1;
+  config.final_rate = 1e-4;
+  const std::vector<double> rates{1e-4, 5.5e-4, 1e-3, 7e-4, 4e-4, 1e-4, 1e-4, 1e-4};
+  for (size_t step = 0; step < rates.size(); ++step) {
+    EXPECT_NEAR(learning_rate(config, 1e-3, {.total = 5, .warmup = 2}, static_cast<int64_t>(step)),
+                rates[step], 1e-15)
+        << step;
+  }
+}
+
 TEST(OneCycle, EqualsThatOfPyTorch) {
   // lr=1e-4: OneCycleLR(o, max_lr=1e-3, total_steps=n, pct_start=rise, div_factor=100, final_div_factor=100,
   // cycle_momentum=False)
