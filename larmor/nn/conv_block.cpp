@@ -1,10 +1,11 @@
 #include "larmor/nn/conv_block.h"
 
-#include <vector>
+#include <array>
 
 #include <ATen/autocast_mode.h>
-#include <ATen/ops/conv3d.h>
 #include <ATen/ops/mkldnn_convolution.h>
+
+#include "larmor/device/conv3d.h"
 
 namespace larmor::nn {
 
@@ -28,12 +29,12 @@ ConvBlock::ConvBlock(const ConvShape& shape)
                                                           .bias(shape.bias)))) {}
 
 at::Tensor ConvBlock::forward(const at::Tensor& input) {
+  const auto same = [](int64_t size) { return std::array<int64_t, 3>{size, size, size}; };
   if (is_for_one_dnn(input)) {
-    const auto same = [](int64_t size) { return std::vector<int64_t>(3, size); };
     return at::mkldnn_convolution(input.contiguous(), conv_->weight, conv_->bias, same(shape_.padding),
                                   same(shape_.stride), same(1), /*groups=*/1);
   }
-  return at::conv3d(input, conv_->weight, conv_->bias, shape_.stride, shape_.padding);
+  return conv3d(input, conv_->weight, conv_->bias, same(shape_.stride), same(shape_.padding));
 }
 
 }  // namespace larmor::nn

@@ -5,7 +5,6 @@
 
 #include <ATen/ops/avg_pool3d.h>
 #include <ATen/ops/constant_pad_nd.h>
-#include <ATen/ops/conv3d.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/group_norm.h>
 #include <ATen/ops/linear.h>
@@ -16,6 +15,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/device/conv3d.h"
 #include "larmor/device/run_block.h"
 #include "larmor/nn/batch_norm.h"
 
@@ -131,8 +131,7 @@ ResNetConv::ResNetConv(const ResNetConvShape& shape, c10::Device device) : shape
 
 at::Tensor ResNetConv::forward(const at::Tensor& input) {
   const auto [depth, height, width] = shape_.kernel;
-  return at::conv3d(input, weight_, bias_, shape_.stride,
-                    std::array<int64_t, 3>{depth / 2, height / 2, width / 2});
+  return conv3d(input, weight_, bias_, shape_.stride, {depth / 2, height / 2, width / 2});
 }
 
 std::shared_ptr<Block> make_resnet_norm(int64_t channels, const ResNetLayerKind& kind) {

@@ -131,6 +131,15 @@ TEST_P(StopAndResume, AKilledRankIsNamedAndTheRestEnds) {
   expect_it_goes_on_as_if_nothing_had_been("killed");
 }
 
+TEST_P(StopAndResume, RanksMultiplyAlikeWhereverTheirMatricesLie) {
+  Running training(small_training("alike", ranks()), here());
+  ASSERT_TRUE(reaches_step(run("alike"), 1)) << training.err();
+  for (const int process : children_of(training.id()))
+    EXPECT_THAT(read_text(text("/proc/", process, "/environ")), HasSubstr(std::string("\0MKL_CBWR=AUTO\0", 15)));
+  training.send(SIGTERM);
+  training.wait();
+}
+
 TEST_P(StopAndResume, NoRankOutlivesAKilledLauncher) {
   Running training(small_training("orphans", ranks()), here());
   ASSERT_TRUE(reaches_step(run("orphans"), 9)) << training.err();

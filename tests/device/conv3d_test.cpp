@@ -1,0 +1,95 @@
+#include "larmor/device/conv3d.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "larmor/device/autocast.h"
+#include "larmor/device/draw.h"
+
+namespace larmor {
+namespace {
+
+/// What libtorch hands out next without clearing it is far from zero.
+void leave_large_numbers_behind() {
+  std::vector<at::Tensor> kept;
+  for (int64_t i = 1; i <= 20; ++i) kept.push_back(at::full({i * 4096}, 1e30F));
+}
+
+struct Convolution {
+  std::array<int64_t, 3> image, kernel, stride;
+  int64_t samples, in, out;
+};
+
+struct Gradients {
+  at::Tensor output, of_input, of_weight, of_bias;
+};
+
+Gradients convolve(const Convolution& of, Precision precision) {
+  const auto learnt = [&](const char* name, at::IntArrayRef shape) {
+    const at::Tensor drawn = draw_normal(1, name, shape);
+    return (precision == Precision::fp64 ? drawn.to(at::kDouble) : drawn).requires_grad_();
+  };
+  const at::Tensor input = learnt("input", {of.samples, of.in, of.image[0], of.image[1], of.image[2]});
+  const at::Tensor weight = learnt("weight", {of.out, of.in, of.kernel[0], of.kernel[1], of.kernel[2]});
+  const at::Tensor bias = learnt("bias", {of.out});
+  leave_large_numbers_behind();
+  at::Tensor output;
+  {
+    const AutocastScope autocast(at::kCPU, precision);
+    output = conv3d(input, weight, bias, of.stride, {of.kernel[0] / 2, of.kernel[1] / 2, of.kernel[2] / 2});
+  }
+  output.sum().backward();
+  return {output, input.grad(), weight.grad(), bias.grad()};
+}
+
+double distance(const at::Tensor& actual, const at::Tensor& wanted) {
+  return (actual.to(at::kDouble) - wanted.to(at::kDouble)).norm().item<double>() /
+         wanted.to(at::kDouble).norm().item<double>();
+}
+
+/// Relative to the tensor's own size.
+void expect_close(const Convolution& of, Precision precision, double most) {
+  const Gradients exact = convolve(of, Precision::fp64), rounded = convolve(of, precision);
+  const double largest =
+      std::max({distance(rounded.output, exact.output), distance(rounded.of_input, exact.of_input),
+                distance(rounded.of_weight, exact.of_weight), distance(rounded.of_bias, exact.of_bias)});
+  EXPECT_LT(largest, most) << to_text(precision) << ", image " << at::IntArrayRef(of.image) << ", kernel "
+                           << at::IntArrayRef(of.kernel) << ", stride " << of.stride[0];
+}
+
+std::array<int64_t, 3> cube(int64_t size) { return {size, size, size}; }
+
+TEST(Conv3d, HasTheGradientsOfDoubleHoweverSmallTheImage) {
+  for (const int64_t kernel : {1, 3, 5, 7}) {
+    for (const int64_t image : {1, 2, 3, 4, 5, 6, 7, 8}) {
+      for (const int64_t stride : {1, 2}) {
+        const Convolution small{cube(image), cube(kernel), cube(stride), 3, 16, 32};
+        expect_close(small, Precision::fp32, 1e-5);
+        expect_close(small, Precision::bf16, 0.03);
+      }
+    }
+  }
+}
+
+TEST(Conv3d, HasThemForFlatImagesToo) {
+  for (const auto& image : {std::array<int64_t, 3>{2, 8, 8}, {8, 8, 2}, {8, 2, 2}, {1, 9, 9}}) {
+    for (const auto& kernel : {cube(3), std::array<int64_t, 3>{7, 5, 5}}) {
+      expect_close({image, kernel, cube(1), 2, 16, 16}, Precision::fp32, 1e-5);
+      expect_close({image, kernel, cube(2), 2, 16, 16}, Precision::bf16, 0.03);
+    }
+  }
+}
+
+TEST(Conv3d, IsLibtorchsWhereTheImageIsLonger) {
+  const Gradients ours = convolve({cube(5), cube(3), cube(2), 2, 4, 8}, Precision::fp32);
+  const at::Tensor output =
+      at::conv3d(draw_normal(1, "input", {2, 4, 5, 5, 5}), draw_normal(1, "weight", {8, 4, 3, 3, 3}),
+                 draw_normal(1, "bias", {8}), 2, 1);
+  EXPECT_TRUE(at::equal(ours.output, output));
+}
+
+}  // namespace
+}  // namespace larmor
