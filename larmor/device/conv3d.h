@@ -1,4 +1,4 @@
-// libtorch's 3-D convolution, without a mistake that it makes on CPUs.
+// libtorch's 3-D convolution, without a mistake and a detour that it makes on CPUs.
 #pragma once
 
 #include <array>
