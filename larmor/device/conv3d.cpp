@@ -10,11 +10,18 @@ namespace {
 
 using PerAxis = std::array<int64_t, 3>;
 
+constexpr int64_t longest_kernel_right_in_float32 = 5;
+
+bool is_autocast(const at::Tensor& input) {
+  return input.is_cpu() && at::autocast::is_autocast_enabled(at::kCPU);
+}
+
 // On the meta device too, where memory is counted.
 bool may_be_wrong(const at::Tensor& input, const at::Tensor& weight) {
   if (!input.is_cpu() && !input.is_meta()) return false;
+  const int64_t longest_right = is_autocast(input) ? 1 : longest_kernel_right_in_float32;
   for (const int64_t axis : {2, 3, 4}) {
-    if (weight.size(axis) > 1 && input.size(axis) <= weight.size(axis)) return true;
+    if (weight.size(axis) > longest_right && input.size(axis) <= weight.size(axis)) return true;
   }
   return false;
 }
@@ -23,7 +30,7 @@ bool may_be_wrong(const at::Tensor& input, const at::Tensor& weight) {
 // which makes a step at micro-batch 1 a third longer than it need be. Under autocast the choice stays
 // libtorch's, which casts the operators that it knows.
 bool is_for_one_dnn(const at::Tensor& input) {
-  return input.is_cpu() && input.scalar_type() == at::kFloat && !at::autocast::is_autocast_enabled(at::kCPU);
+  return input.is_cpu() && input.scalar_type() == at::kFloat && !is_autocast(input);
 }
 
 at::Tensor convolve(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
