@@ -106,8 +106,8 @@ LaunchOptions Leader::launch_options() const {
   launch.hang = parse_hang_limit(run_->config.config.parallel.hang_limit);
   // A rank that has lost its peers cannot save anything any more.
   launch.grace_seconds = 10;
-  // Without it MKL's products depend, on some CPUs, on where in memory their factors lie: a run that is gone on with
-  // would not have the same bits.
+  // Without it MKL's products depend, on some CPUs, on where in memory their factors lie: a run that is gone
+  // on with would not have the same bits.
   if (std::getenv("MKL_CBWR") == nullptr) launch.environment["MKL_CBWR"] = "AUTO";
   launch.environment["LARMOR_JOB_START"] = fixed(started_, 3);
   if (agent_.job.ends_at) launch.environment["LARMOR_JOB_END"] = text(*agent_.job.ends_at);

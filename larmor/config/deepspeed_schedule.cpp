@@ -62,7 +62,7 @@ void Schedule::warmup_type(const std::string& key, const Entry& entry) {
   if (is_constant() && top == nullptr) {
     return answers_.note(
         entry,
-        text(key, " WarmupLR: optim.schedule stays as it is, because the file gives no rate to ", "rise to"));
+        text(key, " WarmupLR: optim.schedule stays as it is, because the file gives no rate to rise to"));
   }
   answers_.give(key, "optim.schedule.name", is_linear() ? "warmup_linear" : "warmup_cosine", entry);
   // It falls to the rate from which it has risen, which is 0 unless the file says another.

@@ -134,8 +134,11 @@ TEST_P(StopAndResume, AKilledRankIsNamedAndTheRestEnds) {
 TEST_P(StopAndResume, RanksMultiplyAlikeWhereverTheirMatricesLie) {
   Running training(small_training("alike", ranks()), here());
   ASSERT_TRUE(reaches_step(run("alike"), 1)) << training.err();
-  for (const int process : children_of(training.id()))
-    EXPECT_THAT(read_text(text("/proc/", process, "/environ")), HasSubstr(std::string("\0MKL_CBWR=AUTO\0", 15)));
+  const auto processes = children_of(training.id());
+  ASSERT_EQ(processes.size(), static_cast<size_t>(ranks()));
+  const std::string setting("\0MKL_CBWR=AUTO\0", 15);
+  for (const int process : processes)
+    EXPECT_THAT(read_text(text("/proc/", process, "/environ")), HasSubstr(setting));
   training.send(SIGTERM);
   training.wait();
 }
