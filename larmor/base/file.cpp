@@ -18,6 +18,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/process.h"
+#include "larmor/base/regular_file.h"
 #include "larmor/base/storage.h"
 #include "larmor/base/system_error.h"
 #include "larmor/base/text.h"
@@ -56,21 +57,20 @@ bool read_more(int descriptor, const std::filesystem::path& path, std::string& c
 }  // namespace
 
 std::string read_text(const std::filesystem::path& path, uint64_t limit) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) fail_errno(errno, "open", path);
-  std::string content;
-  struct stat status{};
-  // Files under /proc and /sys say they are empty, so the size is a hint and not the truth.
-  if (::fstat(file.get(), &status) == 0 && status.st_size > 0) {
-    content.reserve(static_cast<size_t>(std::min(limit, static_cast<uint64_t>(status.st_size))));
-  }
-  while (read_more(file.get(), path, content)) {
-    if (content.size() > limit) {
-      fail(Exit::environment, text(path.string(), " is larger than ", human_bytes(limit)),
-           "check that this is the file you mean");
+  return naming(path, [&] {
+    const RegularFile file = open_regular(path, Exit::environment);
+    std::string content;
+    // Files under /proc and /sys say they are empty, so the size is a hint and not the truth.
+    content.reserve(static_cast<size_t>(std::min(limit, file.size())));
+    std::array<std::byte, 65536> buffer;
+    while (const size_t count = file.read_at(content.size(), buffer)) {
+      content.append(reinterpret_cast<const char*>(buffer.data()), count);
+      if (content.size() > limit)
+        fail(Exit::environment, text("is larger than ", human_bytes(limit)),
+             "check that this is the file you mean");
     }
-  }
-  return content;
+    return content;
+  });
 }
 
 void write_text(Storage& storage, const std::filesystem::path& path, std::string_view content) {

@@ -2,16 +2,13 @@
 
 #include <array>
 #include <cassert>
-#include <cerrno>
 #include <vector>
 
-#include <fcntl.h>
 #include <openssl/evp.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/system_error.h"
+#include "larmor/base/regular_file.h"
 
 namespace larmor {
 
@@ -58,21 +55,17 @@ std::string sha256(std::string_view bytes) {
 }
 
 std::string sha256_of_file(const std::filesystem::path& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) fail_errno(errno, "open", path);
-  Sha256 hash;
-  std::vector<std::byte> buffer(size_t{1} << 20);
-  for (;;) {
-    const ssize_t count = ::read(descriptor, buffer.data(), buffer.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) {
-      const int code = errno;
-      ::close(descriptor);
-      if (count < 0) fail_errno(code, "read", path);
-      return hash.hex();
+  return naming(path, [&] {
+    const RegularFile file = open_regular(path, Exit::environment);
+    Sha256 hash;
+    std::vector<std::byte> buffer(size_t{1} << 20);
+    uint64_t hashed = 0;
+    while (const size_t count = file.read_at(hashed, buffer)) {
+      hash.update(std::span(buffer).first(count));
+      hashed += count;
     }
-    hash.update(std::span(buffer).first(static_cast<size_t>(count)));
-  }
+    return hash.hex();
+  });
 }
 
 uint64_t fast_hash(std::string_view bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }

@@ -1,13 +1,17 @@
 #include <algorithm>
-#include <fstream>
 #include <limits>
 #include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <ATen/ATen.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/hash.h"
 #include "larmor/base/json.h"
+#include "larmor/base/regular_file.h"
 #include "larmor/base/text.h"
 #include "larmor/device/life_sign.h"
 #include "larmor/device/tensor_file.h"
@@ -51,12 +55,14 @@ Claim read_claim(const std::filesystem::path& path, const std::string& name, con
 
   const auto& shape = entry["shape"];
   if (!shape.is_array() || shape.size() > most_axes) bad("has a shape that is no list, or too long");
-  uint64_t bytes = c10::elementSize(claim.type);
+  // A tensor without elements has steps between them all the same, made of its other sizes.
+  uint64_t bytes = c10::elementSize(claim.type), steps = bytes;
   for (const auto& size : shape) {
     if (!size.is_number_unsigned()) bad("has a shape that is not made of whole numbers");
     const auto length = size.get<uint64_t>();
-    if (length > uint64_t{std::numeric_limits<int64_t>::max()} ||
-        __builtin_mul_overflow(bytes, length, &bytes)) {
+    if (__builtin_mul_overflow(bytes, length, &bytes) ||
+        __builtin_mul_overflow(steps, std::max<uint64_t>(length, 1), &steps) ||
+        steps > uint64_t{std::numeric_limits<int64_t>::max()}) {
       bad("claims more elements than can be counted");
     }
     claim.shape.push_back(static_cast<int64_t>(length));
@@ -104,69 +110,80 @@ std::vector<Claim> read_claims(const std::filesystem::path& path, const Json& he
 
 /// A file whose header has been checked.
 struct OpenFile {
-  std::ifstream stream;
-  uint64_t data = 0;          // place of the first tensor
+  RegularFile file;
+  std::string beginning;      // what stands before the first tensor
   std::vector<Claim> claims;  // in file order
 };
 
+RegularFile open_readable(const std::filesystem::path& path) {
+  try {
+    return open_regular(path, Exit::checkpoint);
+  } catch (const Error& error) {
+    fail(Exit::checkpoint, text("cannot read ", path.string(), ": ", error.message()), error.hint());
+  }
+}
+
 OpenFile open_file(const std::filesystem::path& path, Metadata* metadata) {
-  std::error_code no_size;
-  const uint64_t file_bytes = std::filesystem::file_size(path, no_size);
-  OpenFile file{.stream = std::ifstream(path, std::ios::binary), .claims = {}};
-  if (no_size || !file.stream) {
-    fail(Exit::checkpoint, text("cannot read ", path.string()),
-         "check that the file is there and may be read");
-  }
+  RegularFile file = open_readable(path);
   uint64_t header_bytes = 0;
-  if (file_bytes < sizeof header_bytes) refuse(path, "it is too short for a header");
-  file.stream.read(reinterpret_cast<char*>(&header_bytes), sizeof header_bytes);
-  if (header_bytes > largest_header || header_bytes > file_bytes - sizeof header_bytes) {
-    refuse(path, text("its header claims ", header_bytes, " bytes of ", file_bytes));
+  constexpr uint64_t length_bytes = sizeof header_bytes;
+  if (file.size() < length_bytes ||
+      file.read_at(0, std::as_writable_bytes(std::span(&header_bytes, 1))) < length_bytes) {
+    refuse(path, "it is too short for a header");
   }
-  std::string header(header_bytes, '\0');
-  file.stream.read(header.data(), static_cast<std::streamsize>(header_bytes));
+  if (header_bytes > largest_header || header_bytes > file.size() - length_bytes) {
+    refuse(path, text("its header claims ", header_bytes, " bytes of ", file.size()));
+  }
+  std::string beginning(length_bytes + header_bytes, '\0');
+  if (file.read_at(0, std::as_writable_bytes(std::span(beginning))) < beginning.size())
+    refuse(path, "it ends within its header");
   Json json;
   try {
-    json = parse_json(header, path.string());
+    json = parse_json(std::string_view(beginning).substr(length_bytes), path.string());
   } catch (const Error& error) {
     refuse(path, "its header is not JSON: " + error.message());
   }
   if (!json.is_object()) refuse(path, "its header is not a JSON object");
-  file.data = sizeof header_bytes + header_bytes;
-  file.claims = read_claims(path, json, file_bytes - file.data, metadata);
-  return file;
+  auto claims = read_claims(path, json, file.size() - beginning.size(), metadata);
+  return {.file = std::move(file), .beginning = std::move(beginning), .claims = std::move(claims)};
 }
 
-/// `tensor` is filled with what comes next.
-void fill(std::ifstream& stream, const std::filesystem::path& path, const std::string& name,
+/// `tensor` is filled with elements of the claimed one, from the `first` on.
+void fill(const OpenFile& open, const std::filesystem::path& path, const Claim& claim, int64_t first,
           at::Tensor& tensor) {
-  stream.read(static_cast<char*>(tensor.mutable_data_ptr()), static_cast<std::streamsize>(tensor.nbytes()));
-  if (!stream) refuse(path, text("it ends within tensor ", name));
+  const uint64_t before = static_cast<uint64_t>(first) * c10::elementSize(claim.type);
+  const std::span bytes(static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes());
+  const std::size_t read =
+      naming(path, [&] { return open.file.read_at(open.beginning.size() + claim.begin + before, bytes); });
+  if (read < bytes.size()) refuse(path, text("it ends within tensor ", claim.name));
   show_life();
 }
 
 }  // namespace
 
-NamedTensors read_tensors(const std::filesystem::path& path, Metadata* metadata) {
-  OpenFile file = open_file(path, metadata);
+NamedTensors read_tensors(const std::filesystem::path& path, Metadata* metadata, std::string* sha256) {
+  const OpenFile open = open_file(path, metadata);
+  Sha256 hash;
+  if (sha256 != nullptr) hash.update(open.beginning);
   NamedTensors tensors;
-  for (const Claim& claim : file.claims) {
+  for (const Claim& claim : open.claims) {
     auto tensor = at::empty(claim.shape, at::TensorOptions().dtype(claim.type));
-    fill(file.stream, path, claim.name, tensor);
+    fill(open, path, claim, 0, tensor);
+    if (sha256 != nullptr)
+      hash.update(std::span(static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()));
     tensors.emplace(claim.name, std::move(tensor));
   }
+  if (sha256 != nullptr) *sha256 = hash.hex();
   return tensors;
 }
 
 StoredTensors open_tensors(const std::filesystem::path& path) {
-  const auto file = std::make_shared<OpenFile>(open_file(path, nullptr));
+  const auto open = std::make_shared<const OpenFile>(open_file(path, nullptr));
   StoredTensors tensors;
-  for (const Claim& claim : file->claims) {
-    const auto read = [file, path, claim](int64_t first, int64_t count) {
+  for (const Claim& claim : open->claims) {
+    const auto read = [open, path, claim](int64_t first, int64_t count) {
       auto tensor = at::empty({count}, at::TensorOptions().dtype(claim.type));
-      const uint64_t before = static_cast<uint64_t>(first) * c10::elementSize(claim.type);
-      file->stream.seekg(static_cast<std::streamoff>(file->data + claim.begin + before));
-      fill(file->stream, path, claim.name, tensor);
+      fill(*open, path, claim, first, tensor);
       return tensor;
     };
     tensors[claim.name] = {.shape = claim.shape, .read = read};

@@ -31,7 +31,10 @@ WrittenFile write_tensors(Storage& storage, const std::filesystem::path& path, c
 
 /// Every rule of the format is checked before a tensor is made: header size, names, types, shapes,
 /// offsets that neither overlap nor leave holes. Throws Error (`exit`: checkpoint) naming file and tensor.
-NamedTensors read_tensors(const std::filesystem::path& path, Metadata* metadata = nullptr);
+/// `sha256` gets the hash of the very bytes that were read, whatever has become of the file since it was
+/// verified.
+NamedTensors read_tensors(const std::filesystem::path& path, Metadata* metadata = nullptr,
+                          std::string* sha256 = nullptr);
 
 /// A tensor that stays where it is until some of it is asked for.
 struct StoredTensor {
@@ -41,8 +44,8 @@ struct StoredTensor {
 };
 using StoredTensors = std::map<std::string, StoredTensor>;
 
-/// The tensors of a file, of which only the header is read and checked at once, as by read_tensors(). One
-/// thread reads them.
+/// The tensors of a file, of which only the header is read and checked at once, as by read_tensors(). From
+/// any thread.
 StoredTensors open_tensors(const std::filesystem::path& path);
 /// Tensors that are in memory already.
 StoredTensors stored(const NamedTensors& tensors);

@@ -8,7 +8,7 @@
 #include <memory>
 #include <span>
 
-#include "larmor/base/error.h"
+#include "larmor/base/regular_file.h"
 
 namespace larmor {
 
@@ -34,15 +34,7 @@ class Bytes {
 /// Throws Error (data): absent, unreadable, not a file, larger than `limit` bytes. The path is the
 /// caller's to add.
 Bytes read_file(const std::filesystem::path& path, uint64_t limit);
-
-/// Runs `work` and puts the path before the message of an Error that it throws.
-template <class Work>
-auto naming(const std::filesystem::path& path, const Work& work) {
-  try {
-    return work();
-  } catch (const Error& error) {
-    throw error.within(path.string());
-  }
-}
+/// The same of a file that is open.
+Bytes read_file(const RegularFile& file, uint64_t limit);
 
 }  // namespace larmor

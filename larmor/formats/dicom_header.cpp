@@ -5,8 +5,8 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "larmor/base/error.h"
@@ -312,26 +312,24 @@ DicomFile open_dicom_file(const std::filesystem::path& path) {
 }
 
 std::optional<DicomHeader> read_dicom_header(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) return std::nullopt;
-  const auto total = static_cast<uint64_t>(std::max<std::streamoff>(0, file.tellg()));
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
+  const RegularFile file = open_regular(path);
   // Headers are short as a rule; those of many frames are not.
   for (uint64_t size = 16384;; size *= 32) {
-    Bytes part(std::min(size, total));
-    file.seekg(0);
-    file.read(reinterpret_cast<char*>(part.data()), static_cast<std::streamsize>(part.size()));
-    if (static_cast<std::size_t>(file.gcount()) != part.size()) return std::nullopt;
+    Bytes part(std::min(size, file.size()));
+    if (file.read_at(0, part.view()) != part.size()) return std::nullopt;
     if (is_gzip(part.view()) && !looks_like_dicom(part.view())) {
-      Bytes plain = unpacked(read_file(path, InflateLimits{}.bytes));
+      Bytes plain = unpacked(read_file(file, InflateLimits{}.bytes));
       if (!looks_like_dicom(plain.view())) return std::nullopt;
       return parse_dicom(std::move(plain)).header;
     }
     if (!looks_like_dicom(part.view())) return std::nullopt;
-    const DicomMeta meta = scan_dicom_meta(part.view(), total);
+    const DicomMeta meta = scan_dicom_meta(part.view(), file.size());
     if (!meta.complete) continue;
     if (meta.transfer_syntax.empty() || meta.transfer_syntax == deflated_syntax)
-      return open_dicom_file(path).header;
-    if (auto header = scan_header(part.view(), total, meta)) return header;
+      return parse_dicom(unpacked(read_file(file, InflateLimits{}.bytes))).header;
+    if (auto header = scan_header(part.view(), file.size(), meta)) return header;
   }
 }
 

@@ -63,7 +63,8 @@ struct DicomFile {
 DicomFile parse_dicom(Bytes bytes);
 /// The same of a file, packed with gzip or not. The path is the caller's to add.
 DicomFile open_dicom_file(const std::filesystem::path& path);
-/// Reads as little of a file as it can. Nothing when it is no DICOM file.
+/// Reads as little of a file as it can. Nothing when it is no DICOM file, or no file at all. Throws Error
+/// (data) when it cannot be read.
 std::optional<DicomHeader> read_dicom_header(const std::filesystem::path& path);
 
 /// Why there cannot be an image: no pixels, impossible sizes, a kind that is not read. Empty when there can.

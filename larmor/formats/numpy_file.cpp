@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <fstream>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -189,13 +188,6 @@ StoredArray parse_npy(Bytes file) {
   }
   array.file = std::move(file);
   return array;
-}
-
-bool is_numpy_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::array<char, 8> start{};
-  file.read(start.data(), start.size());
-  return looks_like_numpy(std::as_bytes(std::span(start).first(static_cast<std::size_t>(file.gcount()))));
 }
 
 StoredArray open_numpy(const std::filesystem::path& path, const std::string& key) {

@@ -22,7 +22,6 @@ at::Tensor read_numpy(const std::filesystem::path& path, const std::string& key 
 
 /// Told by the first bytes.
 bool looks_like_numpy(std::span<const std::byte> bytes);
-bool is_numpy_file(const std::filesystem::path& path);
 /// The array of a .npy file's bytes. Takes them over.
 StoredArray parse_npy(Bytes file);
 

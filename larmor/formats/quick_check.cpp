@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,7 +13,7 @@
 
 #include <libdeflate.h>
 
-#include "larmor/base/error.h"
+#include "larmor/base/regular_file.h"
 #include "larmor/formats/dicom.h"
 #include "larmor/formats/dicom_scan.h"
 #include "larmor/formats/dicom_series.h"
@@ -34,21 +33,16 @@ struct Ends {
   std::vector<std::byte> head, tail;  // the same bytes twice in a short file
 };
 
-std::vector<std::byte> read_part(std::ifstream& file, uint64_t from, std::size_t bytes) {
+std::vector<std::byte> read_part(const RegularFile& file, uint64_t from, std::size_t bytes) {
   std::vector<std::byte> part(bytes);
-  file.seekg(static_cast<std::streamoff>(from));
-  file.read(reinterpret_cast<char*>(part.data()), static_cast<std::streamsize>(bytes));
-  part.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, file.gcount())));
+  part.resize(file.read_at(from, part));
   return part;
 }
 
-std::optional<Ends> read_ends(const std::filesystem::path& path) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) return std::nullopt;
+// Nothing when the file has become shorter meanwhile.
+std::optional<Ends> read_ends(const RegularFile& file) {
   Ends ends;
-  ends.size = static_cast<uint64_t>(file.tellg());
+  ends.size = file.size();
   const auto bytes = static_cast<std::size_t>(std::min<uint64_t>(ends.size, searched_end_bytes));
   ends.head = read_part(file, 0, bytes);
   ends.tail = read_part(file, ends.size - bytes, bytes);
@@ -134,11 +128,8 @@ bool ends_with(const Ends& ends, std::string_view last) {
 // The chunk without data that ends a PNG file. Source: W3C PNG, third edition.
 constexpr std::string_view png_end("\0\0\0\0IEND\xae\x42\x60\x82", 12);
 
-}  // namespace
-
-bool looks_sound(const std::filesystem::path& path) {
-  if (names_dicom_series(path)) return dicom_looks_sound(path);
-  const auto ends = read_ends(path);
+bool file_looks_sound(const std::filesystem::path& path) {
+  const auto ends = read_ends(open_regular(path));
   if (!ends || ends->size == 0) return false;
   if (looks_like_png(ends->head)) return ends_with(*ends, png_end);
   if (looks_like_jpeg(ends->head)) return ends_with(*ends, "\xff\xd9");
@@ -150,6 +141,17 @@ bool looks_sound(const std::filesystem::path& path) {
   }
   if (const auto expected = expected_bytes(ends->head)) return *expected <= ends->size;
   return has_zip_directory(*ends);
+}
+
+}  // namespace
+
+bool looks_sound(const std::filesystem::path& path) {
+  if (names_dicom_series(path)) return dicom_looks_sound(path);
+  try {
+    return file_looks_sound(path);
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 }  // namespace larmor

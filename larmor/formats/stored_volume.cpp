@@ -1,7 +1,6 @@
 #include "larmor/formats/stored_volume.h"
 
 #include <cstddef>
-#include <fstream>
 #include <system_error>
 #include <utility>
 
@@ -35,10 +34,8 @@ bool holds_packed_dicom(const std::filesystem::path& path) {
 Kind kind_of(const std::filesystem::path& path) {
   if (names_dicom_series(path)) return Kind::dicom;
   constexpr std::size_t enough = 512;
-  std::ifstream file(path, std::ios::binary);
   Bytes start(enough);
-  file.read(reinterpret_cast<char*>(start.data()), enough);
-  start.shorten(static_cast<std::size_t>(file.gcount()));
+  start.shorten(open_regular(path).read_at(0, start.view()));
   if (looks_like_numpy(start.view())) return Kind::numpy;
   if (looks_like_picture(start.view())) return Kind::picture;
   if (looks_like_dicom(start.view())) return Kind::dicom;

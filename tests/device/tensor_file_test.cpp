@@ -1,8 +1,11 @@
 #include "larmor/device/tensor_file.h"
 
+#include <sys/stat.h>
+
 #include <fstream>
 
 #include <ATen/ATen.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
@@ -79,6 +82,10 @@ TEST_F(TensorFile, RefusesEveryKindOfLie) {
       {R"({"a":{"dtype":"F99","shape":[2],"data_offsets":[0,8]}})", 8},
       {R"({"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}})", 8},
       {R"({"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,0]}})", 0},
+      {R"({"a":{"dtype":"F32","shape":[0,4611686018427387904,4611686018427387904],"data_offsets":[0,0]}})",
+       0},
+      {R"({"a":{"dtype":"F32","shape":[4611686018427387904,4611686018427387904,0],"data_offsets":[0,0]}})",
+       0},
       {R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}})", 8},
       {R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
        8},
@@ -91,6 +98,30 @@ TEST_F(TensorFile, RefusesEveryKindOfLie) {
       {R"({"a")", 0},
   };
   for (const auto& [header, bytes] : lies) EXPECT_NE(refusal(file_with(header, bytes)), "") << header;
+}
+
+// It passed the checks once, and libtorch then said "Stride calculation overflowed", with no word of the
+// file.
+TEST_F(TensorFile, NamesTheFileOfAnEmptyTensorWhoseStepsCannotBeCounted) {
+  const auto path = file_with(
+      R"({"a":{"dtype":"F32","shape":[0,4611686018427387904,4611686018427387904],"data_offsets":[0,0]}})", 0);
+  EXPECT_THAT(refusal(path), ::testing::AllOf(::testing::HasSubstr(path.string()),
+                                              ::testing::HasSubstr("more elements than can be counted")));
+}
+
+TEST_F(TensorFile, RefusesAFifoAtOnce) {
+  const auto path = scratch.path() / "fifo.safetensors";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_THAT(refusal(path), ::testing::HasSubstr("is a FIFO"));
+}
+
+TEST_F(TensorFile, TellsTheHashOfTheBytesThatWereRead) {
+  const auto path = scratch.path() / "some.safetensors";
+  const auto written =
+      write_tensors(disk, path, {{"a", at::arange(7)}, {"b", at::zeros({0, 3})}, {"c", at::ones(5)}});
+  std::string read;
+  EXPECT_EQ(read_tensors(path, nullptr, &read).size(), 3U);
+  EXPECT_EQ(read, written.sha256);
 }
 
 }  // namespace

@@ -1,11 +1,15 @@
 #include "larmor/formats/stored_volume.h"
 
+#include <sys/stat.h>
+
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "larmor/base/file.h"
+#include "larmor/formats/dicom_header.h"
+#include "larmor/formats/quick_check.h"
 
 #include "tests/support/cases.h"
 #include "tests/support/dicom_files.h"
@@ -18,6 +22,7 @@ namespace {
 using testing::DicomBytes;
 using ::testing::ElementsAre;
 using testing::error_of;
+using ::testing::HasSubstr;
 using testing::NiftiBytes;
 using testing::packed;
 
@@ -48,6 +53,15 @@ TEST_F(OpenVolume, KnowsWhoseHeaderCanBeKept) {
   EXPECT_FALSE(holds_nifti(put("b", DicomBytes().whole())));
   EXPECT_FALSE(holds_nifti(put("c", testing::jpeg_of(8, 8, 1))));
   EXPECT_FALSE(holds_nifti(scratch_.path()));
+}
+
+TEST_F(OpenVolume, RefusesAtOnceWhatWouldBeWaitedFor) {
+  const std::filesystem::path fifo = scratch_.path() / "fifo.nii.gz";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_THAT(error_of([&] { open_volume(fifo); })->message(), HasSubstr("is a FIFO"));
+  EXPECT_THAT(error_of([&] { open_volume("/dev/zero"); })->message(), HasSubstr("is a device"));
+  EXPECT_FALSE(read_dicom_header(fifo));
+  EXPECT_FALSE(looks_sound(fifo));
 }
 
 TEST_F(OpenVolume, KeepsTheShapeOfWhatHasNoVoxels) {

@@ -1,0 +1,95 @@
+#include "larmor/base/regular_file.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <chrono>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "larmor/base/text.h"
+
+namespace larmor {
+namespace {
+
+// Without O_NONBLOCK the opening of a FIFO waits until somebody writes to it. With it a file of which another
+// program holds a lease (a file server does) is refused until the lease is given up, which the attempt asks
+// for.
+int open_without_waiting(const std::filesystem::path& path) {
+  constexpr int attempts = 500;
+  for (int attempt = 1;; ++attempt) {
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    const bool again = descriptor < 0 && (errno == EINTR || errno == EWOULDBLOCK);
+    if (!again || attempt == attempts) return descriptor;
+    if (errno == EWOULDBLOCK) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+const char* noun_of(mode_t mode) {
+  if (S_ISFIFO(mode)) return "a FIFO";
+  if (S_ISSOCK(mode)) return "a socket";
+  if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
+  return "no regular file";
+}
+
+// Why what has this mode is not read.
+[[noreturn]] void refuse_kind(Exit exit, mode_t mode) {
+  if (S_ISDIR(mode)) fail(exit, "is a folder, not a file", "name a file in it");
+  fail(exit, text("is ", noun_of(mode), ", not a file with bytes in it"),
+       "name a regular file, or remove it");
+}
+
+[[noreturn]] void refuse_opening(Exit exit, const std::filesystem::path& path, int code) {
+  struct stat status{};
+  if (code == ENOENT && ::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode))
+    fail(exit, "is a link to a file that is not there", "put the file back, or remove the link");
+  if (code == ENOENT || code == ENOTDIR) fail(exit, "no such file", "check the path");
+  // A socket cannot be opened at all.
+  if (code == ENXIO && ::stat(path.c_str(), &status) == 0) refuse_kind(exit, status.st_mode);
+  const bool is_limit = code == EMFILE || code == ENFILE;
+  fail(exit, text("cannot be opened: ", std::generic_category().message(code)),
+       is_limit ? "raise the limit of open files (ulimit -n)" : "check its permissions");
+}
+
+}  // namespace
+
+RegularFile::RegularFile(RegularFile&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_), exit_(other.exit_) {}
+
+RegularFile::~RegularFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+std::size_t RegularFile::read_at(uint64_t offset, std::span<std::byte> to) const {
+  std::size_t read = 0;
+  while (read < to.size()) {
+    const ssize_t count =
+        ::pread(descriptor_, to.data() + read, to.size() - read, static_cast<off_t>(offset + read));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0)
+      fail(exit_, text("cannot be read: ", std::generic_category().message(errno)),
+           "the disk or the network file system may have failed: see the system's log (dmesg)");
+    if (count == 0) break;
+    read += static_cast<std::size_t>(count);
+  }
+  return read;
+}
+
+RegularFile open_regular(const std::filesystem::path& path, Exit exit) {
+  const int descriptor = open_without_waiting(path);
+  if (descriptor < 0) refuse_opening(exit, path, errno);
+  RegularFile file(descriptor, 0, exit);
+  struct stat status{};
+  if (::fstat(descriptor, &status) != 0)
+    fail(exit, text("cannot be read: ", std::generic_category().message(errno)));
+  if (!S_ISREG(status.st_mode)) refuse_kind(exit, status.st_mode);
+  file.size_ = static_cast<uint64_t>(status.st_size);
+  return file;
+}
+
+}  // namespace larmor
