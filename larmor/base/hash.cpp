@@ -1,12 +1,12 @@
 #include "larmor/base/hash.h"
 
 #include <array>
-#include <cassert>
 #include <vector>
 
 #include <openssl/evp.h>
 #include <xxhash.h>
 
+#include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
 #include "larmor/base/regular_file.h"
 
@@ -30,14 +30,14 @@ Sha256::Sha256() : state_(std::make_unique<State>()) {
 Sha256::~Sha256() = default;
 
 void Sha256::update(std::span<const std::byte> bytes) {
-  [[maybe_unused]] const int done = EVP_DigestUpdate(state_->context, bytes.data(), bytes.size());
-  assert(done == 1);
+  const int done = EVP_DigestUpdate(state_->context, bytes.data(), bytes.size());
+  ensure(done == 1);
 }
 
 std::string Sha256::hex() {
   std::array<unsigned char, 32> digest{};
-  [[maybe_unused]] const int done = EVP_DigestFinal_ex(state_->context, digest.data(), nullptr);
-  assert(done == 1);
+  const int done = EVP_DigestFinal_ex(state_->context, digest.data(), nullptr);
+  ensure(done == 1);
   constexpr std::string_view digits = "0123456789abcdef";
   std::string out;
   out.reserve(2 * digest.size());

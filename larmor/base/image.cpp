@@ -1,7 +1,6 @@
 #include "larmor/base/image.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
@@ -9,6 +8,7 @@
 
 #include <spng.h>
 
+#include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/base/text.h"
@@ -38,7 +38,7 @@ Image blank(int width, int height, int channels) {
 
 // Copies `source` into `canvas` with its upper left corner at (left, top); grey becomes RGB where needed.
 void paste(Image& canvas, const Image& source, int left, int top) {
-  assert(is_whole(source));
+  ensure(is_whole(source));
   for (int row = 0; row < source.height; ++row) {
     for (int column = 0; column < source.width; ++column) {
       const auto from = static_cast<size_t>((row * source.width + column) * source.channels);
@@ -71,7 +71,7 @@ Extent measure(const std::vector<Image>& images, int gap, int Image::* along, in
 }  // namespace
 
 std::string encode_png(const Image& image) {
-  assert(is_whole(image));
+  ensure(is_whole(image));
   const std::unique_ptr<spng_ctx, decltype(&spng_ctx_free)> context(spng_ctx_new(SPNG_CTX_ENCODER),
                                                                     &spng_ctx_free);
   require(context != nullptr, Exit::memory, "no memory for a PNG encoder");

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -15,6 +14,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/text.h"
@@ -230,7 +230,7 @@ const CachedTensor& CacheEntry::find(std::string_view name) const {
   const auto& tensors = state_->tensors;
   const auto found =
       std::find_if(tensors.begin(), tensors.end(), [&](const auto& one) { return one.name == name; });
-  assert(found != tensors.end());
+  ensure(found != tensors.end());
   return *found;
 }
 
@@ -286,10 +286,10 @@ Volume CacheEntry::read_crop(std::string_view name, const std::vector<int64_t>& 
   const StageScope stage(LoadStage::read);
   const CachedTensor& tensor = find(name);
   const BrickGrid& grid = tensor.grid;
-  assert(corner.size() == 3 && size.size() == 3);
+  ensure(corner.size() == 3 && size.size() == 3);
   GridSize first{}, last{};
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    assert(corner[axis] >= 0 && size[axis] > 0 && corner[axis] + size[axis] <= grid.shape[axis + 1]);
+    ensure(corner[axis] >= 0 && size[axis] > 0 && corner[axis] + size[axis] <= grid.shape[axis + 1]);
     first[axis] = corner[axis] / grid.edge;
     last[axis] = (corner[axis] + size[axis] - 1) / grid.edge;
   }

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <bit>
-#include <cassert>
 #include <cstddef>
 #include <cstring>
 #include <span>
@@ -11,6 +10,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "larmor/base/file.h"
+#include "larmor/base/ensure.h"
 #include "larmor/base/hash.h"
 #include "larmor/data/cache_entry.h"
 #include "larmor/data/cache_layout.h"
@@ -77,7 +77,7 @@ struct Part {
 std::vector<Part> parts_of(const std::map<std::string, Volume, std::less<>>& volumes) {
   std::vector<Part> parts;
   for (const auto& [name, volume] : volumes) {
-    assert(volume.voxels.dim() == 4 && volume.voxels.scalar_type() == at::kFloat);
+    ensure(volume.voxels.dim() == 4 && volume.voxels.scalar_type() == at::kFloat);
     Part part;
     part.tensor.name = name;
     part.tensor.affine = volume.affine;
@@ -159,7 +159,7 @@ void put_description(const CachedTensor& tensor, std::byte*& at) {
 }  // namespace
 
 Bytes encode_cache_entry(std::string_view key, const std::map<std::string, Volume, std::less<>>& volumes) {
-  assert(key.size() == cache_key_letters);
+  ensure(key.size() == cache_key_letters);
   std::vector<Part> parts = parts_of(volumes);
   const auto [header, length] = lay_out(parts);
   Bytes file(length);
@@ -172,7 +172,7 @@ Bytes encode_cache_entry(std::string_view key, const std::map<std::string, Volum
   put_number(at, length);
   put_text(at, key, cache_key_letters);
   for (const Part& part : parts) {
-    assert(part.tensor.name.size() <= longest_cached_name);
+    ensure(part.tensor.name.size() <= longest_cached_name);
     put_description(part.tensor, at);
     std::memset(file.data() + written, 0, part.tensor.voxels - written);
     put_voxels(part, file.data());

@@ -1,11 +1,11 @@
 #include "larmor/data/dataset.h"
 
-#include <cassert>
 #include <cstddef>
 #include <utility>
 
 #include <ATen/ops/stack.h>
 
+#include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/stage_clock.h"
@@ -65,7 +65,7 @@ const at::Tensor& Batch::at(std::string_view name) const {
 }
 
 Batch collate(const std::vector<Sample>& samples, const std::vector<ExampleKey>& keys) {
-  assert(!samples.empty() && samples.size() == keys.size());
+  ensure(!samples.empty() && samples.size() == keys.size());
   const StageScope stage(LoadStage::copy);
   for (const Sample& sample : samples) check_alike(samples.front(), sample);
   Batch batch;

@@ -1,10 +1,10 @@
 #include "larmor/data/smart_window.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <cstddef>
 
+#include "larmor/base/ensure.h"
 #include "larmor/base/seed.h"
 
 namespace larmor {
@@ -19,7 +19,7 @@ constexpr double rounding = 1e-9;
 }  // namespace
 
 SmartWindow::SmartWindow(uint64_t seed, int64_t examples, double cache_rate, double replace_rate) {
-  assert(examples > 0 && cache_rate > 0 && cache_rate <= 1 && replace_rate > 0 && replace_rate <= 1);
+  ensure(examples > 0 && cache_rate > 0 && cache_rate <= 1 && replace_rate > 0 && replace_rate <= 1);
   const double wanted = std::floor(static_cast<double>(examples) * cache_rate + rounding);
   size_ = std::clamp<int64_t>(static_cast<int64_t>(wanted), 1, examples);
   const double moving = std::ceil(static_cast<double>(size_) * replace_rate - rounding);
@@ -33,7 +33,7 @@ SmartWindow::SmartWindow(uint64_t seed, int64_t examples, double cache_rate, dou
 }
 
 int64_t SmartWindow::example(int64_t epoch, int64_t place) const {
-  assert(epoch >= 0 && place >= 0 && place < size_);
+  ensure(epoch >= 0 && place >= 0 && place < size_);
   const int64_t begin = epoch % examples() * replaced_ % examples();
   return (*list_)[static_cast<std::size_t>((begin + place) % examples())];
 }

@@ -1,6 +1,5 @@
 #include "larmor/data/volume_dataset.h"
 
-#include <cassert>
 #include <cstddef>
 #include <filesystem>
 #include <mutex>
@@ -9,6 +8,7 @@
 
 #include <ATen/ops/scalar_tensor.h>
 
+#include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/log.h"
@@ -105,7 +105,7 @@ class VolumeDataset final : public PreparableDataset {
 
  private:
   const Case& case_of(int64_t number) const {
-    assert(number >= 0 && number < cases());
+    ensure(number >= 0 && number < cases());
     return cases_[static_cast<std::size_t>(number)];
   }
   /// Of a case of this split, in the whole index.

@@ -1,10 +1,10 @@
 #include "larmor/device/draw.h"
 
-#include <cassert>
 #include <utility>
 
 #include <ATen/ATen.h>
 
+#include "larmor/base/ensure.h"
 #include "larmor/base/seed.h"
 
 namespace larmor {
@@ -27,8 +27,8 @@ const DrawPosition& draw_position() { return current_position; }
 at::Tensor draw_normal_like(const at::Tensor& like, std::string_view purpose) {
   const auto& position = current_position;
   const auto rows = like.size(0);
-  assert(rows == static_cast<int64_t>(position.examples.size()) &&
-         "a DrawScope must name every row's example");
+  // The DrawScope around this call has to name the example of every row.
+  ensure(rows == std::ssize(position.examples) && rows == std::ssize(position.epochs));
   if (like.is_meta()) return at::empty_like(like);
   // Drawn on the CPU in float32 whatever the device and type: the same numbers everywhere.
   const auto normals = empty_rows(like.sizes());

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <cmath>
 #include <numbers>
 #include <numeric>
 
+#include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 
@@ -146,7 +146,7 @@ SliceStack unplaced(const std::vector<DicomSlice>& slices, std::optional<double>
 }  // namespace
 
 SliceStack stack_slices(const std::vector<DicomSlice>& slices, std::optional<double> step) {
-  assert(!slices.empty());
+  ensure(!slices.empty());
   const DicomSlice& first = slices.front();
   if (slices.size() == 1 && !is_placed(first)) return unplaced(slices, step);
   for (const DicomSlice& slice : slices) check_alike(first, slice);

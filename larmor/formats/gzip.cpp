@@ -1,13 +1,13 @@
 #include "larmor/formats/gzip.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cstring>
 #include <memory>
 #include <new>
 
 #include <libdeflate.h>
 
+#include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/stage_clock.h"
@@ -103,7 +103,7 @@ Bytes gzip(std::span<const std::byte> bytes, int level) {
   Bytes packed(libdeflate_gzip_compress_bound(compressor.get(), bytes.size()));
   const std::size_t size =
       libdeflate_gzip_compress(compressor.get(), bytes.data(), bytes.size(), packed.data(), packed.size());
-  assert(size > 0);
+  ensure(size > 0);
   packed.shorten(size);
   return packed;
 }

@@ -3,13 +3,14 @@
 #pragma once
 
 #include <bit>
-#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
 #include <string>
 #include <type_traits>
+
+#include "larmor/base/ensure.h"
 
 namespace larmor {
 
@@ -35,7 +36,7 @@ class NiftiFields {
 
   template <class Value>
   Value get(std::size_t offset) const {
-    assert(offset + sizeof(Value) <= bytes_.size());
+    ensure(offset + sizeof(Value) <= bytes_.size());
     std::byte part[sizeof(Value)];
     std::memcpy(part, bytes_.data() + offset, sizeof(Value));
     if (swap_) reverse(part, sizeof(Value));
@@ -47,7 +48,7 @@ class NiftiFields {
   template <class Value>
     requires(!std::is_const_v<Byte>)
   void set(std::size_t offset, Value value) {
-    assert(offset + sizeof(Value) <= bytes_.size());
+    ensure(offset + sizeof(Value) <= bytes_.size());
     std::byte part[sizeof(Value)];
     std::memcpy(part, &value, sizeof(Value));
     if (swap_) reverse(part, sizeof(Value));

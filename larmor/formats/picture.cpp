@@ -1,11 +1,11 @@
 #include "larmor/formats/picture.h"
 
 #include <array>
-#include <cassert>
 #include <cstddef>
 #include <cstring>
 #include <utility>
 
+#include "larmor/base/ensure.h"
 #include "larmor/formats/jpeg.h"
 #include "larmor/formats/picture_average.h"
 #include "larmor/formats/png.h"
@@ -63,14 +63,14 @@ Pixels to_grey(Pixels pixels) {
 
 StoredArray to_array(Pixels pixels) {
   const std::size_t width = bytes_of(pixels.type);
-  assert(width <= 2 && pixels.channels <= pixels.samples);
+  ensure(width <= 2 && pixels.channels <= pixels.samples);
   StoredArray array;
   array.shape = {pixels.columns, pixels.rows};
   if (pixels.channels > 1) array.shape.insert(array.shape.end(), {1, pixels.channels});
   array.format.type = pixels.type;
   array.bytes = checked_bytes(array.shape, width);
   if (pixels.samples == 1) {
-    assert(pixels.bytes.size() >= array.bytes);
+    ensure(pixels.bytes.size() >= array.bytes);
     array.file = std::move(pixels.bytes);
     return array;
   }

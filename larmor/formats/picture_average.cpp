@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <vector>
 
+#include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 
@@ -97,7 +97,7 @@ void average_plane(const Sample* pixels, int64_t columns, const std::vector<Wind
 
 StoredArray averaged(const StoredArray& planes, const std::array<int64_t, 2>& size) {
   const std::size_t width = bytes_of(planes.format.type);
-  assert(width <= 2 && planes.first_axis_fastest && planes.offset == 0);
+  ensure(width <= 2 && planes.first_axis_fastest && planes.offset == 0);
   const int64_t columns = planes.shape[0], rows = planes.shape[1];
   StoredArray result;
   result.shape = planes.shape;

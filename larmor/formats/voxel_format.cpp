@@ -1,12 +1,13 @@
 #include "larmor/formats/voxel_format.h"
 
 #include <bit>
-#include <cassert>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
 
 #include <c10/util/Half.h>
+
+#include "larmor/base/ensure.h"
 
 namespace larmor {
 
@@ -71,7 +72,7 @@ void decode(const std::byte* bytes, const VoxelFormat& format, std::span<Number>
 
 template <class Number>
 void decode_any(std::span<const std::byte> bytes, const VoxelFormat& format, std::span<Number> out) {
-  assert(bytes.size() == out.size() * bytes_of(format.type));
+  ensure(bytes.size() == out.size() * bytes_of(format.type));
   switch (format.type) {
     case VoxelType::uint8:
       return decode<uint8_t>(bytes.data(), format, out);

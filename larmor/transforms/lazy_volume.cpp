@@ -1,10 +1,10 @@
 #include "larmor/transforms/lazy_volume.h"
 
-#include <cassert>
 #include <utility>
 
 #include <ATen/core/Tensor.h>
 
+#include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
 
 namespace larmor {
@@ -144,9 +144,9 @@ void LazyVolume::map(const GridSize& size, const Affine& to_present, const Sampl
 }
 
 void LazyVolume::crop(const std::vector<int64_t>& corner, const std::vector<int64_t>& size) {
-  assert(corner.size() == 3 && size.size() == 3);
+  ensure(corner.size() == 3 && size.size() == 3);
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    assert(corner[axis] >= 0 && size[axis] > 0 && corner[axis] + size[axis] <= part_.size[axis]);
+    ensure(corner[axis] >= 0 && size[axis] > 0 && corner[axis] + size[axis] <= part_.size[axis]);
     part_.corner[axis] += corner[axis];
     part_.size[axis] = size[axis];
   }

@@ -1,5 +1,7 @@
 #include "larmor/device/draw.h"
 
+#include <stdexcept>
+
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -33,6 +35,12 @@ TEST(Draw, TakesTheTypeOfTheTensorItIsLike) {
   const auto narrow = draw_normal_like(at::empty({1, 4}, at::kFloat), "posterior");
   EXPECT_EQ(wide.scalar_type(), at::kDouble);
   EXPECT_TRUE(wide.to(at::kFloat).equal(narrow));
+}
+
+TEST(Draw, IsRefusedWhereNoScopeNamesTheExamples) {
+  EXPECT_THROW(draw_normal_like(at::zeros({1, 2}), "noise"), std::logic_error);
+  const DrawScope scope({.seed = 1, .epochs = {0}, .examples = {3}});
+  EXPECT_THROW(draw_normal_like(at::zeros({2, 2}), "noise"), std::logic_error);
 }
 
 TEST(Draw, ScopesNestAndGiveThePositionBack) {
