@@ -140,20 +140,25 @@ def resnet(run):
     compare(f"training step, resnet18, {run.precision}, {run.threads} threads", ours, theirs, run.pairs)
 
 
+def seconds_to_first_step(program, folder):
+    """From the command to the first step line of `tiny`, one CPU rank; the run is left in `folder`."""
+    began = time.monotonic()
+    with subprocess.Popen([str(program), "train", "latent_diffusion", "-c", "tiny", "--ranks", "1",
+                           f"run.folder={folder}", "run.name=start"], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL) as process:
+        events = folder / "start" / "events.jsonl"
+        while not (events.exists() and '"kind":"step"' in events.read_text()):
+            time.sleep(0.002)
+        seconds = time.monotonic() - began
+        process.kill()
+    return seconds
+
+
 def start(run):
-    """From the command to the first step line of `tiny`, one CPU rank."""
     seconds = []
     for _ in range(run.pairs):
         folder = pathlib.Path(tempfile.mkdtemp())
-        began = time.monotonic()
-        with subprocess.Popen([str(run.program), "train", "latent_diffusion", "-c", "tiny", "--ranks", "1",
-                               f"run.folder={folder}", "run.name=start"], stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL) as process:
-            events = folder / "start" / "events.jsonl"
-            while not (events.exists() and '"kind":"step"' in events.read_text()):
-                time.sleep(0.002)
-            seconds.append(time.monotonic() - began)
-            process.kill()
+        seconds.append(seconds_to_first_step(run.program, folder))
         shutil.rmtree(folder, ignore_errors=True)
     print(json.dumps({"figure": "tiny: start to the first step line, seconds", "median": round(statistics.median(seconds), 3),
                       "max": round(max(seconds), 3), "runs": len(seconds)}), flush=True)
