@@ -51,5 +51,24 @@ TEST(AdversarialLeastSquares, MeasuresLeakyLogitsAgainstTheTarget) {
   EXPECT_NEAR(adversarial_least_squares(logits, false).item<double>(), (4.0 + 0.04) / 2, 1e-12);
 }
 
+/// Sums over a latent in half precision have three digits; the values themselves are what they are.
+TEST(Losses, HaveAllDigitsOfHalfPrecisionsValues) {
+  for (const at::ScalarType type : {at::kBFloat16, at::kHalf}) {
+    const at::Tensor mean = check_mean().to(type), sigma = check_sigma().to(type);
+    for (const double most : {0.0, unreachable}) {
+      const double exact = kl_divergence(mean.to(at::kDouble), sigma.to(at::kDouble), most).item<double>();
+      EXPECT_NEAR(kl_divergence(mean, sigma, most).item<double>(), exact, 1e-6 * exact) << type;
+    }
+    const double exact = adversarial_least_squares(mean.to(at::kDouble), true).item<double>();
+    EXPECT_NEAR(adversarial_least_squares(mean, true).item<double>(), exact, 1e-6 * exact) << type;
+  }
+}
+
+TEST(Losses, HaveGradientsOfTheValuesOwnType) {
+  const at::Tensor sigma = check_sigma().to(at::kBFloat16).requires_grad_();
+  kl_divergence(check_mean().to(at::kBFloat16), sigma, 0).backward();
+  EXPECT_EQ(sigma.grad().scalar_type(), at::kBFloat16);
+}
+
 }  // namespace
 }  // namespace larmor::nn
