@@ -102,12 +102,25 @@ TEST(BrierScores, AreWhatOneWorksOutByHand) {
 
 TEST(BrierScores, AreMissingWhereTheTrainingTableDoesNotReach) {
   const StepCurve censoring = censoring_kaplan_meier({.time = {1, 3, 4}, .event = {1, 1, 0}});
-  const SurvivalOutcomes outcomes{.time = {2}, .event = {1}};
+  const SurvivalOutcomes outcomes{.time = {2, 10}, .event = {1, 0}};
   const BrierScores found =
-      brier_scores(censoring, std::vector<double>{0.5, 0.5, 0.5}, outcomes, std::vector<double>{3, 4, 9});
+      brier_scores(censoring, std::vector<double>(6, 0.5), outcomes, std::vector<double>{3, 4, 9});
   EXPECT_TRUE(found.at_horizons[0]);
   EXPECT_FALSE(found.at_horizons[1]);  // everybody left is censored then
   EXPECT_FALSE(found.at_horizons[2]);
+  EXPECT_FALSE(found.integrated);
+}
+
+/// Scikit-survival 0.23 refuses such times: "all times must be within follow-up time of test data".
+TEST(BrierScores, AreMissingWhereTheJudgedTableIsNotFollowedBeyondTheHorizon) {
+  const StepCurve censoring = censoring_kaplan_meier({.time = {1, 30, 40}, .event = {1, 1, 0}});
+  const SurvivalOutcomes outcomes{.time = {2, 3, 7}, .event = {1, 0, 0}};
+  const BrierScores found =
+      brier_scores(censoring, std::vector<double>(12, 0.5), outcomes, std::vector<double>{2, 6.9, 7, 20});
+  EXPECT_TRUE(found.at_horizons[0]);
+  EXPECT_TRUE(found.at_horizons[1]);
+  EXPECT_FALSE(found.at_horizons[2]) << "the last patient is censored then";
+  EXPECT_FALSE(found.at_horizons[3]) << "all that is left are two patients, one of whom is unknown";
   EXPECT_FALSE(found.integrated);
 }
 

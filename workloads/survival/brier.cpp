@@ -10,12 +10,17 @@
 namespace larmor::survival {
 namespace {
 
+/// Otherwise only those who had the event are left to count.
+bool is_followed_beyond(const SurvivalOutcomes& outcomes, double horizon) {
+  return std::ranges::any_of(outcomes.time, [&](double time) { return time > horizon; });
+}
+
 std::optional<double> brier_at(const StepCurve& censoring, std::span<const double> survival,
                                const SurvivalOutcomes& outcomes, std::span<const double> horizons,
                                std::size_t column) {
   const double horizon = horizons[column];
   const double uncensored = censoring.at(horizon);
-  if (outcomes.size() == 0 || !censoring.reaches(horizon) || uncensored <= 0) return {};
+  if (!is_followed_beyond(outcomes, horizon) || !censoring.reaches(horizon) || uncensored <= 0) return {};
   double sum = 0;
   for (std::size_t row = 0; row < outcomes.size(); ++row) {
     const double predicted = survival[row * horizons.size() + column];
