@@ -91,6 +91,27 @@ TEST(SurvivalFigures, LieWithinTheirIntervals) {
   }
 }
 
+/// Each patient four times, as four images of which the network says the same.
+TEST(SurvivalFigures, HaveIntervalsOverPatientsAndNotOverTheirImages) {
+  CaseValues one = sixty_cases(), four;
+  for (const auto& [name, values] : one) {
+    for (int64_t image = 0; image < 240; ++image)
+      four[name].emplace_back(image, values[static_cast<std::size_t>(image % 60)].second);
+  }
+  for (int64_t image = 0; image < 240; ++image)
+    four["patient"].emplace_back(image, static_cast<double>(image % 60));
+  const auto training = training_of(Predictions::from(one));
+  Recorded of_one(/*intervals=*/true), of_four(/*intervals=*/true);
+  record_figures(Predictions::from(one), training, of_one);
+  record_figures(Predictions::from(four), training, of_four);
+  for (const auto* name : {"c_index", "auc", "brier", "ibs"}) {
+    const auto expected = of_one.figures.at(name).interval.value();
+    const auto found = of_four.figures.at(name).interval.value();
+    EXPECT_NEAR(found.first, expected.first, 1e-12) << name;
+    EXPECT_NEAR(found.second, expected.second, 1e-12) << name;
+  }
+}
+
 TEST(SurvivalFigures, AreNoNumbersWhereAPredictionIsNone) {
   auto cases = sixty_cases();
   cases["risk"][7].second = NAN;

@@ -20,15 +20,20 @@ double quantile_of_sorted(std::span<const double> sorted, double fraction) {
 
 }  // namespace
 
-std::optional<BootstrapInterval> bootstrap_interval(std::size_t rows, const BootstrapOptions& options,
+std::optional<BootstrapInterval> bootstrap_interval(const RowsOfPatients& patients,
+                                                    const BootstrapOptions& options,
                                                     const RowMeasure& measure) {
   assert(options.confidence > 0 && options.confidence < 1);
-  if (rows == 0) return {};
+  if (patients.empty()) return {};
   std::vector<double> values;
-  std::vector<std::size_t> drawn(rows);
+  std::vector<std::size_t> drawn;
   for (int64_t repeat = 0; repeat < options.repeats; ++repeat) {
     Draws draws(make_key(options.seed, /*epoch=*/0, static_cast<uint64_t>(repeat), "bootstrap"));
-    for (std::size_t& row : drawn) row = static_cast<std::size_t>(draws.below(rows));
+    drawn.clear();
+    for (std::size_t i = 0; i < patients.size(); ++i) {
+      const auto& rows = patients[static_cast<std::size_t>(draws.below(patients.size()))];
+      drawn.insert(drawn.end(), rows.begin(), rows.end());
+    }
     if (const auto value = measure(drawn); value) values.push_back(*value);
   }
   if (values.empty()) return {};

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace larmor::survival {
 
@@ -23,10 +24,15 @@ struct BootstrapOptions {
 /// A measure of the rows it is given; nothing where it is not defined for them.
 using RowMeasure = std::function<std::optional<double>(std::span<const std::size_t> rows)>;
 
-/// The percentile interval over tables that are drawn with replacement from `rows` rows, one patient a row.
-/// The draws are a function of (seed, repeat): the same on every machine. Nothing when the measure was
-/// defined for no draw. Source: Efron and Tibshirani 1993, §13.3. Requires: 0 < confidence < 1.
-std::optional<BootstrapInterval> bootstrap_interval(std::size_t rows, const BootstrapOptions& options,
+/// Of each patient the rows of the table: one an image.
+using RowsOfPatients = std::vector<std::vector<std::size_t>>;
+
+/// The percentile interval over tables of as many patients, drawn with replacement, each with all of their
+/// rows: images of one patient say less than those of several. The draws are a function of (seed, repeat):
+/// the same on every machine. Nothing when the measure was defined for no draw. Source: Efron and Tibshirani
+/// 1993, §13.3; Field and Welsh 2007 for clusters. Requires: 0 < confidence < 1.
+std::optional<BootstrapInterval> bootstrap_interval(const RowsOfPatients& patients,
+                                                    const BootstrapOptions& options,
                                                     const RowMeasure& measure);
 
 }  // namespace larmor::survival

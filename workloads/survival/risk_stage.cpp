@@ -1,6 +1,7 @@
 #include "workloads/survival/risk_stage.h"
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -32,6 +33,17 @@ std::string counted_events(const Index& index) {
       words.push_back(text(outcomes.events(), " of ", outcomes.size(), " in ", to_text(split)));
   }
   return text("events: ", join(words, ", "));
+}
+
+/// With a number of each case's patient among the values that its samples have: figures want to know which
+/// images are of one patient. The index that a run freezes does without.
+Index with_patient_numbers(Index index) {
+  std::map<std::string, double> number_of;
+  for (Case& entry : index.cases) {
+    const auto next = static_cast<double>(number_of.size());
+    entry.values["patient"] = number_of.try_emplace(entry.patient, next).first->second;
+  }
+  return index;
 }
 
 // Without an event there is nothing to learn, and nothing to be measured by.
@@ -120,7 +132,7 @@ Demand RiskStage::demand(const RunConfig& config, const Index& index) const {
 
 std::unique_ptr<Dataset> RiskStage::dataset(const RunConfig& config, const Index& index, Split split) const {
   const auto chain = split == Split::train ? training_transforms(config) : prediction_transforms(config);
-  return make_volume_dataset(config.data, index, split, chain, {}, image_maker());
+  return make_volume_dataset(config.data, with_patient_numbers(index), split, chain, {}, image_maker());
 }
 
 std::unique_ptr<Dataset> RiskStage::reference(const RunConfig& config, const Index& index) const {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -31,6 +32,18 @@ std::vector<double> column(const CaseValues& cases, const std::string& name) {
   return values;
 }
 
+RowsOfPatients rows_of_patients(const Predictions& predictions) {
+  RowsOfPatients rows;
+  std::map<double, std::size_t> place_of;
+  for (std::size_t row = 0; row < predictions.log_risk.size(); ++row) {
+    const double patient = predictions.patient.empty() ? static_cast<double>(row) : predictions.patient[row];
+    const auto [place, is_new] = place_of.try_emplace(patient, rows.size());
+    if (is_new) rows.emplace_back();
+    rows[place->second].push_back(row);
+  }
+  return rows;
+}
+
 Predictions resampled(const Predictions& all, std::span<const std::size_t> rows) {
   Predictions some;
   some.outcomes = rows_of(all.outcomes, rows);
@@ -54,7 +67,7 @@ Figure figure_of(const Predictions& predictions, const Measure& measure, bool wi
   Figure figure{.value = measure(predictions).value_or(undefined)};
   if (!with_interval || !std::isfinite(figure.value)) return figure;
   const auto interval = bootstrap_interval(
-      predictions.log_risk.size(), {},
+      rows_of_patients(predictions), {},
       [&](std::span<const std::size_t> rows) { return measure(resampled(predictions, rows)); });
   if (interval) figure.interval = {interval->low, interval->high};
   return figure;
@@ -145,6 +158,7 @@ Predictions Predictions::from(const CaseValues& cases) {
   Predictions predictions;
   predictions.log_risk = column(cases, "risk");
   predictions.truth = column(cases, "truth");
+  predictions.patient = column(cases, "patient");
   predictions.outcomes.time = column(cases, "time");
   for (const double event : column(cases, "event"))
     predictions.outcomes.event.push_back(static_cast<uint8_t>(event));

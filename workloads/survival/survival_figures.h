@@ -17,13 +17,14 @@
 
 namespace larmor::survival {
 
-/// A table of patients with what the network says of each.
+/// A table of patients' images with what the network says of each.
 struct Predictions {
   std::vector<double> log_risk;
   SurvivalOutcomes outcomes;
-  std::vector<double> truth;  // the true log-risk of invented patients; otherwise empty
+  std::vector<double> truth;         // the true log-risk of invented patients; otherwise empty
+  std::vector<double> patient = {};  // whose image each row is, as a number; empty: each another's
 
-  /// From the values "risk", "time", "event" and, where there are any, "truth".
+  /// From the values "risk", "time", "event" and, where there are any, "truth" and "patient".
   static Predictions from(const CaseValues& cases);
   bool is_finite() const;
   /// Exp(-H0(t) exp(risk)) [patients x horizons], row after row.
@@ -41,8 +42,8 @@ struct TrainingTable {
 
 /// Figures "loss", "c_index" (Harrell's), "c_index_ipcw" (Uno's), "auc" (its mean weighs the horizons),
 /// "brier" (the mean over them), "ibs", and "c_index_of_truth" of invented patients. Undefined ones, and all
-/// where a prediction is no number, are NaN. Bootstrap intervals where the metrics want them; pictures
-/// likewise: "risk_groups", and "calibration_5y" at each horizon.
+/// where a prediction is no number, are NaN. Where the metrics want them, bootstrap intervals over patients,
+/// each drawn with all their images; pictures likewise: "risk_groups", and "calibration_5y" at each horizon.
 void record_figures(const Predictions& predictions, const TrainingTable& training, Metrics& metrics);
 
 }  // namespace larmor::survival
