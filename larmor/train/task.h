@@ -47,8 +47,8 @@ class WholeBatchLoss {
   virtual at::Tensor rows(const Batch& batch, const StepContext& context) = 0;
   /// [n, …], no gradient: what the rows are compared with.
   virtual at::Tensor targets(const Batch& batch) = 0;
-  /// A scalar of all rows of the step, in the order of their positions; on every rank alike. What it records
-  /// counts once, not once a micro-batch.
+  /// A scalar of all rows of the step, in the order of their positions; on every rank alike. Targets come in
+  /// float64, whatever the type of the rows. What it records counts once, not once a micro-batch.
   virtual at::Tensor loss(const at::Tensor& rows, const at::Tensor& targets, const StepContext& context) = 0;
 };
 

@@ -95,7 +95,10 @@ bool WholeBatch::meet(bool well, const StepContext& context, Communicator& commu
   const auto type = rows_.front().scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   const at::Tensor all = rows_like(rows_.front(), at::cat(rows), type).requires_grad_();
   const at::AutoGradMode graph(true);
-  const at::Tensor loss = loss_.loss(all, rows_like(targets_.front(), at::cat(targets), type), context);
+  // Targets keep the width they have travelled in: float32 cannot tell times from each other that lie beyond
+  // 2^24 of their unit, such as seconds.
+  const at::Tensor loss =
+      loss_.loss(all, rows_like(targets_.front(), at::cat(targets), at::kDouble), context);
   assert(loss.dim() == 0);
   const at::Tensor gradient = torch::autograd::grad({loss}, {all}).front();
   for (const at::Tensor& part : rows_) {

@@ -38,8 +38,8 @@ class WholeBatch {
 
   void forward(Batch batch, const StepContext& context);
   /// Computes the loss over the rows of all ranks, in the order of ranks and their micro-batches, which is
-  /// that of positions; in float64 when the rows are, otherwise in float32. With `well` false on any rank
-  /// nothing is computed, and every rank gets false. Collective. Blocks.
+  /// that of positions; in float64 when the rows are, otherwise in float32. Targets are in float64. With
+  /// `well` false on any rank nothing is computed, and every rank gets false. Collective. Blocks.
   bool meet(bool well, const StepContext& context, Communicator& communicator);
   double loss() const { return loss_value_; }
   /// A scalar whose gradients, summed over micro-batches and averaged over ranks, are those of the loss.

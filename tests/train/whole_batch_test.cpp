@@ -143,6 +143,35 @@ TEST(WholeBatch, ShowsEachMicroBatchToRunningStatisticsOnce) {
   EXPECT_TRUE(buffers[1].equal(net->buffers()[1]));
 }
 
+/// What of the targets reaches a loss.
+class Listener final : public WholeBatchLoss {
+ public:
+  at::Tensor rows(const Batch& batch, const StepContext&) override { return batch.at("image").sum(1); }
+  at::Tensor targets(const Batch& batch) override { return batch.at("time"); }
+  at::Tensor loss(const at::Tensor& rows, const at::Tensor& targets, const StepContext&) override {
+    heard = targets;
+    return rows.sum();
+  }
+  at::Tensor heard;
+};
+
+/// Two visits a second apart, twenty years after the beginning.
+TEST(WholeBatch, KeepsTargetsApartThatFloat32WouldMakeOne) {
+  const at::Tensor seconds = at::tensor({631152000.0, 631152001.0, 16777217.0}, at::kDouble);
+  ASSERT_TRUE(seconds.to(at::kFloat)[0].equal(seconds.to(at::kFloat)[1]));
+  Batch batch;
+  batch.tensors["image"] = at::ones({3, features}, at::kFloat);
+  batch.tensors["time"] = seconds;
+  for (int64_t i = 0; i < 3; ++i) batch.keys.push_back({.seed = 7, .epoch = 0, .example = i});
+  Listener loss;
+  WholeBatch whole(loss, *network(), {.accumulation = 1, .precision = Precision::fp32});
+  const at::AutoGradMode graph(true);
+  whole.forward(batch, {});
+  const auto solo = make_solo();
+  ASSERT_TRUE(whole.meet(true, {}, *solo));
+  EXPECT_TRUE(loss.heard.equal(seconds)) << loss.heard;
+}
+
 TEST(WholeBatch, ComputesNothingOnAnyRankWhenOneHasFailed) {
   auto communicators = make_thread_ranks(2);
   std::array<bool, 2> met{true, true};
