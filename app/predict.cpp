@@ -10,6 +10,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
+#include "larmor/base/log.h"
 #include "larmor/base/text.h"
 #include "larmor/device/module_state.h"
 #include "larmor/hardware/hardware.h"
@@ -231,6 +232,7 @@ std::string csv_cell(const std::string& word) {
 
 int predict_table(Program& program, const Predictor& predictor, const PredictArguments& arguments) {
   const auto names = predictor.task.predicted_values();
+  if (const auto missing = predictor.task.missing_values(); !missing.empty()) log::warning(missing);
   const auto files = input_files(arguments);
   const fs::path output = arguments.output;
   const bool in_folder = fs::is_directory(output) || !output.has_filename();

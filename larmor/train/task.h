@@ -79,6 +79,9 @@ class Task {
   /// Not empty: the network makes numbers of an image, not another image. These are their names, and
   /// predict() gives a tensor [1, names] of them, on the CPU, NaN where one is not known.
   virtual std::vector<std::string> predicted_values() const { return {}; }
+  /// A sentence for the person who predicts: which of its values the task cannot give with these weights,
+  /// why, and what to do. Empty where it gives all.
+  virtual std::string missing_values() const { return {}; }
   /// What a resumed run and `predict` need beside the networks' weights (a latent scale factor, say).
   virtual void save(StateWriter&) const {}
   virtual void load(const StateReader&) {}

@@ -16,6 +16,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr int usage = 2, data = 3;
@@ -75,6 +76,26 @@ TEST_F(Survival, GoesFromATableToPredictionsOnTwoRanks) {
   EXPECT_EQ(table.at(0), "case,risk,percentile,survival_1y,survival_2y,survival_3y");
   EXPECT_THAT(table.at(1), StartsWith("3.nii,"));
   EXPECT_THAT(table.at(2), StartsWith("5.nii,"));
+}
+
+/// Step 2 has a validation of its own, and step 3 other weights.
+TEST_F(Survival, PredictsProbabilitiesWithTheBaselineOfTheCheckpointsOwnWeightsAlone) {
+  const auto stopped = train({"run.name=stopped", "checkpoint.every=1st", "--steps", "3"});
+  ASSERT_EQ(stopped.status, 0) << stopped.err;
+  const auto predicted = [&](const char* checkpoint) {
+    return call({"predict", "runs/stopped", "--checkpoint", checkpoint, "--input", "3.nii", "--output",
+                 text(checkpoint, ".csv")});
+  };
+  const auto header = [&](const char* checkpoint) {
+    return split(read_text(folder() / text(checkpoint, ".csv")), '\n').at(0);
+  };
+  const auto of_best = predicted("best"), of_last = predicted("last");
+  ASSERT_EQ(of_best.status, 0) << of_best.err;
+  ASSERT_EQ(of_last.status, 0) << of_last.err;
+  EXPECT_EQ(header("best"), "case,risk,percentile,survival_1y,survival_2y,survival_3y");
+  EXPECT_THAT(of_best.err, Not(HasSubstr("only the risk is given")));
+  EXPECT_EQ(header("last"), "case,risk");
+  EXPECT_THAT(of_last.err, HasSubstr("only the risk is given"));
 }
 
 TEST_F(Survival, StartsFromWeightsOfAFileThatAJudgedRunNoLongerNeeds) {

@@ -20,6 +20,7 @@ namespace larmor::survival {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr int64_t patients = 8;
 
@@ -172,6 +173,7 @@ PartReader reference_state() {
 TEST(SurvivalTask, SaysOnlyTheRiskBeforeItHasSeenReferenceCases) {
   SurvivalTask task(small_config(), followed, 5);
   EXPECT_THAT(task.predicted_values(), ElementsAre("risk"));
+  EXPECT_THAT(task.missing_values(), HasSubstr("only the risk is given"));
   EXPECT_EQ(task.predict(batch_of(0, 1, at::kFloat).at("image")).sizes(), at::IntArrayRef({1, 1}));
 }
 
@@ -179,6 +181,7 @@ TEST(SurvivalTask, RanksAnImageAmongTheReferenceCasesThatACheckpointKeeps) {
   SurvivalTask task(small_config(), followed, 5);
   task.load(reference_state());
   EXPECT_THAT(task.predicted_values(), ElementsAre("risk", "percentile", "survival_2y", "survival_3y"));
+  EXPECT_EQ(task.missing_values(), "");
   const at::NoGradGuard no_grad;
   task.objectives().front().network->eval();
   const auto said = task.predict(batch_of(2, 1, at::kFloat).at("image"));
@@ -190,6 +193,53 @@ TEST(SurvivalTask, RanksAnImageAmongTheReferenceCasesThatACheckpointKeeps) {
   std::iota(risks.begin(), risks.end(), 0);
   const auto hazard = breslow_baseline(risks, followed);
   EXPECT_DOUBLE_EQ(said[0][2].item<double>(), std::exp(-hazard.at(2 * 365.25) * std::exp(risk)));
+}
+
+/// What a step begins with: the network learns from a batch.
+void learn_once(SurvivalTask& task) {
+  auto& network = network_of(task, at::kFloat);
+  const auto solo = make_solo();
+  WholeBatch whole(*task.whole_batch_loss(), network, {});
+  whole.forward(batch_of(0, patients, at::kFloat), silent_context());
+  ASSERT_TRUE(whole.meet(true, silent_context(), *solo));
+}
+
+TEST(SurvivalTask, KeepsNoReferenceOfWeightsThatHaveLearnedSince) {
+  SurvivalTask task(small_config(), followed, 5);
+  task.load(reference_state());
+  learn_once(task);
+  EXPECT_THAT(task.predicted_values(), ElementsAre("risk"));
+  PartWriter writer;
+  task.save(writer);
+  EXPECT_TRUE(writer.tensors.empty());
+}
+
+TEST(SurvivalTask, TakesNoReferenceThatMayBeOfOtherWeights) {
+  const auto known = reference_state();
+  SurvivalTask task(small_config(), followed, 5);
+  task.load(known);
+  task.load(PartReader({{"reference", known.tensor("reference")}}, Json::object(), "an older larmor's"));
+  EXPECT_THAT(task.predicted_values(), ElementsAre("risk"));
+  EXPECT_THAT(task.missing_values(), HasSubstr("these very weights"));
+}
+
+/// Events a second apart, twenty years after the beginning: who has the first one is compared with both.
+TEST(SurvivalTask, TellsTimesApartThatFloat32WouldMakeOne) {
+  SurvivalTask task(small_config(), followed, 5);
+  const auto loss_of = [&](double first, double second) {
+    auto& network = network_of(task, at::kFloat);
+    auto batch = batch_of(0, 2, at::kFloat);
+    batch.tensors["time"] = at::tensor({first, second}, at::kDouble);
+    batch.tensors["event"] = at::ones({2}, at::kDouble);
+    WholeBatch whole(*task.whole_batch_loss(), network, {});
+    whole.forward(std::move(batch), silent_context());
+    const auto solo = make_solo();
+    EXPECT_TRUE(whole.meet(true, silent_context(), *solo));
+    return whole.loss();
+  };
+  const double apart = loss_of(1, 2), late = loss_of(631152000, 631152001);
+  EXPECT_EQ(late, apart);
+  EXPECT_NE(apart, loss_of(1, 1));
 }
 
 }  // namespace

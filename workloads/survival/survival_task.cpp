@@ -19,6 +19,9 @@ namespace larmor::survival {
 namespace {
 
 constexpr const char* reference_name = "reference";
+/// Stands beside a reference that was measured with the very weights of the checkpoint. Before there was this
+/// word, checkpoints held that of an earlier step, too, and nothing told them apart.
+constexpr const char* ownership_name = "reference_is_of_these_weights";
 
 }  // namespace
 
@@ -70,6 +73,7 @@ at::Tensor SurvivalTask::targets(const Batch& batch) {
 }
 
 at::Tensor SurvivalTask::loss(const at::Tensor& rows, const at::Tensor& targets, const StepContext& context) {
+  forget_reference();  // it is not of the weights that will come of this
   const auto time = targets.select(1, 0).cpu(), event = targets.select(1, 1).cpu();
   const auto value = cox_loss(rows, time, event, config_.ties);
   context.record("loss", value.detach());
@@ -105,10 +109,15 @@ void SurvivalTask::summarize(const CaseValues& cases, const CaseValues& referenc
                  metrics);
 }
 
-// Risks that are no numbers say nothing of anybody.
-void SurvivalTask::set_reference(Predictions reference) {
+void SurvivalTask::forget_reference() {
   baseline_.reset();
   ranked_risks_.clear();
+  reference_ = {};
+}
+
+// Risks that are no numbers say nothing of anybody.
+void SurvivalTask::set_reference(Predictions reference) {
+  forget_reference();
   reference_ = std::move(reference);
   if (reference_.log_risk.empty() || !reference_.is_finite()) return;
   baseline_ = breslow_baseline(reference_.log_risk, reference_.outcomes);
@@ -122,6 +131,15 @@ std::vector<std::string> SurvivalTask::predicted_values() const {
   names.emplace_back("percentile");
   for (const auto& horizon : horizons_) names.push_back("survival_" + horizon.name);
   return names;
+}
+
+std::string SurvivalTask::missing_values() const {
+  if (baseline_) return {};
+  return "only the risk is given, without percentile and survival probabilities: they need the risks of the "
+         "training cases under these very weights, which a validation measures and the checkpoint of its "
+         "step "
+         "keeps, for the weights that are no average. Choose such a checkpoint with --checkpoint; best is "
+         "one";
 }
 
 at::Tensor SurvivalTask::predict(const at::Tensor& image) {
@@ -142,10 +160,12 @@ void SurvivalTask::save(StateWriter& writer) const {
   writer.tensor(reference_name, at::stack({at::tensor(reference_.log_risk, at::kDouble),
                                            at::tensor(reference_.outcomes.time, at::kDouble),
                                            at::tensor(event, at::kDouble)}));
+  writer.value(ownership_name, true);
 }
 
 void SurvivalTask::load(const StateReader& reader) {
-  if (!reader.has(reference_name)) return;
+  forget_reference();
+  if (!reader.has(reference_name) || !reader.has(ownership_name)) return;
   const auto table = reader.tensor(reference_name);
   set_reference({.log_risk = numbers_in(table[0]), .outcomes = outcomes_in(table[1], table[2]), .truth = {}});
 }

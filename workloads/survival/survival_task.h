@@ -40,6 +40,8 @@ class SurvivalTask final : public Task, private WholeBatchLoss {
   /// probability to be without event at each horizon.
   at::Tensor predict(const at::Tensor& image) override;
   std::vector<std::string> predicted_values() const override;
+  std::string missing_values() const override;
+  /// The reference cases' risks, unless the network has learned since they were measured.
   void save(StateWriter& writer) const override;
   void load(const StateReader& reader) override;
 
@@ -49,12 +51,13 @@ class SurvivalTask final : public Task, private WholeBatchLoss {
   at::Tensor loss(const at::Tensor& rows, const at::Tensor& targets, const StepContext& context) override;
   at::Tensor log_risk(const at::Tensor& image);  // [N, C, D, H, W] to [N]
   void set_reference(Predictions reference);
+  void forget_reference();
 
   const SurvivalConfig config_;
   nn::ResNet network_{nullptr};
   std::optional<StepCurve> censoring_;  // of the training table; nothing where that is not known
   std::vector<Horizon> horizons_;
-  Predictions reference_;              // of the last validation
+  Predictions reference_;              // of a validation with the weights as they are; otherwise empty
   std::vector<double> ranked_risks_;   // its log-risks, ascending
   std::optional<StepCurve> baseline_;  // its hazard
 };
