@@ -95,7 +95,7 @@ TEST(LooksSound, KnowsGoodFilesWithoutReadingThemWhole) {
 }
 
 TEST(LooksSound, KnowsEveryRealBrainVolume) {
-  const auto images = testing::real_images();
+  const auto images = testing::shared_data();
   if (images.empty()) GTEST_SKIP() << "the folder of real images is not on this machine";
   for (const auto& entry : std::filesystem::recursive_directory_iterator(images / "brain")) {
     if (!entry.is_regular_file()) continue;

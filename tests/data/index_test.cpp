@@ -330,7 +330,7 @@ TEST(IndexJson, RefusesDamage) {
 }
 
 TEST(RealBrains, AreTwentyVolumesOfSixPatients) {
-  const auto images = testing::real_images();
+  const auto images = testing::shared_data();
   if (images.empty()) GTEST_SKIP() << "the folder of real images is not on this machine";
   DataConfig data;
   data.folder = (images / "brain").string();

@@ -25,7 +25,7 @@ namespace {
 
 using testing::error_of;
 using ::testing::HasSubstr;
-using testing::real_images;
+using testing::shared_data;
 
 /// Made by tests/peers/picture_file.py and dicom_file.py.
 Json expected_files() {
@@ -37,7 +37,7 @@ Json expected_files() {
 class RealFormats : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (real_images().empty()) GTEST_SKIP() << "the folder of real images is not on this machine";
+    if (shared_data().empty()) GTEST_SKIP() << "the folder of real images is not on this machine";
   }
 };
 
@@ -45,7 +45,7 @@ TEST_F(RealFormats, AreReadAsPillowAndPydicomReadThem) {
   for (const Json& expected : expected_files()) {
     const auto path = expected.at("path").get<std::string>();
     SCOPED_TRACE(path);
-    const FileReport report = inspect_file(real_images() / path);
+    const FileReport report = inspect_file(shared_data() / path);
     EXPECT_TRUE(report.readable) << ::testing::PrintToString(report.problems);
     EXPECT_EQ(report.shape, expected.at("shape").get<std::vector<int64_t>>());
     EXPECT_EQ(report.sha256, expected.at("sha256").get<std::string>());
@@ -66,7 +66,7 @@ TEST_F(RealFormats, AreReadAsPillowAndPydicomReadThem) {
 }
 
 TEST_F(RealFormats, OfOneImageInNineEncodingsGiveEqualPixelsOrSayWhyNot) {
-  const auto folder = real_images() / "dicom" / "one_image_nine_encodings";
+  const auto folder = shared_data() / "dicom" / "one_image_nine_encodings";
   const at::Tensor mosaic = read_volume(folder / "1_explicit_le.dcm").voxels[0].squeeze(-1);  // [X, Y]
   const Volume expected = read_volume(folder / "expected_from_dcm2niix.nii");
   for (int64_t slice = 0; slice < 35; ++slice) {
@@ -83,7 +83,7 @@ TEST_F(RealFormats, OfOneImageInNineEncodingsGiveEqualPixelsOrSayWhyNot) {
 }
 
 TEST_F(RealFormats, OfCompressedFramesAreThePlainOnes) {
-  const auto folder = real_images() / "dicom" / "pydicom_single";
+  const auto folder = shared_data() / "dicom" / "pydicom_single";
   const auto hash = [&](const char* name) { return inspect_file(folder / name).sha256; };
   EXPECT_EQ(hash("emri_small_RLE.dcm"), hash("emri_small.dcm"));
   EXPECT_EQ(hash("emri_small_jpeg_ls_lossless.dcm"), hash("emri_small.dcm"));
@@ -103,7 +103,7 @@ TEST_F(RealFormats, ThatCannotBeImagesAreRefusedByReason) {
       {"cxr/hannover", "holds no DICOM images"},
   };
   for (const auto& [path, reason] : rows) {
-    const auto error = error_of([&] { read_volume(real_images() / path); });
+    const auto error = error_of([&] { read_volume(shared_data() / path); });
     ASSERT_TRUE(error) << path;
     EXPECT_EQ(error->exit(), Exit::data);
     EXPECT_THAT(error->message(), HasSubstr(reason)) << path;
@@ -113,7 +113,7 @@ TEST_F(RealFormats, ThatCannotBeImagesAreRefusedByReason) {
 TEST_F(RealFormats, AreIndexedBySeries) {
   DataConfig data;
   data.kind = "dicom";
-  data.folder = (real_images() / "ct").string();
+  data.folder = (shared_data() / "ct").string();
   const Index chest = make_index(data, 1);
   ASSERT_EQ(chest.cases.size(), 1U);
   EXPECT_EQ(chest.cases[0].files.at("image"), "lung_dx_A0002_chest_dicom");

@@ -30,7 +30,7 @@ Json expected_files() {
 class RealImages : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (testing::real_images().empty()) GTEST_SKIP() << "the folder of real images is not on this machine";
+    if (testing::shared_data().empty()) GTEST_SKIP() << "the folder of real images is not on this machine";
   }
 };
 
@@ -38,7 +38,7 @@ TEST_F(RealImages, AreReadAsNibabelReadsThem) {
   for (const Json& expected : expected_files()) {
     const auto path = expected.at("path").get<std::string>();
     SCOPED_TRACE(path);
-    const FileReport report = inspect_file(testing::real_images() / path);
+    const FileReport report = inspect_file(testing::shared_data() / path);
     EXPECT_TRUE(report.readable) << ::testing::PrintToString(report.problems);
     EXPECT_EQ(report.shape, expected.at("shape").get<std::vector<int64_t>>());
     EXPECT_EQ(report.dtype, expected.at("dtype").get<std::string>());
@@ -81,18 +81,18 @@ TEST_F(RealImages, ThatCannotBeVolumesAreRefusedByReason) {
   for (const auto& [path, reason] : rows) {
     SCOPED_TRACE(path);
     try {
-      read_volume(testing::real_images() / path);
+      read_volume(testing::shared_data() / path);
       ADD_FAILURE() << "accepted";
     } catch (const Error& error) {
       EXPECT_EQ(error.exit(), Exit::data);
       EXPECT_THAT(error.message(), HasSubstr(reason));
     }
-    EXPECT_THROW(check_volume(testing::real_images() / path), Error);
+    EXPECT_THROW(check_volume(testing::shared_data() / path), Error);
   }
 }
 
 TEST_F(RealImages, OfSixDimensionsAreStillReported) {
-  const FileReport report = inspect_file(testing::real_images() / "odd/nibabel/cifti2_row_major.dconn.nii");
+  const FileReport report = inspect_file(testing::shared_data() / "odd/nibabel/cifti2_row_major.dconn.nii");
   EXPECT_TRUE(report.readable);
   EXPECT_EQ(report.shape, (std::vector<int64_t>{1, 1, 1, 1, 10, 10}));
 }

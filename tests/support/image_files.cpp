@@ -17,13 +17,6 @@ std::filesystem::path source_folder() {
 
 }  // namespace
 
-std::filesystem::path real_images() {
-  const char* const shared = std::getenv("LARMOR_SHARED");
-  const auto folder =
-      (shared != nullptr ? std::filesystem::path(shared) : source_folder() / ".." / "shared") / "data";
-  return std::filesystem::is_directory(folder) ? folder : std::filesystem::path();
-}
-
 std::filesystem::path golden_file(const std::string& name) {
   return source_folder() / "tests" / "golden" / name;
 }

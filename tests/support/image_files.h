@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/support/shared_data.h"
+
 namespace larmor::testing {
 
-/// The folder of real images, or an empty path when this machine does not have it.
-std::filesystem::path real_images();
 /// A file of tests/golden.
 std::filesystem::path golden_file(const std::string& name);
 

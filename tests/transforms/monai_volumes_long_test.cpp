@@ -26,7 +26,7 @@ constexpr const char* chains = "monai_volume_chains.json";
 std::vector<std::filesystem::path> volumes() {
   std::vector<std::filesystem::path> files;
   for (const char* const part : {"brain", "ct"}) {
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(testing::real_images() / part)) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(testing::shared_data() / part)) {
       const auto name = entry.path().filename().string();
       const bool is_mask = name.find("seg") != std::string::npos || name.find("mask") != std::string::npos ||
                            name.find("lesion") != std::string::npos;
@@ -57,7 +57,7 @@ Ending run_monai(const std::vector<std::filesystem::path>& files, const std::fil
 }
 
 TEST(MonaiVolumes, GiveTheSameChainByChain) {
-  if (testing::real_images().empty()) GTEST_SKIP() << "the folder of real images is not on this machine";
+  if (testing::shared_data().empty()) GTEST_SKIP() << "the folder of real images is not on this machine";
   if (!has_monai()) GTEST_SKIP() << "LARMOR_ORACLES names no Python with MONAI";
   const auto files = volumes();
   ASSERT_GE(files.size(), 20U);

@@ -27,7 +27,7 @@ struct Head {
 class PreprocessingGolden : public ::testing::TestWithParam<Head> {
  protected:
   void SetUp() override {
-    if (testing::real_images().empty()) GTEST_SKIP() << "the folder of real images is not on this machine";
+    if (testing::shared_data().empty()) GTEST_SKIP() << "the folder of real images is not on this machine";
     golden_ =
         read_tensors(testing::golden_file(std::string("preprocess_") + GetParam().name + ".safetensors"));
   }
@@ -93,7 +93,7 @@ class PreprocessingGolden : public ::testing::TestWithParam<Head> {
 };
 
 TEST_P(PreprocessingGolden, MatchesMonaiStageByStage) {
-  Volume volume = read_volume(testing::real_images() / GetParam().path);
+  Volume volume = read_volume(testing::shared_data() / GetParam().path);
   expect_equal("1_load", volume);
   volume = orient(volume, "RAS");
   expect_equal("2_orientation_ras", volume);

@@ -114,9 +114,4 @@ std::vector<Json> events_of(const fs::path& run, const std::string& kind) {
   return events;
 }
 
-fs::path shared_data() {
-  const auto folder = fs::path(environment_value("LARMOR_SOURCE")).parent_path() / "shared" / "data";
-  return fs::exists(folder) ? folder : fs::path();
-}
-
 }  // namespace larmor::testing

@@ -11,6 +11,8 @@
 #include "larmor/base/json.h"
 #include "larmor/base/process.h"
 
+#include "tests/support/shared_data.h"
+
 namespace larmor::testing {
 
 struct ProgramOptions {
@@ -57,8 +59,5 @@ bool becomes_true(const std::function<bool()>& condition, double seconds);
 
 /// The lines of a run's events.jsonl of that kind; "" for all. Lines that a kill has torn are left out.
 std::vector<Json> events_of(const std::filesystem::path& run, const std::string& kind = "");
-
-/// The real images beside the project; empty when they are absent.
-std::filesystem::path shared_data();
 
 }  // namespace larmor::testing
