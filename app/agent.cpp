@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <iostream>
 #include <map>
 #include <utility>
 
@@ -19,6 +18,8 @@
 #include "larmor/launch/member.h"
 #include "larmor/launch/signal_pipe.h"
 #include "larmor/launch/socket.h"
+
+#include "app/say.h"
 
 namespace larmor::app {
 
@@ -221,8 +222,7 @@ int follow(Agent& agent, Json words, Json hardware) {
   SignalPipe signals;
   LocalHost host(signals, /*console=*/false, environment_of_ranks(agent));
   const Dismissal over = serve(leader, host, agent.place.silence, agent.place.start_limit);
-  if (over.status != 0 && !over.message.empty())
-    std::cerr << "larmor: " << over.message << "\n" << std::flush;
+  if (over.status != 0 && !over.message.empty()) say(Lines().add_text("larmor: " + over.message));
   return over.status;
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <iostream>
 
 #include <ATen/ATen.h>
 #include <unistd.h>
@@ -21,6 +20,7 @@
 #include "larmor/launch/rank.h"
 
 #include "app/program.h"
+#include "app/say.h"
 
 namespace larmor::app {
 
@@ -174,12 +174,12 @@ std::string table_line(const Json& row) {
               cell(human_bytes(row["bytes"].get<uint64_t>()), 10),
               cell(human_seconds(row["median_us"].get<double>() * 1e-6), 10),
               cell(fixed(row["algorithm_gb_per_s"].get<double>(), 4), 16),
-              cell(fixed(row["bus_gb_per_s"].get<double>(), 4), 10), "\n");
+              cell(fixed(row["bus_gb_per_s"].get<double>(), 4), 10));
 }
 
 /// For people, on the launcher's terminal where there is one.
-void say_to_people(const Rank& rank, const std::string& lines) {
-  dprintf(rank.console_error >= 0 ? rank.console_error : STDERR_FILENO, "%s", lines.c_str());
+void say_to_people(const Rank& rank, const std::string& line) {
+  write_to(rank.console_error >= 0 ? rank.console_error : STDERR_FILENO, Lines(line));
 }
 
 int run_as_rank(Program& program, const CollectivesArguments& arguments, const Rank& rank) {
@@ -188,7 +188,7 @@ int run_as_rank(Program& program, const CollectivesArguments& arguments, const R
   const auto chosen = chosen_operations(arguments);
   const auto backends = chosen_backends(arguments, detect_hardware(), rank.local_count);
   const bool speaks = rank.index == 0 && !program.words().quiet;
-  if (speaks) say_to_people(rank, "backend       operation      size    median  algorithm GB/s  bus GB/s\n");
+  if (speaks) say_to_people(rank, "backend       operation      size    median  algorithm GB/s  bus GB/s");
   Rendezvous rendezvous(rank, {});
   Json rows = Json::array();
   for (const auto& backend : backends) {
@@ -213,7 +213,7 @@ int run_as_rank(Program& program, const CollectivesArguments& arguments, const R
   json["world"] = rank.count;
   json["result"] = rows;
   json["versions"] = {{"build", build_description()}, {"threads", 1}};
-  dprintf(rank.console_out >= 0 ? rank.console_out : STDOUT_FILENO, "%s\n", json.dump().c_str());
+  write_to(rank.console_out >= 0 ? rank.console_out : STDOUT_FILENO, Lines(json.dump()));
   return 0;
 }
 
@@ -241,7 +241,10 @@ int start_ranks(const Program& program, const CollectivesArguments& arguments) {
                       "--seconds",    text(arguments.seconds)};
   if (program.words().quiet) launch.arguments.emplace_back("--quiet");
   const auto end = run_ranks(plan, launch);
-  if (end.exit != Exit::done) std::cerr << "larmor: " << end.message << "\n" << end.last_lines;
+  if (end.exit != Exit::done) {
+    say("larmor: " + end.message);
+    say_last_lines(end.last_lines);
+  }
   return end.raw_status;
 }
 

@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <iostream>
 
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
@@ -14,6 +13,7 @@
 #include "larmor/hardware/hardware.h"
 
 #include "app/program.h"
+#include "app/say.h"
 
 namespace larmor::app {
 
@@ -66,7 +66,7 @@ int bench_loader(Program& program, const LoaderArguments& arguments) {
   const auto transforms = stage.training_transforms(config);
   const bool speaks = !program.words().quiet;
   const auto times = time_loading(index, transforms, arguments.repeats, [&](int round, int rounds) {
-    if (speaks) std::cerr << "round " << round << " of " << rounds << " (0 warms up)\n";
+    if (speaks) say(text("round ", round, " of ", rounds, " (0 warms up)"));
   });
   const int workers = arguments.workers > 0 ? arguments.workers : detect_hardware().usable_cores();
   const auto training = stage.dataset(config, index, Split::train);
@@ -85,7 +85,7 @@ int bench_loader(Program& program, const LoaderArguments& arguments) {
   json["workers"] = workers;
   json["peak_rss_mib"] = static_cast<double>(peak_memory_bytes(c10::kCPU)) / (1 << 20);
   json["versions"] = {{"build", build_description()}, {"threads", arguments.threads}};
-  std::cout << json.dump() << "\n";
+  print(Lines(json.dump()));
   return 0;
 }
 

@@ -3,7 +3,6 @@
 // also how well the step scales.
 #include <algorithm>
 #include <charconv>
-#include <iostream>
 
 #include <ATen/ATen.h>
 #include <unistd.h>
@@ -22,6 +21,7 @@
 #include "larmor/train/step_benchmark.h"
 
 #include "app/program.h"
+#include "app/say.h"
 
 namespace larmor::app {
 
@@ -140,7 +140,7 @@ int run_as_rank(Program& program, const StepArguments& arguments, const Rank& ra
   const auto line = time_as_rank(loaded, plan, index, *communicator, arguments).dump();
   if (!communicator->is_first()) return 0;
   if (arguments.line.empty()) {
-    std::cout << line << "\n";
+    print(Lines(line));
   } else {
     DiskStorage storage;
     write_text(storage, arguments.line, line);
@@ -173,7 +173,8 @@ int run_ranks_of(const Plan& plan, const Words& words, const StepArguments& argu
   if (end.exit == Exit::done) {
     line = read_json(line_file);
   } else {
-    std::cerr << "larmor: " << end.message << "\n" << end.last_lines;
+    say("larmor: " + end.message);
+    say_last_lines(end.last_lines);
   }
   return end.raw_status;
 }
@@ -208,7 +209,7 @@ Json scaling_of(const std::vector<Json>& lines) {
 }
 
 void show_scaling(const Json& rows) {
-  std::cerr << "ranks     step ms  samples/s  efficiency  exposed communication\n";
+  say("ranks     step ms  samples/s  efficiency  exposed communication");
   for (const auto& row : rows) {
     const auto& result = row["result"]["larmor"];
     std::string line;
@@ -220,7 +221,7 @@ void show_scaling(const Json& rows) {
     column(fixed(result["samples_per_s"].get<double>(), 2), 11);
     column(fixed(row["efficiency"].get<double>() * 100, 1) + " %", 12);
     column(fixed(result["exposed_communication"].get<double>() * 100, 1) + " %", 23);
-    std::cerr << line << "\n";
+    say(line);
   }
 }
 
@@ -246,7 +247,7 @@ int bench_step(Program& program, const StepArguments& arguments) {
     const auto& [words, loaded, plan] = turns.front();
     const auto alone = connect(Rank(), {.device = plan.device, .device_index = device_index(Rank(), plan)});
     const auto index = loaded.stage->index(loaded.config.config);
-    std::cout << time_as_rank(loaded, plan, index, *alone, arguments).dump() << "\n";
+    print(Lines(time_as_rank(loaded, plan, index, *alone, arguments).dump()));
     return 0;
   }
   std::vector<Json> lines;
@@ -261,7 +262,7 @@ int bench_step(Program& program, const StepArguments& arguments) {
     json["versions"].erase("threads");
     if (!program.words().quiet) show_scaling(json["ranks"]);
   }
-  std::cout << json.dump() << "\n";
+  print(Lines(json.dump()));
   return 0;
 }
 

@@ -13,7 +13,7 @@ namespace {
 std::string line_of(const CheckpointEntry& entry) {
   return text(entry.folder.filename().string(), "  epoch ", fixed(entry.epoch, 2), "  ",
               entry.metric ? text("metric ", fixed(*entry.metric, 6)) : std::string("no metric"), "  ",
-              human_bytes(entry.bytes), entry.ok ? "  ok" : "  DAMAGED: " + entry.reason, "\n");
+              human_bytes(entry.bytes), entry.ok ? "  ok" : "  DAMAGED: " + bounded(entry.reason));
 }
 
 Json row_of(const CheckpointEntry& entry) {
@@ -31,14 +31,14 @@ int list(Program& program, bool verify) {
   program.refuse_overrides();
   const auto folder = program.run_folder();
   Json all = Json::array();
-  std::string lines;
+  Lines lines;
   size_t damaged = 0;
   for (const auto& entry : list_checkpoints(folder.checkpoints(), verify)) {
     all.push_back(row_of(entry));
-    lines += line_of(entry);
+    lines.add(line_of(entry));
     if (!entry.ok) ++damaged;
   }
-  program.show(all, lines.empty() ? "no checkpoints\n" : lines);
+  program.show(all, lines.empty() ? Lines("no checkpoints") : lines);
   if (damaged == 0 || !verify) return 0;
   fail(
       Exit::checkpoint,
@@ -56,12 +56,12 @@ int prune(Program& program) {
   const auto removed = prune_checkpoints(folder.checkpoints(), storage, config.keep_last, config.keep_best,
                                          config.mode == "min");
   Json all = Json::array();
-  std::string lines;
+  Lines lines;
   for (const auto& path : removed) {
     all.push_back(path.filename().string());
-    lines += text("removed ", path.filename().string(), "\n");
+    lines.add(text("removed ", path.filename().string()));
   }
-  program.show(all, lines.empty() ? "nothing to remove\n" : lines);
+  program.show(all, lines.empty() ? Lines("nothing to remove") : lines);
   return 0;
 }
 

@@ -22,11 +22,13 @@ Json origins_of(const LoadedConfig& config) {
   return all;
 }
 
-std::string explanation(const LoadedConfig& config) {
-  std::string lines;
+Lines explanation(const LoadedConfig& config) {
+  Lines lines;
   for (const auto& origin : config.origins) {
-    lines += text(origin.key, ": ", origin.value, "\n    ", origin.help, "\n    from ", origin.origin,
-                  origin.overrode.empty() ? "" : text(", in place of ", origin.overrode), "\n");
+    lines.add(text(origin.key, ": ", origin.value))
+        .add(text("    ", origin.help))
+        .add(text("    from ", origin.origin,
+                  origin.overrode.empty() ? "" : text(", in place of ", origin.overrode)));
   }
   return lines;
 }
@@ -35,12 +37,12 @@ int config(Program& program, const std::string& what) {
   const auto& workload = program.workload(program.words().target);
   if (what == "schema") {
     const auto schema = config_schema(workload.stage(program.stage_of(workload))->fields());
-    program.show(schema, to_text(schema));
+    program.show(schema, Lines().add_text(to_text(schema)));
     return 0;
   }
   const auto loaded = program.load(workload).config;
-  program.show(origins_of(loaded),
-               what == "show" ? loaded.to_yaml(/*with_origins=*/true) : explanation(loaded));
+  program.show(origins_of(loaded), what == "show" ? Lines().add_text(loaded.to_yaml(/*with_origins=*/true))
+                                                  : explanation(loaded));
   return 0;
 }
 

@@ -94,21 +94,22 @@ int doctor(Program& program) {
   json["hardware"] = to_json(hardware);
   json["limits"] = limits_of(hardware);
   json["checks"] = Json::array();
-  std::string lines = describe(hardware) + "\n";
+  Lines lines;
+  lines.add_text(describe(hardware)).add("");
   for (const auto& check : checks) {
     Json row;
     row["name"] = check.name;
     row["ok"] = check.ok;
     row["message"] = check.message;
     json["checks"].push_back(row);
-    lines += text(check.ok ? "  ok    " : "  FAIL  ", check.name, ": ", check.message, "\n");
+    lines.add(text(check.ok ? "  ok    " : "  FAIL  ", check.name, ": ", check.message));
     fit = fit && check.ok;
   }
   json["settings"] = settings_of(plan);
-  lines += "\nsettings that larmor would choose\n";
+  lines.add("").add("settings that larmor would choose");
   for (const auto& [name, value] : json["settings"].items()) {
-    lines += text("  ", name, std::string(18 - std::min<size_t>(name.size(), 17), ' '),
-                  value.is_string() ? value.get<std::string>() : value.dump(), "\n");
+    lines.add(text("  ", name, std::string(18 - std::min<size_t>(name.size(), 17), ' '),
+                   value.is_string() ? value.get<std::string>() : value.dump()));
   }
   program.show(json, lines);
   return static_cast<int>(fit ? Exit::done : Exit::environment);

@@ -50,19 +50,19 @@ std::string metric_line(const std::string& name, const MetricResult& metric) {
   if (metric.interval)
     line += text(" [", fixed(metric.interval->first, 5), ", ", fixed(metric.interval->second, 5), "]");
   for (const auto& [part, value] : metric.parts) line += text("  ", part, " ", fixed(value, 4));
-  return line + "\n";
+  return line;
 }
 
 // Beside the pictures of training; a run that cannot be written to can be judged all the same.
-std::string written_pictures(const ValidationResult& result, const std::filesystem::path& folder) {
-  std::string lines;
+Lines written_pictures(const ValidationResult& result, const std::filesystem::path& folder) {
+  Lines lines;
   try {
     DiskStorage storage;
     for (const auto& [name, image] : result.pictures) {
       storage.create_folders(folder);
       const auto file = folder / (name + ".png");
       write_png(storage, file, image);
-      lines += text("  ", file.string(), "\n");
+      lines.add(text("  ", file.string()));
     }
   } catch (const Error& error) {
     log::warning(text("no pictures: ", error.message()));
@@ -96,13 +96,12 @@ int evaluate(Program& program, const EvaluateArguments& arguments) {
                       " cases cannot be used and count in no metric:", listing(result.bad)));
   }
   json["checkpoint"] = trained.checkpoint.folder.filename().string();
-  std::string lines =
-      text(arguments.split, ", ", used, " cases, ", trained.checkpoint.folder.filename().string(), "\n");
+  Lines lines(text(arguments.split, ", ", used, " cases, ", trained.checkpoint.folder.filename().string()));
   for (const auto& [name, metric] : result.metrics) {
     json[name] = metric_json(metric, *dataset);
-    lines += metric_line(name, metric);
+    lines.add(metric_line(name, metric));
   }
-  lines += written_pictures(result, program.run_folder().pictures() / ("evaluate-" + arguments.split));
+  lines.add(written_pictures(result, program.run_folder().pictures() / ("evaluate-" + arguments.split)));
   program.show(json, lines);
   return 0;
 }

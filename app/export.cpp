@@ -1,5 +1,3 @@
-#include <iostream>
-
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/device/tensor_file.h"
@@ -27,8 +25,8 @@ int export_weights(Program& program, const ExportArguments& arguments) {
   json["checkpoint"] = entry.folder.filename().string();
   json["bytes"] = written.bytes;
   json["sha256"] = written.sha256;
-  program.show(json, text(arguments.output, ": ", human_bytes(written.bytes), " of step ", entry.step,
-                          ", sha256 ", written.sha256, "\n"));
+  program.show(json, Lines(text(arguments.output, ": ", human_bytes(written.bytes), " of step ", entry.step,
+                                ", sha256 ", written.sha256)));
   return 0;
 }
 

@@ -1,6 +1,4 @@
 // Files as they say they are, and as they are.
-#include <iostream>
-
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/volume.h"
@@ -32,36 +30,37 @@ Json to_json(const std::string& path, const FileReport& report) {
   return json;
 }
 
-std::string lines_of(const std::string& path, const FileReport& report) {
+Lines lines_of(const std::string& path, const FileReport& report) {
   std::string shape, spacing;
   for (const auto size : report.shape) shape += text(shape.empty() ? "" : " x ", size);
   for (const auto length : report.spacing_mm) spacing += text(spacing.empty() ? "" : " x ", fixed(length, 3));
-  std::string lines = path + "\n";
+  Lines lines(path);
   if (report.readable) {
-    lines +=
-        text("  ", shape, " ", report.dtype, ", ", spacing, " mm\n  values ", fixed(report.min, 4), " to ",
-             fixed(report.max, 4), ", mean ", fixed(report.mean, 4), "\n  sha256 ", report.sha256, "\n");
+    lines.add(text("  ", shape, " ", report.dtype, ", ", spacing, " mm"))
+        .add(text("  values ", fixed(report.min, 4), " to ", fixed(report.max, 4), ", mean ",
+                  fixed(report.mean, 4)))
+        .add(text("  sha256 ", report.sha256));
   }
   for (const auto& problem : report.problems)
-    lines += text(report.readable ? "  warning: " : "  cannot be read: ", problem, "\n");
+    lines.add(bounded(text(report.readable ? "  warning: " : "  cannot be read: ", problem)));
   return lines;
 }
 
 int inspect(Program& program, const std::vector<std::string>& files, const std::string& convert) {
   Json all = Json::array();
-  std::string lines;
+  Lines lines;
   size_t unreadable = 0;
   for (const auto& file : files) {
     const auto report = inspect_file(file);
     all.push_back(to_json(file, report));
-    lines += lines_of(file, report);
+    lines.add(lines_of(file, report));
     if (!report.readable) ++unreadable;
   }
   if (!convert.empty() && unreadable == 0) {
     require(files.size() == 1, Exit::usage, "--convert takes one file", "call inspect once for each file");
     DiskStorage storage;
     write_nifti(storage, convert, read_volume(files.front()), files.front());
-    lines += text("  written to ", convert, "\n");
+    lines.add(text("  written to ", convert));
   }
   program.show(all, lines);
   if (unreadable == 0) return 0;

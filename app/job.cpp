@@ -65,7 +65,7 @@ int write_job(Program& program, const JobFlags& flags, const std::string& script
   said["run"] = flags.request.run;
   if (output.empty()) {
     said["script"] = script;
-    program.show(said, script);
+    program.show(said, Lines().add_text(script));
     return 0;
   }
   if (fs::exists(output))
@@ -73,7 +73,7 @@ int write_job(Program& program, const JobFlags& flags, const std::string& script
          "give another name, or remove it first");
   DiskStorage storage;
   write_text(storage, output, script);
-  program.show(said, text("wrote ", output, " for the run ", flags.request.run, "\n"));
+  program.show(said, Lines(text("wrote ", output, " for the run ", flags.request.run)));
   return 0;
 }
 

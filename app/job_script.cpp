@@ -4,6 +4,7 @@
 #include <regex>
 
 #include "larmor/base/error.h"
+#include "larmor/base/printable.h"
 #include "larmor/base/text.h"
 
 namespace larmor::app {
@@ -21,14 +22,15 @@ std::string quoted(const std::string& word) {
   return out + "'";
 }
 
-/// A line that ends within a comment would go on as a command.
+/// A line that ends within a comment would go on as a command, and on stdout the script is shown as it is.
 void refuse_control_letters(const JobRequest& request) {
   auto words = request.train;
   words.push_back(request.folder);
   for (const auto& word : words) {
-    if (std::any_of(word.begin(), word.end(), [](unsigned char letter) { return letter < ' '; }))
-      fail(Exit::usage, "a word of the job holds a control character: " + quoted(word),
+    if (printable(word) != word) {
+      fail(Exit::usage, "a word of the job holds a control character, or is no UTF-8: " + quoted(word),
            "put it into a -c file");
+    }
   }
 }
 

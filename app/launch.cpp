@@ -1,6 +1,5 @@
 // `launch -- CMD`: any program under our supervisor, with the environment of torchrun and our own.
 #include <cstdlib>
-#include <iostream>
 #include <optional>
 #include <utility>
 
@@ -16,6 +15,7 @@
 
 #include "app/agent.h"
 #include "app/program.h"
+#include "app/say.h"
 
 namespace larmor::app {
 
@@ -82,13 +82,12 @@ int run_program(Program& program, const LaunchFlags& flags, Agent& agent, Fleet&
     const auto verdict = policy.decide(ending, launch.generation);
     const bool again = verdict.again && !ending.has_lost_hosts;
     if (failed) {
-      std::cerr << "larmor: " << verdict.ending.message
-                << (again ? text("; restart ", policy.restarts(), " of ", flags.agents.max_restarts) : "")
-                << "\n";
+      say(text("larmor: ", verdict.ending.message,
+               again ? text("; restart ", policy.restarts(), " of ", flags.agents.max_restarts) : ""));
     }
     if (again) continue;
-    if (failed && !ending.last_lines.empty()) std::cerr << "  its last lines:\n" << ending.last_lines << "\n";
-    if (failed) std::cerr << "  hint: the ranks' logs are in " << launch.log_folder.string() << "\n";
+    if (failed) say_last_lines(ending.last_lines);
+    if (failed) say(text("  hint: the ranks' logs are in ", launch.log_folder.string()));
     return failed && ending.rank_status != 0 ? ending.rank_status : ending.raw_status;
   }
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <iostream>
 #include <utility>
 
 #include "larmor/base/clock.h"
@@ -15,6 +14,7 @@
 #include "larmor/launch/restart_policy.h"
 #include "larmor/train/run_setup.h"
 
+#include "app/say.h"
 #include "app/train_end.h"
 
 namespace larmor::app {
@@ -51,7 +51,7 @@ class Leader {
 
  private:
   void say(const std::string& line) const {
-    if (!request_.program.words().quiet) std::cerr << line << "\n" << std::flush;
+    if (!request_.program.words().quiet) app::say(line);
   }
   PreparedRun prepare(LoadedStage loaded, const std::optional<RunFolder>& existing, StartOptions start);
   LaunchOptions launch_options() const;
@@ -168,15 +168,15 @@ int Leader::conclude(const GroupEnding& ending) {
     return conclude_training(request_.program, folder, run_->config.config.checkpoint.metric, ending.exit,
                              *storage_);
   }
-  std::cerr << "larmor: " << ending.message << "\n";
-  if (!ending.last_lines.empty()) std::cerr << "  its last lines:\n" << ending.last_lines << "\n";
-  std::cerr << "  hint: the log is in " << folder.logs().string() << "; larmor train " << folder.root.string()
-            << " goes on from the newest checkpoint\n";
+  app::say("larmor: " + ending.message);
+  say_last_lines(ending.last_lines);
+  app::say(text("  hint: the log is in ", folder.logs().string(), "; larmor train ", folder.root.string(),
+                " goes on from the newest checkpoint"));
   if (ending.exit == Exit::stopped) return ending.raw_status;  // asked for: no failure of the run
   try {
     mark_ended(*storage_, clock_, folder, ending.raw_status, ending.message);
   } catch (const Error& error) {
-    std::cerr << "  and " << error.message() << "\n";
+    app::say("  and " + error.message());
   }
   return ending.raw_status;
 }
@@ -199,7 +199,7 @@ int Leader::run() {
 GroupEnding Leader::train_to_the_end() {
   const auto& limits = request_.flags.agents;
   if (!request_.program.words().quiet)
-    std::cerr << explain(run_->plan, run_->hardware) << run_->index.patients_by << "\n" << std::flush;
+    app::say(Lines().add_text(explain(run_->plan, run_->hardware)).add(run_->index.patients_by));
   RestartPolicy policy(limits.max_restarts, newest_step(run_->folder));
   for (GroupEnding ending = train();; ending = train()) {
     if (ending.exit == Exit::memory && plan_smaller_micro_batches(run_->folder, *storage_)) {

@@ -7,7 +7,7 @@ namespace larmor::app {
 void add_list(Program& program) {
   program.add_verb("list", "the workloads, their stages and shipped configs", [&program] {
     Json all = Json::array();
-    std::string lines;
+    Lines lines;
     for (const auto& workload : program.workloads()) {
       const auto configs = shipped_configs(workload.name());
       Json row;
@@ -15,8 +15,9 @@ void add_list(Program& program) {
       row["stages"] = workload.stages();
       row["configs"] = configs;
       all.push_back(row);
-      lines += text(workload.name(), "\n  stages   ", join(workload.stages(), ", "), "\n  configs  ",
-                    join(configs, ", "), "\n");
+      lines.add(workload.name())
+          .add("  stages   " + join(workload.stages(), ", "))
+          .add("  configs  " + join(configs, ", "));
     }
     program.show(all, lines);
     return 0;

@@ -25,7 +25,7 @@ int plan(Program& program, const std::string& hardware_file) {
   std::optional<Hardware> hardware;
   if (!hardware_file.empty()) hardware = read_hardware(hardware_file);
   const auto draft = draft_run(loaded, hardware);
-  program.show(to_json(draft.plan), explain(draft.plan, draft.hardware));
+  program.show(to_json(draft.plan), Lines().add_text(explain(draft.plan, draft.hardware)));
   return 0;
 }
 

@@ -2,7 +2,6 @@
 // of them.
 #include <algorithm>
 #include <array>
-#include <iostream>
 #include <map>
 
 #include <ATen/ATen.h>
@@ -20,6 +19,7 @@
 #include "larmor/transforms/transforms.h"
 
 #include "app/program.h"
+#include "app/say.h"
 #include "app/trained.h"
 
 namespace larmor::app {
@@ -194,7 +194,7 @@ TrainedTask network_for(Program& program, const PredictArguments& arguments) {
 /// `work` on what is in the file.
 template <class Work>
 auto with_file(const Predictor& predictor, const fs::path& file, bool quiet, const Work& work) {
-  if (!quiet) std::cerr << file.string() << " …\n";
+  if (!quiet) say(file.string() + " …");
   const auto volume = read_volume(file, {.grey = predictor.reads_grey, .size = {}});
   try {
     return work(volume);
@@ -206,7 +206,7 @@ auto with_file(const Predictor& predictor, const fs::path& file, bool quiet, con
 int predict_volumes(Program& program, const Predictor& predictor, const PredictArguments& arguments) {
   DiskStorage storage;
   Json all = Json::array();
-  std::string lines;
+  Lines lines;
   for (const auto& pair : pairs_of(arguments)) {
     const auto result = with_file(predictor, pair.input, program.words().quiet,
                                   [&](const Volume& volume) { return predictor.volume_of(volume); });
@@ -216,7 +216,7 @@ int predict_volumes(Program& program, const Predictor& predictor, const PredictA
     row["input"] = pair.input.string();
     row["output"] = pair.output.string();
     all.push_back(row);
-    lines += text(pair.output.string(), "\n");
+    lines.add(pair.output.string());
   }
   program.show(all, lines);
   return 0;
@@ -240,24 +240,26 @@ int predict_table(Program& program, const Predictor& predictor, const PredictArg
   refuse_inputs_as_output(table, files);
   Json all = Json::array();
   std::string lines = "case," + join(names, ",") + "\n";
+  Lines shown(trim(lines));
   for (const auto& file : files) {
     const auto values = with_file(predictor, file, program.words().quiet,
                                   [&](const Volume& volume) { return predictor.values_of(volume); });
     Json row;
     row["input"] = file.string();
     row["output"] = table.string();
-    lines += csv_cell(file.string());
+    std::string line = csv_cell(file.string());
     for (size_t i = 0; i < names.size(); ++i) {
       row[names[i]] = number_or_null(values[i]);
-      lines += text(",", values[i]);
+      line += text(",", values[i]);
     }
-    lines += "\n";
+    lines += line + "\n";
+    shown.add(line);
     all.push_back(row);
   }
   DiskStorage storage;
   if (table.has_parent_path()) storage.create_folders(table.parent_path());
   write_text(storage, table, lines);
-  program.show(all, text(lines, "written to ", table.string(), "\n"));
+  program.show(all, shown.add("written to " + table.string()));
   return 0;
 }
 

@@ -1,7 +1,6 @@
 // `prepare`: the index of a workload's data, the integrity of every file, and every example in the prepared
 // cache, before any run.
 #include <algorithm>
-#include <iostream>
 #include <memory>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include "larmor/track/terminal.h"
 
 #include "app/program.h"
+#include "app/say.h"
 
 namespace larmor::app {
 
@@ -102,7 +102,7 @@ Prepared fill(const Stage& stage, RunConfig config, const Index& index, bool spe
   if (datasets.empty() || index.is_invented()) return {nullptr, check_files(index, Depth::full), ""};
   const auto hardware = detect_hardware();
   const auto forecast = forecast_cache(datasets);
-  if (speaks) std::cerr << forecast.sentence(hardware.memory_limit_bytes) << "\n";
+  if (speaks) say(forecast.sentence(hardware.memory_limit_bytes));
   FillingReport report(speaks);
   const auto filling = fill_cache(datasets, hardware.usable_cores(),
                                   [&report](int64_t done, int64_t all) { report.show(done, all); });
@@ -113,7 +113,7 @@ Prepared fill(const Stage& stage, RunConfig config, const Index& index, bool spe
                     filling.kept, filling.kept == 1 ? " case" : " cases");
   if (filling.without_room > 0) words += text(", ", filling.without_room, " without room");
   if (!uses_it) words += "; training maps it with data.cache=full";
-  return {cache, bad_files(index, filling.bad), words + "\n"};
+  return {cache, bad_files(index, filling.bad), words};
 }
 
 int clean(Program& program, const RunConfig& config) {
@@ -126,7 +126,7 @@ int clean(Program& program, const RunConfig& config) {
   auto words = text("removed ", cleaning.removed, cleaning.removed == 1 ? " entry, " : " entries, ",
                     human_bytes(cleaning.bytes), ", from ", cleaning.folder.string());
   if (cleaning.in_use > 0) words += text("; ", cleaning.in_use, " are in use and stay");
-  program.show(json, words + "\n");
+  program.show(json, Lines(words));
   return 0;
 }
 
@@ -136,7 +136,7 @@ int prepare(Program& program, bool cleans) {
   if (cleans) return clean(program, config);
   const auto index = loaded.stage->index(config);
   const bool speaks = !program.words().quiet;
-  if (speaks) std::cerr << index.patients_by << "\npreparing every example …\n";
+  if (speaks) say(Lines(index.patients_by).add("preparing every example …"));
   const auto prepared = fill(*loaded.stage, config, index, speaks);
   Json json;
   json["index"]["cases"] = index.cases.size();
@@ -145,9 +145,10 @@ int prepare(Program& program, bool cleans) {
   json["index"]["sha256"] = index.sha256();
   json["cache"] = prepared.cache;
   json["bad"] = to_json(prepared.bad);
-  auto lines = text(index.cases.size(), " cases, sha256 ", index.sha256(), "\n", prepared.words);
-  for (const auto& file : prepared.bad) lines += text("  bad: ", file.path, ": ", file.reason, "\n");
-  if (prepared.bad.empty()) lines += "every file is whole\n";
+  Lines lines(text(index.cases.size(), " cases, sha256 ", index.sha256()));
+  if (!prepared.words.empty()) lines.add(prepared.words);
+  for (const auto& file : prepared.bad) lines.add(bounded(text("  bad: ", file.path, ": ", file.reason)));
+  if (prepared.bad.empty()) lines.add("every file is whole");
   program.show(json, lines);
   if (prepared.bad.empty()) return 0;
   fail(Exit::data,

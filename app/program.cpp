@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iostream>
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/base/version.h"
 #include "larmor/launch/rank.h"
+
+#include "app/say.h"
 
 namespace larmor::app {
 
@@ -166,7 +167,7 @@ int Program::act() {
            "give one workload or run, then key=value");
   }
   if (!action_) {
-    std::cout << cli_.help();
+    print(Lines().add_text(cli_.help()));
     return static_cast<int>(Exit::usage);
   }
   return action_();
@@ -202,7 +203,7 @@ LoadedStage Program::load(const Workload& workload) const {
   sources.overrides = words_.overrides;
   auto loaded = load_stage(sources, workload, stage_of(workload));
   if (!words_.quiet) {
-    for (const auto& note : loaded.config.notes) std::cerr << note << '\n';
+    for (const auto& note : loaded.config.notes) say(note);
   }
   loaded.stage->check(loaded.config.config);
   return loaded;
@@ -235,11 +236,8 @@ void Program::refuse_overrides() const {
        help_hint(named_verb(&cli_), "what it takes"));
 }
 
-void Program::show(const Json& json, const std::string& text_form) const {
-  if (words_.json)
-    std::cout << to_text(json) << std::flush;
-  else
-    std::cout << text_form << std::flush;
+void Program::show(const Json& json, const Lines& lines) const {
+  print(words_.json ? Lines().add_text(to_text(json)) : lines);
 }
 
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }

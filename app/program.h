@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "larmor/base/json.h"
+#include "larmor/base/printable.h"
 #include "larmor/train/loaded_stage.h"
 #include "larmor/train/run_folder.h"
 #include "larmor/train/workload.h"
@@ -65,8 +66,8 @@ class Program {
   /// Throws Error (usage) when there are key=value words, for a verb that reads no config.
   void refuse_overrides() const;
 
-  /// With --json one document on stdout; otherwise `text`.
-  void show(const Json& json, const std::string& text) const;
+  /// With --json one document on stdout; otherwise `lines`.
+  void show(const Json& json, const Lines& lines) const;
 
  private:
   void add_target(CLI::App& verb, const std::string& kind);

@@ -1,34 +1,35 @@
 #include "app/report.h"
 
-#include <iostream>
+#include <span>
 #include <string>
 #include <string_view>
-
-#include <unistd.h>
+#include <system_error>
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/device/out_of_memory.h"
 #include "larmor/launch/rank.h"
 
+#include "app/say.h"
+
 namespace larmor::app {
 
 namespace {
 
 // A rank's stderr is its log, which takes no more when the disk is full: then rank 0 says it to the person.
-void say_past_the_log(const std::string& words) {
+void say_past_the_log(const Lines& words) {
   try {
     const auto rank = find_rank(process_environment());
-    if (rank && rank->console_error >= 0)
-      static_cast<void>(!write(rank->console_error, words.data(), words.size()));
+    if (rank && rank->console_error >= 0) write_to(rank->console_error, words);
   } catch (const Error&) {  // is reported already
   }
 }
 
 int report_error(const Error& error) {
-  auto words = "larmor: " + error.message() + "\n";
-  if (!error.hint().empty()) words += "  hint: " + error.hint() + "\n";
-  if (!(std::cerr << words << std::flush)) say_past_the_log(words);
+  Lines words;
+  words.add_text("larmor: " + error.message());
+  if (!error.hint().empty()) words.add("  hint: " + error.hint());
+  if (!say(words)) say_past_the_log(words);
   return static_cast<int>(error.exit());
 }
 
@@ -47,8 +48,12 @@ int report(const std::exception_ptr& failure) {
       return report_error({Exit::memory, text("memory ran out: ", words.substr(0, words.find('\n'))),
                            "use a smaller train.micro_batch, smaller examples or a smaller model"});
     }
-    return report_error(
-        {Exit::unexpected, error.what(), "this is a fault of larmor: please report it with the command"});
+    const char* const hint = "this is a fault of larmor: please report it with the command";
+    // Of the system's errors a break is one of the path that they name.
+    if (dynamic_cast<const std::system_error*>(&error) != nullptr)
+      return report_error({Exit::unexpected, error.what(), hint});
+    const auto lines = split(trim(words), '\n');
+    return report_error({Exit::unexpected, lines.front() + items(std::span(lines).subspan(1)), hint});
   }
 }
 

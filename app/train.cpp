@@ -49,7 +49,7 @@ int train_as_agent(Program& program, const TrainFlags& flags, const std::optiona
   refuse_threads(loaded.config.config, given);
   if (flags.dry_run) {
     const auto draft = draft_run(loaded);
-    program.show(to_json(draft.plan), explain(draft.plan, draft.hardware));
+    program.show(to_json(draft.plan), Lines().add_text(explain(draft.plan, draft.hardware)));
     return 0;
   }
   Agent agent = find_agent(flags.agents, given);

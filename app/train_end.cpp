@@ -1,10 +1,10 @@
 #include "app/train_end.h"
 
-#include <iostream>
-
 #include "larmor/base/clock.h"
 #include "larmor/base/text.h"
 #include "larmor/train/session.h"
+
+#include "app/say.h"
 
 namespace larmor::app {
 
@@ -21,7 +21,7 @@ void show_run(const Program& program, const RunFolder& folder, const std::string
     json["best"] = {{"step", end["best"]["step"]}, {"metric", metric}, {"value", end["best"]["value"]}};
   }
   json["status"] = status;
-  program.show(json, text("run: ", folder.root.string(), "\n"));
+  program.show(json, Lines("run: " + folder.root.string()));
 }
 
 int conclude_training(const Program& program, const RunFolder& folder, const std::string& metric, Exit exit,
@@ -30,11 +30,8 @@ int conclude_training(const Program& program, const RunFolder& folder, const std
   const auto reason = end.is_null() ? std::string("ended") : end["reason"].get<std::string>();
   const bool by_signal = exit == Exit::stopped, goes_on = by_signal || reason == "step limit";
   if (!goes_on) mark_ended(storage, SystemClock(), folder, static_cast<int>(exit), reason);
-  if (by_signal && !program.words().quiet) {
-    std::cerr << "stopped with a complete checkpoint; go on with: larmor train " << folder.root.string()
-              << "\n"
-              << std::flush;
-  }
+  if (by_signal && !program.words().quiet)
+    say("stopped with a complete checkpoint; go on with: larmor train " + folder.root.string());
   show_run(program, folder, metric, goes_on ? "stopped" : "done");
   return static_cast<int>(exit);
 }

@@ -24,6 +24,9 @@ RANK_COUNT = re.compile(
     r"\b(world_size_?(\(\))?|(communicator|comm|group|world)_?(\.|->)size\(\)|ranks?(\.|->|_)count(\(\))?)"
     r"\s*(<|>|<=|>=|==|!=)\s*[12]\b"
 )
+# Where words leave the program, foreign text in them escaped (docs/decisions/0025).
+SPEAKERS = ("app/say.cpp",)
+SPEECH = re.compile(r"\bstd::(cout|cerr|clog)\b|\b(std::)?(v?d?f?printf|f?puts|putchar|perror)\s*\(")
 LAYER_CALL = re.compile(r"\blarmor_layer\((\w+)([^)]*)\)")
 
 
@@ -113,6 +116,10 @@ def check_text(path, text, table):
     if path.suffix == ".h":
         for match in DEFINE.finditer(plain):
             yield Problem(str(path), line_of(plain, match.start()), "a header defines no macro")
+    if layer != "examples" and str(path) not in SPEAKERS:
+        for match in SPEECH.finditer(plain):
+            yield Problem(str(path), line_of(plain, match.start()),
+                          f"{match.group().strip(' (')}: words leave through log, track and {', '.join(SPEAKERS)}")
     counts_ranks = layer == "comm" or layer in table.above_torch or layer in ("app", "examples")
     if not counts_ranks:
         for match in RANK_COUNT.finditer(plain):
@@ -250,6 +257,8 @@ GOOD_TREE = {
     "larmor/base/offered.h": '#include "larmor/base/behind.h"\n',
     "larmor/base/behind.h": "",
     "larmor/base/offered.cpp": '#include "larmor/base/behind.h"\n#include "larmor/base/offered.h"\n',
+    "app/say.cpp": "void say() { std::cerr << 1; }\n",
+    "larmor/base/word.cpp": "int n = snprintf(word, 3, format, 1);  // std::cerr\n",
     "app/main.cpp": '#include "larmor/train/loop.h"\n#include "workloads/one/one.h"\n',
 }
 
@@ -264,6 +273,8 @@ BAD_TREES = [
     ({"larmor/train/a.cpp": "  # ifdef X\n#endif\n"}, ["#ifdef belongs to"]),
     ({"larmor/device/a.h": "#define X 1\n"}, ["defines no macro"]),
     ({"larmor/train/a.cpp": "void f() { if (world_size_ > 1) {} }\n"}, ["only comm asks"]),
+    ({"workloads/one/a.cpp": "\nvoid f() { std::cout << name; }\n"}, ["a.cpp:2: std::cout: words leave through"]),
+    ({"app/list.cpp": 'void f() { dprintf(2, "%s", name); }\n'}, ["dprintf: words leave through"]),
     ({"workloads/one/a.cpp": "bool b = communicator->size() == 1;\n"}, ["only comm asks"]),
     ({"workloads/one/a.cpp": '#include "workloads/two/b.h"\n'}, ["workload one includes workload two"]),
     ({"workloads/one/a.cpp": '#include "larmor/comm/new.h"\n'}, ["workloads may not include"]),

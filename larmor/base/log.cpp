@@ -10,6 +10,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/printable.h"
 #include "larmor/base/storage.h"
 #include "larmor/base/text.h"
 
@@ -126,11 +127,12 @@ void write(Level level, std::string_view message) {
   const spdlog::level::level_enum rank = to_spdlog(level);
   const std::string& name = name_of_thread.empty() ? now.who : name_of_thread;
   const std::string who = name.empty() ? "" : text('[', name, "] ");
-  if (now.file) now.file->log(rank, spdlog::string_view_t(text(who, name_of(level), ": ", message)));
+  const std::string shown = bounded(message);
+  if (now.file) now.file->log(rank, spdlog::string_view_t(text(who, name_of(level), ": ", shown)));
   if (!now.console->should_log(rank)) return;
   // What is merely told needs no word for its level on a screen.
   const std::string word = level == Level::info ? "" : text(name_of(level), ": ");
-  now.console->log(rank, spdlog::string_view_t(text(who, word, message)));
+  now.console->log(rank, spdlog::string_view_t(text(who, word, shown)));
 }
 
 void flush() {

@@ -24,7 +24,9 @@ constexpr const char* workers = "say `data.workers=` (loader threads of a rank)"
 constexpr const char* accumulation = "say `train.accumulation=`";
 constexpr const char* launched =
     "leave it out: larmor starts its own ranks, and under torchrun reads what torchrun sets";
-constexpr const char* nodes = "leave it out, and start `larmor train` under torchrun, which takes it";
+constexpr const char* nodes =
+    "`larmor train` and `larmor launch` take it, the same command on every host: --nnodes N --node-rank R "
+    "--master-addr HOST";
 constexpr const char* strategy = "say `parallel.strategy=ddp`, or leave the choice to the plan";
 constexpr const char* zero =
     "say `parallel.strategy=zero2` (or zero1, zero3), or leave the choice to the plan";
@@ -89,8 +91,8 @@ constexpr std::array<Answer, 35> for_ranks{
      {"nproc-per-node", ranks},
      {"local-rank", launched},
      {"rank", launched},
-     {"master-addr", launched},
-     {"master-port", launched},
+     {"master-addr", nodes},
+     {"master-port", nodes},
      {"standalone", launched},
      {"nnodes", nodes},
      {"node-rank", nodes},

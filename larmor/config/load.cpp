@@ -8,6 +8,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
+#include "larmor/base/printable.h"
 #include "larmor/base/text.h"
 #include "larmor/config/checks.h"
 #include "larmor/config/deepspeed.h"
@@ -26,16 +27,10 @@ struct Forest {
   std::vector<std::string> notes;
 };
 
-// A file's name as one line of a comment.
-std::string printable(const std::string& name) {
-  const std::string quoted = Json(name).dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
-  return quoted.substr(1, quoted.size() - 2);
-}
-
 void read_file(const std::filesystem::path& path, Forest& forest, Problems& problems) {
   Source& source = forest.sources.emplace_back();
   source.name = path.string();
-  source.short_name = printable(path.filename().string());
+  source.short_name = printable(path.filename().string());  // it becomes a comment of config.yaml
   source.is_file = true;
   try {
     const std::string content = read_text(path, most_config_bytes);
@@ -102,8 +97,8 @@ void read_overrides(const std::vector<std::string>& overrides, Forest& forest, P
   }
   if (problems.size() > most_problems_shown)
     lines.push_back(text("and ", problems.size() - most_problems_shown, " more"));
-  const std::string title = text("the configuration has ", problems.size(), " faults:\n  ");
-  fail(Exit::usage, problems.size() == 1 ? lines.front() : text(title, join(lines, "\n  ")),
+  const std::string title = text("the configuration has ", problems.size(), " faults:");
+  fail(Exit::usage, problems.size() == 1 ? lines.front() : title + items(lines),
        text("`larmor config explain ", workload, "` shows every key and its meaning"));
 }
 

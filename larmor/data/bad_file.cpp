@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "larmor/base/error.h"
+#include "larmor/base/printable.h"
 #include "larmor/base/text.h"
 
 namespace larmor {
@@ -35,15 +36,13 @@ void fail_over_budget(const std::vector<BadFile>& files, int64_t allowed) {
 }
 
 std::string listing(const std::vector<BadFile>& files, size_t most) {
-  std::string lines;
-  const size_t shown = std::min(files.size(), most);
-  for (size_t i = 0; i < shown; ++i) lines += text("\n  ", files[i].path, ": ", files[i].reason);
-  if (shown < files.size()) lines += text("\n  and ", files.size() - shown, " more");
-  return lines;
+  std::vector<std::string> lines;
+  for (const BadFile& file : files) lines.push_back(text(file.path, ": ", file.reason));
+  return items(lines, most);
 }
 
 std::string reason_behind(const std::string& name, const std::string& message) {
-  const std::string prefix = name + ": ";
+  const std::string prefix = bounded(name) + ": ";  // as an Error shows it
   const size_t found = name.empty() ? std::string::npos : message.find(prefix);
   return found == std::string::npos ? message : message.substr(found + prefix.size());
 }

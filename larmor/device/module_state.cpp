@@ -3,6 +3,7 @@
 #include <torch/nn/module.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/printable.h"
 #include "larmor/base/text.h"
 
 namespace larmor {
@@ -17,14 +18,8 @@ std::string shape_text(const at::Tensor& tensor) {
   return out + "]";
 }
 
-// A list that stays readable when everything is wrong.
-std::string first_of(const std::vector<std::string>& lines) {
-  constexpr size_t shown = 8;
-  std::string out;
-  for (size_t i = 0; i < lines.size() && i < shown; ++i) out += "\n  " + lines[i];
-  if (lines.size() > shown) out += text("\n  and ", lines.size() - shown, " more");
-  return out;
-}
+// So many that the list stays readable when everything is wrong.
+constexpr size_t most_faults = 8;
 }  // namespace
 
 NamedTensors state_dict(const torch::nn::Module& module) {
@@ -49,7 +44,7 @@ void load_state_dict(torch::nn::Module& module, const NamedTensors& tensors) {
     if (!own.contains(name)) faults.push_back(name + " is not known to this network");
   }
   if (!faults.empty()) {
-    fail(Exit::checkpoint, text("the weights do not fit the network:", first_of(faults)),
+    fail(Exit::checkpoint, text("the weights do not fit the network:", items(faults, most_faults)),
          "give the configuration (model.*) that the weights were trained with");
   }
   torch::NoGradGuard no_grad;

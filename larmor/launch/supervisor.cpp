@@ -12,6 +12,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/log.h"
+#include "larmor/base/printable.h"
 #include "larmor/base/process.h"
 #include "larmor/base/text.h"
 #include "larmor/launch/stack_dump.h"
@@ -147,7 +148,7 @@ void Supervisor::look_at_ranks(double now) {
   log::warning(hang_->what);
   if (!options_.hang_file.empty()) {
     std::ofstream file(options_.hang_file);
-    file << hang_->what << "\n\n" << collectives_report(ranks);
+    file << Lines(hang_->what).add("").add_text(collectives_report(ranks)).shown();
   }
   send_all(stack_signal());
   hang_stage_ = HangStage::stacks_asked;

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "larmor/base/printable.h"
 #include "larmor/base/text.h"
 #include "larmor/plan/plan.h"
 #include "larmor/plan/table.h"
@@ -118,7 +119,7 @@ std::string explain(const Plan& plan, const Hardware& hardware) {
   table.add({"recomputed", recomputed_text(plan.recompute)});
   table.add({"memory", memory_text(plan.memory)});
   std::string out = text("plan\n", table.to_text(2), rank_table(plan, hardware), "why\n");
-  for (const std::string& reason : plan.reasons) out += text("  ", reason, "\n");
+  for (const std::string& reason : plan.reasons) out += text("  ", printable(reason), "\n");
   return out;
 }
 

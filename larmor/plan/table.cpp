@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
+
+#include "larmor/base/printable.h"
 
 namespace larmor {
 namespace {
@@ -13,6 +16,11 @@ size_t width_of(std::string_view cell) {
 }
 
 }  // namespace
+
+void Table::add(std::vector<std::string> cells) {
+  for (std::string& cell : cells) cell = printable(cell);
+  rows_.push_back(std::move(cells));
+}
 
 std::string Table::to_text(int indent) const {
   std::vector<size_t> widths;

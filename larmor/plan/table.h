@@ -2,14 +2,14 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace larmor {
 
 class Table {
  public:
-  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  /// Cells are shown printable(): none breaks its row.
+  void add(std::vector<std::string> cells);
   /// Each row on a line of its own after `indent` blanks, columns two blanks apart.
   std::string to_text(int indent) const;
 

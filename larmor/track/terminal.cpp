@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "larmor/base/printable.h"
 #include "larmor/base/text.h"
 
 namespace larmor {
@@ -60,12 +61,12 @@ class WithoutSigpipe {
 
 void Terminal::line(std::string_view words, Tone tone) {
   const std::string_view color = color_ ? color_of(tone) : "";
-  write(text(stands_ ? erase_line : "", color, words, color.empty() ? "" : "\x1b[0m", "\n"));
+  write(text(stands_ ? erase_line : "", color, bounded(words), color.empty() ? "" : "\x1b[0m", "\n"));
   stands_ = false;
 }
 
 void Terminal::standing_line(std::string_view words) {
-  write(text(erase_line, words));
+  write(text(erase_line, printable(words)));
   stands_ = true;
 }
 

@@ -17,8 +17,9 @@ class Terminal {
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
+  /// One line: what would break it, or move the cursor, is shown escaped.
   void line(std::string_view words, Tone tone = Tone::plain);
-  /// Replaces the standing line. Requires: no line break in `words`, no more letters than width() - 1.
+  /// Replaces the standing line. Requires: no more letters than width() - 1.
   void standing_line(std::string_view words);
   /// What comes next begins on a new line.
   void end_standing_line();

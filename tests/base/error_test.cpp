@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "larmor/base/printable.h"
+#include "larmor/base/text.h"
+
 namespace larmor {
 namespace {
 
@@ -24,6 +27,17 @@ TEST(Error, KeepsExitAndHintWhenContextIsAdded) {
   EXPECT_EQ(error.exit(), Exit::numerics);
   EXPECT_EQ(error.message(), "step 12: the loss is not finite");
   EXPECT_EQ(error.hint(), "lower it");
+}
+
+TEST(Error, ShowsForeignWordsEscapedAndBounded) {
+  const Error error(Exit::data, "a\nlarmor: all is well\x1b[2J.nii is cut short", std::string(100'000, 'x'));
+  EXPECT_EQ(error.message(), "a\\nlarmor: all is well\\u001b[2J.nii is cut short");
+  EXPECT_LT(error.hint().size(), 5000U);
+}
+
+TEST(Error, KeepsTheLinesOfItsListWhenContextIsAdded) {
+  const Error error = Error(Exit::data, text("two files:", item("a\x07"), item("b"))).within("in h\ne");
+  EXPECT_EQ(error.message(), "in h\\ne: two files:\n  a\\u0007\n  b");
 }
 
 TEST(Require, ThrowsOnlyWhenTheConditionIsFalse) {

@@ -82,6 +82,11 @@ TEST(ForeignFlags, AnswersTheFlagsThatSpareMemory) {
   EXPECT_THAT(hint_for_foreign_flag("--use_deepspeed"), HasSubstr("parallel.strategy=zero2"));
 }
 
+TEST(ForeignFlags, SaysWhichVerbsTakeTheFlagsOfSeveralHosts) {
+  for (const char* flag : {"--nnodes", "--node_rank", "--master-addr", "--master_port"})
+    EXPECT_THAT(hint_for_foreign_flag(flag), HasSubstr("`larmor launch` take it")) << flag;
+}
+
 TEST(ForeignFlags, AnswersEveryFlagOfTheGuides) {
   for (const char* flag : guide_flags) EXPECT_NE(hint_for_foreign_flag(flag), "") << flag;
 }

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "larmor/base/error.h"
+#include "larmor/base/printable.h"
+
 namespace larmor {
 namespace {
 
@@ -23,14 +26,15 @@ TEST(BadFile, BecomesJson) {
 
 TEST(BadFile, IsListedALineEachAndThenCounted) {
   const std::vector<BadFile> files = {{"a", "1"}, {"b", "2"}, {"c", "3"}};
-  EXPECT_EQ(listing(files, 3), "\n  a: 1\n  b: 2\n  c: 3");
-  EXPECT_EQ(listing(files, 1), "\n  a: 1\n  and 2 more");
+  EXPECT_EQ(bounded(listing(files, 3)), "\n  a: 1\n  b: 2\n  c: 3");
+  EXPECT_EQ(bounded(listing(files, 1)), "\n  a: 1\n  and 2 more");
 }
 
 TEST(BadFile, KeepsTheReasonWithoutThePath) {
   EXPECT_EQ(reason_behind("a/b.nii", "/data/a/b.nii: cut short"), "cut short");
   EXPECT_EQ(reason_behind("a/b.nii", "disk on fire"), "disk on fire");
   EXPECT_EQ(reason_behind("", ": x"), ": x");
+  EXPECT_EQ(reason_behind("a\n.nii", Error(Exit::data, "/data/a\n.nii: cut short").message()), "cut short");
 }
 
 }  // namespace

@@ -44,5 +44,14 @@ TEST(Terminal, EndsItsStandingLineOnce) {
   EXPECT_EQ(screen.take(), "\r\x1b[Khalf\nwhole\n");
 }
 
+TEST(Terminal, ShowsForeignWordsEscapedAndItsOwnColours) {
+  Screen screen = Screen::pipe();
+  Terminal terminal(screen.descriptor(), /*color=*/true);
+  terminal.line("a\rb\nc\x1b[0m", Tone::warning);
+  terminal.standing_line("d\te");
+  terminal.end_standing_line();
+  EXPECT_EQ(screen.take(), "\x1b[33ma\\rb\\nc\\u001b[0m\x1b[0m\n\r\x1b[Kd\\te\n");
+}
+
 }  // namespace
 }  // namespace larmor

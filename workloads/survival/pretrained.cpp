@@ -15,6 +15,7 @@
 #include <torch/nn/module.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/printable.h"
 #include "larmor/base/text.h"
 #include "larmor/device/module_state.h"
 
@@ -107,10 +108,11 @@ std::string shape_of(const at::Tensor& tensor) {
   return "[" + join(sizes, ", ") + "]";
 }
 
-std::string beginning_of(const std::vector<std::string>& words, string_view between) {
-  constexpr std::size_t shown = 8;
-  std::string line = join(std::span(words).first(std::min(shown, words.size())), between);
-  if (words.size() > shown) line += text(between, "and ", words.size() - shown, " more");
+constexpr std::size_t most_shown = 8;
+
+std::string beginning_of(const std::vector<std::string>& words) {
+  std::string line = join(std::span(words).first(std::min(most_shown, words.size())), ", ");
+  if (words.size() > most_shown) line += text(", and ", words.size() - most_shown, " more");
   return line;
 }
 
@@ -150,7 +152,7 @@ void refuse_other_shapes(const NamedTensors& own, const NamedTensors& file, cons
     faults.push_back(text(name, " is ", shape_of(tensor), " there and ", shape_of(found->second), " here"));
   }
   if (faults.empty()) return;
-  fail(Exit::usage, text("the weights in ", source, " have other shapes:\n  ", beginning_of(faults, "\n  ")),
+  fail(Exit::usage, text("the weights in ", source, " have other shapes:", items(faults, most_shown)),
        shape_hint(own, file));
 }
 
@@ -208,8 +210,8 @@ StartReport start_from(torch::nn::Module& network, const NamedTensors& tensors, 
   }
   if (copies.empty())
     fail(Exit::usage,
-         text("nothing in ", source, " fits the network: there are ", beginning_of(names_of(file), ", "),
-              " there, and ", beginning_of(names_of(own), ", "), " here"),
+         text("nothing in ", source, " fits the network: there are ", beginning_of(names_of(file)),
+              " there, and ", beginning_of(names_of(own)), " here"),
          "give model.weights the weights of a 3-D ResNet under MONAI's or MedicalNet's names");
   for (const auto& [name, tensor] : own) {
     if (!file.contains(name)) report.not_in_file.push_back(name);
@@ -226,7 +228,7 @@ std::vector<std::string> lines_of(const StartReport& report) {
   std::vector<std::string> lines = {
       text("started from ", report.source, ": ", report.copied, " of ", report.in_network, " tensors")};
   const auto add = [&](string_view what, const std::vector<std::string>& names) {
-    if (!names.empty()) lines.push_back(text(what, ": ", beginning_of(names, ", ")));
+    if (!names.empty()) lines.push_back(text(what, ": ", beginning_of(names)));
   };
   add("left in the file", report.left);
   add("not in the network", report.not_in_network);

@@ -8,12 +8,12 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <utility>
 
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
+#include "larmor/base/printable.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/csv.h"
 
@@ -151,10 +151,9 @@ class Rows {
   void refuse_faults() const {
     if (faults_.empty()) return;
     constexpr std::size_t shown = 10;
-    const std::span some(faults_.data(), std::min(shown, faults_.size()));
     fail(Exit::data,
-         text(place_, ": ", faults_.size(), faults_.size() == 1 ? " cell" : " cells", " cannot be used:\n  ",
-              join(some, "\n  "), faults_.size() > shown ? "\n  …" : ""),
+         text(place_, ": ", faults_.size(), faults_.size() == 1 ? " cell" : " cells",
+              " cannot be used:", items(faults_, shown)),
          "correct the table, or name other columns with data.columns");
   }
 

@@ -1,0 +1,23 @@
+// The way of words out of the program: results to stdout, everything else to stderr, foreign text escaped.
+// Nothing else in app/ writes to either (tools/check_names.py).
+#pragma once
+
+#include <string_view>
+
+#include "larmor/base/printable.h"
+
+namespace larmor::app {
+
+/// To stderr; whether it was taken.
+bool say(const Lines& lines);
+/// A message of one line, bounded.
+bool say(std::string_view line);
+/// The end of a rank's log, where there is any.
+void say_last_lines(std::string_view lines);
+/// To stdout, whole.
+void print(const Lines& lines);
+/// To another descriptor: a rank's stdout and stderr are its log, and rank 0 has the launcher's terminal
+/// besides.
+void write_to(int descriptor, const Lines& lines);
+
+}  // namespace larmor::app
