@@ -12,9 +12,10 @@
 namespace larmor {
 namespace {
 
-// A reason is added once a batch, however many positions fell on the file.
+// A file counts once, as for the loader: however many positions fell on it, and whatever each has met.
 void note(std::vector<BadFile>& bad, BadFile file) {
-  if (std::find(bad.begin(), bad.end(), file) == bad.end()) bad.push_back(std::move(file));
+  const auto same = [&file](const BadFile& known) { return known.path == file.path; };
+  if (std::none_of(bad.begin(), bad.end(), same)) bad.push_back(std::move(file));
 }
 
 void pin(Batch& batch) {
@@ -25,7 +26,12 @@ void pin(Batch& batch) {
 
 BatchSource::BatchSource(const Dataset& dataset, ExampleOrder order, const Share& share, int64_t consumed,
                          const LoaderOptions& options)
-    : dataset_(dataset), share_(share), consumed_(consumed), options_(options), order_(std::move(order)) {}
+    : dataset_(dataset),
+      share_(share),
+      consumed_(consumed),
+      options_(options),
+      order_(std::move(order)),
+      bad_(options.known_bad) {}
 
 Prepared BatchSource::make(int64_t number) {
   // Thread-local in libtorch: a worker starts with gradients on.

@@ -13,6 +13,7 @@
 #include <pthread.h>
 
 #include "larmor/base/clock.h"
+#include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/data/batch_source.h"
@@ -134,6 +135,7 @@ Batch Loader::State::accept(Prepared prepared) {
     fail_over_budget(quarantine, options.bad_files);
   }
   if (prepared.error) std::rethrow_exception(prepared.error);
+  ensure(prepared.batch.size() > 0);  // batches and the loader count bad files alike
   ++delivered;
   return std::move(prepared.batch);
 }

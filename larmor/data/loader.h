@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct LoaderOptions {
   /// Files that may fail on this rank before training stops; a failed example is replaced by the next of its
   /// epoch, on every rank by the same.
   int64_t bad_files = 0;
+  /// Examples that are known to be of no use, and why: they are not tried.
+  std::map<int64_t, BadFile> known_bad = {};
   /// Called on a worker's thread when it has an example, and within one after each stage: a sign of life.
   std::function<void()> goes_on = [] {};
 };

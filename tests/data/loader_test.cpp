@@ -197,6 +197,28 @@ TEST(Loader, SaysSoWhenNoFileIsLeft) {
   EXPECT_THAT(error.message(), HasSubstr("none of the 3"));
 }
 
+// Two crops of each volume, which fail for reasons of their own.
+class TwoCrops final : public Numbers {
+ public:
+  using Numbers::Numbers;
+  int64_t together() const override { return 2; }
+  std::string name(int64_t example) const override { return Numbers::name(example / 2); }
+  Sample get(const ExampleKey& key) const override {
+    if (key.example / 2 == 1) fail(Exit::data, text(name(key.example), ": no room for crop ", key.example));
+    return Numbers::get(key);
+  }
+};
+
+TEST(Loader, CountsAFileOnceForABatchHoweverManyReasonsItsCropsHave) {
+  const TwoCrops dataset(8);
+  for (const int workers : {0, 2}) {
+    Loader loader(dataset, ExampleOrder(1, 8, 2), {.global_batch = 4, .micro_batch = 4}, 0,
+                  {.workers = workers, .prefetch = 1, .pinned = false, .bad_files = 1});
+    for (int i = 0; i < 6; ++i) EXPECT_EQ(loader.next().size(), 4) << "an empty batch was handed out";
+    EXPECT_EQ(loader.quarantine().size(), 1U);
+  }
+}
+
 class Throws final : public Numbers {
  public:
   Throws(int64_t size, int64_t example) : Numbers(size), example_(example) {}
