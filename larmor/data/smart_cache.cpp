@@ -44,7 +44,8 @@ PreparedExample SmartCache::get(const ExampleKey& key) {
     if (key.epoch == newest_) ++asked_;
   }
   changed_.notify_all();
-  return parts_.cache.get(parts_.key_of(key.example), parts_.make(key.example));
+  const std::string name = parts_.key_of(key.example);
+  return parts_.cache.get(name, parts_.make(key.example, name));
 }
 
 bool SmartCache::is_outdated(int64_t newest) {
@@ -72,7 +73,8 @@ bool SmartCache::fill(int64_t epoch, int64_t newest) {
 
 bool SmartCache::fill_one(int64_t example) {
   try {
-    const auto filled = parts_.cache.fill(parts_.key_of(example), parts_.make(example));
+    const std::string key = parts_.key_of(example);
+    const auto filled = parts_.cache.fill(key, parts_.make(example, key));
     return filled != PreparedCache::Filled::somebody_is_at_it;
   } catch (const std::exception&) {
     return true;  // the worker whose turn it is meets the same, and says so

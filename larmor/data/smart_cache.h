@@ -23,9 +23,10 @@ class SmartCache {
   struct Parts {
     SmartWindow window;
     PreparedCache& cache;
-    bool gives_up = false;                             // entries that have left the window are removed
-    std::function<std::string(int64_t)> key_of;        // example -> key of its entry; may throw Error
-    std::function<PreparedCache::Make(int64_t)> make;  // example -> how it is made
+    bool gives_up = false;                       // entries that have left the window are removed
+    std::function<std::string(int64_t)> key_of;  // example -> key of its entry; may throw Error
+    /// Example and key -> how it is made.
+    std::function<PreparedCache::Make(int64_t, const std::string&)> make;
   };
   /// Borrows the cache. Starts a thread.
   SmartCache(Parts parts, uint64_t seed);

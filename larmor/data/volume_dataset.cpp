@@ -32,6 +32,11 @@ constexpr uint64_t least_shared_memory = uint64_t{1} << 30;
 // Whose crops several workers may be at; each of them takes a whole volume of memory.
 constexpr std::size_t recent_cases = 4;
 
+/// What was read is not what the key was made from.
+struct SourceChanged : Error {
+  using Error::Error;
+};
+
 class VolumeDataset final : public PreparableDataset {
  public:
   VolumeDataset(const DataConfig& data, const Index& index, Split split, const Json& transforms,
@@ -129,6 +134,32 @@ class VolumeDataset final : public PreparableDataset {
     return [this, number] { return make(number); };
   }
 
+  /// For an entry under `key`: what is in the files is looked at again when they have been read, because a
+  /// file that was replaced meanwhile would be kept under the hash of what it was.
+  PreparedCache::Make maker_for_key(int64_t number, std::string key) const {
+    return [this, number, key = std::move(key)] {
+      Volumes volumes = make(number);
+      if (new_key_of(number) == key) return volumes;
+      forget_key(number);
+      throw SourceChanged(Exit::data, text(case_name(number), ": changed while it was prepared"),
+                          "start again when nobody writes to it");
+    };
+  }
+
+  /// `work` with the case's key; again with the new one where its files have changed since it was made.
+  template <class Work>
+  auto with_key(int64_t number, const Work& work) const {
+    constexpr int tries = 3;
+    for (int done = 1;; ++done) {
+      try {
+        const std::string key = key_of(number);
+        return work(key, maker_for_key(number, key));
+      } catch (const SourceChanged&) {
+        if (done == tries) throw;
+      }
+    }
+  }
+
   // Whoever writes into a sample must not reach what is kept.
   static Volumes apart(Volumes volumes, const Volumes& kept) {
     for (auto& [name, volume] : volumes) {
@@ -142,7 +173,7 @@ class VolumeDataset final : public PreparableDataset {
   Volumes from_cache(int64_t number, const ExampleKey& key) const {
     ExampleKey of_case = key;
     of_case.example = number;
-    PreparedExample prepared = is_smart_ ? smart(key.seed).get(of_case) : opened(number);
+    PreparedExample prepared = is_smart_ ? from_window(of_case) : opened(number);
     try {
       return random_part(prepared, key);
     } catch (const DamagedBrick& error) {
@@ -152,7 +183,18 @@ class VolumeDataset final : public PreparableDataset {
       const std::lock_guard lock(mutex_);
       opened_[static_cast<std::size_t>(number)].reset();
     }
-    return random_part(cache().get(key_of(number), maker_of(number)), key);
+    return random_part(from_store(number), key);
+  }
+
+  PreparedExample from_store(int64_t number) const {
+    return with_key(number, [this](const std::string& key, const PreparedCache::Make& make_for) {
+      return cache().get(key, make_for);
+    });
+  }
+
+  PreparedExample from_window(const ExampleKey& key) const {
+    return with_key(key.example,
+                    [&](const std::string&, const PreparedCache::Make&) { return smart(key.seed).get(key); });
   }
 
   Volumes random_part(const PreparedExample& prepared, const ExampleKey& key) const {
@@ -166,7 +208,7 @@ class VolumeDataset final : public PreparableDataset {
       const std::lock_guard lock(mutex_);
       if (opened_[place]) return {.entry = opened_[place], .volumes = {}};
     }
-    PreparedExample prepared = cache().get(key_of(number), maker_of(number));
+    PreparedExample prepared = from_store(number);
     if (!opened_.empty() && prepared.entry) {
       const std::lock_guard lock(mutex_);
       opened_[place] = prepared.entry;
@@ -181,10 +223,20 @@ class VolumeDataset final : public PreparableDataset {
       if (!key.empty()) return key;
     }
     // Hashing may take a while; nobody waits for it who does not need it.
-    std::string made =
-        cache_key(reader_.contents(case_of(number), cache().sources()), chain_.deterministic_declaration());
+    std::string made = new_key_of(number);
     const std::lock_guard lock(mutex_);
     return key = std::move(made);
+  }
+
+  /// Of what is in the files now; what has not changed is not read again.
+  std::string new_key_of(int64_t number) const {
+    return cache_key(reader_.contents(case_of(number), cache().sources()),
+                     chain_.deterministic_declaration());
+  }
+
+  void forget_key(int64_t number) const {
+    const std::lock_guard lock(mutex_);
+    keys_[static_cast<std::size_t>(number)].clear();
   }
 
   std::optional<uint64_t> budget() const {
@@ -224,11 +276,12 @@ class VolumeDataset final : public PreparableDataset {
     const std::lock_guard lock(opening_);
     if (!smart_) {
       smart_ = std::make_unique<SmartCache>(
-          SmartCache::Parts{.window = SmartWindow(seed, cases(), config_.cache_rate, config_.replace_rate),
-                            .cache = store,
-                            .gives_up = memory_ != nullptr,
-                            .key_of = [this](int64_t number) { return key_of(number); },
-                            .make = [this](int64_t number) { return maker_of(number); }},
+          SmartCache::Parts{
+              .window = SmartWindow(seed, cases(), config_.cache_rate, config_.replace_rate),
+              .cache = store,
+              .gives_up = memory_ != nullptr,
+              .key_of = [this](int64_t number) { return key_of(number); },
+              .make = [this](int64_t number, const std::string& key) { return maker_for_key(number, key); }},
           seed);
     }
     return *smart_;

@@ -141,6 +141,23 @@ TEST_F(CachedDataset, SeesThatAFileHasChanged) {
   EXPECT_TRUE(same_bits(open("full", chain)->get({1, 0, 0}).at("image"), read_volume(image(0)).voxels));
 }
 
+TEST_F(CachedDataset, KeepsNoNewVoxelsUnderTheKeyOfWhatWasThereBefore) {
+  for (const char* const kind : {"full", "smart"}) {
+    SCOPED_TRACE(kind);
+    fs::remove_all(store());
+    write(0, 0);
+    const at::Tensor before = read_volume(image(0)).voxels;
+    const auto running = open(kind, chain_of("[]"));
+    EXPECT_FALSE(running->is_prepared(0)) << "from here on the case has a key";
+    write(0, 77);
+    const at::Tensor after = read_volume(image(0)).voxels;
+    EXPECT_TRUE(same_bits(running->get({1, 0, 0}).at("image"), after));
+    write(0, 0);
+    EXPECT_TRUE(same_bits(open("full", chain_of("[]"))->get({1, 0, 0}).at("image"), before))
+        << "another run on the old file was given the new one's voxels";
+  }
+}
+
 TEST_F(CachedDataset, MakesADamagedBrickAnewAndSaysSoOnce) {
   const auto dataset = open("full", chain_of("[]"));
   const at::Tensor expected = dataset->get({1, 0, 0}).at("image");

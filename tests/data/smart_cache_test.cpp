@@ -31,7 +31,7 @@ class SmartCacheTest : public ::testing::Test {
             .cache = cache,
             .gives_up = gives_up,
             .key_of = [this](int64_t example) { return key_of(example); },
-            .make = [this](int64_t example) -> PreparedCache::Make {
+            .make = [this](int64_t example, const std::string&) -> PreparedCache::Make {
               return [this, example] {
                 while (blocked_ == example) std::this_thread::yield();
                 const std::lock_guard lock(mutex_);
