@@ -28,6 +28,10 @@ std::vector<BadFile> bad_files_from(const Json& json) {
 
 int64_t bad_file_budget(int64_t allowed, int64_t cases) { return std::max(allowed, cases / 1000); }
 
+bool are_too_many(int64_t bad, int64_t budget, int64_t files) {
+  return budget != any_number_of_files && (bad > budget || 2 * bad > files);
+}
+
 void fail_over_budget(const std::vector<BadFile>& files, int64_t allowed) {
   fail(Exit::data,
        text(files.size(), files.size() == 1 ? " file" : " files", " cannot be used; data.bad_files allows ",

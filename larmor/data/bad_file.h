@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,14 @@ struct BadFile {
   bool operator==(const BadFile&) const = default;
 };
 
+/// A budget that no number of files exceeds.
+constexpr int64_t any_number_of_files = std::numeric_limits<int64_t>::max();
 /// How many files may turn out bad: `allowed`, or a thousandth of the cases where that is more.
 int64_t bad_file_budget(int64_t allowed, int64_t cases);
+/// Whether so many bad files of `files` keep a run from starting: more than the budget, or more than half of
+/// them, which is no bad file but another fault (a wrong folder, a disk that is not mounted). Never where any
+/// number may be bad.
+bool are_too_many(int64_t bad, int64_t budget, int64_t files);
 
 /// [{path, reason}], with sha256 where it is known.
 Json to_json(const std::vector<BadFile>& files);

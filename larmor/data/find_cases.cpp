@@ -50,21 +50,25 @@ std::optional<uint64_t> size_of(const fs::path& path) {
   return bytes;
 }
 
-void measure(FoundCases& found) {
+// What is missing stays a case: whoever checks or reads it says so, and goes on where data.bad_files allows
+// it.
+void measure(FoundCases& found, int64_t bad_files) {
   std::vector<BadFile> missing;
+  int64_t files = 0;
   for (FoundCase& entry : found.cases) {
     for (const auto& [name, file] : entry.files) {
       const auto bytes = size_of(found.folder / file);
       if (!bytes) missing.push_back({file, "is not there, or is no file"});
       entry.bytes += bytes.value_or(0);
+      ++files;
     }
   }
-  if (!missing.empty()) {
-    fail(Exit::data,
-         text(missing.size(), missing.size() == 1 ? " file is" : " files are", " missing below ",
-              found.folder.string(), ":", listing(missing, missing.size())),
-         "put them back, or take them out with data.exclude");
-  }
+  const auto budget = bad_file_budget(bad_files, static_cast<int64_t>(found.cases.size()));
+  if (!are_too_many(static_cast<int64_t>(missing.size()), budget, files)) return;
+  fail(Exit::data,
+       text(missing.size(), missing.size() == 1 ? " file is" : " files are", " missing below ",
+            found.folder.string(), ":", listing(missing, missing.size())),
+       "put them back, or take them out with data.exclude");
 }
 
 void sort_by_path(FoundCases& found) {
@@ -139,6 +143,45 @@ FoundCases cases_of_folder(const DataConfig& data, NamePatterns patterns) {
   return cases_of_places(data, patterns, places);
 }
 
+/// What a folder's files make up.
+struct DicomFolder {
+  std::vector<DicomSeries> series;
+  std::vector<std::string> bad;  // that are in no series
+};
+
+// A header that cannot be read does not say which series it belongs to. Where the folder has a series of
+// slices it is taken for one of those: who reads the series meets it, too, and refuses it. Anywhere else it
+// is a case of its own, for the list of bad files.
+DicomFolder look_into(const fs::path& folder, const std::vector<std::string>& names) {
+  DicomFolder found;
+  std::vector<std::string> files;
+  for (const std::string& name : names) {
+    std::error_code error;
+    (fs::is_regular_file(folder / name, error) ? files : found.bad).push_back(name);
+  }
+  try {
+    found.series = find_dicom_series(folder, files);
+    return found;
+  } catch (const Error& error) {
+    if (error.exit() != Exit::data) throw;
+  }
+  std::vector<std::string> readable, damaged;
+  for (const std::string& name : files) {
+    try {
+      find_dicom_series(folder, {name});
+      readable.push_back(name);
+    } catch (const Error& error) {
+      if (error.exit() != Exit::data) throw;
+      damaged.push_back(name);
+    }
+  }
+  found.series = find_dicom_series(folder, readable);
+  const bool has_slices = std::any_of(found.series.begin(), found.series.end(),
+                                      [](const DicomSeries& one) { return one.files.size() > 1; });
+  if (!has_slices) found.bad.insert(found.bad.end(), damaged.begin(), damaged.end());
+  return found;
+}
+
 // Slices that belong together are a case; what they are called tells nothing.
 FoundCases cases_of_dicom(const DataConfig& data) {
   NamePatterns patterns{.suffixes = {""}, .include = {}, .exclude = {}};
@@ -151,13 +194,15 @@ FoundCases cases_of_dicom(const DataConfig& data) {
   }
   std::vector<Place> places;
   for (const auto& [folder, names] : folders) {
-    const auto series = naming(root / folder, [&, &folder = folder, &names = names] {
-      return find_dicom_series(root / folder, names);
-    });
-    for (const DicomSeries& one : series) {
-      const fs::path path = path_of(folder, one, series.size() == 1);
+    const auto found = look_into(root / folder, names);
+    for (const DicomSeries& one : found.series) {
+      const fs::path path = path_of(folder, one, found.series.size() == 1);
       places.push_back({path.empty() ? "." : path.generic_string(),
                         (fs::path(folder) / one.files.front()).generic_string()});
+    }
+    for (const std::string& name : found.bad) {
+      const std::string path = (fs::path(folder) / name).generic_string();
+      places.push_back({path, path});
     }
   }
   if (places.empty()) {
@@ -272,9 +317,9 @@ FoundCases found_by_kind(const DataConfig& data) {
        "nifti, npz, dicom, picture, list and phantom are");
 }
 
-FoundCases measured(FoundCases found) {
+FoundCases measured(FoundCases found, const DataConfig& data) {
   sort_by_path(found);
-  measure(found);
+  measure(found, data.bad_files);
   return found;
 }
 
@@ -282,11 +327,11 @@ FoundCases measured(FoundCases found) {
 
 FoundCases find_cases(const DataConfig& data) {
   if (data.kind == "phantom") return phantom_cases(data);
-  return measured(found_by_kind(data));
+  return measured(found_by_kind(data), data);
 }
 
 FoundCases find_listed_cases(const DataConfig& data, const std::vector<ListedCase>& listed) {
-  return measured(cases_of_list(data, listed));
+  return measured(cases_of_list(data, listed), data);
 }
 
 FoundCases invented_cases(const std::vector<ListedCase>& invented, uint64_t bytes_of_each) {

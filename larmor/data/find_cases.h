@@ -30,7 +30,8 @@ struct FoundCases {
   const char* noun = "volume";   // what a case is
 };
 
-/// Throws Error: data when nothing is found or a file is missing (naming all), usage for another kind.
+/// Throws Error: data when nothing is found or too many files are missing (naming all), usage for another
+/// kind.
 FoundCases find_cases(const DataConfig& data);
 /// From cases that are listed already, with paths as a list has them. Throws Error (data) as find_cases.
 FoundCases find_listed_cases(const DataConfig& data, const std::vector<ListedCase>& listed);

@@ -62,6 +62,20 @@ std::string sentence(const FoundCases& found, const PatientSplits& splits) {
   return line;
 }
 
+Json json_of_states(const std::map<std::string, FileState>& states) {
+  Json json = Json::object();
+  for (const auto& [file, state] : states) json[file] = {state.bytes, state.modified_ns, state.sample};
+  return json;
+}
+
+std::map<std::string, FileState> states_from(const Json& json) {
+  std::map<std::string, FileState> states;
+  for (const auto& [file, state] : json.items()) {
+    states[file] = {state.at(0).get<uint64_t>(), state.at(1).get<int64_t>(), state.at(2).get<uint64_t>()};
+  }
+  return states;
+}
+
 // One line a case; JSON because its quotes keep any two lists of names apart.
 std::string canonical_line(const Case& entry) {
   Json line = Json::array({entry.files, entry.patient, to_text(entry.split), entry.bytes, entry.label});
@@ -141,6 +155,13 @@ Index make_invented_index(const DataConfig& data, uint64_t seed, const std::vect
   return split_cases(data, seed, invented_cases(invented, bytes_of_each));
 }
 
+DataConfig without_splits(DataConfig data) {
+  data.split.train = 1.0;
+  data.split.val = data.split.test = 0.0;
+  data.bad_files = any_number_of_files;
+  return data;
+}
+
 Json to_json(const Index& index) {
   Json cases = Json::array();
   for (const Case& entry : index.cases) {
@@ -151,11 +172,15 @@ Json to_json(const Index& index) {
                      {"label", entry.label}});
     if (!entry.values.empty()) cases.back()["values"] = entry.values;
   }
-  return {{"kind", index.kind},
-          {"folder", index.folder.string()},
-          {"patients_by", index.patients_by},
-          {"sha256", index.sha256()},
-          {"cases", std::move(cases)}};
+  Json json = {{"kind", index.kind},
+               {"folder", index.folder.string()},
+               {"patients_by", index.patients_by},
+               {"sha256", index.sha256()},
+               {"cases", std::move(cases)}};
+  if (!index.states.empty()) json["states"] = json_of_states(index.states);
+  if (!index.touched.empty()) json["touched"] = index.touched;
+  if (!index.bad.empty()) json["bad"] = to_json(index.bad);
+  return json;
 }
 
 Index index_from_json(const Json& json) {
@@ -167,6 +192,10 @@ Index index_from_json(const Json& json) {
     index.patients_by = json.at("patients_by").get<std::string>();
     sha256 = json.at("sha256").get<std::string>();
     for (const Json& entry : json.at("cases")) index.cases.push_back(case_from_json(entry));
+    // Runs of earlier versions have none of these.
+    index.states = states_from(json.value("states", Json::object()));
+    index.touched = json.value("touched", std::vector<std::string>());
+    index.bad = bad_files_from(json.value("bad", Json::array()));
   } catch (const Json::exception& error) {
     fail(Exit::data, text("the index is damaged: ", error.what()), "start a new run");
   }

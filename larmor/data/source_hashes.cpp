@@ -17,6 +17,7 @@
 #include "larmor/base/file.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/text.h"
+#include "larmor/data/source_files.h"
 
 namespace larmor {
 namespace {
@@ -50,29 +51,6 @@ template <class Number>
 bool read_number(std::string_view word, Number& number) {
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
   return error == std::errc() && end == word.data() + word.size();
-}
-
-// The other half of a pair too: voxels and grid stand in different files.
-std::vector<std::filesystem::path> files_of(const std::filesystem::path& source) {
-  namespace fs = std::filesystem;
-  std::vector<fs::path> files;
-  std::error_code error;
-  if (fs::is_directory(source, error)) {
-    for (const auto& item : fs::directory_iterator(source, error)) {
-      if (item.is_regular_file(error)) files.push_back(item.path());
-    }
-    std::sort(files.begin(), files.end());
-    return files;
-  }
-  const std::string name = lower(source.filename().string());
-  const std::string packing = name.ends_with(".gz") ? ".gz" : "";
-  const std::string plain = name.substr(0, name.size() - packing.size());
-  if (!plain.ends_with(".hdr") && !plain.ends_with(".img")) return {source};
-  const std::string stem = source.string().substr(0, source.string().size() - packing.size() - 4);
-  for (const char* const ending : {".hdr", ".hdr.gz", ".img", ".img.gz", ".HDR", ".IMG"}) {
-    if (fs::exists(stem + ending, error)) files.emplace_back(stem + ending);
-  }
-  return files.empty() ? std::vector{source} : files;
 }
 
 }  // namespace
@@ -174,7 +152,7 @@ std::string SourceHashes::of(const std::filesystem::path& source) {
       std::filesystem::is_directory(name.substr(0, mark), error)) {
     return sha256(text(of(name.substr(0, mark)), " ", name.substr(mark)));
   }
-  const auto files = files_of(source);
+  const auto files = source_files(source);
   if (files.size() == 1 && files.front() == source) return of_file(source);
   std::string all;
   for (const auto& file : files) all += text(of_file(file), " ", file.filename().string(), "\n");
