@@ -64,11 +64,13 @@ class Task {
   /// Once before the first step of a run that is not resumed.
   virtual void prepare(const StepContext&) {}
   /// One scalar per objective, in their order, from one forward pass; undefined for an objective that is
-  /// not active at this step. A gradient reaches only its own objective's network.
+  /// not active at this step. A gradient reaches only its own objective's network. Error (data) says that the
+  /// batch's examples are of no use: the step is done again without them, and they count as bad files.
   virtual std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) = 0;
   /// Not null: the one objective of the task learns from this, and losses() is not called.
   virtual WholeBatchLoss* whole_batch_loss() { return nullptr; }
   /// Without gradient, in evaluation mode. "loss" has to come from here, a value a case, or from summarize().
+  /// Error (data) says that this case is of no use: it is left out, named, and counted as a bad file.
   virtual void validate(const Batch& batch, Metrics& metrics) = 0;
   /// When validate() has seen all cases: figures of the split as a whole. `cases` holds what it recorded and
   /// noted, `reference` the same of Stage::reference()'s cases; both are alike on every rank, and so have

@@ -43,9 +43,11 @@ struct ValidationOptions {
 
 /// Runs the task over `dataset` (and over the reference cases, of which only Task::summarize() hears): rank r
 /// takes cases r, r + ranks, …; values meet on every rank in case
-/// order, so that all take the same decision from the same bits. Cases whose files cannot be used are left
-/// out and listed. Networks are put into evaluation mode and back. Collective. Blocks. Throws Error (data) on
-/// all ranks when no case is left.
+/// order, so that all take the same decision from the same bits. Cases that cannot be used, because their
+/// files or Task::validate() fail with Error (data), are left out and listed, in the order of the cases.
+/// Networks are put into evaluation mode and back. Collective. Blocks. Throws on all ranks or on none: Error
+/// (data) when no case is left; where any other error ends a rank's cases, that error there, and its words on
+/// the others with the rank's number.
 ValidationResult validate(Task& task, const Dataset& dataset, Communicator& communicator,
                           const ValidationOptions& options);
 

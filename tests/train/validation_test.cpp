@@ -32,7 +32,7 @@ class Numbers final : public Dataset {
 };
 
 /// Records the square of each number, and what it is told of the whole split.
-class Squares final : public Task {
+class Squares : public Task {
  public:
   std::vector<Objective> objectives() override { return {{"squares", network_.get()}}; }
   std::vector<at::Tensor> losses(const Batch&, const StepContext&) override { return {}; }
@@ -117,6 +117,65 @@ TEST(Validation, LeavesOutAndNamesWhatCannotBeRead) {
     EXPECT_EQ(outcome.result.metrics.at("loss").per_case.size(), 3U);
     EXPECT_EQ(outcome.result.bad.size(), 2U);
   }
+}
+
+/// Refuses some of the numbers, after it has recorded something of them.
+class Picky final : public Squares {
+ public:
+  Picky(std::vector<int64_t> odd, Exit exit) : odd_(std::move(odd)), exit_(exit) {}
+  void validate(const Batch& batch, Metrics& metrics) override {
+    Squares::validate(batch, metrics);
+    if (std::ranges::find(odd_, batch.keys.front().example) != odd_.end()) fail(exit_, "an odd number");
+  }
+
+ private:
+  std::vector<int64_t> odd_;
+  Exit exit_;
+};
+
+TEST(Validation, LeavesOutAndNamesWhatTheTaskRefusesOnAnyNumberOfRanks) {
+  const Numbers cases(8, {2});
+  for (const int ranks : {1, 2, 3, 4}) {
+    auto communicators = make_thread_ranks(ranks);
+    std::vector<ValidationResult> results(communicators.size());
+    std::vector<std::thread> threads;
+    for (std::size_t rank = 0; rank < communicators.size(); ++rank) {
+      threads.emplace_back([&, rank] {
+        Picky task({5, 1}, Exit::data);
+        results[rank] = validate(task, cases, *communicators[rank], {});
+      });
+    }
+    for (auto& thread : threads) thread.join();
+    for (const auto& result : results) {
+      EXPECT_EQ(result.bad, (std::vector<BadFile>{
+                                {"1", "an odd number"}, {"2", "a torn file"}, {"5", "an odd number"}}));
+      EXPECT_EQ(result.metrics.at("loss").mean, (0 + 9 + 16 + 36 + 49) / 5.0)
+          << "what was recorded of an odd case counted";
+    }
+  }
+}
+
+TEST(Validation, FailsOnAllRanksAlikeWhereOneFailsAndNamesTheCase) {
+  const Numbers cases(6, {});
+  auto communicators = make_thread_ranks(3);
+  std::vector<std::string> said(communicators.size());
+  std::vector<std::thread> threads;
+  for (std::size_t rank = 0; rank < communicators.size(); ++rank) {
+    threads.emplace_back([&, rank] {
+      Picky task({4}, Exit::usage);
+      try {
+        validate(task, cases, *communicators[rank], {});
+      } catch (const Error& error) {
+        EXPECT_EQ(error.exit(), Exit::usage);
+        said[rank] = error.message();
+      }
+      communicators[rank]->barrier();  // nobody is left behind in a collective
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(said[1], "while validating 4: an odd number");
+  for (const std::size_t other : {std::size_t{0}, std::size_t{2}})
+    EXPECT_EQ(said[other], "the validation failed on rank 1: while validating 4: an odd number");
 }
 
 TEST(Validation, RefusesASplitOfWhichNothingCanBeRead) {
