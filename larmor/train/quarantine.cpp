@@ -13,8 +13,21 @@ namespace larmor {
 
 namespace {
 
+bool holds(const std::vector<BadFile>& files, const std::string& path) {
+  return std::any_of(files.begin(), files.end(), [&](const BadFile& file) { return file.path == path; });
+}
+
+std::vector<BadFile> joined(std::vector<BadFile> files, const std::vector<BadFile>& earlier) {
+  for (const auto& file : earlier) {
+    if (!holds(files, file.path)) files.push_back(file);
+  }
+  return files;
+}
+
+}  // namespace
+
 // A record that cannot be read is begun anew: no run ends for it.
-std::vector<BadFile> read_earlier(const std::filesystem::path& file) {
+std::vector<BadFile> recorded_bad_files(const std::filesystem::path& file) {
   try {
     return bad_files_from(read_json(file));
   } catch (const std::exception&) {
@@ -22,20 +35,22 @@ std::vector<BadFile> read_earlier(const std::filesystem::path& file) {
   }
 }
 
-bool holds(const std::vector<BadFile>& files, const std::string& path) {
-  return std::any_of(files.begin(), files.end(), [&](const BadFile& file) { return file.path == path; });
+void record_bad_files(Storage& storage, const std::filesystem::path& file, const std::vector<BadFile>& bad) {
+  const bool is_there = std::filesystem::exists(file);
+  if (is_there && bad.empty()) return;
+  const auto earlier = recorded_bad_files(file);
+  write_text(storage, file, to_text(to_json(joined(bad, earlier))));
 }
 
-}  // namespace
-
 Quarantine::Quarantine(std::filesystem::path file, int64_t allowed, Storage& storage,
-                       Communicator& communicator, Tracker& tracker)
+                       Communicator& communicator, Tracker& tracker, std::vector<BadFile> known)
     : file_(std::move(file)),
       allowed_(allowed),
       storage_(storage),
       communicator_(communicator),
-      tracker_(tracker) {
-  if (communicator_.is_first()) earlier_ = read_earlier(file_);
+      tracker_(tracker),
+      met_(std::move(known)) {
+  if (communicator_.is_first()) earlier_ = recorded_bad_files(file_);
 }
 
 void Quarantine::share(const std::vector<BadFile>& of_this_rank, const Moment& when) {
@@ -59,12 +74,8 @@ void Quarantine::share(const std::vector<BadFile>& of_this_rank, const Moment& w
 }
 
 void Quarantine::write(const Moment& when) {
-  auto all = met_;
-  for (const auto& file : earlier_) {
-    if (!holds(met_, file.path)) all.push_back(file);
-  }
   try {
-    write_text(storage_, file_, to_text(to_json(all)));
+    write_text(storage_, file_, to_text(to_json(joined(met_, earlier_))));
   } catch (const Error& error) {
     if (error.exit() == Exit::rank_lost) throw;
     tracker_.event(when, "warning", {}, error.message());

@@ -13,13 +13,20 @@
 
 namespace larmor {
 
+/// What `file` is to hold of bad files that were found before any rank has started: these, and those of
+/// earlier starts. Written only where there is something new in it.
+void record_bad_files(Storage& storage, const std::filesystem::path& file, const std::vector<BadFile>& bad);
+/// What it holds; nothing where it is not there or cannot be read.
+std::vector<BadFile> recorded_bad_files(const std::filesystem::path& file);
+
 /// One thread.
 class Quarantine {
  public:
   /// Keeps what `file` holds from earlier starts of the run; those do not count against `allowed`, because
-  /// they may have been repaired. Borrows all but the path.
+  /// they may have been repaired. `known` are those that this start knows of already: they count, and nothing
+  /// is said of them again. Borrows the rest but the path.
   Quarantine(std::filesystem::path file, int64_t allowed, Storage& storage, Communicator& communicator,
-             Tracker& tracker);
+             Tracker& tracker, std::vector<BadFile> known = {});
 
   /// Whether this rank has met files since it last shared them.
   bool lacks_some(const std::vector<BadFile>& of_this_rank) const { return of_this_rank.size() > shared_; }

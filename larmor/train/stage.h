@@ -31,6 +31,11 @@ class Stage {
   virtual Index index(const RunConfig& config) const {
     return make_index(config.data, static_cast<uint64_t>(config.run.seed));
   }
+  /// All cases that the config's data hold now, for what goes by a run's own splits: each in some split, and
+  /// nothing is asked of those.
+  virtual Index found(const RunConfig& config) const {
+    return make_index(without_splits(config.data), static_cast<uint64_t>(config.run.seed));
+  }
   /// For the planner; from counts alone.
   virtual Demand demand(const RunConfig& config, const Index& index) const = 0;
   virtual std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index,
@@ -38,6 +43,9 @@ class Stage {
   /// Refuses what a new run cannot begin with, before any rank starts (Error): its first example, weights
   /// that the network cannot take.
   virtual void check_start(const Sample& /*first*/) const {}
+  /// Refuses an example that the task cannot take, be it for its size or its channels (Error, data): it is then
+  /// passed over as one that cannot be read is. Asked of every example, on the threads that read them.
+  virtual void check_example(const Sample& /*example*/, Split) const {}
   /// Training cases as validation sees them, for figures that hold a split against the training set (a
   /// baseline hazard, say); null where no figure does.
   virtual std::unique_ptr<Dataset> reference(const RunConfig& /*config*/, const Index& /*index*/) const {

@@ -76,6 +76,17 @@ TEST_F(QuarantineOfTwo, KeepsTheFilesOfAnEarlierStartWithoutCountingThem) {
   EXPECT_EQ(read_json(file()), to_json(std::vector<BadFile>{second, first}));
 }
 
+TEST_F(QuarantineOfTwo, CountsWhatTheStartKnowsAlreadyAndSaysNothingOfItAgain) {
+  const auto solo = make_solo();
+  record_bad_files(disk_, file(), {first});
+  EXPECT_EQ(recorded_bad_files(file()), std::vector{first});
+  Quarantine quarantine(file(), 1, disk_, *solo, warnings_, {first});
+  quarantine.share({first}, {});
+  EXPECT_TRUE(warnings_.heard.empty());
+  EXPECT_THROW(quarantine.share({first, second}, {}), Error);
+  EXPECT_EQ(recorded_bad_files(file()).size(), 2U);
+}
+
 TEST_F(QuarantineOfTwo, KnowsWhetherThereIsSomethingToShare) {
   const auto solo = make_solo();
   Quarantine quarantine(file(), 5, disk_, *solo, warnings_);

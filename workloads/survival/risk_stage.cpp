@@ -86,12 +86,16 @@ void RiskStage::check(const RunConfig& config) const {
   }
 }
 
-void RiskStage::check_start(const Sample& first) const {
-  const int64_t channels = first.at("image").size(0), wanted = config_.network.n_input_channels;
+void RiskStage::check_example(const Sample& example, Split) const {
+  const int64_t channels = example.at("image").size(0), wanted = config_.network.n_input_channels;
   if (channels != wanted) {
     fail(Exit::data, text("the image has ", channels, " channels, and the network takes ", wanted),
          text("say model.n_input_channels=", channels));
   }
+}
+
+void RiskStage::check_start(const Sample& first) const {
+  check_example(first, Split::train);
   if (config_.weights.empty()) return;
   if (!std::filesystem::is_regular_file(config_.weights))
     fail(Exit::usage, text("there is no file ", config_.weights), "check model.weights");
@@ -100,20 +104,23 @@ void RiskStage::check_start(const Sample& first) const {
   for (const auto& line : lines_of(report)) log::info(line);
 }
 
-Index RiskStage::index(const RunConfig& config) const {
+Index RiskStage::cases_in(const DataConfig& data, const RunConfig& config) const {
   const auto seed = static_cast<uint64_t>(config.run.seed);
-  Index index;
-  if (config.data.kind == cohort_kind) {
+  if (data.kind == cohort_kind) {
     const auto cohort_seed = static_cast<uint64_t>(config_.cohort_seed);
     uint64_t bytes = sizeof(float);
     for (const int64_t size : config_.cohort_size) bytes *= static_cast<uint64_t>(size);
-    index = make_invented_index(config.data, seed,
-                                cohort_cases(cohort_seed, config_.cohort_cases, config_.cohort_size), bytes);
-  } else {
-    const auto table = read_survival_table(config.data.list, config_.columns, config_.folds);
-    index = make_index(config.data, seed, table.cases);
-    index.patients_by += "; " + table.sentence;
+    return make_invented_index(data, seed,
+                               cohort_cases(cohort_seed, config_.cohort_cases, config_.cohort_size), bytes);
   }
+  const auto table = read_survival_table(data.list, config_.columns, config_.folds);
+  Index index = make_index(data, seed, table.cases);
+  index.patients_by += "; " + table.sentence;
+  return index;
+}
+
+Index RiskStage::index(const RunConfig& config) const {
+  Index index = cases_in(config.data, config);
   index.patients_by += "; " + counted_events(index);
   refuse_eventless_splits(index, config);
   refuse_quota_without_others(index, config_.events_per_batch);

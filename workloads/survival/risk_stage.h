@@ -18,7 +18,11 @@ class RiskStage final : public Stage {
   WorkloadFields fields() override;
   void check(const RunConfig& config) const override;
   void check_start(const Sample& first) const override;
+  void check_example(const Sample& example, Split split) const override;
   Index index(const RunConfig& config) const override;
+  Index found(const RunConfig& config) const override {
+    return cases_in(without_splits(config.data), config);
+  }
   Demand demand(const RunConfig& config, const Index& index) const override;
   std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override;
   std::unique_ptr<Dataset> reference(const RunConfig& config, const Index& index) const override;
@@ -30,6 +34,7 @@ class RiskStage final : public Stage {
   std::vector<int64_t> prediction_window(const RunConfig& config) const override;
 
  private:
+  Index cases_in(const DataConfig& data, const RunConfig& config) const;
   MakeImage image_maker() const;
   /// Voxels along each axis as the network sees an image: what the chain resizes or crops to.
   std::vector<int64_t> image_size(const DataConfig& data) const;
