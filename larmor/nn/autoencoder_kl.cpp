@@ -194,7 +194,7 @@ std::vector<int64_t> AutoencoderKlImpl::latent_shape(at::IntArrayRef image) cons
     shape[axis] /= divisor;
   }
   if (!fits)
-    fail(Exit::usage,
+    fail(Exit::data,
          text("the autoencoder takes [N, ", options_.in_channels, ", D, H, W] with D, H and W multiples of ",
               divisor, ", and got an image of the shape ", shape_text(image)),
          "choose a crop whose sizes are multiples of 2^(levels - 1), and model.in_channels as the data has "

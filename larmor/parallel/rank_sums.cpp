@@ -4,7 +4,10 @@
 
 namespace larmor {
 
-RankSums::RankSums(Communicator& communicator) : group_(communicator.duplicate()) {}
+RankSums::RankSums(Communicator& communicator)
+    : communicator_(communicator), group_(communicator.duplicate()) {}
+
+void RankSums::join_again() { group_ = communicator_.duplicate(); }
 
 int RankSums::ranks() const { return group_->size(); }
 

@@ -14,7 +14,7 @@ namespace larmor {
 /// way on another group. Over NCCL a sum only orders streams, and does not hold up the host.
 class RankSums final : public RankSum {
  public:
-  /// Of the communicator's ranks. Collective.
+  /// Of the communicator's ranks. Borrows it. Collective.
   explicit RankSums(Communicator& communicator);
 
   int ranks() const override;
@@ -25,8 +25,11 @@ class RankSums final : public RankSum {
   /// sums it still owes, and those of the others fail from here on. False where they cannot notice (NCCL):
   /// then only this rank's end helps them, and it must not wait for them.
   [[nodiscard]] bool leave();
+  /// After a step that a rank has left, so that sums can meet again. Collective.
+  void join_again();
 
  private:
+  Communicator& communicator_;
   std::unique_ptr<Communicator> group_;
 };
 

@@ -12,6 +12,8 @@
 #include "larmor/device/device.h"
 #include "larmor/track/tracker.h"
 #include "larmor/train/data_check.h"
+#include "larmor/train/quarantine.h"
+#include "larmor/train/run_index.h"
 
 namespace larmor {
 
@@ -82,17 +84,17 @@ void refuse_other_config(const RunFolder& folder, const LoadedConfig& stored, co
        "go on with `larmor train RUN`, or give this run another run.name");
 }
 
-// The index of an unfinished run is frozen: data that changed since would make a resumed run another run.
-Index same_index(const RunFolder& folder, const Stage& stage, const RunConfig& config) {
-  auto stored = index_from_json(read_json(folder.index()));
-  const auto now = stage.index(config);
-  if (stored.sha256() != now.sha256()) {
-    fail(Exit::data,
-         text("the data of ", folder.root.string(), " have changed since it started: ", stored.cases.size(),
-              " cases then, ", now.cases.size(), " now, or other files or splits"),
-         "put the files back, or start a new run");
-  }
-  return now;
+// The index of an unfinished run is frozen.
+Index index_of_run(const RunFolder& folder, const Stage& stage, const RunConfig& config,
+                   std::vector<std::string>& notes) {
+  const auto start = index_from_json(read_json(folder.index()));
+  return index_of_resumed_run(start, stage.found(config), recorded_bad_files(folder.quarantine()), notes);
+}
+
+void note_bad_files(PreparedRun& run) {
+  if (run.index.bad.empty()) return;
+  run.notes.push_back(text(run.index.bad.size(), run.index.bad.size() == 1 ? " case" : " cases",
+                           " cannot be used and will be passed over:", listing(run.index.bad)));
 }
 
 std::optional<CheckpointEntry> choose_checkpoint(const RunFolder& folder, const ResumeChoice& resume,
@@ -215,8 +217,7 @@ void write_down(const PreparedRun& run, const std::string& job, const std::strin
   write_text(storage, run.folder.plan(), to_text(to_json(run.plan)));
   write_text(storage, run.folder.environment(), to_text(environment_of(run.config.config, job, asked)));
   write_text(storage, run.folder.index(), to_text(to_json(run.index)));
-  if (!fs::exists(run.folder.quarantine()))
-    write_text(storage, run.folder.quarantine(), to_text(Json::array()));
+  record_bad_files(storage, run.folder.quarantine(), run.index.bad);
   write_text(storage, run.folder.config(), run.config.to_yaml(/*with_origins=*/true));
 }
 
@@ -280,15 +281,16 @@ PreparedRun prepare_run(const Workload& workload, LoadedStage asked, const std::
   auto draft = RunDraft{};
   if (!again) {
     auto index = stage.index(config);
-    check_data(index, config);
+    index.bad = check_data(index, config);
     check_start(stage, config, index);
+    index.states = states_of_files(index);
     draft = draft_run_on(std::move(index), stage, config, start.hardware, /*is_rehearsal=*/false);
   }
 
   take_folder(run, start, storage);
   if (again) {
-    run.index = same_index(run.folder, stage, config);
-    check_data(run.index, config);
+    run.index = index_of_run(run.folder, stage, config, run.notes);
+    run.index.bad = check_data(run.index, config);
     run.hardware = start.hardware ? *start.hardware : hardware_for(run.folder.root);
     run.plan = plan_again(run.folder, run.hardware, stage.demand(config, run.index), run.config, run.notes);
     check_batch(config, run.plan);
@@ -302,6 +304,7 @@ PreparedRun prepare_run(const Workload& workload, LoadedStage asked, const std::
     }
     freeze_plan(run.config, run.plan);
   }
+  note_bad_files(run);
   // A start that is refused has kept nobody out.
   raise_fence(storage, run.folder.generation_file(), run.generation);
   mark_going_on(storage, run.folder);

@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <functional>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -18,8 +19,10 @@
 #include "larmor/device/life_sign.h"
 #include "larmor/device/memory_meter.h"
 #include "larmor/train/block_order.h"
+#include "larmor/train/checked_dataset.h"
 #include "larmor/train/living_storage.h"
 #include "larmor/train/memory_probe.h"
+#include "larmor/train/run_index.h"
 #include "larmor/train/run_setup.h"
 #include "larmor/train/snapshot.h"
 #include "larmor/train/start_agreement.h"
@@ -62,7 +65,7 @@ TimeLeft time_left(const RunConfig& config, const SessionOptions& options, const
 
 std::unique_ptr<Tracker> make_tracker(const RunConfig& config, const SessionOptions& options,
                                       const Rank& rank, Storage& storage, const Clock& clock,
-                                      int64_t total_steps, int64_t start_step) {
+                                      const Timetable& timetable, const TrainerState& state) {
   if (rank.index != 0) return make_silent_tracker();
   std::vector<std::unique_ptr<Tracker>> sinks;
   sinks.push_back(make_event_log(storage, clock, options.folder.events(), rank.generation));
@@ -71,8 +74,8 @@ std::unique_ptr<Tracker> make_tracker(const RunConfig& config, const SessionOpti
   sinks.push_back(make_picture_folder(storage, options.folder.pictures()));
   if (options.console) {
     auto console = *options.console;
-    console.total_steps = total_steps;
-    console.start_step = start_step;
+    console.total_steps = timetable.total_steps();
+    console.start_step = state.progress.step;
     sinks.push_back(make_console(console, clock));
   }
   return make_fan_out(std::move(sinks));
@@ -106,7 +109,7 @@ CheckpointOptions checkpoint_options(const RunConfig& config, const Plan& plan, 
   options.config_sha256 = config_sha256;
   options.index_sha256 = index.sha256();
   options.build = build_description();
-  options.bitwise = plan.deterministic;
+  options.bitwise = plan.deterministic && index.touched.empty();
   return options;
 }
 
@@ -118,11 +121,13 @@ Share share_of(const Plan& plan, const Rank& rank) {
           .ranks = rank.count};
 }
 
-LoaderOptions loader_options(const Plan& plan, int64_t bad_files, std::function<void()> goes_on) {
+LoaderOptions loader_options(const Plan& plan, int64_t bad_files, const std::map<int64_t, BadFile>& known_bad,
+                             std::function<void()> goes_on) {
   return {.workers = plan.loader_threads,
           .prefetch = plan.prefetch,
           .pinned = plan.device == DeviceKind::cuda,
           .bad_files = bad_files,
+          .known_bad = known_bad,
           .goes_on = std::move(goes_on)};
 }
 
@@ -134,24 +139,24 @@ struct Cases {
 };
 
 Cases open_cases(const Stage& stage, const RunConfig& config, const Index& index) {
-  auto training = stage.dataset(config, index, Split::train);
+  auto training = checked_dataset(stage, config, index, Split::train);
   auto order = stage.order(config, index, *training);
   const auto bad_files = bad_file_budget(config.data.bad_files, training->size());
   return {.training = std::move(training),
-          .validation = stage.dataset(config, index, Split::val),
+          .validation = checked_dataset(stage, config, index, Split::val),
           .reference = stage.reference(config, index),
           .order = std::move(order),
           .bad_files = bad_files};
 }
 
 /// Borrows the cases and the board.
-std::function<std::unique_ptr<Loader>(const Plan&, int64_t)> loader_of(const Cases& cases, const Rank& rank,
-                                                                       StatusBoard& board) {
-  return [&cases, rank, &board](const Plan& plan, int64_t consumed) {
+auto loader_of(const Cases& cases, const Rank& rank, StatusBoard& board) {
+  return [&cases, rank, &board](const Plan& plan, int64_t consumed,
+                                const std::map<int64_t, BadFile>& known_bad) {
     // A worker that goes on says nothing of a rank that does something else than wait for it.
     const auto goes_on = [&board, index = rank.index] { board.beat(index, Phase::waiting_for_data); };
     return std::make_unique<Loader>(*cases.training, cases.order, share_of(plan, rank), consumed,
-                                    loader_options(plan, cases.bad_files, goes_on));
+                                    loader_options(plan, cases.bad_files, known_bad, goes_on));
   };
 }
 
@@ -195,7 +200,8 @@ void compare_ranks(const LoadedStage& loaded, const Plan& plan, const Index& ind
                    Communicator& communicator) {
   auto facts = start_facts(loaded.config, plan, index);
   if (looks_at_data(rank))
-    facts.data_complaint = compare_data(index, [&] { return loaded.stage->index(loaded.config.config); });
+    facts.data_complaint =
+        compare_data(index, [&] { return seen_of_run(index, loaded.stage->found(loaded.config.config)); });
   agree_on_start(facts, communicator);
 }
 
@@ -242,18 +248,18 @@ SessionEnd run_session(const LoadedStage& loaded, const Plan& planned, const Ind
       make_learners(*task, blocks, config, plan, timetable, device, *communicator);  // parallel, optimizer
   const auto rank_sums = plan.sync_batch_norm ? std::make_unique<RankSums>(*communicator) : nullptr;
   const TrainerState state = resumed_state(options, *task, learners);
-  const auto tracker = make_tracker(config, options, rank, *storage, clock,  // track
-                                    timetable.total_steps(), state.progress.step);
-  CheckpointWriter checkpoints(options.folder.checkpoints(), *storage, *communicator,  // checkpoint
+  const auto tracker = make_tracker(config, options, rank, *storage, clock, timetable, state);  // track
+  CheckpointWriter checkpoints(options.folder.checkpoints(), *storage, *communicator,           // checkpoint
                                checkpoint_options(config, plan, index, rank, loaded.config.sha256()));
-  Quarantine quarantine(options.folder.quarantine(), cases.bad_files, *storage, *communicator, *tracker);
-
+  Quarantine quarantine(options.folder.quarantine(), cases.bad_files, *storage, *communicator, *tracker,
+                        index.bad);
   Trainer trainer({.config = config,
                    .plan = plan,
                    .timetable = timetable,
                    .task = *task,
                    .learners = learners,
                    .open_loader = loader_of(cases, rank, board),
+                   .training_cases = *cases.training,
                    .validation_cases = *cases.validation,
                    .reference_cases = cases.reference.get(),
                    .checkpoints = checkpoints,

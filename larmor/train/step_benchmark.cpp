@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 #include <torch/nn/module.h>
 
+#include "larmor/base/error.h"
 #include "larmor/device/autocast.h"
 #include "larmor/device/device.h"
 #include "larmor/device/draw.h"
@@ -16,6 +17,7 @@
 #include "larmor/parallel/rank_sums.h"
 #include "larmor/train/batch_device.h"
 #include "larmor/train/block_order.h"
+#include "larmor/train/checked_dataset.h"
 #include "larmor/train/collective_meter.h"
 #include "larmor/train/learner.h"
 #include "larmor/train/whole_batch.h"
@@ -94,6 +96,18 @@ Sample shapes_of(const Sample& sample) {
   return shapes;
 }
 
+/// What training sees at a position: where a file cannot be used, the next one of the epoch.
+Sample read_in_training(const Dataset& dataset, ExampleOrder& order, int64_t position, ExampleKey& key) {
+  for (int64_t places = 0;; ++places) {
+    key = order.substitute(position, places);
+    try {
+      return dataset.get(key);
+    } catch (const Error& error) {
+      if (error.exit() != Exit::data || places + 1 == order.examples()) throw;
+    }
+  }
+}
+
 /// From now on; right after that, what is held.
 void reset_peak(c10::Device device) { device.is_cpu() ? reset_metered_peak() : reset_peak_memory(device); }
 
@@ -115,7 +129,7 @@ StepBenchmark::StepBenchmark(const Stage& stage, const RunConfig& config, const 
   state.device = communicator.device();
   set_up_process(plan, state.device);
   state.task = stage.task(config, index);
-  const auto dataset = stage.dataset(config, index, Split::train);
+  const auto dataset = checked_dataset(stage, config, index, Split::train);
   const auto blocks = blocks_to_cut(stage, config, plan, index, *dataset, *state.task);
   for (size_t i = 0; i < blocks.size(); ++i) {
     const Objective objective = state.task->objectives()[i];
@@ -134,8 +148,8 @@ StepBenchmark::StepBenchmark(const Stage& stage, const RunConfig& config, const 
     std::vector<ExampleKey> keys;
     for (int64_t row = 0; row < plan.micro_batch; ++row) {
       const int64_t place = batch * communicator.size() + communicator.rank();
-      keys.push_back(order.at(place * plan.micro_batch + row));
-      samples.push_back(dataset->get(keys.back()));
+      samples.push_back(
+          read_in_training(*dataset, order, place * plan.micro_batch + row, keys.emplace_back()));
     }
     state.example = shapes_of(samples.front());
     state.batches.push_back(to_device(collate(samples, keys), state.device, plan.precision));

@@ -15,6 +15,7 @@
 #include "larmor/device/draw.h"
 #include "larmor/device/rank_sum.h"
 #include "larmor/device/run_block.h"
+#include "larmor/launch/rank_lost.h"
 #include "larmor/launch/stop_signal.h"
 #include "larmor/train/batch_device.h"
 #include "larmor/train/snapshot.h"
@@ -40,7 +41,7 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerState& state)
     : parts_(parts),
       plan_(plan_to_go_on_with(parts.plan, state)),
       state_(state),
-      loader_(parts.open_loader(plan_, state.progress.examples)),
+      loader_(parts.open_loader(plan_, state.progress.examples, {})),
       data_wait_(
           {.workers = parts.plan.loader_threads,
            .free_cores = static_cast<int>(parts.plan.ranks.at(static_cast<size_t>(rank())).cores.size()) -
@@ -111,22 +112,50 @@ std::optional<TrainingEnd::Reason> Trainer::reason_to_stop(const StepOutcome& ou
   return std::nullopt;
 }
 
+ValidationResult Trainer::validated(bool with_pictures) {
+  try {
+    for (auto& learner : parts_.learners) learner.parallel->share_buffers();
+    const auto whole = whole_networks();  // ranks have different numbers of cases
+    auto result = validate(parts_.task, parts_.validation_cases, parts_.communicator,
+                           {.device = parts_.device,
+                            .precision = plan_.precision,
+                            .seed = static_cast<uint64_t>(parts_.config.run.seed),
+                            .pictures = with_pictures,
+                            .reference = parts_.reference_cases,
+                            .after_case = [this] { parts_.board.beat(rank()); }});
+    if (!result.bad.empty()) {
+      bad_cases_ = result.bad;
+      parts_.quarantine.share(bad_files(), moment());
+    }
+    return result;
+  } catch (...) {
+    save_before_the_end(std::current_exception());
+    throw;
+  }
+}
+
+// Validations fail on all ranks alike, so that they can save together; a rank that has lost the others
+// cannot, and where the disk is at fault there is nothing to save to.
+void Trainer::save_before_the_end(const std::exception_ptr& failure) {
+  if (is_rank_lost(failure)) return;
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Error& error) {
+    if (error.exit() == Exit::environment || error.exit() == Exit::rank_lost) return;
+  } catch (...) {  // of libtorch, say
+  }
+  try {
+    save(std::nullopt, /*last=*/true);
+    announce_saves();
+  } catch (const std::exception& error) {
+    log::warning(text("step ", state_.progress.step, " is not saved: ", error.what()));
+  }
+}
+
 double Trainer::validate_now(bool with_pictures) {
   enter(Phase::validating);
   const double started = parts_.clock.steady_seconds();
-  for (auto& learner : parts_.learners) learner.parallel->share_buffers();
-  const auto whole = whole_networks();  // ranks have different numbers of cases
-  const auto result = validate(parts_.task, parts_.validation_cases, parts_.communicator,
-                               {.device = parts_.device,
-                                .precision = plan_.precision,
-                                .seed = static_cast<uint64_t>(parts_.config.run.seed),
-                                .pictures = with_pictures,
-                                .reference = parts_.reference_cases,
-                                .after_case = [this] { parts_.board.beat(rank()); }});
-  if (!result.bad.empty()) {
-    bad_cases_ = result.bad;
-    parts_.quarantine.share(bad_files(), moment());
-  }
+  const auto result = validated(with_pictures);
   Values values;
   for (const auto& [name, metric] : result.metrics) {
     values["val/" + name] = metric.mean;

@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include <c10/core/Device.h>
 
 #include "larmor/base/clock.h"
+#include "larmor/base/error.h"
 #include "larmor/checkpoint/checkpoint.h"
 #include "larmor/data/loader.h"
 #include "larmor/launch/fault_point.h"
@@ -57,7 +59,10 @@ struct TrainerParts {
   Task& task;
   std::vector<Learner>& learners;
   /// By a plan, from so many examples on.
-  std::function<std::unique_ptr<Loader>(const Plan& plan, int64_t consumed)> open_loader;
+  std::function<std::unique_ptr<Loader>(const Plan& plan, int64_t consumed,
+                                        const std::map<int64_t, BadFile>& known_bad)>
+      open_loader;
+  const Dataset& training_cases;
   const Dataset& validation_cases;
   const Dataset* reference_cases;  // Stage::reference(), may be null
   CheckpointWriter& checkpoints;
@@ -122,12 +127,26 @@ class Trainer {
   /// Brings the ranks' bad files together when some rank says it has met one. Collective.
   void settle_files(const Votes& votes);
   void settle_failure(const Votes& votes);
+  /// `forward` of a batch. Where the task refuses it (Error, data), its examples are tried one by one, and
+  /// those that are at fault are noted.
+  void try_forward(const Batch& batch, const std::function<void(const Batch&)>& forward);
+  void note_odd_examples(const Batch& batch, const Error& refusal,
+                         const std::function<void(const Batch&)>& forward);
+  std::string names_in(const Batch& batch) const;
+  /// Whether the step has failed for nothing but examples that the task cannot take: then no rank tries them
+  /// again, and the step can be done with others. Collective where `votes` say that a rank has failed.
+  bool leave_out_odd_examples(const Votes& votes);
+  /// Another one from where training is, in place of the one there is.
+  void open_loader_again();
 
   /// All of them, on this rank, until the end of the list's life. Collective.
   std::vector<std::unique_ptr<WholeNetwork>> whole_networks();
 
   /// The metric that checkpoints are rated by; notes whether it is the best so far.
   double validate_now(bool with_pictures);
+  ValidationResult validated(bool with_pictures);
+  /// What has been trained is saved before a validation that has failed ends the run.
+  void save_before_the_end(const std::exception_ptr& failure);
   void save(std::optional<double> metric, bool last);
   void announce_saves();
   /// On rank 0, whether the step that is about to begin has to be the last for want of time; the other ranks
@@ -150,8 +169,10 @@ class Trainer {
   TrainerState state_;
   std::unique_ptr<Loader> loader_;
   DataWait data_wait_;
-  std::vector<BadFile> met_earlier_;  // by loaders before loader_
-  std::vector<BadFile> bad_cases_;    // of validation, as far as all ranks know
+  std::vector<BadFile> met_earlier_;             // by loaders before loader_
+  std::vector<BadFile> bad_cases_;               // of validation, as far as all ranks know
+  std::map<int64_t, BadFile> odd_examples_;      // of training, that the task cannot take: of all ranks
+  std::map<int64_t, BadFile> odd_in_this_step_;  // of this rank
   bool agree_on_time_;
   double mark_ = 0;  // steady seconds up to which elapsed_seconds counts
   int64_t saved_step_ = -1;

@@ -9,6 +9,7 @@
 #include <torch/nn/module.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/json.h"
 #include "larmor/base/text.h"
 #include "larmor/device/autocast.h"
 #include "larmor/device/device.h"
@@ -25,10 +26,21 @@
 
 namespace larmor {
 
+namespace {
+
+Batch example_of(const Batch& batch, int64_t row) {
+  Batch one;
+  for (const auto& [name, tensor] : batch.tensors) one.tensors.emplace(name, tensor.narrow(0, row, 1));
+  one.keys = {batch.keys[static_cast<size_t>(row)]};
+  return one;
+}
+
+}  // namespace
+
 Trainer::StepOutcome Trainer::step() {
   const double started = parts_.clock.steady_seconds();
   std::optional<StepOutcome> outcome;
-  while (!(outcome = try_step())) take_smaller_micro_batches();
+  while (!outcome) outcome = try_step();
   synchronize(parts_.device);
   const double seconds = parts_.clock.steady_seconds() - started;
   longest_step_ = std::max(longest_step_, seconds);
@@ -49,18 +61,19 @@ std::optional<Trainer::StepOutcome> Trainer::try_step() {
     active.push_back(parts_.task.is_active(learner.objective, now));
     networks.push_back(learner.objective.network);
   }
-  std::optional<KeptBuffers> buffers;  // for a step that may have to be done again
-  if (with_smaller_micro_batch(plan_)) buffers.emplace(networks);
+  const KeptBuffers buffers(networks);  // for a step that may have to be done again
 
   Records records;
   Votes votes{.stop = is_time_up() || stop_requested()};
   accumulate(active, records, votes);  // data, model, losses, backward / reduce
   enter(Phase::communicating);
   const Meeting meeting = meet(active, votes);
+  const bool only_odd = leave_out_odd_examples(meeting.votes);
   settle_files(meeting.votes);
-  if (meeting.votes.out_of_memory && !meeting.votes.failed) {
+  if (only_odd || (meeting.votes.out_of_memory && !meeting.votes.failed)) {
     for (auto& learner : parts_.learners) learner.parallel->forget();
-    if (buffers) buffers->restore();
+    buffers.restore();
+    only_odd ? open_loader_again() : take_smaller_micro_batches();
     return std::nullopt;
   }
   settle_failure(meeting.votes);
@@ -92,15 +105,19 @@ void Trainer::take_smaller_micro_batches() {
                          plan_.micro_batch, " on at least one rank");
   if (!smaller) refuse_smaller_micro_batches(what);
   failure_ = nullptr;
-  met_earlier_.insert(met_earlier_.end(), loader_->quarantine().begin(), loader_->quarantine().end());
-  loader_.reset();  // before the next one: its batches take memory
-  release_cached_memory(parts_.device);
   plan_ = *smaller;
   state_.micro_batch = plan_.micro_batch;
-  loader_ = parts_.open_loader(plan_, state_.progress.examples);
+  open_loader_again();
   parts_.tracker.event(
       moment(), "warning", {},
       text(what, "; all go on with ", plan_.micro_batch, " and accumulation ", plan_.accumulation));
+}
+
+void Trainer::open_loader_again() {
+  met_earlier_.insert(met_earlier_.end(), loader_->quarantine().begin(), loader_->quarantine().end());
+  loader_.reset();  // before the next one: its batches take memory
+  release_cached_memory(parts_.device);
+  loader_ = parts_.open_loader(plan_, state_.progress.examples, odd_examples_);
 }
 
 void Trainer::refuse_smaller_micro_batches(const std::string& what) const {
@@ -166,8 +183,10 @@ void Trainer::accumulate_whole(WholeBatchLoss& loss, Records& records, Votes& vo
                     .recompute = plan_.recompute});
   std::exception_ptr failure;
   try {
-    for (int64_t micro = 0; micro < plan_.accumulation; ++micro)
-      whole.forward(next_batch(votes), context(nullptr));
+    for (int64_t micro = 0; micro < plan_.accumulation; ++micro) {
+      const auto batch = next_batch(votes);
+      try_forward(batch, [&](const Batch& part) { whole.forward(part, context(nullptr)); });
+    }
   } catch (...) {
     failure = std::current_exception();
     if (!leave_sums()) throw;
@@ -197,7 +216,8 @@ void Trainer::forward_backward(const Batch& batch, bool last, const std::vector<
   {
     const AutocastScope autocast(parts_.device.type(), plan_.precision);
     const RecomputeScope recompute(plan_.recompute);
-    losses = parts_.task.losses(batch, context(&records));
+    try_forward(batch,
+                [&](const Batch& part) { losses = parts_.task.losses(part, context(&records)); });
   }
   for (const auto& loss : losses) {
     if (loss.defined() && !std::isfinite(loss.item<double>())) votes.non_finite = true;
@@ -254,6 +274,77 @@ void Trainer::settle_files(const Votes& votes) {
   } catch (...) {
     if (!failure_) throw;
   }
+}
+
+std::string Trainer::names_in(const Batch& batch) const {
+  std::vector<std::string> names;
+  for (const auto& key : batch.keys) names.push_back(parts_.training_cases.name(key.example));
+  return text("while training on ", join(names, ", "));
+}
+
+void Trainer::try_forward(const Batch& batch, const std::function<void(const Batch&)>& forward) {
+  try {
+    forward(batch);
+  } catch (const Error& error) {
+    if (error.exit() == Exit::data) note_odd_examples(batch, error, forward);
+    throw error.within(names_in(batch));
+  }
+}
+
+void Trainer::note_odd_examples(const Batch& batch, const Error& refusal,
+                                const std::function<void(const Batch&)>& forward) {
+  const auto& cases = parts_.training_cases;
+  std::map<int64_t, BadFile> odd;
+  // Where the ranks need each other for a forward, none can be tried alone: all of the batch are held to be
+  // alike, as they are in shape.
+  const bool can_try = batch.size() > 1 && plan_.strategy != Strategy::zero3;
+  const RankSumScope alone(nullptr);
+  for (int64_t row = 0; can_try && row < batch.size(); ++row) {
+    const auto one = example_of(batch, row);
+    try {
+      forward(one);
+    } catch (const Error& error) {
+      const auto example = one.keys.front().example;
+      if (error.exit() == Exit::data) odd.emplace(example, bad_file_of(cases, example, error));
+    } catch (const std::exception&) {
+      continue;  // of another kind, which says nothing of the one that is looked for
+    }
+  }
+  for (const auto& key : batch.keys) {
+    if (odd.empty() || !can_try) odd_in_this_step_.emplace(key.example, bad_file_of(cases, key.example, refusal));
+  }
+  odd_in_this_step_.insert(odd.begin(), odd.end());
+  // Crops of one volume go together.
+  const auto together = cases.together();
+  for (const auto& [example, file] : std::map(odd_in_this_step_)) {
+    for (int64_t crop = 0; crop < together; ++crop)
+      odd_in_this_step_.emplace(example / together * together + crop, file);
+  }
+}
+
+bool Trainer::leave_out_odd_examples(const Votes& votes) {
+  const auto own = std::exchange(odd_in_this_step_, {});
+  if (!votes.failed) return false;
+  // A rank that has failed for want of another, or of memory, meets its own failure again, or none.
+  const bool fails_again = failure_ && own.empty() && !is_rank_lost(failure_) && !is_out_of_memory(failure_);
+  Json json = Json::array();
+  for (const auto& [example, file] : own) json.push_back({example, to_json(std::vector{file})});
+  if (fails_again) json = "fails";
+  const auto bytes = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  bool only_odd = true;
+  for (const auto& of_rank : all_gather_bytes(parts_.communicator, bytes)) {
+    const auto said = parse_json(of_rank, "a rank's odd examples");
+    only_odd = only_odd && said.is_array();
+    for (const auto& entry : said.is_array() ? said : Json::array()) {
+      const auto file = bad_files_from(entry[1]).at(0);
+      odd_examples_.emplace(entry[0].get<int64_t>(), file);
+      met_earlier_.push_back(file);
+    }
+  }
+  if (!only_odd) return false;
+  failure_ = nullptr;
+  if (parts_.rank_sums != nullptr) parts_.rank_sums->join_again();
+  return true;
 }
 
 void Trainer::settle_failure(const Votes& votes) {

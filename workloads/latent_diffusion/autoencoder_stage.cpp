@@ -45,11 +45,30 @@ void AutoencoderStage::check_crop(int64_t size) const {
        text("crop ", smaller > 0 ? text(smaller, " or ") : "", smaller + divisor));
 }
 
-void AutoencoderStage::check_start(const Sample& first) const {
-  const int64_t channels = first.at("image").size(0);
-  const auto label = first.find("label");
-  const bool pair = channels != config_.network.in_channels && label != first.end();
+void AutoencoderStage::check_channels(const Sample& example) const {
+  const int64_t channels = example.at("image").size(0);
+  const auto label = example.find("label");
+  const bool pair = channels != config_.network.in_channels && label != example.end();
   config_.check_channels(pair ? channels + label->second.size(0) : channels);
+}
+
+void AutoencoderStage::check_example(const Sample& example, Split split) const {
+  check_channels(example);
+  const auto divisor = config_.network.size_divisor(), window = nn::SsimOptions{}.window;
+  for (const auto size : example.at("image").sizes().slice(1)) {
+    if (size % divisor != 0)
+      fail(Exit::data, text("has ", size, " voxels along an axis, and this network needs a multiple of ", divisor),
+           "bring all images to one size with a crop or a pad in data.transforms");
+    if (split != Split::train && size < window)
+      fail(Exit::data,
+           text("has ", size, " voxels along an axis, and SSIM, by which it is judged, looks at ", window,
+                " at once"),
+           "leave it out with data.exclude, or judge larger images");
+  }
+}
+
+void AutoencoderStage::check_start(const Sample& first) const {
+  check_channels(first);
   if (!config_.weights.empty() && !std::filesystem::is_regular_file(config_.weights))
     fail(Exit::usage, text("there is no file ", config_.weights), "check model.weights");
 }

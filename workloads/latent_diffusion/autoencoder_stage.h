@@ -16,6 +16,7 @@ class AutoencoderStage final : public Stage {
   WorkloadFields fields() override;
   void check(const RunConfig& config) const override;
   void check_start(const Sample& first) const override;
+  void check_example(const Sample& example, Split split) const override;
   Demand demand(const RunConfig& config, const Index& index) const override;
   std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override;
   std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override;
@@ -24,6 +25,7 @@ class AutoencoderStage final : public Stage {
   std::vector<int64_t> prediction_window(const RunConfig& config) const override;
 
  private:
+  void check_channels(const Sample& example) const;
   /// Throws Error (usage) where the network cannot halve `size` as often as it has to.
   void check_crop(int64_t size) const;
 
