@@ -1,10 +1,16 @@
 // `evaluate`: the metrics of a split from a run's checkpoint, in fp32 unless asked otherwise.
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+
 #include "larmor/base/error.h"
 #include "larmor/base/image.h"
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
 #include "larmor/comm/communicator.h"
-#include "larmor/train/run_setup.h"
+#include "larmor/train/checked_dataset.h"
+#include "larmor/train/run_index.h"
 #include "larmor/train/validation.h"
 
 #include "app/program.h"
@@ -15,11 +21,13 @@ namespace larmor::app {
 namespace {
 
 struct EvaluateArguments {
-  std::string split = "val", checkpoint = "best";
+  std::string split, checkpoint = "best";
   bool average = false;
 };
 
-Split split_named(const std::string& name) {
+// Nothing was said: what is usual for the data.
+std::optional<Split> split_named(const std::string& name) {
+  if (name.empty()) return std::nullopt;
   for (const auto split : {Split::train, Split::val, Split::test}) {
     if (to_text(split) == name) return split;
   }
@@ -70,15 +78,57 @@ Lines written_pictures(const ValidationResult& result, const std::filesystem::pa
   return lines;
 }
 
+bool names_data(const std::vector<std::string>& overrides) {
+  constexpr std::array keys{"data.folder=", "data.list=", "data.kind=", "data.phantom_", "data.cohort_"};
+  return std::any_of(overrides.begin(), overrides.end(), [&](const std::string& word) {
+    return std::any_of(keys.begin(), keys.end(), [&](const char* key) { return word.starts_with(key); });
+  });
+}
+
+// Training cases for figures that compare with them: for another data set those of the run, where they still
+// are.
+std::unique_ptr<Dataset> reference_of(const Stage& stage, const RunConfig& config, const Index& start,
+                                      const JudgedCases& judged) {
+  if (!judged.is_other) return stage.reference(config, judged.index);
+  Index there = start;
+  if (!start.is_invented()) {
+    const auto states = states_of_files(start);
+    std::erase_if(there.cases, [&](const Case& entry) { return !states.contains(entry.name()); });
+  }
+  if (!there.of(Split::train).empty()) return stage.reference(config, there);
+  log::warning(text("the training cases of the run are no longer in ", start.folder.string(),
+                    ": figures that need them are left out"));
+  return nullptr;
+}
+
+/// What a person should know of the data, on stderr and in the report.
+void tell_of_data(const JudgedCases& judged, Json& json) {
+  if (judged.is_other) json["other_data"] = true;
+  if (judged.changes.any()) {
+    json["changes"] = to_json(judged.changes);
+    log::warning(text("the data have changed since the run started; the splits are the run's:",
+                      listing(judged.changes)));
+  }
+  if (judged.trained_on.empty()) return;
+  json["trained_on"] = judged.trained_on;
+  log::warning(text(judged.trained_on.size(), judged.trained_on.size() == 1 ? " patient is" : " patients are",
+                    " left out, because the run has trained on them: ", join(judged.trained_on, ", ")));
+}
+
 int evaluate(Program& program, const EvaluateArguments& arguments) {
+  const auto asked = split_named(arguments.split);
   auto trained = load_trained(program, arguments.checkpoint, arguments.average);
   const Stage& stage = *trained.loaded.stage;
   const auto& config = trained.loaded.config.config;
-  const auto index = stage.index(config);
-  const auto dataset = stage.dataset(config, index, split_named(arguments.split));
-  if (dataset->size() == 0)
-    fail(Exit::data, text("the split ", arguments.split, " has no cases"), "choose another with --split");
-  const auto reference = stage.reference(config, index);
+  const auto start = index_from_json(read_json(program.run_folder().index()));
+  const auto judged =
+      cases_to_judge(start, stage.found(config), asked, names_data(program.words().overrides));
+  const auto split = to_text(judged.split);
+  const auto dataset = checked_dataset(stage, config, judged.index, judged.split);
+  const auto reference = reference_of(stage, config, start, judged);
+  Json json;
+  json["split"] = split;
+  tell_of_data(judged, json);
   const auto communicator = make_solo();
   const auto result = validate(*trained.task, *dataset, *communicator,
                                {.seed = static_cast<uint64_t>(config.run.seed),
@@ -86,8 +136,6 @@ int evaluate(Program& program, const EvaluateArguments& arguments) {
                                 .intervals = true,
                                 .reference = reference.get()});
 
-  Json json;
-  json["split"] = arguments.split;
   const auto used = dataset->size() - static_cast<int64_t>(result.bad.size());
   json["n"] = used;
   if (!result.bad.empty()) {
@@ -96,12 +144,17 @@ int evaluate(Program& program, const EvaluateArguments& arguments) {
                       " cases cannot be used and count in no metric:", listing(result.bad)));
   }
   json["checkpoint"] = trained.checkpoint.folder.filename().string();
-  Lines lines(text(arguments.split, ", ", used, " cases, ", trained.checkpoint.folder.filename().string()));
+  const auto of_run = static_cast<int64_t>(start.of(judged.split).size());
+  const auto whose = judged.is_other ? std::string(" of another data set than the run's")
+                     : used < of_run ? text(" of the run's ", of_run)
+                                     : std::string();
+  Lines lines(text(split, ", ", used, used == 1 ? " case" : " cases", whose, ", ",
+                   trained.checkpoint.folder.filename().string()));
   for (const auto& [name, metric] : result.metrics) {
     json[name] = metric_json(metric, *dataset);
     lines.add(metric_line(name, metric));
   }
-  lines.add(written_pictures(result, program.run_folder().pictures() / ("evaluate-" + arguments.split)));
+  lines.add(written_pictures(result, program.run_folder().pictures() / ("evaluate-" + split)));
   program.show(json, lines);
   return 0;
 }
@@ -112,7 +165,7 @@ void add_evaluate(Program& program) {
   const auto arguments = std::make_shared<EvaluateArguments>();
   auto& verb = program.add_run_verb("evaluate", "metrics of a run's checkpoint over a split",
                                     [&program, arguments] { return evaluate(program, *arguments); });
-  verb.add_option("--split", arguments->split, "train, val or test");
+  verb.add_option("--split", arguments->split, "train, val or test; without it val, and of other data test");
   verb.add_option("--checkpoint", arguments->checkpoint, "best, last or a checkpoint folder");
   verb.add_flag("--ema", arguments->average, "the averaged weights");
 }

@@ -7,8 +7,8 @@
 
 namespace larmor {
 
-/// Stage::dataset(), whose get() asks Stage::check_example() and names the example that it refuses. Borrows the
-/// stage.
+/// Stage::dataset(), whose get() asks Stage::check_example() and names the example that it refuses. Borrows
+/// the stage.
 std::unique_ptr<Dataset> checked_dataset(const Stage& stage, const RunConfig& config, const Index& index,
                                          Split split);
 

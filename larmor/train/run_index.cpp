@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "larmor/base/error.h"
+#include "larmor/base/printable.h"
 #include "larmor/base/text.h"
 
 namespace larmor {
@@ -50,7 +51,8 @@ const FileState* state_of(const States& states, const std::string& file) {
   return found == states.end() ? nullptr : &found->second;
 }
 
-bool has_same_contents(const Case& then, const States& states_then, const Case& now, const States& states_now) {
+bool has_same_contents(const Case& then, const States& states_then, const Case& now,
+                       const States& states_now) {
   if (then.files != now.files || then.bytes != now.bytes) return false;
   return std::all_of(then.files.begin(), then.files.end(), [&](const auto& entry) {
     const auto* const before = state_of(states_then, entry.second);
@@ -112,15 +114,15 @@ States states_now_of(const Index& start, const Index& now) {
 
 std::string some_of(const std::vector<std::string>& names) {
   constexpr std::size_t most = 8;
-  std::vector<std::string> shown(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(
-                                                                   std::min(most, names.size())));
+  std::vector<std::string> shown(names.begin(),
+                                 names.begin() + static_cast<std::ptrdiff_t>(std::min(most, names.size())));
   if (shown.size() < names.size()) shown.push_back(text("and ", names.size() - shown.size(), " more"));
   return join(shown, ", ");
 }
 
-std::string line_of(const std::string& what, const std::vector<std::string>& names, const std::string& then) {
-  if (names.empty()) return "";
-  return text("\n  ", names.size(), " ", what, ": ", some_of(names), then);
+void add_line(std::vector<std::string>& lines, const std::string& what,
+              const std::vector<std::string>& names) {
+  if (!names.empty()) lines.push_back(text(names.size(), " ", what, ": ", some_of(names)));
 }
 
 /// What is in the images that the run has trained on: sizes and samples.
@@ -143,8 +145,8 @@ std::string person_of(const Index& index, const Case& entry) {
   return text(entry.patient, seed == std::string::npos ? "" : entry.name().substr(seed));
 }
 
-/// Takes those out of val and test whom the run has trained on. Gives their names. `is_as_it_was`: a case that the
-/// run had in val or test when it was started.
+/// Takes those out of val and test whom the run has trained on. Gives their names. `is_as_it_was`: a case
+/// that the run had in val or test when it was started.
 template <class AsItWas>
 std::vector<std::string> take_out_trained(const Index& start, const States& states_now, Index& judged,
                                           const AsItWas& is_as_it_was) {
@@ -201,11 +203,14 @@ DataChanges changes_since(const Index& start, const Index& now) {
 }
 
 std::string listing(const DataChanges& changes) {
-  return line_of("removed", changes.removed, "") +
-         line_of("added, which are in no split", changes.added, "") + line_of("edited", changes.edited, "") +
-         line_of(changes.new_patients.size() == 1 ? "new patient" : "new patients", changes.new_patients, "") +
-         line_of(changes.gone_patients.size() == 1 ? "patient gone" : "patients gone", changes.gone_patients,
-                 "");
+  std::vector<std::string> lines;
+  add_line(lines, "removed", changes.removed);
+  add_line(lines, "added, in no split", changes.added);
+  add_line(lines, "edited", changes.edited);
+  add_line(lines, changes.new_patients.size() == 1 ? "new patient" : "new patients", changes.new_patients);
+  add_line(lines, changes.gone_patients.size() == 1 ? "patient gone" : "patients gone",
+           changes.gone_patients);
+  return items(lines);
 }
 
 Json to_json(const DataChanges& changes) {
@@ -287,17 +292,17 @@ Index index_of_resumed_run(const Index& start, const Index& now, const std::vect
          "put them back as they were, or start a new run");
   }
   if (changes.any())
-    notes.push_back(text("the data have changed since the run started; it goes on with its own cases and "
-                         "splits:",
-                         listing(changes)));
+    notes.push_back(
+        text("the data have changed since the run started; it goes on with its own cases and "
+             "splits:",
+             listing(changes)));
   Index index = start;
   index.folder = now.folder;
   std::set<std::string> touched(start.touched.begin(), start.touched.end());
   touched.insert(changes.touched.begin(), changes.touched.end());
   touched.insert(repaired.begin(), repaired.end());
   index.touched.assign(touched.begin(), touched.end());
-  if (!repaired.empty())
-    notes.push_back(text("repaired since they could not be used: ", some_of(repaired)));
+  if (!repaired.empty()) notes.push_back(text("repaired since they could not be used: ", some_of(repaired)));
   if (!index.touched.empty())
     notes.push_back(text(index.touched.size(), index.touched.size() == 1 ? " file was" : " files were",
                          " written anew since the run started (", some_of(index.touched),

@@ -1,5 +1,5 @@
-// A run's cases and splits are those that it was started with: what is there now is held against them, so that
-// nobody whom the run has trained on comes to judge it.
+// A run's cases and splits are those that it was started with: what is there now is held against them, so
+// that nobody whom the run has trained on comes to judge it.
 #pragma once
 
 #include <optional>
@@ -24,13 +24,13 @@ struct DataChanges {
 
 /// `now`: Stage::found(). Reads parts of the files where the run remembers what they looked like. Blocks.
 DataChanges changes_since(const Index& start, const Index& now);
-/// One line each, by the most some names.
+/// A line for each kind of change, with some of the names, as items() of an Error or of the log.
 std::string listing(const DataChanges& changes);
 /// {removed, added, edited, new_patients, gone_patients}
 Json to_json(const DataChanges& changes);
 
-/// The cases of the run as `now` has them: patients and splits of the run, files, labels and values of now, what
-/// is not there left out.
+/// The cases of the run as `now` has them: patients and splits of the run, files, labels and values of now,
+/// what is not there left out.
 Index found_of_run(const Index& start, const Index& now);
 /// The same for a host that holds its data against the run's: cases that the run knows to be bad are as in
 /// `start`, whatever the host has of them.
@@ -47,14 +47,15 @@ struct JudgedCases {
 
 /// `now`: Stage::found(). Its cases are the run's where at least one of them is the same case with the same
 /// contents, or unless the person has named other data (`names_data`). Then the splits are the run's, and new
-/// cases are in none. Cases of another data set are all in the split that is asked for (without a word: test),
-/// or in those that their list says. Nobody gets into val or test whom the run has trained on, by name or by
-/// what is in the files. Throws Error: usage for the split train of another data set; data when nobody is left.
+/// cases are in none. Cases of another data set are all in the split that is asked for (without a word:
+/// test), or in those that their list says. Nobody gets into val or test whom the run has trained on, by name
+/// or by what is in the files. Throws Error: usage for the split train of another data set; data when nobody
+/// is left.
 JudgedCases cases_to_judge(const Index& start, const Index& now, std::optional<Split> asked, bool names_data);
 
-/// What a resumed run goes by: the cases, order and splits of its start, with what was touched or repaired since
-/// under `touched`. Throws Error (data), with all changes, where cases were edited that were not `known_bad`.
-/// `notes` gets what a person should know.
+/// What a resumed run goes by: the cases, order and splits of its start, with what was touched or repaired
+/// since under `touched`. Throws Error (data), with all changes, where cases were edited that were not
+/// `known_bad`. `notes` gets what a person should know.
 Index index_of_resumed_run(const Index& start, const Index& now, const std::vector<BadFile>& known_bad,
                            std::vector<std::string>& notes);
 

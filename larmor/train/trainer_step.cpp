@@ -216,8 +216,7 @@ void Trainer::forward_backward(const Batch& batch, bool last, const std::vector<
   {
     const AutocastScope autocast(parts_.device.type(), plan_.precision);
     const RecomputeScope recompute(plan_.recompute);
-    try_forward(batch,
-                [&](const Batch& part) { losses = parts_.task.losses(part, context(&records)); });
+    try_forward(batch, [&](const Batch& part) { losses = parts_.task.losses(part, context(&records)); });
   }
   for (const auto& loss : losses) {
     if (loss.defined() && !std::isfinite(loss.item<double>())) votes.non_finite = true;
@@ -311,7 +310,8 @@ void Trainer::note_odd_examples(const Batch& batch, const Error& refusal,
     }
   }
   for (const auto& key : batch.keys) {
-    if (odd.empty() || !can_try) odd_in_this_step_.emplace(key.example, bad_file_of(cases, key.example, refusal));
+    if (odd.empty() || !can_try)
+      odd_in_this_step_.emplace(key.example, bad_file_of(cases, key.example, refusal));
   }
   odd_in_this_step_.insert(odd.begin(), odd.end());
   // Crops of one volume go together.

@@ -54,7 +54,10 @@ class OddLoss final : public WholeBatchLoss {
 class OddTask final : public Task {
  public:
   OddTask(std::unique_ptr<Task> inner, const Odd& odd, Names training, Names validation)
-      : inner_(std::move(inner)), odd_(odd), training_(std::move(training)), validation_(std::move(validation)) {
+      : inner_(std::move(inner)),
+        odd_(odd),
+        training_(std::move(training)),
+        validation_(std::move(validation)) {
     if (auto* const whole = inner_->whole_batch_loss())
       whole_.emplace(*whole, [this](const Batch& batch) { refuse(batch, training_); });
   }
@@ -146,10 +149,10 @@ class OddStage final : public Stage {
 };
 
 const std::vector<std::string> six_steps{
-    "train.length=6st",       "train.validate_every=3st",      "checkpoint.every=6st",
-    "train.global_batch=4",   "train.accumulation=1",          "train.precision=fp64",
-    "optim.weight_decay=0",   "optim.schedule.name=constant",  "optim.schedule.warmup=0",
-    "data.bad_files=3",       "track.pictures_every=0"};
+    "train.length=6st",     "train.validate_every=3st",     "checkpoint.every=6st",
+    "train.global_batch=4", "train.accumulation=1",         "train.precision=fp64",
+    "optim.weight_decay=0", "optim.schedule.name=constant", "optim.schedule.warmup=0",
+    "data.bad_files=3",     "track.pictures_every=0"};
 
 /// The words with others for the same keys.
 std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {

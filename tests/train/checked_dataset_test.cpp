@@ -18,9 +18,7 @@ class Edges final : public Dataset {
  public:
   int64_t size() const override { return 6; }
   int64_t together() const override { return 2; }
-  Sample get(const ExampleKey& key) const override {
-    return {{"image", at::zeros({1, key.example / 2})}};
-  }
+  Sample get(const ExampleKey& key) const override { return {{"image", at::zeros({1, key.example / 2})}}; }
   std::string name(int64_t example) const override { return text("volume-", example / 2); }
   std::string content_hash(int64_t example) const override { return text("hash of ", example); }
 };

@@ -45,7 +45,9 @@ class RunIndex : public ::testing::Test {
     return config;
   }
   /// What there is now.
-  Index now(const std::string& folder = "data") const { return make_index(without_splits(config(folder)), 1); }
+  Index now(const std::string& folder = "data") const {
+    return make_index(without_splits(config(folder)), 1);
+  }
   JudgedCases judge(std::optional<Split> asked = {}, const std::string& folder = "data") const {
     return cases_to_judge(start, now(folder), asked, folder != "data");
   }

@@ -147,8 +147,8 @@ TEST(Validation, LeavesOutAndNamesWhatTheTaskRefusesOnAnyNumberOfRanks) {
     }
     for (auto& thread : threads) thread.join();
     for (const auto& result : results) {
-      EXPECT_EQ(result.bad, (std::vector<BadFile>{
-                                {"1", "an odd number"}, {"2", "a torn file"}, {"5", "an odd number"}}));
+      EXPECT_EQ(result.bad,
+                (std::vector<BadFile>{{"1", "an odd number"}, {"2", "a torn file"}, {"5", "an odd number"}}));
       EXPECT_EQ(result.metrics.at("loss").mean, (0 + 9 + 16 + 36 + 49) / 5.0)
           << "what was recorded of an odd case counted";
     }

@@ -57,7 +57,8 @@ void AutoencoderStage::check_example(const Sample& example, Split split) const {
   const auto divisor = config_.network.size_divisor(), window = nn::SsimOptions{}.window;
   for (const auto size : example.at("image").sizes().slice(1)) {
     if (size % divisor != 0)
-      fail(Exit::data, text("has ", size, " voxels along an axis, and this network needs a multiple of ", divisor),
+      fail(Exit::data,
+           text("has ", size, " voxels along an axis, and this network needs a multiple of ", divisor),
            "bring all images to one size with a crop or a pad in data.transforms");
     if (split != Split::train && size < window)
       fail(Exit::data,
