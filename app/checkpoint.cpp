@@ -53,14 +53,18 @@ int prune(Program& program) {
   const auto& config = loaded.config.config.checkpoint;
   const FileLock lock(folder.lock());
   DiskStorage storage;
-  const auto removed = prune_checkpoints(folder.checkpoints(), storage, config.keep_last, config.keep_best,
-                                         config.mode == "min");
+  const auto pruned = prune_checkpoints(folder.checkpoints(), storage,
+                                        {.keep_last = config.keep_last,
+                                         .keep_best = config.keep_best,
+                                         .lower_is_better = config.mode == "min"});
   Json all = Json::array();
   Lines lines;
-  for (const auto& path : removed) {
+  for (const auto& path : pruned.removed) {
     all.push_back(path.filename().string());
     lines.add(text("removed ", path.filename().string()));
   }
+  for (const auto& entry : pruned.damaged)
+    lines.add(text("left ", entry.folder.filename().string(), ", which is damaged: ", bounded(entry.reason)));
   program.show(all, lines.empty() ? Lines("nothing to remove") : lines);
   return 0;
 }

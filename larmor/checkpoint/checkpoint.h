@@ -41,6 +41,9 @@ struct CheckpointEntry {
   bool ok = true;      // after verify: every hash matches
   std::string reason;  // why not
   Json manifest;
+  /// After verify: what its files looked like before they were read, by device, inode, size and times; ""
+  /// where one is no regular file.
+  std::string look;
 };
 
 struct CheckpointOptions {
@@ -76,6 +79,9 @@ class CheckpointWriter {
   /// save, throws Error (environment) on all ranks. A save that a fence stopped ends them with Error
   /// (rank_lost), by the next call at the latest. Collective.
   void save(const Snapshot& snapshot, bool last);
+  /// That this process has just verified that checkpoint, which then is not read again. Before the first
+  /// save.
+  void remember(const CheckpointEntry& verified);
   /// What has been committed or has failed since the last call.
   std::vector<SaveOutcome> take_outcomes();
   /// Blocks until no save is in flight. Collective.
@@ -86,18 +92,40 @@ class CheckpointWriter {
   std::unique_ptr<State> state_;
 };
 
-/// All checkpoints of a folder, newest first. `verify` reads every byte.
+/// All checkpoints of a folder, newest first; none where there is no such folder. `verify` reads every byte;
+/// without it `ok` says that the manifest is sealed and makes sense. Throws Error (environment) when the
+/// folder cannot be read.
 std::vector<CheckpointEntry> list_checkpoints(const std::filesystem::path& folder, bool verify);
-/// Reads every byte of one.
+/// Reads every byte of one, which may be named by a link.
 CheckpointEntry verify_checkpoint(const std::filesystem::path& folder);
 /// The newest one whose hashes all match; what was passed over is in `passed_over`. Nothing when there are
 /// none at all; throws Error (checkpoint) when there are some and none is good.
 std::optional<CheckpointEntry> newest_good(const std::filesystem::path& folder,
                                            std::vector<CheckpointEntry>* passed_over);
-/// Removes all but the newest `keep_last` and the best `keep_best`; returns what went.
-std::vector<std::filesystem::path> prune_checkpoints(const std::filesystem::path& folder, Storage& storage,
-                                                     int64_t keep_last, int64_t keep_best,
-                                                     bool lower_is_better);
+/// The one with the best metric, of equal ones the earliest; null when none that is `ok` has one. Borrows.
+const CheckpointEntry* best_of(const std::vector<CheckpointEntry>& entries, bool lower_is_better);
+
+/// What is kept of a folder's checkpoints.
+struct Retention {
+  int64_t keep_last = 2, keep_best = 1;
+  bool lower_is_better = true;
+};
+
+/// What became of the checkpoints that were not to be kept.
+struct Pruned {
+  std::vector<std::filesystem::path> removed;
+  std::vector<CheckpointEntry> damaged;  // that were met: they count for nothing, and stay
+};
+/// Removes all but the newest `keep_last` and the best `keep_best` of those that are whole, which are read
+/// for that; where none is whole, nothing. Renews the links.
+Pruned prune_checkpoints(const std::filesystem::path& folder, Storage& storage, const Retention& retention);
+/// Points `last` to the newest checkpoint and `best` to the best one, as their manifests say; removes a link
+/// for which there is none.
+void renew_links(const std::filesystem::path& folder, Storage& storage, bool lower_is_better);
+/// Moves checkpoints, in the order given, from `folder` into `<folder>.before-<generation>` beside it, and
+/// gives that folder. Nothing is removed.
+std::filesystem::path set_aside(const std::vector<CheckpointEntry>& entries,
+                                const std::filesystem::path& folder, int64_t generation, Storage& storage);
 
 /// Reads a verified checkpoint's parts.
 NamedTensors read_checkpoint_file(const CheckpointEntry& entry, const std::string& file);

@@ -19,6 +19,7 @@ struct CheckpointWriter::State {
   Storage& storage;
   std::unique_ptr<Communicator> group;  // of the commits alone, so that they may overlap training's
   CheckpointOptions options;
+  WholeCheckpoints whole;
   SystemClock clock;
   std::thread thread;
   SaveOutcome in_flight;  // valid once the thread is joined
@@ -30,7 +31,7 @@ struct CheckpointWriter::State {
   void run(const Snapshot& staged, double staged_seconds) {
     const double start = clock.steady_seconds();
     try {
-      in_flight = commit(staged, {folder, storage, *group, options});
+      in_flight = commit(staged, {folder, storage, *group, options, whole});
       in_flight.seconds = clock.steady_seconds() - start;
       in_flight.staged_seconds = staged_seconds;
     } catch (...) {
@@ -86,6 +87,7 @@ CheckpointWriter::CheckpointWriter(std::filesystem::path folder, Storage& storag
                        .storage = storage,
                        .group = communicator.duplicate(),
                        .options = options,
+                       .whole = {},
                        .clock = {},
                        .thread = {},
                        .in_flight = {},
@@ -114,6 +116,8 @@ void CheckpointWriter::save(const Snapshot& snapshot, bool last) {
   state_->run(staged, staged_seconds);
   state_->settle(last);
 }
+
+void CheckpointWriter::remember(const CheckpointEntry& verified) { state_->whole.remember(verified); }
 
 std::vector<SaveOutcome> CheckpointWriter::take_outcomes() { return std::exchange(state_->outcomes, {}); }
 

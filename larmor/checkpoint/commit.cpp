@@ -14,6 +14,7 @@
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/manifest.h"
+#include "larmor/checkpoint/retention.h"
 
 namespace larmor {
 
@@ -26,6 +27,11 @@ bool is_fenced(const Error& error) { return error.exit() == Exit::rank_lost; }
 
 // Free space asked for beyond the bytes themselves: the log and the file system need some too.
 constexpr double space_margin = 1.05;
+
+// What ranks tell each other. A path in a message may be in no encoding that JSON knows.
+std::string to_line(const Json& message) {
+  return message.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 uint64_t bytes_of(const Snapshot& snapshot) {
   uint64_t bytes = 0;
@@ -54,21 +60,37 @@ void sweep(Storage& storage, const fs::path& folder) {
   }
 }
 
+// Of all ranks: they write into one folder, and so onto one disk.
+uint64_t bytes_of_all(Communicator& group, const Snapshot& snapshot) {
+  uint64_t bytes = 0;
+  for (const auto& own : all_gather_bytes(group, text(bytes_of(snapshot)))) bytes += std::stoull(own);
+  return bytes;
+}
+
+// An earlier start's checkpoint of the step that is to be saved: of another line of the run, or damaged. It
+// goes to where a rewind puts such.
+void clear_place(const CommitPlace& place, const fs::path& final) {
+  CheckpointEntry in_the_way;
+  in_the_way.folder = final;
+  const auto aside = set_aside({in_the_way}, place.folder, place.options.generation, place.storage);
+  log::warning(text("a checkpoint of this step was there already: ", final.string(), " was moved to ",
+                    aside.string()));
+}
+
 // What rank 0 tells the others before anything is written: "" to go on, "!reason" to give up, "~reason" when
-// the run went on without us, "=" when the checkpoint is already there.
-std::string open_attempt(const Snapshot& snapshot, const CommitPlace& place, const fs::path& attempt,
+// the run went on without us, "=" when this start has saved the checkpoint already.
+std::string open_attempt(uint64_t bytes, const CommitPlace& place, const fs::path& attempt,
                          const fs::path& final) {
   try {
     auto& storage = place.storage;
     storage.create_folders(place.folder);
     sweep(storage, place.folder);
     if (fs::exists(final)) {
-      if (verify_checkpoint(final).ok) return "=";
-      storage.rename(final, place.folder / text(".trash-", final.filename().string()));
-      storage.remove_all(place.folder / text(".trash-", final.filename().string()));
+      if (place.whole.knows(final)) return "=";
+      clear_place(place, final);
     }
     storage.remove_all(attempt);
-    const auto needed = static_cast<uint64_t>(static_cast<double>(bytes_of(snapshot)) * space_margin);
+    const auto needed = static_cast<uint64_t>(static_cast<double>(bytes) * space_margin);
     if (const auto free = storage.free_bytes(place.folder); free < needed) {
       return text("!", place.folder.string(), " has ", human_bytes(free), " free and this checkpoint needs ",
                   human_bytes(needed));
@@ -78,6 +100,9 @@ std::string open_attempt(const Snapshot& snapshot, const CommitPlace& place, con
     return "";
   } catch (const Error& error) {
     return (is_fenced(error) ? "~" : "!") + error.message();
+  } catch (const std::exception& error) {
+    // The others wait for a word, whatever has happened.
+    return text("!", error.what());
   }
 }
 
@@ -97,6 +122,11 @@ Json write_shards(const Snapshot& snapshot, const CommitPlace& place, const fs::
     Json report;
     report["error"] = error.message();
     report["fenced"] = is_fenced(error);
+    return report;
+  } catch (const std::exception& error) {
+    Json report;
+    report["error"] = error.what();
+    report["fenced"] = false;
     return report;
   }
 }
@@ -131,29 +161,30 @@ Json manifest_of(const Snapshot& snapshot, const CommitPlace& place, const std::
   return manifest;
 }
 
-// Steps that come after the rename: the checkpoint stands, so a failure here is only worth a warning.
-bool update_links(const Snapshot& snapshot, const CommitPlace& place, const fs::path& final) {
+// Steps that come after the rename: the checkpoint stands, so a failure here is only worth a warning. Whether
+// it is the best one so far.
+bool tidy_up(const Snapshot& snapshot, const CommitPlace& place, const fs::path& final) {
   auto& storage = place.storage;
   bool is_best = false;
+  const auto warn = [&](const std::string& why) {
+    log::warning(text("checkpoint ", final.string(), " is saved, but tidying up failed: ", why));
+  };
   try {
-    storage.replace_link(place.folder / "last", final.filename());
-    if (snapshot.metric && std::isfinite(*snapshot.metric)) {
-      is_best = true;
-      for (const auto& entry : list_checkpoints(place.folder, /*verify=*/false)) {
-        if (!entry.ok || !entry.metric || entry.step == snapshot.step) continue;
-        const bool beats_us = place.options.lower_is_better ? *entry.metric <= *snapshot.metric
-                                                            : *entry.metric >= *snapshot.metric;
-        if (beats_us) is_best = false;
-      }
-      if (is_best) storage.replace_link(place.folder / "best", final.filename());
-    }
+    const Retention retention{.keep_last = place.options.keep_last,
+                              .keep_best = place.options.keep_best,
+                              .lower_is_better = place.options.lower_is_better};
+    const auto sorted = sort_checkpoints(place.folder, retention, snapshot.step, place.whole);
+    is_best = sorted.best && sorted.best->step == snapshot.step;
+    link_kept(sorted, place.folder, storage, retention.lower_is_better);
     storage.point("checkpoint.linked");
-    prune_checkpoints(place.folder, storage, place.options.keep_last, place.options.keep_best,
-                      place.options.lower_is_better);
+    remove_checkpoints(sorted.surplus, place.folder, storage);
+    for (const auto& entry : sorted.surplus) place.whole.forget(entry.folder);
     storage.point("checkpoint.pruned");
   } catch (const Error& error) {
     if (is_fenced(error)) throw;
-    log::warning(text("checkpoint ", final.string(), " is saved, but tidying up failed: ", error.message()));
+    warn(error.message());
+  } catch (const std::exception& error) {
+    warn(error.what());
   }
   return is_best;
 }
@@ -178,13 +209,20 @@ SaveOutcome seal_attempt(const Snapshot& snapshot, const CommitPlace& place, con
     }
     files.push_back(write_json_file(storage, attempt / state_name, to_text(snapshot.state)));
     storage.point("checkpoint.state.written");
-    write_json_file(storage, attempt / manifest_name, seal(manifest_of(snapshot, place, files)));
+    const auto sealed = seal(manifest_of(snapshot, place, files));
+    const auto manifest = parse_json(sealed, manifest_name);
+    write_json_file(storage, attempt / manifest_name, sealed);
     storage.point("checkpoint.manifest.written");
+    if (look_of(attempt, manifest).empty()) {
+      fail(Exit::environment, text("not every rank's files have come to ", attempt.string()),
+           "put run.folder on a file system that all hosts share");
+    }
     storage.sync_folder(attempt);
     storage.point("checkpoint.folder.synced");
     storage.rename(attempt, final);
     storage.point("checkpoint.renamed");
     storage.sync_folder(place.folder);
+    place.whole.remember_written(final, manifest);
     outcome.committed = true;
     storage.point("checkpoint.committed");
   } catch (const Error& error) {
@@ -192,17 +230,27 @@ SaveOutcome seal_attempt(const Snapshot& snapshot, const CommitPlace& place, con
     outcome.committed = false;
     outcome.warning = error.message();
     return outcome;
+  } catch (const std::exception& error) {
+    outcome.committed = false;
+    outcome.warning = error.what();
+    return outcome;
   }
-  outcome.is_best = update_links(snapshot, place, final);
+  outcome.is_best = tidy_up(snapshot, place, final);
   return outcome;
 }
 
+// Throws Error (rank_lost) when the run went on without us.
 void abandon(Storage& storage, const fs::path& attempt) {
+  const auto warn = [&](const std::string& why) {  // the next save tries again
+    log::warning(text("could not remove the unfinished checkpoint ", attempt.string(), ": ", why));
+  };
   try {
     storage.remove_all(attempt);
   } catch (const Error& error) {
-    log::warning(
-        text("could not remove the unfinished checkpoint ", attempt.string(), ": ", error.message()));
+    if (is_fenced(error)) throw;
+    warn(error.message());
+  } catch (const std::exception& error) {
+    warn(error.what());
   }
 }
 
@@ -213,7 +261,7 @@ SaveOutcome agree(const CommitPlace& place, SaveOutcome outcome, int64_t step, c
   message["committed"] = outcome.committed;
   message["is_best"] = outcome.is_best;
   message["warning"] = outcome.warning;
-  const auto agreed = parse_json(broadcast_bytes(place.group, message.dump(), 0), "the outcome of a save");
+  const auto agreed = parse_json(broadcast_bytes(place.group, to_line(message), 0), "the outcome of a save");
   if (const auto why = agreed.at("fenced").get<std::string>(); !why.empty()) fail(Exit::rank_lost, why);
   outcome.step = step;
   outcome.committed = agreed.at("committed").get<bool>();
@@ -230,8 +278,9 @@ SaveOutcome commit(const Snapshot& snapshot, const CommitPlace& place) {
       place.folder / text(folder_name(snapshot.step), ".gen-", place.options.generation, ".tmp");
   const bool first = place.group.is_first();
 
+  const auto bytes = bytes_of_all(place.group, snapshot);
   const auto opened =
-      broadcast_bytes(place.group, first ? open_attempt(snapshot, place, attempt, final) : "", 0);
+      broadcast_bytes(place.group, first ? open_attempt(bytes, place, attempt, final) : "", 0);
   SaveOutcome outcome;
   outcome.step = snapshot.step;
   if (opened == "=") {
@@ -243,7 +292,7 @@ SaveOutcome commit(const Snapshot& snapshot, const CommitPlace& place) {
     outcome.warning = opened.substr(1);
     return outcome;
   }
-  const auto reports = all_gather_bytes(place.group, write_shards(snapshot, place, attempt).dump());
+  const auto reports = all_gather_bytes(place.group, to_line(write_shards(snapshot, place, attempt)));
   std::string fenced;
   if (first) {
     try {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "larmor/checkpoint/checkpoint.h"
+#include "larmor/checkpoint/whole_checkpoints.h"
 
 namespace larmor {
 
@@ -14,10 +15,12 @@ struct CommitPlace {
   Storage& storage;
   Communicator& group;
   const CheckpointOptions& options;
+  WholeCheckpoints& whole;  // rank 0's
 };
 
-/// Collective. Blocks. Storage errors end in an outcome that is not committed, the same on all ranks; only
-/// the loss of a peer throws, and a fence (base/fenced_storage.h): Error (rank_lost) on all ranks.
+/// Collective. Blocks. Whatever goes wrong on some rank ends in an outcome that is not committed, the same on
+/// all ranks; only the loss of a peer throws, and a fence (base/fenced_storage.h): Error (rank_lost) on all
+/// ranks.
 SaveOutcome commit(const Snapshot& snapshot, const CommitPlace& place);
 
 }  // namespace larmor

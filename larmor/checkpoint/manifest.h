@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ namespace larmor {
 
 inline constexpr const char* manifest_name = "manifest.json";
 inline constexpr const char* state_name = "state.json";
+inline constexpr const char* model_name = "model.safetensors";
 inline constexpr int64_t checkpoint_format = 1;
 
 struct ListedFile {
@@ -28,8 +30,14 @@ std::vector<ListedFile> files_of(const Json& manifest);
 std::string seal(Json manifest);
 /// Reads and checks the seal. Throws Error (checkpoint).
 Json open_manifest(const std::filesystem::path& folder);
+/// A seal says who has not changed a manifest, not that it makes sense: throws Error (checkpoint) unless the
+/// numbers are such as a checkpoint has, `folder` is the name of the step's folder, and the files are listed
+/// once each, by plain names, state.json and model.safetensors among them.
+void check_manifest(const Json& manifest, const std::string& folder);
 
 /// "step-00001000".
 std::string folder_name(int64_t step);
+/// The number in such a name, nothing for any other name; -1 where the number is too large for a step.
+std::optional<int64_t> step_of_name(const std::string& name);
 
 }  // namespace larmor

@@ -39,4 +39,8 @@ RestartVerdict RestartPolicy::decide(const GroupEnding& ending, int64_t committe
   return verdict;
 }
 
+void RestartPolicy::go_back_to(int64_t committed_step) {
+  committed_before_ = std::min(committed_before_, committed_step);
+}
+
 }  // namespace larmor

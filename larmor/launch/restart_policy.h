@@ -27,6 +27,9 @@ class RestartPolicy {
   /// worth one while there are restarts left; three in a row that commit nothing end as no_progress. Waits
   /// a second after two of them, and otherwise not at all.
   RestartVerdict decide(const GroupEnding& ending, int64_t committed_step);
+  /// The next start goes on from an earlier step than the newest that was committed, which was damaged: what
+  /// it commits from there on is progress.
+  void go_back_to(int64_t committed_step);
   int64_t restarts() const { return restarts_; }
 
  private:

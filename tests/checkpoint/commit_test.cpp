@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -129,10 +130,11 @@ TEST(Commit, LeavesEqualFilesForEqualSnapshots) {
   EXPECT_EQ(read_text(one.path() / file), read_text(other.path() / file));
 }
 
-/// Does something of its own before each operation of another storage.
+/// Does something of its own before each operation of another storage, and may know better how much is free.
 class Interrupted final : public Storage {
  public:
-  Interrupted(Storage& inner, std::function<void()> before) : inner_(inner), before_(std::move(before)) {}
+  Interrupted(Storage& inner, std::function<void()> before, std::optional<uint64_t> free = {})
+      : inner_(inner), before_(std::move(before)), free_(free) {}
 
   void create_folders(const Path& folder) override { next().create_folders(folder); }
   std::unique_ptr<StorageFile> create(const Path& file) override {
@@ -145,7 +147,7 @@ class Interrupted final : public Storage {
   void sync_folder(const Path& folder) override { next().sync_folder(folder); }
   void remove_all(const Path& path) override { next().remove_all(path); }
   void replace_link(const Path& link, const Path& target) override { next().replace_link(link, target); }
-  uint64_t free_bytes(const Path& folder) override { return next().free_bytes(folder); }
+  uint64_t free_bytes(const Path& folder) override { return free_ ? *free_ : next().free_bytes(folder); }
   void point(std::string_view name) override { next().point(name); }
 
  private:
@@ -178,7 +180,91 @@ class Interrupted final : public Storage {
 
   Storage& inner_;
   std::function<void()> before_;
+  std::optional<uint64_t> free_;
 };
+
+/// What each of so many ranks is told of a save by way of its storage.
+std::vector<SaveOutcome> saved_by(int count, const std::filesystem::path& folder,
+                                  const std::function<std::unique_ptr<Storage>(int rank)>& storage_of) {
+  auto ranks = make_thread_ranks(count);
+  std::vector<SaveOutcome> outcomes(ranks.size());
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < count; ++rank) {
+    threads.emplace_back([&, rank] {
+      const auto place = static_cast<size_t>(rank);
+      const auto storage = storage_of(rank);
+      CheckpointWriter writer(folder, *storage, *ranks[place], saved_at_once());
+      try {
+        writer.save(small_snapshot(1, rank), false);
+        outcomes[place] = writer.take_outcomes().at(0);
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << "rank " << rank << " was told nothing: " << error.what();
+        ranks[place].reset();
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  return outcomes;
+}
+
+TEST(Commit, AsksForRoomForTheFilesOfAllRanks) {
+  // 36 bytes of tensors a rank, and a twentieth on top.
+  constexpr uint64_t of_one = 40, of_three = 120;
+  DiskStorage disk;
+  for (const auto free : {of_one, of_three}) {
+    const ScratchFolder scratch;
+    const auto outcomes =
+        saved_by(3, scratch.path(), [&](int) { return std::make_unique<Interrupted>(disk, [] {}, free); });
+    for (const auto& outcome : outcomes) {
+      EXPECT_EQ(outcome.committed, free == of_three);
+      if (free == of_one) {
+        EXPECT_NE(outcome.warning.find("this checkpoint needs 113 B"), std::string::npos) << outcome.warning;
+      }
+    }
+  }
+}
+
+TEST(Commit, TellsAllRanksOfWhateverRankZeroMeets) {
+  for (const auto* operation : {"create_folders", "free_bytes", "checkpoint.begun",
+                                "checkpoint.state.written", "rename", "checkpoint.shard.written"}) {
+    for (const int broken : {0, 1}) {
+      const ScratchFolder scratch;
+      const auto outcomes = saved_by(2, scratch.path(), [&](int rank) {
+        return std::make_unique<FaultyStorage>([operation, rank, broken](const Operation& met) {
+          if (rank == broken && met.name == operation)
+            throw std::filesystem::filesystem_error("a mount that is gone",
+                                                    std::error_code(5, std::generic_category()));
+        });
+      });
+      const bool is_met = broken == 0 || std::string(operation) == "checkpoint.shard.written";
+      for (const auto& outcome : outcomes) {
+        EXPECT_EQ(outcome.committed, !is_met) << operation << " on rank " << broken;
+        if (is_met) {
+          EXPECT_NE(outcome.warning.find("a mount that is gone"), std::string::npos) << outcome.warning;
+        }
+      }
+    }
+  }
+}
+
+TEST(Commit, PutsAnotherLinesCheckpointOfItsStepAside) {
+  const ScratchFolder scratch;
+  const auto solo = make_solo();
+  DiskStorage disk;
+  const auto folder = scratch.path() / "checkpoints";
+  auto options = saved_at_once();
+  CheckpointWriter(folder, disk, *solo, options).save(small_snapshot(6), false);
+  options.generation = 2;
+  auto other = small_snapshot(6);
+  other.files["model.safetensors"].at("bias").fill_(7);
+  CheckpointWriter writer(folder, disk, *solo, options);
+  writer.save(other, false);
+  EXPECT_TRUE(writer.take_outcomes().at(0).committed);
+  const auto saved = verify_checkpoint(folder / "step-00000006");
+  ASSERT_TRUE(saved.ok);
+  EXPECT_EQ(read_checkpoint_file(saved, "model.safetensors").at("bias")[0].item<float>(), 7);
+  EXPECT_TRUE(holds_step(verify_checkpoint(scratch.path() / "checkpoints.before-2" / "step-00000006"), 6));
+}
 
 /// Every path below the folder with its content; of a link, where it points.
 std::map<std::string, std::string> tree_of(const std::filesystem::path& folder) {

@@ -112,5 +112,14 @@ TEST(RestartPolicy, LeavesEndsAloneThatAnotherStartWouldRepeatOrSomebodyAskedFor
   EXPECT_FALSE(policy.decide(asked, -1).again);
 }
 
+TEST(RestartPolicy, CountsWhatIsCommittedAfterItHadToGoBack) {
+  RestartPolicy policy(100, 10);
+  for (int failure = 0; failure < 5; ++failure) {
+    // Step 12 was committed, and found damaged at the next start.
+    EXPECT_TRUE(policy.decide(lost_by(1), 12).again) << failure;
+    policy.go_back_to(10);
+  }
+}
+
 }  // namespace
 }  // namespace larmor
