@@ -84,8 +84,8 @@ RawPixels decode(const DicomFile& file, std::size_t needed) {
                                            .by_plane = header.by_plane,
                                            .fragments = fragments});
     raw.owned = std::move(decoded.bytes);
-    raw.photometric = std::move(decoded.photometric);
-    raw.by_plane = decoded.by_plane;
+    raw.photometric = std::move(decoded.form.photometric);
+    raw.by_plane = decoded.form.by_plane;
   }
   if (raw.owned.size() < needed) fail_short(needed, raw.owned.size());
   raw.view = std::as_const(raw.owned).view().first(needed);

@@ -74,8 +74,8 @@ TEST(DecodePixels, UnpacksJpegInGreyAndColour) {
                           .fragments = {{}, as_bytes(fragment)}};
     const DecodedPixels decoded = decode_pixels(encoded);
     ASSERT_GE(decoded.bytes.size(), static_cast<std::size_t>(24 * 16 * channels));
-    EXPECT_EQ(decoded.photometric, channels == 1 ? "MONOCHROME2" : "RGB");
-    EXPECT_FALSE(decoded.by_plane);
+    EXPECT_EQ(decoded.form.photometric, channels == 1 ? "MONOCHROME2" : "RGB");
+    EXPECT_FALSE(decoded.form.by_plane);
     for (int channel = 0; channel < channels; ++channel) {
       const auto place = static_cast<std::size_t>((5 * 24 + 7) * channels + channel);
       EXPECT_NEAR(std::to_integer<int>(decoded.bytes.data()[place]), testing::ramp(7, 5, channel), 3);

@@ -17,6 +17,7 @@
 #include <dcmtk/dcmdata/dcxfer.h>
 #include <dcmtk/dcmjpeg/djencode.h>
 #include <dcmtk/dcmjpeg/djrplol.h>
+#include <dcmtk/dcmjpeg/djrploss.h>
 #include <dcmtk/dcmjpls/djencode.h>
 #include <dcmtk/dcmjpls/djrparam.h>
 #include <dcmtk/oflog/oflog.h>
@@ -69,9 +70,11 @@ std::string encoded_frame(const std::string& transfer_syntax, int rows, int colu
   describe(data, rows, columns, bits_stored, values);
   const E_TransferSyntax transfer = DcmXfer(transfer_syntax.c_str()).getXfer();
   const DJ_RPLossless jpeg;
+  const DJ_RPLossy lossy_jpeg(100);
   const DJLSRepresentationParameter jpeg_ls(0, OFTrue);
   const DcmRLERepresentationParameter rle;
   const DcmRepresentationParameter* how = &jpeg;
+  if (transfer == EXS_JPEGProcess2_4) how = &lossy_jpeg;
   if (transfer == EXS_JPEGLSLossless) how = &jpeg_ls;
   if (transfer == EXS_RLELossless) how = &rle;
   check(data.chooseRepresentation(transfer, how));
