@@ -2,6 +2,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/base/text.h"
+#include "larmor/codec/decoder_pool.h"
 #include "larmor/device/device.h"
 #include "larmor/hardware/hardware.h"
 #include "larmor/plan/plan.h"
@@ -57,6 +58,16 @@ Check check_writable(const std::string& folder) {
   }
 }
 
+/// Without its own process a decoder still decodes; one that is there and does not start is a broken
+/// installation.
+Check check_decoder() {
+  try {
+    return {"decoder", true, describe_decoder()};
+  } catch (const Error& error) {
+    return {"decoder", false, error.message()};
+  }
+}
+
 Json settings_of(const Plan& plan) {
   Json settings;
   settings["device"] = to_text(plan.device);
@@ -88,7 +99,7 @@ int doctor(Program& program) {
   if (!cuda_is_usable()) usable.gpus.clear();
   const auto plan = make_plan(usable, demand, RunConfig{});
   const std::vector<Check> checks{check_gpus(hardware), check_memory(hardware), check_disk(hardware),
-                                  check_writable(RunSection{}.folder)};
+                                  check_writable(RunSection{}.folder), check_decoder()};
   bool fit = true;
   Json json;
   json["hardware"] = to_json(hardware);

@@ -66,7 +66,7 @@ function(larmor_test name)
   # Passive: tests share the cores with each other, and threads that spin while they wait for a thread that has no
   # core make one of seconds last for minutes.
   set_tests_properties(${name} PROPERTIES LABELS "${test_LABELS}" TIMEOUT ${test_TIMEOUT}
-    ENVIRONMENT "LARMOR_SOURCE=${PROJECT_SOURCE_DIR};LARMOR_PROGRAM=$<TARGET_FILE:larmor>;OMP_WAIT_POLICY=passive${surroundings}"
+    ENVIRONMENT "LARMOR_SOURCE=${PROJECT_SOURCE_DIR};LARMOR_PROGRAM=$<TARGET_FILE:larmor>;LARMOR_DECODER=$<TARGET_FILE:larmor_decode>;OMP_WAIT_POLICY=passive${surroundings}"
     SKIP_RETURN_CODE ${larmor_all_skipped})
 endfunction()
 

@@ -6,6 +6,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/codec/dcmtk_decoder.h"
+#include "larmor/codec/decoder_pool.h"
 #include "larmor/codec/rle.h"
 
 namespace larmor {
@@ -47,7 +48,7 @@ DecodedPixels decode_pixels(const EncodedPixels& encoded) {
   }
   DecodedPixels decoded{.bytes = Bytes(decoded_bytes(encoded)), .form = {}};
   const std::span<std::byte> out = decoded.bytes.view();
-  decoded.form = is_rle ? unpack_rle(encoded, out) : decode_by_dcmtk(encoded, out);
+  decoded.form = is_rle ? unpack_rle(encoded, out) : decode_apart(encoded, out);
   return decoded;
 }
 

@@ -1,6 +1,7 @@
 #include "larmor/formats/dicom_codec.h"
 
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -9,6 +10,9 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
+#include "larmor/codec/dcmtk_decoder.h"
+#include "larmor/formats/dicom_header.h"
+#include "larmor/formats/dicom_scan.h"
 
 #include "tests/support/cases.h"
 #include "tests/support/dicom_files.h"
@@ -147,6 +151,37 @@ TEST(DecodePixels, GivesBackWhatLosslessEncodersTook) {
       ASSERT_EQ(word, values[i]) << syntax << ' ' << i;
     }
   }
+}
+
+TEST(DecodePixels, GivesOfRealFilesTheBitsThatDecodingHereGives) {
+  if (testing::real_images().empty()) GTEST_SKIP() << "the folder of real images is not on this machine";
+  int files = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(testing::real_images() / "dicom")) {
+    if (!entry.is_regular_file() || entry.path().extension() != ".dcm") continue;
+    const DicomFile file = open_dicom_file(entry.path());
+    const DicomHeader& header = file.header;
+    if (!header.pixels.in_fragments || !is_decoded_by_dcmtk(header.transfer_syntax)) continue;
+    const EncodedPixels encoded{.transfer_syntax = header.transfer_syntax,
+                                .photometric = header.photometric,
+                                .rows = static_cast<int>(header.rows),
+                                .columns = static_cast<int>(header.columns),
+                                .frames = static_cast<int>(header.frames),
+                                .samples = static_cast<int>(header.samples),
+                                .bits_allocated = header.bits_allocated,
+                                .bits_stored = header.bits_stored,
+                                .high_bit = header.high_bit,
+                                .is_signed = header.is_signed,
+                                .by_plane = header.by_plane,
+                                .fragments = find_fragments(file.bytes.view(), header.pixels.begin)};
+    const DecodedPixels apart = decode_pixels(encoded);
+    Bytes here(decoded_bytes(encoded));
+    const DecodedForm form = decode_by_dcmtk(encoded, here.view());
+    EXPECT_TRUE(text_of(apart.bytes) == text_of(here)) << entry.path();
+    EXPECT_EQ(apart.form.photometric, form.photometric) << entry.path();
+    EXPECT_EQ(apart.form.by_plane, form.by_plane) << entry.path();
+    ++files;
+  }
+  EXPECT_GE(files, 6);
 }
 
 TEST(DecodePixels, WorksInManyThreads) {

@@ -27,6 +27,9 @@ expect_in_output("phantom")
 
 step("the moved program plans" ${SCRATCH}/moved/bin/larmor plan latent_diffusion -c tiny)
 expect_in_output("strategy")
+execute_process(COMMAND ${SCRATCH}/moved/bin/larmor doctor OUTPUT_VARIABLE output)  # whether the machine is fit is its own matter
+expect_in_output("decoded by ${SCRATCH}/moved/bin/larmor-decode")
+message(STATUS "the moved program finds its decoder: ok")
 file(GLOB_RECURSE package_files ${SCRATCH}/moved/*.cmake)
 foreach(file ${package_files})
   file(READ ${file} content)

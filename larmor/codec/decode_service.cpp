@@ -1,0 +1,112 @@
+#include "larmor/codec/decode_service.h"
+
+#include <sys/resource.h>
+
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <new>
+#include <utility>
+
+#include <unistd.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/printable.h"
+#include "larmor/codec/dcmtk_decoder.h"
+#include "larmor/codec/decode_message.h"
+#include "larmor/codec/sandbox.h"
+#include "larmor/codec/shared_memory.h"
+
+namespace larmor {
+
+namespace {
+
+using Status = DecodeReply::Status;
+
+/// Bytes of addresses taken so far.
+uint64_t own_address_space() {
+  std::ifstream file("/proc/self/statm");
+  uint64_t pages = 0;
+  file >> pages;
+  return pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+/// No core file holds patients' pixels, and no file can be written or opened beyond a few.
+void limit_files() {
+  const rlimit none{0, 0}, few{16, 16};
+  ::setrlimit(RLIMIT_CORE, &none);
+  ::setrlimit(RLIMIT_FSIZE, &none);
+  ::setrlimit(RLIMIT_NOFILE, &few);
+}
+
+EncodedPixels to_encoded(const DecodeRequest& request, std::span<const std::byte> memory) {
+  EncodedPixels encoded{.transfer_syntax = text_in(request.transfer_syntax),
+                        .photometric = text_in(request.photometric),
+                        .rows = request.rows,
+                        .columns = request.columns,
+                        .frames = request.frames,
+                        .samples = request.samples,
+                        .bits_allocated = request.bits_allocated,
+                        .bits_stored = request.bits_stored,
+                        .high_bit = request.high_bit,
+                        .is_signed = request.is_signed != 0,
+                        .by_plane = request.by_plane != 0,
+                        .fragments = {}};
+  std::size_t at = request.fragments * sizeof(uint64_t);
+  for (std::size_t i = 0; i < request.fragments; ++i) {
+    uint64_t length = 0;
+    std::memcpy(&length, memory.data() + i * sizeof length, sizeof length);
+    encoded.fragments.push_back(memory.subspan(at, length));
+    at += length;
+  }
+  return encoded;
+}
+
+DecodeReply answer(const DecodeRequest& request, int descriptor) {
+  DecodeReply reply;
+  try {
+    const SharedMemory memory = SharedMemory::map(descriptor, request.memory_bytes);
+    const DecodedForm form =
+        decode_by_dcmtk(to_encoded(request, memory.view()),
+                        memory.view().subspan(request.output_begin, request.output_bytes));
+    reply.by_plane = form.by_plane ? 1 : 0;
+    put_text(reply.photometric, form.photometric);
+  } catch (const Error& error) {
+    reply.status = error.exit() == Exit::data ? Status::refused : Status::out_of_memory;
+    put_text(reply.message, error.message());
+    put_text(reply.hint, error.hint());
+  } catch (const std::bad_alloc&) {
+    reply.status = Status::out_of_memory;
+  } catch (const std::exception& error) {
+    reply.status = Status::refused;
+    put_text(reply.message, error.what());
+  }
+  return reply;
+}
+
+}  // namespace
+
+int serve_decoding(int socket) {
+  limit_files();
+  item("");  // it draws its mark, and Errors need that, while the system can still be asked for chance
+  DecodeGreeting greeting{.address_space = own_address_space()};
+  const Sandbox sandbox = enter_sandbox();
+  greeting.has_seccomp = sandbox.has_seccomp ? 1 : 0;
+  greeting.landlock_version = sandbox.landlock_version;
+  if (!send_packet(socket, as_packet(std::as_const(greeting)))) return 1;
+  while (true) {
+    DecodeRequest request;
+    int descriptor = -1;
+    if (!receive_packet(socket, as_packet(request), &descriptor)) return 0;
+    DecodeReply reply;
+    if (request.protocol != decode_protocol || descriptor < 0) {
+      reply.status = Status::other_protocol;
+      if (descriptor >= 0) ::close(descriptor);
+    } else {
+      reply = answer(request, descriptor);
+    }
+    if (!send_packet(socket, as_packet(std::as_const(reply)))) return 0;
+  }
+}
+
+}  // namespace larmor

@@ -1,0 +1,280 @@
+#include "larmor/codec/decoder_process.h"
+
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <unistd.h>
+
+#include "larmor/base/clock.h"
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+#include "larmor/codec/shared_memory.h"
+
+namespace larmor {
+
+namespace {
+
+constexpr bool is_sanitized = LARMOR_IS_SANITIZED;
+constexpr int decoder_socket = 3;  // in the decoder
+constexpr double greeting_seconds = 30;
+
+/// What posix_spawn does in the child before the program begins.
+class SpawnPlan {
+ public:
+  explicit SpawnPlan(int socket) {
+    ::posix_spawn_file_actions_init(&actions_);
+    ::posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    ::posix_spawn_file_actions_addopen(&actions_, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    ::posix_spawn_file_actions_addopen(&actions_, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    ::posix_spawn_file_actions_adddup2(&actions_, socket, decoder_socket);
+    ::posix_spawn_file_actions_addclosefrom_np(&actions_, decoder_socket + 1);
+    ::posix_spawnattr_init(&attributes_);
+    // What is sent to the whole group or job is for its ranks: a decoder that ended of it would blame a good
+    // file.
+    sigset_t blocked, defaults;
+    ::sigemptyset(&blocked);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM})
+      ::sigaddset(&blocked, signal);
+    ::sigfillset(&defaults);
+    ::posix_spawnattr_setsigmask(&attributes_, &blocked);
+    ::posix_spawnattr_setsigdefault(&attributes_, &defaults);
+    ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  }
+  ~SpawnPlan() {
+    ::posix_spawn_file_actions_destroy(&actions_);
+    ::posix_spawnattr_destroy(&attributes_);
+  }
+  SpawnPlan(const SpawnPlan&) = delete;
+  SpawnPlan& operator=(const SpawnPlan&) = delete;
+
+  const posix_spawn_file_actions_t* actions() const { return &actions_; }
+  const posix_spawnattr_t* attributes() const { return &attributes_; }
+
+ private:
+  posix_spawn_file_actions_t actions_{};
+  posix_spawnattr_t attributes_{};
+};
+
+/// Where libraries are found, and how memory is made and checked. No key or name of ours goes along.
+std::vector<std::string> decoder_environment() {
+  std::vector<std::string> entries;
+  for (const char* name : {"LD_LIBRARY_PATH", "MALLOC_PERTURB_", "GLIBC_TUNABLES", "ASAN_OPTIONS",
+                           "UBSAN_OPTIONS", "TSAN_OPTIONS"}) {
+    if (const char* value = std::getenv(name)) entries.push_back(text(name, '=', value));
+  }
+  return entries;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// Whether something can be read (also that the other side is gone) within so many seconds.
+bool wait_for_word(int socket, double seconds) {
+  const SystemClock clock;
+  const double end = clock.steady_seconds() + seconds;
+  while (true) {
+    const double left = std::max(0.0, end - clock.steady_seconds());
+    pollfd entry{socket, POLLIN, 0};
+    const int count = ::poll(&entry, 1, static_cast<int>(std::min(left * 1000 + 1, 1e9)));
+    if (count > 0) return true;
+    if (count == 0 && clock.steady_seconds() >= end) return false;
+    if (count < 0 && errno != EINTR) return false;
+  }
+}
+
+double processor_seconds_of(pid_t process) {
+  clockid_t clock{};
+  timespec time{};
+  if (::clock_getcpuclockid(process, &clock) != 0 || ::clock_gettime(clock, &time) != 0) return 0;
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+struct PackedRequest {
+  DecodeRequest request;
+  SharedMemory memory;
+};
+
+PackedRequest pack(const EncodedPixels& encoded, std::size_t output_bytes) {
+  std::size_t input = encoded.fragments.size() * sizeof(uint64_t);
+  for (const auto fragment : encoded.fragments) input += fragment.size();
+  const std::size_t begin = (input + 63) / 64 * 64, whole = std::max<std::size_t>(begin + output_bytes, 1);
+  PackedRequest packed{.request = {}, .memory = SharedMemory::create(whole)};
+  DecodeRequest& request = packed.request;
+  request.rows = encoded.rows;
+  request.columns = encoded.columns;
+  request.frames = encoded.frames;
+  request.samples = encoded.samples;
+  request.bits_allocated = encoded.bits_allocated;
+  request.bits_stored = encoded.bits_stored;
+  request.high_bit = encoded.high_bit;
+  request.is_signed = encoded.is_signed ? 1 : 0;
+  request.by_plane = encoded.by_plane ? 1 : 0;
+  request.fragments = encoded.fragments.size();
+  request.memory_bytes = whole;
+  request.output_begin = begin;
+  request.output_bytes = output_bytes;
+  put_text(request.transfer_syntax, encoded.transfer_syntax);
+  put_text(request.photometric, encoded.photometric);
+  std::byte* at = packed.memory.view().data();
+  for (const auto fragment : encoded.fragments) {
+    const uint64_t length = fragment.size();
+    std::memcpy(at, &length, sizeof length);
+    at += sizeof length;
+  }
+  for (const auto fragment : encoded.fragments) at = std::copy(fragment.begin(), fragment.end(), at);
+  return packed;
+}
+
+}  // namespace
+
+DecoderProcess::DecoderProcess(const DecoderOptions& options) : options_(options) {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    fail(Exit::environment, text("cannot make sockets for a decoder: ", std::strerror(errno)),
+         "raise the limit of open files (ulimit -n)");
+  socket_ = ends[0];
+  try {
+    spawn(ends[1]);
+  } catch (...) {
+    ::close(ends[1]);
+    ::close(socket_);
+    throw;
+  }
+  ::close(ends[1]);
+  const bool greets = wait_for_word(socket_, greeting_seconds) &&
+                      receive_packet(socket_, as_packet(greeting_)) && greeting_.protocol == decode_protocol;
+  if (greets) return;
+  const Ending ending = end();
+  fail(Exit::environment,
+       text(options_.program.string(), " does not decode: it began with no greeting of ours, and ended with ",
+            ending.describe()),
+       "install larmor and larmor-decode of one build together");
+}
+
+DecoderProcess::~DecoderProcess() { end(); }
+
+void DecoderProcess::spawn(int socket) {
+  const SpawnPlan plan(socket);
+  std::vector<std::string> words = {options_.program.string()}, environment = decoder_environment();
+  words.insert(words.end(), options_.arguments.begin(), options_.arguments.end());
+  const int code = ::posix_spawn(&id_, options_.program.c_str(), plan.actions(), plan.attributes(),
+                                 pointers_to(words).data(), pointers_to(environment).data());
+  if (code != 0)
+    fail(Exit::environment, text("cannot start ", options_.program.string(), ": ", std::strerror(code)),
+         "install larmor and larmor-decode of one build together");
+}
+
+bool DecoderProcess::is_running() const {
+  pollfd entry{socket_, POLLIN, 0};  // it says nothing unasked, so a word is its end
+  return id_ > 0 && ::poll(&entry, 1, 0) == 0;
+}
+
+void DecoderProcess::set_limits(const DecodeRequest& request) {
+  constexpr double bytes_per_second = 8 << 20;
+  processor_limit_ =
+      options_.processor_seconds + static_cast<double>(request.output_bytes) / bytes_per_second;
+  wait_limit_ = options_.wait_seconds + 6 * processor_limit_;
+  if (is_sanitized) return;
+  // The hard limits stay as they are, so that the soft ones can be raised again for the next request.
+  rlimit limit{};
+  ::prlimit(id_, RLIMIT_CPU, nullptr, &limit);
+  limit.rlim_cur = std::min<rlim_t>(
+      limit.rlim_max, static_cast<rlim_t>(std::ceil(processor_seconds_of(id_) + processor_limit_)));
+  ::prlimit(id_, RLIMIT_CPU, &limit, nullptr);
+  ::prlimit(id_, RLIMIT_AS, nullptr, &limit);
+  const uint64_t more = std::max(options_.memory, 64 * request.output_begin);
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, greeting_.address_space + request.memory_bytes + more);
+  ::prlimit(id_, RLIMIT_AS, &limit, nullptr);
+}
+
+DecodeOutcome DecoderProcess::decode(const EncodedPixels& encoded, std::span<std::byte> out) {
+  PackedRequest packed = pack(encoded, out.size());
+  set_limits(packed.request);
+  if (!send_packet(socket_, as_packet(std::as_const(packed.request)), packed.memory.descriptor())) {
+    DecodeOutcome outcome = lose(nullptr);
+    outcome.was_killed = true;  // by whatever it was, not by a file that it never saw
+    return outcome;
+  }
+  if (!wait_for_word(socket_, wait_limit_)) return lose("gave no answer");
+  DecodeReply reply;
+  if (!receive_packet(socket_, as_packet(reply))) return lose(nullptr);
+  DecodeOutcome outcome;
+  outcome.message = text_in(reply.message);
+  outcome.hint = text_in(reply.hint);
+  switch (reply.status) {
+    case DecodeReply::Status::decoded: {
+      outcome.form = {text_in(reply.photometric), reply.by_plane != 0};
+      const auto samples = packed.memory.view().subspan(packed.request.output_begin, out.size());
+      std::memcpy(out.data(), samples.data(), samples.size());
+      return outcome;
+    }
+    case DecodeReply::Status::refused:
+      outcome.kind = DecodeOutcome::Kind::refused;
+      return outcome;
+    case DecodeReply::Status::out_of_memory:
+      outcome.kind = DecodeOutcome::Kind::refused;
+      outcome.message = text("decoding its compressed pixels takes more than ",
+                             human_bytes(std::max(options_.memory, 64 * packed.request.output_begin)),
+                             " of memory beyond the pixels themselves");
+      outcome.hint = "fetch the file again, or leave it out";
+      return outcome;
+    case DecodeReply::Status::other_protocol:
+      break;
+  }
+  return lose("gave an answer that means nothing");
+}
+
+DecodeOutcome DecoderProcess::lose(const char* reason_of_ours) {
+  const Ending ending = end();
+  DecodeOutcome outcome;
+  outcome.kind = DecodeOutcome::Kind::lost;
+  outcome.hint = "fetch the file again, or leave it out";
+  if (reason_of_ours != nullptr) {
+    outcome.message =
+        text("the decoder of its compressed pixels ", reason_of_ours, " within ", human_seconds(wait_limit_));
+  } else if (ending.signal == SIGXCPU) {
+    outcome.message = text("its compressed pixels kept the decoder busy for more than ",
+                           human_seconds(processor_limit_), " of processor time");
+  } else {
+    outcome.message = text("its compressed pixels crashed the decoder (", ending.describe(), ")");
+    outcome.was_killed = ending.signal == SIGKILL;
+  }
+  return outcome;
+}
+
+/// Kills it where it still runs. Its own ending counts when it came first.
+Ending DecoderProcess::end() {
+  if (socket_ >= 0) ::close(std::exchange(socket_, -1));
+  if (id_ <= 0) return {};
+  int status = 0;
+  pid_t ended = ::waitpid(id_, &status, WNOHANG);
+  if (ended == 0) {
+    ::kill(id_, SIGKILL);
+    do {
+      ended = ::waitpid(id_, &status, 0);
+    } while (ended < 0 && errno == EINTR);
+  }
+  const bool is_known = ended == std::exchange(id_, -1);  // not where somebody ignores SIGCHLD
+  if (is_known && WIFSIGNALED(status)) return {.status = 0, .signal = WTERMSIG(status)};
+  return {.status = is_known ? WEXITSTATUS(status) : 1, .signal = 0};
+}
+
+}  // namespace larmor

@@ -1,0 +1,74 @@
+// A process that decodes for this one, so that what crashes a decoder, keeps it busy or fills its memory is a
+// bad file and no lost rank.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "larmor/base/process.h"
+#include "larmor/codec/decode_message.h"
+#include "larmor/codec/encoded_pixels.h"
+
+namespace larmor {
+
+struct DecoderOptions {
+  std::filesystem::path program;       // larmor-decode
+  std::vector<std::string> arguments;  // without argv[0]
+  // Beyond the samples themselves: this, or 64 times the compressed bytes where that is more.
+  uint64_t memory = uint64_t{512} << 20;
+  // Of the processor, and a second more for each 8 MiB of samples.
+  double processor_seconds = 10;
+  // Until an answer, and six times the seconds of the processor more: machines may be busy with other things.
+  double wait_seconds = 60;
+};
+
+/// What became of a request.
+struct DecodeOutcome {
+  enum class Kind { decoded, refused, lost };
+  Kind kind = Kind::decoded;
+  DecodedForm form;
+  std::string message, hint;  // unless decoded
+  // It was killed by a signal that no fault of its own sends. The file is not to blame, and may be tried
+  // again.
+  bool was_killed = false;
+};
+
+/// One thread at a time. Started by posix_spawn; it ends when this is destroyed, or when our process ends.
+/// Signals for our process group (interrupt, terminate, …) do not reach it.
+class DecoderProcess {
+ public:
+  /// Throws Error (environment): it cannot be started, or does not greet.
+  explicit DecoderProcess(const DecoderOptions& options);
+  ~DecoderProcess();
+  DecoderProcess(const DecoderProcess&) = delete;
+  DecoderProcess& operator=(const DecoderProcess&) = delete;
+
+  /// Requires: `out` has decoded_bytes(encoded); it is written where the outcome is `decoded`. After `lost`
+  /// the process has ended. Throws Error (environment): no memory to share.
+  DecodeOutcome decode(const EncodedPixels& encoded, std::span<std::byte> out);
+
+  pid_t id() const { return id_; }
+  const DecodeGreeting& greeting() const { return greeting_; }
+  bool is_running() const;
+
+ private:
+  void spawn(int socket);
+  void set_limits(const DecodeRequest& request);
+  DecodeOutcome lose(const char* reason_of_ours);
+  Ending end();
+
+  DecoderOptions options_;
+  DecodeGreeting greeting_;
+  pid_t id_ = -1;
+  int socket_ = -1;
+  double processor_limit_ = 0, wait_limit_ = 0;  // of the present request
+};
+
+}  // namespace larmor
