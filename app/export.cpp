@@ -17,7 +17,10 @@ struct ExportArguments {
 
 int export_weights(Program& program, const ExportArguments& arguments) {
   program.refuse_overrides();
-  const auto entry = choose_checkpoint(program.run_folder(), arguments.checkpoint);
+  const auto folder = program.run_folder();
+  const auto loaded = load_run_stage(folder, program.workload(workload_of(folder)));
+  const auto entry =
+      choose_checkpoint(folder, arguments.checkpoint, loaded.config.config.checkpoint.mode == "min");
   DiskStorage storage;
   const auto written = write_tensors(storage, arguments.output, read_weights(entry, arguments.average));
   Json json;

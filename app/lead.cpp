@@ -38,8 +38,10 @@ Json own_hardware(const TrainRequest& request, const Agent& agent) {
 }
 
 int64_t newest_step(const RunFolder& folder) {
-  const auto all = list_checkpoints(folder.checkpoints(), /*verify=*/false);
-  return all.empty() ? -1 : all.front().step;
+  for (const auto& entry : list_checkpoints(folder.checkpoints(), /*verify=*/false)) {
+    if (entry.ok) return entry.step;
+  }
+  return -1;
 }
 
 class Leader {
@@ -216,6 +218,7 @@ GroupEnding Leader::train_to_the_end() {
              share->empty() ? "" : text(" with ", *share)));
     if (const int signal = fleet_->signal_within(verdict.wait_seconds)) return stopped_by(signal);
     prepare_again(*share);
+    policy.go_back_to(newest_step(run_->folder));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <torch/nn/module.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/log.h"
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/state_parts.h"
 #include "larmor/device/module_state.h"
@@ -13,21 +14,46 @@ namespace larmor::app {
 
 namespace fs = std::filesystem;
 
-CheckpointEntry choose_checkpoint(const RunFolder& folder, const std::string& choice) {
-  const bool by_name = choice == "best" || choice == "last";
-  fs::path path = by_name ? folder.checkpoints() / choice : fs::path(choice);
-  if (!fs::exists(path) && fs::exists(folder.checkpoints() / choice))
-    path = folder.checkpoints() / choice;  // "step-00000004"
-  // A run without a rated checkpoint has no best one: the last serves.
-  if (choice == "best" && !fs::exists(path)) path = folder.checkpoints() / "last";
-  if (!fs::exists(path)) {
-    fail(Exit::usage, text("there is no checkpoint ", path.string()),
-         "larmor checkpoint list RUN shows what there is");
+namespace {
+
+[[noreturn]] void refuse_absent(const fs::path& path) {
+  fail(Exit::usage, text("there is no checkpoint ", path.string()),
+       "larmor checkpoint list RUN shows what there is");
+}
+
+// The best one by the manifests, or where none has a metric the newest.
+fs::path best_or_last(const std::vector<CheckpointEntry>& entries, bool lower_is_better) {
+  for (const auto& entry : entries) {
+    if (!entry.ok) {
+      log::warning(text("whether ", entry.folder.string(), " is the best cannot be known: ", entry.reason));
+    }
   }
+  if (const auto* best = best_of(entries, lower_is_better)) return best->folder;
+  const auto& last = entries.front().folder;
+  log::warning(
+      text("no checkpoint of the run has a validation of its own, so there is no best one: taking the "
+           "last, ",
+           last.filename().string()));
+  return last;
+}
+
+}  // namespace
+
+CheckpointEntry choose_checkpoint(const RunFolder& folder, const std::string& choice, bool lower_is_better) {
+  fs::path path = choice;
+  if (choice == "best" || choice == "last") {
+    const auto entries = list_checkpoints(folder.checkpoints(), /*verify=*/false);
+    if (entries.empty()) refuse_absent(folder.checkpoints() / choice);
+    path = choice == "best" ? best_or_last(entries, lower_is_better) : entries.front().folder;
+  } else if (!fs::exists(path) && fs::exists(folder.checkpoints() / choice)) {
+    path = folder.checkpoints() / choice;  // "step-00000004"
+  }
+  if (!fs::exists(path)) refuse_absent(path);
   auto entry = verify_checkpoint(fs::canonical(path));
-  if (!entry.ok)
+  if (!entry.ok) {
     fail(Exit::checkpoint, text("checkpoint ", entry.folder.string(), " is damaged: ", entry.reason),
-         "choose another with --checkpoint");
+         "choose another with --checkpoint; larmor checkpoint verify RUN says which are whole");
+  }
   return entry;
 }
 
@@ -35,8 +61,8 @@ TrainedTask load_trained(Program& program, const std::string& checkpoint_choice,
   const auto folder = program.run_folder();
   TrainedTask trained;
   trained.loaded = load_run_stage(folder, program.workload(workload_of(folder)), program.words().overrides);
-  trained.checkpoint = choose_checkpoint(folder, checkpoint_choice);
   const auto& [stage, config] = trained.loaded;
+  trained.checkpoint = choose_checkpoint(folder, checkpoint_choice, config.config.checkpoint.mode == "min");
   trained.task = stage->task(config.config, index_from_json(read_json(folder.index())));
   auto& network = *trained.task->objectives().front().network;
   load_state_dict(network, read_weights(trained.checkpoint, average));

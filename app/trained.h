@@ -10,9 +10,10 @@
 
 namespace larmor::app {
 
-/// "best", "last" or a path, as --checkpoint says; verified. Throws Error: checkpoint when it is damaged,
-/// usage when there is none.
-CheckpointEntry choose_checkpoint(const RunFolder& folder, const std::string& choice);
+/// "best", "last", a name or a path, as --checkpoint says; verified. Best and last are what the manifests
+/// say, whatever the links point to; where it is not quite what was asked for, a warning says so. Throws
+/// Error: checkpoint when it is damaged, usage when there is none.
+CheckpointEntry choose_checkpoint(const RunFolder& folder, const std::string& choice, bool lower_is_better);
 
 struct TrainedTask {
   LoadedStage loaded;

@@ -54,6 +54,7 @@ struct CheckpointOptions {
   std::string config_sha256, index_sha256, build;
   bool bitwise = true;       // whether a resume from here gives the same bits
   int failures_allowed = 2;  // saves in a row that may fail for want of space; the next one ends the run
+  std::optional<CheckpointEntry> resumed_from;  // that this process has verified, and need not read again
 };
 
 /// What became of a save, for the log and the tracker.
@@ -79,9 +80,6 @@ class CheckpointWriter {
   /// save, throws Error (environment) on all ranks. A save that a fence stopped ends them with Error
   /// (rank_lost), by the next call at the latest. Collective.
   void save(const Snapshot& snapshot, bool last);
-  /// That this process has just verified that checkpoint, which then is not read again. Before the first
-  /// save.
-  void remember(const CheckpointEntry& verified);
   /// What has been committed or has failed since the last call.
   std::vector<SaveOutcome> take_outcomes();
   /// Blocks until no save is in flight. Collective.

@@ -93,7 +93,9 @@ CheckpointWriter::CheckpointWriter(std::filesystem::path folder, Storage& storag
                        .in_flight = {},
                        .error = {},
                        .failures_in_a_row = 0,
-                       .outcomes = {}}) {}
+                       .outcomes = {}}) {
+  if (options.resumed_from) state_->whole.remember(*options.resumed_from);
+}
 
 CheckpointWriter::~CheckpointWriter() {
   if (!state_->thread.joinable()) return;
@@ -116,8 +118,6 @@ void CheckpointWriter::save(const Snapshot& snapshot, bool last) {
   state_->run(staged, staged_seconds);
   state_->settle(last);
 }
-
-void CheckpointWriter::remember(const CheckpointEntry& verified) { state_->whole.remember(verified); }
 
 std::vector<SaveOutcome> CheckpointWriter::take_outcomes() { return std::exchange(state_->outcomes, {}); }
 

@@ -97,31 +97,47 @@ void note_bad_files(PreparedRun& run) {
                            " cannot be used and will be passed over:", listing(run.index.bad)));
 }
 
-std::optional<CheckpointEntry> choose_checkpoint(const RunFolder& folder, const ResumeChoice& resume,
-                                                 Storage& storage, int64_t generation,
-                                                 std::vector<std::string>& notes) {
-  if (resume.kind == ResumeChoice::Kind::path) {
-    auto entry = verify_checkpoint(resume.path);
-    if (!entry.ok) {
-      fail(Exit::checkpoint, text("the checkpoint ", resume.path.string(), " is not good: ", entry.reason),
-           "larmor checkpoint list RUN --json shows the ones that there are");
+/// What environment.json has to say of --resume.
+struct ResumeRecord {
+  std::string asked;  // by the words that the job was started with
+  fs::path origin;    // ResumePoint's
+};
+
+bool is_same_job(const StartOptions& start, const Json& environment) {
+  return !start.job.empty() && environment.value("job", "") == start.job;
+}
+
+// A job that is started again has the words of its first start, and has done as they say already. A run that
+// is new has nothing to go on from.
+ResumeChoice choice_of(const StartOptions& start, const Json& environment) {
+  using Kind = ResumeChoice::Kind;
+  const bool is_new = environment.empty();
+  if (is_new && start.resume.kind == Kind::automatic) return {.kind = Kind::never, .path = {}};
+  const bool is_done = start.again && is_same_job(start, environment) &&
+                       environment.value("resume", "") == to_text(start.resume);
+  return is_done ? ResumeChoice{} : start.resume;
+}
+
+// Of a checkpoint that another run has saved: what of it does not count here, and why.
+std::optional<std::string> word_on_origin(const CheckpointEntry& entry, const PreparedRun& run,
+                                          const Workload& workload) {
+  const auto same = compare_origin(entry, run.config.sha256(), run.index.sha256());
+  if (same.both()) return std::nullopt;
+  std::vector<std::string> differs;
+  if (!same.config) {
+    std::vector<std::string> keys;
+    try {
+      const RunFolder other{entry.folder.parent_path().parent_path()};
+      keys = load_run_stage(other, workload).config.differing_keys(run.config);
+    } catch (const std::exception&) {
+      // A checkpoint may lie anywhere; what it was trained by is then known by its hash alone.
     }
-    return entry;
+    differs.push_back(keys.empty() ? "configuration" : text("configuration (", join(keys, ", "), ")"));
   }
-  if (resume.kind == ResumeChoice::Kind::never) {
-    if (fs::exists(folder.checkpoints())) {
-      const auto aside = folder.root / text("checkpoints.before-", generation);
-      storage.rename(folder.checkpoints(), aside);
-      notes.push_back(text("starting anew; earlier checkpoints were moved to ", aside.string()));
-    }
-    return std::nullopt;
-  }
-  std::vector<CheckpointEntry> passed_over;
-  auto entry = newest_good(folder.checkpoints(), &passed_over);
-  for (const auto& bad : passed_over) {
-    notes.push_back(text("passed over the damaged checkpoint ", bad.folder.string(), ": ", bad.reason));
-  }
-  return entry;
+  if (!same.index) differs.emplace_back("data or splits");
+  return text(entry.folder.string(), " was saved with another ", join(differs, " and other "),
+              ": its best value and its patience do not count here",
+              same.index ? "" : "; what it was trained on may be among this run's validation cases");
 }
 
 // A stored plan is used again as it is, unless another number of ranks is asked for or this machine
@@ -176,7 +192,8 @@ void check_start(const Stage& stage, RunConfig config, const Index& index) {
   }
 }
 
-Json environment_of(const RunConfig& config, const std::string& job, const std::string& asked) {
+Json environment_of(const RunConfig& config, const std::string& job, const std::string& asked,
+                    const ResumeRecord& resume) {
   Json json;
   json["workload"] = config.workload;
   json["stage"] = config.stage;
@@ -185,6 +202,8 @@ Json environment_of(const RunConfig& config, const std::string& job, const std::
   json["host"] = host_name();
   if (!job.empty()) json["job"] = job;
   json["asked"] = asked;
+  json["resume"] = resume.asked;
+  if (!resume.origin.empty()) json["origin"] = resume.origin.string();
   return json;
 }
 
@@ -212,10 +231,12 @@ void take_folder(PreparedRun& run, StartOptions& start, Storage& storage) {
 
 // config.yaml makes a folder a run, so it comes last: a disk that fills up on the way leaves none that is
 // half there.
-void write_down(const PreparedRun& run, const std::string& job, const std::string& asked, Storage& storage) {
+void write_down(const PreparedRun& run, const std::string& job, const std::string& asked,
+                const ResumeRecord& resume, Storage& storage) {
   write_text(storage, run.folder.hardware(), to_text(to_json(run.hardware)));
   write_text(storage, run.folder.plan(), to_text(to_json(run.plan)));
-  write_text(storage, run.folder.environment(), to_text(environment_of(run.config.config, job, asked)));
+  write_text(storage, run.folder.environment(),
+             to_text(environment_of(run.config.config, job, asked, resume)));
   write_text(storage, run.folder.index(), to_text(to_json(run.index)));
   record_bad_files(storage, run.folder.quarantine(), run.index.bad);
   write_text(storage, run.folder.config(), run.config.to_yaml(/*with_origins=*/true));
@@ -227,6 +248,23 @@ void check_batch(const RunConfig& config, const Plan& plan) {
        text("the run's global batch is ", *config.train.global_batch, " and the plan makes ",
             plan.global_batch),
        "ask for a number of ranks that divides the global batch");
+}
+
+// Where the run goes on from. What earlier starts have left is out of the way then, and their ranks kept out.
+ResumeRecord resume(PreparedRun& run, const StartOptions& start, const Json& environment,
+                    const Workload& workload, Storage& storage) {
+  auto point = find_resume_point(run.folder, choice_of(start, environment), environment.value("origin", ""));
+  // A start that is refused has kept nobody out.
+  raise_fence(storage, run.folder.generation_file(), run.generation);
+  for (auto& note : settle_resume_point(point, run.folder, run.generation,
+                                        run.config.config.checkpoint.mode == "min", storage))
+    run.notes.push_back(std::move(note));
+  run.resume_from = std::move(point.entry);
+  if (!point.origin.empty() && run.resume_from && !is_own_checkpoint(run.folder, *run.resume_from)) {
+    if (const auto word = word_on_origin(*run.resume_from, run, workload)) run.notes.push_back(*word);
+  }
+  const bool goes_on = start.resume.kind == ResumeChoice::Kind::automatic && is_same_job(start, environment);
+  return {.asked = goes_on ? environment.value("resume", "") : to_text(start.resume), .origin = point.origin};
 }
 
 // `hardware`: not this host alone. A rehearsal is for machines that are not here.
@@ -261,8 +299,8 @@ PreparedRun prepare_run(const Workload& workload, LoadedStage asked, const std::
   PreparedRun run;
   run.folder = existing ? *existing : choose_folder(asked.config, start, clock);
   const bool again = run.folder.is_run();
-  const auto asked_hash =
-      again ? read_json(run.folder.environment()).value("asked", "") : asked_sha256(asked.config);
+  const Json environment = again ? read_json(run.folder.environment()) : Json::object();
+  const auto asked_hash = again ? environment.value("asked", "") : asked_sha256(asked.config);
   if (fs::exists(run.folder.root) && !fs::is_directory(run.folder.root)) {
     fail(Exit::environment, text(run.folder.root.string(), " is not a folder"),
          "choose another run.folder or run.name");
@@ -294,21 +332,16 @@ PreparedRun prepare_run(const Workload& workload, LoadedStage asked, const std::
     run.hardware = start.hardware ? *start.hardware : hardware_for(run.folder.root);
     run.plan = plan_again(run.folder, run.hardware, stage.demand(config, run.index), run.config, run.notes);
     check_batch(config, run.plan);
-    run.resume_from = choose_checkpoint(run.folder, start.resume, storage, run.generation, run.notes);
   } else {
     run.index = std::move(draft.index);
     run.hardware = std::move(draft.hardware);
     run.plan = std::move(draft.plan);
-    if (start.resume.kind == ResumeChoice::Kind::path) {
-      run.resume_from = choose_checkpoint(run.folder, start.resume, storage, run.generation, run.notes);
-    }
     freeze_plan(run.config, run.plan);
   }
   note_bad_files(run);
-  // A start that is refused has kept nobody out.
-  raise_fence(storage, run.folder.generation_file(), run.generation);
+  const auto record = resume(run, start, environment, workload, storage);
   mark_going_on(storage, run.folder);
-  write_down(run, start.job, asked_hash, storage);
+  write_down(run, start.job, asked_hash, record, storage);
   storage.replace_link(run.folder.root.parent_path() / "latest", run.folder.root.filename());
   return run;
 }

@@ -13,16 +13,11 @@
 #include "larmor/hardware/hardware.h"
 #include "larmor/plan/plan.h"
 #include "larmor/train/loaded_stage.h"
+#include "larmor/train/resume_point.h"
 #include "larmor/train/run_folder.h"
 #include "larmor/train/workload.h"
 
 namespace larmor {
-
-struct ResumeChoice {
-  enum class Kind { automatic, never, path };
-  Kind kind = Kind::automatic;
-  std::filesystem::path path;  // of a checkpoint
-};
 
 /// How a start of a run differs from any other.
 struct StartOptions {
@@ -31,7 +26,8 @@ struct StartOptions {
   std::optional<FileLock> lock = {};      // of the run's folder, where it is held already
   /// The scheduler's or launcher's own name of what we are part of, which outlives a requeue or its restart
   /// of us; "" for none. With `again`, a run without a name of its own is the newest one of this
-  /// configuration that the same job started.
+  /// configuration that the same job started, and `resume` is not done again: the words are those of the
+  /// start before.
   std::string job = {};
   bool again = false;
 };
@@ -65,7 +61,8 @@ void freeze_plan(LoadedConfig& config, const Plan& plan);
 /// Makes the run folder of a new run, or takes up an unfinished one of the same name and config, and keeps
 /// out ranks of its earlier generations. `asked` is of `workload`; `existing` is set for `train RUN`. Throws
 /// Error: usage when the config differs (listing the keys), environment when the folder is in use or cannot
-/// be written, data when the data have changed, checkpoint when no good one is left.
+/// be written, data when the data have changed, checkpoint when no good one is left, or the one asked for is
+/// not whole.
 PreparedRun prepare_run(const Workload& workload, LoadedStage asked, const std::optional<RunFolder>& existing,
                         StartOptions start, Storage& storage, const Clock& clock);
 

@@ -99,17 +99,19 @@ std::vector<Learner> make_learners(Task& task, const BlockOrder& blocks, const R
 }
 
 CheckpointOptions checkpoint_options(const RunConfig& config, const Plan& plan, const Index& index,
-                                     const Rank& rank, const std::string& config_sha256) {
+                                     const Rank& rank, const LoadedConfig& loaded,
+                                     const std::optional<CheckpointEntry>& resumed) {
   CheckpointOptions options;
   options.keep_last = config.checkpoint.keep_last;
   options.keep_best = config.checkpoint.keep_best;
   options.lower_is_better = config.checkpoint.mode == "min";
   options.async = config.checkpoint.async;
   options.generation = rank.generation;
-  options.config_sha256 = config_sha256;
+  options.config_sha256 = loaded.sha256();
   options.index_sha256 = index.sha256();
   options.build = build_description();
   options.bitwise = plan.deterministic && index.touched.empty();
+  options.resumed_from = resumed;
   return options;
 }
 
@@ -190,9 +192,25 @@ std::unique_ptr<Task> open_task(const Stage& stage, const RunConfig& config, con
   return task;
 }
 
-TrainerState resumed_state(const SessionOptions& options, Task& task, std::vector<Learner>& learners) {
+/// What a session goes on from.
+struct Resumed {
+  std::optional<CheckpointEntry> entry;
+  TrainerState state;
+};
+
+Resumed resume(const SessionOptions& options, const LoadedConfig& config, const Index& index, Task& task,
+               std::vector<Learner>& learners) {
   if (!options.resume_from) return {};
-  return restore(verify_checkpoint(*options.resume_from), task, learners);
+  auto entry = verify_checkpoint(*options.resume_from);
+  auto state = restore(entry, task, learners);
+  const bool is_own = is_own_checkpoint(options.folder, entry);
+  if (!is_own && !compare_origin(entry, config.sha256(), index.sha256()).both()) {
+    // Judged by another metric, network or split.
+    state.best_metric.reset();
+    state.best_step = 0;
+    state.validations_without_gain = 0;
+  }
+  return {.entry = std::move(entry), .state = std::move(state)};
 }
 
 /// Collective.
@@ -247,10 +265,10 @@ SessionEnd run_session(const LoadedStage& loaded, const Plan& planned, const Ind
   auto learners =
       make_learners(*task, blocks, config, plan, timetable, device, *communicator);  // parallel, optimizer
   const auto rank_sums = plan.sync_batch_norm ? std::make_unique<RankSums>(*communicator) : nullptr;
-  const TrainerState state = resumed_state(options, *task, learners);
+  const auto [resumed, state] = resume(options, loaded.config, index, *task, learners);
   const auto tracker = make_tracker(config, options, rank, *storage, clock, timetable, state);  // track
   CheckpointWriter checkpoints(options.folder.checkpoints(), *storage, *communicator,           // checkpoint
-                               checkpoint_options(config, plan, index, rank, loaded.config.sha256()));
+                               checkpoint_options(config, plan, index, rank, loaded.config, resumed));
   Quarantine quarantine(options.folder.quarantine(), cases.bad_files, *storage, *communicator, *tracker,
                         index.bad);
   Trainer trainer({.config = config,

@@ -74,6 +74,14 @@ Snapshot take_snapshot(const Task& task, const std::vector<Learner>& learners, c
 }
 
 TrainerState restore(const CheckpointEntry& entry, Task& task, std::vector<Learner>& learners) {
+  if (!entry.ok) {
+    fail(Exit::checkpoint,
+         text("the checkpoint ", entry.folder.string(),
+              " is not what it was when the run started: ", entry.reason),
+         "start again: the run goes on from the newest whole one; where only some hosts see the damage, look "
+         "at "
+         "their disks");
+  }
   const auto state = read_checkpoint_state(entry);
   const auto place = entry.folder.string();
   for (size_t i = 0; i < learners.size(); ++i) {

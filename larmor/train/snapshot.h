@@ -15,7 +15,8 @@ namespace larmor {
 Snapshot take_snapshot(const Task& task, const std::vector<Learner>& learners, const TrainerState& state,
                        int rank);
 
-/// Puts a verified checkpoint back. Throws Error (checkpoint) when it does not fit.
+/// Puts a verified checkpoint back. Throws Error (checkpoint) when verification has found damage, or it does
+/// not fit.
 TrainerState restore(const CheckpointEntry& entry, Task& task, std::vector<Learner>& learners);
 
 /// Only what the task itself keeps. Throws Error (checkpoint) when it does not fit.

@@ -45,7 +45,11 @@ SessionEnd TrialRun::train(int ranks, std::optional<int64_t> until, const std::v
 
   DiskStorage storage;
   const SystemClock clock;
-  auto prepared = prepare_run(workload, std::move(asked), std::nullopt, {}, storage, clock);
+  StartOptions start;
+  if (resume_at_) start.resume = {.kind = ResumeChoice::Kind::path, .path = *resume_at_};
+  resume_at_.reset();
+  auto prepared = prepare_run(workload, std::move(asked), std::nullopt, std::move(start), storage, clock);
+  notes_ = prepared.notes;
   auto loaded = load_run_stage(prepared.folder, workload);
   loaded.stage = change_(std::move(loaded.stage));
   SessionOptions options;

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <exception>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "larmor/base/file.h"
@@ -29,6 +31,11 @@ class TrialRun {
   using Change = std::function<std::unique_ptr<const Stage>(std::unique_ptr<const Stage>)>;
   void change_stage(Change change) { change_ = std::move(change); }
 
+  /// The next train() goes on from that checkpoint, as --resume PATH.
+  void resume_at(std::filesystem::path checkpoint) { resume_at_ = std::move(checkpoint); }
+  /// What people were told when the last train() was prepared.
+  const std::vector<std::string>& notes() const { return notes_; }
+
   /// How each rank of the last train() failed; null where it did not.
   const std::vector<std::exception_ptr>& errors() const { return errors_; }
 
@@ -47,6 +54,8 @@ class TrialRun {
   std::string workload_;
   std::vector<std::string> overrides_;
   Change change_ = [](std::unique_ptr<const Stage> stage) { return stage; };
+  std::optional<std::filesystem::path> resume_at_;
+  std::vector<std::string> notes_;
   std::vector<std::exception_ptr> errors_;
 };
 
