@@ -52,7 +52,7 @@ TEST(Checkpoint, OfAnotherConfigurationBringsNoBestValueAndNoPatience) {
   EXPECT_EQ(kept.training.state.best_metric, end.training.state.best_metric);
   EXPECT_EQ(kept.training.state.best_step, end.training.state.best_step);
   different.resume_at(checkpoint);
-  const auto fresh = different.train(1, 5, {"optim.learning_rate=0.001"});
+  const auto fresh = different.train(1, 5, {"optim.learning_rate=0.0004"});
   EXPECT_EQ(fresh.training.state.best_metric, std::nullopt);
   EXPECT_EQ(fresh.training.state.best_step, 0);
   EXPECT_EQ(fresh.training.state.validations_without_gain, 0);

@@ -1,16 +1,15 @@
 // Twenty kills at any time, twenty of the launcher, twenty while a checkpoint is being written, and fifty of
 // a run that starts again by itself.
 #include <csignal>
-#include <cstdlib>
 #include <iostream>
 #include <memory>
-#include <random>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "larmor/base/text.h"
 
+#include "tests/processes/support/kill_loop.h"
 #include "tests/processes/support/nifti_bytes.h"
 #include "tests/processes/support/small_training.h"
 #include "tests/processes/support/trained_state.h"
@@ -22,46 +21,16 @@ namespace fs = std::filesystem;
 
 constexpr int kills = 20, steps = 400;
 
-class KillLoop : public ::testing::Test {
+class SmallKillLoop : public KillLoop {
  protected:
-  // LARMOR_SEED repeats a row of kills, as far as the machine does.
-  KillLoop()
-      : seed_(std::getenv("LARMOR_SEED") ? static_cast<unsigned>(std::stoul(std::getenv("LARMOR_SEED")))
-                                         : std::random_device()()) {
-    std::cout << "LARMOR_SEED=" << seed_ << "\n";
-    chance_.seed(seed_);
-  }
-
-  fs::path run(const std::string& name) const { return scratch_.path() / "runs" / name; }
-  ProgramOptions here() const { return {.folder = scratch_.path()}; }
   static std::vector<std::string> words(const std::string& name) {
     return with(small_training(name, 2, steps), "checkpoint.every", "2st");
   }
-
-  double between(double least, double most) {
-    return std::uniform_real_distribution<double>(least, most)(chance_);
-  }
-  int number_to(int most) { return std::uniform_int_distribution<int>(0, most)(chance_); }
 
   /// Starts the run or goes on with it, with its words or by its name.
   Running going_on(const std::string& name) {
     const bool by_name = fs::exists(run(name) / "config.yaml") && number_to(1) == 1;
     return Running(by_name ? std::vector<std::string>{"train", name} : words(name), here());
-  }
-
-  /// Kills the launcher or one of its ranks, and sees that none of them is left.
-  void kill_one_of(Running& training) {
-    auto victims = children_of(training.id());
-    victims.push_back(training.id());
-    kill_and_look(training, victims[static_cast<size_t>(number_to(static_cast<int>(victims.size()) - 1))]);
-  }
-  void kill_and_look(Running& training, int victim) {
-    const auto ranks = children_of(training.id());
-    kill(victim, SIGKILL);
-    const auto end = training.wait();
-    ASSERT_THAT(end.status, ::testing::AnyOf(128 + SIGKILL, 8)) << "the run was over before: " << end.err;
-    constexpr double seconds_to_die = 2;
-    for (const int rank : ranks) ASSERT_TRUE(becomes_true([&] { return is_over(rank); }, seconds_to_die));
   }
 
   void expect_equal_to_a_run_left_alone(const std::string& name) {
@@ -81,22 +50,9 @@ class KillLoop : public ::testing::Test {
     EXPECT_EQ(checkpoint_names(run(name)), checkpoint_names(run("whole")));
     EXPECT_FALSE(has_half_a_checkpoint(name));
   }
-
-  bool has_half_a_checkpoint(const std::string& name) const {
-    const auto folder = run(name) / "checkpoints";
-    std::error_code gone;
-    for (const auto& item : fs::directory_iterator(folder, gone)) {
-      if (item.path().extension() == ".tmp") return true;
-    }
-    return false;
-  }
-
-  ScratchFolder scratch_;
-  unsigned seed_;
-  std::mt19937 chance_;
 };
 
-TEST_F(KillLoop, ARunKilledTwentyTimesAtAnyTimeEndsInTheSameBits) {
+TEST_F(SmallKillLoop, ARunKilledTwentyTimesAtAnyTimeEndsInTheSameBits) {
   for (int i = 0; i < kills; ++i) {
     SCOPED_TRACE(text("kill ", i));
     auto training = going_on("killed");
@@ -112,7 +68,7 @@ TEST_F(KillLoop, ARunKilledTwentyTimesAtAnyTimeEndsInTheSameBits) {
   expect_equal_to_a_run_left_alone("killed");
 }
 
-TEST_F(KillLoop, ALauncherKilledTwentyTimesLeavesNoRankAndTheNextStartGoesOn) {
+TEST_F(SmallKillLoop, ALauncherKilledTwentyTimesLeavesNoRankAndTheNextStartGoesOn) {
   size_t ranks_seen = 0;
   for (int i = 0; i < kills; ++i) {
     SCOPED_TRACE(text("kill ", i));
@@ -132,17 +88,7 @@ TEST_F(KillLoop, ALauncherKilledTwentyTimesLeavesNoRankAndTheNextStartGoesOn) {
   expect_equal_to_a_run_left_alone("killed");
 }
 
-// Whether the newest checkpoint that the log announces, or a later one, is there and whole.
-bool announced_is_good(const Json& verified, const fs::path& run) {
-  const auto announced = events_of(run, "checkpoint");
-  if (announced.empty()) return true;
-  for (const auto& row : verified) {
-    if (row.at("step") >= announced.back().at("step") && row.at("ok") == true) return true;
-  }
-  return false;
-}
-
-TEST_F(KillLoop, TheNewestAnnouncedCheckpointIsGoodAfterEveryKillInASave) {
+TEST_F(SmallKillLoop, TheNewestAnnouncedCheckpointIsGoodAfterEveryKillInASave) {
   int halves = 0;
   for (int i = 0; i < kills; ++i) {
     SCOPED_TRACE(text("kill ", i));
@@ -164,11 +110,11 @@ TEST_F(KillLoop, TheNewestAnnouncedCheckpointIsGoodAfterEveryKillInASave) {
 }
 
 /// SmartCache over files, an average of the weights, accumulation, a shard of the optimizer on each rank.
-class RestartLoop : public KillLoop {
+class RestartLoop : public SmallKillLoop {
  protected:
   static constexpr int restart_kills = 50, restart_steps = 1000;
 
-  void SetUp() override { put_heads(scratch_.path() / "heads", 12); }
+  void SetUp() override { put_heads(folder() / "heads", 12); }
 
   static std::vector<std::string> smart_words(const std::string& name) {
     auto all = with(small_training(name, 2, restart_steps), "checkpoint.every", "2st");
