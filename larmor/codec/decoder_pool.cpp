@@ -126,6 +126,9 @@ DecoderPool::Decoder DecoderPool::take() {
     say_once(error.message());
     give_back(nullptr);
     return nullptr;
+  } catch (...) {
+    give_back(nullptr);  // or the threads that wait would do so for ever
+    throw;
   }
 }
 
