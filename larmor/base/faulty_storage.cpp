@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <optional>
+#include <utility>
 
 #include "larmor/base/error.h"
 #include "larmor/base/storage.h"
@@ -46,13 +47,17 @@ struct FailPoint {
 
 [[noreturn]] void refuse(std::string_view setting, std::string_view part) {
   fail(Exit::usage, text("LARMOR_FAIL_POINT=", setting, ": \"", part, "\" is not understood"),
-       "write <operation or point>[:<nth> or <nth>+][:kill|full|io]");
+       "write <operation or point>[:<nth> or <nth>+][:kill|full|io|quota|readonly|files|stale]");
 }
 
+// 0: the process is killed.
 std::optional<int> error_named(std::string_view word) {
-  if (word == "kill") return 0;
-  if (word == "full") return ENOSPC;
-  if (word == "io") return EIO;
+  constexpr std::pair<std::string_view, int> errors[] = {
+      {"kill", 0},         {"full", ENOSPC},  {"io", EIO},      {"quota", EDQUOT},
+      {"readonly", EROFS}, {"files", EMFILE}, {"stale", ESTALE}};
+  for (const auto& [name, error] : errors) {
+    if (word == name) return error;
+  }
   return std::nullopt;
 }
 

@@ -30,16 +30,13 @@ std::optional<int64_t> read_fence(const std::filesystem::path& fence_file) {
   int descriptor = -1;
   // On network file systems an old handle may be stale once: the file has been replaced.
   for (int tries = 0; descriptor < 0 && tries < 3; ++tries) {
-    descriptor = ::open(fence_file.c_str(), O_RDONLY | O_CLOEXEC);
+    descriptor = after_signals([&] { return ::open(fence_file.c_str(), O_RDONLY | O_CLOEXEC); });
     if (descriptor < 0 && errno == ENOENT) return std::nullopt;
-    if (descriptor < 0 && errno != ESTALE && errno != EINTR) break;
+    if (descriptor < 0 && errno != ESTALE) break;
   }
   if (descriptor < 0) fail_errno(errno, "open the fence", fence_file);
   std::array<char, 32> content;
-  ssize_t count = 0;
-  do {
-    count = ::read(descriptor, content.data(), content.size());
-  } while (count < 0 && errno == EINTR);
+  const ssize_t count = after_signals([&] { return ::read(descriptor, content.data(), content.size()); });
   const int code = errno;
   ::close(descriptor);
   if (count < 0) fail_errno(code, "read the fence", fence_file);

@@ -1,11 +1,11 @@
 #include "larmor/base/file.h"
 
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
@@ -45,13 +45,21 @@ class Descriptor {
 // Appends what comes next; false at the end of the file.
 bool read_more(int descriptor, const std::filesystem::path& path, std::string& content) {
   std::array<char, 65536> buffer;
-  ssize_t count = 0;
-  do {
-    count = ::read(descriptor, buffer.data(), buffer.size());
-  } while (count < 0 && errno == EINTR);
+  const ssize_t count = after_signals([&] { return ::read(descriptor, buffer.data(), buffer.size()); });
   if (count < 0) fail_errno(errno, "read", path);
   content.append(buffer.data(), static_cast<size_t>(count));
   return count > 0;
+}
+
+// Sixteen hexadecimal digits that nobody can guess.
+std::string random_name() {
+  uint64_t number = 0;
+  if (after_signals([&] { return ::getrandom(&number, sizeof(number), 0); }) != ssize_t{sizeof(number)})
+    fail_errno(errno, "draw random bytes from", "the system");
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string name;
+  for (int i = 0; i < 16; ++i, number >>= 4) name += digits[number & 15U];
+  return name;
 }
 
 }  // namespace
@@ -74,10 +82,10 @@ std::string read_text(const std::filesystem::path& path, uint64_t limit) {
 }
 
 void write_text(Storage& storage, const std::filesystem::path& path, std::string_view content) {
-  // Processes and threads that write the same file must not share the one beside it.
-  static std::atomic<uint64_t> writes{0};
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  const std::string unique = text(".", path.filename().string(), ".partial-", ::getpid(), "-", writes++);
+  // Processes and threads that write the same file must not share the one beside it, and nobody who may write
+  // into the folder can have put his own there before.
+  const std::string unique = text(".", path.filename().string(), ".partial-", random_name());
   const std::filesystem::path temporary = folder / unique;
   try {
     const std::unique_ptr<StorageFile> file = storage.create(temporary);
@@ -104,8 +112,15 @@ ScratchFolder::~ScratchFolder() {
 }
 
 FileLock::FileLock(const std::filesystem::path& path) {
-  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  Descriptor file(
+      after_signals([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600); }));
   if (file.get() < 0) fail_errno(errno, "open the lock file", path);
+  struct stat status{};
+  // A second name of a file that means something to us: the lock would empty it.
+  if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink > 1) {
+    fail(Exit::environment, text("the lock file ", path.string(), " is no file of its own"),
+         "remove it, and see who else may write into that folder");
+  }
   if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) fail_errno(errno, "lock", path);
     std::string holder;

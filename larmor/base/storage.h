@@ -33,8 +33,8 @@ class Storage {
   using Path = std::filesystem::path;
   virtual ~Storage() = default;
 
-  virtual void create_folders(const Path& folder) = 0;                // mode 0700
-  virtual std::unique_ptr<StorageFile> create(const Path& file) = 0;  // truncates
+  virtual void create_folders(const Path& folder) = 0;                // mode 0700; there after a power cut
+  virtual std::unique_ptr<StorageFile> create(const Path& file) = 0;  // truncates; no links, as append()
   virtual std::unique_ptr<StorageFile> append(const Path& file) = 0;
   virtual void rename(const Path& from, const Path& to) = 0;
   virtual void sync_folder(const Path& folder) = 0;
@@ -98,10 +98,10 @@ class FaultyStorage final : public Storage {
   std::vector<Operation> operations_;
 };
 
-/// The disk; or, when the environment names LARMOR_FAIL_POINT=<operation or point>[:<nth>][:kill|full|io],
-/// a FaultyStorage that does so: the nth time (1), or from then on when a `+` follows the number, by SIGKILL
-/// (the default), a full disk or an I/O error. One place decides, so that every program under test can be
-/// broken.
+/// The disk; or, when the environment names LARMOR_FAIL_POINT=<operation or point>[:<nth>][:<how>], a
+/// FaultyStorage that does so: the nth time (1), or from then on when a `+` follows the number, by SIGKILL
+/// (kill, the default) or an error: full, io, quota, readonly, files (too many are open), stale (of a network
+/// file system). One place decides, so that every program under test can be broken.
 std::unique_ptr<Storage> make_storage();
 
 }  // namespace larmor

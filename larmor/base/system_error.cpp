@@ -29,6 +29,8 @@ std::string hint_for(int code) {
     case EISDIR:
     case EEXIST:
       return "a file stands where a folder is meant, or the other way round: rename one of them";
+    case ELOOP:
+      return "a link stands where a file is meant: remove it, or name the file that it leads to";
     case EIO:
     case ESTALE:
       return "the disk or the network file system has failed: see the system's log (dmesg)";

@@ -20,7 +20,7 @@ namespace larmor {
 namespace {
 
 Descriptor open_log(const std::filesystem::path& file) {
-  Descriptor log(open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  Descriptor log(open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!log.is_open()) {
     fail(Exit::environment, text("cannot write ", file.string(), ": ", std::strerror(errno)),
          "free space or make the run folder writable, on every host");

@@ -1,5 +1,7 @@
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <string>
@@ -103,6 +105,19 @@ TEST_F(FailPoint, FailsTheTimeThatWasAskedFor) {
   EXPECT_EQ(failures("here:3:full"), "..f..");
   EXPECT_EQ(failures("here:3+:full"), "..fff");
   EXPECT_EQ(failures("nowhere:io"), ".....");
+}
+
+TEST_F(FailPoint, KnowsTheErrorsThatStorageHas) {
+  const std::map<std::string, int> errors = {{"full", ENOSPC},    {"io", EIO},       {"quota", EDQUOT},
+                                             {"readonly", EROFS}, {"files", EMFILE}, {"stale", ESTALE}};
+  for (const auto& [word, error] : errors) {
+    try {
+      storage_with(("here:" + word).c_str())->point("here");
+      ADD_FAILURE() << word;
+    } catch (const Error& thrown) {
+      EXPECT_THAT(thrown.message(), HasSubstr(std::strerror(error)));
+    }
+  }
 }
 
 TEST_F(FailPoint, FailsRealOperationsByTheirName) {

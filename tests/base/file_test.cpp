@@ -3,9 +3,11 @@
 #include <sys/wait.h>
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <fstream>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -17,6 +19,9 @@
 #include "larmor/base/process.h"
 #include "larmor/base/storage.h"
 #include "larmor/base/text.h"
+
+#include "tests/support/faults/memory_folder.h"
+#include "tests/support/faults/system_call_watch.h"
 
 namespace larmor {
 namespace {
@@ -155,6 +160,69 @@ TEST(FileLock, RefusesASecondProcessAndNamesTheHolder) {
                 HasSubstr(text("held by process ", ::getpid(), " on ", host_name())));
   }
   EXPECT_EQ(refusal_elsewhere(path), "");
+}
+
+// A link of somebody else could lead to any file of ours, which the lock would empty.
+TEST(WriteText, LeavesTheOldTextOrTheNewOneWhicheverCallFails) {
+  const testing::MemoryFolder scratch;
+  DiskStorage storage;
+  const auto file = scratch.path() / "config.yaml";
+  std::vector<testing::SystemCall> calls;
+  {
+    const testing::SystemCallWatch watch(scratch.path(), nullptr);
+    write_text(storage, file, "old");
+    calls = watch.calls();
+  }
+  for (const auto& failing : calls) {
+    for (const int error : {EIO, ENOSPC, EDQUOT, EROFS, EMFILE, ESTALE}) {
+      write_text(storage, file, "old");
+      const size_t descriptors = testing::open_descriptors();
+      bool refused = false;
+      {
+        const testing::SystemCallWatch watch(
+            scratch.path(), [&](const testing::SystemCall& call) { return call == failing ? error : 0; });
+        try {
+          write_text(storage, file, "new");
+        } catch (const Error& thrown) {
+          refused = true;
+          EXPECT_EQ(thrown.exit(), Exit::environment);
+        }
+      }
+      const auto text = read_text(file);
+      EXPECT_TRUE(text == "new" || (refused && text == "old")) << failing.name << ' ' << failing.path;
+      EXPECT_EQ(std::distance(std::filesystem::directory_iterator(scratch.path()), {}), 1);
+      EXPECT_EQ(testing::open_descriptors(), descriptors);
+    }
+  }
+}
+
+TEST(WriteText, UsesAFileOfItsOwnWhoseNameNobodyCanGuess) {
+  const ScratchFolder scratch;
+  FaultyStorage storage({});
+  for (int i = 0; i < 2; ++i) write_text(storage, scratch.path() / "a", "x");
+  std::set<std::string> names;
+  for (const auto& operation : storage.operations()) {
+    if (operation.name == "create") names.insert(operation.path.filename().string());
+  }
+  ASSERT_EQ(names.size(), 2U);
+  for (const auto& name : names) EXPECT_THAT(name, ::testing::MatchesRegex("\\.a\\.partial-[0-9a-f]{16}"));
+}
+
+TEST(FileLock, IsNoLinkAndNoSecondNameOfAnotherFile) {
+  const ScratchFolder scratch;
+  std::ofstream(scratch.path() / "precious") << "mine";
+  std::filesystem::create_symlink("precious", scratch.path() / "link");
+  std::filesystem::create_hard_link(scratch.path() / "precious", scratch.path() / "name");
+  for (const char* lock : {"link", "name"}) {
+    try {
+      const FileLock held(scratch.path() / lock);
+      ADD_FAILURE() << lock;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.exit(), Exit::environment);
+      EXPECT_THAT(error.message(), HasSubstr((scratch.path() / lock).string()));
+    }
+  }
+  EXPECT_EQ(read_text(scratch.path() / "precious"), "mine");
 }
 
 TEST(FileLock, RefusesASecondHolderInTheSameProcess) {
