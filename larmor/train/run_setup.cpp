@@ -6,6 +6,7 @@
 #include "larmor/base/fenced_storage.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/log.h"
+#include "larmor/base/private_folder.h"
 #include "larmor/base/process.h"
 #include "larmor/base/text.h"
 #include "larmor/base/version.h"
@@ -222,6 +223,7 @@ void take_folder(PreparedRun& run, StartOptions& start, Storage& storage) {
   } else {
     run.lock.emplace(run.folder.lock());
   }
+  for (auto& warning : check_private(run.folder.root)) run.notes.push_back(std::move(warning));
   for (const auto& folder :
        {run.folder.logs(), run.folder.tensorboard(), run.folder.pictures(), run.folder.checkpoints()}) {
     storage.create_folders(folder);
@@ -343,6 +345,8 @@ PreparedRun prepare_run(const Workload& workload, LoadedStage asked, const std::
   mark_going_on(storage, run.folder);
   write_down(run, start.job, asked_hash, record, storage);
   storage.replace_link(run.folder.root.parent_path() / "latest", run.folder.root.filename());
+  // An earlier start that was killed may have made the folder and not synced where it lies.
+  storage.sync_folder(run.folder.root.parent_path());
   return run;
 }
 
