@@ -86,7 +86,11 @@ std::string open_attempt(uint64_t bytes, const CommitPlace& place, const fs::pat
     storage.create_folders(place.folder);
     sweep(storage, place.folder);
     if (fs::exists(final)) {
-      if (place.whole.knows(final)) return "=";
+      if (place.whole.knows(final)) {
+        // Whoever renamed it may have been killed before it was certain to stay.
+        storage.sync_folder(place.folder);
+        return "=";
+      }
       clear_place(place, final);
     }
     storage.remove_all(attempt);

@@ -103,11 +103,15 @@ void link_kept(const SortedCheckpoints& sorted, const fs::path& folder, Storage&
 
 void remove_checkpoints(const std::vector<CheckpointEntry>& entries, const fs::path& folder,
                         Storage& storage) {
+  std::vector<fs::path> trash;
   for (const auto& entry : entries) {
-    const auto trash = folder / text(".trash-", entry.folder.filename().string());
-    storage.rename(entry.folder, trash);
-    storage.remove_all(trash);
+    trash.push_back(folder / text(".trash-", entry.folder.filename().string()));
+    storage.rename(entry.folder, trash.back());
   }
+  // The new names have to be on the disk before a file goes: otherwise a power cut could leave half a
+  // checkpoint under its old one.
+  if (!trash.empty()) storage.sync_folder(folder);
+  for (const auto& path : trash) storage.remove_all(path);
 }
 
 Pruned prune_checkpoints(const fs::path& folder, Storage& storage, const Retention& retention) {

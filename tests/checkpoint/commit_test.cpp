@@ -2,7 +2,6 @@
 #include <sys/wait.h>
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -18,6 +17,7 @@
 #include "larmor/base/fenced_storage.h"
 #include "larmor/base/file.h"
 
+#include "tests/checkpoint/support/file_tree.h"
 #include "tests/checkpoint/support/small_snapshot.h"
 
 namespace larmor::testing {
@@ -266,19 +266,6 @@ TEST(Commit, PutsAnotherLinesCheckpointOfItsStepAside) {
   EXPECT_TRUE(holds_step(verify_checkpoint(scratch.path() / "checkpoints.before-2" / "step-00000006"), 6));
 }
 
-/// Every path below the folder with its content; of a link, where it points.
-std::map<std::string, std::string> tree_of(const std::filesystem::path& folder) {
-  std::map<std::string, std::string> tree;
-  for (const auto& item : std::filesystem::recursive_directory_iterator(folder)) {
-    auto& content = tree[item.path().string()];
-    if (item.is_symlink())
-      content = std::filesystem::read_symlink(item.path());
-    else if (item.is_regular_file())
-      content = read_text(item.path());
-  }
-  return tree;
-}
-
 /// A rank of generation 0 saves step 2; before the operation of that number generation 1 takes over.
 class Overtaken {
  public:
@@ -297,8 +284,8 @@ class Overtaken {
   bool has_happened() const { return !newer_.empty(); }
   std::optional<Exit> exit() const { return exit_; }
   /// The files as the newer generation left them, and as they are.
-  const std::map<std::string, std::string>& newer() const { return newer_; }
-  std::map<std::string, std::string> now() const { return tree_of(scratch_.path()); }
+  const FileTree& newer() const { return newer_; }
+  FileTree now() const { return read_tree(scratch_.path()); }
 
  private:
   std::filesystem::path fence() const { return scratch_.path() / ".generation"; }
@@ -311,7 +298,7 @@ class Overtaken {
     raise_fence(disk_, fence(), 1);
     auto writer = writer_of(disk_, 1);
     for (const int64_t step : {2, 3}) writer.save(small_snapshot(step), false);
-    newer_ = tree_of(scratch_.path());
+    newer_ = read_tree(scratch_.path());
   }
 
   ScratchFolder scratch_;
@@ -319,7 +306,7 @@ class Overtaken {
   DiskStorage disk_;
   FencedStorage fenced_;
   size_t operations_ = 0;
-  std::map<std::string, std::string> newer_;
+  FileTree newer_;
   std::optional<Exit> exit_;
 };
 
