@@ -1,0 +1,72 @@
+#include "larmor/launch/run_key.h"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+
+namespace larmor {
+namespace {
+
+constexpr std::string_view hex_digits = "0123456789abcdef";
+
+}  // namespace
+
+RunKey RunKey::draw() {
+  RunKey key;
+  fill_with_random(key.bytes_);
+  return key;
+}
+
+std::optional<RunKey> RunKey::from_hex(std::string_view digits) {
+  RunKey key;
+  if (digits.size() != 2 * key.bytes_.size()) return std::nullopt;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    const auto value = hex_digits.find(digits[i]);
+    if (value == std::string_view::npos) return std::nullopt;
+    key.bytes_[i / 2] = (key.bytes_[i / 2] << 4) | static_cast<std::byte>(value);
+  }
+  return key;
+}
+
+std::string RunKey::hex() const {
+  std::string digits;
+  for (const auto byte : bytes_) {
+    digits += hex_digits[std::to_integer<size_t>(byte) >> 4];
+    digits += hex_digits[std::to_integer<size_t>(byte) & 15];
+  }
+  return digits;
+}
+
+Descriptor RunKey::to_descriptor() const {
+  Descriptor file(memfd_create("larmor-key", MFD_CLOEXEC));
+  if (!file.is_open() || pwrite(file.number(), bytes_.data(), bytes_.size(), 0) != std::ssize(bytes_)) {
+    fail(Exit::environment, text("cannot keep the ranks' key in memory: ", std::strerror(errno)),
+         "free memory, or raise the limit of open files");
+  }
+  return file;
+}
+
+RunKey RunKey::from_descriptor(int descriptor) {
+  RunKey key;
+  if (pread(descriptor, key.bytes_.data(), key.bytes_.size(), 0) != std::ssize(key.bytes_)) {
+    fail(Exit::environment, text("LARMOR_STORE_KEY_FD=", descriptor, " is not the ranks' key"),
+         "only larmor's own launcher sets this variable: unset it");
+  }
+  fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  return key;
+}
+
+RunKey RunKey::derived(std::string_view purpose) const {
+  RunKey key;
+  key.bytes_ = code({"larmor key for ", purpose});
+  return key;
+}
+
+}  // namespace larmor
