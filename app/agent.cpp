@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <memory>
 #include <utility>
 
 #include "larmor/base/clock.h"
@@ -14,6 +15,7 @@
 #include "larmor/config/units.h"
 #include "larmor/device/device.h"
 #include "larmor/hardware/hardware.h"
+#include "larmor/launch/key_file.h"
 #include "larmor/launch/local_host.h"
 #include "larmor/launch/member.h"
 #include "larmor/launch/signal_pipe.h"
@@ -91,7 +93,24 @@ void refuse_lone_flags(const AgentFlags& flags) {
 
 std::string key_of_door(const Rank& rank) { return text("larmor/door/", rank.generation); }
 
-Hello introduce(const Agent& agent, Json words, Json hardware) {
+/// Where the agents find their key: by what all of them were told alike.
+KeyFile key_file_of(const Agent& agent, const std::optional<std::filesystem::path>& run_folder) {
+  const auto environment = process_environment();
+  const auto named = environment.find("LARMOR_RUN_KEY_FILE");
+  if (named != environment.end()) return KeyFile::named(named->second);
+  if (!run_folder) {
+    fail(
+        Exit::usage,
+        text("launch with ", agent.place.agents, " agents needs a key, and LARMOR_RUN_KEY_FILE names none"),
+        "(umask 077; openssl rand -hex 32 > larmor.key), and LARMOR_RUN_KEY_FILE=that file on every host: it "
+        "shows the agents that they are of one start");
+  }
+  const auto& given = agent.given;
+  return KeyFile::of_meeting(*run_folder, given ? given->master_address : agent.place.master_address,
+                             given ? given->master_port : agent.place.master_port);
+}
+
+Hello introduce(const Agent& agent, Introduction introduction) {
   Hello hello;
   hello.agent = agent.place.agent;
   hello.agents = agent.place.agents;
@@ -100,17 +119,25 @@ Hello introduce(const Agent& agent, Json words, Json hardware) {
   hello.machine = std::string(trim(read_text("/proc/sys/kernel/random/boot_id")));
   if (agent.given) hello.local_index = agent.given->local_index;
   hello.build = program_build();
-  hello.words = std::move(words);
-  hello.hardware = std::move(hardware);
+  hello.words = std::move(introduction.words);
+  hello.hardware = std::move(introduction.hardware);
   hello.wall_seconds = SystemClock().wall_seconds();
   return hello;
 }
 
-Listener open_door(Agent& agent) {
+/// Under torchrun, whose agent has the master's port, at another one.
+struct OpenedDoor {
+  Listener listener;
+  std::unique_ptr<AgentStore> torchruns;
+};
+
+OpenedDoor open_door(Agent& agent) {
   AgentPlace& place = agent.place;
-  if (!agent.given || !agent.given->agent_hosts_store) return {place.master_address, place.master_port};
-  AgentStore store(*agent.given, place.start_limit);
-  place.master_address = store.local_address();
+  if (!agent.given || !agent.given->agent_hosts_store) {
+    return {Listener(place.master_address, place.master_port), nullptr};
+  }
+  auto store = std::make_unique<AgentStore>(*agent.given, place.start_limit);
+  place.master_address = store->local_address();
   if (agent.given->local_count < agent.given->count && is_loopback(place.master_address)) {
     fail(Exit::environment,
          text("rank 0 reaches the master '", agent.given->master_address, "' over loopback (",
@@ -119,18 +146,48 @@ Listener open_door(Agent& agent) {
   }
   Listener door(place.master_address, 0);
   place.master_port = door.port();
-  store.set(key_of_door(*agent.given), text(place.master_address, " ", place.master_port));
-  return door;
+  return {std::move(door), std::move(store)};
 }
 
+/// The others look for it as soon as they know where the door is.
+void announce(const Agent& agent, OpenedDoor& door) {
+  if (!door.torchruns) return;
+  door.torchruns->set(key_of_door(*agent.given),
+                      text(agent.place.master_address, " ", agent.place.master_port));
+}
+
+/// Torchrun's store is open to everybody, so this is only where to knock: whether it is our leader who
+/// answers there, the key decides.
 void find_door(Agent& agent) {
   if (!agent.given || !agent.given->agent_hosts_store) return;
   const AgentStore store(*agent.given, agent.place.start_limit);
   const auto words = split(store.get(key_of_door(*agent.given)), ' ');
-  if (words.size() != 2) fail(Exit::environment, "torchrun's store holds another program's words");
+  constexpr int most_port = 65535;
+  int port = 0;
+  if (words.size() == 2) {
+    const auto [end, problem] = std::from_chars(words[1].data(), words[1].data() + words[1].size(), port);
+    if (problem != std::errc() || end != words[1].data() + words[1].size()) port = 0;
+  }
+  if (port < 1 || port > most_port)
+    fail(Exit::environment, "torchrun's store holds another program's words",
+         "somebody else writes in it: give torchrun another port");
   agent.place.master_address = words[0];
-  agent.place.master_port = std::stoi(words[1]);
+  agent.place.master_port = port;
 }
+
+/// The leader's key lies where the others look for it until all have met, however that ends.
+class LaidOutKey {
+ public:
+  explicit LaidOutKey(KeyFile file) : file_(std::move(file)), key_(file_.renew()) {}
+  ~LaidOutKey() { file_.remove(key_); }
+  LaidOutKey(const LaidOutKey&) = delete;
+  LaidOutKey& operator=(const LaidOutKey&) = delete;
+  const RunKey& key() const { return key_; }
+
+ private:
+  KeyFile file_;
+  RunKey key_;
+};
 
 /// What ranks that this agent starts are told beside what the leader says.
 std::map<std::string, std::string> environment_of_ranks(const Agent& agent) {
@@ -208,20 +265,39 @@ Hardware hardware_of(const Fleet& fleet) {
   return shared_hardware(all);
 }
 
-Fleet assemble(Agent& agent, Json words, Json hardware) {
+Fleet assemble(Agent& agent, Introduction introduction) {
   if (agent.is_alone()) return Fleet(agent.place, {}, {}, environment_of_ranks(agent));
-  Listener door = open_door(agent);
-  Hello own = introduce(agent, std::move(words), std::move(hardware));
-  auto members = gather(agent.place, door, own);
-  return Fleet(agent.place, std::move(own), std::move(members), environment_of_ranks(agent));
+  const auto file = key_file_of(agent, introduction.run_folder);
+  auto door = open_door(agent);
+  // Renewed only by who holds the port: another run's key must not be taken from it.
+  const LaidOutKey laid_out(file);
+  announce(agent, door);
+  Hello own = introduce(agent, std::move(introduction));
+  auto members = gather(agent.place, door.listener, own, laid_out.key());
+  return Fleet(agent.place, std::move(own), std::move(members), environment_of_ranks(agent), laid_out.key());
 }
 
-int follow(Agent& agent, Json words, Json hardware) {
+int follow(Agent& agent, Introduction introduction, const MakeCommand& make_command) {
+  const auto file = key_file_of(agent, introduction.run_folder);
   find_door(agent);
-  Channel leader = join_leader(agent.place, introduce(agent, std::move(words), std::move(hardware)));
+  auto [leader, key] =
+      join_leader(agent.place, introduce(agent, std::move(introduction)), [&file] { return file.read(); });
+  const auto complete = [&, &key = key](GroupStart& start) {
+    auto command = make_command(start.terms);
+    if (command.hash != start.command_hash) {
+      fail(Exit::usage, text("the ranks of ", host_name(), " would run something else than the leader's"),
+           "start every agent with the same program and words");
+    }
+    start.program = std::move(command.program);
+    start.arguments = std::move(command.arguments);
+    start.environment = std::move(command.environment);
+    start.log_folder = std::move(command.log_folder);
+    start.master_address = agent.place.master_address;
+    start.store_key = store_key_of(key, start.store_nonce);
+  };
   SignalPipe signals;
   LocalHost host(signals, /*console=*/false, environment_of_ranks(agent));
-  const Dismissal over = serve(leader, host, agent.place.silence, agent.place.start_limit);
+  const Dismissal over = serve(leader, host, complete, agent.place.silence, agent.place.start_limit);
   if (over.status != 0 && !over.message.empty()) say(Lines().add_text("larmor: " + over.message));
   return over.status;
 }

@@ -3,8 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -41,13 +45,31 @@ std::optional<Rank> given_rank(const AgentFlags& flags);
 /// By the flags and the environment. Throws Error (usage) when they contradict each other or say too little.
 Agent find_agent(const AgentFlags& flags, const std::optional<Rank>& given);
 
-/// The leader's hosts: waits for the other agents, if there are any. `words` is what this agent was asked to
-/// do, value by key, and `hardware` what its host offers. Throws what gather() throws.
-Fleet assemble(Agent& agent, Json words, Json hardware);
+/// What an agent says of itself: what it was asked to do, value by key, and what its host offers. The agents
+/// of a start find their key below `run_folder` (launch/key_file.h), or where LARMOR_RUN_KEY_FILE says;
+/// without both several are refused (usage).
+struct Introduction {
+  Json words, hardware;
+  std::optional<std::filesystem::path> run_folder;
+};
+
+/// The leader's hosts: waits for the other agents, if there are any. Throws what gather() throws.
+Fleet assemble(Agent& agent, Introduction introduction);
 /// What the hosts of its agents offer together.
 Hardware hardware_of(const Fleet& fleet);
-/// A member does as the leader says until it ends the run; the exit status.
-int follow(Agent& agent, Json words, Json hardware);
+
+/// What ranks run on this host.
+struct RankCommand {
+  std::filesystem::path program = {};  // empty: this program
+  std::vector<std::string> arguments = {};
+  std::map<std::string, std::string> environment = {};
+  std::filesystem::path log_folder = {};
+  std::string hash = {};  // of what has to be the same on all hosts
+};
+using MakeCommand = std::function<RankCommand(const StartTerms&)>;
+
+/// A member starts its command as the leader says, until that one ends the run; the exit status.
+int follow(Agent& agent, Introduction introduction, const MakeCommand& make_command);
 
 void add_agent_flags(CLI::App& verb, AgentFlags& flags);
 

@@ -50,6 +50,7 @@ void fill_train_words(Program& program, JobRequest& request) {
   }
   const auto& run = config.config.run;
   request.run = run.name;
+  request.runs = (fs::path(request.folder) / run.folder).lexically_normal().string();
   for (const auto& word : words.overrides) {
     if (word != "run.name=auto") request.train.push_back(word);
   }

@@ -26,6 +26,7 @@ std::string quoted(const std::string& word) {
 void refuse_control_letters(const JobRequest& request) {
   auto words = request.train;
   words.push_back(request.folder);
+  words.push_back(request.runs);
   for (const auto& word : words) {
     if (printable(word) != word) {
       fail(Exit::usage, "a word of the job holds a control character, or is no UTF-8: " + quoted(word),
@@ -51,6 +52,19 @@ std::string train_command(const JobRequest& request, const std::vector<std::stri
     line += " " + quoted(word);
   }
   return lines + line;
+}
+
+/// Names the file of the key; `name` is a word of the shell.
+std::string name_key(const JobRequest& request, const std::string& name) {
+  return lines_of({"key_folder=" + quoted(request.runs + "/.meeting"),
+                   R"(export LARMOR_RUN_KEY_FILE="$key_folder"/)" + name});
+}
+
+/// Makes it; an older one is of an earlier start.
+std::string make_key(const std::string& indent) {
+  return lines_of(
+      {indent + R"((umask 077 && mkdir -p "$key_folder" && rm -f "$LARMOR_RUN_KEY_FILE" && set -C &&)",
+       indent + R"(  od -An -v -N32 -tx1 /dev/urandom | tr -d ' \n' >"$LARMOR_RUN_KEY_FILE") || exit 4)"});
 }
 
 /// #SBATCH lines have no quotes that could be relied on.
@@ -130,16 +144,27 @@ std::string slurm_script(const JobRequest& request) {
   const auto command =
       train_command(request, {"--nnodes", "auto", "--max-restarts", text(request.max_restarts)});
   return lines_of(
-      {"#!/bin/bash", slurm_demands(request),
+      {"#!/bin/bash",
+       slurm_demands(request),
        "# Trains the run " + request.run + ". Before the time is up the ranks get USR1, write a",
        "# checkpoint and end with 75: then this job goes back into the queue, and the run goes on.",
        "# To adapt: the lines above, and what training needs besides. Of the shell that calls sbatch",
-       "# nothing comes with the job, so this is the place for, say,", "#   module load …",
+       "# nothing comes with the job, so this is the place for, say,",
+       "#   module load …",
        "#   export NCCL_SOCKET_IFNAME=ib0",
-       "# The nodes meet at the first one, under its name in SLURM, or at MASTER_ADDR and MASTER_PORT.", "",
+       "# The nodes meet at the first one, under its name in SLURM, or at MASTER_ADDR and MASTER_PORT.",
+       "",
        "cd " + quoted(request.folder) + " || exit 4",
-       R"(srun --export=ALL --ntasks-per-node=1 --kill-on-bad-exit=0 \)", "  " + command, "status=$?",
-       R"(if [ "$status" -eq 75 ]; then)", R"(  scontrol requeue "$SLURM_JOB_ID")", "fi",
+       "",
+       "# By this key, which nobody else can read, the nodes know one another.",
+       name_key(request, R"(job-"$SLURM_JOB_ID")") + make_key(""),
+       R"(srun --export=ALL --ntasks-per-node=1 --kill-on-bad-exit=0 \)",
+       "  " + command,
+       "status=$?",
+       R"(rm -f "$LARMOR_RUN_KEY_FILE" && rmdir "$key_folder" 2>/dev/null)",
+       R"(if [ "$status" -eq 75 ]; then)",
+       R"(  scontrol requeue "$SLURM_JOB_ID")",
+       "fi",
        R"(exit "$status")"});
 }
 
@@ -156,7 +181,11 @@ std::string shell_script(const JobRequest& request) {
        "# them with the node's number, 0 on " + request.master + ". Ctrl-C or TERM stops all of them with a",
        "# checkpoint (75); started again in the same way, the run goes on. To adapt: what training needs of",
        "# the environment, such as", "#   export NCCL_SOCKET_IFNAME=eth1", "", "if [ $# -ne 1 ]; then",
-       "  echo \"" + usage + "\" >&2", "  exit 2", "fi", "cd " + quoted(request.folder) + " || exit 4",
+       "  echo \"" + usage + "\" >&2", "  exit 2", "fi", "cd " + quoted(request.folder) + " || exit 4", "",
+       "# By this key, which nobody else can read, the nodes know one another: node 0 makes it at each "
+       "start.",
+       name_key(request, quoted("job-" + request.run)) + R"(if [ "$1" -eq 0 ]; then)" + "\n" +
+           make_key("  ") + "fi\n",
        "exec " + command + " --node-rank \"$1\""});
 }
 

@@ -12,6 +12,7 @@ struct JobRequest {
   std::string folder;              // to run in
   std::vector<std::string> train;  // the words of `train`, the name of the run among them
   std::string run;                 // that name
+  std::string runs;                // the folder above it, absolute
   int64_t nodes = 1, max_restarts = 3;
   // sbatch only; 0 and empty: the file does not ask for it.
   int64_t gpus_per_node = 0, cpus_per_task = 0;
@@ -22,7 +23,9 @@ struct JobRequest {
   int64_t port = 0;
 };
 
-/// Throws Error (usage) for what does not fit a line of #SBATCH, or a signal that comes after the limit.
+/// Both make, at each start, the key by which the nodes know one another (launch/key_file.h): its file is
+/// named in LARMOR_RUN_KEY_FILE, lies below `runs`, and only its owner can read it. Throws Error (usage) for
+/// what does not fit a line of #SBATCH, or a signal that comes after the limit.
 std::string slurm_script(const JobRequest& request);
 /// Throws Error (usage) where the master is no name of a host.
 std::string shell_script(const JobRequest& request);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/hash.h"
 #include "larmor/base/text.h"
 #include "larmor/comm/agent_store.h"
 #include "larmor/hardware/hardware.h"
@@ -52,14 +53,27 @@ Plan plan_for_program(const Fleet& fleet, const Agent& agent, const LaunchFlags&
   return make_plan(hardware_of(fleet), demand, config_of(flags, agent));
 }
 
+/// Of this host's own words; logs lie where this host was told to put them.
+RankCommand command_of(const Program& program, const LaunchFlags& flags) {
+  const auto& words = program.words().command;
+  RankCommand command;
+  command.program = find_program(words.front());
+  command.arguments.assign(words.begin() + 1, words.end());
+  command.environment["TORCHELASTIC_USE_AGENT_STORE"] = "True";
+  command.environment["TORCHELASTIC_MAX_RESTARTS"] = text(flags.agents.max_restarts);
+  command.log_folder = std::filesystem::absolute(flags.logs);
+  command.hash = sha256(Json(words).dump(-1, ' ', false, Json::error_handler_t::replace));
+  return command;
+}
+
 LaunchOptions options_for(const Program& program, const LaunchFlags& flags, const Agent& agent) {
-  const auto& command = program.words().command;
+  auto command = command_of(program, flags);
   LaunchOptions launch;
-  launch.program = find_program(command.front());
-  launch.arguments.assign(command.begin() + 1, command.end());
-  launch.environment["TORCHELASTIC_USE_AGENT_STORE"] = "True";
-  launch.environment["TORCHELASTIC_MAX_RESTARTS"] = text(flags.agents.max_restarts);
-  launch.log_folder = std::filesystem::absolute(flags.logs);
+  launch.program = std::move(command.program);
+  launch.arguments = std::move(command.arguments);
+  launch.environment = std::move(command.environment);
+  launch.log_folder = std::move(command.log_folder);
+  launch.command_hash = std::move(command.hash);
   launch.first_rank_speaks = true;
   launch.console = false;
   launch.hang = parse_hang_limit(flags.hang_limit);
@@ -99,10 +113,15 @@ int launch(Program& program, const LaunchFlags& flags) {
     fail(Exit::usage, "no program to launch", "larmor launch --ranks 2 -- python3 train.py --its-own flags");
   find_program(command.front());
   Agent agent = find_agent(flags.agents, given_rank(flags.agents));
-  const Json words = {{"command", join(command, " ")}, {"--ranks", flags.ranks}, {"--device", flags.device}};
-  const Json hardware = agent.is_alone() ? Json() : to_json(detect_hardware());
-  if (!agent.place.leads()) return follow(agent, words, hardware);
-  Fleet fleet = assemble(agent, words, hardware);
+  Introduction introduction;
+  introduction.words = {
+      {"command", join(command, " ")}, {"--ranks", flags.ranks}, {"--device", flags.device}};
+  if (!agent.is_alone()) introduction.hardware = to_json(detect_hardware());
+  if (!agent.place.leads()) {
+    return follow(agent, std::move(introduction),
+                  [&](const StartTerms&) { return command_of(program, flags); });
+  }
+  Fleet fleet = assemble(agent, std::move(introduction));
   try {
     const int status = run_program(program, flags, agent, fleet);
     fleet.dismiss(status, "");

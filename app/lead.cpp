@@ -1,7 +1,7 @@
 #include "app/lead.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <cmath>
 #include <utility>
 
 #include "larmor/base/clock.h"
@@ -15,6 +15,7 @@
 #include "larmor/train/run_setup.h"
 
 #include "app/say.h"
+#include "app/train_command.h"
 #include "app/train_end.h"
 
 namespace larmor::app {
@@ -37,6 +38,12 @@ Json own_hardware(const TrainRequest& request, const Agent& agent) {
   return to_json(detect_hardware(sources));
 }
 
+Introduction introduction_of(const TrainRequest& request, const Agent& agent) {
+  return {.words = words_of(request),
+          .hardware = own_hardware(request, agent),
+          .run_folder = folder_of_runs(request)};
+}
+
 int64_t newest_step(const RunFolder& folder) {
   for (const auto& entry : list_checkpoints(folder.checkpoints(), /*verify=*/false)) {
     if (entry.ok) return entry.step;
@@ -56,6 +63,7 @@ class Leader {
     if (!request_.program.words().quiet) app::say(line);
   }
   PreparedRun prepare(LoadedStage loaded, const std::optional<RunFolder>& existing, StartOptions start);
+  StartTerms terms() const;
   LaunchOptions launch_options() const;
   GroupEnding train();
   GroupEnding train_to_the_end();
@@ -68,6 +76,7 @@ class Leader {
   int conclude(const GroupEnding& ending);
 
   TrainRequest request_;
+  std::string words_hash_ = hash_of_words(words_of(request_));  // of the request before it is used up
   Agent agent_;
   std::unique_ptr<Storage> storage_;
   SystemClock clock_;
@@ -89,30 +98,26 @@ PreparedRun Leader::prepare(LoadedStage loaded, const std::optional<RunFolder>& 
   return run;
 }
 
+StartTerms Leader::terms() const {
+  constexpr double ms_in_a_second = 1000;
+  return {.run = run_->folder.root.filename().string(),
+          .resume_step = resume_step_of(run_->folder, run_->resume_from),
+          .began_at_ms = static_cast<int64_t>(std::llround(started_ * ms_in_a_second)),
+          .ends_at = agent_.job.ends_at.value_or(0)};
+}
+
 LaunchOptions Leader::launch_options() const {
-  const auto& words = request_.program.words();
   LaunchOptions launch;
-  launch.arguments = {
-      "train", run_->folder.root.string(), "--resume",
-      run_->resume_from ? std::filesystem::absolute(run_->resume_from->folder).string() : "never"};
-  if (request_.flags.steps) {
-    launch.arguments.emplace_back("--steps");
-    launch.arguments.push_back(text(*request_.flags.steps));
-  }
-  if (words.quiet) launch.arguments.emplace_back("--quiet");
-  if (words.no_color) launch.arguments.emplace_back("--no-color");
-  if (words.json) launch.arguments.emplace_back("--json");
-  if (request_.flags.debug) launch.arguments.emplace_back("--debug");
-  launch.log_folder = run_->folder.logs();
+  launch.terms = terms();
+  auto command = train_command(request_, run_->folder, launch.terms, words_hash_);
+  launch.arguments = std::move(command.arguments);
+  launch.environment = std::move(command.environment);
+  launch.log_folder = std::move(command.log_folder);
+  launch.command_hash = std::move(command.hash);
   launch.generation = run_->generation;
   launch.hang = parse_hang_limit(run_->config.config.parallel.hang_limit);
   // A rank that has lost its peers cannot save anything any more.
   launch.grace_seconds = 10;
-  // Without it MKL's products depend, on some CPUs, on where in memory their factors lie: a run that is gone
-  // on with would not have the same bits.
-  if (std::getenv("MKL_CBWR") == nullptr) launch.environment["MKL_CBWR"] = "AUTO";
-  launch.environment["LARMOR_JOB_START"] = fixed(started_, 3);
-  if (agent_.job.ends_at) launch.environment["LARMOR_JOB_END"] = text(*agent_.job.ends_at);
   return launch;
 }
 
@@ -184,7 +189,7 @@ int Leader::conclude(const GroupEnding& ending) {
 }
 
 int Leader::run() {
-  fleet_.emplace(assemble(agent_, words_of(request_), own_hardware(request_, agent_)));
+  fleet_.emplace(assemble(agent_, introduction_of(request_, agent_)));
   try {
     run_.emplace(
         prepare(std::move(request_.loaded), request_.existing, {.resume = request_.flags.resume_choice()}));
@@ -236,7 +241,10 @@ GroupEnding Leader::stopped_by(int signal) const {
 int lead(TrainRequest request, Agent agent) { return Leader(std::move(request), std::move(agent)).run(); }
 
 int follow(const TrainRequest& request, Agent agent) {
-  return follow(agent, words_of(request), own_hardware(request, agent));
+  const auto words_hash = hash_of_words(words_of(request));
+  return follow(agent, introduction_of(request, agent), [&](const StartTerms& terms) {
+    return train_command(request, run_named(request, terms.run), terms, words_hash);
+  });
 }
 
 }  // namespace larmor::app

@@ -90,6 +90,8 @@ class CheckpointWriter {
   std::unique_ptr<State> state_;
 };
 
+/// Of the checkpoint of that step, within the folder of all: "step-00001000".
+std::string folder_name(int64_t step);
 /// All checkpoints of a folder, newest first; none where there is no such folder. `verify` reads every byte;
 /// without it `ok` says that the manifest is sealed and makes sense. Throws Error (environment) when the
 /// folder cannot be read.

@@ -16,20 +16,22 @@
 namespace larmor {
 namespace {
 
-constexpr size_t longest_line = size_t{4} << 20, most_unsent = size_t{1} << 20;
 /// In one call: whoever sends faster than we read must not keep us.
 constexpr int most_reads = 8;
 constexpr const char* foreign = "it sent something that is no message of larmor";
 
 }  // namespace
 
-void Channel::close(const std::string& why) {
+SealedStream::SealedStream(Guest guest)
+    : socket_(std::move(guest.socket)), writer_(guest.keys.send), reader_(guest.keys.receive) {}
+
+void SealedStream::close(const std::string& why) {
   if (is_closed()) return;
   why_closed_ = why;
   socket_ = Descriptor();
 }
 
-void Channel::write_some() {
+void SealedStream::write_some() {
   while (!is_closed() && !outgoing_.empty()) {
     const ssize_t sent =
         ::send(descriptor(), outgoing_.data(), outgoing_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -48,7 +50,7 @@ void Channel::write_some() {
   }
 }
 
-void Channel::read_some() {
+void SealedStream::read_some() {
   char buffer[65536];
   for (int reads = 0; reads < most_reads && !is_closed(); ++reads) {
     const ssize_t got = recv(descriptor(), buffer, sizeof(buffer), MSG_DONTWAIT);
@@ -56,42 +58,68 @@ void Channel::read_some() {
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
     if (got < 0) return close(text("the connection broke: ", lower(std::strerror(errno))));
     if (got == 0) return close("the connection was closed");
-    incoming_.append(buffer, static_cast<size_t>(got));
-    size_t begin = 0;
-    for (size_t end; (end = incoming_.find('\n', begin)) != std::string::npos; begin = end + 1) {
-      try {
-        messages_.push_back(parse_json(std::string_view(incoming_).substr(begin, end - begin), "a message"));
-      } catch (const Error&) {
-        return close(foreign);
-      }
-      if (!messages_.back().is_object()) {
-        messages_.pop_back();
-        return close(foreign);
-      }
-    }
-    incoming_.erase(0, begin);
-    if (incoming_.size() > longest_line) return close(foreign);
+    for (auto& message : reader_.open({buffer, static_cast<size_t>(got)}))
+      messages_.push_back(std::move(message));
+    if (reader_.is_broken()) return close(foreign);
+  }
+}
+
+void SealedStream::send(std::string_view message) {
+  if (is_closed()) return;
+  if (message.size() > longest_frame) return close("a message to it was too long");
+  outgoing_ += writer_.seal(message);
+  write_some();
+}
+
+std::vector<std::string> SealedStream::receive() {
+  write_some();
+  read_some();
+  return std::exchange(messages_, {});
+}
+
+void SealedStream::wait(std::chrono::milliseconds limit) const {
+  if (is_closed()) return;
+  const auto events = static_cast<short>(outgoing_.empty() ? POLLIN : POLLIN | POLLOUT);
+  pollfd watched{descriptor(), events, 0};
+  poll(&watched, 1, static_cast<int>(limit.count()));
+}
+
+void SealedStream::flush(std::chrono::milliseconds limit) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  for (write_some(); !is_closed() && !outgoing_.empty(); write_some()) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return;
+    pollfd watched{descriptor(), POLLOUT, 0};
+    poll(&watched, 1, static_cast<int>(left.count()));
   }
 }
 
 void Channel::send(const Json& message) {
-  if (is_closed()) return;
-  outgoing_ += message.dump(-1, ' ', false, Json::error_handler_t::replace);
-  outgoing_ += '\n';
-  write_some();
+  stream_.send(message.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+void Channel::read_messages() {
+  for (const auto& words : stream_.receive()) {
+    try {
+      auto message = parse_json(words, "a message");
+      if (!message.is_object()) return close(foreign);
+      messages_.push_back(std::move(message));
+    } catch (const Error&) {
+      return close(foreign);
+    }
+  }
 }
 
 std::vector<Json> Channel::receive() {
-  write_some();
-  read_some();
+  read_messages();
   return std::exchange(messages_, {});
 }
 
 Json Channel::receive_within(std::chrono::milliseconds limit) {
   const auto deadline = std::chrono::steady_clock::now() + limit;
   for (;;) {
-    write_some();
-    read_some();
+    read_messages();
     if (!messages_.empty()) {
       Json first = std::move(messages_.front());
       messages_.erase(messages_.begin());
@@ -100,20 +128,7 @@ Json Channel::receive_within(std::chrono::milliseconds limit) {
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     if (is_closed() || left.count() <= 0) return nullptr;
-    const auto events = static_cast<short>(outgoing_.empty() ? POLLIN : POLLIN | POLLOUT);
-    pollfd watched{descriptor(), events, 0};
-    poll(&watched, 1, static_cast<int>(left.count()));
-  }
-}
-
-void Channel::flush(std::chrono::milliseconds limit) {
-  const auto deadline = std::chrono::steady_clock::now() + limit;
-  for (write_some(); !is_closed() && !outgoing_.empty(); write_some()) {
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-    if (left.count() <= 0) return;
-    pollfd watched{descriptor(), POLLOUT, 0};
-    poll(&watched, 1, static_cast<int>(left.count()));
+    stream_.wait(left);
   }
 }
 

@@ -52,9 +52,10 @@ std::string start_line(const RankPlace& place, int world_size, const std::string
 }  // namespace
 
 Fleet::Fleet(const AgentPlace& place, Hello own, std::vector<Member> members,
-             std::map<std::string, std::string> environment)
+             std::map<std::string, std::string> environment, const RunKey& key)
     : environment_(std::move(environment)),
       place_(place),
+      key_(key),
       own_(std::move(own)),
       members_(std::move(members)) {
   own_.host = host_name();
@@ -118,6 +119,11 @@ std::vector<GroupStart> Fleet::starts(const Plan& plan, const LaunchOptions& opt
   common.generation = options.generation;
   common.world_size = plan.world_size();
   common.threads_per_rank = plan.threads_per_rank;
+  common.terms = options.terms;
+  common.command_hash = options.command_hash;
+  // Where ranks have no store of ours, an agent keeps one that other programs understand.
+  if (options.master_port == 0) common.store_nonce = RunKey::draw().hex().substr(0, 32);
+  common.store_key = store_key_of(key_, common.store_nonce);
   common.program = options.program;
   common.arguments = options.arguments;
   common.environment = options.environment;

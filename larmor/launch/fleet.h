@@ -19,9 +19,9 @@ namespace larmor {
 class Fleet {
  public:
   /// This host, and the agents that gather() has let in, if any. `own` is what this agent says of itself;
-  /// `environment` is for its own ranks alone.
+  /// `environment` is for its own ranks alone; `key` is the one that all agents know.
   explicit Fleet(const AgentPlace& place = {}, Hello own = {}, std::vector<Member> members = {},
-                 std::map<std::string, std::string> environment = {});
+                 std::map<std::string, std::string> environment = {}, const RunKey& key = RunKey::draw());
 
   /// What every agent said of itself, this one first. Lost ones are left out.
   std::vector<Hello> agents() const;
@@ -53,6 +53,7 @@ class Fleet {
   std::unique_ptr<LocalHost> local_;
   std::map<std::string, std::string> environment_;
   AgentPlace place_;
+  RunKey key_;
   Hello own_;
   std::vector<Member> members_;
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
+#include <thread>
 #include <utility>
 
 #include <poll.h>
@@ -11,6 +13,8 @@
 #include "larmor/base/log.h"
 #include "larmor/base/process.h"
 #include "larmor/base/text.h"
+#include "larmor/launch/door.h"
+#include "larmor/launch/wire_number.h"
 
 namespace larmor {
 namespace {
@@ -18,16 +22,21 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr int protocol = 1;
-/// For a connection to say who it is, and to leave room for those that do.
+constexpr int protocol = 2;
+constexpr std::string_view purpose = "gathering";
+/// For one who knows the key to say who it is.
 constexpr milliseconds introduction_limit(5000);
-constexpr size_t most_strangers = 256;
+/// How long a member looks for a leader that knows its key, from the moment when somebody answers at the
+/// port.
+constexpr milliseconds looking_limit(60'000);
 /// A person is told of clocks that differ by more; nothing depends on them.
 constexpr double skew_worth_a_word = 60;
 
-struct Stranger {
+/// It knows the key, and has not said who it is.
+struct Newcomer {
   Channel channel;
   steady_clock::time_point came;
+  bool is_inside = false;
 };
 
 /// "rank 3" in a rank's place, "agent 3" of ours.
@@ -61,8 +70,8 @@ void warn_of_skew(const Hello& own, const Hello& other) {
 /// The leader's side while agents are coming.
 class Doorkeeper {
  public:
-  Doorkeeper(const AgentPlace& place, Listener& door, const Hello& own)
-      : place_(place), door_(door), own_(own) {}
+  Doorkeeper(const AgentPlace& place, Listener& door, const Hello& own, const RunKey& key)
+      : place_(place), door_(door.descriptor(), key, purpose), own_(own) {}
 
   bool is_complete() const { return std::ssize(members_) == place_.agents - 1; }
   const std::map<int, Member>& members() const { return members_; }
@@ -79,16 +88,14 @@ class Doorkeeper {
 
   /// Blocks for at most `limit`.
   void serve(milliseconds limit) {
-    std::vector<pollfd> watched = {{door_.descriptor(), POLLIN, 0}};
-    for (const auto& stranger : strangers_) watched.push_back({stranger.channel.descriptor(), POLLIN, 0});
+    std::vector<pollfd> watched;
+    door_.watch(watched);
+    for (const auto& newcomer : newcomers_) watched.push_back({newcomer.channel.descriptor(), POLLIN, 0});
     poll(watched.data(), watched.size(), static_cast<int>(limit.count()));
-    for (Descriptor next = door_.accept(); next.is_open(); next = door_.accept()) {
-      if (strangers_.size() < most_strangers)
-        strangers_.push_back({Channel(std::move(next)), steady_clock::now()});
-    }
-    for (auto& stranger : strangers_) hear(stranger);
-    std::erase_if(strangers_, [](const Stranger& one) {
-      return one.channel.is_closed() || steady_clock::now() - one.came > introduction_limit;
+    for (auto& guest : door_.serve()) newcomers_.push_back({Channel(std::move(guest)), steady_clock::now()});
+    for (auto& newcomer : newcomers_) hear(newcomer);
+    std::erase_if(newcomers_, [](const Newcomer& one) {
+      return one.is_inside || one.channel.is_closed() || steady_clock::now() - one.came > introduction_limit;
     });
     // Those that wait inside hear that we are alive; one that was ended there may come again.
     std::erase_if(members_, [this](auto& one) {
@@ -102,37 +109,37 @@ class Doorkeeper {
   }
 
  private:
-  void hear(Stranger& stranger) {
-    const Json message = stranger.channel.receive_within(milliseconds(0));
+  void hear(Newcomer& newcomer) {
+    const Json message = newcomer.channel.receive_within(milliseconds(0));
     if (message.is_null()) return;
-    if (!message.contains("hello")) return stranger.channel.close("it did not say who it is");
+    if (!message.contains("hello")) return newcomer.channel.close("it did not say who it is");
     Hello hello;
     try {
       hello = hello_from_json(message.at("hello"));
     } catch (const std::exception& error) {
-      return refuse(stranger.channel, text("its greeting is not understood: ", error.what()));
+      return refuse(newcomer.channel, text("its greeting is not understood: ", error.what()));
     }
     if (const std::string why = disagreement(own_, hello); !why.empty()) {
-      refuse(stranger.channel, why);
+      refuse(newcomer.channel, why);
       send_away(Exit::usage, why);
       fail(Exit::usage, why, "start every agent with the same program, words and LARMOR_ variables");
     }
     if (members_.contains(hello.agent)) {
-      return refuse(stranger.channel,
+      return refuse(newcomer.channel,
                     text(called(own_, hello.agent), " is there already, on ",
                          members_.at(hello.agent).hello.host, ": two were started with one number"));
     }
     warn_of_skew(own_, hello);
-    stranger.channel.send({{"welcome", true}});
-    auto host = std::make_unique<RemoteHost>(std::exchange(stranger.channel, Channel(Descriptor())),
-                                             hello.host, place_.silence);
+    newcomer.channel.send({{"welcome", true}});
+    newcomer.is_inside = true;
+    auto host = std::make_unique<RemoteHost>(std::move(newcomer.channel), hello.host, place_.silence);
     members_.emplace(hello.agent, Member{std::move(hello), std::move(host)});
   }
 
   const AgentPlace& place_;
-  Listener& door_;
+  Door door_;
   const Hello& own_;
-  std::vector<Stranger> strangers_;
+  std::vector<Newcomer> newcomers_;
   std::map<int, Member> members_;
 };
 
@@ -152,18 +159,18 @@ Json to_json(const Hello& hello) {
 }
 
 Hello hello_from_json(const Json& json) {
-  if (json.at("larmor").get<int>() != protocol)
-    fail(Exit::usage, "it speaks another version of the agents' protocol");
+  if (json.at("larmor") != protocol) fail(Exit::usage, "it speaks another version of the agents' protocol");
   Hello hello;
-  hello.agent = json.at("agent").get<int>();
-  hello.agents = json.at("agents").get<int>();
-  hello.host = json.at("host").get<std::string>();
-  hello.machine = json.at("machine").get<std::string>();
-  hello.build = json.at("build").get<std::string>();
-  hello.local_index = json.at("local_index").get<int>();
+  hello.agent = whole_number(json, "agent", 0, most_ranks);
+  hello.agents = whole_number(json, "agents", 1, most_ranks);
+  hello.host = short_text(json, "host");
+  hello.machine = short_text(json, "machine");
+  hello.build = short_text(json, "build");
+  hello.local_index = whole_number(json, "local_index", -1, most_ranks);
   hello.words = json.at("words");
   hello.hardware = json.at("hardware");
   hello.wall_seconds = json.at("wall").get<double>();
+  if (!(std::abs(hello.wall_seconds) < 1e12)) fail(Exit::usage, "its clock shows no time");
   return hello;
 }
 
@@ -190,8 +197,8 @@ std::string disagreement(const Hello& own, const Hello& other) {
   return "";
 }
 
-std::vector<Member> gather(const AgentPlace& place, Listener& door, const Hello& own) {
-  Doorkeeper keeper(place, door, own);
+std::vector<Member> gather(const AgentPlace& place, Listener& door, const Hello& own, const RunKey& key) {
+  Doorkeeper keeper(place, door, own, key);
   const auto start = steady_clock::now(), deadline = start + place.start_limit;
   constexpr milliseconds patience(10000);
   bool warned = false;
@@ -217,24 +224,77 @@ std::vector<Member> gather(const AgentPlace& place, Listener& door, const Hello&
   return keeper.take();
 }
 
-Channel join_leader(const AgentPlace& place, const Hello& own) {
-  const std::string who = text(called(own, place.agent), " on ", own.host);
-  const std::string where = text(place.master_address, ":", place.master_port);
-  Channel channel(connect_within(place.master_address, place.master_port, place.start_limit, who));
+namespace {
+
+/// The way in, while somebody may still open it.
+class Seeker {
+ public:
+  Seeker(const AgentPlace& place, std::string who, const FindKey& find_key)
+      : place_(place), who_(std::move(who)), find_key_(find_key) {}
+
+  /// Throws Error (environment) when nobody who knows the key is found in time.
+  Joined find() {
+    auto socket = connect_within(place_.master_address, place_.master_port, place_.start_limit, who_);
+    const auto deadline = steady_clock::now() + std::min(place_.start_limit, looking_limit);
+    for (;;) {
+      if (auto joined = knock(std::move(socket), deadline)) return std::move(*joined);
+      if (steady_clock::now() >= deadline) give_up();
+      std::this_thread::sleep_for(pause);
+      std::string unreached;  // what was said before it is gone tells more
+      socket = try_to_connect(place_.master_address, place_.master_port, longest_attempt, unreached);
+    }
+  }
+  /// `why` goes behind a colon; "" for nothing.
+  [[noreturn]] void refuse(const std::string& why) const {
+    fail(
+        Exit::environment,
+        text(who_, " reached ", place_.master_address, ":", place_.master_port,
+             ", but no leader of a larmor run answers there", why.empty() ? "" : ": ", why),
+        "another program or another run listens at that port, or this host looks for the run's key elsewhere "
+        "than the leader: the same run.folder on shared storage, master's address and port on all hosts, or "
+        "the same key in LARMOR_RUN_KEY_FILE");
+  }
+
+ private:
+  std::optional<Joined> knock(Descriptor socket, steady_clock::time_point deadline) {
+    if (!socket.is_open()) return std::nullopt;
+    try {
+      const auto key = find_key_();
+      const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
+      std::string reason;
+      auto guest = pass_door(std::move(socket), key, purpose, std::min(left, introduction_limit), reason);
+      if (guest.socket.is_open()) return Joined{Channel(std::move(guest)), key};
+      // An attempt that the deadline cuts short tells less than those before it.
+      if (reason_.empty() || left > pause) reason_ = reason;
+    } catch (const Error& error) {
+      reason_ = error.message();
+    }
+    return std::nullopt;
+  }
+  [[noreturn]] void give_up() const { refuse(reason_); }
+
+  static constexpr milliseconds pause{250}, longest_attempt{3000};
+  const AgentPlace& place_;
+  std::string who_;
+  const FindKey& find_key_;
+  std::string reason_;
+};
+
+}  // namespace
+
+Joined join_leader(const AgentPlace& place, const Hello& own, const FindKey& find_key) {
+  Seeker seeker(place, text(called(own, place.agent), " on ", own.host), find_key);
+  auto joined = seeker.find();
   Json message;
   message["hello"] = to_json(own);
-  channel.send(message);
-  const Json answer = channel.receive_within(std::min(place.start_limit, 2 * introduction_limit));
-  if (answer.contains("welcome")) return channel;
+  joined.leader.send(message);
+  const Json answer = joined.leader.receive_within(std::min(place.start_limit, 2 * introduction_limit));
+  if (answer.contains("welcome")) return joined;
   if (const auto refused = answer.find("refused"); refused != answer.end() && refused->is_string()) {
     fail(Exit::usage, refused->get<std::string>(),
          "start every agent with the same program, words and LARMOR_ variables");
   }
-  fail(Exit::environment,
-       text(who, " reached ", where, ", but no leader of a larmor run answers there",
-            channel.is_closed() ? text(": ", channel.why_closed()) : ""),
-       "another program listens at that port, or the leader is not this run's: set the master's port to a "
-       "free one for all");
+  seeker.refuse(joined.leader.why_closed());
 }
 
 }  // namespace larmor

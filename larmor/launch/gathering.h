@@ -1,9 +1,11 @@
-// How the agents of a run find one another: the members knock at the leader's door, each says who it is and
-// what it was asked to do, and is let in or told why not.
+// How the agents of a run find one another: the members knock at the leader's door, show that they know the
+// run's key and see that the leader does (door.h). Then each says who it is and what it was asked to do, and
+// is let in or told why not.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "larmor/base/json.h"
 #include "larmor/launch/channel.h"
 #include "larmor/launch/remote_host.h"
+#include "larmor/launch/run_key.h"
 #include "larmor/launch/socket.h"
 
 namespace larmor {
@@ -48,15 +51,25 @@ struct Member {
   std::unique_ptr<RemoteHost> host;
 };
 
-/// The leader waits until all others are there: `own` first says what they have to agree with. Strangers and
-/// agents that take too long to say who they are are turned away. Throws Error: environment naming the agents
-/// that did not come within the limit, usage when one was asked to do something else (naming the key and both
-/// values; it is told the same).
-std::vector<Member> gather(const AgentPlace& place, Listener& door, const Hello& own);
+/// The leader waits until all others are there: `own` first says what they have to agree with. Who does not
+/// know the key is not heard, and agents that take too long to say who they are are turned away. Throws
+/// Error: environment naming the agents that did not come within the limit, usage when one that knows the key
+/// was asked to do something else (naming the key and both values; it is told the same).
+std::vector<Member> gather(const AgentPlace& place, Listener& door, const Hello& own, const RunKey& key);
 
-/// A member reaches the leader and is let in. Throws Error: environment when nobody is there or it is no
-/// leader of ours, or what the leader says.
-Channel join_leader(const AgentPlace& place, const Hello& own);
+/// Looks for the run's key, anew at each call. Throws Error where there is none yet.
+using FindKey = std::function<RunKey()>;
+
+/// What a member has once it is let in.
+struct Joined {
+  Channel leader;
+  RunKey key;
+};
+/// A member reaches the leader and is let in. Where somebody answers who does not know the key, or there is
+/// no key yet, it looks again for a minute: the leader may be about to renew it, and other hosts see that
+/// late. Throws Error: environment when nobody is there or it is no leader of this run, or what the leader
+/// says.
+Joined join_leader(const AgentPlace& place, const Hello& own, const FindKey& find_key);
 
 /// Why an agent may not take part in what `own` does; "" when it may.
 std::string disagreement(const Hello& own, const Hello& other);

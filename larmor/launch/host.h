@@ -11,6 +11,7 @@
 
 #include "larmor/base/json.h"
 #include "larmor/base/process.h"
+#include "larmor/launch/run_key.h"
 #include "larmor/launch/status_board.h"
 
 namespace larmor {
@@ -23,23 +24,46 @@ struct RankPlace {
   int ranks = 1;           // from `rank` on; several are threads of the process
 };
 
+/// What only the leader of a training knows of a start.
+struct StartTerms {
+  /// Where a rank goes on: nowhere, at a checkpoint of its run by its step, or at the one that --resume
+  /// names.
+  static constexpr int64_t from_nothing = -1, from_the_named = -2;
+
+  std::string run;  // the name of its folder; whoever takes it from a message has to look at it
+  int64_t resume_step = from_nothing;
+  int64_t began_at_ms = 0;  // since the epoch
+  int64_t ends_at = 0;      // the job, in seconds since the epoch; 0: not known, or never
+  bool operator==(const StartTerms&) const = default;
+};
+
 /// One start of the ranks, as a host is told of it.
 struct GroupStart {
   int64_t generation = 0;
   int world_size = 1;
-  int local_count = 1;                       // ranks on this host, other agents' included
-  std::vector<RankPlace> ranks;              // one a process
-  std::string master_address = "127.0.0.1";  // of rank 0's store
-  int master_port = 0;
+  int local_count = 1;           // ranks on this host, other agents' included
+  std::vector<RankPlace> ranks;  // one a process
+  int master_port = 0;           // of rank 0's store
   int threads_per_rank = 1;
-  std::filesystem::path program;  // empty: this program
-  std::vector<std::string> arguments;
-  std::map<std::string, std::string> environment;  // besides what every rank is told
-  std::filesystem::path log_folder;                // rank-N.log; on storage that all hosts share
-  bool first_rank_speaks = false;                  // what rank 0 prints is ours, not its log's
+  StartTerms terms = {};
+  std::string command_hash;  // of what the leader's ranks run; "" where nobody compares
+  std::string store_nonce;   // makes the store's key of the run's; "" where ranks have no store of ours
+
+  // What follows never comes from another host: each agent says it of its own words (member.h).
+  std::string master_address = "127.0.0.1";
+  std::optional<RunKey> store_key = {};
+  std::filesystem::path program = {};  // empty: this program
+  std::vector<std::string> arguments = {};
+  std::map<std::string, std::string> environment = {};  // besides what every rank is told
+  std::filesystem::path log_folder = {};                // rank-N.log
+  bool first_rank_speaks = false;                       // what rank 0 prints is ours, not its log's
 };
+/// Without what each agent says itself.
 Json to_json(const GroupStart& start);
+/// Throws Error (rank_lost) or Json::exception for numbers that no start has.
 GroupStart group_start_from_json(const Json& json);
+/// Of the start with that number; nothing for a start without a store of ours.
+std::optional<RunKey> store_key_of(const RunKey& key, const std::string& store_nonce);
 
 /// How a rank ended, or was lost with its host. The phase of several in one process is the first's.
 struct RankEnding {

@@ -83,7 +83,7 @@ ProcessOptions LocalHost::options_for(const GroupStart& start, const RankPlace& 
   process.standard_in = nothing_.number();
   // Ctrl-C reaches the ranks through their agent alone, and what a rank has started ends with it.
   process.own_group = true;
-  process.unset = {"LARMOR_STORE_FD", "LARMOR_CONSOLE_OUT", "LARMOR_CONSOLE_ERR",
+  process.unset = {"LARMOR_STORE_FD", "LARMOR_STORE_KEY_FD", "LARMOR_CONSOLE_OUT", "LARMOR_CONSOLE_ERR",
                    "TORCHELASTIC_USE_AGENT_STORE"};
   process.environment = {{"LARMOR_RANK", rank},
                          {"LARMOR_WORLD_SIZE", world},
@@ -107,14 +107,14 @@ ProcessOptions LocalHost::options_for(const GroupStart& start, const RankPlace& 
                          {"MKL_NUM_THREADS", threads}};
   for (const auto& [name, value] : start.environment) process.environment[name] = value;
   for (const auto& [name, value] : environment_) process.environment[name] = value;
-  std::erase_if(process.unset, [&](const auto& name) { return process.environment.contains(name); });
   process.keep_open = {board_->descriptor()};
+  hand_over(process, "LARMOR_STORE_KEY_FD", store_key_.number());
   if (place.rank == 0) {
     if (store_) hand_over(process, "LARMOR_STORE_FD", store_->descriptor());
     hand_over(process, "LARMOR_CONSOLE_OUT", console_out_.number());
     hand_over(process, "LARMOR_CONSOLE_ERR", console_error_.number());
-    std::erase_if(process.unset, [&](const auto& name) { return process.environment.contains(name); });
   }
+  std::erase_if(process.unset, [&](const auto& name) { return process.environment.contains(name); });
   return process;
 }
 
@@ -132,6 +132,9 @@ void LocalHost::start(const GroupStart& start) {
   DiskStorage().create_folders(start.log_folder);
   board_.emplace(start.world_size);
   memory_kills_.emplace();
+  // One process that is all ranks meets nobody, and what it starts would inherit the key.
+  const bool is_alone = start.ranks.size() == 1 && start.ranks.front().ranks == start.world_size;
+  store_key_ = start.store_key && !is_alone ? start.store_key->to_descriptor() : Descriptor();
   running_.clear();
   // When one cannot be started, those before it end with this map.
   std::map<int, Started> started;
@@ -139,6 +142,7 @@ void LocalHost::start(const GroupStart& start) {
   running_ = std::move(started);
   // Rank 0 alone listens now: when it is gone, a late rank is refused at once instead of waiting.
   store_.reset();
+  store_key_ = Descriptor();
 }
 
 void LocalHost::send(int rank, int signal) {

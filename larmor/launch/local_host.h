@@ -13,7 +13,8 @@ namespace larmor {
 
 /// Ranks die with this process, even by SIGKILL: make it in a thread that outlives them. Binds them to their
 /// cores, sets OMP_NUM_THREADS and MKL_NUM_THREADS and the variables of rank.h, under our names and under
-/// torchrun's. What rank N prints goes to log_folder/rank-N.log, of several in one process the first's.
+/// torchrun's; the store's key is in a memory file that they inherit (LARMOR_STORE_KEY_FD). What rank N
+/// prints goes to log_folder/rank-N.log, of several in one process the first's.
 class LocalHost final : public Host {
  public:
   /// `console`: rank 0 may speak to our stdout and stderr, which it finds as the descriptors
@@ -54,6 +55,7 @@ class LocalHost final : public Host {
   std::string name_;
   std::map<std::string, std::string> environment_;
   std::optional<Listener> store_;
+  Descriptor store_key_;  // while ranks are being started
   std::optional<StatusBoard> board_;
   std::optional<MemoryKills> memory_kills_;
   Descriptor nothing_;                      // what ranks read from: a terminal would stop them

@@ -10,6 +10,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
+#include "larmor/launch/wire_number.h"
 
 namespace larmor {
 namespace {
@@ -18,6 +19,8 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr milliseconds report_interval(500);
+constexpr int most_status = 255, most_signal = 64;
+constexpr size_t most_words = size_t{1} << 20;
 
 void report_statuses(Channel& leader, LocalHost& host) {
   Json statuses = Json::object(), states = Json::object();
@@ -32,8 +35,9 @@ void report_statuses(Channel& leader, LocalHost& host) {
 }
 
 /// A start that cannot be is the end of each of its ranks, as far as the leader is concerned.
-void start_or_report(Channel& leader, LocalHost& host, const GroupStart& start) {
+void start_or_report(Channel& leader, LocalHost& host, GroupStart start, const CompleteStart& complete) {
   try {
+    complete(start);
     host.start(start);
   } catch (const Error& error) {
     for (const auto& place : start.ranks) {
@@ -46,14 +50,17 @@ void start_or_report(Channel& leader, LocalHost& host, const GroupStart& start) 
   }
 }
 
-void obey(const Json& message, Channel& leader, LocalHost& host, std::optional<Dismissal>& over) {
+void obey(const Json& message, Channel& leader, LocalHost& host, const CompleteStart& complete,
+          std::optional<Dismissal>& over) {
   if (message.contains("start")) {
-    start_or_report(leader, host, group_start_from_json(message.at("start")));
+    start_or_report(leader, host, group_start_from_json(message.at("start")), complete);
   } else if (message.contains("send")) {
-    host.send(message.at("send").at("rank").get<int>(), message.at("send").at("signal").get<int>());
+    const auto& order = message.at("send");
+    host.send(whole_number(order, "rank", 0, most_ranks), whole_number(order, "signal", 1, most_signal));
   } else if (message.contains("over")) {
-    over = Dismissal{.status = message.at("over").at("status").get<int>(),
-                     .message = message.at("over").at("message").get<std::string>()};
+    const auto& end = message.at("over");
+    over = Dismissal{.status = whole_number(end, "status", 0, most_status),
+                     .message = short_text(end, "message", most_words)};
   }
 }
 
@@ -85,7 +92,8 @@ void end_ranks(LocalHost& host) {
 
 }  // namespace
 
-Dismissal serve(Channel& leader, LocalHost& host, milliseconds silence, milliseconds pause) {
+Dismissal serve(Channel& leader, LocalHost& host, const CompleteStart& complete, milliseconds silence,
+                milliseconds pause) {
   auto heard = steady_clock::now(), reported = heard;
   std::optional<Dismissal> over;
   while (!over) {
@@ -93,8 +101,8 @@ Dismissal serve(Channel& leader, LocalHost& host, milliseconds silence, millisec
     const auto messages = leader.receive();
     if (!messages.empty()) heard = steady_clock::now();
     try {
-      for (const auto& message : messages) obey(message, leader, host, over);
-    } catch (const Json::exception& error) {
+      for (const auto& message : messages) obey(message, leader, host, complete, over);
+    } catch (const std::exception& error) {  // a number out of range, a key that is not there
       lose_leader(host, text("it sent something that is no message of larmor (", error.what(), ")"));
     }
     if (over) break;

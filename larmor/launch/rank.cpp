@@ -202,6 +202,7 @@ std::optional<Rank> find_numbers_and_master(const Environment& environment) {
     if (speaks(environment, torchrun) && !is_real_torchrun) refuse_disagreement(environment, ours, torchrun);
     rank.generation = read_number_or(environment, "LARMOR_GENERATION", 0);
     rank.store_descriptor = static_cast<int>(read_number_or(environment, "LARMOR_STORE_FD", -1));
+    rank.store_key_descriptor = static_cast<int>(read_number_or(environment, "LARMOR_STORE_KEY_FD", -1));
     rank.console_out = static_cast<int>(read_number_or(environment, "LARMOR_CONSOLE_OUT", -1));
     rank.console_error = static_cast<int>(read_number_or(environment, "LARMOR_CONSOLE_ERR", -1));
     rank.agent_hosts_store = read_flag(environment, "TORCHELASTIC_USE_AGENT_STORE");

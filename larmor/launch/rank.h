@@ -18,6 +18,7 @@ struct Rank {
   std::string master_address = "127.0.0.1";
   int master_port = 0;
   int store_descriptor = -1;       // rank 0 under our launcher: the listening socket of the store
+  int store_key_descriptor = -1;   // under our launcher: the key of its store (run_key.h); -1: an open store
   bool agent_hosts_store = false;  // torchrun's agent, or `larmor launch`: rank 0 is a client too
   int64_t generation = 0;          // restarts so far; part of every store key
   std::string launcher;            // "larmor", "torchrun", "slurm", "mpi", "pmi"
@@ -37,7 +38,8 @@ Environment process_environment();
 /// Finds the rank in the environment. The innermost launcher speaks, in this order:
 ///   ours: LARMOR_RANK, LARMOR_WORLD_SIZE, LARMOR_LOCAL_RANK, LARMOR_LOCAL_WORLD_SIZE, LARMOR_MASTER_ADDR,
 ///     LARMOR_MASTER_PORT, LARMOR_GENERATION and, where they apply, the descriptors LARMOR_STORE_FD,
-///     LARMOR_CONSOLE_OUT, LARMOR_CONSOLE_ERR (and LARMOR_STATUS_FD, see status_board.h);
+///     LARMOR_STORE_KEY_FD, LARMOR_CONSOLE_OUT, LARMOR_CONSOLE_ERR (and LARMOR_STATUS_FD, see
+///     status_board.h);
 ///   torchrun: RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE (may be missing), MASTER_ADDR, MASTER_PORT,
 ///     TORCHELASTIC_RESTART_COUNT, TORCHELASTIC_USE_AGENT_STORE;
 ///   mpirun and its kin: OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK, _LOCAL_SIZE, or MV2_COMM_WORLD_…, or

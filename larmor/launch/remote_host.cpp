@@ -4,10 +4,14 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/launch/wire_number.h"
 
 namespace larmor {
 
 using std::chrono::steady_clock;
+
+/// Signals that an agent reported and nobody has asked for; more say nothing new.
+static constexpr size_t most_signals = 64;
 
 RemoteHost::RemoteHost(Channel channel, std::string name, std::chrono::milliseconds silence)
     : channel_(std::move(channel)), name_(std::move(name)), silence_(silence), heard_(steady_clock::now()) {}
@@ -60,12 +64,19 @@ void RemoteHost::take(const Json& message) {
     if (!ending.last_lines.empty()) ending.last_lines = text("(on ", name_, ")\n", ending.last_lines);
     endings_.push_back(std::move(ending));
   } else if (message.contains("signal")) {
-    signals_.push_back(message.at("signal").get<int>());
+    const int signal = whole_number(message, "signal", 1, 64);
+    if (signals_.size() < most_signals) signals_.push_back(signal);
   } else if (message.contains("statuses")) {
-    for (const auto& [rank, status] : message.at("statuses").items())
-      statuses_.insert_or_assign(std::stoi(rank), rank_status_from_json(status));
-    for (const auto& [rank, state] : message.at("states").items())
-      states_.insert_or_assign(std::stoi(rank), state.get<std::string>());
+    for (const auto& [key, status] : message.at("statuses").items()) {
+      const int rank = number_from_key(key, 0, most_ranks);
+      auto known = rank_status_from_json(status);
+      if (running_.contains(rank)) statuses_.insert_or_assign(rank, std::move(known));
+    }
+    for (const auto& [key, state] : message.at("states").items()) {
+      const int rank = number_from_key(key, 0, most_ranks);
+      auto words = state.get<std::string>().substr(0, 256);
+      if (running_.contains(rank)) states_.insert_or_assign(rank, std::move(words));
+    }
   }
 }
 

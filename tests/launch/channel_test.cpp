@@ -27,9 +27,10 @@ using testing::StartsWith;
 
 constexpr const char* foreign = "it sent something that is no message of larmor";
 
-/// A channel here, and the bare end of a peer.
+/// A channel here, and a peer that knows its keys: it can say anything, sealed or not.
 class Channels : public testing::Test {
  protected:
+  std::string sealed(const std::string& words) { return writer_.seal(words); }
   void say(const std::string& words) {
     ASSERT_EQ(::send(peer_.number(), words.data(), words.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(words.size()));
@@ -41,11 +42,12 @@ class Channels : public testing::Test {
  private:
   Ends ends_ = connect_ends();
   Descriptor peer_ = std::move(ends_.there);
-  Channel channel_{std::move(ends_.here)};
+  Channel channel_ = leaders_end(std::move(ends_.here));
+  FrameWriter writer_{test_keys(Handshake::Side::member).send};
 };
 
 TEST_F(Channels, CarryMessagesInTheirOrder) {
-  Channel other{Descriptor(dup(peer()))};
+  Channel other = members_end(Descriptor(dup(peer())));
   for (int number = 0; number < 100; ++number) other.send({{"number", number}});
   const auto messages = channel().receive();
   ASSERT_EQ(messages.size(), 100U);
@@ -56,21 +58,23 @@ TEST_F(Channels, CarryMessagesInTheirOrder) {
 
 TEST_F(Channels, JoinWhatCameInPieces) {
   std::vector<Json> messages;
-  for (const char byte : std::string("{\"a\": [1, 2]}\n{\"b\"")) {
+  const auto first = sealed("{\"a\": [1, 2]}"), second = sealed("{\"b\": 2}");
+  const auto both = first + second.substr(0, 9);
+  for (size_t i = 0; i < both.size(); ++i) {
     EXPECT_TRUE(messages.empty());
-    say(std::string(1, byte));
+    say(both.substr(i, 1));
     messages = channel().receive();
-    if (byte != '\n') continue;
+    if (i + 1 != first.size()) continue;
     EXPECT_EQ(std::exchange(messages, {}), (std::vector<Json>{{{"a", {1, 2}}}}));
   }
-  say(": 2}\n");
+  say(second.substr(9));
   EXPECT_EQ(channel().receive(), (std::vector<Json>{{{"b", 2}}}));
   EXPECT_FALSE(channel().is_closed());
 }
 
 TEST_F(Channels, KeepTextThatIsNoUtf8AndLongMessages) {
   const std::string lines(300'000, 'x');
-  Channel other{Descriptor(dup(peer()))};
+  Channel other = members_end(Descriptor(dup(peer())));
   std::thread sends([&] {
     other.send({{"lines", lines}, {"name", "torn \xff letter"}});
     other.flush(milliseconds(5000));
@@ -82,32 +86,45 @@ TEST_F(Channels, KeepTextThatIsNoUtf8AndLongMessages) {
 }
 
 TEST_F(Channels, EndAtWhatIsNoMessage) {
-  for (const char* const words : {"GET / HTTP/1.1\n", "12\n", "[1]\n", "null\n", "{\"a\": \n", "\n",
-                                  "{\"a\": 1}{\"b\": 2}\n", "\x16\x03\x01\x02\n"}) {
+  for (const char* const words : {"GET / HTTP/1.1", "12", "[1]", "null", "{\"a\": ", "", "\n",
+                                  "{\"a\": 1}{\"b\": 2}", "\x16\x03\x01\x02"}) {
     auto [here, there] = connect_ends();
-    Channel channel(std::move(here));
-    ASSERT_GT(::send(there.number(), words, std::strlen(words), MSG_NOSIGNAL), 0);
+    Channel channel = leaders_end(std::move(here));
+    const auto frame = FrameWriter(test_keys(Handshake::Side::member).send).seal(words);
+    ASSERT_GT(::send(there.number(), frame.data(), frame.size(), MSG_NOSIGNAL), 0);
     EXPECT_TRUE(channel.receive().empty());
     EXPECT_TRUE(channel.is_closed()) << words;
     EXPECT_EQ(channel.why_closed(), foreign);
   }
 }
 
+TEST_F(Channels, EndAtAMessageThatNobodyHasSealed) {
+  for (const std::string& words : {std::string("{\"over\": true}\n"), std::string("GET / HTTP/1.1\r\n\r\n"),
+                                   FrameWriter(test_keys(Handshake::Side::leader).send).seal("{\"a\": 1}")}) {
+    auto [here, there] = connect_ends();
+    Channel channel = leaders_end(std::move(here));
+    const auto long_enough = words + std::string(100, ' ');
+    ASSERT_GT(::send(there.number(), long_enough.data(), long_enough.size(), MSG_NOSIGNAL), 0);
+    EXPECT_TRUE(channel.receive().empty());
+    EXPECT_EQ(channel.why_closed(), foreign) << words;
+  }
+}
+
 TEST_F(Channels, EndAtNestingThatWouldTakeTheWholeStack) {
-  say(text("{\"a\": ", std::string(100'000, '['), "\n"));
+  say(sealed(text("{\"a\": ", std::string(100'000, '['))));
   EXPECT_TRUE(channel().receive().empty());
   EXPECT_EQ(channel().why_closed(), foreign);
 }
 
 TEST_F(Channels, GiveWhatCameBeforeTheRubbish) {
-  say("{\"a\": 1}\nrubbish\n");
+  say(sealed("{\"a\": 1}") + "rubbish" + std::string(100, ' '));
   EXPECT_EQ(channel().receive(), (std::vector<Json>{{{"a", 1}}}));
   EXPECT_TRUE(channel().is_closed());
 }
 
-TEST_F(Channels, EndALineThatNeverEnds) {
+TEST_F(Channels, EndAMessageThatNeverEnds) {
   std::thread talks([this] {
-    const std::string block(1 << 16, 'x');
+    const std::string block(1 << 16, '\0');  // empty messages whose codes are wrong
     while (::send(peer(), block.data(), block.size(), MSG_NOSIGNAL) > 0) {
     }
   });
@@ -124,9 +141,10 @@ TEST_F(Channels, EndALineThatNeverEnds) {
 TEST_F(Channels, ReturnFromAPeerThatNeverStopsTalking) {
   std::atomic<bool> enough = false;
   std::thread talks([&] {
-    std::string block;
-    for (int i = 0; i < 1000; ++i) block += "{\"a\": 1}\n";
-    while (!enough && ::send(peer(), block.data(), block.size(), MSG_NOSIGNAL) > 0) {
+    for (ssize_t sent = 1; !enough && sent > 0;) {
+      std::string block;
+      for (int i = 0; i < 1000; ++i) block += sealed("{\"a\": 1}");
+      sent = ::send(peer(), block.data(), block.size(), MSG_NOSIGNAL);
     }
   });
   const auto start = steady_clock::now();
@@ -138,7 +156,8 @@ TEST_F(Channels, ReturnFromAPeerThatNeverStopsTalking) {
 }
 
 TEST_F(Channels, NoticeThatThePeerIsGone) {
-  say("{\"a\": 1}\n{\"b\":");
+  say(sealed("{\"a\": 1}"));
+  say(sealed("{\"b\": 2}").substr(0, 9));
   hang_up();
   EXPECT_EQ(channel().receive(), (std::vector<Json>{{{"a", 1}}}));
   EXPECT_EQ(channel().why_closed(), "the connection was closed");
@@ -149,7 +168,7 @@ TEST_F(Channels, NoticeThatThePeerIsGone) {
 
 TEST_F(Channels, HearTheLastWordsOfAPeerThatHangsUpOnThem) {
   channel().send({{"not", "read"}});
-  say("{\"over\": true}\n");
+  say(sealed("{\"over\": true}"));
   hang_up();
   channel().send({{"one", "more"}});
   EXPECT_EQ(channel().receive(), (std::vector<Json>{{{"over", true}}}));
@@ -167,7 +186,7 @@ TEST_F(Channels, NeverBlockOnAPeerThatReadsNothing) {
 }
 
 TEST_F(Channels, SendTheRestWhenThePeerReadsAgain) {
-  Channel other{Descriptor(dup(peer()))};
+  Channel other = members_end(Descriptor(dup(peer())));
   for (int number = 0; number < 9; ++number)
     channel().send({{"number", number}, {"text", std::string(100'000, 'x')}});
   for (int number = 0; number < 9; ++number) {
@@ -187,7 +206,8 @@ TEST_F(Channels, WaitNoLongerThanTheyAreTold) {
   const auto passed = steady_clock::now() - start;
   EXPECT_GE(passed, milliseconds(120));
   EXPECT_LT(passed, milliseconds(1000));
-  say("{\"a\": 1}\n{\"b\": 2}\n");
+  say(sealed("{\"a\": 1}"));
+  say(sealed("{\"b\": 2}"));
   EXPECT_EQ(channel().receive_within(milliseconds(0)), Json({{"a", 1}}));
   hang_up();
   EXPECT_EQ(channel().receive_within(milliseconds(5000)), Json({{"b", 2}}));

@@ -2,6 +2,8 @@
 
 #include <sys/socket.h>
 
+#include <atomic>
+#include <cerrno>
 #include <future>
 #include <optional>
 #include <string>
@@ -13,6 +15,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/launch/door.h"
 
 #include "tests/launch/support/agents.h"
 
@@ -24,17 +27,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-/// "2: message" of the error that `work` throws; "fine" without one.
-template <class Work>
-std::string words_of(Work&& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return text(static_cast<int>(error.exit()), ": ", error.message());
-  }
-  return "fine";
-}
-
 /// A leader at its door in a thread of its own, and agents that come to it.
 class Gathering : public testing::Test {
  protected:
@@ -43,19 +35,27 @@ class Gathering : public testing::Test {
     place_.agents = agents;
     place_.start_limit = limit;
     place_.master_port = door_.port();
-    gathered_ =
-        std::async(std::launch::async, [this] { return gather(place_, door_, hello_of(0, place_.agents)); });
+    gathered_ = std::async(std::launch::async,
+                           [this] { return gather(place_, door_, hello_of(0, place_.agents), test_key()); });
   }
   std::future<Channel> join(Hello hello) {
     AgentPlace place = place_;
     place.agent = hello.agent;
-    return std::async(std::launch::async, [place, hello] { return join_leader(place, hello); });
+    return std::async(std::launch::async,
+                      [place, hello] { return join_leader(place, hello, test_key).leader; });
   }
   std::future<Channel> join(int agent) { return join(hello_of(agent, place_.agents)); }
   /// Somebody who is no agent.
   Descriptor knock() const {
     std::string reason;
     return try_to_connect("127.0.0.1", door_.port(), milliseconds(1000), reason);
+  }
+  /// Somebody who knows the key, and may say anything.
+  Channel knock_with_the_key() const {
+    std::string reason;
+    auto guest = pass_door(knock(), test_key(), "gathering", milliseconds(2000), reason);
+    EXPECT_TRUE(guest.socket.is_open()) << reason;
+    return Channel(std::move(guest));
   }
   std::vector<Member> members() { return gathered_.get(); }
   /// Why the leader did not get all of them.
@@ -108,7 +108,7 @@ TEST_F(Gathering, IsHeldUpByNoStranger) {
   const std::string request = "GET / HTTP/1.1\r\nHost: master\r\n\r\n", rubbish(100'000, 'x');
   ASSERT_GT(::send(browser.number(), request.data(), request.size(), MSG_NOSIGNAL), 0);
   ASSERT_GT(::send(shouter.number(), rubbish.data(), rubbish.size(), MSG_NOSIGNAL | MSG_DONTWAIT), 0);
-  Channel other(knock());
+  Channel other = knock_with_the_key();
   other.send({{"beat", true}});
   EXPECT_TRUE(other.receive_within(milliseconds(3000)).is_null());
   EXPECT_TRUE(other.is_closed());
@@ -122,7 +122,7 @@ TEST_F(Gathering, TellsAnAgentWhoseGreetingItDoesNotUnderstand) {
   wait_for(2);
   const Json greetings[] = {{{"larmor", 99}}, "hello", {{"larmor", 1}, {"agent", "one"}}};
   for (const Json& greeting : greetings) {
-    Channel odd(knock());
+    Channel odd = knock_with_the_key();
     odd.send({{"hello", greeting}});
     const Json answer = odd.receive_within(milliseconds(2000));
     EXPECT_THAT(answer.value("refused", ""), StartsWith("its greeting is not understood: ")) << greeting;
@@ -242,52 +242,78 @@ TEST_F(Gathering, BeatsForThoseThatWait) {
   EXPECT_EQ(members().size(), 2U);
 }
 
-/// A port where somebody listens who is no leader of ours.
-class JoinLeader : public testing::Test {
- protected:
-  /// What an agent says after it got that answer.
-  std::string after(const std::string& answer, bool hangs_up) {
-    Listener door("127.0.0.1", 0);
-    AgentPlace place;
-    place.agent = 1;
-    place.agents = 2;
-    place.master_port = door.port();
-    place.start_limit = milliseconds(1000);
-    auto joined = std::async(std::launch::async, [place] { join_leader(place, hello_of(1, 2)); });
-    Descriptor agent;
-    EXPECT_TRUE(happens([&] {
-      agent = door.accept();
-      return agent.is_open();
-    }));
-    if (!answer.empty()) ::send(agent.number(), answer.data(), answer.size(), MSG_NOSIGNAL);
-    if (hangs_up) agent = Descriptor();
-    return words_of([&] { joined.get(); });
-  }
-};
-
-TEST_F(JoinLeader, TellsALeaderFromAnotherProgram) {
-  const auto reached = AllOf(StartsWith("4: agent 1 on node-1 reached 127.0.0.1:"),
-                             HasSubstr("but no leader of a larmor run answers there"));
-  for (const char* const answer :
-       {"", "HTTP/1.1 400 Bad Request\r\n\r\n", "{\"refused\": 5}\n", "{\"jsonrpc\": \"2.0\"}\n"}) {
-    EXPECT_THAT(after(answer, /*hangs_up=*/false), reached) << answer;
-  }
-  EXPECT_THAT(after("", /*hangs_up=*/true), reached);
+/// All that comes until the other side hangs up.
+std::string answer_to(const Descriptor& socket, const std::string& words) {
+  ::send(socket.number(), words.data(), words.size(), MSG_NOSIGNAL);
+  std::string all;
+  EXPECT_TRUE(happens([&] {
+    char buffer[4096];
+    const auto got = recv(socket.number(), buffer, sizeof(buffer), MSG_DONTWAIT);
+    if (got > 0) all.append(buffer, static_cast<size_t>(got));
+    return got == 0 || (got < 0 && errno == ECONNRESET);
+  })) << "nobody hung up";
+  return all;
 }
 
-TEST_F(JoinLeader, BelievesALeader) {
-  EXPECT_EQ(after("{\"welcome\": true}\n", false), "fine");
-  EXPECT_EQ(after("{\"refused\": \"no room\"}\n", true), "2: no room");
+TEST_F(Gathering, IsNeitherEndedNorQuestionedByAStranger) {
+  wait_for(2);
+  for (Hello wrong : {hello_of(1, 3), hello_of(1, 2), hello_of(9, 2)}) {
+    wrong.words["train.epochs"] = "20";
+    Json message;
+    message["hello"] = to_json(wrong);
+    EXPECT_EQ(answer_to(knock(), message.dump() + "\n"), "");
+  }
+  const Channel agent = join(1).get();
+  EXPECT_EQ(members().size(), 1U);
 }
 
-TEST_F(JoinLeader, SaysThatNobodyIsThere) {
-  AgentPlace place;
-  place.agent = 1;
-  place.agents = 2;
-  place.master_port = Listener("127.0.0.1", 0).port();
-  place.start_limit = milliseconds(200);
-  EXPECT_THAT(words_of([&] { join_leader(place, hello_of(1, 2)); }),
-              StartsWith("4: agent 1 on node-1 could not reach the master at 127.0.0.1:"));
+TEST_F(Gathering, LetsAllAgentsInThroughACrowdThatNeverEnds) {
+  wait_for(5);
+  std::atomic<bool> is_over = false;
+  std::thread crowd([&] {
+    std::vector<Descriptor> open;
+    for (size_t i = 0; !is_over; ++i) {
+      std::string reason;
+      auto stranger = try_to_connect("127.0.0.1", door().port(), milliseconds(100), reason);
+      const std::string words(i % 70, 'x');
+      if (stranger.is_open()) ::send(stranger.number(), words.data(), words.size(), MSG_NOSIGNAL);
+      open.push_back(std::move(stranger));
+      if (open.size() > 300) open.erase(open.begin(), open.begin() + 150);
+    }
+  });
+  std::vector<Channel> inside;
+  for (const int agent : {4, 2, 1, 3}) inside.push_back(join(agent).get());
+  EXPECT_EQ(members().size(), 4U);
+  is_over = true;
+  crowd.join();
+}
+
+TEST_F(Gathering, HearsNobodyWithAnotherKey) {
+  wait_for(2);
+  std::string reason;
+  for (const char* purpose : {"gathering", "store"}) {
+    const auto key = std::string(purpose) == "store" ? test_key() : RunKey::draw();
+    const auto guest = pass_door(knock(), key, purpose, milliseconds(3000), reason);
+    EXPECT_FALSE(guest.socket.is_open());
+    EXPECT_THAT(reason, HasSubstr("it may have another key"));
+  }
+  const Channel agent = join(1).get();
+  EXPECT_EQ(members().size(), 1U);
+}
+
+TEST_F(Gathering, LetsAnAgentInThatFindsTheRightKeyLate) {
+  wait_for(2);
+  AgentPlace own = place();
+  own.agent = 1;
+  int looks = 0;
+  const auto find_key = [&] {
+    if (++looks == 1) fail(Exit::environment, "there is no key yet");
+    return looks < 4 ? RunKey::draw() : test_key();  // of an earlier start, as long as the folder shows it
+  };
+  const auto joined = join_leader(own, hello_of(1, 2), find_key);
+  EXPECT_EQ(looks, 4);
+  EXPECT_EQ(joined.key, test_key());
+  EXPECT_EQ(members().size(), 1U);
 }
 
 TEST(Disagreement, SpeaksOfRanksWhereEachAgentHasTheirPlace) {

@@ -70,6 +70,29 @@ TEST_F(LocalHosts, TellRanksWhoTheyAreInOurWordsAndInTorchruns) {
   EXPECT_THAT(environment, testing::Not(HasSubstr("LARMOR_STORE_FD")));
 }
 
+TEST_F(LocalHosts, HandTheStoresKeyToRanksThatMeetAsADescriptorAlone) {
+  const auto script =
+      "key=${LARMOR_STORE_KEY_FD:-none}; echo $key; [ $key = none ] || od -An -v -tx1 /proc/self/fd/$key | "
+      "tr -d ' \\n'; "
+      "env";
+  GroupStart several = start_of({0, 1}, script), alone = start_of({0}, script);
+  several.store_key = alone.store_key = RunKey::draw();
+  host().start(several);
+  endings(2);
+  for (const int rank : {0, 1}) {
+    const auto log = log_of(rank);
+    EXPECT_THAT(log, HasSubstr(several.store_key->hex()));
+    EXPECT_THAT(log.substr(log.find(several.store_key->hex()) + 64),
+                testing::Not(HasSubstr(several.store_key->hex())))
+        << "not in its environment";
+  }
+  setenv("LARMOR_STORE_KEY_FD", "77", 1);  // another start's around this one
+  host().start(alone);
+  endings(1);
+  unsetenv("LARMOR_STORE_KEY_FD");
+  EXPECT_THAT(log_of(0), HasSubstr("\nnone\n")) << log_of(0);
+}
+
 TEST_F(LocalHosts, HandTheStoreToRankZeroAlone) {
   const int port = host().open_store("127.0.0.1");
   std::string reason;

@@ -1,11 +1,13 @@
 #include "larmor/launch/member.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/base/text.h"
 #include "larmor/launch/remote_host.h"
@@ -27,15 +29,30 @@ constexpr milliseconds long_time(60'000);
 class Members : public testing::Test {
  protected:
   explicit Members(milliseconds silence = long_time, milliseconds pause = long_time)
-      : member_(std::move(ends_.there), silence, pause),
-        host_(Channel(std::move(ends_.here)), "far", long_time) {}
+      : member_(
+            std::move(ends_.there), [this](GroupStart& start) { complete(start); }, silence, pause),
+        host_(leaders_end(std::move(ends_.here)), "far", long_time) {}
 
   RemoteHost& host() { return host_; }
   /// Hangs up without a word.
-  void cut() { host_ = RemoteHost(Channel(Descriptor()), "nobody", long_time); }
+  void cut() { host_ = RemoteHost(leaders_end(Descriptor()), "nobody", long_time); }
   std::string outcome() { return member_.outcome(); }
+  /// The member's own words from now on.
+  void own_words(const std::string& script, const std::filesystem::path& log_folder) {
+    const std::lock_guard lock(mutex_);
+    own_ = script_start({}, script, log_folder);
+  }
   void start(const std::vector<int>& ranks, const std::string& script) {
-    host_.start(script_start(ranks, script, scratch_.path()));
+    own_words(script, scratch_.path());
+    host_.start(script_start(ranks, "echo the leader\'s words; exit 99", "/nowhere"));
+  }
+  void complete(GroupStart& start) {
+    const std::lock_guard lock(mutex_);
+    EXPECT_TRUE(start.arguments.empty() && start.environment.empty() && start.log_folder.empty() &&
+                start.program.empty() && !start.store_key);
+    start.program = own_.program;
+    start.arguments = own_.arguments;
+    start.log_folder = own_.log_folder;
   }
   /// The endings of so many ranks, when they have come.
   std::vector<RankEnding> endings(size_t count) {
@@ -57,6 +74,8 @@ class Members : public testing::Test {
 
  private:
   ScratchFolder scratch_;
+  std::mutex mutex_;
+  GroupStart own_;
   Ends ends_ = connect_ends();
   MemberThread member_;
   RemoteHost host_;
@@ -113,8 +132,8 @@ TEST_F(Members, StartAgainAsOftenAsTheyAreTold) {
 }
 
 TEST_F(Members, SayWhyTheyCannotStartRanks) {
-  GroupStart impossible = script_start({0, 1}, "", "/dev/null/logs");
-  host().start(impossible);
+  own_words("", "/dev/null/logs");
+  host().start(script_start({0, 1}, "", ""));
   auto all = endings(2);
   ASSERT_THAT(all, SizeIs(2));
   EXPECT_EQ(all[1].ending.status, 4);
@@ -155,11 +174,60 @@ TEST_F(Members, EndWhenTheLeaderSpeaksNonsense) {
   auto [here, there] = connect_ends();
   cut();
   outcome();
-  MemberThread member(std::move(there), long_time, long_time);
-  Channel leader(std::move(here));
+  MemberThread member(std::move(there), [](GroupStart&) {}, long_time, long_time);
+  Channel leader = leaders_end(std::move(here));
   leader.send({{"start", "now"}});
   EXPECT_THAT(member.outcome(), StartsWith("8: the leader of the group was lost: it sent something that is "
                                            "no message of larmor"));
+}
+
+TEST_F(Members, TakeNothingToRunFromTheLeader) {
+  auto [here, there] = connect_ends();
+  cut();
+  outcome();
+  const ScratchFolder elsewhere;
+  MemberThread member(
+      std::move(there),
+      [&](GroupStart& start) {
+        start.program = "/bin/sh";
+        start.arguments = {"-c", "echo my own words"};
+        start.log_folder = elsewhere.path() / "own";
+      },
+      long_time, long_time);
+  Channel leader = leaders_end(std::move(here));
+  Json start = to_json(script_start({0}, "", ""));
+  start["program"] = "/bin/sh";
+  start["arguments"] = {"-c", text("touch ", (elsewhere.path() / "taken").string())};
+  start["environment"] = {{"LD_PRELOAD", "/tmp/taken.so"}};
+  start["log_folder"] = (elsewhere.path() / "theirs").string();
+  Json message;
+  message["start"] = start;
+  leader.send(message);
+  EXPECT_TRUE(happens([&] { return leader.receive_within(milliseconds(100)).contains("ended"); }));
+  leader.send({{"over", {{"status", 0}, {"message", ""}}}});
+  EXPECT_EQ(member.outcome(), "dismissed with 0: ");
+  EXPECT_EQ(read_text(elsewhere.path() / "own" / "rank-0.log"), "my own words\n");
+  EXPECT_FALSE(std::filesystem::exists(elsewhere.path() / "taken"));
+  EXPECT_FALSE(std::filesystem::exists(elsewhere.path() / "theirs"));
+}
+
+TEST_F(Members, RefuseAStartOfSomethingElse) {
+  auto [here, there] = connect_ends();
+  cut();
+  outcome();
+  MemberThread member(
+      std::move(there), [](GroupStart&) { fail(Exit::usage, "something else"); }, long_time, long_time);
+  RemoteHost host(leaders_end(std::move(here)), "far", long_time);
+  host.start(script_start({0}, "", ""));
+  std::vector<RankEnding> endings;
+  EXPECT_TRUE(happens([&] {
+    for (auto& ending : host.take_endings()) endings.push_back(std::move(ending));
+    return !endings.empty();
+  }));
+  EXPECT_EQ(endings.at(0).ending.status, 2);
+  EXPECT_THAT(endings.at(0).evidence, HasSubstr("something else"));
+  host.dismiss(2, "");
+  member.outcome();
 }
 
 /// Those that hear nothing for 0.6 s while ranks run, or for 1.6 s between two starts.

@@ -23,7 +23,7 @@ using testing::SizeIs;
 class RemoteHosts : public testing::Test {
  protected:
   RemoteHost host_over(milliseconds silence = milliseconds(60'000)) {
-    RemoteHost host(Channel(std::move(ends_.here)), "node-7", silence);
+    RemoteHost host(leaders_end(std::move(ends_.here)), "node-7", silence);
     host.start(script_start({2, 3}, "true", "/nowhere"));
     return host;
   }
@@ -40,7 +40,7 @@ class RemoteHosts : public testing::Test {
 
  private:
   Ends ends_ = connect_ends();
-  Channel member_{std::move(ends_.there)};
+  Channel member_ = members_end(std::move(ends_.there));
 };
 
 TEST_F(RemoteHosts, PassOnWhatTheSupervisorSays) {
@@ -138,21 +138,50 @@ TEST_F(RemoteHosts, TakeNoSilenceFromAMemberWhoseWordsWaitToBeRead) {
 }
 
 TEST_F(RemoteHosts, AreLostWhenTheySpeakNonsense) {
+  Json beyond = to_json(RankEnding{.rank = 0});
+  beyond["rank"] = 1e300;
+  Json negative = to_json(RankEnding{.rank = 0});
+  negative["rank"] = INT64_MIN;
+  Json endless = to_json(RankEnding{.rank = 0});
+  endless["ranks"] = UINT64_MAX;
   const Json nonsense[] = {{{"ended", 3}},
+                           {{"ended", beyond}},
+                           {{"ended", negative}},
+                           {{"ended", endless}},
                            {{"signal", "TERM"}},
+                           {{"signal", 1e300}},
+                           {{"signal", 4711}},
+                           {{"statuses", {{"99999999999999999999", 1}}}},
+                           {{"statuses", {{"-1", 1}}}},
                            {{"statuses", {{"two", 1}}}},
                            {{"statuses", {{"2", {{"phase", 99}}}}}, {"states", Json::object()}},
                            {{"statuses", Json::object()}}};
   for (const Json& message : nonsense) {
     auto [here, there] = connect_ends();
-    RemoteHost host(Channel(std::move(here)), "node-7", milliseconds(60'000));
+    RemoteHost host(leaders_end(std::move(here)), "node-7", milliseconds(60'000));
     host.start(script_start({0}, "true", "/nowhere"));
-    Channel member(std::move(there));
+    Channel member = members_end(std::move(there));
     member.send(message);
     const auto endings = host.take_endings();
     ASSERT_THAT(endings, SizeIs(1)) << message;
     EXPECT_THAT(endings[0].evidence, HasSubstr("it sent something that is no message of larmor"));
   }
+}
+
+TEST_F(RemoteHosts, KeepNothingOfRanksThatTheyDoNotRun) {
+  RemoteHost host = host_over();
+  for (int rank = 0; rank < 1000; ++rank) {
+    say_status(rank, Phase::computing, rank);
+    member().send({{"signal", SIGUSR1}});
+    EXPECT_THAT(host.take_endings(), IsEmpty());
+  }
+  EXPECT_THAT(host.statuses(), SizeIs(2));
+  EXPECT_EQ(host.process_state(999), "");
+  EXPECT_EQ(host.process_state(3), "sleeping");
+  EXPECT_FALSE(host.is_lost());
+  int signals = 0;
+  while (host.take_signal() != 0) ++signals;
+  EXPECT_EQ(signals, 64);
 }
 
 TEST_F(RemoteHosts, ForgetTheLastStartInTheNext) {

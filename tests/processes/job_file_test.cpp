@@ -90,6 +90,39 @@ TEST_F(JobFile, AShellReadsTheWordsAsTheyWereGiven) {
   }
 }
 
+TEST_F(JobFile, MakesAKeyAtEachStartThatNobodyElseCanRead) {
+  // In the place of srun and of the program: one that shows the key that it is given.
+  std::ofstream(scratch_.path() / "show")
+      << "#!/bin/sh\nstat -c %a \"$LARMOR_RUN_KEY_FILE\"\ncat \"$LARMOR_RUN_KEY_FILE\"; echo\n";
+  std::filesystem::copy_file(scratch_.path() / "show", scratch_.path() / "srun");
+  for (const auto* name : {"show", "srun"}) chmod((scratch_.path() / name).c_str(), S_IRWXU);
+  const auto path = scratch_.path().string() + ":/usr/bin:/bin";
+  const auto shown = [&](const Words& words, const std::string& node) {
+    auto script = written(words);
+    const std::string program = std::getenv("LARMOR_PROGRAM");
+    for (auto at = script.find(program); at != std::string::npos; at = script.find(program))
+      script.replace(at, program.size(), "show");
+    std::ofstream(scratch_.path() / "job.sh") << script;
+    const auto end = larmor_program({"job.sh", node}, {.folder = scratch_.path(),
+                                                       .environment = {{"PATH", path}, {"SLURM_JOB_ID", "7"}},
+                                                       .program = "/bin/bash"});
+    EXPECT_EQ(end.status, 0) << end.err;
+    return end.out;
+  };
+  const auto is_key = ::testing::MatchesRegex("600\n[0-9a-f]{64}\n");
+  const auto batch = slurm + ordinary,
+             script = shell + Words{"--nodes", "2", "--master", "gpu1", "run.name=mine"};
+  const auto first = shown(batch, ""), second = shown(batch, "");
+  EXPECT_THAT(first, is_key);
+  EXPECT_THAT(second, is_key);
+  EXPECT_NE(first, second);
+  EXPECT_FALSE(std::filesystem::exists(scratch_.path() / "runs" / ".meeting")) << "it goes with the job";
+  const auto leader = shown(script, "0");
+  EXPECT_THAT(leader, is_key);
+  EXPECT_EQ(shown(script, "1"), leader) << "node 0 makes it";
+  EXPECT_NE(shown(script, "0"), leader);
+}
+
 TEST_F(JobFile, AShellScriptPassesTheNumberOfTheNodeOn) {
   const auto script = written(shell + Words{"--nodes", "3", "--master", "gpu1", "--port", "4321"});
   for (const auto* words :

@@ -20,6 +20,25 @@ Ends connect_ends() {
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
+const RunKey& test_key() {
+  static const RunKey key = *RunKey::from_hex(std::string(64, '7'));
+  return key;
+}
+
+ChannelKeys test_keys(Handshake::Side side) {
+  ChannelKeys keys{.send = test_key().code({"leader"}), .receive = test_key().code({"member"})};
+  if (side == Handshake::Side::member) std::swap(keys.send, keys.receive);
+  return keys;
+}
+
+Channel leaders_end(Descriptor socket) {
+  return Channel({std::move(socket), test_keys(Handshake::Side::leader)});
+}
+
+Channel members_end(Descriptor socket) {
+  return Channel({std::move(socket), test_keys(Handshake::Side::member)});
+}
+
 Hello hello_of(int agent, int agents) {
   Hello hello;
   hello.agent = agent;
@@ -56,13 +75,14 @@ bool happens(const std::function<bool()>& step) {
   return false;
 }
 
-MemberThread::MemberThread(Descriptor socket, milliseconds silence, milliseconds pause)
-    : thread_([this, socket = std::move(socket), silence, pause]() mutable {
+MemberThread::MemberThread(Descriptor socket, CompleteStart complete, milliseconds silence,
+                           milliseconds pause)
+    : thread_([this, socket = std::move(socket), complete = std::move(complete), silence, pause]() mutable {
         try {
-          Channel leader(std::move(socket));
+          Channel leader = members_end(std::move(socket));
           SignalPipe signals;
           LocalHost host(signals, /*console=*/false);
-          const Dismissal over = serve(leader, host, silence, pause);
+          const Dismissal over = serve(leader, host, complete, silence, pause);
           outcome_ = text("dismissed with ", over.status, ": ", over.message);
         } catch (const Error& error) {
           outcome_ = text(static_cast<int>(error.exit()), ": ", error.message());

@@ -1,0 +1,193 @@
+#include "larmor/launch/door.h"
+
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <future>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "larmor/launch/channel.h"
+#include "larmor/launch/socket.h"
+
+#include "tests/launch/support/agents.h"
+
+namespace larmor {
+namespace {
+
+using std::chrono::steady_clock;
+
+/// A door that the test serves itself.
+class Doors : public testing::Test {
+ protected:
+  Descriptor knock(const char* address = "127.0.0.1") const {
+    std::string reason;
+    auto socket = try_to_connect(address, listener_.port(), milliseconds(2000), reason);
+    EXPECT_TRUE(socket.is_open()) << reason;
+    return socket;
+  }
+  static void say(const Descriptor& socket, const std::string& words) {
+    ::send(socket.number(), words.data(), words.size(), MSG_NOSIGNAL);
+  }
+  /// Nothing while it is open and silent.
+  static std::optional<std::string> heard_until_hung_up(const Descriptor& socket) {
+    char buffer[256];
+    const auto got = recv(socket.number(), buffer, sizeof(buffer), MSG_DONTWAIT);
+    if (got < 0 && errno == EAGAIN) return std::nullopt;
+    return got > 0 ? std::string(buffer, static_cast<size_t>(got)) : std::string();
+  }
+  std::future<Guest> pass(Descriptor socket, const RunKey& key = test_key()) const {
+    return std::async(std::launch::async, [socket = std::move(socket), key]() mutable {
+      std::string reason;
+      return pass_door(std::move(socket), key, "test", milliseconds(5000), reason);
+    });
+  }
+  /// Serves until so many have come in.
+  std::vector<Guest> let_in(size_t count) {
+    std::vector<Guest> guests;
+    EXPECT_TRUE(happens([&] {
+      for (auto& guest : door_.serve()) guests.push_back(std::move(guest));
+      return guests.size() >= count;
+    }));
+    return guests;
+  }
+  Door& door() { return door_; }
+  const Listener& listener() const { return listener_; }
+
+ private:
+  Listener listener_{"127.0.0.1", 0};
+  Door door_{listener_.descriptor(), test_key(), "test"};
+};
+
+TEST_F(Doors, LetInWhoKnowsTheKey) {
+  auto member = pass(knock());
+  auto guests = let_in(1);
+  ASSERT_EQ(guests.size(), 1U);
+  Channel here(std::move(guests[0])), there(member.get());
+  here.send({{"from", "leader"}});
+  there.send({{"from", "member"}});
+  EXPECT_EQ(there.receive_within(milliseconds(2000)).value("from", ""), "leader");
+  EXPECT_EQ(here.receive_within(milliseconds(2000)).value("from", ""), "member");
+}
+
+TEST_F(Doors, HangUpOnRubbishWithoutAWord) {
+  for (const std::string& words :
+       {std::string(32, 'x'), std::string("GET / HTTP/1.1\r\nHost: master\r\n\r\n"),
+        std::string(1 << 16, '\0'), std::string("{\"hello\": {\"larmor\": 2}}\n    ")}) {
+    const auto stranger = knock();
+    say(stranger, words);
+    std::optional<std::string> heard;
+    EXPECT_TRUE(happens([&] {
+      EXPECT_TRUE(door().serve().empty());
+      heard = heard_until_hung_up(stranger);
+      return heard.has_value();
+    }));
+    EXPECT_EQ(heard, "");
+  }
+  EXPECT_EQ(door().strangers(), 0U);
+}
+
+TEST_F(Doors, HangUpOnTheSilentAfterTwoSeconds) {
+  const auto silent = knock(), slow = knock();
+  const auto start = steady_clock::now();
+  EXPECT_TRUE(happens([&] {
+    say(slow, "x");
+    EXPECT_TRUE(door().serve().empty());
+    return heard_until_hung_up(silent).has_value();
+  }));
+  EXPECT_GT(steady_clock::now() - start, milliseconds(1900));
+  EXPECT_LT(steady_clock::now() - start, milliseconds(4000));
+  EXPECT_TRUE(happens([&] {
+    door().serve();
+    return door().strangers() == 0;
+  }));
+}
+
+TEST_F(Doors, MakeRoomForAnAgentInACrowd) {
+  auto first = pass(knock());
+  // Whoever has begun rightly stays, however many come.
+  EXPECT_TRUE(happens([&] { return knock().is_open(); }));
+  std::vector<Descriptor> crowd;
+  std::vector<Guest> guests;
+  const auto serve = [&] {
+    for (auto& guest : door().serve()) guests.push_back(std::move(guest));
+  };
+  for (size_t i = 0; i < 3 * Door::most_strangers; ++i) {
+    crowd.push_back(knock());
+    if (i % 50 == 0) serve();
+    EXPECT_LE(door().strangers(), Door::most_strangers + 1);
+  }
+  auto second = pass(knock());
+  EXPECT_TRUE(happens([&] {
+    serve();
+    return guests.size() == 2;
+  }));
+  EXPECT_TRUE(first.get().socket.is_open());
+  EXPECT_TRUE(second.get().socket.is_open());
+}
+
+TEST_F(Doors, HangUpOnARecordedGreeting) {
+  Handshake recorded(Handshake::Side::member, test_key(), "test");
+  const auto greeting = recorded.take_outgoing();
+  const auto first = knock(), again = knock();
+  say(first, greeting);
+  std::optional<std::string> heard;
+  EXPECT_TRUE(happens([&] {
+    door().serve();
+    heard = heard_until_hung_up(first);
+    return heard.has_value();
+  }));
+  EXPECT_EQ(heard->size(), 48U);
+  say(again, greeting);
+  EXPECT_TRUE(happens([&] {
+    door().serve();
+    heard = heard_until_hung_up(again);
+    return heard.has_value();
+  }));
+  EXPECT_EQ(heard, "");
+}
+
+TEST_F(Doors, OutliveAWantOfDescriptors) {
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  std::vector<Descriptor> crowd;
+  for (int i = 0; i < 20; ++i) crowd.push_back(knock());
+  auto agent = knock();
+  const Descriptor probe(dup(0));
+  const rlimit few{.rlim_cur = static_cast<rlim_t>(probe.number()), .rlim_max = before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &few);
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(door().serve().empty());
+  std::vector<pollfd> watched;
+  door().watch(watched);
+  EXPECT_TRUE(watched.empty()) << "nobody spins on a socket that cannot be accepted";
+  setrlimit(RLIMIT_NOFILE, &before);
+  auto member = pass(std::move(agent));
+  EXPECT_EQ(let_in(1).size(), 1U);
+  EXPECT_TRUE(member.get().socket.is_open());
+}
+
+TEST_F(Doors, AreNotPassedWithAnotherKey) {
+  std::string reason;
+  auto refused = std::async(std::launch::async, [&] {
+    return pass_door(knock(), RunKey::draw(), "test", milliseconds(5000), reason);
+  });
+  EXPECT_TRUE(happens([&] {
+    EXPECT_TRUE(door().serve().empty());
+    return refused.wait_for(milliseconds(0)) == std::future_status::ready;
+  }));
+  EXPECT_FALSE(refused.get().socket.is_open());
+  EXPECT_EQ(reason, "who listens there hung up: it may have another key");
+}
+
+TEST_F(Doors, AreGivenUpWhenNobodyOpens) {
+  std::string reason;
+  const auto start = steady_clock::now();
+  EXPECT_FALSE(pass_door(knock(), test_key(), "test", milliseconds(100), reason).socket.is_open());
+  EXPECT_LT(steady_clock::now() - start, milliseconds(1500));
+  EXPECT_EQ(reason, "who listens there says nothing");
+}
+
+}  // namespace
+}  // namespace larmor
