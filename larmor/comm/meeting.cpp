@@ -12,6 +12,8 @@
 #include "larmor/base/log.h"
 #include "larmor/base/process.h"
 #include "larmor/base/text.h"
+#include "larmor/comm/keyed_store.h"
+#include "larmor/launch/run_key.h"
 #include "larmor/launch/socket.h"
 
 namespace larmor {
@@ -81,7 +83,25 @@ std::string one_line(const std::exception& error) {
   return std::string(trim(all.substr(0, all.find('\n'))));
 }
 
+/// The store of our own launcher's ranks.
+static Meeting meet_behind_the_door(const Rank& rank, milliseconds limit) {
+  const auto key = RunKey::from_descriptor(rank.store_key_descriptor);
+  std::shared_ptr<StoreServer> server;
+  if (hosts_store(rank)) {
+    auto listening = rank.store_descriptor >= 0 ? Descriptor(rank.store_descriptor)
+                                                : Listener(rank.master_address, rank.master_port).take();
+    server = std::make_shared<StoreServer>(std::move(listening), key);
+  }
+  Meeting meeting;
+  auto store = c10::make_intrusive<KeyedStore>(StoreDoor{rank.master_address, rank.master_port, key}, limit,
+                                               text("rank ", rank.index), std::move(server));
+  meeting.local_address = store->local_address();
+  meeting.store = std::move(store);
+  return meeting;
+}
+
 Meeting meet(const Rank& rank, milliseconds limit) {
+  if (rank.store_key_descriptor >= 0) return meet_behind_the_door(rank, limit);
   const SteadyTime deadline = std::chrono::steady_clock::now() + limit;
   Meeting meeting;
   if (hosts_store(rank)) meeting.store = host_store(rank, limit);

@@ -1,4 +1,5 @@
-// How ranks of several processes find one another: a key-value store on rank 0's host, or torchrun's.
+// How ranks of several processes find one another: a key-value store on rank 0's host, or torchrun's. The one
+// of our launcher's ranks is behind a door (keyed_store.h); those of other launchers' are c10d's, and open.
 #pragma once
 
 #include <chrono>

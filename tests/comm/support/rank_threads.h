@@ -17,6 +17,7 @@
 
 #include "larmor/comm/communicator.h"
 #include "larmor/launch/rank.h"
+#include "larmor/launch/run_key.h"
 
 namespace larmor::testing {
 
@@ -84,6 +85,8 @@ inline std::vector<std::exception_ptr> try_gloo_ranks(int size, std::chrono::mil
   Rank shared;
   shared.count = shared.local_count = size;
   const int descriptor = listen_on_loopback(shared.master_port);
+  const Descriptor key = RunKey::draw().to_descriptor();
+  shared.store_key_descriptor = key.number();
   const auto connect_rank = [&](int index) {
     Rank rank = shared;
     rank.index = rank.local_index = index;

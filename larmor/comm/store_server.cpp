@@ -1,0 +1,202 @@
+#include "larmor/comm/store_server.h"
+
+#include <sys/eventfd.h>
+
+#include <cstring>
+#include <exception>
+#include <thread>
+#include <utility>
+
+#include <poll.h>
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
+
+#include "larmor/base/error.h"
+#include "larmor/launch/channel.h"
+#include "larmor/launch/door.h"
+
+namespace larmor {
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+
+Bytes to_value(const std::string& words) { return {words.begin(), words.end()}; }
+std::string to_words(const Bytes& value) { return {value.begin(), value.end()}; }
+
+void put_number(std::string& bytes, uint64_t number) {
+  char digits[sizeof(number)];
+  std::memcpy(digits, &number, sizeof(number));
+  bytes.append(digits, sizeof(number));
+}
+
+std::optional<uint64_t> take_number(std::string_view& bytes) {
+  uint64_t number = 0;
+  if (bytes.size() < sizeof(number)) return std::nullopt;
+  std::memcpy(&number, bytes.data(), sizeof(number));
+  bytes.remove_prefix(sizeof(number));
+  return number;
+}
+
+size_t fields_of(StoreOperation operation) {
+  switch (operation) {
+    case StoreOperation::compare_set:
+      return 3;
+    case StoreOperation::set:
+    case StoreOperation::add:
+    case StoreOperation::append:
+      return 2;
+    case StoreOperation::get:
+    case StoreOperation::remove:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+bool waits(const StoreMessage& request) {
+  return request.operation == StoreOperation::get || request.operation == StoreOperation::wait;
+}
+
+struct Client {
+  SealedStream stream;
+  std::optional<StoreMessage> waiting = {};
+};
+
+}  // namespace
+
+std::string to_bytes(const StoreMessage& message) {
+  std::string bytes;
+  put_number(bytes, message.number);
+  bytes += static_cast<char>(message.operation);
+  for (const auto& field : message.fields) {
+    put_number(bytes, field.size());
+    bytes += field;
+  }
+  return bytes;
+}
+
+std::optional<StoreMessage> store_message_from(std::string_view bytes) {
+  const auto number = take_number(bytes);
+  if (!number || bytes.empty() ||
+      static_cast<uint8_t>(bytes[0]) > static_cast<uint8_t>(StoreOperation::refusal))
+    return std::nullopt;
+  StoreMessage message{.number = *number, .operation = static_cast<StoreOperation>(bytes[0])};
+  bytes.remove_prefix(1);
+  while (!bytes.empty()) {
+    const auto length = take_number(bytes);
+    if (!length || *length > bytes.size()) return std::nullopt;
+    message.fields.emplace_back(bytes.substr(0, *length));
+    bytes.remove_prefix(*length);
+  }
+  return message;
+}
+
+struct StoreServer::State {
+  State(Descriptor listening_socket, const RunKey& key)
+      : listening(std::move(listening_socket)),
+        stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+        door(listening.number(), key, store_purpose),
+        thread([this] { serve(); }) {}
+  ~State() {
+    eventfd_write(stop.number(), 1);
+    thread.join();
+  }
+
+  void serve();
+  bool wait_for_something() const;
+  void hear(Client& client);
+  void answer(Client& client, const StoreMessage& request);
+  std::vector<std::string> carry_out(const StoreMessage& request);
+
+  Descriptor listening, stop;
+  Door door;
+  std::vector<Client> clients;
+  c10::intrusive_ptr<c10d::HashStore> values = c10::make_intrusive<c10d::HashStore>();
+  std::thread thread;
+};
+
+/// False when it is to end.
+bool StoreServer::State::wait_for_something() const {
+  std::vector<pollfd> watched{{stop.number(), POLLIN, 0}};
+  door.watch(watched);
+  const bool hears_the_door = watched.size() > 1 && watched[1].fd == listening.number();
+  for (const auto& client : clients) {
+    const auto events = static_cast<short>(client.stream.has_unsent() ? POLLIN | POLLOUT : POLLIN);
+    watched.push_back({client.stream.descriptor(), events, 0});
+  }
+  // Who knocks has a time limit; otherwise nothing happens by itself.
+  constexpr int soon_ms = 250;
+  poll(watched.data(), watched.size(), door.strangers() == 0 && hears_the_door ? -1 : soon_ms);
+  return (watched[0].revents & POLLIN) == 0;
+}
+
+void StoreServer::State::serve() {
+  while (wait_for_something()) {
+    for (auto& guest : door.serve()) clients.push_back({SealedStream(std::move(guest))});
+    for (auto& client : clients) hear(client);
+    // What one has said may be what another waits for.
+    for (auto& client : clients) {
+      if (client.waiting) answer(client, *std::exchange(client.waiting, std::nullopt));
+    }
+    std::erase_if(clients, [](const Client& client) { return client.stream.is_closed(); });
+  }
+}
+
+void StoreServer::State::hear(Client& client) {
+  for (const auto& bytes : client.stream.receive()) {
+    const auto request = store_message_from(bytes);
+    if (!request || request->fields.size() < fields_of(request->operation))
+      return client.stream.close("it sent something that is no request to a store");
+    answer(client, *request);
+  }
+}
+
+void StoreServer::State::answer(Client& client, const StoreMessage& request) {
+  if (waits(request) && !values->check(request.fields)) {
+    client.waiting = request;
+    return;
+  }
+  StoreMessage reply{.number = request.number};
+  try {
+    reply.fields = carry_out(request);
+  } catch (const std::exception& error) {  // "add" to what is no number
+    reply = {.number = request.number, .operation = StoreOperation::refusal, .fields = {error.what()}};
+  }
+  client.stream.send(to_bytes(reply));
+}
+
+std::vector<std::string> StoreServer::State::carry_out(const StoreMessage& request) {
+  const auto& fields = request.fields;
+  switch (request.operation) {
+    case StoreOperation::set:
+      values->set(fields[0], to_value(fields[1]));
+      return {};
+    case StoreOperation::compare_set:
+      return {to_words(values->compareSet(fields[0], to_value(fields[1]), to_value(fields[2])))};
+    case StoreOperation::get:
+      return {to_words(values->get(fields[0]))};
+    case StoreOperation::add:
+      return {std::to_string(values->add(fields[0], std::stoll(fields[1])))};
+    case StoreOperation::remove:
+      return {values->deleteKey(fields[0]) ? "1" : "0"};
+    case StoreOperation::check:
+      return {values->check(fields) ? "1" : "0"};
+    case StoreOperation::count:
+      return {std::to_string(values->getNumKeys())};
+    case StoreOperation::wait:
+      return {};
+    case StoreOperation::append:
+      values->append(fields[0], to_value(fields[1]));
+      return {};
+    case StoreOperation::reply:
+    case StoreOperation::refusal:
+      break;
+  }
+  fail(Exit::environment, "a store is asked, and does not ask");
+}
+
+StoreServer::StoreServer(Descriptor listening, const RunKey& key)
+    : state_(std::make_unique<State>(std::move(listening), key)) {}
+
+StoreServer::~StoreServer() = default;
+
+}  // namespace larmor
