@@ -130,7 +130,10 @@ at::Tensor BatchNorm::forward(const at::Tensor& input) {
     fail(Exit::usage, "batch norm of one image that has come down to a single voxel has no variance",
          "use a larger micro-batch, larger images, or model.norm=group");
   if (is_training()) num_batches_tracked_.add_(1);
-  return at::batch_norm(input, weight_, bias_, running_mean_, running_var_, is_training(),
+  // Ranks that share a network's weights out may hold these two in half precision, and the kernels take
+  // coefficients of the statistics' type alone.
+  const auto type = statistics_type(input);
+  return at::batch_norm(input, weight_.to(type), bias_.to(type), running_mean_, running_var_, is_training(),
                         batch_norm_momentum, batch_norm_epsilon, /*cudnn_enabled=*/true);
 }
 

@@ -21,6 +21,7 @@ namespace larmor::nn {
 /// numbers of rows, also none. Every forward is then collective, and so is its backward unless the input
 /// needs no gradient; the RankSum of forward has to live until then. The gradients of weight and bias are
 /// this rank's part of them. Sums travel in float64, one collective each way.
+/// Weight and bias may be narrower than the running statistics, as ZeRO in mixed precision has them.
 /// Source: Ioffe and Szegedy 2015; torch.nn.SyncBatchNorm.
 class BatchNorm final : public Block {
  public:

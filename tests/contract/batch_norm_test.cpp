@@ -1,5 +1,8 @@
 // Batch norm is the exception to what equality_test.cpp asks of every workload: its result depends on the
 // micro-batch, so accumulation stays 1, and ranks have to count together.
+#include <cmath>
+
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include "larmor/base/text.h"
@@ -57,6 +60,69 @@ TEST(BatchNormOverRanks, IsWhatMakesThemEqual) {
   const auto apart = survival_network(three_of_sgd, 2, {"parallel.sync_batchnorm=false"});
   EXPECT_GT(largest_difference(apart, one), 1e-3);
 }
+
+/// Two steps in mixed precision, each with a validation; on small images, since a CPU takes its time over
+/// float16.
+class MixedPrecision : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {
+ protected:
+  static std::vector<std::string> words(const std::string& strategy, const std::string& precision) {
+    return {"model.norm=batch",
+            "data.cohort_size=[12, 12, 12]",
+            "train.length=2st",
+            "train.validate_every=1st",
+            "train.global_batch=8",
+            "loss.baseline_cases=4",
+            "optim.name=sgd",
+            "optim.learning_rate=0.01",
+            "optim.schedule.warmup=0",
+            "parallel.strategy=" + strategy,
+            "train.precision=" + precision};
+  }
+  /// Networks after training; the validations have to have come.
+  static NamedTensors trained(const std::vector<std::string>& words, int ranks) {
+    TrialRun run("survival", words);
+    const auto end = run.train(ranks);
+    EXPECT_TRUE(end.training.state.best_metric) << "no validation";
+    EXPECT_EQ(end.training.state.progress.step, 2);
+    return run.tensors("model.safetensors");
+  }
+};
+
+/// Over all values of the network.
+double distance(const NamedTensors& a, const NamedTensors& b) {
+  double squares = 0;
+  for (const auto& [name, tensor] : a)
+    squares += (tensor.to(at::kDouble) - b.at(name).to(at::kDouble)).square().sum().item<double>();
+  return std::sqrt(squares);
+}
+
+/// Both round; shards may do so a little more, since their gradients travel as narrow as they are.
+TEST_P(MixedPrecision, TrainsAndValidatesABatchNormInShardsAsInReplicas) {
+  const auto& [strategy, precision] = GetParam();
+  static const auto exact = trained(words("ddp", "fp32"), 2);
+  const auto replicas = trained(words("ddp", precision), 2);
+  const auto shards = trained(words(strategy, precision), 2);
+  EXPECT_GT(distance(replicas, exact), 0);
+  EXPECT_LE(distance(shards, exact), 2 * distance(replicas, exact));
+  for (const auto& [name, tensor] : shards) {
+    if (tensor.is_floating_point()) {
+      EXPECT_EQ(tensor.scalar_type(), at::kFloat) << name;
+    }
+  }
+}
+
+TEST_P(MixedPrecision, TrainsABatchNormOfOneRankAlone) {
+  const auto& [strategy, precision] = GetParam();
+  auto alone = words(strategy, precision);
+  alone.emplace_back("parallel.sync_batchnorm=false");
+  trained(alone, 1);
+  trained(alone, 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(OfShards, MixedPrecision,
+                         ::testing::Combine(::testing::Values("zero1", "zero2", "zero3"),
+                                            ::testing::Values("bf16", "fp16")),
+                         [](const auto& of) { return std::get<0>(of.param) + "_" + std::get<1>(of.param); });
 
 }  // namespace
 }  // namespace larmor::testing

@@ -72,6 +72,25 @@ TEST(BatchNorm, RefusesTheVarianceOfASingleValue) {
   EXPECT_EQ(norm.forward(at::ones({1, 3, 1, 1, 1})).numel(), 3);
 }
 
+/// As ZeRO has them in mixed precision: the running statistics stay as wide as they were.
+TEST(BatchNorm, TakesWeightsThatAreNarrowerThanItsStatistics) {
+  for (const at::ScalarType type : {at::kBFloat16, at::kHalf}) {
+    for (const bool training : {true, false}) {
+      BatchNorm wide(3), narrow(3);
+      wide.train(training);
+      narrow.train(training);
+      for (at::Tensor& parameter : narrow.parameters()) parameter.set_data(parameter.to(type));
+      const at::Tensor input = voxels().to(type);
+      const at::Tensor output = narrow.forward(input);
+      EXPECT_EQ(output.scalar_type(), type);
+      EXPECT_TRUE(output.equal(wide.forward(input))) << "weights of 1 and 0 are exact in any type";
+      EXPECT_TRUE(narrow.named_buffers()["running_var"].equal(wide.named_buffers()["running_var"]));
+      output.to(at::kFloat).square().sum().backward();
+      EXPECT_EQ(narrow.named_parameters()["weight"].grad().scalar_type(), type);
+    }
+  }
+}
+
 TEST(BatchNorm, MovesToAnotherTypeAsAWhole) {
   BatchNorm norm(3);
   norm.to(at::kDouble);
