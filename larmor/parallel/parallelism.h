@@ -49,6 +49,8 @@ class Parallelism {
  public:
   virtual ~Parallelism() = default;
 
+  /// From the next step on a step has so many micro-batches; at first it has the plan's.
+  virtual void set_accumulation(int64_t /*micro_batches*/) {}
   /// Adds loss's gradients of this micro-batch; on the `last` one they are averaged over ranks, with
   /// `votes` travelling along. The loss is already divided by the accumulation. Collective when `last`.
   virtual void backward(const at::Tensor& loss, bool last, const Votes& votes) = 0;

@@ -84,6 +84,7 @@ Sharded::Sharded(const Plan& plan, const OptimConfig& optim, torch::nn::Module& 
   assert(is_sharded(plan.strategy));
   agree_on_network(module, bucket_bytes_, communicator);
   make_units(plan, optim, blocks);
+  set_accumulation(plan.accumulation);
   take_hooks();
   if (!cuts_weights_) return;
   std::vector<ShardedUnit*> cut;
@@ -141,6 +142,11 @@ void Sharded::take_hooks() {
     }
     arrived_.emplace_back(units_[unit]->members());
   }
+}
+
+void Sharded::set_accumulation(int64_t micro_batches) {
+  const auto where = exchanges_every_time_ ? GradientSum::in_shard : GradientSum::in_whole;
+  for (const auto& unit : units_) unit->set_gradient_sum(micro_batches > 1 ? where : GradientSum::none);
 }
 
 void Sharded::backward(const at::Tensor& loss, bool last, const Votes& votes) {

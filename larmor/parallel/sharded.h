@@ -21,6 +21,7 @@ class Sharded final : public Parallelism {
           const std::vector<const torch::nn::Module*>& blocks);
   ~Sharded() override;
 
+  void set_accumulation(int64_t micro_batches) override;
   void backward(const at::Tensor& loss, bool last, const Votes& votes) override;
   bool fail_step(const Votes& votes) override;
   Reduced finish() override;

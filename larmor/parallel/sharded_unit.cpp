@@ -68,6 +68,14 @@ at::TensorOptions ShardedUnit::master_options() const {
   return options_.offload ? options.device(at::kCPU).pinned_memory(any.is_cuda()) : options;
 }
 
+bool ShardedUnit::widens_gradients() const {
+  return gradient_sum_ == GradientSum::in_whole && options_.type != master_type_;
+}
+
+at::TensorOptions ShardedUnit::gradient_options() const {
+  return full_.options().dtype(widens_gradients() ? master_type_ : options_.type);
+}
+
 at::Tensor ShardedUnit::view_of(const at::Tensor& flat, size_t member) const {
   const at::Tensor& parameter = parameters_[member].second;
   return flat.narrow(0, bucket_.offsets[member], parameter.numel()).view(parameter.sizes());
@@ -93,12 +101,23 @@ void ShardedUnit::release() {
   release_memory(full_);
 }
 
+void ShardedUnit::set_gradient_sum(GradientSum where) {
+  gradient_sum_ = where;
+  full_gradient_ = at::Tensor();  // it may have another width
+}
+
 void ShardedUnit::arrive(size_t member) {
   const at::NoGradGuard no_grad;
-  if (!full_gradient_.defined()) full_gradient_ = at::zeros({bucket_.elements}, full_.options());
+  if (!full_gradient_.defined()) full_gradient_ = at::zeros({bucket_.elements}, gradient_options());
   at::Tensor& target = parameter(member);
   const at::Tensor gradient = target.grad(), view = view_of(full_gradient_, member);
+  const bool is_first = !touched_[member];
   touched_[member] = true;
+  if (widens_gradients()) {
+    is_first ? view.copy_(gradient) : view.add_(gradient);
+    target.mutable_grad() = at::Tensor();
+    return;
+  }
   // The first gradient of a step comes as a tensor of its own; later ones are added to the view in place.
   if (gradient.const_data_ptr() == view.const_data_ptr()) return;
   view.copy_(gradient);
@@ -108,10 +127,11 @@ void ShardedUnit::arrive(size_t member) {
 void ShardedUnit::start_reduce() {
   const at::NoGradGuard no_grad;
   assert(!reducing_);
-  const auto options = full_.options();
+  const auto options = gradient_options();
   if (!full_gradient_.defined()) full_gradient_ = at::zeros({bucket_.elements}, options);
   for (size_t i = 0; i < members(); ++i) {
-    if (!parameter(i).grad().defined()) view_of(full_gradient_, i).zero_();
+    const bool has_one = widens_gradients() ? touched_[i] : parameter(i).grad().defined();
+    if (!has_one) view_of(full_gradient_, i).zero_();
     parameter(i).mutable_grad() = at::Tensor();
   }
   reduced_ = options_.cuts_gradients
@@ -129,7 +149,8 @@ void ShardedUnit::finish_reduce() {
   if (own_gradient_.defined()) {
     own_gradient_.add_(reduced_);
   } else {
-    own_gradient_ = reduced_;
+    const bool adds_up = gradient_sum_ == GradientSum::in_shard;
+    own_gradient_ = adds_up ? reduced_.to(master_type_) : reduced_;
   }
   reduced_ = at::Tensor();
 }

@@ -20,6 +20,14 @@
 
 namespace larmor {
 
+/// Where the gradients of a step's micro-batches add up. Gradients that come narrower than the parameters'
+/// own type are added up in that one: a sum of many in half precision loses the late ones.
+enum class GradientSum {
+  none,      // a step has one micro-batch
+  in_whole,  // on each rank, before they meet
+  in_shard,  // with their owner, once they have met
+};
+
 struct ShardOptions {
   OptimConfig optim;
   /// In which the network computes. Narrower than the parameters' own type: the optimizer keeps master
@@ -52,6 +60,8 @@ class ShardedUnit {
   /// Lets go what other ranks own; nothing where weights are not cut.
   void release();
 
+  /// From the next step on. The same on all ranks, for it decides how wide gradients travel.
+  void set_gradient_sum(GradientSum where);
   /// Takes the gradient that backward has left in the parameter.
   void arrive(size_t member);
   /// The mean of the ranks' gradients is on its way to its owners; members that had none count as zero. At
@@ -84,6 +94,10 @@ class ShardedUnit {
  private:
   const std::string& name(size_t member) const { return parameters_[member].first; }
   at::TensorOptions master_options() const;
+  /// Of whole gradients, which travel as wide as they have been added up.
+  at::TensorOptions gradient_options() const;
+  /// Whether whole gradients are wider than those that backward makes.
+  bool widens_gradients() const;
   at::Tensor view_of(const at::Tensor& flat, size_t member) const;
   void collect(const at::Tensor& shard, NamedTensors& into);
 
@@ -99,6 +113,7 @@ class ShardedUnit {
   at::Tensor master_;  // what the optimizer moves; own_ itself unless has_master_
   bool has_master_ = false;
   c10::ScalarType master_type_ = c10::ScalarType::Float;
+  GradientSum gradient_sum_ = GradientSum::none;
   at::Tensor full_gradient_, own_gradient_, reduced_;
   std::vector<at::Tensor> owned_;  // one a piece, into master_
   std::unique_ptr<Optimizer> optimizer_;

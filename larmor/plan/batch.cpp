@@ -47,7 +47,11 @@ GuideBatch guide_batch(const Question& question, const Plan& plan) {
   return guide_batch_on_gpus(smallest(used_gpus(question, plan)).memory_bytes, plan.world_size());
 }
 
-MicroBound micro_bound(const Question& question, const Plan& plan) {
+/// Where a step has several micro-batches, they leave room for the sums of their gradients; cut ones may meet
+/// at every micro-batch rather than stay whole.
+MicroBound micro_bound(const Question& question, Plan plan, int64_t accumulation) {
+  plan.accumulation = accumulation;
+  plan.exchange_every_micro_batch = accumulation > 1;
   MicroBound bound{std::max<int64_t>(question.demand.preferred_micro_batch, 1), ""};
   bound.why = text("the workload's preferred ", bound.most);
   if (question.follows_guide()) {
@@ -106,7 +110,8 @@ std::string divide_global_batch(const Question& question, const Given& given, Pl
     return given.micro_batch ? "the micro-batch is given, the accumulation follows"
                              : "the accumulation is given, the micro-batch follows";
   }
-  const MicroBound bound = micro_bound(question, plan);
+  MicroBound bound = micro_bound(question, plan, 1);
+  if (largest_divisor(of_rank, bound.most) < of_rank) bound = micro_bound(question, plan, of_rank);
   plan.micro_batch = largest_divisor(of_rank, bound.most);
   plan.accumulation = of_rank / plan.micro_batch;
   return text("the micro-batch is the largest divisor of the rank's ", of_rank, " up to ", bound.why);
@@ -121,7 +126,8 @@ std::string multiply_up(const Question& question, const Given& given, Plan& plan
   if (given.micro_batch) {
     plan.micro_batch = *given.micro_batch;
   } else {
-    const MicroBound bound = micro_bound(question, plan);
+    const int64_t guides = question.follows_guide() ? guide_batch(question, plan).accumulation : 1;
+    const MicroBound bound = micro_bound(question, plan, given.accumulation.value_or(guides));
     const int64_t share =
         is_known ? std::max<int64_t>(examples / (ranks * given.accumulation.value_or(1)), 1) : bound.most;
     plan.micro_batch = std::min(bound.most, share);

@@ -29,10 +29,12 @@ int64_t available_to_a_rank(const Question& question, const Plan& plan) {
 
 struct Widths {
   int64_t weight = 4, gradient = 4, activation_halves = 2;  // bytes; the last in half floats
+  int64_t gradient_sum = 4;                                 // of several micro-batches' gradients
 };
 
 Widths widths_of(const Plan& plan) {
-  if (plan.precision == Precision::fp64) return {.weight = 8, .gradient = 8, .activation_halves = 4};
+  if (plan.precision == Precision::fp64)
+    return {.weight = 8, .gradient = 8, .activation_halves = 4, .gradient_sum = 8};
   const bool is_half = plan.precision == Precision::bf16 || plan.precision == Precision::fp16;
   if (!is_half) return {};
   // Replicas keep fp32 weights and, during a step, their casts to half the width; parts of a sharded model
@@ -46,7 +48,9 @@ int64_t share_of(int64_t bytes, const Plan& plan) {
   return (bytes + plan.world_size() - 1) / plan.world_size();
 }
 
-/// Weights, gradients and optimizer's states. Source: Rajbhandari et al. 2020, with our widths.
+/// Weights, gradients and optimizer's states. Source: Rajbhandari et al. 2020, with our widths: parts of a
+/// sharded model have gradients as narrow as its weights, and add those of several micro-batches up in
+/// float32.
 void estimate_model(const Question& question, const Plan& plan, MemoryEstimate& memory) {
   const Demand& demand = question.demand;
   const Widths widths = widths_of(plan);
@@ -61,7 +65,9 @@ void estimate_model(const Question& question, const Plan& plan, MemoryEstimate& 
   int64_t states = demand.optimizer_bytes * in_doubles;
   const bool has_master = is_sharded(plan.strategy) && (widths.weight == 2 || plan.offload_optimizer);
   if (has_master) states += demand.parameters * float_bytes * in_doubles;
-  const bool keeps_whole = plan.accumulation > 1 && !plan.exchange_every_micro_batch;
+  const bool adds_up = plan.accumulation > 1;
+  const bool keeps_whole = adds_up && !plan.exchange_every_micro_batch;
+  const int64_t sums = adds_up ? demand.parameters * widths.gradient_sum : gradients;
   const bool cuts_gradients = plan.strategy == Strategy::zero2 || plan.strategy == Strategy::zero3;
   const bool cuts_weights = plan.strategy == Strategy::zero3;
   // Of cut weights one block is in use and the next one under way, and what no block holds is not cut; of cut
@@ -75,10 +81,9 @@ void estimate_model(const Question& question, const Plan& plan, MemoryEstimate& 
       in_flight * (cuts_weights
                        ? std::max(block, std::min(outside, bucket / widths.gradient)) * widths.gradient
                        : bucket);
-  memory.gradients = gradients;
+  memory.gradients = sums;
   if (cuts_gradients)
-    memory.gradients =
-        share_of(gradients, plan) + (keeps_whole ? gradients : std::min(on_their_way, gradients));
+    memory.gradients = share_of(sums, plan) + (keeps_whole ? sums : std::min(on_their_way, gradients));
   memory.optimizer = is_sharded(plan.strategy) ? share_of(states, plan) : states;
   if (plan.offload_optimizer && plan.device == DeviceKind::cuda)
     memory.offloaded = std::exchange(memory.optimizer, 0);

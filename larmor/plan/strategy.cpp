@@ -38,6 +38,18 @@ std::string why_the_only_one(const Plan& plan) {
                                 : "1 rank has no other to share with.";
 }
 
+/// What a strategy needs with such a micro-batch, before the batch is decided. Several of them need sums of
+/// gradients; cut ones may meet at every micro-batch rather than stay whole.
+MemoryEstimate least_estimate(const Question& question, Plan plan, Strategy strategy, int64_t micro_batch) {
+  plan.strategy = strategy;
+  const TrainConfig& train = question.config.train;
+  const int64_t follows = train.global_batch.value_or(micro_batch) / plan.world_size() / micro_batch;
+  plan.accumulation =
+      question.demand.batch_norm ? 1 : train.accumulation.value_or(std::max<int64_t>(follows, 1));
+  plan.exchange_every_micro_batch = plan.accumulation > 1;
+  return estimate(question, plan, micro_batch);
+}
+
 /// The first that fits; where none does, the last.
 void take_cheapest_that_fits(const Question& question, Plan& plan) {
   const std::vector<Strategy> order = candidates(plan);
@@ -46,7 +58,7 @@ void take_cheapest_that_fits(const Question& question, Plan& plan) {
   MemoryEstimate memory;
   for (const Strategy strategy : order) {
     plan.strategy = strategy;
-    memory = estimate(question, plan, micro_batch);
+    memory = least_estimate(question, plan, strategy, micro_batch);
     if (memory.available == 0 || memory.total() <= memory.available) break;
     const std::string of = too_large.empty() ? text(" of ", human_bytes(memory.available), " a rank") : "";
     too_large.push_back(text(to_text(strategy), " would need ", human_bytes(memory.total()), of));

@@ -48,7 +48,9 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerState& state)
                          (parts.plan.device == DeviceKind::cpu ? parts.plan.threads_per_rank : 1),
            .is_prepared = parts.config.data.cache != "none"}),
       agree_on_time_(parts.timetable.needs_time(parts.config.checkpoint, parts.config.track)),
-      saved_step_(state.progress.step > 0 ? state.progress.step : -1) {}
+      saved_step_(state.progress.step > 0 ? state.progress.step : -1) {
+  for (auto& learner : parts_.learners) learner.parallel->set_accumulation(plan_.accumulation);
+}
 
 void Trainer::prepare() {
   const auto whole = whole_networks();

@@ -107,6 +107,7 @@ void Trainer::take_smaller_micro_batches() {
   failure_ = nullptr;
   plan_ = *smaller;
   state_.micro_batch = plan_.micro_batch;
+  for (auto& learner : parts_.learners) learner.parallel->set_accumulation(plan_.accumulation);
   open_loader_again();
   parts_.tracker.event(
       moment(), "warning", {},

@@ -1,5 +1,4 @@
 // What only cut optimizers, gradients and weights can get wrong.
-#include <filesystem>
 #include <limits>
 
 #include <ATen/Parallel.h>
@@ -8,18 +7,12 @@
 #include <torch/nn.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
-#include "larmor/base/storage.h"
-#include "larmor/base/text.h"
 #include "larmor/device/autocast.h"
-#include "larmor/device/memory_meter.h"
 #include "larmor/device/run_block.h"
 #include "larmor/device/tensor_file.h"
 #include "larmor/parallel/parallelism.h"
-#include "larmor/parallel/state_ranges.h"
 
 #include "tests/comm/support/rank_threads.h"
-#include "tests/parallel/support/saved_values.h"
 #include "tests/parallel/support/small_net.h"
 #include "tests/parallel/support/training.h"
 
@@ -171,6 +164,66 @@ TEST_P(EveryShare, TrainsInMixedPrecisionAsCloselyAsReplicasDo) {
   }
 }
 
+/// Its loss teaches all weights of a column the same.
+struct OneLayer final : torch::nn::Module {
+  OneLayer() {
+    const torch::NoGradGuard no_grad;
+    layer = register_module("layer", torch::nn::Linear(torch::nn::LinearOptions(8, 8).bias(false)));
+    layer->weight.zero_();
+  }
+  torch::nn::Linear layer{nullptr};
+};
+
+/// How gradients of several micro-batches meet.
+struct Accumulation {
+  int64_t micro_batches = 64;
+  bool exchanges_every_time = false;
+  bool is_said_later = false;  // as after memory has run out, and not by the plan
+};
+
+/// One step of micro-batches, of which the first teaches 2^-2 and each of the others 2^-13: too little for
+/// the sum of both to be another number in half precision. The exact sum is 0.25 + 63 / 8192.
+at::Tensor learned_from_many(Strategy strategy, Precision precision, const Accumulation& accumulation) {
+  at::Tensor learned;
+  testing::run_thread_ranks(2, [&](Communicator& communicator) {
+    OneLayer net;
+    Plan plan = small_plan(strategy, precision);
+    plan.exchange_every_micro_batch = accumulation.exchanges_every_time;
+    if (!accumulation.is_said_later) plan.accumulation = accumulation.micro_batches;
+    const auto parallel = make_parallelism(plan, plain_sgd(), net, communicator, {net.layer.get()});
+    parallel->set_accumulation(accumulation.micro_batches);
+    for (int64_t micro = 0; micro < accumulation.micro_batches; ++micro) {
+      at::Tensor loss;
+      {
+        const AutocastScope autocast(c10::kCPU, precision);
+        const at::Tensor input = torch::full({1, 8}, micro == 0 ? 4.0 : 1.0 / 512);
+        loss = nn::run_block(net.layer, input).to(at::kFloat).sum() / 16;
+      }
+      parallel->backward(loss, micro + 1 == accumulation.micro_batches, {});
+    }
+    EXPECT_TRUE(parallel->finish().finite);
+    parallel->step(/*learning_rate=*/1);
+    const NamedTensors weights = parallel->weights();
+    if (communicator.is_first()) learned = -weights.at("layer.weight").clone();
+  });
+  return learned;
+}
+
+TEST_P(EveryShare, AddsManyMicroBatchesUpInTheWidthOfTheOptimizersWeights) {
+  for (const Precision precision : {Precision::bf16, Precision::fp16}) {
+    const at::Tensor exact = torch::full({8, 8}, 0.25 + 63.0 / 8192);
+    for (const bool every_time : {false, true}) {
+      for (const bool later : {false, true}) {
+        const auto learned = learned_from_many(GetParam(), precision,
+                                               {.exchanges_every_time = every_time, .is_said_later = later});
+        EXPECT_LT(testing::largest_difference(learned, exact), 1e-6)
+            << to_text(precision) << (every_time ? ", meets at every micro-batch" : "")
+            << (later ? ", said later" : "");
+      }
+    }
+  }
+}
+
 /// The overflow is emulated, the numbers are exact: what is tested is who decides, and what stays behind.
 TEST_P(EveryShare, SkipsTheStepOnAllRanksWhereOneOverflows) {
   constexpr int steps = 5, overflow_at = 2;
@@ -202,130 +255,6 @@ TEST_P(EveryShare, SkipsTheStepOnAllRanksWhereOneOverflows) {
     }
     EXPECT_LT(testing::largest_difference(whole_parameters(*parallel, *net), flat_parameters(*plain)), 1e-11);
   });
-}
-
-/// Blocks of equal size, as many as it takes for two of them to be little.
-struct Tower final : torch::nn::Module {
-  Tower() {
-    for (int64_t layer = 0; layer < 64; ++layer)
-      layers.push_back(register_module(std::to_string(layer), torch::nn::Linear(128, 128)));
-  }
-  at::Tensor forward(at::Tensor value) {
-    for (const auto& layer : layers) value = nn::run_block(layer, std::as_const(value));
-    return value;
-  }
-  std::vector<const torch::nn::Module*> blocks() const {
-    std::vector<const torch::nn::Module*> all;
-    for (const auto& layer : layers) all.push_back(layer.get());
-    return all;
-  }
-  std::vector<torch::nn::Linear> layers;
-};
-
-/// Bytes that all ranks together hold for weights, gradients and states, once gradients have met; of the
-/// tower's layers the first `outside` pass for no blocks.
-int64_t held_by_all(Strategy strategy, Precision precision, int ranks, int64_t outside = 0) {
-  start_memory_meter();
-  const int64_t before = metered_memory().held;
-  int64_t held = 0;
-  testing::run_thread_ranks(ranks, [&](Communicator& communicator) {
-    at::set_num_threads(1);
-    Tower net;
-    auto blocks = net.blocks();
-    blocks.erase(blocks.begin(), blocks.begin() + outside);
-    const auto parallel =
-        make_parallelism(small_plan(strategy, precision), testing::adam(), net, communicator, blocks);
-    for (int step = 0; step < 2; ++step) {
-      at::Tensor loss;
-      {
-        const AutocastScope autocast(c10::kCPU, precision);
-        loss = net.forward(torch::ones({1, 128})).to(at::kFloat).square().mean();
-      }
-      parallel->backward(loss, true, {});
-      loss = at::Tensor();
-      parallel->finish();
-      if (step == 0) parallel->step(1e-3);
-    }
-    communicator.barrier();
-    if (communicator.is_first()) held = metered_memory().held - before;
-    communicator.barrier();
-  });
-  return held;
-}
-
-/// Bytes a parameter and rank. Source: Rajbhandari et al. 2020.
-double by_formula(Strategy strategy, double weight, double gradient, double states, double ranks) {
-  const bool cuts_gradients = strategy == Strategy::zero2 || strategy == Strategy::zero3;
-  const bool cuts_weights = strategy == Strategy::zero3;
-  return (cuts_weights ? weight / ranks : weight) + (cuts_gradients ? gradient / ranks : gradient) +
-         (strategy == Strategy::ddp ? states : states / ranks);
-}
-
-TEST_P(EveryShare, HoldsWhatTheFormulaSays) {
-  const auto parameters = static_cast<double>(64 * (128 * 128 + 128));
-  for (const int ranks : {1, 2, 3, 4}) {
-    const double full = by_formula(GetParam(), 4, 4, 8, ranks) * parameters * ranks;
-    EXPECT_NEAR(static_cast<double>(held_by_all(GetParam(), Precision::fp32, ranks)) / full, 1, 0.02)
-        << ranks << " ranks";
-    if (GetParam() == Strategy::ddp) continue;
-    const double half = by_formula(GetParam(), 2, 2, 12, ranks) * parameters * ranks;
-    EXPECT_NEAR(static_cast<double>(held_by_all(GetParam(), Precision::bf16, ranks)) / half, 1, 0.02)
-        << ranks << " ranks in bf16";
-  }
-}
-
-TEST(Zero3, HoldsWhatNoBlockHoldsWhole) {
-  constexpr int64_t layer = 128 * 128 + 128, outside = 24;
-  for (const int ranks : {2, 4}) {
-    const double parts = by_formula(Strategy::zero3, 4, 4, 8, ranks) * (64 * layer);
-    const double whole = 4.0 * outside * layer * (1 - 1.0 / ranks);
-    EXPECT_NEAR(static_cast<double>(held_by_all(Strategy::zero3, Precision::fp32, ranks, outside)) / ranks,
-                parts + whole, 0.02 * parts)
-        << ranks << " ranks";
-  }
-}
-
-/// Of four ranks that have moved a tower's weights once, one file each as a checkpoint has them.
-void save_states(const std::filesystem::path& folder) {
-  testing::run_thread_ranks(4, [&](Communicator& communicator) {
-    at::set_num_threads(1);
-    Tower net;
-    const auto parallel = make_parallelism(small_plan(Strategy::zero1), testing::adam(), net, communicator);
-    parallel->backward(net.forward(torch::ones({1, 128})).square().mean(), true, {});
-    parallel->finish();
-    parallel->step(1e-3);
-    testing::Values own;
-    parallel->save(own);
-    DiskStorage storage;
-    write_tensors(storage, folder / text(communicator.rank()), own.tensors);
-  });
-}
-
-TEST(Sharded, OpensAStateWithoutHoldingMoreOfItThanItKeeps) {
-  start_memory_meter();
-  const ScratchFolder folder;
-  save_states(folder.path());
-  int64_t kept = 0, peak = 0;
-  testing::run_thread_ranks(4, [&](Communicator& communicator) {
-    Tower net;
-    const auto parallel = make_parallelism(small_plan(Strategy::zero1), testing::adam(), net, communicator);
-    communicator.barrier();
-    const int64_t before = metered_memory().held;
-    communicator.barrier();
-    reset_metered_peak();
-    communicator.barrier();
-    StoredTensors all;
-    for (int rank = 0; rank < communicator.size(); ++rank)
-      all.merge(open_tensors(folder.path() / text(rank)));
-    parallel->load(RangedState(std::move(all), {{"steps", 1}}, "a test"));
-    communicator.barrier();
-    if (communicator.is_first()) kept = metered_memory().held - before;
-    if (communicator.is_first()) peak = metered_memory().peak - before;
-    communicator.barrier();
-  });
-  const int64_t states = int64_t{8} * 64 * (128 * 128 + 128);  // two moments in fp32, of all ranks together
-  EXPECT_NEAR(static_cast<double>(kept) / static_cast<double>(states), 1, 0.02);
-  EXPECT_LT(static_cast<double>(peak), 1.2 * static_cast<double>(states));
 }
 
 TEST(Zero3, RefusesAParameterThatTwoBlocksShare) {

@@ -67,6 +67,31 @@ TEST(Memory, OfRecomputedBlocksIsWhatTheyKeepWithTheLargest) {
   EXPECT_EQ(activations(), 2 * 1024 * signed_mebibyte);
 }
 
+/// Half precision halves the gradients of one micro-batch, and not the sum of several.
+TEST(Memory, OfGradientsThatAreAddedUpIsFloat32) {
+  Demand demand = autoencoder();
+  demand.largest_block_bytes = 4'000'000;
+  RunConfig config;
+  config.parallel.ranks = "4";
+  config.train.micro_batch = 1;
+  const auto gradients = [&](const char* strategy, const char* precision, int64_t accumulation) {
+    config.parallel.strategy = strategy;
+    config.train.precision = precision;
+    config.train.accumulation = accumulation;
+    return make_plan(machine(4, 64), demand, config).memory.gradients;
+  };
+  const int64_t parameters = demand.parameters;
+  for (const char* strategy : {"ddp", "zero1", "zero2", "zero3"}) {
+    EXPECT_EQ(gradients(strategy, "bf16", 8), gradients(strategy, "fp32", 8)) << strategy;
+    EXPECT_EQ(gradients(strategy, "fp16", 8), gradients(strategy, "fp32", 8)) << strategy;
+  }
+  EXPECT_EQ(gradients("zero1", "bf16", 1), 2 * parameters);
+  EXPECT_EQ(gradients("zero1", "bf16", 8), 4 * parameters);
+  EXPECT_EQ(gradients("zero2", "bf16", 8), 4 * parameters + parameters)
+      << "whole until they meet once a step";
+  EXPECT_EQ(gradients("zero1", "fp64", 8), 8 * parameters);
+}
+
 TEST(Memory, OfBuffersIsWholeOnEveryRank) {
   Demand demand = autoencoder();
   demand.model_bytes += 8000;

@@ -160,10 +160,9 @@ TEST_F(Strategies, RefuseThreadsWhereOneProcessWillNotDo) {
       "parallel.strategy=ddp starts a process for each rank");
   config.parallel.ranks = "2";
   config.plan.probe = true;
-  EXPECT_EQ(
-      refusal_on(machine(4, 64)),
-      "2: plan.probe measures a process, and under parallel.strategy dp one process holds all 2 "
-      "ranks | plan.probe=false, or parallel.strategy=ddp");
+  EXPECT_EQ(refusal_on(machine(4, 64)),
+            "2: plan.probe measures a process, and under parallel.strategy dp one process holds all 2 "
+            "ranks | plan.probe=false, or parallel.strategy=ddp");
   EXPECT_EQ(plan_on(four_of(80)).strategy, Strategy::dp) << "each GPU counts its own";
 }
 
@@ -198,6 +197,15 @@ TEST_F(Strategies, KeepWholeGradientsBetweenMicroBatchesWhereThereIsRoom) {
   config.train.accumulation = 4;
   config.parallel.strategy = "zero1";
   EXPECT_FALSE(plan_on(four_of(24)).exchange_every_micro_batch) << "its gradients are whole anyway";
+}
+
+TEST_F(Strategies, AreChosenWithRoomForTheSumsOfAskedAccumulation) {
+  config.train.precision = "bf16";
+  EXPECT_EQ(plan_on(four_of(9)).strategy, Strategy::zero1) << reason_on(four_of(9));
+  config.train.accumulation = 4;
+  const Plan plan = plan_on(four_of(9));
+  EXPECT_EQ(plan.strategy, Strategy::zero2) << reason_on(four_of(9));
+  EXPECT_LE(plan.memory.total(), plan.memory.available);
 }
 
 TEST_F(Strategies, SendGradientsInBucketsOfHalfTheModelAtMost) {
