@@ -1,5 +1,6 @@
 #include "larmor/optim/loss_scale.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace larmor {
@@ -15,7 +16,7 @@ LossScale::LossScale(bool active) : active_(active), scale_(active ? first_scale
 void LossScale::update(bool overflowed) {
   if (!active_) return;
   if (overflowed) {
-    scale_ *= backoff;
+    scale_ = std::max(scale_ * backoff, least_loss_scale);
     good_steps_ = 0;
     return;
   }
@@ -33,7 +34,7 @@ void LossScale::save(StateWriter& writer) const {
 
 void LossScale::load(const StateReader& reader) {
   if (!active_) return;
-  scale_ = reader.value("loss_scale").get<double>();
+  scale_ = std::max(reader.value("loss_scale").get<double>(), least_loss_scale);
   good_steps_ = reader.value("good_steps").get<int64_t>();
 }
 

@@ -121,7 +121,9 @@ class Trainer {
   void forward_backward(const Batch& batch, bool last, const std::vector<bool>& active, Records& records,
                         Votes& votes);
   void move_weights(const std::vector<bool>& active, const std::vector<Reduced>& reduced, Values& values);
-  void skip_step(const std::vector<bool>& active, const Votes& votes);
+  /// Tells of it, and counts it unless a smaller loss scale may be all that it lacks. Throws Error (numerics)
+  /// past the budget.
+  void skip_step(const std::vector<bool>& active, const Meeting& meeting, Values& values);
   /// That training or validation has met, on this rank.
   std::vector<BadFile> bad_files() const;
   /// Brings the ranks' bad files together when some rank says it has met one. Collective.

@@ -19,6 +19,7 @@
 #include "larmor/device/run_block.h"
 #include "larmor/launch/rank_lost.h"
 #include "larmor/launch/stop_signal.h"
+#include "larmor/optim/loss_scale.h"
 #include "larmor/train/batch_device.h"
 #include "larmor/train/kept_buffers.h"
 #include "larmor/train/trainer.h"
@@ -33,6 +34,11 @@ Batch example_of(const Batch& batch, int64_t row) {
   for (const auto& [name, tensor] : batch.tensors) one.tensors.emplace(name, tensor.narrow(0, row, 1));
   one.keys = {batch.keys[static_cast<size_t>(row)]};
   return one;
+}
+
+/// The first objective's values carry the plain names, the others' their own.
+std::string suffix_of(size_t place, const Learner& learner) {
+  return place == 0 ? std::string() : "_" + learner.objective.name;
 }
 
 }  // namespace
@@ -83,7 +89,7 @@ std::optional<Trainer::StepOutcome> Trainer::try_step() {
   if (meeting.finite && !meeting.votes.non_finite) {
     move_weights(active, meeting.reduced, outcome.values);  // optimizer
   } else {
-    skip_step(active, meeting.votes);
+    skip_step(active, meeting, outcome.values);
   }
   return outcome;
 }
@@ -237,8 +243,7 @@ void Trainer::move_weights(const std::vector<bool>& active, const std::vector<Re
     const double rate = learning_rate(learner.optim.schedule, learner.optim.learning_rate,
                                       learner.schedule_steps, state_.progress.step);
     learner.parallel->step(rate);
-    // The first objective's values carry the plain names, the others' their own.
-    const auto suffix = i == 0 ? std::string() : "_" + learner.objective.name;
+    const auto suffix = suffix_of(i, learner);
     values["optim/learning_rate" + suffix] = rate;
     values["optim/grad_norm" + suffix] = reduced[i].gradient_norm;
     if (plan_.precision == Precision::fp16)
@@ -246,19 +251,38 @@ void Trainer::move_weights(const std::vector<bool>& active, const std::vector<Re
   }
 }
 
-void Trainer::skip_step(const std::vector<bool>& active, const Votes& votes) {
+void Trainer::skip_step(const std::vector<bool>& active, const Meeting& meeting, Values& values) {
+  // An overflow under a loss scale is how the scale finds its size, not a fault of the numbers; but not where
+  // there is no smaller scale to try.
+  bool only_overflow = !meeting.votes.non_finite;
+  Values scales;
+  std::vector<std::string> steps_down;
   for (size_t i = 0; i < parts_.learners.size(); ++i) {
-    if (active[i]) parts_.learners[i].parallel->skip();
+    if (!active[i]) continue;
+    auto& learner = parts_.learners[i];
+    const double before = learner.parallel->loss_scale();
+    if (!meeting.reduced[i].finite && before <= least_loss_scale) only_overflow = false;
+    learner.parallel->skip();
+    if (plan_.precision != Precision::fp16) continue;
+    const double after = learner.parallel->loss_scale();
+    scales["optim/loss_scale" + suffix_of(i, learner)] = after;
+    steps_down.push_back(text(before, " to ", after));
   }
-  // An overflow under a loss scale is how the scale finds its size, not a fault of the numbers.
-  const bool only_overflow = !votes.non_finite && plan_.precision == Precision::fp16;
-  if (only_overflow) return;
+  values.insert(scales.begin(), scales.end());
+  const auto step = text("step ", state_.progress.step + 1);
+  if (only_overflow) {
+    parts_.tracker.event(moment(), "warning", scales,
+                         text(step,
+                              ": gradients are too large for float16 under the loss scale; all ranks skip "
+                              "the step, and the scale goes from ",
+                              join(steps_down, ", ")));
+    return;
+  }
   ++state_.non_finite_steps;
   const auto budget = parts_.config.train.non_finite_budget;
-  const auto what = text("step ", state_.progress.step + 1,
-                         ": a loss or a gradient is not finite; all ranks skip the step (",
+  const auto what = text(step, ": a loss or a gradient is not finite; all ranks skip the step (",
                          state_.non_finite_steps, " of at most ", budget, ")");
-  parts_.tracker.event(moment(), "warning", {}, what);
+  parts_.tracker.event(moment(), "warning", scales, what);
   if (state_.non_finite_steps > budget) {
     fail(Exit::numerics, what,
          "lower optim.learning_rate, use precision fp32 or bf16, or look at the data of this step; the "

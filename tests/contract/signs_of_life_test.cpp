@@ -21,6 +21,7 @@
 #include "larmor/launch/hang_watch.h"
 #include "larmor/launch/status_board.h"
 
+#include "tests/contract/forwarding_stage.h"
 #include "tests/contract/trial_run.h"
 
 namespace larmor::testing {
@@ -111,29 +112,23 @@ at::Tensor through_slow_blocks(Onlooker& onlooker, at::Tensor value) {
 }
 
 /// Another task whose losses, and whose validation of a case, go through slow blocks.
-class SlowTask final : public Task {
+class SlowTask final : public ForwardingTask {
  public:
-  SlowTask(std::unique_ptr<Task> inner, Onlooker& onlooker) : inner_(std::move(inner)), onlooker_(onlooker) {}
+  SlowTask(std::unique_ptr<Task> inner, Onlooker& onlooker)
+      : ForwardingTask(std::move(inner)), onlooker_(onlooker) {}
 
-  std::vector<Objective> objectives() override { return inner_->objectives(); }
-  bool is_active(const Objective& objective, const StepContext& context) const override {
-    return inner_->is_active(objective, context);
-  }
-  void prepare(const StepContext& context) override { inner_->prepare(context); }
   std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override {
-    auto losses = inner_->losses(batch, context);
+    auto losses = ForwardingTask::losses(batch, context);
     losses.front() = through_slow_blocks(onlooker_, losses.front());
     return losses;
   }
   void validate(const Batch& batch, Metrics& metrics) override {
-    inner_->validate(batch, metrics);
+    ForwardingTask::validate(batch, metrics);
     onlooker_.looks[Phase::validating].clear();  // of the case before
     through_slow_blocks(onlooker_, at::ones({1}));
   }
-  at::Tensor predict(const at::Tensor& image) override { return inner_->predict(image); }
 
  private:
-  std::unique_ptr<Task> inner_;
   Onlooker& onlooker_;
 };
 
@@ -161,36 +156,21 @@ class SlowCases final : public Dataset {
   mutable std::atomic<int64_t> asked_ = 0;
 };
 
-class SlowStage final : public Stage {
+class SlowStage final : public ForwardingStage {
  public:
   SlowStage(std::unique_ptr<const Stage> inner, Onlooker& onlooker)
-      : inner_(std::move(inner)), onlooker_(onlooker) {}
+      : ForwardingStage(std::move(inner)), onlooker_(onlooker) {}
 
-  WorkloadFields fields() override { return {}; }  // they have been read
-  void check(const RunConfig& config) const override { inner_->check(config); }
-  Demand demand(const RunConfig& config, const Index& index) const override {
-    return inner_->demand(config, index);
-  }
   std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override {
-    auto cases = inner_->dataset(config, index, split);
+    auto cases = ForwardingStage::dataset(config, index, split);
     if (split != Split::train) return cases;
     return std::make_unique<SlowCases>(std::move(cases), onlooker_);
   }
   std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override {
-    return std::make_unique<SlowTask>(inner_->task(config, index), onlooker_);
-  }
-  Json training_transforms(const RunConfig& config) const override {
-    return inner_->training_transforms(config);
-  }
-  Json prediction_transforms(const RunConfig& config) const override {
-    return inner_->prediction_transforms(config);
-  }
-  std::vector<int64_t> prediction_window(const RunConfig& config) const override {
-    return inner_->prediction_window(config);
+    return std::make_unique<SlowTask>(ForwardingStage::task(config, index), onlooker_);
   }
 
  private:
-  std::unique_ptr<const Stage> inner_;
   Onlooker& onlooker_;
 };
 

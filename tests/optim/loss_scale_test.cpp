@@ -46,6 +46,19 @@ TEST(LossScale, NeverGrowsBeyondWhatALossCanHold) {
   EXPECT_GT(scale.scale(), 1e37);
 }
 
+TEST(LossScale, NeverFallsBelowOne) {
+  LossScale scale(true), resumed(true);
+  for (int i = 0; i < 16; ++i) scale.update(true);
+  EXPECT_EQ(scale.scale(), 1);
+  for (int i = 0; i < 3000; ++i) scale.update(true);
+  EXPECT_EQ(scale.scale(), 1);
+  Values saved;
+  scale.save(saved);
+  saved.stored["loss_scale"] = 1e-30;  // of a program that had no least scale
+  resumed.load(saved);
+  EXPECT_EQ(resumed.scale(), 1);
+}
+
 TEST(LossScale, GoesOnFromSavedState) {
   LossScale first(true), second(true);
   first.update(true);

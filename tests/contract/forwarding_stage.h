@@ -1,0 +1,60 @@
+// A stage and a task that do what others do: tests derive from them what they want to be different.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "larmor/train/stage.h"
+
+namespace larmor::testing {
+
+class ForwardingTask : public Task {
+ public:
+  explicit ForwardingTask(std::unique_ptr<Task> inner) : inner_(std::move(inner)) {}
+
+  std::vector<Objective> objectives() override { return inner_->objectives(); }
+  bool is_active(const Objective& objective, const StepContext& context) const override {
+    return inner_->is_active(objective, context);
+  }
+  void prepare(const StepContext& context) override { inner_->prepare(context); }
+  std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override {
+    return inner_->losses(batch, context);
+  }
+  void validate(const Batch& batch, Metrics& metrics) override { inner_->validate(batch, metrics); }
+  at::Tensor predict(const at::Tensor& image) override { return inner_->predict(image); }
+
+ private:
+  std::unique_ptr<Task> inner_;
+};
+
+class ForwardingStage : public Stage {
+ public:
+  explicit ForwardingStage(std::unique_ptr<const Stage> inner) : inner_(std::move(inner)) {}
+
+  WorkloadFields fields() override { return {}; }  // they have been read
+  void check(const RunConfig& config) const override { inner_->check(config); }
+  Demand demand(const RunConfig& config, const Index& index) const override {
+    return inner_->demand(config, index);
+  }
+  std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override {
+    return inner_->dataset(config, index, split);
+  }
+  std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override {
+    return inner_->task(config, index);
+  }
+  Json training_transforms(const RunConfig& config) const override {
+    return inner_->training_transforms(config);
+  }
+  Json prediction_transforms(const RunConfig& config) const override {
+    return inner_->prediction_transforms(config);
+  }
+  std::vector<int64_t> prediction_window(const RunConfig& config) const override {
+    return inner_->prediction_window(config);
+  }
+
+ private:
+  std::unique_ptr<const Stage> inner_;
+};
+
+}  // namespace larmor::testing
