@@ -19,10 +19,13 @@ void check_compression(const Question& question, Plan& plan) {
          "parallel.strategy=ddp; or parallel.compression=none, and train.precision=bf16 or fp16, whose "
          "gradients are half as wide");
   }
+  if (plan.world_size() > 1) {
+    plan.reasons.push_back(text("Gradients travel as ", asked, ", as asked: fewer bytes, and fewer digits."));
+    return;
+  }
+  plan.compression = Compression::none;  // gradients that stay here keep their digits
   plan.reasons.push_back(
-      plan.world_size() > 1
-          ? text("Gradients travel as ", asked, ", as asked: fewer bytes, and fewer digits.")
-          : text("parallel.compression ", asked, " changes nothing: 1 rank sends no gradients."));
+      text("parallel.compression ", asked, " changes nothing: 1 rank sends no gradients."));
 }
 
 void check_offload(Plan& plan) {

@@ -118,6 +118,31 @@ TEST(WholeWeights, ThatOnlySomeExamplesUseStandStillOtherwise) {
   }
 }
 
+/// As a share of how far training has moved the weights.
+double deviation(const at::Tensor& weights, const at::Tensor& expected, const at::Tensor& start) {
+  return ((weights - expected).norm() / (expected - start).norm()).item<double>();
+}
+
+/// Rounding errs by at most half a unit of the last of eight or eleven digits, once before gradients meet and
+/// once after.
+TEST(CompressedGradients, TrainAsAPlainLoopButForTheirRounding) {
+  Training training{.optim = testing::plain_sgd()};
+  const at::Tensor plain = testing::train_plainly(training);
+  const at::Tensor start = testing::flat_parameters(*testing::SmallNet(1));
+  ASSERT_GT((plain - start).norm().item<double>(), 0.01) << "nothing has moved: the test tests nothing";
+  for (const int ranks : {2, 4}) {
+    for (const auto& [compression, unit] :
+         {std::pair(Compression::bf16, 0x1p-8), std::pair(Compression::fp16, 0x1p-11)}) {
+      training.compression = compression;
+      const double away = deviation(train_over_threads(training, ranks), plain, start);
+      EXPECT_LT(away, 2 * unit) << to_text(compression) << ", " << ranks << " ranks";
+      EXPECT_GT(away, unit / 32) << to_text(compression) << " travels with more digits than it has";
+    }
+    training.compression = Compression::none;
+    EXPECT_LT(deviation(train_over_threads(training, ranks), plain, start), 1e-5);
+  }
+}
+
 TEST(PlainLoop, WouldShowAMissingShare) {
   Training training{.optim = testing::sgd()};
   const at::Tensor plain = testing::train_plainly(training);

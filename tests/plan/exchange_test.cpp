@@ -29,8 +29,10 @@ TEST_F(Exchange, CompressesGradientsOfDdp) {
   config.plan.profile = "guide";
   EXPECT_EQ(plan_on(four_cards()).strategy, Strategy::ddp) << "not the guide's zero2, which has none";
   config.parallel.ranks = "1";
-  EXPECT_THAT(plan_on(four_cards()).reasons,
+  const Plan alone = plan_on(four_cards());
+  EXPECT_THAT(alone.reasons,
               Contains("parallel.compression bf16 changes nothing: 1 rank sends no gradients."));
+  EXPECT_EQ(alone.compression, Compression::none) << "and they keep their digits";
 }
 
 TEST_F(Exchange, RefusesCompressionOfGradientsThatAreCut) {

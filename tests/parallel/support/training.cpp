@@ -82,6 +82,7 @@ Plan plan_of(const Training& training) {
   plan.recompute = training.recompute;
   plan.exchange_every_micro_batch = training.exchange_every_micro_batch;
   plan.offload_optimizer = training.offload;
+  plan.compression = training.compression;
   plan.precision = training.type == at::kDouble ? Precision::fp64 : Precision::fp32;
   return plan;
 }

@@ -22,6 +22,7 @@ struct Training {
   Recompute recompute = Recompute::none;
   bool exchange_every_micro_batch = false;
   bool offload = false;
+  Compression compression = Compression::none;
 };
 
 OptimConfig sgd(double momentum = 0.9);

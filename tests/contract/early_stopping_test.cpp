@@ -1,0 +1,112 @@
+// A run that gains nothing for so many validations ends before its length, and says so; one that gains now
+// and then goes on.
+#include <cmath>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "larmor/base/file.h"
+#include "larmor/checkpoint/checkpoint.h"
+
+#include "tests/contract/forwarding_stage.h"
+#include "tests/contract/trial_run.h"
+
+namespace larmor::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+using Reason = TrainingEnd::Reason;
+
+/// Validates to what is written for each step.
+class ScriptedTask final : public ForwardingTask {
+ public:
+  ScriptedTask(std::unique_ptr<Task> inner, std::vector<double> script)
+      : ForwardingTask(std::move(inner)), script_(std::move(script)) {}
+  std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override {
+    step_ = context.step;
+    return ForwardingTask::losses(batch, context);
+  }
+  void validate(const Batch& batch, Metrics& metrics) override {
+    for (const auto& key : batch.keys)
+      metrics.value("script", key.example, script_.at(static_cast<size_t>(step_)));
+  }
+
+ private:
+  std::vector<double> script_;
+  int64_t step_ = 0;
+};
+
+class ScriptedStage final : public ForwardingStage {
+ public:
+  ScriptedStage(std::unique_ptr<const Stage> inner, std::vector<double> script)
+      : ForwardingStage(std::move(inner)), script_(std::move(script)) {}
+  std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override {
+    return std::make_unique<ScriptedTask>(ForwardingStage::task(config, index), script_);
+  }
+
+ private:
+  std::vector<double> script_;
+};
+
+/// Ten steps, a validation after each.
+const std::vector<double> script{5, 4, 4.5, 3, 3.5, NAN, 3.2, 2, 1, 0};
+
+class ScriptedRun : public TrialRun {
+ public:
+  explicit ScriptedRun(const std::string& patience, const std::string& mode = "min")
+      : TrialRun("latent_diffusion",
+                 {"train.length=10st", "train.validate_every=1st", "train.global_batch=2",
+                  "loss.adversarial_weight=0", "checkpoint.metric=val/script", "checkpoint.mode=" + mode,
+                  "train.early_stopping=" + patience, "optim.schedule.warmup=0"}) {
+    change_stage([](std::unique_ptr<const Stage> stage) {
+      return std::make_unique<ScriptedStage>(std::move(stage), script);
+    });
+  }
+};
+
+TEST(EarlyStopping, EndsTheRunAfterSoManyValidationsWithoutGain) {
+  ScriptedRun run("2");
+  const auto end = run.train(2);
+  EXPECT_EQ(end.training.reason, Reason::stopped_early);
+  EXPECT_EQ(end.training.state.progress.step, 6) << "3 at step 4, then 3.5, then nothing that is a number";
+  EXPECT_EQ(end.training.state.best_step, 4);
+  EXPECT_EQ(end.training.state.best_metric, 3);
+  EXPECT_THAT(read_text(run.folder().events()), HasSubstr("stopped early"));
+  EXPECT_EQ(newest_good(run.folder().checkpoints(), nullptr).value().step, 6) << "its last step is saved";
+}
+
+TEST(EarlyStopping, CountsAnewAfterEachGain) {
+  const auto end = ScriptedRun("4").train(1);
+  EXPECT_EQ(end.training.reason, Reason::length_reached);
+  EXPECT_EQ(end.training.state.progress.step, 10);
+}
+
+TEST(EarlyStopping, KnowsWhetherMoreIsBetter) {
+  const auto end = ScriptedRun("2", "max").train(1);
+  EXPECT_EQ(end.training.reason, Reason::stopped_early);
+  EXPECT_EQ(end.training.state.progress.step, 3) << "5, and then two that are less";
+}
+
+TEST(EarlyStopping, GoesOnCountingInAResumedRun) {
+  ScriptedRun run("2");
+  EXPECT_EQ(run.train(1, 5).training.reason, Reason::step_limit);
+  const auto end = run.train(1);
+  EXPECT_EQ(end.training.reason, Reason::stopped_early);
+  EXPECT_EQ(end.training.state.progress.step, 6);
+}
+
+TEST(EarlyStopping, IsOffUnlessAskedFor) {
+  ScriptedRun run("0", "max");
+  const auto end = run.train(1);
+  EXPECT_EQ(end.training.reason, Reason::length_reached);
+  EXPECT_EQ(end.training.state.validations_without_gain, 9);
+  EXPECT_THAT(read_text(run.folder().events()), Not(HasSubstr("stopped early")));
+}
+
+}  // namespace
+}  // namespace larmor::testing
