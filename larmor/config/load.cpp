@@ -1,6 +1,7 @@
 #include "larmor/config/load.h"
 
 #include <algorithm>
+#include <cassert>
 #include <deque>
 #include <set>
 #include <span>
@@ -12,6 +13,7 @@
 #include "larmor/base/text.h"
 #include "larmor/config/checks.h"
 #include "larmor/config/deepspeed.h"
+#include "larmor/config/leaf.h"
 #include "larmor/config/reader.h"
 #include "larmor/config/saved.h"
 #include "larmor/config/source.h"
@@ -102,6 +104,28 @@ void read_overrides(const std::vector<std::string>& overrides, Forest& forest, P
        text("`larmor config explain ", workload, "` shows every key and its meaning"));
 }
 
+/// Sets what each origin shows to what the listing makes of the value: one that may be written short, such as
+/// a number for all levels, stands in full from here on.
+class Shower final : public LeafVisitor {
+ public:
+  explicit Shower(std::vector<Origin>& origins) : next_(origins.begin()), end_(origins.end()) {}
+  void section(const char*, const std::function<void(Fields&)>& describe) override { describe(*this); }
+
+ protected:
+  void visit(const Leaf& leaf) override {
+    assert(next_ != end_);  // a listing is the same every time
+    (next_++)->value = value_text(leaf);
+  }
+
+ private:
+  std::vector<Origin>::iterator next_, end_;
+};
+
+void show_as_understood(LoadedConfig& loaded, const WorkloadFields& fields) {
+  Shower shower(loaded.origins);
+  describe(loaded.config, fields, shower);
+}
+
 }  // namespace
 
 LoadedConfig load_config(const Sources& sources, const std::string& workload, const std::string& stage,
@@ -126,6 +150,7 @@ LoadedConfig load_config(const Sources& sources, const std::string& workload, co
   describe(loaded.config, fields, reader);
   reader.finish();
   loaded.origins = reader.take_origins();
+  show_as_understood(loaded, fields);
   check_together(loaded.config, loaded.origins, problems);
   if (!problems.empty()) refuse(problems, workload);
   return loaded;

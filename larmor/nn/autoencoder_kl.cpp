@@ -8,6 +8,7 @@
 #include "larmor/device/run_block.h"
 #include "larmor/nn/attention_block.h"
 #include "larmor/nn/group_norm.h"
+#include "larmor/nn/one_or_each.h"
 #include "larmor/nn/res_block.h"
 #include "larmor/nn/resample_block.h"
 
@@ -106,8 +107,8 @@ void AutoencoderKlOptions::describe(Fields& f) {
   f.field("out_channels", out_channels, "channels of the reconstruction", at_least_one);
   f.field("channels", channels, "feature channels of each level; each level halves the resolution",
           at_least_one);
-  f.field("num_res_blocks", num_res_blocks, "residual blocks of each level, or one number for all",
-          at_least_one);
+  describe_one_or_each(f, "num_res_blocks", num_res_blocks, channels.size(),
+                       "residual blocks of each level; a list of one number holds for all");
   f.field("attention_levels", attention_levels, "which levels have self-attention after each residual block");
   f.field("latent_channels", latent_channels, "channels of the latent", at_least_one);
   f.field("norm_num_groups", norm_num_groups,

@@ -12,6 +12,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/device/run_block.h"
+#include "larmor/nn/one_or_each.h"
 #include "larmor/nn/resnet_block.h"
 
 namespace larmor::nn {
@@ -54,10 +55,10 @@ ResNetOptions checked(const ResNetOptions& options) {
 void ResNetOptions::describe(Fields& f) {
   f.field("depth", depth, "layers of the ResNet: 10, 18, 34, 50, 101, 152 or 200", Range{10, 200});
   f.field("n_input_channels", n_input_channels, "channels of the image", at_least_one);
-  f.field("conv1_t_size", conv1_t_size, "kernel of the first convolution, for all axes or for each",
-          at_least_one);
-  f.field("conv1_t_stride", conv1_t_stride, "stride of the first convolution, for all axes or for each",
-          at_least_one);
+  describe_one_or_each(f, "conv1_t_size", conv1_t_size, 3,
+                       "kernel of the first convolution along each axis; a list of one number holds for all");
+  describe_one_or_each(f, "conv1_t_stride", conv1_t_stride, 3,
+                       "stride of the first convolution along each axis; a list of one number holds for all");
   f.field("no_max_pool", no_max_pool, "leaves out the pooling behind the first convolution");
   f.choice("shortcut_type", shortcut_type,
            {{"A", ResNetShortcut::zero_padding}, {"B", ResNetShortcut::convolution}},
