@@ -4,6 +4,8 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <optional>
+#include <utility>
 
 #include <libdeflate.h>
 
@@ -15,6 +17,8 @@
 namespace larmor {
 
 namespace {
+
+constexpr std::size_t shortest_member = 18;
 
 struct FreeDecompressor {
   void operator()(libdeflate_decompressor* pointer) const { libdeflate_free_decompressor(pointer); }
@@ -39,14 +43,35 @@ uint64_t claimed_length(std::span<const std::byte> bytes) {
   return length;
 }
 
-Bytes grown(const Bytes& old, std::size_t used, std::size_t size) {
-  Bytes larger(size);
-  if (used > 0) std::memcpy(larger.data(), old.data(), used);
-  return larger;
+/// Room for the claimed voxels on top.
+uint64_t raised(uint64_t largest, const InflateLimits& limits, uint64_t claim) {
+  return std::min(limits.bytes, largest + std::min(claim, limits.bytes));
 }
 
 bool all_zero(std::span<const std::byte> bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == std::byte{0}; });
+}
+
+/// Little-endian.
+std::size_t short_at(std::span<const std::byte> bytes, std::size_t at) {
+  return std::to_integer<std::size_t>(bytes[at]) | std::to_integer<std::size_t>(bytes[at + 1]) << 8;
+}
+
+/// Where the deflated data of the first member start; nothing when that lies behind the bytes. Source: RFC
+/// 1952.
+std::optional<std::size_t> find_deflate(std::span<const std::byte> bytes) {
+  constexpr unsigned has_extra = 4, has_name = 8, has_comment = 16, has_checksum = 2;
+  if (bytes.size() < shortest_member || !is_gzip(bytes) || bytes[2] != std::byte{8}) return std::nullopt;
+  const auto flags = std::to_integer<unsigned>(bytes[3]);
+  std::size_t at = 10;
+  if ((flags & has_extra) != 0) at += 2 + short_at(bytes, at);
+  for (const unsigned text : {has_name, has_comment}) {
+    if ((flags & text) == 0) continue;
+    while (at < bytes.size() && bytes[at] != std::byte{0}) ++at;
+    ++at;
+  }
+  if ((flags & has_checksum) != 0) at += 2;
+  return at < bytes.size() ? std::optional(at) : std::nullopt;
 }
 
 }  // namespace
@@ -60,12 +85,11 @@ bool is_gzip(std::span<const std::byte> bytes) {
   return bytes.size() >= 2 && bytes[0] == std::byte{0x1f} && bytes[1] == std::byte{0x8b};
 }
 
-Gunzipped gunzip(std::span<const std::byte> bytes, const InflateLimits& limits) {
+Gunzipped gunzip(std::span<const std::byte> bytes, const InflateLimits& limits, ClaimedVoxels claimed) {
   const StageScope stage(LoadStage::decompress);
-  constexpr std::size_t shortest_member = 18;
   if (bytes.size() < shortest_member) fail(Exit::data, "the gzip data is cut short");
   const Decompressor decompressor = make_decompressor();
-  const uint64_t largest = limits.largest(bytes.size());
+  uint64_t largest = limits.largest(bytes.size());
   Gunzipped result;
   result.bytes =
       Bytes(std::clamp<uint64_t>(claimed_length(bytes), std::min<uint64_t>(4096, largest), largest));
@@ -83,11 +107,16 @@ Gunzipped gunzip(std::span<const std::byte> bytes, const InflateLimits& limits) 
     if (outcome == LIBDEFLATE_SUCCESS) {
       used += taken;
       written += given;
-    } else if (outcome == LIBDEFLATE_INSUFFICIENT_SPACE && result.bytes.size() < largest) {
-      result.bytes = grown(result.bytes, written, std::min<uint64_t>(largest, 2 * result.bytes.size()));
     } else if (outcome == LIBDEFLATE_INSUFFICIENT_SPACE) {
-      fail(Exit::data, text("the gzip data unpacks to more than ", human_bytes(largest), " (", bytes.size(),
-                            " bytes packed): not an image, or larger than this program reads"));
+      if (result.bytes.size() == largest && claimed) {
+        // libdeflate promises nothing about a buffer that it has filled; in fact all but its last block is
+        // there.
+        largest = raised(largest, limits, std::exchange(claimed, {})(result.bytes.view()));
+      }
+      if (result.bytes.size() == largest)
+        fail(Exit::data, text("the gzip data unpacks to more than ", human_bytes(largest), " (", bytes.size(),
+                              " bytes packed): not an image, or larger than this program reads"));
+      result.bytes.grow(std::min<uint64_t>(largest, 2 * result.bytes.size()));
     } else {
       fail(Exit::data, text("the gzip data is damaged or cut short, after ", written, " good bytes"),
            "fetch the file again");
@@ -95,6 +124,11 @@ Gunzipped gunzip(std::span<const std::byte> bytes, const InflateLimits& limits) 
   }
   result.bytes.shorten(written);
   return result;
+}
+
+Bytes gunzip_beginning(std::span<const std::byte> bytes, std::size_t size) {
+  const auto start = find_deflate(bytes);
+  return start ? inflate_beginning(bytes.subspan(*start), size) : Bytes();
 }
 
 Bytes gzip(std::span<const std::byte> bytes, int level) {
@@ -119,26 +153,40 @@ Bytes inflate(std::span<const std::byte> bytes, std::size_t size) {
   return plain;
 }
 
-Bytes inflate(std::span<const std::byte> bytes, const InflateLimits& limits) {
+Bytes inflate(std::span<const std::byte> bytes, const InflateLimits& limits, std::size_t before) {
   const StageScope stage(LoadStage::decompress);
   const Decompressor decompressor = make_decompressor();
   const uint64_t largest = limits.largest(bytes.size());
-  uint64_t size = std::min<uint64_t>(largest, 4096 + 4 * uint64_t{bytes.size()});
+  Bytes plain(before + std::min<uint64_t>(largest, 4096 + 4 * uint64_t{bytes.size()}));
   while (true) {
-    Bytes plain(size);
+    const std::size_t room = plain.size() - before;
     std::size_t given = 0;
     const auto outcome = libdeflate_deflate_decompress(decompressor.get(), bytes.data(), bytes.size(),
-                                                       plain.data(), plain.size(), &given);
+                                                       plain.data() + before, room, &given);
     if (outcome == LIBDEFLATE_SUCCESS) {
-      plain.shorten(given);
+      plain.shorten(before + given);
       return plain;
     }
     if (outcome != LIBDEFLATE_INSUFFICIENT_SPACE)
       fail(Exit::data, "the deflated data is damaged or cut short", "fetch the file again");
-    if (size == largest)
+    if (room == largest)
       fail(Exit::data, text("the deflated data unpacks to more than ", human_bytes(largest)));
-    size = std::min(largest, 2 * size);
+    plain.grow(before + std::min<uint64_t>(largest, 2 * uint64_t{room}));
   }
+}
+
+Bytes inflate_beginning(std::span<const std::byte> bytes, std::size_t size) {
+  const Decompressor decompressor = make_decompressor();
+  Bytes beginning(size);
+  // A buffer that is full is all that was wanted. libdeflate writes no block that is stored plainly and does
+  // not fit, and promises nothing at all; what it has not written must not be what lay in memory.
+  std::memset(beginning.data(), 0, size);
+  std::size_t given = size;
+  const auto outcome = libdeflate_deflate_decompress(decompressor.get(), bytes.data(), bytes.size(),
+                                                     beginning.data(), size, &given);
+  const bool is_full = outcome == LIBDEFLATE_INSUFFICIENT_SPACE;
+  beginning.shorten(outcome == LIBDEFLATE_SUCCESS ? given : is_full ? size : 0);
+  return beginning;
 }
 
 uint32_t crc32(std::span<const std::byte> bytes) { return libdeflate_crc32(0, bytes.data(), bytes.size()); }

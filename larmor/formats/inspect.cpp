@@ -1,19 +1,16 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include <ATen/core/Tensor.h>
-
 #include "larmor/base/error.h"
-#include "larmor/base/hash.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/stored_array.h"
 #include "larmor/formats/stored_volume.h"
 #include "larmor/formats/volume.h"
+#include "larmor/formats/voxel_hash.h"
 
 namespace larmor {
 
@@ -54,18 +51,7 @@ Counted count_values(const StoredArray& array) {
   return counted;
 }
 
-std::string hash_voxels(StoredArray array) {
-  at::Tensor voxels = to_tensor(std::move(array));
-  std::vector<int64_t> axes(static_cast<std::size_t>(voxels.dim()));
-  std::iota(axes.rbegin(), axes.rend(), 0);
-  voxels = voxels.permute(axes).contiguous();  // first axis fastest; no copy when the file has it so
-  Sha256 hash;
-  hash.update(
-      std::as_bytes(std::span(voxels.const_data_ptr<float>(), static_cast<std::size_t>(voxels.numel()))));
-  return hash.hex();
-}
-
-void describe_voxels(FileReport& report, StoredArray array) {
+void describe_voxels(FileReport& report, const StoredArray& array) {
   const Counted counted = count_values(array);
   const double none = std::numeric_limits<double>::quiet_NaN();
   report.min = counted.numbers > 0 ? counted.min : none;
@@ -73,7 +59,7 @@ void describe_voxels(FileReport& report, StoredArray array) {
   report.mean = counted.numbers > 0 ? counted.sum / static_cast<double>(counted.numbers) : none;
   if (counted.not_numbers > 0) report.problems.push_back(text(counted.not_numbers, " voxels are NaN"));
   if (counted.infinite > 0) report.problems.push_back(text(counted.infinite, " voxels are infinite"));
-  report.sha256 = hash_voxels(std::move(array));
+  report.sha256 = hash_of_voxels(array);
 }
 
 void describe(FileReport& report, StoredVolume volume) {
@@ -83,7 +69,7 @@ void describe(FileReport& report, StoredVolume volume) {
   report.dtype = volume.dtype;
   report.problems = std::move(volume.problems);
   if (!volume.fault.empty()) fail(Exit::data, volume.fault);
-  describe_voxels(report, std::move(volume.array));
+  describe_voxels(report, volume.array);
 }
 
 Json numbers(std::span<const double> values) {

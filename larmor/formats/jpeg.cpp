@@ -1,5 +1,6 @@
 #include "larmor/formats/jpeg.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <memory>
@@ -35,6 +36,38 @@ const unsigned char* as_unsigned(std::span<const std::byte> bytes) {
        "fetch the file again, or save it as baseline JPEG");
 }
 
+/// Whether the colours, or the halves of their precision, come one after the other. All of them have to be
+/// held until the last has come. Source: ITU-T T.81, B.2.
+bool comes_in_scans(std::span<const std::byte> bytes) {
+  const auto number = [&](std::size_t at) { return std::to_integer<unsigned>(bytes[at]); };
+  unsigned components = 0;
+  for (std::size_t at = 2; at + 10 < bytes.size() && number(at) == 0xff;) {
+    const unsigned marker = number(at + 1);
+    if (marker == 0xff) {  // a fill byte
+      ++at;
+      continue;
+    }
+    const bool is_frame =
+        marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
+    if (is_frame && (marker & 3) == 2) return true;  // progressive
+    if (is_frame) components = number(at + 9);
+    if (marker == 0xda) return number(at + 4) < components;
+    at += 2 + (number(at + 2) << 8 | number(at + 3));
+  }
+  return false;
+}
+
+/// Two bytes a sample, on top of the pixels.
+void refuse_large_scans(std::span<const std::byte> bytes, int columns, int rows, uint64_t components) {
+  constexpr uint64_t most = uint64_t{256} << 20, most_of_file = 64;
+  const uint64_t held = 2 * components * static_cast<uint64_t>(columns) * static_cast<uint64_t>(rows);
+  if (held <= std::max(most, most_of_file * bytes.size()) || !comes_in_scans(bytes)) return;
+  fail(Exit::data,
+       text("is a progressive JPEG of ", columns, " x ", rows, " pixels, which takes ", human_bytes(held),
+            " to decode, and the file has ", human_bytes(bytes.size())),
+       "save it as baseline JPEG or PNG");
+}
+
 /// A block of 64 pixels takes a bit at least, so more pixels than that are a lie.
 void refuse_bomb(int columns, int rows, std::size_t file) {
   constexpr uint64_t pixels_per_byte = 512, slack = 65536;
@@ -61,6 +94,7 @@ StoredArray parse_jpeg(std::span<const std::byte> bytes, bool grey) {
   if (colours == TJCS_CMYK || colours == TJCS_YCCK)
     fail(Exit::data, "is a CMYK picture, which is meant for printing", "save it as grey or RGB");
   refuse_bomb(columns, rows, bytes.size());
+  refuse_large_scans(bytes, columns, rows, colours == TJCS_GRAY ? 1 : 3);
   const int format = grey || colours == TJCS_GRAY ? TJPF_GRAY : TJPF_RGB;
   const int64_t channels = tjPixelSize[format];
   Pixels pixels{.columns = columns,

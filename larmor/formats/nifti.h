@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -55,6 +56,13 @@ struct OpenedNifti {
 /// stands in header.fault; throws Error (data) when there is no header. The path is the caller's to add.
 OpenedNifti open_nifti(const std::filesystem::path& path);
 
+/// Bytes in front of the voxels and of the voxels, as the header in a (single) file's beginning claims,
+/// unpacked.
+struct NiftiClaim {
+  uint64_t offset = 0, voxels = 0;
+};
+/// Nothing where it is no header, one of a pair, or one with a fault.
+std::optional<NiftiClaim> claim_of_nifti(std::span<const std::byte> beginning);
 /// Whether bytes (unpacked, at least the first 348) begin like a header of any version and byte order.
 bool looks_like_nifti(std::span<const std::byte> bytes);
 /// "int16" for 4; "" for types that are not numbers we read.

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cctype>
+#include <optional>
+#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -22,10 +24,10 @@ struct Plain {
   uint64_t ignored = 0;
 };
 
-Plain read_plain(const std::filesystem::path& path) {
+Plain read_plain(const std::filesystem::path& path, const ClaimedVoxels& claimed) {
   Bytes bytes = read_file(path, largest_file);
   if (!is_gzip(bytes.view())) return {std::move(bytes), 0};
-  Gunzipped unpacked = gunzip(bytes.view());
+  Gunzipped unpacked = gunzip(bytes.view(), {}, claimed);
   return {std::move(unpacked.bytes), unpacked.ignored};
 }
 
@@ -51,6 +53,11 @@ std::filesystem::path sibling(const std::filesystem::path& path, const std::stri
   return std::filesystem::exists(other, error) ? other : alike;
 }
 
+std::size_t voxel_bytes(const NiftiHeader& header) {
+  const NiftiType* type = find_nifti_type(header.datatype);
+  return checked_bytes(header.shape, bytes_of(static_cast<VoxelType>(type->voxel_type)));
+}
+
 /// Gives the voxels to the array when they are all there, otherwise says what is missing.
 void attach_voxels(OpenedNifti& opened, Bytes file) {
   NiftiHeader& header = opened.header;
@@ -59,7 +66,7 @@ void attach_voxels(OpenedNifti& opened, Bytes file) {
   array.shape = header.shape;
   array.format = {static_cast<VoxelType>(type->voxel_type), header.big_endian, header.slope,
                   header.intercept};
-  const std::size_t bytes = checked_bytes(array.shape, bytes_of(array.format.type));
+  const std::size_t bytes = voxel_bytes(header);
   if (header.voxel_offset > file.size() || bytes > file.size() - header.voxel_offset) {
     header.fault = text("is cut short: its header claims ", bytes, " bytes of voxels from byte ",
                         header.voxel_offset, " on, but there are only ", file.size(), " bytes in all");
@@ -81,18 +88,33 @@ void attach_pair(OpenedNifti& opened, const std::filesystem::path& path) {
     opened.header.fault = text("is the header of a pair; its voxels should be in ", image.filename().string(),
                                ", which is not there");
   } else {
-    attach_voxels(opened, read_plain(image).bytes);
+    const uint64_t bytes = voxel_bytes(opened.header);
+    attach_voxels(opened, read_plain(image, [bytes](auto) { return bytes; }).bytes);
   }
 }
 
 }  // namespace
+
+std::optional<NiftiClaim> claim_of_nifti(std::span<const std::byte> beginning) {
+  if (!looks_like_nifti(beginning)) return std::nullopt;
+  try {
+    const NiftiHeader header = scan_nifti_header(beginning);
+    if (header.pair || !header.fault.empty()) return std::nullopt;
+    return NiftiClaim{header.voxel_offset, voxel_bytes(header)};
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
 
 OpenedNifti open_nifti(const std::filesystem::path& given) {
   std::filesystem::path path = given;
   const auto header_beside = sibling(given, ".img", ".hdr");
   std::error_code error;
   if (!header_beside.empty() && std::filesystem::exists(header_beside, error)) path = header_beside;
-  Plain plain = read_plain(path);
+  Plain plain = read_plain(path, [](std::span<const std::byte> beginning) {
+    const auto claim = claim_of_nifti(beginning);
+    return claim ? claim->voxels : 0;
+  });
   OpenedNifti opened{scan_nifti_header(plain.bytes.view()), {}};
   if (plain.ignored > 0) {
     opened.header.problems.push_back(text(plain.ignored, " bytes behind the gzip data are ignored"));

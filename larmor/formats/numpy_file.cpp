@@ -157,15 +157,8 @@ const ZipArchive::Entry& choose(const ZipArchive& archive, const std::string& ke
   fail(Exit::data, text("has no array \"", key, "\"; it has ", join(keys, ", ")));
 }
 
-}  // namespace
-
-bool looks_like_numpy(std::span<const std::byte> bytes) {
-  return begins_with(bytes, npy_magic) || begins_with(bytes, zip_magic) ||
-         begins_with(bytes, empty_zip_magic);
-}
-
-StoredArray parse_npy(Bytes file) {
-  const auto bytes = file.view();
+/// All of a .npy array but its numbers, which may be absent from `bytes`.
+StoredArray described_array(std::span<const std::byte> bytes) {
   if (bytes.size() < 12 || !begins_with(bytes, npy_magic))
     fail(Exit::data, "does not begin like a .npy array");
   const auto byte = [&](std::size_t place) { return std::to_integer<uint64_t>(bytes[place]); };
@@ -182,9 +175,29 @@ StoredArray parse_npy(Bytes file) {
   StoredArray array = HeaderText(header).read();
   array.offset = start + length;
   array.bytes = checked_bytes(array.shape, bytes_of(array.format.type));
-  if (array.bytes > bytes.size() - array.offset) {
+  return array;
+}
+
+uint64_t claimed_by_npy(std::span<const std::byte> beginning) {
+  try {
+    return described_array(beginning).bytes;
+  } catch (const Error&) {
+    return 0;
+  }
+}
+
+}  // namespace
+
+bool looks_like_numpy(std::span<const std::byte> bytes) {
+  return begins_with(bytes, npy_magic) || begins_with(bytes, zip_magic) ||
+         begins_with(bytes, empty_zip_magic);
+}
+
+StoredArray parse_npy(Bytes file) {
+  StoredArray array = described_array(file.view());
+  if (array.bytes > file.size() - array.offset) {
     fail(Exit::data, text("is cut short: its header claims ", array.bytes,
-                          " bytes of numbers, but there are only ", bytes.size() - array.offset));
+                          " bytes of numbers, but there are only ", file.size() - array.offset));
   }
   array.file = std::move(file);
   return array;
@@ -194,7 +207,7 @@ StoredArray open_numpy(const std::filesystem::path& path, const std::string& key
   Bytes file = read_file(path, InflateLimits{}.bytes);
   if (begins_with(file.view(), npy_magic)) return parse_npy(std::move(file));
   const ZipArchive archive(std::move(file));
-  return parse_npy(archive.extract(choose(archive, key)));
+  return parse_npy(archive.extract(choose(archive, key), claimed_by_npy));
 }
 
 at::Tensor read_numpy(const std::filesystem::path& path, const std::string& key) {

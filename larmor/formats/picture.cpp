@@ -1,5 +1,6 @@
 #include "larmor/formats/picture.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstring>
@@ -15,17 +16,23 @@ namespace larmor {
 
 namespace {
 
+/// So many pixels are worked on before those behind them are given back.
+constexpr std::size_t piece = std::size_t{1} << 16;
+
 /// One plane a channel: 1 2 3 1 2 3 becomes 1 1 2 2 3 3.
 template <class Sample>
-void separate(const Pixels& pixels, Bytes& planes) {
+void separate(Pixels& pixels, Bytes& planes) {
   const auto count = static_cast<std::size_t>(pixels.columns * pixels.rows);
-  const auto samples = static_cast<std::size_t>(pixels.samples);
-  for (std::size_t channel = 0; channel < static_cast<std::size_t>(pixels.channels); ++channel) {
-    const std::byte* from = pixels.bytes.data() + channel * sizeof(Sample);
-    std::byte* to = planes.data() + channel * count * sizeof(Sample);
-    for (std::size_t i = 0; i < count; ++i) {
-      std::memcpy(to + i * sizeof(Sample), from + i * samples * sizeof(Sample), sizeof(Sample));
+  const std::size_t step = static_cast<std::size_t>(pixels.samples) * sizeof(Sample);
+  for (std::size_t begin = 0; begin < count; begin += piece) {
+    const std::size_t end = std::min(count, begin + piece);
+    for (std::size_t channel = 0; channel < static_cast<std::size_t>(pixels.channels); ++channel) {
+      const std::byte* from = pixels.bytes.data() + channel * sizeof(Sample);
+      std::byte* to = planes.data() + channel * count * sizeof(Sample);
+      for (std::size_t i = begin; i < end; ++i)
+        std::memcpy(to + i * sizeof(Sample), from + i * step, sizeof(Sample));
     }
+    pixels.bytes.release_before(end * step);
   }
 }
 
@@ -33,15 +40,19 @@ void separate(const Pixels& pixels, Bytes& planes) {
 constexpr uint64_t red_part = 19595, green_part = 38470, blue_part = 7471;
 
 template <class Sample>
-void mix(const Pixels& colours, Bytes& grey) {
+void mix(Pixels& colours, Bytes& grey) {
   const auto count = static_cast<std::size_t>(colours.columns * colours.rows);
   const std::size_t step = static_cast<std::size_t>(colours.samples) * sizeof(Sample);
-  for (std::size_t i = 0; i < count; ++i) {
-    std::array<Sample, 3> colour{};
-    std::memcpy(colour.data(), colours.bytes.data() + i * step, sizeof(colour));
-    const uint64_t sum = red_part * colour[0] + green_part * colour[1] + blue_part * colour[2];
-    const auto mixed = static_cast<Sample>((sum + 0x8000) >> 16);
-    std::memcpy(grey.data() + i * sizeof(Sample), &mixed, sizeof(Sample));
+  for (std::size_t begin = 0; begin < count; begin += piece) {
+    const std::size_t end = std::min(count, begin + piece);
+    for (std::size_t i = begin; i < end; ++i) {
+      std::array<Sample, 3> colour{};
+      std::memcpy(colour.data(), colours.bytes.data() + i * step, sizeof(colour));
+      const uint64_t sum = red_part * colour[0] + green_part * colour[1] + blue_part * colour[2];
+      const auto mixed = static_cast<Sample>((sum + 0x8000) >> 16);
+      std::memcpy(grey.data() + i * sizeof(Sample), &mixed, sizeof(Sample));
+    }
+    colours.bytes.release_before(end * step);
   }
 }
 

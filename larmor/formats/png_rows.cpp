@@ -6,6 +6,7 @@
 #include <memory>
 #include <new>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <libdeflate.h>
@@ -196,17 +197,18 @@ std::optional<Bytes> unpack_png_rows(std::span<const std::byte> bytes, const Png
   const auto packed = find_packed_pixels(bytes);
   if (!packed) return std::nullopt;
   const std::size_t size = rows.row_bytes();
-  const auto filtered = inflate_pixels(*packed, rows.rows * (size + 1));
+  auto filtered = inflate_pixels(*packed, rows.rows * (size + 1));
   if (!filtered) return std::nullopt;
   const std::vector<std::byte> nothing_above(size);
   Bytes pixels(rows.rows * size);
   std::span<const std::byte> above = nothing_above;
   for (std::size_t row = 0; row < rows.rows; ++row) {
-    const auto line = filtered->view().subspan(row * (size + 1), size + 1);
+    const auto line = std::as_const(*filtered).view().subspan(row * (size + 1), size + 1);
     const auto plain = pixels.view().subspan(row * size, size);
     if (!undo_png_filter(std::to_integer<uint8_t>(line[0]), line.subspan(1), above, rows.pixel_bytes, plain))
       return std::nullopt;
     above = plain;
+    filtered->release_before((row + 1) * (size + 1));
   }
   return pixels;
 }

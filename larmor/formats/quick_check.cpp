@@ -5,13 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
-
-#include <libdeflate.h>
 
 #include "larmor/base/regular_file.h"
 #include "larmor/formats/dicom.h"
@@ -21,12 +18,11 @@
 #include "larmor/formats/jpeg.h"
 #include "larmor/formats/nifti.h"
 #include "larmor/formats/png.h"
-#include "larmor/formats/stored_array.h"
 
 namespace larmor {
 namespace {
 
-constexpr std::size_t searched_end_bytes = std::size_t{64} << 10;
+constexpr std::size_t searched_end_bytes = std::size_t{64} << 10, header_bytes = 4096;
 
 struct Ends {
   uint64_t size = 0;
@@ -58,55 +54,10 @@ Number number_at(std::span<const std::byte> bytes, std::size_t offset) {
   return number;
 }
 
-// Where the compressed data of a gzip file start. Source: RFC 1952.
-std::optional<std::size_t> find_deflate(std::span<const std::byte> bytes) {
-  constexpr unsigned has_extra = 4, has_name = 8, has_comment = 16, has_checksum = 2;
-  if (bytes.size() < 18 || !is_gzip(bytes) || bytes[2] != std::byte{8}) return std::nullopt;
-  const auto flags = std::to_integer<unsigned>(bytes[3]);
-  std::size_t at = 10;
-  if ((flags & has_extra) != 0) at += 2 + number_at<uint16_t>(bytes, at);
-  for (const unsigned text : {has_name, has_comment}) {
-    if ((flags & text) == 0) continue;
-    while (at < bytes.size() && bytes[at] != std::byte{0}) ++at;
-    ++at;
-  }
-  if ((flags & has_checksum) != 0) at += 2;
-  return at < bytes.size() ? std::optional(at) : std::nullopt;
-}
-
-// The first bytes of what a gzip file holds. libdeflate stops when the buffer is full and then promises
-// nothing about it; in fact the beginning is there, and if it were not, the header read from it would not
-// fit the length in the trailer.
-std::vector<std::byte> unpack_beginning(std::span<const std::byte> head) {
-  constexpr std::size_t header_bytes = 4096;
-  const auto start = find_deflate(head);
-  const std::unique_ptr<libdeflate_decompressor, decltype(&libdeflate_free_decompressor)> decompressor(
-      libdeflate_alloc_decompressor(), &libdeflate_free_decompressor);
-  if (!start || !decompressor) return {};
-  std::vector<std::byte> beginning(header_bytes);
-  std::size_t given = header_bytes;
-  const auto outcome =
-      libdeflate_deflate_decompress(decompressor.get(), head.data() + *start, head.size() - *start,
-                                    beginning.data(), beginning.size(), &given);
-  if (outcome == LIBDEFLATE_SUCCESS) {
-    beginning.resize(given);
-  } else if (outcome != LIBDEFLATE_INSUFFICIENT_SPACE) {
-    beginning.clear();
-  }
-  return beginning;
-}
-
-// How long a single-file NIfTI with this beginning should be.
-std::optional<uint64_t> expected_bytes(std::span<const std::byte> beginning) {
-  if (!looks_like_nifti(beginning)) return std::nullopt;
-  try {
-    const NiftiHeader header = scan_nifti_header(beginning);
-    if (header.pair || !header.fault.empty()) return std::nullopt;
-    const auto voxel = static_cast<std::size_t>(header.bits_per_voxel) / 8;
-    return header.voxel_offset + checked_bytes(header.shape, voxel);
-  } catch (const Error&) {
-    return std::nullopt;
-  }
+// How long a single-file NIfTI with this beginning should be; 0 when it does not say.
+uint64_t expected_bytes(std::span<const std::byte> beginning) {
+  const auto claim = claim_of_nifti(beginning);
+  return claim ? claim->offset + claim->voxels : 0;
 }
 
 // The record that ends a zip archive says where its directory is. Source: PKWARE APPNOTE 6.3.
@@ -135,11 +86,11 @@ bool file_looks_sound(const std::filesystem::path& path) {
   if (looks_like_jpeg(ends->head)) return ends_with(*ends, "\xff\xd9");
   if (looks_like_dicom(ends->head)) return dicom_looks_sound(path);
   if (is_gzip(ends->head)) {
-    const auto expected = expected_bytes(unpack_beginning(ends->head));
+    const uint64_t expected = expected_bytes(gunzip_beginning(ends->head, header_bytes).view());
     const auto claimed = number_at<uint32_t>(ends->tail, ends->tail.size() - 4);
-    return expected && static_cast<uint32_t>(*expected) == claimed;
+    return expected > 0 && static_cast<uint32_t>(expected) == claimed;
   }
-  if (const auto expected = expected_bytes(ends->head)) return *expected <= ends->size;
+  if (const uint64_t expected = expected_bytes(ends->head)) return expected <= ends->size;
   return has_zip_directory(*ends);
 }
 

@@ -24,6 +24,19 @@ bool is_machine_float(const StoredArray& array) {
          address % alignof(float) == 0;
 }
 
+/// What has become a number is not needed any more, so that stored and decoded voxels never lie whole beside
+/// each other.
+void decode_and_release(StoredArray& array, std::span<float> out) {
+  constexpr std::size_t piece = std::size_t{1} << 20;
+  const std::size_t width = bytes_of(array.format.type);
+  for (std::size_t begin = 0; begin < out.size(); begin += piece) {
+    const std::size_t size = std::min(piece, out.size() - begin);
+    decode_voxels(array.voxels().subspan(begin * width, size * width), array.format,
+                  out.subspan(begin, size));
+    array.file.release_before(array.offset + (begin + size) * width);
+  }
+}
+
 at::Tensor take_over(StoredArray& array, at::IntArrayRef sizes) {
   auto owner = std::make_shared<Bytes>(std::move(array.file));
   std::byte* const voxels = owner->data() + array.offset;
@@ -66,9 +79,8 @@ at::Tensor to_tensor(StoredArray array) {
     voxels = take_over(array, sizes);
   } else {
     voxels = at::empty(sizes, at::TensorOptions(at::kFloat));
-    decode_voxels(
-        array.voxels(), array.format,
-        std::span<float>(voxels.mutable_data_ptr<float>(), static_cast<std::size_t>(voxels.numel())));
+    decode_and_release(
+        array, std::span<float>(voxels.mutable_data_ptr<float>(), static_cast<std::size_t>(voxels.numel())));
   }
   if (!array.first_axis_fastest) return voxels;
   std::vector<int64_t> axes(sizes.size());

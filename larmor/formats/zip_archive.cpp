@@ -8,7 +8,6 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/formats/gzip.h"
 
 namespace larmor {
 
@@ -163,9 +162,15 @@ ZipArchive::ZipArchive(Bytes file) : file_(std::move(file)) {
   check_overlap(directory.offset);
 }
 
-Bytes ZipArchive::extract(const Entry& entry) const {
+Bytes ZipArchive::extract(const Entry& entry, const ClaimedVoxels& claimed) const {
   const auto packed = file_.view().subspan(entry.data, entry.packed);
-  if (entry.size > InflateLimits{}.largest(entry.packed)) {
+  const InflateLimits limits;
+  uint64_t largest = limits.largest(entry.packed);
+  if (entry.size > largest && entry.size <= limits.bytes && entry.method == 8 && claimed) {
+    constexpr std::size_t header_bytes = std::size_t{1} << 17;
+    largest += claimed(inflate_beginning(packed, header_bytes).view());
+  }
+  if (entry.size > std::min(largest, limits.bytes)) {
     fail(Exit::data,
          text("the zip entry ", entry.name, " claims ", human_bytes(entry.size), ", more than is read"));
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "larmor/formats/bytes.h"
+#include "larmor/formats/gzip.h"
 
 namespace larmor {
 
@@ -25,8 +26,8 @@ class ZipArchive {
   explicit ZipArchive(Bytes file);
 
   const std::vector<Entry>& entries() const { return entries_; }
-  /// Throws Error (data): too large, damaged.
-  Bytes extract(const Entry& entry) const;
+  /// Throws Error (data): damaged, or larger than its packed bytes and the voxels that it claims allow.
+  Bytes extract(const Entry& entry, const ClaimedVoxels& claimed = {}) const;
 
  private:
   struct Directory {

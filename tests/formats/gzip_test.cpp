@@ -1,5 +1,6 @@
 #include "larmor/formats/gzip.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -84,6 +85,43 @@ TEST(Gzip, CountsTheMembersOfABombTogether) {
   EXPECT_THROW(unpacked(bomb, limits), Error);
 }
 
+TEST(Gzip, GoesBeyondItsLimitForTheVoxelsThatAHeaderClaims) {
+  const std::string image = "header" + std::string(50000, '\0'), bomb = packed(image);
+  const InflateLimits limits{.bytes = 60000, .ratio = 1, .ratio_free = 1000};
+  EXPECT_THROW(unpacked(bomb, limits), Error);
+  std::string seen;
+  const auto claim = [&](uint64_t voxels) {
+    return [&seen, voxels](std::span<const std::byte> beginning) {
+      seen.assign(reinterpret_cast<const char*>(beginning.data()), beginning.size());
+      return voxels;
+    };
+  };
+  EXPECT_EQ(gunzip(as_bytes(bomb), limits, claim(50000)).bytes.size(), image.size());
+  EXPECT_EQ(seen.substr(0, 700), image.substr(0, 700));
+  EXPECT_THROW(gunzip(as_bytes(bomb), limits, claim(49000)), Error) << "one byte more than claim and limit";
+  EXPECT_THROW(gunzip(as_bytes(bomb), limits, claim(0)), Error);
+  const InflateLimits lower{.bytes = 50000, .ratio = 1, .ratio_free = 1000};
+  EXPECT_THROW(gunzip(as_bytes(bomb), lower, claim(~uint64_t{0})), Error) << "whatever is claimed";
+}
+
+TEST(Gzip, ShowsTheBeginningOfWhatIsCutShort) {
+  for (const std::string& plain : {noise(400000), std::string(400000, 'x')}) {
+    const std::string bytes = packed(plain).substr(0, 196608);
+    const Bytes beginning = gunzip_beginning(as_bytes(bytes), 131072);
+    ASSERT_GE(beginning.size(), 65536U);
+    EXPECT_EQ(std::string(reinterpret_cast<const char*>(beginning.data()), 65000), plain.substr(0, 65000));
+  }
+  EXPECT_EQ(gunzip_beginning(as_bytes(packed("short")), 256).size(), 5U);
+  EXPECT_EQ(gunzip_beginning(as_bytes("no gzip at all, but long enough"), 256).size(), 0U);
+}
+
+// Blocks that are stored plainly are written whole or not at all.
+TEST(Gzip, ShowsZerosForWhatWasNotUnpacked) {
+  const Bytes beginning = gunzip_beginning(as_bytes(packed(noise(60000))), 256);
+  EXPECT_TRUE(std::all_of(beginning.data(), beginning.data() + beginning.size(),
+                          [](std::byte byte) { return byte == std::byte{0}; }));
+}
+
 TEST(Gzip, RefusesEveryTruncation) {
   const std::string bytes = packed("a volume of some voxels, a volume of some voxels");
   for (std::size_t size = 0; size < bytes.size(); ++size) {
@@ -103,6 +141,16 @@ TEST(Inflate, GivesExactlyWhatIsClaimedOrNothing) {
   EXPECT_EQ(inflate(deflated, 12).size(), 12U);
   EXPECT_THROW(inflate(deflated, 11), Error);
   EXPECT_THROW(inflate(deflated, 13), Error);
+}
+
+TEST(Inflate, LeavesRoomInFrontAndStopsAtItsLimit) {
+  const std::string member = packed(std::string(100000, 'x'));
+  const auto deflated = as_bytes(member).subspan(10, member.size() - 18);
+  const Bytes plain = inflate(deflated, InflateLimits{}, 7);
+  ASSERT_EQ(plain.size(), 100007U);
+  EXPECT_EQ(plain.view()[7], std::byte{'x'});
+  EXPECT_EQ(plain.view()[100006], std::byte{'x'});
+  EXPECT_THROW(inflate(deflated, InflateLimits{.bytes = 99999}, 7), Error);
 }
 
 }  // namespace

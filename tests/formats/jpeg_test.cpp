@@ -52,6 +52,30 @@ TEST(ParseJpeg, GivesBackWhatWasEncodedBaselineAndProgressive) {
   }
 }
 
+/// The frame header of a picture that is all claims, of that kind (0xc0 baseline, 0xc2 progressive), with a
+/// first scan of `in_scan` components, padded.
+std::string claims_of(unsigned char kind, int size, char in_scan) {
+  const char high = static_cast<char>(size >> 8), low = static_cast<char>(size & 0xff);
+  std::string bytes = {'\xff', '\xd8', '\xff', static_cast<char>(kind), 0, 17, 8, high, low, high, low, 3};
+  for (const char component : {1, 2, 3}) bytes += {component, 0x11, 0};
+  bytes += {'\xff', '\xda', 0, static_cast<char>(6 + 2 * in_scan), in_scan};
+  for (char component = 1; component <= in_scan; ++component) bytes += {component, 0};
+  bytes += std::string({0, 63, 0});
+  return bytes + std::string(200'000, '\0');
+}
+
+TEST(ParseJpeg, RefusesScansThatWouldHaveToBeHeldAllAtOnce) {
+  const auto refusal = [](const std::string& bytes) {
+    const auto error = error_of([&] { parse_jpeg(as_bytes(bytes)); });
+    return error ? error->message() : "";
+  };
+  EXPECT_THAT(refusal(claims_of(0xc2, 8000, 3)), HasSubstr("progressive JPEG of 8000 x 8000"));
+  EXPECT_THAT(refusal(claims_of(0xc0, 8000, 1)), HasSubstr("progressive JPEG of 8000 x 8000"))
+      << "colour by colour";
+  EXPECT_THAT(refusal(claims_of(0xc0, 8000, 3)), ::testing::Not(HasSubstr("progressive JPEG")));
+  EXPECT_THAT(refusal(claims_of(0xc2, 1000, 3)), ::testing::Not(HasSubstr("progressive JPEG")));
+}
+
 TEST(ParseJpeg, GivesOneChannelWhenGreyIsWanted) {
   for (const int channels : {1, 3}) {
     const StoredArray array = parse_jpeg(as_bytes(jpeg_of(24, 16, channels, 100)), /*grey=*/true);
