@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstring>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <utility>
@@ -23,9 +24,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Frames that do not say how they differ are all alike, so two of them tell what there is to tell.
 std::vector<DicomSlice> frames_of(const DicomHeader& header) {
+  const int64_t told = header.frame_planes.empty() ? std::min<int64_t>(header.frames, 2) : header.frames;
   std::vector<DicomSlice> slices;
-  for (int64_t frame = 0; frame < header.frames; ++frame) {
+  slices.reserve(static_cast<std::size_t>(told));
+  for (int64_t frame = 0; frame < told; ++frame) {
     slices.push_back({header.frames == 1 ? "the file" : text("frame ", frame + 1), header.rows,
                       header.columns, header.plane_of(frame)});
   }
@@ -36,11 +40,11 @@ std::vector<DicomSlice> frames_of(const DicomHeader& header) {
 SliceStack stack_frames(const DicomHeader& header) {
   const auto slices = frames_of(header);
   const auto placed = [](const DicomSlice& slice) { return slice.plane.position && slice.plane.orientation; };
-  if (slices.size() == 1 || std::any_of(slices.begin(), slices.end(), placed))
+  if (header.frames == 1 || std::any_of(slices.begin(), slices.end(), placed))
     return stack_slices(slices, header.step);
   SliceStack stack = stack_slices({slices.front()}, header.step);
-  stack.order.resize(slices.size());
-  for (std::size_t i = 0; i < slices.size(); ++i) stack.order[i] = i;
+  stack.order.resize(static_cast<std::size_t>(header.frames));
+  std::iota(stack.order.begin(), stack.order.end(), std::size_t{0});
   stack.problems.push_back("its frames do not say where they lie (0020,0032)");
   return stack;
 }
@@ -127,11 +131,12 @@ void keeping_fault(StoredVolume& volume, const Work& work) {
   }
 }
 
-StoredVolume volume_of(const DicomFile& file) {
+StoredVolume volume_of(DicomFile file) {
   const DicomHeader& header = file.header;
   StoredVolume volume = described(header, header.frames);
   keeping_fault(volume, [&] {
     if (const std::string fault = fault_of(header); !fault.empty()) fail(Exit::data, fault);
+    check_pixels_are_there(header);
     const SliceStack stack = stack_frames(header);
     place(volume, stack);
     std::vector<const DicomPlane*> planes;
@@ -139,6 +144,7 @@ StoredVolume volume_of(const DicomFile& file) {
       planes.push_back(&header.plane_of(static_cast<int64_t>(frame)));
     const Values values(header, planes);
     const Bytes plain = plain_pixels(file);
+    file.bytes = {};
     StoredArray& array = volume.array;
     array.format = values.format();
     const std::size_t from_width = bytes_of(voxel_type_of(header)), to_width = bytes_of(array.format.type);
@@ -171,6 +177,7 @@ Headers read_headers(const DicomSlices& chosen) {
     if (!header)
       fail(Exit::data, text(name, " is no DICOM file any more"), "do not change the folder meanwhile");
     if (const std::string fault = fault_of(*header); !fault.empty()) fail(Exit::data, text(name, ' ', fault));
+    naming(name, [&] { check_pixels_are_there(*header); });
     const bool alike = headers.all.empty() || (voxel_type_of(headers.all.front()) == voxel_type_of(*header) &&
                                                headers.all.front().samples == header->samples);
     if (!alike)
@@ -221,13 +228,11 @@ StoredVolume open_series(const fs::path& path) {
 }
 
 /// The header promises an image, and the file is long enough for it. Compressed pixels tell by their end
-/// only.
+/// only. Throws Error (data).
 bool is_long_enough(const DicomHeader& header) {
   if (!fault_of(header).empty() || header.pixels.in_fragments) return false;
-  if (header.transfer_syntax == "1.2.840.10008.1.2.1.99") return true;  // it has been unpacked
-  const uint64_t needed = frame_bytes(header) * static_cast<uint64_t>(header.frames);
-  const uint64_t packed = header.bits_allocated == 1 ? (needed + 7) / 8 : needed;
-  return header.pixels.length >= packed && header.bytes - header.pixels.begin >= header.pixels.length;
+  check_pixels_are_there(header);
+  return true;
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ namespace larmor {
 namespace {
 
 constexpr DicomTag shared_groups = 0x52009229, frame_groups = 0x52009230;
+constexpr uint64_t largest_file = InflateLimits{}.bytes;
 constexpr const char* deflated_syntax = "1.2.840.10008.1.2.1.99";
 
 DicomEncoding encoding_of(const std::string& syntax) {
@@ -75,6 +76,18 @@ void set(std::optional<double>& field, std::span<const std::byte> value) {
   if (!numbers.empty()) field = numbers.front();
 }
 
+/// Texts are looked at whole, and one of a few kilobytes cannot be an honest one. Windows may be listed by
+/// frame.
+void check_length(DicomTag tag, std::size_t bytes) {
+  constexpr std::size_t most = 1024, most_of_list = 65536;
+  const bool is_list = tag == 0x00281050 || tag == 0x00281051;
+  if (bytes <= (is_list ? most_of_list : most)) return;
+  fail(Exit::data,
+       text("the DICOM data is damaged: the element ", to_text_of_tag(tag), " is ", human_bytes(bytes),
+            " long, and not more than ", human_bytes(is_list ? most_of_list : most), " is read"),
+       "fetch the file again, or write it anew with the program that made it");
+}
+
 /// Puts elements where they belong.
 class HeaderReader {
  public:
@@ -84,11 +97,12 @@ class HeaderReader {
     return {[](DicomTag tag) { return wants(tag); },
             [](DicomTag tag) { return tag == shared_groups || tag == frame_groups || is_group(tag); },
             [this](const DicomPath& path, DicomTag tag, std::span<const std::byte> value) {
+              // Vendors repeat such elements in sequences of their own, with other values.
+              if (!path.empty() && (path.size() != 2 || !is_group(path.back().sequence))) return;
+              check_length(tag, value.size());
               if (path.empty()) {
                 take(tag, value);
                 take_plane(header_.plane, tag, value);
-              } else if (path.size() != 2 || !is_group(path.back().sequence)) {
-                return;  // vendors repeat such elements in sequences of their own, with other values
               } else if (path.front().sequence == shared_groups) {
                 take_plane(header_.plane, tag, value);
               } else if (path.front().sequence == frame_groups) {
@@ -114,7 +128,8 @@ class HeaderReader {
   /// What is said of all frames holds for each until it says otherwise. Frames beyond the last that is
   /// claimed are nobody's.
   DicomPlane& plane_of_item(std::size_t item) {
-    if (static_cast<int64_t>(item) >= header_.frames) return nobody_;
+    if (static_cast<int64_t>(item) >= header_.frames || header_.frames > most_frames) return nobody_;
+    header_.frame_planes.reserve(static_cast<std::size_t>(header_.frames));
     if (header_.frame_planes.size() <= item) header_.frame_planes.resize(item + 1, header_.plane);
     return header_.frame_planes[item];
   }
@@ -275,10 +290,8 @@ std::optional<DicomHeader> scan_header(std::span<const std::byte> bytes, uint64_
 
 /// A data set that is deflated as a whole, behind its meta group as it was.
 Bytes unpack_data_set(const Bytes& bytes, const DicomMeta& meta) {
-  const Bytes plain = inflate(bytes.view().subspan(meta.end), InflateLimits{});
-  Bytes whole(meta.end + plain.size());
+  Bytes whole = inflate(bytes.view().subspan(meta.end), InflateLimits{}, meta.end);
   std::memcpy(whole.data(), bytes.data(), meta.end);
-  std::memcpy(whole.data() + meta.end, plain.data(), plain.size());
   return whole;
 }
 
@@ -308,7 +321,14 @@ DicomFile parse_dicom(Bytes bytes) {
 }
 
 DicomFile open_dicom_file(const std::filesystem::path& path) {
-  return parse_dicom(unpacked(read_file(path, InflateLimits{}.bytes)));
+  return parse_dicom(unpacked(read_file(path, largest_file)));
+}
+
+bool holds_packed_dicom(const RegularFile& file) {
+  constexpr std::size_t plain = std::size_t{128} << 10, packed = plain + plain / 2;
+  Bytes start(packed);
+  start.shorten(file.read_at(0, start.view()));
+  return is_gzip(start.view()) && looks_like_dicom(gunzip_beginning(start.view(), plain).view());
 }
 
 std::optional<DicomHeader> read_dicom_header(const std::filesystem::path& path) {
@@ -320,63 +340,19 @@ std::optional<DicomHeader> read_dicom_header(const std::filesystem::path& path) 
     Bytes part(std::min(size, file.size()));
     if (file.read_at(0, part.view()) != part.size()) return std::nullopt;
     if (is_gzip(part.view()) && !looks_like_dicom(part.view())) {
-      Bytes plain = unpacked(read_file(file, InflateLimits{}.bytes));
-      if (!looks_like_dicom(plain.view())) return std::nullopt;
-      return parse_dicom(std::move(plain)).header;
+      if (!holds_packed_dicom(file)) return std::nullopt;
+      return parse_dicom(unpacked(read_file(file, largest_file))).header;
     }
     if (!looks_like_dicom(part.view())) return std::nullopt;
+    if (file.size() > largest_file)
+      fail(Exit::data, text("is ", human_bytes(file.size()), " long, more than the ",
+                            human_bytes(largest_file), " that are read"));
     const DicomMeta meta = scan_dicom_meta(part.view(), file.size());
     if (!meta.complete) continue;
     if (meta.transfer_syntax.empty() || meta.transfer_syntax == deflated_syntax)
-      return parse_dicom(unpacked(read_file(file, InflateLimits{}.bytes))).header;
+      return parse_dicom(unpacked(read_file(file, largest_file))).header;
     if (auto header = scan_header(part.view(), file.size(), meta)) return header;
   }
-}
-
-VoxelType voxel_type_of(const DicomHeader& header) {
-  if (header.pixels.tag == 0x7fe00008) return VoxelType::float32;
-  if (header.pixels.tag == 0x7fe00009) return VoxelType::float64;
-  if (header.bits_allocated <= 8) return header.is_signed ? VoxelType::int8 : VoxelType::uint8;
-  if (header.bits_allocated <= 16) return header.is_signed ? VoxelType::int16 : VoxelType::uint16;
-  return header.is_signed ? VoxelType::int32 : VoxelType::uint32;
-}
-
-std::size_t frame_bytes(const DicomHeader& header) {
-  return static_cast<std::size_t>(header.rows * header.columns * header.samples) *
-         bytes_of(voxel_type_of(header));
-}
-
-std::string fault_of(const DicomHeader& header) {
-  if (header.pixels.tag == 0) return "holds no image: it has no pixels (7fe0,0010)";
-  if (header.rows <= 0 || header.columns <= 0 || header.frames <= 0) {
-    return text("claims ", header.rows, " rows (0028,0010), ", header.columns, " columns (0028,0011) and ",
-                header.frames, " frames (0028,0008)");
-  }
-  if (const std::string reason = refusal_of(header.transfer_syntax); !reason.empty()) return reason;
-  if (header.samples != 1 && header.samples != 3)
-    return text("has ", header.samples, " samples a pixel (0028,0002); 1 and 3 are read");
-  if (header.pixels.tag != 0x7fe00010) {
-    const int bits = header.pixels.tag == 0x7fe00008 ? 32 : 64;
-    return header.bits_allocated == bits
-               ? ""
-               : text("has floating-point pixels of ", header.bits_allocated, " bits");
-  }
-  const int allocated = header.bits_allocated, stored = header.bits_stored, high = header.high_bit;
-  const bool sound = (allocated == 1 || allocated == 8 || allocated == 16 || allocated == 32) &&
-                     stored >= 1 && stored <= allocated && high >= stored - 1 && high < allocated;
-  if (!sound) {
-    return text("contradicts itself: ", allocated, " bits allocated (0028,0100), ", stored,
-                " stored (0028,0101), the highest is ", high, " (0028,0102)");
-  }
-  if (header.samples == 3 && allocated != 8)
-    return text("is a colour image of ", allocated, " bits; 8 are read");
-  if (header.photometric == "PALETTE COLOR")
-    return "has the colours of a palette (0028,0004), which are not read: convert it to RGB first";
-  const bool is_grey = header.photometric.empty() || header.photometric.starts_with("MONOCHROME");
-  if ((header.samples == 1) != is_grey)
-    return text("contradicts itself: ", header.samples, " samples a pixel (0028,0002), but ",
-                is_grey ? "grey" : "coloured", " (0028,0004)");
-  return "";
 }
 
 }  // namespace larmor

@@ -63,12 +63,21 @@ struct DicomFile {
 DicomFile parse_dicom(Bytes bytes);
 /// The same of a file, packed with gzip or not. The path is the caller's to add.
 DicomFile open_dicom_file(const std::filesystem::path& path);
+/// Whether the file is packed with gzip and begins like a DICOM file when it is unpacked.
+bool holds_packed_dicom(const RegularFile& file);
 /// Reads as little of a file as it can. Nothing when it is no DICOM file, or no file at all. Throws Error
 /// (data) when it cannot be read.
 std::optional<DicomHeader> read_dicom_header(const std::filesystem::path& path);
 
+/// Frames of one file; each takes a few hundred bytes of its own.
+constexpr int64_t most_frames = int64_t{1} << 18;
+
 /// Why there cannot be an image: no pixels, impossible sizes, a kind that is not read. Empty when there can.
 std::string fault_of(const DicomHeader& header);
+/// Holds what the header claims against the bytes that are there, before anything is sized by it: of
+/// compressed pixels that there is a piece for each frame, and that they could become so many. Throws Error
+/// (data). Requires: no fault.
+void check_pixels_are_there(const DicomHeader& header);
 /// As stored. Requires: no fault.
 VoxelType voxel_type_of(const DicomHeader& header);
 /// Of one frame and all its samples, unpacked. Requires: no fault.

@@ -233,7 +233,13 @@ DicomMeta scan_dicom_meta(std::span<const std::byte> bytes, uint64_t total) {
   const DicomVisitor visitor{
       [](DicomTag tag) { return tag == transfer_syntax_tag; }, [](DicomTag) { return false; },
       [&](const DicomPath& path, DicomTag, std::span<const std::byte> value) {
+        constexpr std::size_t longest = 64;  // of a UID; with what pads it
         if (!path.empty()) return;
+        if (value.size() > longest + 2)
+          fail(Exit::data,
+               text("the DICOM data is damaged: its transfer syntax (0002,0010) is ", value.size(),
+                    " bytes long"),
+               "fetch the file again");
         const auto* letters = reinterpret_cast<const char*>(value.data());
         const std::string_view uid(letters, value.size());
         meta.transfer_syntax = uid.substr(0, uid.find_last_not_of(std::string_view("\0 ", 2)) + 1);

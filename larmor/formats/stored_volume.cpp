@@ -7,6 +7,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/dicom.h"
+#include "larmor/formats/dicom_header.h"
 #include "larmor/formats/dicom_scan.h"
 #include "larmor/formats/dicom_series.h"
 #include "larmor/formats/gzip.h"
@@ -25,21 +26,17 @@ bool ends_like_nifti(const std::filesystem::path& path) {
   return name.ends_with(".nii.gz") || name.ends_with(".hdr.gz") || name.ends_with(".img.gz");
 }
 
-/// Packed files tell what they are only when they are unpacked, so their usual names are believed.
-bool holds_packed_dicom(const std::filesystem::path& path) {
-  if (ends_like_nifti(path)) return false;
-  return looks_like_dicom(gunzip(read_file(path, InflateLimits{}.bytes).view()).bytes.view());
-}
-
 Kind kind_of(const std::filesystem::path& path) {
   if (names_dicom_series(path)) return Kind::dicom;
   constexpr std::size_t enough = 512;
+  const RegularFile file = open_regular(path);
   Bytes start(enough);
-  start.shorten(open_regular(path).read_at(0, start.view()));
+  start.shorten(file.read_at(0, start.view()));
   if (looks_like_numpy(start.view())) return Kind::numpy;
   if (looks_like_picture(start.view())) return Kind::picture;
   if (looks_like_dicom(start.view())) return Kind::dicom;
-  if (is_gzip(start.view()) && holds_packed_dicom(path)) return Kind::dicom;
+  // What packed files hold shows only when they are unpacked, so their usual names are believed.
+  if (is_gzip(start.view()) && !ends_like_nifti(path) && holds_packed_dicom(file)) return Kind::dicom;
   return Kind::nifti;
 }
 

@@ -19,6 +19,7 @@ using testing::DicomBytes;
 using ::testing::ElementsAre;
 using testing::error_of;
 using ::testing::HasSubstr;
+using testing::rle_lossless;
 
 Bytes owned(const std::string& text) {
   Bytes bytes(text.size());
@@ -106,6 +107,58 @@ TEST(DicomHeader, SaysWhatContradictsItself) {
     EXPECT_THAT(fault_of(header_of(DicomBytes().put_short(tag, value))), HasSubstr(reason));
   EXPECT_THAT(fault_of(header_of(DicomBytes().drop(0x7fe00010))), HasSubstr("no pixels"));
   EXPECT_THAT(fault_of(header_of(DicomBytes().put(0x00280008, "IS", "-1"))), HasSubstr("frames"));
+}
+
+// Each claimed frame once took a slice of two hundred bytes before the pixels were counted.
+TEST(DicomHeader, BelievesNoMoreFramesThanAreRead) {
+  EXPECT_THAT(fault_of(header_of(DicomBytes().put(0x00280008, "IS", "262144"))), "");
+  for (const char* frames : {"262145", "20000000", "999999999"})
+    EXPECT_THAT(fault_of(header_of(DicomBytes().put(0x00280008, "IS", frames))),
+                HasSubstr("more than the 262144"));
+}
+
+TEST(DicomHeader, HoldsTheClaimedPixelsAgainstTheBytesThatAreThere) {
+  const auto refusal = [](const DicomBytes& file) {
+    const DicomHeader header = header_of(file);
+    EXPECT_EQ(fault_of(header), "");
+    const auto error = error_of([&] { check_pixels_are_there(header); });
+    return error ? error->message() : "";
+  };
+  EXPECT_EQ(refusal(DicomBytes()), "");
+  EXPECT_THAT(refusal(DicomBytes().put(0x00280008, "IS", "2")),
+              HasSubstr("claims 24 bytes of pixels, but there are 12"));
+  EXPECT_THAT(refusal(DicomBytes(rle_lossless).fragments_of({"x"}).put(0x00280008, "IS", "99")),
+              HasSubstr("is cut short"));
+  EXPECT_THAT(refusal(DicomBytes(rle_lossless)
+                          .fragments_of({"x"})
+                          .put_short(0x00280010, 65535)
+                          .put_short(0x00280011, 65535)),
+              HasSubstr("is cut short"));
+  // The product of these wrapped to a small number.
+  DicomBytes wrap;
+  wrap.drop(0x7fe00010).put(0x7fe00009, "OD", std::string(8, '\0')).put(0x00280008, "IS", "262144");
+  wrap.put_short(0x00280010, 65535).put_short(0x00280011, 65535).put_short(0x00280100, 64);
+  EXPECT_THAT(refusal(wrap), HasSubstr("claims 9006924378931200 bytes"));
+}
+
+// A value of nothing but backslashes became a string for each.
+TEST(DicomHeader, RefusesTextsOfKilobytesUnsplit) {
+  const auto refusal = [](uint32_t tag, const char* type, std::size_t length) {
+    const auto error = error_of([&] { header_of(DicomBytes().put(tag, type, std::string(length, '\\'))); });
+    return error ? error->message() : "";
+  };
+  EXPECT_EQ(refusal(0x00280030, "DS", 1024), "");
+  EXPECT_THAT(refusal(0x00280030, "DS", 1026), HasSubstr("(0028,0030) is 1 KiB long"));
+  EXPECT_THAT(refusal(0x00280030, "UN", 100000), HasSubstr("(0028,0030)"));
+  EXPECT_THAT(refusal(0x00280008, "UN", 2000), HasSubstr("(0028,0008)"));
+  EXPECT_EQ(refusal(0x00281050, "UN", 65536), "");
+  EXPECT_THAT(refusal(0x00281050, "UN", 65538), HasSubstr("(0028,1050)"));
+  EXPECT_EQ(refusal(0x00080070, "UN", 100000), "") << "nobody looks at that one";
+}
+
+TEST(DicomHeader, RefusesATransferSyntaxThatIsNone) {
+  EXPECT_THAT(error_of([&] { header_of(DicomBytes(std::string(1000, '1'))); })->message(),
+              HasSubstr("(0002,0010)"));
 }
 
 TEST(DicomHeader, SaysWhatToDoWithJpeg2000) {

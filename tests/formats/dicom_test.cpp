@@ -1,5 +1,4 @@
 #include "larmor/formats/dicom.h"
-#include "larmor/formats/dicom_series.h"
 
 #include <string>
 
@@ -8,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/text.h"
+#include "larmor/formats/dicom_series.h"
 #include "larmor/formats/quick_check.h"
 #include "larmor/formats/volume.h"
 
@@ -149,6 +149,17 @@ TEST(DicomFile, OfManyFramesIsAVolume) {
   folder.file("b.dcm", file.drop(0x52009230).whole());
   EXPECT_THAT(inspect_file(folder.path() / "b.dcm").problems,
               ElementsAre(HasSubstr("do not say where they lie")));
+}
+
+// Frames that say nothing of themselves take no memory of their own.
+TEST(DicomFile, OfAsManyFramesAsAreReadIsAVolume) {
+  DicomBytes file;
+  file.put(0x00280008, "IS", "262144").put_short(0x00280010, 1).put_short(0x00280011, 1).drop(0x00200032);
+  file.pixels_of(std::vector<int>(262144, 7));
+  CaseFolder folder;
+  const StoredVolume volume = open_dicom(folder.file("a.dcm", file.whole()).path() / "a.dcm");
+  EXPECT_EQ(volume.fault, "");
+  EXPECT_THAT(volume.array.shape, ElementsAre(1, 1, 262144));
 }
 
 TEST(DicomFile, IsRescaledFrameByFrame) {
