@@ -55,8 +55,7 @@ std::vector<ListedCase> read_csv(const std::filesystem::path& path) {
   if (std::none_of(table.columns.begin(), table.columns.end(),
                    [](const auto& name) { return is_image(name); })) {
     const std::string near = nearest("image", table.columns);
-    fail(Exit::data,
-         text(place, " has no column image or image_<modality>, only ", join(table.columns, ", ")),
+    fail(Exit::data, text(place, " has no column image or image_<modality>, only ", table.listed()),
          near.empty() ? "name the column with the paths of the volumes image"
                       : text("rename ", near, " to image"));
   }

@@ -1,7 +1,6 @@
 #include "larmor/formats/csv.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "larmor/base/error.h"
@@ -25,19 +24,24 @@ char find_separator(std::string_view source) {
 class Reader {
  public:
   Reader(std::string_view source, std::string_view place)
-      : source_(source), place_(place), separator_(find_separator(source)) {}
+      : source_(source), place_(place), separator_(find_separator(source)) {
+    const std::string_view first = source.substr(0, source.find('\n'));
+    cells_expected_ = static_cast<size_t>(std::count(first.begin(), first.end(), separator_)) + 1;
+  }
 
   bool at_end() const { return at_ == source_.size(); }
 
   CsvTable::Row read_row() {
     CsvTable::Row row;
     row.line = line_;
+    row.cells.reserve(cells_expected_);
     do {
       row.cells.push_back(read_cell());
     } while (skip(separator_));
     skip('\r');
     if (!at_end() && !skip('\n')) refuse(line_, "text behind a closing quote");
     ++line_;
+    cells_expected_ = row.cells.size();
     return row;
   }
 
@@ -82,9 +86,19 @@ class Reader {
 
   std::string_view source_, place_;
   char separator_;
-  size_t at_ = 0;
+  size_t at_ = 0, cells_expected_;
   int64_t line_ = 1;
 };
+
+// A file without line ends or with one quote too many makes a name of megabytes.
+std::string shortened(const std::string& name) {
+  constexpr size_t most = 64;
+  if (name.size() <= most) return name;
+  size_t end = most;
+  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xc0) == 0x80)
+    --end;  // within a letter of UTF-8
+  return name.substr(0, end) + "...";
+}
 
 bool is_blank(const CsvTable::Row& row) {
   return std::all_of(row.cells.begin(), row.cells.end(), [](const auto& cell) { return cell.empty(); });
@@ -97,28 +111,40 @@ int64_t CsvTable::find(std::string_view column) const {
   return found == columns.end() ? -1 : found - columns.begin();
 }
 
+std::string CsvTable::listed() const {
+  constexpr size_t most = 20;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < std::min(most, columns.size()); ++i) names.push_back(shortened(columns[i]));
+  if (columns.size() > most) names.push_back(text("and ", columns.size() - most, " more"));
+  return join(names, ", ");
+}
+
 CsvTable parse_csv(std::string_view source, std::string_view place) {
   constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
   if (source.starts_with(byte_order_mark)) source.remove_prefix(byte_order_mark.size());
   Reader reader(source, place);
   CsvTable table;
+  table.rows.reserve(static_cast<size_t>(std::count(source.begin(), source.end(), '\n')));
   while (!reader.at_end()) {
     CsvTable::Row row = reader.read_row();
     if (is_blank(row)) continue;
     if (!table.columns.empty()) {
       if (row.cells.size() != table.columns.size()) {
         reader.refuse(row.line, text(row.cells.size(), " cells, but there are ", table.columns.size(),
-                                     " columns: ", join(table.columns, ", ")));
+                                     " columns: ", table.listed()));
       }
       table.rows.push_back(std::move(row));
       continue;
     }
-    std::set<std::string> names;
+    std::vector<std::string_view> names;
+    names.reserve(row.cells.size());
     for (const std::string& name : row.cells) {
-      // A column without a name is a table program's row number.
-      if (!name.empty() && !names.insert(name).second)
-        reader.refuse(row.line, text("the column ", name, " is there twice"));
+      if (!name.empty()) names.push_back(name);  // a column without a name is a table program's row number
     }
+    std::sort(names.begin(), names.end());
+    const auto doubled = std::adjacent_find(names.begin(), names.end());
+    if (doubled != names.end())
+      reader.refuse(row.line, text("the column ", shortened(std::string(*doubled)), " is there twice"));
     table.columns = std::move(row.cells);
   }
   if (table.columns.empty()) reader.refuse(1, "the first line should name the columns, but there is none");

@@ -19,6 +19,8 @@ struct CsvTable {
 
   /// The column's place, or -1.
   int64_t find(std::string_view column) const;
+  /// The columns for a message: the first twenty, of long names the beginning, and how many more there are.
+  std::string listed() const;
 };
 
 /// Throws Error (data) naming `place` and the line: no columns, a column twice, a row of another

@@ -53,5 +53,20 @@ TEST(ParseCsv, NamesTheLineOfAFault) {
   EXPECT_THAT(message("\n\n"), HasSubstr("list.csv:1"));
 }
 
+// The message of such a file had two megabytes.
+TEST(ParseCsv, NamesAFewOfVeryManyColumns) {
+  std::string header = "a-name-of-more-than-sixty-four-letters-" + std::string(100, 'x');
+  for (int i = 0; i < 300'000; ++i) header += ",c" + std::to_string(i);
+  const auto error = error_of([&] { parse_csv(header + "\nx\n", "list.csv"); });
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->message(), HasSubstr("1 cells, but there are 300001 columns"));
+  EXPECT_THAT(error->message(), HasSubstr("c18, and 299981 more"));
+  EXPECT_LT(error->message().size(), 300U);
+  const auto doubled =
+      error_of([&] { parse_csv(std::string(1000, 'y') + ',' + std::string(1000, 'y'), "list.csv"); });
+  ASSERT_TRUE(doubled);
+  EXPECT_LT(doubled->message().size(), 200U);
+}
+
 }  // namespace
 }  // namespace larmor

@@ -86,7 +86,7 @@ int64_t find_column(const CsvTable& table, const Wanted& wanted, const std::stri
   const auto near = nearest(asked == "auto" ? wanted.key : asked, table.columns);
   fail(Exit::data,
        text(place, " has no column ", asked == "auto" ? text("for ", wanted.meaning) : asked, ", only ",
-            join(table.columns, ", ")),
+            table.listed()),
        text("say which it is: data.columns.", wanted.key, "=",
             near.empty() ? "NAME" : text("\"", near, "\"")));
 }
