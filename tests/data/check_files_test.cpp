@@ -1,7 +1,8 @@
+#include "larmor/data/check_files.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "larmor/data/index.h"
 #include "larmor/formats/quick_check.h"
 
 #include "tests/support/cases.h"
@@ -62,6 +63,21 @@ TEST(CheckFiles, ListsEveryFileThatIsCutShortOrLies) {
     }
     EXPECT_THAT(paths, ::testing::ElementsAre("cut.nii", "cut.nii.gz", "cut_large.nii.gz", "empty.nii",
                                               "lies.nii.gz", "words.nii"));
+  }
+}
+
+TEST(CheckFiles, FindsTheSameWhereNoTwoFilesFitTogether) {
+  CaseFolder folder;
+  for (int i = 0; i < 20; ++i) folder.volume("good" + std::to_string(i) + ".nii.gz");
+  folder.file("cut.nii.gz", packed(NiftiBytes().whole()).substr(0, 100));
+  DataConfig data;
+  data.kind = "nifti";
+  data.folder = folder.path().string();
+  const Index index = make_index(data, 1);
+  for (const uint64_t shared_bytes : {0, 600, 5000}) {
+    const auto bad = check_files(index, Depth::full, shared_bytes);
+    ASSERT_EQ(bad.size(), 1U) << shared_bytes;
+    EXPECT_EQ(bad[0].path, "cut.nii.gz");
   }
 }
 
