@@ -106,6 +106,16 @@ TEST_F(CacheEntryTest, GivesBackTheSameBitsOfEveryKindOfVoxel) {
   }
 }
 
+// Reading them once ended the process by SIGBUS.
+TEST_F(CacheEntryTest, RefusesBricksWhoseFileIsCutShortWhileItIsOpen) {
+  const CacheEntry entry = written({{"image", whole_numbers({1, 64, 64, 64}, 0, 9000000)}});
+  std::filesystem::resize_file(path(), bytes_ / 2);
+  EXPECT_NO_THROW(entry.read_crop("image", {0, 0, 0}, {8, 8, 8}));
+  EXPECT_THROW(entry.read_crop("image", {60, 60, 60}, {4, 4, 4}), DamagedBrick);
+  std::filesystem::resize_file(path(), 0);
+  EXPECT_THROW(entry.read("image"), DamagedBrick);
+}
+
 TEST_F(CacheEntryTest, KeepsWholeNumbersAsSmallAsTheyFit) {
   const uint64_t voxels = 64 * 64 * 64;
   const auto bytes = [&](int64_t low, int64_t high) {
