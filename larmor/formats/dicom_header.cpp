@@ -83,8 +83,8 @@ void check_length(DicomTag tag, std::size_t bytes) {
   const bool is_list = tag == 0x00281050 || tag == 0x00281051;
   if (bytes <= (is_list ? most_of_list : most)) return;
   fail(Exit::data,
-       text("the DICOM data is damaged: the element ", to_text_of_tag(tag), " is ", human_bytes(bytes),
-            " long, and not more than ", human_bytes(is_list ? most_of_list : most), " is read"),
+       text("the DICOM data is damaged: the element ", to_text_of_tag(tag), " is ", bytes,
+            " bytes long, where not more than ", is_list ? most_of_list : most, " are read"),
        "fetch the file again, or write it anew with the program that made it");
 }
 

@@ -148,7 +148,7 @@ TEST(DicomHeader, RefusesTextsOfKilobytesUnsplit) {
     return error ? error->message() : "";
   };
   EXPECT_EQ(refusal(0x00280030, "DS", 1024), "");
-  EXPECT_THAT(refusal(0x00280030, "DS", 1026), HasSubstr("(0028,0030) is 1 KiB long"));
+  EXPECT_THAT(refusal(0x00280030, "DS", 1026), HasSubstr("(0028,0030) is 1026 bytes long"));
   EXPECT_THAT(refusal(0x00280030, "UN", 100000), HasSubstr("(0028,0030)"));
   EXPECT_THAT(refusal(0x00280008, "UN", 2000), HasSubstr("(0028,0008)"));
   EXPECT_EQ(refusal(0x00281050, "UN", 65536), "");
