@@ -68,6 +68,24 @@ void refuse_large_scans(std::span<const std::byte> bytes, int columns, int rows,
        "save it as baseline JPEG or PNG");
 }
 
+/// Whether the marker that ends a picture stands behind its segments and scans.
+bool has_its_end(std::span<const std::byte> bytes) {
+  const auto value = [&](std::size_t i) { return std::to_integer<unsigned>(bytes[i]); };
+  constexpr unsigned begins_marker = 0xff, end_of_picture = 0xd9, stuffed = 0x00, temporary = 0x01;
+  for (std::size_t at = 2; at + 1 < bytes.size();) {
+    const unsigned marker = value(at + 1);
+    if (value(at) != begins_marker || marker == begins_marker) {
+      ++at;
+      continue;
+    }
+    at += 2;
+    if (marker == end_of_picture) return true;
+    const bool has_no_length = marker == stuffed || marker == temporary || (marker >= 0xd0 && marker <= 0xd8);
+    if (!has_no_length && at + 1 < bytes.size()) at += value(at) << 8U | value(at + 1);
+  }
+  return false;
+}
+
 /// A block of 64 pixels takes a bit at least, so more pixels than that are a lie.
 void refuse_bomb(int columns, int rows, std::size_t file) {
   constexpr uint64_t pixels_per_byte = 512, slack = 65536;
@@ -111,10 +129,13 @@ StoredArray parse_jpeg(std::span<const std::byte> bytes, bool grey) {
   const int code =
       tjDecompress2(handle.get(), as_unsigned(bytes), bytes.size(),
                     reinterpret_cast<unsigned char*>(pixels.bytes.data()), columns, 0, rows, format, flags);
-  // Stray bytes between two segments harm no pixel; every other warning means that pixels were invented.
-  if (code != 0 &&
-      std::string_view(tjGetErrorStr2(handle.get())).find("extraneous bytes") == std::string::npos)
-    fail_damaged(handle.get());
+  // Stray bytes between two segments harm no pixel; every other warning means that pixels were invented. The
+  // library tells of its first warning alone, so behind stray bytes a missing end has to be seen here.
+  const bool has_stray_bytes =
+      std::string_view(tjGetErrorStr2(handle.get())).find("extraneous bytes") != std::string::npos;
+  if (code != 0 && !has_stray_bytes) fail_damaged(handle.get());
+  if (code != 0 && !has_its_end(bytes))
+    fail(Exit::data, "the JPEG data is cut short", "fetch the file again");
   return to_array(std::move(pixels));
 }
 

@@ -97,6 +97,19 @@ TEST(ParseJpeg, RefusesWhatIsCutShort) {
   EXPECT_THAT(error->message(), HasSubstr("cut short"));
 }
 
+// The library tells of its first warning alone, and stray bytes are one.
+TEST(ParseJpeg, RefusesWhatIsCutShortBehindStrayBytes) {
+  for (const bool progressive : {false, true}) {
+    std::string picture = jpeg_of(20, 18, 3, 50, progressive);
+    const std::string scan = "\xff\xda", end = "\xff\xd9";
+    picture.insert(progressive ? picture.find(scan, picture.find(scan) + 2) : picture.rfind(end), "stray");
+    EXPECT_NO_THROW(parse_jpeg(as_bytes(picture)));
+    EXPECT_NO_THROW(parse_jpeg(as_bytes(picture + "\xff\xd8 behind")));
+    for (std::size_t cut = 0; cut + 1 < picture.size(); ++cut)
+      EXPECT_THROW(parse_jpeg(as_bytes(picture.substr(0, cut))), Error) << cut << " of " << picture.size();
+  }
+}
+
 TEST(ParseJpeg, RefusesMorePixelsThanItsBytesCanHold) {
   std::string file = jpeg_of(16, 16, 1);
   const std::size_t frame = file.find("\xff\xc0");
