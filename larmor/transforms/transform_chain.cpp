@@ -55,8 +55,6 @@ const KnownTransform& find_transform(const std::string& name) {
 
 }  // namespace
 
-bool is_mask(std::string_view name) { return name == "mask" || name.starts_with("mask_"); }
-
 TransformChain::TransformChain(const Json& declaration) {
   if (!declaration.is_array() && !declaration.is_null()) {
     fail(Exit::usage, "data.transforms must be a list", "say [{Orientation: {axcodes: RAS}}, …]");
