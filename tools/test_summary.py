@@ -89,7 +89,9 @@ def summarise(ctest_report, cases_folder, fuzz_report=None):
     summary = Summary()
     for entry in ET.parse(ctest_report).getroot().iter("testcase"):
         add_entry(summary, entry, cases_folder / f"{entry.get('name')}.xml")
-    if fuzz_report is not None:
+    if fuzz_report is not None and not fuzz_report.is_file():
+        summary.failed.append("fuzz: did not come to its end")
+    elif fuzz_report is not None:
         for target in json.loads(fuzz_report.read_text(encoding="utf-8")):
             if target["finding"]:
                 summary.failed.append(f"fuzz {target['target']}: {target['finding']}")
@@ -134,6 +136,7 @@ def test_reading(folder):
         "       fuzz npz: oom",
         "3 passed, 3 failed, 3 skipped",
     ])
+    expect(summarise(folder / "report.xml", folder, folder / "no.json").failed[-1], "fuzz: did not come to its end")
     # A binary whose cases all passed, and that broke at its end.
     (folder / "a_test.xml").write_text('<testsuites><testcase name="Works" classname="A" status="run"/></testsuites>')
     expect(summarise(folder / "report.xml", folder).failed[0], "a_test: ended badly after its cases")

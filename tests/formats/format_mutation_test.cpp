@@ -94,8 +94,10 @@ TEST(SpoiltFiles, OnDiskAreRefusedOrReadToo) {
   const ScratchFolder scratch;
   const auto path = scratch.path() / "file";
   std::vector<std::string> files;
-  for (const auto& [format, some] : testing::seeds()) {
-    if (format != "csv" && format != "json") files.insert(files.end(), some.begin(), some.end());
+  const auto seeds = testing::seeds();
+  for (const char* format : {"nifti", "png", "jpeg", "dicom", "gzip", "npz"}) {
+    const auto& some = seeds.at(format);
+    files.insert(files.end(), some.begin(), some.end());
   }
   try_mutations(files, 600, 3 * 8 * 1032, [&](const auto& bytes) {
     testing::write_file(path, bytes);

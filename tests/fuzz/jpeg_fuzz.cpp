@@ -1,18 +1,20 @@
-// libFuzzer target: any bytes are refused with an Error or read as a JPEG picture, whole and reduced; nothing
-// else may happen.
-#include <cstddef>
-#include <cstdint>
-#include <span>
-
-#include "larmor/base/error.h"
+// libFuzzer target: any bytes are refused with an Error or read as a JPEG picture, in colours and in grey
+// (tests/fuzz/oracles.h).
 #include "larmor/formats/jpeg.h"
 
+#include "tests/fuzz/oracles.h"
+
+namespace {
+
+larmor::fuzz::Product read(std::string_view bytes) {
+  const auto picture = std::as_bytes(std::span(bytes));
+  return larmor::fuzz::Product()
+      .add(larmor::parse_jpeg(picture))
+      .add(larmor::parse_jpeg(picture, /*grey=*/true));
+}
+
+}  // namespace
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
-  const auto bytes = std::as_bytes(std::span(data, size));
-  try {
-    larmor::parse_jpeg(bytes);
-    larmor::parse_jpeg(bytes, /*grey=*/true);
-  } catch (const larmor::Error&) {
-  }
-  return 0;
+  return larmor::fuzz::hold(data, size, read);
 }

@@ -81,6 +81,55 @@ std::vector<std::string> dicom_seeds() {
   return files;
 }
 
+std::vector<std::string> series_seeds() {
+  std::string plain, packed_slices;
+  for (const double z : {1.0, 3.0, 5.0}) {
+    plain += (plain.empty() ? "" : std::string(slice_mark)) + DicomBytes().place(1, 2, z).whole();
+    DicomBytes implicit(implicit_little);
+    packed_slices += (packed_slices.empty() ? "" : std::string(slice_mark)) + implicit.place(1, 2, z).whole();
+  }
+  DicomBytes other;
+  other.put(0x0020000e, "UI", "1.2.3.4");
+  return {plain, packed_slices, DicomBytes().whole() + std::string(slice_mark) + other.whole()};
+}
+
+std::string tensor_file(const std::string& header, std::size_t bytes) {
+  return laid_out(static_cast<uint64_t>(header.size())) + header + std::string(bytes, '\x3f');
+}
+
+std::vector<std::string> tensor_seeds() {
+  return {
+      tensor_file(R"({"a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}})", 24),
+      tensor_file(R"({"__metadata__":{"format":"pt"},"a":{"dtype":"I64","shape":[],"data_offsets":[0,8]},)"
+                  R"("b.weight":{"dtype":"BF16","shape":[4],"data_offsets":[8,16]}})",
+                  16),
+      tensor_file(R"({"e":{"dtype":"F16","shape":[0,5],"data_offsets":[0,0]},)"
+                  R"("u":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]}})",
+                  3),
+      tensor_file("{}", 0)};
+}
+
+std::vector<std::string> manifest_seeds() {
+  const std::string files =
+      R"({"name":"model.safetensors","bytes":10,"sha256":"411a485216e432ece6b9af94fa32154cf79a2a56d4f81266baa50063f45092bd"},)"
+      R"({"name":"state.json","bytes":2,"sha256":"44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"})";
+  const std::string begin = R"({"format":1,"step":12,"epoch":0.5,"examples":48,"world_size":2,"metric":)";
+  return {begin + R"(0.25,"files":[)" + files + R"(],"self":""})", begin + R"(null,"files":[]})",
+          R"({"format":2,"step":12})", begin + R"(1,"files":[{"name":"../a","bytes":1,"sha256":"00"}]})"};
+}
+
+std::vector<std::string> config_seeds() {
+  return {
+      "train:\n  length: 100st  # steps\n  micro_batch: 2\noptim: {learning_rate: 1.0e-4, betas: [0.9, "
+      "0.99]}\n",
+      "data: {kind: nifti, folder: heads, split: {val: [a, b]}}\nparallel:\n  strategy: zero2\n",
+      "data:\n  transforms:\n    - RandSpatialCrop: {roi_size: [12, 12, 12]}\n    - Orientation: {axcodes: "
+      "RAS}\n",
+      R"({"train": {"precision": "bf16"}, // a comment
+  "run": {"seed": 7}})",
+      R"({"train_batch_size": 8, "zero_optimization": {"stage": 3}, "fp16": {"enabled": true}})"};
+}
+
 std::vector<std::string> archive_seeds() {
   CaseFolder folder;
   folder.archive("a.npz", {2, 3}).archive("b.npz", {2, 2, 2, 2});
@@ -103,10 +152,22 @@ std::map<std::string, std::vector<std::string>> seeds() {
   all["csv"] = {"image,label,patient,split\na.nii,0,p1,train\nb.nii,1,p2,val\n",
                 "image\tpatient\n\"a\tb.nii\"\tp\n",
                 "image_t1,image_t2,label\r\n\"a\"\"b.nii\",c.nii,m.nii.gz\r\n", "\xef\xbb\xbfimage\nx.nii\n"};
+  all["series"] = series_seeds();
+  all["safetensors"] = tensor_seeds();
+  all["manifest"] = manifest_seeds();
+  all["yaml"] = config_seeds();
+  all["wire"] = {R"({"agent":1,"agents":2})"
+                 "\n"
+                 R"({"start":{}})",
+                 std::string(32, '\x11') + std::string(48, '\x22'), "one\ntwo\n\nthree",
+                 std::string("\0\0\0\3abc", 7) + std::string(32, '\x07')};
+  all["host_list"] = {"n[01-03,07],gpu5", "a[1-2]b[3-4]", "2(x3),1", "one", "r[1-4]c[01-16]n[1,3,5-9]"};
   all["json"] = {R"({"train_batch_size": 8, "zero_optimization": {"stage": 3}, "fp16": {"enabled": "auto"}})",
                  R"({"training": [{"image": "a.nii", "label": 1}], "validation": ["b.nii"]})",
                  R"({"test": [{"image": ["a.nii", "b.nii"], "label": "m.nii", "patient": "p"}]})",
                  R"([1, -2.5e3, "\u00e4\ud83d\ude00", null, true, {"a": {"b": []}}])"};
+  all["case_list"] = all["csv"];
+  all["case_list"].insert(all["case_list"].end(), all["json"].begin() + 1, all["json"].begin() + 3);
   return all;
 }
 

@@ -3,11 +3,16 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace larmor::testing {
 
-/// By format: nifti, png, jpeg, dicom, gzip, npz, csv, json.
+/// Between the slices of a series in one seed.
+inline constexpr std::string_view slice_mark = "|slice|";
+
+/// By format: nifti, png, jpeg, dicom, series, gzip, npz, csv, json, yaml, case_list, safetensors, manifest, wire,
+/// host_list.
 std::map<std::string, std::vector<std::string>> seeds();
 
 }  // namespace larmor::testing
