@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <span>
 #include <system_error>
 #include <thread>
@@ -85,7 +86,7 @@ std::optional<FileState> state_of_source(const fs::path& source) try {
   // A file that was given another name is the same file.
   if (files.size() > 1) state.sample = fast_hash(samples);
   return state;
-} catch (const Error&) {
+} catch (const std::exception&) {  // of a folder that cannot be listed, too
   return std::nullopt;
 }
 
