@@ -8,7 +8,7 @@ namespace larmor::app {
 
 bool say(const Lines& lines) { return static_cast<bool>(std::cerr << lines.shown() << std::flush); }
 
-bool say(std::string_view line) { return say(Lines(bounded(line))); }
+bool say(std::string_view message) { return say(Lines().add_text(bounded(message))); }
 
 void say_last_lines(std::string_view lines) {
   if (!lines.empty()) say(Lines("  its last lines:").add_text(lines, "  | "));

@@ -10,8 +10,8 @@ namespace larmor::app {
 
 /// To stderr; whether it was taken.
 bool say(const Lines& lines);
-/// A message of one line, bounded.
-bool say(std::string_view line);
+/// A message, bounded: one line, and one for each item() of it.
+bool say(std::string_view message);
 /// The end of a rank's log, where there is any.
 void say_last_lines(std::string_view lines);
 /// To stdout, whole.

@@ -115,7 +115,7 @@ std::vector<std::filesystem::path> compressed_seeds() {
                                "pydicom_single/emri_small_RLE.dcm",
                                "pydicom_single/emri_small_jpeg_ls_lossless.dcm"};
   std::vector<std::filesystem::path> paths;
-  for (const char* name : names) paths.push_back(testing::real_images() / "dicom" / name);
+  for (const char* name : names) paths.push_back(testing::shared_data() / "dicom" / name);
   return paths;
 }
 
@@ -133,7 +133,7 @@ TEST(CutPixels, NeverShowWhatMemoryHeldBefore) {
 }
 
 TEST(CutPixels, OfRealFilesAreRefusedToo) {
-  if (testing::real_images().empty()) GTEST_SKIP() << "the folder of real images is not on this machine";
+  if (testing::shared_data().empty()) GTEST_SKIP() << "the folder of real images is not on this machine";
   Draws draws(make_key(23, 0, 0, "cuts"));
   for (const auto& path : compressed_seeds()) {
     SCOPED_TRACE(path.string());

@@ -154,9 +154,9 @@ TEST(DecodePixels, GivesBackWhatLosslessEncodersTook) {
 }
 
 TEST(DecodePixels, GivesOfRealFilesTheBitsThatDecodingHereGives) {
-  if (testing::real_images().empty()) GTEST_SKIP() << "the folder of real images is not on this machine";
+  if (testing::shared_data().empty()) GTEST_SKIP() << "the folder of real images is not on this machine";
   int files = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(testing::real_images() / "dicom")) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(testing::shared_data() / "dicom")) {
     if (!entry.is_regular_file() || entry.path().extension() != ".dcm") continue;
     const DicomFile file = open_dicom_file(entry.path());
     const DicomHeader& header = file.header;
