@@ -7,10 +7,9 @@
 
 namespace larmor {
 
-void report_broken_assumption(const std::source_location& place) {
-  throw std::logic_error(text("an assumption does not hold in ", place.function_name(), " (",
-                              std::filesystem::path(place.file_name()).filename().string(), ":", place.line(),
-                              ")"));
+void report_broken_assumption(const char* file, const char* function, int line) {
+  throw std::logic_error(text("an assumption does not hold in ", function, " (",
+                              std::filesystem::path(file).filename().string(), ":", line, ")"));
 }
 
 }  // namespace larmor
