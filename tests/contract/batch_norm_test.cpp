@@ -61,15 +61,15 @@ TEST(BatchNormOverRanks, IsWhatMakesThemEqual) {
   EXPECT_GT(largest_difference(apart, one), 1e-3);
 }
 
-/// Two steps in mixed precision, each with a validation; on small images, since a CPU takes its time over
-/// float16.
+/// Twelve steps in mixed precision with two validations, on small images, since a CPU takes its time over
+/// float16: the loss scale finds its size within the first ten.
 class MixedPrecision : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {
  protected:
   static std::vector<std::string> words(const std::string& strategy, const std::string& precision) {
     return {"model.norm=batch",
             "data.cohort_size=[12, 12, 12]",
-            "train.length=2st",
-            "train.validate_every=1st",
+            "train.length=12st",
+            "train.validate_every=6st",
             "train.global_batch=8",
             "loss.baseline_cases=4",
             "optim.name=sgd",
@@ -83,7 +83,7 @@ class MixedPrecision : public ::testing::TestWithParam<std::tuple<std::string, s
     TrialRun run("survival", words);
     const auto end = run.train(ranks);
     EXPECT_TRUE(end.training.state.best_metric) << "no validation";
-    EXPECT_EQ(end.training.state.progress.step, 2);
+    EXPECT_EQ(end.training.state.progress.step, 12);
     return run.tensors("model.safetensors");
   }
 };
@@ -96,14 +96,17 @@ double distance(const NamedTensors& a, const NamedTensors& b) {
   return std::sqrt(squares);
 }
 
-/// Both round; shards may do so a little more, since their gradients travel as narrow as they are.
+/// Both round; shards may do so a little more, since their gradients travel as narrow as they are. In fp16,
+/// of eleven digits, both have moved little and nearly alike.
 TEST_P(MixedPrecision, TrainsAndValidatesABatchNormInShardsAsInReplicas) {
   const auto& [strategy, precision] = GetParam();
   static const auto exact = trained(words("ddp", "fp32"), 2);
   const auto replicas = trained(words("ddp", precision), 2);
   const auto shards = trained(words(strategy, precision), 2);
   EXPECT_GT(distance(replicas, exact), 0);
-  EXPECT_LE(distance(shards, exact), 2 * distance(replicas, exact));
+  const double rounding = distance(replicas, exact);
+  EXPECT_LE(distance(shards, exact), 2 * rounding);
+  EXPECT_LE(distance(shards, replicas), precision == "fp16" ? 0.02 : 2 * rounding);
   for (const auto& [name, tensor] : shards) {
     if (tensor.is_floating_point()) {
       EXPECT_EQ(tensor.scalar_type(), at::kFloat) << name;
