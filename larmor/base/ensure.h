@@ -9,7 +9,7 @@ namespace larmor {
 
 /// Throws std::logic_error unless the condition holds: the program ends with status 1 as a fault of larmor.
 /// For what a person, a file or the machine got wrong there is require() of base/error.h. The place is the
-/// caller's, from what both compilers know: clang 14 has no std::source_location.
+/// caller's, by what every compiler knows that builds larmor: clang 14 has no std::source_location.
 inline void ensure(bool condition, const char* file = __builtin_FILE(),
                    const char* function = __builtin_FUNCTION(), int line = __builtin_LINE()) {
   if (!condition) [[unlikely]]
