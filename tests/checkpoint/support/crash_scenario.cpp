@@ -30,9 +30,7 @@ CheckpointOptions keeping(int64_t keep_last, int64_t keep_best) {
 }
 
 // One save on each of `ranks` threads; committed ones are announced once more on a recording storage.
-// `resumed`: what the process has begun with.
-void save(Storage& storage, const fs::path& root, int64_t step, const CheckpointOptions& options, int ranks,
-          const CheckpointEntry* resumed = nullptr) {
+void save(Storage& storage, const fs::path& root, int64_t step, const CheckpointOptions& options, int ranks) {
   auto communicators = make_thread_ranks(ranks);
   std::vector<std::thread> threads;
   std::vector<std::exception_ptr> errors(communicators.size());
@@ -41,7 +39,6 @@ void save(Storage& storage, const fs::path& root, int64_t step, const Checkpoint
     threads.emplace_back([&, rank] {
       try {
         CheckpointWriter writer(root / checkpoints_name, storage, *communicators[rank], options);
-        if (resumed != nullptr) writer.remember(*resumed);
         writer.save(small_snapshot(step, static_cast<int>(rank), metric_of(step)), false);
         for (const auto& outcome : writer.take_outcomes()) committed[rank] = outcome.committed;
       } catch (...) {
@@ -140,7 +137,9 @@ Scenario save_after_kill(size_t operation) {
   scenario.options.generation = 1;
   const auto found = newest_good(root.path() / checkpoints_name, nullptr);
   renew_links(root.path() / checkpoints_name, storage, scenario.options.lower_is_better);
-  for (const int64_t step : {3, 4}) save(storage, root.path(), step, scenario.options, 1, &*found);
+  auto options = scenario.options;
+  options.resumed_from = found;
+  for (const int64_t step : {3, 4}) save(storage, root.path(), step, options, 1);
   scenario.recording = storage.recording();
   scenario.after = read_tree(root.path());
   return scenario;
