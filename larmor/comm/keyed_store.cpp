@@ -18,9 +18,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-std::string to_words(const std::vector<uint8_t>& value) { return {value.begin(), value.end()}; }
-std::vector<uint8_t> to_value(const std::string& words) { return {words.begin(), words.end()}; }
-
 milliseconds left_before(steady_clock::time_point deadline) {
   return std::max(std::chrono::ceil<milliseconds>(deadline - steady_clock::now()), milliseconds(0));
 }
@@ -87,13 +84,13 @@ c10::intrusive_ptr<c10d::Store> KeyedStore::clone() {
 }
 
 void KeyedStore::set(const std::string& key, const std::vector<uint8_t>& value) {
-  ask(StoreOperation::set, {key, to_words(value)}, timeout_);
+  ask(StoreOperation::set, {key, to_field(value)}, timeout_);
 }
 
 std::vector<uint8_t> KeyedStore::compareSet(const std::string& key, const std::vector<uint8_t>& expected,
                                             const std::vector<uint8_t>& desired) {
   return to_value(
-      ask(StoreOperation::compare_set, {key, to_words(expected), to_words(desired)}, timeout_).at(0));
+      ask(StoreOperation::compare_set, {key, to_field(expected), to_field(desired)}, timeout_).at(0));
 }
 
 std::vector<uint8_t> KeyedStore::get(const std::string& key) {
@@ -119,7 +116,7 @@ void KeyedStore::wait(const std::vector<std::string>& keys, const milliseconds& 
 }
 
 void KeyedStore::append(const std::string& key, const std::vector<uint8_t>& value) {
-  ask(StoreOperation::append, {key, to_words(value)}, timeout_);
+  ask(StoreOperation::append, {key, to_field(value)}, timeout_);
 }
 
 std::vector<std::vector<uint8_t>> KeyedStore::multiGet(const std::vector<std::string>& keys) {

@@ -17,11 +17,6 @@
 namespace larmor {
 namespace {
 
-using Bytes = std::vector<uint8_t>;
-
-Bytes to_value(const std::string& words) { return {words.begin(), words.end()}; }
-std::string to_words(const Bytes& value) { return {value.begin(), value.end()}; }
-
 void put_number(std::string& bytes, uint64_t number) {
   char digits[sizeof(number)];
   std::memcpy(digits, &number, sizeof(number));
@@ -62,6 +57,10 @@ struct Client {
 };
 
 }  // namespace
+
+std::string to_field(const std::vector<uint8_t>& value) { return {value.begin(), value.end()}; }
+
+std::vector<uint8_t> to_value(const std::string& field) { return {field.begin(), field.end()}; }
 
 std::string to_bytes(const StoreMessage& message) {
   std::string bytes;
@@ -171,9 +170,9 @@ std::vector<std::string> StoreServer::State::carry_out(const StoreMessage& reque
       values->set(fields[0], to_value(fields[1]));
       return {};
     case StoreOperation::compare_set:
-      return {to_words(values->compareSet(fields[0], to_value(fields[1]), to_value(fields[2])))};
+      return {to_field(values->compareSet(fields[0], to_value(fields[1]), to_value(fields[2])))};
     case StoreOperation::get:
-      return {to_words(values->get(fields[0]))};
+      return {to_field(values->get(fields[0]))};
     case StoreOperation::add:
       return {std::to_string(values->add(fields[0], std::stoll(fields[1])))};
     case StoreOperation::remove:

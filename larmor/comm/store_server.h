@@ -37,6 +37,9 @@ struct StoreMessage {
   std::vector<std::string> fields = {};
 };
 std::string to_bytes(const StoreMessage& message);
+/// A value of c10d's store as a field of a message, and back.
+std::string to_field(const std::vector<uint8_t>& value);
+std::vector<uint8_t> to_value(const std::string& field);
 /// Nothing for bytes that are no message.
 std::optional<StoreMessage> store_message_from(std::string_view bytes);
 

@@ -19,25 +19,25 @@ namespace larmor {
 
 namespace {
 
-enum class Kind { nifti, numpy, picture, dicom };
+enum class FileKind { nifti, numpy, picture, dicom };
 
 bool ends_like_nifti(const std::filesystem::path& path) {
   const std::string name = lower(path.filename().string());
   return name.ends_with(".nii.gz") || name.ends_with(".hdr.gz") || name.ends_with(".img.gz");
 }
 
-Kind kind_of(const std::filesystem::path& path) {
-  if (names_dicom_series(path)) return Kind::dicom;
+FileKind kind_of(const std::filesystem::path& path) {
+  if (names_dicom_series(path)) return FileKind::dicom;
   constexpr std::size_t enough = 512;
   const RegularFile file = open_regular(path);
   Bytes start(enough);
   start.shorten(file.read_at(0, start.view()));
-  if (looks_like_numpy(start.view())) return Kind::numpy;
-  if (looks_like_picture(start.view())) return Kind::picture;
-  if (looks_like_dicom(start.view())) return Kind::dicom;
+  if (looks_like_numpy(start.view())) return FileKind::numpy;
+  if (looks_like_picture(start.view())) return FileKind::picture;
+  if (looks_like_dicom(start.view())) return FileKind::dicom;
   // What packed files hold shows only when they are unpacked, so their usual names are believed.
-  if (is_gzip(start.view()) && !ends_like_nifti(path) && holds_packed_dicom(file)) return Kind::dicom;
-  return Kind::nifti;
+  if (is_gzip(start.view()) && !ends_like_nifti(path) && holds_packed_dicom(file)) return FileKind::dicom;
+  return FileKind::nifti;
 }
 
 StoredVolume from_nifti(const std::filesystem::path& path) {
@@ -77,18 +77,18 @@ StoredVolume from_picture(OpenedPicture picture) {
 
 StoredVolume open_volume(const std::filesystem::path& path, const PictureReading& reading) {
   switch (kind_of(path)) {
-    case Kind::numpy:
+    case FileKind::numpy:
       return from_array(open_numpy(path), true);
-    case Kind::picture:
+    case FileKind::picture:
       return from_picture(open_picture(path, reading));
-    case Kind::dicom:
+    case FileKind::dicom:
       return open_dicom(path);
-    case Kind::nifti:
+    case FileKind::nifti:
       break;
   }
   return from_nifti(path);
 }
 
-bool holds_nifti(const std::filesystem::path& path) { return kind_of(path) == Kind::nifti; }
+bool holds_nifti(const std::filesystem::path& path) { return kind_of(path) == FileKind::nifti; }
 
 }  // namespace larmor

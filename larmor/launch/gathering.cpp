@@ -22,7 +22,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr int protocol = 2;
+constexpr int greeting_version = 2;
 constexpr std::string_view purpose = "gathering";
 /// For one who knows the key to say who it is.
 constexpr milliseconds introduction_limit(5000);
@@ -146,7 +146,7 @@ class Doorkeeper {
 }  // namespace
 
 Json to_json(const Hello& hello) {
-  return {{"larmor", protocol},
+  return {{"larmor", greeting_version},
           {"agent", hello.agent},
           {"agents", hello.agents},
           {"host", hello.host},
@@ -159,7 +159,8 @@ Json to_json(const Hello& hello) {
 }
 
 Hello hello_from_json(const Json& json) {
-  if (json.at("larmor") != protocol) fail(Exit::usage, "it speaks another version of the agents' protocol");
+  if (json.at("larmor") != greeting_version)
+    fail(Exit::usage, "it speaks another version of the agents' protocol");
   Hello hello;
   hello.agent = whole_number(json, "agent", 0, most_ranks);
   hello.agents = whole_number(json, "agents", 1, most_ranks);

@@ -11,7 +11,7 @@ namespace {
 constexpr size_t nonce_bytes = 16, mark_bytes = 16, code_bytes = 32;
 static_assert(nonce_bytes + mark_bytes + code_bytes <= most_unproven_bytes);
 /// Of these messages, and of those that follow them.
-constexpr std::string_view protocol = "larmor agents 2 ";
+constexpr std::string_view protocol_name = "larmor agents 2 ";
 
 std::string draw_nonce() {
   std::array<std::byte, nonce_bytes> nonce{};
@@ -39,7 +39,7 @@ Handshake::Handshake(Side side, const RunKey& key, std::string_view purpose)
 
 std::string Handshake::code(std::string_view what, bool with_both) const {
   const std::string_view other = with_both ? std::string_view(leader_nonce_) : std::string_view();
-  return std::string(as_text(key_.code({protocol, purpose_, " ", what, " ", member_nonce_, other})));
+  return std::string(as_text(key_.code({protocol_name, purpose_, " ", what, " ", member_nonce_, other})));
 }
 
 size_t Handshake::wanted() const {

@@ -8,6 +8,7 @@
 #include "larmor/base/text.h"
 #include "larmor/launch/environment.h"
 #include "larmor/launch/slurm_step.h"
+#include "larmor/launch/wire_number.h"
 
 namespace larmor {
 namespace {
@@ -40,8 +41,6 @@ constexpr std::array<Source, 3> mpi_sources{
      {"mpi", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK",
       "MV2_COMM_WORLD_LOCAL_SIZE"},
      {"pmi", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"}}};
-
-constexpr int64_t most_ranks = 1 << 20;
 
 /// Whether the source speaks at all. The master's address alone does not count: shells and job files
 /// export it for other programs.
