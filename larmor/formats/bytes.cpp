@@ -37,6 +37,18 @@ std::size_t read_pieces(const RegularFile& file, std::span<std::byte> to) {
   return read;
 }
 
+Bytes read_whole(const RegularFile& file, uint64_t limit) {
+  const uint64_t size = file.size();
+  if (size > limit) {
+    fail(Exit::data,
+         text("is ", human_bytes(size), " long, more than the ", human_bytes(limit), " that are read"));
+  }
+  Bytes bytes(size);
+  const std::size_t read = read_pieces(file, bytes.view());
+  if (read != size) fail(Exit::data, text("could only be read up to byte ", read, " of ", size));
+  return bytes;
+}
+
 }  // namespace
 
 void FreeBytes::operator()(std::byte* data) const {
@@ -82,20 +94,12 @@ void Bytes::release_before(std::size_t end) {
 
 Bytes read_file(const std::filesystem::path& path, uint64_t limit) {
   const StageScope stage(LoadStage::read);
-  return read_file(open_regular(path), limit);
+  return read_whole(open_regular(path), limit);
 }
 
 Bytes read_file(const RegularFile& file, uint64_t limit) {
   const StageScope stage(LoadStage::read);
-  const uint64_t size = file.size();
-  if (size > limit) {
-    fail(Exit::data,
-         text("is ", human_bytes(size), " long, more than the ", human_bytes(limit), " that are read"));
-  }
-  Bytes bytes(size);
-  const std::size_t read = read_pieces(file, bytes.view());
-  if (read != size) fail(Exit::data, text("could only be read up to byte ", read, " of ", size));
-  return bytes;
+  return read_whole(file, limit);
 }
 
 }  // namespace larmor
