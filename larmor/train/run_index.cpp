@@ -112,7 +112,7 @@ States states_now_of(const Index& start, const Index& now) {
   return start.states.empty() ? States{} : states_of_files(now);
 }
 
-std::string some_of(const std::vector<std::string>& names) {
+std::string first_few(const std::vector<std::string>& names) {
   constexpr std::size_t most = 8;
   std::vector<std::string> shown(names.begin(),
                                  names.begin() + static_cast<std::ptrdiff_t>(std::min(most, names.size())));
@@ -122,7 +122,7 @@ std::string some_of(const std::vector<std::string>& names) {
 
 void add_line(std::vector<std::string>& lines, const std::string& what,
               const std::vector<std::string>& names) {
-  if (!names.empty()) lines.push_back(text(names.size(), " ", what, ": ", some_of(names)));
+  if (!names.empty()) lines.push_back(text(names.size(), " ", what, ": ", first_few(names)));
 }
 
 /// What is in the images that the run has trained on: sizes and samples.
@@ -186,7 +186,7 @@ Index all_in(const Index& now, Split asked) {
   if (!judged.trained_on.empty())
     why += text(": of the ", cases, " cases that are there, those of ", judged.trained_on.size(),
                 judged.trained_on.size() == 1 ? " patient" : " patients",
-                " are left out, because the run has trained on them: ", some_of(judged.trained_on));
+                " are left out, because the run has trained on them: ", first_few(judged.trained_on));
   if (judged.changes.any())
     why += text("; since the run started its data have changed:", listing(judged.changes));
   fail(Exit::data, why,
@@ -302,10 +302,10 @@ Index index_of_resumed_run(const Index& start, const Index& now, const std::vect
   touched.insert(changes.touched.begin(), changes.touched.end());
   touched.insert(repaired.begin(), repaired.end());
   index.touched.assign(touched.begin(), touched.end());
-  if (!repaired.empty()) notes.push_back(text("repaired since they could not be used: ", some_of(repaired)));
+  if (!repaired.empty()) notes.push_back(text("repaired since they could not be used: ", first_few(repaired)));
   if (!index.touched.empty())
     notes.push_back(text(index.touched.size(), index.touched.size() == 1 ? " file was" : " files were",
-                         " written anew since the run started (", some_of(index.touched),
+                         " written anew since the run started (", first_few(index.touched),
                          "); the run goes on, and its checkpoints no longer promise the same bits"));
   return index;
 }
