@@ -10,7 +10,7 @@
 namespace larmor::testing {
 namespace {
 
-constexpr CrashSearch all_states{.subsets = 1024, .torn = 2000};
+constexpr CrashSearch all_states{.subsets = 1024, .torn = 8000};
 
 // Prints and records how many states were tried.
 size_t expect_no_loss(const std::string& name, const Scenario& scenario, const CrashSearch& search) {
