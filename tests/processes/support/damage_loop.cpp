@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr double longest_wait = 120;  // seconds; others may use the machine
+constexpr double longest_wait = 600;  // seconds; others may use the machine
 
 std::string step_folder(int64_t step) {
   const auto digits = text(step);
