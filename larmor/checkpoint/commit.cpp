@@ -51,6 +51,9 @@ void sweep(Storage& storage, const fs::path& folder) {
       if (half_a_link || name.ends_with(".tmp") || name.starts_with(".trash-"))
         rubbish.push_back(item.path());
     }
+    // A process may have been killed between a rename to .trash and its sync: without this one a power cut could
+    // bring the old name back over files that are gone.
+    if (!rubbish.empty()) storage.sync_folder(folder);
     for (const auto& path : rubbish) storage.remove_all(path);
   } catch (const Error& error) {
     if (is_fenced(error)) throw;

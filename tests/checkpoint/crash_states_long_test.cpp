@@ -44,8 +44,8 @@ TEST(CrashStates, OverADamagedFolderLoseNothingAnnounced) {
 }
 
 TEST(CrashStates, WithOneCheckpointKeptLoseNothingAnnounced) {
-  size_t states = expect_no_loss("one kept", saves_keeping_one(), {.subsets = 256, .torn = 64});
-  states += expect_no_loss("first saves", first_saves(), {.subsets = 256, .torn = 64});
+  size_t states = expect_no_loss("one kept", saves_keeping_one(), {.subsets = 256, .torn = 400});
+  states += expect_no_loss("first saves", first_saves(), {.subsets = 256, .torn = 400});
   report("one kept", states);
   EXPECT_GE(states, 2'000U);
 }
@@ -56,7 +56,7 @@ TEST(CrashStates, AfterAKillAtAnyOperationLoseNothingAnnounced) {
     const auto scenario = save_after_kill(kills);
     if (scenario.recording.empty()) break;
     states += expect_no_loss("killed at " + std::to_string(kills), scenario,
-                             {.subsets = 12, .torn = 2, .seed = kills + 1});
+                             {.subsets = 48, .torn = 16, .seed = kills + 1});
   }
   report("killed at each of " + std::to_string(kills) + " operations", states);
   EXPECT_GT(kills, 20U);
@@ -82,7 +82,7 @@ TEST(CrashStates, OfARecoveryLoseNothingAnnounced) {
   size_t states = 0;
   for (const auto& state : sample) {
     states += expect_no_loss("recovery", save_after_crash(state, crashed),
-                             {.subsets = 12, .torn = 2, .seed = states + 1});
+                             {.subsets = 24, .torn = 6, .seed = states + 1});
   }
   report("a second crash during the recovery from " + std::to_string(sample.size()) + " crashes", states);
   EXPECT_GE(states, 5'000U);
