@@ -1,7 +1,6 @@
 #include "larmor/base/file.h"
 
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/process.h"
+#include "larmor/base/random_bytes.h"
 #include "larmor/base/regular_file.h"
 #include "larmor/base/storage.h"
 #include "larmor/base/system_error.h"
@@ -49,17 +49,6 @@ bool read_more(int descriptor, const std::filesystem::path& path, std::string& c
   if (count < 0) fail_errno(errno, "read", path);
   content.append(buffer.data(), static_cast<size_t>(count));
   return count > 0;
-}
-
-// Sixteen hexadecimal digits that nobody can guess.
-std::string random_name() {
-  uint64_t number = 0;
-  if (after_signals([&] { return ::getrandom(&number, sizeof(number), 0); }) != ssize_t{sizeof(number)})
-    fail_errno(errno, "draw random bytes from", "the system");
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string name;
-  for (int i = 0; i < 16; ++i, number >>= 4) name += digits[number & 15U];
-  return name;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
+#include "larmor/base/random_bytes.h"
 #include "larmor/base/regular_file.h"
 
 namespace larmor {
@@ -38,14 +39,7 @@ std::string Sha256::hex() {
   std::array<unsigned char, 32> digest{};
   const int done = EVP_DigestFinal_ex(state_->context, digest.data(), nullptr);
   ensure(done == 1);
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string out;
-  out.reserve(2 * digest.size());
-  for (const unsigned byte : digest) {
-    out.push_back(digits[byte >> 4]);
-    out.push_back(digits[byte & 15]);
-  }
-  return out;
+  return to_hex(std::as_bytes(std::span(digest)));
 }
 
 std::string sha256(std::string_view bytes) {

@@ -1,8 +1,5 @@
 #include "larmor/base/hmac.h"
 
-#include <sys/random.h>
-
-#include <cerrno>
 #include <string>
 
 #include <openssl/crypto.h>
@@ -34,16 +31,6 @@ Digest hmac_sha256(std::span<const std::byte> key, std::initializer_list<std::st
 
 bool equal_in_constant_time(std::string_view one, std::string_view other) {
   return one.size() == other.size() && CRYPTO_memcmp(one.data(), other.data(), one.size()) == 0;
-}
-
-void fill_with_random(std::span<std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t got = getrandom(bytes.data(), bytes.size(), 0);
-    if (got < 0 && errno == EINTR) continue;
-    require(got > 0, Exit::environment, "the kernel gives no random numbers",
-            "larmor needs getrandom(2): a sandbox around it may forbid that call");
-    bytes = bytes.subspan(static_cast<size_t>(got));
-  }
 }
 
 void wipe(std::span<std::byte> secret) { OPENSSL_cleanse(secret.data(), secret.size()); }

@@ -18,10 +18,6 @@ Digest hmac_sha256(std::span<const std::byte> key, std::initializer_list<std::st
 /// Takes as long wherever the two differ.
 bool equal_in_constant_time(std::string_view one, std::string_view other);
 
-/// From the kernel's generator. Blocks only while a machine that has just been started has no entropy. Throws
-/// Error (environment) when there is none.
-void fill_with_random(std::span<std::byte> bytes);
-
 /// Overwrites a secret; no optimizer leaves it out.
 void wipe(std::span<std::byte> secret);
 

@@ -1,9 +1,11 @@
 #include "larmor/launch/handshake.h"
 
 #include <array>
-#include <cassert>
 #include <cstring>
 #include <utility>
+
+#include "larmor/base/ensure.h"
+#include "larmor/base/random_bytes.h"
 
 namespace larmor {
 namespace {
@@ -51,7 +53,7 @@ size_t Handshake::wanted() const {
 }
 
 void Handshake::receive(std::string_view bytes) {
-  assert(bytes.size() <= wanted());
+  ensure(bytes.size() <= wanted());
   incoming_ += bytes;
   if (bytes.empty() || wanted() > 0) return;
   if (stage_ == Stage::greeting) {
@@ -90,7 +92,7 @@ void Handshake::take_proof() {
 std::string Handshake::take_outgoing() { return std::exchange(outgoing_, {}); }
 
 ChannelKeys Handshake::keys() const {
-  assert(is_done());
+  ensure(is_done());
   ChannelKeys keys{.send = to_digest(code("words of the leader")),
                    .receive = to_digest(code("words of the member"))};
   if (side_ == Side::member) std::swap(keys.send, keys.receive);

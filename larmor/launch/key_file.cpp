@@ -14,6 +14,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/base/hash.h"
+#include "larmor/base/random_bytes.h"
 #include "larmor/base/storage.h"
 #include "larmor/base/text.h"
 #include "larmor/launch/socket.h"
@@ -69,8 +70,7 @@ RunKey KeyFile::renew() const {
   if (!is_ours_) return read();
   const auto key = RunKey::draw();
   // Beside it, and renamed over it: a follower never reads half of a key.
-  const auto beside = path_.parent_path() /
-                      text(path_.filename().string(), ".", getpid(), ".", RunKey::draw().hex().substr(0, 16));
+  const auto beside = path_.parent_path() / text(path_.filename().string(), ".", random_name());
   Descriptor file;
   // A start that has met removes the folder when it is empty: then it is made again.
   for (int attempt = 0; attempt < 3 && !file.is_open(); ++attempt) {

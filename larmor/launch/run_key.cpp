@@ -9,15 +9,10 @@
 #include <unistd.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/random_bytes.h"
 #include "larmor/base/text.h"
 
 namespace larmor {
-namespace {
-
-constexpr std::string_view hex_digits = "0123456789abcdef";
-
-}  // namespace
-
 RunKey RunKey::draw() {
   RunKey key;
   fill_with_random(key.bytes_);
@@ -25,6 +20,7 @@ RunKey RunKey::draw() {
 }
 
 std::optional<RunKey> RunKey::from_hex(std::string_view digits) {
+  constexpr std::string_view hex_digits = "0123456789abcdef";
   RunKey key;
   if (digits.size() != 2 * key.bytes_.size()) return std::nullopt;
   for (size_t i = 0; i < digits.size(); ++i) {
@@ -35,14 +31,7 @@ std::optional<RunKey> RunKey::from_hex(std::string_view digits) {
   return key;
 }
 
-std::string RunKey::hex() const {
-  std::string digits;
-  for (const auto byte : bytes_) {
-    digits += hex_digits[std::to_integer<size_t>(byte) >> 4];
-    digits += hex_digits[std::to_integer<size_t>(byte) & 15];
-  }
-  return digits;
-}
+std::string RunKey::hex() const { return to_hex(bytes_); }
 
 Descriptor RunKey::to_descriptor() const {
   Descriptor file(memfd_create("larmor-key", MFD_CLOEXEC));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "larmor/base/hash.h"
+#include "larmor/base/random_bytes.h"
 #include "larmor/base/text.h"
 #include "larmor/launch/handshake.h"
 #include "larmor/launch/sealed_frames.h"
@@ -15,7 +16,8 @@ namespace {
 
 constexpr larmor::Digest frame_key{std::byte{7}};
 
-/// Under keys that are new each time: the fuzzer sees what bytes are compared with, and would learn the code of one.
+/// Under keys that are new each time: the fuzzer sees what bytes are compared with, and would learn the code
+/// of one.
 void refuse_strangers(std::string_view bytes) {
   larmor::Digest unknown{};
   larmor::fill_with_random(unknown);
