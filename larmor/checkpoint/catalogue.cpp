@@ -137,7 +137,16 @@ std::optional<CheckpointEntry> newest_good(const fs::path& folder,
 }
 
 NamedTensors read_checkpoint_file(const CheckpointEntry& entry, const std::string& file) {
-  return read_tensors(entry.folder / file);
+  std::string sha256;
+  auto tensors = read_tensors(entry.folder / file, nullptr, &sha256);
+  for (const auto& listed : files_of(entry.manifest)) {
+    if (listed.name == file && listed.sha256 != sha256)
+      fail(Exit::checkpoint,
+           text((entry.folder / file).string(),
+                " holds other bytes than the manifest of its checkpoint lists"),
+           "larmor checkpoint verify says what is wrong with it; --resume takes an older checkpoint");
+  }
+  return tensors;
 }
 
 bool has_checkpoint_file(const CheckpointEntry& entry, const std::string& file) {
