@@ -41,9 +41,26 @@ uint64_t bytes_of(const Snapshot& snapshot) {
   return bytes;
 }
 
-// What earlier lives of the run were killed over. Nobody writes here: a run saves one checkpoint at a time.
-void sweep(Storage& storage, const fs::path& folder) {
+// Runs work that a save can do without: whatever goes wrong in it is a warning that begins with `what`.
+// Throws Error (rank_lost) when the run went on without us.
+template <class Work>
+void tidy(const std::string& what, const Work& work) {
+  std::string why;
   try {
+    return work();
+  } catch (const Error& error) {
+    if (is_fenced(error)) throw;
+    why = error.message();
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+  log::warning(text(what, ": ", why));
+}
+
+// Removes what starts of the run that were killed have left. Nobody else writes here: a run saves one
+// checkpoint at a time.
+void sweep(Storage& storage, const fs::path& folder) {
+  tidy(text("cannot tidy up ", folder.string()), [&] {
     std::vector<fs::path> rubbish;
     for (const auto& item : fs::directory_iterator(folder)) {
       const auto name = item.path().filename().string();
@@ -51,16 +68,11 @@ void sweep(Storage& storage, const fs::path& folder) {
       if (half_a_link || name.ends_with(".tmp") || name.starts_with(".trash-"))
         rubbish.push_back(item.path());
     }
-    // A process may have been killed between a rename to .trash and its sync: without this one a power cut could
-    // bring the old name back over files that are gone.
+    // A process may have been killed between a rename to .trash and its sync. Without this sync a power cut
+    // could bring the old name back over files that are gone.
     if (!rubbish.empty()) storage.sync_folder(folder);
     for (const auto& path : rubbish) storage.remove_all(path);
-  } catch (const Error& error) {
-    if (is_fenced(error)) throw;
-    log::warning(text("cannot tidy up ", folder.string(), ": ", error.message()));
-  } catch (const std::exception& error) {
-    log::warning(text("cannot tidy up ", folder.string(), ": ", error.what()));
-  }
+  });
 }
 
 // Of all ranks: they write into one folder, and so onto one disk.
@@ -168,15 +180,12 @@ Json manifest_of(const Snapshot& snapshot, const CommitPlace& place, const std::
   return manifest;
 }
 
-// Steps that come after the rename: the checkpoint stands, so a failure here is only worth a warning. Whether
-// it is the best one so far.
+// Steps that come after the rename: the checkpoint stands, so a failure here is only worth a warning. Gives
+// whether it is the best one so far.
 bool tidy_up(const Snapshot& snapshot, const CommitPlace& place, const fs::path& final) {
   auto& storage = place.storage;
   bool is_best = false;
-  const auto warn = [&](const std::string& why) {
-    log::warning(text("checkpoint ", final.string(), " is saved, but tidying up failed: ", why));
-  };
-  try {
+  tidy(text("checkpoint ", final.string(), " is saved, but tidying up failed"), [&] {
     const Retention retention{.keep_last = place.options.keep_last,
                               .keep_best = place.options.keep_best,
                               .lower_is_better = place.options.lower_is_better};
@@ -187,12 +196,7 @@ bool tidy_up(const Snapshot& snapshot, const CommitPlace& place, const fs::path&
     remove_checkpoints(sorted.surplus, place.folder, storage);
     for (const auto& entry : sorted.surplus) place.whole.forget(entry.folder);
     storage.point("checkpoint.pruned");
-  } catch (const Error& error) {
-    if (is_fenced(error)) throw;
-    warn(error.message());
-  } catch (const std::exception& error) {
-    warn(error.what());
-  }
+  });
   return is_best;
 }
 
@@ -246,19 +250,10 @@ SaveOutcome seal_attempt(const Snapshot& snapshot, const CommitPlace& place, con
   return outcome;
 }
 
-// Throws Error (rank_lost) when the run went on without us.
+// The next save tries again where this fails.
 void abandon(Storage& storage, const fs::path& attempt) {
-  const auto warn = [&](const std::string& why) {  // the next save tries again
-    log::warning(text("could not remove the unfinished checkpoint ", attempt.string(), ": ", why));
-  };
-  try {
-    storage.remove_all(attempt);
-  } catch (const Error& error) {
-    if (is_fenced(error)) throw;
-    warn(error.message());
-  } catch (const std::exception& error) {
-    warn(error.what());
-  }
+  tidy(text("could not remove the unfinished checkpoint ", attempt.string()),
+       [&] { storage.remove_all(attempt); });
 }
 
 // Rank 0's outcome on every rank; `fenced` says that the run went on without them, and how rank 0 knows.
