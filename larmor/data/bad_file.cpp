@@ -39,6 +39,10 @@ void fail_over_budget(const std::vector<BadFile>& files, int64_t allowed) {
        "repair or remove them (data.exclude), or raise data.bad_files");
 }
 
+bool holds(const std::vector<BadFile>& files, const std::string& path) {
+  return std::any_of(files.begin(), files.end(), [&](const BadFile& file) { return file.path == path; });
+}
+
 std::string listing(const std::vector<BadFile>& files, size_t most) {
   std::vector<std::string> lines;
   for (const BadFile& file : files) lines.push_back(text(file.path, ": ", file.reason));

@@ -28,6 +28,8 @@ bool are_too_many(int64_t bad, int64_t budget, int64_t files);
 /// [{path, reason}], with sha256 where it is known.
 Json to_json(const std::vector<BadFile>& files);
 std::vector<BadFile> bad_files_from(const Json& json);
+/// Whether one of them has this path.
+bool holds(const std::vector<BadFile>& files, const std::string& path);
 /// One line a file, at most `most` of them and then how many more there are.
 std::string listing(const std::vector<BadFile>& files, size_t most = 20);
 

@@ -14,8 +14,7 @@ namespace {
 
 // A file counts once, as for the loader: however many positions fell on it, and whatever each has met.
 void note(std::vector<BadFile>& bad, BadFile file) {
-  const auto same = [&file](const BadFile& known) { return known.path == file.path; };
-  if (std::none_of(bad.begin(), bad.end(), same)) bad.push_back(std::move(file));
+  if (!holds(bad, file.path)) bad.push_back(std::move(file));
 }
 
 void pin(Batch& batch) {

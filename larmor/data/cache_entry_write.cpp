@@ -9,8 +9,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "larmor/base/file.h"
 #include "larmor/base/ensure.h"
+#include "larmor/base/file.h"
 #include "larmor/base/hash.h"
 #include "larmor/data/cache_entry.h"
 #include "larmor/data/cache_layout.h"

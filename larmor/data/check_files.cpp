@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,11 +61,7 @@ std::vector<BadFile> check_files(const Index& index, Depth depth) {
 
 std::vector<BadFile> check_files(const Index& index, Depth depth, uint64_t shared_bytes) {
   if (index.is_invented()) return {};
-  std::set<std::string> distinct;
-  for (const Case& entry : index.cases) {
-    for (const auto& [name, file] : entry.files) distinct.insert(file);
-  }
-  const std::vector<std::string> files(distinct.begin(), distinct.end());
+  const auto files = index.distinct_files();
   std::vector<std::string> faults(files.size());
   FileChecks checks(shared_bytes);
   over_threads(files.size(),

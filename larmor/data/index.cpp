@@ -129,6 +129,14 @@ int64_t Index::patients() const {
   return static_cast<int64_t>(names.size());
 }
 
+std::vector<std::string> Index::distinct_files() const {
+  std::set<std::string> files;
+  for (const Case& entry : cases) {
+    for (const auto& [name, file] : entry.files) files.insert(file);
+  }
+  return {files.begin(), files.end()};
+}
+
 std::vector<int64_t> Index::of(Split split) const {
   std::vector<int64_t> places;
   for (size_t i = 0; i < cases.size(); ++i) {

@@ -62,6 +62,8 @@ struct Index {
   /// Whether the program makes the volumes, so that there are no files to look at.
   bool is_invented() const { return folder.empty(); }
   std::vector<int64_t> of(Split split) const;
+  /// The files of all cases, sorted, each once.
+  std::vector<std::string> distinct_files() const;
   /// Over paths, sizes, patients, labels, values and splits: equal for equal data in another folder.
   std::string sha256() const;
 };

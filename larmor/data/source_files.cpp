@@ -103,15 +103,10 @@ void over_threads(std::size_t count, const std::function<void(std::size_t)>& wor
 
 std::map<std::string, FileState> states_of_files(const Index& index) {
   if (index.is_invented()) return {};
-  std::map<std::string, FileState> states;
-  for (const Case& entry : index.cases) {
-    for (const auto& [name, file] : entry.files) states.emplace(file, FileState{});
-  }
-  std::vector<std::string> files;
-  for (const auto& [file, state] : states) files.push_back(file);
+  const auto files = index.distinct_files();
   std::vector<std::optional<FileState>> found(files.size());
   over_threads(files.size(), [&](std::size_t i) { found[i] = state_of_source(index.folder / files[i]); });
-  states.clear();
+  std::map<std::string, FileState> states;
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (found[i]) states.emplace(files[i], *found[i]);
   }

@@ -52,14 +52,6 @@ void check_splits(const Index& index, const std::vector<BadFile>& bad, const Run
   }
 }
 
-int64_t distinct_files(const Index& index) {
-  std::set<std::string> files;
-  for (const Case& entry : index.cases) {
-    for (const auto& [name, file] : entry.files) files.insert(file);
-  }
-  return static_cast<int64_t>(files.size());
-}
-
 }  // namespace
 
 std::vector<BadFile> check_data(const Index& index, const RunConfig& config) {
@@ -67,7 +59,8 @@ std::vector<BadFile> check_data(const Index& index, const RunConfig& config) {
   const auto bad = cases_of(index, files);
   const auto budget =
       bad_file_budget(config.data.bad_files, static_cast<int64_t>(index.of(Split::train).size()));
-  const bool too_many = are_too_many(static_cast<int64_t>(files.size()), budget, distinct_files(index)) ||
+  const auto all = static_cast<int64_t>(index.distinct_files().size());
+  const bool too_many = are_too_many(static_cast<int64_t>(files.size()), budget, all) ||
                         static_cast<int64_t>(bad.size()) > budget;
   if (too_many) {
     fail(Exit::data,

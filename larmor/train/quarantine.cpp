@@ -13,10 +13,6 @@ namespace larmor {
 
 namespace {
 
-bool holds(const std::vector<BadFile>& files, const std::string& path) {
-  return std::any_of(files.begin(), files.end(), [&](const BadFile& file) { return file.path == path; });
-}
-
 std::vector<BadFile> joined(std::vector<BadFile> files, const std::vector<BadFile>& earlier) {
   for (const auto& file : earlier) {
     if (!holds(files, file.path)) files.push_back(file);

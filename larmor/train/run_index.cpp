@@ -15,7 +15,7 @@ namespace larmor {
 
 namespace {
 
-/// A case's first file, and the how-manieth case it is of that file.
+/// A case's first file, and how many earlier cases have the same first file.
 using CaseKey = std::pair<std::string, int>;
 
 std::vector<CaseKey> keys_of(const Index& index) {
@@ -72,10 +72,6 @@ bool was_touched(const Case& then, const States& states_then, const States& stat
 
 // Lists name files that are not there.
 bool is_missing(const Case& then, const Case& now) { return then.bytes > 0 && now.bytes == 0; }
-
-bool holds(const std::vector<BadFile>& files, const std::string& name) {
-  return std::any_of(files.begin(), files.end(), [&](const BadFile& file) { return file.path == name; });
-}
 
 DataChanges compare(const Index& start, const Index& now, const States& states_now) {
   DataChanges changes;
@@ -302,7 +298,8 @@ Index index_of_resumed_run(const Index& start, const Index& now, const std::vect
   touched.insert(changes.touched.begin(), changes.touched.end());
   touched.insert(repaired.begin(), repaired.end());
   index.touched.assign(touched.begin(), touched.end());
-  if (!repaired.empty()) notes.push_back(text("repaired since they could not be used: ", first_few(repaired)));
+  if (!repaired.empty())
+    notes.push_back(text("repaired since they could not be used: ", first_few(repaired)));
   if (!index.touched.empty())
     notes.push_back(text(index.touched.size(), index.touched.size() == 1 ? " file was" : " files were",
                          " written anew since the run started (", first_few(index.touched),
