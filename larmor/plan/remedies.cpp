@@ -29,7 +29,8 @@ std::vector<Remedy> by_recomputation(const Question& question, const Plan& plan)
   for (const auto& [recompute, bytes] : {std::pair(Recompute::blocks, demand.recomputed_bytes_per_sample),
                                          std::pair(Recompute::all, demand.sectioned_bytes_per_sample)}) {
     if (recompute <= plan.recompute || bytes == 0) continue;
-    Remedy& remedy = remedies.emplace_back(text("train.activation_checkpointing=", to_text(recompute)), plan);
+    Remedy& remedy =
+        remedies.emplace_back(Remedy{text("train.activation_checkpointing=", to_text(recompute)), plan});
     remedy.plan.recompute = recompute;
   }
   return remedies;
@@ -41,7 +42,7 @@ std::vector<Remedy> by_precision(const Question& question, const Plan& plan) {
   const Precision half = computes(question, plan, Precision::bf16) ? Precision::bf16 : Precision::fp16;
   for (const Precision precision : {Precision::fp32, half}) {
     if (precision == plan.precision || !computes(question, plan, precision)) continue;
-    Remedy& remedy = remedies.emplace_back(text("train.precision=", to_text(precision)), plan);
+    Remedy& remedy = remedies.emplace_back(Remedy{text("train.precision=", to_text(precision)), plan});
     remedy.plan.precision = precision;
   }
   return remedies;
@@ -53,7 +54,8 @@ std::vector<Remedy> by_strategy(const Plan& plan) {
   for (const Strategy strategy : {Strategy::zero1, Strategy::zero2, Strategy::zero3}) {
     if (strategy <= plan.strategy) continue;
     const char* uncompressed = plan.compression == Compression::none ? "" : " parallel.compression=none";
-    Remedy& remedy = remedies.emplace_back(text("parallel.strategy=", to_text(strategy), uncompressed), plan);
+    Remedy& remedy =
+        remedies.emplace_back(Remedy{text("parallel.strategy=", to_text(strategy), uncompressed), plan});
     remedy.plan.strategy = strategy;
     remedy.plan.compression = Compression::none;
   }
@@ -77,7 +79,7 @@ std::vector<Remedy> by_ranks(const Question& question, const Plan& plan) {
   if (plan.device == DeviceKind::cpu) {  // they share the host's memory
     for (int64_t fewer = ranks - 1; fewer >= 1; --fewer) {
       if (!batch_allows(question, fewer)) continue;
-      Remedy& remedy = remedies.emplace_back(text("parallel.ranks=", fewer), plan);
+      Remedy& remedy = remedies.emplace_back(Remedy{text("parallel.ranks=", fewer), plan});
       set_ranks(remedy.plan, fewer);
     }
     return remedies;
@@ -87,7 +89,7 @@ std::vector<Remedy> by_ranks(const Question& question, const Plan& plan) {
   for (int64_t more = ranks + 1; more <= most; ++more) {
     if (!batch_allows(question, more)) continue;
     const std::string how = more <= ranks + idle ? text("parallel.ranks=", more) : text(more, " such GPUs");
-    Remedy& remedy = remedies.emplace_back(how + " under parallel.strategy=zero3", plan);
+    Remedy& remedy = remedies.emplace_back(Remedy{how + " under parallel.strategy=zero3", plan});
     set_ranks(remedy.plan, more);
     remedy.plan.strategy = Strategy::zero3;
     remedy.plan.compression = Compression::none;

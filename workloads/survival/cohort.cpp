@@ -183,7 +183,7 @@ class Texture {
     const auto [j, v] = cell_of(y);
     for (std::size_t at = 0; at < heights.size(); ++at) {
       const auto [k, w] = cell_of(heights[at]);
-      const auto line = [&](std::size_t a, std::size_t b) {
+      const auto line = [&, i = i, j = j, k = k, w = w](std::size_t a, std::size_t b) {
         const float* point = points_.data() + ((i + a) * edge + j + b) * edge + k;
         return blend(point[0], point[1], w);
       };

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <ranges>
 #include <vector>
 
 #include <ATen/TensorOperators.h>
@@ -32,8 +31,9 @@ struct RiskSets {
 
 RiskSets risk_sets(const SurvivalOutcomes& outcomes) {
   RiskSets sets;
-  for (const std::size_t row : std::views::reverse(ascending_order(outcomes.time)))
-    sets.order.push_back(static_cast<int64_t>(row));
+  const auto ascending = ascending_order(outcomes.time);
+  for (auto row = ascending.rbegin(); row != ascending.rend(); ++row)
+    sets.order.push_back(static_cast<int64_t>(*row));
   const auto time_at = [&](std::size_t i) { return outcomes.time[static_cast<std::size_t>(sets.order[i])]; };
   for (std::size_t begin = 0, end = 0; begin < sets.order.size(); begin = end) {
     std::vector<int64_t> tie;
