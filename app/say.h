@@ -1,5 +1,5 @@
 // The way of words out of the program: results to stdout, everything else to stderr, foreign text escaped.
-// Nothing else in app/ writes to either (tools/check_names.py).
+// Nothing else in app/ writes to either (tools/check_layers.py).
 #pragma once
 
 #include <string_view>

@@ -31,8 +31,7 @@ fs::path best_or_last(const std::vector<CheckpointEntry>& entries, bool lower_is
   if (const auto* best = best_of(entries, lower_is_better)) return best->folder;
   const auto& last = entries.front().folder;
   log::warning(
-      text("no checkpoint of the run has a validation of its own, so there is no best one: taking the "
-           "last, ",
+      text("no checkpoint of the run has a validation of its own, so there is no best one: taking the last, ",
            last.filename().string()));
   return last;
 }

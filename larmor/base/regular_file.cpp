@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "larmor/base/system_error.h"
 #include "larmor/base/text.h"
 
 namespace larmor {
@@ -68,9 +69,9 @@ RegularFile::~RegularFile() {
 std::size_t RegularFile::read_at(uint64_t offset, std::span<std::byte> to) const {
   std::size_t read = 0;
   while (read < to.size()) {
-    const ssize_t count =
-        ::pread(descriptor_, to.data() + read, to.size() - read, static_cast<off_t>(offset + read));
-    if (count < 0 && errno == EINTR) continue;
+    const ssize_t count = after_signals([&] {
+      return ::pread(descriptor_, to.data() + read, to.size() - read, static_cast<off_t>(offset + read));
+    });
     if (count < 0)
       fail(exit_, text("cannot be read: ", std::generic_category().message(errno)),
            "the disk or the network file system may have failed: see the system's log (dmesg)");

@@ -35,8 +35,8 @@ Json open_manifest(const std::filesystem::path& folder);
 /// once each, by plain names, state.json and model.safetensors among them.
 void check_manifest(const Json& manifest, const std::string& folder);
 
-/// The number in a name as folder_name() makes them, nothing for any other name; -1 where the number is too large
-/// for a step.
+/// The number in a name as folder_name() makes them, nothing for any other name; -1 where the number is too
+/// large for a step.
 std::optional<int64_t> step_of_name(const std::string& name);
 
 }  // namespace larmor

@@ -4,12 +4,12 @@
 #include <sys/uio.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 #include <unistd.h>
 
 #include "larmor/base/printable.h"
+#include "larmor/base/system_error.h"
 
 namespace larmor {
 
@@ -43,10 +43,7 @@ bool send_packet(int socket, std::span<const std::byte> packet, std::optional<in
     header->cmsg_len = CMSG_LEN(sizeof(int));
     std::memcpy(CMSG_DATA(header), &*descriptor, sizeof(int));
   }
-  ssize_t sent = 0;
-  do {
-    sent = ::sendmsg(socket, &message, MSG_NOSIGNAL);
-  } while (sent < 0 && errno == EINTR);
+  const ssize_t sent = after_signals([&] { return ::sendmsg(socket, &message, MSG_NOSIGNAL); });
   return sent == static_cast<ssize_t>(packet.size());
 }
 
@@ -61,10 +58,7 @@ bool receive_packet(int socket, std::span<std::byte> packet, int* descriptor) {
     message.msg_control = room.bytes.data();
     message.msg_controllen = room.bytes.size();
   }
-  ssize_t received = 0;
-  do {
-    received = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-  } while (received < 0 && errno == EINTR);
+  const ssize_t received = after_signals([&] { return ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC); });
   if (received < 0) return false;
   const cmsghdr* const header = CMSG_FIRSTHDR(&message);
   if (descriptor != nullptr && header != nullptr && header->cmsg_level == SOL_SOCKET &&

@@ -36,7 +36,8 @@ DecoderPlace find_decoder() {
   return {.program = fs::is_regular_file(beside, absent) ? beside : fs::path(), .is_unwanted = false};
 }
 
-std::string danger(const std::string& reason) {
+/// The warning of a process that decodes by itself.
+std::string warning_of_decoding_here(const std::string& reason) {
   return text(
       "compressed DICOM pixels are decoded in this process, and a file that crashes the decoder ends it: ",
       reason);
@@ -49,16 +50,14 @@ DecoderPool* process_decoders() {
     const DecoderPlace place = find_decoder();
     if (place.program.empty()) {
       if (!place.is_unwanted) {
-        log::warning(danger(text("there is no larmor-decode beside ", own_program().string(),
-                                 "; LARMOR_DECODER can name one")));
+        log::warning(warning_of_decoding_here(text("there is no larmor-decode beside ",
+                                                   own_program().string(), "; LARMOR_DECODER can name one")));
       }
       return nullptr;
     }
-    static DecoderPool* made = nullptr;
-    made = new DecoderPool({.program = place.program, .arguments = {}},
+    std::atexit([] { process_decoders()->end_idle(); });
+    return new DecoderPool({.program = place.program, .arguments = {}},
                            std::max(1U, std::thread::hardware_concurrency()));
-    std::atexit([] { made->end_idle(); });
-    return made;
   }();
   return pool;
 }
@@ -144,7 +143,7 @@ void DecoderPool::give_back(Decoder decoder) {
 void DecoderPool::say_once(const std::string& reason) {
   const std::lock_guard lock(mutex_);
   if (std::exchange(cannot_start_, true)) return;
-  log::warning(danger(reason));
+  log::warning(warning_of_decoding_here(reason));
 }
 
 DecodedForm decode_apart(const EncodedPixels& encoded, std::span<std::byte> out) {

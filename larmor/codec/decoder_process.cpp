@@ -192,6 +192,7 @@ void DecoderProcess::set_limits(const DecodeRequest& request) {
   processor_limit_ =
       options_.processor_seconds + static_cast<double>(request.output_bytes) / bytes_per_second;
   wait_limit_ = options_.wait_seconds + 6 * processor_limit_;
+  memory_limit_ = std::max(options_.memory, 64 * request.output_begin);
   if (is_sanitized) return;
   // The hard limits stay as they are, so that the soft ones can be raised again for the next request.
   rlimit limit{};
@@ -200,8 +201,8 @@ void DecoderProcess::set_limits(const DecodeRequest& request) {
       limit.rlim_max, static_cast<rlim_t>(std::ceil(processor_seconds_of(id_) + processor_limit_)));
   ::prlimit(id_, RLIMIT_CPU, &limit, nullptr);
   ::prlimit(id_, RLIMIT_AS, nullptr, &limit);
-  const uint64_t more = std::max(options_.memory, 64 * request.output_begin);
-  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, greeting_.address_space + request.memory_bytes + more);
+  limit.rlim_cur =
+      std::min<rlim_t>(limit.rlim_max, greeting_.address_space + request.memory_bytes + memory_limit_);
   ::prlimit(id_, RLIMIT_AS, &limit, nullptr);
 }
 
@@ -231,8 +232,7 @@ DecodeOutcome DecoderProcess::decode(const EncodedPixels& encoded, std::span<std
       return outcome;
     case DecodeReply::Status::out_of_memory:
       outcome.kind = DecodeOutcome::Kind::refused;
-      outcome.message = text("decoding its compressed pixels takes more than ",
-                             human_bytes(std::max(options_.memory, 64 * packed.request.output_begin)),
+      outcome.message = text("decoding its compressed pixels takes more than ", human_bytes(memory_limit_),
                              " of memory beyond the pixels themselves");
       outcome.hint = "fetch the file again, or leave it out";
       return outcome;

@@ -68,7 +68,8 @@ class DecoderProcess {
   DecodeGreeting greeting_;
   pid_t id_ = -1;
   int socket_ = -1;
-  double processor_limit_ = 0, wait_limit_ = 0;  // of the present request
+  double processor_limit_ = 0, wait_limit_ = 0;  // of the present request, seconds
+  uint64_t memory_limit_ = 0;                    // of it, bytes beyond the samples
 };
 
 }  // namespace larmor

@@ -114,15 +114,17 @@ void ParallelConfig::describe(Fields& f) {
   f.word(
       "strategy", strategy, {"auto", "single", "dp", "ddp", "zero1", "zero2", "zero3"},
       "how ranks share the work: whole replicas in processes (ddp) or in threads of one (dp), or a part each "
-      "of the optimizer's states (zero1), of the gradients too (zero2), and of the weights (zero3); auto: the "
+      "of the optimizer's states (zero1), of the gradients too (zero2), and of the weights (zero3); auto: "
+      "the "
       "first that fits, never dp");
   f.word("offload", offload, {"none", "optimizer"},
          "what a GPU's rank keeps and computes on the host instead");
   f.field("sync_batchnorm", sync_batchnorm,
           "batch norm takes its statistics from all ranks' rows; auto: where there are several ranks");
-  f.field("hang_limit", hang_limit,
-          "how long a rank may show no sign of life, as a time; auto: five times the longest so far, at least "
-          "5min; never");
+  f.field(
+      "hang_limit", hang_limit,
+      "how long a rank may show no sign of life, as a time; auto: five times the longest so far, at least "
+      "5min; never");
   f.word("compression", compression, {"none", "fp16", "bf16"},
          "number format of the gradients on their way between ranks; none: as they are");
 }

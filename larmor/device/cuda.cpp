@@ -35,8 +35,6 @@ void reset_peak(int index) { c10::cuda::CUDACachingAllocator::resetPeakStats(nar
 
 void release_cached_memory() { c10::cuda::CUDACachingAllocator::emptyCache(); }
 
-void resize_bytes(c10::StorageImpl* storage, size_t bytes) {
-  at::native::resize_bytes_cuda(storage, bytes);
-}
+void resize_bytes(c10::StorageImpl* storage, size_t bytes) { at::native::resize_bytes_cuda(storage, bytes); }
 
 }  // namespace larmor::cuda

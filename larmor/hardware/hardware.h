@@ -61,9 +61,9 @@ struct HardwareSources {
 /// Absent things are empty, never errors. Creates no CUDA context.
 Hardware detect_hardware(const HardwareSources& sources = {});
 
-/// What every one of several hosts offers, for a plan that gives each an equal share: the least of them in each
-/// respect. Entries with one name are views of the same host, as tasks that a scheduler has bound to a part of
-/// it have them, and are joined first. Requires: at least one.
+/// What every one of several hosts offers, for a plan that gives each an equal share: the least of them in
+/// each respect. Entries with one name are views of the same host, as tasks that a scheduler has bound to a
+/// part of it have them, and are joined first. Requires: at least one.
 Hardware shared_hardware(const std::vector<Hardware>& hosts);
 
 Json to_json(const Hardware& hardware);

@@ -146,16 +146,11 @@ class Doorkeeper {
 }  // namespace
 
 Json to_json(const Hello& hello) {
-  return {{"larmor", greeting_version},
-          {"agent", hello.agent},
-          {"agents", hello.agents},
-          {"host", hello.host},
-          {"machine", hello.machine},
-          {"build", hello.build},
-          {"local_index", hello.local_index},
-          {"words", hello.words},
-          {"hardware", hello.hardware},
-          {"wall", hello.wall_seconds}};
+  return {{"larmor", greeting_version},       {"agent", hello.agent},
+          {"agents", hello.agents},           {"host", hello.host},
+          {"machine", hello.machine},         {"build", hello.build},
+          {"local_index", hello.local_index}, {"words", hello.words},
+          {"hardware", hello.hardware},       {"wall", hello.wall_seconds}};
 }
 
 Hello hello_from_json(const Json& json) {

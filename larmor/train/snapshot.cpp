@@ -78,7 +78,7 @@ TrainerState restore(const CheckpointEntry& entry, Task& task, std::vector<Learn
     fail(Exit::checkpoint,
          text("the checkpoint ", entry.folder.string(),
               " is not what it was when the run started: ", entry.reason),
-         "start again: the run goes on from the newest whole one; where only some hosts see the damage, look "
+         "start again: the run goes on from the newest whole one. Where only some hosts see the damage, look "
          "at "
          "their disks");
   }

@@ -43,8 +43,8 @@ class Stage {
   /// Refuses what a new run cannot begin with, before any rank starts (Error): its first example, weights
   /// that the network cannot take.
   virtual void check_start(const Sample& /*first*/) const {}
-  /// Refuses an example that the task cannot take, be it for its size or its channels (Error, data): it is then
-  /// passed over as one that cannot be read is. Asked of every example, on the threads that read them.
+  /// Refuses an example that the task cannot take, be it for its size or its channels (Error, data): it is
+  /// then passed over as one that cannot be read is. Asked of every example, on the threads that read them.
   virtual void check_example(const Sample& /*example*/, Split) const {}
   /// Training cases as validation sees them, for figures that hold a split against the training set (a
   /// baseline hazard, say); null where no figure does.

@@ -37,10 +37,12 @@ class Collected final : public Metrics {
 
   /// What another one has collected.
   void take(Collected&& more) {
-    for (auto* const of : {&more.values, &more.notes}) {
-      auto& own = of == &more.values ? values : notes;
-      for (auto& [name, per_case] : *of) own[name].insert(own[name].end(), per_case.begin(), per_case.end());
-    }
+    const auto append = [](CaseValues& own, const CaseValues& others) {
+      for (const auto& [name, per_case] : others)
+        own[name].insert(own[name].end(), per_case.begin(), per_case.end());
+    };
+    append(values, more.values);
+    append(notes, more.notes);
     for (auto& picture : more.pictures) pictures.push_back(std::move(picture));
   }
 

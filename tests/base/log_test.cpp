@@ -47,7 +47,8 @@ TEST_F(LogTest, ShowsForeignWordsEscaped) {
   open("rank 3", log::Level::error);
   log::info("a\n2026-01-01T00:00:00.000Z [rank 0] info: all is well\x1b[2J");
   ASSERT_EQ(lines().size(), 1U);
-  EXPECT_THAT(lines()[0], HasSubstr("info: a\\n2026-01-01T00:00:00.000Z [rank 0] info: all is well\\u001b[2J"));
+  EXPECT_THAT(lines()[0],
+              HasSubstr("info: a\\n2026-01-01T00:00:00.000Z [rank 0] info: all is well\\u001b[2J"));
 }
 
 TEST_F(LogTest, NamesAThreadInPlaceOfTheProcess) {

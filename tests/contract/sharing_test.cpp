@@ -1,5 +1,5 @@
-// How ranks share the work, and what they keep or compute again, changes neither weights nor what is measured;
-// a run may go on with another strategy than it began with.
+// How ranks share the work, and what they keep or compute again, changes neither weights nor what is
+// measured; a run may go on with another strategy than it began with.
 #include <gtest/gtest.h>
 
 #include "larmor/base/text.h"
@@ -63,9 +63,9 @@ class HoweverShared : public ::testing::TestWithParam<std::string> {
 
 TEST_P(HoweverShared, GivesTheSameWeights) {
   const Weights reference = by_one_rank();
-  for (const Sharing& sharing : {Sharing{2, "ddp", "all"}, Sharing{1, "single", "blocks"},
-                                 Sharing{2, "zero1", "none", 3}, Sharing{4, "zero2", "blocks"},
-                                 Sharing{2, "zero3", "none"}, Sharing{3, "zero3", "all", 2}}) {
+  for (const Sharing& sharing :
+       {Sharing{2, "ddp", "all"}, Sharing{1, "single", "blocks"}, Sharing{2, "zero1", "none", 3},
+        Sharing{4, "zero2", "blocks"}, Sharing{2, "zero3", "none"}, Sharing{3, "zero3", "all", 2}}) {
     TrialRun run(GetParam(), four_steps_with(sharing.accumulation));
     run.train(sharing.ranks, {}, sharing.words());
     expect_close(weights_of(run), reference, describe(sharing));

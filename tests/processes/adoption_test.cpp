@@ -178,7 +178,8 @@ TEST_F(Adoption, RanksOfDifferentWordsAreRefused) {
   Running second(with(words("mixed"), "optim.ema_decay", "0.5"), as_rank(1, 2, port.number()));
   for (const auto& end : {first.wait(), second.wait()}) {
     EXPECT_EQ(end.status, 2) << end.err;
-    EXPECT_THAT(end.err, AllOf(HasSubstr("rank 1 on "), HasSubstr("was given another configuration: optim.ema_decay is")));
+    EXPECT_THAT(end.err, AllOf(HasSubstr("rank 1 on "),
+                               HasSubstr("was given another configuration: optim.ema_decay is")));
   }
   EXPECT_FALSE(std::filesystem::exists(runs() / "mixed"));
 }

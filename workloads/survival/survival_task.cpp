@@ -137,9 +137,8 @@ std::string SurvivalTask::missing_values() const {
   if (baseline_) return {};
   return "only the risk is given, without percentile and survival probabilities: they need the risks of the "
          "training cases under these very weights, which a validation measures and the checkpoint of its "
-         "step "
-         "keeps, for the weights that are no average. Choose such a checkpoint with --checkpoint; best is "
-         "one";
+         "step keeps, for the weights that are no average. Choose such a checkpoint with --checkpoint; best "
+         "is one";
 }
 
 at::Tensor SurvivalTask::predict(const at::Tensor& image) {

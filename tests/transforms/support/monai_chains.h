@@ -5,8 +5,8 @@
 #include <string>
 
 #include "larmor/base/json.h"
-#include "larmor/formats/volume.h"
 #include "larmor/device/tensor_file.h"
+#include "larmor/formats/volume.h"
 
 namespace larmor::testing {
 
