@@ -7,8 +7,8 @@
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/data/load_benchmark.h"
-#include "larmor/data/loader.h"
+#include "larmor/data/loader/load_benchmark.h"
+#include "larmor/data/loader/loader.h"
 #include "larmor/device/device.h"
 #include "larmor/hardware/hardware.h"
 

@@ -17,8 +17,8 @@
 #include "larmor/device/device.h"
 #include "larmor/launch/launcher.h"
 #include "larmor/launch/rank.h"
+#include "larmor/train/measure/step_benchmark.h"
 #include "larmor/train/run_setup.h"
-#include "larmor/train/step_benchmark.h"
 
 #include "app/program.h"
 #include "app/say.h"

@@ -11,12 +11,12 @@
 #include "larmor/comm/agent_store.h"
 #include "larmor/hardware/hardware.h"
 #include "larmor/launch/fleet.h"
-#include "larmor/launch/hang_watch.h"
 #include "larmor/launch/restart_policy.h"
+#include "larmor/watch/hang_watch.h"
 
-#include "app/agent.h"
 #include "app/program.h"
 #include "app/say.h"
+#include "app/train/agent.h"
 
 namespace larmor::app {
 

@@ -9,8 +9,8 @@
 #include "larmor/launch/host.h"
 #include "larmor/train/run_folder.h"
 
-#include "app/agent.h"
-#include "app/lead.h"
+#include "app/train/agent.h"
+#include "app/train/lead.h"
 
 namespace larmor::app {
 

@@ -1,11 +1,12 @@
 # larmor_layer(<name> [TORCH] [USES <layers…>] [LIBRARIES <targets…>] [PRIVATE_HEADERS <files…>])
-# One library per folder of larmor/. All .cpp of the folder belong to it; all .h are public and get
+# One library per folder of larmor/. All .cpp of the folder and its sub-folders belong to it; all .h are public and get
 # installed unless listed as private. USES repeats the layer table of docs/architecture.md, which
 # tools/check_layers.py checks against the #includes.
 function(larmor_layer name)
   cmake_parse_arguments(layer "TORCH" "" "USES;LIBRARIES;PRIVATE_HEADERS;EXCLUDE" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS *.cpp)
-  file(GLOB headers CONFIGURE_DEPENDS *.h)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS *.h)
+  list(FILTER headers EXCLUDE REGEX "_shim/")  # a folder that stands in for headers of somebody else
   foreach(file ${layer_PRIVATE_HEADERS})
     list(REMOVE_ITEM headers ${CMAKE_CURRENT_SOURCE_DIR}/${file})
   endforeach()

@@ -58,14 +58,14 @@ def has_code(text):
 def check_tests(root):
     reasons = read_untested(root)
     for path in source_tree.sources(root, ("larmor",), (".cpp", ".cu")):
-        layer = path.parts[1]
-        tests = [root / "tests" / layer / f"{path.stem}{ending}.cpp" for ending in ("_test", "_long_test")]
+        folder = root / "tests" / path.relative_to("larmor").parent
+        tests = [folder / f"{path.stem}{ending}.cpp" for ending in ("_test", "_long_test")]
         tested = any(test.is_file() and has_code(test.read_text(encoding="utf-8")) for test in tests)
         line, reason = reasons.pop(str(path), (0, None))
         if tested and reason is not None:
             yield Problem(UNTESTED, line, f"{path} has a test by now")
         elif not tested and reason is None:
-            yield Problem(str(path), 1, f"no tests/{layer}/{path.stem}_test.cpp and no line in {UNTESTED}")
+            yield Problem(str(path), 1, f"no {(folder / path.stem).relative_to(root)}_test.cpp and no line in {UNTESTED}")
         elif reason == "":
             yield Problem(UNTESTED, line, f"{path} has no reason")
         for named in re.findall(r"\btests/[\w./]*\w", reason or ""):

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "larmor/comm/communicator.h"
-#include "larmor/launch/status_board.h"
+#include "larmor/watch/status_board.h"
 
 namespace larmor {
 

@@ -12,7 +12,7 @@
 #include "larmor/base/printable.h"
 #include "larmor/base/text.h"
 #include "larmor/config/checks.h"
-#include "larmor/config/deepspeed.h"
+#include "larmor/config/foreign/deepspeed.h"
 #include "larmor/config/leaf.h"
 #include "larmor/config/reader.h"
 #include "larmor/config/saved.h"

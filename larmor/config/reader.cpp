@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "larmor/base/text.h"
-#include "larmor/config/deepspeed_keys.h"
+#include "larmor/config/foreign/deepspeed_keys.h"
 
 namespace larmor {
 namespace {

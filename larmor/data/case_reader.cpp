@@ -8,7 +8,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/data/phantom.h"
+#include "larmor/data/synthetic/phantom.h"
 #include "larmor/formats/volume.h"
 #include "larmor/transforms/resample_like.h"
 

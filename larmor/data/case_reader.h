@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "larmor/config/run_config.h"
-#include "larmor/data/index.h"
-#include "larmor/data/make_image.h"
-#include "larmor/data/source_hashes.h"
-#include "larmor/formats/picture_reading.h"
+#include "larmor/data/cache/make_image.h"
+#include "larmor/data/cache/source_hashes.h"
+#include "larmor/data/index/index.h"
+#include "larmor/formats/pictures/picture_reading.h"
 #include "larmor/transforms/transforms.h"
 
 namespace larmor {

@@ -7,8 +7,8 @@
 
 #include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
+#include "larmor/base/stage_clock.h"
 #include "larmor/base/text.h"
-#include "larmor/formats/stage_clock.h"
 
 namespace larmor {
 namespace {

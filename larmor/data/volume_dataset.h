@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "larmor/config/run_config.h"
+#include "larmor/data/cache/make_image.h"
 #include "larmor/data/dataset.h"
-#include "larmor/data/index.h"
-#include "larmor/data/make_image.h"
+#include "larmor/data/index/index.h"
 
 namespace larmor {
 

@@ -12,9 +12,9 @@
 #include <span>
 
 #include "larmor/base/error.h"
+#include "larmor/base/stage_clock.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/memory_budget.h"
-#include "larmor/formats/stage_clock.h"
 
 namespace larmor {
 

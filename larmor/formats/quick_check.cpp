@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "larmor/base/regular_file.h"
-#include "larmor/formats/dicom.h"
-#include "larmor/formats/dicom_scan.h"
-#include "larmor/formats/dicom_series.h"
+#include "larmor/formats/dicom/dicom.h"
+#include "larmor/formats/dicom/dicom_scan.h"
+#include "larmor/formats/dicom/dicom_series.h"
 #include "larmor/formats/gzip.h"
-#include "larmor/formats/jpeg.h"
-#include "larmor/formats/nifti.h"
-#include "larmor/formats/png.h"
+#include "larmor/formats/nifti/nifti.h"
+#include "larmor/formats/pictures/jpeg.h"
+#include "larmor/formats/pictures/png.h"
 
 namespace larmor {
 namespace {

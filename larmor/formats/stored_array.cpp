@@ -10,8 +10,8 @@
 #include <ATen/ops/from_blob.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/stage_clock.h"
 #include "larmor/base/text.h"
-#include "larmor/formats/stage_clock.h"
 
 namespace larmor {
 

@@ -6,14 +6,14 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/formats/dicom.h"
-#include "larmor/formats/dicom_header.h"
-#include "larmor/formats/dicom_scan.h"
-#include "larmor/formats/dicom_series.h"
+#include "larmor/formats/dicom/dicom.h"
+#include "larmor/formats/dicom/dicom_header.h"
+#include "larmor/formats/dicom/dicom_scan.h"
+#include "larmor/formats/dicom/dicom_series.h"
 #include "larmor/formats/gzip.h"
-#include "larmor/formats/nifti.h"
-#include "larmor/formats/numpy_file.h"
-#include "larmor/formats/picture.h"
+#include "larmor/formats/nifti/nifti.h"
+#include "larmor/formats/numpy/numpy_file.h"
+#include "larmor/formats/pictures/picture.h"
 
 namespace larmor {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "larmor/formats/affine.h"
-#include "larmor/formats/picture_reading.h"
+#include "larmor/formats/pictures/picture_reading.h"
 #include "larmor/formats/stored_array.h"
 
 namespace larmor {

@@ -8,7 +8,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/formats/picture_reading.h"
+#include "larmor/formats/pictures/picture_reading.h"
 #include "larmor/formats/stored_volume.h"
 
 namespace larmor {

@@ -8,7 +8,7 @@
 
 #include "larmor/base/storage.h"
 #include "larmor/launch/rank.h"
-#include "larmor/launch/status_board.h"
+#include "larmor/watch/status_board.h"
 
 namespace larmor {
 

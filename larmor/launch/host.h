@@ -12,7 +12,7 @@
 #include "larmor/base/json.h"
 #include "larmor/base/process.h"
 #include "larmor/launch/run_key.h"
-#include "larmor/launch/status_board.h"
+#include "larmor/watch/status_board.h"
 
 namespace larmor {
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "larmor/launch/group_ending.h"
-#include "larmor/launch/hang_watch.h"
 #include "larmor/launch/host.h"
 #include "larmor/plan/plan.h"
+#include "larmor/watch/hang_watch.h"
 
 namespace larmor {
 

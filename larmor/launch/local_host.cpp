@@ -14,7 +14,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/storage.h"
 #include "larmor/base/text.h"
-#include "larmor/launch/stack_dump.h"
+#include "larmor/watch/stack_dump.h"
 
 namespace larmor {
 namespace {

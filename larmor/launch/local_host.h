@@ -5,9 +5,9 @@
 
 #include "larmor/launch/descriptor.h"
 #include "larmor/launch/host.h"
-#include "larmor/launch/memory_kills.h"
 #include "larmor/launch/signal_pipe.h"
 #include "larmor/launch/socket.h"
+#include "larmor/watch/memory_kills.h"
 
 namespace larmor {
 

@@ -10,10 +10,10 @@
 
 #include "larmor/base/clock.h"
 #include "larmor/launch/group_ending.h"
-#include "larmor/launch/hang_watch.h"
 #include "larmor/launch/host.h"
 #include "larmor/launch/launcher_log.h"
-#include "larmor/launch/slow_watch.h"
+#include "larmor/watch/hang_watch.h"
+#include "larmor/watch/slow_watch.h"
 
 namespace larmor {
 

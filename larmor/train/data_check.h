@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "larmor/config/run_config.h"
-#include "larmor/data/index.h"
+#include "larmor/data/index/index.h"
 
 namespace larmor {
 

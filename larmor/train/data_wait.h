@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "larmor/formats/stage_clock.h"
+#include "larmor/base/stage_clock.h"
 
 namespace larmor {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "larmor/base/json.h"
-#include "larmor/data/index.h"
+#include "larmor/data/index/index.h"
 
 namespace larmor {
 

@@ -9,7 +9,7 @@
 #include "larmor/base/file.h"
 #include "larmor/checkpoint/checkpoint.h"
 #include "larmor/config/load.h"
-#include "larmor/data/index.h"
+#include "larmor/data/index/index.h"
 #include "larmor/hardware/hardware.h"
 #include "larmor/plan/plan.h"
 #include "larmor/train/loaded_stage.h"

@@ -8,11 +8,11 @@
 
 #include "larmor/comm/communicator.h"
 #include "larmor/launch/rank.h"
-#include "larmor/launch/status_board.h"
 #include "larmor/track/tracker.h"
 #include "larmor/train/loaded_stage.h"
 #include "larmor/train/run_folder.h"
 #include "larmor/train/trainer.h"
+#include "larmor/watch/status_board.h"
 
 namespace larmor {
 

@@ -9,8 +9,8 @@
 #include "larmor/base/json.h"
 #include "larmor/config/run_config.h"
 #include "larmor/data/dataset.h"
-#include "larmor/data/index.h"
-#include "larmor/data/order.h"
+#include "larmor/data/index/index.h"
+#include "larmor/data/loader/order.h"
 #include "larmor/plan/plan.h"
 #include "larmor/train/task.h"
 

@@ -8,7 +8,7 @@
 
 #include "larmor/comm/communicator.h"
 #include "larmor/config/load.h"
-#include "larmor/data/index.h"
+#include "larmor/data/index/index.h"
 #include "larmor/launch/rank.h"
 #include "larmor/plan/plan.h"
 

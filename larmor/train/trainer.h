@@ -14,9 +14,8 @@
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
 #include "larmor/checkpoint/checkpoint.h"
-#include "larmor/data/loader.h"
+#include "larmor/data/loader/loader.h"
 #include "larmor/launch/fault_point.h"
-#include "larmor/launch/status_board.h"
 #include "larmor/parallel/rank_sums.h"
 #include "larmor/plan/plan.h"
 #include "larmor/track/tracker.h"
@@ -28,6 +27,7 @@
 #include "larmor/train/time_left.h"
 #include "larmor/train/timetable.h"
 #include "larmor/train/validation.h"
+#include "larmor/watch/status_board.h"
 
 namespace larmor {
 

@@ -8,12 +8,12 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/json.h"
+#include "larmor/base/stage_clock.h"
 #include "larmor/base/text.h"
 #include "larmor/device/autocast.h"
 #include "larmor/device/draw.h"
 #include "larmor/device/life_sign.h"
 #include "larmor/device/out_of_memory.h"
-#include "larmor/formats/stage_clock.h"
 #include "larmor/train/batch_device.h"
 
 namespace larmor {

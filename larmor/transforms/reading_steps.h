@@ -2,7 +2,7 @@
 #pragma once
 
 #include "larmor/base/json.h"
-#include "larmor/formats/picture_reading.h"
+#include "larmor/formats/pictures/picture_reading.h"
 
 namespace larmor {
 

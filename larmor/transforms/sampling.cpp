@@ -10,7 +10,7 @@
 #include <ATen/ops/empty.h>
 
 #include "larmor/base/error.h"
-#include "larmor/formats/stage_clock.h"
+#include "larmor/base/stage_clock.h"
 #include "larmor/transforms/oblique.h"
 
 namespace larmor {

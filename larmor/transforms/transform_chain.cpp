@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "larmor/base/error.h"
+#include "larmor/base/stage_clock.h"
 #include "larmor/base/text.h"
-#include "larmor/formats/stage_clock.h"
 #include "larmor/transforms/transform_catalogue.h"
 #include "larmor/transforms/transforms.h"
 

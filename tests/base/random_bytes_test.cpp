@@ -20,7 +20,8 @@ TEST(FillWithRandom, GivesOtherBytesEachTime) {
 }
 
 TEST(ToHex, GivesTwoDigitsAByte) {
-  EXPECT_EQ(to_hex(std::array{std::byte{0x00}, std::byte{0x0f}, std::byte{0xa5}, std::byte{0xff}}), "000fa5ff");
+  EXPECT_EQ(to_hex(std::array{std::byte{0x00}, std::byte{0x0f}, std::byte{0xa5}, std::byte{0xff}}),
+            "000fa5ff");
   EXPECT_EQ(to_hex({}), "");
 }
 

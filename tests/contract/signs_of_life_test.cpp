@@ -18,8 +18,8 @@
 
 #include "larmor/base/text.h"
 #include "larmor/device/run_block.h"
-#include "larmor/launch/hang_watch.h"
-#include "larmor/launch/status_board.h"
+#include "larmor/watch/hang_watch.h"
+#include "larmor/watch/status_board.h"
 
 #include "tests/contract/forwarding_stage.h"
 #include "tests/contract/trial_run.h"

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/text.h"
-#include "larmor/data/index.h"
+#include "larmor/data/index/index.h"
 #include "larmor/data/volume_dataset.h"
 
 #include "tests/support/cases.h"

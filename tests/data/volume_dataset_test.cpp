@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/text.h"
-#include "larmor/data/loader.h"
-#include "larmor/data/phantom.h"
+#include "larmor/data/loader/loader.h"
+#include "larmor/data/synthetic/phantom.h"
 #include "larmor/formats/volume.h"
 
 #include "tests/support/cases.h"

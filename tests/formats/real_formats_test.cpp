@@ -13,7 +13,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/json.h"
 #include "larmor/base/text.h"
-#include "larmor/data/index.h"
+#include "larmor/data/index/index.h"
 #include "larmor/formats/quick_check.h"
 #include "larmor/formats/volume.h"
 

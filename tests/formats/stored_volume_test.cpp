@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/file.h"
-#include "larmor/formats/dicom_header.h"
+#include "larmor/formats/dicom/dicom_header.h"
 #include "larmor/formats/quick_check.h"
 
 #include "tests/support/cases.h"

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "larmor/base/hash.h"
-#include "larmor/data/cache_entry.h"
-#include "larmor/data/cache_layout.h"
+#include "larmor/data/cache/cache_entry.h"
+#include "larmor/data/cache/cache_layout.h"
 
 #include "tests/fuzz/oracles.h"
 

@@ -1,6 +1,6 @@
 // libFuzzer target: any bytes are refused with an Error or read as a list of cases, as JSON where they begin
 // so and otherwise as CSV (tests/fuzz/oracles.h).
-#include "larmor/data/case_list.h"
+#include "larmor/data/index/case_list.h"
 
 #include "tests/fuzz/oracles.h"
 

@@ -1,7 +1,7 @@
 // libFuzzer target: any bytes are refused with an Error or read as a DICOM file with its pixels
 // (tests/fuzz/oracles.h).
 #include "larmor/base/error.h"
-#include "larmor/formats/dicom.h"
+#include "larmor/formats/dicom/dicom.h"
 
 #include "tests/fuzz/oracles.h"
 

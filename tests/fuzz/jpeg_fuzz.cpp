@@ -1,6 +1,6 @@
 // libFuzzer target: any bytes are refused with an Error or read as a JPEG picture, in colours and in grey
 // (tests/fuzz/oracles.h).
-#include "larmor/formats/jpeg.h"
+#include "larmor/formats/pictures/jpeg.h"
 
 #include "tests/fuzz/oracles.h"
 

@@ -1,7 +1,7 @@
 // libFuzzer target: any bytes are refused with an Error or read as a .npy array or a zip archive of such
 // (tests/fuzz/oracles.h).
-#include "larmor/formats/numpy_file.h"
-#include "larmor/formats/zip_archive.h"
+#include "larmor/formats/numpy/numpy_file.h"
+#include "larmor/formats/numpy/zip_archive.h"
 
 #include "tests/fuzz/oracles.h"
 

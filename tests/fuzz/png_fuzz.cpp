@@ -1,6 +1,6 @@
 // libFuzzer target: any bytes are refused with an Error or read as a PNG picture, its check sums put right
 // (tests/fuzz/oracles.h).
-#include "larmor/formats/png.h"
+#include "larmor/formats/pictures/png.h"
 
 #include "tests/fuzz/oracles.h"
 #include "tests/support/image_files.h"

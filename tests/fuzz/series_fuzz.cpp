@@ -2,7 +2,7 @@
 // with an Error or read as one volume (tests/fuzz/oracles.h). Less of them is another volume.
 #include <vector>
 
-#include "larmor/formats/dicom_series.h"
+#include "larmor/formats/dicom/dicom_series.h"
 #include "larmor/formats/volume.h"
 
 #include "tests/fuzz/oracles.h"

@@ -11,8 +11,8 @@
 
 #include "larmor/device/autocast.h"
 #include "larmor/device/run_block.h"
-#include "larmor/nn/batch_norm.h"
-#include "larmor/nn/resnet.h"
+#include "larmor/nn/blocks/batch_norm.h"
+#include "larmor/nn/networks/resnet.h"
 #include "larmor/parallel/rank_sums.h"
 
 #include "tests/comm/support/rank_threads.h"

@@ -10,7 +10,7 @@
 #include <torch/nn.h>
 
 #include "larmor/base/error.h"
-#include "larmor/nn/batch_norm.h"
+#include "larmor/nn/blocks/batch_norm.h"
 #include "larmor/parallel/parallelism.h"
 
 #include "tests/comm/support/rank_threads.h"

@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
-#include "larmor/formats/dicom.h"
-#include "larmor/formats/dicom_header.h"
-#include "larmor/formats/dicom_scan.h"
+#include "larmor/formats/dicom/dicom.h"
+#include "larmor/formats/dicom/dicom_header.h"
+#include "larmor/formats/dicom/dicom_scan.h"
 
 #include "tests/support/image_files.h"
 

@@ -8,7 +8,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/device/module_state.h"
-#include "larmor/nn/resnet.h"
+#include "larmor/nn/networks/resnet.h"
 
 namespace larmor::survival {
 namespace {

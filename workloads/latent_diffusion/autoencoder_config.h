@@ -4,8 +4,8 @@
 #include <string>
 
 #include "larmor/config/fields.h"
-#include "larmor/nn/autoencoder_kl.h"
-#include "larmor/nn/patch_discriminator.h"
+#include "larmor/nn/networks/autoencoder_kl.h"
+#include "larmor/nn/networks/patch_discriminator.h"
 
 namespace larmor::latent_diffusion {
 

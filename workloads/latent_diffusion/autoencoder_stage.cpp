@@ -5,8 +5,8 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/data/volume_dataset.h"
-#include "larmor/nn/image_metrics.h"
-#include "larmor/train/demand_count.h"
+#include "larmor/nn/metrics/image_metrics.h"
+#include "larmor/train/measure/demand_count.h"
 #include "larmor/transforms/declared_chain.h"
 #include "larmor/transforms/transforms.h"
 

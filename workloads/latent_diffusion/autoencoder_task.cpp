@@ -5,8 +5,8 @@
 #include "larmor/device/draw.h"
 #include "larmor/device/initialisation.h"
 #include "larmor/device/module_state.h"
-#include "larmor/nn/image_metrics.h"
-#include "larmor/nn/losses.h"
+#include "larmor/nn/losses/losses.h"
+#include "larmor/nn/metrics/image_metrics.h"
 #include "larmor/transforms/planes.h"
 
 namespace larmor::latent_diffusion {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "larmor/data/case_list.h"
+#include "larmor/data/index/case_list.h"
 #include "larmor/formats/volume.h"
 
 namespace larmor::survival {

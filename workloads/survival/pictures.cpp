@@ -4,9 +4,9 @@
 #include <array>
 #include <utility>
 
-#include "larmor/base/chart.h"
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/draw/chart.h"
 
 #include "workloads/survival/horizons.h"
 #include "workloads/survival/survival_curves.h"

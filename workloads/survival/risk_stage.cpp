@@ -10,7 +10,7 @@
 #include "larmor/base/text.h"
 #include "larmor/data/volume_dataset.h"
 #include "larmor/device/tensor_file.h"
-#include "larmor/train/demand_count.h"
+#include "larmor/train/measure/demand_count.h"
 #include "larmor/transforms/declared_chain.h"
 #include "larmor/transforms/transforms.h"
 

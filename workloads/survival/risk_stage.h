@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "larmor/data/make_image.h"
+#include "larmor/data/cache/make_image.h"
 #include "larmor/train/stage.h"
 
 #include "workloads/survival/survival_config.h"

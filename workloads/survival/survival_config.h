@@ -7,7 +7,7 @@
 
 #include "larmor/config/fields.h"
 #include "larmor/config/run_config.h"
-#include "larmor/nn/resnet.h"
+#include "larmor/nn/networks/resnet.h"
 
 #include "workloads/survival/cox_loss.h"
 #include "workloads/survival/table.h"

@@ -8,7 +8,7 @@
 
 #include <c10/core/Device.h>
 
-#include "larmor/data/index.h"
+#include "larmor/data/index/index.h"
 #include "larmor/train/task.h"
 
 #include "workloads/survival/survival_config.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "larmor/data/case_list.h"
+#include "larmor/data/index/case_list.h"
 
 namespace larmor::survival {
 

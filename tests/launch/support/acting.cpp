@@ -20,9 +20,9 @@
 #include "larmor/base/process.h"
 #include "larmor/base/text.h"
 #include "larmor/launch/rank.h"
-#include "larmor/launch/stack_dump.h"
-#include "larmor/launch/status_board.h"
 #include "larmor/launch/stop_signal.h"
+#include "larmor/watch/stack_dump.h"
+#include "larmor/watch/status_board.h"
 
 namespace larmor {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <ATen/ATen.h>
 
-#include "larmor/nn/losses.h"
+#include "larmor/nn/losses/losses.h"
 
 #include "tests/nn/support/golden.h"
 

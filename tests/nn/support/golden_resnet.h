@@ -1,7 +1,7 @@
 // The networks of tests/golden/resnet*.safetensors, whose weights are a function of their names.
 #pragma once
 
-#include "larmor/nn/resnet.h"
+#include "larmor/nn/networks/resnet.h"
 
 #include "tests/nn/support/golden.h"
 

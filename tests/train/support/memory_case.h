@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "larmor/plan/plan.h"
-#include "larmor/train/peak_prediction.h"
+#include "larmor/train/measure/peak_prediction.h"
 #include "larmor/train/task.h"
 
 namespace larmor::testing {

@@ -1,0 +1,250 @@
+#include "app/train/lead.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "larmor/base/clock.h"
+#include "larmor/base/error.h"
+#include "larmor/base/process.h"
+#include "larmor/base/text.h"
+#include "larmor/checkpoint/checkpoint.h"
+#include "larmor/hardware/hardware.h"
+#include "larmor/launch/fleet.h"
+#include "larmor/launch/restart_policy.h"
+#include "larmor/train/run_setup.h"
+
+#include "app/say.h"
+#include "app/train/train_end.h"
+#include "app/train_command.h"
+
+namespace larmor::app {
+
+namespace {
+
+Json words_of(const TrainRequest& request) {
+  Json words;
+  for (const auto& origin : request.loaded.config.origins) words[origin.key] = origin.value;
+  words["--resume"] = request.flags.resume;
+  words["--steps"] = request.flags.steps.value_or(0);
+  return words;
+}
+
+/// Of this host; nothing where no other agent would read it.
+Json own_hardware(const TrainRequest& request, const Agent& agent) {
+  if (agent.is_alone()) return nullptr;
+  HardwareSources sources;
+  sources.run_folder = request.loaded.config.config.run.folder;
+  return to_json(detect_hardware(sources));
+}
+
+Introduction introduction_of(const TrainRequest& request, const Agent& agent) {
+  return {.words = words_of(request),
+          .hardware = own_hardware(request, agent),
+          .run_folder = folder_of_runs(request)};
+}
+
+int64_t newest_step(const RunFolder& folder) {
+  for (const auto& entry : list_checkpoints(folder.checkpoints(), /*verify=*/false)) {
+    if (entry.ok) return entry.step;
+  }
+  return -1;
+}
+
+class Leader {
+ public:
+  Leader(TrainRequest request, Agent agent)
+      : request_(std::move(request)), agent_(std::move(agent)), storage_(make_storage()) {}
+
+  int run();
+
+ private:
+  void say(const std::string& line) const {
+    if (!request_.program.words().quiet) app::say(line);
+  }
+  PreparedRun prepare(LoadedStage loaded, const std::optional<RunFolder>& existing, StartOptions start);
+  StartTerms terms() const;
+  LaunchOptions launch_options() const;
+  GroupEnding train();
+  GroupEnding train_to_the_end();
+  /// Another start of the same run; `share` is a key=value on top, or "".
+  void prepare_again(const std::string& share);
+  /// How the ranks of the next start share the work, as key=value: "" as before; nothing when too few are
+  /// left.
+  std::optional<std::string> next_share(const GroupEnding& ending, bool same_rank_again) const;
+  GroupEnding stopped_by(int signal) const;
+  int conclude(const GroupEnding& ending);
+
+  TrainRequest request_;
+  std::string words_hash_ = hash_of_words(words_of(request_));  // of the request before it is used up
+  Agent agent_;
+  std::unique_ptr<Storage> storage_;
+  SystemClock clock_;
+  double started_ = clock_.wall_seconds();
+  std::optional<Fleet> fleet_;
+  int64_t agents_of_start_ = 1;
+  std::optional<PreparedRun> run_;
+};
+
+PreparedRun Leader::prepare(LoadedStage loaded, const std::optional<RunFolder>& existing,
+                            StartOptions start) {
+  if (!agent_.is_alone()) start.hardware = hardware_of(*fleet_);
+  start.job = agent_.job.id;
+  start.again = agent_.job.restarts > 0;
+  auto run = prepare_run(request_.workload, std::move(loaded), existing, std::move(start), *storage_, clock_);
+  for (const auto& note : run.notes) say(note);
+  // Ranks of other hosts stand in other folders.
+  run.folder.root = std::filesystem::absolute(run.folder.root);
+  return run;
+}
+
+StartTerms Leader::terms() const {
+  constexpr double ms_in_a_second = 1000;
+  return {.run = run_->folder.root.filename().string(),
+          .resume_step = resume_step_of(run_->folder, run_->resume_from),
+          .began_at_ms = static_cast<int64_t>(std::llround(started_ * ms_in_a_second)),
+          .ends_at = agent_.job.ends_at.value_or(0)};
+}
+
+LaunchOptions Leader::launch_options() const {
+  LaunchOptions launch;
+  launch.terms = terms();
+  auto command = train_command(request_, run_->folder, launch.terms, words_hash_);
+  launch.arguments = std::move(command.arguments);
+  launch.environment = std::move(command.environment);
+  launch.log_folder = std::move(command.log_folder);
+  launch.command_hash = std::move(command.hash);
+  launch.generation = run_->generation;
+  launch.hang = parse_hang_limit(run_->config.config.parallel.hang_limit);
+  // A rank that has lost its peers cannot save anything any more.
+  launch.grace_seconds = 10;
+  return launch;
+}
+
+GroupEnding Leader::train() {
+  if (run_->resume_from) {
+    say(text("resuming from step ", run_->resume_from->step, " (", run_->resume_from->folder.string(), ")"));
+  }
+  agents_of_start_ = std::ssize(fleet_->agents());
+  return fleet_->run(run_->plan, launch_options());
+}
+
+void Leader::prepare_again(const std::string& share) {
+  const RunFolder folder = run_->folder;
+  StartOptions start;
+  start.lock.emplace(std::move(*run_->lock));
+  run_.reset();
+  const auto overrides = share.empty() ? std::vector<std::string>() : std::vector<std::string>{share};
+  run_.emplace(prepare(load_run_stage(folder, request_.workload, overrides), folder, std::move(start)));
+}
+
+std::optional<std::string> Leader::next_share(const GroupEnding& ending, bool same_rank_again) const {
+  const auto least = request_.flags.agents.min_ranks;
+  const auto& plan = run_->plan;
+  int64_t possible = plan.world_size();
+  if (ending.has_lost_hosts) {
+    const auto agents = static_cast<int64_t>(fleet_->agents().size());
+    const int64_t of_each = (possible + agents_of_start_ - 1) / agents_of_start_;
+    possible = std::min(possible, agents * of_each);
+  } else if (same_rank_again && least > 0) {
+    possible -= 1;
+  }
+  if (possible == plan.world_size()) return "";
+  const auto allowed = allowed_world_sizes(plan.global_batch, possible);
+  if (least == 0 || allowed.empty() || allowed.front() < least) return std::nullopt;
+  const auto count = allowed.front();
+  const bool one_less = plan.hosts == 1 && plan.device == DeviceKind::cuda && count == plan.world_size() - 1;
+  // Of threads of one process nobody outside knows which failed.
+  if (!one_less || plan.in_one_process()) return text("parallel.ranks=", count);
+  std::vector<std::string> devices;  // without the one that failed
+  for (int rank = 0; rank < plan.world_size(); ++rank) {
+    if (rank != ending.first_rank) devices.push_back(text(plan.ranks[static_cast<size_t>(rank)].device));
+  }
+  return text("parallel.ranks=", join(devices, ","), devices.size() == 1 ? "," : "");
+}
+
+int Leader::conclude(const GroupEnding& ending) {
+  const auto& folder = run_->folder;
+  if (run_->already_done) {
+    say(folder.root.string() + " is finished already");
+    show_run(request_.program, folder, run_->config.config.checkpoint.metric, "done");
+    return 0;
+  }
+  const bool is_stopped = ending.raw_status == static_cast<int>(Exit::stopped);
+  if (ending.exit == Exit::done || is_stopped) {
+    return conclude_training(request_.program, folder, run_->config.config.checkpoint.metric, ending.exit,
+                             *storage_);
+  }
+  app::say("larmor: " + ending.message);
+  say_last_lines(ending.last_lines);
+  app::say(text("  hint: the log is in ", folder.logs().string(), "; larmor train ", folder.root.string(),
+                " goes on from the newest checkpoint"));
+  if (ending.exit == Exit::stopped) return ending.raw_status;  // asked for: no failure of the run
+  try {
+    mark_ended(*storage_, clock_, folder, ending.raw_status, ending.message);
+  } catch (const Error& error) {
+    app::say("  and " + error.message());
+  }
+  return ending.raw_status;
+}
+
+int Leader::run() {
+  fleet_.emplace(assemble(agent_, introduction_of(request_, agent_)));
+  try {
+    run_.emplace(
+        prepare(std::move(request_.loaded), request_.existing, {.resume = request_.flags.resume_choice()}));
+    const GroupEnding ending = run_->already_done ? GroupEnding() : train_to_the_end();
+    const int status = conclude(ending);
+    fleet_->dismiss(status, ending.message);
+    return status;
+  } catch (const Error& error) {
+    fleet_->dismiss(static_cast<int>(error.exit()), error.message());
+    throw;
+  }
+}
+
+GroupEnding Leader::train_to_the_end() {
+  const auto& limits = request_.flags.agents;
+  if (!request_.program.words().quiet)
+    app::say(Lines().add_text(explain(run_->plan, run_->hardware)).add(run_->index.patients_by));
+  RestartPolicy policy(limits.max_restarts, newest_step(run_->folder));
+  for (GroupEnding ending = train();; ending = train()) {
+    if (ending.exit == Exit::memory && plan_smaller_micro_batches(run_->folder, *storage_)) {
+      say(text("larmor: ", ending.message, "; starting again with smaller micro-batches"));
+      prepare_again({});
+      continue;
+    }
+    const auto verdict = policy.decide(ending, newest_step(run_->folder));
+    if (!verdict.again) return verdict.ending;
+    const auto share = next_share(ending, verdict.same_rank_again);
+    if (!share) return ending;
+    say(text("larmor: ", ending.message, "; restart ", policy.restarts(), " of ", limits.max_restarts,
+             verdict.wait_seconds > 0 ? text(" in ", human_seconds(verdict.wait_seconds)) : "",
+             share->empty() ? "" : text(" with ", *share)));
+    if (const int signal = fleet_->signal_within(verdict.wait_seconds)) return stopped_by(signal);
+    prepare_again(*share);
+    policy.go_back_to(newest_step(run_->folder));
+  }
+}
+
+/// Between two starts nothing runs that would have to save.
+GroupEnding Leader::stopped_by(int signal) const {
+  GroupEnding ending;
+  ending.exit = Exit::stopped;
+  ending.raw_status = newest_step(run_->folder) < 0 ? 128 + signal : static_cast<int>(Exit::stopped);
+  ending.message = text("stopped by ", signal_name(signal), " between two starts");
+  return ending;
+}
+
+}  // namespace
+
+int lead(TrainRequest request, Agent agent) { return Leader(std::move(request), std::move(agent)).run(); }
+
+int follow(const TrainRequest& request, Agent agent) {
+  const auto words_hash = hash_of_words(words_of(request));
+  return follow(agent, introduction_of(request, agent), [&](const StartTerms& terms) {
+    return train_command(request, run_named(request, terms.run), terms, words_hash);
+  });
+}
+
+}  // namespace larmor::app

@@ -1,0 +1,87 @@
+// `train`: an agent prepares a run and has its ranks started; a process that was started as a rank trains.
+#include <optional>
+#include <utility>
+
+#include "larmor/base/clock.h"
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+#include "larmor/launch/rank.h"
+#include "larmor/train/run_setup.h"
+#include "larmor/train/time_left.h"
+
+#include "app/program.h"
+#include "app/train/lead.h"
+#include "app/train/train_flags.h"
+#include "app/train/train_rank.h"
+
+namespace larmor::app {
+
+namespace {
+
+// A flag is a key under another name; both at once is a duplicate that load_config refuses.
+void flags_to_overrides(const TrainFlags& flags, const std::optional<Rank>& given, Words& words) {
+  if (!flags.ranks.empty()) {
+    words.overrides.push_back("parallel.ranks=" + flags.ranks);
+  } else if (given) {
+    words.overrides.push_back(text("parallel.ranks=", given->count));
+  }
+  if (!flags.device.empty()) words.overrides.push_back("parallel.device=" + flags.device);
+}
+
+/// Another launcher's ranks are processes.
+void refuse_threads(const RunConfig& config, const std::optional<Rank>& given) {
+  if (config.parallel.strategy != "dp" || !given || given->count == 1) return;
+  fail(Exit::usage,
+       text("parallel.strategy dp is one process with a thread for each rank, but ", given->launcher,
+            " has started ", given->count, " processes"),
+       "parallel.strategy=ddp; or start one larmor, which starts the threads");
+}
+
+int train_as_agent(Program& program, const TrainFlags& flags, const std::optional<Rank>& given) {
+  auto& words = program.words();
+  flags_to_overrides(flags, given, words);
+  const bool is_new = program.is_workload(words.target);
+  const auto existing = is_new ? std::nullopt : std::optional(program.run_folder());
+  const auto& workload = program.workload(existing ? workload_of(*existing) : words.target);
+  // Every agent checks the words that it was given before a port is touched.
+  auto loaded = existing ? load_run_stage(*existing, workload, words.overrides) : program.load(workload);
+  refuse_past_stop(loaded.config.config.train.stop_before, SystemClock());
+  refuse_threads(loaded.config.config, given);
+  if (flags.dry_run) {
+    const auto draft = draft_run(loaded);
+    program.show(to_json(draft.plan), Lines().add_text(explain(draft.plan, draft.hardware)));
+    return 0;
+  }
+  Agent agent = find_agent(flags.agents, given);
+  const bool leads = agent.place.leads();
+  TrainRequest request{program, flags, workload, std::move(loaded), existing};
+  return leads ? lead(std::move(request), std::move(agent)) : follow(request, std::move(agent));
+}
+
+}  // namespace
+
+ResumeChoice TrainFlags::resume_choice() const {
+  if (resume == "auto") return {};
+  if (resume == "never") return {.kind = ResumeChoice::Kind::never, .path = {}};
+  return {.kind = ResumeChoice::Kind::path, .path = resume};
+}
+
+void add_train(Program& program) {
+  const auto flags = std::make_shared<TrainFlags>();
+  auto& verb =
+      program.add_workload_or_run_verb("train", "train a workload, or go on with a run", [&program, flags] {
+        const auto rank = given_rank(flags->agents);
+        if (rank && rank->launcher == "larmor") return train_as_rank(program, *flags, *rank);
+        return train_as_agent(program, *flags, rank);
+      });
+  verb.add_option("--ranks", flags->ranks, "how many processes, auto, or a list of devices");
+  verb.add_option("--device", flags->device, "auto, cpu or cuda");
+  verb.add_option("--resume", flags->resume, "auto, never, or a checkpoint folder");
+  verb.add_option("--steps", flags->steps, "stop after this global step, with a checkpoint")
+      ->check(CLI::PositiveNumber);
+  verb.add_flag("--dry-run", flags->dry_run, "show the plan and stop");
+  verb.add_flag("--debug", flags->debug, "log everything to stderr");
+  add_agent_flags(verb, flags->agents);
+}
+
+}  // namespace larmor::app

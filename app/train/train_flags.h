@@ -1,0 +1,24 @@
+// The flags of `train`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "larmor/train/run_setup.h"
+
+#include "app/train/agent.h"
+
+namespace larmor::app {
+
+struct TrainFlags {
+  std::string ranks, device;
+  std::string resume = "auto";
+  std::optional<int64_t> steps;
+  bool dry_run = false, debug = false;
+  AgentFlags agents;
+
+  ResumeChoice resume_choice() const;
+};
+
+}  // namespace larmor::app

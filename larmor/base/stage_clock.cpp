@@ -1,0 +1,50 @@
+#include "larmor/base/stage_clock.h"
+
+#include <cassert>
+#include <utility>
+
+namespace larmor {
+
+namespace {
+// The readers and the transforms do not know for whom they work: the thread does.
+thread_local StageClock* clock_of_thread = nullptr;
+}  // namespace
+
+const char* to_text(LoadStage stage) {
+  static constexpr std::array<const char*, load_stages> names{"read",     "decompress", "decode",
+                                                              "resample", "augment",    "copy"};
+  return names[static_cast<std::size_t>(stage)];
+}
+
+StageClock::StageClock(std::function<void()> after_stage) : after_stage_(std::move(after_stage)) {
+  assert(clock_of_thread == nullptr);
+  clock_of_thread = this;
+}
+
+StageClock::~StageClock() { clock_of_thread = nullptr; }
+
+StageSeconds StageClock::take() {
+  count_until_now();
+  return std::exchange(seconds_, {});
+}
+
+void StageClock::count_until_now() {
+  const double now = clock_.steady_seconds();
+  if (current_ >= 0) seconds_[static_cast<std::size_t>(current_)] += now - mark_;
+  mark_ = now;
+}
+
+StageScope::StageScope(LoadStage stage) {
+  if (clock_of_thread == nullptr) return;
+  clock_of_thread->count_until_now();
+  before_ = std::exchange(clock_of_thread->current_, static_cast<int>(stage));
+}
+
+StageScope::~StageScope() {
+  if (clock_of_thread == nullptr) return;
+  clock_of_thread->count_until_now();
+  clock_of_thread->current_ = before_;
+  clock_of_thread->after_stage_();
+}
+
+}  // namespace larmor

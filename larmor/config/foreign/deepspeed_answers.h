@@ -1,0 +1,55 @@
+// What becomes of the keys of a DeepSpeed config: values under ours, and a line for each key of theirs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "larmor/config/foreign/deepspeed.h"
+
+namespace larmor::deepspeed {
+
+/// Whether it is null or "auto".
+bool is_left_open(const Node& value);
+/// Nothing where it is neither true nor false.
+std::optional<bool> flag_in(const Node& value);
+/// Nothing where it is no finite number.
+std::optional<double> number_in(const Node& value);
+/// Whether it asks for nothing: false, 0, "none", or what DeepSpeed fills in itself.
+bool is_off(const Node& value);
+
+/// The value below the words; nothing where there is none.
+const Entry* find_below(const Node& root, std::string_view section, std::string_view key);
+/// The same in the section's `params`.
+const Entry* find_parameter(const Node& root, std::string_view section, std::string_view key);
+
+/// `key` is the whole of DeepSpeed's, such as "scheduler.params.warmup_num_steps".
+class Answers {
+ public:
+  explicit Answers(Problems& problems);
+  /// In the order of the file's lines. Once.
+  Translation take();
+
+  /// Our key gets DeepSpeed's value as it stands.
+  void pass(const std::string& key, const std::string& our_key, const Entry& entry);
+  /// Our key gets `value`.
+  void give(const std::string& key, const char* our_key, const char* value, const Entry& entry);
+  /// The same without a line.
+  void put(const char* our_key, const std::string& value, const Entry& entry);
+  /// It is left open, and so ours stays.
+  void open(const std::string& key, const std::string& our_key, const Entry& entry);
+  /// Nothing of ours stands for it.
+  void unused(const std::string& key, const Entry& entry);
+  /// DeepSpeed would refuse it too; `what` that begins with "has to be" is told with the value.
+  void fault(const std::string& key, const Entry& entry, std::string what);
+  void note(const Entry& entry, const std::string& what);
+
+ private:
+  Problems& problems_;
+  Translation result_;
+  std::vector<std::pair<int, std::string>> notes_;  // with their lines
+};
+
+}  // namespace larmor::deepspeed

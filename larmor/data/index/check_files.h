@@ -1,0 +1,15 @@
+// The check of an index's files, with a bound on what is held at once.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "larmor/data/index/index.h"
+
+namespace larmor {
+
+/// As check_files(index, depth). What the threads read at once takes `shared_bytes` at most; a file that
+/// finds no room there is read anew by the bounds of its reader, one such file at a time.
+std::vector<BadFile> check_files(const Index& index, Depth depth, uint64_t shared_bytes);
+
+}  // namespace larmor

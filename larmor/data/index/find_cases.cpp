@@ -1,0 +1,352 @@
+#include "larmor/data/index/find_cases.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <system_error>
+#include <utility>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+#include "larmor/data/bad_file.h"
+#include "larmor/data/index/case_list.h"
+#include "larmor/data/index/folder_scan.h"
+#include "larmor/formats/bytes.h"
+#include "larmor/formats/dicom/dicom_series.h"
+
+namespace larmor {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path absolute_path(const fs::path& path) {
+  const fs::path plain = fs::absolute(path).lexically_normal();
+  return plain.has_filename() ? plain : plain.parent_path();
+}
+
+uint64_t size_of_folder(const fs::path& folder) {
+  std::error_code error;
+  uint64_t bytes = 0;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.is_regular_file(error)) bytes += entry.file_size(error);
+  }
+  return bytes;
+}
+
+// Of the file, and of the voxels that belong to a header file; of a DICOM series that of its folder.
+std::optional<uint64_t> size_of(const fs::path& path) {
+  std::error_code error;
+  const fs::path file = place_of(path);
+  if (fs::is_directory(file, error)) return size_of_folder(file);
+  if (!fs::is_regular_file(file, error)) return std::nullopt;
+  uint64_t bytes = fs::file_size(file, error);
+  if (error) return std::nullopt;
+  const std::string name = file.string();
+  const size_t ending = name.rfind(".hdr");
+  if (ending == std::string::npos) return bytes;
+  for (const char* image : {".img", ".img.gz"}) {
+    const auto voxels = fs::file_size(name.substr(0, ending) + image, error);
+    if (!error) return bytes + voxels;
+  }
+  return bytes;
+}
+
+// What is missing stays a case: whoever checks or reads it says so, and goes on where data.bad_files allows
+// it.
+void measure(FoundCases& found, int64_t bad_files) {
+  std::vector<BadFile> missing;
+  int64_t files = 0;
+  for (FoundCase& entry : found.cases) {
+    for (const auto& [name, file] : entry.files) {
+      const auto bytes = size_of(found.folder / file);
+      if (!bytes) missing.push_back({file, "is not there, or is no file"});
+      entry.bytes += bytes.value_or(0);
+      ++files;
+    }
+  }
+  const auto budget = bad_file_budget(bad_files, static_cast<int64_t>(found.cases.size()));
+  if (!are_too_many(static_cast<int64_t>(missing.size()), budget, files)) return;
+  fail(Exit::data,
+       text(missing.size(), missing.size() == 1 ? " file is" : " files are", " missing below ",
+            found.folder.string(), ":", listing(missing, missing.size())),
+       "put them back, or take them out with data.exclude");
+}
+
+void sort_by_path(FoundCases& found) {
+  std::stable_sort(found.cases.begin(), found.cases.end(),
+                   [](const FoundCase& left, const FoundCase& right) { return left.files < right.files; });
+}
+
+std::string without_suffix(const std::string& name, const NamePatterns& patterns) {
+  for (const std::string& suffix : patterns.suffixes) {
+    if (lower(name).ends_with(suffix)) return name.substr(0, name.size() - suffix.size());
+  }
+  return name;
+}
+
+[[noreturn]] void fail_empty(const DataConfig& data, const FolderScan& scan, const NamePatterns& patterns) {
+  std::vector<std::string> looked_for;
+  for (const std::string& suffix : patterns.suffixes) looked_for.push_back("*" + suffix);
+  const std::string what =
+      text("no ", data.kind, " files in ", data.folder, ": looked for ", join(looked_for, ", "));
+  if (scan.passed_over > 0) {
+    fail(Exit::data, text(what, "; all ", scan.passed_over, " that are there are passed over"),
+         "loosen data.include or data.exclude; a pattern without / is held against the file's name");
+  }
+  fail(Exit::data, text(what, "; ", scan.others, " files have other names"),
+       "check data.folder and data.kind");
+}
+
+// The folder itself, looked through: nothing in a list, nothing missing.
+FolderScan scan_data_folder(const DataConfig& data, NamePatterns& patterns) {
+  if (!data.list.empty()) {
+    fail(Exit::usage, text("data.list is given, but data.kind is ", data.kind), "say data.kind=list");
+  }
+  if (data.folder.empty())
+    fail(Exit::data, "data.folder is not set", "say where the volumes are: data.folder=PATH");
+  patterns.include = data.include;
+  patterns.exclude = data.exclude;
+  FolderScan scan = scan_folder(absolute_path(data.folder), patterns);
+  if (scan.files.empty()) fail_empty(data, scan, patterns);
+  return scan;
+}
+
+struct Place {
+  std::string path;  // by which the volume is read
+  std::string file;  // the first that it is made of, which says whose it is
+};
+
+FoundCases cases_of_places(const DataConfig& data, const NamePatterns& patterns,
+                           const std::vector<Place>& places) {
+  FoundCases found;
+  found.folder = absolute_path(data.folder);
+  int64_t loose = 0;
+  for (const auto& [path, file] : places) {
+    const size_t slash = file.find('/');
+    if (slash == std::string::npos) ++loose;
+    std::string patient = slash == std::string::npos ? without_suffix(path, patterns) : file.substr(0, slash);
+    if (data.split.by == "file") patient = path;
+    found.cases.push_back(
+        {.files = {{"image", path}}, .patient = std::move(patient), .bytes = 0, .label = {}, .split = {}});
+  }
+  const bool all_loose = loose == static_cast<int64_t>(places.size());
+  found.patients_by = data.split.by == "file" ? "each file its own"
+                      : all_loose             ? "no sub-folders: each file its own"
+                      : loose > 0             ? "first sub-folder, a loose file its own"
+                                              : "first sub-folder";
+  return found;
+}
+
+FoundCases cases_of_folder(const DataConfig& data, NamePatterns patterns) {
+  const FolderScan scan = scan_data_folder(data, patterns);
+  std::vector<Place> places;
+  for (const std::string& file : scan.files) places.push_back({file, file});
+  return cases_of_places(data, patterns, places);
+}
+
+/// What a folder's files make up.
+struct DicomFolder {
+  std::vector<DicomSeries> series;
+  std::vector<std::string> bad;  // that are in no series
+};
+
+// A header that cannot be read does not say which series it belongs to. Where the folder has a series of
+// slices it is taken for one of those: who reads the series meets it, too, and refuses it. Anywhere else it
+// is a case of its own, for the list of bad files.
+DicomFolder look_into(const fs::path& folder, const std::vector<std::string>& names) {
+  DicomFolder found;
+  std::vector<std::string> files;
+  for (const std::string& name : names) {
+    std::error_code error;
+    (fs::is_regular_file(folder / name, error) ? files : found.bad).push_back(name);
+  }
+  try {
+    found.series = find_dicom_series(folder, files);
+    return found;
+  } catch (const Error& error) {
+    if (error.exit() != Exit::data) throw;
+  }
+  std::vector<std::string> readable, damaged;
+  for (const std::string& name : files) {
+    try {
+      find_dicom_series(folder, {name});
+      readable.push_back(name);
+    } catch (const Error& error) {
+      if (error.exit() != Exit::data) throw;
+      damaged.push_back(name);
+    }
+  }
+  found.series = find_dicom_series(folder, readable);
+  const bool has_slices = std::any_of(found.series.begin(), found.series.end(),
+                                      [](const DicomSeries& one) { return one.files.size() > 1; });
+  if (!has_slices) found.bad.insert(found.bad.end(), damaged.begin(), damaged.end());
+  return found;
+}
+
+// Slices that belong together are a case; what they are called tells nothing.
+FoundCases cases_of_dicom(const DataConfig& data) {
+  NamePatterns patterns{.suffixes = {""}, .include = {}, .exclude = {}};
+  const FolderScan scan = scan_data_folder(data, patterns);
+  const fs::path root = absolute_path(data.folder);
+  std::map<std::string, std::vector<std::string>> folders;
+  for (const std::string& file : scan.files) {
+    const fs::path path = file;
+    folders[path.parent_path().generic_string()].push_back(path.filename().string());
+  }
+  std::vector<Place> places;
+  for (const auto& [folder, names] : folders) {
+    const auto found = look_into(root / folder, names);
+    for (const DicomSeries& one : found.series) {
+      const fs::path path = path_of(folder, one, found.series.size() == 1);
+      places.push_back({path.empty() ? "." : path.generic_string(),
+                        (fs::path(folder) / one.files.front()).generic_string()});
+    }
+    for (const std::string& name : found.bad) {
+      const std::string path = (fs::path(folder) / name).generic_string();
+      places.push_back({path, path});
+    }
+  }
+  if (places.empty()) {
+    fail(Exit::data, text("no DICOM images in ", data.folder, ": looked into ", scan.files.size(), " files"),
+         "check data.folder and data.kind");
+  }
+  return cases_of_places(data, {.suffixes = {".dcm", ".dcm.gz"}, .include = {}, .exclude = {}}, places);
+}
+
+// What all paths have in common, when they do not all lie in `wished`.
+fs::path common_folder(const std::vector<fs::path>& files, const fs::path& wished) {
+  fs::path folder = wished;
+  for (const fs::path& file : files) {
+    while (std::mismatch(folder.begin(), folder.end(), file.begin(), file.end()).first != folder.end()) {
+      folder = folder.parent_path();
+    }
+  }
+  return folder;
+}
+
+void refuse_missing_patients(const DataConfig& data, const std::vector<ListedCase>& listed) {
+  const auto lacks = [](const ListedCase& entry) { return entry.patient.empty(); };
+  const auto missing = std::count_if(listed.begin(), listed.end(), lacks);
+  if (missing == 0) return;
+  const auto first = std::find_if(listed.begin(), listed.end(), lacks);
+  fail(Exit::data,
+       text(data.list, " does not say whose ", missing, missing == 1 ? " case is" : " cases are",
+            " (first: ", first->place, "), so the splits could share patients"),
+       "add a column patient (in JSON a key), or say data.split.by=file if each case is another patient's");
+}
+
+FoundCases cases_of_list(const DataConfig& data, const std::vector<ListedCase>& listed) {
+  if (data.split.by != "file") refuse_missing_patients(data, listed);
+  const fs::path base =
+      absolute_path(data.folder.empty() ? fs::absolute(data.list).parent_path() : fs::path(data.folder));
+  std::vector<fs::path> files;
+  for (const ListedCase& entry : listed) {
+    for (const auto& [name, file] : entry.files) files.push_back((base / file).lexically_normal());
+  }
+  FoundCases found;
+  found.folder = common_folder(files, base);
+  found.noun = "case";
+  found.patients_by = data.split.by == "file" ? "each case its own"
+                                              : text("as ", fs::path(data.list).filename().string(), " says");
+  const NamePatterns patterns{.suffixes = {}, .include = data.include, .exclude = data.exclude};
+  for (const ListedCase& entry : listed) {
+    FoundCase next{.files = {},
+                   .patient = entry.patient,
+                   .bytes = 0,
+                   .label = entry.label,
+                   .split = entry.split,
+                   .values = entry.values};
+    for (const auto& [name, file] : entry.files) {
+      next.files[name] = (base / file).lexically_normal().lexically_relative(found.folder).generic_string();
+    }
+    const std::string& first = next.files.begin()->second;
+    if (data.split.by == "file") next.patient = first;
+    if (patterns.wants(first)) found.cases.push_back(std::move(next));
+  }
+  if (found.cases.empty()) {
+    fail(Exit::data, text("all ", listed.size(), " cases of ", data.list, " are passed over"),
+         "loosen data.include or data.exclude");
+  }
+  return found;
+}
+
+FoundCases phantom_cases(const DataConfig& data) {
+  if (data.phantom_size.size() != 3) {
+    fail(Exit::usage, text("data.phantom_size has ", data.phantom_size.size(), " numbers"),
+         "give three, for instance [64, 64, 64]");
+  }
+  uint64_t bytes = sizeof(float);
+  std::vector<std::string> sizes;
+  for (const int64_t size : data.phantom_size) {
+    if (size < 1 || size > 4096)
+      fail(Exit::usage, text("data.phantom_size holds ", size), "give sizes from 1 to 4096");
+    bytes *= static_cast<uint64_t>(size);
+    sizes.push_back(text(size));
+  }
+  if (data.phantom_cases < 1) fail(Exit::data, "data.phantom_cases is 0", "ask for one at least");
+  std::vector<ListedCase> invented;
+  const size_t digits = std::max<size_t>(4, text(data.phantom_cases - 1).size());
+  for (int64_t i = 0; i < data.phantom_cases; ++i) {
+    std::string number = text(i);
+    number.insert(0, digits - number.size(), '0');
+    const std::string file =
+        text("phantom-", number, " (", join(sizes, " x "), ", seed ", data.phantom_seed, ")");
+    invented.push_back({.place = file,
+                        .files = {{"image", file}},
+                        .patient = text("phantom-", number),
+                        .label = {},
+                        .split = {}});
+  }
+  return invented_cases(invented, bytes);
+}
+
+FoundCases found_by_kind(const DataConfig& data) {
+  if (data.kind == "nifti") {
+    return cases_of_folder(
+        data, {.suffixes = {".nii", ".nii.gz", ".hdr", ".hdr.gz"}, .include = {}, .exclude = {}});
+  }
+  if (data.kind == "npz")
+    return cases_of_folder(data, {.suffixes = {".npz", ".npy"}, .include = {}, .exclude = {}});
+  if (data.kind == "picture")
+    return cases_of_folder(data, {.suffixes = {".png", ".jpg", ".jpeg"}, .include = {}, .exclude = {}});
+  if (data.kind == "dicom") return cases_of_dicom(data);
+  if (data.kind == "list") {
+    if (data.list.empty()) fail(Exit::data, "data.list is not set", "say which list: data.list=FILE");
+    return cases_of_list(data, read_case_list(data.list));
+  }
+  fail(Exit::usage, text("data.kind ", data.kind, " is not known"),
+       "nifti, npz, dicom, picture, list and phantom are");
+}
+
+FoundCases measured(FoundCases found, const DataConfig& data) {
+  sort_by_path(found);
+  measure(found, data.bad_files);
+  return found;
+}
+
+}  // namespace
+
+FoundCases find_cases(const DataConfig& data) {
+  if (data.kind == "phantom") return phantom_cases(data);
+  return measured(found_by_kind(data), data);
+}
+
+FoundCases find_listed_cases(const DataConfig& data, const std::vector<ListedCase>& listed) {
+  return measured(cases_of_list(data, listed), data);
+}
+
+FoundCases invented_cases(const std::vector<ListedCase>& invented, uint64_t bytes_of_each) {
+  FoundCases found;
+  found.noun = "phantom";
+  found.patients_by = "each its own";
+  for (const ListedCase& entry : invented) {
+    found.cases.push_back({.files = entry.files,
+                           .patient = entry.patient,
+                           .bytes = bytes_of_each,
+                           .label = entry.label,
+                           .split = entry.split,
+                           .values = entry.values});
+  }
+  return found;
+}
+
+}  // namespace larmor

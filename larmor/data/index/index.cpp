@@ -1,0 +1,216 @@
+#include "larmor/data/index/index.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+#include <utility>
+
+#include "larmor/base/error.h"
+#include "larmor/base/hash.h"
+#include "larmor/base/text.h"
+#include "larmor/data/index/find_cases.h"
+
+namespace larmor {
+namespace {
+
+// With patients for files and splits: what a model must not be judged on is what it has seen.
+void refuse_shared_files(const FoundCases& found) {
+  std::map<std::string, std::string> owner;
+  std::set<std::string> faults;
+  for (const FoundCase& entry : found.cases) {
+    for (const auto& [name, file] : entry.files) {
+      if (name == "label") continue;
+      const auto [known, is_new] = owner.emplace(file, entry.patient);
+      if (is_new || known->second == entry.patient) continue;
+      faults.insert(text(file, " belongs to patient ", known->second, " and to patient ", entry.patient));
+    }
+  }
+  if (!faults.empty()) {
+    fail(Exit::data, join(std::vector(faults.begin(), faults.end()), "; "), "correct data.list");
+  }
+}
+
+std::map<std::string, Split> given_splits(const FoundCases& found) {
+  std::map<std::string, Split> given;
+  std::set<std::string> faults;
+  for (const FoundCase& entry : found.cases) {
+    if (!entry.split) continue;
+    const auto [known, is_new] = given.emplace(entry.patient, *entry.split);
+    if (!is_new && known->second != *entry.split) {
+      faults.insert(text("patient ", entry.patient, " is in ", to_text(known->second), " and in ",
+                         to_text(*entry.split)));
+    }
+  }
+  if (!faults.empty()) {
+    fail(Exit::data, join(std::vector(faults.begin(), faults.end()), "; "),
+         "give all volumes of a patient the same split in data.list");
+  }
+  return given;
+}
+
+std::string counted(int64_t count, const char* noun) { return text(count, ' ', noun, count == 1 ? "" : "s"); }
+
+std::string sentence(const FoundCases& found, const PatientSplits& splits) {
+  std::set<std::string> patients;
+  for (const FoundCase& entry : found.cases) patients.insert(entry.patient);
+  int64_t counts[3] = {};
+  for (const auto& [patient, split] : splits.of) ++counts[static_cast<size_t>(split)];
+  std::string line = text(counted(static_cast<int64_t>(found.cases.size()), found.noun), " of ",
+                          counted(static_cast<int64_t>(patients.size()), "patient"), " (", found.patients_by,
+                          "): ", counts[0], " train, ", counts[1], " val, ", counts[2], " test");
+  for (const std::string& note : splits.notes) line += "; " + note;
+  return line;
+}
+
+Json json_of_states(const std::map<std::string, FileState>& states) {
+  Json json = Json::object();
+  for (const auto& [file, state] : states) json[file] = {state.bytes, state.modified_ns, state.sample};
+  return json;
+}
+
+std::map<std::string, FileState> states_from(const Json& json) {
+  std::map<std::string, FileState> states;
+  for (const auto& [file, state] : json.items()) {
+    states[file] = {state.at(0).get<uint64_t>(), state.at(1).get<int64_t>(), state.at(2).get<uint64_t>()};
+  }
+  return states;
+}
+
+// One line a case; JSON because its quotes keep any two lists of names apart.
+std::string canonical_line(const Case& entry) {
+  Json line = Json::array({entry.files, entry.patient, to_text(entry.split), entry.bytes, entry.label});
+  if (!entry.values.empty()) line.push_back(entry.values);
+  return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Case case_from_json(const Json& json) {
+  Case entry;
+  entry.files = json.at("files").get<std::map<std::string, std::string>>();
+  entry.patient = json.at("patient").get<std::string>();
+  entry.split = split_from_text(json.at("split").get<std::string>());
+  entry.bytes = json.at("bytes").get<uint64_t>();
+  entry.label = json.at("label").get<std::string>();
+  if (json.contains("values")) entry.values = json.at("values").get<std::map<std::string, double>>();
+  if (entry.files.empty()) fail(Exit::data, "the index holds a case without files");
+  return entry;
+}
+
+Index split_cases(const DataConfig& data, uint64_t seed, const FoundCases& found) {
+  refuse_shared_files(found);
+  std::set<std::string> patients;
+  for (const FoundCase& entry : found.cases) patients.insert(entry.patient);
+  const auto splits =
+      split_patients({patients.begin(), patients.end()}, given_splits(found), data.split, seed);
+
+  Index index;
+  index.kind = data.kind;
+  index.folder = found.folder;
+  for (const FoundCase& entry : found.cases) {
+    const auto split = splits.of.find(entry.patient);
+    if (split == splits.of.end()) continue;
+    index.cases.push_back(
+        {entry.files, entry.patient, split->second, entry.bytes, entry.label, entry.values});
+  }
+  index.patients_by = sentence(found, splits);
+  if (index.cases.empty()) {
+    fail(Exit::data, text("no patient is in any split: ", index.patients_by),
+         "give data.split.train a fraction above 0");
+  }
+  return index;
+}
+
+}  // namespace
+
+bool is_image(std::string_view name) { return name == "image" || name.starts_with("image_"); }
+
+int64_t Index::patients() const {
+  std::set<std::string> names;
+  for (const Case& entry : cases) names.insert(entry.patient);
+  return static_cast<int64_t>(names.size());
+}
+
+std::vector<std::string> Index::distinct_files() const {
+  std::set<std::string> files;
+  for (const Case& entry : cases) {
+    for (const auto& [name, file] : entry.files) files.insert(file);
+  }
+  return {files.begin(), files.end()};
+}
+
+std::vector<int64_t> Index::of(Split split) const {
+  std::vector<int64_t> places;
+  for (size_t i = 0; i < cases.size(); ++i) {
+    if (cases[i].split == split) places.push_back(static_cast<int64_t>(i));
+  }
+  return places;
+}
+
+std::string Index::sha256() const {
+  Sha256 hash;
+  hash.update(text("larmor index 1 ", kind, '\n'));
+  for (const Case& entry : cases) hash.update(canonical_line(entry));
+  return hash.hex();
+}
+
+Index make_index(const DataConfig& data, uint64_t seed) { return split_cases(data, seed, find_cases(data)); }
+
+Index make_index(const DataConfig& data, uint64_t seed, const std::vector<ListedCase>& listed) {
+  return split_cases(data, seed, find_listed_cases(data, listed));
+}
+
+Index make_invented_index(const DataConfig& data, uint64_t seed, const std::vector<ListedCase>& invented,
+                          uint64_t bytes_of_each) {
+  return split_cases(data, seed, invented_cases(invented, bytes_of_each));
+}
+
+DataConfig without_splits(DataConfig data) {
+  data.split.train = 1.0;
+  data.split.val = data.split.test = 0.0;
+  data.bad_files = any_number_of_files;
+  return data;
+}
+
+Json to_json(const Index& index) {
+  Json cases = Json::array();
+  for (const Case& entry : index.cases) {
+    cases.push_back({{"files", entry.files},
+                     {"patient", entry.patient},
+                     {"split", to_text(entry.split)},
+                     {"bytes", entry.bytes},
+                     {"label", entry.label}});
+    if (!entry.values.empty()) cases.back()["values"] = entry.values;
+  }
+  Json json = {{"kind", index.kind},
+               {"folder", index.folder.string()},
+               {"patients_by", index.patients_by},
+               {"sha256", index.sha256()},
+               {"cases", std::move(cases)}};
+  if (!index.states.empty()) json["states"] = json_of_states(index.states);
+  if (!index.touched.empty()) json["touched"] = index.touched;
+  if (!index.bad.empty()) json["bad"] = to_json(index.bad);
+  return json;
+}
+
+Index index_from_json(const Json& json) {
+  Index index;
+  std::string sha256;
+  try {
+    index.kind = json.at("kind").get<std::string>();
+    index.folder = json.at("folder").get<std::string>();
+    index.patients_by = json.at("patients_by").get<std::string>();
+    sha256 = json.at("sha256").get<std::string>();
+    for (const Json& entry : json.at("cases")) index.cases.push_back(case_from_json(entry));
+    // Runs of earlier versions have none of these.
+    index.states = states_from(json.value("states", Json::object()));
+    index.touched = json.value("touched", std::vector<std::string>());
+    index.bad = bad_files_from(json.value("bad", Json::array()));
+  } catch (const Json::exception& error) {
+    fail(Exit::data, text("the index is damaged: ", error.what()), "start a new run");
+  }
+  if (index.sha256() != sha256) {
+    fail(Exit::data, "the index is damaged: its hash does not fit its cases", "start a new run");
+  }
+  return index;
+}
+
+}  // namespace larmor

@@ -1,0 +1,240 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/storage.h"
+#include "larmor/base/text.h"
+#include "larmor/formats/gzip.h"
+#include "larmor/formats/nifti/nifti.h"
+#include "larmor/formats/nifti/nifti_affine.h"
+#include "larmor/formats/nifti/nifti_fields.h"
+#include "larmor/formats/stored_volume.h"
+#include "larmor/formats/volume.h"
+
+namespace larmor {
+
+namespace {
+
+using WritableFields = NiftiFields<std::byte>;
+
+constexpr int float32_code = 16;
+constexpr int aligned =
+    2;  // NIFTI_XFORM_ALIGNED_ANAT: coordinates of some other image, which one is not said
+constexpr int millimetres = 2;
+
+/// Where another file says its voxels are, field by field.
+struct Placement {
+  Affine affine = identity_affine();  // what a reader makes of it
+  std::array<double, 5> pixdim{};     // the handedness, three lengths, the step of the fourth axis
+  std::array<double, 3> quaternion{}, offset{};
+  std::array<double, 12> sform{};
+  int qform_code = 0, sform_code = 0;
+};
+
+/// What is kept of another file's header, of any version and byte order.
+struct Kept {
+  int units = millimetres;
+  std::string description, intent_name, auxiliary_file;
+  int qform_code = aligned, sform_code = aligned;
+  std::vector<int64_t> shape;          // with the axes of 1 that a reader drops
+  std::optional<Placement> placement;  // empty where the file says nowhere where it is
+};
+
+Placement placement_of(const NiftiHeader& header, const NiftiLayout& layout,
+                       const NiftiFields<const std::byte>& fields) {
+  Placement placement{
+      .affine = header.affine, .qform_code = header.qform_code, .sform_code = header.sform_code};
+  const double handedness = fields.real(layout, layout.pixdim), step = fields.real(layout, layout.pixdim, 4);
+  placement.pixdim = {handedness == -1 ? -1.0 : 1.0, header.pixdim[0], header.pixdim[1], header.pixdim[2],
+                      std::isfinite(step) ? step : 1};
+  for (int i = 0; i < 3; ++i) {
+    const auto axis = static_cast<std::size_t>(i);
+    placement.quaternion.at(axis) = fields.real(layout, layout.quaternion, i);
+    placement.offset.at(axis) = fields.real(layout, layout.quaternion_offset, i);
+  }
+  for (int i = 0; i < 12; ++i)
+    placement.sform.at(static_cast<std::size_t>(i)) = fields.real(layout, layout.sform, i);
+  return placement;
+}
+
+Kept kept_from(const std::filesystem::path& like) {
+  Kept kept;
+  if (like.empty() || !holds_nifti(like)) return kept;
+  const NiftiHeader header = naming(like, [&] { return open_nifti(like).header; });
+  // Analyze has other things where NIfTI has units, codes and names; only its description means the same.
+  const NiftiLayout& layout = header.version == 2 ? nifti2_layout : nifti1_layout;
+  const auto bytes = std::as_bytes(std::span(header.raw));
+  const NiftiFields<const std::byte> fields(bytes, header.big_endian);
+  const auto words = [&](std::size_t offset, std::size_t length) {
+    return header.raw.substr(offset, length);
+  };
+  kept.description = words(layout.description, layout.description_length);
+  kept.shape = header.shape;
+  if (header.version == 0) return kept;
+  kept.units = layout.wide ? fields.get<int32_t>(layout.units) : fields.get<uint8_t>(layout.units);
+  kept.intent_name = words(layout.intent_name, 16);
+  kept.auxiliary_file = words(layout.auxiliary_file, 24);
+  // A file that says nowhere where it is gets codes all the same: its affine is written out.
+  if (header.sform_code > 0 || header.qform_code > 0) {
+    kept.placement = placement_of(header, layout, fields);
+    kept.sform_code = header.sform_code > 0 ? header.sform_code : header.qform_code;
+    kept.qform_code = header.qform_code > 0 ? header.qform_code : header.sform_code;
+  }
+  return kept;
+}
+
+/// Writes the fields that differ in width between the versions.
+class HeaderWriter {
+ public:
+  HeaderWriter(const NiftiLayout& layout, std::vector<std::byte>& bytes)
+      : layout_(layout), bytes_(bytes), fields_(bytes, false) {}
+
+  void real(std::size_t offset, double value, std::size_t index = 0) {
+    if (layout_.wide) return fields_.set(offset + 8 * index, value);
+    fields_.set(offset + 4 * index, static_cast<float>(value));
+  }
+  void code(std::size_t offset, int value) {
+    if (layout_.wide) return fields_.set(offset, int32_t{value});
+    fields_.set(offset, static_cast<int16_t>(value));
+  }
+  void size(std::size_t index, int64_t value) {
+    if (layout_.wide) return fields_.set(layout_.dim + 8 * index, value);
+    fields_.set(layout_.dim + 2 * index, static_cast<int16_t>(value));
+  }
+  void words(std::size_t offset, std::string_view value, std::size_t length) {
+    std::memcpy(bytes_.data() + offset, value.data(), std::min(value.size(), length));
+  }
+  WritableFields& fields() { return fields_; }
+
+ private:
+  const NiftiLayout& layout_;
+  std::vector<std::byte>& bytes_;
+  WritableFields fields_;
+};
+
+/// Nothing is computed anew, so that nothing is rounded anew.
+void write_placement(HeaderWriter& header, const NiftiLayout& layout, const Placement& placement) {
+  for (std::size_t i = 0; i < placement.pixdim.size(); ++i)
+    header.real(layout.pixdim, placement.pixdim.at(i), i);
+  if (placement.qform_code > 0) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      header.real(layout.quaternion, placement.quaternion.at(i), i);
+      header.real(layout.quaternion_offset, placement.offset.at(i), i);
+    }
+  }
+  if (placement.sform_code > 0) {
+    for (std::size_t i = 0; i < placement.sform.size(); ++i)
+      header.real(layout.sform, placement.sform.at(i), i);
+  }
+  header.code(layout.qform_code, placement.qform_code);
+  header.code(layout.sform_code, placement.sform_code);
+}
+
+void write_affine(HeaderWriter& header, const NiftiLayout& layout, const Affine& affine, const Kept& kept) {
+  if (kept.placement && kept.placement->affine == affine)
+    return write_placement(header, layout, *kept.placement);
+  const auto spacing = spacing_of(affine);
+  const NiftiQform qform = to_qform(affine);
+  header.real(layout.pixdim, qform.handedness);
+  for (std::size_t i = 0; i < 3; ++i) {
+    header.real(layout.pixdim, spacing[i], i + 1);
+    header.real(layout.quaternion, qform.quaternion[i], i);
+    header.real(layout.quaternion_offset, qform.offset[i], i);
+    for (std::size_t column = 0; column < 4; ++column)
+      header.real(layout.sform, affine[i][column], 4 * i + column);
+  }
+  header.code(layout.sform_code, kept.sform_code);
+  // A quaternion cannot hold shear or a voxel without thickness; then the sform alone is true.
+  const bool representable = !has_shear(affine) && inverse(affine).has_value();
+  header.code(layout.qform_code, representable ? kept.qform_code : 0);
+}
+
+std::vector<std::byte> make_header(const std::vector<int64_t>& shape, const Affine& affine,
+                                   const Kept& kept) {
+  const bool wide = std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size > 32767; });
+  const NiftiLayout& layout = wide ? nifti2_layout : nifti1_layout;
+  std::vector<std::byte> bytes(layout.header + 4);  // four zeros: no extensions
+  HeaderWriter header(layout, bytes);
+  header.fields().set(0, static_cast<int32_t>(layout.header));
+  header.words(layout.magic, wide ? std::string_view("n+2\0\r\n\x1a\n", 8) : std::string_view("n+1\0", 4), 8);
+  header.size(0, static_cast<int64_t>(shape.size()));
+  for (std::size_t axis = 1; axis < 8; ++axis) {
+    header.size(axis, axis <= shape.size() ? shape[axis - 1] : 1);
+    header.real(layout.pixdim, 1, axis);
+  }
+  header.fields().set(layout.datatype, int16_t{float32_code});
+  header.fields().set(layout.bitpix, int16_t{32});
+  header.real(layout.slope, 1);
+  if (wide) {
+    header.fields().set(layout.voxel_offset, static_cast<int64_t>(bytes.size()));
+    header.fields().set(layout.units, int32_t{kept.units});
+  } else {
+    header.fields().set(layout.voxel_offset, static_cast<float>(bytes.size()));
+    header.fields().set(layout.units, static_cast<uint8_t>(kept.units));
+  }
+  header.words(layout.description, kept.description, layout.description_length);
+  header.words(layout.intent_name, kept.intent_name, 16);
+  header.words(layout.auxiliary_file, kept.auxiliary_file, 24);
+  write_affine(header, layout, affine, kept);
+  return bytes;
+}
+
+/// The other file's shape where it is the same but for axes of 1, otherwise `shape`.
+std::vector<int64_t> shape_like(const std::vector<int64_t>& shape, const std::vector<int64_t>& other) {
+  std::vector<int64_t> needed = other;
+  if (needed.size() > 3) needed.erase(std::remove(needed.begin() + 3, needed.end(), 1), needed.end());
+  if (needed.size() < 3) needed.resize(3, 1);
+  return needed == shape ? other : shape;
+}
+
+/// A reader sees the old file or the new one, never half of one.
+void replace_file(Storage& storage, const std::filesystem::path& path,
+                  std::span<const std::span<const std::byte>> parts) {
+  const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  const auto unfinished = folder / text(".", path.filename().string(), ".unfinished");
+  const auto file = storage.create(unfinished);
+  for (const auto part : parts) file->write(part);
+  file->sync();
+  file->close();
+  storage.rename(unfinished, path);
+  storage.sync_folder(folder);
+}
+
+}  // namespace
+
+void write_nifti(Storage& storage, const std::filesystem::path& path, const Volume& volume,
+                 const std::filesystem::path& like) {
+  const std::string name = lower(path.filename().string());
+  if (!name.ends_with(".nii") && !name.ends_with(".nii.gz")) {
+    fail(Exit::usage, text(path.string(), ": only .nii and .nii.gz are written"), "name the output so");
+  }
+  const at::Tensor voxels = volume.voxels.dim() == 3 ? volume.voxels.unsqueeze(0) : volume.voxels;
+  std::vector<int64_t> shape = voxels.sizes().slice(1).vec();
+  if (voxels.size(0) > 1) shape.push_back(voxels.size(0));
+  const Kept kept = kept_from(like);
+  const std::vector<std::byte> header = make_header(shape_like(shape, kept.shape), volume.affine, kept);
+  // First axis fastest, channels slowest; no copy when the voxels lie so already.
+  const at::Tensor ordered = voxels.to(at::kCPU, at::kFloat).permute({0, 3, 2, 1}).contiguous();
+  const auto numbers =
+      std::as_bytes(std::span(ordered.const_data_ptr<float>(), static_cast<std::size_t>(ordered.numel())));
+  if (name.ends_with(".nii")) {
+    const std::array<std::span<const std::byte>, 2> parts{header, numbers};
+    return replace_file(storage, path, parts);
+  }
+  Bytes plain(header.size() + numbers.size());
+  std::copy(header.begin(), header.end(), plain.data());
+  std::copy(numbers.begin(), numbers.end(), plain.data() + header.size());
+  const Bytes packed = gzip(plain.view());
+  const std::array<std::span<const std::byte>, 1> parts{packed.view()};
+  replace_file(storage, path, parts);
+}
+
+}  // namespace larmor

@@ -1,0 +1,142 @@
+#include "larmor/formats/pictures/jpeg.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <turbojpeg.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/stage_clock.h"
+#include "larmor/base/text.h"
+#include "larmor/formats/pictures/picture.h"
+
+namespace larmor {
+
+namespace {
+
+struct Destroy {
+  void operator()(void* handle) const { tjDestroy(handle); }
+};
+
+const unsigned char* as_unsigned(std::span<const std::byte> bytes) {
+  return reinterpret_cast<const unsigned char*>(bytes.data());
+}
+
+[[noreturn]] void fail_damaged(void* handle) {
+  const std::string reason = tjGetErrorStr2(handle);
+  if (reason.find("Premature end") != std::string::npos)
+    fail(Exit::data, "the JPEG data is cut short", "fetch the file again");
+  fail(Exit::data, text("the JPEG data is damaged or of a kind that is not read: ", reason),
+       "fetch the file again, or save it as baseline JPEG");
+}
+
+/// Whether the colours, or the halves of their precision, come one after the other. All of them have to be
+/// held until the last has come. Source: ITU-T T.81, B.2.
+bool comes_in_scans(std::span<const std::byte> bytes) {
+  const auto number = [&](std::size_t at) { return std::to_integer<unsigned>(bytes[at]); };
+  unsigned components = 0;
+  for (std::size_t at = 2; at + 10 < bytes.size() && number(at) == 0xff;) {
+    const unsigned marker = number(at + 1);
+    if (marker == 0xff) {  // a fill byte
+      ++at;
+      continue;
+    }
+    const bool is_frame =
+        marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
+    if (is_frame && (marker & 3) == 2) return true;  // progressive
+    if (is_frame) components = number(at + 9);
+    if (marker == 0xda) return number(at + 4) < components;
+    at += 2 + (number(at + 2) << 8 | number(at + 3));
+  }
+  return false;
+}
+
+/// Two bytes a sample, on top of the pixels.
+void refuse_large_scans(std::span<const std::byte> bytes, int columns, int rows, uint64_t components) {
+  constexpr uint64_t most = uint64_t{256} << 20, most_of_file = 64;
+  const uint64_t held = 2 * components * static_cast<uint64_t>(columns) * static_cast<uint64_t>(rows);
+  if (held <= std::max(most, most_of_file * bytes.size()) || !comes_in_scans(bytes)) return;
+  fail(Exit::data,
+       text("is a progressive JPEG of ", columns, " x ", rows, " pixels, which takes ", human_bytes(held),
+            " to decode, and the file has ", human_bytes(bytes.size())),
+       "save it as baseline JPEG or PNG");
+}
+
+/// Whether the marker that ends a picture stands behind its segments and scans.
+bool has_its_end(std::span<const std::byte> bytes) {
+  const auto value = [&](std::size_t i) { return std::to_integer<unsigned>(bytes[i]); };
+  constexpr unsigned begins_marker = 0xff, end_of_picture = 0xd9, stuffed = 0x00, temporary = 0x01;
+  for (std::size_t at = 2; at + 1 < bytes.size();) {
+    const unsigned marker = value(at + 1);
+    if (value(at) != begins_marker || marker == begins_marker) {
+      ++at;
+      continue;
+    }
+    at += 2;
+    if (marker == end_of_picture) return true;
+    const bool has_no_length = marker == stuffed || marker == temporary || (marker >= 0xd0 && marker <= 0xd8);
+    if (!has_no_length && at + 1 < bytes.size()) at += value(at) << 8U | value(at + 1);
+  }
+  return false;
+}
+
+/// A block of 64 pixels takes a bit at least, so more pixels than that are a lie.
+void refuse_bomb(int columns, int rows, std::size_t file) {
+  constexpr uint64_t pixels_per_byte = 512, slack = 65536;
+  const uint64_t pixels = static_cast<uint64_t>(columns) * static_cast<uint64_t>(rows);
+  if (pixels <= pixels_per_byte * file + slack) return;
+  fail(Exit::data, text("is cut short: its header claims ", columns, " x ", rows, " pixels, which ", file,
+                        " bytes cannot hold"));
+}
+
+}  // namespace
+
+bool looks_like_jpeg(std::span<const std::byte> bytes) {
+  return bytes.size() >= 3 && bytes[0] == std::byte{0xff} && bytes[1] == std::byte{0xd8} &&
+         bytes[2] == std::byte{0xff};
+}
+
+StoredArray parse_jpeg(std::span<const std::byte> bytes, bool grey) {
+  const std::unique_ptr<void, Destroy> handle(tjInitDecompress());
+  if (!handle) throw std::bad_alloc();
+  int columns = 0, rows = 0, subsampling = 0, colours = 0;
+  if (tjDecompressHeader3(handle.get(), as_unsigned(bytes), bytes.size(), &columns, &rows, &subsampling,
+                          &colours) != 0)
+    fail_damaged(handle.get());
+  if (colours == TJCS_CMYK || colours == TJCS_YCCK)
+    fail(Exit::data, "is a CMYK picture, which is meant for printing", "save it as grey or RGB");
+  refuse_bomb(columns, rows, bytes.size());
+  refuse_large_scans(bytes, columns, rows, colours == TJCS_GRAY ? 1 : 3);
+  const int format = grey || colours == TJCS_GRAY ? TJPF_GRAY : TJPF_RGB;
+  const int64_t channels = tjPixelSize[format];
+  Pixels pixels{.columns = columns,
+                .rows = rows,
+                .samples = channels,
+                .channels = channels,
+                .type = VoxelType::uint8,
+                .bytes = {}};
+  pixels.bytes = Bytes(checked_bytes(std::array<int64_t, 3>{columns, rows, channels}, 1));
+  // Accurate, because PIL and torchvision decode so; progressive scans are limited, because each costs a
+  // pass.
+  const int flags = TJFLAG_ACCURATEDCT | TJFLAG_LIMITSCANS;
+  const StageScope stage(LoadStage::decompress);
+  const int code =
+      tjDecompress2(handle.get(), as_unsigned(bytes), bytes.size(),
+                    reinterpret_cast<unsigned char*>(pixels.bytes.data()), columns, 0, rows, format, flags);
+  // Stray bytes between two segments harm no pixel; every other warning means that pixels were invented. The
+  // library tells of its first warning alone, so behind stray bytes a missing end has to be seen here.
+  const bool has_stray_bytes =
+      std::string_view(tjGetErrorStr2(handle.get())).find("extraneous bytes") != std::string::npos;
+  if (code != 0 && !has_stray_bytes) fail_damaged(handle.get());
+  if (code != 0 && !has_its_end(bytes))
+    fail(Exit::data, "the JPEG data is cut short", "fetch the file again");
+  return to_array(std::move(pixels));
+}
+
+}  // namespace larmor

@@ -1,0 +1,23 @@
+// Self-attention over all voxels with one head, beside a shortcut.
+// Source: monai.networks.blocks.SpatialAttentionBlock (1.6).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "larmor/nn/blocks/group_norm.h"
+
+namespace larmor::nn {
+
+class AttentionBlock final : public Block {
+ public:
+  AttentionBlock(int64_t channels, int64_t norm_groups, double norm_epsilon);
+  at::Tensor forward(const at::Tensor& input) override;
+
+ private:
+  class SelfAttention;
+  std::shared_ptr<GroupNorm> norm_;
+  std::shared_ptr<SelfAttention> attention_;
+};
+
+}  // namespace larmor::nn

@@ -1,0 +1,33 @@
+// A 3-D convolution whose weights are named `conv.weight` and `conv.bias`.
+// Source: monai.networks.blocks.Convolution (conv_only).
+#pragma once
+
+#include <cstdint>
+
+#include <torch/nn/modules/conv.h>
+
+#include "larmor/nn/blocks/block.h"
+
+namespace larmor::nn {
+
+struct ConvShape {
+  int64_t in_channels, out_channels;
+  int64_t kernel = 3, stride = 1, padding = 1;
+  bool bias = true;
+};
+
+class ConvBlock : public Block {
+ public:
+  /// PyTorch's default initialisation, drawn from libtorch's default generator.
+  explicit ConvBlock(const ConvShape& shape);
+  at::Tensor forward(const at::Tensor& input) override;
+
+  const at::Tensor& weight() const { return conv_->weight; }
+  const at::Tensor& bias() const { return conv_->bias; }
+
+ private:
+  ConvShape shape_;
+  torch::nn::Conv3d conv_;
+};
+
+}  // namespace larmor::nn

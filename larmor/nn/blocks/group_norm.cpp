@@ -1,0 +1,22 @@
+#include "larmor/nn/blocks/group_norm.h"
+
+#include <ATen/ops/group_norm.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/silu.h>
+#include <ATen/ops/zeros.h>
+
+namespace larmor::nn {
+
+GroupNorm::GroupNorm(int64_t groups, int64_t channels, double epsilon)
+    : groups_(groups),
+      epsilon_(epsilon),
+      weight_(register_parameter("weight", at::ones(channels))),
+      bias_(register_parameter("bias", at::zeros(channels))) {}
+
+at::Tensor GroupNorm::forward(const at::Tensor& input) {
+  return at::group_norm(input, groups_, weight_, bias_, epsilon_);
+}
+
+at::Tensor GroupNorm::forward_silu(const at::Tensor& input) { return at::silu(forward(input)); }
+
+}  // namespace larmor::nn

@@ -1,0 +1,23 @@
+// Group normalisation, alone or followed by SiLU.
+#pragma once
+
+#include <cstdint>
+
+#include "larmor/nn/blocks/block.h"
+
+namespace larmor::nn {
+
+class GroupNorm : public Block {
+ public:
+  GroupNorm(int64_t groups, int64_t channels, double epsilon);
+  at::Tensor forward(const at::Tensor& input) override;
+  /// SiLU of the normalised input.
+  at::Tensor forward_silu(const at::Tensor& input);
+
+ private:
+  int64_t groups_;
+  double epsilon_;
+  at::Tensor weight_, bias_;  // [C]
+};
+
+}  // namespace larmor::nn

@@ -1,0 +1,25 @@
+#include "larmor/nn/blocks/resample_block.h"
+
+#include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/upsample_nearest3d.h>
+
+namespace larmor::nn {
+
+Downsample::Downsample(int64_t channels) {
+  const ConvShape shape{.in_channels = channels, .out_channels = channels, .stride = 2, .padding = 0};
+  conv_ = register_module("conv", std::make_shared<ConvBlock>(shape));
+}
+
+at::Tensor Downsample::forward(const at::Tensor& input) {
+  return conv_->forward(at::constant_pad_nd(input, {0, 1, 0, 1, 0, 1}));
+}
+
+Upsample::Upsample(int64_t channels)
+    : conv_(register_module("postconv", std::make_shared<ConvBlock>(ConvShape{channels, channels}))) {}
+
+at::Tensor Upsample::forward(const at::Tensor& input) {
+  const std::vector<double> twice(3, 2.0);
+  return conv_->forward(at::upsample_nearest3d(input, at::OptionalIntArrayRef(), twice));
+}
+
+}  // namespace larmor::nn

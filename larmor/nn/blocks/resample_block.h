@@ -1,0 +1,32 @@
+// Halving and doubling the resolution.
+// Source: monai.networks.nets.autoencoderkl.AEKLDownsample, monai.networks.blocks.UpSample (1.6).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "larmor/nn/blocks/conv_block.h"
+
+namespace larmor::nn {
+
+/// One voxel of zeros on the high side of each axis, then a convolution of stride 2. Weights: `conv.conv.…`
+class Downsample final : public Block {
+ public:
+  explicit Downsample(int64_t channels);
+  at::Tensor forward(const at::Tensor& input) override;
+
+ private:
+  std::shared_ptr<ConvBlock> conv_;
+};
+
+/// Each voxel repeated twice along each axis, then a convolution. Weights: `postconv.conv.…`
+class Upsample final : public Block {
+ public:
+  explicit Upsample(int64_t channels);
+  at::Tensor forward(const at::Tensor& input) override;
+
+ private:
+  std::shared_ptr<ConvBlock> conv_;
+};
+
+}  // namespace larmor::nn

@@ -1,0 +1,202 @@
+#include "larmor/train/measure/activation_count.h"
+
+#include <algorithm>
+#include <exception>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <c10/util/Exception.h>
+#include <torch/nn/module.h>
+
+#include "larmor/base/error.h"
+#include "larmor/device/draw.h"
+#include "larmor/device/meta_kernels.h"
+#include "larmor/device/run_block.h"
+#include "larmor/device/saved_bytes.h"
+#include "larmor/train/batch_device.h"
+#include "larmor/train/measure/door_listener.h"
+
+namespace larmor {
+namespace {
+
+using Tensors = std::vector<at::Tensor>;
+
+void append(Tensors& all, const Tensors& more) { all.insert(all.end(), more.begin(), more.end()); }
+
+int64_t bytes_of(const Tensors& tensors) {
+  int64_t bytes = 0;
+  for (const at::Tensor& tensor : tensors)
+    bytes += tensor.defined() ? static_cast<int64_t>(tensor.nbytes()) : 0;
+  return bytes;
+}
+
+/// Writes down what blocks take as they go through the door.
+class BlockCounter final : public DoorListener {
+ public:
+  BlockCounter(const SavedBytes& held, Recompute recompute) : held_(held), recompute_(recompute) {}
+
+  int64_t largest_block() const { return largest_block_; }
+  int64_t rerun() const { return rerun_; }
+  const std::vector<BlockCount>& blocks() const { return blocks_; }
+
+ private:
+  Tensors listen(const torch::nn::Module& block, const BlockFunction& run, const Tensors& inputs) override {
+    Tensors there = block.parameters();
+    int64_t largest = 0;
+    for (const at::Tensor& parameter : there) largest = std::max(largest, bytes_of({parameter}));
+    largest_block_ = std::max(largest_block_, bytes_of(there));
+    int64_t rerun = 0;
+    if (recompute_ != Recompute::none) {
+      // Once more for the count alone: what is saved here reaches neither the held bytes nor the
+      // recomputation.
+      append(there, block.buffers());
+      append(there, inputs);
+      const SavedBytes within(there);
+      const Tensors outputs = run(inputs);
+      rerun = rerun_of(inputs, within.bytes());
+    }
+    Tensors outputs = run(inputs);
+    blocks_.push_back({.held = held_.bytes() + rerun, .output = bytes_of(outputs), .weight = largest});
+    rerun_ = std::max(rerun_, rerun);
+    return outputs;
+  }
+
+  // A rerun brings back what the block had saved, and where a section is run again, also the inputs of its
+  // blocks up to that one. A section's own input is held from the start: that tells a new one.
+  int64_t rerun_of(const Tensors& inputs, int64_t bytes) {
+    const int64_t held = held_.bytes();
+    const bool same_section = recompute_ == Recompute::all && held == held_before_;
+    of_section_ = same_section ? of_section_ + bytes_of(inputs) : 0;
+    held_before_ = held;
+    return of_section_ + bytes;
+  }
+
+  const SavedBytes& held_;
+  Recompute recompute_;
+  int64_t largest_block_ = 0, rerun_ = 0, of_section_ = 0, held_before_ = -1;
+  std::vector<BlockCount> blocks_;
+};
+
+/// Elements of parameters that none of the blocks holds.
+int64_t count_outside(Task& task, const std::vector<const torch::nn::Module*>& blocks) {
+  std::set<const c10::TensorImpl*> inside;
+  for (const auto* const block : blocks) {
+    for (const at::Tensor& parameter : block->parameters()) inside.insert(parameter.unsafeGetTensorImpl());
+  }
+  int64_t elements = 0;
+  for (const Objective& objective : task.objectives()) {
+    for (const at::Tensor& parameter : objective.network->parameters())
+      elements += inside.contains(parameter.unsafeGetTensorImpl()) ? 0 : parameter.numel();
+  }
+  return elements;
+}
+
+struct Held {
+  int64_t bytes = 0, rerun = 0, largest_block = 0, outside_blocks = 0;
+  std::vector<BlockCount> blocks;
+};
+
+Batch meta_batch(const Sample& example, int64_t samples) {
+  Batch batch;
+  for (const auto& [name, tensor] : example) {
+    std::vector<int64_t> sizes{samples};
+    for (const int64_t size : tensor.sizes()) sizes.push_back(size);
+    batch.tensors[name] = at::empty(sizes, tensor.options().device(at::kMeta));
+  }
+  for (int64_t row = 0; row < samples; ++row) batch.keys.push_back({.seed = 0, .epoch = 0, .example = row});
+  return batch;
+}
+
+StepContext context_past_warm_up() {
+  StepContext context;
+  constexpr int64_t past_every_warm_up = int64_t{1} << 40;
+  context.epoch = past_every_warm_up;
+  context.record = [](const std::string&, const at::Tensor&) {};
+  context.mean_over_ranks = [](const at::Tensor& value) { return value; };
+  return context;
+}
+
+/// losses(), or rows() of a loss of the whole batch, with their graph.
+Tensors results_of(Task& task, const Batch& batch) {
+  const StepContext context = context_past_warm_up();
+  const DrawScope draws(draw_position_of(batch));
+  const at::AutoGradMode graph(true);
+  auto* const whole = task.whole_batch_loss();
+  return whole != nullptr ? Tensors{whole->rows(batch, context)} : task.losses(batch, context);
+}
+
+void prepare_on_meta(Task& task) {
+  register_meta_kernels();
+  for (const Objective& objective : task.objectives()) {
+    move_to_meta(*objective.network);
+    objective.network->train();
+  }
+}
+
+Held held_by(Task& task, const Batch& batch, Recompute recompute) {
+  Tensors there;
+  for (const Objective& objective : task.objectives()) {
+    append(there, objective.network->parameters());
+    append(there, objective.network->buffers());
+  }
+  for (const auto& entry : batch.tensors) there.push_back(entry.second);
+  const RecomputeScope scope(recompute);
+  const SavedBytes saved(there);
+  BlockCounter listener(saved, recompute);
+  const WeightKeeperScope door(listener);
+  const Tensors results = results_of(task, batch);
+  return {.bytes = saved.bytes_with(results),
+          .rerun = listener.rerun(),
+          .largest_block = listener.largest_block(),
+          .outside_blocks = count_outside(task, listener.passed()),
+          .blocks = listener.blocks()};
+}
+
+std::string first_line(const std::string& words) { return words.substr(0, words.find('\n')); }
+
+}  // namespace
+
+std::vector<at::Tensor> forward_on_meta(Task& task, const Sample& example, int64_t samples) {
+  prepare_on_meta(task);
+  return results_of(task, meta_batch(example, samples));
+}
+
+std::optional<ActivationCount> count_activations(Task& task, const Sample& example, Recompute recompute,
+                                                 std::string* why_not) {
+  prepare_on_meta(task);
+  const auto unknown = [&](const std::string& reason) {
+    if (why_not != nullptr) *why_not = first_line(reason);
+    return std::nullopt;
+  };
+  const auto held = [&](int64_t samples) { return held_by(task, meta_batch(example, samples), recompute); };
+  try {
+    const Held two = held(2), three = held(3);
+    ActivationCount count{.per_sample = three.bytes - two.bytes,
+                          .rerun_per_sample = (three.rerun + 2) / 3,
+                          .largest_block = three.largest_block,
+                          .parameters_outside_blocks = three.outside_blocks,
+                          .blocks = three.blocks};
+    for (BlockCount& block : count.blocks) {
+      block.held /= 3;
+      block.output /= 3;
+    }
+    count.fixed = two.bytes - 2 * count.per_sample;
+    count.of_one = count.fixed + count.per_sample;
+    try {
+      count.of_one = held(1).bytes;
+    } catch (const Error&) {
+      // Batch norm refuses one sample that comes down to a single voxel.
+    }
+    return count;
+  } catch (const c10::Error& error) {
+    return unknown(error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    return unknown(error.what());
+  }
+}
+
+}  // namespace larmor
