@@ -33,8 +33,10 @@ if(LARMOR_MOLD)
 endif()
 
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast
-                    -Woverloaded-virtual $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>  # which ccache needs
-                    -fdiagnostics-color)
+                    -Woverloaded-virtual -fdiagnostics-color
+                    # What ccache needs where there is a precompiled header.
+                    $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>
+                    "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
 # Under sanitizers GCC 12 takes variables of libtorch's headers for uninitialised.
 if(CMAKE_BUILD_TYPE STREQUAL "Dev" AND NOT LARMOR_SANITIZE)
   add_compile_options(-Werror)
