@@ -1,7 +1,7 @@
 # larmor_workload(<name>): one folder of workloads/ becomes a library, and a row of the table that the
 # program lists. The folder provides `larmor::<name>::make_workload()` in workload.cpp.
 function(larmor_workload name)
-  file(GLOB sources CONFIGURE_DEPENDS *.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   add_library(larmor_workload_${name} STATIC ${sources})
   target_include_directories(larmor_workload_${name} PUBLIC ${PROJECT_SOURCE_DIR})

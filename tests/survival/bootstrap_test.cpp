@@ -1,4 +1,4 @@
-#include "workloads/survival/bootstrap.h"
+#include "workloads/survival/risk/bootstrap.h"
 
 #include <algorithm>
 #include <set>
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "workloads/survival/concordance.h"
+#include "workloads/survival/risk/concordance.h"
 
 #include "tests/survival/tables.h"
 

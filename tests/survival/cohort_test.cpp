@@ -1,4 +1,4 @@
-#include "workloads/survival/cohort.h"
+#include "workloads/survival/risk/cohort.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 #include "larmor/base/error.h"
 
-#include "workloads/survival/concordance.h"
+#include "workloads/survival/risk/concordance.h"
 
 namespace larmor::survival {
 namespace {

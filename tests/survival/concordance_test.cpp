@@ -1,4 +1,4 @@
-#include "workloads/survival/concordance.h"
+#include "workloads/survival/risk/concordance.h"
 
 #include <algorithm>
 #include <chrono>

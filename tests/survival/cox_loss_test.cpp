@@ -1,4 +1,4 @@
-#include "workloads/survival/cox_loss.h"
+#include "workloads/survival/risk/cox_loss.h"
 
 #include <cmath>
 #include <limits>

@@ -6,8 +6,8 @@
 
 #include "larmor/base/error.h"
 
-#include "workloads/survival/brier.h"
-#include "workloads/survival/time_auc.h"
+#include "workloads/survival/risk/brier.h"
+#include "workloads/survival/risk/time_auc.h"
 
 #include "tests/survival/tables.h"
 

@@ -1,4 +1,4 @@
-#include "workloads/survival/pictures.h"
+#include "workloads/survival/risk/pictures.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 
 #include "larmor/base/error.h"
 
-#include "workloads/survival/survival_curves.h"
+#include "workloads/survival/risk/survival_curves.h"
 
 #include "tests/survival/tables.h"
 

@@ -1,4 +1,4 @@
-#include "workloads/survival/pretrained.h"
+#include "workloads/survival/risk/pretrained.h"
 
 #include <filesystem>
 

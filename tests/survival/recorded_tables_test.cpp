@@ -6,9 +6,9 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "workloads/survival/brier.h"
-#include "workloads/survival/concordance.h"
-#include "workloads/survival/time_auc.h"
+#include "workloads/survival/risk/brier.h"
+#include "workloads/survival/risk/concordance.h"
+#include "workloads/survival/risk/time_auc.h"
 
 #include "tests/survival/tables.h"
 

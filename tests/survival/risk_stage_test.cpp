@@ -1,4 +1,4 @@
-#include "workloads/survival/risk_stage.h"
+#include "workloads/survival/risk/risk_stage.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

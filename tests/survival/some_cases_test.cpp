@@ -1,4 +1,4 @@
-#include "workloads/survival/some_cases.h"
+#include "workloads/survival/risk/some_cases.h"
 
 #include <gtest/gtest.h>
 

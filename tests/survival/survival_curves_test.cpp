@@ -1,4 +1,4 @@
-#include "workloads/survival/survival_curves.h"
+#include "workloads/survival/risk/survival_curves.h"
 
 #include <cmath>
 

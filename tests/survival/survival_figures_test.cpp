@@ -1,4 +1,4 @@
-#include "workloads/survival/survival_figures.h"
+#include "workloads/survival/risk/survival_figures.h"
 
 #include <cmath>
 #include <map>
@@ -6,9 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "workloads/survival/brier.h"
-#include "workloads/survival/concordance.h"
-#include "workloads/survival/time_auc.h"
+#include "workloads/survival/risk/brier.h"
+#include "workloads/survival/risk/concordance.h"
+#include "workloads/survival/risk/time_auc.h"
 
 namespace larmor::survival {
 namespace {

@@ -1,6 +1,6 @@
 // The task against loops written by hand: what its gradient is, what freezing leaves alone, and what it says
 // of an image.
-#include "workloads/survival/survival_task.h"
+#include "workloads/survival/risk/survival_task.h"
 
 #include <cmath>
 #include <numeric>

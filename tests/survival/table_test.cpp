@@ -1,4 +1,4 @@
-#include "workloads/survival/table.h"
+#include "workloads/survival/risk/table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

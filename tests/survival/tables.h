@@ -7,7 +7,7 @@
 
 #include "larmor/device/tensor_file.h"
 
-#include "workloads/survival/survival_outcomes.h"
+#include "workloads/survival/risk/survival_outcomes.h"
 
 namespace larmor::survival::testing {
 

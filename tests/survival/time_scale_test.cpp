@@ -1,4 +1,4 @@
-#include "workloads/survival/time_scale.h"
+#include "workloads/survival/risk/time_scale.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "workloads/latent_diffusion/autoencoder_stage.h"
+#include "workloads/latent_diffusion/autoencoder/autoencoder_stage.h"
 
 namespace larmor::latent_diffusion {
 

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "workloads/survival/risk_stage.h"
+#include "workloads/survival/risk/risk_stage.h"
 
 namespace larmor::survival {
 

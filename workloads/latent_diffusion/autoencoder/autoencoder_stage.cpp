@@ -1,0 +1,109 @@
+#include "workloads/latent_diffusion/autoencoder/autoencoder_stage.h"
+
+#include <filesystem>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+#include "larmor/data/volume_dataset.h"
+#include "larmor/nn/metrics/image_metrics.h"
+#include "larmor/train/measure/demand_count.h"
+#include "larmor/transforms/declared_chain.h"
+#include "larmor/transforms/transforms.h"
+
+#include "workloads/latent_diffusion/autoencoder/autoencoder_task.h"
+
+namespace larmor::latent_diffusion {
+
+WorkloadFields AutoencoderStage::fields() {
+  return {.model = [this](Fields& f) { config_.describe_model(f); },
+          .loss = [this](Fields& f) { config_.describe_loss(f); },
+          .objectives = {"generator", "discriminator"}};
+}
+
+void AutoencoderStage::check(const RunConfig& config) const {
+  config_.check();
+  const TransformChain training(training_chain(config.data.transforms));
+  const TransformChain validation(validation_chain(config.data.transforms));
+  for (const auto size : training_crop(config.data.transforms)) check_crop(size);
+  for (const auto size : validation_crop(config.data.transforms)) {
+    check_crop(size);
+    const auto window = nn::SsimOptions{}.window;
+    if (size >= window) continue;
+    fail(Exit::usage,
+         text("data.transforms crops ", size, " voxels for validation, whose SSIM looks at ", window,
+              " at once"),
+         text("crop at least ", window, ", or give RandSpatialCrop a validation_roi_size"));
+  }
+}
+
+void AutoencoderStage::check_crop(int64_t size) const {
+  const auto divisor = config_.network.size_divisor();
+  if (size % divisor == 0) return;
+  const auto smaller = size / divisor * divisor;
+  fail(Exit::usage,
+       text("data.transforms crops ", size, " voxels, and this network needs a multiple of ", divisor),
+       text("crop ", smaller > 0 ? text(smaller, " or ") : "", smaller + divisor));
+}
+
+void AutoencoderStage::check_channels(const Sample& example) const {
+  const int64_t channels = example.at("image").size(0);
+  const auto label = example.find("label");
+  const bool pair = channels != config_.network.in_channels && label != example.end();
+  config_.check_channels(pair ? channels + label->second.size(0) : channels);
+}
+
+void AutoencoderStage::check_example(const Sample& example, Split split) const {
+  check_channels(example);
+  const auto divisor = config_.network.size_divisor(), window = nn::SsimOptions{}.window;
+  for (const auto size : example.at("image").sizes().slice(1)) {
+    if (size % divisor != 0)
+      fail(Exit::data,
+           text("has ", size, " voxels along an axis, and this network needs a multiple of ", divisor),
+           "bring all images to one size with a crop or a pad in data.transforms");
+    if (split != Split::train && size < window)
+      fail(Exit::data,
+           text("has ", size, " voxels along an axis, and SSIM, by which it is judged, looks at ", window,
+                " at once"),
+           "leave it out with data.exclude, or judge larger images");
+  }
+}
+
+void AutoencoderStage::check_start(const Sample& first) const {
+  check_channels(first);
+  if (!config_.weights.empty() && !std::filesystem::is_regular_file(config_.weights))
+    fail(Exit::usage, text("there is no file ", config_.weights), "check model.weights");
+}
+
+Demand AutoencoderStage::demand(const RunConfig& config, const Index& index) const {
+  AutoencoderTask trial(config_, /*seed=*/0);
+  const auto image = image_to_count(config_.network.in_channels, prediction_window(config));
+  auto demand = count_demand(config, index, training_transforms(config), trial, image);
+  demand.preferred_micro_batch = 2;
+  return demand;
+}
+
+std::unique_ptr<Dataset> AutoencoderStage::dataset(const RunConfig& config, const Index& index,
+                                                   Split split) const {
+  const auto& declared = config.data.transforms;
+  const auto chain = split == Split::train ? training_chain(declared) : validation_chain(declared);
+  return make_volume_dataset(config.data, index, split, chain);
+}
+
+std::unique_ptr<Task> AutoencoderStage::task(const RunConfig& config, const Index&) const {
+  return std::make_unique<AutoencoderTask>(config_, static_cast<uint64_t>(config.run.seed));
+}
+
+Json AutoencoderStage::training_transforms(const RunConfig& config) const {
+  return training_chain(config.data.transforms);
+}
+
+Json AutoencoderStage::prediction_transforms(const RunConfig& config) const {
+  return prediction_chain(config.data.transforms);
+}
+
+std::vector<int64_t> AutoencoderStage::prediction_window(const RunConfig& config) const {
+  const auto crop = training_crop(config.data.transforms);
+  return crop.empty() ? std::vector<int64_t>{64, 64, 64} : crop;
+}
+
+}  // namespace larmor::latent_diffusion

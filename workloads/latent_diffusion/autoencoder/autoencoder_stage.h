@@ -1,0 +1,35 @@
+// The first stage: crops of volumes, and the autoencoder that learns to rebuild them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "larmor/train/stage.h"
+
+#include "workloads/latent_diffusion/autoencoder/autoencoder_config.h"
+
+namespace larmor::latent_diffusion {
+
+class AutoencoderStage final : public Stage {
+ public:
+  WorkloadFields fields() override;
+  void check(const RunConfig& config) const override;
+  void check_start(const Sample& first) const override;
+  void check_example(const Sample& example, Split split) const override;
+  Demand demand(const RunConfig& config, const Index& index) const override;
+  std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override;
+  std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override;
+  Json training_transforms(const RunConfig& config) const override;
+  Json prediction_transforms(const RunConfig& config) const override;
+  std::vector<int64_t> prediction_window(const RunConfig& config) const override;
+
+ private:
+  void check_channels(const Sample& example) const;
+  /// Throws Error (usage) where the network cannot halve `size` as often as it has to.
+  void check_crop(int64_t size) const;
+
+  AutoencoderConfig config_;
+};
+
+}  // namespace larmor::latent_diffusion

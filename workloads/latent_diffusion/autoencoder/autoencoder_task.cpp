@@ -1,0 +1,121 @@
+#include "workloads/latent_diffusion/autoencoder/autoencoder_task.h"
+
+#include <ATen/ATen.h>
+
+#include "larmor/device/draw.h"
+#include "larmor/device/initialisation.h"
+#include "larmor/device/module_state.h"
+#include "larmor/nn/losses/losses.h"
+#include "larmor/nn/metrics/image_metrics.h"
+#include "larmor/transforms/planes.h"
+
+namespace larmor::latent_diffusion {
+
+namespace {
+constexpr const char* generator = "generator";
+constexpr const char* discriminator = "discriminator";
+}  // namespace
+
+AutoencoderTask::AutoencoderTask(const AutoencoderConfig& config, uint64_t seed) : config_(config) {
+  const SeededInitialisation initialisation(seed);
+  autoencoder_ = nn::AutoencoderKl(config.network);
+  if (config.is_adversarial()) {
+    auto options = config.discriminator;
+    options.in_channels = config.network.out_channels;
+    discriminator_ = nn::PatchDiscriminator(options);
+  }
+}
+
+void AutoencoderTask::start() {
+  if (!config_.weights.empty()) load_state_dict(*autoencoder_, read_tensors(config_.weights));
+}
+
+std::vector<Objective> AutoencoderTask::objectives() {
+  std::vector<Objective> all{{generator, autoencoder_.get()}};
+  if (config_.is_adversarial()) all.push_back({discriminator, discriminator_.get()});
+  return all;
+}
+
+bool AutoencoderTask::is_active(const Objective& objective, const StepContext& context) const {
+  return objective.name == generator || context.epoch >= config_.adversarial_start;
+}
+
+// A pair of scans fills two channels where the network has two; otherwise it learns from the first.
+at::Tensor AutoencoderTask::image_of(const Batch& batch) const {
+  const auto& image = batch.at("image");
+  const bool pair = image.size(1) != config_.network.in_channels && batch.tensors.contains("label");
+  return with_checked_channels(pair ? at::cat({image, batch.at("label")}, 1) : image);
+}
+
+at::Tensor AutoencoderTask::with_checked_channels(const at::Tensor& image) const {
+  config_.check_channels(image.size(1));
+  return image;
+}
+
+at::Tensor AutoencoderTask::reconstruction_error(const at::Tensor& reconstruction,
+                                                 const at::Tensor& image) const {
+  const auto difference = reconstruction - image;
+  return config_.recon_loss == "l1" ? difference.abs().mean() : difference.square().mean();
+}
+
+std::vector<at::Tensor> AutoencoderTask::losses(const Batch& batch, const StepContext& context) {
+  const auto image = image_of(batch);
+  const auto noise =
+      draw_normal_like(at::empty(autoencoder_->latent_shape(image.sizes()), image.options()), "posterior");
+  const auto output = autoencoder_(image, noise);
+
+  const auto recon = reconstruction_error(output.reconstruction, image);
+  const auto kl = nn::kl_divergence(output.mean, output.sigma, config_.kl_limit);
+  auto total = recon + config_.kl_weight * kl;
+  context.record("recon", recon);
+  context.record("kl", kl);
+
+  const bool adversarial = config_.is_adversarial() && context.epoch >= config_.adversarial_start;
+  at::Tensor discriminator_loss;
+  if (adversarial) {
+    {
+      // The generator's term passes through the discriminator and leaves nothing in it.
+      const nn::Frozen frozen(*discriminator_);
+      const auto fooled = nn::adversarial_least_squares(discriminator_(output.reconstruction).back(),
+                                                        /*target_is_real=*/true);
+      total = total + config_.adversarial_weight * fooled;
+      context.record("adversarial", fooled);
+    }
+    const auto fake =
+        nn::adversarial_least_squares(discriminator_(output.reconstruction.detach()).back(), false);
+    const auto real = nn::adversarial_least_squares(discriminator_(image).back(), true);
+    discriminator_loss = config_.adversarial_weight * 0.5 * (fake + real);
+    context.record("discriminator", discriminator_loss);
+  }
+  context.record("loss", total);
+  if (!config_.is_adversarial()) return {total};
+  return {total, discriminator_loss};
+}
+
+void AutoencoderTask::validate(const Batch& batch, Metrics& metrics) {
+  const auto image = image_of(batch);
+  const auto reconstruction = autoencoder_->reconstruct(image).to(image.scalar_type());
+  const auto psnr = nn::psnr(reconstruction, image, /*max_value=*/1).cpu();
+  const auto ssim = nn::ssim(reconstruction, image).cpu();
+  for (int64_t row = 0; row < batch.size(); ++row) {
+    const auto example = batch.keys[static_cast<size_t>(row)].example;
+    const auto one = reconstruction.narrow(0, row, 1);
+    const auto target = image.narrow(0, row, 1);
+    metrics.value("psnr", example, psnr[row].item<double>());
+    metrics.value("ssim", example, ssim[row].item<double>());
+    metrics.value("l1", example, (one - target).abs().mean().item<double>());
+    metrics.value("loss", example, reconstruction_error(one, target).item<double>());
+    if (metrics.wants_pictures() && example == 0) {
+      metrics.picture("reconstruction",
+                      stacked({three_planes(target[0][0], 0, 1), three_planes(one[0][0], 0, 1)}));
+    }
+  }
+}
+
+at::Tensor AutoencoderTask::predict(const at::Tensor& image) {
+  return autoencoder_->reconstruct(with_checked_channels(image));
+}
+
+int64_t AutoencoderTask::size_divisor() const { return config_.network.size_divisor(); }
+
+}  // namespace larmor::latent_diffusion

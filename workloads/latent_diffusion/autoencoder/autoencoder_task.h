@@ -1,0 +1,38 @@
+// The first stage: an autoencoder that learns to rebuild volumes through a small latent, with a patch
+// discriminator from a set epoch on.
+#pragma once
+
+#include <cstdint>
+
+#include "larmor/train/task.h"
+
+#include "workloads/latent_diffusion/autoencoder/autoencoder_config.h"
+
+namespace larmor::latent_diffusion {
+
+class AutoencoderTask final : public Task {
+ public:
+  /// New networks are drawn from `seed`.
+  AutoencoderTask(const AutoencoderConfig& config, uint64_t seed);
+
+  std::vector<Objective> objectives() override;
+  /// `config.weights` replaces the autoencoder's.
+  void start() override;
+  bool is_active(const Objective& objective, const StepContext& context) const override;
+  std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override;
+  /// Metrics psnr, ssim (data range 1), l1 and loss of the mean's reconstruction.
+  void validate(const Batch& batch, Metrics& metrics) override;
+  at::Tensor predict(const at::Tensor& image) override;
+  int64_t size_divisor() const override;
+
+ private:
+  at::Tensor image_of(const Batch& batch) const;                    // [N, C, D, H, W]
+  at::Tensor with_checked_channels(const at::Tensor& image) const;  // throws Error (data)
+  at::Tensor reconstruction_error(const at::Tensor& reconstruction, const at::Tensor& image) const;
+
+  AutoencoderConfig config_;
+  nn::AutoencoderKl autoencoder_{nullptr};
+  nn::PatchDiscriminator discriminator_{nullptr};
+};
+
+}  // namespace larmor::latent_diffusion

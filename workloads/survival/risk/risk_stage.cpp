@@ -1,0 +1,204 @@
+#include "workloads/survival/risk/risk_stage.h"
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "larmor/base/error.h"
+#include "larmor/base/log.h"
+#include "larmor/base/text.h"
+#include "larmor/data/volume_dataset.h"
+#include "larmor/device/tensor_file.h"
+#include "larmor/train/measure/demand_count.h"
+#include "larmor/transforms/declared_chain.h"
+#include "larmor/transforms/transforms.h"
+
+#include "workloads/survival/risk/cohort.h"
+#include "workloads/survival/risk/pretrained.h"
+#include "workloads/survival/risk/some_cases.h"
+#include "workloads/survival/risk/survival_task.h"
+
+namespace larmor::survival {
+
+namespace {
+
+constexpr const char* cohort_kind = "cohort";
+
+std::string counted_events(const Index& index) {
+  std::vector<std::string> words;
+  for (const auto split : {Split::train, Split::val, Split::test}) {
+    const auto outcomes = outcomes_of(index, split);
+    if (outcomes.size() > 0)
+      words.push_back(text(outcomes.events(), " of ", outcomes.size(), " in ", to_text(split)));
+  }
+  return text("events: ", join(words, ", "));
+}
+
+/// With a number of each case's patient among the values that its samples have: figures want to know which
+/// images are of one patient. The index that a run freezes does without.
+Index with_patient_numbers(Index index) {
+  std::map<std::string, double> number_of;
+  for (Case& entry : index.cases) {
+    const auto next = static_cast<double>(number_of.size());
+    entry.values["patient"] = number_of.try_emplace(entry.patient, next).first->second;
+  }
+  return index;
+}
+
+// Without an event there is nothing to learn, and nothing to be measured by.
+void refuse_eventless_splits(const Index& index, const RunConfig& config) {
+  const auto training = outcomes_of(index, Split::train), validation = outcomes_of(index, Split::val);
+  const bool validates = config.train.validate_every.amount > 0 && validation.size() > 0;
+  for (const auto& [split, outcomes] : {std::pair{"train", &training}, {"val", &validation}}) {
+    const bool matters = split == std::string("train") || validates;
+    if (!matters || outcomes->size() == 0 || outcomes->events() > 0) continue;
+    fail(Exit::data, text("the split ", split, " has no event among its ", outcomes->size(), " cases"),
+         "give it more cases with data.split or the fold column, or correct the event column");
+  }
+}
+
+// Batches of events alone compare nobody with anybody who had more time.
+void refuse_quota_without_others(const Index& index, int64_t events_per_batch) {
+  const auto training = outcomes_of(index, Split::train);
+  if (events_per_batch == 0 || training.events() < training.size()) return;
+  fail(Exit::data, text("all ", training.size(), " training cases have the event"),
+       "leave loss.events_per_batch at 0: every batch is full of them");
+}
+
+}  // namespace
+
+WorkloadFields RiskStage::fields() {
+  return {.data = [this](Fields& f) { config_.describe_data(f); },
+          .data_kinds = {cohort_kind},
+          .model = [this](Fields& f) { config_.describe_model(f); },
+          .loss = [this](Fields& f) { config_.describe_loss(f); },
+          .objectives = {}};
+}
+
+void RiskStage::check(const RunConfig& config) const {
+  config_.check(config);
+  const TransformChain training(training_transforms(config));
+  const TransformChain validation(validation_chain(config.data.transforms));
+  if (config_.events_per_batch > 0 && training.samples_per_volume() > 1) {
+    fail(Exit::usage, "loss.events_per_batch with several crops of each image",
+         "crop one with RandSpatialCrop, or leave loss.events_per_batch at 0");
+  }
+}
+
+void RiskStage::check_example(const Sample& example, Split) const {
+  const int64_t channels = example.at("image").size(0), wanted = config_.network.n_input_channels;
+  if (channels != wanted) {
+    fail(Exit::data, text("the image has ", channels, " channels, and the network takes ", wanted),
+         text("say model.n_input_channels=", channels));
+  }
+}
+
+void RiskStage::check_start(const Sample& first) const {
+  check_example(first, Split::train);
+  if (config_.weights.empty()) return;
+  if (!std::filesystem::is_regular_file(config_.weights))
+    fail(Exit::usage, text("there is no file ", config_.weights), "check model.weights");
+  nn::ResNet shapes(config_.network, c10::kMeta);
+  const auto report = start_from(*shapes, read_tensors(config_.weights), config_.weights);
+  for (const auto& line : lines_of(report)) log::info(line);
+}
+
+Index RiskStage::cases_in(const DataConfig& data, const RunConfig& config) const {
+  const auto seed = static_cast<uint64_t>(config.run.seed);
+  if (data.kind == cohort_kind) {
+    const auto cohort_seed = static_cast<uint64_t>(config_.cohort_seed);
+    uint64_t bytes = sizeof(float);
+    for (const int64_t size : config_.cohort_size) bytes *= static_cast<uint64_t>(size);
+    return make_invented_index(data, seed,
+                               cohort_cases(cohort_seed, config_.cohort_cases, config_.cohort_size), bytes);
+  }
+  const auto table = read_survival_table(data.list, config_.columns, config_.folds);
+  Index index = make_index(data, seed, table.cases);
+  index.patients_by += "; " + table.sentence;
+  return index;
+}
+
+Index RiskStage::index(const RunConfig& config) const {
+  Index index = cases_in(config.data, config);
+  index.patients_by += "; " + counted_events(index);
+  refuse_eventless_splits(index, config);
+  refuse_quota_without_others(index, config_.events_per_batch);
+  choose_horizons(config_.horizons, config_.time_unit, outcomes_of(index, Split::train));
+  return index;
+}
+
+Demand RiskStage::demand(const RunConfig& config, const Index& index) const {
+  SurvivalTask trial(config_, SurvivalOutcomes{}, /*seed=*/0, c10::kMeta);
+  const auto image = image_to_count(config_.network.n_input_channels, image_size(config.data));
+  auto demand = count_demand(config, index, training_transforms(config), trial, image);
+  demand.preferred_micro_batch = 6;
+  demand.batch_norm = config_.network.norm == nn::ResNetNorm::batch;
+  return demand;
+}
+
+std::unique_ptr<Dataset> RiskStage::dataset(const RunConfig& config, const Index& index, Split split) const {
+  const auto chain = split == Split::train ? training_transforms(config) : prediction_transforms(config);
+  return make_volume_dataset(config.data, with_patient_numbers(index), split, chain, {}, image_maker());
+}
+
+std::unique_ptr<Dataset> RiskStage::reference(const RunConfig& config, const Index& index) const {
+  auto data = config.data;
+  if (data.cache == "smart") data.cache = "none";  // its window is training's
+  return some_cases(
+      make_volume_dataset(data, index, Split::train, prediction_transforms(config), {}, image_maker()),
+      config_.baseline_cases);
+}
+
+ExampleOrder RiskStage::order(const RunConfig& config, const Index& index, const Dataset& dataset) const {
+  const auto seed = static_cast<uint64_t>(config.run.seed);
+  if (config_.events_per_batch == 0) return make_order(config.data, seed, dataset);
+  std::vector<int64_t> events;
+  const auto outcomes = outcomes_of(index, Split::train);
+  for (std::size_t row = 0; row < outcomes.size(); ++row) {
+    if (outcomes.event[row] != 0) events.push_back(static_cast<int64_t>(row));
+  }
+  return ExampleOrder(seed, dataset.size(),
+                      Quota(seed, dataset.size(), std::move(events), config_.events_per_batch,
+                            config.train.global_batch.value()));  // check() has seen to it
+}
+
+std::unique_ptr<Task> RiskStage::task(const RunConfig& config, const Index& index) const {
+  return std::make_unique<SurvivalTask>(config_, outcomes_of(index, Split::train),
+                                        static_cast<uint64_t>(config.run.seed));
+}
+
+Json RiskStage::training_transforms(const RunConfig& config) const {
+  return training_chain(config.data.transforms);
+}
+
+Json RiskStage::prediction_transforms(const RunConfig& config) const {
+  return validation_chain(config.data.transforms);
+}
+
+std::vector<int64_t> RiskStage::prediction_window(const RunConfig& config) const {
+  return image_size(config.data);
+}
+
+MakeImage RiskStage::image_maker() const {
+  return
+      [seed = static_cast<uint64_t>(config_.cohort_seed), size = config_.cohort_size](
+          const Case& entry, int64_t) { return make_cohort_volume(seed, cohort_number(entry.name()), size); };
+}
+
+std::vector<int64_t> RiskStage::image_size(const DataConfig& data) const {
+  std::vector<int64_t> size{64, 64, 64};
+  if (data.kind == cohort_kind) size = config_.cohort_size;
+  for (const auto& step : validation_chain(data.transforms)) {
+    if (!step.is_object() || !step.front().is_object()) continue;
+    for (const auto* key : {"spatial_size", "roi_size"}) {
+      if (!step.front().contains(key)) continue;
+      const Json& value = step.front()[key];
+      size = value.is_array() ? value.get<std::vector<int64_t>>()
+                              : std::vector<int64_t>(3, value.get<int64_t>());
+    }
+  }
+  return size;
+}
+
+}  // namespace larmor::survival

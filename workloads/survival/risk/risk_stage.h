@@ -1,0 +1,45 @@
+// The one stage of survival: images of a table's patients, or of an invented cohort's, and the network that
+// learns who is most at risk.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "larmor/data/cache/make_image.h"
+#include "larmor/train/stage.h"
+
+#include "workloads/survival/risk/survival_config.h"
+
+namespace larmor::survival {
+
+class RiskStage final : public Stage {
+ public:
+  WorkloadFields fields() override;
+  void check(const RunConfig& config) const override;
+  void check_start(const Sample& first) const override;
+  void check_example(const Sample& example, Split split) const override;
+  Index index(const RunConfig& config) const override;
+  Index found(const RunConfig& config) const override {
+    return cases_in(without_splits(config.data), config);
+  }
+  Demand demand(const RunConfig& config, const Index& index) const override;
+  std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override;
+  std::unique_ptr<Dataset> reference(const RunConfig& config, const Index& index) const override;
+  ExampleOrder order(const RunConfig& config, const Index& index, const Dataset& dataset) const override;
+  std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override;
+  Json training_transforms(const RunConfig& config) const override;
+  /// What validation sees: the network looks at a whole image of the size that it has learned on.
+  Json prediction_transforms(const RunConfig& config) const override;
+  std::vector<int64_t> prediction_window(const RunConfig& config) const override;
+
+ private:
+  Index cases_in(const DataConfig& data, const RunConfig& config) const;
+  MakeImage image_maker() const;
+  /// Voxels along each axis as the network sees an image: what the chain resizes or crops to.
+  std::vector<int64_t> image_size(const DataConfig& data) const;
+
+  SurvivalConfig config_;
+};
+
+}  // namespace larmor::survival

@@ -1,0 +1,172 @@
+#include "workloads/survival/risk/survival_task.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+#include "larmor/device/initialisation.h"
+#include "larmor/device/tensor_file.h"
+
+#include "workloads/survival/risk/concordance.h"
+#include "workloads/survival/risk/pretrained.h"
+
+namespace larmor::survival {
+
+namespace {
+
+constexpr const char* reference_name = "reference";
+/// Stands beside a reference that was measured with the very weights of the checkpoint. Before there was this
+/// word, checkpoints held that of an earlier step, too, and nothing told them apart.
+constexpr const char* ownership_name = "reference_is_of_these_weights";
+
+}  // namespace
+
+SurvivalOutcomes outcomes_of(const Index& index, Split split) {
+  SurvivalOutcomes outcomes;
+  for (const int64_t number : index.of(split)) {
+    const auto& values = index.cases[static_cast<std::size_t>(number)].values;
+    outcomes.time.push_back(values.at("time"));
+    outcomes.event.push_back(static_cast<uint8_t>(values.at("event")));
+  }
+  return outcomes;
+}
+
+SurvivalTask::SurvivalTask(const SurvivalConfig& config, const SurvivalOutcomes& training, uint64_t seed,
+                           c10::Device device)
+    : config_(config) {
+  const SeededInitialisation initialisation(seed);
+  network_ = nn::ResNet(config.network, device);
+  if (training.size() == 0) return;
+  censoring_ = censoring_kaplan_meier(training);
+  horizons_ = choose_horizons(config.horizons, config.time_unit, training);
+}
+
+void SurvivalTask::start() {
+  if (!config_.weights.empty()) start_from(*network_, read_tensors(config_.weights), config_.weights);
+}
+
+std::vector<Objective> SurvivalTask::objectives() { return {{"risk", network_.get()}}; }
+
+std::vector<at::Tensor> SurvivalTask::losses(const Batch&, const StepContext&) {
+  fail(Exit::unexpected, "Cox's loss is one of the whole batch");
+}
+
+at::Tensor SurvivalTask::log_risk(const at::Tensor& image) { return network_(image).squeeze(1); }
+
+at::Tensor SurvivalTask::rows(const Batch& batch, const StepContext& context) {
+  const auto& image = batch.at("image");
+  if (context.epoch >= config_.freeze_epochs) return log_risk(image);
+  at::Tensor features;
+  {
+    const at::NoGradGuard frozen;
+    features = network_->features(image);
+  }
+  return network_->head(features).squeeze(1);
+}
+
+at::Tensor SurvivalTask::targets(const Batch& batch) {
+  return at::stack({batch.at("time"), batch.at("event")}, 1);
+}
+
+at::Tensor SurvivalTask::loss(const at::Tensor& rows, const at::Tensor& targets, const StepContext& context) {
+  forget_reference();  // it is not of the weights that will come of this
+  const auto time = targets.select(1, 0).cpu(), event = targets.select(1, 1).cpu();
+  const auto value = cox_loss(rows, time, event, config_.ties);
+  context.record("loss", value.detach());
+  context.record("events", event.sum());
+  const auto risks = numbers_in(rows.detach());
+  const bool finite = std::ranges::all_of(risks, [](double risk) { return std::isfinite(risk); });
+  if (!finite) return value;
+  const auto concordance = harrell_concordance(risks, outcomes_in(time, event)).index;
+  if (concordance) context.record("c_index", at::scalar_tensor(*concordance));
+  return value;
+}
+
+void SurvivalTask::validate(const Batch& batch, Metrics& metrics) {
+  const auto risks = numbers_in(log_risk(batch.at("image")));
+  for (int64_t row = 0; row < batch.size(); ++row) {
+    const auto example = batch.keys[static_cast<std::size_t>(row)].example;
+    metrics.value("risk", example, risks[static_cast<std::size_t>(row)]);
+    for (const auto* name : {"time", "event", "truth", "patient"}) {
+      if (batch.tensors.contains(name)) metrics.note(name, example, batch.at(name)[row].item<double>());
+    }
+  }
+}
+
+void SurvivalTask::summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) {
+  set_reference(Predictions::from(reference));
+  if (!censoring_) return;
+  record_figures(Predictions::from(cases),
+                 {.censoring = *censoring_,
+                  .baseline = baseline_.value_or(StepCurve(0, {}, {})),
+                  .horizons = baseline_ ? horizons_ : std::vector<Horizon>(),
+                  .ties = config_.ties,
+                  .time_unit = name_of_unit(config_.time_unit)},
+                 metrics);
+}
+
+void SurvivalTask::forget_reference() {
+  baseline_.reset();
+  ranked_risks_.clear();
+  reference_ = {};
+}
+
+// Risks that are no numbers say nothing of anybody.
+void SurvivalTask::set_reference(Predictions reference) {
+  forget_reference();
+  reference_ = std::move(reference);
+  if (reference_.log_risk.empty() || !reference_.is_finite()) return;
+  baseline_ = breslow_baseline(reference_.log_risk, reference_.outcomes);
+  ranked_risks_ = reference_.log_risk;
+  std::ranges::sort(ranked_risks_);
+}
+
+std::vector<std::string> SurvivalTask::predicted_values() const {
+  std::vector<std::string> names{"risk"};
+  if (!baseline_) return names;
+  names.emplace_back("percentile");
+  for (const auto& horizon : horizons_) names.push_back("survival_" + horizon.name);
+  return names;
+}
+
+std::string SurvivalTask::missing_values() const {
+  if (baseline_) return {};
+  return "only the risk is given, without percentile and survival probabilities: they need the risks of the "
+         "training cases under these very weights, which a validation measures and the checkpoint of its "
+         "step keeps, for the weights that are no average. Choose such a checkpoint with --checkpoint; best "
+         "is one";
+}
+
+at::Tensor SurvivalTask::predict(const at::Tensor& image) {
+  const double risk = log_risk(image).item<double>();
+  std::vector<double> values{risk};
+  if (baseline_) {
+    const auto below = std::ranges::lower_bound(ranked_risks_, risk) - ranked_risks_.begin();
+    values.push_back(100.0 * static_cast<double>(below) / static_cast<double>(ranked_risks_.size()));
+    for (const auto& horizon : horizons_)
+      values.push_back(survival_probability(*baseline_, risk, horizon.time));
+  }
+  return at::tensor(values, at::kDouble).unsqueeze(0);
+}
+
+void SurvivalTask::save(StateWriter& writer) const {
+  if (reference_.log_risk.empty()) return;
+  const std::vector<double> event(reference_.outcomes.event.begin(), reference_.outcomes.event.end());
+  writer.tensor(reference_name, at::stack({at::tensor(reference_.log_risk, at::kDouble),
+                                           at::tensor(reference_.outcomes.time, at::kDouble),
+                                           at::tensor(event, at::kDouble)}));
+  writer.value(ownership_name, true);
+}
+
+void SurvivalTask::load(const StateReader& reader) {
+  forget_reference();
+  if (!reader.has(reference_name) || !reader.has(ownership_name)) return;
+  const auto table = reader.tensor(reference_name);
+  set_reference({.log_risk = numbers_in(table[0]), .outcomes = outcomes_in(table[1], table[2]), .truth = {}});
+}
+
+}  // namespace larmor::survival

@@ -1,0 +1,65 @@
+// A ResNet that learns from whole batches who is most at risk.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <c10/core/Device.h>
+
+#include "larmor/data/index/index.h"
+#include "larmor/train/task.h"
+
+#include "workloads/survival/risk/survival_config.h"
+#include "workloads/survival/risk/survival_curves.h"
+#include "workloads/survival/risk/survival_figures.h"
+
+namespace larmor::survival {
+
+/// The outcomes of a split's cases.
+SurvivalOutcomes outcomes_of(const Index& index, Split split);
+
+class SurvivalTask final : public Task, private WholeBatchLoss {
+ public:
+  /// A new network is drawn from `seed`. `training`: outcomes of the training cases, empty where they are not
+  /// known. On c10::kMeta nothing is drawn or stored, and the network is there to be counted. Throws Error as
+  /// choose_horizons.
+  SurvivalTask(const SurvivalConfig& config, const SurvivalOutcomes& training, uint64_t seed,
+               c10::Device device = c10::kCPU);
+
+  std::vector<Objective> objectives() override;
+  /// `config.weights` replaces all of the network but its last layer. Throws Error as start_from.
+  void start() override;
+  std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override;
+  WholeBatchLoss* whole_batch_loss() override { return this; }
+  /// Value "risk", the log-risk.
+  void validate(const Batch& batch, Metrics& metrics) override;
+  void summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) override;
+  /// [1, values]: risk; and where reference cases are known, the percentage of them with a lower one, and the
+  /// probability to be without event at each horizon.
+  at::Tensor predict(const at::Tensor& image) override;
+  std::vector<std::string> predicted_values() const override;
+  std::string missing_values() const override;
+  /// The reference cases' risks, unless the network has learned since they were measured.
+  void save(StateWriter& writer) const override;
+  void load(const StateReader& reader) override;
+
+ private:
+  at::Tensor rows(const Batch& batch, const StepContext& context) override;  // [n], log-risks
+  at::Tensor targets(const Batch& batch) override;                           // [n, 2], times and events
+  at::Tensor loss(const at::Tensor& rows, const at::Tensor& targets, const StepContext& context) override;
+  at::Tensor log_risk(const at::Tensor& image);  // [N, C, D, H, W] to [N]
+  void set_reference(Predictions reference);
+  void forget_reference();
+
+  const SurvivalConfig config_;
+  nn::ResNet network_{nullptr};
+  std::optional<StepCurve> censoring_;  // of the training table; nothing where that is not known
+  std::vector<Horizon> horizons_;
+  Predictions reference_;              // of a validation with the weights as they are; otherwise empty
+  std::vector<double> ranked_risks_;   // its log-risks, ascending
+  std::optional<StepCurve> baseline_;  // its hazard
+};
+
+}  // namespace larmor::survival

@@ -1,0 +1,225 @@
+#include "workloads/survival/risk/table.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "larmor/base/error.h"
+#include "larmor/base/file.h"
+#include "larmor/base/printable.h"
+#include "larmor/base/text.h"
+#include "larmor/formats/csv.h"
+
+namespace larmor::survival {
+namespace {
+
+/// Letters and digits alone: "NIFTI path" and "nifti_Path" are one name.
+std::string bare(std::string_view name) {
+  std::string kept;
+  for (const char letter : lower(name)) {
+    if (letter != ' ' && letter != '_' && letter != '-' && letter != '.') kept += letter;
+  }
+  return kept;
+}
+
+/// What a column may be called, the likeliest first. A name that ends in * may go on.
+struct Wanted {
+  const char* key;
+  const char* meaning;
+  std::vector<std::string_view> names;
+};
+
+const Wanted image_column{
+    "image",
+    "the path of the image",
+    {"image", "imagepath", "niftipath", "nifti", "path", "filepath", "filename", "file", "scan", "volume"}};
+const Wanted time_column{"time",
+                         "the time of the event or of the last visit",
+                         {"time", "survivaltime", "timetoevent", "eventtime", "followuptime", "followup",
+                          "duration", "os", "ostime"}};
+const Wanted event_column{
+    "event",
+    "1 where the event happened, 0 where the patient was censored",
+    {"event", "eventobserved", "eventindicator", "status", "mace", "death", "dead", "osevent"}};
+const Wanted fold_column{"fold", "the fold", {"fold", "fold1", "split", "set", "partition", "fold*"}};
+const Wanted patient_column{
+    "patient",
+    "whose the image is",
+    {"patient", "patientid", "casenum", "subject", "subjectid", "mrn", "pid", "caseid", "case", "id"}};
+
+constexpr int64_t no_column = -1;
+
+bool is_called(const std::string& column, std::string_view name) {
+  const auto bared = bare(column);
+  if (name.ends_with('*')) return bared.starts_with(name.substr(0, name.size() - 1));
+  return bared == name;
+}
+
+int64_t guess_column(const CsvTable& table, const Wanted& wanted, const std::string& place) {
+  for (const auto name : wanted.names) {
+    std::vector<std::string> found;
+    int64_t at = no_column;
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+      if (!is_called(table.columns[i], name)) continue;
+      found.push_back(table.columns[i]);
+      at = static_cast<int64_t>(i);
+    }
+    if (found.size() == 1) return at;
+    if (found.empty()) continue;
+    fail(Exit::data, text(place, ": the columns ", join(found, ", "), " could each be ", wanted.meaning),
+         text("say which: data.columns.", wanted.key, "=\"", found.front(), "\""));
+  }
+  return no_column;
+}
+
+int64_t find_column(const CsvTable& table, const Wanted& wanted, const std::string& asked, bool is_needed,
+                    const std::string& place) {
+  const int64_t at = asked == "auto" ? guess_column(table, wanted, place) : table.find(asked);
+  if (at != no_column || (asked == "auto" && !is_needed)) return at;
+  const auto near = nearest(asked == "auto" ? wanted.key : asked, table.columns);
+  fail(Exit::data,
+       text(place, " has no column ", asked == "auto" ? text("for ", wanted.meaning) : asked, ", only ",
+            table.listed()),
+       text("say which it is: data.columns.", wanted.key, "=",
+            near.empty() ? "NAME" : text("\"", near, "\"")));
+}
+
+struct Columns {
+  int64_t image, time, event, fold, patient;
+};
+
+std::optional<double> number_in(const std::string& cell) {
+  double number = 0;
+  const auto* const end = cell.data() + cell.size();
+  const auto [rest, error] = std::from_chars(cell.data(), end, number);
+  if (cell.empty() || error != std::errc() || rest != end || !std::isfinite(number)) return std::nullopt;
+  return number;
+}
+
+std::optional<double> event_in(const std::string& cell) {
+  const auto word = lower(cell);
+  if (word == "true" || word == "yes") return 1;
+  if (word == "false" || word == "no") return 0;
+  const auto number = number_in(cell);
+  return number && (*number == 0 || *number == 1) ? number : std::nullopt;
+}
+
+/// Reads rows, and remembers what is wrong with any of them.
+class Rows {
+ public:
+  Rows(const CsvTable& table, const Columns& columns, const TableFolds& folds, std::string place)
+      : table_(table), columns_(columns), place_(std::move(place)) {
+    for (const auto& [split, words] :
+         {std::pair{Split::train, &folds.train}, {Split::val, &folds.val}, {Split::test, &folds.test}}) {
+      for (const auto& word : *words) split_of_[lower(word)] = split;
+    }
+  }
+
+  void read(const CsvTable::Row& row) {
+    ListedCase entry;
+    entry.place = text(place_, ':', row.line);
+    if (columns_.fold != no_column) {
+      const auto split = split_of_.find(lower(cell(row, columns_.fold)));
+      if (split == split_of_.end()) {
+        ++left_out_[cell(row, columns_.fold)];
+        return;
+      }
+      entry.split = split->second;
+    }
+    const auto& image = cell(row, columns_.image);
+    const auto time = number_in(cell(row, columns_.time));
+    const auto event = event_in(cell(row, columns_.event));
+    if (image.empty()) complain(row, columns_.image, "there is no path");
+    if (!time || *time < 0)
+      complain(row, columns_.time, text("\"", cell(row, columns_.time), "\" is no time"));
+    if (!event) complain(row, columns_.event, text("\"", cell(row, columns_.event), "\" is neither 0 nor 1"));
+    entry.files["image"] = image;
+    entry.patient = columns_.patient != no_column ? cell(row, columns_.patient)
+                    : columns_.fold != no_column  ? text("row ", row.line)
+                                                  : std::string();
+    entry.values = {{"time", time.value_or(0)}, {"event", event.value_or(0)}};
+    cases.push_back(std::move(entry));
+  }
+
+  void refuse_faults() const {
+    if (faults_.empty()) return;
+    constexpr std::size_t shown = 10;
+    fail(Exit::data,
+         text(place_, ": ", faults_.size(), faults_.size() == 1 ? " cell" : " cells",
+              " cannot be used:", items(faults_, shown)),
+         "correct the table, or name other columns with data.columns");
+  }
+
+  std::string left_out_words() const {
+    std::string words;
+    for (const auto& [word, count] : left_out_)
+      words += text("; ", count, count == 1 ? " row" : " rows", " of fold \"", word, "\" left out");
+    return words;
+  }
+
+  std::vector<ListedCase> cases;
+
+ private:
+  static const std::string& cell(const CsvTable::Row& row, int64_t column) {
+    return row.cells[static_cast<std::size_t>(column)];
+  }
+  void complain(const CsvTable::Row& row, int64_t column, const std::string& what) {
+    faults_.push_back(
+        text("line ", row.line, ", ", table_.columns[static_cast<std::size_t>(column)], ": ", what));
+  }
+
+  const CsvTable& table_;
+  const Columns columns_;
+  const std::string place_;
+  std::map<std::string, Split> split_of_;
+  std::map<std::string, int64_t> left_out_;
+  std::vector<std::string> faults_;
+};
+
+std::string columns_sentence(const CsvTable& table, const Columns& columns) {
+  std::vector<std::string> words;
+  for (const auto& [key, column] : {std::pair{"image", columns.image},
+                                    {"time", columns.time},
+                                    {"event", columns.event},
+                                    {"fold", columns.fold},
+                                    {"patient", columns.patient}}) {
+    words.push_back(text(
+        key, " ", column == no_column ? "(no column)" : table.columns[static_cast<std::size_t>(column)]));
+  }
+  return text("columns: ", join(words, ", "));
+}
+
+}  // namespace
+
+SurvivalTable read_survival_table(const std::filesystem::path& path, const TableColumns& columns,
+                                  const TableFolds& folds) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) {
+    fail(Exit::data, text("data.list ", path.string(), " is not there"),
+         text("relative paths start from ", std::filesystem::current_path(error).string()));
+  }
+  const auto place = path.filename().string();
+  const CsvTable table = parse_csv(read_text(path), place);
+  const Columns found{.image = find_column(table, image_column, columns.image, true, place),
+                      .time = find_column(table, time_column, columns.time, true, place),
+                      .event = find_column(table, event_column, columns.event, true, place),
+                      .fold = find_column(table, fold_column, columns.fold, false, place),
+                      .patient = find_column(table, patient_column, columns.patient, false, place)};
+  Rows rows(table, found, folds, place);
+  for (const auto& row : table.rows) rows.read(row);
+  rows.refuse_faults();
+  if (rows.cases.empty()) {
+    fail(Exit::data, text(place, " names no cases", rows.left_out_words()),
+         "name the words of its fold column in data.folds.train, data.folds.val and data.folds.test");
+  }
+  return {std::move(rows.cases), columns_sentence(table, found) + rows.left_out_words()};
+}
+
+}  // namespace larmor::survival
