@@ -44,6 +44,20 @@ TEST_F(TwoCheckpoints, FallBackToTheOlderOneAndSayWhy) {
       << passed_over[0].reason;
 }
 
+TEST_F(TwoCheckpoints, AreReadByTheHashesThatTheirManifestsList) {
+  const auto entry = newest_good(scratch.path(), nullptr).value();
+  flip_bit(entry.folder / "model.safetensors",
+           std::filesystem::file_size(entry.folder / "model.safetensors") - 1, 0);
+  try {
+    read_checkpoint_file(entry, "model.safetensors");
+    FAIL() << "weights that changed after the check were taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::checkpoint);
+    EXPECT_NE(std::string(error.what()).find("other bytes than the manifest"), std::string::npos)
+        << error.what();
+  }
+}
+
 TEST_F(TwoCheckpoints, AreRefusedWhenNoneIsGood) {
   for (const auto* folder : {"step-00000001", "step-00000002"})
     std::filesystem::remove(scratch.path() / folder / "state.json");

@@ -17,12 +17,19 @@ class ForwardingTask : public Task {
   bool is_active(const Objective& objective, const StepContext& context) const override {
     return inner_->is_active(objective, context);
   }
+  void start() override { inner_->start(); }
   void prepare(const StepContext& context) override { inner_->prepare(context); }
   std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override {
     return inner_->losses(batch, context);
   }
   void validate(const Batch& batch, Metrics& metrics) override { inner_->validate(batch, metrics); }
+  WholeBatchLoss* whole_batch_loss() override { return inner_->whole_batch_loss(); }
+  void summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) override {
+    inner_->summarize(cases, reference, metrics);
+  }
   at::Tensor predict(const at::Tensor& image) override { return inner_->predict(image); }
+  void save(StateWriter& writer) const override { inner_->save(writer); }
+  void load(const StateReader& reader) override { inner_->load(reader); }
 
  private:
   std::unique_ptr<Task> inner_;
@@ -39,6 +46,9 @@ class ForwardingStage : public Stage {
   }
   std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override {
     return inner_->dataset(config, index, split);
+  }
+  ExampleOrder order(const RunConfig& config, const Index& index, const Dataset& cases) const override {
+    return inner_->order(config, index, cases);
   }
   std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override {
     return inner_->task(config, index);

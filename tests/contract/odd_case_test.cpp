@@ -10,6 +10,7 @@
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/checkpoint.h"
 
+#include "tests/contract/forwarding_stage.h"
 #include "tests/contract/trial_run.h"
 
 namespace larmor::testing {
@@ -51,38 +52,26 @@ class OddLoss final : public WholeBatchLoss {
   std::function<void(const Batch&)> refuse_;
 };
 
-class OddTask final : public Task {
+class OddTask final : public ForwardingTask {
  public:
   OddTask(std::unique_ptr<Task> inner, const Odd& odd, Names training, Names validation)
-      : inner_(std::move(inner)),
+      : ForwardingTask(std::move(inner)),
         odd_(odd),
         training_(std::move(training)),
         validation_(std::move(validation)) {
-    if (auto* const whole = inner_->whole_batch_loss())
+    if (auto* const whole = ForwardingTask::whole_batch_loss())
       whole_.emplace(*whole, [this](const Batch& batch) { refuse(batch, training_); });
   }
 
-  std::vector<Objective> objectives() override { return inner_->objectives(); }
-  bool is_active(const Objective& objective, const StepContext& context) const override {
-    return inner_->is_active(objective, context);
-  }
-  void start() override { inner_->start(); }
-  void prepare(const StepContext& context) override { inner_->prepare(context); }
   std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override {
     refuse(batch, training_);
-    return inner_->losses(batch, context);
+    return ForwardingTask::losses(batch, context);
   }
   WholeBatchLoss* whole_batch_loss() override { return whole_ ? &*whole_ : nullptr; }
   void validate(const Batch& batch, Metrics& metrics) override {
-    inner_->validate(batch, metrics);  // what it has recorded must not count
+    ForwardingTask::validate(batch, metrics);  // what it has recorded must not count
     refuse(batch, validation_);
   }
-  void summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) override {
-    inner_->summarize(cases, reference, metrics);
-  }
-  at::Tensor predict(const at::Tensor& image) override { return inner_->predict(image); }
-  void save(StateWriter& writer) const override { inner_->save(writer); }
-  void load(const StateReader& reader) override { inner_->load(reader); }
 
  private:
   void refuse(const Batch& batch, const Names& names) const {
@@ -91,7 +80,6 @@ class OddTask final : public Task {
     }
   }
 
-  std::unique_ptr<Task> inner_;
   const Odd& odd_;
   const Names training_, validation_;
   std::optional<OddLoss> whole_;
@@ -113,38 +101,21 @@ class OddCases final : public Dataset {
   const Odd& odd_;
 };
 
-class OddStage final : public Stage {
+class OddStage final : public ForwardingStage {
  public:
-  OddStage(std::unique_ptr<const Stage> inner, const Odd& odd) : inner_(std::move(inner)), odd_(odd) {}
+  OddStage(std::unique_ptr<const Stage> inner, const Odd& odd)
+      : ForwardingStage(std::move(inner)), odd_(odd) {}
 
-  WorkloadFields fields() override { return {}; }  // they have been read
-  void check(const RunConfig& config) const override { inner_->check(config); }
-  Demand demand(const RunConfig& config, const Index& index) const override {
-    return inner_->demand(config, index);
-  }
   std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override {
-    return std::make_unique<OddCases>(inner_->dataset(config, index, split), odd_);
-  }
-  ExampleOrder order(const RunConfig& config, const Index& index, const Dataset& cases) const override {
-    return inner_->order(config, index, cases);
+    return std::make_unique<OddCases>(ForwardingStage::dataset(config, index, split), odd_);
   }
   std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override {
-    return std::make_unique<OddTask>(inner_->task(config, index), odd_,
-                                     names_of(*inner_->dataset(config, index, Split::train)),
-                                     names_of(*inner_->dataset(config, index, Split::val)));
-  }
-  Json training_transforms(const RunConfig& config) const override {
-    return inner_->training_transforms(config);
-  }
-  Json prediction_transforms(const RunConfig& config) const override {
-    return inner_->prediction_transforms(config);
-  }
-  std::vector<int64_t> prediction_window(const RunConfig& config) const override {
-    return inner_->prediction_window(config);
+    return std::make_unique<OddTask>(ForwardingStage::task(config, index), odd_,
+                                     names_of(*ForwardingStage::dataset(config, index, Split::train)),
+                                     names_of(*ForwardingStage::dataset(config, index, Split::val)));
   }
 
  private:
-  std::unique_ptr<const Stage> inner_;
   const Odd& odd_;
 };
 
