@@ -51,11 +51,6 @@ bool waits(const StoreMessage& request) {
   return request.operation == StoreOperation::get || request.operation == StoreOperation::wait;
 }
 
-struct Client {
-  SealedStream stream;
-  std::optional<StoreMessage> waiting = {};
-};
-
 }  // namespace
 
 std::string to_field(const std::vector<uint8_t>& value) { return {value.begin(), value.end()}; }
@@ -90,6 +85,11 @@ std::optional<StoreMessage> store_message_from(std::string_view bytes) {
 }
 
 struct StoreServer::State {
+  struct Client {
+    SealedStream stream;
+    std::optional<StoreMessage> waiting = {};
+  };
+
   State(Descriptor listening_socket, const RunKey& key)
       : listening(std::move(listening_socket)),
         stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),

@@ -20,7 +20,7 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds report_interval(500);
 constexpr int most_status = 255, most_signal = 64;
-constexpr size_t most_words = size_t{1} << 20;
+constexpr size_t longest_message = size_t{1} << 20;
 
 void report_statuses(Channel& leader, LocalHost& host) {
   Json statuses = Json::object(), states = Json::object();
@@ -60,7 +60,7 @@ void obey(const Json& message, Channel& leader, LocalHost& host, const CompleteS
   } else if (message.contains("over")) {
     const auto& end = message.at("over");
     over = Dismissal{.status = whole_number(end, "status", 0, most_status),
-                     .message = short_text(end, "message", most_words)};
+                     .message = short_text(end, "message", longest_message)};
   }
 }
 
