@@ -28,7 +28,7 @@ using ::testing::HasSubstr;
 using testing::shared_data;
 
 /// Made by tests/peers/picture_file.py and dicom_file.py.
-Json expected_files() {
+Json expected_formats() {
   const char* source = std::getenv("LARMOR_SOURCE");
   const std::filesystem::path root = source == nullptr ? "." : source;
   return read_json(root / "tests" / "formats" / "fixtures" / "real_formats.json");
@@ -42,7 +42,7 @@ class RealFormats : public ::testing::Test {
 };
 
 TEST_F(RealFormats, AreReadAsPillowAndPydicomReadThem) {
-  for (const Json& expected : expected_files()) {
+  for (const Json& expected : expected_formats()) {
     const auto path = expected.at("path").get<std::string>();
     SCOPED_TRACE(path);
     const FileReport report = inspect_file(shared_data() / path);
@@ -103,7 +103,7 @@ TEST_F(RealFormats, ThatCannotBeImagesAreRefusedByReason) {
       {"cxr/hannover", "holds no DICOM images"},
   };
   for (const auto& [path, reason] : rows) {
-    const auto error = error_of([&] { read_volume(shared_data() / path); });
+    const auto error = error_of([&file = path] { read_volume(shared_data() / file); });
     ASSERT_TRUE(error) << path;
     EXPECT_EQ(error->exit(), Exit::data);
     EXPECT_THAT(error->message(), HasSubstr(reason)) << path;

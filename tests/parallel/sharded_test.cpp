@@ -26,7 +26,7 @@ using testing::small_plan;
 using testing::SmallJudge;
 using testing::SmallNet;
 
-constexpr double rate = 0.01;
+constexpr double sharded_rate = 0.01;
 
 at::Tensor whole_parameters(Parallelism& parallel, const torch::nn::Module& net) {
   const WholeNetwork whole(parallel);
@@ -79,8 +79,8 @@ at::Tensor train_pair(Strategy strategy, Recompute recompute, at::ScalarType typ
     second->backward(losses.judge, true, {});
     first->finish();
     second->finish();
-    first->step(rate);
-    second->step(rate);
+    first->step(sharded_rate);
+    second->step(sharded_rate);
   }
   return torch::cat({whole_parameters(*first, *pair.maker), whole_parameters(*second, *pair.judge)});
 }
@@ -96,7 +96,7 @@ at::Tensor train_pair_plainly(at::ScalarType type) {
     for (auto* const module : {static_cast<torch::nn::Module*>(pair.maker.get()),
                                static_cast<torch::nn::Module*>(pair.judge.get())}) {
       for (at::Tensor& parameter : module->parameters()) {
-        if (parameter.grad().defined()) parameter.sub_(parameter.grad() * rate);
+        if (parameter.grad().defined()) parameter.sub_(parameter.grad() * sharded_rate);
         parameter.mutable_grad() = at::Tensor();
       }
     }
@@ -109,10 +109,10 @@ TEST_P(EveryShare, TrainsTwoObjectivesFromOnePass) {
     const at::Tensor expected = train_pair_plainly(type);
     for (const Recompute recompute : {Recompute::none, Recompute::blocks}) {
       for (const int ranks : {1, 2, 4}) {
-        testing::run_thread_ranks(ranks, [&](Communicator& communicator) {
+        testing::run_thread_ranks(ranks, [&, type = type, limit = tolerance](Communicator& communicator) {
           EXPECT_LT(
               testing::largest_difference(train_pair(GetParam(), recompute, type, communicator), expected),
-              tolerance)
+              limit)
               << ranks << " ranks, recomputes " << to_text(recompute);
         });
       }
@@ -139,7 +139,7 @@ at::Tensor train_mixed(Strategy strategy, Precision precision, int ranks) {
       }
       parallel->backward(loss, true, {});
       const bool finite = parallel->finish().finite;
-      finite ? parallel->step(rate) : parallel->skip();
+      finite ? parallel->step(sharded_rate) : parallel->skip();
       moved += finite ? 1 : 0;
       ASSERT_LT(step, 16) << "the loss scale does not find its size";
     }
@@ -234,7 +234,7 @@ TEST_P(EveryShare, SkipsTheStepOnAllRanksWhereOneOverflows) {
     (plain->forward(batch) - batch.flip(2)).square().mean().backward();
     const torch::NoGradGuard no_grad;
     for (at::Tensor& parameter : plain->parameters()) {
-      if (parameter.grad().defined()) parameter.sub_(parameter.grad() * rate);
+      if (parameter.grad().defined()) parameter.sub_(parameter.grad() * sharded_rate);
       parameter.mutable_grad() = at::Tensor();
     }
   }
@@ -250,7 +250,7 @@ TEST_P(EveryShare, SkipsTheStepOnAllRanksWhereOneOverflows) {
       parallel->backward(overflows ? loss * std::numeric_limits<double>::infinity() : loss, true, {});
       const Reduced reduced = parallel->finish();
       EXPECT_EQ(reduced.finite, step != overflow_at) << "rank " << communicator.rank() << ", step " << step;
-      reduced.finite ? parallel->step(rate) : parallel->skip();
+      reduced.finite ? parallel->step(sharded_rate) : parallel->skip();
       EXPECT_EQ(parallel->loss_scale(), step < overflow_at ? 65536 : 32768);
     }
     EXPECT_LT(testing::largest_difference(whole_parameters(*parallel, *net), flat_parameters(*plain)), 1e-11);
