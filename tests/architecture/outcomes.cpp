@@ -10,7 +10,7 @@ TEST(Passed, One) {}
 TEST(Failed, One) { FAIL() << "on purpose"; }
 TEST(SkippedInside, ItsBody) { GTEST_SKIP() << "no launcher"; }
 
-class Skipped : public testing::Test {
+class Skipped : public ::testing::Test {
  protected:
   void SetUp() override { GTEST_SKIP() << "no root"; }
 };

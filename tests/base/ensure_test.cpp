@@ -16,7 +16,7 @@ TEST(Ensure, NamesThePlaceWhereAnAssumptionDoesNotHold) {
     ensure(1 + 1 == 3);
     FAIL() << "ensure() let a broken assumption pass";
   } catch (const std::logic_error& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("ensure_test.cpp:"));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("ensure_test.cpp:"));
   }
 }
 

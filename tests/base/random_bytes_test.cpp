@@ -27,7 +27,7 @@ TEST(ToHex, GivesTwoDigitsAByte) {
 
 TEST(RandomName, IsOfSixteenDigitsAndAnotherEachTime) {
   const auto name = random_name();
-  EXPECT_THAT(name, testing::MatchesRegex("[0-9a-f]{16}"));
+  EXPECT_THAT(name, ::testing::MatchesRegex("[0-9a-f]{16}"));
   EXPECT_NE(random_name(), name);
 }
 

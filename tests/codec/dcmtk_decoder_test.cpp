@@ -29,7 +29,7 @@ std::string decoded(const CompressedFrames& frames) {
   return testing::text_of(out);
 }
 
-std::string refusal(const CompressedFrames& frames) {
+std::string dcmtk_refusal(const CompressedFrames& frames) {
   const auto error = testing::error_of([&] { decoded(frames); });
   EXPECT_TRUE(!error || error->exit() == Exit::data);
   return error ? error->message() : "";
@@ -79,14 +79,14 @@ TEST(DcmtkDecoder, TakesWarningsForErrors) {
   ASSERT_TRUE(stream.ends_with("\xff\xd9"));
   CompressedFrames frames(testing::jpeg_lossless, 17, 13, 12);
   frames.piece(stream.substr(0, stream.size() / 2) + "\xff\xd9");
-  EXPECT_THAT(refusal(frames), HasSubstr("do not fill the picture"));
+  EXPECT_THAT(dcmtk_refusal(frames), HasSubstr("do not fill the picture"));
 }
 
 TEST(DcmtkDecoder, RefusesStreamsOfAnotherKind) {
   const auto values = testing::uneven_values(17, 13, 12);
   CompressedFrames frames(testing::jpeg_ls, 17, 13, 12);
   frames.piece(testing::encoded_frame(testing::jpeg_lossless, 17, 13, 12, values));
-  EXPECT_THAT(refusal(frames), HasSubstr("not compressed as its transfer syntax"));
+  EXPECT_THAT(dcmtk_refusal(frames), HasSubstr("not compressed as its transfer syntax"));
 }
 
 TEST(DcmtkDecoder, GivesTheSameUnderTwoFillingsOfMemory) {

@@ -35,7 +35,7 @@ using testing::CompressedFrames;
 using ::testing::HasSubstr;
 using Kind = DecodeOutcome::Kind;
 
-DecoderOptions real_decoder() {
+DecoderOptions decoder_program() {
   const char* const program = std::getenv("LARMOR_DECODER");
   return {.program = program != nullptr ? program : "larmor-decode", .arguments = {}};
 }
@@ -96,7 +96,7 @@ const std::string& good_samples() {
 /// What the decoder does while it waits for a request that has been sent: it is stopped, then `signal`
 /// reaches it.
 DecodeOutcome outcome_of_signal(int signal) {
-  DecoderProcess decoder(real_decoder());
+  DecoderProcess decoder(decoder_program());
   ::kill(decoder.id(), SIGSTOP);
   DecodeOutcome outcome;
   {
@@ -110,7 +110,7 @@ DecodeOutcome outcome_of_signal(int signal) {
 }
 
 TEST(DecoderProcess, GivesWhatDecodingHereGives) {
-  DecoderProcess decoder(real_decoder());
+  DecoderProcess decoder(decoder_program());
   for (int i = 0; i < 3; ++i) {
     const Answer answer = ask(decoder, good_frames());
     EXPECT_EQ(answer.outcome.kind, Kind::decoded) << answer.outcome.message;
@@ -121,7 +121,7 @@ TEST(DecoderProcess, GivesWhatDecodingHereGives) {
 }
 
 TEST(DecoderProcess, RefusesDamageInTheWordsOfDecodingHere) {
-  DecoderProcess decoder(real_decoder());
+  DecoderProcess decoder(decoder_program());
   CompressedFrames frames(testing::jpeg_lossless, 17, 13, 12);
   frames.piece("\xff\xd8\xff\xd9");
   const Answer answer = ask(decoder, frames);
@@ -132,7 +132,7 @@ TEST(DecoderProcess, RefusesDamageInTheWordsOfDecodingHere) {
 }
 
 TEST(DecoderProcess, IsConfined) {
-  const DecoderProcess decoder(real_decoder());
+  const DecoderProcess decoder(decoder_program());
   const std::string status = file_of_process(decoder.id(), "status");
   EXPECT_THAT(status, HasSubstr("NoNewPrivs:\t1"));
   EXPECT_THAT(status, HasSubstr(text("Seccomp:\t", decoder.greeting().has_seccomp != 0 ? 2 : 0)));
@@ -153,7 +153,7 @@ TEST(DecoderProcess, ThatCrashesIsTheFilesFault) {
 
 TEST(DecoderProcess, ThatIsKilledIsNot) {
   EXPECT_TRUE(outcome_of_signal(SIGKILL).was_killed);
-  DecoderProcess decoder(real_decoder());
+  DecoderProcess decoder(decoder_program());
   ::kill(decoder.id(), SIGKILL);
   ASSERT_TRUE(has_ended(decoder.id()));
   EXPECT_FALSE(decoder.is_running());
@@ -166,7 +166,7 @@ TEST(DecoderProcess, DoesNotHearWhatIsMeantForTheRank) {
 }
 
 TEST(DecoderProcess, ThatHangsIsEnded) {
-  DecoderOptions options = real_decoder();
+  DecoderOptions options = decoder_program();
   options.processor_seconds = 0.01;
   options.wait_seconds = 0.2;
   DecoderProcess decoder(options);
@@ -194,9 +194,9 @@ TEST(DecoderProcess, HasALimitOfMemory) {
   // A progressive picture is decoded by way of its 18 MB of coefficients.
   CompressedFrames frames("1.2.840.10008.1.2.4.55", 3000, 3000, 8);
   frames.allocated(8).piece(testing::jpeg_of(3000, 3000, 1, 1, true));
-  DecoderProcess roomy(real_decoder());
+  DecoderProcess roomy(decoder_program());
   EXPECT_EQ(ask(roomy, frames).outcome.kind, Kind::decoded);
-  DecoderOptions options = real_decoder();
+  DecoderOptions options = decoder_program();
   options.memory = 0;
   DecoderProcess decoder(options);
   const DecodeOutcome outcome = ask(decoder, frames).outcome;
@@ -229,7 +229,7 @@ TEST(DecoderProcess, LeavesNothingBehind) {
   const std::size_t before = open_descriptors();
   pid_t process = 0;
   {
-    DecoderProcess decoder(real_decoder());
+    DecoderProcess decoder(decoder_program());
     process = decoder.id();
     EXPECT_EQ(open_descriptors(), before + 1);
     ask(decoder, good_frames());
@@ -245,7 +245,7 @@ TEST(DecoderProcess, EndsWithTheProcessThatStartedIt) {
   ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
   const pid_t starter = ::fork();
   if (starter == 0) {
-    const DecoderProcess decoder(real_decoder());
+    const DecoderProcess decoder(decoder_program());
     const pid_t process = decoder.id();
     ::kill(::write(ends[1], &process, sizeof process) > 0 ? ::getpid() : 0, SIGKILL);
   }

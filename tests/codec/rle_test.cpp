@@ -44,7 +44,7 @@ std::string unpacked(const CompressedFrames& frames) {
   return testing::text_of(out);
 }
 
-std::string refusal(const CompressedFrames& frames) {
+std::string rle_refusal(const CompressedFrames& frames) {
   const auto error = testing::error_of([&] { unpacked(frames); });
   EXPECT_TRUE(!error || error->exit() == Exit::data);
   return error ? error->message() : "";
@@ -80,29 +80,30 @@ TEST(UnpackRle, UndoesWhatDcmtkPacks) {
 }
 
 TEST(UnpackRle, RefusesSegmentsThatEndEarly) {
-  EXPECT_THAT(refusal(six_pixels({"\xfe\x09"s})),
+  EXPECT_THAT(rle_refusal(six_pixels({"\xfe\x09"s})),
               HasSubstr("cut short: segment 1 of its compressed pixels gives 3 of 6"));
-  EXPECT_THAT(refusal(six_pixels({"\x05\1\2\3"s})), HasSubstr("gives 0 of 6"));
-  EXPECT_THAT(refusal(six_pixels({"\xfe\x09\xfe"s})), HasSubstr("gives 3 of 6"));
-  EXPECT_THAT(refusal(six_pixels({"\xfb\x01"s, ""s}, 16)), HasSubstr("segment 2"));
+  EXPECT_THAT(rle_refusal(six_pixels({"\x05\1\2\3"s})), HasSubstr("gives 0 of 6"));
+  EXPECT_THAT(rle_refusal(six_pixels({"\xfe\x09\xfe"s})), HasSubstr("gives 3 of 6"));
+  EXPECT_THAT(rle_refusal(six_pixels({"\xfb\x01"s, ""s}, 16)), HasSubstr("segment 2"));
 }
 
 TEST(UnpackRle, RefusesSegmentsThatGoOn) {
-  EXPECT_THAT(refusal(six_pixels({"\xfa\x09"s})), HasSubstr("more than its 6 bytes"));
-  EXPECT_THAT(refusal(six_pixels({"\xfb\x09\xfb\x09"s})), HasSubstr("goes on behind its 6 bytes"));
+  EXPECT_THAT(rle_refusal(six_pixels({"\xfa\x09"s})), HasSubstr("more than its 6 bytes"));
+  EXPECT_THAT(rle_refusal(six_pixels({"\xfb\x09\xfb\x09"s})), HasSubstr("goes on behind its 6 bytes"));
 }
 
 TEST(UnpackRle, RefusesTablesThatLie) {
-  EXPECT_THAT(refusal(six_pixels({"\xfb\1"s}, 16)), HasSubstr("1 segments, and its samples need 2"));
+  EXPECT_THAT(rle_refusal(six_pixels({"\xfb\1"s}, 16)), HasSubstr("1 segments, and its samples need 2"));
   CompressedFrames short_table(rle_lossless_syntax, 2, 3, 8);
-  EXPECT_THAT(refusal(short_table.allocated(8).piece("\1\0\0\0"s)), HasSubstr("no table of segments"));
+  EXPECT_THAT(rle_refusal(short_table.allocated(8).piece("\1\0\0\0"s)), HasSubstr("no table of segments"));
   for (const uint32_t offset : {0U, 63U, 67U, 0xfffffff0U}) {
     std::string frame = frame_of({"\xfb\1"s});
     frame.replace(4, 4, testing::laid_out(offset));
     CompressedFrames frames(rle_lossless_syntax, 2, 3, 8);
-    EXPECT_THAT(refusal(frames.allocated(8).piece(frame)), HasSubstr("segment 1 lies from byte")) << offset;
+    EXPECT_THAT(rle_refusal(frames.allocated(8).piece(frame)), HasSubstr("segment 1 lies from byte"))
+        << offset;
   }
-  EXPECT_THAT(refusal(six_pixels({"\xfb\1"s}).allocated(1)), HasSubstr("compressed samples of 1 bits"));
+  EXPECT_THAT(rle_refusal(six_pixels({"\xfb\1"s}).allocated(1)), HasSubstr("compressed samples of 1 bits"));
 }
 
 }  // namespace

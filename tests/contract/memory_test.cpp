@@ -30,16 +30,16 @@ std::vector<std::string> in_micro_batches_of(int64_t size) {
   return words;
 }
 
-struct Outcome {
+struct TrialOutcome {
   std::map<std::string, NamedTensors> weights;
   int64_t peak = 0;
 };
 
 /// Trained once for all tests.
-const Outcome& train_with(int64_t micro_batch) {
-  static std::map<int64_t, Outcome> known;
+const TrialOutcome& train_with(int64_t micro_batch) {
+  static std::map<int64_t, TrialOutcome> known;
   const auto [place, is_new] = known.try_emplace(micro_batch);
-  Outcome& outcome = place->second;
+  TrialOutcome& outcome = place->second;
   if (!is_new) return outcome;
   start_memory_meter();
   reset_metered_peak();
@@ -56,7 +56,7 @@ struct MemoryLimit {
   ~MemoryLimit() { limit_metered_memory(0); }
 };
 
-std::string warnings_of(const RunFolder& folder) {
+std::string memory_warnings_of(const RunFolder& folder) {
   std::string all;
   std::ifstream file(folder.events());
   for (std::string line; std::getline(file, line);) {
@@ -66,15 +66,15 @@ std::string warnings_of(const RunFolder& folder) {
 }
 
 TEST(OutOfMemory, MakesAllRanksGoOnWithSmallerMicroBatches) {
-  const Outcome &large = train_with(4), &small = train_with(2);
+  const TrialOutcome &large = train_with(4), &small = train_with(2);
   ASSERT_GT(large.peak, small.peak + (1 << 20)) << "the test needs room for its limit";
   TrialRun run("latent_diffusion", in_micro_batches_of(4));
   {
     const MemoryLimit limit((large.peak + small.peak) / 2);
     EXPECT_EQ(run.train(2, 3).training.state.micro_batch, 2);
   }
-  EXPECT_NE(warnings_of(run.folder()).find("all go on with 2 and accumulation 2"), std::string::npos)
-      << warnings_of(run.folder());
+  EXPECT_NE(memory_warnings_of(run.folder()).find("all go on with 2 and accumulation 2"), std::string::npos)
+      << memory_warnings_of(run.folder());
   const auto entry = newest_good(run.folder().checkpoints(), nullptr).value();
   EXPECT_EQ(read_checkpoint_state(entry).at("trainer").at("micro_batch"), 2);
 
@@ -84,7 +84,7 @@ TEST(OutOfMemory, MakesAllRanksGoOnWithSmallerMicroBatches) {
 }
 
 TEST(OutOfMemory, MakesTheLauncherStartCutWeightsAgainWithSmallerMicroBatches) {
-  const Outcome &large = train_with(4), &small = train_with(2);
+  const TrialOutcome &large = train_with(4), &small = train_with(2);
   TrialRun run("latent_diffusion", in_micro_batches_of(4));
   const MemoryLimit limit((large.peak + small.peak) / 2);
   const std::vector<std::string> zero3{"parallel.strategy=zero3"};
@@ -102,7 +102,7 @@ TEST(OutOfMemory, MakesTheLauncherStartCutWeightsAgainWithSmallerMicroBatches) {
 }
 
 TEST(Probe, TakesSmallerMicroBatchesBeforeTheFirstStep) {
-  const Outcome &large = train_with(4), &small = train_with(2);
+  const TrialOutcome &large = train_with(4), &small = train_with(2);
   auto words = in_micro_batches_of(4);
   words.emplace_back("plan.probe=true");
   TrialRun run("latent_diffusion", words);
@@ -114,7 +114,7 @@ TEST(Probe, TakesSmallerMicroBatchesBeforeTheFirstStep) {
   EXPECT_EQ(plan.at("micro_batch"), 2);
   EXPECT_EQ(plan.at("accumulation"), 2);
   EXPECT_GT(plan.at("memory").at("measured"), 0);
-  EXPECT_EQ(warnings_of(run.folder()), "") << "training itself has to fit now";
+  EXPECT_EQ(memory_warnings_of(run.folder()), "") << "training itself has to fit now";
   for (const auto& [file, weights] : large.weights)
     EXPECT_LE(largest_difference(run.tensors(file), weights), 1e-11) << file;
 }
@@ -209,7 +209,7 @@ TEST(Probe, TakesASmallerMicroBatchWithoutTryingOneThatWouldNotFit) {
 }
 
 TEST(OutOfMemory, EndsTheRunWhereOneExampleIsTooMuch) {
-  const Outcome& small = train_with(1);
+  const TrialOutcome& small = train_with(1);
   TrialRun run("latent_diffusion", in_micro_batches_of(4));
   const MemoryLimit limit(small.peak * 2 / 3);
   try {

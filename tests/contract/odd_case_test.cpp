@@ -126,7 +126,7 @@ const std::vector<std::string> six_steps{
     "data.bad_files=3",     "track.pictures_every=0"};
 
 /// The words with others for the same keys.
-std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
+std::vector<std::string> with_others(std::vector<std::string> words, const std::vector<std::string>& more) {
   for (const auto& word : more) {
     const auto key = word.substr(0, word.find('=') + 1);
     std::erase_if(words, [&key](const std::string& known) { return known.starts_with(key); });
@@ -137,7 +137,7 @@ std::vector<std::string> with(std::vector<std::string> words, const std::vector<
 
 /// Two of training and one of validation, by name.
 std::set<std::string> some_cases(const std::string& workload) {
-  TrialRun run(workload, with(six_steps, {"train.length=1st", "train.validate_every=0"}));
+  TrialRun run(workload, with_others(six_steps, {"train.length=1st", "train.validate_every=0"}));
   run.train(1);
   const auto index = index_from_json(read_json(run.folder().index()));
   const auto name = [&](Split split, size_t place) {
@@ -152,7 +152,7 @@ struct Outcome {
 };
 
 Outcome train(const std::string& workload, const Odd& odd, int ranks, const std::vector<std::string>& more) {
-  TrialRun run(workload, with(six_steps, more));
+  TrialRun run(workload, with_others(six_steps, more));
   run.change_stage([&odd](std::unique_ptr<const Stage> stage) {
     return std::make_unique<OddStage>(std::move(stage), odd);
   });
@@ -195,7 +195,7 @@ TEST_P(OddCase, IsSteppedOverByTheProbe) {
 TEST_P(OddCase, EndsTheRunWithAllNamesWhereTheyAreTooMany) {
   const Odd refused{.for_task = some_cases(GetParam()), .for_dataset = {}};
   for (const int ranks : {1, 2}) {
-    TrialRun run(GetParam(), with(six_steps, {"data.bad_files=0"}));
+    TrialRun run(GetParam(), with_others(six_steps, {"data.bad_files=0"}));
     run.change_stage([&refused](std::unique_ptr<const Stage> stage) {
       return std::make_unique<OddStage>(std::move(stage), refused);
     });

@@ -31,10 +31,10 @@ std::string describe(const Sharing& sharing) {
 }
 
 /// Of every network, and the averages.
-using Weights = std::map<std::string, NamedTensors>;
+using SharedWeights = std::map<std::string, NamedTensors>;
 
-Weights weights_of(const TrialRun& run) {
-  Weights weights;
+SharedWeights shared_weights_of(const TrialRun& run) {
+  SharedWeights weights;
   for (const auto& file : run.weight_files()) weights[file] = run.tensors(file);
   weights["ema.safetensors"] = run.tensors("ema.safetensors");
   return weights;
@@ -46,7 +46,7 @@ std::vector<std::string> four_steps_with(int accumulation) {
   return words;
 }
 
-void expect_close(const Weights& weights, const Weights& reference, const std::string& what) {
+void expect_close(const SharedWeights& weights, const SharedWeights& reference, const std::string& what) {
   ASSERT_EQ(weights.size(), reference.size()) << what;
   for (const auto& [file, tensors] : reference)
     EXPECT_LE(largest_difference(tensors, weights.at(file)), 1e-11) << file << ", " << what;
@@ -54,26 +54,26 @@ void expect_close(const Weights& weights, const Weights& reference, const std::s
 
 class HoweverShared : public ::testing::TestWithParam<std::string> {
  protected:
-  Weights by_one_rank() const {
+  SharedWeights by_one_rank() const {
     TrialRun run(GetParam(), four_steps_with(1));
     run.train(1);
-    return weights_of(run);
+    return shared_weights_of(run);
   }
 };
 
 TEST_P(HoweverShared, GivesTheSameWeights) {
-  const Weights reference = by_one_rank();
+  const SharedWeights reference = by_one_rank();
   for (const Sharing& sharing :
        {Sharing{2, "ddp", "all"}, Sharing{1, "single", "blocks"}, Sharing{2, "zero1", "none", 3},
         Sharing{4, "zero2", "blocks"}, Sharing{2, "zero3", "none"}, Sharing{3, "zero3", "all", 2}}) {
     TrialRun run(GetParam(), four_steps_with(sharing.accumulation));
     run.train(sharing.ranks, {}, sharing.words());
-    expect_close(weights_of(run), reference, describe(sharing));
+    expect_close(shared_weights_of(run), reference, describe(sharing));
   }
 }
 
 TEST_P(HoweverShared, GoesOnWithAnotherStrategy) {
-  const Weights reference = by_one_rank();
+  const SharedWeights reference = by_one_rank();
   const std::pair<Sharing, Sharing> ways[] = {{{2, "zero3", "blocks"}, {1, "single", "none"}},
                                               {{1, "single", "none"}, {4, "zero3", "none"}},
                                               {{4, "zero1", "none"}, {2, "zero2", "all"}}};
@@ -81,7 +81,7 @@ TEST_P(HoweverShared, GoesOnWithAnotherStrategy) {
     TrialRun run(GetParam(), four_steps_with(1));
     run.train(before.ranks, 2, before.words());
     run.train(after.ranks, {}, after.words());
-    expect_close(weights_of(run), reference, describe(before) + ", then " + describe(after));
+    expect_close(shared_weights_of(run), reference, describe(before) + ", then " + describe(after));
   }
 }
 

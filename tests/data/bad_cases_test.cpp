@@ -26,7 +26,7 @@ DataConfig config_of(const CaseFolder& folder, const std::string& kind = "nifti"
   return data;
 }
 
-std::vector<std::string> names(const Index& index) {
+std::vector<std::string> case_names(const Index& index) {
   std::vector<std::string> all;
   for (const Case& entry : index.cases) all.push_back(entry.name());
   return all;
@@ -95,7 +95,7 @@ TEST(BadCases, AreTooManyWhenTheyAreMostOfAll) {
   EXPECT_FALSE(are_too_many(3, any_number_of_files, 3));
 }
 
-std::string dicom_slice(int place, const std::string& series, const std::string& modality = "CT") {
+std::string bad_case_slice(int place, const std::string& series, const std::string& modality = "CT") {
   testing::DicomBytes file;
   return file.place(0, 0, place).put(0x0020000e, "UI", series).put(0x00080060, "CS", modality).whole();
 }
@@ -107,11 +107,11 @@ TEST(BadCases, ASliceCutInItsMetaGroupMakesItsSeriesBadAndNoOther) {
   CaseFolder folder;
   for (int i = 0; i < 4; ++i) {
     for (int patient = 1; patient <= 3; ++patient)
-      folder.file(text("p", patient, "/", i), dicom_slice(i, text("1.", patient)));
+      folder.file(text("p", patient, "/", i), bad_case_slice(i, text("1.", patient)));
   }
-  folder.file("p2/3", cut_in_its_meta_group(dicom_slice(3, "1.2")));
+  folder.file("p2/3", cut_in_its_meta_group(bad_case_slice(3, "1.2")));
   const Index index = make_index(config_of(folder, "dicom"), 1);
-  EXPECT_THAT(names(index), ElementsAre("p1", "p2", "p3"));
+  EXPECT_THAT(case_names(index), ElementsAre("p1", "p2", "p3"));
   for (const Depth depth : {Depth::header, Depth::full}) {
     const auto bad = check_files(index, depth);
     ASSERT_THAT(paths(bad), ElementsAre("p2")) << "a head without its top is no head";
@@ -122,12 +122,13 @@ TEST(BadCases, ASliceCutInItsMetaGroupMakesItsSeriesBadAndNoOther) {
 TEST(BadCases, ADamagedPictureAmongOthersIsACaseOfItsOwn) {
   CaseFolder folder;
   for (int patient = 1; patient <= 3; ++patient) {
-    folder.file(text("p", patient, "/pa.dcm"), dicom_slice(0, text("1.", patient), "DX"));
+    folder.file(text("p", patient, "/pa.dcm"), bad_case_slice(0, text("1.", patient), "DX"));
   }
-  folder.file("p2/lateral.dcm", cut_in_its_meta_group(dicom_slice(0, "1.2", "DX")));
+  folder.file("p2/lateral.dcm", cut_in_its_meta_group(bad_case_slice(0, "1.2", "DX")));
   make_pipe(folder.path() / "p3" / "pipe");
   const Index index = make_index(config_of(folder, "dicom"), 1);
-  EXPECT_THAT(names(index), ElementsAre("p1/pa.dcm", "p2/lateral.dcm", "p2/pa.dcm", "p3/pa.dcm", "p3/pipe"));
+  EXPECT_THAT(case_names(index),
+              ElementsAre("p1/pa.dcm", "p2/lateral.dcm", "p2/pa.dcm", "p3/pa.dcm", "p3/pipe"));
   EXPECT_THAT(paths(check_files(index)), ElementsAre("p2/lateral.dcm", "p3/pipe"));
 }
 

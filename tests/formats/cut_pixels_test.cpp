@@ -26,7 +26,7 @@ using testing::voxels_of;
 /// Length of the padding that may be lost of the end of a piece.
 constexpr std::size_t padding = 1;
 
-struct Tally {
+struct CutTally {
   int cuts = 0, refused = 0;
 };
 
@@ -41,7 +41,7 @@ std::optional<std::string> voxels_under_fillings(const std::string& file) {
   return first;
 }
 
-void try_cut(const CompressedFile& file, const std::string& expected, std::size_t kept, Tally& tally) {
+void try_cut(const CompressedFile& file, const std::string& expected, std::size_t kept, CutTally& tally) {
   std::vector<std::string> cut = {file.with_last_piece(kept, "")};
   if (file.is_jpeg() && kept > 2) cut.push_back(file.with_last_piece(kept, "\xff\xd9"));
   for (const std::string& bytes : cut) {
@@ -93,7 +93,7 @@ TEST(CutPixels, OfSmallFilesAreRefusedAtEveryByte) {
     SCOPED_TRACE(file.transfer_syntax());
     const auto expected = voxels_under_fillings(file.whole());
     ASSERT_TRUE(expected);
-    Tally tally;
+    CutTally tally;
     for (std::size_t kept = 0; kept < file.last_piece(); ++kept) try_cut(file, *expected, kept, tally);
     // Only the byte of padding, and before a marker of the end that is put there anew the one that was there,
     // count for nothing.
@@ -140,7 +140,7 @@ TEST(CutPixels, OfRealFilesAreRefusedToo) {
     const CompressedFile file(testing::read_whole(path));
     const auto expected = voxels_under_fillings(file.whole());
     ASSERT_TRUE(expected);
-    Tally tally;
+    CutTally tally;
     for (std::size_t missing = 1; missing <= 12; ++missing)
       try_cut(file, *expected, file.last_piece() - missing, tally);
     for (int i = 0; i < 6; ++i) try_cut(file, *expected, draws.below(file.last_piece() - 12), tally);

@@ -13,9 +13,9 @@ namespace {
 
 using ::testing::Contains;
 using testing::FakeMachine;
+using testing::gibibyte;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-constexpr uint64_t gibibyte = uint64_t{1} << 30;
 
 class GpuNvml : public ::testing::Test {
  protected:

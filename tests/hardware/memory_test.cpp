@@ -8,7 +8,7 @@ namespace larmor {
 namespace {
 
 using testing::FakeMachine;
-constexpr uint64_t gibibyte = uint64_t{1} << 30;
+using testing::gibibyte;
 
 TEST(Memory, IsTheMachinesWhereNothingLimits) {
   const Hardware hardware = FakeMachine(4).detect();

@@ -7,10 +7,10 @@
 namespace larmor {
 namespace {
 
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 Gpu card(int index, const std::string& uuid, uint64_t memory_bytes = 80) {
   return {.index = index,

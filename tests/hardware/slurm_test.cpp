@@ -8,8 +8,8 @@ namespace larmor {
 namespace {
 
 using testing::FakeMachine;
+using testing::gibibyte;
 using testing::has_note;
-constexpr uint64_t gibibyte = uint64_t{1} << 30;
 
 TEST(Slurm, GivesATaskOfAStepItsShare) {
   FakeMachine machine(64);

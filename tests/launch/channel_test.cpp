@@ -22,13 +22,13 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 constexpr const char* foreign = "it sent something that is no message of larmor";
 
 /// A channel here, and a peer that knows its keys: it can say anything, sealed or not.
-class Channels : public testing::Test {
+class Channels : public ::testing::Test {
  protected:
   std::string sealed(const std::string& words) { return writer_.seal(words); }
   void say(const std::string& words) {

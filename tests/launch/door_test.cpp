@@ -20,7 +20,7 @@ namespace {
 using std::chrono::steady_clock;
 
 /// A door that the test serves itself.
-class Doors : public testing::Test {
+class Doors : public ::testing::Test {
  protected:
   Descriptor knock(const char* address = "127.0.0.1") const {
     std::string reason;

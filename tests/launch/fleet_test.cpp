@@ -17,11 +17,11 @@
 namespace larmor {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
-using testing::StartsWith;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 /// "3:1 4:2 of 3" for ranks 3 and 4 in places 1 and 2 of a host's three, "3:1[0 1] of 2" with their cores.
 std::string places(const GroupStart& start) {
@@ -65,7 +65,7 @@ class PlayedMember {
 };
 
 /// Agents on hosts of these names, in ranks' places where `local_index` says so, the first of them here.
-class Fleets : public testing::Test {
+class Fleets : public ::testing::Test {
  protected:
   void add(const std::string& host, int local_index = -1, Json hardware = nullptr, Ending ending = {},
            const std::string& machine = "") {
@@ -215,7 +215,7 @@ TEST_F(Fleets, StartOneProcessWhereRanksAreThreads) {
   EXPECT_EQ(log_of(0), "0 of 3, 3 here\n");
   EXPECT_FALSE(std::filesystem::exists(logs() / "rank-1.log"));
   EXPECT_THAT(read_text(logs() / "launcher.log"),
-              testing::AllOf(
+              ::testing::AllOf(
                   HasSubstr(text("ranks 0 to 2 of 3 start on ", host_name(), " as threads of one process")),
                   HasSubstr("the process of ranks 0 to 2 is done")));
 }

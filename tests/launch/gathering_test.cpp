@@ -23,12 +23,12 @@ namespace larmor {
 namespace {
 
 using std::chrono::steady_clock;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 /// A leader at its door in a thread of its own, and agents that come to it.
-class Gathering : public testing::Test {
+class Gathering : public ::testing::Test {
  protected:
   /// Opens the door to so many agents, the leader included.
   void wait_for(int agents, milliseconds limit = milliseconds(10'000)) {
@@ -226,11 +226,11 @@ TEST_F(Gathering, NamesThoseThatNeverCame) {
 TEST_F(Gathering, OnlyMentionsAClockThatIsAnHourAhead) {
   Hello ahead = hello_of(1, 2);
   ahead.wall_seconds += 3600;
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   wait_for(2);
   const Channel inside = join(ahead).get();
   EXPECT_EQ(members().size(), 1U);
-  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
               AllOf(HasSubstr("the clock of node-1 is "), HasSubstr(" ahead of that of node-0")));
 }
 

@@ -8,8 +8,8 @@
 namespace larmor {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 template <class Expand>
 std::string refusal_of(Expand expand, std::string_view list) {

@@ -12,7 +12,7 @@
 namespace larmor {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr int64_t some_time = 1795297732;
 
@@ -31,7 +31,7 @@ Environment with(Environment all, const Environment& more) {
   return all;
 }
 
-class FindJob : public testing::Test {
+class FindJob : public ::testing::Test {
  protected:
   /// The job's end where a squeue of these lines stands in PATH.
   std::optional<int64_t> end_by(const std::string& script, double patience_seconds = 5) {

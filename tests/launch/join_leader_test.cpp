@@ -16,12 +16,12 @@
 namespace larmor {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 /// A port where somebody listens who does not know the run's key.
-class JoinLeader : public testing::Test {
+class JoinLeader : public ::testing::Test {
  protected:
   /// What an agent says after it got that answer.
   std::string after(const std::string& answer, bool hangs_up) {

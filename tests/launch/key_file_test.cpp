@@ -16,10 +16,10 @@ namespace larmor {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
-class KeyFiles : public testing::Test {
+class KeyFiles : public ::testing::Test {
  protected:
   fs::path runs() const { return scratch_.path() / "runs"; }
   KeyFile file(const std::string& address = "gpu-1", int port = 29500) const {

@@ -15,12 +15,12 @@
 namespace larmor {
 namespace {
 
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
-class RunRanks : public testing::Test {
+class RunRanks : public ::testing::Test {
  protected:
   GroupEnding run(const std::vector<std::string>& acts) {
     return run_ranks(plan_for(static_cast<int>(acts.size())), acting(logs(), acts));

@@ -15,11 +15,11 @@
 namespace larmor {
 namespace {
 
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
-class LocalHosts : public testing::Test {
+class LocalHosts : public ::testing::Test {
  protected:
   LocalHost& host() { return host_; }
   GroupStart start_of(const std::vector<int>& ranks, const std::string& script) const {
@@ -67,7 +67,7 @@ TEST_F(LocalHosts, TellRanksWhoTheyAreInOurWordsAndInTorchruns) {
         "ONLY_HERE=yes"}) {
     EXPECT_THAT(environment, HasSubstr(text("\n", line, "\n")));
   }
-  EXPECT_THAT(environment, testing::Not(HasSubstr("LARMOR_STORE_FD")));
+  EXPECT_THAT(environment, ::testing::Not(HasSubstr("LARMOR_STORE_FD")));
 }
 
 TEST_F(LocalHosts, HandTheStoresKeyToRanksThatMeetAsADescriptorAlone) {
@@ -83,7 +83,7 @@ TEST_F(LocalHosts, HandTheStoresKeyToRanksThatMeetAsADescriptorAlone) {
     const auto log = log_of(rank);
     EXPECT_THAT(log, HasSubstr(several.store_key->hex()));
     EXPECT_THAT(log.substr(log.find(several.store_key->hex()) + 64),
-                testing::Not(HasSubstr(several.store_key->hex())))
+                ::testing::Not(HasSubstr(several.store_key->hex())))
         << "not in its environment";
   }
   setenv("LARMOR_STORE_KEY_FD", "77", 1);  // another start's around this one
@@ -102,7 +102,7 @@ TEST_F(LocalHosts, HandTheStoreToRankZeroAlone) {
                         "echo ready; exec sleep 600"));
   wait_for_words(log_file(0), "ready");
   wait_for_words(log_file(1), "ready");
-  EXPECT_THAT(log_of(0), testing::Not(HasSubstr("none")));
+  EXPECT_THAT(log_of(0), ::testing::Not(HasSubstr("none")));
   EXPECT_THAT(log_of(1), HasSubstr("store none\n"));
   EXPECT_TRUE(try_to_connect("127.0.0.1", port, milliseconds(1000), reason).is_open());
   host().send(0, SIGKILL);
@@ -118,7 +118,7 @@ TEST_F(LocalHosts, ReportTheEndOfEachRankOnce) {
   EXPECT_EQ(all[0].ending.status, 4);
   EXPECT_FALSE(all[0].lost);
   EXPECT_EQ(split(all[0].last_lines, '\n').size(), 20U);
-  EXPECT_THAT(all[0].last_lines, testing::EndsWith("line 30"));
+  EXPECT_THAT(all[0].last_lines, ::testing::EndsWith("line 30"));
   EXPECT_THAT(host().take_endings(), IsEmpty());
   EXPECT_THAT(host().statuses(), IsEmpty());
   EXPECT_EQ(host().process_of(0), std::nullopt);

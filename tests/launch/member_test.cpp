@@ -18,15 +18,15 @@
 namespace larmor {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::SizeIs;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 constexpr milliseconds long_time(60'000);
 
 /// The leader's view of a member that serves in a thread, and whose ranks are scripts.
-class Members : public testing::Test {
+class Members : public ::testing::Test {
  protected:
   explicit Members(milliseconds silence = long_time, milliseconds pause = long_time)
       : member_(

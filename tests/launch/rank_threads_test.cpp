@@ -19,8 +19,8 @@
 namespace larmor {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr double long_enough = 30;  // seconds
 
@@ -92,7 +92,7 @@ TEST(RankThreads, StayOnTheirCores) {
 
 TEST(RankThreads, EndWithTheFailureBehindTheEchoes) {
   std::promise<void> echoed;
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   EXPECT_EQ(outcome_of({[&] {
                           echoed.set_value();
                           fail(Exit::rank_lost, "rank 0 waits for rank 1, which is gone");
@@ -102,7 +102,7 @@ TEST(RankThreads, EndWithTheFailureBehindTheEchoes) {
                           throw std::runtime_error("no such file");
                         }}),
             "no such file");
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("rank 1 was the first that failed"));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("rank 1 was the first that failed"));
   EXPECT_EQ(outcome_of({[] { fail(Exit::rank_lost, "shut out"); }, [] {}}), "shut out")
       << "where there is nothing else";
 }
@@ -123,7 +123,7 @@ TEST(RankThreadsDeathTest, AreGivenUpWhereOneOutlivesAFailure) {
   const auto hang = [] { std::this_thread::sleep_for(std::chrono::hours(1)); };
   const auto fall = [] { fail(Exit::data, "a bad file"); };
   EXPECT_EXIT(run_rank_threads({{.live = hang}, {.live = fall}}, /*grace_seconds=*/0.1, give_up),
-              testing::ExitedWithCode(3), "a bad file");
+              ::testing::ExitedWithCode(3), "a bad file");
 }
 
 }  // namespace

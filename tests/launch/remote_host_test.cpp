@@ -13,14 +13,14 @@
 namespace larmor {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 /// A host of ranks 2 and 3, and the channel of its member, which the test plays.
-class RemoteHosts : public testing::Test {
+class RemoteHosts : public ::testing::Test {
  protected:
   RemoteHost host_over(milliseconds silence = milliseconds(60'000)) {
     RemoteHost host(leaders_end(std::move(ends_.here)), "node-7", silence);

@@ -6,7 +6,7 @@
 namespace larmor {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 GroupEnding lost_by(int rank) {
   GroupEnding ending;

@@ -8,8 +8,8 @@
 namespace larmor {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 Digest key_of(char letter) {
   Digest key;

@@ -16,21 +16,21 @@
 namespace larmor {
 namespace {
 
-using Side = Handshake::Side;
+using SimulatedSide = Handshake::Side;
 
-const RunKey key = *RunKey::from_hex(std::string(64, 'e'));
+const RunKey simulated_key = *RunKey::from_hex(std::string(64, 'e'));
 constexpr int messages_each = 12;
 
-std::string message_of(Side side, int number) {
+std::string message_of(SimulatedSide side, int number) {
   // Some are long, so that a piece of one is often alone on the wire.
-  return text(side == Side::leader ? "leader " : "member ", number, " ",
+  return text(side == SimulatedSide::leader ? "leader " : "member ", number, " ",
               std::string(number % 3 == 0 ? 500 : 3, 'm'));
 }
 
 /// One side: it shows who it is, then sends its messages, and keeps what it believes.
 class Party {
  public:
-  explicit Party(Side side) : side_(side), handshake_(side, key, "gathering") {}
+  explicit Party(SimulatedSide side) : side_(side), handshake_(side, simulated_key, "gathering") {}
 
   std::string outgoing() {
     std::string bytes = handshake_.take_outgoing();
@@ -64,7 +64,7 @@ class Party {
     reader_.emplace(handshake_.keys().receive);
   }
 
-  Side side_;
+  SimulatedSide side_;
   Handshake handshake_;
   std::optional<FrameWriter> writer_;
   std::optional<FrameReader> reader_;
@@ -148,7 +148,7 @@ class Adversary {
 };
 
 struct Outcome {
-  Party leader{Side::leader}, member{Side::member};
+  Party leader{SimulatedSide::leader}, member{SimulatedSide::member};
   bool is_cut = false, was_touched = false;
 };
 
@@ -174,7 +174,7 @@ Outcome play(unsigned seed, int hostility, const std::vector<std::string>& recor
 }
 
 /// What one side believes is what the other has said, from its beginning on.
-void expect_true_so_far(const Party& party, Side other, unsigned seed) {
+void expect_true_so_far(const Party& party, SimulatedSide other, unsigned seed) {
   ASSERT_LE(party.believed.size(), static_cast<size_t>(messages_each)) << seed;
   for (size_t i = 0; i < party.believed.size(); ++i)
     ASSERT_EQ(party.believed[i], message_of(other, static_cast<int>(i))) << seed;
@@ -198,8 +198,8 @@ TEST(SimulatedNetwork, IsRightOrEndsWhateverIsDoneToIt) {
   std::map<std::string, int> seen;
   for (unsigned seed = 0; seed < 6000; ++seed) {
     const auto outcome = play(seed, seed % 2 == 0 ? 8 : 40, recorded);
-    ASSERT_NO_FATAL_FAILURE(expect_true_so_far(outcome.leader, Side::member, seed));
-    ASSERT_NO_FATAL_FAILURE(expect_true_so_far(outcome.member, Side::leader, seed));
+    ASSERT_NO_FATAL_FAILURE(expect_true_so_far(outcome.leader, SimulatedSide::member, seed));
+    ASSERT_NO_FATAL_FAILURE(expect_true_so_far(outcome.member, SimulatedSide::leader, seed));
     const bool all = outcome.leader.believed.size() == static_cast<size_t>(messages_each) &&
                      outcome.member.believed.size() == static_cast<size_t>(messages_each);
     const bool ended = outcome.leader.has_ended() || outcome.member.has_ended();
@@ -216,7 +216,7 @@ TEST(SimulatedNetwork, IsRightOrEndsWhateverIsDoneToIt) {
 TEST(SimulatedNetwork, IsNotEnteredByWhoPlaysARecordedSession) {
   const auto tape = record();
   for (size_t from = 0; from < tape.size(); ++from) {
-    Party leader(Side::leader), member(Side::member);
+    Party leader(SimulatedSide::leader), member(SimulatedSide::member);
     for (size_t i = from; i < tape.size(); ++i) {
       leader.outgoing();
       member.outgoing();
@@ -231,7 +231,8 @@ TEST(SimulatedNetwork, IsNotEnteredByWhoPlaysARecordedSession) {
 TEST(SimulatedNetwork, IsNotEnteredByWhoStandsBetweenTwoOfItsSessions) {
   // The member of one start is connected with the leader of another connection of the same start, half-way.
   for (int after = 0; after < 3; ++after) {
-    Party first_leader(Side::leader), first_member(Side::member), leader(Side::leader), member(Side::member);
+    Party first_leader(SimulatedSide::leader), first_member(SimulatedSide::member),
+        leader(SimulatedSide::leader), member(SimulatedSide::member);
     for (int step = 0; step < 4; ++step) {
       auto& to = step < after ? first_leader : leader;
       to.incoming(first_member.outgoing());
@@ -239,8 +240,8 @@ TEST(SimulatedNetwork, IsNotEnteredByWhoStandsBetweenTwoOfItsSessions) {
       first_leader.incoming(member.outgoing());
       member.incoming(first_leader.outgoing());
     }
-    expect_true_so_far(leader, Side::member, 0);
-    expect_true_so_far(first_leader, Side::member, 0);
+    expect_true_so_far(leader, SimulatedSide::member, 0);
+    expect_true_so_far(first_leader, SimulatedSide::member, 0);
     if (after > 0) {
       EXPECT_TRUE(leader.believed.empty());
     }

@@ -17,7 +17,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 double seconds_passed(steady_clock::time_point start) {
   return std::chrono::duration<double>(steady_clock::now() - start).count();

@@ -19,7 +19,7 @@ void expect_status(int status, Body body) {
         watch_stop_signals();
         std::exit(body());
       },
-      testing::ExitedWithCode(status), "");
+      ::testing::ExitedWithCode(status), "");
 }
 
 TEST(StopSignal, IsNotThereBeforeAnyoneAsks) {

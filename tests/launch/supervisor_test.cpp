@@ -14,13 +14,13 @@
 namespace larmor {
 namespace {
 
-using testing::AllOf;
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::Pair;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::Pair;
 
 RankStatus busy(double quiet = 0) {
   RankStatus status;
@@ -94,7 +94,7 @@ class PlayedHost final : public Host {
 };
 
 /// Two hosts of two ranks each.
-class Supervision : public testing::Test {
+class Supervision : public ::testing::Test {
  protected:
   GroupEnding run() {
     LauncherLog log(log_file());

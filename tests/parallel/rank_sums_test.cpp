@@ -85,7 +85,7 @@ TEST_P(RankSumsOver, FailWhereARankHasLeftAndHurtNothingElse) {
 }
 
 /// Fails on its way forward or back, like a rank that runs out of memory there.
-struct Trap : torch::autograd::Function<Trap> {
+struct SumTrap : torch::autograd::Function<SumTrap> {
   static at::Tensor forward(torch::autograd::AutogradContext*, const at::Tensor& input, bool at_once) {
     if (at_once) throw std::runtime_error("out of memory, say");
     return input.clone();
@@ -109,7 +109,7 @@ bool fail_a_step(Communicator& communicator, bool in_forward) {
     const RankSumScope door(&sums);
     at::Tensor hidden = first.forward(entry->forward(at::ones({2, 3}) + communicator.rank()));
     hidden = second.forward(hidden);
-    if (communicator.rank() == 1) hidden = Trap::apply(hidden, in_forward);
+    if (communicator.rank() == 1) hidden = SumTrap::apply(hidden, in_forward);
     parallel->backward(exit->forward(third.forward(hidden)).sum(), /*last=*/true, {});
     ADD_FAILURE() << "rank " << communicator.rank() << " went through";
   } catch (const std::exception& error) {

@@ -21,7 +21,7 @@ using testing::TorchReplicas;
 
 constexpr int steps = 3;  // the Reducer cuts its buckets anew after the first
 
-at::Tensor loss_of(SmallNet& net, int step, int rank) {
+at::Tensor reducer_loss(SmallNet& net, int step, int rank) {
   at::set_num_threads(1);
   const at::Tensor batch = testing::make_batch(step * 7 + rank, 2, at::kFloat);
   return net->forward(batch, /*with_rare=*/true).square().mean();
@@ -49,7 +49,7 @@ std::vector<at::Tensor> gradients_by_reducer(const c10::intrusive_ptr<c10d::Stor
   std::vector<at::Tensor> all;
   for (int step = 0; step < steps; ++step) {
     replicas.begin_step();
-    replicas.backward(loss_of(net, step, rank));
+    replicas.backward(reducer_loss(net, step, rank));
     for (auto& gradient : take_gradients(net)) all.push_back(gradient);
   }
   return all;
@@ -62,7 +62,7 @@ std::vector<at::Tensor> gradients_by_exchange(Communicator& communicator) {
   GradientExchange exchange(net->parameters(), names, /*bucket_bytes=*/1024, Compression::none, communicator);
   std::vector<at::Tensor> all;
   for (int step = 0; step < steps; ++step) {
-    exchange.backward(loss_of(net, step, communicator.rank()), /*last=*/true, {});
+    exchange.backward(reducer_loss(net, step, communicator.rank()), /*last=*/true, {});
     exchange.finish();
     for (auto& gradient : take_gradients(net)) all.push_back(gradient);
     exchange.drop();

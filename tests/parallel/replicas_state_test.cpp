@@ -28,15 +28,15 @@ using testing::SmallJudge;
 using testing::SmallNet;
 using testing::Values;
 
-constexpr double rate = 0.01;
+constexpr double state_rate = 0.01;
 
 /// A module of one weight w, whose loss is w * x.
-struct Single final : torch::nn::Module {
-  Single() { w = register_parameter("w", torch::ones({1})); }
+struct SingleState final : torch::nn::Module {
+  SingleState() { w = register_parameter("w", torch::ones({1})); }
   at::Tensor w;
 };
 
-at::Tensor step_loss(SmallNet& net, int64_t step, int64_t rank) {
+at::Tensor state_step_loss(SmallNet& net, int64_t step, int64_t rank) {
   at::set_num_threads(1);
   return net->forward(testing::make_batch(step * 7 + rank, 2, at::kFloat)).square().mean();
 }
@@ -45,9 +45,9 @@ TEST(SavedState, IsWrittenByTheFirstRankOnly) {
   testing::run_thread_ranks(2, [](Communicator& communicator) {
     SmallNet net(1);
     const auto parallel = make_parallelism(small_plan(), testing::adam(), *net, communicator);
-    parallel->backward(step_loss(net, 0, 0), true, {});
+    parallel->backward(state_step_loss(net, 0, 0), true, {});
     parallel->finish();
-    parallel->step(rate);
+    parallel->step(state_rate);
     Values saved;
     parallel->save(saved);
     EXPECT_EQ(saved.tensors.empty(), !communicator.is_first());
@@ -61,14 +61,14 @@ TEST(SavedState, IsRefusedWhenItIsOfAnotherShape) {
   const auto first = make_parallelism(small_plan(), testing::adam(), *small, *solo);
   first->backward(small->forward(torch::ones({1, 3})).sum(), true, {});
   first->finish();
-  first->step(rate);
+  first->step(state_rate);
   first->save(saved);
   const auto second = make_parallelism(small_plan(), testing::adam(), *large, *solo);
   EXPECT_THROW(second->load(saved), Error);
 }
 
 TEST(Average, FollowsTheWeightsUnderTheirNames) {
-  Single net;
+  SingleState net;
   const auto solo = make_solo();
   OptimConfig optim = plain_sgd();
   EXPECT_FALSE(make_parallelism(small_plan(), optim, net, *solo)->has_average());

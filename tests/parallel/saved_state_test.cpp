@@ -20,7 +20,7 @@ using testing::SmallNet;
 using testing::Values;
 
 constexpr int64_t global_batch = 24;
-constexpr int saved_after = 2, steps = 4;
+constexpr int saved_after = 2, all_steps = 4;
 
 /// As a checkpoint has it.
 struct Saved {
@@ -33,7 +33,9 @@ struct Way {
   int ranks = 1;
 };
 
-std::string describe(const Way& way) { return to_text(way.strategy) + " x " + std::to_string(way.ranks); }
+std::string describe_saved(const Way& way) {
+  return to_text(way.strategy) + " x " + std::to_string(way.ranks);
+}
 
 Plan plan_of(const Way& way) {
   Plan plan;
@@ -81,7 +83,7 @@ at::Tensor finish_from(const Saved& saved, const Way& way, const OptimConfig& op
     const auto parallel = make_parallelism(plan_of(way), optim, *net, communicator, net->blocks());
     parallel->load_weights(saved.weights);
     parallel->load(RangedState(stored(saved.state.tensors), saved.state.values, "a test"));
-    train(net, *parallel, communicator, saved_after, steps);
+    train(net, *parallel, communicator, saved_after, all_steps);
     const NamedTensors weights = parallel->weights(), average = parallel->average();
     if (!communicator.is_first()) return;
     std::vector<at::Tensor> all;
@@ -123,7 +125,7 @@ TEST_P(StateOf, GoesOnWithTheSameBits) {
     testing::run_thread_ranks(way.ranks, [&](Communicator& communicator) {
       SmallNet net(1, at::kDouble);
       const auto parallel = make_parallelism(plan_of(way), optim, *net, communicator, net->blocks());
-      train(net, *parallel, communicator, 0, steps);
+      train(net, *parallel, communicator, 0, all_steps);
       const NamedTensors weights = parallel->weights(), average = parallel->average();
       std::vector<at::Tensor> all;
       for (const auto* const tensors : {&weights, &average}) {
@@ -151,7 +153,7 @@ TEST(States, OfAnyStrategyOpenByAnyOther) {
     for (const Strategy after : all) {
       const Way to{after, 2};
       EXPECT_LE(testing::largest_difference(finish_from(saved, to, optim), straight), 1e-11)
-          << describe(from) << ", then " << describe(to);
+          << describe_saved(from) << ", then " << describe_saved(to);
     }
   }
 }

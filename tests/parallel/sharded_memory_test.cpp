@@ -30,7 +30,7 @@ INSTANTIATE_TEST_SUITE_P(By, MemoryOfShares,
                          [](const auto& of) { return to_text(of.param); });
 
 /// How gradients of several micro-batches meet.
-struct Accumulation {
+struct AccumulationMemory {
   int64_t micro_batches = 1;
   bool exchanges_every_time = false;
 };
@@ -57,7 +57,7 @@ struct Tower final : torch::nn::Module {
 /// step has several micro-batches, after the first of them; of the tower's layers the first `outside` pass
 /// for no blocks.
 int64_t held_by_all(Strategy strategy, Precision precision, int ranks, int64_t outside = 0,
-                    const Accumulation& accumulation = {}) {
+                    const AccumulationMemory& accumulation = {}) {
   start_memory_meter();
   const int64_t before = metered_memory().held;
   int64_t held = 0;

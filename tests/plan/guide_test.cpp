@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/plan/support/machines.h"
+
 namespace larmor {
 namespace {
 
-constexpr uint64_t mebibyte = uint64_t{1} << 20;
+using testing::mebibyte;
 
 TEST(Guide, ChangesItsMicroBatchAtRoundThousandsOfMebibytes) {
   const auto micro_batch = [](uint64_t mebibytes) {

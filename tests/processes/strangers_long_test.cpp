@@ -27,7 +27,7 @@ class StrangersLong : public TwoRanks {
  protected:
   void SetUp() override {
     DiskStorage disk;
-    write_text(disk, key(), std::string(64, 'd') + "\n");
+    write_text(disk, key(), text(std::string(64, 'd'), '\n'));
   }
   fs::path key() const { return folder() / "run.key"; }
   Running agent(int number, int port, const Words& larmor_words) const {

@@ -116,7 +116,7 @@ TEST_F(Strangers, WithAnotherKeyAreNoAgents) {
   const auto one = folder() / "one.key", other = folder() / "other.key";
   const auto key = [&](const fs::path& file, char digit) {
     DiskStorage disk;
-    write_text(disk, file, std::string(64, digit) + "\n");
+    write_text(disk, file, text(std::string(64, digit), '\n'));
     return std::map<std::string, std::string>{{"LARMOR_RUN_KEY_FILE", file.string()},
                                               {"LARMOR_START_LIMIT", "3s"}};
   };

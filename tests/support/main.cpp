@@ -6,9 +6,9 @@
 
 int main(int count, char** words) {
   constexpr int all_skipped = 77;  // what automake and meson agree on
-  testing::InitGoogleMock(&count, words);
+  ::testing::InitGoogleMock(&count, words);
   const int status = RUN_ALL_TESTS();
-  const auto& tests = *testing::UnitTest::GetInstance();
+  const auto& tests = *::testing::UnitTest::GetInstance();
   const bool nothing_else = tests.successful_test_count() == 0 && tests.failed_test_count() == 0;
   return status == 0 && nothing_else && tests.skipped_test_count() > 0 ? all_skipped : status;
 }

@@ -19,7 +19,7 @@ namespace larmor::testing {
 
 namespace {
 
-void check(int code) {
+void check_picture(int code) {
   if (code != 0) throw std::runtime_error(spng_strerror(code));
 }
 
@@ -61,8 +61,8 @@ std::string png_of(int columns, int rows, PngKind kind, int bits, const std::vec
   header.bit_depth = static_cast<uint8_t>(bits);
   header.color_type = static_cast<uint8_t>(kind);
   header.interlace_method = interlaced ? SPNG_INTERLACE_ADAM7 : SPNG_INTERLACE_NONE;
-  check(spng_set_option(context.get(), SPNG_ENCODE_TO_BUFFER, 1));
-  check(spng_set_ihdr(context.get(), &header));
+  check_picture(spng_set_option(context.get(), SPNG_ENCODE_TO_BUFFER, 1));
+  check_picture(spng_set_ihdr(context.get(), &header));
   if (kind == PngKind::palette) {
     spng_plte palette{};
     palette.n_entries = 1U << bits;
@@ -71,15 +71,16 @@ std::string png_of(int columns, int rows, PngKind kind, int bits, const std::vec
       palette.entries[i].green = static_cast<uint8_t>(2 * i);
       palette.entries[i].blue = static_cast<uint8_t>(3 * i);
     }
-    check(spng_set_plte(context.get(), &palette));
+    check_picture(spng_set_plte(context.get(), &palette));
   }
   const std::string bytes = laid_out_rows(rows, bits, samples);
-  check(spng_encode_image(context.get(), bytes.data(), bytes.size(), SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE));
+  check_picture(
+      spng_encode_image(context.get(), bytes.data(), bytes.size(), SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE));
   std::size_t size = 0;
   int code = 0;
   const std::unique_ptr<void, decltype(&std::free)> file(spng_get_png_buffer(context.get(), &size, &code),
                                                          &std::free);
-  check(code);
+  check_picture(code);
   return {static_cast<const char*>(file.get()), size};
 }
 

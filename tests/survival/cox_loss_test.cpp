@@ -30,10 +30,10 @@ LossAndGradient cox(const at::Tensor& log_risk, const at::Tensor& time, const at
   return {loss.detach(), leaf.grad()};
 }
 
-at::Tensor column(const std::vector<double>& values) { return at::tensor(values, at::kDouble); }
+at::Tensor cox_column(const std::vector<double>& values) { return at::tensor(values, at::kDouble); }
 
 at::Tensor events_of(const SurvivalOutcomes& outcomes) {
-  return column(std::vector<double>(outcomes.event.begin(), outcomes.event.end()));
+  return cox_column(std::vector<double>(outcomes.event.begin(), outcomes.event.end()));
 }
 
 /// Term by term, as the definition has it.
@@ -77,7 +77,7 @@ TEST(CoxLoss, EqualsItsDefinitionOnRandomBatches) {
     const auto patients = random_patients(seed, 2 + seed % 30, 1 + seed % 12, 0.4);
     if (patients.outcomes.events() == 0) continue;
     for (const CoxTies ties : {CoxTies::breslow, CoxTies::efron}) {
-      const at::Tensor loss = cox_loss(column(patients.log_risk), column(patients.outcomes.time),
+      const at::Tensor loss = cox_loss(cox_column(patients.log_risk), cox_column(patients.outcomes.time),
                                        events_of(patients.outcomes), ties);
       EXPECT_NEAR(loss.item<double>(), loss_by_definition(patients, ties), 1e-10) << seed;
     }
@@ -87,9 +87,9 @@ TEST(CoxLoss, EqualsItsDefinitionOnRandomBatches) {
 TEST(CoxLoss, HasTheGradientOfItsDifferences) {
   auto patients = random_patients(4, 20, 5, 0.6);
   for (const CoxTies ties : {CoxTies::breslow, CoxTies::efron}) {
-    const auto found = doubles(
-        cox(column(patients.log_risk), column(patients.outcomes.time), events_of(patients.outcomes), ties)
-            .gradient);
+    const auto found = doubles(cox(cox_column(patients.log_risk), cox_column(patients.outcomes.time),
+                                   events_of(patients.outcomes), ties)
+                                   .gradient);
     for (std::size_t i = 0; i < found.size(); ++i) {
       const double step = 1e-5, here = patients.log_risk[i];
       patients.log_risk[i] = here + step;
@@ -104,16 +104,18 @@ TEST(CoxLoss, HasTheGradientOfItsDifferences) {
 
 TEST(CoxLoss, IsAZeroWithAGradientWhereEverybodyIsCensored) {
   for (const CoxTies ties : {CoxTies::breslow, CoxTies::efron}) {
-    const auto [loss, gradient] = cox(column({0.5, -2, -3}), column({1, 2, 2}), column({0, 0, 0}), ties);
+    const auto [loss, gradient] =
+        cox(cox_column({0.5, -2, -3}), cox_column({1, 2, 2}), cox_column({0, 0, 0}), ties);
     EXPECT_EQ(loss.item<double>(), 0);
     EXPECT_FALSE(std::signbit(loss.item<double>())) << "people see it";
-    EXPECT_TRUE(at::equal(gradient, column({0, 0, 0})));
+    EXPECT_TRUE(at::equal(gradient, cox_column({0, 0, 0})));
   }
 }
 
 TEST(CoxLoss, IsWhatOneWorksOutByHand) {
   // One event with two at risk, then one alone: ln(1 + e) - 1, and 0.
-  const auto [loss, gradient] = cox(column({1, 0}), column({1, 2}), column({1, 1}), CoxTies::breslow);
+  const auto [loss, gradient] =
+      cox(cox_column({1, 0}), cox_column({1, 2}), cox_column({1, 1}), CoxTies::breslow);
   EXPECT_NEAR(loss.item<double>(), (std::log(1 + std::exp(1)) - 1) / 2, 1e-15);
   const double share = std::exp(1) / (1 + std::exp(1));
   EXPECT_NEAR(gradient[0].item<double>(), (share - 1) / 2, 1e-15);
@@ -122,7 +124,7 @@ TEST(CoxLoss, IsWhatOneWorksOutByHand) {
 
 TEST(CoxLoss, DoesNotDependOnTheOrderOfThePatients) {
   const auto patients = random_patients(9, 40, 8, 0.5);
-  const at::Tensor risk = column(patients.log_risk), time = column(patients.outcomes.time),
+  const at::Tensor risk = cox_column(patients.log_risk), time = cox_column(patients.outcomes.time),
                    event = events_of(patients.outcomes);
   const at::Tensor shuffled = at::randperm(40);
   for (const CoxTies ties : {CoxTies::breslow, CoxTies::efron}) {
@@ -134,12 +136,12 @@ TEST(CoxLoss, DoesNotDependOnTheOrderOfThePatients) {
 }
 
 TEST(CoxLoss, DoesNotDependOnACommonShiftAndStandsFarApartRisks) {
-  const at::Tensor time = column({1, 1, 2, 3, 4}), event = column({1, 1, 1, 0, 1});
+  const at::Tensor time = cox_column({1, 1, 2, 3, 4}), event = cox_column({1, 1, 1, 0, 1});
   for (const CoxTies ties : {CoxTies::breslow, CoxTies::efron}) {
-    const at::Tensor risk = column({0.3, -1, 2, 0, 0.5});
+    const at::Tensor risk = cox_column({0.3, -1, 2, 0, 0.5});
     const auto plain = cox(risk, time, event, ties), shifted = cox(risk + 5000, time, event, ties);
     EXPECT_NEAR(shifted.loss.item<double>(), plain.loss.item<double>(), 1e-10);
-    const auto extreme = cox(column({3000, -3000, 0, 2000, -5000}), time, event, ties);
+    const auto extreme = cox(cox_column({3000, -3000, 0, 2000, -5000}), time, event, ties);
     EXPECT_TRUE(std::isfinite(extreme.loss.item<double>()));
     EXPECT_TRUE(at::isfinite(extreme.gradient).all().item<bool>());
     const auto single = cox(at::tensor({300.F, -300.F, 0.F, 200.F, -500.F}), time, event, ties);
@@ -150,9 +152,9 @@ TEST(CoxLoss, DoesNotDependOnACommonShiftAndStandsFarApartRisks) {
 
 TEST(CoxLoss, ComputesHalfPrecisionInFloat32) {
   const auto patients = random_patients(12, 32, 10, 0.5);
-  const at::Tensor time = column(patients.outcomes.time), event = events_of(patients.outcomes);
+  const at::Tensor time = cox_column(patients.outcomes.time), event = events_of(patients.outcomes);
   for (const at::ScalarType type : {at::kHalf, at::kBFloat16}) {
-    const at::Tensor rounded = column(patients.log_risk).to(type);
+    const at::Tensor rounded = cox_column(patients.log_risk).to(type);
     const auto half = cox(rounded, time, event, CoxTies::efron);
     EXPECT_EQ(half.loss.scalar_type(), at::kFloat);
     EXPECT_EQ(half.gradient.scalar_type(), type);
@@ -162,7 +164,7 @@ TEST(CoxLoss, ComputesHalfPrecisionInFloat32) {
 }
 
 TEST(CoxLoss, RefusesBatchesThatAreNoTable) {
-  const at::Tensor risk = column({0, 1});
+  const at::Tensor risk = cox_column({0, 1});
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const auto refused = [&](const at::Tensor& time, const at::Tensor& event) {
     try {
@@ -172,14 +174,14 @@ TEST(CoxLoss, RefusesBatchesThatAreNoTable) {
     }
     return false;
   };
-  EXPECT_FALSE(refused(column({1, 2}), column({0, 1})));
-  EXPECT_TRUE(refused(column({1, nan}), column({0, 1})));
-  EXPECT_TRUE(refused(column({1, -1}), column({0, 1})));
-  EXPECT_TRUE(refused(column({1, std::numeric_limits<double>::infinity()}), column({0, 1})));
-  EXPECT_TRUE(refused(column({1, 2}), column({0, 2})));
-  EXPECT_TRUE(refused(column({1, 2}), column({0, 0.5})));
-  EXPECT_TRUE(refused(column({1, 2}), column({0, nan})));
-  EXPECT_TRUE(refused(column({1, 2, 3}), column({0, 1, 1})));
+  EXPECT_FALSE(refused(cox_column({1, 2}), cox_column({0, 1})));
+  EXPECT_TRUE(refused(cox_column({1, nan}), cox_column({0, 1})));
+  EXPECT_TRUE(refused(cox_column({1, -1}), cox_column({0, 1})));
+  EXPECT_TRUE(refused(cox_column({1, std::numeric_limits<double>::infinity()}), cox_column({0, 1})));
+  EXPECT_TRUE(refused(cox_column({1, 2}), cox_column({0, 2})));
+  EXPECT_TRUE(refused(cox_column({1, 2}), cox_column({0, 0.5})));
+  EXPECT_TRUE(refused(cox_column({1, 2}), cox_column({0, nan})));
+  EXPECT_TRUE(refused(cox_column({1, 2, 3}), cox_column({0, 1, 1})));
 }
 
 }  // namespace

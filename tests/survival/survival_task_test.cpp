@@ -34,14 +34,14 @@ SurvivalConfig small_config() {
 }
 
 /// Followed for 1 to 3 years, six of eight with the event, two of them on one day.
-const SurvivalOutcomes followed{.time = {400, 500, 500, 620, 700, 800, 900, 1100},
-                                .event = {1, 1, 1, 0, 1, 1, 1, 0}};
+const SurvivalOutcomes followed_up{.time = {400, 500, 500, 620, 700, 800, 900, 1100},
+                                   .event = {1, 1, 1, 0, 1, 1, 1, 0}};
 
 Batch batch_of(int64_t first, int64_t count, at::ScalarType type) {
   Batch batch;
   batch.tensors["image"] = draw_normal(3, "image", {patients, 1, 8, 8, 8}).to(type).narrow(0, first, count);
-  const std::vector<double> event(followed.event.begin(), followed.event.end());
-  batch.tensors["time"] = at::tensor(followed.time, at::kDouble).narrow(0, first, count);
+  const std::vector<double> event(followed_up.event.begin(), followed_up.event.end());
+  batch.tensors["time"] = at::tensor(followed_up.time, at::kDouble).narrow(0, first, count);
   batch.tensors["event"] = at::tensor(event, at::kDouble).narrow(0, first, count);
   for (int64_t i = first; i < first + count; ++i) batch.keys.push_back({.seed = 3, .epoch = 0, .example = i});
   return batch;
@@ -70,19 +70,19 @@ at::Tensor gradient_of(const torch::nn::Module& network) {
 
 /// One pass over all patients and the loss's own backward.
 at::Tensor plain_gradient(at::ScalarType type) {
-  SurvivalTask task(small_config(), followed, 5);
+  SurvivalTask task(small_config(), followed_up, 5);
   auto& network = network_of(task, type);
   auto& rows = *task.whole_batch_loss();
   const auto batch = batch_of(0, patients, type);
-  const std::vector<double> event(followed.event.begin(), followed.event.end());
-  cox_loss(rows.rows(batch, silent_context()), at::tensor(followed.time, at::kDouble),
+  const std::vector<double> event(followed_up.event.begin(), followed_up.event.end());
+  cox_loss(rows.rows(batch, silent_context()), at::tensor(followed_up.time, at::kDouble),
            at::tensor(event, at::kDouble))
       .backward();
   return gradient_of(network);
 }
 
 at::Tensor divided_gradient(Communicator& communicator, int64_t accumulation, at::ScalarType type) {
-  SurvivalTask task(small_config(), followed, 5);
+  SurvivalTask task(small_config(), followed_up, 5);
   auto& network = network_of(task, type);
   const auto precision = type == at::kDouble ? Precision::fp64 : Precision::fp32;
   WholeBatch whole(*task.whole_batch_loss(), network, {.accumulation = accumulation, .precision = precision});
@@ -131,7 +131,7 @@ TEST(SurvivalTask, TeachesTheLastLayerAloneWhileTheRestIsFrozen) {
   auto config = small_config();
   config.freeze_epochs = 2;
   for (const int64_t epoch : {1, 2}) {
-    SurvivalTask task(config, followed, 5);
+    SurvivalTask task(config, followed_up, 5);
     auto& network = network_of(task, at::kFloat);
     const auto solo = make_solo();
     WholeBatch whole(*task.whole_batch_loss(), network, {});
@@ -147,13 +147,13 @@ TEST(SurvivalTask, TeachesTheLastLayerAloneWhileTheRestIsFrozen) {
 
 /// The reference risks 0 to 7, in the order of the patients.
 PartReader reference_state() {
-  SurvivalTask task(small_config(), followed, 5);
+  SurvivalTask task(small_config(), followed_up, 5);
   CaseValues reference;
   for (int64_t i = 0; i < patients; ++i) {
     const auto place = static_cast<std::size_t>(i);
     reference["risk"].emplace_back(i, static_cast<double>(i));
-    reference["time"].emplace_back(i, followed.time[place]);
-    reference["event"].emplace_back(i, followed.event[place]);
+    reference["time"].emplace_back(i, followed_up.time[place]);
+    reference["event"].emplace_back(i, followed_up.event[place]);
   }
   class Ignored final : public Metrics {
    public:
@@ -171,14 +171,14 @@ PartReader reference_state() {
 }
 
 TEST(SurvivalTask, SaysOnlyTheRiskBeforeItHasSeenReferenceCases) {
-  SurvivalTask task(small_config(), followed, 5);
+  SurvivalTask task(small_config(), followed_up, 5);
   EXPECT_THAT(task.predicted_values(), ElementsAre("risk"));
   EXPECT_THAT(task.missing_values(), HasSubstr("only the risk is given"));
   EXPECT_EQ(task.predict(batch_of(0, 1, at::kFloat).at("image")).sizes(), at::IntArrayRef({1, 1}));
 }
 
 TEST(SurvivalTask, RanksAnImageAmongTheReferenceCasesThatACheckpointKeeps) {
-  SurvivalTask task(small_config(), followed, 5);
+  SurvivalTask task(small_config(), followed_up, 5);
   task.load(reference_state());
   EXPECT_THAT(task.predicted_values(), ElementsAre("risk", "percentile", "survival_2y", "survival_3y"));
   EXPECT_EQ(task.missing_values(), "");
@@ -191,7 +191,7 @@ TEST(SurvivalTask, RanksAnImageAmongTheReferenceCasesThatACheckpointKeeps) {
   EXPECT_DOUBLE_EQ(said[0][1].item<double>(), 100 * below / patients);
   std::vector<double> risks(patients);
   std::iota(risks.begin(), risks.end(), 0);
-  const auto hazard = breslow_baseline(risks, followed);
+  const auto hazard = breslow_baseline(risks, followed_up);
   EXPECT_DOUBLE_EQ(said[0][2].item<double>(), std::exp(-hazard.at(2 * 365.25) * std::exp(risk)));
 }
 
@@ -205,7 +205,7 @@ void learn_once(SurvivalTask& task) {
 }
 
 TEST(SurvivalTask, KeepsNoReferenceOfWeightsThatHaveLearnedSince) {
-  SurvivalTask task(small_config(), followed, 5);
+  SurvivalTask task(small_config(), followed_up, 5);
   task.load(reference_state());
   learn_once(task);
   EXPECT_THAT(task.predicted_values(), ElementsAre("risk"));
@@ -216,7 +216,7 @@ TEST(SurvivalTask, KeepsNoReferenceOfWeightsThatHaveLearnedSince) {
 
 TEST(SurvivalTask, TakesNoReferenceThatMayBeOfOtherWeights) {
   const auto known = reference_state();
-  SurvivalTask task(small_config(), followed, 5);
+  SurvivalTask task(small_config(), followed_up, 5);
   task.load(known);
   task.load(PartReader({{"reference", known.tensor("reference")}}, Json::object(), "an older larmor's"));
   EXPECT_THAT(task.predicted_values(), ElementsAre("risk"));
@@ -225,7 +225,7 @@ TEST(SurvivalTask, TakesNoReferenceThatMayBeOfOtherWeights) {
 
 /// Events a second apart, twenty years after the beginning: who has the first one is compared with both.
 TEST(SurvivalTask, TellsTimesApartThatFloat32WouldMakeOne) {
-  SurvivalTask task(small_config(), followed, 5);
+  SurvivalTask task(small_config(), followed_up, 5);
   const auto loss_of = [&](double first, double second) {
     auto& network = network_of(task, at::kFloat);
     auto batch = batch_of(0, 2, at::kFloat);

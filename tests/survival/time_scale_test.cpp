@@ -13,7 +13,7 @@ using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::vector<std::string> names_of(const std::vector<Horizon>& horizons) {
+std::vector<std::string> scale_names(const std::vector<Horizon>& horizons) {
   std::vector<std::string> names;
   for (const auto& horizon : horizons) names.push_back(horizon.name);
   return names;
@@ -35,15 +35,15 @@ TEST(TimeScale, RefusesWhatIsNoTime) {
 }
 
 TEST(Horizons, AreTheWholeYearsThatTheTableReaches) {
-  EXPECT_THAT(names_of(choose_horizons({}, "d", table)), ElementsAre("1y", "2y"));
+  EXPECT_THAT(scale_names(choose_horizons({}, "d", table)), ElementsAre("1y", "2y"));
 }
 
 TEST(Horizons, AreQuartilesOfTheEventsWhereYearsAreOutOfReach) {
-  EXPECT_THAT(names_of(choose_horizons({}, "y", table)), ElementsAre("200y", "400y", "800y"));
+  EXPECT_THAT(scale_names(choose_horizons({}, "y", table)), ElementsAre("200y", "400y", "800y"));
 }
 
 TEST(Horizons, ComeInTheirOrderHoweverTheyAreAskedFor) {
-  EXPECT_THAT(names_of(choose_horizons({"700d", "1y"}, "d", table)), ElementsAre("1y", "700d"));
+  EXPECT_THAT(scale_names(choose_horizons({"700d", "1y"}, "d", table)), ElementsAre("1y", "700d"));
 }
 
 TEST(Horizons, AreRefusedWhereTheTableSaysNothing) {

@@ -9,13 +9,13 @@
 namespace larmor {
 namespace {
 
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 const Values step_values = {{"train/loss", 0.5}, {"perf/step_ms", 100}, {"perf/samples_per_second", 80}};
 
-class ConsoleTest : public testing::Test {
+class ConsoleTest : public ::testing::Test {
  protected:
   explicit ConsoleTest(int columns) : screen_(columns ? Screen::terminal(columns) : Screen::pipe()) {
     options_.descriptor = screen_.descriptor();

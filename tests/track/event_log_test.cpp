@@ -17,9 +17,9 @@
 namespace larmor {
 namespace {
 
-using testing::SizeIs;
+using ::testing::SizeIs;
 
-class EventLog : public testing::Test {
+class EventLog : public ::testing::Test {
  protected:
   std::unique_ptr<Tracker> open(int64_t generation = 0) {
     return make_event_log(disk_, clock_, file(), generation);
@@ -105,11 +105,11 @@ TEST_F(EventLog, WarnsOnceOfAFullDiskAndLetsTrainingGoOn) {
   FullDisk disk("write");
   const auto log = make_event_log(disk.storage, clock_, file(), 0);
   log->event({1, 0, 8}, "step", {}, "");
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   disk.is_full = true;
   for (int step = 2; step < 10; ++step) EXPECT_NO_THROW(log->event({step, 0, 8}, "step", {}, ""));
   EXPECT_NO_THROW(log->flush());
-  const std::string said = testing::internal::GetCapturedStderr();
+  const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(count(said, "training goes on without events.jsonl: No space left on device"), 1) << said;
   EXPECT_EQ(count(said, "warning"), 1) << said;
   EXPECT_THAT(events(), SizeIs(1));
@@ -119,9 +119,9 @@ TEST_F(EventLog, GoesOnWritingWhenTheDiskHasRoomAgain) {
   FullDisk disk("write");
   const auto log = make_event_log(disk.storage, clock_, file(), 0);
   disk.is_full = true;
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   log->event({1, 0, 8}, "step", {}, "");
-  testing::internal::GetCapturedStderr();
+  ::testing::internal::GetCapturedStderr();
   // A disk may fill in the middle of a line.
   write("{\"t\":0.0,\"gen");
   disk.is_full = false;

@@ -11,7 +11,7 @@
 namespace larmor {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 /// Notes its calls in a diary that outlives it.
 class Diarist final : public Tracker {
@@ -54,9 +54,9 @@ TEST(FanOut, TellsTheOtherSinksOnceWhatWentWrongWithOne) {
   sinks.push_back(make_console({.quiet = true, .descriptor = screen.descriptor()}, clock));
   const auto all = make_fan_out(std::move(sinks));
   disk.is_full = true;
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   for (int step = 1; step < 4; ++step) all->event({step, 0, 0}, "step", {}, "");
-  testing::internal::GetCapturedStderr();
+  ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(screen.take(), "warning: training goes on without events.jsonl: No space left on device\n");
 }
 

@@ -29,9 +29,9 @@ TEST(PictureFolder, WarnsOnceOfAFullDiskAndLetsTrainingGoOn) {
   FullDisk disk("write");
   const auto folder = make_picture_folder(disk.storage, scratch.path());
   disk.is_full = true;
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   for (int step = 0; step < 3; ++step) EXPECT_NO_THROW(folder->picture({step, 0, 0}, "face", picture));
-  EXPECT_EQ(count(testing::internal::GetCapturedStderr(), "training goes on without pictures"), 1);
+  EXPECT_EQ(count(::testing::internal::GetCapturedStderr(), "training goes on without pictures"), 1);
 }
 
 }  // namespace

@@ -9,9 +9,9 @@
 namespace larmor {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 const Values values = {{"train/loss", 0.12345},   {"train/kl", 2e-5},   {"optim/learning_rate", 1e-4},
                        {"optim/grad_norm", 0.87}, {"perf/step_ms", 80}, {"perf/samples_per_second", 100},

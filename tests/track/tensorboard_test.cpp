@@ -21,12 +21,12 @@
 namespace larmor {
 namespace {
 
-using testing::IsEmpty;
-using testing::SizeIs;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
-const Image picture{.width = 2, .height = 1, .channels = 3, .pixels = {0, 255, 0, 9, 8, 7}};
+const Image tensorboard_picture{.width = 2, .height = 1, .channels = 3, .pixels = {0, 255, 0, 9, 8, 7}};
 
-class TensorBoard : public testing::Test {
+class TensorBoard : public ::testing::Test {
  protected:
   TensorBoard() { clock_.set(1700000000.5); }
   std::unique_ptr<Tracker> open() { return make_tensorboard(disk_, clock_, folder()); }
@@ -61,14 +61,14 @@ TEST_F(TensorBoard, CarriesTheValuesUnderTheirNames) {
 }
 
 TEST_F(TensorBoard, CarriesPicturesAsImageSummaries) {
-  open()->picture({7, 1, 56}, "reconstruction", picture);
+  open()->picture({7, 1, 56}, "reconstruction", tensorboard_picture);
   const DecodedEvent event = read_event_folder(folder()).back();
   EXPECT_EQ(event.step, 7);
   const auto& decoded = event.pictures.at("reconstruction");
   EXPECT_EQ(decoded.width, 2U);
   EXPECT_EQ(decoded.height, 1U);
   EXPECT_EQ(decoded.channels, 3U);
-  EXPECT_EQ(decoded.png, encode_png(picture));
+  EXPECT_EQ(decoded.png, encode_png(tensorboard_picture));
 }
 
 TEST_F(TensorBoard, TellsReadersToForgetWhatAnInterruptedProcessWroteForTheSameSteps) {
@@ -107,23 +107,23 @@ TEST_F(TensorBoard, WarnsOnceOfAFullDiskAndLetsTrainingGoOn) {
   FullDisk disk("write");
   const auto board = make_tensorboard(disk.storage, clock_, folder());
   disk.is_full = true;
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   for (int step = 1; step < 5; ++step) {
     clock_.sleep(10);
     EXPECT_NO_THROW(board->event({step, 0, 0}, "step", {{"a", 1}}, ""));
-    EXPECT_NO_THROW(board->picture({step, 0, 0}, "face", picture));
+    EXPECT_NO_THROW(board->picture({step, 0, 0}, "face", tensorboard_picture));
   }
   EXPECT_NO_THROW(board->flush());
-  EXPECT_EQ(count(testing::internal::GetCapturedStderr(), "training goes on without TensorBoard"), 1);
+  EXPECT_EQ(count(::testing::internal::GetCapturedStderr(), "training goes on without TensorBoard"), 1);
 }
 
 TEST_F(TensorBoard, AddsNothingBehindARecordThatMayBeTorn) {
   FullDisk disk("write");
   const auto board = make_tensorboard(disk.storage, clock_, folder());
   disk.is_full = true;
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   board->event({1, 0, 0}, "validation", {{"a", 1}}, "");
-  testing::internal::GetCapturedStderr();
+  ::testing::internal::GetCapturedStderr();
   disk.is_full = false;
   board->event({2, 0, 0}, "validation", {{"a", 1}}, "");
   board->flush();
@@ -174,7 +174,7 @@ TEST_F(TensorBoard, IsReadByTensorBoardItself) {
   {
     const auto second = open();
     second->event({3, 0, 0}, "step", {{"train/loss", 0.25}, {"train/kl", std::nan("")}}, "");
-    second->picture({3, 0, 0}, "reconstruction", picture);
+    second->picture({3, 0, 0}, "reconstruction", tensorboard_picture);
   }
   const Json read = read_with_tensorboard(std::filesystem::path(oracles) / "bin/python", folder());
   EXPECT_EQ(read["file_version"], 2.0);

@@ -10,7 +10,7 @@
 namespace larmor {
 namespace {
 
-class LivingStorageTest : public testing::Test {
+class LivingStorageTest : public ::testing::Test {
  protected:
   LivingStorage storage(FaultyStorage::Fault fault = [](const FaultyStorage::Operation&) {}) {
     return {std::make_unique<FaultyStorage>(std::move(fault)), [this] { ++signs_; }};

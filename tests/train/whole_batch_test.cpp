@@ -62,12 +62,12 @@ Batch batch_of(int64_t first, int64_t count) {
 }
 
 /// The gradients of one rank's share of the examples, and what the loss was.
-struct Outcome {
+struct WholeBatchOutcome {
   double loss = 0;
   std::vector<at::Tensor> gradients, buffers;
 };
 
-Outcome run_rank(Communicator& communicator, int64_t accumulation, bool with_batch_norm = false) {
+WholeBatchOutcome run_rank(Communicator& communicator, int64_t accumulation, bool with_batch_norm = false) {
   auto net = network(with_batch_norm);
   LogSumExp loss(net);
   WholeBatch whole(loss, *net, {.accumulation = accumulation, .precision = Precision::fp64});
@@ -77,7 +77,7 @@ Outcome run_rank(Communicator& communicator, int64_t accumulation, bool with_bat
   EXPECT_TRUE(whole.meet(true, {}, communicator));
   EXPECT_EQ(loss.seen, examples);
   for (int64_t micro = 0; micro < accumulation; ++micro) whole.share_of(micro, {}).backward();
-  Outcome outcome{.loss = whole.loss(), .gradients = {}, .buffers = {}};
+  WholeBatchOutcome outcome{.loss = whole.loss(), .gradients = {}, .buffers = {}};
   for (const auto& parameter : net->parameters()) {
     at::Tensor gradient = parameter.grad().clone();
     communicator.all_reduce(gradient, Reduce::mean).wait();  // as data parallelism does
@@ -88,9 +88,9 @@ Outcome run_rank(Communicator& communicator, int64_t accumulation, bool with_bat
 }
 
 /// What rank 0 has in the end.
-Outcome run_ranks(int ranks, int64_t accumulation) {
+WholeBatchOutcome run_ranks(int ranks, int64_t accumulation) {
   auto communicators = make_thread_ranks(ranks);
-  std::vector<Outcome> outcomes(communicators.size());
+  std::vector<WholeBatchOutcome> outcomes(communicators.size());
   std::vector<std::thread> threads;
   for (size_t rank = 0; rank < communicators.size(); ++rank)
     threads.emplace_back([&, rank] { outcomes[rank] = run_rank(*communicators[rank], accumulation); });
@@ -99,7 +99,7 @@ Outcome run_ranks(int ranks, int64_t accumulation) {
 }
 
 /// All examples at once, by hand.
-Outcome plain() {
+WholeBatchOutcome plain() {
   auto net = network();
   LogSumExp loss(net);
   const Batch all = batch_of(0, examples);
@@ -107,17 +107,17 @@ Outcome plain() {
       {.seed = 7, .epochs = std::vector<int64_t>(examples), .examples = {0, 1, 2, 3, 4, 5, 6, 7}});
   const at::Tensor value = loss.loss(loss.rows(all, {}), loss.targets(all), {});
   value.backward();
-  Outcome outcome{.loss = value.item<double>(), .gradients = {}, .buffers = {}};
+  WholeBatchOutcome outcome{.loss = value.item<double>(), .gradients = {}, .buffers = {}};
   for (const auto& parameter : net->parameters()) outcome.gradients.push_back(parameter.grad().clone());
   return outcome;
 }
 
 TEST(WholeBatch, GivesThePlainLoopsGradientHoweverTheBatchIsDivided) {
-  const Outcome expected = plain();
+  const WholeBatchOutcome expected = plain();
   for (const int ranks : {1, 2, 4}) {
     for (const int64_t accumulation : {1, 2, 4}) {
       if (ranks * accumulation > examples) continue;
-      const Outcome outcome = run_ranks(ranks, accumulation);
+      const WholeBatchOutcome outcome = run_ranks(ranks, accumulation);
       EXPECT_NEAR(outcome.loss, expected.loss, 1e-12);
       for (size_t i = 0; i < expected.gradients.size(); ++i) {
         EXPECT_LE((outcome.gradients[i] - expected.gradients[i]).abs().max().item<double>(), 1e-12)

@@ -11,7 +11,7 @@
 namespace larmor {
 namespace {
 
-Volume counting(std::vector<int64_t> size, const Affine& affine) {
+Volume counting_axes(std::vector<int64_t> size, const Affine& affine) {
   int64_t count = 1;
   for (const int64_t axis : size) count *= axis;
   return {at::arange(count, at::kFloat).view(size), affine};
@@ -52,7 +52,7 @@ constexpr int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0,
 TEST(Orientation, TurnsEveryArrangementOfAxesToRightAnteriorSuperior) {
   for (const auto& order : orders) {
     for (int flips = 0; flips < 8; ++flips) {
-      const Volume source = counting({2, 3, 4, 5}, permuted(order, flips));
+      const Volume source = counting_axes({2, 3, 4, 5}, permuted(order, flips));
       const Volume result = orient(source);
       for (int row = 0; row < 3; ++row) {
         for (int column = 0; column < 3; ++column) {
@@ -65,7 +65,7 @@ TEST(Orientation, TurnsEveryArrangementOfAxesToRightAnteriorSuperior) {
 }
 
 TEST(Orientation, FollowsTheCodes) {
-  const Volume source = counting({1, 3, 4, 5}, identity_affine());
+  const Volume source = counting_axes({1, 3, 4, 5}, identity_affine());
   const Volume result = orient(source, "PIR");
   EXPECT_EQ(result.voxels.sizes(), (std::vector<int64_t>{1, 4, 5, 3}));
   EXPECT_EQ(result.affine[1][0], -1);
@@ -75,7 +75,7 @@ TEST(Orientation, FollowsTheCodes) {
 }
 
 TEST(Orientation, TakesVoxelsInTheFilesOwnStrides) {
-  Volume source = counting({2, 3, 4, 5}, permuted(orders[3], 5));
+  Volume source = counting_axes({2, 3, 4, 5}, permuted(orders[3], 5));
   const at::Tensor plain = orient(source).voxels.contiguous();
   const at::Tensor contiguous = source.voxels;
   source.voxels = contiguous.permute({0, 3, 2, 1}).contiguous().permute({0, 3, 2, 1});
@@ -87,7 +87,7 @@ TEST(Orientation, TakesVoxelsInTheFilesOwnStrides) {
 }
 
 TEST(Orientation, LeavesTheSourceAlone) {
-  const Volume source = counting({1, 3, 4, 5}, permuted(orders[0], 7));
+  const Volume source = counting_axes({1, 3, 4, 5}, permuted(orders[0], 7));
   const at::Tensor before = source.voxels.clone();
   orient(source);
   EXPECT_TRUE(source.voxels.equal(before));
@@ -96,7 +96,7 @@ TEST(Orientation, LeavesTheSourceAlone) {
 TEST(Orientation, ChoosesTheNearestAxisOfAnObliqueScan) {
   const double c = std::cos(0.6), s = std::sin(0.6);
   const Affine oblique{{{-c, 0, -s, 5}, {0, -2, 0, 6}, {-s, 0, c, 7}, {0, 0, 0, 1}}};
-  const Volume source = counting({1, 3, 4, 5}, oblique);
+  const Volume source = counting_axes({1, 3, 4, 5}, oblique);
   const Volume result = orient(source);
   EXPECT_EQ(result.voxels.sizes(), source.voxels.sizes());
   EXPECT_NEAR(result.affine[0][0], c, 1e-12);
@@ -105,7 +105,7 @@ TEST(Orientation, ChoosesTheNearestAxisOfAnObliqueScan) {
 }
 
 TEST(Orientation, RefusesCodesThatAreNone) {
-  const Volume volume = counting({1, 2, 2, 2}, identity_affine());
+  const Volume volume = counting_axes({1, 2, 2, 2}, identity_affine());
   for (const std::string codes : {"", "RA", "RAX", "RRS", "RLS", "RASS", "ras"}) {
     try {
       orient(volume, codes);
@@ -119,7 +119,7 @@ TEST(Orientation, RefusesCodesThatAreNone) {
 TEST(Orientation, RefusesAnAffineWithoutDirections) {
   Affine singular = identity_affine();
   singular[2][2] = 0;
-  EXPECT_THROW(orient(counting({1, 2, 2, 2}, singular)), Error);
+  EXPECT_THROW(orient(counting_axes({1, 2, 2, 2}, singular)), Error);
 }
 
 }  // namespace

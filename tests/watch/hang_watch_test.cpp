@@ -8,14 +8,14 @@
 namespace larmor {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr double hour = 3600;
 
 HangLimits ten_seconds() { return parse_hang_limit("10s"); }
 
-Collective sum_of(int64_t number, int64_t elements = 1'048'576) {
+Collective sum_over_ranks(int64_t number, int64_t elements = 1'048'576) {
   return {.group = 0,
           .number = number,
           .kind = CollectiveKind::all_reduce,
@@ -31,7 +31,7 @@ RankStatus at(Phase phase, double quiet, int64_t step = 17) {
   status.step = step;
   status.quiet = quiet;
   for (int64_t number = 115; number <= 117; ++number) {
-    status.collectives.push_back(sum_of(number));
+    status.collectives.push_back(sum_over_ranks(number));
     status.collectives.back().finished = true;
   }
   return status;
@@ -51,7 +51,7 @@ std::optional<Hang> look(const HangLimits& limits, const std::vector<RankStatus>
 }
 
 TEST(HangWatch, NamesARankThatStoppedAndThoseThatWaitForIt) {
-  const auto waiting = waits_in(sum_of(118), 11);
+  const auto waiting = waits_in(sum_over_ranks(118), 11);
   const auto hang = look(ten_seconds(), {waiting, at(Phase::computing, 12), waiting, waiting});
   ASSERT_TRUE(hang);
   EXPECT_EQ(hang->rank, 1);
@@ -63,7 +63,7 @@ TEST(HangWatch, NamesARankThatStoppedAndThoseThatWaitForIt) {
 }
 
 TEST(HangWatch, NamesARankWhoseDataNeverComes) {
-  const auto waiting = waits_in(sum_of(118), 10.5);
+  const auto waiting = waits_in(sum_over_ranks(118), 10.5);
   const auto hang = look(ten_seconds(), {at(Phase::waiting_for_data, 10.4), waiting});
   ASSERT_TRUE(hang);
   EXPECT_EQ(hang->rank, 0);
@@ -71,15 +71,15 @@ TEST(HangWatch, NamesARankWhoseDataNeverComes) {
 }
 
 TEST(HangWatch, SaysNothingBeforeTheLimit) {
-  EXPECT_FALSE(look(ten_seconds(), {at(Phase::computing, 9.9), waits_in(sum_of(118), 9.9)}));
-  EXPECT_FALSE(look(ten_seconds(), {waits_in(sum_of(118), 9.9), waits_in(sum_of(118), 9.9)}));
+  EXPECT_FALSE(look(ten_seconds(), {at(Phase::computing, 9.9), waits_in(sum_over_ranks(118), 9.9)}));
+  EXPECT_FALSE(look(ten_seconds(), {waits_in(sum_over_ranks(118), 9.9), waits_in(sum_over_ranks(118), 9.9)}));
   EXPECT_FALSE(look(ten_seconds(), {}));
 }
 
 TEST(HangWatch, LeavesRanksAloneThatWaitWhileAnotherGoesOn) {
   for (const Phase phase : {Phase::validating, Phase::saving, Phase::waiting_for_data}) {
-    EXPECT_FALSE(
-        look(ten_seconds(), {at(phase, 2), waits_in(sum_of(118), hour), waits_in(sum_of(118), hour)}))
+    EXPECT_FALSE(look(ten_seconds(), {at(phase, 2), waits_in(sum_over_ranks(118), hour),
+                                      waits_in(sum_over_ranks(118), hour)}))
         << to_text(phase);
   }
 }
@@ -133,7 +133,7 @@ TEST(HangWatch, NamesTheMostSilentOfSeveral) {
 TEST(HangWatch, AsksTheCollectivesWhenAllRanksAreSilentWithoutWaiting) {
   // As on a GPU, whose host goes on until it needs a value.
   auto most = at(Phase::communicating, 12), behind = at(Phase::computing, 11.5);
-  most.collectives.push_back(sum_of(118));
+  most.collectives.push_back(sum_over_ranks(118));
   const auto hang = look(ten_seconds(), {most, most, behind});
   ASSERT_TRUE(hang);
   EXPECT_EQ(hang->rank, 2);
@@ -143,14 +143,14 @@ TEST(HangWatch, AsksTheCollectivesWhenAllRanksAreSilentWithoutWaiting) {
       "shown a sign of life for 12 s (limit 10 s)");
   behind.quiet = 9;
   EXPECT_FALSE(look(ten_seconds(), {most, most, behind})) << "they may wait for the one that goes on";
-  behind.collectives.push_back(sum_of(118));
+  behind.collectives.push_back(sum_over_ranks(118));
   const auto first = look(ten_seconds(), {most, most, behind});
   ASSERT_TRUE(first) << "it has come, and they are still silent";
   EXPECT_EQ(first->rank, 0);
 }
 
 TEST(HangWatch, NamesTheRankThatCallsWithAnotherSize) {
-  const auto most = waits_in(sum_of(118), 11), other = waits_in(sum_of(118, 512), 12);
+  const auto most = waits_in(sum_over_ranks(118), 11), other = waits_in(sum_over_ranks(118, 512), 12);
   const auto hang = look(ten_seconds(), {most, most, other, most});
   ASSERT_TRUE(hang);
   EXPECT_EQ(hang->rank, 2);
@@ -162,13 +162,14 @@ TEST(HangWatch, NamesTheRankThatCallsWithAnotherSize) {
 }
 
 TEST(HangWatch, OfTwoRanksTakesTheFirstAsTheMeasure) {
-  const auto hang = look(ten_seconds(), {waits_in(sum_of(118), 11), waits_in(sum_of(118, 512), 12)});
+  const auto hang =
+      look(ten_seconds(), {waits_in(sum_over_ranks(118), 11), waits_in(sum_over_ranks(118, 512), 12)});
   ASSERT_TRUE(hang);
   EXPECT_EQ(hang->rank, 1);
 }
 
 TEST(HangWatch, NamesTheRankThatCallsInAnotherOrder) {
-  auto most = waits_in(sum_of(119), 11), other = waits_in(sum_of(119), 11);
+  auto most = waits_in(sum_over_ranks(119), 11), other = waits_in(sum_over_ranks(119), 11);
   const Collective broadcast{.group = 0,
                              .number = 118,
                              .kind = CollectiveKind::broadcast,
@@ -176,7 +177,7 @@ TEST(HangWatch, NamesTheRankThatCallsInAnotherOrder) {
                              .element = ElementKind::float32,
                              .finished = true};
   most.collectives.insert(most.collectives.end() - 1, broadcast);
-  other.collectives.insert(other.collectives.end() - 1, sum_of(118));
+  other.collectives.insert(other.collectives.end() - 1, sum_over_ranks(118));
   const auto hang = look(ten_seconds(), {other, most, most});
   ASSERT_TRUE(hang);
   EXPECT_EQ(hang->rank, 0);
@@ -185,9 +186,9 @@ TEST(HangWatch, NamesTheRankThatCallsInAnotherOrder) {
 }
 
 TEST(HangWatch, NamesTheRankThatIsOneCollectiveBehind) {
-  auto behind = waits_in(sum_of(117), 11);
+  auto behind = waits_in(sum_over_ranks(117), 11);
   behind.collectives.erase(behind.collectives.end() - 2);
-  const auto waiting = waits_in(sum_of(118), 11);
+  const auto waiting = waits_in(sum_over_ranks(118), 11);
   const auto hang = look(ten_seconds(), {behind, waiting});
   ASSERT_TRUE(hang);
   EXPECT_EQ(hang->rank, 0);
@@ -197,9 +198,9 @@ TEST(HangWatch, NamesTheRankThatIsOneCollectiveBehind) {
 }
 
 TEST(HangWatch, NamesTheRankThatIsAheadOfAllOthers) {
-  Collective twin = sum_of(5);
+  Collective twin = sum_over_ranks(5);
   twin.group = 1;
-  const auto most = waits_in(twin, 11), ahead = waits_in(sum_of(118), 11);
+  const auto most = waits_in(twin, 11), ahead = waits_in(sum_over_ranks(118), 11);
   const auto hang = look(ten_seconds(), {most, ahead, most});
   ASSERT_TRUE(hang);
   EXPECT_EQ(hang->rank, 1);
@@ -207,7 +208,7 @@ TEST(HangWatch, NamesTheRankThatIsAheadOfAllOthers) {
 }
 
 TEST(HangWatch, DoesNotBlameASlowSaveForADeadNetwork) {
-  auto first = waits_in(sum_of(118), 11);
+  auto first = waits_in(sum_over_ranks(118), 11);
   const auto second = first;
   first.collectives.push_back({.group = 2, .number = 9, .kind = CollectiveKind::barrier});
   const auto hang = look(ten_seconds(), {first, second});
@@ -232,7 +233,7 @@ TEST(HangWatch, TakesARankForWaitingThatWaitsForTheEndOfASave) {
 }
 
 TEST(HangWatch, NamesWhoWaitsForARankThatHasFinished) {
-  const auto waiting = waits_in(sum_of(118), 11);
+  const auto waiting = waits_in(sum_over_ranks(118), 11);
   const auto hang = look(ten_seconds(), {at(Phase::finished, 20), waiting, waiting});
   ASSERT_TRUE(hang);
   EXPECT_EQ(hang->rank, 1);
@@ -240,7 +241,7 @@ TEST(HangWatch, NamesWhoWaitsForARankThatHasFinished) {
 }
 
 TEST(HangWatch, AllowsAllToWaitForALongTransfer) {
-  auto first = waits_in(sum_of(118), 1200), second = first;
+  auto first = waits_in(sum_over_ranks(118), 1200), second = first;
   EXPECT_TRUE(look({}, {first, second}));
   first.longest_wait = hour;  // for a rank that was late
   EXPECT_TRUE(look({}, {first, second})) << "the other had never to wait long";
@@ -250,21 +251,21 @@ TEST(HangWatch, AllowsAllToWaitForALongTransfer) {
 }
 
 TEST(HangWatch, ToleratesCollectivesThatAreNoLongerKnown) {
-  auto first = waits_in(sum_of(118), 11), second = first;
+  auto first = waits_in(sum_over_ranks(118), 11), second = first;
   first.collectives.clear();
-  for (int64_t number = 55; number <= 118; ++number) first.collectives.push_back(sum_of(number));
+  for (int64_t number = 55; number <= 118; ++number) first.collectives.push_back(sum_over_ranks(number));
   for (auto& collective : first.collectives) collective.finished = collective.number < 118;
-  Collective old = sum_of(2);
+  Collective old = sum_over_ranks(2);
   old.group = 3;
   second.collectives.insert(second.collectives.begin(), old);
-  second.collectives.insert(second.collectives.begin(), sum_of(20, 4));
+  second.collectives.insert(second.collectives.begin(), sum_over_ranks(20, 4));
   const auto hang = look(ten_seconds(), {first, second});
   ASSERT_TRUE(hang);
   EXPECT_EQ(hang->rank, -1) << hang->what;
 }
 
 TEST(HangWatch, AccusesNobodyOfWhatItsStatusLeftOut) {
-  auto first = waits_in(sum_of(118), 11), second = first;
+  auto first = waits_in(sum_over_ranks(118), 11), second = first;
   second.collectives.clear();
   const auto hang = look(ten_seconds(), {first, second});
   ASSERT_TRUE(hang);
@@ -272,7 +273,7 @@ TEST(HangWatch, AccusesNobodyOfWhatItsStatusLeftOut) {
 }
 
 TEST(HangWatch, NamesManyRanksInFewWords) {
-  std::vector<RankStatus> ranks(512, waits_in(sum_of(118), 11));
+  std::vector<RankStatus> ranks(512, waits_in(sum_over_ranks(118), 11));
   ranks[7] = at(Phase::computing, 12);
   const auto hang = look(ten_seconds(), ranks);
   ASSERT_TRUE(hang);
@@ -290,7 +291,7 @@ TEST(ParseHangLimit, ReadsWhatTheConfigSays) {
 }
 
 TEST(CollectivesReport, ShowsEachRankAndWhereTheyDiffer) {
-  const auto waiting = waits_in(sum_of(118), 11);
+  const auto waiting = waits_in(sum_over_ranks(118), 11);
   auto other = at(Phase::computing, 12);
   other.collectives[2].elements = 512;
   const std::string report = collectives_report({waiting, other, waiting});

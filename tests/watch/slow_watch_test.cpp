@@ -6,8 +6,8 @@
 namespace larmor {
 namespace {
 
-using testing::IsEmpty;
-using testing::SizeIs;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 /// What a step takes of a rank's own time.
 struct Pace {

@@ -22,8 +22,8 @@
 namespace larmor {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 [[noreturn]] void never_return() {
   while (true) pause();
@@ -91,7 +91,7 @@ TEST(DISABLED_Child, Computes) {
   while (true) ++number;
 }
 
-class StackDump : public testing::Test {
+class StackDump : public ::testing::Test {
  protected:
   void start(const std::string& child) {
     ProcessOptions options;

@@ -15,8 +15,8 @@ namespace larmor {
 
 namespace {
 
-using testing::EndsWith;
-using testing::HasSubstr;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
 
 TEST(SymbolNames, KnowsTheFunctionsOfThisProgram) {
   const SymbolNames names;

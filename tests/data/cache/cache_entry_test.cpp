@@ -28,7 +28,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using Named = std::map<std::string, Volume, std::less<>>;
+using NamedEntry = std::map<std::string, Volume, std::less<>>;
 
 const std::string a_key(64, 'a');
 
@@ -56,7 +56,7 @@ bool same_bits(const at::Tensor& left, const at::Tensor& right) {
 
 class CacheEntryTest : public ::testing::Test {
  protected:
-  CacheEntry written(const Named& volumes) {
+  CacheEntry written(const NamedEntry& volumes) {
     const Bytes bytes = encode_cache_entry(a_key, volumes);
     write_cache_entry(storage_, path(), bytes);
     bytes_ = bytes.size();
@@ -85,14 +85,14 @@ TEST_F(CacheEntryTest, GivesBackTheSameBitsOfEveryKindOfVoxel) {
   values[3] = -0.0F;
   values[4] = std::bit_cast<float>(0x7fc01234U);  // a NaN with something in it
   values[5] = std::numeric_limits<float>::infinity();
-  const Named volumes{{"bytes", whole_numbers({2, 40, 31, 33}, 0, 255)},
-                      {"ct", whole_numbers({1, 64, 32, 70}, -1024, 3071)},
-                      {"unsigned", whole_numbers({1, 9, 100, 3}, 0, 65535)},
-                      {"wide", whole_numbers({1, 20, 20, 20}, -40000, 40000)},
-                      {"huge", whole_numbers({1, 20, 20, 20}, 0, 9000000)},
-                      {"fractions", fractions},
-                      {"odd", odd},
-                      {"picture", whole_numbers({3, 50, 70, 1}, 0, 255)}};
+  const NamedEntry volumes{{"bytes", whole_numbers({2, 40, 31, 33}, 0, 255)},
+                           {"ct", whole_numbers({1, 64, 32, 70}, -1024, 3071)},
+                           {"unsigned", whole_numbers({1, 9, 100, 3}, 0, 65535)},
+                           {"wide", whole_numbers({1, 20, 20, 20}, -40000, 40000)},
+                           {"huge", whole_numbers({1, 20, 20, 20}, 0, 9000000)},
+                           {"fractions", fractions},
+                           {"odd", odd},
+                           {"picture", whole_numbers({3, 50, 70, 1}, 0, 255)}};
   const CacheEntry entry = written(volumes);
   EXPECT_EQ(entry.key(), a_key);
   EXPECT_EQ(entry.names().size(), volumes.size());
@@ -136,7 +136,7 @@ TEST_F(CacheEntryTest, TakesVoxelsAsTheirFileHadThem) {
 }
 
 TEST_F(CacheEntryTest, CutsTheSameCropsAsTheWholeVolume) {
-  const Named volumes{{"image", whole_numbers({2, 70, 45, 100}, -500, 500)}};
+  const NamedEntry volumes{{"image", whole_numbers({2, 70, 45, 100}, -500, 500)}};
   const CacheEntry entry = written(volumes);
   Draws draws(make_key(1, 0, 0, "crops"));
   for (int round = 0; round < 300; ++round) {
@@ -172,8 +172,8 @@ TEST_F(CacheEntryTest, FindsADamagedBrickWhenItIsReadAndNoSooner) {
 }
 
 TEST_F(CacheEntryTest, FindsEveryFlippedBitOfTheHeaderWhenItIsOpened) {
-  const Named volumes{{"image", whole_numbers({1, 40, 10, 3}, 0, 255)},
-                      {"label", whole_numbers({1, 2, 2, 2}, 0, 1)}};
+  const NamedEntry volumes{{"image", whole_numbers({1, 40, 10, 3}, 0, 255)},
+                           {"label", whole_numbers({1, 2, 2, 2}, 0, 1)}};
   written(volumes);
   const std::string bytes = testing::read_whole(path());
   uint64_t header = 0;
@@ -201,7 +201,7 @@ TEST_F(CacheEntryTest, RefusesWhatIsCutShortOrLonger) {
 }
 
 TEST_F(CacheEntryTest, IsWholeOrNotThereWhereverWritingStops) {
-  const Named volumes{{"image", whole_numbers({1, 40, 10, 3}, 0, 255)}};
+  const NamedEntry volumes{{"image", whole_numbers({1, 40, 10, 3}, 0, 255)}};
   for (const char* const place : {"create", "write", "sync", "rename"}) {
     FaultyStorage faulty([&](const FaultyStorage::Operation& operation) {
       if (operation.name == place) fail(Exit::environment, "no space left on device");

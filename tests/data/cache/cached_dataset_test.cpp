@@ -73,7 +73,7 @@ class CachedDataset : public ::testing::Test {
 
 Json chain_of(const std::string& steps) { return parse_json(steps, "chain"); }
 
-bool same_bits(const at::Tensor& left, const at::Tensor& right) {
+bool same_voxels(const at::Tensor& left, const at::Tensor& right) {
   const at::Tensor a = left.contiguous(), b = right.contiguous();
   return a.sizes() == b.sizes() &&
          std::memcmp(a.const_data_ptr(), b.const_data_ptr(), static_cast<std::size_t>(a.nbytes())) == 0;
@@ -101,8 +101,8 @@ TEST_F(CachedDataset, GivesTheSameBitsWhateverTheCache) {
     for (int64_t epoch = 0; epoch < 3; ++epoch) {
       for (int64_t example = 0; example < cases; ++example) {
         const at::Tensor expected = none->get({1, epoch, example}).at("image");
-        ASSERT_TRUE(same_bits(full->get({1, epoch, example}).at("image"), expected));
-        ASSERT_TRUE(same_bits(smart->get({1, epoch, example}).at("image"), expected));
+        ASSERT_TRUE(same_voxels(full->get({1, epoch, example}).at("image"), expected));
+        ASSERT_TRUE(same_voxels(smart->get({1, epoch, example}).at("image"), expected));
       }
     }
   }
@@ -138,7 +138,7 @@ TEST_F(CachedDataset, SeesThatAFileHasChanged) {
   const Json chain = chain_of("[]");
   open("full", chain)->get({1, 0, 0});
   write(0, 77);
-  EXPECT_TRUE(same_bits(open("full", chain)->get({1, 0, 0}).at("image"), read_volume(image(0)).voxels));
+  EXPECT_TRUE(same_voxels(open("full", chain)->get({1, 0, 0}).at("image"), read_volume(image(0)).voxels));
 }
 
 TEST_F(CachedDataset, KeepsNoNewVoxelsUnderTheKeyOfWhatWasThereBefore) {
@@ -151,9 +151,9 @@ TEST_F(CachedDataset, KeepsNoNewVoxelsUnderTheKeyOfWhatWasThereBefore) {
     EXPECT_FALSE(running->is_prepared(0)) << "from here on the case has a key";
     write(0, 77);
     const at::Tensor after = read_volume(image(0)).voxels;
-    EXPECT_TRUE(same_bits(running->get({1, 0, 0}).at("image"), after));
+    EXPECT_TRUE(same_voxels(running->get({1, 0, 0}).at("image"), after));
     write(0, 0);
-    EXPECT_TRUE(same_bits(open("full", chain_of("[]"))->get({1, 0, 0}).at("image"), before))
+    EXPECT_TRUE(same_voxels(open("full", chain_of("[]"))->get({1, 0, 0}).at("image"), before))
         << "another run on the old file was given the new one's voxels";
   }
 }
@@ -171,7 +171,7 @@ TEST_F(CachedDataset, MakesADamagedBrickAnewAndSaysSoOnce) {
     std::fputc(present ^ 1, file);
     std::fclose(file);
     ::testing::internal::CaptureStderr();
-    EXPECT_TRUE(same_bits(dataset->get({1, 1, 0}).at("image"), expected));
+    EXPECT_TRUE(same_voxels(dataset->get({1, 1, 0}).at("image"), expected));
     const std::string said = ::testing::internal::GetCapturedStderr();
     EXPECT_EQ(said.find("made anew") != std::string::npos, round == 0) << said;
     EXPECT_EQ(entries().size(), 1U);
@@ -198,7 +198,7 @@ TEST_F(CachedDataset, ShowsEveryCaseThroughSmartCachesWindow) {
     for (int64_t step = 0; step < 24; ++step) {
       const Batch batch = loader.next();
       ASSERT_EQ(batch.keys.front(), expected.at(step));
-      ASSERT_TRUE(same_bits(batch.at("image")[0], plain->get(batch.keys.front()).at("image")));
+      ASSERT_TRUE(same_voxels(batch.at("image")[0], plain->get(batch.keys.front()).at("image")));
       seen.insert(batch.keys.front().example);
     }
     EXPECT_EQ(seen.size(), static_cast<std::size_t>(cases));

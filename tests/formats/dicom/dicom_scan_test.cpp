@@ -23,7 +23,7 @@ using ::testing::ElementsAre;
 using testing::error_of;
 using ::testing::HasSubstr;
 
-constexpr DicomTag rows = 0x00280010, position = 0x00200032, groups = 0x52009230, planes = 0x00209113;
+constexpr DicomTag rows = 0x00280010, image_position = 0x00200032, groups = 0x52009230, planes = 0x00209113;
 
 /// Where wanted elements were found: "5200,9230[1]/…" in short.
 std::vector<std::string> found_in(const std::string& file, DicomTag wanted,
@@ -66,11 +66,11 @@ TEST(DicomScan, ReadsEveryEncoding) {
 TEST(DicomScan, GoesIntoSequencesOfKnownAndUnknownLength) {
   for (const bool open : {false, true}) {
     DicomBytes file;
-    const std::string plane = file.item(file.element(position, "DS", "1\\2\\3 "), open);
+    const std::string plane = file.item(file.element(image_position, "DS", "1\\2\\3 "), open);
     const std::string frames =
         file.item(open ? file.open_sequence(planes, plane) : file.element(planes, "SQ", plane), open);
-    file.put(groups, "SQ", frames + frames).drop(position);
-    EXPECT_THAT(found_in(file.whole(), position), ElementsAre("0/0/1\\2\\3 ", "1/0/1\\2\\3 ")) << open;
+    file.put(groups, "SQ", frames + frames).drop(image_position);
+    EXPECT_THAT(found_in(file.whole(), image_position), ElementsAre("0/0/1\\2\\3 ", "1/0/1\\2\\3 ")) << open;
   }
 }
 
@@ -97,9 +97,9 @@ TEST(DicomScan, RefusesLengthsBehindTheEnd) {
 
 TEST(DicomScan, RefusesItemsLongerThanTheirSequence) {
   DicomBytes file;
-  std::string item = file.item(file.element(position, "DS", "1\\2\\3 "));
+  std::string item = file.item(file.element(image_position, "DS", "1\\2\\3 "));
   item[4] = '\x60';
-  EXPECT_TRUE(error_of([&] { found_in(file.put(groups, "SQ", item).whole(), position); }));
+  EXPECT_TRUE(error_of([&] { found_in(file.put(groups, "SQ", item).whole(), image_position); }));
 }
 
 TEST(DicomScan, RefusesToGoDeeperThanSixteenSequences) {
@@ -108,10 +108,10 @@ TEST(DicomScan, RefusesToGoDeeperThanSixteenSequences) {
     std::string inside;
     for (int i = 0; i < depth; ++i) inside = file.element(planes, "SQ", file.item(inside));
     const auto error =
-        error_of([&] { found_in(file.put(groups, "UT", "").drop(groups).whole() + inside, position); });
+        error_of([&] { found_in(file.put(groups, "UT", "").drop(groups).whole() + inside, image_position); });
     EXPECT_FALSE(error) << "behind the pixels nothing is looked at";
     const auto nested =
-        error_of([&] { found_in(file.put(planes, "SQ", inside.substr(12)).whole(), position); });
+        error_of([&] { found_in(file.put(planes, "SQ", inside.substr(12)).whole(), image_position); });
     EXPECT_EQ(nested.has_value(), depth == 17) << depth;
   }
 }

@@ -40,7 +40,7 @@ void fill(CaseFolder& folder, const std::string& prefix, int slices, const std::
   for (int i = 0; i < slices; ++i) folder.file(text(prefix, 9 - i, ".dcm"), slice(i, series).whole());
 }
 
-std::string refusal(const std::filesystem::path& path) {
+std::string dicom_refusal(const std::filesystem::path& path) {
   const auto error = error_of([&] { read_volume(path); });
   return error ? error->message() : "";
 }
@@ -84,10 +84,11 @@ TEST(DicomSeries, MustBeNamedWhenTheFolderHoldsSeveral) {
   CaseFolder folder;
   fill(folder, "a", 3, "1.2.3");
   fill(folder, "b", 2, "1.2.4");
-  EXPECT_THAT(refusal(folder.path()), AllOf(HasSubstr("several DICOM series"), HasSubstr("#1.2.3 (3 slices)"),
-                                            HasSubstr("#1.2.4 (2 slices)")));
+  EXPECT_THAT(dicom_refusal(folder.path()),
+              AllOf(HasSubstr("several DICOM series"), HasSubstr("#1.2.3 (3 slices)"),
+                    HasSubstr("#1.2.4 (2 slices)")));
   EXPECT_EQ(read_volume(folder.path().string() + "#1.2.4").voxels.size(3), 2);
-  EXPECT_THAT(refusal(folder.path().string() + "#1.2.5"), HasSubstr("no such series"));
+  EXPECT_THAT(dicom_refusal(folder.path().string() + "#1.2.5"), HasSubstr("no such series"));
   EXPECT_EQ(read_volume(folder.path() / "a9.dcm").voxels.size(3), 1);
 }
 
@@ -95,7 +96,7 @@ TEST(DicomSeries, WithAGapOrMixedSizesIsRefusedByName) {
   CaseFolder folder;
   fill(folder, "", 2);
   folder.file("far.dcm", slice(5).whole()).file("farther.dcm", slice(6).whole());
-  EXPECT_THAT(refusal(folder.path()), AllOf(HasSubstr("gap of 8.00 mm between 8.dcm and far.dcm")));
+  EXPECT_THAT(dicom_refusal(folder.path()), AllOf(HasSubstr("gap of 8.00 mm between 8.dcm and far.dcm")));
   const FileReport report = inspect_file(folder.path());
   EXPECT_FALSE(report.readable);
   EXPECT_THAT(report.shape, ElementsAre(3, 2, 4));
@@ -103,7 +104,7 @@ TEST(DicomSeries, WithAGapOrMixedSizesIsRefusedByName) {
   CaseFolder mixed;
   mixed.file("a", slice(0).whole())
       .file("b", slice(1).put_short(0x00280010, 1).put_short(0x00280011, 6).whole());
-  EXPECT_THAT(refusal(mixed.path()), HasSubstr("a is 3 x 2, b is 6 x 1"));
+  EXPECT_THAT(dicom_refusal(mixed.path()), HasSubstr("a is 3 x 2, b is 6 x 1"));
 }
 
 TEST(DicomSeries, NamesTheSliceThatIsCutShort) {
@@ -113,13 +114,13 @@ TEST(DicomSeries, NamesTheSliceThatIsCutShort) {
   const std::string whole = slice(3).whole();
   folder.file("cut.dcm", whole.substr(0, whole.size() - 4));
   EXPECT_FALSE(looks_sound(folder.path()));
-  EXPECT_THAT(refusal(folder.path()), HasSubstr("cut.dcm"));
+  EXPECT_THAT(dicom_refusal(folder.path()), HasSubstr("cut.dcm"));
 }
 
 TEST(DicomFolder, WithoutImagesIsRefused) {
   CaseFolder folder;
   folder.file("a.txt", "words").file("report.dcm", DicomBytes().drop(0x7fe00010).whole());
-  EXPECT_THAT(refusal(folder.path()), HasSubstr("holds no DICOM images"));
+  EXPECT_THAT(dicom_refusal(folder.path()), HasSubstr("holds no DICOM images"));
 }
 
 TEST(DicomFolder, KeepsRadiographsApart) {
@@ -127,7 +128,8 @@ TEST(DicomFolder, KeepsRadiographsApart) {
   for (const char* name : {"pa.dcm", "lateral.dcm"})
     folder.file(name, slice(1).put(0x00080060, "CS", "DX").drop(0x00200032).whole());
   EXPECT_THAT(find_dicom_series(folder.path(), {"lateral.dcm", "pa.dcm"}), SizeIs(2));
-  EXPECT_THAT(refusal(folder.path()), AllOf(HasSubstr("lateral.dcm (1 file)"), HasSubstr("pa.dcm (1 file)")));
+  EXPECT_THAT(dicom_refusal(folder.path()),
+              AllOf(HasSubstr("lateral.dcm (1 file)"), HasSubstr("pa.dcm (1 file)")));
 }
 
 TEST(DicomFile, OfManyFramesIsAVolume) {

@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 using testing::jpeg_of;
 using testing::ramp;
 
-std::vector<float> values_of(const StoredArray& array) {
+std::vector<float> jpeg_values(const StoredArray& array) {
   std::vector<float> values(static_cast<std::size_t>(array.count()));
   decode_voxels(array.voxels(), array.format, std::span(values));
   return values;
@@ -38,7 +38,7 @@ TEST(ParseJpeg, GivesBackWhatWasEncodedBaselineAndProgressive) {
       } else {
         ASSERT_THAT(array.shape, ElementsAre(24, 16, 1, 3));
       }
-      const auto values = values_of(array);
+      const auto values = jpeg_values(array);
       for (int channel = 0; channel < channels; ++channel) {
         for (int row = 0; row < 16; ++row) {
           for (int column = 0; column < 24; ++column) {
@@ -82,7 +82,7 @@ TEST(ParseJpeg, GivesOneChannelWhenGreyIsWanted) {
     ASSERT_THAT(array.shape, ElementsAre(24, 16));
     const double mixed =
         channels == 1 ? ramp(5, 3, 0) : 0.299 * ramp(5, 3, 0) + 0.587 * ramp(5, 3, 1) + 0.114 * ramp(5, 3, 2);
-    EXPECT_NEAR(values_of(array)[3 * 24 + 5], mixed, 2);
+    EXPECT_NEAR(jpeg_values(array)[3 * 24 + 5], mixed, 2);
   }
 }
 

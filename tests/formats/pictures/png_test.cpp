@@ -30,7 +30,7 @@ std::vector<uint16_t> counted(int count, int factor = 1) {
   return numbers;
 }
 
-std::vector<float> values_of(const StoredArray& array) {
+std::vector<float> png_values(const StoredArray& array) {
   std::vector<float> values(static_cast<std::size_t>(array.count()));
   decode_voxels(array.voxels(), array.format, std::span(values));
   return values;
@@ -41,51 +41,51 @@ TEST(ParsePng, GivesGreyPixelsWithTheColumnsFirst) {
   EXPECT_THAT(array.shape, ElementsAre(3, 2));
   EXPECT_TRUE(array.first_axis_fastest);
   EXPECT_EQ(array.format.type, VoxelType::uint8);
-  EXPECT_THAT(values_of(array), ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_THAT(png_values(array), ElementsAre(0, 1, 2, 3, 4, 5));
 }
 
 TEST(ParsePng, KeepsSixteenBits) {
   const StoredArray array = parse_png(as_bytes(png_of(3, 2, PngKind::grey, 16, counted(6, 13000))));
   EXPECT_EQ(array.format.type, VoxelType::uint16);
-  EXPECT_THAT(values_of(array), ElementsAre(0, 13000, 26000, 39000, 52000, 65000));
+  EXPECT_THAT(png_values(array), ElementsAre(0, 13000, 26000, 39000, 52000, 65000));
 }
 
 TEST(ParsePng, SpreadsFewerBitsOverTheWholeRange) {
-  EXPECT_THAT(values_of(parse_png(as_bytes(png_of(3, 1, PngKind::grey, 1, {1, 0, 1})))),
+  EXPECT_THAT(png_values(parse_png(as_bytes(png_of(3, 1, PngKind::grey, 1, {1, 0, 1})))),
               ElementsAre(255, 0, 255));
-  EXPECT_THAT(values_of(parse_png(as_bytes(png_of(4, 1, PngKind::grey, 2, {0, 1, 2, 3})))),
+  EXPECT_THAT(png_values(parse_png(as_bytes(png_of(4, 1, PngKind::grey, 2, {0, 1, 2, 3})))),
               ElementsAre(0, 85, 170, 255));
 }
 
 TEST(ParsePng, GivesColoursAsThreePlanes) {
   const StoredArray array = parse_png(as_bytes(png_of(2, 1, PngKind::rgb, 8, {10, 20, 30, 11, 21, 31})));
   EXPECT_THAT(array.shape, ElementsAre(2, 1, 1, 3));
-  EXPECT_THAT(values_of(array), ElementsAre(10, 11, 20, 21, 30, 31));
-  EXPECT_THAT(values_of(parse_png(as_bytes(png_of(1, 1, PngKind::rgb, 16, {10000, 20000, 30000})))),
+  EXPECT_THAT(png_values(array), ElementsAre(10, 11, 20, 21, 30, 31));
+  EXPECT_THAT(png_values(parse_png(as_bytes(png_of(1, 1, PngKind::rgb, 16, {10000, 20000, 30000})))),
               ElementsAre(10000, 20000, 30000));
 }
 
 TEST(ParsePng, DropsAlpha) {
-  EXPECT_THAT(values_of(parse_png(as_bytes(png_of(2, 1, PngKind::grey_alpha, 8, {7, 255, 9, 0})))),
+  EXPECT_THAT(png_values(parse_png(as_bytes(png_of(2, 1, PngKind::grey_alpha, 8, {7, 255, 9, 0})))),
               ElementsAre(7, 9));
-  EXPECT_THAT(values_of(parse_png(as_bytes(png_of(1, 1, PngKind::grey_alpha, 16, {7000, 1})))),
+  EXPECT_THAT(png_values(parse_png(as_bytes(png_of(1, 1, PngKind::grey_alpha, 16, {7000, 1})))),
               ElementsAre(7000));
-  EXPECT_THAT(values_of(parse_png(as_bytes(png_of(1, 1, PngKind::rgb_alpha, 8, {1, 2, 3, 4})))),
+  EXPECT_THAT(png_values(parse_png(as_bytes(png_of(1, 1, PngKind::rgb_alpha, 8, {1, 2, 3, 4})))),
               ElementsAre(1, 2, 3));
-  EXPECT_THAT(values_of(parse_png(as_bytes(png_of(1, 1, PngKind::rgb_alpha, 16, {1000, 2000, 3000, 4})))),
+  EXPECT_THAT(png_values(parse_png(as_bytes(png_of(1, 1, PngKind::rgb_alpha, 16, {1000, 2000, 3000, 4})))),
               ElementsAre(1000, 2000, 3000));
 }
 
 TEST(ParsePng, LooksPalettesUp) {
   const StoredArray array = parse_png(as_bytes(png_of(3, 1, PngKind::palette, 4, {1, 2, 15})));
   EXPECT_THAT(array.shape, ElementsAre(3, 1, 1, 3));
-  EXPECT_THAT(values_of(array), ElementsAre(1, 2, 15, 2, 4, 30, 3, 6, 45));
+  EXPECT_THAT(png_values(array), ElementsAre(1, 2, 15, 2, 4, 30, 3, 6, 45));
 }
 
 TEST(ParsePng, PutsInterlacedPixelsInOrder) {
   const auto pixels = counted(63, 4);
-  EXPECT_EQ(values_of(parse_png(as_bytes(png_of(9, 7, PngKind::grey, 8, pixels, true)))),
-            values_of(parse_png(as_bytes(png_of(9, 7, PngKind::grey, 8, pixels)))));
+  EXPECT_EQ(png_values(parse_png(as_bytes(png_of(9, 7, PngKind::grey, 8, pixels, true)))),
+            png_values(parse_png(as_bytes(png_of(9, 7, PngKind::grey, 8, pixels)))));
 }
 
 TEST(ParsePng, RefusesWhatIsCutShortAnywhere) {

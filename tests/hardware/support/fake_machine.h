@@ -13,6 +13,8 @@
 
 namespace larmor::testing {
 
+inline constexpr uint64_t gibibyte = uint64_t{1} << 30;
+
 class FakeMachine {
  public:
   /// `cores` logical cores and 64 GiB of memory, no limits, no GPU.

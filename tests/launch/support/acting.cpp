@@ -209,6 +209,6 @@ int main(int count, char** values) {
     options.console = true;
     return larmor::run_ranks(larmor::plan_for(count - 3), options).raw_status;
   }
-  testing::InitGoogleTest(&count, values);
+  ::testing::InitGoogleTest(&count, values);
   return RUN_ALL_TESTS();
 }

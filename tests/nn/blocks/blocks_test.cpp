@@ -20,7 +20,7 @@ namespace {
 
 using testing::relative_l2;
 
-constexpr double tolerance = 1e-12;
+constexpr double block_tolerance = 1e-12;
 
 template <class BlockType, class... Arguments>
 std::shared_ptr<BlockType> make_filled(Arguments&&... arguments) {
@@ -35,8 +35,8 @@ at::Tensor image(at::IntArrayRef sizes) {
 }
 
 /// Gradients of sum(output x weights), weights being no constant, for the input and then every parameter.
-std::vector<at::Tensor> gradients(const at::Tensor& output, const at::Tensor& input,
-                                  const torch::nn::Module& module) {
+std::vector<at::Tensor> block_gradients(const at::Tensor& output, const at::Tensor& input,
+                                        const torch::nn::Module& module) {
   std::vector<at::Tensor> inputs = module.parameters();
   inputs.insert(inputs.begin(), input);
   const at::Tensor loss = (output * testing::rule_input("weights", output.sizes(), -1, 1)).sum();
@@ -45,12 +45,12 @@ std::vector<at::Tensor> gradients(const at::Tensor& output, const at::Tensor& in
 
 void expect_same(const at::Tensor& actual, const at::Tensor& expected, const at::Tensor& input,
                  const torch::nn::Module& module) {
-  EXPECT_LE(relative_l2(actual, expected), tolerance);
-  const auto own = gradients(actual, input, module), plain = gradients(expected, input, module);
+  EXPECT_LE(relative_l2(actual, expected), block_tolerance);
+  const auto own = block_gradients(actual, input, module), plain = block_gradients(expected, input, module);
   for (std::size_t i = 0; i < own.size(); ++i) {
     const double size =
         std::max(plain[i].norm().item<double>(), 1.0);  // the bias of to_k has a gradient of zero
-    EXPECT_LE((own[i] - plain[i]).norm().item<double>(), tolerance * size) << i;
+    EXPECT_LE((own[i] - plain[i]).norm().item<double>(), block_tolerance * size) << i;
   }
 }
 

@@ -18,7 +18,7 @@ void expect_near(const at::Tensor& actual, const at::Tensor& expected, double to
   EXPECT_LE(testing::largest_difference(actual, expected), tolerance) << actual << expected;
 }
 
-void expect_golden(const std::string& dimensions) {
+void expect_golden_metric(const std::string& dimensions) {
   const Golden golden("image_metrics");
   const at::Tensor target = golden.at("input" + dimensions + "/y");
   const at::Tensor prediction = golden.at("input" + dimensions + "/y_pred");
@@ -32,9 +32,9 @@ void expect_golden(const std::string& dimensions) {
   expect_near(psnr(prediction, target, 1), golden.at("metric" + dimensions + "_float64/psnr_max1"), 1e-4);
 }
 
-TEST(ImageMetricsGolden, EqualTheReferenceOnAVolume) { expect_golden("3d"); }
+TEST(ImageMetricsGolden, EqualTheReferenceOnAVolume) { expect_golden_metric("3d"); }
 
-TEST(ImageMetricsGolden, EqualTheReferenceOnImages) { expect_golden("2d"); }
+TEST(ImageMetricsGolden, EqualTheReferenceOnImages) { expect_golden_metric("2d"); }
 
 TEST(ImageMetrics, GiveTheCheckValues) {
   const at::Tensor target = testing::rule_input("imgA", {2, 1, 16, 16, 16}, 0, 1).to(at::kFloat);

@@ -16,19 +16,19 @@ using testing::Golden;
 using testing::largest_difference;
 using testing::relative_l2;
 
-PatchDiscriminatorOptions small_options() {
+PatchDiscriminatorOptions small_discriminator() {
   PatchDiscriminatorOptions options;
   options.channels = 16;
   return options;
 }
 
-struct Pass {
+struct DiscriminatorPass {
   std::vector<at::Tensor> stages;
   at::Tensor fake, real;
 };
 
-Pass run(PatchDiscriminator& network, const Golden& golden, at::ScalarType type) {
-  Pass pass;
+DiscriminatorPass run_discriminator(PatchDiscriminator& network, const Golden& golden, at::ScalarType type) {
+  DiscriminatorPass pass;
   pass.stages = network->forward(golden.at("input/x").to(type));
   pass.fake = adversarial_least_squares(pass.stages.back(), false);
   pass.real = adversarial_least_squares(pass.stages.back(), true);
@@ -38,11 +38,11 @@ Pass run(PatchDiscriminator& network, const Golden& golden, at::ScalarType type)
 
 TEST(PatchDiscriminatorGolden, EqualsTheReference) {
   const Golden golden("patch_discriminator");
-  PatchDiscriminator exact(small_options()), single(small_options());
+  PatchDiscriminator exact(small_discriminator()), single(small_discriminator());
   golden.load_weights(*exact, at::kDouble);
   golden.load_weights(*single, at::kFloat);
 
-  const Pass in_float64 = run(exact, golden, at::kDouble);
+  const DiscriminatorPass in_float64 = run_discriminator(exact, golden, at::kDouble);
   ASSERT_EQ(in_float64.stages.size(), 5U);
   EXPECT_LE(relative_l2(in_float64.stages[3], golden.at("out/stage3")), 1e-6);
   EXPECT_LE(relative_l2(in_float64.stages[4], golden.at("out/stage4")), 1e-6);
@@ -55,7 +55,7 @@ TEST(PatchDiscriminatorGolden, EqualsTheReference) {
   EXPECT_LE(relative_l2(in_float64.real, golden.at("loss/real_and_generator")), 1e-12);
   testing::expect_golden_gradients(*exact, golden);
 
-  const Pass in_float32 = run(single, golden, at::kFloat);
+  const DiscriminatorPass in_float32 = run_discriminator(single, golden, at::kFloat);
   for (std::size_t i = 3; i < 5; ++i) {
     EXPECT_LE(largest_difference(in_float32.stages[i], in_float64.stages[i]),
               3 * golden.number("fp32_error/out/stage" + std::to_string(i)));
@@ -65,7 +65,7 @@ TEST(PatchDiscriminatorGolden, EqualsTheReference) {
 
 TEST(PatchDiscriminatorGolden, StartsFromTheReferencesWeightsUnderTheSameSeed) {
   torch::manual_seed(213);
-  PatchDiscriminator network(small_options());
+  PatchDiscriminator network(small_discriminator());
   const Golden golden("patch_discriminator");
   for (const auto& [name, weight] : state_dict(*network)) {
     if (name.ends_with("bias")) {
@@ -96,8 +96,8 @@ TEST(PatchDiscriminator, GivesTheCheckValues) {
 }
 
 TEST(PatchDiscriminator, TakesNoImageThatLeavesNoLogit) {
-  PatchDiscriminator network(small_options());
-  const int64_t least = small_options().least_size();
+  PatchDiscriminator network(small_discriminator());
+  const int64_t least = small_discriminator().least_size();
   EXPECT_EQ(network->forward(at::zeros({1, 1, least, least, least})).back().numel(), 1);
   EXPECT_THROW(network->forward(at::zeros({1, 1, least, least - 1, least})), Error);
   EXPECT_THROW(network->forward(at::zeros({1, 2, least, least, least})), Error);
