@@ -60,6 +60,9 @@ function(larmor_test name)
     target_link_libraries(${name} PRIVATE LibTorch::cpu nlohmann_json::nlohmann_json)
     target_precompile_headers(${name} REUSE_FROM larmor_precompiled)
     set(surroundings ";MKL_CBWR=AUTO")  # as ranks have it
+  else()
+    target_link_libraries(${name} PRIVATE nlohmann_json::nlohmann_json)
+    target_precompile_headers(${name} REUSE_FROM larmor_test_main)
   endif()
   # What ran and what was skipped, and why: tools/test_summary.py counts it.
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1

@@ -26,6 +26,7 @@ LARGE_INCLUDE = re.compile(rf'^[ \t]*#[ \t]*include[ \t]*<({"|".join(map(re.esca
 TORCH = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"](torch|ATen|c10|caffe2)/", re.MULTILINE)
 # Of each header of libtorch one compiler takes seconds and most of a gigabyte: never more than two at a time.
 COMPILERS_OF_TORCH = 2
+UNITED = re.compile(r'^#include "(/[^"]+)"', re.MULTILINE)
 WITH_VALUE = {"-o", "-MT", "-MF", "-MQ", "-include", "-x"}
 WITHOUT_VALUE = {"-c", "-MD", "-MMD", "-Winvalid-pch", "-fpch-preprocess"}
 
@@ -43,13 +44,20 @@ def flags_of(command, source):
     return kept
 
 
+def sources_of(file):
+    """The file itself, or those that a unity build compiles in it."""
+    if file.parent.name != "Unity" or not file.is_file():
+        return [file]
+    return [Path(name) for name in UNITED.findall(file.read_text(encoding="utf-8"))]
+
+
 def flags_by_folder(build):
     """{folder: flags}: those of any source of the folder, since a folder is one target."""
     folders = {}
     for entry in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
-        folder = str(Path(entry["directory"], entry["file"]).resolve().parent)
         command = entry.get("command") or shlex.join(entry["arguments"])
-        folders.setdefault(folder, (flags_of(command, entry["file"]), entry["directory"]))
+        for source in sources_of(Path(entry["directory"], entry["file"])):
+            folders.setdefault(str(source.resolve().parent), (flags_of(command, entry["file"]), entry["directory"]))
     return folders
 
 
