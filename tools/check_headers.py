@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import tempfile
 from collections import Counter
@@ -28,15 +29,21 @@ TORCH = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"](torch|ATen|c10|caffe2)/", 
 COMPILERS_OF_TORCH = 2
 UNITED = re.compile(r'^#include "(/[^"]+)"', re.MULTILINE)
 WITH_VALUE = {"-o", "-MT", "-MF", "-MQ", "-include", "-x"}
+OF_GCC_ALONE = {"-fno-tree-dse", "-ftrivial-auto-var-init=zero", "-Wno-maybe-uninitialized"}
 WITHOUT_VALUE = {"-c", "-MD", "-MMD", "-Winvalid-pch", "-fpch-preprocess"}
 
 
 def flags_of(command, source):
-    """The compiler and what matters for syntax: no launcher, no output, no precompiled header."""
+    """The compiler and what matters for syntax: no launcher, no output, no precompiled header.
+
+    clang++ takes half of GCC's time for a header, so it is asked where there is one."""
     words = shlex.split(command)
     start = next(i for i, word in enumerate(words) if re.search(r"(^|/)(c\+\+|g\+\+|clang\+\+)[-\d.]*$", word))
-    kept, rest = [words[start]], iter(words[start + 1:])
+    quicker = shutil.which("clang++")
+    kept, rest = [quicker or words[start]], iter(words[start + 1:])
     for word in rest:
+        if quicker and word in OF_GCC_ALONE:
+            continue
         if word in WITH_VALUE:
             next(rest)
         elif word not in WITHOUT_VALUE and Path(word).name != Path(source).name and not re.match(r"-[Og]\d?$", word):
