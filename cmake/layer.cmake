@@ -33,6 +33,25 @@ function(larmor_layer name)
   set_property(GLOBAL APPEND PROPERTY larmor_layers ${name})
 endfunction()
 
+# larmor_cuda_sources(<target> <files…>): sources that nvcc compiles, with flags of their own, since what g++ and clang++
+# are told here nvcc's generated code does not stand. No fused multiply-add: what CPUs compute has to have the same bits.
+set(LARMOR_CUDA_ARCHITECTURES "80;90" CACHE STRING "GPUs that CUDA sources are compiled for (compute capability)")
+function(larmor_cuda_sources target)
+  find_program(LARMOR_NVCC nvcc HINTS ENV CUDACXX /usr/local/cuda/bin REQUIRED)
+  set(code "")
+  foreach(architecture ${LARMOR_CUDA_ARCHITECTURES})
+    list(APPEND code "-gencode=arch=compute_${architecture},code=[sm_${architecture},compute_${architecture}]")
+  endforeach()
+  foreach(file ${ARGN})
+    set(object ${CMAKE_CURRENT_BINARY_DIR}/${file}.o)
+    add_custom_command(OUTPUT ${object} DEPENDS ${file} DEPFILE ${object}.d VERBATIM
+      COMMAND ${LARMOR_NVCC} -std=c++20 -O3 -fmad=false --expt-relaxed-constexpr -Xcompiler=-fPIC ${code}
+              -I${PROJECT_SOURCE_DIR} -isystem ${LibTorch_ROOT}/torch/include
+              -MD -MF ${object}.d -c ${CMAKE_CURRENT_SOURCE_DIR}/${file} -o ${object})
+    target_sources(${target} PRIVATE ${object})
+  endforeach()
+endfunction()
+
 # The status of a test binary that skipped each of its tests (tests/support/main.cpp). No regular expression: what
 # gtest prints then it prints as well where tests failed and the others were skipped.
 set(larmor_all_skipped 77)

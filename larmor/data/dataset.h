@@ -41,6 +41,8 @@ BadFile bad_file_of(const Dataset& dataset, int64_t example, const Error& error)
 struct Batch {
   std::map<std::string, at::Tensor, std::less<>> tensors;
   std::vector<ExampleKey> keys;
+  /// In the order of the run, one a row: the examples consumed by all ranks before it. From a Loader alone.
+  std::vector<int64_t> positions = {};
   int64_t size() const { return static_cast<int64_t>(keys.size()); }
   const at::Tensor& at(std::string_view name) const;  // throws Error (data) naming what there is
 };

@@ -12,7 +12,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/device/autocast.h"
-#include "larmor/device/draw.h"
+#include "larmor/device/draw_position.h"
 #include "larmor/device/life_sign.h"
 #include "larmor/device/rank_sum.h"
 #include "larmor/device/saved_tensors.h"
@@ -43,7 +43,7 @@ std::shared_ptr<autograd::Node> keep_inputs(const Tensors& inputs) {
 /// What a thread is set to, besides tensors.
 struct Surroundings {
   AutocastState autocast = AutocastState::now();
-  DrawPosition position = draw_position();
+  DrawPlace draws = draw_place();
   RankSum* ranks = rank_sum();
   LifeSign* sign = life_sign();
   Recompute within = recompute_here();
@@ -55,7 +55,7 @@ class Again {
   Again(const Surroundings& then, const Tensors& parameters, const std::vector<bool>& learned,
         Tensors buffers)
       : autocast_(then.autocast),
-        position_(then.position),
+        draws_(then.draws),
         ranks_(then.ranks),
         sign_(then.sign),
         within_(then.within),
@@ -81,7 +81,7 @@ class Again {
 
  private:
   AutocastAgain autocast_;
-  DrawScope position_;
+  DrawScope draws_;
   RankSumScope ranks_;
   LifeSignScope sign_;
   RecomputeScope within_;

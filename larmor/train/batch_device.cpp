@@ -20,6 +20,8 @@ DrawPosition draw_position_of(const Batch& batch) {
     position.epochs.push_back(key.epoch);
     position.examples.push_back(key.example);
   }
+  // Cases that no order deals out, as those of a validation, stand where the split has them.
+  position.positions = batch.positions.empty() ? position.examples : batch.positions;
   return position;
 }
 

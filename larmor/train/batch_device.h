@@ -4,7 +4,7 @@
 #include <c10/core/Device.h>
 
 #include "larmor/data/dataset.h"
-#include "larmor/device/draw.h"
+#include "larmor/device/draw_position.h"
 #include "larmor/plan/plan.h"
 
 namespace larmor {

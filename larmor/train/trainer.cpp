@@ -12,7 +12,7 @@
 #include "larmor/base/text.h"
 #include "larmor/device/autocast.h"
 #include "larmor/device/device.h"
-#include "larmor/device/draw.h"
+#include "larmor/device/draw_position.h"
 #include "larmor/device/rank_sum.h"
 #include "larmor/device/run_block.h"
 #include "larmor/launch/rank_lost.h"

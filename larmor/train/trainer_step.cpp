@@ -13,7 +13,7 @@
 #include "larmor/base/text.h"
 #include "larmor/device/autocast.h"
 #include "larmor/device/device.h"
-#include "larmor/device/draw.h"
+#include "larmor/device/draw_position.h"
 #include "larmor/device/out_of_memory.h"
 #include "larmor/device/rank_sum.h"
 #include "larmor/device/run_block.h"
@@ -33,6 +33,7 @@ Batch example_of(const Batch& batch, int64_t row) {
   Batch one;
   for (const auto& [name, tensor] : batch.tensors) one.tensors.emplace(name, tensor.narrow(0, row, 1));
   one.keys = {batch.keys[static_cast<size_t>(row)]};
+  if (!batch.positions.empty()) one.positions = {batch.positions[static_cast<size_t>(row)]};
   return one;
 }
 

@@ -11,7 +11,7 @@
 #include "larmor/base/stage_clock.h"
 #include "larmor/base/text.h"
 #include "larmor/device/autocast.h"
-#include "larmor/device/draw.h"
+#include "larmor/device/draw_position.h"
 #include "larmor/device/life_sign.h"
 #include "larmor/device/out_of_memory.h"
 #include "larmor/train/batch_device.h"

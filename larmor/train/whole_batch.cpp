@@ -13,7 +13,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/device/autocast.h"
-#include "larmor/device/draw.h"
+#include "larmor/device/draw_position.h"
 #include "larmor/device/run_block.h"
 #include "larmor/train/batch_device.h"
 

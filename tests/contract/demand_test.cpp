@@ -4,7 +4,7 @@
 #include <torch/nn/module.h>
 
 #include "larmor/base/text.h"
-#include "larmor/device/draw.h"
+#include "larmor/device/draw_position.h"
 #include "larmor/device/memory_meter.h"
 #include "larmor/train/loaded_stage.h"
 

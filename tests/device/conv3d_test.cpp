@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/device/autocast.h"
-#include "larmor/device/draw.h"
+#include "larmor/kernels/draw.h"
 
 namespace larmor {
 namespace {

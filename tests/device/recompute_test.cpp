@@ -6,9 +6,10 @@
 
 #include "larmor/base/error.h"
 #include "larmor/device/autocast.h"
-#include "larmor/device/draw.h"
+#include "larmor/device/draw_position.h"
 #include "larmor/device/initialisation.h"
 #include "larmor/device/rank_sum.h"
+#include "larmor/kernels/draw.h"
 
 namespace larmor::testing {
 namespace {
@@ -40,9 +41,10 @@ struct Net {
   }
   at::Tensor loss(const at::Tensor& batch) {
     at::Tensor value = nn::run_block(first, batch);
-    value = nn::run_block(one, value);
-    value = nn::run_block(two, value);
-    value = nn::run_block(one, value);
+    for (const auto& [turn, block] : {std::pair(0, &one), std::pair(1, &two), std::pair(2, &one)}) {
+      const DrawTurn draws(turn);  // all of them draw for one purpose
+      value = nn::run_block(*block, value);
+    }
     return value.square().mean();
   }
   std::vector<at::Tensor> parameters() const {

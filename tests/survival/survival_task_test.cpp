@@ -13,7 +13,7 @@
 
 #include "larmor/checkpoint/state_parts.h"
 #include "larmor/comm/communicator.h"
-#include "larmor/device/draw.h"
+#include "larmor/kernels/draw.h"
 #include "larmor/train/whole_batch.h"
 
 namespace larmor::survival {

@@ -11,7 +11,8 @@
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/linear.h>
 
-#include "larmor/device/draw.h"
+#include "larmor/device/draw_position.h"
+#include "larmor/kernels/draw.h"
 
 namespace larmor::testing {
 namespace {

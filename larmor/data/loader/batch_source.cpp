@@ -49,7 +49,8 @@ Batch BatchSource::assemble(int64_t number, std::vector<BadFile>& bad) {
   const int64_t micro = number % share_.accumulation;
   std::vector<Sample> samples;
   std::vector<ExampleKey> keys;
-  for (const int64_t position : share_.positions(consumed_ + step * share_.global_batch, micro)) {
+  std::vector<int64_t> positions = share_.positions(consumed_ + step * share_.global_batch, micro);
+  for (const int64_t position : positions) {
     ExampleKey key;
     auto sample = read(position, key, bad);
     if (!sample || stopping_) return {};
@@ -59,6 +60,7 @@ Batch BatchSource::assemble(int64_t number, std::vector<BadFile>& bad) {
   }
   try {
     Batch batch = collate(samples, keys);
+    batch.positions = std::move(positions);
     if (options_.pinned) pin(batch);
     return batch;
   } catch (const Error& error) {

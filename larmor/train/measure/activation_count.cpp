@@ -13,7 +13,7 @@
 #include <torch/nn/module.h>
 
 #include "larmor/base/error.h"
-#include "larmor/device/draw.h"
+#include "larmor/device/draw_position.h"
 #include "larmor/device/meta_kernels.h"
 #include "larmor/device/run_block.h"
 #include "larmor/device/saved_bytes.h"
@@ -56,6 +56,7 @@ class BlockCounter final : public DoorListener {
       append(there, block.buffers());
       append(there, inputs);
       const SavedBytes within(there);
+      const DrawScope again(draw_place());
       const Tensors outputs = run(inputs);
       rerun = rerun_of(inputs, within.bytes());
     }

@@ -9,7 +9,7 @@
 #include "larmor/base/error.h"
 #include "larmor/device/autocast.h"
 #include "larmor/device/device.h"
-#include "larmor/device/draw.h"
+#include "larmor/device/draw_position.h"
 #include "larmor/device/memory_meter.h"
 #include "larmor/device/module_state.h"
 #include "larmor/device/rank_sum.h"

@@ -83,6 +83,7 @@ TEST(Loader, FollowsTheOrderAndTheRanksShare) {
     ASSERT_EQ(batches[static_cast<size_t>(i)].size(), 2);
     for (size_t k = 0; k < 2; ++k) {
       const ExampleKey key = order.at(positions[k]);
+      EXPECT_EQ(batches[static_cast<size_t>(i)].positions[k], positions[k]);
       EXPECT_EQ(batches[static_cast<size_t>(i)].keys[k], key);
       EXPECT_TRUE(batches[static_cast<size_t>(i)].at("image")[static_cast<int64_t>(k)].equal(
           dataset.get(key).at("image")));
@@ -118,6 +119,8 @@ TEST(Loader, PutsTheNextOfTheEpochInThePlaceOfABadFile) {
     while (order.substitute(16 + i, places).example == 2 || order.substitute(16 + i, places).example == 5)
       ++places;
     EXPECT_EQ(batches[static_cast<size_t>(i)].keys.front(), order.substitute(16 + i, places));
+    EXPECT_EQ(batches[static_cast<size_t>(i)].positions.front(), 16 + i)
+        << "a substitute stands where it stood";
   }
 }
 

@@ -7,10 +7,11 @@
 
 #include "larmor/comm/communicator.h"
 #include "larmor/config/run_config.h"
-#include "larmor/device/draw.h"
+#include "larmor/device/draw_position.h"
 #include "larmor/device/initialisation.h"
 #include "larmor/device/memory_meter.h"
 #include "larmor/device/run_block.h"
+#include "larmor/kernels/draw.h"
 #include "larmor/nn/losses/losses.h"
 #include "larmor/nn/networks/autoencoder_kl.h"
 #include "larmor/nn/networks/patch_discriminator.h"

@@ -2,9 +2,9 @@
 
 #include <ATen/ATen.h>
 
-#include "larmor/device/draw.h"
 #include "larmor/device/initialisation.h"
 #include "larmor/device/module_state.h"
+#include "larmor/kernels/draw.h"
 #include "larmor/nn/losses/losses.h"
 #include "larmor/nn/metrics/image_metrics.h"
 #include "larmor/transforms/planes.h"

@@ -1,0 +1,158 @@
+// One thread makes one block of four words. Built without fused multiplications and additions
+// (CMakeLists.txt), as the CPU's twin is: the same operations in the same order round to the same bits.
+#include <algorithm>
+
+#include <ATen/Dispatch.h>
+#include <ATen/OpMathType.h>
+#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAGuard.h>
+
+#include "larmor/base/philox.h"
+#include "larmor/kernels/philox_cuda.h"
+
+namespace larmor {
+namespace {
+
+namespace px = philox4x32;
+
+constexpr int threads = 256;
+
+/// What fills a row: element e of row n is made of one word, or normals of two.
+struct Rows {
+  const int64_t* streams;
+  uint64_t key;
+  int64_t rows, row_size;
+
+  /// Groups are whole; what lies beyond the row's end is not stored.
+  __host__ __device__ int64_t blocks_per_row() const {
+    return (row_size + static_cast<int64_t>(px::group) - 1) / static_cast<int64_t>(px::group) *
+           static_cast<int64_t>(px::lanes);
+  }
+};
+
+/// Calls store(element of the row, index in the tensor, words, which of them) for the four elements of a
+/// block.
+template <class Store>
+__global__ void for_each_block(Rows rows, Store store) {
+  const int64_t per_row = rows.blocks_per_row();
+  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < rows.rows * per_row;
+       i += step) {
+    const int64_t row = i / per_row, counter = i % per_row;
+    const px::Block block =
+        px::block_of(rows.key, static_cast<uint64_t>(rows.streams[row]), static_cast<uint64_t>(counter));
+    constexpr auto lanes = static_cast<int64_t>(px::lanes), group = static_cast<int64_t>(px::group);
+    const int64_t first = counter / lanes * group + counter % lanes;
+    store(block, row * rows.row_size, first, rows.row_size);
+  }
+}
+
+struct StoreNormals {
+  float* out;
+  __device__ void operator()(const px::Block& block, int64_t row, int64_t first, int64_t size) const {
+    constexpr auto lanes = static_cast<int64_t>(px::lanes);
+    const px::NormalPair early = px::to_normals(__fsqrt_rn(px::squared_radius(block.word_0)), block.word_1);
+    const px::NormalPair late = px::to_normals(__fsqrt_rn(px::squared_radius(block.word_2)), block.word_3);
+    const float values[4] = {early.first, early.second, late.first, late.second};
+    for (int word = 0; word < 4; ++word) {
+      if (first + word * lanes < size) out[row + first + word * lanes] = values[word];
+    }
+  }
+};
+
+/// Elements that are made of one word each.
+template <class Number, class Convert>
+struct StoreWords {
+  Number* out;
+  Convert convert;
+  __device__ void operator()(const px::Block& block, int64_t row, int64_t first, int64_t size) const {
+    constexpr auto lanes = static_cast<int64_t>(px::lanes);
+    const uint32_t words[4] = {block.word_0, block.word_1, block.word_2, block.word_3};
+    for (int word = 0; word < 4; ++word) {
+      const int64_t index = row + first + word * lanes;
+      if (first + word * lanes < size) out[index] = convert(words[word], index);
+    }
+  }
+};
+
+struct ToUniform {
+  __device__ float operator()(uint32_t word, int64_t) const { return px::to_uniform(word); }
+};
+
+struct IsKept {
+  uint64_t threshold;
+  __device__ bool operator()(uint32_t word, int64_t) const { return word < threshold; }
+};
+
+template <class Number>
+struct DropOut {
+  const Number* input;
+  uint64_t threshold;
+  at::opmath_type<Number> scale;
+  __device__ Number operator()(uint32_t word, int64_t index) const {
+    return word < threshold ? static_cast<Number>(static_cast<at::opmath_type<Number>>(input[index]) * scale)
+                            : static_cast<Number>(0);
+  }
+};
+
+__global__ void make_integers(const int64_t* streams, uint64_t key, uint64_t limit, int64_t count,
+                              int64_t* out) {
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  const px::Block block = px::block_of(key, static_cast<uint64_t>(streams[i]), 0);
+  const uint64_t word = (static_cast<uint64_t>(block.word_1) << 32) | block.word_0;
+  out[i] = static_cast<int64_t>(px::scaled_below(word, limit));
+}
+
+int64_t grid_of(int64_t work) {
+  constexpr int64_t most = int64_t{1} << 16;
+  return std::clamp<int64_t>((work + threads - 1) / threads, 1, most);
+}
+
+template <class Store>
+void run(const at::Tensor& out, const at::Tensor& streams, uint64_t key, Store store) {
+  if (out.numel() == 0) return;
+  const c10::cuda::CUDAGuard guard(out.device());
+  const Rows rows{.streams = streams.const_data_ptr<int64_t>(),
+                  .key = key,
+                  .rows = streams.numel(),
+                  .row_size = out.numel() / streams.numel()};
+  for_each_block<<<grid_of(rows.rows * rows.blocks_per_row()), threads, 0,
+                   at::cuda::getCurrentCUDAStream()>>>(rows, store);
+  C10_CUDA_KERNEL_LAUNCH_CHECK();
+}
+
+}  // namespace
+
+void fill_on_gpu(PhiloxNumbers numbers, const at::Tensor& out, const at::Tensor& streams, uint64_t key,
+                 uint64_t threshold) {
+  if (numbers == PhiloxNumbers::normal) {
+    run(out, streams, key, StoreNormals{out.mutable_data_ptr<float>()});
+  } else if (numbers == PhiloxNumbers::uniform) {
+    run(out, streams, key, StoreWords<float, ToUniform>{out.mutable_data_ptr<float>(), {}});
+  } else {
+    run(out, streams, key, StoreWords<bool, IsKept>{out.mutable_data_ptr<bool>(), {threshold}});
+  }
+}
+
+void fill_integers_on_gpu(const at::Tensor& out, const at::Tensor& streams, uint64_t key, int64_t limit) {
+  if (out.numel() == 0) return;
+  const c10::cuda::CUDAGuard guard(out.device());
+  make_integers<<<(out.numel() + threads - 1) / threads, threads, 0, at::cuda::getCurrentCUDAStream()>>>(
+      streams.const_data_ptr<int64_t>(), key, static_cast<uint64_t>(limit), out.numel(),
+      out.mutable_data_ptr<int64_t>());
+  C10_CUDA_KERNEL_LAUNCH_CHECK();
+}
+
+void drop_out_on_gpu(const at::Tensor& out, const at::Tensor& input, const at::Tensor& streams, uint64_t key,
+                     uint64_t threshold, double scale) {
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, input.scalar_type(), "philox_dropout", [&] {
+    const DropOut<scalar_t> convert{input.const_data_ptr<scalar_t>(), threshold,
+                                    static_cast<at::opmath_type<scalar_t>>(scale)};
+    run(out, streams, key,
+        StoreWords<scalar_t, DropOut<scalar_t>>{out.mutable_data_ptr<scalar_t>(), convert});
+  });
+}
+
+}  // namespace larmor

@@ -1,0 +1,21 @@
+// The GPU's half of philox.cpp. A build without CUDA takes the twin that refuses.
+#pragma once
+
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+
+namespace larmor {
+
+enum class PhiloxNumbers { normal, uniform, kept };
+
+/// Fills a contiguous tensor [N, …] of float32, or bool for `kept`.
+void fill_on_gpu(PhiloxNumbers numbers, const at::Tensor& out, const at::Tensor& streams, uint64_t key,
+                 uint64_t threshold);
+/// out [N] int64
+void fill_integers_on_gpu(const at::Tensor& out, const at::Tensor& streams, uint64_t key, int64_t limit);
+/// Both contiguous and of one floating type.
+void drop_out_on_gpu(const at::Tensor& out, const at::Tensor& input, const at::Tensor& streams, uint64_t key,
+                     uint64_t threshold, double scale);
+
+}  // namespace larmor
