@@ -18,7 +18,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/json.h"
 #include "larmor/base/text.h"
-#include "larmor/nn/networks/autoencoder_kl.h"
+#include "larmor/nn/networks/autoencoder_kl/autoencoder_kl.h"
 #include "larmor/optim/optimizer.h"
 #include "larmor/parallel/parallelism.h"
 

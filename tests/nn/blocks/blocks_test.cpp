@@ -6,12 +6,12 @@
 #include <torch/autograd.h>
 
 #include "larmor/device/module_state.h"
-#include "larmor/nn/blocks/attention_block.h"
+#include "larmor/nn/networks/autoencoder_kl/attention_block.h"
 #include "larmor/nn/blocks/block.h"
 #include "larmor/nn/blocks/conv_block.h"
 #include "larmor/nn/blocks/group_norm.h"
-#include "larmor/nn/blocks/res_block.h"
-#include "larmor/nn/blocks/resample_block.h"
+#include "larmor/nn/networks/autoencoder_kl/res_block.h"
+#include "larmor/nn/networks/autoencoder_kl/resample_block.h"
 
 #include "tests/nn/support/golden.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "larmor/nn/networks/autoencoder_kl.h"
+#include "larmor/nn/networks/autoencoder_kl/autoencoder_kl.h"
 
 namespace larmor::testing {
 

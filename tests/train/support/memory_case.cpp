@@ -13,7 +13,7 @@
 #include "larmor/device/run_block.h"
 #include "larmor/kernels/draw.h"
 #include "larmor/nn/losses/losses.h"
-#include "larmor/nn/networks/autoencoder_kl.h"
+#include "larmor/nn/networks/autoencoder_kl/autoencoder_kl.h"
 #include "larmor/nn/networks/patch_discriminator.h"
 #include "larmor/nn/networks/resnet.h"
 #include "larmor/parallel/parallelism.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "larmor/config/fields.h"
-#include "larmor/nn/networks/autoencoder_kl.h"
+#include "larmor/nn/networks/autoencoder_kl/autoencoder_kl.h"
 #include "larmor/nn/networks/patch_discriminator.h"
 
 namespace larmor::latent_diffusion {

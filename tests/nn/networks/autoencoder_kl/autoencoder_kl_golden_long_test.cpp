@@ -4,7 +4,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "larmor/nn/networks/autoencoder_kl.h"
+#include "larmor/nn/networks/autoencoder_kl/autoencoder_kl.h"
 
 #include "tests/nn/support/golden.h"
 #include "tests/nn/support/golden_autoencoder.h"

@@ -1,4 +1,4 @@
-#include "larmor/nn/networks/autoencoder_kl.h"
+#include "larmor/nn/networks/autoencoder_kl/autoencoder_kl.h"
 
 #include <string>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "larmor/nn/networks/autoencoder_kl.h"
+#include "larmor/nn/networks/autoencoder_kl/autoencoder_kl.h"
 
 #include <ATen/ops/clamp.h>
 #include <ATen/ops/exp.h>
@@ -6,11 +6,11 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/device/run_block.h"
-#include "larmor/nn/blocks/attention_block.h"
+#include "larmor/nn/networks/autoencoder_kl/attention_block.h"
 #include "larmor/nn/blocks/group_norm.h"
 #include "larmor/nn/blocks/one_or_each.h"
-#include "larmor/nn/blocks/res_block.h"
-#include "larmor/nn/blocks/resample_block.h"
+#include "larmor/nn/networks/autoencoder_kl/res_block.h"
+#include "larmor/nn/networks/autoencoder_kl/resample_block.h"
 
 namespace larmor::nn {
 namespace {

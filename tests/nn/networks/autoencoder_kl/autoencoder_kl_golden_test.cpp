@@ -6,7 +6,7 @@
 
 #include "larmor/device/module_state.h"
 #include "larmor/nn/losses/losses.h"
-#include "larmor/nn/networks/autoencoder_kl.h"
+#include "larmor/nn/networks/autoencoder_kl/autoencoder_kl.h"
 
 #include "tests/nn/support/golden.h"
 #include "tests/nn/support/golden_autoencoder.h"

@@ -1,4 +1,4 @@
-#include "larmor/nn/blocks/resample_block.h"
+#include "larmor/nn/networks/autoencoder_kl/resample_block.h"
 
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/upsample_nearest3d.h>

@@ -1,4 +1,4 @@
-#include "larmor/nn/blocks/attention_block.h"
+#include "larmor/nn/networks/autoencoder_kl/attention_block.h"
 
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <torch/nn/modules/linear.h>

@@ -1,4 +1,4 @@
-#include "larmor/nn/blocks/res_block.h"
+#include "larmor/nn/networks/autoencoder_kl/res_block.h"
 
 namespace larmor::nn {
 
