@@ -5,6 +5,7 @@
 
 #include "larmor/base/text.h"
 #include "larmor/device/draw_position.h"
+#include "larmor/device/initialisation.h"
 #include "larmor/device/memory_meter.h"
 #include "larmor/train/loaded_stage.h"
 
@@ -59,6 +60,20 @@ TEST_P(DemandOf, IsWhatAStepHolds) {
   EXPECT_GT(demand.largest_block_bytes, 0);
   EXPECT_LT(demand.largest_block_bytes, demand.model_bytes);
   EXPECT_LT(demand.parameters_outside_blocks, demand.parameters);
+}
+
+TEST_P(DemandOf, IsCountedWithoutWeights) {
+  const auto& [workload, name] = GetParam();
+  const auto loaded = load_stage(tiny_sources(workload), workload_named(workload), name);
+  const RunConfig& config = loaded.config.config;
+  const Index index = loaded.stage->index(config);
+  const uint64_t generator = default_generator_fingerprint();
+  start_memory_meter();
+  reset_metered_peak();
+  const auto before = metered_memory().held;
+  const Demand demand = loaded.stage->demand(config, index);
+  EXPECT_LT(metered_memory().peak - before, demand.model_bytes / 10);
+  EXPECT_EQ(default_generator_fingerprint(), generator);
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, DemandOf, ::testing::ValuesIn(stage_names()),

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -23,19 +24,23 @@ class Block : public torch::nn::Module {
 template <class SomeBlock>
 using BlockList = std::vector<std::shared_ptr<SomeBlock>>;
 
-template <class SomeBlock>
-at::Tensor run_each(const BlockList<SomeBlock>& blocks, at::Tensor value) {
+template <class SomeBlock, class... Shared>
+at::Tensor run_each(const BlockList<SomeBlock>& blocks, at::Tensor value, const Shared&... shared) {
   // The previous value is released as the next one arrives: without a graph a chain holds two at most.
-  for (const auto& block : blocks) value = run_block(block, std::as_const(value));
+  for (const auto& block : blocks) value = run_block(block, std::as_const(value), shared...);
   return value;
 }
 
-/// Runs blocks one after the other. Where everything is to be computed again, they form about as many
+/// Runs blocks one after the other: each turns the value into the next one, and all of them take the same
+/// further arguments `shared` (a time embedding, a context, a mask), tensors or not; gradients of all blocks
+/// add up in the tensors among them. Where everything is to be computed again, the blocks form about as many
 /// sections as each has blocks: what a chain keeps then grows as the square root of its length.
 /// Source: Chen et al. 2016.
-template <class SomeBlock>
-at::Tensor run_blocks(const BlockList<SomeBlock>& blocks, at::Tensor value) {
-  if (recompute_here() != Recompute::all) return run_each(blocks, std::move(value));
+template <class SomeBlock, class... Shared>
+at::Tensor run_blocks(const BlockList<SomeBlock>& blocks, at::Tensor value, const Shared&... shared) {
+  if (recompute_here() != Recompute::all) return run_each(blocks, std::move(value), shared...);
+  std::vector<at::Tensor> inputs{std::move(value)};
+  const std::tuple kept{door::keep<Shared>(shared, inputs)...};
   const auto length = static_cast<size_t>(std::ceil(std::sqrt(static_cast<double>(blocks.size()))));
   for (size_t first = 0; first < blocks.size(); first += length) {
     const size_t end = std::min(first + length, blocks.size());
@@ -45,12 +50,16 @@ at::Tensor run_blocks(const BlockList<SomeBlock>& blocks, at::Tensor value) {
       section.push_back(blocks[i]);
       modules.push_back(blocks[i].get());
     }
-    const auto run = [section](const std::vector<at::Tensor>& inputs) {
-      return std::vector<at::Tensor>{run_each(section, inputs.front())};
+    const auto run = [section, kept](const std::vector<at::Tensor>& tensors) {
+      return std::apply(
+          [&](const auto&... each) {
+            return std::vector<at::Tensor>{run_each(section, tensors.front(), door::give(each, tensors)...)};
+          },
+          kept);
     };
-    value = door::pass_section(modules, run, {value}).front();
+    inputs.front() = door::pass_section(modules, run, inputs).front();
   }
-  return value;
+  return inputs.front();
 }
 
 /// Blocks one after the other; their weights are named `blocks.0.…`, `blocks.1.…`, as in MONAI.

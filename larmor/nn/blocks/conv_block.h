@@ -4,9 +4,8 @@
 
 #include <cstdint>
 
-#include <torch/nn/modules/conv.h>
-
 #include "larmor/nn/blocks/block.h"
+#include "larmor/nn/blocks/layer_weights.h"
 
 namespace larmor::nn {
 
@@ -18,16 +17,16 @@ struct ConvShape {
 
 class ConvBlock : public Block {
  public:
-  /// PyTorch's default initialisation, drawn from libtorch's default generator.
-  explicit ConvBlock(const ConvShape& shape);
+  /// PyTorch's default initialisation, drawn from libtorch's default generator; nothing on c10::kMeta.
+  ConvBlock(const ConvShape& shape, c10::Device device);
   at::Tensor forward(const at::Tensor& input) override;
 
-  const at::Tensor& weight() const { return conv_->weight; }
-  const at::Tensor& bias() const { return conv_->bias; }
+  const at::Tensor& weight() const { return conv_->weight(); }
+  const at::Tensor& bias() const { return conv_->bias(); }
 
  private:
   ConvShape shape_;
-  torch::nn::Conv3d conv_;
+  std::shared_ptr<LayerWeights> conv_;
 };
 
 }  // namespace larmor::nn

@@ -7,11 +7,11 @@
 
 namespace larmor::nn {
 
-GroupNorm::GroupNorm(int64_t groups, int64_t channels, double epsilon)
+GroupNorm::GroupNorm(int64_t groups, int64_t channels, double epsilon, c10::Device device)
     : groups_(groups),
       epsilon_(epsilon),
-      weight_(register_parameter("weight", at::ones(channels))),
-      bias_(register_parameter("bias", at::zeros(channels))) {}
+      weight_(register_parameter("weight", at::ones(channels, device))),
+      bias_(register_parameter("bias", at::zeros(channels, device))) {}
 
 at::Tensor GroupNorm::forward(const at::Tensor& input) {
   return at::group_norm(input, groups_, weight_, bias_, epsilon_);

@@ -3,13 +3,15 @@
 
 #include <cstdint>
 
+#include <c10/core/Device.h>
+
 #include "larmor/nn/blocks/block.h"
 
 namespace larmor::nn {
 
 class GroupNorm : public Block {
  public:
-  GroupNorm(int64_t groups, int64_t channels, double epsilon);
+  GroupNorm(int64_t groups, int64_t channels, double epsilon, c10::Device device);
   at::Tensor forward(const at::Tensor& input) override;
   /// SiLU of the normalised input.
   at::Tensor forward_silu(const at::Tensor& input);

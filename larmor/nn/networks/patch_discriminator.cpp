@@ -17,7 +17,8 @@ constexpr double initial_deviation = 0.02;
 /// Convolution, instance normalisation where asked, LeakyReLU.
 class Stage final : public ConvBlock {
  public:
-  Stage(const ConvShape& shape, bool normalised) : ConvBlock(shape), normalised_(normalised) {}
+  Stage(const ConvShape& shape, bool normalised, c10::Device device)
+      : ConvBlock(shape, device), normalised_(normalised) {}
 
   at::Tensor forward(const at::Tensor& input) override {
     at::Tensor value = ConvBlock::forward(input);
@@ -60,24 +61,26 @@ int64_t PatchDiscriminatorOptions::least_size() const {
   return size;
 }
 
-PatchDiscriminatorImpl::PatchDiscriminatorImpl(const PatchDiscriminatorOptions& options) : options_(options) {
+PatchDiscriminatorImpl::PatchDiscriminatorImpl(const PatchDiscriminatorOptions& options, c10::Device device)
+    : options_(options) {
   options_.check();
   const auto add = [this](const std::string& name, std::shared_ptr<ConvBlock> stage) {
     stages_.push_back(register_module(name, std::move(stage)));
   };
   int64_t in = options_.in_channels, out = options_.channels;
   const ConvShape first{.in_channels = in, .out_channels = out, .kernel = kernel, .stride = 2};
-  add("initial_conv", std::make_shared<Stage>(first, false));
+  add("initial_conv", std::make_shared<Stage>(first, false, device));
   for (int64_t layer = 0; layer < options_.num_layers_d; ++layer) {
     in = std::exchange(out, 2 * out);
     const int64_t stride = layer + 1 < options_.num_layers_d ? 2 : 1;
     const ConvShape middle{
         .in_channels = in, .out_channels = out, .kernel = kernel, .stride = stride, .bias = false};
-    add(text(layer), std::make_shared<Stage>(middle, true));
+    add(text(layer), std::make_shared<Stage>(middle, true, device));
   }
   const ConvShape last{.in_channels = out, .out_channels = options_.out_channels, .kernel = kernel};
-  add("final_conv", std::make_shared<ConvBlock>(last));
+  add("final_conv", std::make_shared<ConvBlock>(last, device));
 
+  if (device.is_meta()) return;
   const torch::NoGradGuard no_gradient;
   for (at::Tensor& parameter : parameters()) {
     if (parameter.dim() > 1) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include <c10/core/Device.h>
 #include <torch/nn/pimpl.h>
 
 #include "larmor/config/fields.h"
@@ -31,8 +32,9 @@ struct PatchDiscriminatorOptions {
 class PatchDiscriminatorImpl : public torch::nn::Module {
  public:
   /// Weights from N(0, 0.02), biases 0, drawn from libtorch's default generator in MONAI's order: whoever
-  /// wants known weights holds a lock and calls torch::manual_seed first.
-  explicit PatchDiscriminatorImpl(const PatchDiscriminatorOptions& options);
+  /// wants known weights holds a lock and calls torch::manual_seed first. On c10::kMeta nothing is drawn or
+  /// stored.
+  explicit PatchDiscriminatorImpl(const PatchDiscriminatorOptions& options, c10::Device device = c10::kCPU);
   /// image [N, C, D, H, W]; the outputs of all stages, the last is the logit map.
   /// Throws Error (usage) when the image is too small or has other channels.
   std::vector<at::Tensor> forward(const at::Tensor& image);

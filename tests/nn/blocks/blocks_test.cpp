@@ -6,10 +6,10 @@
 #include <torch/autograd.h>
 
 #include "larmor/device/module_state.h"
-#include "larmor/nn/networks/autoencoder_kl/attention_block.h"
 #include "larmor/nn/blocks/block.h"
 #include "larmor/nn/blocks/conv_block.h"
 #include "larmor/nn/blocks/group_norm.h"
+#include "larmor/nn/networks/autoencoder_kl/attention_block.h"
 #include "larmor/nn/networks/autoencoder_kl/res_block.h"
 #include "larmor/nn/networks/autoencoder_kl/resample_block.h"
 
@@ -77,7 +77,7 @@ at::Tensor convolved(const at::Tensor& input, const NamedTensors& weights, const
 }
 
 TEST(GroupNorm, FollowsItsFormula) {
-  const auto norm = make_filled<GroupNorm>(4, 8, 1e-3);
+  const auto norm = make_filled<GroupNorm>(4, 8, 1e-3, c10::kCPU);
   const at::Tensor input = image({2, 8, 3, 4, 5});
   const auto plain = [&] { return normalised(input, 4, 1e-3, parameters(*norm), ""); };
   expect_same(norm->forward(input), plain(), input, *norm);
@@ -87,7 +87,7 @@ TEST(GroupNorm, FollowsItsFormula) {
 
 TEST(ResBlock, AddsAShortcutOnlyWhereChannelsChange) {
   for (const int64_t out : {8, 12}) {
-    const auto block = make_filled<ResBlock>(8, out, 4, 1e-6);
+    const auto block = make_filled<ResBlock>(8, out, 4, 1e-6, c10::kCPU);
     const at::Tensor input = image({2, 8, 4, 3, 5});
     const NamedTensors weights = parameters(*block);
     at::Tensor plain = convolved(at::silu(normalised(input, 4, 1e-6, weights, "norm1.")), weights, "conv1");
@@ -98,7 +98,7 @@ TEST(ResBlock, AddsAShortcutOnlyWhereChannelsChange) {
 }
 
 TEST(AttentionBlock, IsOneHeadOfScaledSoftmax) {
-  const auto block = make_filled<AttentionBlock>(8, 4, 1e-6);
+  const auto block = make_filled<AttentionBlock>(8, 4, 1e-6, c10::kCPU);
   const at::Tensor input = image({2, 8, 3, 2, 4});
   const NamedTensors weights = parameters(*block);
   const auto linear = [&](const at::Tensor& tokens, const std::string& name) {
@@ -112,7 +112,7 @@ TEST(AttentionBlock, IsOneHeadOfScaledSoftmax) {
 }
 
 TEST(Downsample, PadsTheHighSideOnly) {
-  const auto block = make_filled<Downsample>(6);
+  const auto block = make_filled<Downsample>(6, c10::kCPU);
   for (const auto& sizes : std::vector<std::vector<int64_t>>{{2, 6, 8, 6, 4}, {1, 6, 5, 7, 9}}) {
     const at::Tensor input = image(sizes);
     const at::Tensor padded = at::constant_pad_nd(input, {0, 1, 0, 1, 0, 1});
@@ -121,7 +121,7 @@ TEST(Downsample, PadsTheHighSideOnly) {
 }
 
 TEST(Upsample, RepeatsEachVoxelTwiceAlongEachAxis) {
-  const auto block = make_filled<Upsample>(6);
+  const auto block = make_filled<Upsample>(6, c10::kCPU);
   const at::Tensor input = image({2, 6, 3, 4, 5});
   const at::Tensor repeated = input.repeat_interleave(2, 2).repeat_interleave(2, 3).repeat_interleave(2, 4);
   expect_same(block->forward(input), convolved(repeated, parameters(*block), "postconv"), input, *block);
@@ -129,8 +129,8 @@ TEST(Upsample, RepeatsEachVoxelTwiceAlongEachAxis) {
 
 TEST(Chain, RunsItsBlocksInOrderAndNumbersTheirWeights) {
   Chain chain;
-  chain.push_back(std::make_shared<ConvBlock>(ConvShape{1, 4}));
-  chain.push_back(std::make_shared<GroupNorm>(2, 4, 1e-6));
+  chain.push_back(std::make_shared<ConvBlock>(ConvShape{1, 4}, c10::kCPU));
+  chain.push_back(std::make_shared<GroupNorm>(2, 4, 1e-6, c10::kCPU));
   const NamedTensors weights = state_dict(chain);
   EXPECT_TRUE(weights.contains("blocks.0.conv.weight"));
   EXPECT_TRUE(weights.contains("blocks.1.bias"));

@@ -75,7 +75,7 @@ void AutoencoderStage::check_start(const Sample& first) const {
 }
 
 Demand AutoencoderStage::demand(const RunConfig& config, const Index& index) const {
-  AutoencoderTask trial(config_, /*seed=*/0);
+  AutoencoderTask trial(config_, /*seed=*/0, c10::kMeta);
   const auto image = image_to_count(config_.network.in_channels, prediction_window(config));
   auto demand = count_demand(config, index, training_transforms(config), trial, image);
   demand.preferred_micro_batch = 2;

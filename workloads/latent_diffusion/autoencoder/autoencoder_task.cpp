@@ -16,13 +16,14 @@ constexpr const char* generator = "generator";
 constexpr const char* discriminator = "discriminator";
 }  // namespace
 
-AutoencoderTask::AutoencoderTask(const AutoencoderConfig& config, uint64_t seed) : config_(config) {
+AutoencoderTask::AutoencoderTask(const AutoencoderConfig& config, uint64_t seed, c10::Device device)
+    : config_(config) {
   const SeededInitialisation initialisation(seed);
-  autoencoder_ = nn::AutoencoderKl(config.network);
+  autoencoder_ = nn::AutoencoderKl(config.network, device);
   if (config.is_adversarial()) {
     auto options = config.discriminator;
     options.in_channels = config.network.out_channels;
-    discriminator_ = nn::PatchDiscriminator(options);
+    discriminator_ = nn::PatchDiscriminator(options, device);
   }
 }
 

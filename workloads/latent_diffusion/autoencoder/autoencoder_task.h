@@ -12,8 +12,8 @@ namespace larmor::latent_diffusion {
 
 class AutoencoderTask final : public Task {
  public:
-  /// New networks are drawn from `seed`.
-  AutoencoderTask(const AutoencoderConfig& config, uint64_t seed);
+  /// New networks are drawn from `seed`; on c10::kMeta they have shapes alone.
+  AutoencoderTask(const AutoencoderConfig& config, uint64_t seed, c10::Device device = c10::kCPU);
 
   std::vector<Objective> objectives() override;
   /// `config.weights` replaces the autoencoder's.

@@ -11,7 +11,7 @@ namespace larmor::nn {
 
 class AttentionBlock final : public Block {
  public:
-  AttentionBlock(int64_t channels, int64_t norm_groups, double norm_epsilon);
+  AttentionBlock(int64_t channels, int64_t norm_groups, double norm_epsilon, c10::Device device);
   at::Tensor forward(const at::Tensor& input) override;
 
  private:

@@ -6,9 +6,9 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/device/run_block.h"
-#include "larmor/nn/networks/autoencoder_kl/attention_block.h"
 #include "larmor/nn/blocks/group_norm.h"
 #include "larmor/nn/blocks/one_or_each.h"
+#include "larmor/nn/networks/autoencoder_kl/attention_block.h"
 #include "larmor/nn/networks/autoencoder_kl/res_block.h"
 #include "larmor/nn/networks/autoencoder_kl/resample_block.h"
 
@@ -18,18 +18,19 @@ namespace {
 /// Appends blocks and keeps the running number of channels.
 class ChainBuilder {
  public:
-  explicit ChainBuilder(const AutoencoderKlOptions& options) : options_(options) {}
+  ChainBuilder(const AutoencoderKlOptions& options, c10::Device device)
+      : options_(options), device_(device) {}
 
   void conv(int64_t in, int64_t out) {
-    add(std::make_shared<ConvBlock>(ConvShape{in, out}));
+    add(std::make_shared<ConvBlock>(ConvShape{in, out}, device_));
     channels_ = out;
   }
   void res(int64_t out) {
-    add(std::make_shared<ResBlock>(channels_, out, options_.norm_num_groups, options_.norm_eps));
+    add(std::make_shared<ResBlock>(channels_, out, options_.norm_num_groups, options_.norm_eps, device_));
     channels_ = out;
   }
   void attention() {
-    add(std::make_shared<AttentionBlock>(channels_, options_.norm_num_groups, options_.norm_eps));
+    add(std::make_shared<AttentionBlock>(channels_, options_.norm_num_groups, options_.norm_eps, device_));
   }
   void level(std::size_t index) {
     for (int64_t i = 0; i < options_.res_blocks(index); ++i) {
@@ -42,11 +43,11 @@ class ChainBuilder {
     attention();
     res(channels_);
   }
-  void downsample() { add(std::make_shared<Downsample>(channels_)); }
-  void upsample() { add(std::make_shared<Upsample>(channels_)); }
+  void downsample() { add(std::make_shared<Downsample>(channels_, device_)); }
+  void upsample() { add(std::make_shared<Upsample>(channels_, device_)); }
   /// No activation stands between the last norm and the last convolution.
   std::shared_ptr<Chain> finish(int64_t out) {
-    add(std::make_shared<GroupNorm>(options_.norm_num_groups, channels_, options_.norm_eps));
+    add(std::make_shared<GroupNorm>(options_.norm_num_groups, channels_, options_.norm_eps, device_));
     conv(channels_, out);
     return chain_;
   }
@@ -55,12 +56,13 @@ class ChainBuilder {
   void add(std::shared_ptr<Block> block) { chain_->push_back(std::move(block)); }
 
   const AutoencoderKlOptions& options_;
+  c10::Device device_;
   std::shared_ptr<Chain> chain_ = std::make_shared<Chain>();
   int64_t channels_ = 0;
 };
 
-std::shared_ptr<Chain> make_encoder(const AutoencoderKlOptions& options) {
-  ChainBuilder builder(options);
+std::shared_ptr<Chain> make_encoder(const AutoencoderKlOptions& options, c10::Device device) {
+  ChainBuilder builder(options, device);
   builder.conv(options.in_channels, options.channels.front());
   for (std::size_t level = 0; level < options.channels.size(); ++level) {
     if (level > 0) builder.downsample();
@@ -70,8 +72,8 @@ std::shared_ptr<Chain> make_encoder(const AutoencoderKlOptions& options) {
   return builder.finish(options.latent_channels);
 }
 
-std::shared_ptr<Chain> make_decoder(const AutoencoderKlOptions& options) {
-  ChainBuilder builder(options);
+std::shared_ptr<Chain> make_decoder(const AutoencoderKlOptions& options, c10::Device device) {
+  ChainBuilder builder(options, device);
   builder.conv(options.latent_channels, options.channels.back());
   if (options.with_decoder_nonlocal_attn) builder.nonlocal();
   for (std::size_t level = options.channels.size(); level-- > 0;) {
@@ -81,11 +83,12 @@ std::shared_ptr<Chain> make_decoder(const AutoencoderKlOptions& options) {
   return builder.finish(options.out_channels);
 }
 
-std::shared_ptr<ConvBlock> make_quant_conv(const AutoencoderKlOptions& options) {
+std::shared_ptr<ConvBlock> make_quant_conv(const AutoencoderKlOptions& options, c10::Device device) {
   return std::make_shared<ConvBlock>(ConvShape{.in_channels = options.latent_channels,
                                                .out_channels = options.latent_channels,
                                                .kernel = 1,
-                                               .padding = 0});
+                                               .padding = 0},
+                                     device);
 }
 
 std::string shape_text(at::IntArrayRef shape) {
@@ -159,12 +162,13 @@ int64_t AutoencoderKlOptions::res_blocks(std::size_t level) const {
 
 int64_t AutoencoderKlOptions::size_divisor() const { return int64_t{1} << (channels.size() - 1); }
 
-AutoencoderKlImpl::AutoencoderKlImpl(const AutoencoderKlOptions& options) : options_(checked(options)) {
-  encoder_ = register_module("encoder", make_encoder(options_));
-  decoder_ = register_module("decoder", make_decoder(options_));
-  quant_mean_ = register_module("quant_conv_mu", make_quant_conv(options_));
-  quant_log_variance_ = register_module("quant_conv_log_sigma", make_quant_conv(options_));
-  post_quant_ = register_module("post_quant_conv", make_quant_conv(options_));
+AutoencoderKlImpl::AutoencoderKlImpl(const AutoencoderKlOptions& options, c10::Device device)
+    : options_(checked(options)) {
+  encoder_ = register_module("encoder", make_encoder(options_, device));
+  decoder_ = register_module("decoder", make_decoder(options_, device));
+  quant_mean_ = register_module("quant_conv_mu", make_quant_conv(options_, device));
+  quant_log_variance_ = register_module("quant_conv_log_sigma", make_quant_conv(options_, device));
+  post_quant_ = register_module("post_quant_conv", make_quant_conv(options_, device));
 }
 
 std::pair<at::Tensor, at::Tensor> AutoencoderKlImpl::encode(const at::Tensor& image) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <c10/core/Device.h>
 #include <torch/nn/pimpl.h>
 
 #include "larmor/config/fields.h"
@@ -45,8 +46,8 @@ class AutoencoderKlImpl : public torch::nn::Module {
  public:
   /// Throws Error (usage) as `check` does. Draws PyTorch's default initialisation from libtorch's default
   /// generator, in MONAI's order: whoever wants known weights holds a lock and calls torch::manual_seed
-  /// first.
-  explicit AutoencoderKlImpl(const AutoencoderKlOptions& options);
+  /// first. On c10::kMeta nothing is drawn or stored; such a network has shapes to count and no more.
+  explicit AutoencoderKlImpl(const AutoencoderKlOptions& options, c10::Device device = c10::kCPU);
 
   /// image [N, in, D, H, W]; noise: standard normals shaped like the mean.
   AutoencoderKlOutput forward(const at::Tensor& image, const at::Tensor& noise);

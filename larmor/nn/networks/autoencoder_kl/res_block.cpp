@@ -2,15 +2,20 @@
 
 namespace larmor::nn {
 
-ResBlock::ResBlock(int64_t in_channels, int64_t out_channels, int64_t norm_groups, double norm_epsilon) {
-  norm1_ = register_module("norm1", std::make_shared<GroupNorm>(norm_groups, in_channels, norm_epsilon));
-  conv1_ = register_module("conv1", std::make_shared<ConvBlock>(ConvShape{in_channels, out_channels}));
-  norm2_ = register_module("norm2", std::make_shared<GroupNorm>(norm_groups, out_channels, norm_epsilon));
-  conv2_ = register_module("conv2", std::make_shared<ConvBlock>(ConvShape{out_channels, out_channels}));
+ResBlock::ResBlock(int64_t in_channels, int64_t out_channels, int64_t norm_groups, double norm_epsilon,
+                   c10::Device device) {
+  norm1_ =
+      register_module("norm1", std::make_shared<GroupNorm>(norm_groups, in_channels, norm_epsilon, device));
+  conv1_ =
+      register_module("conv1", std::make_shared<ConvBlock>(ConvShape{in_channels, out_channels}, device));
+  norm2_ =
+      register_module("norm2", std::make_shared<GroupNorm>(norm_groups, out_channels, norm_epsilon, device));
+  conv2_ =
+      register_module("conv2", std::make_shared<ConvBlock>(ConvShape{out_channels, out_channels}, device));
   if (in_channels != out_channels) {
     const ConvShape pointwise{
         .in_channels = in_channels, .out_channels = out_channels, .kernel = 1, .padding = 0};
-    shortcut_ = register_module("nin_shortcut", std::make_shared<ConvBlock>(pointwise));
+    shortcut_ = register_module("nin_shortcut", std::make_shared<ConvBlock>(pointwise, device));
   }
 }
 

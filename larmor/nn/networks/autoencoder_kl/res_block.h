@@ -12,7 +12,8 @@ namespace larmor::nn {
 
 class ResBlock final : public Block {
  public:
-  ResBlock(int64_t in_channels, int64_t out_channels, int64_t norm_groups, double norm_epsilon);
+  ResBlock(int64_t in_channels, int64_t out_channels, int64_t norm_groups, double norm_epsilon,
+           c10::Device device);
   at::Tensor forward(const at::Tensor& input) override;
 
  private:

@@ -5,17 +5,18 @@
 
 namespace larmor::nn {
 
-Downsample::Downsample(int64_t channels) {
+Downsample::Downsample(int64_t channels, c10::Device device) {
   const ConvShape shape{.in_channels = channels, .out_channels = channels, .stride = 2, .padding = 0};
-  conv_ = register_module("conv", std::make_shared<ConvBlock>(shape));
+  conv_ = register_module("conv", std::make_shared<ConvBlock>(shape, device));
 }
 
 at::Tensor Downsample::forward(const at::Tensor& input) {
   return conv_->forward(at::constant_pad_nd(input, {0, 1, 0, 1, 0, 1}));
 }
 
-Upsample::Upsample(int64_t channels)
-    : conv_(register_module("postconv", std::make_shared<ConvBlock>(ConvShape{channels, channels}))) {}
+Upsample::Upsample(int64_t channels, c10::Device device)
+    : conv_(register_module("postconv", std::make_shared<ConvBlock>(ConvShape{channels, channels}, device))) {
+}
 
 at::Tensor Upsample::forward(const at::Tensor& input) {
   const std::vector<double> twice(3, 2.0);

@@ -12,7 +12,7 @@ namespace larmor::nn {
 /// One voxel of zeros on the high side of each axis, then a convolution of stride 2. Weights: `conv.conv.…`
 class Downsample final : public Block {
  public:
-  explicit Downsample(int64_t channels);
+  Downsample(int64_t channels, c10::Device device);
   at::Tensor forward(const at::Tensor& input) override;
 
  private:
@@ -22,7 +22,7 @@ class Downsample final : public Block {
 /// Each voxel repeated twice along each axis, then a convolution. Weights: `postconv.conv.…`
 class Upsample final : public Block {
  public:
-  explicit Upsample(int64_t channels);
+  Upsample(int64_t channels, c10::Device device);
   at::Tensor forward(const at::Tensor& input) override;
 
  private:

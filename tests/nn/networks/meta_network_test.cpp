@@ -1,0 +1,62 @@
+// Every network on the meta device: nothing is drawn or stored, and its weights have the names and shapes that
+// they have on a CPU.
+#include <functional>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "larmor/device/initialisation.h"
+#include "larmor/device/module_state.h"
+#include "larmor/nn/networks/autoencoder_kl/autoencoder_kl.h"
+#include "larmor/nn/networks/patch_discriminator.h"
+#include "larmor/nn/networks/resnet.h"
+
+namespace larmor::nn {
+namespace {
+
+struct Network {
+  std::string name;
+  std::function<std::shared_ptr<torch::nn::Module>(c10::Device)> make;
+};
+
+AutoencoderKlOptions with_everything() {
+  AutoencoderKlOptions options;
+  options.channels = {8, 16};
+  options.attention_levels = {false, true};
+  options.norm_num_groups = 4;
+  options.with_encoder_nonlocal_attn = options.with_decoder_nonlocal_attn = true;
+  return options;
+}
+
+class MetaNetwork : public ::testing::TestWithParam<Network> {};
+
+TEST_P(MetaNetwork, DrawsNothingAndHasTheShapesOfTheRealOne) {
+  const uint64_t before = default_generator_fingerprint();
+  const auto counted = GetParam().make(c10::kMeta);
+  EXPECT_EQ(default_generator_fingerprint(), before);
+  const auto real = GetParam().make(c10::kCPU);
+  EXPECT_NE(default_generator_fingerprint(), before);
+  const NamedTensors shapes = state_dict(*counted), weights = state_dict(*real);
+  ASSERT_EQ(shapes.size(), weights.size());
+  for (const auto& [name, tensor] : weights) {
+    ASSERT_TRUE(shapes.contains(name)) << name;
+    EXPECT_TRUE(shapes.at(name).is_meta()) << name;
+    EXPECT_EQ(shapes.at(name).sizes(), tensor.sizes()) << name;
+    EXPECT_EQ(shapes.at(name).scalar_type(), tensor.scalar_type()) << name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Every, MetaNetwork,
+    ::testing::Values(Network{"autoencoder",
+                              [](c10::Device device) { return AutoencoderKl(with_everything(), device).ptr(); }},
+                      Network{"discriminator",
+                              [](c10::Device device) {
+                                return PatchDiscriminator(PatchDiscriminatorOptions(), device).ptr();
+                              }},
+                      Network{"resnet",
+                              [](c10::Device device) { return ResNet(ResNetOptions(), device).ptr(); }}),
+    [](const auto& which) { return which.param.name; });
+
+}  // namespace
+}  // namespace larmor::nn
