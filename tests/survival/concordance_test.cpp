@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <span>
 
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
+#include "larmor/nn/metrics/bootstrap.h"
 
 #include "tests/survival/tables.h"
 
@@ -128,6 +130,21 @@ TEST(Concordance, RefusesPredictionsThatAreNone) {
   EXPECT_THROW(harrell_concordance(std::vector<double>{1, std::nan("")}, outcomes), Error);
   EXPECT_THROW(harrell_concordance(std::vector<double>{1}, outcomes), Error);
   EXPECT_THROW(harrell_concordance(std::vector<double>{1, 2}, {.time = {1, -2}, .event = {1, 1}}), Error);
+}
+
+TEST(Concordance, LiesWithinItsBootstrapInterval) {
+  const auto patients = testing::random_patients(8, 80, 50, 0.6);
+  nn::RowsOfPatients rows_of_each;
+  for (std::size_t row = 0; row < 80; ++row) rows_of_each.push_back({row});
+  const auto interval =
+      nn::bootstrap_interval(rows_of_each, {.repeats = 200}, [&](std::span<const std::size_t> rows) {
+        std::vector<double> risk;
+        for (const std::size_t row : rows) risk.push_back(patients.log_risk[row]);
+        return harrell_concordance(risk, rows_of(patients.outcomes, rows)).index;
+      });
+  const double index = harrell_concordance(patients.log_risk, patients.outcomes).index.value();
+  EXPECT_LT(interval.value().low, index);
+  EXPECT_GT(interval.value().high, index);
 }
 
 }  // namespace

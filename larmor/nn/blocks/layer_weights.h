@@ -1,5 +1,5 @@
-// The weight and the bias of a convolution or a linear layer, which libtorch's modules cannot make on a device that
-// is given to them.
+// The weight and the bias of a convolution or a linear layer, which libtorch's modules cannot make on a
+// device that is given to them.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace larmor::nn {
 /// Parameters `weight` and, where there is one, `bias`; a network registers it under the layer's name.
 class LayerWeights final : public torch::nn::Module {
  public:
-  /// weight [out, in, …], bias [out]. PyTorch's default initialisation, drawn from libtorch's default generator
-  /// as torch::nn::Conv3d and torch::nn::Linear draw it; on c10::kMeta nothing is drawn or stored.
+  /// weight [out, in, …], bias [out]. PyTorch's default initialisation, drawn from libtorch's default
+  /// generator as torch::nn::Conv3d and torch::nn::Linear draw it; on c10::kMeta nothing is drawn or stored.
   LayerWeights(at::IntArrayRef weight_sizes, bool has_bias, c10::Device device);
 
   const at::Tensor& weight() const { return weight_; }

@@ -8,12 +8,13 @@
 namespace larmor::nn {
 namespace {
 
-/// A block as those of a U-Net or a transformer: it takes a context that all of them share, a factor, and a mask
-/// that may be missing.
+/// A block as those of a U-Net or a transformer: it takes a context that all of them share, a factor, and a
+/// mask that may be missing.
 class Conditioned final : public torch::nn::Module {
  public:
   Conditioned() : linear_(register_module("linear", torch::nn::Linear(4, 4))) { to(at::kDouble); }
-  at::Tensor forward(const at::Tensor& value, const at::Tensor& context, double factor, const at::Tensor& mask) {
+  at::Tensor forward(const at::Tensor& value, const at::Tensor& context, double factor,
+                     const at::Tensor& mask) {
     runs += 1;
     const at::Tensor added = torch::tanh(linear_(value) * context) * factor;
     return value + (mask.defined() ? added * mask : added);
@@ -87,8 +88,8 @@ TEST(RunBlocks, GiveEachBlockTheSharedInputsAndBringTheirGradientsBackWhateverIs
 TEST(RunBlocks, FormSectionsWithSharedInputs) {
   const auto blocks = five_blocks();
   run_with(blocks, Recompute::all, {});
-  // Sections of three and two: a block runs in forward, in its section's rerun and in its own. The last of a section
-  // needs none of the second: its inputs are all that its section keeps of it.
+  // Sections of three and two: a block runs in forward, in its section's rerun and in its own. The last of a
+  // section needs none of the second: its inputs are all that its section keeps of it.
   const std::vector<int> expected{3, 3, 2, 3, 2};
   for (size_t i = 0; i < blocks.size(); ++i) EXPECT_EQ(blocks[i]->runs, expected[i]) << i;
 }

@@ -81,7 +81,8 @@ TEST(Dropout, IsTheSameHoweverTheBatchIsDividedAndWhateverIsComputedAgain) {
   for (const int64_t micro_batch : {int64_t{1}, int64_t{2}, int64_t{4}, examples}) {
     for (const Recompute recompute : {Recompute::none, Recompute::blocks, Recompute::all}) {
       const DividedPass divided(micro_batch, recompute);
-      // Products of one row round otherwise than those of eight; a mask that differs shows in the first digit.
+      // Products of one row round otherwise than those of eight; a mask that differs shows in the first
+      // digit.
       EXPECT_TRUE(torch::allclose(divided.output, whole.output, 1e-12, 1e-12));
       for (size_t i = 0; i < whole.gradients.size(); ++i)
         EXPECT_TRUE(torch::allclose(divided.gradients[i], whole.gradients[i], 1e-12, 1e-12));

@@ -1,5 +1,5 @@
-// Every network on the meta device: nothing is drawn or stored, and its weights have the names and shapes that
-// they have on a CPU.
+// Every network on the meta device: nothing is drawn or stored, and its weights have the names and shapes
+// that they have on a CPU.
 #include <functional>
 #include <string>
 
@@ -48,14 +48,13 @@ TEST_P(MetaNetwork, DrawsNothingAndHasTheShapesOfTheRealOne) {
 
 INSTANTIATE_TEST_SUITE_P(
     Every, MetaNetwork,
-    ::testing::Values(Network{"autoencoder",
-                              [](c10::Device device) { return AutoencoderKl(with_everything(), device).ptr(); }},
-                      Network{"discriminator",
-                              [](c10::Device device) {
-                                return PatchDiscriminator(PatchDiscriminatorOptions(), device).ptr();
-                              }},
-                      Network{"resnet",
-                              [](c10::Device device) { return ResNet(ResNetOptions(), device).ptr(); }}),
+    ::testing::Values(
+        Network{"autoencoder",
+                [](c10::Device device) { return AutoencoderKl(with_everything(), device).ptr(); }},
+        Network{
+            "discriminator",
+            [](c10::Device device) { return PatchDiscriminator(PatchDiscriminatorOptions(), device).ptr(); }},
+        Network{"resnet", [](c10::Device device) { return ResNet(ResNetOptions(), device).ptr(); }}),
     [](const auto& which) { return which.param.name; });
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
+#include "larmor/data/some_cases.h"
 #include "larmor/data/volume_dataset.h"
 #include "larmor/device/tensor_file.h"
 #include "larmor/train/measure/demand_count.h"
@@ -16,7 +17,6 @@
 
 #include "workloads/survival/risk/cohort.h"
 #include "workloads/survival/risk/pretrained.h"
-#include "workloads/survival/risk/some_cases.h"
 #include "workloads/survival/risk/survival_task.h"
 
 namespace larmor::survival {

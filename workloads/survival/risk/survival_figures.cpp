@@ -13,7 +13,8 @@
 
 #include <ATen/ops/tensor.h>
 
-#include "workloads/survival/risk/bootstrap.h"
+#include "larmor/nn/metrics/bootstrap.h"
+
 #include "workloads/survival/risk/brier.h"
 #include "workloads/survival/risk/concordance.h"
 #include "workloads/survival/risk/pictures.h"
@@ -32,8 +33,8 @@ std::vector<double> column(const CaseValues& cases, const std::string& name) {
   return values;
 }
 
-RowsOfPatients rows_of_patients(const Predictions& predictions) {
-  RowsOfPatients rows;
+nn::RowsOfPatients rows_of_patients(const Predictions& predictions) {
+  nn::RowsOfPatients rows;
   std::map<double, std::size_t> place_of;
   for (std::size_t row = 0; row < predictions.log_risk.size(); ++row) {
     const double patient = predictions.patient.empty() ? static_cast<double>(row) : predictions.patient[row];
@@ -66,7 +67,7 @@ using Measure = std::function<std::optional<double>(const Predictions&)>;
 Figure figure_of(const Predictions& predictions, const Measure& measure, bool with_interval) {
   Figure figure{.value = measure(predictions).value_or(undefined)};
   if (!with_interval || !std::isfinite(figure.value)) return figure;
-  const auto interval = bootstrap_interval(
+  const auto interval = nn::bootstrap_interval(
       rows_of_patients(predictions), {},
       [&](std::span<const std::size_t> rows) { return measure(resampled(predictions, rows)); });
   if (interval) figure.interval = {interval->low, interval->high};

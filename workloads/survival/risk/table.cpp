@@ -15,81 +15,29 @@
 #include "larmor/base/file.h"
 #include "larmor/base/printable.h"
 #include "larmor/base/text.h"
+#include "larmor/data/columns.h"
 #include "larmor/formats/csv.h"
 
 namespace larmor::survival {
 namespace {
 
-/// Letters and digits alone: "NIFTI path" and "nifti_Path" are one name.
-std::string bare(std::string_view name) {
-  std::string kept;
-  for (const char letter : lower(name)) {
-    if (letter != ' ' && letter != '_' && letter != '-' && letter != '.') kept += letter;
-  }
-  return kept;
-}
-
-/// What a column may be called, the likeliest first. A name that ends in * may go on.
-struct Wanted {
-  const char* key;
-  const char* meaning;
-  std::vector<std::string_view> names;
-};
-
-const Wanted image_column{
+const WantedColumn image_column{
     "image",
     "the path of the image",
     {"image", "imagepath", "niftipath", "nifti", "path", "filepath", "filename", "file", "scan", "volume"}};
-const Wanted time_column{"time",
-                         "the time of the event or of the last visit",
-                         {"time", "survivaltime", "timetoevent", "eventtime", "followuptime", "followup",
-                          "duration", "os", "ostime"}};
-const Wanted event_column{
+const WantedColumn time_column{"time",
+                               "the time of the event or of the last visit",
+                               {"time", "survivaltime", "timetoevent", "eventtime", "followuptime",
+                                "followup", "duration", "os", "ostime"}};
+const WantedColumn event_column{
     "event",
     "1 where the event happened, 0 where the patient was censored",
     {"event", "eventobserved", "eventindicator", "status", "mace", "death", "dead", "osevent"}};
-const Wanted fold_column{"fold", "the fold", {"fold", "fold1", "split", "set", "partition", "fold*"}};
-const Wanted patient_column{
+const WantedColumn fold_column{"fold", "the fold", {"fold", "fold1", "split", "set", "partition", "fold*"}};
+const WantedColumn patient_column{
     "patient",
     "whose the image is",
     {"patient", "patientid", "casenum", "subject", "subjectid", "mrn", "pid", "caseid", "case", "id"}};
-
-constexpr int64_t no_column = -1;
-
-bool is_called(const std::string& column, std::string_view name) {
-  const auto bared = bare(column);
-  if (name.ends_with('*')) return bared.starts_with(name.substr(0, name.size() - 1));
-  return bared == name;
-}
-
-int64_t guess_column(const CsvTable& table, const Wanted& wanted, const std::string& place) {
-  for (const auto name : wanted.names) {
-    std::vector<std::string> found;
-    int64_t at = no_column;
-    for (std::size_t i = 0; i < table.columns.size(); ++i) {
-      if (!is_called(table.columns[i], name)) continue;
-      found.push_back(table.columns[i]);
-      at = static_cast<int64_t>(i);
-    }
-    if (found.size() == 1) return at;
-    if (found.empty()) continue;
-    fail(Exit::data, text(place, ": the columns ", join(found, ", "), " could each be ", wanted.meaning),
-         text("say which: data.columns.", wanted.key, "=\"", found.front(), "\""));
-  }
-  return no_column;
-}
-
-int64_t find_column(const CsvTable& table, const Wanted& wanted, const std::string& asked, bool is_needed,
-                    const std::string& place) {
-  const int64_t at = asked == "auto" ? guess_column(table, wanted, place) : table.find(asked);
-  if (at != no_column || (asked == "auto" && !is_needed)) return at;
-  const auto near = nearest(asked == "auto" ? wanted.key : asked, table.columns);
-  fail(Exit::data,
-       text(place, " has no column ", asked == "auto" ? text("for ", wanted.meaning) : asked, ", only ",
-            table.listed()),
-       text("say which it is: data.columns.", wanted.key, "=",
-            near.empty() ? "NAME" : text("\"", near, "\"")));
-}
 
 struct Columns {
   int64_t image, time, event, fold, patient;

@@ -1,4 +1,4 @@
-#include "workloads/survival/risk/bootstrap.h"
+#include "larmor/nn/metrics/bootstrap.h"
 
 #include <algorithm>
 #include <set>
@@ -6,11 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "workloads/survival/risk/concordance.h"
-
-#include "tests/survival/tables.h"
-
-namespace larmor::survival {
+namespace larmor::nn {
 namespace {
 
 using Rows = std::span<const std::size_t>;
@@ -108,17 +104,5 @@ TEST(Bootstrap, LeavesOutDrawsWithoutAValue) {
   EXPECT_FALSE(bootstrap_interval(one_row_each(0), {}, mean_row));
 }
 
-TEST(Bootstrap, HoldsTheConcordanceItself) {
-  const auto patients = testing::random_patients(8, 80, 50, 0.6);
-  const auto interval = bootstrap_interval(one_row_each(80), {.repeats = 200}, [&](Rows rows) {
-    std::vector<double> risk;
-    for (const std::size_t row : rows) risk.push_back(patients.log_risk[row]);
-    return harrell_concordance(risk, rows_of(patients.outcomes, rows)).index;
-  });
-  const double index = harrell_concordance(patients.log_risk, patients.outcomes).index.value();
-  EXPECT_LT(interval.value().low, index);
-  EXPECT_GT(interval.value().high, index);
-}
-
 }  // namespace
-}  // namespace larmor::survival
+}  // namespace larmor::nn

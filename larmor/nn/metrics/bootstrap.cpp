@@ -1,4 +1,4 @@
-#include "workloads/survival/risk/bootstrap.h"
+#include "larmor/nn/metrics/bootstrap.h"
 
 #include <algorithm>
 #include <cassert>
@@ -7,7 +7,7 @@
 
 #include "larmor/base/seed.h"
 
-namespace larmor::survival {
+namespace larmor::nn {
 namespace {
 
 /// Linear between order statistics.
@@ -44,4 +44,4 @@ std::optional<BootstrapInterval> bootstrap_interval(const RowsOfPatients& patien
                            .repeats = static_cast<int64_t>(values.size())};
 }
 
-}  // namespace larmor::survival
+}  // namespace larmor::nn

@@ -6,9 +6,9 @@
 
 #include "larmor/data/dataset.h"
 
-namespace larmor::survival {
+namespace larmor {
 
 /// `count` 0: all. Example k of the result is example k * size / count of `all`.
 std::unique_ptr<Dataset> some_cases(std::unique_ptr<Dataset> all, int64_t count);
 
-}  // namespace larmor::survival
+}  // namespace larmor

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace larmor::survival {
+namespace larmor::nn {
 
 struct BootstrapInterval {
   double low, high;
@@ -35,4 +35,4 @@ std::optional<BootstrapInterval> bootstrap_interval(const RowsOfPatients& patien
                                                     const BootstrapOptions& options,
                                                     const RowMeasure& measure);
 
-}  // namespace larmor::survival
+}  // namespace larmor::nn

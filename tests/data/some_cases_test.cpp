@@ -1,8 +1,8 @@
-#include "workloads/survival/risk/some_cases.h"
+#include "larmor/data/some_cases.h"
 
 #include <gtest/gtest.h>
 
-namespace larmor::survival {
+namespace larmor {
 namespace {
 
 class Numbered final : public Dataset {
@@ -28,4 +28,4 @@ TEST(SomeCases, AreAllWhereNoneOrMoreThanThereAreIsAskedFor) {
 }
 
 }  // namespace
-}  // namespace larmor::survival
+}  // namespace larmor

@@ -1,9 +1,9 @@
-#include "workloads/survival/risk/some_cases.h"
+#include "larmor/data/some_cases.h"
 
 #include <string>
 #include <utility>
 
-namespace larmor::survival {
+namespace larmor {
 namespace {
 
 class SomeCases final : public Dataset {
@@ -33,4 +33,4 @@ std::unique_ptr<Dataset> some_cases(std::unique_ptr<Dataset> all, int64_t count)
   return std::make_unique<SomeCases>(std::move(all), count);
 }
 
-}  // namespace larmor::survival
+}  // namespace larmor
