@@ -1,20 +1,29 @@
 // `evaluate`: the metrics of a split from a run's checkpoint, in fp32 unless asked otherwise.
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "larmor/base/error.h"
+#include "larmor/base/file.h"
 #include "larmor/base/image.h"
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
 #include "larmor/comm/communicator.h"
+#include "larmor/device/device.h"
+#include "larmor/launch/launcher.h"
+#include "larmor/launch/rank.h"
 #include "larmor/train/checked_dataset.h"
 #include "larmor/train/run_index.h"
+#include "larmor/train/trained.h"
 #include "larmor/train/validation.h"
 
+#include "app/call_ranks.h"
 #include "app/program.h"
-#include "app/trained.h"
+#include "app/say.h"
+#include "app/train/agent.h"
 
 namespace larmor::app {
 
@@ -22,7 +31,9 @@ namespace {
 
 struct EvaluateArguments {
   std::string split, checkpoint = "best";
-  bool average = false;
+  int64_t batch = 1;
+  bool quick = false;
+  CallFlags call;
 };
 
 // Nothing was said: what is usual for the data.
@@ -115,48 +126,116 @@ void tell_of_data(const JudgedCases& judged, Json& json) {
                     " left out, because the run has trained on them: ", join(judged.trained_on, ", ")));
 }
 
-int evaluate(Program& program, const EvaluateArguments& arguments) {
-  const auto asked = split_named(arguments.split);
-  auto trained = load_trained(program, arguments.checkpoint, arguments.average);
-  const Stage& stage = *trained.loaded.stage;
-  const auto& config = trained.loaded.config.config;
-  const auto start = index_from_json(read_json(program.run_folder().index()));
-  const auto judged =
-      cases_to_judge(start, stage.found(config), asked, names_data(program.words().overrides));
-  const auto split = to_text(judged.split);
-  const auto dataset = checked_dataset(stage, config, judged.index, judged.split);
-  const auto reference = reference_of(stage, config, start, judged);
-  Json json;
-  json["split"] = split;
-  tell_of_data(judged, json);
-  const auto communicator = make_solo();
-  const auto result = validate(*trained.task, *dataset, *communicator,
-                               {.seed = static_cast<uint64_t>(config.run.seed),
-                                .pictures = true,
-                                .intervals = true,
-                                .reference = reference.get()});
-
-  const auto used = dataset->size() - static_cast<int64_t>(result.bad.size());
-  json["n"] = used;
-  if (!result.bad.empty()) {
-    json["bad"] = to_json(result.bad);
-    log::warning(text(result.bad.size(), " of ", dataset->size(),
-                      " cases cannot be used and count in no metric:", listing(result.bad)));
-  }
-  json["checkpoint"] = trained.checkpoint.folder.filename().string();
+/// What a split is called among the lines for a person.
+std::string headline(const JudgedCases& judged, int64_t used, const Index& start,
+                     const TrainedTask& trained) {
   const auto of_run = static_cast<int64_t>(start.of(judged.split).size());
   const auto whose = judged.is_other ? std::string(" of another data set than the run's")
                      : used < of_run ? text(" of the run's ", of_run)
                                      : std::string();
-  Lines lines(text(split, ", ", used, used == 1 ? " case" : " cases", whose, ", ",
-                   trained.checkpoint.folder.filename().string()));
+  return text(to_text(judged.split), ", ", used, used == 1 ? " case" : " cases", whose, ", ",
+              trained.checkpoint.folder.filename().string(), trained.average ? ", averaged weights" : "");
+}
+
+/// What a person is told, by the first rank.
+void show_result(Program& program, const ValidationResult& result, const Dataset& dataset,
+                 const TrainedTask& trained, const JudgedCases& judged, const Index& start, Json json) {
+  const auto used = dataset.size() - static_cast<int64_t>(result.bad.size());
+  json["n"] = used;
+  if (!result.bad.empty()) {
+    json["bad"] = to_json(result.bad);
+    log::warning(text(result.bad.size(), " of ", dataset.size(),
+                      " cases cannot be used and count in no metric:", listing(result.bad)));
+  }
+  json["checkpoint"] = trained.checkpoint.folder.filename().string();
+  json["averaged"] = trained.average;
+  Lines lines(headline(judged, used, start, trained));
   for (const auto& [name, metric] : result.metrics) {
-    json[name] = metric_json(metric, *dataset);
+    json[name] = metric_json(metric, dataset);
     lines.add(metric_line(name, metric));
   }
-  lines.add(written_pictures(result, program.run_folder().pictures() / ("evaluate-" + split)));
+  lines.add(
+      written_pictures(result, program.run_folder().pictures() / ("evaluate-" + to_text(judged.split))));
   program.show(json, lines);
+}
+
+/// One rank's part. Collective.
+int judge(Program& program, const EvaluateArguments& arguments, const Plan& plan,
+          Communicator& communicator) {
+  const auto device = communicator.device();
+  set_up_process(plan, device);
+  const auto asked = split_named(arguments.split);
+  const auto folder = program.run_folder();
+  const auto trained = load_trained(
+      folder, program.workload(workload_of(folder)), program.words().overrides,
+      {.checkpoint = arguments.checkpoint, .weights = arguments.call.weights.choice(), .device = device});
+  const Stage& stage = *trained.loaded.stage;
+  const auto& config = trained.loaded.config.config;
+  const auto start = index_from_json(read_json(folder.index()));
+  const auto judged =
+      cases_to_judge(start, stage.found(config), asked, names_data(program.words().overrides));
+  const auto dataset = checked_dataset(stage, config, judged.index, judged.split);
+  const auto reference = reference_of(stage, config, start, judged);
+  Json json;
+  json["split"] = to_text(judged.split);
+  tell_of_data(judged, json);
+  const auto result = validate(*trained.task, *dataset, communicator,
+                               {.device = device,
+                                .seed = static_cast<uint64_t>(config.run.seed),
+                                .pictures = true,
+                                .depth = arguments.quick ? ValidationDepth::quick : ValidationDepth::full,
+                                .batch = arguments.batch,
+                                .workers = plan.loader_threads,
+                                .reference = reference.get()});
+  if (communicator.is_first())
+    show_result(program, result, *dataset, trained, judged, start, std::move(json));
   return 0;
+}
+
+int judge_as_rank(Program& program, const EvaluateArguments& arguments) {
+  const auto rank = find_rank(process_environment());
+  require(rank.has_value(), Exit::usage, "--plan is for ranks that larmor has started");
+  const auto plan = plan_from_json(read_json(arguments.call.plan));
+  Rendezvous rendezvous(*rank, {.meeting = start_limit()});
+  const auto communicator = rendezvous.connect(plan.device, device_index(*rank, plan));
+  return judge(program, arguments, plan, *communicator);
+}
+
+/// Rank 0 speaks for all.
+int judge_by_ranks(const Program& program, const EvaluateArguments& arguments, const Plan& plan) {
+  const ScratchFolder scratch;
+  DiskStorage storage;
+  const auto plan_file = scratch.path() / "plan.json";
+  write_text(storage, plan_file, to_text(to_json(plan)));
+  LaunchOptions launch;
+  launch.arguments = {"evaluate"};
+  for (const auto& word : words_for_ranks(program)) launch.arguments.push_back(word);
+  launch.arguments.insert(launch.arguments.end(), {"--plan", plan_file.string(), "--checkpoint",
+                                                   arguments.checkpoint, "--batch", text(arguments.batch)});
+  if (!arguments.split.empty()) launch.arguments.insert(launch.arguments.end(), {"--split", arguments.split});
+  if (arguments.quick) launch.arguments.emplace_back("--quick");
+  for (const auto& word : arguments.call.weights.words()) launch.arguments.push_back(word);
+  launch.log_folder = scratch.path();
+  launch.first_rank_speaks = true;
+  launch.console = false;
+  const auto end = run_ranks(plan, launch);
+  if (end.exit == Exit::done || end.first_rank == 0) return end.raw_status;
+  say("larmor: " + end.message);
+  say_last_lines(end.last_lines);
+  return end.raw_status;
+}
+
+int evaluate(Program& program, const EvaluateArguments& arguments) {
+  if (arguments.call.is_rank()) return judge_as_rank(program, arguments);
+  split_named(arguments.split);
+  arguments.call.weights.choice();
+  const auto folder = program.run_folder();
+  const auto loaded =
+      load_run_stage(folder, program.workload(workload_of(folder)), program.words().overrides);
+  const auto plan = plan_call(arguments.call, loaded.config.config, std::numeric_limits<int64_t>::max());
+  if (plan.world_size() > 1) return judge_by_ranks(program, arguments, plan);
+  const auto alone = connect(Rank(), {.device = plan.device, .device_index = device_index(Rank(), plan)});
+  return judge(program, arguments, plan, *alone);
 }
 
 }  // namespace
@@ -167,7 +246,10 @@ void add_evaluate(Program& program) {
                                     [&program, arguments] { return evaluate(program, *arguments); });
   verb.add_option("--split", arguments->split, "train, val or test; without it val, and of other data test");
   verb.add_option("--checkpoint", arguments->checkpoint, "best, last or a checkpoint folder");
-  verb.add_flag("--ema", arguments->average, "the averaged weights");
+  verb.add_option("--batch", arguments->batch, "cases that a GPU computes together")
+      ->check(CLI::PositiveNumber);
+  verb.add_flag("--quick", arguments->quick, "no sampling and no intervals, as during training");
+  add_call_flags(verb, arguments->call);
 }
 
 }  // namespace larmor::app

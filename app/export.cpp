@@ -2,9 +2,10 @@
 #include "larmor/base/text.h"
 #include "larmor/device/tensor_file.h"
 #include "larmor/train/snapshot.h"
+#include "larmor/train/trained.h"
 
+#include "app/call_ranks.h"
 #include "app/program.h"
-#include "app/trained.h"
 
 namespace larmor::app {
 
@@ -12,7 +13,7 @@ namespace {
 
 struct ExportArguments {
   std::string output, checkpoint = "best";
-  bool average = false;
+  WeightFlags weights;
 };
 
 int export_weights(Program& program, const ExportArguments& arguments) {
@@ -21,8 +22,9 @@ int export_weights(Program& program, const ExportArguments& arguments) {
   const auto loaded = load_run_stage(folder, program.workload(workload_of(folder)));
   const auto entry =
       choose_checkpoint(folder, arguments.checkpoint, loaded.config.config.checkpoint.mode == "min");
+  const bool average = takes_average(arguments.weights.choice(), *loaded.stage, entry);
   DiskStorage storage;
-  const auto written = write_tensors(storage, arguments.output, read_weights(entry, arguments.average));
+  const auto written = write_tensors(storage, arguments.output, read_weights(entry, average));
   Json json;
   json["output"] = arguments.output;
   json["checkpoint"] = entry.folder.filename().string();
@@ -41,7 +43,7 @@ void add_export(Program& program) {
                                     [&program, arguments] { return export_weights(program, *arguments); });
   verb.add_option("--output", arguments->output, "the file to write")->required();
   verb.add_option("--checkpoint", arguments->checkpoint, "best, last or a checkpoint folder");
-  verb.add_flag("--ema", arguments->average, "the averaged weights");
+  add_weight_flags(verb, arguments->weights);
 }
 
 }  // namespace larmor::app

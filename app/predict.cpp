@@ -1,26 +1,25 @@
-// `predict`: volumes in; out come volumes, each where its input lies, or one table of what the network says
-// of them.
+// `predict`: what a trained network makes of a person's files, of a table of them, or of nothing.
 #include <algorithm>
-#include <array>
-#include <map>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
 
-#include <ATen/ATen.h>
 #include <torch/nn/module.h>
 
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
+#include "larmor/device/device.h"
 #include "larmor/device/module_state.h"
-#include "larmor/hardware/hardware.h"
-#include "larmor/nn/sliding_window.h"
-#include "larmor/transforms/reading_steps.h"
-#include "larmor/transforms/resample_like.h"
-#include "larmor/transforms/transforms.h"
+#include "larmor/train/prediction_ranks.h"
+#include "larmor/train/trained.h"
 
+#include "app/call_ranks.h"
 #include "app/program.h"
 #include "app/say.h"
-#include "app/trained.h"
 
 namespace larmor::app {
 
@@ -28,257 +27,186 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr auto said_every = std::chrono::seconds(10);
+
 struct PredictArguments {
-  std::vector<std::string> inputs;
-  std::string output, weights, checkpoint = "best";
-  bool average = false;
+  PredictionRequest request;
+  std::string table, output, weights, checkpoint = "best";
+  std::optional<int64_t> seed;
+  CallFlags call;
+  std::string cases;  // of the process that started this one as a rank
+  int rank = 0;
 };
 
-struct FilePair {
-  fs::path input, output;
-};
+bool is_of_run(const Program& program) { return !program.is_workload(program.words().target); }
 
-bool is_volume(const fs::path& path) {
-  const auto name = lower(path.filename().string());
-  constexpr std::array suffixes{".nii", ".nii.gz", ".npy", ".npz"};
-  return std::any_of(suffixes.begin(), suffixes.end(),
-                     [&](const char* suffix) { return name.ends_with(suffix); });
-}
-
-// "image=F" is F: this stage has one input.
-fs::path input_path(const std::string& word) {
-  constexpr std::string_view prefix = "image=";
-  const fs::path path = word.starts_with(prefix) ? word.substr(prefix.size()) : word;
-  if (!fs::exists(path))
-    fail(Exit::data, text("there is no file or folder ", path.string()), "check --input");
-  return path;
-}
-
-// "head" for head.nii.gz.
-std::string stem_of(const fs::path& file) {
-  auto stem = file.stem();
-  if (lower(stem.extension().string()) == ".nii") stem = stem.stem();
-  return stem.string();
-}
-
-std::vector<fs::path> volumes_in(const fs::path& folder) {
-  std::vector<fs::path> files;
-  for (const auto& item : fs::directory_iterator(folder)) {
-    if (item.is_regular_file() && is_volume(item.path())) files.push_back(item.path());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
-void refuse_inputs_as_output(const fs::path& output, const std::vector<fs::path>& inputs) {
-  for (const auto& input : inputs) {
-    std::error_code absent;
-    if (!fs::equivalent(output, input, absent)) continue;
-    fail(Exit::usage, text("the output ", output.string(), " is an input"), "name another with --output");
-  }
-}
-
-// An input is never written over, and no two outputs are the same file.
-void check_outputs(const std::vector<FilePair>& pairs) {
-  std::map<fs::path, fs::path> input_of;
-  std::vector<fs::path> inputs;
-  for (const auto& pair : pairs) {
-    inputs.push_back(pair.input);
-    const auto [other, is_new] = input_of.emplace(pair.output, pair.input);
-    if (is_new) continue;
-    fail(Exit::usage,
-         text(other->second.string(), " and ", pair.input.string(), " would both be written to ",
-              pair.output.string()),
-         "predict them into folders of their own");
-  }
-  for (const auto& pair : pairs) refuse_inputs_as_output(pair.output, inputs);
-}
-
-std::vector<fs::path> input_files(const PredictArguments& arguments) {
-  std::vector<fs::path> files;
-  for (const auto& word : arguments.inputs) {
-    const auto path = input_path(word);
-    const auto found = fs::is_directory(path) ? volumes_in(path) : std::vector<fs::path>{path};
-    files.insert(files.end(), found.begin(), found.end());
-  }
-  if (files.empty())
-    fail(Exit::data, "no volume was found in the input", "give .nii, .nii.gz, .npy or .npz files");
-  return files;
-}
-
-std::vector<FilePair> pairs_of(const PredictArguments& arguments) {
-  const fs::path output = arguments.output;
-  bool into_folder = arguments.inputs.size() > 1 || fs::is_directory(output) || !output.has_filename();
-  for (const auto& word : arguments.inputs) into_folder = into_folder || fs::is_directory(input_path(word));
-  std::vector<FilePair> pairs;
-  for (const auto& file : input_files(arguments))
-    pairs.push_back({file, into_folder ? output / (stem_of(file) + ".nii.gz") : output});
-  check_outputs(pairs);
-  return pairs;
-}
-
-// Sizes padded at the high side to what the network divides by, and cut again.
-at::Tensor predict_whole(Task& task, const at::Tensor& image) {
-  const auto divisor = task.size_divisor();
-  const auto missing = [&](int64_t axis) { return (divisor - image.size(axis) % divisor) % divisor; };
-  const auto padded = at::pad(image, {0, missing(4), 0, missing(3), 0, missing(2)}, "replicate");
-  auto result = task.predict(padded);
-  for (int64_t axis = 2; axis < 5; ++axis) result = result.narrow(axis, 0, image.size(axis));
-  return result;
-}
-
-// How many training examples a volume is as large as. image: [1, C, D, H, W]
-double in_examples(const at::Tensor& image, const std::vector<int64_t>& window) {
-  double voxels = 1;
-  for (const auto size : image.sizes().slice(2)) voxels *= static_cast<double>(size);
-  for (const auto size : window) voxels /= static_cast<double>(size);
-  return voxels;
-}
-
-/// What a network needs around it to look at a file.
-struct Predictor {
-  Task& task;
-  Demand demand;
-  std::vector<int64_t> window;
-  TransformChain chain;
-  bool reads_grey;
-  uint64_t memory_bytes;
-
-  Volume prepared(const Volume& input) const {
-    return chain.deterministic_part({{"image", input}}).at("image");
-  }
-
-  Volume volume_of(const Volume& input) const {
-    const auto ready = prepared(input);
-    const auto image = ready.voxels.unsqueeze(0);
-    constexpr double overlap = 0.25;
-    const auto output = fits_in_one_pass(demand, in_examples(image, window), memory_bytes)
-                            ? predict_whole(task, image)
-                            : nn::sliding_window(image, window, overlap, [this](const at::Tensor& part) {
-                                return task.predict(part);
-                              });
-    const Volume result{.voxels = output[0].to(at::kFloat).contiguous(), .affine = ready.affine};
-    const std::array<int64_t, 3> size{input.voxels.size(1), input.voxels.size(2), input.voxels.size(3)};
-    const bool same_grid =
-        ready.affine == input.affine && result.voxels.sizes().slice(1) == input.voxels.sizes().slice(1);
-    return same_grid ? result : resample_like(result, input.affine, size);
-  }
-
-  /// One number for each of the task's predicted_values().
-  std::vector<double> values_of(const Volume& input) const {
-    const auto values = task.predict(prepared(input).voxels.unsqueeze(0)).contiguous();
-    return {values.const_data_ptr<double>(), values.const_data_ptr<double>() + values.numel()};
-  }
-};
-
-// A network from a run, or from a weights file and a config.
-TrainedTask network_for(Program& program, const PredictArguments& arguments) {
-  if (!program.is_workload(program.words().target)) {
+/// The stage of a run, or the one that a weights file is for; its config is checked, nothing else is loaded.
+LoadedStage stage_for(const Program& program, const PredictArguments& arguments) {
+  const auto& words = program.words();
+  if (is_of_run(program)) {
     require(arguments.weights.empty(), Exit::usage, "--weights: a run has its own weights",
             "choose among them with --checkpoint, or name a workload");
-    return load_trained(program, arguments.checkpoint, arguments.average);
+    const auto folder = program.run_folder();
+    return load_run_stage(folder, program.workload(workload_of(folder)), words.overrides);
   }
   require(!arguments.weights.empty(), Exit::usage, "a workload without a run needs weights",
           "add --weights FILE, or name a run");
   if (!fs::is_regular_file(arguments.weights))
     fail(Exit::usage, text("there is no file ", arguments.weights), "check --weights");
-  TrainedTask trained;
-  trained.loaded = program.load(program.workload(program.words().target));
-  trained.task = trained.loaded.stage->task(trained.loaded.config.config, Index{});
-  auto& network = *trained.task->objectives().front().network;
+  return program.load(program.workload(words.target));
+}
+
+/// Its networks hold their weights, on the device, and are in evaluation mode.
+std::unique_ptr<Task> task_for(const Program& program, const LoadedStage& loaded,
+                               const PredictArguments& arguments, c10::Device device) {
+  if (is_of_run(program)) {
+    const auto folder = program.run_folder();
+    return load_trained(folder, program.workload(workload_of(folder)), program.words().overrides,
+                        {.checkpoint = arguments.checkpoint,
+                         .weights = arguments.call.weights.choice(),
+                         .device = device})
+        .task;
+  }
+  auto task = loaded.stage->task(loaded.config.config, Index{});
+  auto& network = *task->objectives().front().network;
   load_state_dict(network, read_tensors(arguments.weights));
   network.eval();
-  return trained;
+  network.to(device);
+  return task;
 }
 
-/// `work` on what is in the file.
-template <class Work>
-auto with_file(const Predictor& predictor, const fs::path& file, bool quiet, const Work& work) {
-  if (!quiet) say(file.string() + " …");
-  const auto volume = read_volume(file, {.grey = predictor.reads_grey, .size = {}});
-  try {
-    return work(volume);
-  } catch (const Error& error) {
-    throw error.within(file.string());
-  }
-}
-
-int predict_volumes(Program& program, const Predictor& predictor, const PredictArguments& arguments) {
-  DiskStorage storage;
-  Json all = Json::array();
+/// The table of numbers and words in its file, and the words that a person is shown of all results.
+Lines written_results(const PredictionForm& form, const PredictionFiles& files,
+                      const std::vector<PredictionCase>& cases, const std::vector<PredictedCase>& results) {
   Lines lines;
-  for (const auto& pair : pairs_of(arguments)) {
-    const auto result = with_file(predictor, pair.input, program.words().quiet,
-                                  [&](const Volume& volume) { return predictor.volume_of(volume); });
-    if (pair.output.has_parent_path()) storage.create_folders(pair.output.parent_path());
-    write_nifti(storage, pair.output, result, pair.input);
-    Json row;
-    row["input"] = pair.input.string();
-    row["output"] = pair.output.string();
-    all.push_back(row);
-    lines.add(pair.output.string());
+  for (const auto& result : results) {
+    for (const auto& [name, file] : result.files) lines.add(file);
   }
-  program.show(all, lines);
-  return 0;
-}
-
-// In quotes where a comma or a quote would part it.
-std::string csv_cell(const std::string& word) {
-  if (word.find_first_of(",\"\n") == std::string::npos) return word;
-  std::string quoted = "\"";
-  for (const char letter : word) quoted += letter == '"' ? "\"\"" : std::string(1, letter);
-  return quoted + "\"";
-}
-
-int predict_table(Program& program, const Predictor& predictor, const PredictArguments& arguments) {
-  const auto names = predictor.task.predicted_values();
-  if (const auto missing = predictor.task.missing_values(); !missing.empty()) log::warning(missing);
-  const auto files = input_files(arguments);
-  const fs::path output = arguments.output;
-  const bool in_folder = fs::is_directory(output) || !output.has_filename();
-  const auto table = in_folder ? output / "predictions.csv" : output;
-  refuse_inputs_as_output(table, files);
-  Json all = Json::array();
-  std::string lines = "case," + join(names, ",") + "\n";
-  Lines shown(trim(lines));
-  for (const auto& file : files) {
-    const auto values = with_file(predictor, file, program.words().quiet,
-                                  [&](const Volume& volume) { return predictor.values_of(volume); });
-    Json row;
-    row["input"] = file.string();
-    row["output"] = table.string();
-    std::string line = csv_cell(file.string());
-    for (size_t i = 0; i < names.size(); ++i) {
-      row[names[i]] = number_or_null(values[i]);
-      line += text(",", values[i]);
-    }
-    lines += line + "\n";
-    shown.add(line);
-    all.push_back(row);
+  const bool has_table = std::any_of(results.begin(), results.end(), [](const PredictedCase& one) {
+    return !one.numbers.empty() || !one.words.empty();
+  });
+  if (!has_table) return lines;
+  std::string table;
+  for (const auto& line : prediction_table(form, cases, results)) {
+    lines.add(line);
+    table += line + "\n";
   }
+  const auto file = files.table();
+  if (file.empty()) return lines;
   DiskStorage storage;
-  if (table.has_parent_path()) storage.create_folders(table.parent_path());
-  write_text(storage, table, lines);
-  program.show(all, shown.add("written to " + table.string()));
-  return 0;
+  if (file.has_parent_path()) storage.create_folders(file.parent_path());
+  write_text(storage, file, table);
+  return lines.add("written to " + file.string());
 }
 
-int predict(Program& program, const PredictArguments& arguments) {
-  input_files(arguments);  // before anything is loaded
-  const auto trained = network_for(program, arguments);
-  const Stage& stage = *trained.loaded.stage;
-  const auto& config = trained.loaded.config.config;
-  const Json transforms = stage.prediction_transforms(config);
-  const Predictor predictor{.task = *trained.task,
-                            .demand = stage.demand(config, Index{}),
-                            .window = stage.prediction_window(config),
-                            .chain = TransformChain(transforms),
-                            .reads_grey = picture_reading(transforms).grey,
-                            .memory_bytes = detect_hardware().memory_available_bytes};
-  const torch::NoGradGuard no_grad;
-  const bool is_table = !trained.task->predicted_values().empty();
-  return is_table ? predict_table(program, predictor, arguments)
-                  : predict_volumes(program, predictor, arguments);
+/// Long cases say now and then how far they are.
+std::function<void(double)> progress_for_person(bool quiet) {
+  if (quiet) return [](double) {};
+  return [next = std::chrono::steady_clock::now() + said_every](double share) mutable {
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next || share >= 1) return;
+    next = now + said_every;
+    say(text("  ", fixed(100 * share, 0), " %"));
+  };
+}
+
+/// Everything that a call is about, before any weights are read.
+struct Call {
+  LoadedStage loaded;
+  PredictionForm form;
+  PredictionCases found;
+  PredictionFiles files;
+  Plan plan;
+};
+
+PredictionCases cases_for(const PredictArguments& arguments, const PredictionForm& form) {
+  if (!arguments.call.is_rank()) return find_prediction_cases(form, arguments.request);
+  return prediction_cases_from_json(read_json(arguments.cases));
+}
+
+/// What this process computes, as the only one or as a rank of several.
+std::vector<PredictedCase> predict_here(Program& program, const PredictArguments& arguments,
+                                        const Call& call) {
+  const auto& config = call.loaded.config.config;
+  const int rank = arguments.rank;
+  const auto device = device_of(call.plan, rank);
+  set_up_process(call.plan, device);
+  const auto task = task_for(program, call.loaded, arguments, device);
+  if (const auto missing = task->missing_values(); !missing.empty() && rank == 0) log::warning(missing);
+  const bool quiet = program.words().quiet || call.plan.world_size() > 1;
+  const Predictor predictor(
+      *task, call.form,
+      {.seed = static_cast<uint64_t>(arguments.seed.value_or(config.run.seed)),
+       .device = device,
+       .fits_in_one_pass = room_for_one_pass(*call.loaded.stage, config, memory_for(call.plan, rank)),
+       .progress = progress_for_person(quiet)});
+  DiskStorage storage;
+  const PredictionRun run{predictor, call.form, call.files, call.found.cases, storage};
+  if (arguments.call.is_rank()) {
+    serve_cases(run);
+    return {};
+  }
+  return predict_cases(run, [&](const PredictionCase& one) {
+    if (!program.words().quiet) say(one.label + " …");
+  });
+}
+
+std::vector<PredictedCase> predict_by_ranks(Program& program, const PredictArguments& arguments,
+                                            const Call& call) {
+  const ScratchFolder scratch;
+  DiskStorage storage;
+  const auto plan_file = scratch.path() / "plan.json", cases_file = scratch.path() / "cases.json";
+  write_text(storage, plan_file, to_text(to_json(call.plan)));
+  write_text(storage, cases_file, to_text(to_json(call.found)));
+  std::vector<ProcessOptions> ranks;
+  for (int rank = 0; rank < call.plan.world_size(); ++rank) {
+    auto& options = ranks.emplace_back();
+    options.program = own_program();
+    options.cores = call.plan.ranks[static_cast<size_t>(rank)].cores;
+    for (const auto* name : {"OMP_NUM_THREADS", "MKL_NUM_THREADS"})
+      options.environment[name] = text(call.plan.threads_per_rank);
+    auto& words = options.arguments = {"predict"};
+    for (const auto& word : words_for_ranks(program)) words.push_back(word);
+    const auto add = [&words](const std::string& flag, const std::string& value) {
+      if (!value.empty()) words.insert(words.end(), {flag, value});
+    };
+    add("--plan", plan_file.string());
+    add("--cases", cases_file.string());
+    add("--rank", text(rank));
+    add("--output", arguments.output);
+    add("--weights", arguments.weights);
+    add("--checkpoint", arguments.checkpoint);
+    add("--seed", arguments.seed ? text(*arguments.seed) : "");
+    for (const auto& word : arguments.call.weights.words()) words.push_back(word);
+  }
+  return deal_out(call.found.cases, ranks, [&](const PredictionCase& one) {
+    if (!program.words().quiet) say(one.label + " …");
+  });
+}
+
+int predict(Program& program, PredictArguments arguments) {
+  arguments.request.table = arguments.table;
+  arguments.call.weights.choice();
+  auto loaded = stage_for(program, arguments);
+  const auto form = loaded.stage->prediction(loaded.config.config);
+  auto found = cases_for(arguments, form);
+  PredictionFiles files(form, found, arguments.output);
+  auto plan = arguments.call.is_rank()
+                  ? plan_from_json(read_json(arguments.call.plan))
+                  : plan_call(arguments.call, loaded.config.config, std::ssize(found.cases));
+  const Call call{std::move(loaded), form, std::move(found), std::move(files), std::move(plan)};
+  if (arguments.call.is_rank()) {
+    predict_here(program, arguments, call);
+    return 0;
+  }
+  const bool is_shared = call.plan.world_size() > 1;
+  const auto results =
+      is_shared ? predict_by_ranks(program, arguments, call) : predict_here(program, arguments, call);
+  const auto& cases = call.found.cases;
+  const auto lines = written_results(form, call.files, cases, results);
+  program.show(prediction_json(call.files, cases, results), lines);
+  throw_failed_cases(cases, results);
+  return 0;
 }
 
 }  // namespace
@@ -286,14 +214,20 @@ int predict(Program& program, const PredictArguments& arguments) {
 void add_predict(Program& program) {
   const auto arguments = std::make_shared<PredictArguments>();
   auto& verb =
-      program.add_workload_or_run_verb("predict", "run a trained network over volumes",
+      program.add_workload_or_run_verb("predict", "what a trained network makes of images",
                                        [&program, arguments] { return predict(program, *arguments); });
-  verb.add_option("--input", arguments->inputs, "a file, a folder, or image=FILE; several may be given")
-      ->required();
+  verb.add_option("--input", arguments->request.inputs,
+                  "a file, a folder or a text for the stage's first input, or NAME=VALUE; repeatable");
+  verb.add_option("--table", arguments->table, "a CSV file of inputs, one case a row");
+  verb.add_option("--count", arguments->request.count, "how many samples, of a stage that needs no input");
   verb.add_option("--output", arguments->output, "the file to write, or a folder for several")->required();
+  verb.add_option("--seed", arguments->seed, "of all draws, instead of the run's")
+      ->check(CLI::NonNegativeNumber);
   verb.add_option("--weights", arguments->weights, "safetensors weights, for a workload without a run");
   verb.add_option("--checkpoint", arguments->checkpoint, "best, last or a checkpoint folder");
-  verb.add_flag("--ema", arguments->average, "the averaged weights");
+  add_call_flags(verb, arguments->call);
+  verb.add_option("--cases", arguments->cases, "")->group("");
+  verb.add_option("--rank", arguments->rank, "")->group("");
 }
 
 }  // namespace larmor::app

@@ -151,4 +151,11 @@ CsvTable parse_csv(std::string_view source, std::string_view place) {
   return table;
 }
 
+std::string csv_cell(const std::string& word) {
+  if (word.find_first_of(",\"\n") == std::string::npos) return word;
+  std::string quoted = "\"";
+  for (const char letter : word) quoted += letter == '"' ? "\"\"" : std::string(1, letter);
+  return quoted + "\"";
+}
+
 }  // namespace larmor

@@ -27,4 +27,7 @@ struct CsvTable {
 /// length, a quote that is not closed.
 CsvTable parse_csv(std::string_view source, std::string_view place);
 
+/// A cell as it is written: in quotes where a comma, a quote or a line's end would part it.
+std::string csv_cell(const std::string& word);
+
 }  // namespace larmor

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -24,6 +25,9 @@ struct Figure {
   std::vector<std::pair<std::string, double>> parts = {};
 };
 
+/// How thorough a validation is: while a run trains, or when it is judged (`evaluate`).
+enum class ValidationDepth { quick, full };
+
 class Metrics {
  public:
   virtual ~Metrics() = default;
@@ -36,8 +40,11 @@ class Metrics {
   virtual void picture(const std::string& name, const Image& image) = 0;
   /// Whether pictures are wanted this time.
   virtual bool wants_pictures() const = 0;
-  /// Whether figures shall come with intervals, which may take a second or two.
-  virtual bool wants_intervals() const = 0;
+  /// At full depth figures come with intervals, and stages that sample do so for every case.
+  virtual ValidationDepth depth() const = 0;
+  /// work(0) … work(count - 1), each computed on one rank and known to all; NaN where it gives nothing. For
+  /// Task::summarize(), on every rank alike. Collective.
+  virtual std::vector<double> shared_out(int64_t count, const std::function<double(int64_t)>& work);
 };
 
 }  // namespace larmor

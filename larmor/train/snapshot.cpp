@@ -102,6 +102,8 @@ void restore_task(const CheckpointEntry& entry, Task& task) {
   task.load(PartReader(std::move(own), read_checkpoint_state(entry).at("task"), entry.folder.string()));
 }
 
+bool has_average(const CheckpointEntry& entry) { return has_checkpoint_file(entry, average_file); }
+
 NamedTensors read_weights(const CheckpointEntry& entry, bool average) {
   const auto* file = average ? average_file : model_file;
   if (!has_checkpoint_file(entry, file)) {

@@ -22,7 +22,9 @@ TrainerState restore(const CheckpointEntry& entry, Task& task, std::vector<Learn
 /// Only what the task itself keeps. Throws Error (checkpoint) when it does not fit.
 void restore_task(const CheckpointEntry& entry, Task& task);
 
-/// Only the weights of the predicting network, or its average.
+bool has_average(const CheckpointEntry& entry);
+/// Only the weights of the predicting network, or its average. Throws Error (usage) where no average was
+/// kept.
 NamedTensors read_weights(const CheckpointEntry& entry, bool average);
 
 }  // namespace larmor

@@ -12,6 +12,7 @@
 #include "larmor/data/index/index.h"
 #include "larmor/data/loader/order.h"
 #include "larmor/plan/plan.h"
+#include "larmor/train/prediction.h"
 #include "larmor/train/task.h"
 
 namespace larmor {
@@ -60,10 +61,11 @@ class Stage {
   virtual std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const = 0;
   /// What training does to an example between its files and its batch.
   virtual Json training_transforms(const RunConfig& config) const = 0;
-  /// What `predict` does to a volume before the network sees it: nothing random, no crop.
-  virtual Json prediction_transforms(const RunConfig& config) const = 0;
-  /// The window of `predict` for volumes that do not fit in one pass, voxels an axis.
-  virtual std::vector<int64_t> prediction_window(const RunConfig& config) const = 0;
+  /// Which inputs `predict` takes, what it does to them before the network sees them, and what comes out.
+  virtual PredictionForm prediction(const RunConfig& config) const = 0;
+  /// Whether `predict`, `evaluate` and `export` take the averaged weights of a run that keeps them, when
+  /// nobody says which.
+  virtual bool predicts_by_average() const { return false; }
 };
 
 }  // namespace larmor

@@ -19,6 +19,9 @@ class Module;
 
 namespace larmor {
 
+struct Prediction;
+struct PredictionContext;
+
 /// A loss and the network that learns from it. The first objective's network is the one that predicts.
 struct Objective {
   std::string name;            // "generator", "discriminator"
@@ -76,19 +79,17 @@ class Task {
   /// noted, `reference` the same of Stage::reference()'s cases; both are alike on every rank, and so have
   /// to be the figures.
   virtual void summarize(const CaseValues& /*cases*/, const CaseValues& /*reference*/, Metrics&) {}
-  /// What the predicting network makes of one image [1, C, D, H, W], for `predict`: another image.
-  virtual at::Tensor predict(const at::Tensor& image) = 0;
-  /// Not empty: the network makes numbers of an image, not another image. These are their names, and
-  /// predict() gives a tensor [1, names] of them, on the CPU, NaN where one is not known.
-  virtual std::vector<std::string> predicted_values() const { return {}; }
+  /// For `predict`, without gradient and in evaluation mode: what becomes of one case. `inputs` holds the
+  /// images of Stage::prediction() that were given, [1, C, D, H, W], prepared and on the context's device;
+  /// one row in any case, for which draws are the same at every call with the same seed and case number. By
+  /// default an Error (usage): the stage predicts nothing.
+  virtual Prediction predict(const Batch& inputs, const PredictionContext& context);
   /// A sentence for the person who predicts: which of its values the task cannot give with these weights,
   /// why, and what to do. Empty where it gives all.
   virtual std::string missing_values() const { return {}; }
   /// What a resumed run and `predict` need beside the networks' weights (a latent scale factor, say).
   virtual void save(StateWriter&) const {}
   virtual void load(const StateReader&) {}
-  /// Spatial sizes have to be multiples of this for predict.
-  virtual int64_t size_divisor() const { return 1; }
 };
 
 }  // namespace larmor

@@ -2,19 +2,23 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <exception>
+#include <string_view>
 
+#include <ATen/ops/cat.h>
+#include <ATen/ops/zeros.h>
 #include <torch/nn/module.h>
 
+#include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
 #include "larmor/base/json.h"
-#include "larmor/base/stage_clock.h"
 #include "larmor/base/text.h"
 #include "larmor/device/autocast.h"
 #include "larmor/device/draw_position.h"
-#include "larmor/device/life_sign.h"
 #include "larmor/device/out_of_memory.h"
 #include "larmor/train/batch_device.h"
+#include "larmor/train/split_reader.h"
 
 namespace larmor {
 
@@ -22,8 +26,8 @@ namespace {
 
 class Collected final : public Metrics {
  public:
-  explicit Collected(const ValidationOptions& options, bool draws)
-      : wants_pictures_(options.pictures && draws), wants_intervals_(options.intervals) {}
+  Collected(const ValidationOptions& options, Communicator& communicator, bool draws)
+      : communicator_(communicator), depth_(options.depth), wants_pictures_(options.pictures && draws) {}
   void value(const std::string& name, int64_t example, double value) override {
     values[name].emplace_back(example, value);
   }
@@ -33,7 +37,8 @@ class Collected final : public Metrics {
   void figure(const std::string& name, const Figure& figure) override { figures[name] = figure; }
   void picture(const std::string& name, const Image& image) override { pictures.emplace_back(name, image); }
   bool wants_pictures() const override { return wants_pictures_; }
-  bool wants_intervals() const override { return wants_intervals_; }
+  ValidationDepth depth() const override { return depth_; }
+  std::vector<double> shared_out(int64_t count, const std::function<double(int64_t)>& work) override;
 
   /// What another one has collected.
   void take(Collected&& more) {
@@ -52,7 +57,9 @@ class Collected final : public Metrics {
   std::vector<std::pair<int64_t, BadFile>> bad;  // by example
 
  private:
-  bool wants_pictures_, wants_intervals_;
+  Communicator& communicator_;
+  ValidationDepth depth_;
+  bool wants_pictures_;
 };
 
 class EvaluationMode {
@@ -89,25 +96,60 @@ struct Failure {
   }
 };
 
-// CBOR keeps every bit of a double, NaN included.
-std::string pack(const Collected& collected, const Failure& failure) {
-  Json json;
-  json["values"] = collected.values;
-  json["notes"] = collected.notes;
-  json["bad"] = Json::array();
-  for (const auto& [example, file] : collected.bad) {
-    // The reasons quote files, which may hold anything.
-    json["bad"].push_back({example, to_json({file}).dump(-1, ' ', false, Json::error_handler_t::replace)});
-  }
-  json["failure"] = failure.json().dump(-1, ' ', false, Json::error_handler_t::replace);
-  const auto bytes = Json::to_cbor(json);
-  return {bytes.begin(), bytes.end()};
+template <class Number>
+void append_numbers(std::string& bytes, const std::vector<Number>& numbers) {
+  bytes.append(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(Number));
 }
 
-void append_values(CaseValues& all, const Json& more) {
-  for (const auto& [name, values] : more.items()) {
-    for (const auto& entry : values) all[name].emplace_back(entry[0].get<int64_t>(), entry[1].get<double>());
+/// Examples and values, each name's one after the other; how many they are stands in `counts`.
+void append_values(std::string& bytes, Json& counts, const CaseValues& all) {
+  for (const auto& [name, values] : all) {
+    counts.push_back({name, values.size()});
+    std::vector<int64_t> examples;
+    std::vector<double> numbers;
+    for (const auto& [example, number] : values) {
+      examples.push_back(example);
+      numbers.push_back(number);
+    }
+    append_numbers(bytes, examples);
+    append_numbers(bytes, numbers);
   }
+}
+
+template <class Number>
+std::vector<Number> take_numbers(std::string_view& bytes, std::size_t count) {
+  std::vector<Number> numbers(count);
+  ensure(bytes.size() >= count * sizeof(Number));
+  std::memcpy(numbers.data(), bytes.data(), count * sizeof(Number));
+  bytes.remove_prefix(count * sizeof(Number));
+  return numbers;
+}
+
+void take_values(std::string_view& bytes, const Json& counts, CaseValues& all) {
+  for (const auto& entry : counts) {
+    const auto count = entry[1].get<std::size_t>();
+    const auto examples = take_numbers<int64_t>(bytes, count);
+    const auto numbers = take_numbers<double>(bytes, count);
+    auto& values = all[entry[0].get<std::string>()];
+    for (std::size_t i = 0; i < count; ++i) values.emplace_back(examples[i], numbers[i]);
+  }
+}
+
+std::string line_of(const Json& json) {
+  // The reasons quote files, which may hold anything.
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// A line that says what it is, and the values as they lie in memory.
+std::string pack(const Collected& collected, const Failure& failure) {
+  Json head;
+  std::string values;
+  append_values(values, head["values"] = Json::array(), collected.values);
+  append_values(values, head["notes"] = Json::array(), collected.notes);
+  head["bad"] = Json::array();
+  for (const auto& [example, file] : collected.bad) head["bad"].push_back({example, to_json({file})});
+  head["failure"] = failure.json();
+  return line_of(head) + "\n" + values;
 }
 
 /// What all ranks have collected, in the order of the examples.
@@ -139,14 +181,14 @@ Gathered gather(Communicator& communicator, const Collected& collected, const Fa
   std::vector<Json> failures;
   std::map<int64_t, BadFile> bad;
   for (const auto& bytes : all_gather_bytes(communicator, pack(collected, failure))) {
-    const auto json = Json::from_cbor(bytes.begin(), bytes.end());
-    append_values(gathered.values, json.at("values"));
-    append_values(gathered.notes, json.at("notes"));
-    for (const auto& entry : json.at("bad")) {
-      const auto files = parse_json(entry[1].get<std::string>(), "a rank's bad case");
-      bad.emplace(entry[0].get<int64_t>(), bad_files_from(files).at(0));
-    }
-    failures.push_back(parse_json(json.at("failure").get<std::string>(), "a rank's failure"));
+    const auto end = bytes.find('\n');
+    const auto head = parse_json(bytes.substr(0, end), "a rank's values");
+    auto values = std::string_view(bytes).substr(end + 1);
+    take_values(values, head.at("values"), gathered.values);
+    take_values(values, head.at("notes"), gathered.notes);
+    for (const auto& entry : head.at("bad"))
+      bad.emplace(entry[0].get<int64_t>(), bad_files_from(entry[1]).at(0));
+    failures.push_back(head.at("failure"));
   }
   throw_failures(failure, failures);
   for (auto& [example, file] : bad) gathered.bad.push_back(std::move(file));
@@ -154,6 +196,25 @@ Gathered gather(Communicator& communicator, const Collected& collected, const Fa
     for (auto& [name, per_case] : *values) std::sort(per_case.begin(), per_case.end());
   }
   return gathered;
+}
+
+std::vector<double> Collected::shared_out(int64_t count, const std::function<double(int64_t)>& work) {
+  const auto results = at::zeros({count}, at::kDouble);
+  auto* const numbers = results.mutable_data_ptr<double>();
+  Failure failure{.exception = {}, .name = "the split as a whole"};
+  try {
+    for (int64_t i = communicator_.rank(); i < count; i += communicator_.size()) numbers[i] = work(i);
+  } catch (...) {
+    failure.exception = std::current_exception();
+  }
+  std::vector<Json> failures;
+  for (const auto& words : all_gather_bytes(communicator_, line_of(failure.json())))
+    failures.push_back(parse_json(words, "a rank's failure"));
+  throw_failures(failure, failures);
+  const auto met = results.to(communicator_.device());
+  communicator_.all_reduce(met, Reduce::sum).wait();
+  const auto all = met.cpu();
+  return {all.const_data_ptr<double>(), all.const_data_ptr<double>() + count};
 }
 
 ValidationResult result_of(const Gathered& gathered, const Collected& summary) {
@@ -174,43 +235,124 @@ ValidationResult result_of(const Gathered& gathered, const Collected& summary) {
   return result;
 }
 
-Sample read_case(const Dataset& dataset, const ExampleKey& key) {
-  const StageClock stages(show_life);
-  return dataset.get(key);
+void run_task(Task& task, const Batch& cases, const ValidationOptions& options, Metrics& metrics) {
+  const auto batch = to_device(cases, options.device, options.precision);
+  const DrawScope draws(draw_position_of(batch));
+  const AutocastScope autocast(options.device.type(), options.precision);
+  task.validate(batch, metrics);
 }
 
-// A case counts as a whole or, where its files or the task refuse it, not at all.
-void validate_case(Task& task, const Dataset& dataset, const ExampleKey& key,
-                   const ValidationOptions& options, Collected& collected) {
-  Collected own(options, collected.wants_pictures());
-  try {
-    const auto batch =
-        to_device(collate({read_case(dataset, key)}, {key}), options.device, options.precision);
-    const DrawScope draws(draw_position_of(batch));
-    const AutocastScope autocast(options.device.type(), options.precision);
-    task.validate(batch, own);
-  } catch (const Error& error) {
-    if (error.exit() != Exit::data) throw error.within(text("while validating ", dataset.name(key.example)));
-    collected.bad.emplace_back(key.example, bad_file_of(dataset, key.example, error));
-    return;
-  }
-  collected.take(std::move(own));
-}
+/// The cases of a rank on their way through the task.
+class CaseRunner {
+ public:
+  CaseRunner(Task& task, const Dataset& dataset, Communicator& communicator, const ValidationOptions& options,
+             Collected& collected)
+      : task_(task),
+        dataset_(dataset),
+        communicator_(communicator),
+        options_(options),
+        collected_(collected) {}
 
-Failure run_cases(Task& task, const Dataset& dataset, const Communicator& communicator,
-                  const ValidationOptions& options, Collected& collected) {
-  for (int64_t example = communicator.rank(); example < dataset.size(); example += communicator.size()) {
+  /// What has ended them before their time, if anything has.
+  Failure run() {
+    SplitReader reader(dataset_, {.seed = options_.seed,
+                                  .rank = communicator_.rank(),
+                                  .ranks = communicator_.size(),
+                                  .workers = options_.workers});
     try {
-      // Validation draws, where it draws at all, the same for a case every time: epoch 0.
-      validate_case(task, dataset, {.seed = options.seed, .epoch = 0, .example = example}, options,
-                    collected);
+      while (auto read = next_of(reader)) take(std::move(*read));
+      run_waiting();
     } catch (...) {
-      return {std::current_exception(), dataset.name(example)};
+      const auto at_fault = failed_ >= 0 ? failed_ : reader.example();
+      return {std::current_exception(), dataset_.name(at_fault)};
     }
-    options.after_case();
+    return {};
   }
-  return {};
-}
+
+ private:
+  std::optional<SplitReader::Read> next_of(SplitReader& reader) const {
+    try {
+      return reader.next();
+    } catch (const Error& error) {
+      throw error.within(text("while validating ", dataset_.name(reader.example())));
+    }
+  }
+
+  void take(SplitReader::Read read) {
+    if (read.bad) {
+      collected_.bad.emplace_back(read.key.example, std::move(*read.bad));
+      options_.after_case();
+      return;
+    }
+    if (!waiting_.empty() && !are_alike(waiting_.front(), read.batch)) run_waiting();
+    waiting_.push_back(std::move(read.batch));
+    if (std::ssize(waiting_) >= at_once()) run_waiting();
+  }
+
+  /// Sums over a batch would be ordered by its size: on a CPU, where it gains nothing, a case is computed
+  /// alone.
+  int64_t at_once() const { return options_.device.is_cpu() ? 1 : options_.batch; }
+
+  static bool are_alike(const Batch& one, const Batch& other) {
+    return std::ranges::equal(one.tensors, other.tensors, [](const auto& left, const auto& right) {
+      return left.first == right.first && left.second.sizes() == right.second.sizes();
+    });
+  }
+
+  void run_waiting() {
+    const auto cases = std::exchange(waiting_, {});
+    if (cases.empty()) return;
+    if (cases.size() == 1 || !try_together(cases)) {
+      for (const auto& one : cases) run_alone(one);
+    }
+    for (std::size_t i = 0; i < cases.size(); ++i) options_.after_case();
+  }
+
+  /// False where some case is of no use: then each is tried by itself.
+  bool try_together(const std::vector<Batch>& cases) {
+    Batch all;
+    for (const auto& one : cases) all.keys.push_back(one.keys.front());
+    for (const auto& [name, tensor] : cases.front().tensors) {
+      std::vector<at::Tensor> rows;
+      for (const auto& one : cases) rows.push_back(one.at(name));
+      all.tensors.emplace(name, at::cat(rows));
+    }
+    Collected own(options_, communicator_, collected_.wants_pictures());
+    try {
+      run_task(task_, all, options_, own);
+    } catch (const Error& error) {
+      if (error.exit() != Exit::data) throw;
+      return false;
+    }
+    collected_.take(std::move(own));
+    return true;
+  }
+
+  // A case counts as a whole or, where the task refuses it, not at all.
+  void run_alone(const Batch& one) {
+    const auto example = one.keys.front().example;
+    Collected own(options_, communicator_, collected_.wants_pictures());
+    failed_ = example;
+    try {
+      run_task(task_, one, options_, own);
+    } catch (const Error& error) {
+      if (error.exit() != Exit::data) throw error.within(text("while validating ", dataset_.name(example)));
+      collected_.bad.emplace_back(example, bad_file_of(dataset_, example, error));
+      failed_ = -1;
+      return;
+    }
+    failed_ = -1;
+    collected_.take(std::move(own));
+  }
+
+  Task& task_;
+  const Dataset& dataset_;
+  Communicator& communicator_;
+  const ValidationOptions& options_;
+  Collected& collected_;
+  std::vector<Batch> waiting_;
+  int64_t failed_ = -1;  // the case at fault, where the task has failed with it
+};
 
 }  // namespace
 
@@ -218,8 +360,8 @@ ValidationResult validate(Task& task, const Dataset& dataset, Communicator& comm
                           const ValidationOptions& options) {
   const EvaluationMode evaluation(task);
   const torch::NoGradGuard no_grad;
-  Collected collected(options, communicator.is_first());
-  const auto failure = run_cases(task, dataset, communicator, options, collected);
+  Collected collected(options, communicator, communicator.is_first());
+  const auto failure = CaseRunner(task, dataset, communicator, options, collected).run();
   const auto gathered = gather(communicator, collected, failure);
   if (static_cast<int64_t>(gathered.bad.size()) == dataset.size()) {
     fail(Exit::data,
@@ -228,8 +370,8 @@ ValidationResult validate(Task& task, const Dataset& dataset, Communicator& comm
   }
   CaseValues reference;
   if (options.reference != nullptr) {
-    Collected of_reference({}, /*draws=*/false);
-    const auto of_cases = run_cases(task, *options.reference, communicator, options, of_reference);
+    Collected of_reference({}, communicator, /*draws=*/false);
+    const auto of_cases = CaseRunner(task, *options.reference, communicator, options, of_reference).run();
     reference = gather(communicator, of_reference, of_cases).all();
   }
   task.summarize(gathered.all(), reference, collected);

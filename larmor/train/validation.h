@@ -36,18 +36,20 @@ struct ValidationOptions {
   Precision precision = Precision::fp32;
   uint64_t seed = 0;
   bool pictures = false;
-  bool intervals = false;
+  ValidationDepth depth = ValidationDepth::quick;
+  int64_t batch = 1;  // cases of one shape that a GPU computes together; a CPU computes each alone
+  int workers = 0;    // threads of this rank that read cases ahead; 0: the calling one reads them
   const Dataset* reference = nullptr;  // Stage::reference()'s
   std::function<void()> after_case = [] {};
 };
 
 /// Runs the task over `dataset` (and over the reference cases, of which only Task::summarize() hears): rank r
-/// takes cases r, r + ranks, …; values meet on every rank in case
-/// order, so that all take the same decision from the same bits. Cases that cannot be used, because their
-/// files or Task::validate() fail with Error (data), are left out and listed, in the order of the cases.
-/// Networks are put into evaluation mode and back. Collective. Blocks. Throws on all ranks or on none: Error
-/// (data) when no case is left; where any other error ends a rank's cases, that error there, and its words on
-/// the others with the rank's number.
+/// takes cases r, r + ranks, …; on CPUs neither the number of ranks nor `batch` changes a bit of the result;
+/// values meet on every rank in case order, so that all take the same decision from the same bits. Cases that
+/// cannot be used, because their files or Task::validate() fail with Error (data), are left out and listed,
+/// in the order of the cases. Networks are put into evaluation mode and back. Collective. Blocks. Throws on
+/// all ranks or on none: Error (data) when no case is left; where any other error ends a rank's cases, that
+/// error there, and its words on the others with the rank's number.
 ValidationResult validate(Task& task, const Dataset& dataset, Communicator& communicator,
                           const ValidationOptions& options);
 

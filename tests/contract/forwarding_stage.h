@@ -27,7 +27,9 @@ class ForwardingTask : public Task {
   void summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) override {
     inner_->summarize(cases, reference, metrics);
   }
-  at::Tensor predict(const at::Tensor& image) override { return inner_->predict(image); }
+  Prediction predict(const Batch& inputs, const PredictionContext& context) override {
+    return inner_->predict(inputs, context);
+  }
   void save(StateWriter& writer) const override { inner_->save(writer); }
   void load(const StateReader& reader) override { inner_->load(reader); }
 
@@ -56,12 +58,7 @@ class ForwardingStage : public Stage {
   Json training_transforms(const RunConfig& config) const override {
     return inner_->training_transforms(config);
   }
-  Json prediction_transforms(const RunConfig& config) const override {
-    return inner_->prediction_transforms(config);
-  }
-  std::vector<int64_t> prediction_window(const RunConfig& config) const override {
-    return inner_->prediction_window(config);
-  }
+  PredictionForm prediction(const RunConfig& config) const override { return inner_->prediction(config); }
 
  private:
   std::unique_ptr<const Stage> inner_;

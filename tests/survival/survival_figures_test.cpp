@@ -21,7 +21,9 @@ class Recorded final : public Metrics {
   void figure(const std::string& name, const Figure& figure) override { figures[name] = figure; }
   void picture(const std::string& name, const Image&) override { pictures.push_back(name); }
   bool wants_pictures() const override { return true; }
-  bool wants_intervals() const override { return intervals_; }
+  ValidationDepth depth() const override {
+    return intervals_ ? ValidationDepth::full : ValidationDepth::quick;
+  }
   std::map<std::string, Figure> figures;
   std::vector<std::string> pictures;
 

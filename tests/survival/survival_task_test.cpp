@@ -14,6 +14,7 @@
 #include "larmor/checkpoint/state_parts.h"
 #include "larmor/comm/communicator.h"
 #include "larmor/kernels/draw.h"
+#include "larmor/train/prediction.h"
 #include "larmor/train/whole_batch.h"
 
 namespace larmor::survival {
@@ -162,7 +163,7 @@ PartReader reference_state() {
     void figure(const std::string&, const Figure&) override {}
     void picture(const std::string&, const Image&) override {}
     bool wants_pictures() const override { return false; }
-    bool wants_intervals() const override { return false; }
+    ValidationDepth depth() const override { return ValidationDepth::quick; }
   } ignored;
   task.summarize(reference, reference, ignored);
   PartWriter writer;
@@ -170,29 +171,38 @@ PartReader reference_state() {
   return PartReader(writer.tensors, writer.values, "a test");
 }
 
+/// Of an image.
+std::vector<std::string> names_said_by(SurvivalTask& task) {
+  const at::NoGradGuard no_grad;
+  task.objectives().front().network->eval();
+  std::vector<std::string> names;
+  for (const auto& [name, value] : task.predict(batch_of(2, 1, at::kFloat), {}).numbers)
+    names.push_back(name);
+  return names;
+}
+
 TEST(SurvivalTask, SaysOnlyTheRiskBeforeItHasSeenReferenceCases) {
   SurvivalTask task(small_config(), followed_up, 5);
-  EXPECT_THAT(task.predicted_values(), ElementsAre("risk"));
+  EXPECT_THAT(names_said_by(task), ElementsAre("risk"));
   EXPECT_THAT(task.missing_values(), HasSubstr("only the risk is given"));
-  EXPECT_EQ(task.predict(batch_of(0, 1, at::kFloat).at("image")).sizes(), at::IntArrayRef({1, 1}));
 }
 
 TEST(SurvivalTask, RanksAnImageAmongTheReferenceCasesThatACheckpointKeeps) {
   SurvivalTask task(small_config(), followed_up, 5);
   task.load(reference_state());
-  EXPECT_THAT(task.predicted_values(), ElementsAre("risk", "percentile", "survival_2y", "survival_3y"));
+  EXPECT_THAT(names_said_by(task), ElementsAre("risk", "percentile", "survival_2y", "survival_3y"));
   EXPECT_EQ(task.missing_values(), "");
   const at::NoGradGuard no_grad;
   task.objectives().front().network->eval();
-  const auto said = task.predict(batch_of(2, 1, at::kFloat).at("image"));
-  const double risk = said[0][0].item<double>();
+  const auto said = task.predict(batch_of(2, 1, at::kFloat), {}).numbers;
+  const double risk = said[0].second;
   double below = 0;
   for (int i = 0; i < patients; ++i) below += i < risk ? 1 : 0;
-  EXPECT_DOUBLE_EQ(said[0][1].item<double>(), 100 * below / patients);
+  EXPECT_DOUBLE_EQ(said[1].second, 100 * below / patients);
   std::vector<double> risks(patients);
   std::iota(risks.begin(), risks.end(), 0);
   const auto hazard = breslow_baseline(risks, followed_up);
-  EXPECT_DOUBLE_EQ(said[0][2].item<double>(), std::exp(-hazard.at(2 * 365.25) * std::exp(risk)));
+  EXPECT_DOUBLE_EQ(said[2].second, std::exp(-hazard.at(2 * 365.25) * std::exp(risk)));
 }
 
 /// What a step begins with: the network learns from a batch.
@@ -208,7 +218,7 @@ TEST(SurvivalTask, KeepsNoReferenceOfWeightsThatHaveLearnedSince) {
   SurvivalTask task(small_config(), followed_up, 5);
   task.load(reference_state());
   learn_once(task);
-  EXPECT_THAT(task.predicted_values(), ElementsAre("risk"));
+  EXPECT_THAT(names_said_by(task), ElementsAre("risk"));
   PartWriter writer;
   task.save(writer);
   EXPECT_TRUE(writer.tensors.empty());
@@ -219,7 +229,7 @@ TEST(SurvivalTask, TakesNoReferenceThatMayBeOfOtherWeights) {
   SurvivalTask task(small_config(), followed_up, 5);
   task.load(known);
   task.load(PartReader({{"reference", known.tensor("reference")}}, Json::object(), "an older larmor's"));
-  EXPECT_THAT(task.predicted_values(), ElementsAre("risk"));
+  EXPECT_THAT(names_said_by(task), ElementsAre("risk"));
   EXPECT_THAT(task.missing_values(), HasSubstr("these very weights"));
 }
 

@@ -37,8 +37,7 @@ class Choosy final : public Stage {
   }
   std::unique_ptr<Task> task(const RunConfig&, const Index&) const override { return nullptr; }
   Json training_transforms(const RunConfig&) const override { return Json::array(); }
-  Json prediction_transforms(const RunConfig&) const override { return Json::array(); }
-  std::vector<int64_t> prediction_window(const RunConfig&) const override { return {}; }
+  PredictionForm prediction(const RunConfig&) const override { return {}; }
 };
 
 TEST(CheckedDataset, NamesTheExampleThatTheStageRefusesAndGivesTheOthers) {

@@ -12,8 +12,6 @@
 namespace larmor::testing {
 namespace {
 
-using ::testing::ElementsAre;
-
 LoadedStage load_made_up(std::vector<std::string> words) {
   return load_stage({.files = {}, .environment = {}, .overrides = std::move(words)}, made_up_workload(),
                     "second");
@@ -43,7 +41,7 @@ Exit exit_of_loading(const RunOnDisk& run, const std::vector<std::string>& overr
 
 TEST(LoadedStage, HoldsWhatTheConfigSaysOfItsOwnFields) {
   const auto loaded = load_made_up({"model.width=3"});
-  EXPECT_THAT(loaded.stage->prediction_window(loaded.config.config), ElementsAre(3, 3, 3));
+  EXPECT_EQ(loaded.stage->prediction(loaded.config.config).transforms, Json::array({3}));
   EXPECT_EQ(loaded.config.config.workload, "made_up");
   EXPECT_EQ(loaded.config.config.stage, "second");
 }
@@ -51,7 +49,7 @@ TEST(LoadedStage, HoldsWhatTheConfigSaysOfItsOwnFields) {
 TEST(LoadedStage, OwesNothingToWhatWasLoadedBefore) {
   load_made_up({"model.width=3"});
   const auto loaded = load_made_up({});
-  EXPECT_THAT(loaded.stage->prediction_window(loaded.config.config), ElementsAre(8, 8, 8));
+  EXPECT_EQ(loaded.stage->prediction(loaded.config.config).transforms, Json::array({8}));
 }
 
 TEST(LoadedStage, IsCheckedByWhoeverReadANewConfig) {
@@ -65,7 +63,7 @@ TEST(LoadedStage, OfARunHasTheRunsConfigWithOverridesOnTop) {
   const auto loaded = load_run_stage(run.folder, made_up_workload(), {"run.seed=9"});
   EXPECT_EQ(loaded.config.config.stage, "first");
   EXPECT_EQ(loaded.config.config.run.seed, 9);
-  EXPECT_THAT(loaded.stage->prediction_window(loaded.config.config), ElementsAre(3, 3, 3));
+  EXPECT_EQ(loaded.stage->prediction(loaded.config.config).transforms, Json::array({3}));
 }
 
 TEST(LoadedStage, OfARunIsRefusedWhereItCannotWork) {

@@ -1,5 +1,6 @@
 #include "larmor/train/validation.h"
 
+#include <cmath>
 #include <thread>
 
 #include <ATen/ATen.h>
@@ -49,7 +50,6 @@ class Squares : public Task {
     for (const auto& [example, number] : cases.at("number")) last = number;
     metrics.figure("last", {.value = last, .parts_by = "half", .parts = {{"first", 1}, {"second", 2}}});
   }
-  at::Tensor predict(const at::Tensor& image) override { return image; }
 
   CaseValues seen, seen_reference;
 
@@ -63,14 +63,16 @@ struct Outcome {
 };
 
 /// What each of so many ranks has in the end.
-std::vector<Outcome> validated(int ranks, const Dataset& cases, const Dataset* reference = nullptr) {
+std::vector<Outcome> validated(int ranks, const Dataset& cases, const Dataset* reference = nullptr,
+                               ValidationOptions options = {}) {
+  options.reference = reference;
   auto communicators = make_thread_ranks(ranks);
   std::vector<Outcome> outcomes(communicators.size());
   std::vector<std::thread> threads;
   for (std::size_t rank = 0; rank < communicators.size(); ++rank) {
     threads.emplace_back([&, rank] {
       Squares task;
-      outcomes[rank].result = validate(task, cases, *communicators[rank], {.reference = reference});
+      outcomes[rank].result = validate(task, cases, *communicators[rank], options);
       outcomes[rank].seen = task.seen;
       outcomes[rank].seen_reference = task.seen_reference;
     });
@@ -176,6 +178,54 @@ TEST(Validation, FailsOnAllRanksAlikeWhereOneFailsAndNamesTheCase) {
   EXPECT_EQ(said[1], "while validating 4: an odd number");
   for (const std::size_t other : {std::size_t{0}, std::size_t{2}})
     EXPECT_EQ(said[other], "the validation failed on rank 1: while validating 4: an odd number");
+}
+
+TEST(Validation, GivesTheSameBitsWhateverRanksBatchAndThreadsThatReadAhead) {
+  const Numbers cases(9, {2, 7});
+  const auto alone = validated(1, cases).front();
+  for (const int ranks : {1, 2, 3}) {
+    for (const int64_t batch : {1, 2, 4}) {
+      for (const int workers : {0, 1, 3}) {
+        for (const auto& outcome : validated(ranks, cases, nullptr, {.batch = batch, .workers = workers})) {
+          EXPECT_EQ(outcome.result.metrics.at("loss").mean, alone.result.metrics.at("loss").mean);
+          EXPECT_EQ(outcome.seen, alone.seen);
+          EXPECT_EQ(outcome.result.bad, alone.result.bad);
+        }
+      }
+    }
+  }
+}
+
+/// Deals out squares in its summary.
+class Sharing final : public Squares {
+ public:
+  void summarize(const CaseValues&, const CaseValues&, Metrics& metrics) override {
+    EXPECT_EQ(metrics.depth(), ValidationDepth::full);
+    shared = metrics.shared_out(7, [this](int64_t i) {
+      ++own;
+      return i == 3 ? std::nan("") : static_cast<double>(i * i);
+    });
+  }
+  std::vector<double> shared;
+  int own = 0;
+};
+
+TEST(Validation, SharesOutTheWorkOfItsSummaryAndTellsAllRanksTheResults) {
+  const Numbers cases(4, {});
+  auto communicators = make_thread_ranks(3);
+  std::vector<Sharing> tasks(communicators.size());
+  std::vector<std::thread> threads;
+  for (std::size_t rank = 0; rank < communicators.size(); ++rank) {
+    threads.emplace_back(
+        [&, rank] { validate(tasks[rank], cases, *communicators[rank], {.depth = ValidationDepth::full}); });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(tasks[0].own + tasks[1].own + tasks[2].own, 7);
+  for (const auto& task : tasks) {
+    ASSERT_EQ(task.shared.size(), 7U);
+    EXPECT_EQ(task.shared[6], 36);
+    EXPECT_TRUE(std::isnan(task.shared[3]));
+  }
 }
 
 TEST(Validation, RefusesASplitOfWhichNothingCanBeRead) {

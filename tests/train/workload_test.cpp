@@ -23,8 +23,8 @@ TEST(Workload, MakesANewStageWithTheDefaultsEachTime) {
   const auto changed = workload.stage("first");
   load_config({.files = {}, .environment = {}, .overrides = {"model.width=3"}}, "made_up", "first",
               changed->fields());
-  ASSERT_THAT(changed->prediction_window({}), ElementsAre(3, 3, 3));
-  EXPECT_THAT(workload.stage("first")->prediction_window({}), ElementsAre(8, 8, 8));
+  ASSERT_EQ(changed->prediction({}).transforms, Json::array({3}));
+  EXPECT_EQ(workload.stage("first")->prediction({}).transforms, Json::array({8}));
 }
 
 TEST(Workload, RefusesAStageThatItDoesNotHaveAndNamesThoseThatItHas) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <string_view>
 #include <utility>
 
 #include "larmor/base/error.h"
@@ -12,6 +11,7 @@
 #include "larmor/base/text.h"
 #include "larmor/data/index/index.h"
 #include "larmor/formats/csv.h"
+#include "larmor/formats/file_kinds.h"
 #include "larmor/transforms/transforms.h"
 
 namespace larmor {
@@ -145,11 +145,7 @@ std::vector<ListedCase> read_data_list(const std::filesystem::path& path) {
 }  // namespace
 
 bool names_a_volume(const std::string& path) {
-  constexpr std::array<std::string_view, 12> endings = {".nii", ".nii.gz", ".hdr", ".hdr.gz",
-                                                        ".img", ".npz",    ".npy", ".png",
-                                                        ".jpg", ".jpeg",   ".dcm", ".dcm.gz"};
-  const std::string name = lower(path);
-  return std::any_of(endings.begin(), endings.end(), [&](auto ending) { return name.ends_with(ending); });
+  return !known_suffix(path).empty() || lower(path).ends_with(".img");
 }
 
 std::vector<ListedCase> read_case_list(const std::filesystem::path& path) {

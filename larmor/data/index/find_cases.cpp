@@ -12,6 +12,7 @@
 #include "larmor/data/index/folder_scan.h"
 #include "larmor/formats/bytes.h"
 #include "larmor/formats/dicom/dicom_series.h"
+#include "larmor/formats/file_kinds.h"
 
 namespace larmor {
 namespace {
@@ -209,7 +210,8 @@ FoundCases cases_of_dicom(const DataConfig& data) {
     fail(Exit::data, text("no DICOM images in ", data.folder, ": looked into ", scan.files.size(), " files"),
          "check data.folder and data.kind");
   }
-  return cases_of_places(data, {.suffixes = {".dcm", ".dcm.gz"}, .include = {}, .exclude = {}}, places);
+  return cases_of_places(data, {.suffixes = file_kind("dicom").suffixes, .include = {}, .exclude = {}},
+                         places);
 }
 
 // What all paths have in common, when they do not all lie in `wished`.
@@ -300,14 +302,9 @@ FoundCases phantom_cases(const DataConfig& data) {
 }
 
 FoundCases found_by_kind(const DataConfig& data) {
-  if (data.kind == "nifti") {
-    return cases_of_folder(
-        data, {.suffixes = {".nii", ".nii.gz", ".hdr", ".hdr.gz"}, .include = {}, .exclude = {}});
+  if (data.kind == "nifti" || data.kind == "npz" || data.kind == "picture") {
+    return cases_of_folder(data, {.suffixes = file_kind(data.kind).suffixes, .include = {}, .exclude = {}});
   }
-  if (data.kind == "npz")
-    return cases_of_folder(data, {.suffixes = {".npz", ".npy"}, .include = {}, .exclude = {}});
-  if (data.kind == "picture")
-    return cases_of_folder(data, {.suffixes = {".png", ".jpg", ".jpeg"}, .include = {}, .exclude = {}});
   if (data.kind == "dicom") return cases_of_dicom(data);
   if (data.kind == "list") {
     if (data.list.empty()) fail(Exit::data, "data.list is not set", "say which list: data.list=FILE");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "larmor/base/seed.h"
@@ -25,17 +26,22 @@ std::optional<BootstrapInterval> bootstrap_interval(const RowsOfPatients& patien
                                                     const RowMeasure& measure) {
   assert(options.confidence > 0 && options.confidence < 1);
   if (patients.empty()) return {};
-  std::vector<double> values;
-  std::vector<std::size_t> drawn;
-  for (int64_t repeat = 0; repeat < options.repeats; ++repeat) {
+  const auto repeat_measure = [&](int64_t repeat) {
     Draws draws(make_key(options.seed, /*epoch=*/0, static_cast<uint64_t>(repeat), "bootstrap"));
-    drawn.clear();
+    std::vector<std::size_t> drawn;
     for (std::size_t i = 0; i < patients.size(); ++i) {
       const auto& rows = patients[static_cast<std::size_t>(draws.below(patients.size()))];
       drawn.insert(drawn.end(), rows.begin(), rows.end());
     }
-    if (const auto value = measure(drawn); value) values.push_back(*value);
+    return measure(drawn).value_or(std::numeric_limits<double>::quiet_NaN());
+  };
+  std::vector<double> values;
+  if (options.shared_out) {
+    values = options.shared_out(options.repeats, repeat_measure);
+  } else {
+    for (int64_t repeat = 0; repeat < options.repeats; ++repeat) values.push_back(repeat_measure(repeat));
   }
+  std::erase_if(values, [](double value) { return std::isnan(value); });
   if (values.empty()) return {};
   std::ranges::sort(values);
   const double tail = (1 - options.confidence) / 2;

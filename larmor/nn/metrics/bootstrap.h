@@ -19,6 +19,9 @@ struct BootstrapOptions {
   int64_t repeats = 1000;
   double confidence = 0.95;
   uint64_t seed = 0;
+  /// As Metrics::shared_out(); empty: one repeat after the other.
+  std::function<std::vector<double>(int64_t count, const std::function<double(int64_t)>& work)> shared_out =
+      {};
 };
 
 /// A measure of the rows it is given; nothing where it is not defined for them.

@@ -29,7 +29,6 @@ class TwoNetworks final : public Task {
     return {nn::run_block(critic, value).mean(), nn::run_block(critic, value.detach()).mean()};
   }
   void validate(const Batch&, Metrics&) override {}
-  at::Tensor predict(const at::Tensor& image) override { return image; }
 
   torch::nn::Linear late{nullptr}, early{nullptr}, critic{nullptr};
 
@@ -73,7 +72,6 @@ class OneBlock final : public Task {
     return {make_(block_, nn::run_block(block_, batch.at("image")))};
   }
   void validate(const Batch&, Metrics&) override {}
-  at::Tensor predict(const at::Tensor& image) override { return image; }
 
  private:
   std::shared_ptr<torch::nn::Module> network_ = std::make_shared<torch::nn::Module>();

@@ -15,8 +15,8 @@ void MadeUpStage::check(const RunConfig&) const {
   if (width_ > 100) fail(Exit::usage, text("model.width is ", width_), "say 100 at most");
 }
 
-std::vector<int64_t> MadeUpStage::prediction_window(const RunConfig&) const {
-  return {width_, width_, width_};
+PredictionForm MadeUpStage::prediction(const RunConfig&) const {
+  return {.inputs = {}, .transforms = Json::array({width_})};
 }
 
 Workload made_up_workload() {

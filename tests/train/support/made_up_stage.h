@@ -17,9 +17,8 @@ class MadeUpStage final : public Stage {
   std::unique_ptr<Dataset> dataset(const RunConfig&, const Index&, Split) const override { return nullptr; }
   std::unique_ptr<Task> task(const RunConfig&, const Index&) const override { return nullptr; }
   Json training_transforms(const RunConfig&) const override { return Json::array(); }
-  Json prediction_transforms(const RunConfig&) const override { return Json::array(); }
-  /// [width, width, width], so that it can be seen.
-  std::vector<int64_t> prediction_window(const RunConfig&) const override;
+  /// Its transforms are [width], so that it can be seen.
+  PredictionForm prediction(const RunConfig&) const override;
 
  private:
   int64_t width_ = 8;

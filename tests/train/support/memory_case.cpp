@@ -58,7 +58,6 @@ class RebuildingTask final : public Task {
   }
 
   void validate(const Batch&, Metrics&) override {}
-  at::Tensor predict(const at::Tensor& image) override { return image; }
 
  private:
   nn::AutoencoderKl autoencoder_;
@@ -74,7 +73,6 @@ class RankingTask final : public Task, private WholeBatchLoss {
   std::vector<at::Tensor> losses(const Batch&, const StepContext&) override { return {}; }
   WholeBatchLoss* whole_batch_loss() override { return this; }
   void validate(const Batch&, Metrics&) override {}
-  at::Tensor predict(const at::Tensor& image) override { return image; }
 
  private:
   at::Tensor rows(const Batch& batch, const StepContext&) override {

@@ -74,9 +74,19 @@ void AutoencoderStage::check_start(const Sample& first) const {
     fail(Exit::usage, text("there is no file ", config_.weights), "check model.weights");
 }
 
+namespace {
+
+/// Of a training crop, voxels an axis.
+std::vector<int64_t> crop_of(const RunConfig& config) {
+  const auto crop = training_crop(config.data.transforms);
+  return crop.empty() ? std::vector<int64_t>{64, 64, 64} : crop;
+}
+
+}  // namespace
+
 Demand AutoencoderStage::demand(const RunConfig& config, const Index& index) const {
-  AutoencoderTask trial(config_, /*seed=*/0, c10::kMeta);
-  const auto image = image_to_count(config_.network.in_channels, prediction_window(config));
+  AutoencoderTask trial(config_, /*seed=*/0, crop_of(config), c10::kMeta);
+  const auto image = image_to_count(config_.network.in_channels, crop_of(config));
   auto demand = count_demand(config, index, training_transforms(config), trial, image);
   demand.preferred_micro_batch = 2;
   return demand;
@@ -90,20 +100,17 @@ std::unique_ptr<Dataset> AutoencoderStage::dataset(const RunConfig& config, cons
 }
 
 std::unique_ptr<Task> AutoencoderStage::task(const RunConfig& config, const Index&) const {
-  return std::make_unique<AutoencoderTask>(config_, static_cast<uint64_t>(config.run.seed));
+  return std::make_unique<AutoencoderTask>(config_, static_cast<uint64_t>(config.run.seed), crop_of(config));
 }
 
 Json AutoencoderStage::training_transforms(const RunConfig& config) const {
   return training_chain(config.data.transforms);
 }
 
-Json AutoencoderStage::prediction_transforms(const RunConfig& config) const {
-  return prediction_chain(config.data.transforms);
-}
-
-std::vector<int64_t> AutoencoderStage::prediction_window(const RunConfig& config) const {
-  const auto crop = training_crop(config.data.transforms);
-  return crop.empty() ? std::vector<int64_t>{64, 64, 64} : crop;
+PredictionForm AutoencoderStage::prediction(const RunConfig& config) const {
+  return {.inputs = {{.name = "image"}},
+          .transforms = prediction_chain(config.data.transforms),
+          .volumes = {AutoencoderTask::output_name}};
 }
 
 }  // namespace larmor::latent_diffusion

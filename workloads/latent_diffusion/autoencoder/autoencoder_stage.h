@@ -21,8 +21,8 @@ class AutoencoderStage final : public Stage {
   std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override;
   std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override;
   Json training_transforms(const RunConfig& config) const override;
-  Json prediction_transforms(const RunConfig& config) const override;
-  std::vector<int64_t> prediction_window(const RunConfig& config) const override;
+  /// One image in, "reconstruction" out.
+  PredictionForm prediction(const RunConfig& config) const override;
 
  private:
   void check_channels(const Sample& example) const;

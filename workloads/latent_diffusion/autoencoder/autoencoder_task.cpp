@@ -1,5 +1,7 @@
 #include "workloads/latent_diffusion/autoencoder/autoencoder_task.h"
 
+#include <utility>
+
 #include <ATen/ATen.h>
 
 #include "larmor/device/initialisation.h"
@@ -7,6 +9,8 @@
 #include "larmor/kernels/draw.h"
 #include "larmor/nn/losses/losses.h"
 #include "larmor/nn/metrics/image_metrics.h"
+#include "larmor/nn/sliding_window.h"
+#include "larmor/train/prediction.h"
 #include "larmor/transforms/planes.h"
 
 namespace larmor::latent_diffusion {
@@ -14,10 +18,19 @@ namespace larmor::latent_diffusion {
 namespace {
 constexpr const char* generator = "generator";
 constexpr const char* discriminator = "discriminator";
+
+/// As how many crops of `window` voxels an axis an image is large. image: [1, C, D, H, W]
+double in_crops(const at::Tensor& image, const std::vector<int64_t>& window) {
+  double voxels = 1;
+  for (const auto size : image.sizes().slice(2)) voxels *= static_cast<double>(size);
+  for (const auto size : window) voxels /= static_cast<double>(size);
+  return voxels;
+}
 }  // namespace
 
-AutoencoderTask::AutoencoderTask(const AutoencoderConfig& config, uint64_t seed, c10::Device device)
-    : config_(config) {
+AutoencoderTask::AutoencoderTask(const AutoencoderConfig& config, uint64_t seed, std::vector<int64_t> window,
+                                 c10::Device device)
+    : config_(config), window_(std::move(window)) {
   const SeededInitialisation initialisation(seed);
   autoencoder_ = nn::AutoencoderKl(config.network, device);
   if (config.is_adversarial()) {
@@ -113,10 +126,26 @@ void AutoencoderTask::validate(const Batch& batch, Metrics& metrics) {
   }
 }
 
-at::Tensor AutoencoderTask::predict(const at::Tensor& image) {
-  return autoencoder_->reconstruct(with_checked_channels(image));
+// Padded at the high side to what the network divides by, and cut again.
+at::Tensor AutoencoderTask::reconstruct_whole(const at::Tensor& image) {
+  const auto divisor = config_.network.size_divisor();
+  const auto missing = [&](int64_t axis) { return (divisor - image.size(axis) % divisor) % divisor; };
+  auto result =
+      autoencoder_->reconstruct(at::pad(image, {0, missing(4), 0, missing(3), 0, missing(2)}, "replicate"));
+  for (int64_t axis = 2; axis < 5; ++axis) result = result.narrow(axis, 0, image.size(axis));
+  return result;
 }
 
-int64_t AutoencoderTask::size_divisor() const { return config_.network.size_divisor(); }
+Prediction AutoencoderTask::predict(const Batch& inputs, const PredictionContext& context) {
+  const auto image = with_checked_channels(inputs.at("image"));
+  constexpr double overlap = 0.25;
+  const auto output =
+      context.fits_in_one_pass(in_crops(image, window_))
+          ? reconstruct_whole(image)
+          : nn::sliding_window(
+                image, window_, overlap,
+                [this](const at::Tensor& part) { return autoencoder_->reconstruct(part); }, context.progress);
+  return {.volumes = {{output_name, context.on_grid_of("image", output[0])}}};
+}
 
 }  // namespace larmor::latent_diffusion

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "larmor/train/task.h"
 
@@ -12,8 +13,12 @@ namespace larmor::latent_diffusion {
 
 class AutoencoderTask final : public Task {
  public:
-  /// New networks are drawn from `seed`; on c10::kMeta they have shapes alone.
-  AutoencoderTask(const AutoencoderConfig& config, uint64_t seed, c10::Device device = c10::kCPU);
+  static constexpr const char* output_name = "reconstruction";
+
+  /// New networks are drawn from `seed`; on c10::kMeta they have shapes alone. `window`: voxels an axis of a
+  /// training crop, in which predict() goes over an image that does not fit in one pass.
+  AutoencoderTask(const AutoencoderConfig& config, uint64_t seed, std::vector<int64_t> window,
+                  c10::Device device = c10::kCPU);
 
   std::vector<Objective> objectives() override;
   /// `config.weights` replaces the autoencoder's.
@@ -22,15 +27,17 @@ class AutoencoderTask final : public Task {
   std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override;
   /// Metrics psnr, ssim (data range 1), l1 and loss of the mean's reconstruction.
   void validate(const Batch& batch, Metrics& metrics) override;
-  at::Tensor predict(const at::Tensor& image) override;
-  int64_t size_divisor() const override;
+  /// The mean's reconstruction, on the grid of the file.
+  Prediction predict(const Batch& inputs, const PredictionContext& context) override;
 
  private:
   at::Tensor image_of(const Batch& batch) const;                    // [N, C, D, H, W]
   at::Tensor with_checked_channels(const at::Tensor& image) const;  // throws Error (data)
+  at::Tensor reconstruct_whole(const at::Tensor& image);            // [1, C, D, H, W], sizes need not divide
   at::Tensor reconstruction_error(const at::Tensor& reconstruction, const at::Tensor& image) const;
 
   AutoencoderConfig config_;
+  std::vector<int64_t> window_;
   nn::AutoencoderKl autoencoder_{nullptr};
   nn::PatchDiscriminator discriminator_{nullptr};
 };

@@ -138,7 +138,8 @@ Demand RiskStage::demand(const RunConfig& config, const Index& index) const {
 }
 
 std::unique_ptr<Dataset> RiskStage::dataset(const RunConfig& config, const Index& index, Split split) const {
-  const auto chain = split == Split::train ? training_transforms(config) : prediction_transforms(config);
+  const auto chain =
+      split == Split::train ? training_transforms(config) : validation_chain(config.data.transforms);
   return make_volume_dataset(config.data, with_patient_numbers(index), split, chain, {}, image_maker());
 }
 
@@ -146,7 +147,7 @@ std::unique_ptr<Dataset> RiskStage::reference(const RunConfig& config, const Ind
   auto data = config.data;
   if (data.cache == "smart") data.cache = "none";  // its window is training's
   return some_cases(
-      make_volume_dataset(data, index, Split::train, prediction_transforms(config), {}, image_maker()),
+      make_volume_dataset(data, index, Split::train, validation_chain(data.transforms), {}, image_maker()),
       config_.baseline_cases);
 }
 
@@ -172,12 +173,8 @@ Json RiskStage::training_transforms(const RunConfig& config) const {
   return training_chain(config.data.transforms);
 }
 
-Json RiskStage::prediction_transforms(const RunConfig& config) const {
-  return validation_chain(config.data.transforms);
-}
-
-std::vector<int64_t> RiskStage::prediction_window(const RunConfig& config) const {
-  return image_size(config.data);
+PredictionForm RiskStage::prediction(const RunConfig& config) const {
+  return {.inputs = {{.name = "image"}}, .transforms = validation_chain(config.data.transforms)};
 }
 
 MakeImage RiskStage::image_maker() const {

@@ -29,9 +29,9 @@ class RiskStage final : public Stage {
   ExampleOrder order(const RunConfig& config, const Index& index, const Dataset& dataset) const override;
   std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override;
   Json training_transforms(const RunConfig& config) const override;
-  /// What validation sees: the network looks at a whole image of the size that it has learned on.
-  Json prediction_transforms(const RunConfig& config) const override;
-  std::vector<int64_t> prediction_window(const RunConfig& config) const override;
+  /// One image in, numbers out. The network looks at a whole image of the size that it has learned on, as in
+  /// validation.
+  PredictionForm prediction(const RunConfig& config) const override;
 
  private:
   Index cases_in(const DataConfig& data, const RunConfig& config) const;

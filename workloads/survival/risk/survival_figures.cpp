@@ -63,12 +63,15 @@ std::vector<double> times_of(std::span<const Horizon> horizons) {
 
 using Measure = std::function<std::optional<double>(const Predictions&)>;
 
-/// A measure of all patients, with its interval over others of their kind.
-Figure figure_of(const Predictions& predictions, const Measure& measure, bool with_interval) {
+/// A measure of all patients, at full depth with its interval over others of their kind.
+Figure figure_of(const Predictions& predictions, const Measure& measure, Metrics& metrics) {
   Figure figure{.value = measure(predictions).value_or(undefined)};
-  if (!with_interval || !std::isfinite(figure.value)) return figure;
+  if (metrics.depth() != ValidationDepth::full || !std::isfinite(figure.value)) return figure;
+  const auto shared_out = [&metrics](int64_t count, const std::function<double(int64_t)>& work) {
+    return metrics.shared_out(count, work);
+  };
   const auto interval = nn::bootstrap_interval(
-      rows_of_patients(predictions), {},
+      rows_of_patients(predictions), {.shared_out = shared_out},
       [&](std::span<const std::size_t> rows) { return measure(resampled(predictions, rows)); });
   if (interval) figure.interval = {interval->low, interval->high};
   return figure;
@@ -99,7 +102,6 @@ std::optional<double> cox_of(const Predictions& table, CoxTies ties) {
 }
 
 void record_ranking(const Predictions& predictions, const TrainingTable& training, Metrics& metrics) {
-  const bool intervals = metrics.wants_intervals();
   const auto harrell = [](const Predictions& table) {
     return harrell_concordance(table.log_risk, table.outcomes).index;
   };
@@ -109,14 +111,13 @@ void record_ranking(const Predictions& predictions, const TrainingTable& trainin
   const auto of_truth = [](const Predictions& table) {
     return harrell_concordance(table.truth, table.outcomes).index;
   };
-  metrics.figure("c_index", figure_of(predictions, harrell, intervals));
-  metrics.figure("c_index_ipcw", figure_of(predictions, uno, intervals));
+  metrics.figure("c_index", figure_of(predictions, harrell, metrics));
+  metrics.figure("c_index_ipcw", figure_of(predictions, uno, metrics));
   if (!predictions.truth.empty())
-    metrics.figure("c_index_of_truth", figure_of(predictions, of_truth, intervals));
+    metrics.figure("c_index_of_truth", figure_of(predictions, of_truth, metrics));
 }
 
 void record_at_horizons(const Predictions& predictions, const TrainingTable& training, Metrics& metrics) {
-  const bool intervals = metrics.wants_intervals();
   const auto times = times_of(training.horizons);
   const auto auc = [&](const Predictions& table) {
     return cumulative_dynamic_auc(training.censoring, table.log_risk, table.outcomes, times);
@@ -125,16 +126,16 @@ void record_at_horizons(const Predictions& predictions, const TrainingTable& tra
     return brier_scores(training.censoring, table.survival(training.baseline, training.horizons),
                         table.outcomes, times);
   };
-  auto of_auc = figure_of(predictions, [&](const Predictions& table) { return auc(table).mean; }, intervals);
+  auto of_auc = figure_of(predictions, [&](const Predictions& table) { return auc(table).mean; }, metrics);
   set_parts(of_auc, training.horizons, auc(predictions).at_horizons);
   auto of_brier = figure_of(
-      predictions, [&](const Predictions& table) { return mean_of(brier(table).at_horizons); }, intervals);
+      predictions, [&](const Predictions& table) { return mean_of(brier(table).at_horizons); }, metrics);
   set_parts(of_brier, training.horizons, brier(predictions).at_horizons);
   metrics.figure("auc", of_auc);
   metrics.figure("brier", of_brier);
   metrics.figure(
       "ibs",
-      figure_of(predictions, [&](const Predictions& table) { return brier(table).integrated; }, intervals));
+      figure_of(predictions, [&](const Predictions& table) { return brier(table).integrated; }, metrics));
 }
 
 void record_pictures(const Predictions& predictions, const TrainingTable& training, Metrics& metrics) {
@@ -185,10 +186,7 @@ void record_figures(const Predictions& predictions, const TrainingTable& trainin
     record_undefined(training, metrics);
     return;
   }
-  metrics.figure("loss",
-                 figure_of(
-                     predictions, [&](const Predictions& table) { return cox_of(table, training.ties); },
-                     /*with_interval=*/false));
+  metrics.figure("loss", {.value = cox_of(predictions, training.ties).value_or(undefined)});
   record_ranking(predictions, training, metrics);
   if (!training.horizons.empty()) record_at_horizons(predictions, training, metrics);
   if (metrics.wants_pictures()) record_pictures(predictions, training, metrics);

@@ -10,6 +10,7 @@
 #include "larmor/base/text.h"
 #include "larmor/device/initialisation.h"
 #include "larmor/device/tensor_file.h"
+#include "larmor/train/prediction.h"
 
 #include "workloads/survival/risk/concordance.h"
 #include "workloads/survival/risk/pretrained.h"
@@ -125,14 +126,6 @@ void SurvivalTask::set_reference(Predictions reference) {
   std::ranges::sort(ranked_risks_);
 }
 
-std::vector<std::string> SurvivalTask::predicted_values() const {
-  std::vector<std::string> names{"risk"};
-  if (!baseline_) return names;
-  names.emplace_back("percentile");
-  for (const auto& horizon : horizons_) names.push_back("survival_" + horizon.name);
-  return names;
-}
-
 std::string SurvivalTask::missing_values() const {
   if (baseline_) return {};
   return "only the risk is given, without percentile and survival probabilities: they need the risks of the "
@@ -141,16 +134,17 @@ std::string SurvivalTask::missing_values() const {
          "is one";
 }
 
-at::Tensor SurvivalTask::predict(const at::Tensor& image) {
-  const double risk = log_risk(image).item<double>();
-  std::vector<double> values{risk};
-  if (baseline_) {
-    const auto below = std::ranges::lower_bound(ranked_risks_, risk) - ranked_risks_.begin();
-    values.push_back(100.0 * static_cast<double>(below) / static_cast<double>(ranked_risks_.size()));
-    for (const auto& horizon : horizons_)
-      values.push_back(survival_probability(*baseline_, risk, horizon.time));
-  }
-  return at::tensor(values, at::kDouble).unsqueeze(0);
+Prediction SurvivalTask::predict(const Batch& inputs, const PredictionContext&) {
+  const double risk = log_risk(inputs.at("image")).item<double>();
+  Prediction prediction{.numbers = {{"risk", risk}}};
+  if (!baseline_) return prediction;
+  const auto below = std::ranges::lower_bound(ranked_risks_, risk) - ranked_risks_.begin();
+  prediction.numbers.emplace_back(
+      "percentile", 100.0 * static_cast<double>(below) / static_cast<double>(ranked_risks_.size()));
+  for (const auto& horizon : horizons_)
+    prediction.numbers.emplace_back("survival_" + horizon.name,
+                                    survival_probability(*baseline_, risk, horizon.time));
+  return prediction;
 }
 
 void SurvivalTask::save(StateWriter& writer) const {

@@ -36,10 +36,9 @@ class SurvivalTask final : public Task, private WholeBatchLoss {
   /// Value "risk", the log-risk.
   void validate(const Batch& batch, Metrics& metrics) override;
   void summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) override;
-  /// [1, values]: risk; and where reference cases are known, the percentage of them with a lower one, and the
-  /// probability to be without event at each horizon.
-  at::Tensor predict(const at::Tensor& image) override;
-  std::vector<std::string> predicted_values() const override;
+  /// Numbers: risk, the log-risk; and where reference cases are known, the percentage of them with a lower
+  /// one, and the probability to be without event at each horizon.
+  Prediction predict(const Batch& inputs, const PredictionContext& context) override;
   std::string missing_values() const override;
   /// The reference cases' risks, unless the network has learned since they were measured.
   void save(StateWriter& writer) const override;

@@ -1,4 +1,4 @@
-#include "app/trained.h"
+#include "larmor/train/trained.h"
 
 #include <torch/nn/module.h>
 
@@ -7,10 +7,9 @@
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/state_parts.h"
 #include "larmor/device/module_state.h"
-#include "larmor/train/run_setup.h"
 #include "larmor/train/snapshot.h"
 
-namespace larmor::app {
+namespace larmor {
 
 namespace fs = std::filesystem;
 
@@ -56,19 +55,26 @@ CheckpointEntry choose_checkpoint(const RunFolder& folder, const std::string& ch
   return entry;
 }
 
-TrainedTask load_trained(Program& program, const std::string& checkpoint_choice, bool average) {
-  const auto folder = program.run_folder();
+bool takes_average(WeightChoice choice, const Stage& stage, const CheckpointEntry& checkpoint) {
+  if (choice != WeightChoice::of_stage) return choice == WeightChoice::average;
+  return stage.predicts_by_average() && has_average(checkpoint);
+}
+
+TrainedTask load_trained(const RunFolder& folder, const Workload& workload,
+                         const std::vector<std::string>& overrides, const TrainedOptions& options) {
   TrainedTask trained;
-  trained.loaded = load_run_stage(folder, program.workload(workload_of(folder)), program.words().overrides);
+  trained.loaded = load_run_stage(folder, workload, overrides);
   const auto& [stage, config] = trained.loaded;
-  trained.checkpoint = choose_checkpoint(folder, checkpoint_choice, config.config.checkpoint.mode == "min");
+  trained.checkpoint = choose_checkpoint(folder, options.checkpoint, config.config.checkpoint.mode == "min");
+  trained.average = takes_average(options.weights, *stage, trained.checkpoint);
   trained.task = stage->task(config.config, index_from_json(read_json(folder.index())));
   auto& network = *trained.task->objectives().front().network;
-  load_state_dict(network, read_weights(trained.checkpoint, average));
+  load_state_dict(network, read_weights(trained.checkpoint, trained.average));
   network.eval();
+  network.to(options.device);
   // What a task keeps was measured with the weights as they were, not with their average.
-  if (!average) restore_task(trained.checkpoint, *trained.task);
+  if (!trained.average) restore_task(trained.checkpoint, *trained.task);
   return trained;
 }
 
-}  // namespace larmor::app
+}  // namespace larmor

@@ -1,0 +1,80 @@
+#include "app/call_ranks.h"
+
+#include <algorithm>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+#include "larmor/hardware/hardware.h"
+
+namespace larmor::app {
+
+WeightChoice WeightFlags::choice() const {
+  require(!average || !live, Exit::usage, "--ema and --no-ema exclude each other", "leave one of them out");
+  return average ? WeightChoice::average : live ? WeightChoice::live : WeightChoice::of_stage;
+}
+
+std::vector<std::string> WeightFlags::words() const {
+  if (average) return {"--ema"};
+  if (live) return {"--no-ema"};
+  return {};
+}
+
+void add_weight_flags(CLI::App& verb, WeightFlags& flags) {
+  verb.add_flag("--ema", flags.average, "the averaged weights; without this and the next the stage decides");
+  verb.add_flag("--no-ema", flags.live, "the weights as they were at the checkpoint's step");
+}
+
+void add_call_flags(CLI::App& verb, CallFlags& flags) {
+  verb.add_option("--ranks", flags.ranks, "how many processes, auto, or a list of devices; one by default");
+  verb.add_option("--device", flags.device, "auto, cpu or cuda");
+  add_weight_flags(verb, flags.weights);
+  verb.add_option("--plan", flags.plan, "")->group("");
+}
+
+Plan plan_call(const CallFlags& flags, const RunConfig& config, int64_t most) {
+  RunConfig request;
+  request.parallel.ranks = flags.ranks;
+  request.parallel.device = flags.device == "auto" ? config.parallel.device : flags.device;
+  request.parallel.strategy = "ddp";
+  request.train.precision = "fp32";
+  request.run.deterministic = config.run.deterministic;
+  Demand demand;
+  demand.training_examples = int64_t{1} << 30;
+  const auto hardware = detect_hardware();
+  auto plan = make_plan(hardware, demand, request);
+  if (plan.world_size() <= most) return plan;
+  if (flags.ranks != "auto") {
+    fail(Exit::usage, text(plan.world_size(), " ranks for ", most, most == 1 ? " case" : " cases"),
+         text("say --ranks ", most, " at most"));
+  }
+  request.parallel.ranks = text(most);
+  return make_plan(hardware, demand, request);
+}
+
+c10::Device device_of(const Plan& plan, int rank) {
+  if (plan.device == DeviceKind::cpu) return c10::kCPU;
+  return {c10::kCUDA, static_cast<c10::DeviceIndex>(plan.ranks[static_cast<size_t>(rank)].device)};
+}
+
+uint64_t memory_for(const Plan& plan, int rank) {
+  const auto hardware = detect_hardware();
+  if (plan.device == DeviceKind::cpu)
+    return hardware.memory_available_bytes / static_cast<uint64_t>(plan.world_size());
+  const int index = plan.ranks[static_cast<size_t>(rank)].device;
+  const auto gpu = std::ranges::find(hardware.gpus, index, &Gpu::index);
+  return gpu == hardware.gpus.end() ? 0 : gpu->free_bytes;
+}
+
+std::vector<std::string> words_for_ranks(const Program& program) {
+  const auto& words = program.words();
+  std::vector<std::string> again{words.target};
+  again.insert(again.end(), words.overrides.begin(), words.overrides.end());
+  for (const auto& config : words.configs) again.insert(again.end(), {"-c", config});
+  if (!words.stage.empty()) again.insert(again.end(), {"--stage", words.stage});
+  if (words.json) again.emplace_back("--json");
+  if (words.quiet) again.emplace_back("--quiet");
+  if (words.no_color) again.emplace_back("--no-color");
+  return again;
+}
+
+}  // namespace larmor::app

@@ -1,0 +1,53 @@
+// How `predict` and `evaluate` are shared among processes and devices.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <c10/core/Device.h>
+
+#include "larmor/config/run_config.h"
+#include "larmor/plan/plan.h"
+#include "larmor/train/trained.h"
+
+#include "app/program.h"
+
+namespace larmor::app {
+
+struct WeightFlags {
+  bool average = false, live = false;
+
+  /// Throws Error (usage) where both were asked for.
+  WeightChoice choice() const;
+  /// The same flags again.
+  std::vector<std::string> words() const;
+};
+/// --ema, --no-ema.
+void add_weight_flags(CLI::App& verb, WeightFlags& flags);
+
+struct CallFlags {
+  std::string ranks = "1", device = "auto";
+  WeightFlags weights;
+  std::string plan;  // of the process that started this one as a rank
+
+  bool is_rank() const { return !plan.empty(); }
+};
+/// --ranks, --device, --ema, --no-ema.
+void add_call_flags(CLI::App& verb, CallFlags& flags);
+
+/// Where the ranks of a call run, `most` of them at most where their number is left to the plan. It takes the
+/// device of the run's config where the flags name none. Throws Error (usage) as make_plan(), and for more
+/// ranks than `most` when their number was said.
+Plan plan_call(const CallFlags& flags, const RunConfig& config, int64_t most);
+/// Of a rank of the plan.
+c10::Device device_of(const Plan& plan, int rank);
+/// What that device has for a rank of the plan, in bytes.
+uint64_t memory_for(const Plan& plan, int rank);
+
+/// The words of this call that are the same for its ranks, behind the verb's name.
+std::vector<std::string> words_for_ranks(const Program& program);
+
+}  // namespace larmor::app

@@ -1,0 +1,11 @@
+#include "larmor/train/metrics.h"
+
+namespace larmor {
+
+std::vector<double> Metrics::shared_out(int64_t count, const std::function<double(int64_t)>& work) {
+  std::vector<double> results;
+  for (int64_t i = 0; i < count; ++i) results.push_back(work(i));
+  return results;
+}
+
+}  // namespace larmor

@@ -1,0 +1,67 @@
+// Prediction as a form: which inputs a trained network takes, what it is told of a case, and what comes out
+// of it. Who reads the inputs and writes the results: predictor.h and prediction_output.h.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
+#include "larmor/base/json.h"
+#include "larmor/formats/volume.h"
+#include "larmor/transforms/sampling.h"
+
+namespace larmor {
+
+struct PredictionInput {
+  enum class Kind { image, text };
+
+  std::string name;  // by which `predict --input NAME=VALUE` gives it, and the task finds it
+  Kind kind = Kind::image;
+  bool is_optional = false;
+};
+
+/// What `predict` asks of a person, and what it gives; the same for every case of a call.
+struct PredictionForm {
+  std::vector<PredictionInput> inputs;    // the first is meant where none is named; empty: the stage samples
+  Json transforms = Json::array();        // of all image inputs together: nothing random, no crop
+  std::vector<std::string> volumes = {};  // names of those that come out; empty: numbers and words alone
+};
+
+/// Of one case.
+struct Prediction {
+  std::map<std::string, Volume> volumes = {};                   // each on the grid that its affine says
+  std::vector<std::pair<std::string, double>> numbers = {};     // columns of a table; NaN: not known
+  std::vector<std::pair<std::string, std::string>> words = {};  // further columns
+};
+
+/// Where the voxels of an image input lie: in its file, and as the transforms have left them.
+struct InputGrids {
+  Affine of_file = identity_affine(), prepared = identity_affine();
+  GridSize size_of_file = {};
+};
+
+/// What Task::predict() may know of its case.
+struct PredictionContext {
+  uint64_t seed = 0;
+  int64_t number = 0;  // of the case in its call; draws are keyed by both
+  c10::Device device{c10::kCPU};
+  std::map<std::string, std::string, std::less<>> texts = {};  // by input
+  std::map<std::string, InputGrids, std::less<>> grids = {};   // by input, of the images that were given
+  /// Whether a pass without gradient over `examples` times the voxels of a training example fits into the
+  /// device's memory.
+  std::function<bool(double examples)> fits_in_one_pass = [](double) { return true; };
+  /// The share of the case that is done, for a person who waits; also a sign of life.
+  std::function<void(double share)> progress = [](double) {};
+
+  /// What the network made of a prepared input, [C, D, H, W] on its grid, brought onto that of its file.
+  Volume on_grid_of(std::string_view input, const at::Tensor& voxels) const;
+};
+
+}  // namespace larmor

@@ -1,0 +1,35 @@
+// From what a person has typed behind `predict` to the cases of the call. Nothing of an image is read here
+// but its beginning.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "larmor/train/prediction.h"
+#include "larmor/train/predictor.h"
+
+namespace larmor {
+
+struct PredictionRequest {
+  std::vector<std::string> inputs;    // VALUE or NAME=VALUE; only the name of a declared input splits at `=`
+  std::filesystem::path table = {};   // CSV, one case a row; empty: none
+  std::optional<int64_t> count = {};  // of a stage that samples
+};
+
+struct PredictionCases {
+  std::vector<PredictionCase> cases;  // in the order of the request, those of a folder by name
+  bool of_folder = false;  // one of the inputs is a folder of images, or the cases stand in a table
+};
+Json to_json(const PredictionCases& found);
+PredictionCases prediction_cases_from_json(const Json& json);
+
+/// A stage with one image input takes many of them, one a case, and folders of them; with several image
+/// inputs each is given once. A text that is given n times makes n cases of each image. Throws Error: usage
+/// when an input is not known, is given twice or is missing, or when --count does not fit the stage; data
+/// when there is no such file, a folder holds no image, or a file is none.
+PredictionCases find_prediction_cases(const PredictionForm& form, const PredictionRequest& request);
+
+}  // namespace larmor

@@ -1,0 +1,198 @@
+#include "larmor/train/prediction_ranks.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <poll.h>
+#include <unistd.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+#include "larmor/launch/descriptor.h"
+
+namespace larmor {
+
+namespace {
+
+/// What a rank says when its network is loaded, and it can be given cases.
+constexpr const char* ready = "ready";
+
+/// False when the other side is gone.
+bool send_line(int descriptor, const std::string& line) {
+  const auto bytes = line + "\n";
+  for (std::size_t sent = 0; sent < bytes.size();) {
+    const auto more = send(descriptor, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+    if (more < 0 && errno == EINTR) continue;
+    if (more <= 0) return false;
+    sent += static_cast<std::size_t>(more);
+  }
+  return true;
+}
+
+/// Lines as they come in.
+class LineReader {
+ public:
+  /// Blocks for the next bytes. False at the end.
+  bool read_more(int descriptor) {
+    std::array<char, 4096> bytes{};
+    ssize_t count = 0;
+    do {
+      count = read(descriptor, bytes.data(), bytes.size());
+    } while (count < 0 && errno == EINTR);
+    if (count <= 0) return false;
+    waiting_.append(bytes.data(), static_cast<std::size_t>(count));
+    return true;
+  }
+  std::optional<std::string> take() {
+    const auto end = waiting_.find('\n');
+    if (end == std::string::npos) return std::nullopt;
+    auto line = waiting_.substr(0, end);
+    waiting_.erase(0, end + 1);
+    return line;
+  }
+
+ private:
+  std::string waiting_;
+};
+
+struct RankProcess {
+  RankProcess(Process&& started, Descriptor&& own) : process(std::move(started)), socket(std::move(own)) {}
+
+  Process process;
+  Descriptor socket;
+  LineReader lines;
+  std::optional<std::size_t> at;  // the case that it is computing
+};
+
+class Dealer {
+ public:
+  Dealer(const std::vector<PredictionCase>& cases, const std::vector<ProcessOptions>& options,
+         const std::function<void(const PredictionCase&)>& before)
+      : cases_(cases), options_(options), before_(before), results_(cases.size()) {}
+
+  std::vector<PredictedCase> run() {
+    ranks_.resize(options_.size());
+    for (std::size_t rank = 0; rank < options_.size(); ++rank) start(rank);
+    while (some_rank_lives()) wait();
+    if (done_ < cases_.size()) {
+      fail(first_end_.value_or(Exit::rank_lost),
+           text("no rank is left, and ", cases_.size() - done_, " of ", cases_.size(),
+                " cases are to be done"),
+           "what ended the ranks stands above");
+    }
+    return std::move(results_);
+  }
+
+ private:
+  void start(std::size_t rank) {
+    std::array<int, 2> ends{};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
+      fail(Exit::environment, text("no socket for a rank: ", std::strerror(errno)));
+    Descriptor own(ends[0]);
+    const Descriptor theirs(ends[1]);
+    auto options = options_[rank];
+    options.standard_in = theirs.number();
+    ranks_[rank].emplace(Process::start(options), std::move(own));
+  }
+
+  bool some_rank_lives() const {
+    return std::any_of(ranks_.begin(), ranks_.end(), [](const auto& rank) { return rank.has_value(); });
+  }
+
+  void wait() {
+    std::vector<pollfd> watched;
+    std::vector<std::size_t> rank_of;
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      if (!ranks_[rank]) continue;
+      watched.push_back({.fd = ranks_[rank]->socket.number(), .events = POLLIN, .revents = 0});
+      rank_of.push_back(rank);
+    }
+    if (poll(watched.data(), watched.size(), -1) < 0) return;  // a signal
+    for (std::size_t i = 0; i < watched.size(); ++i) {
+      if (watched[i].revents != 0) listen_to(rank_of[i]);
+    }
+  }
+
+  void listen_to(std::size_t rank) {
+    auto& one = *ranks_[rank];
+    if (!one.lines.read_more(one.socket.number())) return bury(rank);
+    while (const auto line = one.lines.take()) {
+      if (*line != ready) {
+        results_[*one.at] = predicted_case_from_json(parse_json(*line, "a rank's result"));
+        one.at.reset();
+        ++done_;
+      }
+      give_next(one);
+    }
+  }
+
+  void give_next(RankProcess& one) {
+    if (next_ == cases_.size()) {
+      shutdown(one.socket.number(), SHUT_WR);
+      return;
+    }
+    before_(cases_[next_]);
+    one.at = next_++;
+    send_line(one.socket.number(), text(*one.at));  // one that is gone is buried next
+  }
+
+  void bury(std::size_t rank) {
+    auto one = std::move(*ranks_[rank]);
+    ranks_[rank].reset();
+    const auto ending = one.process.wait();
+    if (!ending.ok() && !first_end_)
+      first_end_ = ending.signal == 0 ? static_cast<Exit>(ending.status) : Exit::rank_lost;
+    if (!one.at) return;
+    results_[*one.at] = {
+        .failure = text(cases_[*one.at].label, ": rank ", rank, " ended with it: ", ending.describe()),
+        .hint = "predict this case again; if the rank ends again, its memory may not do",
+        .exit = ending.signal == 0 ? static_cast<Exit>(ending.status) : Exit::rank_lost};
+    ++done_;
+    if (next_ < cases_.size()) start(rank);
+  }
+
+  const std::vector<PredictionCase>& cases_;
+  const std::vector<ProcessOptions>& options_;
+  const std::function<void(const PredictionCase&)>& before_;
+  std::vector<PredictedCase> results_;
+  std::vector<std::optional<RankProcess>> ranks_;
+  std::size_t next_ = 0, done_ = 0;
+  std::optional<Exit> first_end_;
+};
+
+std::size_t number_in(const std::string& line) {
+  std::size_t number = 0;
+  std::from_chars(line.data(), line.data() + line.size(), number);
+  return number;
+}
+
+}  // namespace
+
+std::vector<PredictedCase> deal_out(const std::vector<PredictionCase>& cases,
+                                    const std::vector<ProcessOptions>& ranks,
+                                    const std::function<void(const PredictionCase&)>& before) {
+  return Dealer(cases, ranks, before).run();
+}
+
+void serve_cases(const PredictionRun& run) {
+  LineReader lines;
+  send_line(STDIN_FILENO, ready);
+  while (lines.read_more(STDIN_FILENO)) {
+    while (const auto line = lines.take()) {
+      const auto number = number_in(*line);
+      if (number >= run.cases.size()) return;
+      const auto json = to_json(predict_case(run, number));
+      send_line(STDIN_FILENO, json.dump(-1, ' ', false, Json::error_handler_t::replace));
+    }
+  }
+}
+
+}  // namespace larmor

@@ -1,0 +1,24 @@
+// The cases of a call of `predict`, dealt out to processes: each asks for the next case when it is done with
+// one. No collective joins them, so that one that is killed costs the case that it was at and nothing else.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "larmor/base/process.h"
+#include "larmor/train/prediction_run.h"
+
+namespace larmor {
+
+/// Starts the ranks, deals out the cases and blocks until nothing is left of them: the results in the order
+/// of the cases, whoever computed them. A rank that dies at a case is started again while cases are left;
+/// what it was at has failed (rank_lost). `before` is told of each case when it is given away. Throws Error
+/// where no rank is left: with the exit status of the first that ended, which has said why on stderr.
+std::vector<PredictedCase> deal_out(const std::vector<PredictionCase>& cases,
+                                    const std::vector<ProcessOptions>& ranks,
+                                    const std::function<void(const PredictionCase&)>& before);
+
+/// The other side, in a rank's process: predicts what it is given on its standard input until that ends.
+void serve_cases(const PredictionRun& run);
+
+}  // namespace larmor

@@ -1,0 +1,37 @@
+// All cases of a call of `predict`, one after the other on this process.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "larmor/base/storage.h"
+#include "larmor/train/prediction_output.h"
+#include "larmor/train/predictor.h"
+#include "larmor/train/stage.h"
+
+namespace larmor {
+
+/// What every case of a call shares. Borrows all of it.
+struct PredictionRun {
+  const Predictor& predictor;
+  const PredictionForm& form;
+  const PredictionFiles& files;
+  const std::vector<PredictionCase>& cases;
+  Storage& storage;
+};
+
+/// Predicts and writes case `number`. An Error (data) is the case's failure; any other one is thrown.
+PredictedCase predict_case(const PredictionRun& run, std::size_t number);
+/// Each case in turn, after `before` has been told of it.
+std::vector<PredictedCase> predict_cases(const PredictionRun& run,
+                                         const std::function<void(const PredictionCase&)>& before);
+/// Throws Error where cases have failed: the one failure of a single case, otherwise how many and why.
+void throw_failed_cases(const std::vector<PredictionCase>& cases, const std::vector<PredictedCase>& results);
+
+/// For PredictorOptions::fits_in_one_pass. The stage's demand is counted when it is first asked. Borrows the
+/// stage and its config.
+std::function<bool(double)> room_for_one_pass(const Stage& stage, const RunConfig& config,
+                                              uint64_t memory_bytes);
+
+}  // namespace larmor

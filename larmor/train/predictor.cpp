@@ -1,0 +1,65 @@
+#include "larmor/train/predictor.h"
+
+#include <utility>
+
+#include <ATen/core/grad_mode.h>
+
+#include "larmor/base/ensure.h"
+#include "larmor/base/error.h"
+#include "larmor/device/draw_position.h"
+#include "larmor/formats/pictures/picture_reading.h"
+#include "larmor/train/batch_device.h"
+#include "larmor/transforms/reading_steps.h"
+
+namespace larmor {
+
+Predictor::Predictor(Task& task, PredictionForm form, PredictorOptions options)
+    : task_(task),
+      form_(std::move(form)),
+      options_(std::move(options)),
+      chain_(form_.transforms),
+      reads_grey_(picture_reading(form_.transforms).grey) {}
+
+Prediction Predictor::predict(const PredictionCase& one, int64_t number) const {
+  Volumes files;
+  for (const auto& input : form_.inputs) {
+    const auto given = one.inputs.find(input.name);
+    if (input.kind == PredictionInput::Kind::image && given != one.inputs.end())
+      files.emplace(input.name, read_volume(given->second, {.grey = reads_grey_, .size = {}}));
+  }
+  try {
+    return predict_prepared(one, number, files);
+  } catch (const Error& error) {
+    throw error.within(one.label);
+  }
+}
+
+Prediction Predictor::predict_prepared(const PredictionCase& one, int64_t number,
+                                       const Volumes& files) const {
+  const at::NoGradGuard no_grad;
+  PredictionContext context{.seed = options_.seed,
+                            .number = number,
+                            .device = options_.device,
+                            .fits_in_one_pass = options_.fits_in_one_pass,
+                            .progress = options_.progress};
+  for (const auto& input : form_.inputs) {
+    const auto given = one.inputs.find(input.name);
+    if (input.kind == PredictionInput::Kind::text && given != one.inputs.end())
+      context.texts.emplace(input.name, given->second);
+  }
+  Batch batch{.tensors = {}, .keys = {{.seed = options_.seed, .epoch = 0, .example = number}}};
+  for (const auto& [name, ready] : chain_.deterministic_part(files)) {
+    const Volume& file = files.find(name)->second;
+    context.grids[name] = {.of_file = file.affine,
+                           .prepared = ready.affine,
+                           .size_of_file = {file.voxels.size(1), file.voxels.size(2), file.voxels.size(3)}};
+    batch.tensors.emplace(name, ready.voxels.unsqueeze(0));
+  }
+  const DrawScope draws(draw_position_of(batch));
+  auto prediction = task_.predict(to_device(std::move(batch), options_.device, Precision::fp32), context);
+  for (const auto& name : form_.volumes) ensure(prediction.volumes.contains(name));
+  ensure(prediction.volumes.size() == form_.volumes.size());  // the form says what comes out
+  return prediction;
+}
+
+}  // namespace larmor

@@ -1,0 +1,51 @@
+// One case of `predict`: its inputs read and prepared as the stage says, and given to the task.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+
+#include <c10/core/Device.h>
+
+#include "larmor/train/prediction.h"
+#include "larmor/train/task.h"
+#include "larmor/transforms/transforms.h"
+
+namespace larmor {
+
+/// What a person has given for one case.
+struct PredictionCase {
+  std::string name;                           // names its outputs: <name>.nii.gz
+  std::string label;                          // for people: its file, where it is one
+  std::map<std::string, std::string> inputs;  // by the input's name: a path, or a text
+  bool operator==(const PredictionCase&) const = default;
+};
+
+struct PredictorOptions {
+  uint64_t seed = 0;
+  c10::Device device{c10::kCPU};  // where the task's networks are
+  std::function<bool(double examples)> fits_in_one_pass = [](double) { return true; };
+  std::function<void(double share)> progress = [](double) {};
+};
+
+/// One thread. Borrows the task, whose networks are in evaluation mode.
+class Predictor {
+ public:
+  /// Throws Error (usage) as TransformChain.
+  Predictor(Task& task, PredictionForm form, PredictorOptions options);
+
+  /// Case `number` of a call always draws the same, whoever computes it. Throws Error naming the case.
+  Prediction predict(const PredictionCase& one, int64_t number) const;
+
+ private:
+  Prediction predict_prepared(const PredictionCase& one, int64_t number, const Volumes& files) const;
+
+  Task& task_;
+  const PredictionForm form_;
+  const PredictorOptions options_;
+  const TransformChain chain_;
+  const bool reads_grey_;
+};
+
+}  // namespace larmor

@@ -1,0 +1,42 @@
+#include "larmor/formats/file_kinds.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "larmor/base/file.h"
+
+#include "tests/support/image_files.h"
+
+namespace larmor::testing {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(FileKinds, AreToldByTheLongestSuffixWhateverItsCase) {
+  EXPECT_EQ(known_suffix("folder/head.new.NII.GZ"), ".nii.gz");
+  EXPECT_EQ(known_suffix("slice.dcm.gz"), ".dcm.gz");
+  EXPECT_EQ(known_suffix("notes.txt"), "");
+  EXPECT_EQ(file_kind("picture").suffixes.size(), 3U);
+}
+
+TEST(FileKinds, AreToldByContentWhereTheNameSaysNothing) {
+  const ScratchFolder scratch;
+  write_file(scratch.path() / "head", NiftiBytes().whole());
+  write_file(scratch.path() / "notes", "nothing to see here");
+  write_file(scratch.path() / "picture.nii", "\x89PNG\r\n\x1a\n and so on");
+  EXPECT_TRUE(may_hold_image(scratch.path() / "head"));
+  EXPECT_FALSE(may_hold_image(scratch.path() / "notes"));
+  EXPECT_EQ(kind_of_file(scratch.path() / "picture.nii").name, "picture");
+}
+
+TEST(FileKinds, AFolderHoldsFilesOfEveryKindAndNothingElse) {
+  const ScratchFolder scratch;
+  for (const auto* name : {"b.nii.gz", "a.hdr", "a.img", "c.jpeg", "d.npz", ".e.nii", "notes.txt"})
+    write_file(scratch.path() / name, NiftiBytes().whole());
+  std::vector<std::string> names;
+  for (const auto& path : images_in(scratch.path())) names.push_back(path.filename().string());
+  EXPECT_THAT(names, ElementsAre("a.hdr", "b.nii.gz", "c.jpeg", "d.npz"));
+}
+
+}  // namespace
+}  // namespace larmor::testing

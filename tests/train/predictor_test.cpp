@@ -1,0 +1,163 @@
+// Cases through a made-up task: what reaches it, and where what it says goes.
+#include "larmor/train/predictor.h"
+
+#include <cstring>
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/file.h"
+#include "larmor/kernels/draw.h"
+#include "larmor/train/prediction_run.h"
+
+namespace larmor::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+/// Takes two images and a question, none of which has to be given; draws a volume and says what it was given.
+class Echo final : public Task {
+ public:
+  /// `returns_first`: gives twice the first image, too.
+  explicit Echo(bool returns_first = false) : returns_first_(returns_first) {}
+  std::vector<Objective> objectives() override { return {}; }
+  std::vector<at::Tensor> losses(const Batch&, const StepContext&) override { return {}; }
+  void validate(const Batch&, Metrics&) override {}
+  Prediction predict(const Batch& inputs, const PredictionContext& context) override {
+    EXPECT_FALSE(at::GradMode::is_enabled());
+    EXPECT_EQ(inputs.size(), 1);
+    Prediction prediction;
+    prediction.volumes["noise"].voxels = draw_normal_like(at::empty({1, 2, 2, 2}), "noise");
+    double sum = 0;
+    for (const auto& [name, image] : inputs.tensors) sum += image.sum().item<double>();
+    if (sum < 0) fail(Exit::data, "is darker than black");
+    const auto question = context.texts.find("question");
+    prediction.numbers = {{"sum", sum}};
+    prediction.words = {{"answer", question == context.texts.end() ? "none" : "to " + question->second}};
+    if (returns_first_ && inputs.tensors.contains("one"))
+      prediction.volumes["one"] = context.on_grid_of("one", inputs.at("one")[0] * 2);
+    return prediction;
+  }
+
+ private:
+  bool returns_first_;
+};
+
+PredictionForm form_of(std::vector<std::string> volumes, Json transforms = Json::array()) {
+  return {.inputs = {{.name = "one", .is_optional = true},
+                     {.name = "two", .is_optional = true},
+                     {.name = "question", .kind = PredictionInput::Kind::text, .is_optional = true}},
+          .transforms = std::move(transforms),
+          .volumes = std::move(volumes)};
+}
+
+class PredictorOf : public ::testing::Test {
+ protected:
+  /// A volume of 2 x 3 x 4 voxels, all of that value, 2 mm each.
+  std::string image(const std::string& name, float value) {
+    Volume volume{.voxels = at::full({1, 2, 3, 4}, value)};
+    for (size_t axis = 0; axis < 3; ++axis) volume.affine[axis][axis] = 2;
+    const auto path = folder() / (name + ".nii");
+    write_nifti(storage_, path, volume);
+    return path.string();
+  }
+  fs::path folder() const { return scratch_.path(); }
+
+  /// Everything that is said of the cases.
+  std::vector<PredictedCase> run(const PredictionForm& form, const PredictionRequest& request,
+                                 const fs::path& output, uint64_t seed = 1) {
+    found_ = find_prediction_cases(form, request);
+    files_.emplace(form, found_, output);
+    Echo task(form.volumes.size() > 1);
+    const Predictor predictor(task, form, {.seed = seed});
+    return predict_cases({predictor, form, *files_, found_.cases, storage_}, [](const PredictionCase&) {});
+  }
+
+  DiskStorage storage_;
+  PredictionCases found_;
+  std::optional<PredictionFiles> files_;
+
+ private:
+  ScratchFolder scratch_;
+};
+
+TEST_F(PredictorOf, CaseNDrawsTheSameInEveryCallWithTheSameSeed) {
+  const auto form = form_of({"noise"});
+  Echo task;
+  const auto drawn = [&](uint64_t seed, int64_t number) {
+    const auto volumes = Predictor(task, form, {.seed = seed}).predict({}, number).volumes;
+    return volumes.at("noise").voxels;
+  };
+  EXPECT_TRUE(drawn(3, 2).equal(drawn(3, 2)));
+  EXPECT_FALSE(drawn(3, 2).equal(drawn(3, 1)));
+  EXPECT_FALSE(drawn(3, 2).equal(drawn(4, 2)));
+}
+
+TEST_F(PredictorOf, ImagesAndTextsReachTheTaskUnderTheirNames) {
+  const auto form = form_of({"noise"});
+  const auto results =
+      run(form, {.inputs = {"one=" + image("a", 1), "two=" + image("b", 2), "question=why?"}},
+          folder() / "out.nii");
+  ASSERT_EQ(results.size(), 1U);
+  EXPECT_EQ(results[0].numbers.front().second, 24 * 3);
+  EXPECT_EQ(results[0].words.front().second, "to why?");
+  EXPECT_TRUE(fs::exists(folder() / "out.nii"));
+}
+
+TEST_F(PredictorOf, WhatTheTransformsResampledComesBackToTheGridOfItsFile) {
+  const auto form = form_of({"noise", "one"}, Json::parse(R"([{"Spacing": {"pixdim": [1, 1, 1]}}])"));
+  const auto results = run(form, {.inputs = {image("a", 1)}}, folder() / "out.nii.gz");
+  ASSERT_EQ(results[0].files.size(), 2U);
+  EXPECT_EQ(results[0].files[1].second, (folder() / "out-one.nii.gz").string());
+  const auto back = read_volume(folder() / "out-one.nii.gz");
+  EXPECT_TRUE(back.voxels.equal(at::full({1, 2, 3, 4}, 2.0)));
+  EXPECT_EQ(back.affine[0][0], 2);
+}
+
+TEST_F(PredictorOf, ACaseThatIsOfNoUseCostsOnlyItself) {
+  auto form = form_of({"noise"});
+  form.inputs = {{.name = "one"}};
+  const auto results =
+      run(form, {.inputs = {image("a", 1), image("b", -1), image("c", 3)}}, folder() / "out/");
+  EXPECT_THAT(results[1].failure, HasSubstr("b.nii: is darker than black"));
+  EXPECT_TRUE(fs::exists(folder() / "out" / "c.nii.gz"));
+  EXPECT_FALSE(fs::exists(folder() / "out" / "b.nii.gz"));
+  EXPECT_THAT(prediction_table(form, found_.cases, results),
+              ElementsAre("case,sum,answer", (folder() / "a.nii").string() + ",24,none",
+                          (folder() / "c.nii").string() + ",72,none"));
+  EXPECT_EQ(prediction_json(*files_, found_.cases, results).size(), 2U);
+  try {
+    throw_failed_cases(found_.cases, results);
+    FAIL() << "nobody heard of the failure";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::data);
+    EXPECT_THAT(error.message(), HasSubstr("1 of the 3 cases"));
+  }
+}
+
+TEST_F(PredictorOf, ResultsTravelAsJsonWithEveryDigit) {
+  const PredictedCase one{.files = {{"ct", "a.nii.gz"}},
+                          .numbers = {{"x", 0.1}, {"y", std::numeric_limits<double>::quiet_NaN()}},
+                          .words = {{"answer", "a, b"}}};
+  const auto back = predicted_case_from_json(Json::parse(to_json(one).dump()));
+  EXPECT_EQ(back.files, one.files);
+  EXPECT_EQ(back.numbers[0], one.numbers[0]);
+  EXPECT_TRUE(std::isnan(back.numbers[1].second));
+  EXPECT_EQ(back.words, one.words);
+}
+
+TEST_F(PredictorOf, OutputsThatWouldMeetAreRefusedBeforeAnythingIsComputed) {
+  auto form = form_of({"noise"});
+  form.inputs = {{.name = "one"}};
+  const auto a = image("a", 1);
+  EXPECT_THROW(run(form, {.inputs = {a, a}}, folder() / "out/"), Error);
+  EXPECT_THROW(run(form, {.inputs = {a}}, a), Error);
+  EXPECT_FALSE(fs::exists(folder() / "out"));
+}
+
+}  // namespace
+}  // namespace larmor::testing
