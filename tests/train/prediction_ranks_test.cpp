@@ -1,0 +1,71 @@
+// The dealing out of cases, to ranks that are shell scripts: what becomes of a case is told by what they say.
+#include "larmor/train/prediction_ranks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "larmor/base/error.h"
+
+namespace larmor::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// A rank that answers with the number of each case, after it has done `before` with it.
+ProcessOptions rank_that(const std::string& before) {
+  ProcessOptions options;
+  options.program = "/bin/sh";
+  options.arguments = {"-c",
+                       "echo ready >&0; while read n; do " + before +
+                           R"(; echo '{"files": [], "numbers": [["n", '$n']], "words": [], "failure": "",)"
+                           R"( "hint": "", "exit": 0}' >&0; done)"};
+  return options;
+}
+
+std::vector<PredictionCase> cases(int count) {
+  std::vector<PredictionCase> all;
+  for (int i = 0; i < count; ++i) {
+    const auto name = "case " + std::to_string(i);
+    all.push_back({.name = name, .label = name, .inputs = {}});
+  }
+  return all;
+}
+
+const std::function<void(const PredictionCase&)> silent = [](const PredictionCase&) {};
+
+TEST(PredictionRanks, ResultsComeInTheOrderOfTheCasesWhoeverIsFaster) {
+  const auto results = deal_out(cases(7), {rank_that("sleep 0.1"), rank_that(":"), rank_that(":")}, silent);
+  ASSERT_EQ(results.size(), 7U);
+  for (size_t i = 0; i < results.size(); ++i) EXPECT_EQ(results[i].numbers.at(0).second, static_cast<double>(i));
+}
+
+TEST(PredictionRanks, OneThatIsKilledCostsTheCaseThatItWasAtAndNothingElse) {
+  const auto dies_at_2 = rank_that("if [ $n = 2 ]; then kill -9 $$; fi");
+  for (const size_t count : {1, 2}) {
+    const auto results = deal_out(cases(6), std::vector(count, dies_at_2), silent);
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (i == 2) continue;
+      ASSERT_EQ(results[i].failure, "") << "of " << count;
+      EXPECT_EQ(results[i].numbers.at(0).second, static_cast<double>(i));
+    }
+    EXPECT_EQ(results[2].exit, Exit::rank_lost);
+    EXPECT_THAT(results[2].failure, HasSubstr("case 2"));
+    EXPECT_THAT(results[2].failure, HasSubstr("SIGKILL"));
+  }
+}
+
+TEST(PredictionRanks, WithoutAnyThatCanStartTheCallEndsAsTheyDid) {
+  ProcessOptions unfit;
+  unfit.program = "/bin/sh";
+  unfit.arguments = {"-c", "exit 7"};
+  try {
+    deal_out(cases(3), {unfit, unfit}, silent);
+    FAIL() << "nobody was there";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::checkpoint);
+    EXPECT_THAT(error.message(), HasSubstr("3 of 3 cases"));
+  }
+}
+
+}  // namespace
+}  // namespace larmor::testing
