@@ -227,7 +227,7 @@ int start_ranks(const Program& program, const CollectivesArguments& arguments) {
   const auto backends = chosen_backends(arguments, hardware, ranks);
   Plan plan;
   for (int rank = 0; rank < ranks; ++rank) {
-    Place place{.device = ranks <= gpus ? rank : -1, .cores = {}};
+    RankSeat place{.device = ranks <= gpus ? rank : -1, .cores = {}};
     if (ranks <= static_cast<int>(hardware.cores.size()))
       place.cores = {hardware.cores[static_cast<size_t>(rank)]};
     plan.ranks.push_back(place);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Names of files, reminders without an issue, and sources without a test of their name."""
+"""Names of files and types, reminders without an issue, and sources without a test of their name."""
 
 import re
 from pathlib import Path
@@ -75,8 +75,51 @@ def check_tests(root):
         yield Problem(UNTESTED, line, f"{source} is not there")
 
 
+# What opens or closes a scope, or defines a type in one.
+SCOPE = re.compile(
+    r"(?P<namespace>\bnamespace\b(?P<spaces>[\w:\s]*))\{"
+    r"|\b(?:class|struct|union|enum(?:\s+class|\s+struct)?)\s+(?:\[\[\w+\]\]\s*)?(?P<type>\w+)\b(?!\s*::)(?:\s+final)?"
+    r"(?:\s*:(?!:)[^;{}()]*)?\s*\{"
+    r"|(?P<open>\{)|(?P<close>\})"
+)
+
+
+def defined_types(text):
+    """(qualified name, line) of the types that a file defines for the whole program: not in functions, in
+    anonymous namespaces, or in other types."""
+    text = blanked(text)
+    scopes = []  # names; None for a scope whose types are nobody else's
+    for found in SCOPE.finditer(text):
+        if found.group("close"):
+            if scopes:
+                scopes.pop()
+        elif found.group("namespace"):
+            scopes.append(found.group("spaces").strip() or None)
+        elif found.group("type"):
+            is_template = re.search(r"template\s*<[^{};]*>\s*$", text[: found.start()][-200:])
+            if None not in scopes and not is_template:
+                yield "::".join([*scopes, found.group("type")]), text.count("\n", 0, found.start()) + 1
+            scopes.append(None)
+        else:
+            scopes.append(None)
+
+
+def check_types(root):
+    """Two types of one qualified name in one program break the one-definition rule, and no compiler says so."""
+    places = {}
+    for path in source_tree.sources(root, ("larmor", "app", "workloads"), source_tree.CPP_SUFFIXES):
+        if is_shim(path):
+            continue
+        for name, line in defined_types(read(root, path)):
+            first = places.setdefault(name, (path, line))
+            # Of sources that exist twice, for builds with and without CUDA, a program holds one.
+            if first[0] != path and path.suffix == ".h":
+                yield Problem(str(path), line, f"{name} is defined in {first[0]}, too")
+
+
 def check(root, _arguments=None):
     yield from check_file_names(root)
+    yield from check_types(root)
     yield from check_reminders(root)
     yield from check_tests(root)
 
@@ -88,10 +131,17 @@ GOOD_TREE = {
     "larmor/comm/a_shim/Odd/common.h": "",
     "tests/base/text_test.cpp": "TEST(Text, Works) {}\n",
     "tests/base/other_long_test.cpp": "TEST(Other, Works) {}\n",
+    "larmor/base/seat.h": "namespace larmor {\nstruct Seat { struct Inner { int a; }; };\nclass Later;\n}\n",
+    "larmor/comm/seat.h": "namespace larmor::other {\nstruct Seat {};\n}\nnamespace { struct Seat {}; }\n",
+    "app/seats.cpp": "namespace larmor { namespace { struct Seat {}; } void f() { struct Seat {}; } }\n",
     "tests/untested.txt": "# why\nlarmor/base/no_cuda.cpp: says that there is none; see tests/base/text_test.cpp\n",
 }
 
 BAD_TREES = [
+    ({"larmor/plan/place.h": "namespace larmor {\n\nstruct Seat final : Base {\n};\n}\n"},
+     ["larmor/plan/place.h:3: larmor::Seat is defined in larmor/base/seat.h, too"]),
+    ({"workloads/one/a.h": "namespace larmor::other {\nenum class Seat { a };\n}\n"},
+     ["a.h:2: larmor::other::Seat is defined in larmor/comm/seat.h, too"]),
     ({"larmor/base/utils.h": ""}, ["utils says nothing"]),
     ({"app/string_helpers.h": ""}, ["string_helpers says nothing"]),
     ({"larmor/base/bigFile.h": ""}, ["bigFile is not snake_case"]),

@@ -106,7 +106,7 @@ class TreeBuilder final : public YAML::EventHandler {
 
   void open_entry(const YAML::Mark& mark, const std::string& word) {
     Level& level = levels_.back();
-    const Place place{&source_, line_of(mark)};
+    const SourcePlace place{&source_, line_of(mark)};
     const auto [earlier, is_new] = level.lines.emplace(word, place.line);
     if (!is_new) {
       const std::string where =
@@ -229,12 +229,12 @@ bool is_cut_short(const Node& node, std::string_view value) {
 
 }  // namespace
 
-std::string place_text(const Place& place) {
+std::string place_text(const SourcePlace& place) {
   return place.source->is_file && place.line > 0 ? text(place.source->name, ':', place.line)
                                                  : place.source->name;
 }
 
-std::string origin_text(const Place& place) {
+std::string origin_text(const SourcePlace& place) {
   const auto saved = place.source->saved_origins.find(place.line);
   if (saved != place.source->saved_origins.end()) return saved->second;
   return place.source->is_file ? text(place.source->short_name, ':', place.line) : place.source->short_name;

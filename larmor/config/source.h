@@ -23,14 +23,14 @@ struct Source {
 };
 
 /// Borrows the source. Lines count from 1; 0 where there are none.
-struct Place {
+struct SourcePlace {
   const Source* source = nullptr;
   int line = 0;
 };
 /// "folder/default.yaml:12", "command line".
-std::string place_text(const Place& place);
+std::string place_text(const SourcePlace& place);
 /// What LoadedConfig shows: "default.yaml:12", or what a saved config.yaml says of the line.
-std::string origin_text(const Place& place);
+std::string origin_text(const SourcePlace& place);
 
 struct Entry;
 
@@ -45,7 +45,7 @@ struct Node {
 
 struct Entry {
   std::string key;
-  Place place;  // of the key: where a person looks for the value
+  SourcePlace place;  // of the key: where a person looks for the value
   Node value;
 };
 

@@ -22,7 +22,7 @@ void insert(Node& mapping, Entry entry, const std::string& prefix, Problems& pro
   mapping.entries.push_back(std::move(entry));
 }
 
-Entry nested(std::span<const std::string> words, const Place& place, Node value) {
+Entry nested(std::span<const std::string> words, const SourcePlace& place, Node value) {
   if (words.size() == 1) return {.key = words.front(), .place = place, .value = std::move(value)};
   Node mapping = empty_mapping();
   mapping.entries.push_back(nested(words.subspan(1), place, std::move(value)));
@@ -33,7 +33,7 @@ Entry nested(std::span<const std::string> words, const Place& place, Node value)
 
 Node empty_mapping() { return {.kind = Node::Kind::mapping, .text = {}, .items = {}, .entries = {}}; }
 
-void put_value(Node& tree, std::span<const std::string> words, const Place& place, Node value,
+void put_value(Node& tree, std::span<const std::string> words, const SourcePlace& place, Node value,
                Problems& problems) {
   insert(tree, nested(words, place, std::move(value)), "", problems);
 }

@@ -11,7 +11,7 @@ namespace larmor {
 Node empty_mapping();
 /// Puts a value under the words one below the other: a, b gives {a: {b: value}}. A key that has one already
 /// is a problem.
-void put_value(Node& tree, std::span<const std::string> words, const Place& place, Node value,
+void put_value(Node& tree, std::span<const std::string> words, const SourcePlace& place, Node value,
                Problems& problems);
 
 }  // namespace larmor

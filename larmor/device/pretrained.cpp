@@ -76,7 +76,7 @@ std::string beginning_of(const std::vector<std::string>& words) {
 }
 
 void refuse_other_shapes(const NamedTensors& own, const NamedTensors& file, const std::string& source,
-                         const StartOptions& options) {
+                         const PretrainedOptions& options) {
   std::vector<std::string> faults;
   for (const auto& [name, tensor] : file) {
     const auto found = own.find(name);
@@ -100,7 +100,7 @@ std::vector<std::string> names_of(const NamedTensors& tensors) {
 }  // namespace
 
 StartReport start_from(torch::nn::Module& network, const NamedTensors& tensors, const std::string& source,
-                       const StartOptions& options) {
+                       const PretrainedOptions& options) {
   const NamedTensors own = state_dict(network), file = under_our_names(tensors, source, options.renames);
   refuse_other_shapes(own, file, source, options);
 

@@ -32,7 +32,7 @@ struct NameChange {
   std::string from, to;
 };
 
-struct StartOptions {
+struct PretrainedOptions {
   std::vector<std::string> left_behind =
       {};  // beginnings of names that are not taken: they answer another question
   std::vector<NameChange> renames = {};  // of the file's names, each after the one before it
@@ -50,7 +50,7 @@ struct StartOptions {
 /// `backbone.` off the beginning of the file's names and renaming them. The network is untouched when this
 /// throws. Throws Error (usage): shapes that differ, a file of which nothing fits, two tensors of one name.
 StartReport start_from(torch::nn::Module& network, const NamedTensors& tensors, const std::string& source,
-                       const StartOptions& options);
+                       const PretrainedOptions& options);
 
 /// What to log: one line of counts, one for each list that is not empty (the first names, and how many more),
 /// and the advice.

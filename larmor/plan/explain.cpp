@@ -88,13 +88,13 @@ std::string rank_table(const Plan& plan, const Hardware& hardware) {
   Table table;
   table.add({"rank", "device", "cores"});
   for (size_t rank = 0; rank < plan.ranks.size(); ++rank) {
-    const Place& place = plan.ranks[rank];
+    const RankSeat& seat = plan.ranks[rank];
     std::string device = "cpu";
     if (plan.device == DeviceKind::cuda) {
-      const Gpu* gpu = find_gpu(hardware, place.device);
-      device = text("GPU ", place.device, gpu == nullptr ? "" : text(" ", gpu->name));
+      const Gpu* gpu = find_gpu(hardware, seat.device);
+      device = text("GPU ", seat.device, gpu == nullptr ? "" : text(" ", gpu->name));
     }
-    table.add({text(rank), device, place.cores.empty() ? "any" : core_ranges(place.cores)});
+    table.add({text(rank), device, seat.cores.empty() ? "any" : core_ranges(seat.cores)});
   }
   return table.to_text(2);
 }

@@ -51,9 +51,9 @@ Enum word_from_json(const JsonMembers& members, const char* key, const std::vect
   fail(Exit::usage, text(place, ": ", key, " is \"", word, "\""), text("one of: ", join(words, " ")));
 }
 
-std::vector<Place> ranks_from_json(const Json& json) {
+std::vector<RankSeat> ranks_from_json(const Json& json) {
   if (!json.is_array()) fail(Exit::usage, text(place, ": ranks must be a list, found ", json.type_name()));
-  std::vector<Place> ranks;
+  std::vector<RankSeat> ranks;
   for (const Json& entry : json) {
     const JsonMembers members(entry, text(place, ": ranks[", ranks.size(), "]"));
     size_t rank = 0;
@@ -61,7 +61,7 @@ std::vector<Place> ranks_from_json(const Json& json) {
     if (rank != ranks.size()) {
       fail(Exit::usage, text(place, ": ranks[", ranks.size(), "] calls itself rank ", rank));
     }
-    Place rank_place;
+    RankSeat rank_place;
     members.read("device", rank_place.device);
     members.read("cores", rank_place.cores);
     ranks.push_back(rank_place);
@@ -113,7 +113,7 @@ Json to_json(const Plan& plan) {
                {"idle_devices", plan.idle_devices},
                {"reasons", plan.reasons}};
   for (size_t rank = 0; rank < plan.ranks.size(); ++rank) {
-    const Place& at = plan.ranks[rank];
+    const RankSeat& at = plan.ranks[rank];
     json["ranks"].push_back({{"rank", rank}, {"device", at.device}, {"cores", at.cores}});
   }
   if (plan.hosts > 1) json["hosts"] = plan.hosts;

@@ -47,8 +47,8 @@ struct Demand {
   bool batch_norm = false;                  // needs accumulation 1
 };
 
-/// One rank's place on the machine.
-struct Place {
+/// The device and the cores of one rank.
+struct RankSeat {
   int device = 0;          // GPU index; -1 on CPU
   std::vector<int> cores;  // to be bound to; empty = no binding
 };
@@ -64,7 +64,7 @@ struct MemoryEstimate {
 
 struct Plan {
   DeviceKind device = DeviceKind::cpu;
-  std::vector<Place> ranks;  // of each host in turn
+  std::vector<RankSeat> ranks;  // of each host in turn
   int hosts = 1;
   int64_t micro_batch = 1, accumulation = 1, global_batch = 1;
   Precision precision = Precision::fp32;

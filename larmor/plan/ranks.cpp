@@ -131,7 +131,7 @@ void choose_cpu_ranks(const Question& question, const RanksAsked& asked, Plan& p
               " is one a core; `larmor doctor` shows what limits the cores"));
   }
   refuse_uneven_share(question, count, cores * hosts);
-  plan.ranks.assign(static_cast<size_t>(count), Place{-1, {}});
+  plan.ranks.assign(static_cast<size_t>(count), RankSeat{-1, {}});
   plan.hosts = hosts_for(count, hosts);
   plan.reasons.push_back(
       asked.count ? text(counted(count, "rank"), " on ", counted(cores, "core"), on_each_of(hosts),
@@ -233,9 +233,9 @@ void choose_ranks(const Question& question, Plan& plan) {
 
 std::vector<Gpu> used_gpus(const Question& question, const Plan& plan) {
   std::vector<Gpu> used;
-  for (const Place& place : plan.ranks) {
+  for (const RankSeat& seat : plan.ranks) {
     for (const Gpu& gpu : question.hardware.gpus) {
-      if (gpu.index == place.device) used.push_back(gpu);
+      if (gpu.index == seat.device) used.push_back(gpu);
     }
   }
   return used;

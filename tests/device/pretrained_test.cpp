@@ -29,8 +29,9 @@ NamedTensors old_names() {
           {"module.model.classifier.weight", at::full({2, 3}, 7.0F)}};
 }
 
-const StartOptions modern{.left_behind = {"classifier."},
-                          .renames = {{"LayerNorm.", "norm."}, {".gamma", ".weight"}, {".beta", ".bias"}}};
+const PretrainedOptions modern{
+    .left_behind = {"classifier."},
+    .renames = {{"LayerNorm.", "norm."}, {".gamma", ".weight"}, {".beta", ".bias"}}};
 
 TEST(Pretrained, TakesWhatFitsUnderOtherNames) {
   Small network;

@@ -28,7 +28,7 @@ class Hosts : public testing::Request {
   }
   static std::vector<int> devices(const Plan& plan) {
     std::vector<int> all;
-    for (const Place& place : plan.ranks) all.push_back(place.device);
+    for (const RankSeat& seat : plan.ranks) all.push_back(seat.device);
     return all;
   }
 };

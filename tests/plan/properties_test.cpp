@@ -115,9 +115,9 @@ TEST(EveryPlan, UsesEachGpuAndEachCoreOnce) {
     const Plan plan = make_plan(d.hardware, d.demand, d.config);
     SCOPED_TRACE(testing::summary(plan));
     std::multiset<int> gpus(plan.idle_devices.begin(), plan.idle_devices.end()), cores;
-    for (const Place& place : plan.ranks) {
-      if (plan.device == DeviceKind::cuda) gpus.insert(place.device);
-      cores.insert(place.cores.begin(), place.cores.end());
+    for (const RankSeat& seat : plan.ranks) {
+      if (plan.device == DeviceKind::cuda) gpus.insert(seat.device);
+      cores.insert(seat.cores.begin(), seat.cores.end());
     }
     for (const Gpu& gpu : d.hardware.gpus) ASSERT_EQ(gpus.count(gpu.index), 1U);
     ASSERT_EQ(gpus.size(), d.hardware.gpus.size());

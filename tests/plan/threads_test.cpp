@@ -86,7 +86,7 @@ TEST(Cores, AreEqualPartsWhereTheJobHasNoneNearACard) {
 
 TEST(Cores, AreNotBoundWhereThereAreFewerThanRanks) {
   const Plan plan = plan_for(with_gpus(machine(2, 128), 4, "Card", 80 * gibibyte, 9, 0));
-  for (const Place& place : plan.ranks) EXPECT_THAT(place.cores, IsEmpty());
+  for (const RankSeat& seat : plan.ranks) EXPECT_THAT(seat.cores, IsEmpty());
   EXPECT_EQ(plan.threads_per_rank, 1);
   EXPECT_EQ(plan.loader_threads, 1);
   EXPECT_THAT(plan.reasons, Contains("No rank is bound to cores: 2 cores for 4 ranks."));

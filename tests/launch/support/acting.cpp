@@ -155,7 +155,7 @@ int act(const std::string& what, const Rank& rank) {
 
 Plan plan_for(int ranks) {
   Plan plan;
-  plan.ranks.resize(static_cast<size_t>(ranks), Place{-1, {}});
+  plan.ranks.resize(static_cast<size_t>(ranks), RankSeat{-1, {}});
   return plan;
 }
 

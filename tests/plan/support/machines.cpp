@@ -54,7 +54,7 @@ Demand autoencoder() {
 
 std::string summary(const Plan& plan) {
   std::string devices;
-  for (const Place& place : plan.ranks) devices += text(devices.empty() ? "" : ",", place.device);
+  for (const RankSeat& seat : plan.ranks) devices += text(devices.empty() ? "" : ",", seat.device);
   if (plan.device == DeviceKind::cpu) devices = text("x", plan.ranks.size());
   return text(to_text(plan.device), " ", devices, " | ", plan.global_batch, " = ", plan.micro_batch, " x ",
               plan.accumulation, " x ", plan.world_size(), " | ", to_text(plan.precision), " ",
