@@ -26,6 +26,10 @@ void DataConfig::describe(Fields& f, const std::vector<std::string>& more_kinds)
   f.field("list", list, "CSV or data-list JSON file that names the images, for kind list");
   f.field("include", include, "globs of the files to take; empty: all of the kind");
   f.field("exclude", exclude, "globs of the files to leave out");
+  f.field(
+      "modalities", modalities,
+      "{modality: [ends of file names]}: files of a folder that differ in these alone are one case, whose "
+      "images are channels in this order (label and mask_<name> are none)");
   f.section("split", [this](Fields& inner) { split.describe(inner); });
   f.field("workers", workers, "loader threads of a rank; auto: the plan's", at_least_zero);
   f.field("prefetch", prefetch, "micro-batches loaded ahead by a rank; auto: the plan's", at_least_one);

@@ -34,6 +34,7 @@ struct DataConfig {
   std::string folder;
   std::string list;
   std::vector<std::string> include, exclude;
+  Json modalities;  // {t1n: [t1, t1n], label: [seg]}; null: every file is a case of its own
   SplitSection split;
   std::optional<int64_t> workers, prefetch;
   int64_t bad_files = 10;

@@ -6,10 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include <ATen/core/Tensor.h>
+
 #include "larmor/config/run_config.h"
 #include "larmor/data/cache/make_image.h"
 #include "larmor/data/cache/source_hashes.h"
 #include "larmor/data/index/index.h"
+#include "larmor/data/sample_form.h"
 #include "larmor/formats/pictures/picture_reading.h"
 #include "larmor/transforms/transforms.h"
 
@@ -18,10 +21,9 @@ namespace larmor {
 /// Thread-safe.
 class CaseReader {
  public:
-  /// `only` names the volumes that are wanted; empty: all. Masks and labels are read as they are, whatever
-  /// `reading` says of pictures. `make` makes the images of an invented index, phantoms where it is empty;
-  /// otherwise it is not used.
-  CaseReader(const DataConfig& data, const Index& index, std::vector<std::string> only,
+  /// Masks and labels are read as they are, whatever `reading` says of pictures. `make` makes the images of
+  /// an invented index, phantoms where it is empty; otherwise it is not used.
+  CaseReader(const DataConfig& data, const Index& index, const SampleForm& form,
              const PictureReading& reading, MakeImage make);
 
   bool is_invented() const { return make_ != nullptr; }
@@ -30,10 +32,18 @@ class CaseReader {
   /// What the result of read() is a function of: names and hashes of what is in the files. Throws Error
   /// (data).
   std::vector<std::pair<std::string, std::string>> contents(const Case& entry, SourceHashes& hashes) const;
+  /// Which channels the case has, [C] bool; undefined where the form does not ask for it.
+  at::Tensor present(const Case& entry) const;
 
  private:
   bool wants(std::string_view name) const;
+  /// The files that are the channels of the case's image, by their names in the case, in order; "" for one
+  /// that the case lacks.
+  std::vector<std::string> channel_files(const Case& entry) const;
+  /// Whether the case's file is read at all.
+  bool is_read(const Case& entry, const std::string& name) const;
   Volume read_image(const Case& entry) const;
+  void read_own_grids(const Case& entry, Volumes& volumes) const;
   /// `volume` as it is, or brought onto the grid of the case's first image.
   Volume on_grid_of(const Volume& image, const std::string& image_file, Volume volume,
                     const std::string& file, Interpolation interpolation) const;
@@ -42,7 +52,8 @@ class CaseReader {
   const std::filesystem::path folder_;
   const bool resamples_;
   const PictureReading reading_;
-  const std::vector<std::string> only_;
+  const SampleForm form_;
+  std::vector<std::string> channels_;  // modalities; empty: every image of the case, by name
 };
 
 }  // namespace larmor

@@ -19,6 +19,8 @@ namespace larmor {
 /// Tensors of one example by name ("image" [C, D, H, W]); never positional.
 using Sample = std::map<std::string, at::Tensor, std::less<>>;
 
+class PreparableDataset;
+
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -32,6 +34,9 @@ class Dataset {
   virtual int64_t together() const { return 1; }
   /// SHA-256 of the example's files; empty when they cannot be read or are none.
   virtual std::string content_hash(int64_t /*example*/) const { return {}; }
+  /// The cases that can be prepared before a run; null where there are none. A dataset around another one
+  /// asks that one.
+  virtual const PreparableDataset* preparable() const { return nullptr; }
 };
 
 /// An example that failed with `error`, for the list of bad files.

@@ -120,6 +120,10 @@ Volumes TransformChain::apply(Volumes volumes, const ExampleKey& key) const {
   return run(std::move(volumes), key, 0, steps_.size());
 }
 
+Volumes TransformChain::apply(DeferredVolumes volumes, const ExampleKey& key) const {
+  return run(std::move(volumes), key, 0, steps_.size());
+}
+
 TransformChain::~TransformChain() = default;
 TransformChain::TransformChain(TransformChain&&) noexcept = default;
 

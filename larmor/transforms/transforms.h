@@ -73,6 +73,7 @@ class TransformChain {
   const Json& deterministic_declaration() const { return deterministic_; }
   /// Both, with the same bits and less work: voxels that a random crop drops are never computed.
   Volumes apply(Volumes volumes, const ExampleKey& key) const;
+  Volumes apply(DeferredVolumes volumes, const ExampleKey& key) const;
   ~TransformChain();
   TransformChain(TransformChain&&) noexcept;
 

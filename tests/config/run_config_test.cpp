@@ -24,6 +24,7 @@ constexpr Documented documented[] = {
     {"data.list", "\"\""},
     {"data.include", "[]"},
     {"data.exclude", "[]"},
+    {"data.modalities", "null"},
     {"data.split.train", "0.8"},
     {"data.split.val", "0.1"},
     {"data.split.test", "0.1"},

@@ -36,8 +36,8 @@ DataConfig config(const std::string& kind, const CaseFolder& folder) {
 }
 
 std::unique_ptr<Dataset> open(const DataConfig& data, const Json& transforms = no_transforms,
-                              const std::vector<std::string>& only = {}) {
-  return make_volume_dataset(data, make_index(data, 1), Split::train, transforms, only);
+                              const SampleForm& form = {}) {
+  return make_volume_dataset(data, make_index(data, 1), Split::train, transforms, form);
 }
 
 Json random_crop(int64_t size) {
@@ -107,10 +107,84 @@ TEST(VolumeDataset, MakesChannelsOfModalities) {
   data.list = (folder.path() / "list.csv").string();
   const Sample sample = open(data)->get({1, 0, 0});
   EXPECT_EQ(sample.at("image").sizes(), (std::vector<int64_t>{2, 2, 3, 4}));
-  EXPECT_EQ(sample.at("image")[0].mean().item<float>(), 2) << "in the order of names";
-  EXPECT_EQ(sample.at("image")[1].mean().item<float>(), 1);
+  EXPECT_EQ(sample.at("image")[0].mean().item<float>(), 1) << "in the order of the list's columns";
+  EXPECT_EQ(sample.at("image")[1].mean().item<float>(), 2);
   EXPECT_EQ(sample.at("label").mean().item<float>(), 3);
-  EXPECT_EQ(open(data, no_transforms, {"image"})->get({1, 0, 0}).size(), 1U);
+  EXPECT_EQ(open(data, no_transforms, {.only = {"image"}})->get({1, 0, 0}).size(), 1U);
+}
+
+/// Two patients with t1n and t2f, the second without t2f; and what their radiographs show.
+DataConfig two_patients(CaseFolder& folder) {
+  folder.volume("p1-t1n.nii", 1).volume("p1-t2f.nii", 2).volume("p2-t1n.nii", 3);
+  folder.archive("p1_pa.npz", {5, 7}).archive("p2_pa.npz", {9, 6});
+  folder.file("list.csv",
+              "patient,image_t1n,image_t2f,image_pa\np1,p1-t1n.nii,p1-t2f.nii,p1_pa.npz\n"
+              "p2,p2-t1n.nii,,p2_pa.npz\n");
+  DataConfig data = config("list", folder);
+  data.list = (folder.path() / "list.csv").string();
+  return data;
+}
+
+std::vector<float> means_of(const at::Tensor& image) {
+  std::vector<float> means;
+  for (int64_t channel = 0; channel < image.size(0); ++channel)
+    means.push_back(image[channel].mean().item<float>());
+  return means;
+}
+
+TEST(VolumeDataset, OrdersChannelsAsTheFormSays) {
+  CaseFolder folder;
+  const auto dataset = open(two_patients(folder), no_transforms, {.channels = {"t2f", "t1n"}});
+  EXPECT_EQ(means_of(dataset->get({1, 0, 0}).at("image")), (std::vector<float>{2, 1}));
+  EXPECT_EQ(dataset->get({1, 0, 0}).size(), 1U) << "no mask of what is present, no radiograph";
+}
+
+TEST(VolumeDataset, RefusesACaseThatLacksAChannel) {
+  CaseFolder folder;
+  const auto dataset = open(two_patients(folder), no_transforms, {.channels = {"t1n", "t2f"}});
+  const auto error = error_of([&] { dataset->get({1, 0, 1}); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->exit(), Exit::data);
+  EXPECT_THAT(error->message(), HasSubstr("the case has no t2f, one of t1n, t2f"));
+}
+
+TEST(VolumeDataset, MakesMissingChannelsZerosWithAMaskOfThosePresent) {
+  CaseFolder folder;
+  const DataConfig data = two_patients(folder);
+  const SampleForm form{.channels = {"t1n", "t2f"}, .missing_as_zeros = true};
+  const auto dataset = open(data, no_transforms, form);
+  const Sample whole = dataset->get({1, 0, 0}), half = dataset->get({1, 0, 1});
+  EXPECT_TRUE(whole.at("present").all().item<bool>());
+  EXPECT_TRUE(half.at("present")[0].item<bool>());
+  EXPECT_FALSE(half.at("present")[1].item<bool>());
+  EXPECT_EQ(means_of(half.at("image")), (std::vector<float>{3, 0}));
+  EXPECT_EQ(collate({whole, half}, {{1, 0, 0}, {1, 0, 1}}).at("present").sizes(),
+            (std::vector<int64_t>{2, 2}));
+}
+
+TEST(VolumeDataset, LeavesFilesOnTheirOwnGridsAsTheyAre) {
+  CaseFolder folder;
+  const DataConfig data = two_patients(folder);
+  const SampleForm form{.channels = {"t1n"}, .own_grids = {"pa"}};
+  const auto dataset =
+      open(data, parse_json(R"([{"CenterSpatialCrop": {"roi_size": 2, "keys": "image"}}])", "chain"), form);
+  const Sample second = dataset->get({1, 0, 1});
+  EXPECT_EQ(second.at("image").sizes(), (std::vector<int64_t>{1, 2, 2, 2}));
+  EXPECT_EQ(second.at("pa").sizes(), (std::vector<int64_t>{1, 9, 6, 1}));
+}
+
+TEST(VolumeDataset, KeepsWhatTheFormSaysApartInTheCache) {
+  CaseFolder folder;
+  ScratchFolder store;
+  DataConfig data = two_patients(folder);
+  data.cache = "full";
+  data.cache_folder = store.path().string();
+  for (int round = 0; round < 2; ++round) {
+    const auto one = open(data, no_transforms, {.channels = {"t1n", "t2f"}});
+    const auto other = open(data, no_transforms, {.channels = {"t2f", "t1n"}});
+    EXPECT_EQ(means_of(one->get({1, 0, 0}).at("image")), (std::vector<float>{1, 2}));
+    EXPECT_EQ(means_of(other->get({1, 0, 0}).at("image")), (std::vector<float>{2, 1}));
+  }
 }
 
 TEST(VolumeDataset, RefusesModalitiesOnDifferentGrids) {

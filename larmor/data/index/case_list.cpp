@@ -31,6 +31,8 @@ ListedCase case_of_row(const CsvTable& table, const CsvTable::Row& row, const st
   for (size_t i = 0; i < table.columns.size(); ++i) {
     const std::string& column = table.columns[i];
     const std::string& cell = row.cells[i];
+    if (is_image(column)) entry.modalities.emplace_back(modality_of(column));
+    if (is_image(column) && column != "image" && cell.empty()) continue;  // a modality that this case lacks
     if (is_image(column) || is_mask(column)) {
       if (cell.empty()) fail(Exit::data, text(entry.place, ": the cell under ", column, " is empty"));
       entry.files[column] = cell;
@@ -46,6 +48,9 @@ ListedCase case_of_row(const CsvTable& table, const CsvTable::Row& row, const st
       }
     }
   }
+  if (entry.files.empty() || !is_image(entry.files.begin()->first))
+    fail(Exit::data, text(entry.place, ": the case has no image: every cell under image_… is empty"));
+  if (entry.modalities.size() == 1) entry.modalities.clear();
   return entry;
 }
 
@@ -87,7 +92,8 @@ void set_images(ListedCase& entry, const Json& image) {
   }
   if (image.size() == 1) return set_images(entry, image.front());
   for (size_t i = 0; i < image.size(); ++i) {
-    entry.files[text("image_", i / 10, i % 10)] = path_of(image[i], entry.place);
+    entry.modalities.push_back(text(i / 10, i % 10));
+    entry.files[name_of_modality(entry.modalities.back())] = path_of(image[i], entry.place);
   }
 }
 

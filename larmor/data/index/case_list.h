@@ -20,14 +20,16 @@ struct ListedCase {
   std::string label;    // a value; label files are among the files
   std::optional<Split> split;
   std::map<std::string, double> values = {};  // numbers of the case; read_case_list gives none
+  std::vector<std::string> modalities = {};   // of its images, in the list's order; empty for a single one
 };
 
 /// CSV when the name ends in .csv or .tsv, otherwise JSON. CSV: columns `image` or `image_<modality>`, and if
 /// present `label` (a value or a file), `mask` or `mask_<name>` (files), `patient`, `split`; other columns
-/// are left alone. JSON: sections "training", "validation", "test" or "testing" of {"image": path or [paths],
-/// "label", "mask", "mask_<name>", "patient"}, or of
-/// bare paths; with several paths they become image_00, image_01, …. Cases of "training" have a split only
-/// when the list has a section "validation", too. Throws Error (data) naming the place.
+/// are left alone. A cell under `image_<modality>` may be empty where the case has another image. JSON:
+/// sections "training", "validation", "test" or "testing" of {"image": path or [paths], "label", "mask",
+/// "mask_<name>", "patient"}, or of bare paths; with several paths they become image_00, image_01, …. Cases
+/// of "training" have a split only when the list has a section "validation", too. Throws Error (data) naming
+/// the place.
 std::vector<ListedCase> read_case_list(const std::filesystem::path& path);
 
 /// Whether a name ends like a volume that read_volume knows.

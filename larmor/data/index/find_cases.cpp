@@ -9,7 +9,9 @@
 #include "larmor/base/text.h"
 #include "larmor/data/bad_file.h"
 #include "larmor/data/index/case_list.h"
-#include "larmor/data/index/folder_scan.h"
+#include "larmor/data/index/data_folder.h"
+#include "larmor/data/index/modality_cases.h"
+#include "larmor/data/index/modality_names.h"
 #include "larmor/formats/bytes.h"
 #include "larmor/formats/dicom/dicom_series.h"
 #include "larmor/formats/file_kinds.h"
@@ -18,11 +20,6 @@ namespace larmor {
 namespace {
 
 namespace fs = std::filesystem;
-
-fs::path absolute_path(const fs::path& path) {
-  const fs::path plain = fs::absolute(path).lexically_normal();
-  return plain.has_filename() ? plain : plain.parent_path();
-}
 
 uint64_t size_of_folder(const fs::path& folder) {
   std::error_code error;
@@ -77,47 +74,13 @@ void sort_by_path(FoundCases& found) {
                    [](const FoundCase& left, const FoundCase& right) { return left.files < right.files; });
 }
 
-std::string without_suffix(const std::string& name, const NamePatterns& patterns) {
-  for (const std::string& suffix : patterns.suffixes) {
-    if (lower(name).ends_with(suffix)) return name.substr(0, name.size() - suffix.size());
-  }
-  return name;
-}
-
-[[noreturn]] void fail_empty(const DataConfig& data, const FolderScan& scan, const NamePatterns& patterns) {
-  std::vector<std::string> looked_for;
-  for (const std::string& suffix : patterns.suffixes) looked_for.push_back("*" + suffix);
-  const std::string what =
-      text("no ", data.kind, " files in ", data.folder, ": looked for ", join(looked_for, ", "));
-  if (scan.passed_over > 0) {
-    fail(Exit::data, text(what, "; all ", scan.passed_over, " that are there are passed over"),
-         "loosen data.include or data.exclude; a pattern without / is held against the file's name");
-  }
-  fail(Exit::data, text(what, "; ", scan.others, " files have other names"),
-       "check data.folder and data.kind");
-}
-
-// The folder itself, looked through: nothing in a list, nothing missing.
-FolderScan scan_data_folder(const DataConfig& data, NamePatterns& patterns) {
-  if (!data.list.empty()) {
-    fail(Exit::usage, text("data.list is given, but data.kind is ", data.kind), "say data.kind=list");
-  }
-  if (data.folder.empty())
-    fail(Exit::data, "data.folder is not set", "say where the volumes are: data.folder=PATH");
-  patterns.include = data.include;
-  patterns.exclude = data.exclude;
-  FolderScan scan = scan_folder(absolute_path(data.folder), patterns);
-  if (scan.files.empty()) fail_empty(data, scan, patterns);
-  return scan;
-}
-
-struct Place {
+struct FoundVolume {
   std::string path;  // by which the volume is read
   std::string file;  // the first that it is made of, which says whose it is
 };
 
 FoundCases cases_of_places(const DataConfig& data, const NamePatterns& patterns,
-                           const std::vector<Place>& places) {
+                           const std::vector<FoundVolume>& places) {
   FoundCases found;
   found.folder = absolute_path(data.folder);
   int64_t loose = 0;
@@ -138,8 +101,10 @@ FoundCases cases_of_places(const DataConfig& data, const NamePatterns& patterns,
 }
 
 FoundCases cases_of_folder(const DataConfig& data, NamePatterns patterns) {
+  const ModalityNames modalities(data.modalities);
+  if (!modalities.empty()) return cases_of_modalities(data, modalities);
   const FolderScan scan = scan_data_folder(data, patterns);
-  std::vector<Place> places;
+  std::vector<FoundVolume> places;
   for (const std::string& file : scan.files) places.push_back({file, file});
   return cases_of_places(data, patterns, places);
 }
@@ -193,7 +158,7 @@ FoundCases cases_of_dicom(const DataConfig& data) {
     const fs::path path = file;
     folders[path.parent_path().generic_string()].push_back(path.filename().string());
   }
-  std::vector<Place> places;
+  std::vector<FoundVolume> places;
   for (const auto& [folder, names] : folders) {
     const auto found = look_into(root / folder, names);
     for (const DicomSeries& one : found.series) {
@@ -236,6 +201,18 @@ void refuse_missing_patients(const DataConfig& data, const std::vector<ListedCas
        "add a column patient (in JSON a key), or say data.split.by=file if each case is another patient's");
 }
 
+// As data.modalities says, otherwise as the list first names them.
+std::vector<std::string> declared_channels(const DataConfig& data, const std::vector<ListedCase>& listed) {
+  std::vector<std::string> channels = ModalityNames(data.modalities).channels();
+  for (const ListedCase& entry : listed) {
+    for (const std::string& modality : entry.modalities) {
+      if (std::find(channels.begin(), channels.end(), modality) == channels.end())
+        channels.push_back(modality);
+    }
+  }
+  return channels;
+}
+
 FoundCases cases_of_list(const DataConfig& data, const std::vector<ListedCase>& listed) {
   if (data.split.by != "file") refuse_missing_patients(data, listed);
   const fs::path base =
@@ -247,6 +224,7 @@ FoundCases cases_of_list(const DataConfig& data, const std::vector<ListedCase>& 
   FoundCases found;
   found.folder = common_folder(files, base);
   found.noun = "case";
+  found.channels = declared_channels(data, listed);
   found.patients_by = data.split.by == "file" ? "each case its own"
                                               : text("as ", fs::path(data.list).filename().string(), " says");
   const NamePatterns patterns{.suffixes = {}, .include = data.include, .exclude = data.exclude};
@@ -323,6 +301,10 @@ FoundCases measured(FoundCases found, const DataConfig& data) {
 }  // namespace
 
 FoundCases find_cases(const DataConfig& data) {
+  if (!data.modalities.is_null() && (data.kind == "phantom" || data.kind == "dicom")) {
+    fail(Exit::usage, text("data.modalities tells files by their names, and data.kind is ", data.kind),
+         "data.modalities is for folders of nifti, npz and picture files, and orders the columns of a list");
+  }
   if (data.kind == "phantom") return phantom_cases(data);
   return measured(found_by_kind(data), data);
 }

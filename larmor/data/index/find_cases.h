@@ -28,6 +28,8 @@ struct FoundCases {
   std::vector<FoundCase> cases;  // sorted by path; not empty
   std::string patients_by;       // "first sub-folder"
   const char* noun = "volume";   // what a case is
+  /// Modalities of the images, in the order declared; empty where cases have one image file.
+  std::vector<std::string> channels = {};
 };
 
 /// Throws Error: data when nothing is found or too many files are missing (naming all), usage for another

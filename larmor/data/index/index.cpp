@@ -9,6 +9,7 @@
 #include "larmor/base/hash.h"
 #include "larmor/base/text.h"
 #include "larmor/data/index/find_cases.h"
+#include "larmor/transforms/transforms.h"
 
 namespace larmor {
 namespace {
@@ -105,6 +106,7 @@ Index split_cases(const DataConfig& data, uint64_t seed, const FoundCases& found
   Index index;
   index.kind = data.kind;
   index.folder = found.folder;
+  index.channels = found.channels;
   for (const FoundCase& entry : found.cases) {
     const auto split = splits.of.find(entry.patient);
     if (split == splits.of.end()) continue;
@@ -122,6 +124,15 @@ Index split_cases(const DataConfig& data, uint64_t seed, const FoundCases& found
 }  // namespace
 
 bool is_image(std::string_view name) { return name == "image" || name.starts_with("image_"); }
+
+std::string_view modality_of(std::string_view name) {
+  return name.starts_with("image_") ? name.substr(std::string_view("image_").size()) : name;
+}
+
+std::string name_of_modality(std::string_view modality) {
+  const bool is_a_name = is_image(modality) || is_mask(modality) || modality == "label";
+  return is_a_name ? std::string(modality) : text("image_", modality);
+}
 
 int64_t Index::patients() const {
   std::set<std::string> names;
@@ -148,6 +159,8 @@ std::vector<int64_t> Index::of(Split split) const {
 std::string Index::sha256() const {
   Sha256 hash;
   hash.update(text("larmor index 1 ", kind, '\n'));
+  if (!std::is_sorted(channels.begin(), channels.end()))
+    hash.update(Json(channels).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
   for (const Case& entry : cases) hash.update(canonical_line(entry));
   return hash.hex();
 }
@@ -185,6 +198,7 @@ Json to_json(const Index& index) {
                {"patients_by", index.patients_by},
                {"sha256", index.sha256()},
                {"cases", std::move(cases)}};
+  if (!index.channels.empty()) json["channels"] = index.channels;
   if (!index.states.empty()) json["states"] = json_of_states(index.states);
   if (!index.touched.empty()) json["touched"] = index.touched;
   if (!index.bad.empty()) json["bad"] = to_json(index.bad);
@@ -201,6 +215,7 @@ Index index_from_json(const Json& json) {
     sha256 = json.at("sha256").get<std::string>();
     for (const Json& entry : json.at("cases")) index.cases.push_back(case_from_json(entry));
     // Runs of earlier versions have none of these.
+    index.channels = json.value("channels", std::vector<std::string>());
     index.states = states_from(json.value("states", Json::object()));
     index.touched = json.value("touched", std::vector<std::string>());
     index.bad = bad_files_from(json.value("bad", Json::array()));

@@ -19,6 +19,10 @@ namespace larmor {
 
 /// Whether one of a case's files is (a channel of) its image.
 bool is_image(std::string_view name);
+/// "t1" of image_t1; "image" of image.
+std::string_view modality_of(std::string_view name);
+/// The name of a modality's file in a case: image_t1 of "t1"; image, label and masks are called as they are.
+std::string name_of_modality(std::string_view modality);
 
 struct Case {
   /// "image" or "image_<modality>", "label" when it is a file, "mask" or "mask_<name>" -> path relative to
@@ -54,6 +58,9 @@ struct Index {
   std::filesystem::path folder;  // absolute: what relative paths start from; not part of the hash
   std::vector<Case> cases;       // sorted by path
   std::string patients_by;       // the sentence that says how patients were told apart
+  /// Modalities of the cases' images, as data.modalities or the list's columns declare their order; empty
+  /// where cases have one image file. Part of the hash where the order is not that of the names.
+  std::vector<std::string> channels = {};
   // What a run remembers of its files; none of it is part of the hash.
   std::map<std::string, FileState> states = {};  // by path, when the run was started
   std::vector<std::string> touched = {};         // cases whose files were written anew since
