@@ -11,6 +11,7 @@
 #include "larmor/data/loader/loader.h"
 #include "larmor/device/device.h"
 #include "larmor/hardware/hardware.h"
+#include "larmor/transforms/declared_chain.h"
 
 #include "app/program.h"
 #include "app/say.h"
@@ -63,7 +64,7 @@ int bench_loader(Program& program, const LoaderArguments& arguments) {
   Plan plan;  // as a rank on CPUs is set up
   plan.threads_per_rank = arguments.threads;
   set_up_process(plan, c10::kCPU);
-  const auto transforms = stage.training_transforms(config);
+  const auto transforms = training_chain(config.data.transforms);
   const bool speaks = !program.words().quiet;
   const auto times = time_loading(index, transforms, arguments.repeats, [&](int round, int rounds) {
     if (speaks) say(text("round ", round, " of ", rounds, " (0 warms up)"));

@@ -1,5 +1,5 @@
-// `prepare`: the index of a workload's data, the integrity of every file, and every example in the prepared
-// cache, before any run.
+// `prepare`: the index of a workload's data, the integrity of every file, and what its stage prepares (by
+// default every example in the prepared cache), before any run.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -11,9 +11,10 @@
 #include "larmor/base/text.h"
 #include "larmor/data/cache/cache_filling.h"
 #include "larmor/data/index/index.h"
-#include "larmor/data/volume_dataset.h"
+#include "larmor/device/device.h"
 #include "larmor/hardware/hardware.h"
 #include "larmor/track/terminal.h"
+#include "larmor/train/stage.h"
 
 #include "app/program.h"
 #include "app/say.h"
@@ -61,59 +62,12 @@ class FillingReport {
   double next_ = 1;
 };
 
-/// Each file that cannot be read by its own name; an example whose files are whole and that its chain cannot
-/// take, by the example's.
-std::vector<BadFile> bad_files(const Index& index, const std::vector<BadFile>& examples) {
-  Index suspects;
-  suspects.kind = index.kind;
-  suspects.folder = index.folder;
-  std::vector<BadFile> bad;
-  for (const auto& example : examples) {
-    const auto found = std::find_if(index.cases.begin(), index.cases.end(),
-                                    [&](const Case& one) { return one.name() == example.path; });
-    Index one = suspects;
-    if (found != index.cases.end()) one.cases.push_back(*found);
-    const auto files = check_files(one, Depth::full);
-    if (files.empty()) bad.push_back(example);
-    for (const auto& file : files) {
-      if (std::find(bad.begin(), bad.end(), file) == bad.end()) bad.push_back(file);
-    }
-  }
-  std::sort(bad.begin(), bad.end(), [](const BadFile& a, const BadFile& b) { return a.path < b.path; });
-  return bad;
-}
-
-struct Prepared {
-  Json cache;
-  std::vector<BadFile> bad;
-  std::string words;
-};
-
-Prepared fill(const Stage& stage, RunConfig config, const Index& index, bool speaks) {
-  const bool uses_it = config.data.cache != "none";
-  config.data.cache = "full";
-  std::vector<std::unique_ptr<Dataset>> owned;
+/// What filling will take, and whether there is room.
+void forecast(const Stage& stage, const RunConfig& config, const Index& index, const Hardware& hardware) {
+  const auto owned = datasets_to_prepare(stage, config, index);
   std::vector<const PreparableDataset*> datasets;
-  for (const auto split : all_splits) {
-    owned.push_back(stage.dataset(config, index, split));
-    const auto* const dataset = dynamic_cast<const PreparableDataset*>(owned.back().get());
-    if (dataset != nullptr && dataset->size() > 0) datasets.push_back(dataset);
-  }
-  if (datasets.empty() || index.is_invented()) return {nullptr, check_files(index, Depth::full), ""};
-  const auto hardware = detect_hardware();
-  const auto forecast = forecast_cache(datasets);
-  if (speaks) say(forecast.sentence(hardware.memory_limit_bytes));
-  FillingReport report(speaks);
-  const auto filling = fill_cache(datasets, hardware.usable_cores(),
-                                  [&report](int64_t done, int64_t all) { report.show(done, all); });
-  Json cache;
-  cache["folder"] = filling.folder.string();
-  cache["bytes"] = filling.bytes;
-  auto words = text("cache: ", human_bytes(filling.bytes), " in ", filling.folder.string(), ", ",
-                    filling.kept, filling.kept == 1 ? " case" : " cases");
-  if (filling.without_room > 0) words += text(", ", filling.without_room, " without room");
-  if (!uses_it) words += "; training maps it with data.cache=full";
-  return {cache, bad_files(index, filling.bad), words};
+  for (const auto& dataset : owned) datasets.push_back(dataset->preparable());
+  if (!datasets.empty()) say(forecast_cache(datasets).sentence(hardware.memory_limit_bytes));
 }
 
 int clean(Program& program, const RunConfig& config) {
@@ -137,22 +91,32 @@ int prepare(Program& program, bool cleans) {
   const auto index = loaded.stage->index(config);
   const bool speaks = !program.words().quiet;
   if (speaks) say(Lines(index.patients_by).add("preparing every example …"));
-  const auto prepared = fill(*loaded.stage, config, index, speaks);
+  const auto hardware = detect_hardware();
+  if (speaks) forecast(*loaded.stage, config, index, hardware);
+  FillingReport report(speaks);
+  const auto storage = make_storage();
+  const bool on_gpu = config.parallel.device != "cpu" && cuda_is_usable();
+  PrepareContext context{.storage = *storage,
+                         .device = on_gpu ? c10::Device(c10::kCUDA, 0) : c10::Device(c10::kCPU),
+                         .cores = hardware.usable_cores(),
+                         .progress = [&report](int64_t done, int64_t all) { report.show(done, all); }};
+  loaded.stage->prepare(config, index, context);
   Json json;
   json["index"]["cases"] = index.cases.size();
   json["index"]["patients"] = index.patients();
   json["index"]["splits"] = splits_of(index);
   json["index"]["sha256"] = index.sha256();
-  json["cache"] = prepared.cache;
-  json["bad"] = to_json(prepared.bad);
+  json["cache"] = nullptr;
+  json.update(context.outputs);
+  json["bad"] = to_json(context.bad);
   Lines lines(text(index.cases.size(), " cases, sha256 ", index.sha256()));
-  if (!prepared.words.empty()) lines.add(prepared.words);
-  for (const auto& file : prepared.bad) lines.add(bounded(text("  bad: ", file.path, ": ", file.reason)));
-  if (prepared.bad.empty()) lines.add("every file is whole");
+  for (const auto& line : context.lines) lines.add(line);
+  for (const auto& file : context.bad) lines.add(bounded(text("  bad: ", file.path, ": ", file.reason)));
+  if (context.bad.empty()) lines.add("every file is whole");
   program.show(json, lines);
-  if (prepared.bad.empty()) return 0;
+  if (context.bad.empty()) return 0;
   fail(Exit::data,
-       text(prepared.bad.size(), prepared.bad.size() == 1 ? " file" : " files", " below ",
+       text(context.bad.size(), context.bad.size() == 1 ? " file" : " files", " below ",
             index.folder.string(), " cannot be used"),
        "repair or remove them, or leave them out with data.exclude");
 }

@@ -17,6 +17,7 @@ class CheckedDataset final : public Dataset {
   int64_t together() const override { return inner_->together(); }
   std::string name(int64_t example) const override { return inner_->name(example); }
   std::string content_hash(int64_t example) const override { return inner_->content_hash(example); }
+  const PreparableDataset* preparable() const override { return inner_->preparable(); }
   Sample get(const ExampleKey& key) const override {
     Sample sample = inner_->get(key);
     try {

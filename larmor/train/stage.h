@@ -13,6 +13,7 @@
 #include "larmor/data/loader/order.h"
 #include "larmor/plan/plan.h"
 #include "larmor/train/prediction.h"
+#include "larmor/train/prepare_context.h"
 #include "larmor/train/task.h"
 
 namespace larmor {
@@ -41,6 +42,9 @@ class Stage {
   virtual Demand demand(const RunConfig& config, const Index& index) const = 0;
   virtual std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index,
                                            Split split) const = 0;
+  /// What `larmor prepare` makes before any run: by default every case of dataset() in the prepared cache,
+  /// or, where none can be prepared, a look at every byte of every file. Throws Error.
+  virtual void prepare(const RunConfig& config, const Index& index, PrepareContext& context) const;
   /// Refuses what a new run cannot begin with, before any rank starts (Error): its first example, weights
   /// that the network cannot take.
   virtual void check_start(const Sample& /*first*/) const {}
@@ -59,8 +63,6 @@ class Stage {
   /// Networks are initialised from the run's seed alone, on CPU, then moved by the session. `index` is empty
   /// where there is no run, only weights from a file.
   virtual std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const = 0;
-  /// What training does to an example between its files and its batch.
-  virtual Json training_transforms(const RunConfig& config) const = 0;
   /// Which inputs `predict` takes, what it does to them before the network sees them, and what comes out.
   virtual PredictionForm prediction(const RunConfig& config) const = 0;
   /// Whether `predict`, `evaluate` and `export` take the averaged weights of a run that keeps them, when

@@ -55,9 +55,6 @@ class ForwardingStage : public Stage {
   std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override {
     return inner_->task(config, index);
   }
-  Json training_transforms(const RunConfig& config) const override {
-    return inner_->training_transforms(config);
-  }
   PredictionForm prediction(const RunConfig& config) const override { return inner_->prediction(config); }
 
  private:

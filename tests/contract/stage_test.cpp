@@ -47,9 +47,8 @@ std::string weights_of(Task& task) {
 std::string what_it_gives(const Stage& stage, const RunConfig& config) {
   const Index index = stage.index(config);
   const Demand demand = stage.demand(config, index);
-  std::string all =
-      text(index.sha256(), "\n", demand.parameters, " ", demand.activation_bytes_per_sample, "\n",
-           stage.training_transforms(config).dump(), "\n", stage.prediction(config).transforms.dump(), "\n");
+  std::string all = text(index.sha256(), "\n", demand.parameters, " ", demand.activation_bytes_per_sample,
+                         "\n", stage.prediction(config).transforms.dump(), "\n");
   for (const auto& input : stage.prediction(config).inputs) all += text(input.name, " ");
   const auto dataset = stage.dataset(config, index, Split::train);
   all += text(dataset->size(), " ", stage.order(config, index, *dataset).at(0).example, "\n");

@@ -36,7 +36,6 @@ class Choosy final : public Stage {
     if (split != Split::train && example.at("image").size(1) == 1) fail(Exit::data, "is too small");
   }
   std::unique_ptr<Task> task(const RunConfig&, const Index&) const override { return nullptr; }
-  Json training_transforms(const RunConfig&) const override { return Json::array(); }
   PredictionForm prediction(const RunConfig&) const override { return {}; }
 };
 

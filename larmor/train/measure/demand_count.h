@@ -17,7 +17,7 @@ namespace larmor {
 Sample image_to_count(int64_t channels, const std::vector<int64_t>& sizes);
 
 /// Fills everything but what is the stage's own to say: preferred_micro_batch and batch_norm. Moves the
-/// task's networks to the meta device. `training_transforms`: Stage::training_transforms(config).
+/// task's networks to the meta device. `training_transforms`: the chain that training applies.
 Demand count_demand(const RunConfig& config, const Index& index, const Json& training_transforms, Task& task,
                     const Sample& example);
 

@@ -16,7 +16,6 @@ class MadeUpStage final : public Stage {
   Demand demand(const RunConfig&, const Index&) const override { return {}; }
   std::unique_ptr<Dataset> dataset(const RunConfig&, const Index&, Split) const override { return nullptr; }
   std::unique_ptr<Task> task(const RunConfig&, const Index&) const override { return nullptr; }
-  Json training_transforms(const RunConfig&) const override { return Json::array(); }
   /// Its transforms are [width], so that it can be seen.
   PredictionForm prediction(const RunConfig&) const override;
 

@@ -1,14 +1,11 @@
 #include "workloads/latent_diffusion/autoencoder/autoencoder_stage.h"
 
-#include <filesystem>
-
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/data/volume_dataset.h"
 #include "larmor/nn/metrics/image_metrics.h"
 #include "larmor/train/measure/demand_count.h"
+#include "larmor/train/volume_stage.h"
 #include "larmor/transforms/declared_chain.h"
-#include "larmor/transforms/transforms.h"
 
 #include "workloads/latent_diffusion/autoencoder/autoencoder_task.h"
 
@@ -22,8 +19,7 @@ WorkloadFields AutoencoderStage::fields() {
 
 void AutoencoderStage::check(const RunConfig& config) const {
   config_.check();
-  const TransformChain training(training_chain(config.data.transforms));
-  const TransformChain validation(validation_chain(config.data.transforms));
+  check_chains(config);
   for (const auto size : training_crop(config.data.transforms)) check_crop(size);
   for (const auto size : validation_crop(config.data.transforms)) {
     check_crop(size);
@@ -70,8 +66,7 @@ void AutoencoderStage::check_example(const Sample& example, Split split) const {
 
 void AutoencoderStage::check_start(const Sample& first) const {
   check_channels(first);
-  if (!config_.weights.empty() && !std::filesystem::is_regular_file(config_.weights))
-    fail(Exit::usage, text("there is no file ", config_.weights), "check model.weights");
+  check_weights(config_.weights);
 }
 
 namespace {
@@ -87,24 +82,18 @@ std::vector<int64_t> crop_of(const RunConfig& config) {
 Demand AutoencoderStage::demand(const RunConfig& config, const Index& index) const {
   AutoencoderTask trial(config_, /*seed=*/0, crop_of(config), c10::kMeta);
   const auto image = image_to_count(config_.network.in_channels, crop_of(config));
-  auto demand = count_demand(config, index, training_transforms(config), trial, image);
+  auto demand = count_demand(config, index, training_chain(config.data.transforms), trial, image);
   demand.preferred_micro_batch = 2;
   return demand;
 }
 
 std::unique_ptr<Dataset> AutoencoderStage::dataset(const RunConfig& config, const Index& index,
                                                    Split split) const {
-  const auto& declared = config.data.transforms;
-  const auto chain = split == Split::train ? training_chain(declared) : validation_chain(declared);
-  return make_volume_dataset(config.data, index, split, chain);
+  return volume_dataset(config, index, split);
 }
 
 std::unique_ptr<Task> AutoencoderStage::task(const RunConfig& config, const Index&) const {
   return std::make_unique<AutoencoderTask>(config_, static_cast<uint64_t>(config.run.seed), crop_of(config));
-}
-
-Json AutoencoderStage::training_transforms(const RunConfig& config) const {
-  return training_chain(config.data.transforms);
 }
 
 PredictionForm AutoencoderStage::prediction(const RunConfig& config) const {

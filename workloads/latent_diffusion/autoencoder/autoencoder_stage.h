@@ -20,7 +20,6 @@ class AutoencoderStage final : public Stage {
   Demand demand(const RunConfig& config, const Index& index) const override;
   std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override;
   std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override;
-  Json training_transforms(const RunConfig& config) const override;
   /// One image in, "reconstruction" out.
   PredictionForm prediction(const RunConfig& config) const override;
 

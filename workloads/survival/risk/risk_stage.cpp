@@ -1,6 +1,5 @@
 #include "workloads/survival/risk/risk_stage.h"
 
-#include <filesystem>
 #include <map>
 #include <string>
 #include <utility>
@@ -12,8 +11,8 @@
 #include "larmor/data/volume_dataset.h"
 #include "larmor/device/tensor_file.h"
 #include "larmor/train/measure/demand_count.h"
+#include "larmor/train/volume_stage.h"
 #include "larmor/transforms/declared_chain.h"
-#include "larmor/transforms/transforms.h"
 
 #include "workloads/survival/risk/cohort.h"
 #include "workloads/survival/risk/pretrained.h"
@@ -23,7 +22,7 @@ namespace larmor::survival {
 
 namespace {
 
-constexpr const char* cohort_kind = "cohort";
+constexpr const char *cohort_kind = "cohort", *channels_key = "model.n_input_channels";
 
 std::string counted_events(const Index& index) {
   std::vector<std::string> words;
@@ -78,27 +77,19 @@ WorkloadFields RiskStage::fields() {
 
 void RiskStage::check(const RunConfig& config) const {
   config_.check(config);
-  const TransformChain training(training_transforms(config));
-  const TransformChain validation(validation_chain(config.data.transforms));
-  if (config_.events_per_batch > 0 && training.samples_per_volume() > 1) {
+  if (check_chains(config) > 1 && config_.events_per_batch > 0) {
     fail(Exit::usage, "loss.events_per_batch with several crops of each image",
          "crop one with RandSpatialCrop, or leave loss.events_per_batch at 0");
   }
 }
 
 void RiskStage::check_example(const Sample& example, Split) const {
-  const int64_t channels = example.at("image").size(0), wanted = config_.network.n_input_channels;
-  if (channels != wanted) {
-    fail(Exit::data, text("the image has ", channels, " channels, and the network takes ", wanted),
-         text("say model.n_input_channels=", channels));
-  }
+  check_channels(example, config_.network.n_input_channels, channels_key);
 }
 
 void RiskStage::check_start(const Sample& first) const {
-  check_example(first, Split::train);
+  check_first(first, config_.network.n_input_channels, channels_key, config_.weights);
   if (config_.weights.empty()) return;
-  if (!std::filesystem::is_regular_file(config_.weights))
-    fail(Exit::usage, text("there is no file ", config_.weights), "check model.weights");
   nn::ResNet shapes(config_.network, c10::kMeta);
   const auto report = start_from(*shapes, read_tensors(config_.weights), config_.weights);
   for (const auto& line : lines_of(report)) log::info(line);
@@ -131,16 +122,14 @@ Index RiskStage::index(const RunConfig& config) const {
 Demand RiskStage::demand(const RunConfig& config, const Index& index) const {
   SurvivalTask trial(config_, SurvivalOutcomes{}, /*seed=*/0, c10::kMeta);
   const auto image = image_to_count(config_.network.n_input_channels, image_size(config.data));
-  auto demand = count_demand(config, index, training_transforms(config), trial, image);
+  auto demand = count_demand(config, index, training_chain(config.data.transforms), trial, image);
   demand.preferred_micro_batch = 6;
   demand.batch_norm = config_.network.norm == nn::ResNetNorm::batch;
   return demand;
 }
 
 std::unique_ptr<Dataset> RiskStage::dataset(const RunConfig& config, const Index& index, Split split) const {
-  const auto chain =
-      split == Split::train ? training_transforms(config) : validation_chain(config.data.transforms);
-  return make_volume_dataset(config.data, with_patient_numbers(index), split, chain, {}, image_maker());
+  return volume_dataset(config, with_patient_numbers(index), split, {}, image_maker());
 }
 
 std::unique_ptr<Dataset> RiskStage::reference(const RunConfig& config, const Index& index) const {
@@ -167,10 +156,6 @@ ExampleOrder RiskStage::order(const RunConfig& config, const Index& index, const
 std::unique_ptr<Task> RiskStage::task(const RunConfig& config, const Index& index) const {
   return std::make_unique<SurvivalTask>(config_, outcomes_of(index, Split::train),
                                         static_cast<uint64_t>(config.run.seed));
-}
-
-Json RiskStage::training_transforms(const RunConfig& config) const {
-  return training_chain(config.data.transforms);
 }
 
 PredictionForm RiskStage::prediction(const RunConfig& config) const {

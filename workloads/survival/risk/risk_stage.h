@@ -28,7 +28,6 @@ class RiskStage final : public Stage {
   std::unique_ptr<Dataset> reference(const RunConfig& config, const Index& index) const override;
   ExampleOrder order(const RunConfig& config, const Index& index, const Dataset& dataset) const override;
   std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override;
-  Json training_transforms(const RunConfig& config) const override;
   /// One image in, numbers out. The network looks at a whole image of the size that it has learned on, as in
   /// validation.
   PredictionForm prediction(const RunConfig& config) const override;

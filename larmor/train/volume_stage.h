@@ -1,0 +1,31 @@
+// What stages of volumes share: functions that a stage calls, no class that it is.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "larmor/config/run_config.h"
+#include "larmor/data/cache/make_image.h"
+#include "larmor/data/dataset.h"
+#include "larmor/data/index/index.h"
+#include "larmor/data/sample_form.h"
+
+namespace larmor {
+
+/// The chains of training and of validation that data.transforms declares can be built. Throws Error (usage).
+/// Gives how many examples training cuts out of each case.
+int64_t check_chains(const RunConfig& config);
+/// Throws Error (data) unless the sample's image has so many channels; `key` is the key of the config that
+/// says how many the network takes.
+void check_channels(const Sample& sample, int64_t channels, const std::string& key);
+/// What Stage::check_start() asks of a first example and of weights to start from. No weights where the name
+/// is empty. Throws Error: as check_channels(), and usage where there is no such file.
+void check_first(const Sample& first, int64_t channels, const std::string& key, const std::string& weights);
+/// Throws Error (usage) where there is no such file; an empty name is none.
+void check_weights(const std::string& weights);
+/// make_volume_dataset() with the declared chain: as it is for training, as validation sees cases otherwise.
+std::unique_ptr<Dataset> volume_dataset(const RunConfig& config, const Index& index, Split split,
+                                        const SampleForm& form = {}, const MakeImage& make = {});
+
+}  // namespace larmor
