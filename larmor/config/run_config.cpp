@@ -70,9 +70,9 @@ void TrainConfig::describe(Fields& f) {
           at_least_one);
   f.word("precision", precision, {"auto", "fp32", "bf16", "fp16", "fp64"},
          "number format of the computation; auto: fp32 on CPU, bf16 or fp16 on a GPU");
-  f.word("activation_checkpointing", activation_checkpointing, {"none", "blocks", "all"},
+  f.word("activation_checkpointing", activation_checkpointing, {"auto", "none", "blocks", "all"},
          "what backward computes again instead of keeping it: nothing, each block, or each section of blocks "
-         "and each block in it");
+         "and each block in it; auto: the least that lets a rank hold its micro-batch");
   f.field("validate_every", validate_every, "how often to validate, as a length; 0: never");
   f.field("early_stopping", early_stopping,
           "validations without a better metric after which to stop; 0: never", at_least_zero);
@@ -121,8 +121,10 @@ void ParallelConfig::describe(Fields& f) {
       "of the optimizer's states (zero1), of the gradients too (zero2), and of the weights (zero3); auto: "
       "the "
       "first that fits, never dp");
-  f.word("offload", offload, {"none", "optimizer"},
-         "what a GPU's rank keeps and computes on the host instead");
+  f.word(
+      "offload", offload, {"auto", "none", "optimizer"},
+      "what a GPU's rank keeps and computes on the host instead; auto: the optimizer's states, where nothing "
+      "else lets it hold its micro-batch");
   f.field("sync_batchnorm", sync_batchnorm,
           "batch norm takes its statistics from all ranks' rows; auto: where there are several ranks");
   f.field(

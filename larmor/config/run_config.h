@@ -56,7 +56,7 @@ struct TrainConfig {
   Length length{100, Length::Unit::epochs};
   std::optional<int64_t> global_batch, micro_batch, accumulation;
   std::string precision = "auto";
-  std::string activation_checkpointing = "none";  // none, blocks or all
+  std::string activation_checkpointing = "auto";  // auto, none, blocks or all
   Length validate_every{1, Length::Unit::epochs};
   int64_t early_stopping = 0;
   int64_t non_finite_budget = 10;
@@ -94,7 +94,7 @@ struct ParallelConfig {
   std::string ranks = "auto";          // auto, a count, or a list of device numbers "0,2"
   std::string device = "auto";         // auto, cpu, cuda
   std::string strategy = "auto";       // auto, single, dp, ddp, zero1, zero2, zero3
-  std::string offload = "none";        // none, optimizer
+  std::string offload = "auto";        // auto, none, optimizer
   std::optional<bool> sync_batchnorm;  // auto: with several ranks
   std::string compression = "none";    // of gradients on their way: none, fp16, bf16
   std::string hang_limit = "auto";     // auto, never, or a time without a sign of life

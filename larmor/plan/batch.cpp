@@ -42,9 +42,10 @@ struct MicroBound {
   std::string why;  // "the workload's preferred 4"
 };
 
-GuideBatch guide_batch(const Question& question, const Plan& plan) {
-  if (plan.device == DeviceKind::cpu) return guide_batch_on_cpu;
-  return guide_batch_on_gpus(smallest(used_gpus(question, plan)).memory_bytes, plan.world_size());
+GuideRow guide_batch(const Question& question, const Plan& plan) {
+  const Guide& guide = question.demand.guide;
+  if (plan.device == DeviceKind::cpu) return guide.on_cpu;
+  return guide_row(guide, smallest(used_gpus(question, plan)).memory_bytes, plan.world_size());
 }
 
 /// Where a step has several micro-batches, they leave room for the sums of their gradients; cut ones may meet

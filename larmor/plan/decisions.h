@@ -18,7 +18,8 @@ struct Question {
   const Demand& demand;
   const RunConfig& config;
 
-  bool follows_guide() const { return config.plan.profile == "guide"; }
+  /// Whether the plan's numbers are those of the stage's guide: only one that has a table of them.
+  bool follows_guide() const { return config.plan.profile == "guide" && !demand.guide.rows.empty(); }
 };
 
 void choose_device(const Question& question, Plan& plan);

@@ -28,8 +28,8 @@ void check_compression(const Question& question, Plan& plan) {
       text("parallel.compression ", asked, " changes nothing: 1 rank sends no gradients."));
 }
 
-void check_offload(Plan& plan) {
-  if (!plan.offload_optimizer) return;
+void check_offload(const Question& question, Plan& plan) {
+  if (!plan.offload_optimizer || question.config.parallel.offload == "auto") return;
   if (!is_sharded(plan.strategy)) {
     fail(Exit::usage,
          text("parallel.offload optimizer needs a strategy that cuts the optimizer's states into parts, and "
@@ -69,14 +69,14 @@ void read_exchange(const Question& question, Plan& plan) {
   }
   if (to_text(plan.compression) != asked.compression)
     fail(Exit::usage, text("parallel.compression is \"", asked.compression, "\""), "say none, fp16 or bf16");
-  if (asked.offload != "none" && asked.offload != "optimizer")
-    fail(Exit::usage, text("parallel.offload is \"", asked.offload, "\""), "say none or optimizer");
+  if (asked.offload != "auto" && asked.offload != "none" && asked.offload != "optimizer")
+    fail(Exit::usage, text("parallel.offload is \"", asked.offload, "\""), "say auto, none or optimizer");
   plan.offload_optimizer = asked.offload == "optimizer";
 }
 
 void check_exchange(const Question& question, Plan& plan) {
   check_compression(question, plan);
-  check_offload(plan);
+  check_offload(question, plan);
   choose_batch_norm(question, plan);
 }
 

@@ -2,18 +2,19 @@
 
 #include <algorithm>
 
+#include "larmor/base/ensure.h"
+
 namespace larmor {
 
-GuideBatch guide_batch_on_gpus(uint64_t memory_bytes, int64_t ranks) {
-  // The guide's limits are MiB in round thousands, so that a "24 GB" card with 22.5 GiB counts as one of 20.
-  const uint64_t mebibytes = memory_bytes >> 20;
-  const int64_t micro_batch = mebibytes >= 20000   ? 16
-                              : mebibytes >= 14000 ? 12
-                              : mebibytes >= 10000 ? 8
-                              : mebibytes >= 6000  ? 4
-                                                   : 2;
-  constexpr int64_t examples_a_step = 256, most = 32;
-  return {micro_batch, std::clamp<int64_t>(examples_a_step / (micro_batch * ranks), 1, most)};
+GuideRow guide_row(const Guide& guide, uint64_t memory_bytes, int64_t ranks) {
+  ensure(!guide.rows.empty());
+  const auto fits = [memory_bytes](const GuideRow& row) { return memory_bytes >= row.least_memory_bytes; };
+  const auto found = std::find_if(guide.rows.begin(), guide.rows.end(), fits);
+  GuideRow row = found == guide.rows.end() ? guide.rows.back() : *found;
+  constexpr int64_t most = 32;
+  if (guide.examples_a_step > 0)
+    row.accumulation = std::clamp<int64_t>(guide.examples_a_step / (row.micro_batch * ranks), 1, most);
+  return row;
 }
 
 int guide_prefetch(uint64_t memory_available_bytes) {

@@ -80,6 +80,12 @@ Plan make_plan(const Hardware& hardware, const Demand& demand, const RunConfig& 
   const Question question{hardware, demand, config};
   Plan plan;
   check_batch_request(question);
+  if (profile == "guide" && !question.follows_guide()) {
+    plan.reasons.emplace_back(
+        "plan.profile=guide changes nothing: the guide of this stage has no table of batches by GPU memory; "
+        "its "
+        "numbers are in the shipped configs.");
+  }
   choose_device(question, plan);
   choose_ranks(question, plan);
   choose_precision(question, plan);

@@ -31,6 +31,22 @@ std::string to_text(DeviceKind kind);
 /// Whether each rank holds a part of the optimizer's states only.
 bool is_sharded(Strategy strategy);
 
+/// A row of a guide's table of batches.
+struct GuideRow {
+  uint64_t least_memory_bytes = 0;  // of the smallest GPU
+  int64_t micro_batch = 1, accumulation = 1;
+};
+
+/// The numbers of the guide that a stage comes from, for plan.profile=guide.
+struct Guide {
+  std::vector<GuideRow> rows = {};  // of GPUs, by falling memory; empty: the guide has no such table
+  GuideRow on_cpu = {};
+  /// What the accumulation brings a step near to, whatever the number of GPUs; 0: the row's holds as it is.
+  int64_t examples_a_step = 0;
+  int loader_threads_on_gpu = 3, loader_threads_on_cpu = 4;  // of a rank, at most
+  std::optional<Strategy> strategy = {};                     // of several GPUs
+};
+
 /// What a stage asks of a machine. Counts, no tensors.
 struct Demand {
   int64_t training_examples = 0;
@@ -45,6 +61,7 @@ struct Demand {
   int64_t sample_bytes = 0;                 // one example as the loader holds it
   int64_t preferred_micro_batch = 1;        // of the workload, when nothing else decides
   bool batch_norm = false;                  // needs accumulation 1
+  Guide guide = {};                         // of the stage
 };
 
 /// The device and the cores of one rank.

@@ -5,6 +5,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/plan/cheapest_fit.h"
 #include "larmor/plan/decisions.h"
 #include "larmor/plan/words.h"
 
@@ -38,46 +39,60 @@ std::string why_the_only_one(const Plan& plan) {
                                 : "1 rank has no other to share with.";
 }
 
-/// What a strategy needs with such a micro-batch, before the batch is decided. Several of them need sums of
-/// gradients; cut ones may meet at every micro-batch rather than stay whole.
-MemoryEstimate least_estimate(const Question& question, Plan plan, Strategy strategy, int64_t micro_batch) {
-  plan.strategy = strategy;
-  const TrainConfig& train = question.config.train;
-  const int64_t follows = train.global_batch.value_or(micro_batch) / plan.world_size() / micro_batch;
-  plan.accumulation =
-      question.demand.batch_norm ? 1 : train.accumulation.value_or(std::max<int64_t>(follows, 1));
-  plan.exchange_every_micro_batch = plan.accumulation > 1;
-  return estimate(question, plan, micro_batch);
+std::string computed_again(Recompute recompute) {
+  return recompute == Recompute::none     ? ""
+         : recompute == Recompute::blocks ? " with blocks computed again"
+                                          : " with sections of blocks computed again";
 }
 
-/// The first that fits; where none does, the last.
-void take_cheapest_that_fits(const Question& question, Plan& plan) {
-  const std::vector<Strategy> order = candidates(plan);
-  const int64_t micro_batch = smallest_micro_batch(question, plan.world_size());
-  std::vector<std::string> too_large;
-  MemoryEstimate memory;
-  for (const Strategy strategy : order) {
-    plan.strategy = strategy;
-    memory = least_estimate(question, plan, strategy, micro_batch);
-    if (memory.available == 0 || memory.total() <= memory.available) break;
-    const std::string of = too_large.empty() ? text(" of ", human_bytes(memory.available), " a rank") : "";
-    too_large.push_back(text(to_text(strategy), " would need ", human_bytes(memory.total()), of));
-  }
+/// Why this strategy, where nobody asked for one.
+std::string reason_of(const Plan& plan, const CheapestFit& fit, bool is_the_only_one) {
   const std::string name = text("Strategy ", to_text(plan.strategy), ": ");
-  const bool fits = too_large.size() < order.size();
-  if (order.size() == 1) {
-    plan.reasons.push_back(name + why_the_only_one(plan));
-  } else if (memory.available == 0) {
-    plan.reasons.push_back(
-        text(name, "what each of ", counted(plan.world_size(), "rank"), " may hold is unknown."));
-  } else if (too_large.empty()) {
-    plan.reasons.push_back(text(name, "each of ", counted(plan.world_size(), "rank"), " needs ",
-                                human_bytes(memory.total()), " of ", human_bytes(memory.available),
-                                " for a micro-batch of ", micro_batch, ", and none costs less time."));
-  } else {
-    plan.reasons.push_back(text(name, "for a micro-batch of ", micro_batch, " ", join(too_large, ", "), "; ",
-                                fits ? text("this needs ", human_bytes(memory.total())) : "none fits", "."));
+  const std::string ranks = counted(plan.world_size(), "rank");
+  if (is_the_only_one) return name + why_the_only_one(plan);
+  if (fit.memory.available == 0) return text(name, "what each of ", ranks, " may hold is unknown.");
+  if (fit.too_large.empty())
+    return text(name, "each of ", ranks, " needs ", human_bytes(fit.memory.total()), " of ",
+                human_bytes(fit.memory.available), " for a micro-batch of ", fit.micro_batch,
+                ", and none costs less time.");
+  return text(name, "for a micro-batch of ", fit.micro_batch, " ", join(fit.too_large, ", "), "; ",
+              fit.fits
+                  ? text("this needs ", human_bytes(fit.memory.total()), computed_again(fit.way.recompute))
+              : fit.activations_are_too_large ? "none fits, and activations, which no strategy cuts, are why"
+                                              : "none fits",
+              ".");
+}
+
+/// "the cheapest way for a rank to hold a micro-batch of 12 (9 GiB of 15.1 GiB, and 15.7 GiB without)".
+std::string why_changed(const CheapestFit& fit) {
+  return text(fit.fits ? "the cheapest way for a rank to hold a micro-batch of "
+                       : "it is not enough, and helps, for a micro-batch of ",
+              fit.micro_batch, " (", human_bytes(fit.memory.total()), " of ",
+              human_bytes(fit.memory.available), ", and ", human_bytes(fit.cheapest.total()), " without)");
+}
+
+/// What nobody asked for, and is done for want of memory.
+void explain_changes(const Plan& before, const CheapestFit& fit, Plan& plan) {
+  if (plan.recompute != before.recompute) {
+    plan.reasons.push_back(text(
+        "Backward computes ",
+        plan.recompute == Recompute::blocks ? "each block" : "sections of blocks, and each block in them,",
+        " again: ", why_changed(fit), "; train.activation_checkpointing=none keeps all."));
   }
+  if (plan.offload_optimizer != before.offload_optimizer) {
+    plan.reasons.push_back(text("The optimizer's states and the weights that it moves stay on the host: ",
+                                why_changed(fit), "; parallel.offload=none keeps them on the GPU."));
+  }
+}
+
+void take(const Question& question, const std::vector<Strategy>& order, bool explains_strategy, Plan& plan) {
+  const Plan before = plan;
+  const CheapestFit fit = find_cheapest_fit(question, plan, order);
+  plan.strategy = fit.way.strategy;
+  plan.recompute = fit.way.recompute;
+  plan.offload_optimizer = fit.way.offload_optimizer;
+  if (explains_strategy) plan.reasons.push_back(reason_of(plan, fit, order.size() == 1));
+  explain_changes(before, fit, plan);
 }
 
 void refuse_what_threads_cannot(const Question& question, const Plan& plan) {
@@ -117,19 +132,25 @@ void choose_strategy(const Question& question, Plan& plan) {
   const int ranks = plan.world_size();
   const bool is_free = question.config.parallel.strategy == "auto";
   const bool compresses = plan.compression != Compression::none;
-  if (is_free && question.follows_guide() && plan.device == DeviceKind::cuda && ranks > 1 && !compresses) {
-    plan.strategy = Strategy::zero2;
-    plan.reasons.push_back(text("Strategy zero2: the guide's choice for ", counted(ranks, "GPU"), "."));
+  const auto& guides = question.demand.guide.strategy;
+  const bool on_gpus = plan.device == DeviceKind::cuda && ranks > 1;
+  if (is_free && question.follows_guide() && guides && on_gpus && !compresses) {
+    plan.strategy = *guides;
+    plan.reasons.push_back(
+        text("Strategy ", to_text(*guides), ": the guide's choice for ", counted(ranks, "GPU"), "."));
+    take(question, {plan.strategy}, /*explains_strategy=*/false, plan);
   } else if (is_free) {
-    take_cheapest_that_fits(question, plan);
+    take(question, candidates(plan), /*explains_strategy=*/true, plan);
   } else {
     take_as_asked(question, plan);
+    take(question, {plan.strategy}, /*explains_strategy=*/false, plan);
   }
   check_exchange(question, plan);
 }
 
 void choose_recomputation(const Question& question, Plan& plan) {
   const std::string& asked = question.config.train.activation_checkpointing;
+  if (asked == "auto") return;  // with the strategy: choose_strategy
   for (const Recompute recompute : {Recompute::none, Recompute::blocks, Recompute::all}) {
     if (to_text(recompute) != asked) continue;
     plan.recompute = recompute;
@@ -140,7 +161,8 @@ void choose_recomputation(const Question& question, Plan& plan) {
              " again, as asked: less memory, more time."));
     return;
   }
-  fail(Exit::usage, text("train.activation_checkpointing is \"", asked, "\""), "say none, blocks or all");
+  fail(Exit::usage, text("train.activation_checkpointing is \"", asked, "\""),
+       "say auto, none, blocks or all");
 }
 
 void choose_determinism(const Question& question, Plan& plan) {

@@ -30,10 +30,10 @@ void choose_loader(const Question& question, Plan& plan) {
     plan.reasons.push_back(text(counted(*given, "loader thread"), " a rank, as asked."));
   } else if (question.follows_guide()) {
     const int of_rank = std::max(1, (cores - 2) / ranks);
-    plan.loader_threads =
-        std::min(of_rank, on_cpu ? guide_loader_threads_on_cpu : guide_loader_threads_on_gpu);
-    plan.reasons.push_back(text(counted(plan.loader_threads, "loader thread"), " a rank: the guide's ",
-                                on_cpu ? guide_loader_threads_on_cpu : guide_loader_threads_on_gpu,
+    const Guide& guide = question.demand.guide;
+    const int most = on_cpu ? guide.loader_threads_on_cpu : guide.loader_threads_on_gpu;
+    plan.loader_threads = std::min(of_rank, most);
+    plan.reasons.push_back(text(counted(plan.loader_threads, "loader thread"), " a rank: the guide's ", most,
                                 " at most, with 2 of ", counted(cores, "core"), " left free."));
   } else if (on_cpu) {
     plan.loader_threads = 1;

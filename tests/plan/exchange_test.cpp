@@ -27,6 +27,7 @@ TEST_F(Exchange, CompressesGradientsOfDdp) {
   EXPECT_THAT(plan.reasons, Contains("Gradients travel as bf16, as asked: fewer bytes, and fewer digits."));
   EXPECT_THAT(plan.reasons, Contains("Strategy ddp: parallel.compression is for whole gradients."));
   config.plan.profile = "guide";
+  demand.guide = testing::question_answering_guide();
   EXPECT_EQ(plan_on(four_cards()).strategy, Strategy::ddp) << "not the guide's zero2, which has none";
   config.parallel.ranks = "1";
   const Plan alone = plan_on(four_cards());
@@ -97,7 +98,7 @@ TEST_F(Exchange, RefusesWordsThatNobodyKnows) {
   EXPECT_EQ(refusal_on(four_cards()), "2: parallel.compression is \"int8\" | say none, fp16 or bf16");
   config.parallel.compression = "none";
   config.parallel.offload = "weights";
-  EXPECT_EQ(refusal_on(four_cards()), "2: parallel.offload is \"weights\" | say none or optimizer");
+  EXPECT_EQ(refusal_on(four_cards()), "2: parallel.offload is \"weights\" | say auto, none or optimizer");
 }
 
 }  // namespace

@@ -177,6 +177,7 @@ TEST_F(MemoryRequest, RefusesAModelThatDoesNotFit) {
 }
 
 TEST_F(MemoryRequest, RefusesAModelThatDoesNotFitOnTheCard) {
+  config.parallel.offload = "none";
   demand.model_bytes = int64_t{4} << 30;
   demand.parameters = int64_t{1} << 30;
   const std::string answer = refusal_on(with_gpus(machine(4, 64), 1, "Card", 8 * gibibyte, 8, 0));

@@ -146,7 +146,10 @@ std::vector<Row> asked_cpu_rows() {
        {"Precision fp64, as asked."}},
       {"the guide without a card",
        machine(8, 64),
-       [](RunConfig& c, Demand&) { c.plan.profile = "guide"; },
+       [](RunConfig& c, Demand& d) {
+         c.plan.profile = "guide";
+         d.guide = testing::question_answering_guide();
+       },
        "cpu x1 | 32 = 4 x 8 x 1 | fp32 single | 8+4 threads",
        {"4 loader threads a rank: the guide's 4 at most, with 2 of 8 cores left free."}},
   };
@@ -276,6 +279,7 @@ std::vector<Row> guide_rows() {
     c.plan.profile = "guide";
     d = Demand{};  // an X-ray model: nothing that memory would limit
     d.training_examples = 31'200'000;
+    d.guide = testing::question_answering_guide();
   };
   const auto cards = [](int count, uint64_t mebibytes) {
     return with_gpus(machine(16, 64), count, "Card", mebibytes * mebibyte, 8, 0);

@@ -29,6 +29,8 @@ class Strategies : public testing::Request {
     demand.optimizer_bytes = 8 * demand.parameters;
     demand.largest_block_bytes = 100'000'000;
     config.train.precision = "fp32";
+    config.train.activation_checkpointing = "none";
+    config.parallel.offload = "none";
   }
   static Hardware four_of(int gibibytes) {
     return with_gpus(machine(16, 512), 4, "Card", static_cast<uint64_t>(gibibytes) * gibibyte, 8, 0);
@@ -90,10 +92,18 @@ TEST_F(Strategies, CountTheMicroBatchThatWasAskedFor) {
   EXPECT_EQ(plan_on(four_of(24)).strategy, Strategy::zero1) << "its micro-batch has to be 10";
 }
 
-TEST_F(Strategies, ThatNoneFitsIsSaidWithTheLast) {
+TEST_F(Strategies, ThatNoneFitsIsSaidWithTheOneThatNeedsLeast) {
   config.train.micro_batch = 30;
+  demand.optimizer_bytes = 16 * demand.parameters;
   EXPECT_EQ(plan_on(four_of(24)).strategy, Strategy::zero3);
   EXPECT_THAT(reason_on(four_of(24)), HasSubstr("; none fits."));
+}
+
+TEST_F(Strategies, DoNotCutWeightsWhereActivationsAreTooLarge) {
+  config.train.micro_batch = 30;
+  EXPECT_EQ(plan_on(four_of(24)).strategy, Strategy::ddp);
+  EXPECT_THAT(reason_on(four_of(24)),
+              HasSubstr("none fits, and activations, which no strategy cuts, are why."));
 }
 
 TEST_F(Strategies, AreTakenAsAskedWhereTheyFit) {
@@ -108,6 +118,7 @@ TEST_F(Strategies, AreTakenAsAskedWhereTheyFit) {
 
 TEST_F(Strategies, OfTheGuideAreZero2ForSeveralGpusUnlessAskedOtherwise) {
   config.plan.profile = "guide";
+  demand.guide = testing::question_answering_guide();
   EXPECT_EQ(plan_on(four_of(80)).strategy, Strategy::zero2);
   config.parallel.strategy = "zero3";
   EXPECT_EQ(plan_on(four_of(80)).strategy, Strategy::zero3);
@@ -173,7 +184,7 @@ TEST_F(Strategies, RefuseWordsThatNobodyKnows) {
   config.parallel.strategy = "auto";
   config.train.activation_checkpointing = "some";
   EXPECT_EQ(refusal_on(machine(4, 16)),
-            "2: train.activation_checkpointing is \"some\" | say none, blocks or all");
+            "2: train.activation_checkpointing is \"some\" | say auto, none, blocks or all");
 }
 
 TEST_F(Strategies, KeepWholeGradientsBetweenMicroBatchesWhereThereIsRoom) {

@@ -97,9 +97,11 @@ TEST(Prefetch, IsTwoUnlessAskedOrByTheGuide) {
   const Hardware hardware = with_gpus(machine(8, 128), 1, "Card", 80 * gibibyte, 9, 0);
   EXPECT_EQ(make_plan(hardware, autoencoder(), config).prefetch, 2);
   config.plan.profile = "guide";
-  EXPECT_EQ(make_plan(hardware, autoencoder(), config).prefetch, 4);
+  Demand demand = autoencoder();
+  demand.guide = testing::question_answering_guide();
+  EXPECT_EQ(make_plan(hardware, demand, config).prefetch, 4);
   config.data.prefetch = 7;
-  EXPECT_EQ(make_plan(hardware, autoencoder(), config).prefetch, 7);
+  EXPECT_EQ(make_plan(hardware, demand, config).prefetch, 7);
 }
 
 }  // namespace

@@ -40,6 +40,20 @@ Hardware with_gpus(Hardware hardware, int count, std::string_view name, uint64_t
   return hardware;
 }
 
+Guide question_answering_guide() {
+  constexpr uint64_t thousand = 1000 * mebibyte;
+  Guide guide;
+  guide.rows = {{20 * thousand, 16, 4},
+                {14 * thousand, 12, 5},
+                {10 * thousand, 8, 8},
+                {6 * thousand, 4, 16},
+                {0, 2, 32}};
+  guide.on_cpu = {.micro_batch = 4, .accumulation = 8};
+  guide.examples_a_step = 256;
+  guide.strategy = Strategy::zero2;
+  return guide;
+}
+
 Demand autoencoder() {
   Demand demand;
   demand.training_examples = 200;

@@ -21,6 +21,10 @@ Hardware two_node_machine(int cores, uint64_t memory_gibibytes);
 Hardware with_gpus(Hardware hardware, int count, std::string_view name, uint64_t memory_bytes, int major,
                    int minor);
 
+/// The table of the question-answering guide: limits of MiB in round thousands, so that a "24 GB" card
+/// with 22.5 GiB counts as one of 20.
+Guide question_answering_guide();
+
 /// A 21 M parameter autoencoder: 200 examples, 16 MiB each, 1 GiB of activations, preferred micro-batch 2.
 Demand autoencoder();
 
