@@ -1,7 +1,6 @@
 // `evaluate`: the metrics of a split from a run's checkpoint, in fp32 unless asked otherwise.
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -225,6 +224,15 @@ int judge_by_ranks(const Program& program, const EvaluateArguments& arguments, c
   return end.raw_status;
 }
 
+/// How many cases there are to judge. One rank alone need not know: the files are looked at but once then.
+int64_t count_cases(const Program& program, const EvaluateArguments& arguments, const LoadedStage& loaded) {
+  if (arguments.call.ranks == "1") return 1;
+  const auto start = index_from_json(read_json(program.run_folder().index()));
+  const auto judged = cases_to_judge(start, loaded.stage->found(loaded.config.config),
+                                     split_named(arguments.split), names_data(program.words().overrides));
+  return std::max<int64_t>(1, std::ssize(judged.index.of(judged.split)));
+}
+
 int evaluate(Program& program, const EvaluateArguments& arguments) {
   if (arguments.call.is_rank()) return judge_as_rank(program, arguments);
   split_named(arguments.split);
@@ -232,7 +240,7 @@ int evaluate(Program& program, const EvaluateArguments& arguments) {
   const auto folder = program.run_folder();
   const auto loaded =
       load_run_stage(folder, program.workload(workload_of(folder)), program.words().overrides);
-  const auto plan = plan_call(arguments.call, loaded.config.config, std::numeric_limits<int64_t>::max());
+  const auto plan = plan_call(arguments.call, loaded.config.config, count_cases(program, arguments, loaded));
   if (plan.world_size() > 1) return judge_by_ranks(program, arguments, plan);
   const auto alone = connect(Rank(), {.device = plan.device, .device_index = device_index(Rank(), plan)});
   return judge(program, arguments, plan, *alone);

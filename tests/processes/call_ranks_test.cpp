@@ -44,6 +44,15 @@ TEST_F(CallRanks, EvaluateGivesTheSameFiguresToTheLastDigit) {
   }
 }
 
+TEST_F(CallRanks, EvaluateLeavesOutIntervalsWhereItIsToBeQuick) {
+  const auto quick = call({"evaluate", "run", "--json", "--quick", "--ranks", "2"});
+  ASSERT_EQ(quick.status, 0) << quick.err;
+  const auto json = quick.json();
+  EXPECT_EQ(json["averaged"], false);
+  EXPECT_EQ(json["n"], 6);
+  EXPECT_EQ(json["psnr"]["mean"], call({"evaluate", "run", "--json"}).json()["psnr"]["mean"]);
+}
+
 TEST_F(CallRanks, PredictWritesTheSameFilesOnce) {
   put_heads();
   const auto alone = call({"predict", "run", "--input", "heads", "--output", "of_1/", "--json"});
@@ -76,6 +85,9 @@ TEST_F(CallRanks, AreRefusedWhereThereAreMoreThanCases) {
   const auto end = call({"predict", "run", "--input", "one.nii", "--output", "x.nii", "--ranks", "2"});
   EXPECT_EQ(end.status, usage);
   EXPECT_THAT(end.err, HasSubstr("2 ranks for 1 case"));
+  const auto many = call({"evaluate", "run", "--ranks", "7"});
+  EXPECT_EQ(many.status, usage);
+  EXPECT_THAT(many.err, HasSubstr("7 ranks for 6 cases"));
   const auto both = call({"evaluate", "run", "--ema", "--no-ema"});
   EXPECT_EQ(both.status, usage);
   EXPECT_THAT(both.err, HasSubstr("exclude each other"));

@@ -36,7 +36,8 @@ const std::function<void(const PredictionCase&)> silent = [](const PredictionCas
 TEST(PredictionRanks, ResultsComeInTheOrderOfTheCasesWhoeverIsFaster) {
   const auto results = deal_out(cases(7), {rank_that("sleep 0.1"), rank_that(":"), rank_that(":")}, silent);
   ASSERT_EQ(results.size(), 7U);
-  for (size_t i = 0; i < results.size(); ++i) EXPECT_EQ(results[i].numbers.at(0).second, static_cast<double>(i));
+  for (size_t i = 0; i < results.size(); ++i)
+    EXPECT_EQ(results[i].numbers.at(0).second, static_cast<double>(i));
 }
 
 TEST(PredictionRanks, OneThatIsKilledCostsTheCaseThatItWasAtAndNothingElse) {
