@@ -4,6 +4,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_lerp.h>
+#include <ATen/ops/clone.h>
 
 namespace larmor {
 namespace {
@@ -32,6 +33,21 @@ void Ema::update(const std::vector<at::Tensor>& parameters) {
     values.push_back(parameter.detach().to(average_type(parameter)));
   }
   if (!values.empty()) at::_foreach_lerp_(averages_, values, 1 - decay_);
+}
+
+void Ema::apply_to(const std::vector<at::Tensor>& parameters) {
+  assert(parameters.size() == averages_.size() && live_.empty());
+  const at::NoGradGuard no_grad;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    live_.push_back(parameters[i].detach().clone());
+    at::Tensor(parameters[i]).copy_(averages_[i]);
+  }
+}
+
+void Ema::restore(const std::vector<at::Tensor>& parameters) {
+  const at::NoGradGuard no_grad;
+  for (size_t i = 0; i < live_.size(); ++i) at::Tensor(parameters[i]).copy_(live_[i]);
+  live_.clear();
 }
 
 }  // namespace larmor

@@ -1,5 +1,6 @@
 #include "larmor/optim/optimizer.h"
 
+#include <cassert>
 #include <utility>
 
 #include <ATen/TensorOperators.h>
@@ -24,13 +25,20 @@ namespace {
 
 using Tensors = std::vector<at::Tensor>;
 
-/// The parameters that have a gradient, by index.
-std::vector<size_t> moving(const Tensors& parameters) {
+/// The parameters of a group that have a gradient, by index.
+std::vector<size_t> moving(const Tensors& parameters, const ParameterGroup& group) {
   std::vector<size_t> indices;
-  for (size_t i = 0; i < parameters.size(); ++i) {
+  for (const size_t i : group.members) {
     if (parameters[i].grad().defined()) indices.push_back(i);
   }
   return indices;
+}
+
+std::vector<ParameterGroup> groups_for(const OptimConfig& config, const Tensors& parameters,
+                                       std::vector<ParameterTraits> traits) {
+  if (traits.empty()) traits.resize(parameters.size(), {.rate = 1, .weight_decay = config.weight_decay});
+  assert(traits.size() == parameters.size());
+  return groups_of(traits);
 }
 
 Tensors pick(const Tensors& tensors, const std::vector<size_t>& indices) {
@@ -52,15 +60,28 @@ Tensors gradients_of(const Tensors& parameters, const std::vector<size_t>& indic
 
 class Adam final : public Optimizer {
  public:
-  Adam(const OptimConfig& config, Tensors parameters, bool decoupled_decay)
-      : config_(config), parameters_(std::move(parameters)), decoupled_decay_(decoupled_decay) {
-    for (const char* kind : {"exp_avg", "exp_avg_sq", "step"}) state_[kind].resize(parameters_.size());
+  Adam(const OptimConfig& config, Tensors parameters, std::vector<ParameterTraits> traits,
+       bool decoupled_decay)
+      : config_(config),
+        groups_(groups_for(config, parameters, std::move(traits))),
+        parameters_(std::move(parameters)),
+        decoupled_decay_(decoupled_decay) {
+    for (const StateKind& kind : state_kinds(config)) state_[kind.name].resize(parameters_.size());
   }
 
   void step(double learning_rate) override {
     const at::NoGradGuard no_grad;
     steps_ += 1;
-    const std::vector<size_t> indices = moving(parameters_);
+    for (const ParameterGroup& group : groups_) move(group, learning_rate * group.traits.rate);
+  }
+
+  std::map<std::string, Tensors>& state() override { return state_; }
+  int64_t steps() const override { return steps_; }
+  void set_steps(int64_t steps) override { steps_ = steps; }
+
+ private:
+  void move(const ParameterGroup& group, double learning_rate) {
+    const std::vector<size_t> indices = moving(parameters_, group);
     if (indices.empty()) return;
     for (const size_t i : indices) begin_state(i);
     const Tensors parameters = pick(parameters_, indices), gradients = gradients_of(parameters_, indices);
@@ -69,7 +90,7 @@ class Adam final : public Optimizer {
     at::_foreach_add_(counts, 1);
     const auto update = [&](auto&& kernel) {
       kernel(parameters, gradients, means, squares, Tensors(), counts, learning_rate, config_.betas[0],
-             config_.betas[1], config_.weight_decay, config_.eps, /*amsgrad=*/false, /*maximize=*/false);
+             config_.betas[1], group.traits.weight_decay, config_.eps, /*amsgrad=*/false, /*maximize=*/false);
     };
     if (decoupled_decay_) {
       update([](auto&&... arguments) { at::_fused_adamw_(arguments...); });
@@ -78,11 +99,6 @@ class Adam final : public Optimizer {
     }
   }
 
-  std::map<std::string, Tensors>& state() override { return state_; }
-  int64_t steps() const override { return steps_; }
-  void set_steps(int64_t steps) override { steps_ = steps; }
-
- private:
   void begin_state(size_t i) {
     if (state_["step"][i].defined()) return;
     state_["exp_avg"][i] = at::zeros_like(parameters_[i]);
@@ -91,6 +107,7 @@ class Adam final : public Optimizer {
   }
 
   OptimConfig config_;
+  std::vector<ParameterGroup> groups_;
   Tensors parameters_;
   bool decoupled_decay_;
   std::map<std::string, Tensors> state_;
@@ -99,25 +116,21 @@ class Adam final : public Optimizer {
 
 class Sgd final : public Optimizer {
  public:
-  Sgd(const OptimConfig& config, Tensors parameters) : config_(config), parameters_(std::move(parameters)) {
-    if (config_.momentum != 0) state_["momentum_buffer"].resize(parameters_.size());
+  Sgd(const OptimConfig& config, Tensors parameters, std::vector<ParameterTraits> traits)
+      : config_(config),
+        groups_(groups_for(config, parameters, std::move(traits))),
+        parameters_(std::move(parameters)) {
+    for (const StateKind& kind : state_kinds(config)) state_[kind.name].resize(parameters_.size());
   }
 
   void step(double learning_rate) override {
     const at::NoGradGuard no_grad;
     steps_ += 1;
-    const std::vector<size_t> indices = moving(parameters_);
-    if (config_.momentum == 0) {
-      update(indices, {}, learning_rate, /*first=*/false);
-      return;
+    for (const ParameterGroup& group : groups_) {
+      const ParameterTraits now{.rate = learning_rate * group.traits.rate,
+                                .weight_decay = group.traits.weight_decay};
+      move(moving(parameters_, group), now);
     }
-    // The kernel fills a new buffer with the gradient itself, so new and old ones go separately.
-    Tensors& buffers = state_["momentum_buffer"];
-    std::vector<size_t> old_ones, new_ones;
-    for (const size_t i : indices) (buffers[i].defined() ? old_ones : new_ones).push_back(i);
-    for (const size_t i : new_ones) buffers[i] = at::empty_like(parameters_[i]);
-    update(old_ones, pick(buffers, old_ones), learning_rate, /*first=*/false);
-    update(new_ones, pick(buffers, new_ones), learning_rate, /*first=*/true);
   }
 
   std::map<std::string, Tensors>& state() override { return state_; }
@@ -125,14 +138,30 @@ class Sgd final : public Optimizer {
   void set_steps(int64_t steps) override { steps_ = steps; }
 
  private:
-  void update(const std::vector<size_t>& indices, const Tensors& buffers, double learning_rate, bool first) {
+  void move(const std::vector<size_t>& indices, const ParameterTraits& now) {
+    if (config_.momentum == 0) {
+      update(indices, {}, now, /*first=*/false);
+      return;
+    }
+    // The kernel fills a new buffer with the gradient itself, so new and old ones go separately.
+    Tensors& buffers = state_["momentum_buffer"];
+    std::vector<size_t> old_ones, new_ones;
+    for (const size_t i : indices) (buffers[i].defined() ? old_ones : new_ones).push_back(i);
+    for (const size_t i : new_ones) buffers[i] = at::empty_like(parameters_[i]);
+    update(old_ones, pick(buffers, old_ones), now, /*first=*/false);
+    update(new_ones, pick(buffers, new_ones), now, /*first=*/true);
+  }
+
+  void update(const std::vector<size_t>& indices, const Tensors& buffers, const ParameterTraits& now,
+              bool first) {
     if (indices.empty()) return;
-    at::_fused_sgd_(pick(parameters_, indices), gradients_of(parameters_, indices), buffers,
-                    config_.weight_decay, config_.momentum, learning_rate, /*dampening=*/0.0,
+    at::_fused_sgd_(pick(parameters_, indices), gradients_of(parameters_, indices), buffers, now.weight_decay,
+                    config_.momentum, now.rate, /*dampening=*/0.0,
                     /*nesterov=*/false, /*maximize=*/false, first);
   }
 
   OptimConfig config_;
+  std::vector<ParameterGroup> groups_;
   Tensors parameters_;
   std::map<std::string, Tensors> state_;
   int64_t steps_ = 0;
@@ -148,11 +177,19 @@ Tensors all_gradients(const Tensors& parameters) {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_optimizer(const OptimConfig& config, std::vector<at::Tensor> parameters) {
-  if (config.name == "adamw") return std::make_unique<Adam>(config, std::move(parameters), true);
-  if (config.name == "adam") return std::make_unique<Adam>(config, std::move(parameters), false);
-  if (config.name == "sgd") return std::make_unique<Sgd>(config, std::move(parameters));
-  fail(Exit::usage, text("optim.name is '", config.name, "'"), "say adamw, adam or sgd");
+std::vector<StateKind> state_kinds(const OptimConfig& config) {
+  if (config.name == "adamw" || config.name == "adam")
+    return {{.name = "exp_avg"}, {.name = "exp_avg_sq"}, {.name = "step", .is_scalar = true}};
+  if (config.name != "sgd")
+    fail(Exit::usage, text("optim.name is '", config.name, "'"), "say adamw, adam or sgd");
+  if (config.momentum == 0) return {};
+  return {{.name = "momentum_buffer"}};
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const OptimConfig& config, std::vector<at::Tensor> parameters,
+                                          std::vector<ParameterTraits> traits) {
+  if (config.name == "sgd") return std::make_unique<Sgd>(config, std::move(parameters), std::move(traits));
+  return std::make_unique<Adam>(config, std::move(parameters), std::move(traits), config.name == "adamw");
 }
 
 at::Tensor gradient_norm(const std::vector<at::Tensor>& parameters) {

@@ -10,6 +10,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "larmor/config/run_config.h"
+#include "larmor/optim/parameter_groups.h"
 
 namespace larmor {
 
@@ -27,9 +28,20 @@ class Optimizer {
   virtual void set_steps(int64_t steps) = 0;
 };
 
+/// What an optimizer keeps of every parameter.
+struct StateKind {
+  std::string name;
+  bool is_scalar = false;  // one number; otherwise shaped like the parameter
+};
+/// The kinds of Optimizer::state() that make_optimizer(config, …) has, by name. Throws Error (usage) for an
+/// unknown optimizer.
+std::vector<StateKind> state_kinds(const OptimConfig& config);
+
 /// adamw, adam (L2 decay) or sgd. Borrows nothing: holds the parameters' handles. `parameters` are leaves
-/// of one type and device. Throws Error (usage) for another name.
-std::unique_ptr<Optimizer> make_optimizer(const OptimConfig& config, std::vector<at::Tensor> parameters);
+/// of one type and device. `traits`, one a parameter or none, take the place of the config's weight decay and
+/// are factors of the learning rate. Throws Error (usage) for another name.
+std::unique_ptr<Optimizer> make_optimizer(const OptimConfig& config, std::vector<at::Tensor> parameters,
+                                          std::vector<ParameterTraits> traits = {});
 
 /// The 2-norm over all gradients (absent ones count 0). A tensor, so that nothing waits for the device.
 at::Tensor gradient_norm(const std::vector<at::Tensor>& parameters);

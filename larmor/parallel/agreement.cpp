@@ -58,6 +58,20 @@ TensorList learning_parameters(const torch::nn::Module& module) {
   return learning;
 }
 
+std::vector<ParameterTraits> learning_traits(const torch::nn::Module& module,
+                                             const std::vector<ParameterRule>& rules,
+                                             const OptimConfig& optim) {
+  const TensorList all = own_parameters(module);
+  std::vector<std::string> names;
+  for (const auto& [name, parameter] : all) names.push_back(name);
+  const std::vector<ParameterTraits> of_all = traits_of(names, rules, optim);
+  std::vector<ParameterTraits> of_learning;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i].second.requires_grad()) of_learning.push_back(of_all[i]);
+  }
+  return of_learning;
+}
+
 TensorList buffers_of(const torch::nn::Module& module) {
   TensorList buffers;
   for (const auto& item : module.named_buffers()) buffers.emplace_back(item.key(), item.value());

@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "larmor/comm/communicator.h"
+#include "larmor/optim/parameter_groups.h"
 
 namespace torch::nn {
 class Module;
@@ -19,6 +20,10 @@ using TensorList = std::vector<std::pair<std::string, at::Tensor>>;
 
 /// Parameters that learn. One that two blocks share comes once, under its first name.
 TensorList learning_parameters(const torch::nn::Module& module);
+/// How each of them learns. A rule may be about parameters that do not learn now. Throws as traits_of().
+std::vector<ParameterTraits> learning_traits(const torch::nn::Module& module,
+                                             const std::vector<ParameterRule>& rules,
+                                             const OptimConfig& optim);
 TensorList buffers_of(const torch::nn::Module& module);
 
 /// Makes the network on all ranks that of rank 0. Throws Error (usage) with the first tensor whose name,

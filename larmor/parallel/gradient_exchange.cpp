@@ -146,6 +146,8 @@ void GradientExchange::write_tail(const Votes& votes) {
   for (const bool vote : to_flags(votes)) words.push_back(vote ? 1.0F : 0.0F);
   for (const bool touched : touched_) words.push_back(touched ? 1.0F : 0.0F);
   tail_.copy_(at::tensor(words));
+  if (votes.non_finite_losses.defined())
+    tail_[non_finite_place].add_(votes.non_finite_losses.to(tail_.device()));
 }
 
 void GradientExchange::fail_step(const Votes& votes) {

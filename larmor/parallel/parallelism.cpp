@@ -1,5 +1,8 @@
 #include "larmor/parallel/parallelism.h"
 
+#include "larmor/base/log.h"
+#include "larmor/base/text.h"
+#include "larmor/parallel/agreement.h"
 #include "larmor/parallel/replicas.h"
 #include "larmor/parallel/sharded.h"
 
@@ -7,11 +10,14 @@ namespace larmor {
 
 std::unique_ptr<Parallelism> make_parallelism(const Plan& plan, const OptimConfig& optim,
                                               torch::nn::Module& module, Communicator& communicator,
-                                              const std::vector<const torch::nn::Module*>& blocks) {
-  if (is_sharded(plan.strategy)) {
-    return std::make_unique<Sharded>(plan, optim, module, communicator, blocks);
-  }
-  return std::make_unique<Replicas>(plan, optim, module, communicator);
+                                              const std::vector<const torch::nn::Module*>& blocks,
+                                              const std::vector<ParameterRule>& rules) {
+  const std::vector<ParameterTraits> traits = learning_traits(module, rules, optim);
+  if (!rules.empty() && communicator.is_first())
+    log::info(text("Parameters learn in groups: ", describe(groups_of(traits))));
+  if (is_sharded(plan.strategy))
+    return std::make_unique<Sharded>(plan, optim, traits, module, communicator, blocks);
+  return std::make_unique<Replicas>(plan, optim, traits, module, communicator);
 }
 
 }  // namespace larmor

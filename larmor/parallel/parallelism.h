@@ -13,6 +13,7 @@
 #include "larmor/config/run_config.h"
 #include "larmor/device/state.h"
 #include "larmor/device/tensor_file.h"
+#include "larmor/optim/parameter_groups.h"
 #include "larmor/plan/plan.h"
 
 namespace torch::nn {
@@ -28,6 +29,10 @@ struct Votes {
   bool failed = false;         // backward threw on a rank
   bool bad_file = false;       // a file could not be used, and another has taken its place
   bool out_of_memory = false;  // a micro-batch did not fit
+  bool new_names = false;      // values are recorded under names that not all ranks know
+  /// A number on the network's device: above zero where a loss was not finite. It travels as `non_finite`
+  /// does, and no host waits for it. May be undefined.
+  at::Tensor non_finite_losses = {};
 
   void add(const Votes& more) {
     non_finite = non_finite || more.non_finite;
@@ -35,6 +40,7 @@ struct Votes {
     failed = failed || more.failed;
     bad_file = bad_file || more.bad_file;
     out_of_memory = out_of_memory || more.out_of_memory;
+    new_names = new_names || more.new_names;
   }
 };
 
@@ -84,6 +90,11 @@ class Parallelism {
   virtual void hold_whole_network() {}
   virtual void let_whole_network_go() {}
 
+  /// The network has its averaged weights from here on; it must not learn before use_live(). Requires:
+  /// has_average(), and the whole network is not held. Collective.
+  virtual void use_average() = 0;
+  virtual void use_live() = 0;
+
   /// This rank's part of the optimizer state, "<kind>/<parameter>" ("exp_avg/encoder.blocks.0.conv.weight"),
   /// with a range of elements where it has not all of them (state_ranges.h), and scalars. Replicas: rank 0
   /// has all, others nothing.
@@ -106,12 +117,30 @@ class WholeNetwork {
   Parallelism& parallelism_;
 };
 
+/// The network has its averaged weights until the end of life; nothing where there is no average. Collective
+/// at its start.
+class AveragedWeights {
+ public:
+  explicit AveragedWeights(Parallelism& parallelism) : parallelism_(parallelism) {
+    if (parallelism_.has_average()) parallelism_.use_average();
+  }
+  ~AveragedWeights() {
+    if (parallelism_.has_average()) parallelism_.use_live();
+  }
+  AveragedWeights(const AveragedWeights&) = delete;
+  AveragedWeights& operator=(const AveragedWeights&) = delete;
+
+ private:
+  Parallelism& parallelism_;
+};
+
 /// By the plan's strategy. Rank 0's weights and buffers win. ZeRO-3 cuts the weights of `blocks`: modules
 /// within `module` that forward passes to nn::run_block, in the order of a forward; what is in none of them
 /// stays whole. Borrows the module and the communicator. Throws Error (usage) for a network that cannot be
-/// cut: a parameter shared between blocks, or no block at all. Collective.
+/// cut: a parameter shared between blocks, or no block at all; and for rules as traits_of(). Collective.
 std::unique_ptr<Parallelism> make_parallelism(const Plan& plan, const OptimConfig& optim,
                                               torch::nn::Module& module, Communicator& communicator,
-                                              const std::vector<const torch::nn::Module*>& blocks = {});
+                                              const std::vector<const torch::nn::Module*>& blocks = {},
+                                              const std::vector<ParameterRule>& rules = {});
 
 }  // namespace larmor

@@ -18,10 +18,12 @@
 #include "larmor/parallel/state_ranges.h"
 
 namespace larmor {
-Replicas::Replicas(const Plan& plan, const OptimConfig& optim, torch::nn::Module& module,
-                   Communicator& communicator)
+
+Replicas::Replicas(const Plan& plan, const OptimConfig& optim, const std::vector<ParameterTraits>& traits,
+                   torch::nn::Module& module, Communicator& communicator)
     : module_(module),
       communicator_(communicator),
+      state_kinds_(state_kinds(optim)),
       clip_norm_(optim.clip_norm),
       bucket_bytes_(plan.bucket_bytes > 0 ? plan.bucket_bytes : bucket_bytes_by_default),
       scale_(plan.precision == Precision::fp16) {
@@ -32,7 +34,7 @@ Replicas::Replicas(const Plan& plan, const OptimConfig& optim, torch::nn::Module
   }
   exchange_ =
       std::make_unique<GradientExchange>(parameters_, names_, bucket_bytes_, plan.compression, communicator);
-  optimizer_ = make_optimizer(optim, parameters_);
+  optimizer_ = make_optimizer(optim, parameters_, traits);
   if (optim.ema_decay > 0) average_.emplace(optim.ema_decay, parameters_);
 }
 
@@ -44,7 +46,8 @@ Reduced Replicas::finish() {
   Reduced reduced;
   reduced.votes = exchange_->finish();
   norm_ = gradient_norm(parameters_);
-  reduced.gradient_norm = norm_.item<double>() / scale_.scale();
+  norm_on_host_ = norm_.item<double>();
+  reduced.gradient_norm = norm_on_host_ / scale_.scale();
   reduced.finite = std::isfinite(reduced.gradient_norm);
   return reduced;
 }
@@ -60,7 +63,7 @@ void Replicas::step(double learning_rate) {
     norm_ = norm_ / scale_.scale();
   }
   // A coefficient of one would only cost a pass over all gradients.
-  if (clip_norm_ > 0 && norm_.item<double>() + 1e-6 > clip_norm_)
+  if (clip_norm_ > 0 && norm_on_host_ / scale_.scale() + 1e-6 > clip_norm_)
     clip_gradients(parameters_, norm_, clip_norm_);
   optimizer_->step(learning_rate);
   if (average_) average_->update(parameters_);
@@ -113,14 +116,14 @@ void Replicas::load(const StateReader& reader) {
   const auto copy = [&](const std::string& name, at::Tensor& target) {
     target.copy_(flat_state(reader, name, target).view(target.sizes()));
   };
-  for (auto& [kind, tensors] : optimizer_->state()) {
+  for (const auto& [kind, is_scalar] : state_kinds_) {
+    std::vector<at::Tensor>& tensors = optimizer_->state().at(kind);
     for (size_t i = 0; i < tensors.size(); ++i) {
       const std::string name = text(kind, "/", names_[i]);
       tensors[i] = at::Tensor();
       if (!reader.has(name)) continue;
-      tensors[i] = kind == "step"
-                       ? at::zeros({}, parameters_[i].options().dtype(at::kFloat).requires_grad(false))
-                       : at::zeros_like(parameters_[i]);
+      tensors[i] = is_scalar ? at::zeros({}, parameters_[i].options().dtype(at::kFloat).requires_grad(false))
+                             : at::zeros_like(parameters_[i]);
       copy(name, tensors[i]);
     }
   }

@@ -14,8 +14,10 @@ namespace larmor {
 
 class Replicas final : public Parallelism {
  public:
-  /// Borrows the module and the communicator. Collective: rank 0's weights and buffers win.
-  Replicas(const Plan& plan, const OptimConfig& optim, torch::nn::Module& module, Communicator& communicator);
+  /// `traits` are those of learning_parameters(). Borrows the module and the communicator. Collective: rank
+  /// 0's weights and buffers win.
+  Replicas(const Plan& plan, const OptimConfig& optim, const std::vector<ParameterTraits>& traits,
+           torch::nn::Module& module, Communicator& communicator);
 
   void backward(const at::Tensor& loss, bool last, const Votes& votes) override;
   bool fail_step(const Votes& votes) override {
@@ -32,12 +34,15 @@ class Replicas final : public Parallelism {
   NamedTensors weights() override;
   NamedTensors average() override;
   void load_weights(const NamedTensors& weights) override;
+  void use_average() override { average_->apply_to(parameters_); }
+  void use_live() override { average_->restore(parameters_); }
   void save(StateWriter& writer) const override;
   void load(const StateReader& reader) override;
 
  private:
   torch::nn::Module& module_;
   Communicator& communicator_;
+  std::vector<StateKind> state_kinds_;
   double clip_norm_;
   int64_t bucket_bytes_;
   std::vector<std::string> names_;  // of the parameters that learn
@@ -47,6 +52,7 @@ class Replicas final : public Parallelism {
   LossScale scale_;
   std::optional<Ema> average_;
   at::Tensor norm_;  // of the gradients as they are, loss scale included
+  double norm_on_host_ = 0;
 };
 
 }  // namespace larmor

@@ -70,8 +70,9 @@ struct Sharded::Hook final : torch::autograd::PostAccumulateGradHook {
   size_t unit, member;
 };
 
-Sharded::Sharded(const Plan& plan, const OptimConfig& optim, torch::nn::Module& module,
-                 Communicator& communicator, const std::vector<const torch::nn::Module*>& blocks)
+Sharded::Sharded(const Plan& plan, const OptimConfig& optim, const std::vector<ParameterTraits>& traits,
+                 torch::nn::Module& module, Communicator& communicator,
+                 const std::vector<const torch::nn::Module*>& blocks)
     : module_(module),
       communicator_(communicator),
       clip_norm_(optim.clip_norm),
@@ -83,7 +84,7 @@ Sharded::Sharded(const Plan& plan, const OptimConfig& optim, torch::nn::Module& 
       scale_(plan.precision == Precision::fp16) {
   assert(is_sharded(plan.strategy));
   agree_on_network(module, bucket_bytes_, communicator);
-  make_units(plan, optim, blocks);
+  make_units(plan, optim, traits, blocks);
   set_accumulation(plan.accumulation);
   take_hooks();
   if (!cuts_weights_) return;
@@ -107,9 +108,13 @@ Sharded::~Sharded() {
 }
 
 void Sharded::make_units(const Plan& plan, const OptimConfig& optim,
+                         const std::vector<ParameterTraits>& traits,
                          const std::vector<const torch::nn::Module*>& blocks) {
   const TensorList parameters = learning_parameters(module_);
+  std::map<std::string, ParameterTraits> traits_by_name;
+  for (size_t i = 0; i < parameters.size(); ++i) traits_by_name[parameters[i].first] = traits.at(i);
   ShardOptions options{.optim = optim,
+                       .traits = std::move(traits_by_name),
                        .type = working_type(plan, parameters),
                        .offload = plan.offload_optimizer,
                        .cuts_gradients = cuts_gradients_,
@@ -241,6 +246,8 @@ Reduced Sharded::finish() {
   }
   at::Tensor sums = at::tensor(words, at::kDouble).to(communicator_.device());
   sums[static_cast<int64_t>(vote_count)].copy_(squares);
+  if (votes_.non_finite_losses.defined())
+    sums[non_finite_place].add_(votes_.non_finite_losses.to(sums.device()));
   communicator_.all_reduce(sums, larmor::Reduce::sum).wait();
   sums = sums.to(at::kCPU);
   const double* word = sums.const_data_ptr<double>();
@@ -330,6 +337,15 @@ void Sharded::hold_whole_network() {
 
 void Sharded::let_whole_network_go() {
   if (blocks_) blocks_->let_go();
+}
+
+void Sharded::use_average() {
+  for (const auto& unit : units_) unit->use_average();
+  gather_all();
+}
+
+void Sharded::use_live() {
+  for (const auto& unit : units_) unit->use_live();
 }
 
 void Sharded::save(StateWriter& writer) const {

@@ -16,8 +16,9 @@ namespace larmor {
 
 class Sharded final : public Parallelism {
  public:
-  /// As make_parallelism().
-  Sharded(const Plan& plan, const OptimConfig& optim, torch::nn::Module& module, Communicator& communicator,
+  /// As make_parallelism(); `traits` are those of learning_parameters().
+  Sharded(const Plan& plan, const OptimConfig& optim, const std::vector<ParameterTraits>& traits,
+          torch::nn::Module& module, Communicator& communicator,
           const std::vector<const torch::nn::Module*>& blocks);
   ~Sharded() override;
 
@@ -36,12 +37,14 @@ class Sharded final : public Parallelism {
   void load_weights(const NamedTensors& weights) override;
   void hold_whole_network() override;
   void let_whole_network_go() override;
+  void use_average() override;
+  void use_live() override;
   void save(StateWriter& writer) const override;
   void load(const StateReader& reader) override;
 
  private:
   struct Hook;
-  void make_units(const Plan& plan, const OptimConfig& optim,
+  void make_units(const Plan& plan, const OptimConfig& optim, const std::vector<ParameterTraits>& traits,
                   const std::vector<const torch::nn::Module*>& blocks);
   void take_hooks();
   void arrive(size_t unit, size_t member);

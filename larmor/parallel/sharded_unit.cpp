@@ -55,7 +55,9 @@ ShardedUnit::ShardedUnit(Bucket bucket, const TensorList& parameters, const Shar
       master_.narrow(0, piece.place, piece.count).copy_(part_of(parameter(piece.member), piece));
   }
   for (const Piece& piece : pieces_) owned_.push_back(master_.narrow(0, piece.place, piece.count));
-  optimizer_ = make_optimizer(options_.optim, owned_);
+  std::vector<ParameterTraits> traits;
+  for (const Piece& piece : pieces_) traits.push_back(options_.traits.at(name(piece.member)));
+  optimizer_ = make_optimizer(options_.optim, owned_, std::move(traits));
   if (options_.optim.ema_decay > 0) average_.emplace(options_.optim.ema_decay, owned_);
   for (size_t i = 0; i < members(); ++i) parameter(i).set_data(view_of(full_, i));
   release();
@@ -214,6 +216,29 @@ void ShardedUnit::load_weights(const NamedTensors& weights) {
   is_whole_ = false;
 }
 
+void ShardedUnit::use_average() {
+  const at::NoGradGuard no_grad;
+  if (gathering_) finish_gather();
+  if (!options_.cuts_weights) live_ = full_.clone();
+  average_->apply_to(owned_);
+  if (has_master_) own_.copy_(master_);
+  release();
+  is_whole_ = false;
+}
+
+void ShardedUnit::use_live() {
+  const at::NoGradGuard no_grad;
+  average_->restore(owned_);
+  if (options_.cuts_weights) {
+    if (has_master_) own_.copy_(master_);
+    release();
+    return;
+  }
+  full_.copy_(live_);
+  live_ = at::Tensor();
+  is_whole_ = true;
+}
+
 void ShardedUnit::save(StateWriter& writer) const {
   for (const auto& [kind, tensors] : optimizer_->state()) {
     for (size_t i = 0; i < tensors.size(); ++i) {
@@ -231,13 +256,14 @@ void ShardedUnit::save(StateWriter& writer) const {
 
 void ShardedUnit::load(const StateReader& reader) {
   const at::NoGradGuard no_grad;
-  for (auto& [kind, tensors] : optimizer_->state()) {
+  for (const auto& [kind, is_scalar] : state_kinds(options_.optim)) {
+    std::vector<at::Tensor>& tensors = optimizer_->state().at(kind);
     for (size_t i = 0; i < tensors.size(); ++i) {
       const Piece& piece = pieces_[i];
       const std::string whole = text(kind, "/", name(piece.member));
       tensors[i] = at::Tensor();
       if (!reader.has(whole)) continue;
-      if (kind == "step") {
+      if (is_scalar) {
         tensors[i] = at::zeros({}, owned_[i].options().dtype(at::kFloat));
         tensors[i].copy_(reader.tensor(whole).reshape({}));
       } else {

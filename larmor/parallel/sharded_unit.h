@@ -2,6 +2,7 @@
 // optimizer has them, its states, and the mean gradient. Source: Rajbhandari et al. 2020 (ZeRO).
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,7 @@ enum class GradientSum {
 
 struct ShardOptions {
   OptimConfig optim;
+  std::map<std::string, ParameterTraits> traits;  // of every parameter, by name
   /// In which the network computes. Narrower than the parameters' own type: the optimizer keeps master
   /// weights in that one.
   c10::ScalarType type = c10::ScalarType::Float;
@@ -86,6 +88,11 @@ class ShardedUnit {
   void collect_average(NamedTensors& into);
   /// Sets the owned weights from whole ones; the network's are stale until a gather.
   void load_weights(const NamedTensors& weights);
+  /// Sets the owned weights to their average; the network's are stale until a gather.
+  void use_average();
+  /// The network's weights are again what they were before use_average(), with no word from other ranks; cut
+  /// ones wait for a gather as ever.
+  void use_live();
   /// The optimizer's state and the average of the owned weights.
   void save(StateWriter& writer) const;
   void load(const StateReader& reader);
@@ -109,6 +116,7 @@ class ShardedUnit {
   std::vector<Piece> pieces_;  // owned
 
   at::Tensor full_;    // the network's weights
+  at::Tensor live_;    // a copy of them while full_ has averages
   at::Tensor own_;     // this rank's shard of them; part of full_ where weights are not cut
   at::Tensor master_;  // what the optimizer moves; own_ itself unless has_master_
   bool has_master_ = false;

@@ -28,6 +28,23 @@ TEST(Ema, StartsAsACopyThatDoesNotFollowTheParameter) {
   EXPECT_FALSE(ema.averages()[0].requires_grad());
 }
 
+TEST(Ema, LendsItsValuesToTheParametersAndGivesTheirsBackToTheBit) {
+  const std::vector<at::Tensor> parameters = {torch::full({2}, 1.0 / 3, at::kBFloat16),
+                                              torch::full({3}, 1.0 / 7, at::kDouble)};
+  Ema ema(0.9, parameters);
+  parameters[0].fill_(5);
+  parameters[1].fill_(7);
+  ema.update(parameters);
+  const at::Tensor average = ema.averages()[0].clone();
+  ema.apply_to(parameters);
+  EXPECT_TRUE(torch::equal(parameters[0], average.to(at::kBFloat16)));
+  EXPECT_TRUE(torch::equal(parameters[1], ema.averages()[1]));
+  ema.restore(parameters);
+  EXPECT_TRUE(torch::equal(parameters[0], torch::full({2}, 5, at::kBFloat16)));
+  EXPECT_TRUE(torch::equal(parameters[1], torch::full({3}, 7.0, at::kDouble)));
+  EXPECT_TRUE(torch::equal(ema.averages()[0], average)) << "a rounded average would not be the average";
+}
+
 TEST(Ema, KeepsSmallChangesOfHalfParameters) {
   const std::vector<at::Tensor> parameters = {torch::ones({1}, at::kBFloat16)};
   Ema ema(0.999, parameters);

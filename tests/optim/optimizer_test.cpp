@@ -207,6 +207,54 @@ TEST(MakeOptimizer, RunsSgdWithoutMomentumAndWithoutState) {
   EXPECT_TRUE(optimizer->state().empty());
 }
 
+/// Two groups against two optimizers of libtorch's, one a group.
+TEST(MakeOptimizer, MovesEveryGroupAtItsOwnRateAndWithItsOwnDecay) {
+  for (const char* const name : {"sgd", "adam", "adamw"}) {
+    OptimConfig all;
+    all.name = name;
+    all.momentum = 0.9;
+    all.weight_decay = 0.3;
+    OptimConfig second = all;
+    second.weight_decay = 0.01;
+    const Tensors grouped = make_parameters(), apart = make_parameters();
+    std::vector<ParameterTraits> traits;
+    std::vector<std::unique_ptr<Optimizer>> alone;
+    for (size_t i = 0; i < grouped.size(); ++i) {
+      traits.push_back(i == 1 ? ParameterTraits{.rate = 0.25, .weight_decay = 0.01}
+                              : ParameterTraits{.rate = 1, .weight_decay = 0.3});
+      alone.push_back(make_optimizer(i == 1 ? second : all, {apart[i]}));
+    }
+    const auto together = make_optimizer(all, grouped, traits);
+    for (int step = 0; step < 5; ++step) {
+      set_gradients(grouped, step);
+      set_gradients(apart, step);
+      together->step(0.1);
+      for (size_t i = 0; i < alone.size(); ++i) alone[i]->step(0.1 * traits[i].rate);
+    }
+    for (size_t i = 0; i < grouped.size(); ++i)
+      EXPECT_TRUE(torch::equal(grouped[i], apart[i])) << name << " " << i;
+    EXPECT_FALSE(torch::equal(grouped[1], make_parameters()[1])) << "nothing has moved";
+  }
+}
+
+TEST(StateKinds, AreWhatTheOptimizerKeeps) {
+  for (const auto& [name, momentum] : {std::pair("sgd", 0.0), {"sgd", 0.9}, {"adam", 0.0}, {"adamw", 0.0}}) {
+    OptimConfig config;
+    config.name = name;
+    config.momentum = momentum;
+    const Tensors parameters = make_parameters();
+    const auto optimizer = make_optimizer(config, parameters);
+    set_gradients(parameters, 0);
+    optimizer->step(0.1);
+    const auto kinds = state_kinds(config);
+    EXPECT_EQ(kinds.size(), optimizer->state().size()) << name;
+    for (const StateKind& kind : kinds) {
+      const at::Tensor state = optimizer->state().at(kind.name)[0];
+      EXPECT_EQ(state.sizes() == parameters[0].sizes(), !kind.is_scalar) << kind.name;
+    }
+  }
+}
+
 TEST(MakeOptimizer, RefusesANameThatItDoesNotKnow) {
   OptimConfig config;
   config.name = "adan";

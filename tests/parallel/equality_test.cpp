@@ -87,6 +87,21 @@ TEST_P(AStrategy, ClipsAsAPlainLoop) {
   expect_as_plain(training, 1e-11);
 }
 
+/// Two groups whose parameters take turns, so that buckets and shards hold both.
+TEST_P(AStrategy, MovesGroupsOfParametersAsAPlainLoop) {
+  for (const auto& [optim, type, tolerance] :
+       {std::tuple(testing::sgd(), at::kFloat, 1e-6), std::tuple(testing::adam(), at::kDouble, 1e-11)}) {
+    Training training{.optim = optim, .type = type, .strategy = GetParam()};
+    training.optim.weight_decay = 0.01;
+    const at::Tensor alike = testing::train_plainly(training);
+    training.rules = {{.prefix = "second", .rate = 0.1, .weight_decay = 0},
+                      {.prefix = "attention.", .rate = 3}};
+    EXPECT_GT(testing::largest_difference(alike, testing::train_plainly(training)), 1e-4)
+        << "rules that change nothing test nothing";
+    expect_as_plain(training, tolerance);
+  }
+}
+
 TEST_P(AStrategy, MayLetGradientsMeetAtEveryMicroBatch) {
   Training training = with(testing::adam());
   training.exchange_every_micro_batch = true;

@@ -98,6 +98,26 @@ TEST(Votes, ReachAllRanksFromAnyRank) {
   });
 }
 
+TEST(Votes, CarryWhatTheDeviceHasFoundOutOfLosses) {
+  for (const Strategy strategy : {Strategy::ddp, Strategy::zero1, Strategy::zero3}) {
+    testing::run_thread_ranks(3, [&](Communicator& communicator) {
+      SmallNet net(1);
+      const auto parallel =
+          make_parallelism(small_plan(strategy), plain_sgd(), *net, communicator, net->blocks());
+      for (const double odd : {0.0, 2.0}) {
+        const double own = communicator.rank() == 1 ? odd : 0.0;
+        parallel->backward(step_loss(net, 0, communicator.rank()), true,
+                           {.new_names = own > 0, .non_finite_losses = torch::tensor(own)});
+        const Reduced reduced = parallel->finish();
+        EXPECT_EQ(reduced.votes.non_finite, odd > 0) << to_text(strategy);
+        EXPECT_EQ(reduced.votes.new_names, odd > 0) << to_text(strategy);
+        EXPECT_FALSE(reduced.votes.stop);
+        parallel->skip();
+      }
+    });
+  }
+}
+
 TEST(FailStep, LetsTheOthersFinishAndTellsThem) {
   testing::run_thread_ranks(3, [](Communicator& communicator) {
     SmallNet net(1);

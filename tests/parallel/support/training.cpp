@@ -35,14 +35,34 @@ at::Tensor loss_of(SmallNet& net, const Training& training, int64_t step, const 
 }
 
 std::unique_ptr<torch::optim::Optimizer> plain_optimizer(const OptimConfig& config,
+                                                         const ParameterTraits& traits,
                                                          std::vector<at::Tensor> parameters) {
   if (config.name == "sgd") {
-    return std::make_unique<torch::optim::SGD>(
-        std::move(parameters), torch::optim::SGDOptions(learning_rate).momentum(config.momentum));
+    return std::make_unique<torch::optim::SGD>(std::move(parameters),
+                                               torch::optim::SGDOptions(learning_rate * traits.rate)
+                                                   .momentum(config.momentum)
+                                                   .weight_decay(traits.weight_decay));
   }
-  return std::make_unique<torch::optim::Adam>(
-      std::move(parameters),
-      torch::optim::AdamOptions(learning_rate).betas({config.betas[0], config.betas[1]}).eps(config.eps));
+  return std::make_unique<torch::optim::Adam>(std::move(parameters),
+                                              torch::optim::AdamOptions(learning_rate * traits.rate)
+                                                  .betas({config.betas[0], config.betas[1]})
+                                                  .eps(config.eps)
+                                                  .weight_decay(traits.weight_decay));
+}
+
+/// One for every parameter, so that each has its own rate and decay.
+std::vector<std::unique_ptr<torch::optim::Optimizer>> plain_optimizers(const Training& training,
+                                                                       SmallNet& net) {
+  std::vector<std::unique_ptr<torch::optim::Optimizer>> optimizers;
+  for (const auto& item : net->named_parameters()) {
+    ParameterTraits traits{.rate = 1, .weight_decay = training.optim.weight_decay};
+    for (const ParameterRule& rule : training.rules) {
+      if (item.key().rfind(rule.prefix, 0) != 0) continue;
+      traits = {.rate = rule.rate, .weight_decay = rule.weight_decay.value_or(traits.weight_decay)};
+    }
+    optimizers.push_back(plain_optimizer(training.optim, traits, {item.value()}));
+  }
+  return optimizers;
 }
 
 }  // namespace
@@ -90,14 +110,14 @@ Plan plan_of(const Training& training) {
 at::Tensor train_plainly(const Training& training) {
   at::set_num_threads(1);
   SmallNet net(1, training.type);
-  const auto optimizer = plain_optimizer(training.optim, net->parameters());
+  const auto optimizers = plain_optimizers(training, net);
   for (int64_t step = 0; step < training.steps; ++step) {
-    optimizer->zero_grad();
+    for (const auto& optimizer : optimizers) optimizer->zero_grad();
     loss_of(net, training, step, make_batch(step, training.global_batch, training.type), 0).backward();
     if (training.optim.clip_norm > 0) {
       torch::nn::utils::clip_grad_norm_(net->parameters(), training.optim.clip_norm);
     }
-    optimizer->step();
+    for (const auto& optimizer : optimizers) optimizer->step();
   }
   return flat_parameters(*net);
 }
@@ -108,7 +128,7 @@ at::Tensor train_as_rank(const Training& training, Communicator& communicator) {
   // Another seed on every rank: the first one's weights have to win.
   SmallNet net(1 + static_cast<uint64_t>(communicator.rank()), training.type);
   const auto parallel =
-      make_parallelism(plan_of(training), training.optim, *net, communicator, net->blocks());
+      make_parallelism(plan_of(training), training.optim, *net, communicator, net->blocks(), training.rules);
   const RecomputeScope recompute(training.recompute);
   const int64_t share = training.global_batch / communicator.size() / training.accumulation;
   for (int64_t step = 0; step < training.steps; ++step) {

@@ -23,6 +23,7 @@ struct Training {
   bool exchange_every_micro_batch = false;
   bool offload = false;
   Compression compression = Compression::none;
+  std::vector<ParameterRule> rules = {};
 };
 
 OptimConfig sgd(double momentum = 0.9);
