@@ -36,19 +36,15 @@ class EventLog final : public Tracker {
     open();
   }
 
+  void start(const Moment& moment, const RunFacts& run) override {
+    Json line = line_of(moment, "start", {}, run.name);
+    line["facts"] = run.facts;
+    write(line);
+  }
+
   void event(const Moment& moment, std::string_view kind, const Values& values,
              std::string_view words) override {
-    Json line{{"t", clock_.wall_seconds()}, {"generation", generation_},   {"step", moment.step},
-              {"epoch", moment.epoch},      {"examples", moment.examples}, {"kind", kind}};
-    line["values"] = Json::object();
-    for (const auto& [name, value] : values) line["values"][name] = value;
-    if (!words.empty()) line["text"] = words;
-    const bool written = guard_.attempt([&] {
-      if (!file_) open();
-      file_->write(line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
-    });
-    // How much of the line reached the disk is unknown; the next one opens the file anew and looks.
-    if (!written) file_.reset();
+    write(line_of(moment, kind, values, words));
   }
 
   void picture(const Moment&, std::string_view, const Image&) override {}
@@ -60,6 +56,25 @@ class EventLog final : public Tracker {
   std::string take_complaint() override { return guard_.take_complaint(); }
 
  private:
+  Json line_of(const Moment& moment, std::string_view kind, const Values& values,
+               std::string_view words) const {
+    Json line{{"t", clock_.wall_seconds()}, {"generation", generation_},   {"step", moment.step},
+              {"epoch", moment.epoch},      {"examples", moment.examples}, {"kind", kind}};
+    line["values"] = Json::object();
+    for (const auto& [name, value] : values) line["values"][name] = value;
+    if (!words.empty()) line["text"] = words;
+    return line;
+  }
+
+  void write(const Json& line) {
+    const bool written = guard_.attempt([&] {
+      if (!file_) open();
+      file_->write(line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+    });
+    // How much of the line reached the disk is unknown; the next one opens the file anew and looks.
+    if (!written) file_.reset();
+  }
+
   void open() {
     const bool torn = is_torn(path_);
     file_ = storage_.append(path_);

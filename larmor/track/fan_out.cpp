@@ -20,6 +20,10 @@ class FanOut final : public Tracker {
  public:
   explicit FanOut(std::vector<std::unique_ptr<Tracker>> sinks) : sinks_(std::move(sinks)) {}
 
+  void start(const Moment& moment, const RunFacts& run) override {
+    for (const auto& sink : sinks_) sink->start(moment, run);
+    pass_on_complaints(moment);
+  }
   void event(const Moment& moment, std::string_view kind, const Values& values,
              std::string_view words) override {
     for (const auto& sink : sinks_) sink->event(moment, kind, values, words);
@@ -53,6 +57,15 @@ std::unique_ptr<Tracker> make_silent_tracker() { return std::make_unique<SilentT
 
 std::unique_ptr<Tracker> make_fan_out(std::vector<std::unique_ptr<Tracker>> sinks) {
   return std::make_unique<FanOut>(std::move(sinks));
+}
+
+std::unique_ptr<Tracker> make_tracker(const TrackerOptions& options, Storage& storage, const Clock& clock) {
+  std::vector<std::unique_ptr<Tracker>> sinks;
+  sinks.push_back(make_event_log(storage, clock, options.events, options.generation));
+  if (options.tensorboard) sinks.push_back(make_tensorboard(storage, clock, *options.tensorboard));
+  sinks.push_back(make_picture_folder(storage, options.pictures));
+  if (options.console) sinks.push_back(make_console(*options.console, clock));
+  return make_fan_out(std::move(sinks));
 }
 
 }  // namespace larmor

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,11 +27,19 @@ struct Moment {
 
 using Values = std::map<std::string, double>;  // "train/loss" -> 0.12
 
+/// What a start of a run is, for sinks that show it beside its numbers.
+struct RunFacts {
+  std::string name;             // of the run's folder
+  Json facts = Json::object();  // workload, stage, ranks, global_batch, …
+};
+
 /// One thread.
 class Tracker {
  public:
   virtual ~Tracker() = default;
-  /// `kind` is "step", "validation", "checkpoint", "warning", "start", "end", …
+  /// Once, before the first event of a start of the run.
+  virtual void start(const Moment& /*moment*/, const RunFacts& /*run*/) {}
+  /// `kind` is "step", "validation", "checkpoint", "warning", "end", …
   virtual void event(const Moment& moment, std::string_view kind, const Values& values,
                      std::string_view text) = 0;
   virtual void picture(const Moment& moment, std::string_view name, const Image& image) = 0;
@@ -72,6 +81,16 @@ struct ConsoleOptions {
 /// steps and then one every few seconds. Text that nobody takes is dropped: the loop never waits for a
 /// terminal. Borrows the clock.
 std::unique_ptr<Tracker> make_console(const ConsoleOptions& options, const Clock& clock);
+
+/// Where the sinks of a run write.
+struct TrackerOptions {
+  std::filesystem::path events, pictures;            // a file and a folder
+  std::optional<std::filesystem::path> tensorboard;  // nothing: no event files
+  std::optional<ConsoleOptions> console;             // nothing: silent
+  int64_t generation = 0;
+};
+/// All sinks of a run as one. Borrows the storage and the clock.
+std::unique_ptr<Tracker> make_tracker(const TrackerOptions& options, Storage& storage, const Clock& clock);
 
 /// The largest generation in an event log plus one; 0 when there is none. Reads what is there, ignores torn
 /// lines.

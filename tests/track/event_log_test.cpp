@@ -39,6 +39,16 @@ class EventLog : public ::testing::Test {
   ScratchFolder scratch_;
 };
 
+TEST_F(EventLog, TellsWhatARunIsAtItsStart) {
+  open(3)->start({.step = 7, .epoch = 0.5, .examples = 28}, {.name = "trial", .facts = {{"ranks", 2}}});
+  const Json event = events().at(0);
+  EXPECT_EQ(event["kind"], "start");
+  EXPECT_EQ(event["text"], "trial");
+  EXPECT_EQ(event["facts"]["ranks"], 2);
+  EXPECT_EQ(event["step"], 7);
+  EXPECT_TRUE(event["values"].empty());
+}
+
 TEST_F(EventLog, WritesOneObjectALineWithTheKeysInTheirOrder) {
   clock_.set(1700000000.25);
   open(3)->event({120, 1.5, 960}, "step", {{"train/loss", 0.125}, {"perf/step_ms", 81}}, "");

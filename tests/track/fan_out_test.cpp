@@ -17,6 +17,9 @@ using ::testing::ElementsAre;
 class Diarist final : public Tracker {
  public:
   Diarist(std::string name, std::vector<std::string>& diary) : name_(std::move(name)), diary_(diary) {}
+  void start(const Moment& moment, const RunFacts& run) override {
+    diary_.push_back(text(name_, " starts ", run.name, " ", moment.step));
+  }
   void event(const Moment& moment, std::string_view kind, const Values& values,
              std::string_view words) override {
     diary_.push_back(text(name_, " ", kind, " ", moment.step, " ", values.at("a"), " ", words));
@@ -37,11 +40,13 @@ TEST(FanOut, PassesEverythingToEachOfItsSinksInTurn) {
   sinks.push_back(std::make_unique<Diarist>("one", diary));
   sinks.push_back(std::make_unique<Diarist>("two", diary));
   const auto all = make_fan_out(std::move(sinks));
+  all->start({}, {.name = "trial"});
   all->event({7, 0.5, 56}, "step", {{"a", 1.5}}, "words");
   all->picture({8, 0.5, 64}, "face", {.width = 3, .height = 1, .channels = 1, .pixels = {1, 2, 3}});
   all->flush();
-  EXPECT_THAT(diary, ElementsAre("one step 7 1.5 words", "two step 7 1.5 words", "one face 8 3",
-                                 "two face 8 3", "one flush", "two flush"));
+  EXPECT_THAT(diary,
+              ElementsAre("one starts trial 0", "two starts trial 0", "one step 7 1.5 words",
+                          "two step 7 1.5 words", "one face 8 3", "two face 8 3", "one flush", "two flush"));
 }
 
 TEST(FanOut, TellsTheOtherSinksOnceWhatWentWrongWithOne) {
@@ -58,6 +63,25 @@ TEST(FanOut, TellsTheOtherSinksOnceWhatWentWrongWithOne) {
   for (int step = 1; step < 4; ++step) all->event({step, 0, 0}, "step", {}, "");
   ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(screen.take(), "warning: training goes on without events.jsonl: No space left on device\n");
+}
+
+TEST(MakeTracker, WritesWhereItIsTold) {
+  const ScratchFolder scratch;
+  const ManualClock clock;
+  DiskStorage disk;
+  const auto at = [&](const char* name) { return scratch.path() / name; };
+  for (const bool has_tensorboard : {false, true}) {
+    TrackerOptions options{
+        .events = at("events.jsonl"), .pictures = at("pictures"), .tensorboard = {}, .console = {}};
+    if (has_tensorboard) options.tensorboard = at("tb");
+    const auto tracker = make_tracker(options, disk, clock);
+    tracker->start({}, {.name = "trial"});
+    tracker->picture({}, "face", {.width = 3, .height = 1, .channels = 1, .pixels = {1, 2, 3}});
+    tracker->flush();
+    EXPECT_EQ(std::filesystem::exists(at("tb")), has_tensorboard);
+  }
+  EXPECT_FALSE(std::filesystem::is_empty(at("pictures")));
+  EXPECT_EQ(count(read_text(at("events.jsonl")), "\"kind\":\"start\""), 2);
 }
 
 TEST(SilentTracker, TakesEverythingAndDoesNothing) {
