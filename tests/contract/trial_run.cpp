@@ -91,7 +91,8 @@ NamedTensors TrialRun::tensors(const std::string& file) const {
 
 std::vector<std::string> TrialRun::weight_files() const {
   std::vector<std::string> names;
-  for (const auto& file : newest_good(folder().checkpoints(), nullptr).value().manifest.at("files")) {
+  const auto entry = newest_good(folder().checkpoints(), nullptr).value();
+  for (const auto& file : entry.manifest.at("files")) {
     const auto name = file.at("name").get<std::string>();
     if (name.starts_with("model")) names.push_back(name);
   }
