@@ -14,6 +14,7 @@
 #include "larmor/base/text.h"
 #include "larmor/device/device.h"
 #include "larmor/device/module_state.h"
+#include "larmor/train/networks.h"
 #include "larmor/train/prediction_ranks.h"
 #include "larmor/train/trained.h"
 
@@ -71,7 +72,7 @@ std::unique_ptr<Task> task_for(const Program& program, const LoadedStage& loaded
   auto& network = *task->objectives().front().network;
   load_state_dict(network, read_tensors(arguments.weights));
   network.eval();
-  network.to(device);
+  place(*task, device, Precision::fp32);
   return task;
 }
 

@@ -1,6 +1,7 @@
 #include "larmor/config/checks.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -78,6 +79,14 @@ class Checker {
     if (config_.train.length.amount <= 0) refuse("train.length", "has to be more than 0");
   }
 
+  void validation() {
+    if (config_.train.validate_with != "average") return;
+    const auto has_average = [](const OptimConfig& optim) { return optim.ema_decay > 0; };
+    bool is_kept = has_average(config_.optim);
+    for (const auto& [objective, optim] : config_.objectives) is_kept = is_kept || has_average(optim);
+    if (!is_kept) refuse("train.validate_with", "is average, and none is kept: set optim.ema_decay");
+  }
+
   void end() {
     try {
       parse_stop_before(config_.train.stop_before);
@@ -90,7 +99,8 @@ class Checker {
   void schedule(const std::string& section, const ScheduleConfig& schedule) {
     const Length& length = config_.train.length;
     const bool moves = schedule.name != "constant";
-    if (moves && length.unit == Length::Unit::seconds && schedule.steps == 0) {
+    const bool has_end = moves && schedule.name != "multistep" && schedule.name != "plateau";
+    if (has_end && length.unit == Length::Unit::seconds && schedule.steps == 0) {
       refuse(section + ".steps", text("is needed, because train.length is a time (", to_text(length),
                                       "): say how many steps the schedule spans"));
     }
@@ -101,14 +111,38 @@ class Checker {
     }
     if (schedule.name == "cosine_warm_restarts" && schedule.first_period <= 0)
       refuse(section + ".first_period", "has to be more than 0, or the cosine would restart for ever");
+    if (schedule.name == "multistep") milestones(section, schedule);
+    if (schedule.name == "plateau" && config_.train.validate_every.amount <= 0)
+      refuse(section + ".name", "is plateau, which goes by validations, and train.validate_every is 0");
     if (schedule.name == "onecycle" && schedule.peak <= 0)
       refuse(section + ".peak", "has to be more than 0, or the cycle would have no top to rise to");
-    if (!moves || schedule.name == "onecycle") return;  // and so has no warm-up
+    if (!has_end || schedule.name == "onecycle") return;  // and so has no warm-up, or no end
     const Length whole =
         schedule.steps > 0 ? Length{static_cast<double>(schedule.steps), Length::Unit::steps} : length;
     if (warmup.unit == whole.unit && warmup.amount > 0 && warmup.amount >= whole.amount) {
       refuse(section + ".warmup",
              text("(", to_text(warmup), ") leaves nothing of the schedule, which spans ", to_text(whole)));
+    }
+  }
+
+  void milestones(const std::string& section, const ScheduleConfig& schedule) {
+    if (schedule.milestones.empty())
+      refuse(section + ".milestones",
+             "is needed for multistep: say when the rate falls, such as [30ep, 60ep]");
+    std::optional<Length> before;
+    for (const std::string& written : schedule.milestones) {
+      try {
+        const Length milestone = parse_length(written);
+        if (milestone.unit == Length::Unit::seconds)
+          refuse(section + ".milestones",
+                 text("have to be in epochs (30ep) or steps (500st); got ", written));
+        if (before && before->unit == milestone.unit && before->amount >= milestone.amount)
+          refuse(section + ".milestones",
+                 text("have to come one after the other; got ", written, " behind ", to_text(*before)));
+        before = milestone;
+      } catch (const Error& error) {
+        refuse(section + ".milestones", text("are not understood: ", error.message(), "; ", error.hint()));
+      }
     }
   }
 
@@ -134,6 +168,7 @@ void check_together(const RunConfig& config, std::span<const Origin> origins, Pr
   checker.data();
   checker.length();
   checker.end();
+  checker.validation();
   checker.optimizer("optim", config.optim);
   for (const auto& [objective, optim] : config.objectives) checker.optimizer("optim." + objective, optim);
 }

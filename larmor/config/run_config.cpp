@@ -74,6 +74,8 @@ void TrainConfig::describe(Fields& f) {
          "what backward computes again instead of keeping it: nothing, each block, or each section of blocks "
          "and each block in it; auto: the least that lets a rank hold its micro-batch");
   f.field("validate_every", validate_every, "how often to validate, as a length; 0: never");
+  f.word("validate_with", validate_with, {"live", "average"},
+         "weights that validation and the best checkpoint go by: those that learn, or their average");
   f.field("early_stopping", early_stopping,
           "validations without a better metric after which to stop; 0: never", at_least_zero);
   f.field("non_finite_budget", non_finite_budget,
@@ -84,18 +86,25 @@ void TrainConfig::describe(Fields& f) {
 }
 
 void ScheduleConfig::describe(Fields& f) {
-  f.word("name", name, {"constant", "warmup_cosine", "warmup_linear", "cosine_warm_restarts", "onecycle"},
+  f.word("name", name,
+         {"constant", "warmup_cosine", "warmup_linear", "cosine_warm_restarts", "onecycle", "multistep",
+          "plateau"},
          "course of the learning rate over the run");
   f.field("warmup", warmup, "linear rise at the start, in epochs or steps; 0: none");
   f.field("start", start, "learning rate at the first step of the rise, as a share of optim.learning_rate",
           fraction);
-  f.field("final_rate", final_rate, "learning rate at the end of a fall", at_least_zero);
+  f.field("final_rate", final_rate, "learning rate at the end of a fall; plateau: the least", at_least_zero);
   f.field("first_period", first_period, "cosine_warm_restarts: the first period, as a share of the run",
           fraction);
   f.field("period_growth", period_growth, "cosine_warm_restarts: length of a period to the one before",
           at_least_one);
   f.field("peak", peak, "onecycle: rate at the top of the cycle, in optim.learning_rate", at_least_zero);
   f.field("rise", rise, "onecycle: share of the run that the rise takes", fraction);
+  f.field("milestones", milestones, "multistep: when the rate falls, in epochs (30ep) or steps, ascending");
+  f.field("factor", factor, "multistep, plateau: the rate after a fall to the one before", fraction);
+  f.field("patience", patience,
+          "plateau: validations in a row without a better metric that are borne before a fall",
+          at_least_zero);
   f.field("steps", steps, "steps the schedule spans; 0: the length of the run", at_least_zero);
 }
 

@@ -58,6 +58,7 @@ struct TrainConfig {
   std::string precision = "auto";
   std::string activation_checkpointing = "auto";  // auto, none, blocks or all
   Length validate_every{1, Length::Unit::epochs};
+  std::string validate_with = "live";  // live or average
   int64_t early_stopping = 0;
   int64_t non_finite_budget = 10;
   std::string stop_before = "auto";  // auto: the end of the scheduler's job; never, a time, or a length
@@ -68,11 +69,14 @@ struct ScheduleConfig {
   std::string name = "constant";
   Length warmup;  // rises linearly from `start` x rate
   double start = 0.1;
-  double final_rate = 0;         // where the cosine ends
-  double first_period = 0.25;    // cosine_warm_restarts: as a share of the run
-  double period_growth = 2;      // each period to the one before
-  double peak = 10, rise = 0.3;  // onecycle: top, in learning rates; share of the run up to it
-  int64_t steps = 0;             // 0: the length of the run
+  double final_rate = 0;                // where the cosine ends
+  double first_period = 0.25;           // cosine_warm_restarts: as a share of the run
+  double period_growth = 2;             // each period to the one before
+  double peak = 10, rise = 0.3;         // onecycle: top, in learning rates; share of the run up to it
+  std::vector<std::string> milestones;  // multistep: where the rate falls, each a length in epochs or steps
+  double factor = 0.1;                  // multistep, plateau: of a fall
+  int64_t patience = 10;                // plateau: validations without a gain that are borne
+  int64_t steps = 0;                    // 0: the length of the run
   void describe(Fields& f);
 };
 

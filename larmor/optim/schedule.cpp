@@ -65,16 +65,39 @@ double one_cycle(const ScheduleConfig& config, double peak, const ScheduleSteps&
   return cosine_between(top, config.final_rate, (now - top_at) / (last - top_at));
 }
 
+double multistep(const ScheduleConfig& config, double peak, const ScheduleSteps& steps, int64_t step) {
+  if (step < steps.warmup) return warming_up(config, peak, steps, step);
+  double rate = peak;
+  for (const int64_t milestone : steps.milestones) rate *= step >= milestone ? config.factor : 1;
+  return rate;
+}
+
+double on_plateau(const ScheduleConfig& config, double peak, const ScheduleSteps& steps, int64_t step,
+                  const Plateau& plateau) {
+  if (step < steps.warmup) return warming_up(config, peak, steps, step);
+  return std::max(peak * plateau.factor, std::min(peak, config.final_rate));
+}
+
 }  // namespace
 
-double learning_rate(const ScheduleConfig& config, double peak, const ScheduleSteps& steps, int64_t step) {
+void note_validation(const ScheduleConfig& config, bool gained, Plateau& plateau) {
+  plateau.waited = gained ? 0 : plateau.waited + 1;
+  if (plateau.waited <= config.patience) return;
+  plateau.factor *= config.factor;
+  plateau.waited = 0;
+}
+
+double learning_rate(const ScheduleConfig& config, double peak, const ScheduleSteps& steps, int64_t step,
+                     const Plateau& plateau) {
   if (config.name == "constant") return peak;
   if (config.name == "warmup_cosine") return warmup_cosine(config, peak, steps, step);
   if (config.name == "warmup_linear") return warmup_linear(config, peak, steps, step);
   if (config.name == "cosine_warm_restarts") return warm_restarts(config, peak, steps, step);
   if (config.name == "onecycle") return one_cycle(config, peak, steps, step);
+  if (config.name == "multistep") return multistep(config, peak, steps, step);
+  if (config.name == "plateau") return on_plateau(config, peak, steps, step, plateau);
   fail(Exit::usage, text("optim.schedule.name is '", config.name, "'"),
-       "say constant, warmup_cosine, warmup_linear, cosine_warm_restarts or onecycle");
+       "say constant, warmup_cosine, warmup_linear, cosine_warm_restarts, onecycle, multistep or plateau");
 }
 
 }  // namespace larmor

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "larmor/config/run_config.h"
 
@@ -11,7 +12,19 @@ namespace larmor {
 struct ScheduleSteps {
   int64_t total = 0;
   int64_t warmup = 0;
+  std::vector<int64_t> milestones = {};  // the first step at each lower rate
 };
+
+/// Where a schedule that goes by validations stands.
+struct Plateau {
+  double factor = 1;   // of the rate: all falls so far
+  int64_t waited = 0;  // validations in a row without a gain, since the last fall
+  bool operator==(const Plateau&) const = default;
+};
+
+/// What a validation makes of it: after more than config.patience in a row without a gain the rate falls by
+/// config.factor. Source: PyTorch's ReduceLROnPlateau, where every better metric is a gain (threshold 0).
+void note_validation(const ScheduleConfig& config, bool gained, Plateau& plateau);
 
 /// The rate to use for step `step` (from 0), where `peak` is optim.learning_rate.
 ///
@@ -30,7 +43,12 @@ struct ScheduleSteps {
 ///   ends one step before its share of the run does. So a rise of less than one step, 0 too, starts beyond
 ///   the top; of one step, at the top; a rise of 1 ends there.
 ///
+/// - multistep: the same warm-up to `peak`, then config.factor times the rate from each milestone on. Source:
+///   PyTorch's MultiStepLR.
+/// - plateau: the same warm-up to `peak`, then `plateau.factor` times it, but not below config.final_rate.
+///
 /// A run of one step takes it at the top. Throws Error (usage) for another name.
-double learning_rate(const ScheduleConfig& config, double peak, const ScheduleSteps& steps, int64_t step);
+double learning_rate(const ScheduleConfig& config, double peak, const ScheduleSteps& steps, int64_t step,
+                     const Plateau& plateau = {});
 
 }  // namespace larmor

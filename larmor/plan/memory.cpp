@@ -57,7 +57,8 @@ void estimate_model(const Question& question, const Plan& plan, MemoryEstimate& 
   constexpr int64_t float_bytes = 4, in_flight = 2;
   const int64_t in_doubles = plan.precision == Precision::fp64 ? 2 : 1;
   // Buffers, and what does not learn, keep their own width on every rank.
-  const int64_t fixed = std::max<int64_t>(demand.model_bytes - demand.parameters * float_bytes, 0);
+  const int64_t fixed =
+      std::max<int64_t>(demand.model_bytes - demand.parameters * float_bytes, 0) + demand.frozen_bytes;
   const int64_t weights = demand.parameters * widths.weight;
   const int64_t outside = std::min(demand.parameters_outside_blocks, demand.parameters);
   const int64_t gradients = gradient_bytes(question, plan);

@@ -58,6 +58,7 @@ struct Demand {
   int64_t sectioned_bytes_per_sample = 0;   // the same with sections computed again, and their blocks
   int64_t largest_block_bytes = 0;          // in fp32: the most weights that ZeRO-3 brings together at once
   int64_t parameters_outside_blocks = 0;    // of the parameters: ZeRO-3 leaves them whole on every rank
+  int64_t frozen_bytes = 0;                 // in fp32, of networks that take part and do not learn: never cut
   int64_t sample_bytes = 0;                 // one example as the loader holds it
   int64_t preferred_micro_batch = 1;        // of the workload, when nothing else decides
   bool batch_norm = false;                  // needs accumulation 1

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "larmor/config/run_config.h"
 #include "larmor/optim/schedule.h"
@@ -10,11 +11,21 @@
 
 namespace larmor {
 
+class Timetable;
+
 struct Learner {
   Objective objective;
   OptimConfig optim;
   ScheduleSteps schedule_steps;
   std::unique_ptr<Parallelism> parallel;
 };
+
+/// One an objective, in their order; ZeRO-3 cuts `blocks[i]` of objective i (blocks_to_cut). Without a
+/// timetable their schedules have no length. All of the task's networks are placed on the communicator's
+/// device. Borrows the task and the communicator. Collective.
+std::vector<Learner> make_learners(Task& task,
+                                   const std::vector<std::vector<const torch::nn::Module*>>& blocks,
+                                   const RunConfig& config, const Plan& plan, const Timetable* timetable,
+                                   Communicator& communicator);
 
 }  // namespace larmor

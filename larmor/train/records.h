@@ -2,7 +2,9 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 
 #include <ATen/core/Tensor.h>
 
@@ -11,16 +13,30 @@
 
 namespace larmor {
 
+/// The names that ranks have agreed on, the same on all of them.
+struct RecordNames {
+  std::set<std::string> means, ratios;
+};
+
 class Records {
  public:
   /// Adds one micro-batch's value, from any device. It stays where it is until mean().
   void add(const std::string& name, const at::Tensor& value);
-  /// Means over `micro_batches` and ranks as "<prefix><name>"; the values meet on the communicator's device.
-  /// Every rank must have recorded the same names. Collective.
-  Values mean(int64_t micro_batches, const std::string& prefix, Communicator& communicator) const;
+  /// Adds to a ratio's sum and count.
+  void add_ratio(const std::string& name, const at::Tensor& sum, const at::Tensor& count);
+  /// Whether some name is not among those that ranks have agreed on.
+  bool has_new(const RecordNames& known) const;
+  /// Adds every rank's names to those that are known. Collective.
+  void share_names(RecordNames& known, Communicator& communicator) const;
+  /// Means over `micro_batches` and ranks, and ratios of sums over both, as "<prefix><name>"; the values meet
+  /// on the communicator's device. A rank that has not recorded a name counts as zero; names that none has
+  /// are left out. Requires: has_new(known) is false on every rank. Collective.
+  Values mean(int64_t micro_batches, const std::string& prefix, const RecordNames& known,
+              Communicator& communicator) const;
 
  private:
-  std::map<std::string, at::Tensor> sums_;  // float64 scalars, of any device
+  std::map<std::string, at::Tensor> sums_;                           // float64 scalars, of any device
+  std::map<std::string, std::pair<at::Tensor, at::Tensor>> ratios_;  // sum and count, likewise
 };
 
 }  // namespace larmor

@@ -6,8 +6,6 @@
 #include <memory>
 #include <utility>
 
-#include <torch/nn/module.h>
-
 #include "larmor/base/error.h"
 #include "larmor/base/fenced_storage.h"
 #include "larmor/base/json.h"
@@ -63,39 +61,38 @@ TimeLeft time_left(const RunConfig& config, const SessionOptions& options, const
   return {parse_stop_before(config.train.stop_before), options.ends_at, options.started_at, clock};
 }
 
-std::unique_ptr<Tracker> make_tracker(const RunConfig& config, const SessionOptions& options,
+std::unique_ptr<Tracker> open_tracker(const RunConfig& config, const SessionOptions& options,
                                       const Rank& rank, Storage& storage, const Clock& clock,
                                       const Timetable& timetable, const TrainerState& state) {
   if (rank.index != 0) return make_silent_tracker();
-  std::vector<std::unique_ptr<Tracker>> sinks;
-  sinks.push_back(make_event_log(storage, clock, options.folder.events(), rank.generation));
-  if (config.track.tensorboard)
-    sinks.push_back(make_tensorboard(storage, clock, options.folder.tensorboard()));
-  sinks.push_back(make_picture_folder(storage, options.folder.pictures()));
-  if (options.console) {
-    auto console = *options.console;
-    console.total_steps = timetable.total_steps();
-    console.start_step = state.progress.step;
-    sinks.push_back(make_console(console, clock));
+  TrackerOptions sinks{.events = options.folder.events(),
+                       .pictures = options.folder.pictures(),
+                       .tensorboard = {},
+                       .console = options.console,
+                       .generation = rank.generation};
+  if (config.track.tensorboard) sinks.tensorboard = options.folder.tensorboard();
+  if (sinks.console) {
+    sinks.console->total_steps = timetable.total_steps();
+    sinks.console->start_step = state.progress.step;
   }
-  return make_fan_out(std::move(sinks));
+  return make_tracker(sinks, storage, clock);
 }
 
-std::vector<Learner> make_learners(Task& task, const BlockOrder& blocks, const RunConfig& config,
-                                   const Plan& plan, const Timetable& timetable, c10::Device device,
-                                   Communicator& communicator) {
-  std::vector<Learner> learners;
-  for (size_t i = 0; i < blocks.size(); ++i) {
-    const Objective objective = task.objectives()[i];
-    objective.network->to(device, plan.precision == Precision::fp64 ? c10::kDouble : c10::kFloat);
-    const auto& optim = config.optim_of(objective.name);
-    learners.push_back(
-        {.objective = objective,
-         .optim = optim,
-         .schedule_steps = timetable.schedule_steps(optim.schedule),
-         .parallel = make_parallelism(plan, optim, *objective.network, communicator, blocks[i])});
-  }
-  return learners;
+/// `planned` is the plan before a probe.
+void tell_start(Tracker& tracker, const LoadedConfig& loaded, const Plan& planned, const Plan& plan,
+                const RunFolder& folder, const Moment& moment) {
+  tracker.start(moment, {.name = folder.root.filename().string(),
+                         .facts = {{"workload", loaded.config.workload},
+                                   {"stage", loaded.config.stage},
+                                   {"config_sha256", loaded.sha256()},
+                                   {"ranks", plan.world_size()},
+                                   {"device", to_text(plan.device)},
+                                   {"strategy", to_text(plan.strategy)},
+                                   {"precision", to_text(plan.precision)},
+                                   {"global_batch", plan.global_batch},
+                                   {"micro_batch", plan.micro_batch},
+                                   {"accumulation", plan.accumulation}}});
+  if (plan.memory.measured > planned.memory.measured) tracker.event({}, "plan", {}, plan.reasons.back());
 }
 
 CheckpointOptions checkpoint_options(const RunConfig& config, const Plan& plan, const Index& index,
@@ -209,6 +206,7 @@ Resumed resume(const SessionOptions& options, const LoadedConfig& config, const 
     state.best_metric.reset();
     state.best_step = 0;
     state.validations_without_gain = 0;
+    for (auto& [objective, plateau] : state.plateaus) plateau.waited = 0;
   }
   return {.entry = std::move(entry), .state = std::move(state)};
 }
@@ -263,10 +261,10 @@ SessionEnd run_session(const LoadedStage& loaded, const Plan& planned, const Ind
   const auto task = open_task(stage, config, index, options);  // model
   const auto blocks = blocks_to_cut(stage, config, plan, index, *cases.training, *task);
   auto learners =
-      make_learners(*task, blocks, config, plan, timetable, device, *communicator);  // parallel, optimizer
+      make_learners(*task, blocks, config, plan, &timetable, *communicator);  // parallel, optimizer
   const auto rank_sums = plan.sync_batch_norm ? std::make_unique<RankSums>(*communicator) : nullptr;
   const auto [resumed, state] = resume(options, loaded.config, index, *task, learners);
-  const auto tracker = make_tracker(config, options, rank, *storage, clock, timetable, state);  // track
+  const auto tracker = open_tracker(config, options, rank, *storage, clock, timetable, state);  // track
   CheckpointWriter checkpoints(options.folder.checkpoints(), *storage, *communicator,           // checkpoint
                                checkpoint_options(config, plan, index, rank, loaded.config, resumed));
   Quarantine quarantine(options.folder.quarantine(), cases.bad_files, *storage, *communicator, *tracker,
@@ -293,7 +291,7 @@ SessionEnd run_session(const LoadedStage& loaded, const Plan& planned, const Ind
                    .step_limit = options.step_limit},
                   state);
   log_start(rank, plan, device, cases, state.progress.step);
-  if (plan.memory.measured > planned.memory.measured) tracker->event({}, "plan", {}, plan.reasons.back());
+  tell_start(*tracker, loaded.config, planned, plan, options.folder, timetable.moment(state.progress));
   if (!options.resume_from) trainer.prepare();
   SessionEnd end{.training = trainer.run()};
   end.epochs = timetable.epoch(end.training.state.progress);

@@ -92,14 +92,15 @@ TrainerState restore(const CheckpointEntry& entry, Task& task, std::vector<Learn
         RangedState(stored_state(entry, name, learners[i].parallel->has_average() ? &averages : nullptr),
                     state.at("objectives").at(name), text(place, ", objective ", name)));
   }
-  restore_task(entry, task);
+  restore_task(entry, task, /*of_average=*/false);
   return trainer_state_from_json(state.at("trainer"));
 }
 
-void restore_task(const CheckpointEntry& entry, Task& task) {
+void restore_task(const CheckpointEntry& entry, Task& task, bool of_average) {
   NamedTensors own;
   if (has_checkpoint_file(entry, "task.safetensors")) own = read_checkpoint_file(entry, "task.safetensors");
-  task.load(PartReader(std::move(own), read_checkpoint_state(entry).at("task"), entry.folder.string()));
+  task.load(PartReader(std::move(own), read_checkpoint_state(entry).at("task"), entry.folder.string()),
+            of_average);
 }
 
 bool has_average(const CheckpointEntry& entry) { return has_checkpoint_file(entry, average_file); }
@@ -122,6 +123,8 @@ Json to_json(const TrainerState& state) {
   json["best_metric"] = state.best_metric ? Json(*state.best_metric) : Json(nullptr);
   json["best_step"] = state.best_step;
   json["validations_without_gain"] = state.validations_without_gain;
+  for (const auto& [objective, plateau] : state.plateaus)
+    json["plateaus"][objective] = {{"factor", plateau.factor}, {"waited", plateau.waited}};
   if (state.micro_batch > 0) json["micro_batch"] = state.micro_batch;
   return json;
 }
@@ -135,6 +138,11 @@ TrainerState trainer_state_from_json(const Json& json) {
   if (json.at("best_metric").is_number()) state.best_metric = json.at("best_metric").get<double>();
   state.best_step = json.at("best_step").get<int64_t>();
   state.validations_without_gain = json.at("validations_without_gain").get<int64_t>();
+  if (json.contains("plateaus")) {
+    for (const auto& [objective, plateau] : json.at("plateaus").items())
+      state.plateaus[objective] = {.factor = plateau.at("factor").get<double>(),
+                                   .waited = plateau.at("waited").get<int64_t>()};
+  }
   state.micro_batch = json.value("micro_batch", int64_t{0});
   return state;
 }

@@ -19,8 +19,8 @@ Snapshot take_snapshot(const Task& task, const std::vector<Learner>& learners, c
 /// not fit.
 TrainerState restore(const CheckpointEntry& entry, Task& task, std::vector<Learner>& learners);
 
-/// Only what the task itself keeps. Throws Error (checkpoint) when it does not fit.
-void restore_task(const CheckpointEntry& entry, Task& task);
+/// Only what the task itself keeps, as Task::load(). Throws Error (checkpoint) when it does not fit.
+void restore_task(const CheckpointEntry& entry, Task& task, bool of_average);
 
 bool has_average(const CheckpointEntry& entry);
 /// Only the weights of the predicting network, or its average. Throws Error (usage) where no average was

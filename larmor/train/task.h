@@ -11,6 +11,7 @@
 
 #include "larmor/data/dataset.h"
 #include "larmor/device/state.h"
+#include "larmor/optim/parameter_groups.h"
 #include "larmor/train/metrics.h"
 
 namespace torch::nn {
@@ -26,6 +27,8 @@ struct PredictionContext;
 struct Objective {
   std::string name;            // "generator", "discriminator"
   torch::nn::Module* network;  // borrowed from the task
+  /// Learning rates and weight decays of parts of the network; the longest prefix of a name counts.
+  std::vector<ParameterRule> rules = {};
 };
 
 /// What a task may know of the moment and of its fellows.
@@ -33,11 +36,27 @@ struct StepContext {
   int64_t step = 0;
   int64_t epoch = 0;  // completed epochs, the same for all examples of a step
   bool training = true;
-  /// Parts of the loss to show: record("recon", value). Averaged over micro-batches and ranks.
-  std::function<void(const std::string& name, const at::Tensor& value)> record;
-  /// The mean over ranks of a tensor. Collective.
-  std::function<at::Tensor(const at::Tensor&)> mean_over_ranks;
+  /// [k], where Task::counted() is k: what Task::counts() gave, summed over all micro-batches and ranks of
+  /// the step.
+  at::Tensor counts = {};
+  /// Parts of the loss to show: record("recon", value). Averaged over micro-batches and ranks; one that does
+  /// not record a name counts as zero.
+  std::function<void(const std::string& name, const at::Tensor& value)> record = [](const std::string&,
+                                                                                    const at::Tensor&) {};
+  /// A ratio to show: the sum of all `sum` over that of all `count`, of all micro-batches and ranks that
+  /// record the name.
+  std::function<void(const std::string& name, const at::Tensor& sum, const at::Tensor& count)> record_ratio =
+      [](const std::string&, const at::Tensor&, const at::Tensor&) {};
+  /// The mean and the sum over ranks of a tensor. Collective.
+  std::function<at::Tensor(const at::Tensor&)> mean_over_ranks = [](const at::Tensor& value) {
+    return value;
+  };
+  std::function<at::Tensor(const at::Tensor&)> sum_over_ranks = [](const at::Tensor& value) { return value; };
 };
+
+/// Calls its argument with this rank's micro-batches of a step, one after the other, on the device and each
+/// under the draws of its examples.
+using EachBatch = std::function<void(const std::function<void(const Batch&)>& use)>;
 
 /// A loss that is no mean over examples: for Cox's, who is at risk is a matter of the whole batch. The
 /// trainer brings together what all ranks and micro-batches of a step give, so that neither the loss nor its
@@ -60,12 +79,23 @@ class Task {
   virtual ~Task() = default;
   /// In a fixed order; the first one's network predicts, and it is active at every step.
   virtual std::vector<Objective> objectives() = 0;
+  /// Networks that take part and do not learn, such as a frozen encoder: placed beside the others, frozen, in
+  /// evaluation mode, whole on every rank, and in no checkpoint. None is an objective's network.
+  virtual std::vector<torch::nn::Module*> companions() { return {}; }
   /// Whether an objective learns at this step: a function of the context alone, the same on all ranks.
   virtual bool is_active(const Objective&, const StepContext&) const { return true; }
   /// For a run that is not resumed, before its networks are shared among ranks: weights from files.
   virtual void start() {}
-  /// Once before the first step of a run that is not resumed.
-  virtual void prepare(const StepContext&) {}
+  /// Once before the first step of a run that is not resumed, without gradient and in evaluation mode: what
+  /// has to be known of the data, such as a scale factor. `first` reads the first global batch, which
+  /// training then sees all the same; only its sums over ranks do not depend on how it is divided.
+  virtual void prepare(const EachBatch& /*first*/, const StepContext&) {}
+  /// Above 0, the loss is normalised over the whole step by so many counts: what losses() give is a part of a
+  /// sum over micro-batches and ranks, divided by the step's `context.counts`. At 0 it is a mean over both.
+  virtual int64_t counted() const { return 0; }
+  /// [counted()], of one micro-batch as the loader has it, on the host. A step's micro-batches are then read
+  /// before the first one is computed.
+  virtual at::Tensor counts(const Batch&) { return {}; }
   /// One scalar per objective, in their order, from one forward pass; undefined for an objective that is
   /// not active at this step. A gradient reaches only its own objective's network. Error (data) says that the
   /// batch's examples are of no use: the step is done again without them, and they count as bad files.
@@ -89,7 +119,8 @@ class Task {
   virtual std::string missing_values() const { return {}; }
   /// What a resumed run and `predict` need beside the networks' weights (a latent scale factor, say).
   virtual void save(StateWriter&) const {}
-  virtual void load(const StateReader&) {}
+  /// `of_average`: the network that it goes with has the averaged weights.
+  virtual void load(const StateReader&, bool /*of_average*/) {}
 };
 
 }  // namespace larmor

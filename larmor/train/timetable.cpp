@@ -1,6 +1,7 @@
 #include "larmor/train/timetable.h"
 
 #include <cmath>
+#include <utility>
 
 #include "larmor/base/error.h"
 
@@ -42,6 +43,10 @@ int64_t Timetable::whole_epochs(const Progress& progress) const {
   return progress.examples / epoch_examples_;
 }
 
+Moment Timetable::moment(const Progress& progress) const {
+  return {.step = progress.step, .epoch = epoch(progress), .examples = progress.examples};
+}
+
 bool Timetable::due(const Length& interval, const Progress& before, const Progress& after) const {
   if (interval.amount <= 0) return false;
   const auto passed = [&](const Progress& progress) {
@@ -57,12 +62,17 @@ bool Timetable::finished(const Progress& progress) const {
 
 ScheduleSteps Timetable::schedule_steps(const ScheduleConfig& schedule) const {
   const int64_t total = schedule.steps > 0 ? schedule.steps : total_steps_;
-  require(total > 0 || schedule.name == "constant", Exit::usage,
+  const bool has_no_end =
+      schedule.name == "constant" || schedule.name == "multistep" || schedule.name == "plateau";
+  require(total > 0 || has_no_end, Exit::usage,
           "train.length is a time, so the schedule's length in steps is not known",
           "set optim.schedule.steps");
   require(schedule.warmup.unit != Length::Unit::seconds, Exit::usage,
           "optim.schedule.warmup cannot be a time", "give it in epochs (5ep) or steps (500st)");
-  return {.total = total, .warmup = in_steps(schedule.warmup)};
+  std::vector<int64_t> milestones;
+  for (const std::string& milestone : schedule.milestones)
+    milestones.push_back(in_steps(parse_length(milestone)));
+  return {.total = total, .warmup = in_steps(schedule.warmup), .milestones = std::move(milestones)};
 }
 
 bool Timetable::needs_time(const CheckpointConfig& checkpoint, const TrackConfig& track) const {

@@ -5,6 +5,7 @@
 
 #include "larmor/config/run_config.h"
 #include "larmor/optim/schedule.h"
+#include "larmor/track/tracker.h"
 
 namespace larmor {
 
@@ -22,6 +23,7 @@ class Timetable {
 
   double epoch(const Progress& progress) const;
   int64_t whole_epochs(const Progress& progress) const;
+  Moment moment(const Progress& progress) const;
 
   /// Whether a multiple of `interval` lies in (before, after]. A zero interval is never due.
   bool due(const Length& interval, const Progress& before, const Progress& after) const;

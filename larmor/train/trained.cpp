@@ -7,6 +7,7 @@
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/state_parts.h"
 #include "larmor/device/module_state.h"
+#include "larmor/train/networks.h"
 #include "larmor/train/snapshot.h"
 
 namespace larmor {
@@ -71,9 +72,8 @@ TrainedTask load_trained(const RunFolder& folder, const Workload& workload,
   auto& network = *trained.task->objectives().front().network;
   load_state_dict(network, read_weights(trained.checkpoint, trained.average));
   network.eval();
-  network.to(options.device);
-  // What a task keeps was measured with the weights as they were, not with their average.
-  if (!trained.average) restore_task(trained.checkpoint, *trained.task);
+  place(*trained.task, options.device, Precision::fp32);
+  restore_task(trained.checkpoint, *trained.task, trained.average);
   return trained;
 }
 

@@ -18,6 +18,7 @@
 #include "larmor/launch/rank_lost.h"
 #include "larmor/launch/stop_signal.h"
 #include "larmor/train/batch_device.h"
+#include "larmor/train/networks.h"
 #include "larmor/train/snapshot.h"
 #include "larmor/train/whole_batch.h"
 
@@ -53,14 +54,38 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerState& state)
 }
 
 void Trainer::prepare() {
+  const at::NoGradGuard no_gradients;
+  const EvaluationMode evaluation(parts_.task);
   const auto whole = whole_networks();
-  parts_.task.prepare(context(nullptr));
+  parts_.task.prepare([this](const auto& use) { look_ahead(use); }, context(nullptr));
+}
+
+void Trainer::look_ahead(const std::function<void(const Batch&)>& use) {
+  const auto loader = parts_.open_loader(plan_, state_.progress.examples, {});
+  for (int64_t micro = 0; micro < plan_.accumulation; ++micro) {
+    const auto batch = to_device(loader->next(), parts_.device, plan_.precision);
+    const DrawScope draws(draw_position_of(batch));
+    const AutocastScope autocast(parts_.device.type(), plan_.precision);
+    try {
+      use(batch);
+    } catch (const Error& error) {
+      throw error.within(names_in(batch));
+    }
+  }
 }
 
 std::vector<std::unique_ptr<WholeNetwork>> Trainer::whole_networks() {
   std::vector<std::unique_ptr<WholeNetwork>> whole;
   for (auto& learner : parts_.learners) whole.push_back(std::make_unique<WholeNetwork>(*learner.parallel));
   return whole;
+}
+
+std::vector<std::unique_ptr<AveragedWeights>> Trainer::averaged_weights() {
+  std::vector<std::unique_ptr<AveragedWeights>> averaged;
+  if (parts_.config.train.validate_with != "average") return averaged;
+  for (auto& learner : parts_.learners)
+    averaged.push_back(std::make_unique<AveragedWeights>(*learner.parallel));
+  return averaged;
 }
 
 TrainingEnd Trainer::run() {
@@ -117,6 +142,7 @@ std::optional<TrainingEnd::Reason> Trainer::reason_to_stop(const StepOutcome& ou
 ValidationResult Trainer::validated(bool with_pictures) {
   try {
     for (auto& learner : parts_.learners) learner.parallel->share_buffers();
+    const auto averaged = averaged_weights();
     const auto whole = whole_networks();  // ranks have different numbers of cases
     auto result = validate(parts_.task, parts_.validation_cases, parts_.communicator,
                            {.device = parts_.device,
@@ -173,7 +199,11 @@ double Trainer::validate_now(bool with_pictures) {
     fail(Exit::usage, text("checkpoint.metric is ", wanted, ", which validation does not give"),
          "set checkpoint.metric to one of the val/ names in events.jsonl, such as val/loss");
   }
-  const double metric = found->second;
+  rate(found->second);
+  return found->second;
+}
+
+void Trainer::rate(double metric) {
   const bool lower = parts_.config.checkpoint.mode == "min";
   const bool gained =
       std::isfinite(metric) &&
@@ -183,7 +213,15 @@ double Trainer::validate_now(bool with_pictures) {
     state_.best_step = state_.progress.step;
   }
   state_.validations_without_gain = gained ? 0 : state_.validations_without_gain + 1;
-  return metric;
+  for (const auto& learner : parts_.learners) {
+    if (learner.optim.schedule.name != "plateau") continue;
+    note_validation(learner.optim.schedule, gained, state_.plateaus[learner.objective.name]);
+  }
+}
+
+Plateau Trainer::plateau_of(const Learner& learner) const {
+  const auto known = state_.plateaus.find(learner.objective.name);
+  return known == state_.plateaus.end() ? Plateau() : known->second;
 }
 
 void Trainer::save(std::optional<double> metric, bool last) {
@@ -277,18 +315,21 @@ StepContext Trainer::context(Records* records) const {
   context.record = [records](const std::string& name, const at::Tensor& value) {
     if (records != nullptr) records->add(name, value);
   };
-  context.mean_over_ranks = [this](const at::Tensor& value) {
-    auto mean = value.detach().clone();
-    parts_.communicator.all_reduce(mean, Reduce::mean).wait();
-    return mean;
+  context.record_ratio = [records](const std::string& name, const at::Tensor& sum, const at::Tensor& count) {
+    if (records != nullptr) records->add_ratio(name, sum, count);
   };
+  const auto over_ranks = [this](Reduce operation) {
+    return [this, operation](const at::Tensor& value) {
+      auto reduced = value.detach().clone();
+      parts_.communicator.all_reduce(reduced, operation).wait();
+      return reduced;
+    };
+  };
+  context.mean_over_ranks = over_ranks(Reduce::mean);
+  context.sum_over_ranks = over_ranks(Reduce::sum);
   return context;
 }
 
-Moment Trainer::moment() const {
-  return {.step = state_.progress.step,
-          .epoch = parts_.timetable.epoch(state_.progress),
-          .examples = state_.progress.examples};
-}
+Moment Trainer::moment() const { return parts_.timetable.moment(state_.progress); }
 
 }  // namespace larmor

@@ -38,7 +38,8 @@ struct TrainerState {
   std::optional<double> best_metric;
   int64_t best_step = 0;
   int64_t validations_without_gain = 0;
-  int64_t micro_batch = 0;  // smaller than the plan's, since memory ran out; 0: the plan's
+  std::map<std::string, Plateau> plateaus;  // of the objectives whose schedules go by validations
+  int64_t micro_batch = 0;                  // smaller than the plan's, since memory ran out; 0: the plan's
 };
 Json to_json(const TrainerState& state);
 TrainerState trainer_state_from_json(const Json& json);
@@ -112,14 +113,19 @@ class Trainer {
   [[noreturn]] void refuse_smaller_micro_batches(const std::string& what) const;
   /// Ends this rank, which cannot take part in the rest of a failed step.
   [[noreturn]] void leave_alone(bool no_memory);
+  /// Gradients of all micro-batches.
   void accumulate(const std::vector<bool>& active, Records& records, Votes& votes);
-  Batch next_batch(Votes& votes);
+  Batch next_batch(Votes& votes);  // on the host
   /// After a failure: the others must not wait for this rank within their networks. Whether they notice.
   bool leave_sums();
   /// Forward over all micro-batches, what the ranks have to say of it, backward over all: a whole-batch loss.
   void accumulate_whole(WholeBatchLoss& loss, Records& records, Votes& votes);
-  void forward_backward(const Batch& batch, bool last, const std::vector<bool>& active, Records& records,
-                        Votes& votes);
+  /// The same of a loss that is normalised over the step: all micro-batches are read and counted, then each
+  /// is computed.
+  void accumulate_counted(const std::vector<bool>& active, Records& records, Votes& votes);
+  /// `batch` is on the host.
+  void forward_backward(Batch batch, bool last, const std::vector<bool>& active, const StepContext& now,
+                        const Records& records, Votes& votes);
   void move_weights(const std::vector<bool>& active, const std::vector<Reduced>& reduced, Values& values);
   /// Tells of it, and counts it unless a smaller loss scale may be all that it lacks. Throws Error (numerics)
   /// past the budget.
@@ -141,11 +147,17 @@ class Trainer {
   /// Another one from where training is, in place of the one there is.
   void open_loader_again();
 
+  /// Task::prepare()'s look at this rank's micro-batches of the step to come, by a loader of its own.
+  void look_ahead(const std::function<void(const Batch&)>& use);
   /// All of them, on this rank, until the end of the list's life. Collective.
   std::vector<std::unique_ptr<WholeNetwork>> whole_networks();
+  /// The networks have the weights that train.validate_with asks for, likewise. Collective.
+  std::vector<std::unique_ptr<AveragedWeights>> averaged_weights();
 
   /// The metric that checkpoints are rated by; notes whether it is the best so far.
   double validate_now(bool with_pictures);
+  void rate(double metric);
+  Plateau plateau_of(const Learner& learner) const;
   ValidationResult validated(bool with_pictures);
   /// What has been trained is saved before a validation that has failed ends the run.
   void save_before_the_end(const std::exception_ptr& failure);
@@ -175,6 +187,7 @@ class Trainer {
   std::vector<BadFile> bad_cases_;               // of validation, as far as all ranks know
   std::map<int64_t, BadFile> odd_examples_;      // of training, that the task cannot take: of all ranks
   std::map<int64_t, BadFile> odd_in_this_step_;  // of this rank
+  RecordNames record_names_;                     // of all ranks
   bool agree_on_time_;
   double mark_ = 0;  // steady seconds up to which elapsed_seconds counts
   int64_t saved_step_ = -1;

@@ -18,6 +18,7 @@
 #include "larmor/device/draw_position.h"
 #include "larmor/device/out_of_memory.h"
 #include "larmor/train/batch_device.h"
+#include "larmor/train/networks.h"
 #include "larmor/train/split_reader.h"
 
 namespace larmor {
@@ -60,22 +61,6 @@ class Collected final : public Metrics {
   Communicator& communicator_;
   ValidationDepth depth_;
   bool wants_pictures_;
-};
-
-class EvaluationMode {
- public:
-  explicit EvaluationMode(Task& task) {
-    for (const auto& objective : task.objectives()) {
-      if (objective.network->is_training()) training_.push_back(objective.network);
-      objective.network->eval();
-    }
-  }
-  ~EvaluationMode() {
-    for (auto* network : training_) network->train();
-  }
-
- private:
-  std::vector<torch::nn::Module*> training_;
 };
 
 /// What ended a rank's cases: it has to take part in what comes, or the others would wait for it.

@@ -12,10 +12,6 @@
 #include <torch/nn/module.h>
 
 #include "larmor/base/error.h"
-#include "larmor/device/autocast.h"
-#include "larmor/device/draw_position.h"
-#include "larmor/device/run_block.h"
-#include "larmor/train/batch_device.h"
 
 namespace larmor {
 
@@ -58,17 +54,10 @@ WholeBatch::WholeBatch(WholeBatchLoss& loss, const torch::nn::Module& network,
                        const WholeBatchOptions& options)
     : loss_(loss), network_(network), options_(options) {}
 
-at::Tensor WholeBatch::rows_of(const Batch& batch, const StepContext& context) {
-  const DrawScope draws(draw_position_of(batch));
-  const AutocastScope autocast(options_.device.type(), options_.precision);
-  const RecomputeScope recompute(options_.recompute);
-  return loss_.rows(batch, context);
-}
-
 void WholeBatch::forward(Batch batch, const StepContext& context) {
   if (batches_.empty() && options_.accumulation > 1) kept_.emplace(std::vector{&network_});
   const at::AutoGradMode graph(options_.accumulation == 1);
-  rows_.push_back(rows_of(batch, context));
+  rows_.push_back(rows_of(loss_, batch, context, options_.pass));
   targets_.push_back(loss_.targets(batch).detach());
   batches_.push_back(std::move(batch));
 }
@@ -112,7 +101,8 @@ bool WholeBatch::meet(bool well, const StepContext& context, Communicator& commu
 
 at::Tensor WholeBatch::share_of(int64_t micro, const StepContext& context) {
   const auto place = static_cast<std::size_t>(micro);
-  const at::Tensor rows = options_.accumulation == 1 ? rows_[place] : rows_of(batches_[place], context);
+  const at::Tensor rows =
+      options_.accumulation == 1 ? rows_[place] : rows_of(loss_, batches_[place], context, options_.pass);
   return (rows.to(gradients_[place].scalar_type()) * gradients_[place]).sum() * ranks_;
 }
 

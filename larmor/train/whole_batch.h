@@ -8,11 +8,10 @@
 #include <vector>
 
 #include <ATen/core/Tensor.h>
-#include <c10/core/Device.h>
 
 #include "larmor/comm/communicator.h"
-#include "larmor/plan/plan.h"
 #include "larmor/train/kept_buffers.h"
+#include "larmor/train/pass.h"
 #include "larmor/train/task.h"
 
 namespace torch::nn {
@@ -23,9 +22,7 @@ namespace larmor {
 
 struct WholeBatchOptions {
   int64_t accumulation = 1;
-  c10::Device device{c10::kCPU};
-  Precision precision = Precision::fp32;
-  Recompute recompute = Recompute::none;
+  PassOptions pass = {};
 };
 
 /// Of one step: forward() for each micro-batch, meet(), share_of() for each. With one micro-batch its graph
@@ -47,7 +44,6 @@ class WholeBatch {
   at::Tensor share_of(int64_t micro, const StepContext& context);
 
  private:
-  at::Tensor rows_of(const Batch& batch, const StepContext& context);
   /// This rank's rows and targets for the others.
   std::string packed() const;
 

@@ -65,6 +65,26 @@ TEST(Checks, WantSchedulesThatCanRiseAndRestart) {
       << "nobody reads them";
 }
 
+TEST(Checks, WantMilestonesInStepsOrEpochsOneAfterTheOther) {
+  const auto refusal_of_milestones = [](const char* milestones) {
+    return refusal_of_overrides(
+        {"optim.schedule.name=multistep", std::string("optim.schedule.milestones=") + milestones});
+  };
+  EXPECT_EQ(refusal_of_milestones("[30ep, 60ep]"), "");
+  EXPECT_THAT(refusal_of_milestones("[]"), HasSubstr("is needed for multistep"));
+  EXPECT_THAT(refusal_of_milestones("[60ep, 30ep]"), HasSubstr("got 30ep behind 60ep"));
+  EXPECT_THAT(refusal_of_milestones("[2h]"), HasSubstr("in epochs (30ep) or steps"));
+  EXPECT_THAT(refusal_of_milestones("[soon]"), HasSubstr("are not understood"));
+}
+
+TEST(Checks, WantValidationsForAPlateauAndAnAverageToValidateWith) {
+  EXPECT_THAT(refusal_of_overrides({"optim.schedule.name=plateau", "train.validate_every=0"}),
+              HasSubstr("goes by validations"));
+  EXPECT_EQ(refusal_of_overrides({"optim.schedule.name=plateau"}), "");
+  EXPECT_THAT(refusal_of_overrides({"train.validate_with=average"}), HasSubstr("set optim.ema_decay"));
+  EXPECT_EQ(refusal_of_overrides({"train.validate_with=average", "optim.ema_decay=0.9"}), "");
+}
+
 TEST(Checks, WantARunThatTakesTime) {
   EXPECT_THAT(refusal_of_overrides({"train.length=0"}), HasSubstr("train.length has to be more than 0"));
 }

@@ -17,6 +17,7 @@
 namespace larmor::testing {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -56,18 +57,46 @@ class ScriptedStage final : public ForwardingStage {
 /// Ten steps, a validation after each.
 const std::vector<double> script{5, 4, 4.5, 3, 3.5, NAN, 3.2, 2, 1, 0};
 
+std::vector<std::string> scripted_words(const std::vector<std::string>& more) {
+  std::vector<std::string> words{
+      "train.length=10st",         "train.validate_every=1st",     "train.global_batch=2",
+      "loss.adversarial_weight=0", "checkpoint.metric=val/script", "optim.schedule.warmup=0"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
 class ScriptedRun : public TrialRun {
  public:
   explicit ScriptedRun(const std::string& patience, const std::string& mode = "min")
-      : TrialRun("latent_diffusion",
-                 {"train.length=10st", "train.validate_every=1st", "train.global_batch=2",
-                  "loss.adversarial_weight=0", "checkpoint.metric=val/script", "checkpoint.mode=" + mode,
-                  "train.early_stopping=" + patience, "optim.schedule.warmup=0"}) {
+      : ScriptedRun(std::vector<std::string>{"checkpoint.mode=" + mode, "train.early_stopping=" + patience}) {
+  }
+  explicit ScriptedRun(const std::vector<std::string>& more)
+      : TrialRun("latent_diffusion", scripted_words(more)) {
     change_stage([](std::unique_ptr<const Stage> stage) {
       return std::make_unique<ScriptedStage>(std::move(stage), script);
     });
   }
 };
+
+TEST(Plateau, LetsTheRateFallAfterMoreValidationsWithoutGainThanAreBorne) {
+  const std::vector<std::string> plateau{"optim.schedule.name=plateau", "optim.schedule.patience=1",
+                                         "optim.schedule.factor=0.5", "optim.learning_rate=0.008"};
+  ScriptedRun run(plateau);
+  run.train(2);
+  std::vector<double> rates;
+  for (const auto& line : run.logged_steps())
+    rates.push_back(
+        parse_json(line.substr(line.find('{')), "a step").at("optim/learning_rate").get<double>());
+  // 3.5 and nothing that is a number come in a row, after step 6.
+  EXPECT_THAT(rates, ElementsAre(0.008, 0.008, 0.008, 0.008, 0.008, 0.008, 0.004, 0.004, 0.004, 0.004));
+  for (const int64_t stop : {5, 6, 7}) {
+    ScriptedRun parts(plateau);
+    parts.train(2, stop);
+    parts.train(2);
+    EXPECT_EQ(parts.hashes(), run.hashes()) << "stopped at step " << stop;
+    EXPECT_EQ(parts.logged_steps(), run.logged_steps()) << "stopped at step " << stop;
+  }
+}
 
 TEST(EarlyStopping, EndsTheRunAfterSoManyValidationsWithoutGain) {
   ScriptedRun run("2");

@@ -17,8 +17,13 @@ class ForwardingTask : public Task {
   bool is_active(const Objective& objective, const StepContext& context) const override {
     return inner_->is_active(objective, context);
   }
+  std::vector<torch::nn::Module*> companions() override { return inner_->companions(); }
   void start() override { inner_->start(); }
-  void prepare(const StepContext& context) override { inner_->prepare(context); }
+  void prepare(const EachBatch& first, const StepContext& context) override {
+    inner_->prepare(first, context);
+  }
+  int64_t counted() const override { return inner_->counted(); }
+  at::Tensor counts(const Batch& batch) override { return inner_->counts(batch); }
   std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override {
     return inner_->losses(batch, context);
   }
@@ -31,7 +36,7 @@ class ForwardingTask : public Task {
     return inner_->predict(inputs, context);
   }
   void save(StateWriter& writer) const override { inner_->save(writer); }
-  void load(const StateReader& reader) override { inner_->load(reader); }
+  void load(const StateReader& reader, bool of_average) override { inner_->load(reader, of_average); }
 
  private:
   std::unique_ptr<Task> inner_;

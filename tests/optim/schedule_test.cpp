@@ -208,5 +208,34 @@ TEST(LearningRate, RefusesANameThatItDoesNotKnow) {
   EXPECT_THROW(learning_rate(config, 1.0, {10, 0}, 0), Error);
 }
 
+/// As torch.optim.lr_scheduler.MultiStepLR(milestones=[3, 5], gamma=0.1) has it, after a warm-up.
+TEST(LearningRate, FallsAtItsMilestones) {
+  ScheduleConfig config;
+  config.name = "multistep";
+  config.start = 0.5;
+  const ScheduleSteps steps{.total = 8, .warmup = 1, .milestones = {3, 5}};
+  std::vector<double> rates;
+  for (int64_t step = 0; step < 8; ++step) rates.push_back(learning_rate(config, 1, steps, step));
+  const std::vector<double> expected{0.5, 1, 1, 0.1, 0.1, 0.01, 0.01, 0.01};
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(rates[i], expected[i], 1e-15) << "step " << i;
+}
+
+/// The rates of torch.optim.lr_scheduler.ReduceLROnPlateau(patience=1, factor=0.5, threshold=0, min_lr=0.2)
+/// after each of these metrics.
+TEST(LearningRate, FallsOnAPlateauAndNotBelowItsLeast) {
+  ScheduleConfig config;
+  config.name = "plateau";
+  config.patience = 1;
+  config.factor = 0.5;
+  config.final_rate = 0.2;
+  Plateau plateau;
+  std::vector<double> rates;
+  for (const bool gained : {true, false, true, false, false, false, false, false, false}) {
+    note_validation(config, gained, plateau);
+    rates.push_back(learning_rate(config, 1, {}, 5, plateau));
+  }
+  EXPECT_THAT(rates, ElementsAre(1, 1, 1, 1, 0.5, 0.5, 0.25, 0.25, 0.2));
+}
+
 }  // namespace
 }  // namespace larmor

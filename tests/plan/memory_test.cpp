@@ -53,6 +53,21 @@ TEST(Memory, InDoublePrecisionIsTwice) {
   EXPECT_EQ(memory.activations, 4 * 1024 * signed_mebibyte);
 }
 
+TEST(Memory, OfNetworksThatDoNotLearnIsTheirWeightsWholeOnEveryRank) {
+  for (const char* const strategy : {"ddp", "zero1", "zero3"}) {
+    RunConfig config;
+    config.parallel.ranks = "2";
+    config.parallel.strategy = strategy;
+    Demand demand = autoencoder();
+    demand.largest_block_bytes = 4'000'000;
+    const MemoryEstimate alone = make_plan(machine(4, 16), demand, config).memory;
+    demand.frozen_bytes = 40'000'000;
+    const MemoryEstimate accompanied = make_plan(machine(4, 16), demand, config).memory;
+    EXPECT_EQ(accompanied.weights, alone.weights + 40'000'000) << strategy;
+    EXPECT_EQ(accompanied.total(), alone.total() + 40'000'000) << strategy << ": no gradients, no states";
+  }
+}
+
 TEST(Memory, OfRecomputedBlocksIsWhatTheyKeepWithTheLargest) {
   Demand demand = autoencoder();
   demand.recomputed_bytes_per_sample = 300 * signed_mebibyte;

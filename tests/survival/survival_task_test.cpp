@@ -86,7 +86,8 @@ at::Tensor divided_gradient(Communicator& communicator, int64_t accumulation, at
   SurvivalTask task(small_config(), followed_up, 5);
   auto& network = network_of(task, type);
   const auto precision = type == at::kDouble ? Precision::fp64 : Precision::fp32;
-  WholeBatch whole(*task.whole_batch_loss(), network, {.accumulation = accumulation, .precision = precision});
+  WholeBatch whole(*task.whole_batch_loss(), network,
+                   {.accumulation = accumulation, .pass = {.precision = precision}});
   const int64_t each = patients / communicator.size() / accumulation;
   for (int64_t micro = 0; micro < accumulation; ++micro) {
     const int64_t first = (communicator.rank() * accumulation + micro) * each;
@@ -189,7 +190,7 @@ TEST(SurvivalTask, SaysOnlyTheRiskBeforeItHasSeenReferenceCases) {
 
 TEST(SurvivalTask, RanksAnImageAmongTheReferenceCasesThatACheckpointKeeps) {
   SurvivalTask task(small_config(), followed_up, 5);
-  task.load(reference_state());
+  task.load(reference_state(), /*of_average=*/false);
   EXPECT_THAT(names_said_by(task), ElementsAre("risk", "percentile", "survival_2y", "survival_3y"));
   EXPECT_EQ(task.missing_values(), "");
   const at::NoGradGuard no_grad;
@@ -216,7 +217,7 @@ void learn_once(SurvivalTask& task) {
 
 TEST(SurvivalTask, KeepsNoReferenceOfWeightsThatHaveLearnedSince) {
   SurvivalTask task(small_config(), followed_up, 5);
-  task.load(reference_state());
+  task.load(reference_state(), /*of_average=*/false);
   learn_once(task);
   EXPECT_THAT(names_said_by(task), ElementsAre("risk"));
   PartWriter writer;
@@ -227,8 +228,12 @@ TEST(SurvivalTask, KeepsNoReferenceOfWeightsThatHaveLearnedSince) {
 TEST(SurvivalTask, TakesNoReferenceThatMayBeOfOtherWeights) {
   const auto known = reference_state();
   SurvivalTask task(small_config(), followed_up, 5);
-  task.load(known);
-  task.load(PartReader({{"reference", known.tensor("reference")}}, Json::object(), "an older larmor's"));
+  task.load(known, /*of_average=*/false);
+  task.load(known, /*of_average=*/true);
+  EXPECT_FALSE(task.missing_values().empty()) << "risks of other weights";
+  task.load(known, /*of_average=*/false);
+  task.load(PartReader({{"reference", known.tensor("reference")}}, Json::object(), "an older larmor's"),
+            /*of_average=*/false);
   EXPECT_THAT(names_said_by(task), ElementsAre("risk"));
   EXPECT_THAT(task.missing_values(), HasSubstr("these very weights"));
 }

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/comm/support/rank_threads.h"
+
 namespace larmor::testing {
 namespace {
 
@@ -39,10 +41,14 @@ TEST(Records, AreMeansOverMicroBatchesUnderTheirNames) {
   for (const double value : {1.0, 2.0, 6.0}) records.add("loss", at::scalar_tensor(value));
   records.add("events", at::tensor({3}, at::kLong));
   const auto solo = make_solo();
-  const Values means = records.mean(3, "train/", *solo);
+  RecordNames known;
+  EXPECT_TRUE(records.has_new(known));
+  records.share_names(known, *solo);
+  EXPECT_FALSE(records.has_new(known));
+  const Values means = records.mean(3, "train/", known, *solo);
   EXPECT_THAT(means,
               ::testing::ElementsAre(::testing::Pair("train/events", 1), ::testing::Pair("train/loss", 3)));
-  EXPECT_TRUE(Records().mean(3, "train/", *solo).empty());
+  EXPECT_TRUE(Records().mean(3, "train/", {}, *solo).empty());
 }
 
 /// As survival has them on a GPU: the loss there, the number of events and the concordance on the host.
@@ -55,16 +61,17 @@ TEST(Records, OfSeveralDevicesMeetOnTheCommunicators) {
     records.add("c_index", at::scalar_tensor(0.7, at::kDouble));
   }
   GroupElsewhere group;
-  EXPECT_THROW(records.mean(2, "train/", group), Reached);
-  EXPECT_EQ(group.values, 3);
+  EXPECT_THROW(records.mean(2, "train/", {.means = {"c_index", "events", "loss"}, .ratios = {}}, group),
+               Reached);
+  EXPECT_EQ(group.values, 6) << "and for each whether there is one";
 }
 
 TEST(Records, OfTheHostAloneReachAnotherDeviceToo) {
   Records records;
   records.add("events", at::scalar_tensor(4));
   GroupElsewhere group;
-  EXPECT_THROW(records.mean(1, "train/", group), Reached);
-  EXPECT_EQ(group.values, 1);
+  EXPECT_THROW(records.mean(1, "train/", {.means = {"events"}, .ratios = {}}, group), Reached);
+  EXPECT_EQ(group.values, 2);
 }
 
 /// Of one name, an early value may have come from another device than a later one.
@@ -73,7 +80,28 @@ TEST(Records, OfOneNameMayChangeTheirDevice) {
   records.add("loss", at::empty({}, at::TensorOptions(c10::kMeta)));
   records.add("loss", at::scalar_tensor(4));
   GroupElsewhere group;
-  EXPECT_THROW(records.mean(2, "train/", group), Reached);
+  EXPECT_THROW(records.mean(2, "train/", {.means = {"loss"}, .ratios = {}}, group), Reached);
+}
+
+/// Rank 0 has records of two heads, rank 1 of one of them and of nothing else.
+TEST(Records, ThatSomeRanksLackCountAsZero) {
+  run_thread_ranks(2, [](Communicator& communicator) {
+    Records records;
+    RecordNames known;
+    if (communicator.is_first()) {
+      records.add("loss", at::scalar_tensor(6));
+      records.add_ratio("first_head", at::scalar_tensor(2), at::scalar_tensor(3));
+    }
+    records.add_ratio("second_head", at::scalar_tensor(4), at::scalar_tensor(1));
+    EXPECT_TRUE(records.has_new(known));
+    records.share_names(known, communicator);
+    EXPECT_FALSE(records.has_new(known));
+    const Values values = records.mean(1, "train/", known, communicator);
+    EXPECT_THAT(values, ::testing::ElementsAre(
+                            ::testing::Pair("train/first_head", ::testing::DoubleEq(2.0 / 3)),
+                            ::testing::Pair("train/loss", 3), ::testing::Pair("train/second_head", 4)));
+    EXPECT_TRUE(Records().mean(1, "train/", known, communicator).empty()) << "a step in which nobody has any";
+  });
 }
 
 }  // namespace

@@ -54,6 +54,14 @@ TEST(Timetable, TakesTheScheduleFromTheRunOrFromItsOwnSteps) {
   EXPECT_EQ(table.schedule_steps(schedule).total, 100);
 }
 
+TEST(Timetable, TurnsMilestonesIntoSteps) {
+  const auto table = of_length({60, Length::Unit::seconds}, 10, 4);
+  ScheduleConfig schedule;
+  schedule.name = "multistep";
+  schedule.milestones = {"2ep", "40st"};
+  EXPECT_EQ(table.schedule_steps(schedule).milestones, (std::vector<int64_t>{5, 40}));
+}
+
 TEST(Timetable, WantsNoStepsOfARateThatStaysTheSame) {
   const auto table = of_length({60, Length::Unit::seconds}, 10, 4);
   ScheduleConfig schedule;

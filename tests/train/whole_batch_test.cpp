@@ -71,7 +71,7 @@ struct WholeBatchOutcome {
 WholeBatchOutcome run_rank(Communicator& communicator, int64_t accumulation, bool with_batch_norm = false) {
   auto net = network(with_batch_norm);
   LogSumExp loss(net);
-  WholeBatch whole(loss, *net, {.accumulation = accumulation, .precision = Precision::fp64});
+  WholeBatch whole(loss, *net, {.accumulation = accumulation, .pass = {.precision = Precision::fp64}});
   const int64_t each = examples / communicator.size() / accumulation;
   for (int64_t micro = 0; micro < accumulation; ++micro)
     whole.forward(batch_of((communicator.rank() * accumulation + micro) * each, each), {});
@@ -165,7 +165,7 @@ TEST(WholeBatch, KeepsTargetsApartThatFloat32WouldMakeOne) {
   batch.tensors["time"] = seconds;
   for (int64_t i = 0; i < 3; ++i) batch.keys.push_back({.seed = 7, .epoch = 0, .example = i});
   Listener loss;
-  WholeBatch whole(loss, *network(), {.accumulation = 1, .precision = Precision::fp32});
+  WholeBatch whole(loss, *network(), {.accumulation = 1, .pass = {.precision = Precision::fp32}});
   const at::AutoGradMode graph(true);
   whole.forward(batch, {});
   const auto solo = make_solo();
@@ -182,7 +182,7 @@ TEST(WholeBatch, ComputesNothingOnAnyRankWhenOneHasFailed) {
     threads.emplace_back([&, rank] {
       auto net = network();
       LogSumExp loss(net);
-      WholeBatch whole(loss, *net, {.accumulation = 1, .precision = Precision::fp64});
+      WholeBatch whole(loss, *net, {.accumulation = 1, .pass = {.precision = Precision::fp64}});
       if (rank == 0) whole.forward(batch_of(0, 4), {});
       met[rank] = whole.meet(rank == 0, {}, *communicators[rank]);
       seen[rank] = loss.seen;

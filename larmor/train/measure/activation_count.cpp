@@ -17,8 +17,9 @@
 #include "larmor/device/meta_kernels.h"
 #include "larmor/device/run_block.h"
 #include "larmor/device/saved_bytes.h"
-#include "larmor/train/batch_device.h"
 #include "larmor/train/measure/door_listener.h"
+#include "larmor/train/networks.h"
+#include "larmor/train/pass.h"
 
 namespace larmor {
 namespace {
@@ -48,7 +49,9 @@ class BlockCounter final : public DoorListener {
     Tensors there = block.parameters();
     int64_t largest = 0;
     for (const at::Tensor& parameter : there) largest = std::max(largest, bytes_of({parameter}));
-    largest_block_ = std::max(largest_block_, bytes_of(there));
+    const bool learns =
+        std::any_of(there.begin(), there.end(), [](const auto& one) { return one.requires_grad(); });
+    if (learns) largest_block_ = std::max(largest_block_, bytes_of(there));
     int64_t rerun = 0;
     if (recompute_ != Recompute::none) {
       // Once more for the count alone: what is saved here reaches neither the held bytes nor the
@@ -112,44 +115,34 @@ Batch meta_batch(const Sample& example, int64_t samples) {
   return batch;
 }
 
-StepContext context_past_warm_up() {
-  StepContext context;
-  constexpr int64_t past_every_warm_up = int64_t{1} << 40;
-  context.epoch = past_every_warm_up;
-  context.record = [](const std::string&, const at::Tensor&) {};
-  context.mean_over_ranks = [](const at::Tensor& value) { return value; };
-  return context;
-}
-
 /// losses(), or rows() of a loss of the whole batch, with their graph.
-Tensors results_of(Task& task, const Batch& batch) {
-  const StepContext context = context_past_warm_up();
-  const DrawScope draws(draw_position_of(batch));
+Tensors results_of(Task& task, const Batch& batch, Recompute recompute) {
+  const PassOptions options{.device = c10::kMeta, .recompute = recompute};
+  const StepContext context = rehearsal_context(task, batch, options.precision);
   const at::AutoGradMode graph(true);
   auto* const whole = task.whole_batch_loss();
-  return whole != nullptr ? Tensors{whole->rows(batch, context)} : task.losses(batch, context);
+  return whole != nullptr ? Tensors{rows_of(*whole, batch, context, options)}
+                          : losses_of(task, batch, context, options);
 }
 
 void prepare_on_meta(Task& task) {
   register_meta_kernels();
-  for (const Objective& objective : task.objectives()) {
-    move_to_meta(*objective.network);
-    objective.network->train();
-  }
+  for (torch::nn::Module* const network : networks_of(task)) move_to_meta(*network);
+  for (const Objective& objective : task.objectives()) objective.network->train();
+  freeze_companions(task);
 }
 
 Held held_by(Task& task, const Batch& batch, Recompute recompute) {
   Tensors there;
-  for (const Objective& objective : task.objectives()) {
-    append(there, objective.network->parameters());
-    append(there, objective.network->buffers());
+  for (const torch::nn::Module* const network : networks_of(task)) {
+    append(there, network->parameters());
+    append(there, network->buffers());
   }
   for (const auto& entry : batch.tensors) there.push_back(entry.second);
-  const RecomputeScope scope(recompute);
   const SavedBytes saved(there);
   BlockCounter listener(saved, recompute);
   const WeightKeeperScope door(listener);
-  const Tensors results = results_of(task, batch);
+  const Tensors results = results_of(task, batch, recompute);
   return {.bytes = saved.bytes_with(results),
           .rerun = listener.rerun(),
           .largest_block = listener.largest_block(),
@@ -163,7 +156,7 @@ std::string first_line(const std::string& words) { return words.substr(0, words.
 
 std::vector<at::Tensor> forward_on_meta(Task& task, const Sample& example, int64_t samples) {
   prepare_on_meta(task);
-  return results_of(task, meta_batch(example, samples));
+  return results_of(task, meta_batch(example, samples), Recompute::none);
 }
 
 std::optional<ActivationCount> count_activations(Task& task, const Sample& example, Recompute recompute,

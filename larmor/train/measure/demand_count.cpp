@@ -7,6 +7,7 @@
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
 #include "larmor/data/loader/order.h"
+#include "larmor/optim/optimizer.h"
 #include "larmor/train/measure/activation_count.h"
 #include "larmor/transforms/declared_chain.h"
 #include "larmor/transforms/transforms.h"
@@ -15,6 +16,13 @@ namespace larmor {
 namespace {
 
 constexpr int64_t float_bytes = 4;
+
+/// Optimizer's states and averages.
+int64_t numbers_kept_a_parameter(const OptimConfig& optim) {
+  int64_t kept = optim.ema_decay > 0 ? 1 : 0;
+  for (const StateKind& kind : state_kinds(optim)) kept += kind.is_scalar ? 0 : 1;
+  return kept;
+}
 
 /// Of an epoch.
 int64_t count_examples(const RunConfig& config, const Index& index, const Json& training_transforms) {
@@ -25,14 +33,21 @@ int64_t count_examples(const RunConfig& config, const Index& index, const Json& 
 }
 
 void count_model(const RunConfig& config, Task& task, Demand& demand) {
-  int64_t numbers = 0;
+  int64_t numbers = 0, state_bytes = 0;
   for (const Objective& objective : task.objectives()) {
-    for (const at::Tensor& parameter : objective.network->parameters())
-      demand.parameters += parameter.numel();
+    int64_t parameters = 0;
+    for (const at::Tensor& parameter : objective.network->parameters()) parameters += parameter.numel();
+    demand.parameters += parameters;
+    state_bytes += parameters * float_bytes * numbers_kept_a_parameter(config.optim_of(objective.name));
     for (const at::Tensor& buffer : objective.network->buffers()) numbers += buffer.numel();
   }
   demand.model_bytes = (demand.parameters + numbers) * float_bytes;
-  demand.optimizer_bytes = demand.parameters * float_bytes * (config.optim.ema_decay > 0 ? 3 : 2);
+  demand.optimizer_bytes = state_bytes;
+  for (const torch::nn::Module* const companion : task.companions()) {
+    for (const at::Tensor& tensor : companion->parameters())
+      demand.frozen_bytes += tensor.numel() * float_bytes;
+    for (const at::Tensor& tensor : companion->buffers()) demand.frozen_bytes += tensor.numel() * float_bytes;
+  }
 }
 
 void count_memory(Task& task, const Sample& example, Demand& demand) {

@@ -7,19 +7,17 @@
 #include <torch/nn/module.h>
 
 #include "larmor/base/error.h"
-#include "larmor/device/autocast.h"
 #include "larmor/device/device.h"
-#include "larmor/device/draw_position.h"
 #include "larmor/device/memory_meter.h"
 #include "larmor/device/module_state.h"
 #include "larmor/device/rank_sum.h"
-#include "larmor/device/run_block.h"
 #include "larmor/parallel/rank_sums.h"
 #include "larmor/train/batch_device.h"
 #include "larmor/train/checked_dataset.h"
 #include "larmor/train/learner.h"
 #include "larmor/train/measure/block_order.h"
 #include "larmor/train/measure/collective_meter.h"
+#include "larmor/train/pass.h"
 #include "larmor/train/whole_batch.h"
 
 namespace larmor {
@@ -34,7 +32,6 @@ struct StepBenchmark::State {
   std::vector<Learner> learners;
   Sample example;
   std::vector<Batch> batches;
-  StepContext context;
   int64_t steps = 0;
   double loss = 0;
 
@@ -56,22 +53,17 @@ void StepBenchmark::State::compute(int64_t passes) {
 }
 
 void StepBenchmark::State::backward(const Batch& batch, bool last) {
-  const DrawScope draws(draw_position_of(batch));
-  std::vector<at::Tensor> losses;
-  {
-    const AutocastScope autocast(device.type(), plan.precision);
-    const RecomputeScope recompute(plan.recompute);
-    losses = task->losses(batch, context);
-  }
+  const auto context = rehearsal_context(*task, batch, plan.precision);
+  const auto losses = losses_of(*task, batch, context, PassOptions::of(plan, device));
   for (size_t i = 0; i < losses.size(); ++i) learners[i].parallel->backward(losses[i], last, {});
   loss = losses.front().item<double>();
 }
 
 void StepBenchmark::State::backward_whole(WholeBatchLoss& whole_loss, const Batch& batch, int64_t passes) {
   auto& learner = learners.front();
-  WholeBatch whole(
-      whole_loss, *learner.objective.network,
-      {.accumulation = passes, .device = device, .precision = plan.precision, .recompute = plan.recompute});
+  WholeBatch whole(whole_loss, *learner.objective.network,
+                   {.accumulation = passes, .pass = PassOptions::of(plan, device)});
+  const auto context = rehearsal_context(*task, batch, plan.precision);
   for (int64_t pass = 0; pass < passes; ++pass) whole.forward(batch, context);
   whole.meet(/*well=*/true, context, *communicator);
   for (int64_t pass = 0; pass < passes; ++pass)
@@ -131,17 +123,8 @@ StepBenchmark::StepBenchmark(const Stage& stage, const RunConfig& config, const 
   state.task = stage.task(config, index);
   const auto dataset = checked_dataset(stage, config, index, Split::train);
   const auto blocks = blocks_to_cut(stage, config, plan, index, *dataset, *state.task);
-  for (size_t i = 0; i < blocks.size(); ++i) {
-    const Objective objective = state.task->objectives()[i];
-    objective.network->to(state.device, plan.precision == Precision::fp64 ? c10::kDouble : c10::kFloat);
-    objective.network->train();
-    const auto& optim = config.optim_of(objective.name);
-    state.learners.push_back(
-        {.objective = objective,
-         .optim = optim,
-         .schedule_steps = {},
-         .parallel = make_parallelism(plan, optim, *objective.network, metered, blocks[i])});
-  }
+  state.learners = make_learners(*state.task, blocks, config, plan, /*timetable=*/nullptr, metered);
+  for (auto& learner : state.learners) learner.objective.network->train();
   auto order = stage.order(config, index, *dataset);
   for (int64_t batch = 0; batch < batches; ++batch) {
     std::vector<Sample> samples;
@@ -154,10 +137,6 @@ StepBenchmark::StepBenchmark(const Stage& stage, const RunConfig& config, const 
     state.example = shapes_of(samples.front());
     state.batches.push_back(to_device(collate(samples, keys), state.device, plan.precision));
   }
-  constexpr int64_t past_every_warm_up = int64_t{1} << 40;
-  state.context.epoch = past_every_warm_up;
-  state.context.record = [](const std::string&, const at::Tensor&) {};
-  state.context.mean_over_ranks = [](const at::Tensor& value) { return value; };
 }
 
 StepBenchmark::~StepBenchmark() = default;

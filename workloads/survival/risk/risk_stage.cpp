@@ -154,7 +154,9 @@ ExampleOrder RiskStage::order(const RunConfig& config, const Index& index, const
 }
 
 std::unique_ptr<Task> RiskStage::task(const RunConfig& config, const Index& index) const {
-  return std::make_unique<SurvivalTask>(config_, outcomes_of(index, Split::train),
+  SurvivalConfig own = config_;
+  own.validates_average = config.train.validate_with == "average";
+  return std::make_unique<SurvivalTask>(own, outcomes_of(index, Split::train),
                                         static_cast<uint64_t>(config.run.seed));
 }
 

@@ -31,6 +31,8 @@ struct SurvivalConfig {
   CoxTies ties = CoxTies::breslow;
   int64_t events_per_batch = 0;
   int64_t baseline_cases = 256;  // 0: all
+  // of the run
+  bool validates_average = false;
 
   void describe_data(Fields& f);
   void describe_model(Fields& f);

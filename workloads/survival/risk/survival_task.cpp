@@ -156,8 +156,9 @@ void SurvivalTask::save(StateWriter& writer) const {
   writer.value(ownership_name, true);
 }
 
-void SurvivalTask::load(const StateReader& reader) {
+void SurvivalTask::load(const StateReader& reader, bool of_average) {
   forget_reference();
+  if (of_average != config_.validates_average) return;  // the risks were measured with the other weights
   if (!reader.has(reference_name) || !reader.has(ownership_name)) return;
   const auto table = reader.tensor(reference_name);
   set_reference({.log_risk = numbers_in(table[0]), .outcomes = outcomes_in(table[1], table[2]), .truth = {}});

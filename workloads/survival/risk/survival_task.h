@@ -42,7 +42,7 @@ class SurvivalTask final : public Task, private WholeBatchLoss {
   std::string missing_values() const override;
   /// The reference cases' risks, unless the network has learned since they were measured.
   void save(StateWriter& writer) const override;
-  void load(const StateReader& reader) override;
+  void load(const StateReader& reader, bool of_average) override;
 
  private:
   at::Tensor rows(const Batch& batch, const StepContext& context) override;  // [n], log-risks

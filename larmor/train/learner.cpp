@@ -1,0 +1,30 @@
+#include "larmor/train/learner.h"
+
+#include <utility>
+
+#include "larmor/train/networks.h"
+#include "larmor/train/timetable.h"
+
+namespace larmor {
+
+std::vector<Learner> make_learners(Task& task,
+                                   const std::vector<std::vector<const torch::nn::Module*>>& blocks,
+                                   const RunConfig& config, const Plan& plan, const Timetable* timetable,
+                                   Communicator& communicator) {
+  place(task, communicator.device(), plan.precision);
+  std::vector<Learner> learners;
+  for (Objective& objective : task.objectives()) {
+    const OptimConfig& optim = config.optim_of(objective.name);
+    const auto& of_objective = blocks.at(learners.size());
+    auto parallel =
+        make_parallelism(plan, optim, *objective.network, communicator, of_objective, objective.rules);
+    learners.push_back(
+        {.objective = std::move(objective),
+         .optim = optim,
+         .schedule_steps = timetable != nullptr ? timetable->schedule_steps(optim.schedule) : ScheduleSteps(),
+         .parallel = std::move(parallel)});
+  }
+  return learners;
+}
+
+}  // namespace larmor

@@ -1,0 +1,35 @@
+// All networks of a task: those that learn and those that only take part.
+#pragma once
+
+#include <vector>
+
+#include <c10/core/Device.h>
+
+#include "larmor/plan/plan.h"
+#include "larmor/train/task.h"
+
+namespace larmor {
+
+/// The objectives' networks in their order, then the companions; borrowed from the task.
+std::vector<torch::nn::Module*> networks_of(Task& task);
+
+/// Moves all of them to the device, in the type that the precision computes from; companions are frozen and
+/// in evaluation mode from then on.
+void place(Task& task, c10::Device device, Precision precision);
+
+/// Companions cannot learn from here on, and are in evaluation mode.
+void freeze_companions(Task& task);
+
+/// All networks are in evaluation mode until the end of life; then those that were training train again.
+class EvaluationMode {
+ public:
+  explicit EvaluationMode(Task& task);
+  ~EvaluationMode();
+  EvaluationMode(const EvaluationMode&) = delete;
+  EvaluationMode& operator=(const EvaluationMode&) = delete;
+
+ private:
+  std::vector<torch::nn::Module*> training_;
+};
+
+}  // namespace larmor

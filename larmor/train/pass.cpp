@@ -1,0 +1,46 @@
+#include "larmor/train/pass.h"
+
+#include "larmor/device/autocast.h"
+#include "larmor/device/draw_position.h"
+#include "larmor/device/run_block.h"
+#include "larmor/train/batch_device.h"
+
+namespace larmor {
+
+namespace {
+
+struct PassScope {
+  PassScope(const Batch& batch, const PassOptions& options)
+      : draws(draw_position_of(batch)),
+        autocast(options.device.type(), options.precision),
+        recompute(options.recompute) {}
+
+  DrawScope draws;
+  AutocastScope autocast;
+  RecomputeScope recompute;
+};
+
+}  // namespace
+
+std::vector<at::Tensor> losses_of(Task& task, const Batch& batch, const StepContext& context,
+                                  const PassOptions& options) {
+  const PassScope scope(batch, options);
+  return task.losses(batch, context);
+}
+
+at::Tensor rows_of(WholeBatchLoss& loss, const Batch& batch, const StepContext& context,
+                   const PassOptions& options) {
+  const PassScope scope(batch, options);
+  return loss.rows(batch, context);
+}
+
+StepContext rehearsal_context(Task& task, const Batch& batch, Precision precision) {
+  constexpr int64_t past_every_warm_up = int64_t{1} << 40;
+  StepContext context;
+  context.epoch = past_every_warm_up;
+  if (task.counted() > 0)
+    context.counts = task.counts(batch).to(precision == Precision::fp64 ? at::kDouble : at::kFloat);
+  return context;
+}
+
+}  // namespace larmor

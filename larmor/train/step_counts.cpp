@@ -1,0 +1,17 @@
+#include "larmor/train/step_counts.h"
+
+#include <ATen/ATen.h>
+
+namespace larmor {
+
+std::optional<at::Tensor> sum_counts(const at::Tensor& own, bool well, Communicator& communicator) {
+  const at::Tensor failed = at::full({1}, well ? 0.0 : 1.0, at::kDouble);
+  const at::Tensor sums = at::cat({own, failed}).to(communicator.device());
+  communicator.all_reduce(sums, Reduce::sum).wait();
+  const at::Tensor on_host = sums.to(at::kCPU);
+  const int64_t counted = own.size(0);
+  if (on_host[counted].item<double>() > 0) return std::nullopt;
+  return on_host.narrow(0, 0, counted);
+}
+
+}  // namespace larmor

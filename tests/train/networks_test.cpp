@@ -1,0 +1,94 @@
+#include "larmor/train/networks.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/linear.h>
+
+#include "larmor/train/measure/activation_count.h"
+#include "larmor/train/measure/demand_count.h"
+
+namespace larmor::testing {
+namespace {
+
+/// One network that learns and one that does not.
+class Accompanied final : public Task {
+ public:
+  std::vector<Objective> objectives() override { return {{.name = "main", .network = learning.get()}}; }
+  std::vector<torch::nn::Module*> companions() override { return {companion.get()}; }
+  std::vector<at::Tensor> losses(const Batch& batch, const StepContext&) override {
+    return {companion(learning(batch.at("image"))).square().mean()};
+  }
+  void validate(const Batch&, Metrics&) override {}
+
+  torch::nn::Linear learning{3, 3};
+  torch::nn::BatchNorm1d companion{3};
+};
+
+TEST(Networks, AreThoseThatLearnThenTheCompanions) {
+  Accompanied task;
+  EXPECT_EQ(networks_of(task), (std::vector<torch::nn::Module*>{task.learning.get(), task.companion.get()}));
+}
+
+TEST(Place, TakesCompanionsAlongAndFreezesThem) {
+  Accompanied task;
+  place(task, c10::kCPU, Precision::fp64);
+  EXPECT_EQ(task.learning->weight.scalar_type(), at::kDouble);
+  EXPECT_EQ(task.companion->weight.scalar_type(), at::kDouble);
+  EXPECT_EQ(task.companion->running_mean.scalar_type(), at::kDouble);
+  EXPECT_TRUE(task.learning->weight.requires_grad());
+  EXPECT_FALSE(task.companion->weight.requires_grad());
+  EXPECT_TRUE(task.learning->is_training());
+  EXPECT_FALSE(task.companion->is_training());
+}
+
+TEST(EvaluationMode, LeavesEveryNetworkAsItWas) {
+  Accompanied task;
+  place(task, c10::kCPU, Precision::fp32);
+  {
+    const EvaluationMode evaluation(task);
+    EXPECT_FALSE(task.learning->is_training());
+  }
+  EXPECT_TRUE(task.learning->is_training());
+  EXPECT_FALSE(task.companion->is_training()) << "a companion never trains";
+}
+
+/// What they save for backward on the way to the network that learns is counted with the rest.
+TEST(CountActivations, PassesCompanionsThatWereElsewhere) {
+  Accompanied task;
+  std::string why_not;
+  const auto count =
+      count_activations(task, {{"image", at::empty({3}, at::kMeta)}}, Recompute::none, &why_not);
+  ASSERT_TRUE(count.has_value()) << why_not;
+  EXPECT_GT(count->per_sample, 0);
+  EXPECT_TRUE(task.companion->weight.is_meta());
+  EXPECT_FALSE(task.companion->is_training());
+}
+
+TEST(CountDemand, TellsWhatCompanionsTake) {
+  Accompanied task;
+  const auto demand = count_demand({}, {}, Json::array(), task, {{"image", at::empty({3}, at::kMeta)}});
+  EXPECT_EQ(demand.parameters, 12);
+  EXPECT_EQ(demand.frozen_bytes, 4 * (4 * 3 + 1)) << "weight, bias, mean, variance, and how often it was run";
+  EXPECT_EQ(demand.optimizer_bytes, 2 * 4 * 12) << "of what learns alone";
+}
+
+TEST(CountDemand, KnowsWhatEachOptimizerKeeps) {
+  const auto states_of = [](const char* name, double momentum, double ema_decay) {
+    RunConfig config;
+    config.optim.name = name;
+    config.optim.momentum = momentum;
+    config.optim.ema_decay = ema_decay;
+    Accompanied task;
+    return count_demand(config, {}, Json::array(), task, {{"image", at::empty({3}, at::kMeta)}})
+               .optimizer_bytes /
+           (4 * 12);
+  };
+  EXPECT_EQ(states_of("sgd", 0, 0), 0);
+  EXPECT_EQ(states_of("sgd", 0.9, 0), 1);
+  EXPECT_EQ(states_of("adam", 0, 0), 2);
+  EXPECT_EQ(states_of("adamw", 0, 0.99), 3);
+}
+
+}  // namespace
+}  // namespace larmor::testing
