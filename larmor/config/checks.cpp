@@ -49,13 +49,16 @@ class Checker {
     }
   }
 
+  void missing() {
+    if (config_.data.kind == "list" && config_.data.list.empty())
+      refuse("data.list", "is needed for kind list: a CSV or JSON file");
+  }
+
   void data() {
     const DataConfig& data = config_.data;
     if (!data.transforms.is_null() && !data.transforms.is_array()) {
       refuse("data.transforms", "has to be a list of steps, such as [{Orientation: {axcodes: RAS}}]");
     }
-    if (data.kind == "list" && data.list.empty())
-      refuse("data.list", "is needed for kind list: a CSV or JSON file");
     for (const auto& [name, rate] :
          {std::pair{"data.cache_rate", data.cache_rate}, {"data.replace_rate", data.replace_rate}}) {
       if (rate <= 0) refuse(name, "has to be more than 0, or SmartCache would never show some cases");
@@ -161,10 +164,12 @@ class Checker {
 
 }  // namespace
 
-void check_together(const RunConfig& config, std::span<const Origin> origins, Problems& problems) {
+void check_together(const RunConfig& config, std::span<const Origin> origins, bool is_draft,
+                    Problems& problems) {
   Checker checker(config, origins, problems);
   checker.run_name();
   checker.splits();
+  if (!is_draft) checker.missing();
   checker.data();
   checker.length();
   checker.end();

@@ -8,6 +8,8 @@
 
 namespace larmor {
 
-void check_together(const RunConfig& config, std::span<const Origin> origins, Problems& problems);
+/// `is_draft`: a value that a person has yet to give is no fault.
+void check_together(const RunConfig& config, std::span<const Origin> origins, bool is_draft,
+                    Problems& problems);
 
 }  // namespace larmor

@@ -151,7 +151,7 @@ LoadedConfig load_config(const Sources& sources, const std::string& workload, co
   reader.finish();
   loaded.origins = reader.take_origins();
   show_as_understood(loaded, fields);
-  check_together(loaded.config, loaded.origins, problems);
+  check_together(loaded.config, loaded.origins, sources.is_draft, problems);
   if (!problems.empty()) refuse(problems, workload);
   return loaded;
 }

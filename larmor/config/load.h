@@ -17,6 +17,7 @@ struct Sources {
       files;  // default.yaml first, then each -c in order; YAML, JSON with comments, or DeepSpeed's JSON
   std::map<std::string, std::string> environment;  // LARMOR_<SECTION>__<KEY>=value, other names are ignored
   std::vector<std::string> overrides;              // key=value from the command line
+  bool is_draft = false;  // to be shown: a value that a person has yet to give is no fault
 };
 
 /// A resolved value and where it came from.
@@ -52,6 +53,9 @@ class LoadedConfig {
   /// Replaces a value that stands as `auto` by what the plan chose ("plan" becomes its origin); another value
   /// stays. Throws Error (unexpected) for a key or a value that the config does not know.
   void freeze(const std::string& key, const std::string& value);
+  /// Replaces the run that `from.<stage>` names by the hash of what was found there. Its origin keeps the
+  /// name.
+  void freeze_from(const std::string& stage, const std::string& hash);
   /// Takes over from `other` how the work is shared and held in memory, origins included.
   void work_as(const LoadedConfig& other);
 };
@@ -65,7 +69,8 @@ LoadedConfig load_config(const Sources& sources, const std::string& workload, co
 /// JSON Schema (draft 2020-12) of everything load_config accepts.
 Json config_schema(const WorkloadFields& fields);
 
-/// The key to use instead of a flag of the guides ("--batch_size"), or "" when the flag is not known.
-std::string hint_for_foreign_flag(std::string_view flag);
+/// The key to use instead of a flag of the guides ("--batch_size"), or "" when the flag is not known. `own`
+/// answers first.
+std::string hint_for_foreign_flag(std::string_view flag, const ForeignFlags& own = {});
 
 }  // namespace larmor

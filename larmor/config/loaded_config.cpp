@@ -6,6 +6,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/hash.h"
+#include "larmor/base/printable.h"
 #include "larmor/base/text.h"
 #include "larmor/config/leaf.h"
 #include "larmor/config/load.h"
@@ -192,6 +193,15 @@ void LoadedConfig::work_as(const LoadedConfig& other) {
     Setter setter(origin.key, origin.value);
     describe(config, WorkloadFields{}, setter);
   }
+}
+
+void LoadedConfig::freeze_from(const std::string& stage, const std::string& hash) {
+  const auto origin = std::find_if(origins.begin(), origins.end(),
+                                   [&](const Origin& one) { return one.key == "from." + stage; });
+  if (origin == origins.end()) fail(Exit::unexpected, text("there is no key from.", stage, " to freeze"));
+  const std::string asked = std::exchange(config.from[stage], hash);
+  origin->value = yaml_word(hash);
+  if (asked != hash && !asked.empty()) origin->origin = text(printable(asked), ", ", origin->origin);
 }
 
 void LoadedConfig::freeze(const std::string& key, const std::string& value) {

@@ -49,6 +49,7 @@ KeyList list_keys(const WorkloadFields& fields) {
   KeyLister lister;
   RunConfig defaults;
   describe(defaults, fields, lister);
+  lister.keys.foreign = fields.foreign_flags;
   return std::move(lister.keys);
 }
 
@@ -131,7 +132,8 @@ std::string Reader::suggestion(const std::string& key) const {
   const std::vector<std::string> near_word{last_word(near)};
   if (!near.empty() && !nearest(word, near_word).empty()) return asked(near);
   // A name that other programs use is no slip of the finger.
-  if (const std::string hint = hint_for_foreign_flag(word); !hint.empty()) return text("; ", hint);
+  if (const std::string hint = hint_for_foreign_flag(word, known_.foreign); !hint.empty())
+    return text("; ", hint);
   const auto theirs = deepspeed_sections();
   if (std::find(theirs.begin(), theirs.end(), key.substr(0, key.find('.'))) != theirs.end())
     return "; DeepSpeed's keys stand in a JSON file of their own, for -c";

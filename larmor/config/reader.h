@@ -16,6 +16,7 @@ namespace larmor {
 struct KeyList {
   std::vector<std::string> leaves;
   std::vector<std::string> sections;
+  ForeignFlags foreign;  // names of other programs that the workload answers
 };
 KeyList list_keys(const WorkloadFields& fields);
 

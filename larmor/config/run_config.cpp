@@ -171,6 +171,16 @@ const OptimConfig& RunConfig::optim_of(const std::string& objective) const {
 
 void describe(RunConfig& config, const WorkloadFields& workload, Fields& f) {
   f.section("run", [&](Fields& inner) { config.run.describe(inner); });
+  if (!workload.needs.empty()) {
+    f.section("from", [&](Fields& inner) {
+      for (const std::string& stage : workload.needs) {
+        inner.field(
+            stage.c_str(), config.from[stage],
+            "run of that stage to build on: RUN, or RUN#best, RUN#last, RUN#step-…; the run keeps what it "
+            "needs of it, and shows its hash");
+      }
+    });
+  }
   f.section("data", [&](Fields& inner) {
     config.data.describe(inner, workload.data_kinds);
     if (workload.data) workload.data(inner);

@@ -130,6 +130,9 @@ struct RunConfig {
   std::string workload;
   std::string stage;
   RunSection run;
+  /// By the name of each stage that this one needs: the run to begin with, as a person names it (RUN,
+  /// RUN#best …), or "sha256:…" of what the run has kept of it.
+  std::map<std::string, std::string> from;
   DataConfig data;
   TrainConfig train;
   OptimConfig optim;                              // what objectives without a section of their own use
@@ -142,12 +145,18 @@ struct RunConfig {
   const OptimConfig& optim_of(const std::string& objective) const;
 };
 
+/// What to say in place of a flag of other programs, by its name in small letters and dashes: {"resnet", "say
+/// `model.depth=18`"}.
+using ForeignFlags = std::map<std::string, std::string>;
+
 /// The part of the config that a workload's stage owns: its fields, and the names of its objectives.
 struct WorkloadFields {
   std::function<void(Fields&)> data = {};    // what it adds to that section
   std::vector<std::string> data_kinds = {};  // that it alone knows
   std::function<void(Fields&)> model, loss;
   std::vector<std::string> objectives;
+  std::vector<std::string> needs = {};  // stages whose runs the section `from` names
+  ForeignFlags foreign_flags = {};      // that the workload itself answers
 };
 
 /// Lists every field of a run, sections in the order of docs/cli.md.

@@ -2,26 +2,57 @@
 
 #include <utility>
 
+#include "larmor/base/error.h"
 #include "larmor/base/json.h"
+#include "larmor/base/text.h"
+#include "larmor/train/earlier_run.h"
 
 namespace larmor {
 
-LoadedStage load_stage(const Sources& sources, const Workload& workload, const std::string& stage) {
+namespace {
+
+std::string word_of(const RunFolder& folder, const char* key) {
+  return read_json(folder.environment()).at(key).get<std::string>();
+}
+
+/// What a run has kept is part of the run.
+void refuse_other_earlier(const std::vector<std::string>& overrides) {
+  for (const auto& word : overrides) {
+    if (!word.starts_with("from.")) continue;
+    fail(Exit::usage, text(word, ": a run keeps what it was started with of earlier stages"),
+         "leave it out, or start another run");
+  }
+}
+
+}  // namespace
+
+WorkloadFields fields_of(const Workload& workload, const std::string& name, Stage& stage) {
+  auto fields = stage.fields();
+  for (const auto& need : workload.named(name).needs) fields.needs.push_back(need.stage);
+  fields.foreign_flags = workload.foreign_flags();
+  return fields;
+}
+
+LoadedStage load_stage(const Sources& sources, const Workload& workload, const std::string& stage,
+                       std::shared_ptr<const EarlierRuns> earlier) {
   auto made = workload.stage(stage);
-  auto config = load_config(sources, workload.name(), stage, made->fields());
+  auto config = load_config(sources, workload.name(), stage, fields_of(workload, stage, *made));
+  made->build_on(earlier ? std::move(earlier) : earlier_of_config(workload, config.config));
   return {.stage = std::move(made), .config = std::move(config)};
 }
 
-std::string workload_of(const RunFolder& folder) {
-  return read_json(folder.environment()).at("workload").get<std::string>();
-}
+std::string workload_of(const RunFolder& folder) { return word_of(folder, "workload"); }
+
+std::string stage_of(const RunFolder& folder) { return word_of(folder, "stage"); }
 
 LoadedStage load_run_stage(const RunFolder& folder, const Workload& workload,
                            const std::vector<std::string>& overrides) {
+  refuse_other_earlier(overrides);
   Sources sources;
   sources.files = {folder.config()};
   sources.overrides = overrides;
-  auto loaded = load_stage(sources, workload, read_json(folder.environment()).at("stage").get<std::string>());
+  const auto stage = stage_of(folder);
+  auto loaded = load_stage(sources, workload, stage, earlier_of_run(workload, stage, folder));
   loaded.stage->check(loaded.config.config);
   return loaded;
 }

@@ -18,6 +18,7 @@ struct RunFolder {
   std::filesystem::path environment() const { return root / "environment.json"; }
   std::filesystem::path index() const { return root / "index.json"; }
   std::filesystem::path quarantine() const { return root / "quarantine.json"; }
+  std::filesystem::path from() const { return root / "from"; }  // what it has kept of earlier stages
   std::filesystem::path events() const { return root / "events.jsonl"; }
   std::filesystem::path logs() const { return root / "log"; }
   std::filesystem::path tensorboard() const { return root / "tb"; }

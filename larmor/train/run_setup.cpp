@@ -13,6 +13,7 @@
 #include "larmor/device/device.h"
 #include "larmor/track/tracker.h"
 #include "larmor/train/data_check.h"
+#include "larmor/train/earlier_run.h"
 #include "larmor/train/quarantine.h"
 #include "larmor/train/run_index.h"
 
@@ -194,7 +195,7 @@ void check_start(const Stage& stage, RunConfig config, const Index& index) {
 }
 
 Json environment_of(const RunConfig& config, const std::string& job, const std::string& asked,
-                    const ResumeRecord& resume) {
+                    const ResumeRecord& resume, const Json& earlier) {
   Json json;
   json["workload"] = config.workload;
   json["stage"] = config.stage;
@@ -205,6 +206,7 @@ Json environment_of(const RunConfig& config, const std::string& job, const std::
   json["asked"] = asked;
   json["resume"] = resume.asked;
   if (!resume.origin.empty()) json["origin"] = resume.origin.string();
+  if (!earlier.empty()) json["from"] = earlier;
   return json;
 }
 
@@ -238,7 +240,7 @@ void write_down(const PreparedRun& run, const std::string& job, const std::strin
   write_text(storage, run.folder.hardware(), to_text(to_json(run.hardware)));
   write_text(storage, run.folder.plan(), to_text(to_json(run.plan)));
   write_text(storage, run.folder.environment(),
-             to_text(environment_of(run.config.config, job, asked, resume)));
+             to_text(environment_of(run.config.config, job, asked, resume, run.earlier)));
   write_text(storage, run.folder.index(), to_text(to_json(run.index)));
   record_bad_files(storage, run.folder.quarantine(), run.index.bad);
   write_text(storage, run.folder.config(), run.config.to_yaml(/*with_origins=*/true));
@@ -281,6 +283,24 @@ RunDraft draft_run_on(Index index, const Stage& stage, const RunConfig& config,
   return draft;
 }
 
+/// Freezes in `asked` what it says of earlier runs; the record of it.
+Json settle_earlier(LoadedStage& asked, const Json& environment) {
+  const auto& earlier = asked.stage->earlier();
+  if (earlier == nullptr) return {};
+  Json record = environment.value("from", Json::object());
+  const bool is_new = environment.empty();
+  if (is_new) record = record_of_earlier(asked.config, *earlier);
+  freeze_earlier(asked.config, *earlier, record);
+  return record;
+}
+
+/// What the run needs of earlier stages lies in its folder from here on.
+void keep_what_it_needs(const PreparedRun& run, const Stage& stage, Storage& storage) {
+  if (stage.earlier() == nullptr) return;
+  if (!fs::exists(run.folder.config())) keep_earlier(stage.earlier()->sources(), run.folder, storage);
+  if (run.resume_from) forget_starting_weights(stage.earlier()->needs(), run.folder, storage);
+}
+
 }  // namespace
 
 RunDraft draft_run(const LoadedStage& loaded, const std::optional<Hardware>& hardware) {
@@ -307,6 +327,7 @@ PreparedRun prepare_run(const Workload& workload, LoadedStage asked, const std::
     fail(Exit::environment, text(run.folder.root.string(), " is not a folder"),
          "choose another run.folder or run.name");
   }
+  run.earlier = settle_earlier(asked, environment);
   if (again) {
     auto stored = load_run_stage(run.folder, workload);
     refuse_other_config(run.folder, stored.config, asked.config);
@@ -342,6 +363,7 @@ PreparedRun prepare_run(const Workload& workload, LoadedStage asked, const std::
   }
   note_bad_files(run);
   const auto record = resume(run, start, environment, workload, storage);
+  keep_what_it_needs(run, stage, storage);
   mark_going_on(storage, run.folder);
   write_down(run, start.job, asked_hash, record, storage);
   storage.replace_link(run.folder.root.parent_path() / "latest", run.folder.root.filename());

@@ -40,6 +40,7 @@ struct PreparedRun {
   Plan plan;
   Index index;
   std::optional<CheckpointEntry> resume_from;
+  Json earlier;  // record_of_earlier(): for environment.json
   int64_t generation = 0;
   bool already_done = false;
   std::vector<std::string> notes;  // for people: what was resumed, what was passed over

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "larmor/base/json.h"
@@ -17,6 +18,8 @@
 #include "larmor/train/task.h"
 
 namespace larmor {
+
+class EarlierRuns;
 
 /// Thread-safe. Once its config is loaded (load_stage) a stage is const, and ranks that are threads share it:
 /// the const functions change nothing in it, and what they give keeps copies of what it needs of the stage.
@@ -46,7 +49,7 @@ class Stage {
   /// or, where none can be prepared, a look at every byte of every file. Throws Error.
   virtual void prepare(const RunConfig& config, const Index& index, PrepareContext& context) const;
   /// Refuses what a new run cannot begin with, before any rank starts (Error): its first example, weights
-  /// that the network cannot take.
+  /// that the network cannot take, earlier() runs that do not fit.
   virtual void check_start(const Sample& /*first*/) const {}
   /// Refuses an example that the task cannot take, be it for its size or its channels (Error, data): it is
   /// then passed over as one that cannot be read is. Asked of every example, on the threads that read them.
@@ -68,6 +71,15 @@ class Stage {
   /// Whether `predict`, `evaluate` and `export` take the averaged weights of a run that keeps them, when
   /// nobody says which.
   virtual bool predicts_by_average() const { return false; }
+
+  /// The runs of the stages that this one needs (train/earlier_run.h), the same in training, resuming,
+  /// evaluating and predicting; null for a stage that needs none. A task may keep it.
+  const std::shared_ptr<const EarlierRuns>& earlier() const { return earlier_; }
+  /// For load_stage() and load_run_stage().
+  void build_on(std::shared_ptr<const EarlierRuns> earlier) { earlier_ = std::move(earlier); }
+
+ private:
+  std::shared_ptr<const EarlierRuns> earlier_;
 };
 
 }  // namespace larmor

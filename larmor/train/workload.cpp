@@ -1,5 +1,6 @@
 #include "larmor/train/workload.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -8,9 +9,25 @@
 
 namespace larmor {
 
-Workload::Workload(std::string name, std::vector<NamedStage> stages)
-    : name_(std::move(name)), stages_(std::move(stages)) {
+namespace {
+
+/// Whether each stage needs such ones alone as stand before it.
+[[maybe_unused]] bool are_in_order(const std::vector<Workload::NamedStage>& stages) {
+  for (auto stage = stages.begin(); stage != stages.end(); ++stage) {
+    for (const auto& need : stage->needs) {
+      const auto is_needed = [&](const auto& earlier) { return earlier.name == need.stage; };
+      if (std::none_of(stages.begin(), stage, is_needed)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+Workload::Workload(std::string name, std::vector<NamedStage> stages, ForeignFlags foreign_flags)
+    : name_(std::move(name)), stages_(std::move(stages)), foreign_flags_(std::move(foreign_flags)) {
   assert(!stages_.empty());
+  assert(are_in_order(stages_));
 }
 
 std::vector<std::string> Workload::stages() const {
@@ -19,11 +36,13 @@ std::vector<std::string> Workload::stages() const {
   return names;
 }
 
-std::unique_ptr<Stage> Workload::stage(const std::string& name) const {
-  for (const auto& stage : stages_) {
-    if (stage.name == name) return stage.make();
+const Workload::NamedStage& Workload::named(const std::string& stage) const {
+  for (const auto& one : stages_) {
+    if (one.name == stage) return one;
   }
-  fail(Exit::usage, text(name_, " has no stage ", name), text("its stages are: ", join(stages(), ", ")));
+  fail(Exit::usage, text(name_, " has no stage ", stage), text("its stages are: ", join(stages(), ", ")));
 }
+
+std::unique_ptr<Stage> Workload::stage(const std::string& name) const { return named(name).make(); }
 
 }  // namespace larmor

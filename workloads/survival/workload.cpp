@@ -7,7 +7,15 @@
 namespace larmor::survival {
 
 Workload make_workload() {
-  return {"survival", {{.name = "risk", .make = [] { return std::make_unique<RiskStage>(); }}}};
+  const auto make = [] { return std::make_unique<RiskStage>(); };
+  return {"survival",
+          {{.name = "risk", .make = make}},
+          {{"resnet", "say `model.depth=18` (or 10, 34, 50, …)"},
+           {"freeze-epochs", "say `model.freeze_epochs=`"},
+           {"eval-years", "say `data.horizons=[1y, 2y]`"},
+           {"fold-column", "say `data.columns.fold=`"},
+           {"train-fold", "say `data.folds.train=[…]`"},
+           {"val-fold", "say `data.folds.val=[…]`"}}};
 }
 
 }  // namespace larmor::survival

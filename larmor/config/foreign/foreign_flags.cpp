@@ -47,7 +47,7 @@ constexpr std::array<Answer, 5> for_batch{{{"batch-size", batch},
                                            {"train-batch-size", batch},
                                            {"per-device-batch-size", batch}}};
 
-constexpr std::array<Answer, 33> for_training{
+constexpr std::array<Answer, 30> for_training{
     {{"lr", rate},
      {"learning-rate", rate},
      {"epochs", length},
@@ -73,13 +73,10 @@ constexpr std::array<Answer, 33> for_training{
      {"patience", "say `train.early_stopping=`"},
      {"resume-from", "say `--resume CHECKPOINT`, or `larmor train RUN`"},
      {"no-images", "say `track.pictures_every=0`"},
-     {"resnet", "say `model.depth=18` (or 10, 34, 50, …)"},
      {"init", "say `model.weights=FILE.safetensors` for weights to start from; without it they are drawn"},
      {"pretrained-path", "say `model.weights=FILE.safetensors`"},
-     {"freeze-epochs", "say `model.freeze_epochs=`"},
      {"weight-decay", "say `optim.weight_decay=`"},
      {"eta-min", "say `optim.schedule.final_rate=`"},
-     {"eval-years", "say `data.horizons=[1y, 2y]`"},
      {"image-size", "say it in `data.transforms`"}}};
 
 constexpr std::array<Answer, 35> for_ranks{
@@ -123,7 +120,7 @@ constexpr std::array<Answer, 35> for_ranks{
      {"profile", "`larmor bench step` times a step"},
      {"pin-memory", planned}}};
 
-constexpr std::array<Answer, 36> for_files{
+constexpr std::array<Answer, 33> for_files{
     {{"config-file", config},
      {"config-path", config},
      {"environment-file", "say `data.folder=` and `run.folder=`"},
@@ -137,9 +134,6 @@ constexpr std::array<Answer, 36> for_files{
      {"num-workers", workers},
      {"dataloader-num-workers", workers},
      {"persistent-workers", "leave it out: loader threads live as long as the run"},
-     {"fold-column", "say `data.columns.fold=`"},
-     {"train-fold", "say `data.folds.train=[…]`"},
-     {"val-fold", "say `data.folds.val=[…]`"},
      {"output", runs},
      {"prefetch-factor", "say `data.prefetch=`"},
      {"use-smart-cache", smart},
@@ -171,9 +165,10 @@ const char* find_answer(const std::array<Answer, Count>& answers, std::string_vi
 
 }  // namespace
 
-std::string hint_for_foreign_flag(std::string_view flag) {
+std::string hint_for_foreign_flag(std::string_view flag, const ForeignFlags& own) {
   std::string name = lower(flag.substr(std::min(flag.find_first_not_of('-'), flag.size())));
   std::replace(name.begin(), name.end(), '_', '-');
+  if (const auto found = own.find(name); found != own.end()) return found->second;
   std::string answer = find_answer(for_batch, name);
   if (answer.empty()) answer = find_answer(for_training, name);
   if (answer.empty()) answer = find_answer(for_ranks, name);

@@ -30,7 +30,6 @@ constexpr const char* guide_flags[] = {"--gpus",
                                        "--batch_size",
                                        "--epochs",
                                        "--use_smart_cache",
-                                       "--resnet",
                                        "--image_size",
                                        "--lr",
                                        "--world_size",
@@ -97,6 +96,13 @@ TEST(ForeignFlags, TakesDashesAndUnderscoresAlike) {
   EXPECT_EQ(hint_for_foreign_flag("--batch-size"), answer);
   EXPECT_EQ(hint_for_foreign_flag("--Batch_Size"), answer);
   EXPECT_EQ(hint_for_foreign_flag("batch_size"), answer);
+}
+
+TEST(ForeignFlags, AreAnsweredFirstByWhoeverKnowsThemBest) {
+  const ForeignFlags own{{"batch-size", "say `model.batch=`"}, {"banana", "say `model.fruit=`"}};
+  EXPECT_EQ(hint_for_foreign_flag("--Batch_Size", own), "say `model.batch=`");
+  EXPECT_EQ(hint_for_foreign_flag("banana", own), "say `model.fruit=`");
+  EXPECT_EQ(hint_for_foreign_flag("--lr", own), hint_for_foreign_flag("--lr"));
 }
 
 TEST(ForeignFlags, KnowsNothingOfOtherWords) {

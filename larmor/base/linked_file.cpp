@@ -1,0 +1,58 @@
+#include "larmor/base/linked_file.h"
+
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+
+#include <array>
+#include <fstream>
+#include <span>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/storage.h"
+#include "larmor/base/text.h"
+
+namespace larmor {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Whether `to` has become a clone of `from`; otherwise it is not there.
+bool clone_file(const fs::path& from, const fs::path& to) {
+  const int source = open(from.c_str(), O_RDONLY | O_CLOEXEC);
+  if (source < 0) return false;
+  constexpr mode_t owner_alone = 0600;
+  const int target = open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, owner_alone);
+  const bool cloned = target >= 0 && ioctl(target, FICLONE, source) == 0 && fsync(target) == 0;
+  if (target >= 0) close(target);
+  close(source);
+  if (!cloned && target >= 0) unlink(to.c_str());
+  return cloned;
+}
+
+void copy_file(Storage& storage, const fs::path& from, const fs::path& to) {
+  std::ifstream source(from, std::ios::binary);
+  if (!source) fail(Exit::environment, text("cannot read ", from.string()), "check who may read it");
+  const auto target = storage.create(to);
+  std::array<char, size_t{1} << 16> block{};
+  while (source.read(block.data(), block.size()) || source.gcount() > 0)
+    target->write(std::as_bytes(std::span(block).first(static_cast<size_t>(source.gcount()))));
+  if (source.bad()) fail(Exit::environment, text("cannot read ", from.string()), "look at its disk");
+  target->sync();
+  target->close();
+}
+
+}  // namespace
+
+void link_or_copy(Storage& storage, const fs::path& from, const fs::path& to) {
+  std::error_code refused;
+  const auto file = fs::canonical(from, refused);  // the file, where `from` is a link to it
+  if (!refused) fs::create_hard_link(file, to, refused);
+  if (!refused || clone_file(from, to)) return;
+  copy_file(storage, from, to);
+}
+
+}  // namespace larmor

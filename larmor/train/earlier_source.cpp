@@ -1,0 +1,190 @@
+#include "larmor/train/earlier_source.h"
+
+#include <optional>
+#include <utility>
+
+#include "larmor/base/error.h"
+#include "larmor/base/file.h"
+#include "larmor/base/hash.h"
+#include "larmor/base/linked_file.h"
+#include "larmor/base/text.h"
+#include "larmor/checkpoint/checkpoint.h"
+#include "larmor/train/loaded_stage.h"
+
+namespace larmor {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* record_name = "earlier_run.json";
+constexpr const char* config_name = "config.yaml";
+constexpr const char* kept_weights = "model.safetensors";
+constexpr const char* kept_task = "task.safetensors";
+constexpr int64_t format = 1;
+
+/// RUN#best in its two halves.
+struct Reference {
+  std::string run, checkpoint;
+};
+
+Reference reference_of(const std::string& words) {
+  const auto mark = words.rfind('#');
+  if (mark == std::string::npos) return {.run = words, .checkpoint = "best"};
+  return {.run = words.substr(0, mark), .checkpoint = words.substr(mark + 1)};
+}
+
+RunFolder run_of(const std::string& key, const Reference& reference, const fs::path& runs) {
+  try {
+    return find_run(reference.run, runs);
+  } catch (const Error& error) {
+    throw error.within(key);
+  }
+}
+
+void check_stage(const std::string& key, const RunFolder& folder, const Workload& workload,
+                 const std::string& stage) {
+  const auto environment = read_json(folder.environment());
+  const auto its_workload = environment.at("workload").get<std::string>();
+  const auto its_stage = environment.at("stage").get<std::string>();
+  if (its_workload == workload.name() && its_stage == stage) return;
+  fail(Exit::usage,
+       text(key, ": ", folder.root.string(), " is a run of the stage ", its_stage, " of ", its_workload,
+            ", and one of the stage ", stage, " of ", workload.name(), " is needed"),
+       text("larmor train ", workload.name(), " --stage ", stage, " makes one"));
+}
+
+CheckpointEntry checkpoint_of(const std::string& key, const RunFolder& folder, const std::string& choice,
+                              bool lower_is_better) {
+  const auto entries = list_checkpoints(folder.checkpoints(), /*verify=*/false);
+  if (entries.empty()) {
+    fail(Exit::usage, text(key, ": the run ", folder.root.string(), " has no checkpoint yet"),
+         text("larmor train ", folder.root.string(), " goes on with it"));
+  }
+  fs::path chosen = folder.checkpoints() / choice;
+  if (choice == "last") chosen = entries.front().folder;
+  if (choice == "best") {
+    const auto* best = best_of(entries, lower_is_better);
+    chosen = best == nullptr ? entries.front().folder : best->folder;
+  }
+  const bool is_named = choice == "best" || choice == "last" || choice.starts_with("step-");
+  if (!is_named || !fs::exists(chosen)) {
+    fail(Exit::usage, text(key, ": ", folder.root.string(), " has no checkpoint ", choice),
+         text("say #best, #last or the name of one: larmor checkpoint list ", folder.root.string()));
+  }
+  auto entry = verify_checkpoint(fs::canonical(chosen));
+  if (!entry.ok) {
+    fail(Exit::checkpoint,
+         text(key, ": the checkpoint ", entry.folder.string(), " is damaged: ", entry.reason),
+         text("name another behind #: larmor checkpoint verify ", folder.root.string(),
+              " says which are whole"));
+  }
+  return entry;
+}
+
+EarlierSource::File file_of(const CheckpointEntry& entry, const std::string& name) {
+  for (const auto& file : entry.manifest.at("files")) {
+    if (file.at("name") == name)
+      return {.path = entry.folder / name, .sha256 = file.at("sha256").get<std::string>()};
+  }
+  return {};
+}
+
+Json to_json(const EarlierSource& source) {
+  Json json;
+  json["format"] = format;
+  json["stage"] = source.stage;
+  json["run"] = source.run;
+  json["checkpoint"] = source.checkpoint;
+  json["averaged"] = source.averaged;
+  json["config_sha256"] = source.config_sha256;
+  json["weights_sha256"] = source.weights.sha256;
+  json["task_sha256"] = source.task.sha256;
+  json["task"] = source.task_values;
+  json["hash"] = source.hash();
+  return json;
+}
+
+EarlierSource kept_source(const fs::path& folder) {
+  const auto json = read_json(folder / record_name);
+  const auto of = [&](const char* key) { return json.at(key).get<std::string>(); };
+  EarlierSource source;
+  source.stage = of("stage");
+  source.run = of("run");
+  source.checkpoint = of("checkpoint");
+  source.averaged = json.at("averaged").get<bool>();
+  source.config = folder / config_name;
+  source.config_sha256 = of("config_sha256");
+  source.weights = {.path = folder / kept_weights, .sha256 = of("weights_sha256")};
+  source.task = {.path = of("task_sha256").empty() ? fs::path() : folder / kept_task,
+                 .sha256 = of("task_sha256")};
+  source.task_values = json.at("task");
+  if (source.hash() != of("hash") || folder.filename() != source.stage) {
+    fail(Exit::checkpoint, text((folder / record_name).string(), " is not what was written there"),
+         "restore the run folder, or start the run again");
+  }
+  return source;
+}
+
+}  // namespace
+
+std::string EarlierSource::hash() const {
+  return "sha256:" + sha256(text("stage ", stage, "\nconfig ", config_sha256, "\nweights ", weights.sha256,
+                                 "\ntask ", task.sha256, " ", task_values.dump()));
+}
+
+EarlierSources find_earlier(const Workload& workload, const std::string& stage, const std::string& words,
+                            const fs::path& runs) {
+  const auto key = "from." + stage;
+  const auto reference = reference_of(words);
+  const auto folder = run_of(key, reference, runs);
+  check_stage(key, folder, workload, stage);
+  const auto loaded = load_run_stage(folder, workload);
+  const bool lower_is_better = loaded.config.config.checkpoint.mode == "min";
+  const auto entry = checkpoint_of(key, folder, reference.checkpoint, lower_is_better);
+  EarlierSource source;
+  source.stage = stage;
+  source.run = fs::weakly_canonical(folder.root).string();
+  source.checkpoint = entry.folder.filename().string();
+  source.config = folder.config();
+  source.config_sha256 = loaded.config.sha256();
+  source.weights = file_of(entry, "model.safetensors");
+  source.task = file_of(entry, "task.safetensors");
+  source.task_values = read_checkpoint_state(entry).value("task", Json());
+  auto all = kept_earlier(folder);
+  all[stage] = std::move(source);
+  return all;
+}
+
+EarlierSources kept_earlier(const RunFolder& folder) {
+  EarlierSources all;
+  std::error_code absent;
+  for (const auto& item : fs::directory_iterator(folder.from(), absent)) {
+    if (!fs::exists(item.path() / record_name)) continue;
+    auto source = kept_source(item.path());
+    auto name = source.stage;
+    all.emplace(std::move(name), std::move(source));
+  }
+  return all;
+}
+
+void keep_earlier(const EarlierSources& sources, const RunFolder& folder, Storage& storage) {
+  storage.remove_all(folder.from());  // of a start that was killed
+  for (const auto& [stage, source] : sources) {
+    const auto place = folder.from() / stage;
+    storage.create_folders(place);
+    link_or_copy(storage, source.weights.path, place / kept_weights);
+    if (!source.task.path.empty()) link_or_copy(storage, source.task.path, place / kept_task);
+    write_text(storage, place / config_name, read_text(source.config));
+    write_text(storage, place / record_name, to_text(to_json(source)));  // syncs the folder
+  }
+}
+
+void forget_starting_weights(const std::vector<Need>& needs, const RunFolder& folder, Storage& storage) {
+  for (const auto& need : needs) {
+    if (need.use != Need::Use::starts_from) continue;
+    for (const char* name : {kept_weights, kept_task}) storage.remove_all(folder.from() / need.stage / name);
+  }
+}
+
+}  // namespace larmor
