@@ -36,11 +36,12 @@ Lines explanation(const LoadedConfig& config) {
 int config(Program& program, const std::string& what) {
   const auto& workload = program.workload(program.words().target);
   if (what == "schema") {
-    const auto schema = config_schema(workload.stage(program.stage_of(workload))->fields());
+    const auto name = program.stage_of(workload);
+    const auto schema = config_schema(fields_of(workload, name, *workload.stage(name)));
     program.show(schema, Lines().add_text(to_text(schema)));
     return 0;
   }
-  const auto loaded = program.load(workload).config;
+  const auto loaded = program.load_to_show(workload).config;
   program.show(origins_of(loaded), what == "show" ? Lines().add_text(loaded.to_yaml(/*with_origins=*/true))
                                                   : explanation(loaded));
   return 0;

@@ -41,9 +41,18 @@ std::string help_hint(const CLI::App* verb, const std::string& what) {
   return text("larmor ", words.empty() ? "--help" : "help " + words, " lists ", what);
 }
 
-[[noreturn]] void refuse_flag(const std::string& word, const CLI::App* verb) {
+/// The workloads' own answers come first: they know what their guides mean by a flag.
+std::string answer_to(const std::string& flag, const std::vector<Workload>& workloads) {
+  ForeignFlags all;
+  for (const auto& workload : workloads)
+    all.insert(workload.foreign_flags().begin(), workload.foreign_flags().end());
+  return hint_for_foreign_flag(flag, all);
+}
+
+[[noreturn]] void refuse_flag(const std::string& word, const CLI::App* verb,
+                              const std::vector<Workload>& workloads) {
   const auto flag = word.substr(0, word.find('='));
-  const auto instead = hint_for_foreign_flag(flag);
+  const auto instead = answer_to(flag, workloads);
   fail(Exit::usage, text(flag, " is not a flag of larmor"),
        instead.empty() ? help_hint(verb, "the flags") : instead);
 }
@@ -116,7 +125,7 @@ CLI::App& Program::add_workload_or_run_verb(const std::string& name, const std::
 void Program::refuse_words(const std::vector<std::string>& words) const {
   const auto* verb = named_verb(&cli_);
   for (const auto& word : words) {
-    if (word.starts_with("-")) refuse_flag(word, verb);
+    if (word.starts_with("-")) refuse_flag(word, verb, workloads_);
   }
   const auto names = verbs_below(verb);
   const auto before = words_of(verb);
@@ -192,16 +201,24 @@ const Workload& Program::workload(const std::string& name) const {
 }
 
 std::string Program::stage_of(const Workload& workload) const {
-  return words_.stage.empty() ? workload.stages().front() : words_.stage;
+  return words_.stage.empty() ? workload.stages().front() : workload.named(words_.stage).name;
 }
 
-LoadedStage Program::load(const Workload& workload) const {
+LoadedStage Program::load(const Workload& workload) const { return load(workload, /*is_draft=*/false); }
+
+LoadedStage Program::load_to_show(const Workload& workload) const {
+  return load(workload, /*is_draft=*/true);
+}
+
+LoadedStage Program::load(const Workload& workload, bool is_draft) const {
+  const auto stage = stage_of(workload);
   Sources sources;
-  sources.files.push_back(find_config("default", workload.name()));
-  for (const auto& name : words_.configs) sources.files.push_back(find_config(name, workload.name()));
+  sources.files.push_back(find_config("default", workload.name(), stage));
+  for (const auto& name : words_.configs) sources.files.push_back(find_config(name, workload.name(), stage));
   sources.environment = process_environment();
   sources.overrides = words_.overrides;
-  auto loaded = load_stage(sources, workload, stage_of(workload));
+  sources.is_draft = is_draft;
+  auto loaded = load_stage(sources, workload, stage);
   if (!words_.quiet) {
     for (const auto& note : loaded.config.notes) say(note);
   }
@@ -236,7 +253,17 @@ void Program::refuse_overrides() const {
        help_hint(named_verb(&cli_), "what it takes"));
 }
 
+void Program::show_kept() {
+  const auto kept = std::move(kept_);
+  show(kept->all, kept->lines);
+}
+
 void Program::show(const Json& json, const Lines& lines) const {
+  if (kept_) {
+    kept_->all.push_back(json);
+    kept_->lines.add(lines);
+    return;
+  }
   print(words_.json ? Lines().add_text(to_text(json)) : lines);
 }
 

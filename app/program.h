@@ -56,11 +56,14 @@ class Program {
   /// Throws Error (usage) with the nearest name.
   const Workload& workload(const std::string& name) const;
   bool is_workload(const std::string& name) const;
-  /// The name of the stage asked for, or of the workload's first. Whether there is one: Workload::stage().
+  /// The name of the stage asked for, or of the workload's first. Throws Error (usage) with the names that
+  /// there are.
   std::string stage_of(const Workload& workload) const;
 
   /// The stage asked for, with its config from default.yaml, -c, environment and overrides; checked.
   LoadedStage load(const Workload& workload) const;
+  /// The same before the data are named: a value that a person has yet to give is no fault.
+  LoadedStage load_to_show(const Workload& workload) const;
   /// The run that the target names. Throws Error (usage) for a -c, or for a stage that is not the run's.
   RunFolder run_folder() const;
   /// Throws Error (usage) when there are key=value words, for a verb that reads no config.
@@ -68,10 +71,19 @@ class Program {
 
   /// With --json one document on stdout; otherwise `lines`.
   void show(const Json& json, const Lines& lines) const;
+  /// From here on show() shows nothing: show_kept() shows all of it, as one list.
+  void keep_shown() { kept_ = std::make_unique<Kept>(); }
+  void show_kept();
 
  private:
+  struct Kept {
+    Json all = Json::array();
+    Lines lines;
+  };
+
   void add_target(CLI::App& verb, const std::string& kind);
   void add_config_flags(CLI::App& verb);
+  LoadedStage load(const Workload& workload, bool is_draft) const;
   /// Words that nothing took: a verb that is not there, or a target for a verb without one.
   [[noreturn]] void refuse_words(const std::vector<std::string>& words) const;
   int act();
@@ -81,12 +93,15 @@ class Program {
   std::vector<std::string> operands_;
   Action action_;
   std::vector<Workload> workloads_;
+  std::unique_ptr<Kept> kept_;  // null: shown at once
 };
 
-/// The config file that `-c name` means for a workload: a path, or one that ships with the program.
-std::filesystem::path find_config(const std::string& name, const std::string& workload);
-/// Names of the shipped configs of a workload.
-std::vector<std::string> shipped_configs(const std::string& workload);
+/// The config file that `-c name` means for a stage of a workload: a path, or one that ships with the
+/// program.
+std::filesystem::path find_config(const std::string& name, const std::string& workload,
+                                  const std::string& stage);
+/// Names of the configs that ship for a stage of a workload.
+std::vector<std::string> shipped_configs(const std::string& workload, const std::string& stage);
 
 /// JSON has no NaN and no infinity: null.
 Json number_or_null(double value);

@@ -16,6 +16,8 @@ namespace larmor::app {
 
 namespace {
 
+constexpr std::string_view name_mark = "larmor: ", hint_mark = "  hint: ";
+
 // A rank's stderr is its log, which takes no more when the disk is full: then rank 0 says it to the person.
 void say_past_the_log(const Lines& words) {
   try {
@@ -27,13 +29,31 @@ void say_past_the_log(const Lines& words) {
 
 int report_error(const Error& error) {
   Lines words;
-  words.add_text("larmor: " + error.message());
-  if (!error.hint().empty()) words.add("  hint: " + error.hint());
+  words.add_text(text(name_mark, error.message()));
+  if (!error.hint().empty()) words.add(text(hint_mark, error.hint()));
   if (!say(words)) say_past_the_log(words);
   return static_cast<int>(error.exit());
 }
 
 }  // namespace
+
+std::string cause_in(std::string_view log_lines) {
+  std::string cause;
+  bool is_inside = false;
+  for (const auto& line : split(log_lines, '\n')) {
+    if (line.starts_with(name_mark)) {
+      cause = line.substr(name_mark.size());
+      is_inside = true;
+    } else if (line.starts_with(hint_mark)) {
+      is_inside = false;
+    } else if (is_inside && line.starts_with("  ")) {
+      cause += text("; ", trim(line));
+    } else {
+      is_inside = false;
+    }
+  }
+  return cause;
+}
 
 int report(const std::exception_ptr& failure) {
   const bool no_memory = is_out_of_memory(failure);

@@ -14,38 +14,41 @@ namespace fs = std::filesystem;
 
 namespace {
 
-fs::path configs_folder(const std::string& workload) {
+fs::path configs_folder(const std::string& workload, const std::string& stage) {
+  const auto configs = fs::path("workloads") / workload / stage / "configs";
   const auto program_folder = own_program().parent_path();
-  const auto installed =
-      program_folder.parent_path() / "share" / "larmor" / "workloads" / workload / "configs";
+  const auto installed = program_folder.parent_path() / "share" / "larmor" / configs;
   if (fs::is_directory(installed)) return installed;
   for (auto folder = program_folder; folder.has_relative_path(); folder = folder.parent_path()) {
-    const auto in_source = folder / "workloads" / workload / "configs";
-    if (fs::is_directory(in_source)) return in_source;
+    if (fs::is_directory(folder / configs)) return folder / configs;
   }
-  fail(Exit::environment, text("the configs of ", workload, " were not found near ", program_folder.string()),
+  fail(Exit::environment,
+       text("the configs of the stage ", stage, " of ", workload, " were not found near ",
+            program_folder.string()),
        "run the program from its build folder or its installed place");
 }
 
 }  // namespace
 
-std::vector<std::string> shipped_configs(const std::string& workload) {
+std::vector<std::string> shipped_configs(const std::string& workload, const std::string& stage) {
   std::vector<std::string> names;
-  for (const auto& item : fs::directory_iterator(configs_folder(workload))) {
+  for (const auto& item : fs::directory_iterator(configs_folder(workload, stage))) {
     if (item.path().extension() == ".yaml") names.push_back(item.path().stem().string());
   }
   std::sort(names.begin(), names.end());
   return names;
 }
 
-fs::path find_config(const std::string& name, const std::string& workload) {
-  const auto shipped = configs_folder(workload) / (name + ".yaml");
+fs::path find_config(const std::string& name, const std::string& workload, const std::string& stage) {
+  const auto shipped = configs_folder(workload, stage) / (name + ".yaml");
   const bool plain_name = name.find('/') == std::string::npos;
   if (plain_name && fs::is_regular_file(shipped)) return shipped;
   if (fs::is_regular_file(name)) return name;
-  const auto names = shipped_configs(workload);
+  const auto names = shipped_configs(workload, stage);
   const auto near = nearest(name, names);
-  fail(Exit::usage, text("there is no config ", name, ": neither a file nor one that ships with ", workload),
+  fail(Exit::usage,
+       text("there is no config ", name, ": neither a file nor one that ships with the stage ", stage, " of ",
+            workload),
        text(near.empty() ? "" : text("did you mean ", near, "? "), "shipped: ", join(names, ", ")));
 }
 

@@ -1,20 +1,53 @@
-# larmor_workload(<name>): one folder of workloads/ becomes a library, and a row of the table that the
-# program lists. The folder provides `larmor::<name>::make_workload()` in workload.cpp.
+# larmor_workload(<name> [NOT_SHIPPED]): one folder becomes a library. It provides
+# `larmor::<name>::make_workload()` in workload.cpp, and a folder for each stage: its sources, and its configs in
+# <stage>/configs. Its tests lie in tests/. What is shipped gets a row in the program's table, and its configs are
+# installed.
 function(larmor_workload name)
+  cmake_parse_arguments(workload "NOT_SHIPPED" "" "" ${ARGN})
+  if(TARGET larmor_workload_${name})  # it is brought along, built (tests/new_workload)
+    set_property(GLOBAL APPEND PROPERTY larmor_workloads ${name})
+    return()
+  endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
-  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/tests/")
   add_library(larmor_workload_${name} STATIC ${sources})
   target_include_directories(larmor_workload_${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(larmor_workload_${name} PUBLIC
     larmor_train larmor_nn larmor_data larmor_transforms larmor_formats larmor_kernels larmor_device larmor_config larmor_plan larmor_draw larmor_base)
   target_precompile_headers(larmor_workload_${name} REUSE_FROM larmor_precompiled)
+  if(workload_NOT_SHIPPED)
+    return()
+  endif()
   set_property(GLOBAL APPEND PROPERTY larmor_workloads ${name})
-  install(DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/configs
-          DESTINATION ${CMAKE_INSTALL_DATADIR}/larmor/workloads/${name})
+  file(GLOB stages CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} */configs/default.yaml)
+  foreach(config ${stages})
+    string(REPLACE "/configs/default.yaml" "" stage ${config})
+    install(DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/${stage}/configs
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/larmor/workloads/${name}/${stage})
+  endforeach()
 endfunction()
 
-# Finds the folders and writes the table: plain calls in a generated source, no static initialisers
-# that a linker may drop.
+# larmor_write_workload_table(<target> <names…>): the library that lists these workloads. Plain calls in a generated
+# source, no static initialisers that a linker may drop.
+function(larmor_write_workload_table target)
+  set(declarations "")
+  set(rows "")
+  foreach(name ${ARGN})
+    string(APPEND declarations
+      "namespace larmor::${name} { larmor::Workload make_workload(); }\n")
+    string(APPEND rows "  all.push_back(larmor::${name}::make_workload());\n")
+  endforeach()
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/workload_table.cpp.in
+                 ${CMAKE_CURRENT_BINARY_DIR}/workload_table.cpp @ONLY)
+  add_library(${target} STATIC ${CMAKE_CURRENT_BINARY_DIR}/workload_table.cpp)
+  target_precompile_headers(${target} REUSE_FROM larmor_precompiled)
+  target_link_libraries(${target} PUBLIC larmor_train)
+  foreach(name ${ARGN})
+    target_link_libraries(${target} PUBLIC larmor_workload_${name})
+  endforeach()
+endfunction()
+
+# Finds the folders of workloads/, and writes the table of the program.
 function(larmor_workload_table)
   file(GLOB folders CONFIGURE_DEPENDS LIST_DIRECTORIES true ${CMAKE_CURRENT_SOURCE_DIR}/*/CMakeLists.txt)
   foreach(file ${folders})
@@ -22,19 +55,21 @@ function(larmor_workload_table)
     add_subdirectory(${folder})
   endforeach()
   get_property(names GLOBAL PROPERTY larmor_workloads)
-  set(declarations "")
-  set(rows "")
+  larmor_write_workload_table(larmor_workloads ${names})
+endfunction()
+
+# Tests of a workload: workloads/<name>/tests/*_test.cpp become one binary, for those folders that have any. Called where
+# the tests are made.
+function(larmor_workload_tests)
+  get_property(names GLOBAL PROPERTY larmor_workloads)
   foreach(name ${names})
-    string(APPEND declarations
-      "namespace larmor::${name} { larmor::Workload make_workload(); }\n")
-    string(APPEND rows "  all.push_back(larmor::${name}::make_workload());\n")
-  endforeach()
-  configure_file(${PROJECT_SOURCE_DIR}/cmake/workload_table.cpp.in
-                 ${CMAKE_CURRENT_BINARY_DIR}/workload_table.cpp @ONLY)
-  add_library(larmor_workloads STATIC ${CMAKE_CURRENT_BINARY_DIR}/workload_table.cpp)
-  target_precompile_headers(larmor_workloads REUSE_FROM larmor_precompiled)
-  target_link_libraries(larmor_workloads PUBLIC larmor_train)
-  foreach(name ${names})
-    target_link_libraries(larmor_workloads PUBLIC larmor_workload_${name})
+    set(folder ${PROJECT_SOURCE_DIR}/workloads/${name}/tests)
+    file(GLOB tests CONFIGURE_DEPENDS ${folder}/*_test.cpp)
+    if(NOT tests)
+      continue()
+    endif()
+    file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+    larmor_test(${name}_test TORCH SOURCES ${sources}
+                LIBRARIES larmor_workload_${name} larmor_test_support TIMEOUT 300)
   endforeach()
 endfunction()

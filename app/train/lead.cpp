@@ -12,8 +12,10 @@
 #include "larmor/hardware/hardware.h"
 #include "larmor/launch/fleet.h"
 #include "larmor/launch/restart_policy.h"
+#include "larmor/train/earlier_run.h"
 #include "larmor/train/run_setup.h"
 
+#include "app/report.h"
 #include "app/say.h"
 #include "app/train/train_end.h"
 #include "app/train_command.h"
@@ -74,6 +76,8 @@ class Leader {
   std::optional<std::string> next_share(const GroupEnding& ending, bool same_rank_again) const;
   GroupEnding stopped_by(int signal) const;
   int conclude(const GroupEnding& ending);
+  /// Tells the person where that cannot be written.
+  void mark_failed(const RunFolder& folder, int status, const std::string& reason);
 
   TrainRequest request_;
   std::string words_hash_ = hash_of_words(words_of(request_));  // of the request before it is used up
@@ -135,7 +139,12 @@ void Leader::prepare_again(const std::string& share) {
   start.lock.emplace(std::move(*run_->lock));
   run_.reset();
   const auto overrides = share.empty() ? std::vector<std::string>() : std::vector<std::string>{share};
-  run_.emplace(prepare(load_run_stage(folder, request_.workload, overrides), folder, std::move(start)));
+  try {
+    run_.emplace(prepare(load_run_stage(folder, request_.workload, overrides), folder, std::move(start)));
+  } catch (const Error& error) {
+    mark_failed(folder, static_cast<int>(error.exit()), text("cannot be started again: ", error.message()));
+    throw;
+  }
 }
 
 std::optional<std::string> Leader::next_share(const GroupEnding& ending, bool same_rank_again) const {
@@ -170,6 +179,9 @@ int Leader::conclude(const GroupEnding& ending) {
     show_run(request_.program, folder, run_->config.config.checkpoint.metric, "done");
     return 0;
   }
+  const auto earlier = earlier_of_run(request_.workload, run_->config.config.stage, folder);
+  if (earlier != nullptr && newest_step(folder) >= 0)
+    forget_starting_weights(earlier->needs(), folder, *storage_);
   const bool is_stopped = ending.raw_status == static_cast<int>(Exit::stopped);
   if (ending.exit == Exit::done || is_stopped) {
     return conclude_training(request_.program, folder, run_->config.config.checkpoint.metric, ending.exit,
@@ -180,12 +192,17 @@ int Leader::conclude(const GroupEnding& ending) {
   app::say(text("  hint: the log is in ", folder.logs().string(), "; larmor train ", folder.root.string(),
                 " goes on from the newest checkpoint"));
   if (ending.exit == Exit::stopped) return ending.raw_status;  // asked for: no failure of the run
+  const auto cause = cause_in(ending.last_lines);
+  mark_failed(folder, ending.raw_status, text(ending.message, cause.empty() ? "" : ": ", cause));
+  return ending.raw_status;
+}
+
+void Leader::mark_failed(const RunFolder& folder, int status, const std::string& reason) {
   try {
-    mark_ended(*storage_, clock_, folder, ending.raw_status, ending.message);
+    mark_ended(*storage_, clock_, folder, status, reason);
   } catch (const Error& error) {
     app::say("  and " + error.message());
   }
-  return ending.raw_status;
 }
 
 int Leader::run() {

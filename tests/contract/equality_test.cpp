@@ -8,7 +8,7 @@
 namespace larmor::testing {
 namespace {
 
-class EveryWorkload : public ::testing::TestWithParam<std::string> {};
+class HoweverDivided : public ::testing::TestWithParam<StageName> {};
 
 std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
   words.insert(words.end(), more.begin(), more.end());
@@ -27,21 +27,21 @@ const std::vector<std::string> adam_fp64{
 /// By file: one an objective.
 using Weights = std::map<std::string, NamedTensors>;
 
-Weights weights_after(const std::string& workload, const std::vector<std::string>& words, int ranks,
+Weights weights_after(const StageName& stage, const std::vector<std::string>& words, int ranks,
                       int accumulation) {
-  TrialRun run(workload, with(words, {text("train.accumulation=", accumulation)}));
+  TrialRun run(stage, with(words, {text("train.accumulation=", accumulation)}));
   run.train(ranks);
   Weights weights;
   for (const auto& file : run.weight_files()) weights[file] = run.tensors(file);
   return weights;
 }
 
-void expect_neutral(const std::string& workload, const std::vector<std::string>& words, double tolerance) {
-  const auto reference = weights_after(workload, words, 1, 1);
+void expect_neutral(const StageName& stage, const std::vector<std::string>& words, double tolerance) {
+  const auto reference = weights_after(stage, words, 1, 1);
   for (const int ranks : {1, 2, 4}) {
     for (const int accumulation : {1, 3}) {
       if (ranks == 1 && accumulation == 1) continue;
-      const auto other = weights_after(workload, words, ranks, accumulation);
+      const auto other = weights_after(stage, words, ranks, accumulation);
       ASSERT_EQ(other.size(), reference.size());
       for (const auto& [file, weights] : reference) {
         EXPECT_LE(largest_difference(weights, other.at(file)), tolerance)
@@ -51,15 +51,15 @@ void expect_neutral(const std::string& workload, const std::vector<std::string>&
   }
 }
 
-TEST_P(EveryWorkload, GivesTheSameWeightsOnOneTwoAndFourRanksInFloat32) {
+TEST_P(HoweverDivided, GivesTheSameWeightsOnOneTwoAndFourRanksInFloat32) {
   expect_neutral(GetParam(), with(ten_steps, sgd), 1e-6);
 }
 
-TEST_P(EveryWorkload, GivesTheSameWeightsOnOneTwoAndFourRanksInFloat64) {
+TEST_P(HoweverDivided, GivesTheSameWeightsOnOneTwoAndFourRanksInFloat64) {
   expect_neutral(GetParam(), with(ten_steps, adam_fp64), 1e-11);
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, EveryWorkload, ::testing::ValuesIn(workload_names()));
+INSTANTIATE_TEST_SUITE_P(Table, HoweverDivided, ::testing::ValuesIn(stage_names()), name_of);
 
 }  // namespace
 }  // namespace larmor::testing

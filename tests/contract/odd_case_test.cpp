@@ -136,8 +136,8 @@ std::vector<std::string> with_others(std::vector<std::string> words, const std::
 }
 
 /// Two of training and one of validation, by name.
-std::set<std::string> some_cases(const std::string& workload) {
-  TrialRun run(workload, with_others(six_steps, {"train.length=1st", "train.validate_every=0"}));
+std::set<std::string> some_cases(const StageName& stage) {
+  TrialRun run(stage, with_others(six_steps, {"train.length=1st", "train.validate_every=0"}));
   run.train(1);
   const auto index = index_from_json(read_json(run.folder().index()));
   const auto name = [&](Split split, size_t place) {
@@ -151,8 +151,8 @@ struct Outcome {
   std::set<std::string> quarantined;
 };
 
-Outcome train(const std::string& workload, const Odd& odd, int ranks, const std::vector<std::string>& more) {
-  TrialRun run(workload, with_others(six_steps, more));
+Outcome train(const StageName& stage, const Odd& odd, int ranks, const std::vector<std::string>& more) {
+  TrialRun run(stage, with_others(six_steps, more));
   run.change_stage([&odd](std::unique_ptr<const Stage> stage) {
     return std::make_unique<OddStage>(std::move(stage), odd);
   });
@@ -173,7 +173,7 @@ void expect_same(const Outcome& one, const Outcome& other, const std::string& wh
     EXPECT_LE(largest_difference(weights, other.weights.at(file)), 1e-11) << file << ", " << what;
 }
 
-class OddCase : public ::testing::TestWithParam<std::string> {};
+class OddCase : public ::testing::TestWithParam<StageName> {};
 
 TEST_P(OddCase, IsABadFileWithItsNameOnOneTwoAndFourRanks) {
   const Odd unread{.for_task = {}, .for_dataset = some_cases(GetParam())};
@@ -239,7 +239,7 @@ TEST_P(OddCase, WhateverEndsAValidationWhatWasTrainedIsSavedAndGoneOnFrom) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, OddCase, ::testing::ValuesIn(workload_names()));
+INSTANTIATE_TEST_SUITE_P(Table, OddCase, ::testing::ValuesIn(stage_names()), name_of);
 
 }  // namespace
 }  // namespace larmor::testing

@@ -8,7 +8,7 @@
 namespace larmor::testing {
 namespace {
 
-class Resume : public ::testing::TestWithParam<std::string> {};
+class Resume : public ::testing::TestWithParam<StageName> {};
 
 // Twenty steps with everything on: accumulation, an average, a warm-up, the adversarial phase from the
 // middle, validations and checkpoints in between.
@@ -65,7 +65,7 @@ TEST_P(Resume, LearnsAndLeavesLibtorchsOwnGeneratorAlone) {
   EXPECT_LT(last, 0.8 * first);
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, Resume, ::testing::ValuesIn(workload_names()));
+INSTANTIATE_TEST_SUITE_P(Table, Resume, ::testing::ValuesIn(stage_names()), name_of);
 
 }  // namespace
 }  // namespace larmor::testing

@@ -52,7 +52,7 @@ void expect_close(const SharedWeights& weights, const SharedWeights& reference, 
     EXPECT_LE(largest_difference(tensors, weights.at(file)), 1e-11) << file << ", " << what;
 }
 
-class HoweverShared : public ::testing::TestWithParam<std::string> {
+class HoweverShared : public ::testing::TestWithParam<StageName> {
  protected:
   SharedWeights by_one_rank() const {
     TrialRun run(GetParam(), four_steps_with(1));
@@ -94,7 +94,7 @@ TEST_P(HoweverShared, GoesOnWithTheSameBits) {
   EXPECT_EQ(broken.hashes(), straight.hashes());
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, HoweverShared, ::testing::ValuesIn(workload_names()));
+INSTANTIATE_TEST_SUITE_P(Table, HoweverShared, ::testing::ValuesIn(stage_names()), name_of);
 
 }  // namespace
 }  // namespace larmor::testing

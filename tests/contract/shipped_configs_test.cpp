@@ -112,9 +112,9 @@ INSTANTIATE_TEST_SUITE_P(Table, ShippedConfig, ::testing::ValuesIn(all_shipped),
 TEST(ShippedConfigs, AreAllInTheTable) {
   std::set<std::string> here, there;
   for (const Shipped& shipped : all_shipped) here.insert(text(shipped.workload, "/", shipped.config));
-  for (const auto& workload : workload_names()) {
-    for (const auto& file : fs::directory_iterator(tiny_sources(workload).files.front().parent_path()))
-      there.insert(text(workload, "/", file.path().stem().string()));
+  for (const auto& workload : make_workloads()) {
+    for (const auto& file : fs::directory_iterator(tiny_sources(workload.name()).files.front().parent_path()))
+      there.insert(text(workload.name(), "/", file.path().stem().string()));
   }
   EXPECT_EQ(here, there);
 }

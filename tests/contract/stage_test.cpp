@@ -11,6 +11,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/config/load.h"
+#include "larmor/train/earlier_run.h"
 
 #include "tests/contract/trial_run.h"
 
@@ -60,14 +61,17 @@ class EveryStage : public ::testing::TestWithParam<StageName> {
   std::unique_ptr<Stage> made() const { return workload_.stage(GetParam().stage); }
 
   LoadedConfig read(const Sources& sources, Stage& stage) const {
-    return load_config(sources, workload_.name(), GetParam().stage, stage.fields());
+    const auto& name = GetParam().stage;
+    auto loaded = load_config(sources, workload_.name(), name, fields_of(workload_, name, stage));
+    stage.build_on(earlier_of_config(workload_, loaded.config));
+    return loaded;
   }
 
   /// What a config without a word leaves as it is.
   OwnValues values_in(Stage& stage) const { return own_values(read({}, stage)); }
 
   const Workload workload_ = workload_named(GetParam().workload);
-  const Sources tiny_ = tiny_sources(GetParam().workload);
+  const Sources tiny_ = tiny_sources(GetParam());
 };
 
 TEST_P(EveryStage, KeepsWhatItHasReadWhenItsFieldsAreAskedForAgain) {
@@ -118,8 +122,7 @@ TEST_P(EveryStage, IsNamedWhereAnUnknownOneIsAskedFor) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, EveryStage, ::testing::ValuesIn(stage_names()),
-                         [](const auto& which) { return which.param.workload + "_" + which.param.stage; });
+INSTANTIATE_TEST_SUITE_P(Table, EveryStage, ::testing::ValuesIn(stage_names()), name_of);
 
 }  // namespace
 }  // namespace larmor::testing

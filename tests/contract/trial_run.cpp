@@ -3,6 +3,9 @@
 #include <cstdlib>
 #include <exception>
 #include <fstream>
+#include <memory>
+#include <mutex>
+#include <ostream>
 #include <thread>
 
 #include <ATen/ATen.h>
@@ -13,6 +16,8 @@
 #include "larmor/checkpoint/checkpoint.h"
 #include "larmor/train/run_setup.h"
 
+#include "tests/toy/workload.h"
+
 namespace larmor::testing {
 
 namespace {
@@ -22,10 +27,42 @@ std::filesystem::path source_folder() {
   return source == nullptr ? std::filesystem::current_path() : std::filesystem::path(source);
 }
 
+std::filesystem::path configs_of(const StageName& stage) {
+  const auto shipped = source_folder() / "workloads" / stage.workload / stage.stage / "configs";
+  return std::filesystem::exists(shipped) ? shipped
+                                          : source_folder() / "tests" / "toy" / stage.stage / "configs";
+}
+
+/// Workloads of the program, and the toy.
+std::vector<Workload> all_workloads() {
+  auto all = make_workloads();
+  all.push_back(toy::make_workload());
+  return all;
+}
+
+/// The folder of a run of the stage, trained for a few steps when it is first asked for.
+std::filesystem::path trained_run_of(const StageName& stage) {
+  static std::map<std::string, std::unique_ptr<TrialRun>> runs;
+  static std::recursive_mutex mutex;  // a stage's run may need those of stages before it
+  const std::lock_guard lock(mutex);
+  auto& run = runs[text(stage.workload, "/", stage.stage)];
+  if (!run) {
+    auto made = std::make_unique<TrialRun>(
+        stage, std::vector<std::string>{"train.length=6st", "optim.schedule.warmup=0",
+                                        "train.validate_every=3st", "checkpoint.every=3st"});
+    made->train(1);
+    run = std::move(made);
+  }
+  return run->folder().root;
+}
+
 }  // namespace
 
-TrialRun::TrialRun(std::string workload, std::vector<std::string> overrides)
-    : workload_(std::move(workload)), overrides_(std::move(overrides)) {
+TrialRun::TrialRun(const std::string& workload, std::vector<std::string> overrides)
+    : TrialRun(StageName{workload, workload_named(workload).stages().front()}, std::move(overrides)) {}
+
+TrialRun::TrialRun(StageName stage, std::vector<std::string> overrides)
+    : stage_(std::move(stage)), overrides_(std::move(overrides)) {
   overrides_.push_back("run.folder=" + scratch_.path().string());
   overrides_.emplace_back("run.name=trial");
 }
@@ -33,14 +70,14 @@ TrialRun::TrialRun(std::string workload, std::vector<std::string> overrides)
 RunFolder TrialRun::folder() const { return {scratch_.path() / "trial"}; }
 
 SessionEnd TrialRun::train(int ranks, std::optional<int64_t> until, const std::vector<std::string>& more) {
-  const auto workload = workload_named(workload_);
-  auto sources = tiny_sources(workload_);
-  const auto overlay = source_folder() / "tests" / "contract" / (workload_ + ".yaml");
+  const auto workload = workload_named(stage_.workload);
+  auto sources = tiny_sources(stage_);
+  const auto overlay = configs_of(stage_).parent_path() / "contract.yaml";
   if (std::filesystem::exists(overlay)) sources.files.push_back(overlay);
-  sources.overrides = overrides_;
-  sources.overrides.insert(sources.overrides.end(), more.begin(), more.end());
+  for (const auto& words : {overrides_, more})
+    sources.overrides.insert(sources.overrides.end(), words.begin(), words.end());
   sources.overrides.push_back(text("parallel.ranks=", ranks));
-  auto asked = load_stage(sources, workload, workload.stages().front());
+  auto asked = load_stage(sources, workload, stage_.stage);
   asked.stage->check(asked.config.config);
 
   DiskStorage storage;
@@ -136,29 +173,44 @@ std::vector<std::string> TrialRun::logged_steps() const {
 
 std::vector<std::string> workload_names() {
   std::vector<std::string> names;
-  for (const auto& workload : make_workloads()) names.push_back(workload.name());
+  for (const auto& workload : all_workloads()) names.push_back(workload.name());
   return names;
 }
 
 Workload workload_named(const std::string& name) {
-  for (const auto& workload : make_workloads()) {
+  for (const auto& workload : all_workloads()) {
     if (workload.name() == name) return workload;
   }
   fail(Exit::unexpected, "no workload " + name);
 }
 
+void PrintTo(const StageName& stage, std::ostream* out) { *out << stage.workload << "/" << stage.stage; }
+
 std::vector<StageName> stage_names() {
   std::vector<StageName> names;
-  for (const auto& workload : make_workloads()) {
+  for (const auto& workload : all_workloads()) {
     for (const auto& stage : workload.stages()) names.push_back({workload.name(), stage});
   }
   return names;
 }
 
+std::string name_of(const ::testing::TestParamInfo<StageName>& which) {
+  return which.param.workload + "_" + which.param.stage;
+}
+
 Sources tiny_sources(const std::string& workload) {
-  const auto configs = source_folder() / "workloads" / workload / "configs";
+  return tiny_sources(StageName{workload, workload_named(workload).stages().front()});
+}
+
+Sources tiny_sources(const StageName& stage) {
+  const auto configs = configs_of(stage);
   Sources sources;
   sources.files = {configs / "default.yaml", configs / "tiny.yaml"};
+  const auto workload = workload_named(stage.workload);
+  for (const auto& need : workload.named(stage.stage).needs) {
+    const auto run = trained_run_of({stage.workload, need.stage});
+    sources.overrides.push_back(text("from.", need.stage, "=", run.string()));
+  }
   return sources;
 }
 

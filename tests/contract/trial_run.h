@@ -6,11 +6,14 @@
 #include <exception>
 #include <filesystem>
 #include <functional>
+#include <iosfwd>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "larmor/base/file.h"
 #include "larmor/device/tensor_file.h"
@@ -19,10 +22,18 @@
 
 namespace larmor::testing {
 
+struct StageName {
+  std::string workload, stage;
+};
+/// How a test is told which stage it ran over.
+void PrintTo(const StageName& stage, std::ostream* out);
+
 class TrialRun {
  public:
-  /// The workload's tiny config with `overrides` on top.
-  TrialRun(std::string workload, std::vector<std::string> overrides);
+  /// The stage's tiny config with `overrides` on top. What the stage needs is trained first.
+  TrialRun(StageName stage, std::vector<std::string> overrides);
+  /// Of the workload's first stage.
+  TrialRun(const std::string& workload, std::vector<std::string> overrides);
 
   /// Trains (or resumes) with so many thread ranks; `until` is --steps, `more` are overrides for this time.
   SessionEnd train(int ranks, std::optional<int64_t> until = {}, const std::vector<std::string>& more = {});
@@ -51,7 +62,7 @@ class TrialRun {
 
  private:
   ScratchFolder scratch_;
-  std::string workload_;
+  StageName stage_;
   std::vector<std::string> overrides_;
   Change change_ = [](std::unique_ptr<const Stage> stage) { return stage; };
   std::optional<std::filesystem::path> resume_at_;
@@ -59,18 +70,20 @@ class TrialRun {
   std::vector<std::exception_ptr> errors_;
 };
 
-/// Names of all workloads of this build.
+/// Names of all workloads of this build, and of the toy.
 std::vector<std::string> workload_names();
 /// Fails where there is none.
 Workload workload_named(const std::string& name);
 
-struct StageName {
-  std::string workload, stage;
-};
-/// All stages of all workloads.
+/// All stages of all workloads, the toy's among them.
 std::vector<StageName> stage_names();
+/// For INSTANTIATE_TEST_SUITE_P: workload_stage.
+std::string name_of(const ::testing::TestParamInfo<StageName>& which);
 
-/// The workload's default.yaml and tiny.yaml.
+/// The stage's default.yaml and tiny.yaml, and runs of the stages that it needs, which are trained when the
+/// first test of a process asks for them.
+Sources tiny_sources(const StageName& stage);
+/// Of the workload's first stage.
 Sources tiny_sources(const std::string& workload);
 
 /// The largest absolute difference over all tensors; the names have to agree.

@@ -26,6 +26,43 @@ TEST(FirstLook, ListNamesTheWorkloadsTheirStagesAndConfigs) {
   ASSERT_FALSE(all.empty());
   EXPECT_EQ(all[0]["workload"], "latent_diffusion");
   EXPECT_THAT(all[0]["configs"].dump(), HasSubstr("tiny"));
+  for (const auto& workload : all) {
+    const auto& details = workload["stage_details"];
+    ASSERT_EQ(details.size(), workload["stages"].size());
+    EXPECT_EQ(details[0]["stage"], workload["stages"][0]);
+    EXPECT_EQ(details[0]["configs"], workload["configs"]);
+    EXPECT_TRUE(details[0]["needs"].empty()) << "the first stage has none before it";
+  }
+}
+
+TEST(FirstLook, EveryConfigIsShownAndExplainedBeforeThereAreData) {
+  for (const auto& workload : larmor_program({"list", "--json"}).json()) {
+    for (const auto& stage : workload["stage_details"]) {
+      for (const auto& name : stage["configs"]) {
+        for (const char* verb : {"show", "explain"}) {
+          const std::vector<std::string> words{"config",
+                                               verb,
+                                               workload["workload"].get<std::string>(),
+                                               "--stage",
+                                               stage["stage"].get<std::string>(),
+                                               "-c",
+                                               name.get<std::string>()};
+          const auto end = larmor_program(words);
+          EXPECT_EQ(end.status, 0) << workload["workload"] << " " << name << ": " << end.err;
+        }
+      }
+    }
+  }
+}
+
+TEST(FirstLook, AConfigThatIsNotThereIsAnsweredWithThoseOfTheStage) {
+  const auto end = larmor_program({"config", "show", "survival", "-c", "cohrt"});
+  EXPECT_EQ(end.status, 2);
+  EXPECT_THAT(end.err, HasSubstr("with the stage risk of survival"));
+  EXPECT_THAT(end.err, HasSubstr("did you mean cohort?"));
+  const auto stage = larmor_program({"config", "show", "survival", "--stage", "risks"});
+  EXPECT_EQ(stage.status, 2);
+  EXPECT_THAT(stage.err, HasSubstr("survival has no stage risks"));
 }
 
 TEST(FirstLook, TheFirstStepOfTinyIsLoggedAndTheRunIsFinished) {

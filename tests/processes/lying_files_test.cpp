@@ -195,7 +195,9 @@ TEST_F(LyingFiles, ThatFailInTrainingAreToldOfOnceByAllRanksTogether) {
   EXPECT_THAT(strict.err, AllOf(HasSubstr("data.bad_files allows 1"), HasSubstr("p6/t1.nii.gz"),
                                 HasSubstr("p7/t1.nii.gz")));
   EXPECT_EQ(read_json(folder() / "runs" / "strict" / "quarantine.json").size(), 2U);
-  EXPECT_TRUE(std::filesystem::exists(folder() / "runs" / "strict" / "FAILED"));
+  const auto failed = read_json(folder() / "runs" / "strict" / "FAILED");
+  EXPECT_THAT(failed["reason"].get<std::string>(),
+              AllOf(HasSubstr("data.bad_files allows 1"), HasSubstr("p6/t1.nii.gz")));
   EXPECT_FALSE(std::filesystem::exists(folder() / "runs" / "strict" / "DONE"));
 }
 
