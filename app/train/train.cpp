@@ -13,6 +13,7 @@
 #include "app/train/lead.h"
 #include "app/train/train_flags.h"
 #include "app/train/train_rank.h"
+#include "app/train/train_stages.h"
 
 namespace larmor::app {
 
@@ -35,6 +36,13 @@ void refuse_threads(const RunConfig& config, const std::optional<Rank>& given) {
        text("parallel.strategy dp is one process with a thread for each rank, but ", given->launcher,
             " has started ", given->count, " processes"),
        "parallel.strategy=ddp; or start one larmor, which starts the threads");
+}
+
+/// Another launcher's ranks end with the run that they were started for.
+void refuse_launcher(const std::optional<Rank>& given) {
+  if (!given) return;
+  fail(Exit::usage, text("--stage all under ", given->launcher),
+       "train the stages one by one, each with from.<stage>=RUN");
 }
 
 int train_as_agent(Program& program, const TrainFlags& flags, const std::optional<Rank>& given) {
@@ -72,7 +80,9 @@ void add_train(Program& program) {
       program.add_workload_or_run_verb("train", "train a workload, or go on with a run", [&program, flags] {
         const auto rank = given_rank(flags->agents);
         if (rank && rank->launcher == "larmor") return train_as_rank(program, *flags, *rank);
-        return train_as_agent(program, *flags, rank);
+        if (!asks_for_every_stage(program.words())) return train_as_agent(program, *flags, rank);
+        refuse_launcher(rank);
+        return train_every_stage(program, *flags, [&] { return train_as_agent(program, *flags, rank); });
       });
   verb.add_option("--ranks", flags->ranks, "how many processes, auto, or a list of devices");
   verb.add_option("--device", flags->device, "auto, cpu or cuda");

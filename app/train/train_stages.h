@@ -1,0 +1,19 @@
+// `train W --stage all`: the stages of a workload one after the other, each with the runs of those before it.
+#pragma once
+
+#include <functional>
+
+#include "app/program.h"
+#include "app/train/train_flags.h"
+
+namespace larmor::app {
+
+/// Whether that is what the words ask for.
+bool asks_for_every_stage(const Words& words);
+
+/// Calls `train_stage` for each stage, the program's words being those of that stage's run. A stage whose run
+/// is over is not trained again, which is for `train_stage` to see; one that ends otherwise is the last. The
+/// exit status is the last one's. Throws Error (usage) for words that make no sense for several stages.
+int train_every_stage(Program& program, const TrainFlags& flags, const std::function<int()>& train_stage);
+
+}  // namespace larmor::app

@@ -1,0 +1,231 @@
+// Stages that build on others, by the program with the workload of the tests (tests/toy/workload.h): what a
+// later run keeps of an earlier one, and a chain of all stages.
+#include <cstdlib>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "larmor/base/storage.h"
+#include "larmor/base/text.h"
+
+#include "tests/processes/support/program_run.h"
+
+namespace larmor::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr int usage = 2, damaged = 7;
+
+fs::path toy_program() {
+  const char* program = std::getenv("LARMOR_PROGRAM");
+  return fs::path(program).parent_path().parent_path() / "tests" / "toy" / "bin" / "larmor";
+}
+
+class Stages : public ::testing::Test {
+ protected:
+  Finished call(std::vector<std::string> words) const {
+    return larmor_program(std::move(words), {.folder = scratch_.path(), .program = toy_program()});
+  }
+  Finished train(const std::string& stage, std::vector<std::string> more) const {
+    std::vector<std::string> words{"train",
+                                   "toy",
+                                   "--stage",
+                                   stage,
+                                   "-c",
+                                   "tiny",
+                                   "--ranks",
+                                   "1",
+                                   "train.length=4st",
+                                   "train.validate_every=2st",
+                                   "checkpoint.every=2st",
+                                   "optim.schedule.warmup=0"};
+    words.insert(words.end(), more.begin(), more.end());
+    return call(words);
+  }
+  fs::path run(const std::string& name) const { return scratch_.path() / "runs" / name; }
+  void train_coder(const std::string& name = "coder") const {
+    const auto end = train("coder", {"run.name=" + name});
+    ASSERT_EQ(end.status, 0) << end.err;
+  }
+
+  ScratchFolder scratch_;
+};
+
+TEST_F(Stages, KeepWhatTheyNeedOfAnEarlierRunWhichMayThenGo) {
+  train_coder();
+  const std::vector<std::string> words{"run.name=refiner", "from.coder=coder"};
+  auto stopped = words;
+  stopped.insert(stopped.end(), {"--steps", "2"});
+  ASSERT_EQ(train("refiner", stopped).status, 0);
+  const auto kept = run("refiner") / "from" / "coder";
+  EXPECT_EQ(read_text(kept / "model.safetensors"),
+            read_text(run("coder") / "checkpoints" / "best" / "model.safetensors"));
+  const auto record = read_json(kept / "earlier_run.json");
+  EXPECT_THAT(read_text(run("refiner") / "config.yaml"),
+              AllOf(HasSubstr(record["hash"].get<std::string>()), HasSubstr("# coder, command line")));
+  fs::remove_all(run("coder"));
+  const auto again = train("refiner", words);
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_TRUE(fs::exists(run("refiner") / "DONE"));
+  const auto evaluated = call({"evaluate", "runs/refiner", "--json"});
+  EXPECT_EQ(evaluated.status, 0) << evaluated.err;
+}
+
+TEST_F(Stages, TakeAnyRunByThePathAndAnyCheckpointByItsName) {
+  train_coder();
+  const auto path = text("from.coder=", run("coder").string());
+  EXPECT_EQ(train("refiner", {"run.name=a", path + "#last"}).status, 0);
+  EXPECT_EQ(train("refiner", {"run.name=b", path + "#step-00000002"}).status, 0);
+  EXPECT_EQ(read_json(run("a") / "from" / "coder" / "earlier_run.json")["checkpoint"], "step-00000004");
+  EXPECT_EQ(read_json(run("b") / "from" / "coder" / "earlier_run.json")["checkpoint"], "step-00000002");
+}
+
+TEST_F(Stages, AreOtherRunsWithOtherWeightsBeneathThem) {
+  train_coder();
+  train_coder("same");
+  ASSERT_EQ(train("coder", {"run.name=other", "run.seed=5"}).status, 0);
+  ASSERT_EQ(train("refiner", {"run.name=r", "from.coder=coder", "--steps", "2"}).status, 0);
+  const auto other = train("refiner", {"run.name=r", "from.coder=other"});
+  EXPECT_EQ(other.status, usage);
+  EXPECT_THAT(other.err, HasSubstr("these keys differ: from.coder"));
+  EXPECT_EQ(train("refiner", {"run.name=r", "from.coder=same"}).status, 0)
+      << "the same weights by another name";
+}
+
+TEST_F(Stages, RefuseWhatTheyCannotBuildOnBeforeARankStarts) {
+  train_coder();
+  const auto refused = [&](std::vector<std::string> words) {
+    words.emplace_back("run.name=none");
+    const auto end = train("refiner", words);
+    EXPECT_FALSE(fs::exists(run("none"))) << end.err;
+    return end;
+  };
+  const auto missing = refused({});
+  EXPECT_EQ(missing.status, usage);
+  EXPECT_THAT(missing.err, AllOf(HasSubstr("needs a run of the stage coder"), HasSubstr("from.coder=RUN")));
+  const auto absent = refused({"from.coder=nowhere"});
+  EXPECT_EQ(absent.status, usage);
+  EXPECT_THAT(absent.err, AllOf(HasSubstr("from.coder"), HasSubstr("there is no run nowhere")));
+  EXPECT_THAT(refused({"from.coder=coder#step-00000009"}).err, HasSubstr("has no checkpoint step-00000009"));
+  EXPECT_THAT(refused({"from.coder=coder#newest"}).err, HasSubstr("has no checkpoint newest"));
+  const auto unfit = refused({"from.coder=coder", "model.in_channels=2"});
+  EXPECT_EQ(unfit.status, usage);
+  EXPECT_THAT(unfit.err, HasSubstr("from.coder takes images of 1 channels"));
+
+  ASSERT_EQ(train("refiner", {"run.name=refiner", "from.coder=coder"}).status, 0);
+  const auto stage = refused({"from.coder=refiner"});
+  EXPECT_EQ(stage.status, usage);
+  EXPECT_THAT(stage.err, HasSubstr("is a run of the stage refiner of toy, and one of the stage coder"));
+}
+
+TEST_F(Stages, RefuseADamagedCheckpointAndDamagedKeptWeights) {
+  train_coder();
+  ASSERT_EQ(train("refiner", {"run.name=refiner", "from.coder=coder", "--steps", "2"}).status, 0);
+  // A copy, since what is kept may be the same file.
+  const auto damage = [&](const fs::path& file) {
+    auto bytes = read_text(file);
+    bytes[bytes.size() - 3] ^= 1;
+    fs::remove(file);
+    DiskStorage storage;
+    write_text(storage, file, bytes);
+  };
+  damage(run("coder") / "checkpoints" / "step-00000004" / "model.safetensors");
+  const auto fresh = train("refiner", {"run.name=fresh", "from.coder=coder#last"});
+  EXPECT_EQ(fresh.status, damaged);
+  EXPECT_THAT(fresh.err, AllOf(HasSubstr("from.coder"), HasSubstr("is damaged")));
+  damage(run("refiner") / "from" / "coder" / "model.safetensors");
+  const auto kept = call({"train", "runs/refiner"});
+  EXPECT_EQ(kept.status, damaged);
+  EXPECT_THAT(kept.err, HasSubstr("is not what it was"));
+}
+
+TEST_F(Stages, OfARunCannotBeExchanged) {
+  train_coder();
+  ASSERT_EQ(train("refiner", {"run.name=refiner", "from.coder=coder"}).status, 0);
+  const auto end = call({"evaluate", "runs/refiner", "from.coder=coder"});
+  EXPECT_EQ(end.status, usage);
+  EXPECT_THAT(end.err, HasSubstr("a run keeps what it was started with"));
+}
+
+class AllStages : public Stages {
+ protected:
+  Finished chain(std::vector<std::string> more = {}) const {
+    std::vector<std::string> words{"run.name=toys", "coder:train.length=6st", "refiner:model.channels=5"};
+    words.insert(words.end(), more.begin(), more.end());
+    return train("all", words);
+  }
+  std::string weights(const std::string& stage) const {
+    return read_text(run("toys-" + stage) / "checkpoints" / "last" / "model.safetensors");
+  }
+};
+
+TEST_F(AllStages, AreTrainedInOrderEachOnTheRunBeforeIt) {
+  const auto end = chain({"--json"});
+  ASSERT_EQ(end.status, 0) << end.err;
+  EXPECT_THAT(end.err, AllOf(HasSubstr("stage 1 of 2: coder (runs/toys-coder)"),
+                             HasSubstr("stage 2 of 2: refiner (runs/toys-refiner)")));
+  ASSERT_EQ(end.json().size(), 2U);
+  EXPECT_EQ(end.json()[0]["steps"], 6) << "of the coder alone";
+  EXPECT_EQ(end.json()[1]["steps"], 4);
+  EXPECT_THAT(read_text(run("toys-refiner") / "config.yaml"), HasSubstr("channels: 5"));
+  EXPECT_THAT(read_text(run("toys-coder") / "config.yaml"), HasSubstr("channels: 3"));
+  EXPECT_EQ(read_text(run("toys-refiner") / "from" / "coder" / "model.safetensors"),
+            read_text(run("toys-coder") / "checkpoints" / "best" / "model.safetensors"));
+}
+
+TEST_F(AllStages, GoOnWhereTheyWereAndRepeatNothing) {
+  ASSERT_EQ(chain().status, 0);
+  const auto coder = weights("coder"), refiner = weights("refiner");
+  const auto over = chain();
+  EXPECT_EQ(over.status, 0);
+  EXPECT_THAT(over.err, AllOf(HasSubstr("toys-coder is finished already"),
+                              HasSubstr("toys-refiner is finished already")));
+  for (const int64_t stop : {1, 3, 5}) {
+    fs::remove_all(scratch_.path() / "runs");
+    const auto stopped = chain({"--steps", text(stop)});
+    EXPECT_EQ(stopped.status, 0) << stopped.err;
+    EXPECT_THAT(stopped.err, HasSubstr("ended in stage 1 of 2: coder"));
+    EXPECT_FALSE(fs::exists(run("toys-refiner")));
+    const auto end = chain();
+    ASSERT_EQ(end.status, 0) << end.err;
+    EXPECT_EQ(weights("coder"), coder) << stop;
+    EXPECT_EQ(weights("refiner"), refiner) << stop;
+  }
+}
+
+TEST_F(AllStages, AreStoppedWithinALaterOneAndGoOnThere) {
+  ASSERT_EQ(chain().status, 0);
+  const auto refiner = weights("refiner");
+  fs::remove_all(run("toys-refiner"));
+  const auto stopped = chain({"--steps", "2"});
+  EXPECT_THAT(stopped.err, AllOf(HasSubstr("toys-coder is finished already"),
+                                 HasSubstr("ended in stage 2 of 2: refiner")));
+  EXPECT_EQ(chain().status, 0);
+  EXPECT_EQ(weights("refiner"), refiner);
+}
+
+TEST_F(AllStages, RefuseWordsThatMakeNoSenseForSeveral) {
+  EXPECT_EQ(chain({"from.coder=elsewhere"}).status, usage);
+  EXPECT_EQ(chain({"--resume", "never"}).status, usage);
+  EXPECT_EQ(chain({"--dry-run"}).status, usage);
+  EXPECT_THAT(chain({"pretrain:train.length=1st"}).err, HasSubstr("toy has no stage pretrain"));
+  EXPECT_THAT(chain({"train.lenght=1st"}).err, HasSubstr("did you mean train.length?"));
+  EXPECT_FALSE(fs::exists(run("toys-coder")));
+}
+
+TEST_F(Stages, AreListedWithWhatTheyNeed) {
+  for (const auto& workload : call({"list", "--json"}).json()) {
+    if (workload["workload"] != "toy") continue;
+    EXPECT_EQ(workload["stage_details"][1]["stage"], "refiner");
+    EXPECT_EQ(workload["stage_details"][1]["needs"], Json::array({"coder"}));
+    return;
+  }
+  ADD_FAILURE() << "no toy";
+}
+
+}  // namespace
+}  // namespace larmor::testing
