@@ -253,6 +253,7 @@ GOOD_TREE = {
     "larmor/comm/new.h": "#pragma once\n",
     "workloads/one/one.cpp": '#include "workloads/one/one.h"\n#include "larmor/base/text.h"\n',
     "workloads/one/one.h": "#pragma once\n#include <torch/nn.h>\n",
+    "workloads/one/tests/one_test.cpp": '#include "tests/support/cases.h"\n#include "larmor/comm/new.h"\n',
     "larmor/larmor.h": '#include "larmor/base/offered.h"\n',
     "larmor/base/offered.h": '#include "larmor/base/behind.h"\n',
     "larmor/base/behind.h": "",

@@ -21,13 +21,20 @@ class Problem:
         return f"{self.path}:{self.line}: {self.message}"
 
 
+def is_test_of_workload(path):
+    """workloads/<name>/tests/…: tests that lie with what they test."""
+    return path.parts[0] == "workloads" and path.parts[2:3] == ("tests",)
+
+
 def sources(root, folders=CODE_FOLDERS, suffixes=CPP_SUFFIXES):
-    """The files below the folders, relative to root, in a fixed order."""
+    """The files below the folders, relative to root, in a fixed order. Among the code folders alone without tests."""
     found = []
     for folder in folders:
         for path in sorted((root / folder).rglob("*")):
             if path.suffix in suffixes and path.is_file() and "build" not in path.relative_to(root).parts:
-                found.append(path.relative_to(root))
+                relative = path.relative_to(root)
+                if folders != CODE_FOLDERS or not is_test_of_workload(relative):
+                    found.append(relative)
     return found
 
 

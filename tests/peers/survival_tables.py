@@ -1,4 +1,4 @@
-"""Makes tests/golden/survival_tables.safetensors: 1 000 small random tables with ties and heavy censoring, and
+"""Makes workloads/survival/tests/golden/survival_tables.safetensors: 1 000 small random tables with ties and heavy censoring, and
 what scikit-survival (0.28.0; with numpy and safetensors) says of each.
 
   survival_tables.py OUT.safetensors

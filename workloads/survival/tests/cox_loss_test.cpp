@@ -9,7 +9,7 @@
 
 #include "larmor/base/error.h"
 
-#include "tests/survival/tables.h"
+#include "workloads/survival/tests/tables.h"
 
 namespace larmor::survival {
 namespace {

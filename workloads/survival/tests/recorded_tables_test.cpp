@@ -9,8 +9,7 @@
 #include "workloads/survival/risk/brier.h"
 #include "workloads/survival/risk/concordance.h"
 #include "workloads/survival/risk/time_auc.h"
-
-#include "tests/survival/tables.h"
+#include "workloads/survival/tests/tables.h"
 
 namespace larmor::survival {
 namespace {

@@ -10,8 +10,7 @@
 #include "larmor/base/error.h"
 
 #include "workloads/survival/risk/survival_curves.h"
-
-#include "tests/survival/tables.h"
+#include "workloads/survival/tests/tables.h"
 
 namespace larmor::survival {
 namespace {

@@ -8,8 +8,7 @@
 
 #include "workloads/survival/risk/brier.h"
 #include "workloads/survival/risk/time_auc.h"
-
-#include "tests/survival/tables.h"
+#include "workloads/survival/tests/tables.h"
 
 namespace larmor::survival {
 namespace {

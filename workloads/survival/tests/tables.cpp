@@ -1,4 +1,4 @@
-#include "tests/survival/tables.h"
+#include "workloads/survival/tests/tables.h"
 
 #include <cmath>
 #include <cstdlib>
@@ -13,7 +13,7 @@ namespace larmor::survival::testing {
 NamedTensors golden_file(const std::string& name) {
   const char* source = std::getenv("LARMOR_SOURCE");
   const std::filesystem::path folder = source != nullptr ? source : std::filesystem::current_path();
-  return read_tensors(folder / "tests" / "golden" / (name + ".safetensors"));
+  return read_tensors(folder / "workloads" / "survival" / "tests" / "golden" / (name + ".safetensors"));
 }
 
 std::vector<double> doubles(const at::Tensor& tensor) {

@@ -10,7 +10,7 @@
 #include "larmor/base/error.h"
 #include "larmor/nn/metrics/bootstrap.h"
 
-#include "tests/survival/tables.h"
+#include "workloads/survival/tests/tables.h"
 
 namespace larmor::survival {
 namespace {

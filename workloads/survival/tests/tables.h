@@ -17,7 +17,7 @@ struct Patients {
   SurvivalOutcomes outcomes;
 };
 
-/// A file of tests/golden.
+/// A file of golden/.
 NamedTensors golden_file(const std::string& name);
 std::vector<double> doubles(const at::Tensor& tensor);
 /// table_<name>/{risk,time,event} of survival.safetensors.
