@@ -1,0 +1,10 @@
+// One sentence on what the system is for.
+#pragma once
+
+#include "larmor/train/workload.h"
+
+namespace larmor::new_workload {
+
+Workload make_workload();
+
+}  // namespace larmor::new_workload
