@@ -62,7 +62,7 @@ NamedTensors read_file(const EarlierSource::File& file) {
 std::unique_ptr<Task> EarlierRun::task() const {
   auto task = loaded.stage->task(loaded.config.config, Index{});
   load_state_dict(*task->objectives().front().network, weights);
-  task->load(PartReader(task_tensors, task_values, text("the earlier run ", hash)));
+  task->load(PartReader(task_tensors, task_values, text("the earlier run ", hash)), averaged);
   for (const auto& objective : task->objectives()) {
     objective.network->eval();
     for (auto& parameter : objective.network->parameters()) parameter.requires_grad_(false);

@@ -130,7 +130,7 @@ TEST(Philox, DropoutHasDerivativesOfEveryOrder) {
 
 TEST(Philox, DropoutKeepsNothingOfTheInputsSizeForBackward) {
   const at::Tensor input = at::ones({3, 1000}).requires_grad_(), streams = three_streams();
-  const SavedBytes saved({});
+  const SavedBytes saved;
   const at::Tensor output = philox_dropout(input, streams, run_key, keep_threshold(0.5), 2);
   EXPECT_EQ(saved.bytes(), static_cast<int64_t>(streams.nbytes()));
   output.sum().backward();

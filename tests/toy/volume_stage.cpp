@@ -2,12 +2,21 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/data/volume_dataset.h"
 #include "larmor/train/measure/demand_count.h"
+#include "larmor/train/prediction.h"
+#include "larmor/train/volume_stage.h"
 #include "larmor/transforms/declared_chain.h"
-#include "larmor/transforms/transforms.h"
 
 namespace larmor::toy {
+
+namespace {
+
+std::vector<int64_t> crop_to_count(const RunConfig& config) {
+  const auto crop = training_crop(config.data.transforms);
+  return crop.empty() ? std::vector<int64_t>{16, 16, 16} : crop;
+}
+
+}  // namespace
 
 WorkloadFields VolumeStage::fields() {
   return {.model =
@@ -20,7 +29,7 @@ WorkloadFields VolumeStage::fields() {
 }
 
 void VolumeStage::check(const RunConfig& config) const {
-  const TransformChain training(training_chain(config.data.transforms));
+  check_chains(config);
   for (const auto size : training_crop(config.data.transforms)) {
     if (size % 2 == 0) continue;
     fail(Exit::usage, text("data.transforms crops ", size, " voxels, and the coder halves them"),
@@ -30,30 +39,21 @@ void VolumeStage::check(const RunConfig& config) const {
 
 Demand VolumeStage::demand(const RunConfig& config, const Index& index) const {
   const auto task = trial();
-  auto demand = count_demand(config, index, training_transforms(config), *task,
-                             image_to_count(in_channels_, prediction_window(config)));
+  auto demand = count_demand(config, index, training_chain(config.data.transforms), *task,
+                             image_to_count(in_channels_, crop_to_count(config)));
   demand.preferred_micro_batch = 2;
   return demand;
 }
 
 std::unique_ptr<Dataset> VolumeStage::dataset(const RunConfig& config, const Index& index,
                                               Split split) const {
-  const auto& declared = config.data.transforms;
-  return make_volume_dataset(config.data, index, split,
-                             split == Split::train ? training_chain(declared) : validation_chain(declared));
+  return volume_dataset(config, index, split);
 }
 
-Json VolumeStage::training_transforms(const RunConfig& config) const {
-  return training_chain(config.data.transforms);
-}
-
-Json VolumeStage::prediction_transforms(const RunConfig& config) const {
-  return prediction_chain(config.data.transforms);
-}
-
-std::vector<int64_t> VolumeStage::prediction_window(const RunConfig& config) const {
-  const auto crop = training_crop(config.data.transforms);
-  return crop.empty() ? std::vector<int64_t>{16, 16, 16} : crop;
+PredictionForm VolumeStage::prediction(const RunConfig& config) const {
+  return {.inputs = {{.name = "image"}},
+          .transforms = prediction_chain(config.data.transforms),
+          .volumes = {"image"}};
 }
 
 }  // namespace larmor::toy

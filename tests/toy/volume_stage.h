@@ -16,9 +16,7 @@ class VolumeStage : public Stage {
   void check(const RunConfig& config) const override;
   Demand demand(const RunConfig& config, const Index& index) const override;
   std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override;
-  Json training_transforms(const RunConfig& config) const override;
-  Json prediction_transforms(const RunConfig& config) const override;
-  std::vector<int64_t> prediction_window(const RunConfig& config) const override;
+  PredictionForm prediction(const RunConfig& config) const override;
 
   /// Channels of the images.
   int64_t in_channels() const { return in_channels_; }

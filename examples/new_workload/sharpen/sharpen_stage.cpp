@@ -1,9 +1,9 @@
 #include "workloads/new_workload/sharpen/sharpen_stage.h"
 
-#include "larmor/data/volume_dataset.h"
 #include "larmor/train/measure/demand_count.h"
+#include "larmor/train/prediction.h"
+#include "larmor/train/volume_stage.h"
 #include "larmor/transforms/declared_chain.h"
-#include "larmor/transforms/transforms.h"
 
 #include "workloads/new_workload/sharpen/sharpen_task.h"
 
@@ -19,38 +19,31 @@ WorkloadFields SharpenStage::fields() {
 }
 
 // Keys that go well each by itself and not together are refused here, with what to say instead.
-void SharpenStage::check(const RunConfig& config) const { TransformChain{training_transforms(config)}; }
+void SharpenStage::check(const RunConfig& config) const { check_chains(config); }
 
 Demand SharpenStage::demand(const RunConfig& config, const Index& index) const {
   SharpenTask trial(channels_, /*seed=*/0, c10::kMeta);
-  auto demand = count_demand(config, index, training_transforms(config), trial,
-                             image_to_count(/*channels=*/1, prediction_window(config)));
+  const auto crop = training_crop(config.data.transforms);
+  auto demand =
+      count_demand(config, index, training_chain(config.data.transforms), trial,
+                   image_to_count(/*channels=*/1, crop.empty() ? std::vector<int64_t>{64, 64, 64} : crop));
   demand.preferred_micro_batch = 2;
   return demand;
 }
 
 std::unique_ptr<Dataset> SharpenStage::dataset(const RunConfig& config, const Index& index,
                                                Split split) const {
-  const auto& declared = config.data.transforms;
-  return make_volume_dataset(config.data, index, split,
-                             split == Split::train ? training_chain(declared) : validation_chain(declared));
+  return volume_dataset(config, index, split);
 }
 
 std::unique_ptr<Task> SharpenStage::task(const RunConfig& config, const Index&) const {
   return std::make_unique<SharpenTask>(channels_, static_cast<uint64_t>(config.run.seed), c10::kCPU);
 }
 
-Json SharpenStage::training_transforms(const RunConfig& config) const {
-  return training_chain(config.data.transforms);
-}
-
-Json SharpenStage::prediction_transforms(const RunConfig& config) const {
-  return prediction_chain(config.data.transforms);
-}
-
-std::vector<int64_t> SharpenStage::prediction_window(const RunConfig& config) const {
-  const auto crop = training_crop(config.data.transforms);
-  return crop.empty() ? std::vector<int64_t>{64, 64, 64} : crop;
+PredictionForm SharpenStage::prediction(const RunConfig& config) const {
+  return {.inputs = {{.name = "image"}},
+          .transforms = prediction_chain(config.data.transforms),
+          .volumes = {"image"}};
 }
 
 }  // namespace larmor::new_workload

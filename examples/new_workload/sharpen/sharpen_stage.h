@@ -16,9 +16,7 @@ class SharpenStage final : public Stage {
   Demand demand(const RunConfig& config, const Index& index) const override;
   std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override;
   std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override;
-  Json training_transforms(const RunConfig& config) const override;
-  Json prediction_transforms(const RunConfig& config) const override;
-  std::vector<int64_t> prediction_window(const RunConfig& config) const override;
+  PredictionForm prediction(const RunConfig& config) const override;
 
  private:
   int64_t channels_ = 16;

@@ -4,6 +4,7 @@
 
 #include "larmor/device/initialisation.h"
 #include "larmor/nn/blocks/conv_block.h"
+#include "larmor/train/prediction.h"
 
 namespace larmor::new_workload {
 
@@ -40,18 +41,22 @@ std::vector<Objective> SharpenTask::objectives() {
 
 std::vector<at::Tensor> SharpenTask::losses(const Batch& batch, const StepContext& context) {
   const auto& image = batch.at("image");
-  const auto loss = (predict(blurred(image)) - image).abs().mean();
+  const auto loss = (sharpen(blurred(image)) - image).abs().mean();
   context.record("loss", loss);
   return {loss};
 }
 
 void SharpenTask::validate(const Batch& batch, Metrics& metrics) {
   const auto& image = batch.at("image");
-  const auto error = (predict(blurred(image)) - image).abs().flatten(1).mean(1);
+  const auto error = (sharpen(blurred(image)) - image).abs().flatten(1).mean(1);
   for (int64_t row = 0; row < batch.size(); ++row)
     metrics.value("loss", batch.keys[static_cast<size_t>(row)].example, error[row].item<double>());
 }
 
-at::Tensor SharpenTask::predict(const at::Tensor& image) { return image + network_->forward(image); }
+at::Tensor SharpenTask::sharpen(const at::Tensor& image) { return image + network_->forward(image); }
+
+Prediction SharpenTask::predict(const Batch& inputs, const PredictionContext& context) {
+  return {.volumes = {{"image", context.on_grid_of("image", sharpen(inputs.at("image"))[0])}}};
+}
 
 }  // namespace larmor::new_workload

@@ -19,7 +19,9 @@ class SharpenTask final : public Task {
   std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override;
   /// Metric loss, the mean absolute difference from the sharp image.
   void validate(const Batch& batch, Metrics& metrics) override;
-  at::Tensor predict(const at::Tensor& image) override;
+  Prediction predict(const Batch& inputs, const PredictionContext& context) override;
+  /// image [N, 1, D, H, W].
+  at::Tensor sharpen(const at::Tensor& image);
 
  private:
   std::shared_ptr<nn::Chain> network_;

@@ -8,7 +8,7 @@ namespace {
 
 TEST(SharpenTask, GivesAnImageOfTheSameShape) {
   SharpenTask task(/*channels=*/4, /*seed=*/1, c10::kCPU);
-  EXPECT_EQ(task.predict(at::ones({2, 1, 5, 6, 7})).sizes(), at::IntArrayRef({2, 1, 5, 6, 7}));
+  EXPECT_EQ(task.sharpen(at::ones({2, 1, 5, 6, 7})).sizes(), at::IntArrayRef({2, 1, 5, 6, 7}));
 }
 
 }  // namespace

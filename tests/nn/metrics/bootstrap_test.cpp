@@ -6,109 +6,103 @@
 
 #include <gtest/gtest.h>
 
-< < < < < < < < HEAD : tests / nn / metrics / bootstrap_test.cpp namespace larmor::nn {
-  == == == ==
-#include "workloads/survival/risk/concordance.h"
-#include "workloads/survival/tests/tables.h"
+namespace larmor::nn {
+namespace {
 
-      namespace larmor::survival {
-    >>>>>>>> 64cd0ce(workloads : tests, goldens and pages of a workload lie with it, by moving alone)
-        : workloads / survival / tests / bootstrap_test.cpp namespace {
-      using Rows = std::span<const std::size_t>;
+using Rows = std::span<const std::size_t>;
 
-      /// The mean of the rows' numbers, of which each row has its own.
-      std::optional<double> mean_row(Rows rows) {
-        double sum = 0;
-        for (const std::size_t row : rows) sum += static_cast<double>(row);
-        return sum / static_cast<double>(rows.size());
+/// The mean of the rows' numbers, of which each row has its own.
+std::optional<double> mean_row(Rows rows) {
+  double sum = 0;
+  for (const std::size_t row : rows) sum += static_cast<double>(row);
+  return sum / static_cast<double>(rows.size());
+}
+
+RowsOfPatients one_row_each(std::size_t patients) {
+  RowsOfPatients rows;
+  for (std::size_t row = 0; row < patients; ++row) rows.push_back({row});
+  return rows;
+}
+
+TEST(Bootstrap, FindsTheScatterOfAMean) {
+  // 0 to 99: the mean of a draw of 100 has the deviation 28.87 / 10.
+  const auto interval =
+      bootstrap_interval(one_row_each(100), {.repeats = 4000, .confidence = 0.95, .seed = 1}, mean_row)
+          .value();
+  EXPECT_NEAR(interval.low, 49.5 - 1.96 * 2.887, 0.4);
+  EXPECT_NEAR(interval.high, 49.5 + 1.96 * 2.887, 0.4);
+  EXPECT_EQ(interval.repeats, 4000);
+  const auto narrow =
+      bootstrap_interval(one_row_each(100), {.repeats = 4000, .confidence = 0.5, .seed = 1}, mean_row)
+          .value();
+  EXPECT_NEAR(narrow.high - narrow.low, 2 * 0.674 * 2.887, 0.3);
+}
+
+/// Four images of each patient, all of the patient's own value: they say no more than one.
+TEST(Bootstrap, FindsTheScatterOverPatientsWhereTheyHaveSeveralImages) {
+  constexpr std::size_t patients = 100, images = 4;
+  RowsOfPatients rows(patients);
+  for (std::size_t row = 0; row < patients * images; ++row) rows[row % patients].push_back(row);
+  const RowMeasure mean_value = [](Rows drawn) {
+    double sum = 0;
+    for (const std::size_t row : drawn) sum += static_cast<double>(row % patients);
+    return std::optional(sum / static_cast<double>(drawn.size()));
+  };
+  const BootstrapOptions options{.repeats = 2000, .confidence = 0.95, .seed = 1};
+  const auto of_patients = bootstrap_interval(rows, options, mean_value).value();
+  EXPECT_NEAR(of_patients.high - of_patients.low, 2 * 1.96 * 2.887, 0.6);
+  const auto of_images = bootstrap_interval(one_row_each(patients * images), options, mean_value).value();
+  EXPECT_NEAR(of_images.high - of_images.low, 1.96 * 2.887, 0.3) << "half as wide, and wrong";
+}
+
+TEST(Bootstrap, DrawsAllRowsOfAPatientTogether) {
+  bootstrap_interval({{0, 3}, {1}, {2, 4, 5}}, {.repeats = 30}, [](Rows rows) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i] == 0) {
+        EXPECT_EQ(rows[i + 1], 3U);
       }
-
-      RowsOfPatients one_row_each(std::size_t patients) {
-        RowsOfPatients rows;
-        for (std::size_t row = 0; row < patients; ++row) rows.push_back({row});
-        return rows;
+      if (rows[i] == 2) {
+        EXPECT_EQ(rows[i + 2], 5U);
       }
+    }
+    return std::optional<double>(1);
+  });
+}
 
-      TEST(Bootstrap, FindsTheScatterOfAMean) {
-        // 0 to 99: the mean of a draw of 100 has the deviation 28.87 / 10.
-        const auto interval =
-            bootstrap_interval(one_row_each(100), {.repeats = 4000, .confidence = 0.95, .seed = 1}, mean_row)
-                .value();
-        EXPECT_NEAR(interval.low, 49.5 - 1.96 * 2.887, 0.4);
-        EXPECT_NEAR(interval.high, 49.5 + 1.96 * 2.887, 0.4);
-        EXPECT_EQ(interval.repeats, 4000);
-        const auto narrow =
-            bootstrap_interval(one_row_each(100), {.repeats = 4000, .confidence = 0.5, .seed = 1}, mean_row)
-                .value();
-        EXPECT_NEAR(narrow.high - narrow.low, 2 * 0.674 * 2.887, 0.3);
-      }
+TEST(Bootstrap, IsAFunctionOfItsSeed) {
+  const auto at = [](uint64_t seed) {
+    return bootstrap_interval(one_row_each(20), {.repeats = 50, .seed = seed}, mean_row).value();
+  };
+  EXPECT_EQ(at(3).low, at(3).low);
+  EXPECT_EQ(at(3).high, at(3).high);
+  EXPECT_NE(at(3).low, at(4).low);
+}
 
-      /// Four images of each patient, all of the patient's own value: they say no more than one.
-      TEST(Bootstrap, FindsTheScatterOverPatientsWhereTheyHaveSeveralImages) {
-        constexpr std::size_t patients = 100, images = 4;
-        RowsOfPatients rows(patients);
-        for (std::size_t row = 0; row < patients * images; ++row) rows[row % patients].push_back(row);
-        const RowMeasure mean_value = [](Rows drawn) {
-          double sum = 0;
-          for (const std::size_t row : drawn) sum += static_cast<double>(row % patients);
-          return std::optional(sum / static_cast<double>(drawn.size()));
-        };
-        const BootstrapOptions options{.repeats = 2000, .confidence = 0.95, .seed = 1};
-        const auto of_patients = bootstrap_interval(rows, options, mean_value).value();
-        EXPECT_NEAR(of_patients.high - of_patients.low, 2 * 1.96 * 2.887, 0.6);
-        const auto of_images =
-            bootstrap_interval(one_row_each(patients * images), options, mean_value).value();
-        EXPECT_NEAR(of_images.high - of_images.low, 1.96 * 2.887, 0.3) << "half as wide, and wrong";
-      }
+TEST(Bootstrap, DrawsRowsWithReplacement) {
+  std::set<std::vector<std::size_t>> tables;
+  bool repeated = false;
+  bootstrap_interval(one_row_each(10), {.repeats = 30}, [&](Rows rows) {
+    EXPECT_EQ(rows.size(), 10U);
+    EXPECT_LT(*std::ranges::max_element(rows), 10U);
+    repeated = repeated || std::set<std::size_t>(rows.begin(), rows.end()).size() < rows.size();
+    tables.emplace(rows.begin(), rows.end());
+    return std::optional<double>(1);
+  });
+  EXPECT_EQ(tables.size(), 30U);
+  EXPECT_TRUE(repeated);
+}
 
-      TEST(Bootstrap, DrawsAllRowsOfAPatientTogether) {
-        bootstrap_interval({{0, 3}, {1}, {2, 4, 5}}, {.repeats = 30}, [](Rows rows) {
-          for (std::size_t i = 0; i < rows.size(); ++i) {
-            if (rows[i] == 0) {
-              EXPECT_EQ(rows[i + 1], 3U);
-            }
-            if (rows[i] == 2) {
-              EXPECT_EQ(rows[i + 2], 5U);
-            }
-          }
-          return std::optional<double>(1);
-        });
-      }
+TEST(Bootstrap, LeavesOutDrawsWithoutAValue) {
+  int64_t calls = 0;
+  const auto interval = bootstrap_interval(one_row_each(5), {.repeats = 40}, [&](Rows) {
+    return ++calls % 2 == 0 ? std::optional<double>(7) : std::nullopt;
+  });
+  EXPECT_EQ(interval.value().repeats, 20);
+  EXPECT_EQ(interval.value().low, 7);
+  EXPECT_FALSE(
+      bootstrap_interval(one_row_each(5), {.repeats = 10}, [](Rows) { return std::optional<double>(); }));
+  EXPECT_FALSE(bootstrap_interval(one_row_each(0), {}, mean_row));
+}
 
-      TEST(Bootstrap, IsAFunctionOfItsSeed) {
-        const auto at = [](uint64_t seed) {
-          return bootstrap_interval(one_row_each(20), {.repeats = 50, .seed = seed}, mean_row).value();
-        };
-        EXPECT_EQ(at(3).low, at(3).low);
-        EXPECT_EQ(at(3).high, at(3).high);
-        EXPECT_NE(at(3).low, at(4).low);
-      }
-
-      TEST(Bootstrap, DrawsRowsWithReplacement) {
-        std::set<std::vector<std::size_t>> tables;
-        bool repeated = false;
-        bootstrap_interval(one_row_each(10), {.repeats = 30}, [&](Rows rows) {
-          EXPECT_EQ(rows.size(), 10U);
-          EXPECT_LT(*std::ranges::max_element(rows), 10U);
-          repeated = repeated || std::set<std::size_t>(rows.begin(), rows.end()).size() < rows.size();
-          tables.emplace(rows.begin(), rows.end());
-          return std::optional<double>(1);
-        });
-        EXPECT_EQ(tables.size(), 30U);
-        EXPECT_TRUE(repeated);
-      }
-
-      TEST(Bootstrap, LeavesOutDrawsWithoutAValue) {
-        int64_t calls = 0;
-        const auto interval = bootstrap_interval(one_row_each(5), {.repeats = 40}, [&](Rows) {
-          return ++calls % 2 == 0 ? std::optional<double>(7) : std::nullopt;
-        });
-        EXPECT_EQ(interval.value().repeats, 20);
-        EXPECT_EQ(interval.value().low, 7);
-        EXPECT_FALSE(bootstrap_interval(one_row_each(5), {.repeats = 10},
-                                        [](Rows) { return std::optional<double>(); }));
-        EXPECT_FALSE(bootstrap_interval(one_row_each(0), {}, mean_row));
-      }
-
-    }  // namespace
-  }  // namespace larmor::nn
+}  // namespace
+}  // namespace larmor::nn

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "larmor/device/initialisation.h"
+#include "larmor/train/prediction.h"
 
 #include "tests/toy/active_conv.h"
 
@@ -49,16 +50,20 @@ std::vector<at::Tensor> CoderTask::losses(const Batch& batch, const StepContext&
 
 void CoderTask::validate(const Batch& batch, Metrics& metrics) {
   const auto& image = batch.at("image");
-  judge(predict(image), image, batch, metrics);
+  judge(rebuild(image), image, batch, metrics);
 }
 
-at::Tensor CoderTask::predict(const at::Tensor& image) { return network_->decode(network_->encode(image)); }
+at::Tensor CoderTask::rebuild(const at::Tensor& image) { return network_->decode(network_->encode(image)); }
 
 void judge(const at::Tensor& output, const at::Tensor& image, const Batch& batch, Metrics& metrics) {
   for (int64_t row = 0; row < batch.size(); ++row) {
     const auto error = at::mse_loss(output[row].to(at::kDouble), image[row].to(at::kDouble));
     metrics.value("loss", batch.keys[static_cast<size_t>(row)].example, error.item<double>());
   }
+}
+
+Prediction CoderTask::predict(const Batch& inputs, const PredictionContext& context) {
+  return {.volumes = {{"image", context.on_grid_of("image", rebuild(inputs.at("image"))[0])}}};
 }
 
 }  // namespace larmor::toy

@@ -15,6 +15,8 @@ class CoderNet final : public torch::nn::Module {
   CoderNet(int64_t in_channels, int64_t channels, c10::Device device);
   at::Tensor encode(const at::Tensor& image);   // [N, C, D, H, W] to [N, 2, D/2, H/2, W/2]
   at::Tensor decode(const at::Tensor& latent);  // and back
+  /// image [N, C, D, H, W], even sizes: what is left of it after the latent.
+  at::Tensor rebuild(const at::Tensor& image);
 
  private:
   std::shared_ptr<nn::Chain> encoder_, decoder_;
@@ -29,8 +31,7 @@ class CoderTask final : public Task {
   std::vector<Objective> objectives() override;
   std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override;
   void validate(const Batch& batch, Metrics& metrics) override;
-  at::Tensor predict(const at::Tensor& image) override;
-  int64_t size_divisor() const override { return 2; }
+  Prediction predict(const Batch& inputs, const PredictionContext& context) override;
 
  private:
   std::shared_ptr<CoderNet> network_;

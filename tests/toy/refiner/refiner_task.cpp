@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 
 #include "larmor/device/initialisation.h"
+#include "larmor/train/prediction.h"
 
 #include "tests/toy/active_conv.h"
 
@@ -29,9 +30,9 @@ at::Tensor RefinerTask::rebuilt(const at::Tensor& image) {
   const at::NoGradGuard no_grad;
   // What is counted on tensors without values keeps nothing of the coder.
   if (image.is_meta()) return at::empty_like(image);
-  auto& network = dynamic_cast<CoderTask&>(*coder_).network();
-  network.to(image.device(), image.scalar_type());
-  return coder_->predict(image);
+  auto& coder = dynamic_cast<CoderTask&>(*coder_);
+  coder.network().to(image.device(), image.scalar_type());
+  return coder.rebuild(image);
 }
 
 std::vector<at::Tensor> RefinerTask::losses(const Batch& batch, const StepContext& context) {
@@ -44,12 +45,16 @@ std::vector<at::Tensor> RefinerTask::losses(const Batch& batch, const StepContex
 
 void RefinerTask::validate(const Batch& batch, Metrics& metrics) {
   const auto& image = batch.at("image");
-  judge(predict(image), image, batch, metrics);
+  judge(refine(image), image, batch, metrics);
 }
 
-at::Tensor RefinerTask::predict(const at::Tensor& image) {
+at::Tensor RefinerTask::refine(const at::Tensor& image) {
   const auto before = rebuilt(image);
   return before + network_->forward(before);
+}
+
+Prediction RefinerTask::predict(const Batch& inputs, const PredictionContext& context) {
+  return {.volumes = {{"image", context.on_grid_of("image", refine(inputs.at("image"))[0])}}};
 }
 
 }  // namespace larmor::toy

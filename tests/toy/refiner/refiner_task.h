@@ -22,10 +22,10 @@ class RefinerTask final : public Task {
   std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override;
   void validate(const Batch& batch, Metrics& metrics) override;
   /// What the coder rebuilds, and what is missing from it.
-  at::Tensor predict(const at::Tensor& image) override;
-  int64_t size_divisor() const override { return 2; }
+  Prediction predict(const Batch& inputs, const PredictionContext& context) override;
 
  private:
+  at::Tensor refine(const at::Tensor& image);
   at::Tensor rebuilt(const at::Tensor& image);  // without gradient
 
   std::unique_ptr<Task> coder_;
