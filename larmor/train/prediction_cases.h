@@ -14,7 +14,8 @@
 namespace larmor {
 
 struct PredictionRequest {
-  std::vector<std::string> inputs;    // VALUE or NAME=VALUE; only the name of a declared input splits at `=`
+  std::vector<std::string> inputs =
+      {};                             // VALUE or NAME=VALUE; only the name of a declared input splits at `=`
   std::filesystem::path table = {};   // CSV, one case a row; empty: none
   std::optional<int64_t> count = {};  // of a stage that samples
 };

@@ -1,10 +1,13 @@
 // The same training twice: by a plain libtorch loop on one device, and by ranks through Parallelism.
 #pragma once
 
+#include <vector>
+
 #include <ATen/core/Tensor.h>
 
 #include "larmor/comm/communicator.h"
 #include "larmor/config/run_config.h"
+#include "larmor/optim/parameter_groups.h"
 #include "larmor/plan/plan.h"
 
 namespace larmor::testing {

@@ -15,8 +15,6 @@ class CoderNet final : public torch::nn::Module {
   CoderNet(int64_t in_channels, int64_t channels, c10::Device device);
   at::Tensor encode(const at::Tensor& image);   // [N, C, D, H, W] to [N, 2, D/2, H/2, W/2]
   at::Tensor decode(const at::Tensor& latent);  // and back
-  /// image [N, C, D, H, W], even sizes: what is left of it after the latent.
-  at::Tensor rebuild(const at::Tensor& image);
 
  private:
   std::shared_ptr<nn::Chain> encoder_, decoder_;
@@ -32,6 +30,8 @@ class CoderTask final : public Task {
   std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override;
   void validate(const Batch& batch, Metrics& metrics) override;
   Prediction predict(const Batch& inputs, const PredictionContext& context) override;
+  /// image [N, C, D, H, W], even sizes: what is left of it after the latent.
+  at::Tensor rebuild(const at::Tensor& image);
 
  private:
   std::shared_ptr<CoderNet> network_;
