@@ -10,6 +10,7 @@
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/checkpoint.h"
 #include "larmor/train/loaded_stage.h"
+#include "larmor/train/trained.h"
 
 namespace larmor {
 
@@ -148,7 +149,8 @@ EarlierSources find_earlier(const Workload& workload, const std::string& stage, 
   source.checkpoint = entry.folder.filename().string();
   source.config = folder.config();
   source.config_sha256 = loaded.config.sha256();
-  source.weights = file_of(entry, "model.safetensors");
+  source.averaged = takes_average(WeightChoice::of_stage, *loaded.stage, entry);
+  source.weights = file_of(entry, source.averaged ? "ema.safetensors" : "model.safetensors");
   source.task = file_of(entry, "task.safetensors");
   source.task_values = read_checkpoint_state(entry).value("task", Json());
   auto all = kept_earlier(folder);
