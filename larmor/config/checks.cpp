@@ -82,6 +82,15 @@ class Checker {
     if (config_.train.length.amount <= 0) refuse("train.length", "has to be more than 0");
   }
 
+  void modalities() {
+    const Json& named = config_.data.modalities;
+    const auto is_text = [](const Json& value) { return value.is_string(); };
+    bool is_map = named.is_null() || named.is_object();
+    for (const auto& [name, ends] : named.items())
+      is_map = is_map && ends.is_array() && std::all_of(ends.begin(), ends.end(), is_text);
+    if (!is_map) refuse("data.modalities", "has to be a mapping of names to lists of ends: {t1n: [t1, t1n]}");
+  }
+
   void validation() {
     if (config_.train.validate_with != "average") return;
     const auto has_average = [](const OptimConfig& optim) { return optim.ema_decay > 0; };
@@ -172,6 +181,7 @@ void check_together(const RunConfig& config, std::span<const Origin> origins, bo
   if (!is_draft) checker.missing();
   checker.data();
   checker.length();
+  checker.modalities();
   checker.end();
   checker.validation();
   checker.optimizer("optim", config.optim);

@@ -79,7 +79,7 @@ TEST(Mutations, AMisspeltSectionIsRefusedWithTheRightKeySuggested) {
 TEST(Mutations, AValueOfTheWrongTypeIsRefusedForEveryKey) {
   for (const std::string& key : all_keys()) {
     // Free values take anything at first; a mapping is right for none of them either.
-    const std::string refusal = refusal_of_overrides({key + "={surely: [wrong]}"});
+    const std::string refusal = refusal_of_overrides({key + "={surely: {quite: wrong}}"});
     EXPECT_THAT(refusal, HasSubstr(key + " has to be")) << key;
   }
 }
