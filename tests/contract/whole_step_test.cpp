@@ -152,6 +152,7 @@ std::vector<std::string> ragged_words(bool in_doubles, const std::string& strate
           in_doubles ? "train.precision=fp64" : "train.precision=fp32",
           "optim.weight_decay=0",
           "optim.clip_norm=0",
+          "optim.betas=[0.9, 0.999]",
           "optim.schedule.name=constant",
           "optim.schedule.warmup=0",
           "parallel.strategy=" + strategy};
