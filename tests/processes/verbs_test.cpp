@@ -26,7 +26,8 @@ class Verbs : public TrainedRun {};
 
 TEST_F(Verbs, EvaluateGivesEachMetricAsAMeanAndByCase) {
   const auto json = call({"evaluate", "run", "--json"}).json();
-  EXPECT_THAT(keys_of(json), UnorderedElementsAre("split", "n", "checkpoint", "loss", "psnr", "ssim", "l1"));
+  EXPECT_THAT(keys_of(json),
+              UnorderedElementsAre("split", "n", "checkpoint", "averaged", "loss", "psnr", "ssim", "l1"));
   EXPECT_EQ(json["split"], "val");
   EXPECT_EQ(json["n"], 6);
   for (const auto* metric : {"psnr", "ssim", "l1"}) {
