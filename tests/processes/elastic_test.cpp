@@ -1,5 +1,7 @@
 // A run that goes on by itself: after a rank, or an agent with all its ranks, is gone.
 #include <csignal>
+#include <fstream>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,8 +40,11 @@ class Elastic : public ::testing::Test {
   /// The process of that rank, which has begun that generation.
   int process_of_rank(const Running& agent, int rank) const {
     for (const int child : children_of(agent.id())) {
-      const auto environment = read_text(text("/proc/", child, "/environ"));
-      if (environment.find(text("LARMOR_RANK=", rank, '\0')) != std::string::npos) return child;
+      // A child that has ended since it was listed has no environment any more.
+      std::ifstream file(text("/proc/", child, "/environ"), std::ios::binary);
+      for (std::string entry; std::getline(file, entry, '\0');) {
+        if (entry == text("LARMOR_RANK=", rank)) return child;
+      }
     }
     return 0;
   }
