@@ -1,19 +1,5 @@
 # Installs a build, moves the tree, and builds and runs examples/own_loop against it.
-function(step what)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE out)
-  if(NOT status EQUAL 0)
-    message(FATAL_ERROR "${what}: ${status}\n${out}")
-  endif()
-  message(STATUS "${what}: ok")
-  set(output "${out}" PARENT_SCOPE)
-endfunction()
-
-function(expect_in_output words)
-  string(FIND "${output}" "${words}" place)
-  if(place EQUAL -1)
-    message(FATAL_ERROR "no \"${words}\" in:\n${output}")
-  endif()
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/../support/steps.cmake)
 
 file(REMOVE_RECURSE ${SCRATCH})
 file(MAKE_DIRECTORY ${SCRATCH})

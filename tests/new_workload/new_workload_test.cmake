@@ -1,20 +1,6 @@
 # Adds examples/new_workload to a copy of the tree under another name, sees that nothing else differs, builds it, and
 # trains it.
-function(step what)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE out)
-  if(NOT status EQUAL 0)
-    message(FATAL_ERROR "${what}: ${status}\n${out}")
-  endif()
-  message(STATUS "${what}: ok")
-  set(output "${out}" PARENT_SCOPE)
-endfunction()
-
-function(expect_in_output words)
-  string(FIND "${output}" "${words}" place)
-  if(place EQUAL -1)
-    message(FATAL_ERROR "no \"${words}\" in:\n${output}")
-  endif()
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/../support/steps.cmake)
 
 set(tree ${SCRATCH}/tree)
 set(added ${tree}/workloads/bone_age)
