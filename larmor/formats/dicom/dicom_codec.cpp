@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "larmor/base/error.h"
 #include "larmor/codec/dcmtk_decoder.h"
@@ -50,6 +51,21 @@ DecodedPixels decode_pixels(const EncodedPixels& encoded) {
   const std::span<std::byte> out = decoded.bytes.view();
   decoded.form = is_rle ? unpack_rle(encoded, out) : decode_apart(encoded, out);
   return decoded;
+}
+
+EncodedPixels encoded_pixels(const DicomHeader& header, std::vector<std::span<const std::byte>> fragments) {
+  return {.transfer_syntax = header.transfer_syntax,
+          .photometric = header.photometric,
+          .rows = static_cast<int>(header.rows),
+          .columns = static_cast<int>(header.columns),
+          .frames = static_cast<int>(header.frames),
+          .samples = static_cast<int>(header.samples),
+          .bits_allocated = header.bits_allocated,
+          .bits_stored = header.bits_stored,
+          .high_bit = header.high_bit,
+          .is_signed = header.is_signed,
+          .by_plane = header.by_plane,
+          .fragments = std::move(fragments)};
 }
 
 }  // namespace larmor

@@ -1,10 +1,13 @@
 // Which transfer syntaxes are read, and compressed pixels of a file as samples.
 #pragma once
 
+#include <span>
 #include <string>
+#include <vector>
 
 #include "larmor/codec/encoded_pixels.h"
 #include "larmor/formats/bytes.h"
+#include "larmor/formats/dicom/dicom_header.h"
 
 namespace larmor {
 
@@ -21,5 +24,8 @@ struct DecodedPixels {
 /// Thread-safe. RLE in this process, JPEG and JPEG-LS in the decoders of larmor/codec. Throws Error (data):
 /// cut short, damaged.
 DecodedPixels decode_pixels(const EncodedPixels& encoded);
+
+/// What a file's header says of the frames that are compressed in `fragments`. Borrows their bytes.
+EncodedPixels encoded_pixels(const DicomHeader& header, std::vector<std::span<const std::byte>> fragments);
 
 }  // namespace larmor

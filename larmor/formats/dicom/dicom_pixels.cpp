@@ -71,18 +71,7 @@ RawPixels decode(const DicomFile& file, std::size_t needed) {
     raw.owned = inflate_frames(header, fragments);
   } else {
     const StageScope stage(LoadStage::decompress);
-    DecodedPixels decoded = decode_pixels({.transfer_syntax = header.transfer_syntax,
-                                           .photometric = header.photometric,
-                                           .rows = static_cast<int>(header.rows),
-                                           .columns = static_cast<int>(header.columns),
-                                           .frames = static_cast<int>(header.frames),
-                                           .samples = static_cast<int>(header.samples),
-                                           .bits_allocated = header.bits_allocated,
-                                           .bits_stored = header.bits_stored,
-                                           .high_bit = header.high_bit,
-                                           .is_signed = header.is_signed,
-                                           .by_plane = header.by_plane,
-                                           .fragments = fragments});
+    DecodedPixels decoded = decode_pixels(encoded_pixels(header, fragments));
     raw.owned = std::move(decoded.bytes);
     raw.photometric = std::move(decoded.form.photometric);
     raw.by_plane = decoded.form.by_plane;

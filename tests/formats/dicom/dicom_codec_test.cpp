@@ -161,18 +161,8 @@ TEST(DecodePixels, GivesOfRealFilesTheBitsThatDecodingHereGives) {
     const DicomFile file = open_dicom_file(entry.path());
     const DicomHeader& header = file.header;
     if (!header.pixels.in_fragments || !is_decoded_by_dcmtk(header.transfer_syntax)) continue;
-    const EncodedPixels encoded{.transfer_syntax = header.transfer_syntax,
-                                .photometric = header.photometric,
-                                .rows = static_cast<int>(header.rows),
-                                .columns = static_cast<int>(header.columns),
-                                .frames = static_cast<int>(header.frames),
-                                .samples = static_cast<int>(header.samples),
-                                .bits_allocated = header.bits_allocated,
-                                .bits_stored = header.bits_stored,
-                                .high_bit = header.high_bit,
-                                .is_signed = header.is_signed,
-                                .by_plane = header.by_plane,
-                                .fragments = find_fragments(file.bytes.view(), header.pixels.begin)};
+    const EncodedPixels encoded =
+        encoded_pixels(header, find_fragments(file.bytes.view(), header.pixels.begin));
     const DecodedPixels apart = decode_pixels(encoded);
     Bytes here(decoded_bytes(encoded));
     const DecodedForm form = decode_by_dcmtk(encoded, here.view());
