@@ -187,7 +187,7 @@ int run_as_rank(Program& program, const CollectivesArguments& arguments, const R
   const auto sizes = chosen_sizes(arguments);
   const auto chosen = chosen_operations(arguments);
   const auto backends = chosen_backends(arguments, detect_hardware(), rank.local_count);
-  const bool speaks = rank.index == 0 && !program.words().quiet;
+  const bool speaks = rank.index == 0 && !program.arguments().quiet;
   if (speaks) say_to_people(rank, "backend       operation      size    median  algorithm GB/s  bus GB/s");
   Rendezvous rendezvous(rank, {});
   Json rows = Json::array();
@@ -239,7 +239,7 @@ int start_ranks(const Program& program, const CollectivesArguments& arguments) {
   launch.arguments = {"bench",        "collectives",          "--backends", join(backends, ","),
                       "--operations", arguments.operations,   "--sizes",    arguments.sizes,
                       "--seconds",    text(arguments.seconds)};
-  if (program.words().quiet) launch.arguments.emplace_back("--quiet");
+  if (program.arguments().quiet) launch.arguments.emplace_back("--quiet");
   const auto end = run_ranks(plan, launch);
   if (end.exit != Exit::done) {
     say("larmor: " + end.message);

@@ -41,7 +41,8 @@ struct Throughput {
 
 /// One epoch of the training split through worker threads, as a training run would fetch it.
 Throughput fetch_all(const Dataset& dataset, const RunConfig& config, int workers) {
-  const ExampleOrder order(static_cast<uint64_t>(config.run.seed), dataset.size(), dataset.together());
+  const ExampleOrder order(static_cast<uint64_t>(config.run.seed), dataset.size(),
+                           dataset.examples_per_case());
   Loader loader(dataset, order, {}, /*consumed=*/0,
                 {.workers = workers,
                  .prefetch = 2 * workers,
@@ -55,7 +56,7 @@ Throughput fetch_all(const Dataset& dataset, const RunConfig& config, int worker
 }
 
 int bench_loader(Program& program, const LoaderArguments& arguments) {
-  const auto loaded = program.load(program.workload(program.words().target));
+  const auto loaded = program.load(program.workload(program.arguments().target));
   const auto& stage = *loaded.stage;
   const auto& config = loaded.config.config;
   const auto index = stage.index(config);
@@ -65,7 +66,7 @@ int bench_loader(Program& program, const LoaderArguments& arguments) {
   plan.threads_per_rank = arguments.threads;
   set_up_process(plan, c10::kCPU);
   const auto transforms = training_chain(config.data.transforms);
-  const bool speaks = !program.words().quiet;
+  const bool speaks = !program.arguments().quiet;
   const auto times = time_loading(index, transforms, arguments.repeats, [&](int round, int rounds) {
     if (speaks) say(text("round ", round, " of ", rounds, " (0 warms up)"));
   });

@@ -130,8 +130,8 @@ Plan find_plan(const LoadedStage& loaded, const StepArguments& arguments, Rendez
 }
 
 int run_as_rank(Program& program, const StepArguments& arguments, const Rank& rank) {
-  const auto& workload = program.workload(program.words().target);
-  if (arguments.plan.empty()) program.words().overrides.push_back(text("parallel.ranks=", rank.count));
+  const auto& workload = program.workload(program.arguments().target);
+  if (arguments.plan.empty()) program.arguments().overrides.push_back(text("parallel.ranks=", rank.count));
   const auto loaded = program.load(workload);
   Rendezvous rendezvous(rank, {});
   const auto plan = find_plan(loaded, arguments, rendezvous);
@@ -149,7 +149,7 @@ int run_as_rank(Program& program, const StepArguments& arguments, const Rank& ra
 }
 
 /// The exit status; rank 0's line where that is 0.
-int run_ranks_of(const Plan& plan, const Words& words, const StepArguments& arguments, Json& line) {
+int run_ranks_of(const Plan& plan, const VerbArguments& words, const StepArguments& arguments, Json& line) {
   const ScratchFolder scratch;
   const auto plan_file = scratch.path() / "plan.json", line_file = scratch.path() / "line.json";
   DiskStorage storage;
@@ -227,16 +227,16 @@ void show_scaling(const Json& rows) {
 
 int bench_step(Program& program, const StepArguments& arguments) {
   if (const auto rank = find_rank(process_environment())) return run_as_rank(program, arguments, *rank);
-  const auto& workload = program.workload(program.words().target);
+  const auto& workload = program.workload(program.arguments().target);
   const auto counts = rank_counts(arguments.ranks);
   struct Turn {
-    Words words;
+    VerbArguments words;
     LoadedStage loaded;
     Plan plan;
   };
   std::vector<Turn> turns;  // all are planned before the first takes its time
   for (const int count : counts) {
-    auto& words = program.words();
+    auto& words = program.arguments();
     words.overrides.push_back(text("parallel.ranks=", count));
     auto loaded = program.load(workload);
     auto plan = draft_plan(loaded, arguments);
@@ -260,7 +260,7 @@ int bench_step(Program& program, const StepArguments& arguments) {
     for (const auto* key : {"shape", "world", "strategy", "result", "peak_rss_mib"}) json.erase(key);
     json["ranks"] = scaling_of(lines);
     json["versions"].erase("threads");
-    if (!program.words().quiet) show_scaling(json["ranks"]);
+    if (!program.arguments().quiet) show_scaling(json["ranks"]);
   }
   print(Lines(json.dump()));
   return 0;

@@ -66,7 +66,7 @@ uint64_t memory_for(const Plan& plan, int rank) {
 }
 
 std::vector<std::string> words_for_ranks(const Program& program) {
-  const auto& words = program.words();
+  const auto& words = program.arguments();
   std::vector<std::string> again{words.target};
   again.insert(again.end(), words.overrides.begin(), words.overrides.end());
   for (const auto& config : words.configs) again.insert(again.end(), {"-c", config});

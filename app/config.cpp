@@ -34,7 +34,7 @@ Lines explanation(const LoadedConfig& config) {
 }
 
 int config(Program& program, const std::string& what) {
-  const auto& workload = program.workload(program.words().target);
+  const auto& workload = program.workload(program.arguments().target);
   if (what == "schema") {
     const auto name = program.stage_of(workload);
     const auto schema = config_schema(fields_of(workload, name, *workload.stage(name)));

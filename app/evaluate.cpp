@@ -166,13 +166,13 @@ int judge(Program& program, const EvaluateArguments& arguments, const Plan& plan
   const auto asked = split_named(arguments.split);
   const auto folder = program.run_folder();
   const auto trained = load_trained(
-      folder, program.workload(workload_of(folder)), program.words().overrides,
+      folder, program.workload(workload_of(folder)), program.arguments().overrides,
       {.checkpoint = arguments.checkpoint, .weights = arguments.call.weights.choice(), .device = device});
   const Stage& stage = *trained.loaded.stage;
   const auto& config = trained.loaded.config.config;
   const auto start = index_from_json(read_json(folder.index()));
   const auto judged =
-      cases_to_judge(start, stage.found(config), asked, names_data(program.words().overrides));
+      cases_to_judge(start, stage.found(config), asked, names_data(program.arguments().overrides));
   const auto dataset = checked_dataset(stage, config, judged.index, judged.split);
   const auto reference = reference_of(stage, config, start, judged);
   Json json;
@@ -195,7 +195,7 @@ int judge_as_rank(Program& program, const EvaluateArguments& arguments) {
   const auto rank = find_rank(process_environment());
   require(rank.has_value(), Exit::usage, "--plan is for ranks that larmor has started");
   const auto plan = plan_from_json(read_json(arguments.call.plan));
-  Rendezvous rendezvous(*rank, {.meeting = start_limit()});
+  Rendezvous rendezvous(*rank, {.rendezvous = start_limit()});
   const auto communicator = rendezvous.connect(plan.device, device_index(*rank, plan));
   return judge(program, arguments, plan, *communicator);
 }
@@ -229,7 +229,7 @@ int64_t count_cases(const Program& program, const EvaluateArguments& arguments, 
   if (arguments.call.ranks == "1") return 1;
   const auto start = index_from_json(read_json(program.run_folder().index()));
   const auto judged = cases_to_judge(start, loaded.stage->found(loaded.config.config),
-                                     split_named(arguments.split), names_data(program.words().overrides));
+                                     split_named(arguments.split), names_data(program.arguments().overrides));
   return std::max<int64_t>(1, std::ssize(judged.index.of(judged.split)));
 }
 
@@ -239,7 +239,7 @@ int evaluate(Program& program, const EvaluateArguments& arguments) {
   arguments.call.weights.choice();
   const auto folder = program.run_folder();
   const auto loaded =
-      load_run_stage(folder, program.workload(workload_of(folder)), program.words().overrides);
+      load_run_stage(folder, program.workload(workload_of(folder)), program.arguments().overrides);
   const auto plan = plan_call(arguments.call, loaded.config.config, count_cases(program, arguments, loaded));
   if (plan.world_size() > 1) return judge_by_ranks(program, arguments, plan);
   const auto alone = connect(Rank(), {.device = plan.device, .device_index = device_index(Rank(), plan)});

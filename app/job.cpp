@@ -29,13 +29,13 @@ bool names_a_value_of_the_environment(const Origin& origin) {
 // What `train` is to be called with: the words as they were given, the values that this shell's environment
 // adds, which the job will not have, and a name for the run, so that a second start is no second run.
 void fill_train_words(Program& program, JobRequest& request) {
-  const auto config = program.load(program.workload(program.words().target)).config;
+  const auto config = program.load(program.workload(program.arguments().target)).config;
   if (config.config.parallel.strategy == "dp" && request.nodes > 1) {
     fail(Exit::usage,
          text("parallel.strategy dp is one process, and --nodes asks for ", request.nodes, " hosts"),
          "parallel.strategy=ddp");
   }
-  const auto& words = program.words();
+  const auto& words = program.arguments();
   request.train = {words.target};
   for (const auto& name : words.configs) {
     request.train.emplace_back("-c");

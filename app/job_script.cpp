@@ -56,7 +56,7 @@ std::string train_command(const JobRequest& request, const std::vector<std::stri
 
 /// Names the file of the key; `name` is a word of the shell.
 std::string name_key(const JobRequest& request, const std::string& name) {
-  return lines_of({"key_folder=" + quoted(request.runs + "/.meeting"),
+  return lines_of({"key_folder=" + quoted(request.runs + "/.rendezvous"),
                    R"(export LARMOR_RUN_KEY_FILE="$key_folder"/)" + name});
 }
 

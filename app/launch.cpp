@@ -55,7 +55,7 @@ Plan plan_for_program(const Fleet& fleet, const Agent& agent, const LaunchFlags&
 
 /// Of this host's own words; logs lie where this host was told to put them.
 RankCommand command_of(const Program& program, const LaunchFlags& flags) {
-  const auto& words = program.words().command;
+  const auto& words = program.arguments().command;
   RankCommand command;
   command.program = find_program(words.front());
   command.arguments.assign(words.begin() + 1, words.end());
@@ -108,7 +108,7 @@ int run_program(Program& program, const LaunchFlags& flags, Agent& agent, Fleet&
 
 int launch(Program& program, const LaunchFlags& flags) {
   program.refuse_overrides();
-  const auto& command = program.words().command;
+  const auto& command = program.arguments().command;
   if (command.empty())
     fail(Exit::usage, "no program to launch", "larmor launch --ranks 2 -- python3 train.py --its-own flags");
   find_program(command.front());
@@ -143,7 +143,7 @@ void add_launch(Program& program) {
   verb.add_option("--device", flags->device, "auto, cpu or cuda");
   verb.add_option("--logs", flags->logs, "folder of launcher.log and rank-N.log (larmor-log)");
   verb.add_option("--hang-limit", flags->hang_limit,
-                  "time without a sign of life, for programs that use larmor's library (never)");
+                  "time without a heartbeat, for programs that use larmor's library (never)");
   add_agent_flags(verb, flags->agents);
 }
 

@@ -21,7 +21,7 @@ Hardware read_hardware(const std::string& file) {
 }
 
 int plan(Program& program, const std::string& hardware_file) {
-  const auto loaded = program.load(program.workload(program.words().target));
+  const auto loaded = program.load(program.workload(program.arguments().target));
   std::optional<Hardware> hardware;
   if (!hardware_file.empty()) hardware = read_hardware(hardware_file);
   const auto draft = draft_run(loaded, hardware);

@@ -39,11 +39,11 @@ struct PredictArguments {
   int rank = 0;
 };
 
-bool is_of_run(const Program& program) { return !program.is_workload(program.words().target); }
+bool is_of_run(const Program& program) { return !program.is_workload(program.arguments().target); }
 
 /// The stage of a run, or the one that a weights file is for; its config is checked, nothing else is loaded.
 LoadedStage stage_for(const Program& program, const PredictArguments& arguments) {
-  const auto& words = program.words();
+  const auto& words = program.arguments();
   if (is_of_run(program)) {
     require(arguments.weights.empty(), Exit::usage, "--weights: a run has its own weights",
             "choose among them with --checkpoint, or name a workload");
@@ -62,7 +62,7 @@ std::unique_ptr<Task> task_for(const Program& program, const LoadedStage& loaded
                                const PredictArguments& arguments, c10::Device device) {
   if (is_of_run(program)) {
     const auto folder = program.run_folder();
-    return load_trained(folder, program.workload(workload_of(folder)), program.words().overrides,
+    return load_trained(folder, program.workload(workload_of(folder)), program.arguments().overrides,
                         {.checkpoint = arguments.checkpoint,
                          .weights = arguments.call.weights.choice(),
                          .device = device})
@@ -134,7 +134,7 @@ std::vector<PredictedCase> predict_here(Program& program, const PredictArguments
   set_up_process(call.plan, device);
   const auto task = task_for(program, call.loaded, arguments, device);
   if (const auto missing = task->missing_values(); !missing.empty() && rank == 0) log::warning(missing);
-  const bool quiet = program.words().quiet || call.plan.world_size() > 1;
+  const bool quiet = program.arguments().quiet || call.plan.world_size() > 1;
   const Predictor predictor(
       *task, call.form,
       {.seed = static_cast<uint64_t>(arguments.seed.value_or(config.run.seed)),
@@ -148,7 +148,7 @@ std::vector<PredictedCase> predict_here(Program& program, const PredictArguments
     return {};
   }
   return predict_cases(run, [&](const PredictionCase& one) {
-    if (!program.words().quiet) say(one.label + " …");
+    if (!program.arguments().quiet) say(one.label + " …");
   });
 }
 
@@ -181,7 +181,7 @@ std::vector<PredictedCase> predict_by_ranks(Program& program, const PredictArgum
     for (const auto& word : arguments.call.weights.words()) words.push_back(word);
   }
   return deal_out(call.found.cases, ranks, [&](const PredictionCase& one) {
-    if (!program.words().quiet) say(one.label + " …");
+    if (!program.arguments().quiet) say(one.label + " …");
   });
 }
 

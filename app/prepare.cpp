@@ -85,11 +85,11 @@ int clean(Program& program, const RunConfig& config) {
 }
 
 int prepare(Program& program, bool cleans) {
-  const auto loaded = program.load(program.workload(program.words().target));
+  const auto loaded = program.load(program.workload(program.arguments().target));
   const auto& config = loaded.config.config;
   if (cleans) return clean(program, config);
   const auto index = loaded.stage->index(config);
-  const bool speaks = !program.words().quiet;
+  const bool speaks = !program.arguments().quiet;
   if (speaks) say(Lines(index.patients_by).add("preparing every example …"));
   const auto hardware = detect_hardware();
   if (speaks) forecast(*loaded.stage, config, index, hardware);

@@ -83,9 +83,9 @@ CLI::App& Program::add_family(const std::string& name, const std::string& help) 
 CLI::App& Program::add_verb(const std::string& name, const std::string& help, Action action,
                             CLI::App* parent) {
   auto& verb = *(parent == nullptr ? cli_ : *parent).add_subcommand(name, help);
-  verb.add_flag("--json", words_.json, "one JSON document on stdout, people's text on stderr");
-  verb.add_flag("--quiet", words_.quiet, "only warnings and errors");
-  verb.add_flag("--no-color", words_.no_color, "no colours");
+  verb.add_flag("--json", arguments_.json, "one JSON document on stdout, people's text on stderr");
+  verb.add_flag("--quiet", arguments_.quiet, "only warnings and errors");
+  verb.add_flag("--no-color", arguments_.no_color, "no colours");
   verb.callback([this, action = std::move(action)] { action_ = action; });
   return verb;
 }
@@ -95,9 +95,10 @@ void Program::add_target(CLI::App& verb, const std::string& kind) {
 }
 
 void Program::add_config_flags(CLI::App& verb) {
-  verb.add_option("-c,--config", words_.configs, "a config file (YAML or JSON), or the name of a shipped one")
+  verb.add_option("-c,--config", arguments_.configs,
+                  "a config file (YAML or JSON), or the name of a shipped one")
       ->allow_extra_args(false);
-  verb.add_option("--stage", words_.stage, "the stage of the workload; default its first");
+  verb.add_option("--stage", arguments_.stage, "the stage of the workload; default its first");
 }
 
 CLI::App& Program::add_workload_verb(const std::string& name, const std::string& help, Action action,
@@ -122,7 +123,7 @@ CLI::App& Program::add_workload_or_run_verb(const std::string& name, const std::
   return verb;
 }
 
-void Program::refuse_words(const std::vector<std::string>& words) const {
+void Program::refuse_arguments(const std::vector<std::string>& words) const {
   const auto* verb = named_verb(&cli_);
   for (const auto& word : words) {
     if (word.starts_with("-")) refuse_flag(word, verb, workloads_);
@@ -138,7 +139,7 @@ void Program::refuse_words(const std::vector<std::string>& words) const {
 
 int Program::run(std::vector<std::string> arguments) {
   if (const auto dashes = std::find(arguments.begin(), arguments.end(), "--"); dashes != arguments.end()) {
-    words_.command.assign(dashes + 1, arguments.end());
+    arguments_.command.assign(dashes + 1, arguments.end());
     arguments.erase(dashes, arguments.end());
   }
   for (auto& argument : arguments) argument = with_dashes(argument);
@@ -147,7 +148,7 @@ int Program::run(std::vector<std::string> arguments) {
     const auto verbs = verbs_below(&cli_);
     const bool known =
         arguments.empty() || std::find(verbs.begin(), verbs.end(), arguments.front()) != verbs.end();
-    if (!known) refuse_words(arguments);
+    if (!known) refuse_arguments(arguments);
     arguments.emplace_back("--help");
   }
   std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
@@ -156,7 +157,7 @@ int Program::run(std::vector<std::string> arguments) {
   } catch (const CLI::Success& done) {
     return cli_.exit(done);
   } catch (const CLI::ExtrasError&) {
-    refuse_words(cli_.remaining(/*recurse=*/true));
+    refuse_arguments(cli_.remaining(/*recurse=*/true));
   } catch (const CLI::ParseError& error) {
     fail(Exit::usage, error.what(), help_hint(named_verb(&cli_), "what it takes"));
   }
@@ -164,15 +165,15 @@ int Program::run(std::vector<std::string> arguments) {
 }
 
 int Program::act() {
-  if (!words_.command.empty() && named_verb(&cli_)->get_name() != "launch") refuse_words({"--"});
+  if (!arguments_.command.empty() && named_verb(&cli_)->get_name() != "launch") refuse_arguments({"--"});
   for (const auto& operand : operands_) {
     const bool assignment = operand.find('=') != std::string::npos && !is_workload(operand);
     if (assignment)
-      words_.overrides.push_back(operand);
-    else if (words_.target.empty())
-      words_.target = operand;
+      arguments_.overrides.push_back(operand);
+    else if (arguments_.target.empty())
+      arguments_.target = operand;
     else
-      fail(Exit::usage, text("two targets: ", words_.target, " and ", operand),
+      fail(Exit::usage, text("two targets: ", arguments_.target, " and ", operand),
            "give one workload or run, then key=value");
   }
   if (!action_) {
@@ -201,7 +202,7 @@ const Workload& Program::workload(const std::string& name) const {
 }
 
 std::string Program::stage_of(const Workload& workload) const {
-  return words_.stage.empty() ? workload.stages().front() : workload.named(words_.stage).name;
+  return arguments_.stage.empty() ? workload.stages().front() : workload.named(arguments_.stage).name;
 }
 
 LoadedStage Program::load(const Workload& workload) const { return load(workload, /*is_draft=*/false); }
@@ -214,12 +215,13 @@ LoadedStage Program::load(const Workload& workload, bool is_draft) const {
   const auto stage = stage_of(workload);
   Sources sources;
   sources.files.push_back(find_config("default", workload.name(), stage));
-  for (const auto& name : words_.configs) sources.files.push_back(find_config(name, workload.name(), stage));
+  for (const auto& name : arguments_.configs)
+    sources.files.push_back(find_config(name, workload.name(), stage));
   sources.environment = process_environment();
-  sources.overrides = words_.overrides;
+  sources.overrides = arguments_.overrides;
   sources.is_draft = is_draft;
   auto loaded = load_stage(sources, workload, stage);
-  if (!words_.quiet) {
+  if (!arguments_.quiet) {
     for (const auto& note : loaded.config.notes) say(note);
   }
   loaded.stage->check(loaded.config.config);
@@ -227,29 +229,31 @@ LoadedStage Program::load(const Workload& workload, bool is_draft) const {
 }
 
 RunFolder Program::run_folder() const {
-  const auto& target = words_.target;
+  const auto& target = arguments_.target;
   if (target.empty()) fail(Exit::usage, "no run was named", "give a run folder, such as runs/latest");
   if (is_workload(target)) {
     fail(Exit::usage, text("a run is needed, and ", target, " is a workload"),
          text("larmor train ", target, " makes one; the newest is then runs/latest"));
   }
   const auto folder = find_run(target, RunSection{}.folder);
-  if (!words_.configs.empty()) {
-    fail(Exit::usage, text("-c ", words_.configs.front(), ": the run ", target, " has its config already"),
+  if (!arguments_.configs.empty()) {
+    fail(Exit::usage,
+         text("-c ", arguments_.configs.front(), ": the run ", target, " has its config already"),
          "change single values with key=value, or name a workload in place of the run");
   }
-  if (words_.stage.empty()) return folder;
+  if (arguments_.stage.empty()) return folder;
   const auto stage = read_json(folder.environment()).at("stage").get<std::string>();
-  if (words_.stage != stage) {
-    fail(Exit::usage, text("--stage ", words_.stage, ": the run ", target, " is one of the stage ", stage),
+  if (arguments_.stage != stage) {
+    fail(Exit::usage,
+         text("--stage ", arguments_.stage, ": the run ", target, " is one of the stage ", stage),
          "leave --stage out");
   }
   return folder;
 }
 
 void Program::refuse_overrides() const {
-  if (words_.overrides.empty()) return;
-  fail(Exit::usage, text(words_.overrides.front(), ": this verb reads no config"),
+  if (arguments_.overrides.empty()) return;
+  fail(Exit::usage, text(arguments_.overrides.front(), ": this verb reads no config"),
        help_hint(named_verb(&cli_), "what it takes"));
 }
 
@@ -264,7 +268,7 @@ void Program::show(const Json& json, const Lines& lines) const {
     kept_->lines.add(lines);
     return;
   }
-  print(words_.json ? Lines().add_text(to_text(json)) : lines);
+  print(arguments_.json ? Lines().add_text(to_text(json)) : lines);
 }
 
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }

@@ -17,7 +17,7 @@
 namespace larmor::app {
 
 /// The words after a verb, as far as verbs share them.
-struct Words {
+struct VerbArguments {
   std::string target;                  // a workload, a run folder or a run's name
   std::vector<std::string> configs;    // -c, in order
   std::vector<std::string> overrides;  // key=value
@@ -31,8 +31,8 @@ class Program {
   Program();
 
   CLI::App& cli() { return cli_; }
-  Words& words() { return words_; }
-  const Words& words() const { return words_; }
+  VerbArguments& arguments() { return arguments_; }
+  const VerbArguments& arguments() const { return arguments_; }
 
   using Action = std::function<int()>;  // gives the exit status
   /// A verb without target, below `parent` or at the top.
@@ -84,12 +84,12 @@ class Program {
   void add_target(CLI::App& verb, const std::string& kind);
   void add_config_flags(CLI::App& verb);
   LoadedStage load(const Workload& workload, bool is_draft) const;
-  /// Words that nothing took: a verb that is not there, or a target for a verb without one.
-  [[noreturn]] void refuse_words(const std::vector<std::string>& words) const;
+  /// VerbArguments that nothing took: a verb that is not there, or a target for a verb without one.
+  [[noreturn]] void refuse_arguments(const std::vector<std::string>& words) const;
   int act();
 
   CLI::App cli_;
-  Words words_;
+  VerbArguments arguments_;
   std::vector<std::string> operands_;
   Action action_;
   std::vector<Workload> workloads_;

@@ -63,7 +63,7 @@ int64_t resume_step_of(const RunFolder& folder, const std::optional<CheckpointEn
 
 RankCommand train_command(const TrainRequest& request, const RunFolder& folder, const StartTerms& terms,
                           const std::string& words_hash) {
-  const auto& words = request.program.words();
+  const auto& words = request.program.arguments();
   RankCommand command;
   command.arguments = {"train", folder.root.string(), "--resume",
                        resume_word(request, folder, terms.resume_step)};

@@ -25,7 +25,7 @@
 #include "larmor/base/json.h"
 #include "larmor/base/text.h"
 #include "larmor/comm/watched.h"
-#include "larmor/device/life_sign.h"
+#include "larmor/device/heartbeat.h"
 #include "larmor/device/run_block.h"
 
 namespace larmor {
@@ -53,7 +53,7 @@ struct HardlyABlock final : torch::nn::Module {
   at::Tensor forward(const at::Tensor& value) { return value * 2; }
 };
 
-class BeatOnBoard final : public LifeSign {
+class BeatOnBoard final : public Heartbeat {
  public:
   explicit BeatOnBoard(StatusBoard& board) : board_(board) {}
   void show() override { board_.beat(0); }
@@ -97,7 +97,7 @@ class WatchedStep {
   void go_through_blocks(StatusBoard* board) {
     std::optional<BeatOnBoard> sign;
     if (board) sign.emplace(*board);
-    const LifeSignScope scope(sign ? &*sign : nullptr);
+    const HeartbeatScope scope(sign ? &*sign : nullptr);
     at::Tensor value = input_;
     for (int i = 0; i < blocks_; ++i) value = nn::run_block(block_, std::as_const(value));
     value.backward();

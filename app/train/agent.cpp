@@ -91,7 +91,7 @@ void refuse_lone_flags(const AgentFlags& flags) {
        "say --nnodes N as well, or leave them out");
 }
 
-std::string key_of_door(const Rank& rank) { return text("larmor/door/", rank.generation); }
+std::string leader_port_key(const Rank& rank) { return text("larmor/leader_port/", rank.generation); }
 
 /// Where the agents find their key: by what all of them were told alike.
 KeyFile key_file_of(const Agent& agent, const std::optional<std::filesystem::path>& run_folder) {
@@ -106,8 +106,8 @@ KeyFile key_file_of(const Agent& agent, const std::optional<std::filesystem::pat
         "shows the agents that they are of one start");
   }
   const auto& given = agent.given;
-  return KeyFile::of_meeting(*run_folder, given ? given->master_address : agent.place.master_address,
-                             given ? given->master_port : agent.place.master_port);
+  return KeyFile::of_rendezvous(*run_folder, given ? given->master_address : agent.place.master_address,
+                                given ? given->master_port : agent.place.master_port);
 }
 
 Hello introduce(const Agent& agent, Introduction introduction) {
@@ -126,12 +126,12 @@ Hello introduce(const Agent& agent, Introduction introduction) {
 }
 
 /// Under torchrun, whose agent has the master's port, at another one.
-struct OpenedDoor {
+struct LeaderListener {
   Listener listener;
   std::unique_ptr<AgentStore> torchruns;
 };
 
-OpenedDoor open_door(Agent& agent) {
+LeaderListener listen_as_leader(Agent& agent) {
   AgentPlace& place = agent.place;
   if (!agent.given || !agent.given->agent_hosts_store) {
     return {Listener(place.master_address, place.master_port), nullptr};
@@ -144,24 +144,24 @@ OpenedDoor open_door(Agent& agent) {
               place.master_address, "), where ranks on other hosts cannot reach it"),
          "set MASTER_ADDR to an address that all hosts share");
   }
-  Listener door(place.master_address, 0);
-  place.master_port = door.port();
-  return {std::move(door), std::move(store)};
+  Listener listener(place.master_address, 0);
+  place.master_port = listener.port();
+  return {std::move(listener), std::move(store)};
 }
 
-/// The others look for it as soon as they know where the door is.
-void announce(const Agent& agent, OpenedDoor& door) {
-  if (!door.torchruns) return;
-  door.torchruns->set(key_of_door(*agent.given),
-                      text(agent.place.master_address, " ", agent.place.master_port));
+/// The members connect as soon as they know the leader's port.
+void announce(const Agent& agent, LeaderListener& listener) {
+  if (!listener.torchruns) return;
+  listener.torchruns->set(leader_port_key(*agent.given),
+                          text(agent.place.master_address, " ", agent.place.master_port));
 }
 
-/// Torchrun's store is open to everybody, so this is only where to knock: whether it is our leader who
-/// answers there, the key decides.
-void find_door(Agent& agent) {
+/// Torchrun's store is open to everybody, so it yields only an address to try: whether our leader answers
+/// there, the key decides.
+void find_leader(Agent& agent) {
   if (!agent.given || !agent.given->agent_hosts_store) return;
   const AgentStore store(*agent.given, agent.place.start_limit);
-  const auto words = split(store.get(key_of_door(*agent.given)), ' ');
+  const auto words = split(store.get(leader_port_key(*agent.given)), ' ');
   constexpr int most_port = 65535;
   int port = 0;
   if (words.size() == 2) {
@@ -176,12 +176,12 @@ void find_door(Agent& agent) {
 }
 
 /// The leader's key lies where the others look for it until all have met, however that ends.
-class LaidOutKey {
+class PublishedKey {
  public:
-  explicit LaidOutKey(KeyFile file) : file_(std::move(file)), key_(file_.renew()) {}
-  ~LaidOutKey() { file_.remove(key_); }
-  LaidOutKey(const LaidOutKey&) = delete;
-  LaidOutKey& operator=(const LaidOutKey&) = delete;
+  explicit PublishedKey(KeyFile file) : file_(std::move(file)), key_(file_.renew()) {}
+  ~PublishedKey() { file_.remove(key_); }
+  PublishedKey(const PublishedKey&) = delete;
+  PublishedKey& operator=(const PublishedKey&) = delete;
   const RunKey& key() const { return key_; }
 
  private:
@@ -268,18 +268,18 @@ Hardware hardware_of(const Fleet& fleet) {
 Fleet assemble(Agent& agent, Introduction introduction) {
   if (agent.is_alone()) return Fleet(agent.place, {}, {}, environment_of_ranks(agent));
   const auto file = key_file_of(agent, introduction.run_folder);
-  auto door = open_door(agent);
+  auto listener = listen_as_leader(agent);
   // Renewed only by who holds the port: another run's key must not be taken from it.
-  const LaidOutKey laid_out(file);
-  announce(agent, door);
+  const PublishedKey published(file);
+  announce(agent, listener);
   Hello own = introduce(agent, std::move(introduction));
-  auto members = gather(agent.place, door.listener, own, laid_out.key());
-  return Fleet(agent.place, std::move(own), std::move(members), environment_of_ranks(agent), laid_out.key());
+  auto members = gather(agent.place, listener.listener, own, published.key());
+  return Fleet(agent.place, std::move(own), std::move(members), environment_of_ranks(agent), published.key());
 }
 
 int follow(Agent& agent, Introduction introduction, const MakeCommand& make_command) {
   const auto file = key_file_of(agent, introduction.run_folder);
-  find_door(agent);
+  find_leader(agent);
   auto [leader, key] =
       join_leader(agent.place, introduce(agent, std::move(introduction)), [&file] { return file.read(); });
   const auto complete = [&, &key = key](GroupStart& start) {

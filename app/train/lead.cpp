@@ -62,7 +62,7 @@ class Leader {
 
  private:
   void say(const std::string& line) const {
-    if (!request_.program.words().quiet) app::say(line);
+    if (!request_.program.arguments().quiet) app::say(line);
   }
   PreparedRun prepare(LoadedStage loaded, const std::optional<RunFolder>& existing, StartOptions start);
   StartTerms terms() const;
@@ -222,7 +222,7 @@ int Leader::run() {
 
 GroupEnding Leader::train_to_the_end() {
   const auto& limits = request_.flags.agents;
-  if (!request_.program.words().quiet)
+  if (!request_.program.arguments().quiet)
     app::say(Lines().add_text(explain(run_->plan, run_->hardware)).add(run_->index.patients_by));
   RestartPolicy policy(limits.max_restarts, newest_step(run_->folder));
   for (GroupEnding ending = train();; ending = train()) {

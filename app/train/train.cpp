@@ -20,7 +20,7 @@ namespace larmor::app {
 namespace {
 
 // A flag is a key under another name; both at once is a duplicate that load_config refuses.
-void flags_to_overrides(const TrainFlags& flags, const std::optional<Rank>& given, Words& words) {
+void flags_to_overrides(const TrainFlags& flags, const std::optional<Rank>& given, VerbArguments& words) {
   if (!flags.ranks.empty()) {
     words.overrides.push_back("parallel.ranks=" + flags.ranks);
   } else if (given) {
@@ -46,7 +46,7 @@ void refuse_launcher(const std::optional<Rank>& given) {
 }
 
 int train_as_agent(Program& program, const TrainFlags& flags, const std::optional<Rank>& given) {
-  auto& words = program.words();
+  auto& words = program.arguments();
   flags_to_overrides(flags, given, words);
   const bool is_new = program.is_workload(words.target);
   const auto existing = is_new ? std::nullopt : std::optional(program.run_folder());
@@ -80,7 +80,7 @@ void add_train(Program& program) {
       program.add_workload_or_run_verb("train", "train a workload, or go on with a run", [&program, flags] {
         const auto rank = given_rank(flags->agents);
         if (rank && rank->launcher == "larmor") return train_as_rank(program, *flags, *rank);
-        if (!asks_for_every_stage(program.words())) return train_as_agent(program, *flags, rank);
+        if (!asks_for_every_stage(program.arguments())) return train_as_agent(program, *flags, rank);
         refuse_launcher(rank);
         return train_every_stage(program, *flags, [&] { return train_as_agent(program, *flags, rank); });
       });

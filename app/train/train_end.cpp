@@ -30,7 +30,7 @@ int conclude_training(const Program& program, const RunFolder& folder, const std
   const auto reason = end.is_null() ? std::string("ended") : end["reason"].get<std::string>();
   const bool by_signal = exit == Exit::stopped, goes_on = by_signal || reason == "step limit";
   if (!goes_on) mark_ended(storage, SystemClock(), folder, static_cast<int>(exit), reason);
-  if (by_signal && !program.words().quiet)
+  if (by_signal && !program.arguments().quiet)
     say("stopped with a complete checkpoint; go on with: larmor train " + folder.root.string());
   show_run(program, folder, metric, goes_on ? "stopped" : "done");
   return static_cast<int>(exit);

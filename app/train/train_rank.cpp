@@ -26,7 +26,7 @@ namespace larmor::app {
 
 namespace {
 
-std::optional<ConsoleOptions> console_of(const Rank& rank, const Words& words) {
+std::optional<ConsoleOptions> console_of(const Rank& rank, const VerbArguments& words) {
   if (rank.index != 0) return std::nullopt;
   ConsoleOptions console;
   console.descriptor = rank.console_error >= 0 ? rank.console_error : STDERR_FILENO;
@@ -58,7 +58,7 @@ SessionEnd train_as_process(Program& program, const SessionOptions& options, con
                             const Rank& rank) {
   const auto loaded = load_run_stage(options.folder, program.workload(workload_of(options.folder)));
   const auto index = index_from_json(read_json(options.folder.index()));
-  Rendezvous rendezvous(rank, {.meeting = start_limit()});
+  Rendezvous rendezvous(rank, {.rendezvous = start_limit()});
   auto communicator = rendezvous.connect(plan.device, device_index(rank, plan));
   return run_session(loaded, plan, index, rank, std::move(communicator), options);
 }
@@ -86,13 +86,13 @@ SessionEnd train_as_threads(Program& program, const SessionOptions& options, con
   const auto loaded = load_run_stage(options.folder, program.workload(workload_of(options.folder)));
   const auto index = index_from_json(read_json(options.folder.index()));
   const auto parts = parts_of_threads(options, plan, process);
-  ThreadMeeting meeting(plan.world_size(), plan.device);
+  ThreadRendezvous rendezvous(plan.world_size(), plan.device);
   std::vector<SessionEnd> ends(parts.size());
   std::vector<RankThread> threads;
   for (size_t i = 0; i < parts.size(); ++i) {
     const auto live = [&, i] {
       const auto& [own_options, rank] = parts[i];
-      auto communicator = meeting.connect(rank.index, device_index(rank, plan));
+      auto communicator = rendezvous.connect(rank.index, device_index(rank, plan));
       ends[i] = run_session(loaded, plan, index, rank, std::move(communicator), own_options);
     };
     threads.push_back({.live = live, .cores = plan.ranks[i].cores});
@@ -116,7 +116,7 @@ int train_as_rank(Program& program, const TrainFlags& flags, const Rank& rank) {
             flags.debug ? log::Level::debug : log::Level::info);
   if (flags.resume != "never") options.resume_from = flags.resume;
   options.step_limit = flags.steps;
-  options.console = console_of(rank, program.words());
+  options.console = console_of(rank, program.arguments());
   options.ends_at = time_from("LARMOR_JOB_END");
   options.started_at = time_from("LARMOR_JOB_START");
   const auto train = is_all ? train_as_threads : train_as_process;

@@ -122,13 +122,16 @@ std::string new_name(const Workload& workload, const fs::path& runs) {
 class Chain {
  public:
   Chain(Program& program, const Workload& workload)
-      : program_(program), workload_(workload), asked_(program.words()), words_(workload, asked_.overrides) {
+      : program_(program),
+        workload_(workload),
+        asked_(program.arguments()),
+        words_(workload, asked_.overrides) {
     take_words_of(workload.stages().front());
     const auto config = program_.load_to_show(workload).config.config.run;
     name_ = words_.name() == "auto" ? config.name : words_.name();
     if (name_ == "auto") name_ = new_name(workload, config.folder);
   }
-  ~Chain() { program_.words() = asked_; }
+  ~Chain() { program_.arguments() = asked_; }
   Chain(const Chain&) = delete;
   Chain& operator=(const Chain&) = delete;
 
@@ -152,15 +155,15 @@ class Chain {
   }
 
   void take_words_of(const std::string& stage) {
-    program_.words() = asked_;
-    program_.words().stage = stage;
-    program_.words().overrides = words_.of(stage);
+    program_.arguments() = asked_;
+    program_.arguments().stage = stage;
+    program_.arguments().overrides = words_.of(stage);
   }
 
   /// Makes the program's words those of the stage's run, and gives its folder.
   RunFolder begin(const std::string& stage) {
     take_words_of(stage);
-    auto& overrides = program_.words().overrides;
+    auto& overrides = program_.arguments().overrides;
     const auto name = text(name_, "-", stage);
     overrides.push_back("run.name=" + name);
     for (const auto& need : workload_.named(stage).needs)
@@ -171,7 +174,7 @@ class Chain {
 
   Program& program_;
   const Workload& workload_;
-  const Words asked_;
+  const VerbArguments asked_;
   const StageWords words_;
   std::string name_;
   std::map<std::string, fs::path> folders_;
@@ -179,11 +182,11 @@ class Chain {
 
 }  // namespace
 
-bool asks_for_every_stage(const Words& words) { return words.stage == "all"; }
+bool asks_for_every_stage(const VerbArguments& words) { return words.stage == "all"; }
 
 int train_every_stage(Program& program, const TrainFlags& flags, const std::function<int()>& train_stage) {
   refuse_flags(flags);
-  const auto& workload = program.workload(program.words().target);
+  const auto& workload = program.workload(program.arguments().target);
   program.keep_shown();
   Chain chain(program, workload);
   const int status = chain.run(train_stage);

@@ -16,7 +16,7 @@ std::string read_text(const std::filesystem::path& path, uint64_t limit = uint64
 /// Writes beside `path`, syncs, renames over it, syncs the folder.
 void write_text(Storage& storage, const std::filesystem::path& path, std::string_view content);
 
-/// A folder of its own under the system's temporary folder, removed at the end of life.
+/// A folder of its own under the system's temporary folder, removed at the end of its lifetime.
 class ScratchFolder {
  public:
   ScratchFolder();

@@ -9,7 +9,7 @@
 #include "larmor/checkpoint/checkpoint.h"
 #include "larmor/checkpoint/manifest.h"
 #include "larmor/checkpoint/whole_checkpoints.h"
-#include "larmor/device/life_sign.h"
+#include "larmor/device/heartbeat.h"
 
 namespace larmor {
 
@@ -84,7 +84,7 @@ void check_files(CheckpointEntry& entry) {
       entry.reason = "a .safetensors file lies in it that its manifest does not list";
     for (const auto& file : files_of(entry.manifest)) {
       if (entry.reason.empty()) entry.reason = fault_of(entry.folder, file);
-      show_life();
+      send_heartbeat();
     }
     if (entry.reason.empty()) entry.reason = fault_of_state(entry);
   } catch (const Error& error) {

@@ -7,7 +7,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/comm/meeting.h"
+#include "larmor/comm/rank_store.h"
 #include "larmor/launch/socket.h"
 
 namespace larmor {
@@ -15,19 +15,19 @@ namespace larmor {
 struct AgentStore::State {
   Rank rank;
   std::chrono::milliseconds limit;
-  Meeting meeting;
+  RankStore rank_store;
 };
 
 AgentStore::AgentStore(const Rank& rank, std::chrono::milliseconds limit)
-    : state_(std::make_unique<State>(State{rank, limit, meet(rank, limit)})) {}
+    : state_(std::make_unique<State>(State{rank, limit, find_rank_store(rank, limit)})) {}
 
 AgentStore::~AgentStore() = default;
 
-const std::string& AgentStore::local_address() const { return state_->meeting.local_address; }
+const std::string& AgentStore::local_address() const { return state_->rank_store.local_address; }
 
 void AgentStore::set(const std::string& key, const std::string& value) {
   try {
-    state_->meeting.store->set(key, value);
+    state_->rank_store.store->set(key, value);
   } catch (const std::exception& error) {
     fail(Exit::environment, text("the launcher's store was lost: ", one_line(error)),
          "the launcher has probably ended");
@@ -36,8 +36,8 @@ void AgentStore::set(const std::string& key, const std::string& value) {
 
 std::string AgentStore::get(const std::string& key) const {
   try {
-    state_->meeting.store->wait({key}, state_->limit);
-    const auto bytes = state_->meeting.store->get(key);
+    state_->rank_store.store->wait({key}, state_->limit);
+    const auto bytes = state_->rank_store.store->get(key);
     return {bytes.begin(), bytes.end()};
   } catch (const std::exception& error) {
     fail(Exit::environment,
@@ -52,13 +52,13 @@ struct HostedStore::State {
 };
 
 HostedStore::HostedStore(const std::string& address) : state_(std::make_unique<State>()) {
-  Listener door(address, 0);
-  port_ = door.port();
+  Listener listener(address, 0);
+  port_ = listener.port();
   c10d::TCPStoreOptions options;
   options.isServer = true;
   options.port = static_cast<uint16_t>(port_);
   options.waitWorkers = false;
-  options.masterListenFd = door.take().release();
+  options.masterListenFd = listener.take().release();
   state_->store = c10::make_intrusive<c10d::TCPStore>(address, options);
 }
 

@@ -1,5 +1,5 @@
-// torchrun's agent keeps a store at the master's port, so our own leader has its door elsewhere: the store is
-// where the others learn it.
+// torchrun's agent has its store at the master's port, so our leader listens on another port, and the members
+// read that port from torchrun's store.
 #pragma once
 
 #include <chrono>

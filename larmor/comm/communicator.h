@@ -61,14 +61,14 @@ std::string broadcast_bytes(Communicator& communicator, const std::string& bytes
 std::vector<std::string> all_gather_bytes(Communicator& communicator, const std::string& bytes);
 
 struct ConnectOptions {
-  std::chrono::milliseconds limit{std::chrono::minutes(10)};  // of every collective and of the meeting
+  std::chrono::milliseconds limit{std::chrono::minutes(10)};  // of every collective and of the rendezvous
   DeviceKind device = DeviceKind::cpu;
   int device_index = -1;
 };
 
 /// After which it is an error that others are silent.
 struct PeerLimits {
-  std::chrono::milliseconds meeting{std::chrono::minutes(10)};     // of the wait for ranks to come
+  std::chrono::milliseconds rendezvous{std::chrono::minutes(10)};  // of the wait for ranks to come
   std::chrono::milliseconds collective{std::chrono::minutes(10)};  // of each one afterwards
 };
 
@@ -103,13 +103,13 @@ std::unique_ptr<Communicator> make_solo(c10::Device device = c10::kCPU);
 std::vector<std::unique_ptr<Communicator>> make_thread_ranks(int size);
 
 /// Where ranks meet that are threads of this process, one a device.
-class ThreadMeeting {
+class ThreadRendezvous {
  public:
   /// `limit`: of every collective between GPUs.
-  ThreadMeeting(int ranks, DeviceKind device, std::chrono::milliseconds limit = PeerLimits().collective);
-  ~ThreadMeeting();
-  ThreadMeeting(const ThreadMeeting&) = delete;
-  ThreadMeeting& operator=(const ThreadMeeting&) = delete;
+  ThreadRendezvous(int ranks, DeviceKind device, std::chrono::milliseconds limit = PeerLimits().collective);
+  ~ThreadRendezvous();
+  ThreadRendezvous(const ThreadRendezvous&) = delete;
+  ThreadRendezvous& operator=(const ThreadRendezvous&) = delete;
 
   /// For the calling thread, which is `rank` from now on; once a rank. On a CPU as make_thread_ranks(), at
   /// once; between GPUs over NCCL, and collective. Thread-safe. Throws Error (environment) where that cannot

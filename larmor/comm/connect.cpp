@@ -60,69 +60,69 @@ MakeBackend connect_together(MakeBackend make, c10::Device device, std::shared_p
 struct Rendezvous::State {
   Rank rank;
   PeerLimits limits;
-  std::optional<Meeting> meeting;  // none for a rank alone
+  std::optional<RankStore> rank_store;  // none for a rank alone
   int groups = 0;
 };
 
 Rendezvous::Rendezvous(const Rank& rank, const PeerLimits& limits)
     : state_(std::make_unique<State>(State{rank, limits, std::nullopt, 0})) {
-  if (rank.count > 1) state_->meeting = meet(rank, limits.meeting);
+  if (rank.count > 1) state_->rank_store = find_rank_store(rank, limits.rendezvous);
 }
 
 Rendezvous::~Rendezvous() = default;
 
 std::unique_ptr<Communicator> Rendezvous::connect(DeviceKind kind, int device_index) {
   const c10::Device device = device_at(kind, device_index);
-  if (!state_->meeting) return make_solo(device);
+  if (!state_->rank_store) return make_solo(device);
   stop_flight_recorder();
-  const auto& [rank, limits, meeting, groups] = *state_;
+  const auto& [rank, limits, rank_store, groups] = *state_;
   // Ranks of an earlier life of the run may still hold keys in a store that outlived them.
   const std::string name = text("larmor/", rank.generation, "/", state_->groups++);
-  wait_for_all(*meeting->store, rank, name, limits.meeting);
+  wait_for_all(*rank_store->store, rank, name, limits.rendezvous);
 
   const MakeBackend make = kind == DeviceKind::cuda
-                               ? nccl_backends(*meeting, rank, device_index, limits.collective)
-                               : gloo_backends(*meeting, rank, limits.collective);
+                               ? nccl_backends(*rank_store, rank, device_index, limits.collective)
+                               : gloo_backends(*rank_store, rank, limits.collective);
   return make_group(make, name, device, limits.collective, rank);
 }
 
-struct ThreadMeeting::State {
+struct ThreadRendezvous::State {
   int ranks;
   DeviceKind kind;
   std::chrono::milliseconds limit;
   std::vector<std::unique_ptr<Communicator>> on_cpu;  // until each is taken
-  Meeting meeting;                                    // of GPUs
+  RankStore rank_store;                               // of GPUs
   std::shared_ptr<std::barrier<>> everyone = {};      // with a GPU
 };
 
-ThreadMeeting::ThreadMeeting(int ranks, DeviceKind kind, std::chrono::milliseconds limit)
+ThreadRendezvous::ThreadRendezvous(int ranks, DeviceKind kind, std::chrono::milliseconds limit)
     : state_(std::make_unique<State>(
-          State{.ranks = ranks, .kind = kind, .limit = limit, .on_cpu = {}, .meeting = {}})) {
+          State{.ranks = ranks, .kind = kind, .limit = limit, .on_cpu = {}, .rank_store = {}})) {
   if (kind == DeviceKind::cpu) {
     state_->on_cpu = make_thread_ranks(ranks);
     return;
   }
   stop_flight_recorder();  // before there are threads that look at the environment
-  state_->meeting = {.store = c10::make_intrusive<c10d::HashStore>(), .local_address = "127.0.0.1"};
+  state_->rank_store = {.store = c10::make_intrusive<c10d::HashStore>(), .local_address = "127.0.0.1"};
   state_->everyone = std::make_shared<std::barrier<>>(ranks);
 }
 
-ThreadMeeting::~ThreadMeeting() = default;
+ThreadRendezvous::~ThreadRendezvous() = default;
 
-std::unique_ptr<Communicator> ThreadMeeting::connect(int rank, int device_index) {
+std::unique_ptr<Communicator> ThreadRendezvous::connect(int rank, int device_index) {
   const auto& own = *state_;
   if (own.kind == DeviceKind::cpu) return std::move(state_->on_cpu.at(static_cast<size_t>(rank)));
   Rank thread;
   thread.index = thread.local_index = rank;
   thread.count = thread.local_count = own.ranks;
   const auto device = device_at(own.kind, device_index);
-  const auto make = nccl_backends(own.meeting, thread, device_index, own.limit);
+  const auto make = nccl_backends(own.rank_store, thread, device_index, own.limit);
   return make_group(connect_together(make, device, own.everyone), "larmor/threads", device, own.limit,
                     thread);
 }
 
 std::unique_ptr<Communicator> connect(const Rank& rank, const ConnectOptions& options) {
-  return Rendezvous(rank, {.meeting = options.limit, .collective = options.limit})
+  return Rendezvous(rank, {.rendezvous = options.limit, .collective = options.limit})
       .connect(options.device, options.device_index);
 }
 

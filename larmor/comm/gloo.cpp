@@ -40,31 +40,31 @@ class WithoutBrokenPipes {
   sigset_t before_;
 };
 
-std::shared_ptr<gloo::transport::Device> make_device(const Meeting& meeting, const Rank& rank) {
+std::shared_ptr<gloo::transport::Device> make_device(const RankStore& rank_store, const Rank& rank) {
   const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
   if (interface != nullptr && *interface != '\0') {
     return c10d::ProcessGroupGloo::createDeviceForInterface(interface);
   }
-  if (rank.local_count < rank.count && is_loopback(meeting.local_address)) {
+  if (rank.local_count < rank.count && is_loopback(rank_store.local_address)) {
     fail(
         Exit::environment,
         text("rank ", rank.index, " reaches the master '", rank.master_address, "' over loopback (",
-             meeting.local_address, "), where ranks on other hosts cannot reach it"),
+             rank_store.local_address, "), where ranks on other hosts cannot reach it"),
         "set MASTER_ADDR to an address that all hosts share, or GLOO_SOCKET_IFNAME to the network interface");
   }
   // Not by host name: many systems resolve their own name to a loopback address.
-  return c10d::ProcessGroupGloo::createDeviceForHostname(meeting.local_address);
+  return c10d::ProcessGroupGloo::createDeviceForHostname(rank_store.local_address);
 }
 
 }  // namespace
 
-MakeBackend gloo_backends(const Meeting& meeting, const Rank& rank, std::chrono::milliseconds limit) {
+MakeBackend gloo_backends(const RankStore& rank_store, const Rank& rank, std::chrono::milliseconds limit) {
   return [=](const std::string& group) -> c10::intrusive_ptr<c10d::Backend> {
     const WithoutBrokenPipes all_threads_of_the_backend;
     auto options = c10d::ProcessGroupGloo::Options::create(limit);
-    options->devices.push_back(make_device(meeting, rank));
+    options->devices.push_back(make_device(rank_store, rank));
     options->group_name = group;
-    const auto store = c10::make_intrusive<c10d::PrefixStore>(group, meeting.store);
+    const auto store = c10::make_intrusive<c10d::PrefixStore>(group, rank_store.store);
     return c10::make_intrusive<Gloo>(store, rank.index, rank.count, options);
   };
 }

@@ -13,7 +13,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/comm/meeting.h"
+#include "larmor/comm/rank_store.h"
 
 namespace larmor {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/comm/meeting.h"
-#include "larmor/launch/door.h"
+#include "larmor/comm/rank_store.h"
+#include "larmor/launch/authenticating_listener.h"
 #include "larmor/launch/socket.h"
 
 namespace larmor {
@@ -27,9 +27,9 @@ bool has_no_limit(milliseconds limit) { return limit == c10d::Store::kNoTimeout;
 
 }  // namespace
 
-KeyedStore::KeyedStore(StoreDoor door, milliseconds limit, const std::string& who,
+KeyedStore::KeyedStore(StoreLocation location, milliseconds limit, const std::string& who,
                        std::shared_ptr<StoreServer> server)
-    : c10d::Store(limit), door_(std::move(door)), who_(who), server_(std::move(server)) {
+    : c10d::Store(limit), location_(std::move(location)), who_(who), server_(std::move(server)) {
   join(limit);
 }
 
@@ -37,16 +37,16 @@ void KeyedStore::join(milliseconds limit) {
   const auto deadline = steady_clock::now() + limit;
   constexpr milliseconds pause(50);
   for (std::string reason;;) {
-    auto socket = connect_within(door_.address, door_.port, left_before(deadline), who_);
+    auto socket = connect_within(location_.address, location_.port, left_before(deadline), who_);
     local_address_ = own_address(socket.number());
-    auto guest = pass_door(std::move(socket), door_.key, store_purpose, left_before(deadline), reason);
-    if (guest.socket.is_open()) {
-      stream_ = std::make_unique<SealedStream>(std::move(guest));
+    auto peer = authenticate(std::move(socket), location_.key, store_purpose, left_before(deadline), reason);
+    if (peer.socket.is_open()) {
+      stream_ = std::make_unique<SealedStream>(std::move(peer));
       return;
     }
     if (left_before(deadline).count() == 0) {
       fail(Exit::environment,
-           text(who_, " reached ", door_.address, ":", door_.port,
+           text(who_, " reached ", location_.address, ":", location_.port,
                 ", but the run's store does not answer there: ", reason),
            "rank 0 keeps it, and may have ended: its log says why");
     }
@@ -79,7 +79,7 @@ std::vector<std::string> KeyedStore::ask(StoreOperation operation, std::vector<s
 }
 
 c10::intrusive_ptr<c10d::Store> KeyedStore::clone() {
-  auto other = c10::make_intrusive<KeyedStore>(door_, timeout_, who_, server_);
+  auto other = c10::make_intrusive<KeyedStore>(location_, timeout_, who_, server_);
   return other;
 }
 

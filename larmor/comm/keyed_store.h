@@ -1,5 +1,6 @@
-// A key-value store for ranks of our launcher: c10d's interface, behind a door that opens to those who know
-// the store's key (launch/door.h). c10d's own store serves whoever reaches its port, and even lists its keys.
+// A key-value store for ranks of our launcher: c10d's interface for peers that prove that they know the
+// store's key (launch/authenticating_listener.h). c10d's own store serves every peer that reaches its port,
+// and even lists its keys.
 #pragma once
 
 #include <chrono>
@@ -16,8 +17,8 @@
 
 namespace larmor {
 
-/// Where a store is, and who may come.
-struct StoreDoor {
+/// The address of a store, and the key that its clients need.
+struct StoreLocation {
   std::string address;
   int port = 0;
   RunKey key;
@@ -28,10 +29,10 @@ struct StoreDoor {
 /// c10::DistNetworkError when the store is lost.
 class KeyedStore final : public c10d::Store {
  public:
-  /// Blocks until the store has let us in. Throws Error (environment) when it does not within the limit;
-  /// `who` names us in it. `server`: where this process keeps the store itself, as long as anybody uses it
-  /// here.
-  KeyedStore(StoreDoor door, std::chrono::milliseconds limit, const std::string& who,
+  /// Blocks until the store has accepted this process. Throws Error (environment) when it does not within the
+  /// limit; `who` names us in it. `server`: where this process keeps the store itself, as long as anybody
+  /// uses it here.
+  KeyedStore(StoreLocation location, std::chrono::milliseconds limit, const std::string& who,
              std::shared_ptr<StoreServer> server = nullptr);
 
   /// The numeric address with which this host speaks to the store's.
@@ -61,7 +62,7 @@ class KeyedStore final : public c10d::Store {
                                std::chrono::milliseconds limit);
   void join(std::chrono::milliseconds limit);
 
-  StoreDoor door_;
+  StoreLocation location_;
   std::string who_, local_address_;
   std::shared_ptr<StoreServer> server_;
   std::mutex mutex_;

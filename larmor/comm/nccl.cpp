@@ -6,7 +6,7 @@
 
 namespace larmor {
 
-MakeBackend nccl_backends(const Meeting& meeting, const Rank& rank, int device_index,
+MakeBackend nccl_backends(const RankStore& rank_store, const Rank& rank, int device_index,
                           std::chrono::milliseconds limit) {
   return [=](const std::string& group) -> c10::intrusive_ptr<c10d::Backend> {
     const c10::Device device(c10::kCUDA, static_cast<c10::DeviceIndex>(device_index));
@@ -16,7 +16,7 @@ MakeBackend nccl_backends(const Meeting& meeting, const Rank& rank, int device_i
     // because it only orders streams. The launcher reports the rank.
     options->timeout = limit;
     options->group_name = group;
-    const auto store = c10::make_intrusive<c10d::PrefixStore>(group, meeting.store);
+    const auto store = c10::make_intrusive<c10d::PrefixStore>(group, rank_store.store);
     auto backend = c10::make_intrusive<c10d::ProcessGroupNCCL>(store, rank.index, rank.count, options);
     backend->setSequenceNumberForGroup();
     // Connect here, where a failure still has a sentence, and not in the first collective.

@@ -3,7 +3,7 @@
 
 namespace larmor {
 
-MakeBackend nccl_backends(const Meeting&, const Rank&, int, std::chrono::milliseconds) {
+MakeBackend nccl_backends(const RankStore&, const Rank&, int, std::chrono::milliseconds) {
   fail(Exit::environment, "this build has no CUDA, so its ranks cannot speak over NCCL",
        "configure with the preset cuda, or say --device cpu");
 }

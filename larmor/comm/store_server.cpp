@@ -11,8 +11,8 @@
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 
 #include "larmor/base/error.h"
+#include "larmor/launch/authenticating_listener.h"
 #include "larmor/launch/channel.h"
-#include "larmor/launch/door.h"
 
 namespace larmor {
 namespace {
@@ -93,7 +93,7 @@ struct StoreServer::State {
   State(Descriptor listening_socket, const RunKey& key)
       : listening(std::move(listening_socket)),
         stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-        door(listening.number(), key, store_purpose),
+        listener(listening.number(), key, store_purpose),
         thread([this] { serve(); }) {}
   ~State() {
     eventfd_write(stop.number(), 1);
@@ -107,7 +107,7 @@ struct StoreServer::State {
   std::vector<std::string> carry_out(const StoreMessage& request);
 
   Descriptor listening, stop;
-  Door door;
+  AuthenticatingListener listener;
   std::vector<Client> clients;
   c10::intrusive_ptr<c10d::HashStore> values = c10::make_intrusive<c10d::HashStore>();
   std::thread thread;
@@ -116,21 +116,21 @@ struct StoreServer::State {
 /// False when it is to end.
 bool StoreServer::State::wait_for_something() const {
   std::vector<pollfd> watched{{stop.number(), POLLIN, 0}};
-  door.watch(watched);
-  const bool hears_the_door = watched.size() > 1 && watched[1].fd == listening.number();
+  listener.watch(watched);
+  const bool accepts_peers = watched.size() > 1 && watched[1].fd == listening.number();
   for (const auto& client : clients) {
     const auto events = static_cast<short>(client.stream.has_unsent() ? POLLIN | POLLOUT : POLLIN);
     watched.push_back({client.stream.descriptor(), events, 0});
   }
-  // Who knocks has a time limit; otherwise nothing happens by itself.
+  // Unproven peers have a time limit; otherwise nothing happens without an event.
   constexpr int soon_ms = 250;
-  poll(watched.data(), watched.size(), door.strangers() == 0 && hears_the_door ? -1 : soon_ms);
+  poll(watched.data(), watched.size(), listener.unproven() == 0 && accepts_peers ? -1 : soon_ms);
   return (watched[0].revents & POLLIN) == 0;
 }
 
 void StoreServer::State::serve() {
   while (wait_for_something()) {
-    for (auto& guest : door.serve()) clients.push_back({SealedStream(std::move(guest))});
+    for (auto& peer : listener.serve()) clients.push_back({SealedStream(std::move(peer))});
     for (auto& client : clients) hear(client);
     // What one has said may be what another waits for.
     for (auto& client : clients) {

@@ -136,10 +136,9 @@ void ParallelConfig::describe(Fields& f) {
       "else lets it hold its micro-batch");
   f.field("sync_batchnorm", sync_batchnorm,
           "batch norm takes its statistics from all ranks' rows; auto: where there are several ranks");
-  f.field(
-      "hang_limit", hang_limit,
-      "how long a rank may show no sign of life, as a time; auto: five times the longest so far, at least "
-      "5min; never");
+  f.field("hang_limit", hang_limit,
+          "how long a rank may show no heartbeat, as a time; auto: five times the longest so far, at least "
+          "5min; never");
   f.word("compression", compression, {"none", "fp16", "bf16"},
          "number format of the gradients on their way between ranks; none: as they are");
 }

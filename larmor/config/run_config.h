@@ -101,7 +101,7 @@ struct ParallelConfig {
   std::string offload = "auto";        // auto, none, optimizer
   std::optional<bool> sync_batchnorm;  // auto: with several ranks
   std::string compression = "none";    // of gradients on their way: none, fp16, bf16
-  std::string hang_limit = "auto";     // auto, never, or a time without a sign of life
+  std::string hang_limit = "auto";     // auto, never, or a time without a heartbeat
   void describe(Fields& f);
 };
 

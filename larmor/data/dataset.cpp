@@ -7,7 +7,7 @@
 
 #include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
-#include "larmor/base/stage_clock.h"
+#include "larmor/base/load_clock.h"
 #include "larmor/base/text.h"
 
 namespace larmor {
@@ -66,7 +66,7 @@ const at::Tensor& Batch::at(std::string_view name) const {
 
 Batch collate(const std::vector<Sample>& samples, const std::vector<ExampleKey>& keys) {
   ensure(!samples.empty() && samples.size() == keys.size());
-  const StageScope stage(LoadStage::copy);
+  const LoadScope stage(LoadStage::copy);
   for (const Sample& sample : samples) check_alike(samples.front(), sample);
   Batch batch;
   batch.keys = keys;

@@ -31,7 +31,7 @@ class Dataset {
   /// A name for people: the file, relative to the data folder.
   virtual std::string name(int64_t example) const = 0;
   /// How many examples in a row come from the same files, such as the crops of one volume. Divides size().
-  virtual int64_t together() const { return 1; }
+  virtual int64_t examples_per_case() const { return 1; }
   /// SHA-256 of the example's files; empty when they cannot be read or are none.
   virtual std::string content_hash(int64_t /*example*/) const { return {}; }
   /// The cases that can be prepared before a run; null where there are none. A dataset around another one

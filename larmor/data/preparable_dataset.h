@@ -16,7 +16,7 @@ struct CachePlace {
 
 class PreparableDataset : public Dataset {
  public:
-  /// size() is cases() times together().
+  /// size() is cases() times examples_per_case().
   virtual int64_t cases() const = 0;
   virtual std::string case_name(int64_t number) const = 0;
   /// Puts the case into the prepared cache unless it is there. Gives the bytes that it takes there; 0 when

@@ -39,9 +39,9 @@ class TransformedVolumes final : public PreparableDataset {
       : source_(std::move(source)), chain_(std::move(chain)), part_(part) {}
 
   int64_t cases() const override { return source_->cases(); }
-  int64_t together() const override { return chain_->samples_per_volume(); }
-  int64_t size() const override { return cases() * together(); }
-  std::string name(int64_t example) const override { return case_name(example / together()); }
+  int64_t examples_per_case() const override { return chain_->samples_per_volume(); }
+  int64_t size() const override { return cases() * examples_per_case(); }
+  std::string name(int64_t example) const override { return case_name(example / examples_per_case()); }
   std::string case_name(int64_t number) const override {
     ensure(number >= 0 && number < cases());
     return source_->case_name(number);
@@ -51,7 +51,7 @@ class TransformedVolumes final : public PreparableDataset {
     try {
       const auto storage = make_storage();
       SourceHashes hashes(*storage, {});
-      const auto contents = source_->contents(example / together(), hashes);
+      const auto contents = source_->contents(example / examples_per_case(), hashes);
       return contents.size() == 1 ? contents.front().second : sha256(Json(contents).dump());
     } catch (const Error&) {
       return {};
@@ -59,7 +59,7 @@ class TransformedVolumes final : public PreparableDataset {
   }
 
   Sample get(const ExampleKey& key) const override {
-    const int64_t number = key.example / together();
+    const int64_t number = key.example / examples_per_case();
     Sample sample;
     for (auto& [name, volume] : volumes_of(number, key)) sample.emplace(name, std::move(volume.voxels));
     sample.merge(source_->values(number));

@@ -11,7 +11,7 @@
 namespace larmor {
 
 /// fp32 and fp64 leave everything as it is; bf16 and fp16 turn autocast on for this thread until the end
-/// of life. Leaving the outermost scope drops the cached weight casts: they would be stale after a step.
+/// of the scope. Leaving the outermost scope drops the cached weight casts: they would be stale after a step.
 class AutocastScope {
  public:
   AutocastScope(c10::DeviceType device, Precision precision);
@@ -35,7 +35,7 @@ struct AutocastState {
   static AutocastState now();
 };
 
-/// Puts this thread back into `state` until the end of life.
+/// Puts this thread back into `state` until the end of the scope.
 class AutocastAgain {
  public:
   explicit AutocastAgain(const AutocastState& state);

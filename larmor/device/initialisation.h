@@ -1,5 +1,5 @@
-// Weights at birth: libtorch's modules draw from the process-wide generator, so they are built one at a
-// time, from a seed.
+// Reproducible initialisation: libtorch's modules draw from the process-wide generator, so they are built one
+// at a time under a seed.
 #pragma once
 
 #include <cstdint>

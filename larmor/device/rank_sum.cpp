@@ -5,14 +5,14 @@
 namespace larmor {
 namespace {
 
-thread_local RankSum* open_door = nullptr;
+thread_local RankSum* rank_sum_of_thread = nullptr;
 
 }  // namespace
 
-RankSum* rank_sum() { return open_door; }
+RankSum* rank_sum() { return rank_sum_of_thread; }
 
-RankSumScope::RankSumScope(RankSum* sum) : outer_(std::exchange(open_door, sum)) {}
+RankSumScope::RankSumScope(RankSum* sum) : outer_(std::exchange(rank_sum_of_thread, sum)) {}
 
-RankSumScope::~RankSumScope() { open_door = outer_; }
+RankSumScope::~RankSumScope() { rank_sum_of_thread = outer_; }
 
 }  // namespace larmor

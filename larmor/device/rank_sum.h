@@ -1,5 +1,5 @@
-// The door through which a layer looks beyond the rows of its own rank: batch norm over all ranks. Whoever
-// trains opens it; a layer that finds it closed counts its own rows alone.
+// The hook by which a layer sums over all ranks: batch norm over the rows of every rank. The trainer sets it;
+// without it a layer counts the rows of its own rank alone.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,11 +15,11 @@ class RankSum {
   virtual void add_up(const at::Tensor& values) = 0;
 };
 
-/// This thread's; null where it is closed. Backward may run on another thread: a layer that asks in forward
-/// keeps the answer.
+/// The hook of this thread; null where none is set. Backward may run on another thread, so a layer asks in
+/// forward and keeps the answer.
 RankSum* rank_sum();
 
-/// Opens this thread's door to `sum`, or closes it with null, until the end of life. Borrows.
+/// Sets this thread's hook to `sum`, or to none with null, until the scope ends. Borrows.
 class RankSumScope {
  public:
   explicit RankSumScope(RankSum* sum);

@@ -13,7 +13,7 @@
 #include "larmor/base/json.h"
 #include "larmor/base/regular_file.h"
 #include "larmor/base/text.h"
-#include "larmor/device/life_sign.h"
+#include "larmor/device/heartbeat.h"
 #include "larmor/device/tensor_file.h"
 #include "larmor/device/tensor_type.h"
 
@@ -156,7 +156,7 @@ void fill(const OpenFile& open, const std::filesystem::path& path, const Claim& 
   const std::size_t read =
       naming(path, [&] { return open.file.read_at(open.beginning.size() + claim.begin + before, bytes); });
   if (read < bytes.size()) refuse(path, text("it ends within tensor ", claim.name));
-  show_life();
+  send_heartbeat();
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 #include "larmor/base/text.h"
 #include "larmor/device/autocast.h"
 #include "larmor/device/draw_position.h"
-#include "larmor/device/life_sign.h"
+#include "larmor/device/heartbeat.h"
 #include "larmor/device/rank_sum.h"
 #include "larmor/device/saved_tensors.h"
 
@@ -45,7 +45,7 @@ struct Surroundings {
   AutocastState autocast = AutocastState::now();
   DrawPlace draws = draw_place();
   RankSum* ranks = rank_sum();
-  LifeSign* sign = life_sign();
+  Heartbeat* sign = heartbeat();
   Recompute within = recompute_here();
 };
 
@@ -83,7 +83,7 @@ class Again {
   AutocastAgain autocast_;
   DrawScope draws_;
   RankSumScope ranks_;
-  LifeSignScope sign_;
+  HeartbeatScope sign_;
   RecomputeScope within_;
   Tensors parameters_;
   std::vector<bool> learns_;

@@ -5,7 +5,7 @@
 #include <ATen/core/grad_mode.h>
 #include <torch/nn/module.h>
 
-#include "larmor/device/life_sign.h"
+#include "larmor/device/heartbeat.h"
 #include "larmor/device/recompute.h"
 
 namespace larmor {
@@ -22,7 +22,7 @@ WeightKeeper* keeper_of(const torch::nn::Module& block) {
 }
 
 /// Backward comes to an output when it is through with all that was made of it.
-void show_when_backward_comes(LifeSign& sign, const at::Tensor& output) {
+void show_when_backward_comes(Heartbeat& sign, const at::Tensor& output) {
   // A hook on a leaf would stay there.
   if (!output.defined() || !output.requires_grad() || output.is_leaf()) return;
   output.register_hook([&sign](const at::Tensor&) { sign.show(); });
@@ -42,12 +42,12 @@ RecomputeScope::RecomputeScope(Recompute recompute) : outer_(std::exchange(what_
 
 RecomputeScope::~RecomputeScope() { what_recomputes = outer_; }
 
-namespace door {
+namespace block_hook {
 
 bool is_watched() { return what_recomputes != Recompute::none || !known_keepers.empty(); }
 
 void ended(const std::vector<at::Tensor>& outputs) {
-  LifeSign* const sign = life_sign();
+  Heartbeat* const sign = heartbeat();
   if (sign == nullptr) return;
   sign->show();
   if (!at::GradMode::is_enabled()) return;
@@ -55,7 +55,7 @@ void ended(const std::vector<at::Tensor>& outputs) {
 }
 
 void ended(const at::Tensor& output) {
-  LifeSign* const sign = life_sign();
+  Heartbeat* const sign = heartbeat();
   if (sign == nullptr) return;
   sign->show();
   if (at::GradMode::is_enabled()) show_when_backward_comes(*sign, output);
@@ -90,5 +90,5 @@ std::vector<at::Tensor> pass_section(const std::vector<const torch::nn::Module*>
   return run_recomputed(run, inputs, std::move(parameters), std::move(buffers));
 }
 
-}  // namespace door
+}  // namespace block_hook
 }  // namespace larmor

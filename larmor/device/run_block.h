@@ -1,5 +1,5 @@
-// The one door that every network's blocks go through. Recomputation of activations, the gathering of sharded
-// weights and signs of life stand behind it; a network mentions none of them.
+// The one hook that every network's blocks run through. Recomputation of activations, the gathering of
+// sharded weights and heartbeats are attached to it; a network mentions none of them.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ namespace larmor {
 /// A computation that may be run more than once: the same outputs for the same inputs.
 using BlockFunction = std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>&)>;
 
-/// Has the weights of blocks that are not all on this rank (ZeRO-3) and brings them when they are needed.
+/// Holds the weights of blocks that are not all on this rank (ZeRO-3) and gathers them when they are needed.
 class WeightKeeper {
  public:
   virtual ~WeightKeeper() = default;
@@ -35,7 +35,8 @@ class WeightKeeper {
                                const std::vector<at::Tensor>& outputs) = 0;
 };
 
-/// Makes `keeper` known to this thread's doors until the end of life. Several may be: each has its blocks.
+/// Attaches `keeper` to the blocks of this thread until the scope ends. Several keepers may be attached: each
+/// has its own blocks.
 class WeightKeeperScope {
  public:
   explicit WeightKeeperScope(WeightKeeper& keeper);
@@ -50,7 +51,7 @@ class WeightKeeperScope {
 /// Which of this thread's activations are computed again in backward instead of kept.
 Recompute recompute_here();
 
-/// Sets recompute_here() until the end of life.
+/// Sets recompute_here() until the scope ends.
 class RecomputeScope {
  public:
   explicit RecomputeScope(Recompute recompute);
@@ -62,16 +63,16 @@ class RecomputeScope {
   Recompute outer_;
 };
 
-namespace door {
+namespace block_hook {
 
-/// Whether anything stands behind this thread's doors that changes how a block runs.
+/// Whether anything is attached to this thread's blocks that changes how a block runs.
 bool is_watched();
-/// A block has computed these: a sign of life, and another one when backward has come to them.
+/// A block has computed these: sends a heartbeat now, and another one when backward reaches them.
 void ended(const std::vector<at::Tensor>& outputs);
 void ended(const at::Tensor& output);
 std::vector<at::Tensor> pass(const torch::nn::Module& block, const BlockFunction& run,
                              const std::vector<at::Tensor>& inputs);
-/// Only recomputation of everything stands behind this one.
+/// For sections of several blocks: only `Recompute::all` is attached to it.
 std::vector<at::Tensor> pass_section(const std::vector<const torch::nn::Module*>& blocks,
                                      const BlockFunction& run, const std::vector<at::Tensor>& inputs);
 
@@ -99,7 +100,7 @@ const auto& give(const Kept& kept, const std::vector<at::Tensor>& tensors) {
   }
 }
 
-}  // namespace door
+}  // namespace block_hook
 
 namespace nn {
 
@@ -109,26 +110,26 @@ template <class Block, class... Inputs>
 auto run_block(Block block, Inputs&&... inputs) {
   using Output = std::decay_t<decltype(block->forward(std::forward<Inputs>(inputs)...))>;
   constexpr bool gives_one = std::is_same_v<Output, at::Tensor>;
-  if (!door::is_watched()) {
+  if (!block_hook::is_watched()) {
     Output output(block->forward(std::forward<Inputs>(inputs)...));
-    door::ended(output);
+    block_hook::ended(output);
     return output;
   }
   std::vector<at::Tensor> tensors;
-  const std::tuple kept{door::keep<std::decay_t<Inputs>>(inputs, tensors)...};
+  const std::tuple kept{block_hook::keep<std::decay_t<Inputs>>(inputs, tensors)...};
   const BlockFunction run = [block,
                              kept](const std::vector<at::Tensor>& values) mutable -> std::vector<at::Tensor> {
     return std::apply(
         [&](const auto&... each) -> std::vector<at::Tensor> {
           if constexpr (gives_one) {
-            return {block->forward(door::give(each, values)...)};
+            return {block->forward(block_hook::give(each, values)...)};
           } else {
-            return block->forward(door::give(each, values)...);
+            return block->forward(block_hook::give(each, values)...);
           }
         },
         kept);
   };
-  std::vector<at::Tensor> outputs = door::pass(*block, run, tensors);
+  std::vector<at::Tensor> outputs = block_hook::pass(*block, run, tensors);
   if constexpr (gives_one) {
     return outputs.front();
   } else {

@@ -12,7 +12,7 @@
 #include <span>
 
 #include "larmor/base/error.h"
-#include "larmor/base/stage_clock.h"
+#include "larmor/base/load_clock.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/memory_budget.h"
 
@@ -28,7 +28,7 @@ constexpr std::size_t longest_read = std::size_t{64} << 20;
 std::size_t read_pieces(const RegularFile& file, std::span<std::byte> to) {
   std::size_t read = 0;
   while (read < to.size()) {
-    const StageScope piece(LoadStage::read);
+    const LoadScope piece(LoadStage::read);
     const auto wanted = to.subspan(read, std::min(to.size() - read, longest_read));
     const std::size_t given = file.read_at(read, wanted);
     read += given;
@@ -93,12 +93,12 @@ void Bytes::release_before(std::size_t end) {
 }
 
 Bytes read_file(const std::filesystem::path& path, uint64_t limit) {
-  const StageScope stage(LoadStage::read);
+  const LoadScope stage(LoadStage::read);
   return read_whole(open_regular(path), limit);
 }
 
 Bytes read_file(const RegularFile& file, uint64_t limit) {
-  const StageScope stage(LoadStage::read);
+  const LoadScope stage(LoadStage::read);
   return read_whole(file, limit);
 }
 

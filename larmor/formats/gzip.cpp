@@ -11,7 +11,7 @@
 
 #include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
-#include "larmor/base/stage_clock.h"
+#include "larmor/base/load_clock.h"
 #include "larmor/base/text.h"
 
 namespace larmor {
@@ -86,7 +86,7 @@ bool is_gzip(std::span<const std::byte> bytes) {
 }
 
 Gunzipped gunzip(std::span<const std::byte> bytes, const InflateLimits& limits, ClaimedVoxels claimed) {
-  const StageScope stage(LoadStage::decompress);
+  const LoadScope stage(LoadStage::decompress);
   if (bytes.size() < shortest_member) fail(Exit::data, "the gzip data is cut short");
   const Decompressor decompressor = make_decompressor();
   uint64_t largest = limits.largest(bytes.size());
@@ -143,7 +143,7 @@ Bytes gzip(std::span<const std::byte> bytes, int level) {
 }
 
 Bytes inflate(std::span<const std::byte> bytes, std::size_t size) {
-  const StageScope stage(LoadStage::decompress);
+  const LoadScope stage(LoadStage::decompress);
   const Decompressor decompressor = make_decompressor();
   Bytes plain(size);
   const auto outcome = libdeflate_deflate_decompress(decompressor.get(), bytes.data(), bytes.size(),
@@ -154,7 +154,7 @@ Bytes inflate(std::span<const std::byte> bytes, std::size_t size) {
 }
 
 Bytes inflate(std::span<const std::byte> bytes, const InflateLimits& limits, std::size_t before) {
-  const StageScope stage(LoadStage::decompress);
+  const LoadScope stage(LoadStage::decompress);
   const Decompressor decompressor = make_decompressor();
   const uint64_t largest = limits.largest(bytes.size());
   Bytes plain(before + std::min<uint64_t>(largest, 4096 + 4 * uint64_t{bytes.size()}));

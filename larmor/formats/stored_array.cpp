@@ -10,7 +10,7 @@
 #include <ATen/ops/from_blob.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/stage_clock.h"
+#include "larmor/base/load_clock.h"
 #include "larmor/base/text.h"
 
 namespace larmor {
@@ -71,7 +71,7 @@ std::size_t checked_bytes(std::span<const int64_t> shape, std::size_t bytes_per_
 }
 
 at::Tensor to_tensor(StoredArray array) {
-  const StageScope stage(LoadStage::decode);
+  const LoadScope stage(LoadStage::decode);
   std::vector<int64_t> sizes = array.shape;
   if (array.first_axis_fastest) std::reverse(sizes.begin(), sizes.end());
   at::Tensor voxels;

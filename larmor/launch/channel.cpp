@@ -22,8 +22,8 @@ constexpr const char* foreign = "it sent something that is no message of larmor"
 
 }  // namespace
 
-SealedStream::SealedStream(Guest guest)
-    : socket_(std::move(guest.socket)), writer_(guest.keys.send), reader_(guest.keys.receive) {}
+SealedStream::SealedStream(AuthenticatedPeer peer)
+    : socket_(std::move(peer.socket)), writer_(peer.keys.send), reader_(peer.keys.receive) {}
 
 void SealedStream::close(const std::string& why) {
   if (is_closed()) return;

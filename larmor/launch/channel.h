@@ -1,5 +1,5 @@
 // What two processes of a run say to each other: sealed messages over one connection, whose other side has
-// shown that it knows the run's key (door.h).
+// shown that it knows the run's key (authenticating_listener.h).
 #pragma once
 
 #include <chrono>
@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "larmor/base/json.h"
+#include "larmor/launch/authenticating_listener.h"
 #include "larmor/launch/descriptor.h"
-#include "larmor/launch/door.h"
 #include "larmor/launch/sealed_frames.h"
 
 namespace larmor {
@@ -16,7 +16,7 @@ namespace larmor {
 /// One thread. A torn, foreign, repeated or overlong message is an end of the connection, never an exception.
 class SealedStream {
  public:
-  explicit SealedStream(Guest guest);
+  explicit SealedStream(AuthenticatedPeer peer);
 
   int descriptor() const { return socket_.number(); }
   /// Keeps what the peer does not take yet for the next call; a peer that takes nothing of `most_unsent`
@@ -52,7 +52,7 @@ class SealedStream {
 /// The same with JSON objects as messages.
 class Channel {
  public:
-  explicit Channel(Guest guest) : stream_(std::move(guest)) {}
+  explicit Channel(AuthenticatedPeer peer) : stream_(std::move(peer)) {}
 
   int descriptor() const { return stream_.descriptor(); }
   /// As SealedStream::send().

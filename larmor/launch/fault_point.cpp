@@ -23,14 +23,14 @@ namespace {
 constexpr const char* fault_variable = "LARMOR_FAULT";
 constexpr double pause_seconds = 0.3;
 
-constexpr std::array<std::pair<std::string_view, Fault::Deed>, 7> deeds{
-    {{"kill", Fault::Deed::kill},
-     {"segfault", Fault::Deed::segfault},
-     {"stop", Fault::Deed::stop},
-     {"exit", Fault::Deed::exit},
-     {"hang", Fault::Deed::hang},
-     {"full_disk", Fault::Deed::full_disk},
-     {"slow", Fault::Deed::slow}}};
+constexpr std::array<std::pair<std::string_view, Fault::Action>, 7> actions{
+    {{"kill", Fault::Action::kill},
+     {"segfault", Fault::Action::segfault},
+     {"stop", Fault::Action::stop},
+     {"exit", Fault::Action::exit},
+     {"hang", Fault::Action::hang},
+     {"full_disk", Fault::Action::full_disk},
+     {"slow", Fault::Action::slow}}};
 constexpr std::array phases_to_fail_in{Phase::starting,      Phase::waiting_for_data, Phase::computing,
                                        Phase::communicating, Phase::validating,       Phase::saving};
 
@@ -47,7 +47,7 @@ std::string phase_word(Phase phase) {
   std::string places;
   for (const Phase phase : phases_to_fail_in) places += text(places.empty() ? "" : "|", phase_word(phase));
   std::string doings;
-  for (const auto& [word, deed] : deeds) doings += text(doings.empty() ? "" : "|", word);
+  for (const auto& [word, action] : actions) doings += text(doings.empty() ? "" : "|", word);
   fail(Exit::usage, text("the environment says ", fault_variable, "=\"", setting, "\": ", what),
        text("write rank=N phase=", places, " do=", doings, " [step=N] [generation=N]"));
 }
@@ -68,9 +68,9 @@ Phase phase_in(std::string_view setting, std::string_view name) {
   refuse_fault(setting, text("there is no phase ", name));
 }
 
-Fault::Deed deed_in(std::string_view setting, std::string_view name) {
-  for (const auto& [word, deed] : deeds) {
-    if (word == name) return deed;
+Fault::Action action_in(std::string_view setting, std::string_view name) {
+  for (const auto& [word, action] : actions) {
+    if (word == name) return action;
   }
   refuse_fault(setting, text("nothing is called ", name));
 }
@@ -110,7 +110,7 @@ Fault parse_fault(std::string_view setting) {
     } else if (name == "phase") {
       fault.phase = phase_in(setting, value);
     } else if (name == "do") {
-      fault.deed = deed_in(setting, value);
+      fault.action = action_in(setting, value);
     } else {
       refuse_fault(setting, text(word, " is not understood"));
     }
@@ -123,7 +123,7 @@ Fault parse_fault(std::string_view setting) {
 }
 
 FaultPoint::FaultPoint(const Fault& fault) : fault_(fault) {
-  if (fault.deed == Fault::Deed::full_disk) disk_ = std::make_shared<Disk>();
+  if (fault.action == Fault::Action::full_disk) disk_ = std::make_shared<Disk>();
 }
 
 FaultPoint FaultPoint::from_environment(const Rank& rank) {
@@ -134,28 +134,28 @@ FaultPoint FaultPoint::from_environment(const Rank& rank) {
   return FaultPoint(fault);
 }
 
-void FaultPoint::meet(Phase phase, int64_t step) {
+void FaultPoint::reach(Phase phase, int64_t step) {
   if (!fault_ || phase != fault_->phase || step < fault_->step) return;
-  const Fault::Deed deed = fault_->deed;
-  if (deed != Fault::Deed::slow) fault_.reset();  // one that is continued goes on
-  switch (deed) {
-    case Fault::Deed::kill:
+  const Fault::Action action = fault_->action;
+  if (action != Fault::Action::slow) fault_.reset();  // one that is continued goes on
+  switch (action) {
+    case Fault::Action::kill:
       ::raise(SIGKILL);
       return;
-    case Fault::Deed::segfault:
+    case Fault::Action::segfault:
       ::raise(SIGSEGV);
       return;
-    case Fault::Deed::stop:
+    case Fault::Action::stop:
       ::kill(::getpid(), SIGSTOP);
       return;
-    case Fault::Deed::exit:
+    case Fault::Action::exit:
       ::_exit(1);
-    case Fault::Deed::hang:
+    case Fault::Action::hang:
       hang_for_ever();
-    case Fault::Deed::full_disk:
+    case Fault::Action::full_disk:
       disk_->is_full = true;
       return;
-    case Fault::Deed::slow:
+    case Fault::Action::slow:
       SystemClock().sleep(pause_seconds);
       return;
   }

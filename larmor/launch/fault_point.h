@@ -14,7 +14,7 @@ namespace larmor {
 
 /// What LARMOR_FAULT asks for: "rank=1 phase=validating step=5 do=kill", optionally "generation=1" (0).
 struct Fault {
-  enum class Deed {
+  enum class Action {
     kill,       // SIGKILL
     segfault,   // SIGSEGV
     stop,       // SIGSTOP: until somebody continues the process
@@ -27,7 +27,7 @@ struct Fault {
   Phase phase = Phase::starting;
   int64_t step = 0;  // done, as the status board counts: it happens at the first such phase from there on
   int64_t generation = 0;
-  Deed deed = Deed::kill;
+  Action action = Action::kill;
 };
 
 /// Throws Error (usage) with the word that is not understood.
@@ -42,7 +42,7 @@ class FaultPoint {
   static FaultPoint from_environment(const Rank& rank);
 
   /// This rank enters a phase. Returns unless the fault ends or stops the process.
-  void meet(Phase phase, int64_t step);
+  void reach(Phase phase, int64_t step);
   /// make_storage(), or the one whose disk will be full.
   std::unique_ptr<Storage> storage() const;
 

@@ -13,7 +13,7 @@
 #include "larmor/base/log.h"
 #include "larmor/base/process.h"
 #include "larmor/base/text.h"
-#include "larmor/launch/door.h"
+#include "larmor/launch/authenticating_listener.h"
 #include "larmor/launch/wire_number.h"
 
 namespace larmor {
@@ -68,10 +68,10 @@ void warn_of_skew(const Hello& own, const Hello& other) {
 }
 
 /// The leader's side while agents are coming.
-class Doorkeeper {
+class AgentAcceptor {
  public:
-  Doorkeeper(const AgentPlace& place, Listener& door, const Hello& own, const RunKey& key)
-      : place_(place), door_(door.descriptor(), key, purpose), own_(own) {}
+  AgentAcceptor(const AgentPlace& place, Listener& listener, const Hello& own, const RunKey& key)
+      : place_(place), authenticating_(listener.descriptor(), key, purpose), own_(own) {}
 
   bool is_complete() const { return std::ssize(members_) == place_.agents - 1; }
   const std::map<int, Member>& members() const { return members_; }
@@ -89,10 +89,11 @@ class Doorkeeper {
   /// Blocks for at most `limit`.
   void serve(milliseconds limit) {
     std::vector<pollfd> watched;
-    door_.watch(watched);
+    authenticating_.watch(watched);
     for (const auto& newcomer : newcomers_) watched.push_back({newcomer.channel.descriptor(), POLLIN, 0});
     poll(watched.data(), watched.size(), static_cast<int>(limit.count()));
-    for (auto& guest : door_.serve()) newcomers_.push_back({Channel(std::move(guest)), steady_clock::now()});
+    for (auto& peer : authenticating_.serve())
+      newcomers_.push_back({Channel(std::move(peer)), steady_clock::now()});
     for (auto& newcomer : newcomers_) hear(newcomer);
     std::erase_if(newcomers_, [](const Newcomer& one) {
       return one.is_inside || one.channel.is_closed() || steady_clock::now() - one.came > introduction_limit;
@@ -137,7 +138,7 @@ class Doorkeeper {
   }
 
   const AgentPlace& place_;
-  Door door_;
+  AuthenticatingListener authenticating_;
   const Hello& own_;
   std::vector<Newcomer> newcomers_;
   std::map<int, Member> members_;
@@ -193,8 +194,8 @@ std::string disagreement(const Hello& own, const Hello& other) {
   return "";
 }
 
-std::vector<Member> gather(const AgentPlace& place, Listener& door, const Hello& own, const RunKey& key) {
-  Doorkeeper keeper(place, door, own, key);
+std::vector<Member> gather(const AgentPlace& place, Listener& listener, const Hello& own, const RunKey& key) {
+  AgentAcceptor keeper(place, listener, own, key);
   const auto start = steady_clock::now(), deadline = start + place.start_limit;
   constexpr milliseconds patience(10000);
   bool warned = false;
@@ -203,8 +204,8 @@ std::vector<Member> gather(const AgentPlace& place, Listener& door, const Hello&
     if (left.count() <= 0) {
       const auto missing = list_of_missing(place, own, keeper.members());
       const auto limit = human_seconds(std::chrono::duration<double>(place.start_limit).count());
-      const std::string why = text("waited ", limit, " at ", place.master_address, ":", door.port(), " for ",
-                                   missing, " of ", place.agents, ", which never came");
+      const std::string why = text("waited ", limit, " at ", place.master_address, ":", listener.port(),
+                                   " for ", missing, " of ", place.agents, ", which never came");
       keeper.send_away(Exit::environment, why);
       fail(Exit::environment, why,
            "the log of such an agent, or of the job that should have started it, says why; a firewall may "
@@ -223,9 +224,9 @@ std::vector<Member> gather(const AgentPlace& place, Listener& door, const Hello&
 namespace {
 
 /// The way in, while somebody may still open it.
-class Seeker {
+class LeaderSearch {
  public:
-  Seeker(const AgentPlace& place, std::string who, const FindKey& find_key)
+  LeaderSearch(const AgentPlace& place, std::string who, const FindKey& find_key)
       : place_(place), who_(std::move(who)), find_key_(find_key) {}
 
   /// Throws Error (environment) when nobody who knows the key is found in time.
@@ -233,7 +234,7 @@ class Seeker {
     auto socket = connect_within(place_.master_address, place_.master_port, place_.start_limit, who_);
     const auto deadline = steady_clock::now() + std::min(place_.start_limit, looking_limit);
     for (;;) {
-      if (auto joined = knock(std::move(socket), deadline)) return std::move(*joined);
+      if (auto joined = try_leader(std::move(socket), deadline)) return std::move(*joined);
       if (steady_clock::now() >= deadline) give_up();
       std::this_thread::sleep_for(pause);
       std::string unreached;  // what was said before it is gone tells more
@@ -252,14 +253,14 @@ class Seeker {
   }
 
  private:
-  std::optional<Joined> knock(Descriptor socket, steady_clock::time_point deadline) {
+  std::optional<Joined> try_leader(Descriptor socket, steady_clock::time_point deadline) {
     if (!socket.is_open()) return std::nullopt;
     try {
       const auto key = find_key_();
       const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
       std::string reason;
-      auto guest = pass_door(std::move(socket), key, purpose, std::min(left, introduction_limit), reason);
-      if (guest.socket.is_open()) return Joined{Channel(std::move(guest)), key};
+      auto peer = authenticate(std::move(socket), key, purpose, std::min(left, introduction_limit), reason);
+      if (peer.socket.is_open()) return Joined{Channel(std::move(peer)), key};
       // An attempt that the deadline cuts short tells less than those before it.
       if (reason_.empty() || left > pause) reason_ = reason;
     } catch (const Error& error) {
@@ -279,7 +280,7 @@ class Seeker {
 }  // namespace
 
 Joined join_leader(const AgentPlace& place, const Hello& own, const FindKey& find_key) {
-  Seeker seeker(place, text(called(own, place.agent), " on ", own.host), find_key);
+  LeaderSearch seeker(place, text(called(own, place.agent), " on ", own.host), find_key);
   auto joined = seeker.find();
   Json message;
   message["hello"] = to_json(own);

@@ -1,6 +1,5 @@
-// How the agents of a run find one another: the members knock at the leader's door, show that they know the
-// run's key and see that the leader does (door.h). Then each says who it is and what it was asked to do, and
-// is let in or told why not.
+// Rendezvous of agents: each member connects to the leader, and both prove that they know the run's key
+// (authenticating_listener.h). Then the member sends a Hello, and is accepted or refused with a reason.
 #pragma once
 
 #include <chrono>
@@ -55,7 +54,7 @@ struct Member {
 /// know the key is not heard, and agents that take too long to say who they are are turned away. Throws
 /// Error: environment naming the agents that did not come within the limit, usage when one that knows the key
 /// was asked to do something else (naming the key and both values; it is told the same).
-std::vector<Member> gather(const AgentPlace& place, Listener& door, const Hello& own, const RunKey& key);
+std::vector<Member> gather(const AgentPlace& place, Listener& listener, const Hello& own, const RunKey& key);
 
 /// Looks for the run's key, anew at each call. Throws Error where there is none yet.
 using FindKey = std::function<RunKey()>;

@@ -6,8 +6,8 @@
 //   member -> leader  another code of both: 32 bytes
 //
 // Each code is HMAC-SHA-256 with the run's key, of words that differ by its sender and by what the connection
-// is for. The first one is no proof (it can be recorded and said again), but strangers do not pass it, and
-// get no answer. Nobody proves anything by what the other side has said.
+// is for. The first one is no proof (it can be recorded and said again), but without the key it cannot be
+// made, and a wrong one gets no answer. No side proves anything by repeating what the other one has sent.
 #pragma once
 
 #include <cstddef>

@@ -28,7 +28,7 @@ constexpr mode_t of_others = S_IRWXG | S_IRWXO, write_of_others = S_IWGRP | S_IW
 
 [[noreturn]] void refuse_file(const fs::path& file, const std::string& why) {
   fail(Exit::environment, text("the key of the run, ", file.string(), ", ", why),
-       "the leader of a run makes it in run.folder/.meeting, which all hosts share; a file that "
+       "the leader of a run makes it in run.folder/.rendezvous, which all hosts share; a file that "
        "LARMOR_RUN_KEY_FILE names holds 64 hexadecimal digits and has the mode 0600 or 0400");
 }
 
@@ -43,7 +43,7 @@ std::string own_network() {
 /// The folder is made if need be. In one that others may write in, they could put their own key.
 void open_folder(const fs::path& folder) {
   DiskStorage().create_folders(folder);
-  struct stat status{};
+  struct stat status {};
   if (lstat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != geteuid() ||
       (status.st_mode & write_of_others) != 0) {
     fail(Exit::environment,
@@ -61,9 +61,9 @@ void write_all(int descriptor, std::string_view words, const fs::path& file) {
 
 KeyFile KeyFile::named(fs::path file) { return {std::move(file), /*is_ours=*/false}; }
 
-KeyFile KeyFile::of_meeting(const fs::path& run_folder, const std::string& address, int port) {
+KeyFile KeyFile::of_rendezvous(const fs::path& run_folder, const std::string& address, int port) {
   const auto place = text(address, ":", port, is_loopback(address) ? " " + own_network() : "");
-  return {fs::absolute(run_folder) / ".meeting" / sha256(place), /*is_ours=*/true};
+  return {fs::absolute(run_folder) / ".rendezvous" / sha256(place), /*is_ours=*/true};
 }
 
 RunKey KeyFile::renew() const {
@@ -94,7 +94,7 @@ RunKey KeyFile::read() const {
   const int no_link = is_ours_ ? O_NOFOLLOW : 0;
   const Descriptor file(open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | no_link));
   if (!file.is_open()) refuse_file(path_, text("cannot be read: ", std::strerror(errno)));
-  struct stat status{};
+  struct stat status {};
   if (fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode)) refuse_file(path_, "is no file");
   if ((status.st_mode & of_others) != 0)
     refuse_file(path_, "can be read or written by others than its owner");

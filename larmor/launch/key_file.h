@@ -12,10 +12,10 @@ class KeyFile {
  public:
   /// The one that somebody else has made and named (LARMOR_RUN_KEY_FILE): a job file, or a mounted secret.
   static KeyFile named(std::filesystem::path file);
-  /// `run.folder`/.meeting/HASH, of the master's address and port as all agents were told them. With a
+  /// `run.folder`/.rendezvous/HASH, of the master's address and port as all agents were told them. With a
   /// loopback address HASH is of this host's network as well: another host that shares the folder has its
   /// own.
-  static KeyFile of_meeting(const std::filesystem::path& run_folder, const std::string& address, int port);
+  static KeyFile of_rendezvous(const std::filesystem::path& run_folder, const std::string& address, int port);
 
   const std::filesystem::path& path() const { return path_; }
   /// The leader's: a new key in the place of an older one; a named file is only read. Throws Error

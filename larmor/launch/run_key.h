@@ -10,7 +10,7 @@
 
 namespace larmor {
 
-/// 256 bits, overwritten in memory at the end of life. It is never printed and never sent.
+/// 256 bits, overwritten in memory at the end of its lifetime. It is never printed and never sent.
 class RunKey {
  public:
   /// From the kernel's random numbers.

@@ -165,7 +165,7 @@ void Supervisor::blame_stopped(const std::vector<RankStatus>& ranks) {
     const RankStatus& status = ranks[rank];
     hang_->rank = static_cast<int>(rank);
     hang_->seconds = status.quiet;
-    hang_->what = text("rank ", rank, " hangs: no sign of life for ", fixed(status.quiet, 1), " s ",
+    hang_->what = text("rank ", rank, " hangs: no heartbeat for ", fixed(status.quiet, 1), " s ",
                        while_in(status.phase, status.step));
     return;
   }

@@ -14,7 +14,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/device/life_sign.h"
+#include "larmor/device/heartbeat.h"
 
 namespace larmor::nn {
 namespace {
@@ -109,7 +109,7 @@ at::Tensor sliding_window(const at::Tensor& image, const std::vector<int64_t>& s
     }
     cut(sum, corner, size).addcmul_(prediction, weight);
     cut(weights, corner, size).add_(weight);
-    show_life();
+    send_heartbeat();
     if (progress) progress(++done / static_cast<double>(corners.size()));
   }
   return cut(sum.div_(weights), low, space).contiguous();

@@ -16,7 +16,7 @@ namespace larmor {
 class GradientExchange {
  public:
   /// Borrows the communicator. `parameters` are leaves of one device that require a gradient; their
-  /// post-accumulate hooks are taken until the end of life.
+  /// post-accumulate hooks are taken until the end of the scope.
   GradientExchange(std::vector<at::Tensor> parameters, std::vector<std::string> names, int64_t bucket_bytes,
                    Compression compression, Communicator& communicator);
   ~GradientExchange();

@@ -103,7 +103,7 @@ class Parallelism {
   virtual void load(const StateReader& reader) = 0;
 };
 
-/// Every rank has the whole network until the end of life. Collective at its start.
+/// Every rank has the whole network until the end of the scope. Collective at its start.
 class WholeNetwork {
  public:
   explicit WholeNetwork(Parallelism& parallelism) : parallelism_(parallelism) {
@@ -117,8 +117,8 @@ class WholeNetwork {
   Parallelism& parallelism_;
 };
 
-/// The network has its averaged weights until the end of life; nothing where there is no average. Collective
-/// at its start.
+/// The network has its averaged weights until the end of the scope; nothing where there is no average.
+/// Collective at its start.
 class AveragedWeights {
  public:
   explicit AveragedWeights(Parallelism& parallelism) : parallelism_(parallelism) {

@@ -1,4 +1,4 @@
-// The door of batch norm over all ranks, over a group of its own.
+// Sums of batch norm over all ranks, over a process group of their own.
 #pragma once
 
 #include <memory>
@@ -21,9 +21,9 @@ class RankSums final : public RankSum {
   /// Throws Error (rank_lost) when a rank has left.
   void add_up(const at::Tensor& values) override;
 
-  /// For a rank whose forward or backward has failed, be it for want of another's sum: nobody knows how many
-  /// sums it still owes, and those of the others fail from here on. False where they cannot notice (NCCL):
-  /// then only this rank's end helps them, and it must not wait for them.
+  /// For a rank whose forward or backward has failed, for example because a peer's contribution is missing:
+  /// it is unknown how many sums it still owes, and those of the others fail from here on. False where they
+  /// cannot notice (NCCL): then only this rank's end helps them, and it must not wait for them.
   [[nodiscard]] bool leave();
   /// After a step that a rank has left, so that sums can meet again. Collective.
   void join_again();

@@ -5,7 +5,7 @@
 
 #include "larmor/base/ensure.h"
 #include "larmor/base/text.h"
-#include "larmor/plan/words.h"
+#include "larmor/plan/phrases.h"
 
 namespace larmor {
 namespace {

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "larmor/base/text.h"
+#include "larmor/plan/phrases.h"
 #include "larmor/plan/plan.h"
 #include "larmor/plan/table.h"
-#include "larmor/plan/words.h"
 
 namespace larmor {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "larmor/base/printable.h"
 #include "larmor/base/text.h"
+#include "larmor/plan/phrases.h"
 #include "larmor/plan/plan.h"
 #include "larmor/plan/table.h"
-#include "larmor/plan/words.h"
 
 namespace larmor {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "larmor/base/text.h"
 #include "larmor/plan/decisions.h"
-#include "larmor/plan/words.h"
+#include "larmor/plan/phrases.h"
 
 namespace larmor {
 namespace {

@@ -37,7 +37,7 @@ class TensorBoard final : public Tracker {
   ~TensorBoard() override {
     try {
       write_waiting();
-    } catch (const Error&) {  // the run went on without this rank, which hears of it elsewhere
+    } catch (const Error&) {  // this rank is fenced off: its next write throws rank_lost
     }
   }
   TensorBoard(const TensorBoard&) = delete;

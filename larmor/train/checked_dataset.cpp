@@ -14,7 +14,7 @@ class CheckedDataset final : public Dataset {
       : inner_(std::move(inner)), stage_(stage), split_(split) {}
 
   int64_t size() const override { return inner_->size(); }
-  int64_t together() const override { return inner_->together(); }
+  int64_t examples_per_case() const override { return inner_->examples_per_case(); }
   std::string name(int64_t example) const override { return inner_->name(example); }
   std::string content_hash(int64_t example) const override { return inner_->content_hash(example); }
   const PreparableDataset* preparable() const override { return inner_->preparable(); }

@@ -21,7 +21,7 @@ bool is_saved_by_preparing(LoadStage stage) {
 
 }  // namespace
 
-void DataWait::add_step(double seconds, double waited, const StageSeconds& stages) {
+void DataWait::add_step(double seconds, double waited, const LoadSeconds& stages) {
   seconds_ += seconds;
   waited_ += waited;
   for (size_t i = 0; i < stages.size(); ++i) stages_[i] += stages[i];

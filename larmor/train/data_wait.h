@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "larmor/base/stage_clock.h"
+#include "larmor/base/load_clock.h"
 
 namespace larmor {
 
@@ -19,7 +19,7 @@ class DataWait {
   explicit DataWait(const LoaderSetting& setting) : setting_(setting) {}
 
   /// `stages`: what the workers spent meanwhile.
-  void add_step(double seconds, double waited, const StageSeconds& stages);
+  void add_step(double seconds, double waited, const LoadSeconds& stages);
   /// Of the steps since the last verdict: "waiting for data 34 %: decompress; …", or "" when they waited less
   /// than a tenth of their time.
   std::string verdict();
@@ -27,7 +27,7 @@ class DataWait {
  private:
   LoaderSetting setting_;
   double seconds_ = 0, waited_ = 0;
-  StageSeconds stages_{};
+  LoadSeconds stages_{};
 };
 
 }  // namespace larmor

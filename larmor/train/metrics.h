@@ -17,7 +17,7 @@ namespace larmor {
 using CaseValues = std::map<std::string, std::vector<std::pair<int64_t, double>>>;
 
 /// A number that a split has and its cases have not: a concordance, an area under a curve.
-struct Figure {
+struct SplitMetric {
   double value = 0;                                        // NaN where it is not defined
   std::optional<std::pair<double, double>> interval = {};  // of 95 % confidence
   /// The same at single places of an axis: "1y" of "horizon". NaN where one is not defined.
@@ -33,10 +33,10 @@ class Metrics {
   virtual ~Metrics() = default;
   /// One value of one case: metric "psnr" of `example`.
   virtual void value(const std::string& name, int64_t example, double value) = 0;
-  /// A number of a case that Task::summarize() wants, and nobody is shown.
+  /// A value of a case for Task::summarize() only; it is not reported.
   virtual void note(const std::string& name, int64_t example, double value) = 0;
   /// Takes the place of a mean over cases of the same name.
-  virtual void figure(const std::string& name, const Figure& figure) = 0;
+  virtual void figure(const std::string& name, const SplitMetric& figure) = 0;
   virtual void picture(const std::string& name, const Image& image) = 0;
   /// Whether pictures are wanted this time.
   virtual bool wants_pictures() const = 0;

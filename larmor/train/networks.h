@@ -20,7 +20,7 @@ void place(Task& task, c10::Device device, Precision precision);
 /// Companions cannot learn from here on, and are in evaluation mode.
 void freeze_companions(Task& task);
 
-/// All networks are in evaluation mode until the end of life; then those that were training train again.
+/// All networks are in evaluation mode until the end of the scope; then those that were training train again.
 class EvaluationMode {
  public:
   explicit EvaluationMode(Task& task);

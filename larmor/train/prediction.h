@@ -57,7 +57,7 @@ struct PredictionContext {
   /// Whether a pass without gradient over `examples` times the voxels of a training example fits into the
   /// device's memory.
   std::function<bool(double examples)> fits_in_one_pass = [](double) { return true; };
-  /// The share of the case that is done, for a person who waits; also a sign of life.
+  /// The share of the case that is done, for a person who waits; also a heartbeat.
   std::function<void(double share)> progress = [](double) {};
 
   /// What the network made of a prepared input, [C, D, H, W] on its grid, brought onto that of its file.

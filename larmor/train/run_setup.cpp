@@ -258,7 +258,7 @@ void check_batch(const RunConfig& config, const Plan& plan) {
 ResumeRecord resume(PreparedRun& run, const StartOptions& start, const Json& environment,
                     const Workload& workload, Storage& storage) {
   auto point = find_resume_point(run.folder, choice_of(start, environment), environment.value("origin", ""));
-  // A start that is refused has kept nobody out.
+  // The fence is raised only now: a start that failed a check above must not invalidate running ranks.
   raise_fence(storage, run.folder.generation_file(), run.generation);
   for (auto& note : settle_resume_point(point, run.folder, run.generation,
                                         run.config.config.checkpoint.mode == "min", storage))

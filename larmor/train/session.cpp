@@ -14,10 +14,10 @@
 #include "larmor/base/text.h"
 #include "larmor/comm/watched.h"
 #include "larmor/device/device.h"
-#include "larmor/device/life_sign.h"
+#include "larmor/device/heartbeat.h"
 #include "larmor/device/memory_meter.h"
 #include "larmor/train/checked_dataset.h"
-#include "larmor/train/living_storage.h"
+#include "larmor/train/heartbeat_storage.h"
 #include "larmor/train/measure/block_order.h"
 #include "larmor/train/measure/memory_probe.h"
 #include "larmor/train/run_index.h"
@@ -35,18 +35,18 @@ StatusBoard open_board(const Rank& rank) {
   return board;
 }
 
-/// What a rank writes the run's folder through: shut where a later generation has taken over.
+/// Storage for the run folder. Every write throws rank_lost once a newer generation of this run has started.
 std::unique_ptr<Storage> open_storage(const FaultPoint& faults, const RunFolder& folder, const Rank& rank,
                                       StatusBoard& board) {
   auto fenced = std::make_unique<FencedStorage>(faults.storage(), folder.generation_file(), rank.generation);
   // Training may wait for a save that another thread writes.
-  return std::make_unique<LivingStorage>(std::move(fenced),
-                                         [&board, index = rank.index] { board.beat(index, Phase::saving); });
+  return std::make_unique<HeartbeatStorage>(
+      std::move(fenced), [&board, index = rank.index] { board.beat(index, Phase::saving); });
 }
 
 /// What a network's blocks, and whatever else takes long within a phase, show to whoever watches the rank.
 /// For as long as it lives, on the thread that made it.
-class SignsOnBoard final : public LifeSign {
+class SignsOnBoard final : public Heartbeat {
  public:
   SignsOnBoard(StatusBoard& board, int rank) : board_(board), rank_(rank) {}
   void show() override { board_.beat(rank_); }
@@ -54,7 +54,7 @@ class SignsOnBoard final : public LifeSign {
  private:
   StatusBoard& board_;
   int rank_;
-  LifeSignScope here_{this};
+  HeartbeatScope here_{this};
 };
 
 TimeLeft time_left(const RunConfig& config, const SessionOptions& options, const Clock& clock) {
@@ -112,7 +112,7 @@ CheckpointOptions checkpoint_options(const RunConfig& config, const Plan& plan, 
   return options;
 }
 
-Share share_of(const Plan& plan, const Rank& rank) {
+BatchSlice share_of(const Plan& plan, const Rank& rank) {
   return {.global_batch = plan.global_batch,
           .micro_batch = plan.micro_batch,
           .accumulation = plan.accumulation,
@@ -250,7 +250,7 @@ SessionEnd run_session(const LoadedStage& loaded, const Plan& planned, const Ind
   SignsOnBoard signs(board, rank.index);
   const auto storage = open_storage(faults, options.folder, rank, board);
   const auto communicator = watched(std::move(connected), board);
-  faults.meet(Phase::starting, 0);
+  faults.reach(Phase::starting, 0);
   check_fence(options.folder.generation_file(), rank.generation);
   const auto device = communicator->device();  // device
   set_up_process(planned, device);

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "larmor/base/error.h"
-#include "larmor/base/stage_clock.h"
+#include "larmor/base/load_clock.h"
 #include "larmor/data/loader/loader.h"
-#include "larmor/device/life_sign.h"
+#include "larmor/device/heartbeat.h"
 
 namespace larmor {
 
@@ -48,7 +48,7 @@ namespace {
 
 LoaderOptions loader_options_for(int workers) {
   LoaderOptions options{.workers = workers, .prefetch = workers};
-  if (LifeSign* const sign = life_sign()) options.goes_on = [sign] { sign->show(); };
+  if (Heartbeat* const sign = heartbeat()) options.goes_on = [sign] { sign->show(); };
   return options;
 }
 
@@ -60,14 +60,14 @@ struct SplitReader::State {
     if (options.workers == 0 || dataset.size() == 0) return;
     // All examples that are never parted are one: an epoch is the dataset in its own order.
     const ExampleOrder in_order(options.seed, dataset.size(), dataset.size());
-    const Share share{.global_batch = options.ranks, .rank = options.rank, .ranks = options.ranks};
+    const BatchSlice share{.global_batch = options.ranks, .rank = options.rank, .ranks = options.ranks};
     loader =
         std::make_unique<Loader>(cases, in_order, share, /*consumed=*/0, loader_options_for(options.workers));
   }
 
   Batch read(const ExampleKey& key) {
     if (loader) return loader->next();
-    const StageClock stages(show_life);
+    const LoadClock stages(send_heartbeat);
     return collate({cases.get(key)}, {key});
   }
 

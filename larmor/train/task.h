@@ -31,7 +31,7 @@ struct Objective {
   std::vector<ParameterRule> rules = {};
 };
 
-/// What a task may know of the moment and of its fellows.
+/// Step counters, and the collectives that a task may call.
 struct StepContext {
   int64_t step = 0;
   int64_t epoch = 0;  // completed epochs, the same for all examples of a step

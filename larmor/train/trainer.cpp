@@ -289,7 +289,7 @@ double Trainer::validation_to_come() const {
 
 void Trainer::enter(Phase phase) {
   parts_.board.set(rank(), phase, state_.progress.step);
-  parts_.faults.meet(phase, state_.progress.step);
+  parts_.faults.reach(phase, state_.progress.step);
 }
 
 void Trainer::advance() {

@@ -98,7 +98,7 @@ class Trainer {
   };
 
   /// The step's gradients and what ranks have said along with them.
-  struct Meeting {
+  struct Reduction {
     Votes votes;
     std::vector<Reduced> reduced;  // one a learner
     bool finite = true;
@@ -107,7 +107,7 @@ class Trainer {
   StepOutcome step();
   /// Nothing where memory has run out on some rank: then nothing has changed.
   std::optional<StepOutcome> try_step();
-  Meeting meet(const std::vector<bool>& active, const Votes& own);
+  Reduction reduce(const std::vector<bool>& active, const Votes& own);
   /// From here on, on every rank alike. Throws Error (memory) where micro-batches cannot be smaller.
   void take_smaller_micro_batches();
   [[noreturn]] void refuse_smaller_micro_batches(const std::string& what) const;
@@ -129,7 +129,7 @@ class Trainer {
   void move_weights(const std::vector<bool>& active, const std::vector<Reduced>& reduced, Values& values);
   /// Tells of it, and counts it unless a smaller loss scale may be all that it lacks. Throws Error (numerics)
   /// past the budget.
-  void skip_step(const std::vector<bool>& active, const Meeting& meeting, Values& values);
+  void skip_step(const std::vector<bool>& active, const Reduction& reduction, Values& values);
   /// That training or validation has met, on this rank.
   std::vector<BadFile> bad_files() const;
   /// Brings the ranks' bad files together when some rank says it has met one. Collective.

@@ -121,7 +121,7 @@ void Trainer::note_odd_examples(const Batch& batch, const Error& refusal,
   }
   odd_in_this_step_.insert(odd.begin(), odd.end());
   // Crops of one volume go together.
-  const auto together = cases.together();
+  const auto together = cases.examples_per_case();
   for (const auto& [example, file] : std::map(odd_in_this_step_)) {
     for (int64_t crop = 0; crop < together; ++crop)
       odd_in_this_step_.emplace(example / together * together + crop, file);

@@ -63,38 +63,38 @@ std::optional<Trainer::StepOutcome> Trainer::try_step() {
   Votes votes{.stop = is_time_up() || stop_requested()};
   accumulate(active, records, votes);  // data, model, losses, backward / reduce
   enter(Phase::communicating);
-  const Meeting meeting = meet(active, votes);
-  const bool only_odd = leave_out_odd_examples(meeting.votes);
-  settle_files(meeting.votes);
-  if (only_odd || (meeting.votes.out_of_memory && !meeting.votes.failed)) {
+  const Reduction reduction = reduce(active, votes);
+  const bool only_odd = leave_out_odd_examples(reduction.votes);
+  settle_files(reduction.votes);
+  if (only_odd || (reduction.votes.out_of_memory && !reduction.votes.failed)) {
     for (auto& learner : parts_.learners) learner.parallel->forget();
     buffers.restore();
     only_odd ? open_loader_again() : take_smaller_micro_batches();
     return std::nullopt;
   }
-  settle_failure(meeting.votes);
+  settle_failure(reduction.votes);
 
-  if (meeting.votes.new_names) records.share_names(record_names_, parts_.communicator);
+  if (reduction.votes.new_names) records.share_names(record_names_, parts_.communicator);
   StepOutcome outcome{
-      .stop = meeting.votes.stop,
+      .stop = reduction.votes.stop,
       .values = records.mean(plan_.accumulation, "train/", record_names_, parts_.communicator)};
-  if (meeting.finite && !meeting.votes.non_finite) {
-    move_weights(active, meeting.reduced, outcome.values);  // optimizer
+  if (reduction.finite && !reduction.votes.non_finite) {
+    move_weights(active, reduction.reduced, outcome.values);  // optimizer
   } else {
-    skip_step(active, meeting, outcome.values);
+    skip_step(active, reduction, outcome.values);
   }
   return outcome;
 }
 
-Trainer::Meeting Trainer::meet(const std::vector<bool>& active, const Votes& own) {
-  Meeting meeting{.votes = own, .reduced = std::vector<Reduced>(parts_.learners.size())};
+Trainer::Reduction Trainer::reduce(const std::vector<bool>& active, const Votes& own) {
+  Reduction reduction{.votes = own, .reduced = std::vector<Reduced>(parts_.learners.size())};
   for (size_t i = 0; i < parts_.learners.size(); ++i) {
     if (!active[i]) continue;
-    meeting.reduced[i] = parts_.learners[i].parallel->finish();
-    meeting.finite = meeting.finite && meeting.reduced[i].finite;
-    meeting.votes.add(meeting.reduced[i].votes);
+    reduction.reduced[i] = parts_.learners[i].parallel->finish();
+    reduction.finite = reduction.finite && reduction.reduced[i].finite;
+    reduction.votes.add(reduction.reduced[i].votes);
   }
-  return meeting;
+  return reduction;
 }
 
 void Trainer::accumulate(const std::vector<bool>& active, Records& records, Votes& votes) {
@@ -116,7 +116,8 @@ void Trainer::accumulate(const std::vector<bool>& active, Records& records, Vote
     // all ranks come out of the step together. Where that cannot be, this rank's end tells them.
     failure_ = std::current_exception();
     const bool no_memory = is_out_of_memory(failure_);
-    // A rank that another has left in the lurch leaves it to that one to say why.
+    // If this rank failed only because a peer was lost, it does not vote `failed`: the peer that failed first
+    // reports the cause.
     const Votes why{.failed = !no_memory && !is_rank_lost(failure_), .out_of_memory = no_memory};
     votes.add(why);
     bool together = leave_sums();
@@ -155,7 +156,7 @@ void Trainer::accumulate_whole(WholeBatchLoss& loss, Records& records, Votes& vo
   now.record = [&records, micro_batches](const std::string& name, const at::Tensor& value) {
     records.add(name, value * micro_batches);  // records are means over micro-batches
   };
-  const bool met = whole.meet(failure == nullptr, now, parts_.communicator);
+  const bool met = whole.gather(failure == nullptr, now, parts_.communicator);
   if (failure) std::rethrow_exception(failure);
   if (!met) {
     learner.parallel->fail_step({});  // the rank that failed says why
@@ -237,17 +238,17 @@ void Trainer::move_weights(const std::vector<bool>& active, const std::vector<Re
   }
 }
 
-void Trainer::skip_step(const std::vector<bool>& active, const Meeting& meeting, Values& values) {
+void Trainer::skip_step(const std::vector<bool>& active, const Reduction& reduction, Values& values) {
   // An overflow under a loss scale is how the scale finds its size, not a fault of the numbers; but not where
   // there is no smaller scale to try.
-  bool only_overflow = !meeting.votes.non_finite;
+  bool only_overflow = !reduction.votes.non_finite;
   Values scales;
   std::vector<std::string> steps_down;
   for (size_t i = 0; i < parts_.learners.size(); ++i) {
     if (!active[i]) continue;
     auto& learner = parts_.learners[i];
     const double before = learner.parallel->loss_scale();
-    if (!meeting.reduced[i].finite && before <= least_loss_scale) only_overflow = false;
+    if (!reduction.reduced[i].finite && before <= least_loss_scale) only_overflow = false;
     learner.parallel->skip();
     if (plan_.precision != Precision::fp16) continue;
     const double after = learner.parallel->loss_scale();

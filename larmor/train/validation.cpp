@@ -35,7 +35,7 @@ class Collected final : public Metrics {
   void note(const std::string& name, int64_t example, double value) override {
     notes[name].emplace_back(example, value);
   }
-  void figure(const std::string& name, const Figure& figure) override { figures[name] = figure; }
+  void figure(const std::string& name, const SplitMetric& figure) override { figures[name] = figure; }
   void picture(const std::string& name, const Image& image) override { pictures.emplace_back(name, image); }
   bool wants_pictures() const override { return wants_pictures_; }
   ValidationDepth depth() const override { return depth_; }
@@ -53,7 +53,7 @@ class Collected final : public Metrics {
   }
 
   CaseValues values, notes;
-  std::map<std::string, Figure> figures;
+  std::map<std::string, SplitMetric> figures;
   std::vector<std::pair<std::string, Image>> pictures;
   std::vector<std::pair<int64_t, BadFile>> bad;  // by example
 

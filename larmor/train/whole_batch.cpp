@@ -69,7 +69,7 @@ std::string WholeBatch::packed() const {
   return bytes;
 }
 
-bool WholeBatch::meet(bool well, const StepContext& context, Communicator& communicator) {
+bool WholeBatch::gather(bool well, const StepContext& context, Communicator& communicator) {
   const auto of_ranks = all_gather_bytes(communicator, well ? packed() : std::string());
   std::vector<at::Tensor> rows, targets;
   int64_t before = 0;

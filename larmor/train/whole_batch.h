@@ -25,7 +25,7 @@ struct WholeBatchOptions {
   PassOptions pass = {};
 };
 
-/// Of one step: forward() for each micro-batch, meet(), share_of() for each. With one micro-batch its graph
+/// Of one step: forward() for each micro-batch, gather(), share_of() for each. With one micro-batch its graph
 /// is kept; with several they are run without graph first and once more in share_of(), so that memory holds
 /// one of them at a time; running statistics see each once.
 class WholeBatch {
@@ -37,10 +37,10 @@ class WholeBatch {
   /// Computes the loss over the rows of all ranks, in the order of ranks and their micro-batches, which is
   /// that of positions; in float64 when the rows are, otherwise in float32. Targets are in float64. With
   /// `well` false on any rank nothing is computed, and every rank gets false. Collective. Blocks.
-  bool meet(bool well, const StepContext& context, Communicator& communicator);
+  bool gather(bool well, const StepContext& context, Communicator& communicator);
   double loss() const { return loss_value_; }
   /// A scalar whose gradients, summed over micro-batches and averaged over ranks, are those of the loss.
-  /// Requires: meet() gave true.
+  /// Requires: gather() gave true.
   at::Tensor share_of(int64_t micro, const StepContext& context);
 
  private:

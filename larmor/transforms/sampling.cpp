@@ -10,7 +10,7 @@
 #include <ATen/ops/empty.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/stage_clock.h"
+#include "larmor/base/load_clock.h"
 #include "larmor/transforms/oblique.h"
 
 namespace larmor {
@@ -182,7 +182,7 @@ at::Tensor with_fast_axis(const at::Tensor& voxels) {
 
 at::Tensor sample(const at::Tensor& given, const Affine& to_source, const GridPart& part,
                   const Sampling& sampling) {
-  const StageScope stage(LoadStage::resample);
+  const LoadScope stage(LoadStage::resample);
   if (given.numel() / given.size(0) > std::numeric_limits<int32_t>::max())
     fail(Exit::data, "a channel has more than 2³¹ voxels",
          "crop the volume first, or store it more coarsely");

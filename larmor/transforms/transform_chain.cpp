@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "larmor/base/error.h"
-#include "larmor/base/stage_clock.h"
+#include "larmor/base/load_clock.h"
 #include "larmor/base/text.h"
 #include "larmor/transforms/transform_catalogue.h"
 #include "larmor/transforms/transforms.h"
@@ -90,7 +90,7 @@ TransformChain::TransformChain(const Json& declaration) {
 template <class Sources>
 Volumes TransformChain::run(Sources sources, const ExampleKey& key, std::size_t begin,
                             std::size_t end) const {
-  const StageScope stage(LoadStage::augment);
+  const LoadScope stage(LoadStage::augment);
   LazyVolumes lazy;
   for (auto& [name, source] : sources) lazy.emplace(name, LazyVolume(std::move(source)));
   for (std::size_t i = begin; i < end; ++i) {

@@ -18,7 +18,7 @@ std::string report_line(size_t rank, const RankStatus& status) {
   std::string line = padded(text("rank ", rank), 10);
   line += padded(std::string(to_text(status.phase)), 18);
   line += padded(text("step ", status.step), 14);
-  line += padded(text("last sign of life ", fixed(status.quiet, 1), " s ago"), 36);
+  line += padded(text("last heartbeat ", fixed(status.quiet, 1), " s ago"), 36);
   if (status.waiting_seconds() > 0) {
     line += text("waits ", fixed(status.waiting_seconds(), 1), " s in ",
                  status.waits_for ? to_text(*status.waits_for) : "a collective");

@@ -18,7 +18,7 @@ constexpr double least_start = 60;
 
 bool is_at_work(const RankStatus& status) { return status.phase != Phase::finished && !status.is_waiting(); }
 
-/// "no sign of life for 12 s (limit 10 s)": whole seconds where they say enough.
+/// "no heartbeat for 12 s (limit 10 s)": whole seconds where they say enough.
 std::string hang_seconds(double seconds) {
   return seconds < 10 ? text(fixed(seconds, 1), " s") : text(fixed(seconds, 0), " s");
 }
@@ -139,7 +139,7 @@ std::optional<Hang> HangWatch::silent_rank(const std::vector<RankStatus>& ranks)
   if (!worst) return worst;
   const RankStatus& status = ranks[static_cast<size_t>(worst->rank)];
   worst->what =
-      text("rank ", worst->rank, " hangs: no sign of life for ", hang_seconds(worst->seconds), " (limit ",
+      text("rank ", worst->rank, " hangs: no heartbeat for ", hang_seconds(worst->seconds), " (limit ",
            hang_seconds(worst->limit), ") ", while_in(status.phase, status.step), waiters_text(ranks));
   return worst;
 }
@@ -154,7 +154,7 @@ std::optional<Hang> HangWatch::unlike_the_others(const std::vector<RankStatus>& 
   const RankStatus& culprit = ranks[static_cast<size_t>(rank)];
   Hang hang{.rank = rank, .what = {}, .seconds = culprit.quiet, .limit = limit_of(culprit.phase, ranks)};
   hang.what = text("rank ", rank, " hangs: ", difference_text(*difference, culprit),
-                   "; no rank has shown a sign of life for ", hang_seconds(hang.seconds), " (limit ",
+                   "; no rank has shown a heartbeat for ", hang_seconds(hang.seconds), " (limit ",
                    hang_seconds(hang.limit), ")");
   return hang;
 }

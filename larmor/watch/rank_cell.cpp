@@ -25,34 +25,35 @@ uint64_t lap_of(uint64_t place) { return place / most_collectives << lap_shift; 
 }  // namespace
 
 // Stores release and loads acquire, here and below, in place of fences, which the thread sanitizer does not
-// know. Who sees a word of the next but one diary also sees that the one which it reads is no longer shown.
-RankDiary SharedDiary::read() const {
+// know. A reader that sees a word
+// written two versions later also sees the changed version number, and retries.
+RankProgress SharedProgress::read() const {
   for (;;) {
     const uint64_t version = version_.load(std::memory_order_acquire);
     Words words;
     for (size_t i = 0; i < words.size(); ++i)
       words[i] = copies_[version % 2][i].load(std::memory_order_acquire);
-    if (version_.load(std::memory_order_relaxed) == version) return std::bit_cast<RankDiary>(words);
+    if (version_.load(std::memory_order_relaxed) == version) return std::bit_cast<RankProgress>(words);
   }
 }
 
-void SharedDiary::write(const RankDiary& diary) {
+void SharedProgress::write(const RankProgress& progress) {
   const uint64_t next = version_.load(std::memory_order_relaxed) + 1;
-  const auto words = std::bit_cast<Words>(diary);
+  const auto words = std::bit_cast<Words>(progress);
   for (size_t i = 0; i < words.size(); ++i) copies_[next % 2][i].store(words[i], std::memory_order_release);
   version_.store(next, std::memory_order_release);
 }
 
 // The first word holds the others together: two threads may write the same entry, when one of them stands
 // still while the other one begins a whole ring of collectives.
-CollectiveWords::Words CollectiveWords::encode(uint64_t place, const Collective& collective) {
+PackedCollective::Words PackedCollective::encode(uint64_t place, const Collective& collective) {
   const uint64_t elements = std::min(static_cast<uint64_t>(collective.elements), most_elements);
   const uint64_t lap_and_elements = lap_of(place) | elements;
   const uint64_t word = state_of(collective);
   return {word ^ lap_and_elements, lap_and_elements, word};
 }
 
-std::optional<Collective> CollectiveWords::decode(uint64_t place, const Words& words) {
+std::optional<Collective> PackedCollective::decode(uint64_t place, const Words& words) {
   const auto& [check, lap_and_elements, word] = words;
   if (word == 0 || check != ((word & ~finished_bit) ^ lap_and_elements)) return std::nullopt;
   if ((lap_and_elements & ~most_elements) != lap_of(place)) return std::nullopt;
@@ -67,24 +68,24 @@ std::optional<Collective> CollectiveWords::decode(uint64_t place, const Words& w
 CollectiveRing::Ticket CollectiveRing::begin(const Collective& collective) {
   const uint64_t place = begun_.fetch_add(1, std::memory_order_relaxed);
   auto& entry = entries_[place % most_collectives];
-  const auto words = CollectiveWords::encode(place, collective);
+  const auto words = PackedCollective::encode(place, collective);
   for (size_t i = 0; i < words.size(); ++i) entry[i].store(words[i], std::memory_order_release);
-  return {.place = place, .word = words[CollectiveWords::state]};
+  return {.place = place, .word = words[PackedCollective::state]};
 }
 
 void CollectiveRing::finish(const Ticket& ticket) {
   // Its place may have been given to a later one.
   uint64_t expected = ticket.word;
-  entries_[ticket.place % most_collectives][CollectiveWords::state].compare_exchange_strong(
-      expected, ticket.word | CollectiveWords::finished_bit, std::memory_order_release,
+  entries_[ticket.place % most_collectives][PackedCollective::state].compare_exchange_strong(
+      expected, ticket.word | PackedCollective::finished_bit, std::memory_order_release,
       std::memory_order_relaxed);
 }
 
 std::optional<Collective> CollectiveRing::at(uint64_t place) const {
   const auto& entry = entries_[place % most_collectives];
-  CollectiveWords::Words words;
+  PackedCollective::Words words;
   for (size_t i = 0; i < words.size(); ++i) words[i] = entry[i].load(std::memory_order_acquire);
-  return CollectiveWords::decode(place, words);
+  return PackedCollective::decode(place, words);
 }
 
 }  // namespace larmor

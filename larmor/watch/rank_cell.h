@@ -19,7 +19,7 @@ static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<int64_t>
               "a lock would live in one process only");
 
 /// What the training thread alone writes. Times are nanoseconds of the monotonic clock.
-struct RankDiary {
+struct RankProgress {
   Phase phase = Phase::starting;
   int32_t unused = 0;
   int64_t step = 0;
@@ -35,25 +35,25 @@ struct RankDiary {
   }
 };
 
-static_assert(std::has_unique_object_representations_v<RankDiary>, "it is shared as words");
+static_assert(std::has_unique_object_representations_v<RankProgress>, "it is shared as words");
 
-/// A diary of which every reader sees one moment. Two copies: the writer fills the one that is not shown, and
-/// then shows it. So a writer that stops anywhere leaves a whole one.
-class SharedDiary {
+/// A RankProgress of which every reader sees one moment. There are two copies: the writer fills the one that
+/// is not published, then publishes it. A writer that stops anywhere leaves a whole copy.
+class SharedProgress {
  public:
-  RankDiary read() const;
+  RankProgress read() const;
   /// By one thread.
-  void write(const RankDiary& diary);
+  void write(const RankProgress& progress);
 
  private:
-  using Words = std::array<uint64_t, sizeof(RankDiary) / sizeof(uint64_t)>;
+  using Words = std::array<uint64_t, sizeof(RankProgress) / sizeof(uint64_t)>;
   std::atomic<uint64_t> version_;  // the lowest bit: which copy is shown
   std::array<std::array<std::atomic<uint64_t>, std::tuple_size_v<Words>>, 2> copies_;
 };
 
 /// A collective as it stands in memory. Of words of two collectives, in whatever order they were written,
 /// decode() makes nothing.
-struct CollectiveWords {
+struct PackedCollective {
   using Words = std::array<uint64_t, 3>;  // in the order in which they are written
   static constexpr size_t state = 2;      // the word that finish() changes
   static constexpr uint64_t finished_bit = 1;
@@ -80,13 +80,13 @@ class CollectiveRing {
 
  private:
   std::atomic<uint64_t> begun_;
-  std::array<std::array<std::atomic<uint64_t>, std::tuple_size_v<CollectiveWords::Words>>, most_collectives>
+  std::array<std::array<std::atomic<uint64_t>, std::tuple_size_v<PackedCollective::Words>>, most_collectives>
       entries_;
 };
 
 /// Parts of different threads do not share a cache line, and neither do ranks.
 struct RankCell {
-  alignas(64) SharedDiary diary;
+  alignas(64) SharedProgress progress;
   /// Of the thread beside the training one.
   alignas(64) std::atomic<int64_t> background_since;  // 0 = it does not wait
   std::atomic<uint64_t> background_at;

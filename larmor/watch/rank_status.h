@@ -70,11 +70,11 @@ inline double of(const PerPhase& values, Phase phase) { return values[static_cas
 struct RankStatus {
   Phase phase = Phase::starting;
   int64_t step = 0;
-  double quiet = 0;    // since the last sign of life; the begin and the end of a wait are signs too
+  double quiet = 0;    // since the last heartbeat; the begin and the end of a wait are signs too
   double waiting = 0;  // how long its training thread has been blocked in a collective; 0 = it is not
   double background_waiting = 0;        // the same for a thread beside it, such as the one that saves
   std::optional<Collective> waits_for;  // of the training thread, else of the thread beside it
-  PerPhase longest_quiet{};             // between signs of life so far, waits in collectives left out
+  PerPhase longest_quiet{};             // between heartbeats so far, waits in collectives left out
   PerPhase seconds{};                   // spent so far, waits of the training thread left out
   double waited = 0;                    // by the training thread so far
   double longest_wait = 0;              // of those

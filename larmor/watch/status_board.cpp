@@ -98,7 +98,7 @@ StatusBoard StatusBoard::from_environment(int rank, int ranks) {
   int descriptor = -1;
   const char* end = name + std::strlen(name);
   const bool is_number = std::from_chars(name, end, descriptor).ptr == end && descriptor >= 0;
-  struct stat facts{};
+  struct stat facts {};
   if (!is_number || fstat(descriptor, &facts) != 0 || static_cast<size_t>(facts.st_size) != board.bytes()) {
     fail(Exit::usage,
          text("rank ", rank, ": LARMOR_STATUS_FD=", name, " is not the status board of ", ranks, " ranks"),
@@ -119,36 +119,36 @@ StatusBoard::StatusBoard(StatusBoard&& other) noexcept
       ranks_(other.ranks_),
       memory_(std::exchange(other.memory_, nullptr)) {}
 
-void StatusBoard::sign(RankCell& cell, const RankDiary& diary, int64_t now) {
+void StatusBoard::sign(RankCell& cell, const RankProgress& progress, int64_t now) {
   int64_t before = cell.last_sign.exchange(now, std::memory_order_relaxed);
   if (before == 0) before = memory_->created.load(std::memory_order_relaxed);
   // Silence of a rank that waits for others says nothing about how long it needs itself.
-  if (diary.waits_since != 0) return;
-  raise_to(cell.longest_quiet[static_cast<size_t>(diary.phase)], now - before);
+  if (progress.waits_since != 0) return;
+  raise_to(cell.longest_quiet[static_cast<size_t>(progress.phase)], now - before);
 }
 
 void StatusBoard::set(int rank, Phase phase, int64_t step) {
   assert(step >= 0);
   RankCell& own = cell(rank);
-  RankDiary diary = own.diary.read();
+  RankProgress progress = own.progress.read();
   const int64_t now = board_nanoseconds();
-  sign(own, diary, now);
-  diary.add_spent(now);
-  diary.began = now;
-  diary.phase = phase;
-  diary.step = step;
-  own.diary.write(diary);
+  sign(own, progress, now);
+  progress.add_spent(now);
+  progress.began = now;
+  progress.phase = phase;
+  progress.step = step;
+  own.progress.write(progress);
 }
 
 void StatusBoard::beat(int rank) {
   RankCell& own = cell(rank);
-  sign(own, own.diary.read(), board_nanoseconds());
+  sign(own, own.progress.read(), board_nanoseconds());
 }
 
 void StatusBoard::beat(int rank, Phase during) {
   RankCell& own = cell(rank);
-  const RankDiary diary = own.diary.read();
-  if (diary.phase == during) sign(own, diary, board_nanoseconds());
+  const RankProgress progress = own.progress.read();
+  if (progress.phase == during) sign(own, progress, board_nanoseconds());
 }
 
 StatusBoard::Ticket StatusBoard::begin(int rank, const Collective& collective) {
@@ -165,14 +165,14 @@ void StatusBoard::hold(int rank, Waiter waiter, const Ticket& ticket) {
     beat(rank, Phase::saving);
     return;
   }
-  RankDiary diary = own.diary.read();
+  RankProgress progress = own.progress.read();
   const int64_t now = board_nanoseconds();
-  sign(own, diary, now);
-  diary.add_spent(now);
-  diary.began = 0;
-  diary.waits_at = ticket.place;
-  diary.waits_since = now;
-  own.diary.write(diary);
+  sign(own, progress, now);
+  progress.add_spent(now);
+  progress.began = 0;
+  progress.waits_at = ticket.place;
+  progress.waits_since = now;
+  own.progress.write(progress);
 }
 
 void StatusBoard::release(int rank, Waiter waiter) {
@@ -182,20 +182,20 @@ void StatusBoard::release(int rank, Waiter waiter) {
     beat(rank, Phase::saving);
     return;
   }
-  RankDiary diary = own.diary.read();
+  RankProgress progress = own.progress.read();
   const int64_t now = board_nanoseconds();
   own.last_sign.store(now, std::memory_order_relaxed);
-  const int64_t waited = now - diary.waits_since;
-  diary.waited += waited;
-  diary.longest_wait = std::max(diary.longest_wait, waited);
-  diary.waits_since = 0;
-  diary.began = now;
-  own.diary.write(diary);
+  const int64_t waited = now - progress.waits_since;
+  progress.waited += waited;
+  progress.longest_wait = std::max(progress.longest_wait, waited);
+  progress.waits_since = 0;
+  progress.began = now;
+  own.progress.write(progress);
 }
 
-Phase StatusBoard::phase(int rank) const { return cell(rank).diary.read().phase; }
+Phase StatusBoard::phase(int rank) const { return cell(rank).progress.read().phase; }
 
-int64_t StatusBoard::step(int rank) const { return cell(rank).diary.read().step; }
+int64_t StatusBoard::step(int rank) const { return cell(rank).progress.read().step; }
 
 namespace {
 
@@ -204,15 +204,15 @@ double waiting_seconds(int64_t since, int64_t now) {
   return since == 0 ? 0 : std::max(board_seconds(now - since), 1e-9);
 }
 
-RankStatus status_of(const RankDiary& diary, int64_t now) {
+RankStatus status_of(const RankProgress& progress, int64_t now) {
   RankStatus status;
-  status.phase = diary.phase;
-  status.step = diary.step;
-  for (size_t i = 0; i < phase_count; ++i) status.seconds[i] = board_seconds(diary.spent[i]);
-  if (diary.began != 0) of(status.seconds, diary.phase) += board_seconds(now - diary.began);
-  status.waiting = waiting_seconds(diary.waits_since, now);
-  status.waited = board_seconds(diary.waited) + status.waiting;
-  status.longest_wait = board_seconds(diary.longest_wait);
+  status.phase = progress.phase;
+  status.step = progress.step;
+  for (size_t i = 0; i < phase_count; ++i) status.seconds[i] = board_seconds(progress.spent[i]);
+  if (progress.began != 0) of(status.seconds, progress.phase) += board_seconds(now - progress.began);
+  status.waiting = waiting_seconds(progress.waits_since, now);
+  status.waited = board_seconds(progress.waited) + status.waiting;
+  status.longest_wait = board_seconds(progress.longest_wait);
   return status;
 }
 
@@ -220,16 +220,17 @@ RankStatus status_of(const RankDiary& diary, int64_t now) {
 
 RankStatus StatusBoard::status(int rank) const {
   const RankCell& own = cell(rank);
-  const RankDiary diary = own.diary.read();
+  const RankProgress progress = own.progress.read();
   const int64_t now = board_nanoseconds();
-  RankStatus status = status_of(diary, now);
+  RankStatus status = status_of(progress, now);
   for (size_t i = 0; i < phase_count; ++i)
     status.longest_quiet[i] = board_seconds(own.longest_quiet[i].load(std::memory_order_relaxed));
   const int64_t sign = own.last_sign.load(std::memory_order_relaxed);
   status.quiet = board_seconds(now - (sign != 0 ? sign : memory_->created.load(std::memory_order_relaxed)));
   status.background_waiting = waiting_seconds(own.background_since.load(std::memory_order_acquire), now);
   const bool asks_training = status.waiting > 0;
-  const uint64_t wanted = asks_training ? diary.waits_at : own.background_at.load(std::memory_order_acquire);
+  const uint64_t wanted =
+      asks_training ? progress.waits_at : own.background_at.load(std::memory_order_acquire);
   const uint64_t end = own.collectives.end();
   for (uint64_t place = end < most_collectives ? 0 : end - most_collectives; place < end; ++place) {
     const auto collective = own.collectives.at(place);

@@ -25,9 +25,9 @@ class StatusBoard {
   /// What the agent hands to its ranks; -1 in a rank.
   int descriptor() const { return descriptor_; }
 
-  /// A new phase or step, which is a sign of life. One thread a rank: the one that trains.
+  /// Writes a new phase or step, which counts as a heartbeat. One thread of a rank: the one that trains.
   void set(int rank, Phase phase, int64_t step);
-  /// A sign of life within the phase. Only where something was achieved: it hides a hang.
+  /// A heartbeat within the phase. Call it only where something was achieved: it hides a hang.
   void beat(int rank);
   /// From a thread beside the training one, which only helps it in that phase: otherwise nothing.
   void beat(int rank, Phase during);
@@ -53,8 +53,8 @@ class StatusBoard {
   size_t bytes() const;
   void map(int descriptor);
   RankCell& cell(int rank) const;
-  /// A sign of life of a rank that is where `diary` says.
-  void sign(RankCell& cell, const RankDiary& diary, int64_t now);
+  /// A heartbeat of a rank whose progress is `progress`.
+  void sign(RankCell& cell, const RankProgress& progress, int64_t now);
   int descriptor_ = -1;
   int ranks_ = 0;
   Memory* memory_ = nullptr;

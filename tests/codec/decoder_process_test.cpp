@@ -210,8 +210,8 @@ TEST(DecoderProcess, IsNotBelieved) {
   const DecodeOutcome outcome = ask(liar, good_frames()).outcome;
   EXPECT_EQ(outcome.kind, Kind::refused);
   EXPECT_EQ(outcome.message, "\\u001b[2Jall is well\\n");
-  DecoderProcess stranger(double_of_decoder("SpeaksOtherwise"));
-  EXPECT_EQ(ask(stranger, good_frames()).outcome.kind, Kind::lost);
+  DecoderProcess other_program(double_of_decoder("SpeaksOtherwise"));
+  EXPECT_EQ(ask(other_program, good_frames()).outcome.kind, Kind::lost);
 }
 
 TEST(DecoderProcess, ThatDoesNotGreetCannotBeUsed) {

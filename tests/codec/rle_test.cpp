@@ -22,9 +22,9 @@ using namespace std::string_literals;
 
 /// One segment a byte of the pixel, the high bytes first.
 std::string frame_of(const std::vector<std::string>& segments) {
-  std::string table = testing::laid_out(static_cast<uint32_t>(segments.size())), body;
+  std::string table = testing::published(static_cast<uint32_t>(segments.size())), body;
   for (const std::string& segment : segments) {
-    table += testing::laid_out(static_cast<uint32_t>(64 + body.size()));
+    table += testing::published(static_cast<uint32_t>(64 + body.size()));
     body += segment;
   }
   table.resize(64, '\0');
@@ -98,7 +98,7 @@ TEST(UnpackRle, RefusesTablesThatLie) {
   EXPECT_THAT(rle_refusal(short_table.allocated(8).piece("\1\0\0\0"s)), HasSubstr("no table of segments"));
   for (const uint32_t offset : {0U, 63U, 67U, 0xfffffff0U}) {
     std::string frame = frame_of({"\xfb\1"s});
-    frame.replace(4, 4, testing::laid_out(offset));
+    frame.replace(4, 4, testing::published(offset));
     CompressedFrames frames(rle_lossless_syntax, 2, 3, 8);
     EXPECT_THAT(rle_refusal(frames.allocated(8).piece(frame)), HasSubstr("segment 1 lies from byte"))
         << offset;

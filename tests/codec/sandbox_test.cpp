@@ -18,7 +18,7 @@ namespace {
 
 constexpr int refused = 10, allowed = 11, other = 12, no_sandbox = 13;
 
-/// Ends the process with what became of a call behind the sandbox's door.
+/// Ends the process with the result of a system call inside the sandbox.
 template <class Call>
 void call_within(const Call& call) {
   const Sandbox sandbox = enter_sandbox();

@@ -67,12 +67,12 @@ TEST(AgentStore, CarriesWordsFromOneAgentToAnother) {
   const HostedStore hosted("127.0.0.1");
   auto heard = std::async(std::launch::async, [&] {
     const AgentStore second(rank_at(hosted.port(), 1), milliseconds(5000));
-    return second.get("larmor/door/0");
+    return second.get("larmor/leader_port/0");
   });
   std::this_thread::sleep_for(milliseconds(100));
   AgentStore first(rank_at(hosted.port(), 0), milliseconds(5000));
   EXPECT_EQ(first.local_address(), "127.0.0.1");
-  first.set("larmor/door/0", "127.0.0.1 4711");
+  first.set("larmor/leader_port/0", "127.0.0.1 4711");
   EXPECT_EQ(heard.get(), "127.0.0.1 4711");
 }
 
@@ -80,7 +80,7 @@ TEST(AgentStore, SaysThatRankZeroNeverSaidAnything) {
   const HostedStore hosted("127.0.0.1");
   const AgentStore second(rank_at(hosted.port(), 1), milliseconds(300));
   try {
-    second.get("larmor/door/0");
+    second.get("larmor/leader_port/0");
     FAIL() << "nobody set it";
   } catch (const Error& error) {
     EXPECT_EQ(error.exit(), Exit::environment);

@@ -232,7 +232,7 @@ TEST(Rendezvous, MakesSeveralGroupsInOneStore) {
   second.index = second.local_index = 1;
   first.store_descriptor = descriptor;
   const auto meet_twice = [](const Rank& rank) {
-    Rendezvous rendezvous(rank, {.meeting = seconds(30), .collective = seconds(30)});
+    Rendezvous rendezvous(rank, {.rendezvous = seconds(30), .collective = seconds(30)});
     const auto agreement = rendezvous.connect(DeviceKind::cpu, -1);
     EXPECT_EQ(broadcast_bytes(*agreement, rank.index == 0 ? "a plan" : "", 0), "a plan");
     const auto training = rendezvous.connect(DeviceKind::cpu, -1);

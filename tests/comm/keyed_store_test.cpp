@@ -29,9 +29,9 @@ Bytes bytes(const std::string& words) { return {words.begin(), words.end()}; }
 class KeyedStores : public ::testing::Test {
  protected:
   c10::intrusive_ptr<KeyedStore> client(milliseconds limit = milliseconds(10'000)) const {
-    return c10::make_intrusive<KeyedStore>(StoreDoor{"127.0.0.1", port_, key_}, limit, "rank 1");
+    return c10::make_intrusive<KeyedStore>(StoreLocation{"127.0.0.1", port_, key_}, limit, "rank 1");
   }
-  Descriptor stranger() const {
+  Descriptor unproven_peer() const {
     std::string reason;
     return try_to_connect("127.0.0.1", port_, milliseconds(2000), reason);
   }
@@ -124,7 +124,7 @@ TEST_F(KeyedStores, ServeNoStranger) {
       torchs->set("larmor/0/0/came/1", bytes("elsewhere"));
     });
   }
-  EXPECT_THROW(c10::make_intrusive<KeyedStore>(StoreDoor{"127.0.0.1", port(), RunKey::draw()},
+  EXPECT_THROW(c10::make_intrusive<KeyedStore>(StoreLocation{"127.0.0.1", port(), RunKey::draw()},
                                                milliseconds(300), "rank 1"),
                Error);
   EXPECT_EQ(store->get("larmor/0/0/came/1"), bytes("node-b"));
@@ -135,7 +135,7 @@ TEST_F(KeyedStores, AreNotHeldUpByACrowd) {
   const auto store = client();
   std::vector<Descriptor> crowd;
   for (int i = 0; i < 300; ++i) {
-    crowd.push_back(stranger());
+    crowd.push_back(unproven_peer());
     const std::string words(static_cast<size_t>(i), 'x');
     ::send(crowd.back().number(), words.data(), words.size(), MSG_NOSIGNAL);
   }

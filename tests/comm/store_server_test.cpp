@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/comm/keyed_store.h"
-#include "larmor/launch/door.h"
+#include "larmor/launch/authenticating_listener.h"
 #include "larmor/launch/socket.h"
 
 namespace larmor {
@@ -48,10 +48,10 @@ TEST(StoreServer, HangsUpOnOneWhoKnowsTheKeyAndSpeaksNonsense) {
       to_bytes({.number = 1, .operation = StoreOperation::get})};
   for (const auto& words : nonsense) {
     std::string reason;
-    auto guest = pass_door(try_to_connect("127.0.0.1", port, milliseconds(1000), reason), key, store_purpose,
-                           milliseconds(5000), reason);
-    ASSERT_TRUE(guest.socket.is_open()) << reason;
-    SealedStream stream(std::move(guest));
+    auto peer = authenticate(try_to_connect("127.0.0.1", port, milliseconds(1000), reason), key,
+                             store_purpose, milliseconds(5000), reason);
+    ASSERT_TRUE(peer.socket.is_open()) << reason;
+    SealedStream stream(std::move(peer));
     stream.send(words);
     for (int i = 0; i < 100 && !stream.is_closed(); ++i) {
       stream.wait(milliseconds(50));

@@ -21,11 +21,11 @@ TEST(ThreadRanks, KeepTheContractOfACommunicator) {
   for (const int size : {1, 2, 3, 4}) testing::run_thread_ranks(size, testing::check_collectives);
 }
 
-TEST(ThreadMeeting, GivesEachThreadItsRank) {
+TEST(ThreadRendezvous, GivesEachThreadItsRank) {
   for (const int size : {1, 3}) {
-    ThreadMeeting meeting(size, DeviceKind::cpu);
+    ThreadRendezvous rendezvous(size, DeviceKind::cpu);
     const auto errors = testing::detail::try_ranks(
-        size, [&](int rank) { return meeting.connect(rank, /*device_index=*/-1); },
+        size, [&](int rank) { return rendezvous.connect(rank, /*device_index=*/-1); },
         testing::check_collectives);
     testing::detail::rethrow_first(errors);
   }

@@ -174,7 +174,7 @@ TEST(Watched, PassesAnAbortOn) {
   });
 }
 
-class Diary final : public CollectiveObserver {
+class Record final : public CollectiveObserver {
  public:
   Ticket begins(const Collective& collective) override {
     lines.push_back(text("begins ", to_text(collective)));
@@ -188,21 +188,21 @@ class Diary final : public CollectiveObserver {
 };
 
 TEST(Observed, TellsItsObserverOfStartsAndWaits) {
-  const auto diary = std::make_shared<Diary>();
+  const auto record = std::make_shared<Record>();
   const auto owner = make_solo();
-  const auto communicator = observed(*owner, diary);
+  const auto communicator = observed(*owner, record);
   auto first = communicator->all_reduce(torch::ones({2}), Reduce::sum);
   communicator->barrier();
   first.wait();
-  EXPECT_THAT(diary->lines,
+  EXPECT_THAT(record->lines,
               ElementsAre("begins all_reduce #1 (2 float32)", "holds up 1", "lets go 1", "begins barrier #2",
                           "holds up 2", "lets go 2", "ends 2", "holds up 1", "lets go 1", "ends 1"));
 }
 
 TEST(Observed, KeepsItsObserverWhileSomethingIsPending) {
-  auto diary = std::make_shared<Diary>();
-  const std::weak_ptr<Diary> watcher = diary;
-  auto communicator = observed(make_solo(), std::move(diary));
+  auto record = std::make_shared<Record>();
+  const std::weak_ptr<Record> watcher = record;
+  auto communicator = observed(make_solo(), std::move(record));
   auto pending = communicator->broadcast(torch::ones({2}), 0);
   communicator.reset();
   ASSERT_FALSE(watcher.expired());

@@ -90,7 +90,7 @@ class OddCases final : public Dataset {
   OddCases(std::unique_ptr<Dataset> inner, const Odd& odd) : inner_(std::move(inner)), odd_(odd) {}
   int64_t size() const override { return inner_->size(); }
   std::string name(int64_t example) const override { return inner_->name(example); }
-  int64_t together() const override { return inner_->together(); }
+  int64_t examples_per_case() const override { return inner_->examples_per_case(); }
   Sample get(const ExampleKey& key) const override {
     if (odd_.for_dataset.contains(name(key.example))) fail(Exit::data, "has a shape that nobody expected");
     return inner_->get(key);

@@ -1,5 +1,5 @@
 // A run in a scratch folder, its ranks as threads of this process: prepared, trained and resumed through the
-// same doors as the program's own.
+// same functions as the program's own.
 #pragma once
 
 #include <cstdint>

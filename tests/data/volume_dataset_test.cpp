@@ -281,7 +281,7 @@ TEST(VolumeDataset, CutsSeveralCropsOutOfEachVolume) {
       parse_json(R"([{"RandSpatialCropSamples": {"roi_size": 4, "num_samples": 3}}])", "chain");
   const auto dataset = open(config("npz", folder), crops);
   EXPECT_EQ(dataset->size(), 6);
-  EXPECT_EQ(dataset->together(), 3);
+  EXPECT_EQ(dataset->examples_per_case(), 3);
   EXPECT_EQ(dataset->name(2), "a.npz");
   EXPECT_EQ(dataset->name(3), "b.npz");
   std::set<float> corners;

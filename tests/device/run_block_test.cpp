@@ -70,7 +70,7 @@ TEST(RunBlock, AsksTheKeeperOfTheBlockAlone) {
     nn::run_block(mine, a, 1.0, a);
     EXPECT_EQ(keeper.expected, (std::pair<size_t, size_t>(0, 0))) << "without a graph there is no backward";
   }
-  EXPECT_FALSE(door::is_watched());
+  EXPECT_FALSE(block_hook::is_watched());
 }
 
 TEST(RunBlock, ComputesABlockWithinABlockOnceMoreOnlyWhereEverythingIs) {
@@ -83,7 +83,7 @@ TEST(RunBlock, ComputesABlockWithinABlockOnceMoreOnlyWhereEverythingIs) {
       return std::vector<at::Tensor>{inputs.front() * 2};
     };
     Mix block;
-    door::pass(*block, run, {torch::ones({1}, torch::requires_grad())});
+    block_hook::pass(*block, run, {torch::ones({1}, torch::requires_grad())});
     EXPECT_EQ(seen, within);
   }
 }

@@ -123,7 +123,7 @@ TEST(CutPixels, NeverShowWhatMemoryHeldBefore) {
   DicomBytes file(testing::rle_lossless);
   file.put_short(0x00280010, 64).put_short(0x00280011, 64).put_short(0x00280100, 8);
   file.put_short(0x00280101, 8).put_short(0x00280102, 7);
-  std::string table = testing::laid_out(int32_t{1}) + testing::laid_out(int32_t{64});
+  std::string table = testing::published(int32_t{1}) + testing::published(int32_t{64});
   table.resize(64, '\0');
   // A run whose bytes are not there, and a picture of which the second half is not there.
   std::string half;

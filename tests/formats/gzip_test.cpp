@@ -54,7 +54,7 @@ TEST(Gzip, TreatsTheLengthInTheTrailerAsAHintOnly) {
 
 TEST(Gzip, RefusesALengthInTheTrailerThatIsWrong) {
   std::string bytes = packed(noise(50000));
-  bytes.replace(bytes.size() - 4, 4, testing::laid_out(uint32_t{0xfffffff0}));
+  bytes.replace(bytes.size() - 4, 4, testing::published(uint32_t{0xfffffff0}));
   EXPECT_THROW(unpacked(bytes), Error);
 }
 

@@ -19,8 +19,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::laid_out;
 using testing::NiftiBytes;
+using testing::published;
 using ::testing::SizeIs;
 using testing::write_file;
 
@@ -36,7 +36,7 @@ class Inspecting : public ::testing::Test {
 template <class Value>
 std::string hash_of(const std::vector<Value>& values) {
   std::string bytes;
-  for (const Value value : values) bytes += laid_out(static_cast<float>(value));
+  for (const Value value : values) bytes += published(static_cast<float>(value));
   return sha256(bytes);
 }
 
@@ -96,8 +96,8 @@ TEST_F(Inspecting, PutsTheReasonFirstAndStillShowsTheRestWhenThereAreNoVoxels) {
 TEST_F(Inspecting, HashesArraysWithTheFirstAxisFastestToo) {
   const std::string header = "{'descr': '<i2', 'fortran_order': False, 'shape': (2, 3), }\n";
   std::string bytes =
-      std::string("\x93NUMPY\x01\x00", 8) + laid_out(static_cast<uint16_t>(header.size())) + header;
-  for (int16_t i = 0; i < 6; ++i) bytes += laid_out(i);
+      std::string("\x93NUMPY\x01\x00", 8) + published(static_cast<uint16_t>(header.size())) + header;
+  for (int16_t i = 0; i < 6; ++i) bytes += published(i);
   const FileReport report = inspect(bytes);
   EXPECT_TRUE(report.readable);
   EXPECT_THAT(report.shape, ElementsAre(2, 3));

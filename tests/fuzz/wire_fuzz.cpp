@@ -1,6 +1,6 @@
-// libFuzzer target: what a stranger writes into a connection of a run is no message and makes it no member;
-// and whatever is changed, repeated, left out or swapped in the sealed bytes of others, their messages arrive
-// as they were said, up to some point (tests/fuzz/oracles.h).
+// libFuzzer target: what an unproven peer writes into a connection of a run is no message and makes it no
+// member; and whatever is changed, repeated, left out or swapped in the sealed bytes of others, their
+// messages arrive as they were said, up to some point (tests/fuzz/oracles.h).
 #include <algorithm>
 #include <vector>
 
@@ -22,7 +22,7 @@ void refuse_strangers(std::string_view bytes) {
   larmor::Digest unknown{};
   larmor::fill_with_random(unknown);
   if (!larmor::FrameReader(unknown).open(bytes).empty())
-    larmor::fuzz::broken("a stranger's bytes are a message");
+    larmor::fuzz::broken("an unproven peer's bytes are a message");
   const auto key = larmor::RunKey::draw();
   for (const auto side : {larmor::Handshake::Side::leader, larmor::Handshake::Side::member}) {
     larmor::Handshake handshake(side, key, "fuzz");
@@ -34,7 +34,7 @@ void refuse_strangers(std::string_view bytes) {
       handshake.take_outgoing();
       rest.remove_prefix(some);
     }
-    if (handshake.is_done()) larmor::fuzz::broken("a stranger's bytes are a proof");
+    if (handshake.is_done()) larmor::fuzz::broken("an unproven peer's bytes are a proof");
   }
 }
 

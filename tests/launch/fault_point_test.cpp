@@ -47,7 +47,7 @@ TEST(Fault, IsReadInAnyOrder) {
   EXPECT_EQ(fault.step, 5);
   EXPECT_EQ(fault.generation, 2);
   EXPECT_EQ(fault.phase, Phase::waiting_for_data);
-  EXPECT_EQ(fault.deed, Fault::Deed::full_disk);
+  EXPECT_EQ(fault.action, Fault::Action::full_disk);
   const Fault shortest = parse_fault("rank=0 phase=starting do=hang");
   EXPECT_EQ(shortest.step, 0);
   EXPECT_EQ(shortest.generation, 0);
@@ -79,7 +79,7 @@ TEST(Fault, ThatIsMalformedIsRefusedWithTheWord) {
 
 TEST(FaultPoint, IsMetInItsPhaseFromItsStepOn) {
   const auto meet = [](Phase phase, int64_t step) {
-    return ending_of([&] { point("rank=0 phase=saving step=5 do=exit").meet(phase, step); });
+    return ending_of([&] { point("rank=0 phase=saving step=5 do=exit").reach(phase, step); });
   };
   EXPECT_EQ(meet(Phase::saving, 4), 1007);
   EXPECT_EQ(meet(Phase::computing, 5), 1007);
@@ -89,7 +89,7 @@ TEST(FaultPoint, IsMetInItsPhaseFromItsStepOn) {
 
 TEST(FaultPoint, EndsOrStopsTheProcessAsItsNameSays) {
   const auto met = [](const char* setting) {
-    return ending_of([&] { point(setting).meet(Phase::computing, 0); });
+    return ending_of([&] { point(setting).reach(Phase::computing, 0); });
   };
   EXPECT_EQ(met("rank=0 phase=computing do=kill"), SIGKILL);
   EXPECT_EQ(met("rank=0 phase=computing do=segfault"), SIGSEGV);
@@ -100,7 +100,7 @@ TEST(FaultPoint, EndsOrStopsTheProcessAsItsNameSays) {
 TEST(FaultPoint, ThatHangsStaysForEver) {
   EXPECT_EQ(ending_of([] {
               alarm(1);  // ends the process by its signal
-              point("rank=0 phase=computing do=hang").meet(Phase::computing, 0);
+              point("rank=0 phase=computing do=hang").reach(Phase::computing, 0);
             }),
             SIGALRM);
 }
@@ -111,7 +111,7 @@ TEST(FaultPoint, FillsTheDiskFromItsPhaseOn) {
   const auto storage = fault.storage();
   const auto early = storage->create(scratch.path() / "early");
   early->write(std::string_view("x"));
-  fault.meet(Phase::validating, 0);
+  fault.reach(Phase::validating, 0);
   try {
     early->write(std::string_view("y"));
     ADD_FAILURE() << "there was room";
@@ -127,10 +127,10 @@ TEST(FaultPoint, ThatIsSlowPausesEachTime) {
   auto fault = point("rank=0 phase=saving step=2 do=slow");
   SystemClock clock;
   const double before = clock.steady_seconds();
-  fault.meet(Phase::saving, 1);
+  fault.reach(Phase::saving, 1);
   EXPECT_LT(clock.steady_seconds() - before, 0.25);
-  fault.meet(Phase::saving, 2);
-  fault.meet(Phase::saving, 3);
+  fault.reach(Phase::saving, 2);
+  fault.reach(Phase::saving, 3);
   EXPECT_GE(clock.steady_seconds() - before, 0.6);
 }
 
@@ -141,7 +141,7 @@ TEST(FaultPoint, BelongsToOneRankOfOneGeneration) {
     rank.index = index;
     rank.count = 3;
     rank.generation = generation;
-    return ending_of([&] { FaultPoint::from_environment(rank).meet(Phase::computing, 0); });
+    return ending_of([&] { FaultPoint::from_environment(rank).reach(Phase::computing, 0); });
   };
   EXPECT_EQ(met_by(1, 2), 1001);
   EXPECT_EQ(met_by(0, 2), 1007);

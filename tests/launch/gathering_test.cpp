@@ -15,7 +15,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/launch/door.h"
+#include "larmor/launch/authenticating_listener.h"
 
 #include "tests/launch/support/agents.h"
 
@@ -27,10 +27,10 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-/// A leader at its door in a thread of its own, and agents that come to it.
+/// A leader that listens in a thread of its own, and agents that connect to it.
 class Gathering : public ::testing::Test {
  protected:
-  /// Opens the door to so many agents, the leader included.
+  /// Listens for so many agents, the leader included.
   void wait_for(int agents, milliseconds limit = milliseconds(10'000)) {
     place_.agents = agents;
     place_.start_limit = limit;
@@ -46,23 +46,23 @@ class Gathering : public ::testing::Test {
   }
   std::future<Channel> join(int agent) { return join(hello_of(agent, place_.agents)); }
   /// Somebody who is no agent.
-  Descriptor knock() const {
+  Descriptor connect_to_leader() const {
     std::string reason;
     return try_to_connect("127.0.0.1", door_.port(), milliseconds(1000), reason);
   }
   /// Somebody who knows the key, and may say anything.
   Channel knock_with_the_key() const {
     std::string reason;
-    auto guest = pass_door(knock(), test_key(), "gathering", milliseconds(2000), reason);
-    EXPECT_TRUE(guest.socket.is_open()) << reason;
-    return Channel(std::move(guest));
+    auto peer = authenticate(connect_to_leader(), test_key(), "gathering", milliseconds(2000), reason);
+    EXPECT_TRUE(peer.socket.is_open()) << reason;
+    return Channel(std::move(peer));
   }
   std::vector<Member> members() { return gathered_.get(); }
   /// Why the leader did not get all of them.
   std::string leaders_words() {
     return words_of([this] { members(); });
   }
-  const Listener& door() const { return door_; }
+  const Listener& listener() const { return door_; }
   AgentPlace& place() { return place_; }
 
  private:
@@ -88,7 +88,7 @@ TEST_F(Gathering, LetsAllAgentsInInWhateverOrderTheyCome) {
 
 TEST_F(Gathering, LetsAnAgentInThatComesBeforeTheLeader) {
   place().agents = 2;
-  place().master_port = door().port();
+  place().master_port = listener().port();
   auto early = join(hello_of(1, 2));
   std::this_thread::sleep_for(milliseconds(50));
   wait_for(2);
@@ -104,7 +104,7 @@ TEST_F(Gathering, NeedsNobodyWhenItIsAlone) {
 
 TEST_F(Gathering, IsHeldUpByNoStranger) {
   wait_for(2);
-  const Descriptor silent = knock(), browser = knock(), shouter = knock();
+  const Descriptor silent = connect_to_leader(), browser = connect_to_leader(), shouter = connect_to_leader();
   const std::string request = "GET / HTTP/1.1\r\nHost: master\r\n\r\n", rubbish(100'000, 'x');
   ASSERT_GT(::send(browser.number(), request.data(), request.size(), MSG_NOSIGNAL), 0);
   ASSERT_GT(::send(shouter.number(), rubbish.data(), rubbish.size(), MSG_NOSIGNAL | MSG_DONTWAIT), 0);
@@ -219,7 +219,7 @@ TEST_F(Gathering, NamesThoseThatNeverCame) {
     return message.contains("over") && message.at("over").value("status", 0) == 4;
   })) << "who waited inside is told as well";
   EXPECT_LT(steady_clock::now() - start, milliseconds(5000));
-  EXPECT_THAT(words, AllOf(StartsWith("4: waited "), HasSubstr(text("127.0.0.1:", door().port())),
+  EXPECT_THAT(words, AllOf(StartsWith("4: waited "), HasSubstr(text("127.0.0.1:", listener().port())),
                            HasSubstr("for agents 1, 3 of 4, which never came")));
 }
 
@@ -261,7 +261,7 @@ TEST_F(Gathering, IsNeitherEndedNorQuestionedByAStranger) {
     wrong.words["train.epochs"] = "20";
     Json message;
     message["hello"] = to_json(wrong);
-    EXPECT_EQ(answer_to(knock(), message.dump() + "\n"), "");
+    EXPECT_EQ(answer_to(connect_to_leader(), message.dump() + "\n"), "");
   }
   const Channel agent = join(1).get();
   EXPECT_EQ(members().size(), 1U);
@@ -274,10 +274,10 @@ TEST_F(Gathering, LetsAllAgentsInThroughACrowdThatNeverEnds) {
     std::vector<Descriptor> open;
     for (size_t i = 0; !is_over; ++i) {
       std::string reason;
-      auto stranger = try_to_connect("127.0.0.1", door().port(), milliseconds(100), reason);
+      auto peer = try_to_connect("127.0.0.1", listener().port(), milliseconds(100), reason);
       const std::string words(i % 70, 'x');
-      if (stranger.is_open()) ::send(stranger.number(), words.data(), words.size(), MSG_NOSIGNAL);
-      open.push_back(std::move(stranger));
+      if (peer.is_open()) ::send(peer.number(), words.data(), words.size(), MSG_NOSIGNAL);
+      open.push_back(std::move(peer));
       if (open.size() > 300) open.erase(open.begin(), open.begin() + 150);
     }
   });
@@ -293,8 +293,8 @@ TEST_F(Gathering, HearsNobodyWithAnotherKey) {
   std::string reason;
   for (const char* purpose : {"gathering", "store"}) {
     const auto key = std::string(purpose) == "store" ? test_key() : RunKey::draw();
-    const auto guest = pass_door(knock(), key, purpose, milliseconds(3000), reason);
-    EXPECT_FALSE(guest.socket.is_open());
+    const auto peer = authenticate(connect_to_leader(), key, purpose, milliseconds(3000), reason);
+    EXPECT_FALSE(peer.socket.is_open());
     EXPECT_THAT(reason, HasSubstr("it may have another key"));
   }
   const Channel agent = join(1).get();

@@ -25,16 +25,16 @@ class JoinLeader : public ::testing::Test {
  protected:
   /// What an agent says after it got that answer.
   std::string after(const std::string& answer, bool hangs_up) {
-    Listener door("127.0.0.1", 0);
+    Listener listener("127.0.0.1", 0);
     AgentPlace place;
     place.agent = 1;
     place.agents = 2;
-    place.master_port = door.port();
+    place.master_port = listener.port();
     place.start_limit = milliseconds(400);
     auto joined = std::async(std::launch::async, [place] { join_leader(place, hello_of(1, 2), test_key); });
     std::vector<Descriptor> agents;  // it comes again and again
     EXPECT_TRUE(happens([&] {
-      if (auto agent = door.accept(); agent.is_open()) {
+      if (auto agent = listener.accept(); agent.is_open()) {
         if (!answer.empty()) ::send(agent.number(), answer.data(), answer.size(), MSG_NOSIGNAL);
         if (!hangs_up) agents.push_back(std::move(agent));
       }
@@ -64,11 +64,11 @@ TEST_F(JoinLeader, BelievesNobodyWhoOnlySaysThatHeLeads) {
 }
 
 TEST_F(JoinLeader, SaysWhyThereIsNoKey) {
-  const Listener door("127.0.0.1", 0);
+  const Listener listener("127.0.0.1", 0);
   AgentPlace place;
   place.agent = 1;
   place.agents = 2;
-  place.master_port = door.port();
+  place.master_port = listener.port();
   place.start_limit = milliseconds(300);
   const auto none = []() -> RunKey { fail(Exit::environment, "the key of the run cannot be read"); };
   EXPECT_THAT(

@@ -23,10 +23,10 @@ class KeyFiles : public ::testing::Test {
  protected:
   fs::path runs() const { return scratch_.path() / "runs"; }
   KeyFile file(const std::string& address = "gpu-1", int port = 29500) const {
-    return KeyFile::of_meeting(runs(), address, port);
+    return KeyFile::of_rendezvous(runs(), address, port);
   }
   static mode_t mode_of(const fs::path& path) {
-    struct stat status{};
+    struct stat status {};
     EXPECT_EQ(stat(path.c_str(), &status), 0) << path;
     return status.st_mode & 07777;
   }
@@ -58,8 +58,8 @@ TEST_F(KeyFiles, ShowTheLeadersKeyToThoseWhoWereToldTheSameMaster) {
   const auto key = file().renew();
   EXPECT_EQ(file().read(), key);
   EXPECT_EQ(mode_of(file().path()), 0600U);
-  EXPECT_EQ(mode_of(runs() / ".meeting"), 0700U);
-  EXPECT_EQ(file().path().parent_path(), runs() / ".meeting");
+  EXPECT_EQ(mode_of(runs() / ".rendezvous"), 0700U);
+  EXPECT_EQ(file().path().parent_path(), runs() / ".rendezvous");
   EXPECT_THAT(why_not(file("gpu-1", 29501)), HasSubstr("cannot be read"));
   EXPECT_THAT(why_not(file("gpu-2")), HasSubstr("cannot be read"));
 }
@@ -69,7 +69,7 @@ TEST_F(KeyFiles, HoldAnotherKeyAtEachStartAndNothingElse) {
   const auto second = file().renew();
   EXPECT_NE(first, second);
   EXPECT_EQ(file().read(), second);
-  EXPECT_EQ(std::distance(fs::directory_iterator(runs() / ".meeting"), fs::directory_iterator()), 1);
+  EXPECT_EQ(std::distance(fs::directory_iterator(runs() / ".rendezvous"), fs::directory_iterator()), 1);
 }
 
 TEST_F(KeyFiles, GoWithTheirFolderWhenAllHaveMet) {
@@ -80,32 +80,32 @@ TEST_F(KeyFiles, GoWithTheirFolderWhenAllHaveMet) {
   EXPECT_FALSE(fs::exists(file().path()));
   EXPECT_TRUE(fs::exists(file("gpu-2").path()));
   file("gpu-2").remove(other);
-  EXPECT_FALSE(fs::exists(runs() / ".meeting"));
+  EXPECT_FALSE(fs::exists(runs() / ".rendezvous"));
   file().remove(mine);
 }
 
 TEST_F(KeyFiles, AreOfOneHostWhereTheMasterIsLoopback) {
   // Two hosts that share a folder may both have a 127.0.0.1:29500.
-  EXPECT_NE(file("127.0.0.1").path(), KeyFile::of_meeting(runs(), "127.0.0.2", 29500).path());
+  EXPECT_NE(file("127.0.0.1").path(), KeyFile::of_rendezvous(runs(), "127.0.0.2", 29500).path());
   EXPECT_EQ(file("127.0.0.1").path(), file("127.0.0.1").path());
 }
 
 TEST_F(KeyFiles, AreNotMadeWhereOthersMayWrite) {
-  fs::create_directories(runs() / ".meeting");
-  chmod((runs() / ".meeting").c_str(), 0770);
+  fs::create_directories(runs() / ".rendezvous");
+  chmod((runs() / ".rendezvous").c_str(), 0770);
   try {
     file().renew();
     FAIL() << "the group could put its own key there";
   } catch (const Error& error) {
     EXPECT_EQ(error.exit(), Exit::environment);
-    EXPECT_THAT(error.message(), AllOf(HasSubstr(".meeting"), HasSubstr("alone can write in")));
+    EXPECT_THAT(error.message(), AllOf(HasSubstr(".rendezvous"), HasSubstr("alone can write in")));
   }
-  fs::remove(runs() / ".meeting");
+  fs::remove(runs() / ".rendezvous");
   fs::create_directories(runs() / "elsewhere");
-  fs::create_directory_symlink("elsewhere", runs() / ".meeting");
+  fs::create_directory_symlink("elsewhere", runs() / ".rendezvous");
   EXPECT_THROW(file().renew(), Error);
-  fs::remove(runs() / ".meeting");
-  std::ofstream(runs() / ".meeting") << "a file";
+  fs::remove(runs() / ".rendezvous");
+  std::ofstream(runs() / ".rendezvous") << "a file";
   EXPECT_THROW(file().renew(), Error);
 }
 
@@ -117,8 +117,8 @@ TEST_F(KeyFiles, AreNotReadThroughALinkInTheMeetingsFolder) {
 }
 
 TEST_F(KeyFiles, AreReplacedWholeWhateverLiesThere) {
-  fs::create_directories(runs() / ".meeting");
-  chmod((runs() / ".meeting").c_str(), 0700);
+  fs::create_directories(runs() / ".rendezvous");
+  chmod((runs() / ".rendezvous").c_str(), 0700);
   const auto theirs = left("theirs", digits);
   fs::create_symlink(theirs, file().path());
   const auto key = file().renew();

@@ -150,7 +150,7 @@ TEST_F(HangingRanks, AreNamedAskedForTheirStacksAndEnded) {
   EXPECT_EQ(ending.exit, Exit::rank_lost);
   EXPECT_EQ(ending.raw_status, 8);
   EXPECT_EQ(ending.first_rank, 1);
-  EXPECT_THAT(ending.message, StartsWith("rank 1 hangs: no sign of life for "));
+  EXPECT_THAT(ending.message, StartsWith("rank 1 hangs: no heartbeat for "));
   EXPECT_THAT(ending.message, HasSubstr("while computing step 33"));
   EXPECT_THAT(ending.message, EndsWith("its process is sleeping"));
   EXPECT_THAT(log_of(0), HasSubstr("stack"));

@@ -74,8 +74,21 @@ class Party {
 
 using Wire = std::deque<std::string>;  // pieces on their way in one direction
 
-enum class Deed { pass, cut_up, join, drop, repeat, reorder, delay, flip, insert, reflect, replay, hang_up };
-constexpr int deeds = 12;
+enum class Action {
+  pass,
+  cut_up,
+  join,
+  drop,
+  repeat,
+  reorder,
+  delay,
+  flip,
+  insert,
+  reflect,
+  replay,
+  hang_up
+};
+constexpr int actions = 12;
 
 /// Whoever holds the wire. He has recorded an earlier session, whose key was the same.
 class Adversary {
@@ -89,40 +102,40 @@ class Adversary {
     std::string piece = wire.front();
     wire.pop_front();
     if (draw(100) >= hostility_) return {piece};
-    switch (static_cast<Deed>(draw(deeds))) {
-      case Deed::pass:
+    switch (static_cast<Action>(draw(actions))) {
+      case Action::pass:
         return {piece};
-      case Deed::cut_up: {  // what TCP may do as well
+      case Action::cut_up: {  // what TCP may do as well
         const auto at = draw(static_cast<int>(piece.size()) + 1);
         wire.push_front(piece.substr(at));
         return {piece.substr(0, at)};
       }
-      case Deed::join:
+      case Action::join:
         if (wire.empty()) return {piece};
         wire.front() = piece + wire.front();
         return {};
-      case Deed::drop:
+      case Action::drop:
         return touched({});
-      case Deed::repeat:
+      case Action::repeat:
         return touched({piece, piece});
-      case Deed::reorder:
+      case Action::reorder:
         if (wire.empty()) return {piece};
         std::swap(piece, wire.front());
         return touched({piece});
-      case Deed::delay:
+      case Action::delay:
         wire.push_front(piece);
         return {};
-      case Deed::flip:
+      case Action::flip:
         if (!piece.empty()) piece[draw(static_cast<int>(piece.size()))] ^= static_cast<char>(1 << draw(8));
         return touched({piece});
-      case Deed::insert:
+      case Action::insert:
         return touched({std::string(draw(80) + 1, static_cast<char>(draw(256))), piece});
-      case Deed::reflect:
+      case Action::reflect:
         other_way.push_back(piece);
         return touched({piece});
-      case Deed::replay:
+      case Action::replay:
         return touched({recorded_[draw(static_cast<int>(recorded_.size()))]});
-      case Deed::hang_up:
+      case Action::hang_up:
         is_cut_ = true;
         return {};
     }

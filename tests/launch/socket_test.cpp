@@ -37,7 +37,7 @@ int own_port(int socket) {
 /// "4: message" of the error that making a listener throws.
 std::string refusal_to_listen(const std::string& address, int port) {
   try {
-    const Listener door(address, port);
+    const Listener listener(address, port);
   } catch (const Error& error) {
     return text(static_cast<int>(error.exit()), ": ", error.message());
   }
@@ -45,18 +45,18 @@ std::string refusal_to_listen(const std::string& address, int port) {
 }
 
 TEST(Listener, ListensAtItsAddressAlone) {
-  const Listener door("127.0.0.1", 0);
+  const Listener listener("127.0.0.1", 0);
   std::string reason;
-  EXPECT_TRUE(try_to_connect("127.0.0.1", door.port(), milliseconds(1000), reason).is_open());
-  EXPECT_FALSE(try_to_connect("127.0.0.2", door.port(), milliseconds(1000), reason).is_open());
+  EXPECT_TRUE(try_to_connect("127.0.0.1", listener.port(), milliseconds(1000), reason).is_open());
+  EXPECT_FALSE(try_to_connect("127.0.0.2", listener.port(), milliseconds(1000), reason).is_open());
   EXPECT_EQ(reason, "Connection refused");
 }
 
 TEST(Listener, RefusesAPortThatAnotherHolds) {
-  const Listener door("127.0.0.1", 0);
-  EXPECT_THAT(
-      refusal_to_listen("127.0.0.1", door.port()),
-      AllOf(HasSubstr(text("4: cannot listen at 127.0.0.1:", door.port())), HasSubstr("the port is in use")));
+  const Listener listener("127.0.0.1", 0);
+  EXPECT_THAT(refusal_to_listen("127.0.0.1", listener.port()),
+              AllOf(HasSubstr(text("4: cannot listen at 127.0.0.1:", listener.port())),
+                    HasSubstr("the port is in use")));
 }
 
 TEST(Listener, RefusesAnAddressThatIsNotThisHosts) {
@@ -67,22 +67,22 @@ TEST(Listener, RefusesAnAddressThatIsNotThisHosts) {
 TEST(Listener, TakesAPortWhoseOldConnectionsLinger) {
   int port = 0;
   {
-    Listener door("127.0.0.1", 0);
-    port = door.port();
+    Listener listener("127.0.0.1", 0);
+    port = listener.port();
     std::string reason;
     const Descriptor client = try_to_connect("127.0.0.1", port, milliseconds(1000), reason);
-    door.accept();  // and hangs up first, which leaves its end in TIME_WAIT
+    listener.accept();  // and hangs up first, which leaves its end in TIME_WAIT
   }
   EXPECT_EQ(refusal_to_listen("127.0.0.1", port), "listens");
 }
 
 TEST(Listener, HandsOutConnectionsAndNeverWaitsForOne) {
-  Listener door("127.0.0.1", 0);
-  EXPECT_FALSE(door.accept().is_open());
+  Listener listener("127.0.0.1", 0);
+  EXPECT_FALSE(listener.accept().is_open());
   std::string reason;
-  const Descriptor client = try_to_connect("localhost", door.port(), milliseconds(1000), reason);
+  const Descriptor client = try_to_connect("localhost", listener.port(), milliseconds(1000), reason);
   ASSERT_TRUE(client.is_open()) << reason;
-  EXPECT_TRUE(door.accept().is_open());
+  EXPECT_TRUE(listener.accept().is_open());
   EXPECT_EQ(own_address(client.number()), "127.0.0.1");
 }
 
@@ -97,14 +97,14 @@ TEST(TryToConnect, SaysWhyNot) {
 TEST(TryToConnect, GivesUpOnAHostThatDropsPackets) {
   // A full queue of connections answers as a firewall does: not at all.
   const Descriptor deaf(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  Listener door("127.0.0.1", 0);
-  const Descriptor socket = door.take();
+  Listener listener("127.0.0.1", 0);
+  const Descriptor socket = listener.take();
   ASSERT_EQ(listen(socket.number(), 0), 0);
   std::vector<Descriptor> queue;
   std::string reason;
   const auto start = steady_clock::now();
   for (int i = 0; i < 4; ++i) {
-    queue.push_back(try_to_connect("127.0.0.1", door.port(), milliseconds(150), reason));
+    queue.push_back(try_to_connect("127.0.0.1", listener.port(), milliseconds(150), reason));
     if (!queue.back().is_open()) break;
   }
   EXPECT_FALSE(queue.back().is_open());
@@ -145,7 +145,7 @@ TEST(ConnectWithin, WaitsForAMasterThatComesLate) {
   const int port = free_port();
   std::thread late([port] {
     std::this_thread::sleep_for(milliseconds(150));
-    const Listener door("127.0.0.1", port);
+    const Listener listener("127.0.0.1", port);
     std::this_thread::sleep_for(milliseconds(1500));
   });
   EXPECT_TRUE(connect_within("127.0.0.1", port, milliseconds(5000), "rank 1").is_open());

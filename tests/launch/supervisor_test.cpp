@@ -190,7 +190,7 @@ TEST_F(Supervision, EndsAHangingGroupStepByStep) {
   EXPECT_EQ(ending.exit, Exit::rank_lost);
   EXPECT_EQ(ending.raw_status, 8);
   EXPECT_EQ(ending.first_rank, 2);
-  EXPECT_THAT(ending.message, AllOf(HasSubstr("rank 2 hangs: no sign of life for 5"),
+  EXPECT_THAT(ending.message, AllOf(HasSubstr("rank 2 hangs: no heartbeat for 5"),
                                     HasSubstr("its process is stopped by a signal")));
   EXPECT_THAT(ending.last_lines, HasSubstr(hang_file().string()));
   EXPECT_THAT(read_text(hang_file()), HasSubstr("rank 2 hangs"));

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
-#include "larmor/device/life_sign.h"
+#include "larmor/device/heartbeat.h"
 
 #include "tests/nn/support/golden.h"
 
@@ -68,7 +68,9 @@ TEST(SlidingWindow, TakesOtherChannelsAndTellsProgress) {
   std::vector<double> shares;
   const at::Tensor result = sliding_window(
       at::ones({1, 1, 16, 16, 16}), {8, 8, 8}, 0,
-      [](const at::Tensor& window) { return at::cat({window, window, -window}, 1); },
+      [](const at::Tensor& window) {
+        return at::cat({window, window, -window}, 1);
+      },
       [&](double share) { shares.push_back(share); });
   EXPECT_EQ(result.size(1), 3);
   EXPECT_EQ(shares.size(), 8U);
@@ -77,12 +79,12 @@ TEST(SlidingWindow, TakesOtherChannelsAndTellsProgress) {
 }
 
 TEST(SlidingWindow, ShowsLifeAfterEachWindow) {
-  struct Count final : LifeSign {
+  struct Count final : Heartbeat {
     void show() override { ++signs; }
     int signs = 0;
   } count;
   int windows = 0;
-  const LifeSignScope scope(&count);
+  const HeartbeatScope scope(&count);
   sliding_window(at::ones({1, 1, 16, 8, 8}), {8, 8, 8}, 0.5, [&](const at::Tensor& window) {
     EXPECT_EQ(count.signs, windows++) << "nothing while it is at work";
     return window;

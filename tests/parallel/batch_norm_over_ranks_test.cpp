@@ -83,7 +83,7 @@ NormOutcome libtorchs_own(int64_t rows, const Setting& setting) {
 NormOutcome run_rank(Communicator& communicator, const Rows& rows, const Setting& setting) {
   at::set_num_threads(1);
   RankSums sums(communicator);
-  const RankSumScope door(&sums);
+  const RankSumScope scope(&sums);
   const auto rank = static_cast<size_t>(communicator.rank());
   const int64_t first = std::accumulate(rows.begin(), rows.begin() + communicator.rank(), int64_t{0});
   const int64_t all = std::accumulate(rows.begin(), rows.end(), int64_t{0});
@@ -192,7 +192,7 @@ TEST(BatchNormOverRanks, LetsARankHaveNoRows) {
 TEST(BatchNormOverRanks, NormalisesASingleValueOfEachRank) {
   testing::run_thread_ranks(2, [](Communicator& communicator) {
     RankSums sums(communicator);
-    const RankSumScope door(&sums);
+    const RankSumScope scope(&sums);
     nn::BatchNorm norm(1);
     const double own = communicator.rank() == 0 ? 1 : 3;
     const at::Tensor output = norm.forward(at::full({1, 1, 1, 1, 1}, own));
@@ -209,7 +209,7 @@ TEST(BatchNormOverRanks, KeepsItsDigitsFarFromZero) {
           (exact.var(at::IntArrayRef{0, 2, 3, 4}, false, true) + 1e-5).sqrt();
   testing::run_thread_ranks(2, [&](Communicator& communicator) {
     RankSums sums(communicator);
-    const RankSumScope door(&sums);
+    const RankSumScope scope(&sums);
     nn::BatchNorm norm(channels);
     const int64_t first = communicator.rank() * 4;
     const double error = largest_error(norm.forward(far.narrow(0, first, 4)), exact.narrow(0, first, 4));
@@ -234,7 +234,7 @@ TEST(BatchNormOverRanks, WouldFailTheseTestsIfARanksRowsWereForgotten) {
   std::vector<NormOutcome> outcomes(2);
   testing::run_thread_ranks(2, [&](Communicator& communicator) {
     Forgetful forgetful(communicator);
-    const RankSumScope door(&forgetful);
+    const RankSumScope scope(&forgetful);
     outcomes[static_cast<size_t>(communicator.rank())] =
         run_norm(std::make_shared<nn::BatchNorm>(channels), communicator.rank() * 6, 6, 12, setting);
   });
@@ -290,7 +290,7 @@ double error_over(const Rows& rows, Precision precision, Recompute recompute,
   testing::run_thread_ranks(static_cast<int>(rows.size()), [&](Communicator& communicator) {
     at::set_num_threads(1);
     RankSums sums(communicator);
-    const RankSumScope door(&sums);
+    const RankSumScope scope(&sums);
     const auto rank = static_cast<size_t>(communicator.rank());
     const int64_t first = std::accumulate(rows.begin(), rows.begin() + communicator.rank(), int64_t{0});
     outcomes[rank] = run_network(first, rows[rank], precision, recompute);

@@ -106,7 +106,7 @@ bool fail_a_step(Communicator& communicator, bool in_forward) {
   plan.bucket_bytes = 1;  // a bucket a parameter: some leave before the trap
   const auto parallel = make_parallelism(plan, testing::sgd(), *net, communicator);
   try {
-    const RankSumScope door(&sums);
+    const RankSumScope scope(&sums);
     at::Tensor hidden = first.forward(entry->forward(at::ones({2, 3}) + communicator.rank()));
     hidden = second.forward(hidden);
     if (communicator.rank() == 1) hidden = SumTrap::apply(hidden, in_forward);

@@ -6,11 +6,11 @@
 namespace larmor::testing {
 namespace {
 
-std::vector<Rehearsed> cells(const std::vector<std::string>& deeds) {
+std::vector<Rehearsed> cells(const std::vector<std::string>& actions) {
   std::vector<Rehearsed> all;
-  for (const auto& deed : deeds) {
+  for (const auto& action : actions) {
     for (const char* phase : {"starting", "computing", "saving", "validating"}) {
-      for (const int rank : {0, 1}) all.push_back({deed, phase, rank});
+      for (const int rank : {0, 1}) all.push_back({action, phase, rank});
     }
   }
   return all;

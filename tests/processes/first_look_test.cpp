@@ -1,4 +1,4 @@
-// What a stranger types first.
+// What a newcomer types first.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -103,16 +103,16 @@ TEST_F(TwoHosts, AMasterThatIsNotThereIsNamedWithinTheStartLimit) {
 }
 
 TEST_F(TwoHosts, AMasterThatIsNoneOfOursIsNamedWithinTheStartLimit) {
-  auto stranger = hosts_->start(0, {"python3", "-c", R"(
+  auto intruder = hosts_->start(0, {"python3", "-c", R"(
 import socket, time
-door = socket.create_server(("10.77.0.1", 29400))
+listener = socket.create_server(("10.77.0.1", 29400))
 print("open", flush=True)
 while True:
-    visitor, _ = door.accept()
+    visitor, _ = listener.accept()
     visitor.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 )"});
   constexpr double seconds_to_open = 20, start_and_limit = 45;
-  ASSERT_TRUE(becomes_true([&] { return stranger.out() == "open\n"; }, seconds_to_open)) << stranger.err();
+  ASSERT_TRUE(becomes_true([&] { return intruder.out() == "open\n"; }, seconds_to_open)) << intruder.err();
   auto misled = launch(1, words("misled"));
   ASSERT_TRUE(misled.ends_within(start_and_limit)) << misled.err();
   const auto end = misled.wait();

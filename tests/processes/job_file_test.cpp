@@ -116,7 +116,7 @@ TEST_F(JobFile, MakesAKeyAtEachStartThatNobodyElseCanRead) {
   EXPECT_THAT(first, is_key);
   EXPECT_THAT(second, is_key);
   EXPECT_NE(first, second);
-  EXPECT_FALSE(std::filesystem::exists(scratch_.path() / "runs" / ".meeting")) << "it goes with the job";
+  EXPECT_FALSE(std::filesystem::exists(scratch_.path() / "runs" / ".rendezvous")) << "it goes with the job";
   const auto leader = shown(script, "0");
   EXPECT_THAT(leader, is_key);
   EXPECT_EQ(shown(script, "1"), leader) << "node 0 makes it";

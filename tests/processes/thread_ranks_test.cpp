@@ -134,7 +134,7 @@ TEST_F(ThreadRanks, OneOfWhichHangsIsNamed) {
   ASSERT_TRUE(training.ends_within(60));
   const auto end = training.wait();
   EXPECT_EQ(end.status, rank_lost) << end.err;
-  EXPECT_THAT(end.err, HasSubstr("rank 1 hangs: no sign of life for "));
+  EXPECT_THAT(end.err, HasSubstr("rank 1 hangs: no heartbeat for "));
   EXPECT_THAT(read_text(run("run") / "log" / "rank-0.log"), HasSubstr("\"rank 1\"")) << "its stack";
 }
 

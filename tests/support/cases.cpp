@@ -24,19 +24,19 @@ CaseFolder& CaseFolder::archive(const std::string& name, const std::vector<int>&
   }
   std::string array =
       text("{'descr': '<f4', 'fortran_order': False, 'shape': (", join(sizes, ", "), ",), }\n");
-  array = std::string("\x93NUMPY\x01\x00", 8) + laid_out(static_cast<uint16_t>(array.size())) + array;
-  for (int i = 0; i < count; ++i) array += laid_out(static_cast<float>(i));
+  array = std::string("\x93NUMPY\x01\x00", 8) + published(static_cast<uint16_t>(array.size())) + array;
+  for (int i = 0; i < count; ++i) array += published(static_cast<float>(i));
 
   const std::string member = "arr_0.npy";
-  const auto size = laid_out(static_cast<uint32_t>(array.size()));
-  const std::string facts = std::string(8, '\0') + laid_out(crc32(as_bytes(array))) + size + size +
-                            laid_out(static_cast<uint16_t>(member.size()));
-  const std::string version = laid_out(uint16_t{20});
+  const auto size = published(static_cast<uint32_t>(array.size()));
+  const std::string facts = std::string(8, '\0') + published(crc32(as_bytes(array))) + size + size +
+                            published(static_cast<uint16_t>(member.size()));
+  const std::string version = published(uint16_t{20});
   std::string bytes = "PK\x03\x04" + version + facts + std::string(2, '\0') + member + array;
   const std::string directory = "PK\x01\x02" + version + version + facts + std::string(16, '\0') + member;
   const auto start = static_cast<uint32_t>(bytes.size());
-  bytes += directory + "PK\x05\x06" + std::string(4, '\0') + laid_out(uint16_t{1}) + laid_out(uint16_t{1}) +
-           laid_out(static_cast<uint32_t>(directory.size())) + laid_out(start) + std::string(2, '\0');
+  bytes += directory + "PK\x05\x06" + std::string(4, '\0') + published(uint16_t{1}) + published(uint16_t{1}) +
+           published(static_cast<uint32_t>(directory.size())) + published(start) + std::string(2, '\0');
   return file(name, bytes);
 }
 

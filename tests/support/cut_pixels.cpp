@@ -24,7 +24,7 @@ Bytes bytes_of_text(const std::string& text) {
 
 std::string item(const std::string& piece) {
   // Not padded to an even length: a byte of padding cannot be told from the byte that was cut away.
-  return std::string("\xfe\xff\x00\xe0", 4) + laid_out(static_cast<uint32_t>(piece.size())) + piece;
+  return std::string("\xfe\xff\x00\xe0", 4) + published(static_cast<uint32_t>(piece.size())) + piece;
 }
 
 }  // namespace

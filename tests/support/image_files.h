@@ -24,7 +24,7 @@ std::string packed(std::string_view bytes);
 
 /// A number as it lies in a file.
 template <class Value>
-std::string laid_out(Value value, bool big_endian = false) {
+std::string published(Value value, bool big_endian = false) {
   std::string bytes(sizeof(Value), '\0');
   std::memcpy(bytes.data(), &value, sizeof(Value));
   if (big_endian != (std::endian::native == std::endian::big)) return {bytes.rbegin(), bytes.rend()};
@@ -40,13 +40,13 @@ class NiftiBytes {
 
   template <class Value>
   NiftiBytes& put(std::size_t offset, Value value) {
-    header.replace(offset, sizeof(Value), laid_out(value, big_endian_));
+    header.replace(offset, sizeof(Value), published(value, big_endian_));
     return *this;
   }
   template <class Value>
   NiftiBytes& voxels_of(const std::vector<Value>& values) {
     voxels.clear();
-    for (const Value value : values) voxels += laid_out(value, big_endian_);
+    for (const Value value : values) voxels += published(value, big_endian_);
     return *this;
   }
   std::string whole() const { return header + extension + voxels; }

@@ -25,7 +25,7 @@ std::string mutated(std::string bytes, Draws& draws) {
         break;
       default: {
         const uint64_t words[] = {0, ~uint64_t{0}, uint64_t{1} << 63, 0x7fffffff7fffffff, 0x7fc000007fc00000};
-        const std::string word = laid_out(words[draws.below(5)]).substr(0, std::size_t{2} << draws.below(3));
+        const std::string word = published(words[draws.below(5)]).substr(0, std::size_t{2} << draws.below(3));
         const std::size_t at = place() / 2 * 2;
         if (at + word.size() <= bytes.size()) bytes.replace(at, word.size(), word);
       }

@@ -92,9 +92,9 @@ std::string png_of_rows(int columns, int rows, PngKind kind, int bits, const std
   packed.resize(libdeflate_zlib_compress(compressor.get(), filtered.data(), filtered.size(), packed.data(),
                                          packed.size()));
   const auto chunk = [](const std::string& name, const std::string& content) {
-    return laid_out(static_cast<uint32_t>(content.size()), true) + name + content + std::string(4, '\0');
+    return published(static_cast<uint32_t>(content.size()), true) + name + content + std::string(4, '\0');
   };
-  std::string header = laid_out(int32_t{columns}, true) + laid_out(int32_t{rows}, true);
+  std::string header = published(int32_t{columns}, true) + published(int32_t{rows}, true);
   header += {static_cast<char>(bits), static_cast<char>(kind), 0, 0, 0};
   std::string file = "\x89PNG\r\n\x1a\n" + chunk("IHDR", header);
   const std::size_t piece = packed.size() / static_cast<std::size_t>(pieces) + 1;
@@ -110,7 +110,7 @@ std::string with_check_sums(std::string png) {
     for (std::size_t i = 0; i < 4; ++i) length = length << 8 | static_cast<unsigned char>(png[at + i]);
     if (length > png.size() - at - frame) break;
     const uint32_t sum = crc32(as_bytes(std::string_view(png).substr(at + 4, length + 4)));
-    png.replace(at + 8 + length, 4, laid_out(sum, true));
+    png.replace(at + 8 + length, 4, published(sum, true));
     at += frame + length;
   }
   return png;

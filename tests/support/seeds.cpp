@@ -21,7 +21,7 @@ std::vector<std::string> nifti_seeds() {
   }
   NiftiBytes forms;
   forms.put(252, int16_t{1}).put(254, int16_t{2}).put(280, 1.5F).put(300, 2.0F).put(320, 3.0F).put(256, 0.5F);
-  forms.extension = std::string("\x01\0\0\0", 4) + laid_out(int32_t{16}) + std::string(12, '\0');
+  forms.extension = std::string("\x01\0\0\0", 4) + published(int32_t{16}) + std::string(12, '\0');
   files.push_back(forms.put(108, 368.0F).whole());
   files.push_back(NiftiBytes().put(344, int32_t{0}).whole());  // Analyze
   return files;
@@ -94,7 +94,7 @@ std::vector<std::string> series_seeds() {
 }
 
 std::string tensor_file(const std::string& header, std::size_t bytes) {
-  return laid_out(static_cast<uint64_t>(header.size())) + header + std::string(bytes, '\x3f');
+  return published(static_cast<uint64_t>(header.size())) + header + std::string(bytes, '\x3f');
 }
 
 std::vector<std::string> tensor_seeds() {
@@ -135,7 +135,7 @@ std::vector<std::string> archive_seeds() {
   folder.archive("a.npz", {2, 3}).archive("b.npz", {2, 2, 2, 2});
   const std::string array = "{'descr': '<i2', 'fortran_order': True, 'shape': (2, 3), }\n";
   return {read_whole(folder.path() / "a.npz"), read_whole(folder.path() / "b.npz"),
-          std::string("\x93NUMPY\x01\x00", 8) + laid_out(static_cast<uint16_t>(array.size())) + array +
+          std::string("\x93NUMPY\x01\x00", 8) + published(static_cast<uint16_t>(array.size())) + array +
               std::string(12, '\1')};
 }
 

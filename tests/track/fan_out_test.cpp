@@ -13,38 +13,38 @@ namespace {
 
 using ::testing::ElementsAre;
 
-/// Notes its calls in a diary that outlives it.
-class Diarist final : public Tracker {
+/// Records its calls in a list that outlives it.
+class Recorder final : public Tracker {
  public:
-  Diarist(std::string name, std::vector<std::string>& diary) : name_(std::move(name)), diary_(diary) {}
+  Recorder(std::string name, std::vector<std::string>& calls) : name_(std::move(name)), calls_(calls) {}
   void start(const Moment& moment, const RunFacts& run) override {
-    diary_.push_back(text(name_, " starts ", run.name, " ", moment.step));
+    calls_.push_back(text(name_, " starts ", run.name, " ", moment.step));
   }
   void event(const Moment& moment, std::string_view kind, const Values& values,
              std::string_view words) override {
-    diary_.push_back(text(name_, " ", kind, " ", moment.step, " ", values.at("a"), " ", words));
+    calls_.push_back(text(name_, " ", kind, " ", moment.step, " ", values.at("a"), " ", words));
   }
   void picture(const Moment& moment, std::string_view name, const Image& image) override {
-    diary_.push_back(text(name_, " ", name, " ", moment.step, " ", image.width));
+    calls_.push_back(text(name_, " ", name, " ", moment.step, " ", image.width));
   }
-  void flush() override { diary_.push_back(name_ + " flush"); }
+  void flush() override { calls_.push_back(name_ + " flush"); }
 
  private:
   std::string name_;
-  std::vector<std::string>& diary_;
+  std::vector<std::string>& calls_;
 };
 
 TEST(FanOut, PassesEverythingToEachOfItsSinksInTurn) {
-  std::vector<std::string> diary;
+  std::vector<std::string> calls;
   std::vector<std::unique_ptr<Tracker>> sinks;
-  sinks.push_back(std::make_unique<Diarist>("one", diary));
-  sinks.push_back(std::make_unique<Diarist>("two", diary));
+  sinks.push_back(std::make_unique<Recorder>("one", calls));
+  sinks.push_back(std::make_unique<Recorder>("two", calls));
   const auto all = make_fan_out(std::move(sinks));
   all->start({}, {.name = "trial"});
   all->event({7, 0.5, 56}, "step", {{"a", 1.5}}, "words");
   all->picture({8, 0.5, 64}, "face", {.width = 3, .height = 1, .channels = 1, .pixels = {1, 2, 3}});
   all->flush();
-  EXPECT_THAT(diary,
+  EXPECT_THAT(calls,
               ElementsAre("one starts trial 0", "two starts trial 0", "one step 7 1.5 words",
                           "two step 7 1.5 words", "one face 8 3", "two face 8 3", "one flush", "two flush"));
 }

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 class Edges final : public Dataset {
  public:
   int64_t size() const override { return 6; }
-  int64_t together() const override { return 2; }
+  int64_t examples_per_case() const override { return 2; }
   Sample get(const ExampleKey& key) const override { return {{"image", at::zeros({1, key.example / 2})}}; }
   std::string name(int64_t example) const override { return text("volume-", example / 2); }
   std::string content_hash(int64_t example) const override { return text("hash of ", example); }
@@ -54,7 +54,7 @@ TEST(CheckedDataset, IsTheStagesOwnInEverythingElse) {
   const Choosy stage;
   const auto cases = checked_dataset(stage, {}, {}, Split::val);
   EXPECT_EQ(cases->size(), 6);
-  EXPECT_EQ(cases->together(), 2);
+  EXPECT_EQ(cases->examples_per_case(), 2);
   EXPECT_EQ(cases->name(4), "volume-2");
   EXPECT_EQ(cases->content_hash(4), "hash of 4");
 }

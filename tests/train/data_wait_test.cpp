@@ -10,8 +10,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-StageSeconds mostly(LoadStage stage, double seconds) {
-  StageSeconds stages{};
+LoadSeconds mostly(LoadStage stage, double seconds) {
+  LoadSeconds stages{};
   stages.fill(0.01);
   stages[static_cast<size_t>(stage)] = seconds;
   return stages;

@@ -131,11 +131,11 @@ TEST_F(RunIndex, KeepsThoseOutOfAnotherCohortWhomItHasTrainedOnByNameAndByConten
   const auto known = patient(Split::train, 0), renamed = patient(Split::train, 1);
   put("new/v.npy", "elsewhere", "other");
   put(known + "/v.npy", "another scan of the same", "other");
-  fs::create_directories(data().parent_path() / "other" / "stranger");
-  fs::copy(data() / renamed / "v.npy", data().parent_path() / "other" / "stranger" / "w.npy");
+  fs::create_directories(data().parent_path() / "other" / "unknown");
+  fs::copy(data() / renamed / "v.npy", data().parent_path() / "other" / "unknown" / "w.npy");
   const auto judged = judge({}, "other");
   EXPECT_THAT(patients(judged.index, Split::test), ElementsAre("new"));
-  EXPECT_THAT(judged.trained_on, ElementsAre(known, "stranger"));
+  EXPECT_THAT(judged.trained_on, ElementsAre(known, "unknown"));
 }
 
 TEST_F(RunIndex, KeepsATrainedVolumeOutOfValidationWhoseverNameItHasNow) {

@@ -75,7 +75,7 @@ WholeBatchOutcome run_rank(Communicator& communicator, int64_t accumulation, boo
   const int64_t each = examples / communicator.size() / accumulation;
   for (int64_t micro = 0; micro < accumulation; ++micro)
     whole.forward(batch_of((communicator.rank() * accumulation + micro) * each, each), {});
-  EXPECT_TRUE(whole.meet(true, {}, communicator));
+  EXPECT_TRUE(whole.gather(true, {}, communicator));
   EXPECT_EQ(loss.seen, examples);
   for (int64_t micro = 0; micro < accumulation; ++micro) whole.share_of(micro, {}).backward();
   WholeBatchOutcome outcome{.loss = whole.loss(), .gradients = {}, .buffers = {}};
@@ -169,7 +169,7 @@ TEST(WholeBatch, KeepsTargetsApartThatFloat32WouldMakeOne) {
   const at::AutoGradMode graph(true);
   whole.forward(batch, {});
   const auto solo = make_solo();
-  ASSERT_TRUE(whole.meet(true, {}, *solo));
+  ASSERT_TRUE(whole.gather(true, {}, *solo));
   EXPECT_TRUE(loss.heard.equal(seconds)) << loss.heard;
 }
 
@@ -184,7 +184,7 @@ TEST(WholeBatch, ComputesNothingOnAnyRankWhenOneHasFailed) {
       LogSumExp loss(net);
       WholeBatch whole(loss, *net, {.accumulation = 1, .pass = {.precision = Precision::fp64}});
       if (rank == 0) whole.forward(batch_of(0, 4), {});
-      met[rank] = whole.meet(rank == 0, {}, *communicators[rank]);
+      met[rank] = whole.gather(rank == 0, {}, *communicators[rank]);
       seen[rank] = loss.seen;
     });
   }

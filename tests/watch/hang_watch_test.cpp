@@ -58,7 +58,7 @@ TEST(HangWatch, NamesARankThatStoppedAndThoseThatWaitForIt) {
   EXPECT_EQ(hang->seconds, 12);
   EXPECT_EQ(hang->limit, 10);
   EXPECT_EQ(hang->what,
-            "rank 1 hangs: no sign of life for 12 s (limit 10 s) while computing step 17; ranks 0, 2, 3 wait "
+            "rank 1 hangs: no heartbeat for 12 s (limit 10 s) while computing step 17; ranks 0, 2, 3 wait "
             "for it in all_reduce #118 (1,048,576 float32)");
 }
 
@@ -140,7 +140,7 @@ TEST(HangWatch, AsksTheCollectivesWhenAllRanksAreSilentWithoutWaiting) {
   EXPECT_EQ(
       hang->what,
       "rank 2 hangs: it did not come to all_reduce #118 (1,048,576 float32), as ranks 0, 1 did; no rank has "
-      "shown a sign of life for 12 s (limit 10 s)");
+      "shown a heartbeat for 12 s (limit 10 s)");
   behind.quiet = 9;
   EXPECT_FALSE(look(ten_seconds(), {most, most, behind})) << "they may wait for the one that goes on";
   behind.collectives.push_back(sum_over_ranks(118));
@@ -295,7 +295,7 @@ TEST(CollectivesReport, ShowsEachRankAndWhereTheyDiffer) {
   auto other = at(Phase::computing, 12);
   other.collectives[2].elements = 512;
   const std::string report = collectives_report({waiting, other, waiting});
-  EXPECT_THAT(report, HasSubstr("rank 1    computing         step 17       last sign of life 12.0 s ago\n"));
+  EXPECT_THAT(report, HasSubstr("rank 1    computing         step 17       last heartbeat 12.0 s ago\n"));
   EXPECT_THAT(report, HasSubstr("waits 11.0 s in all_reduce #118 (1,048,576 float32)\n"));
   EXPECT_THAT(report, HasSubstr("the last collectives of group 0 (training)\n"));
   EXPECT_THAT(report, HasSubstr("  #116      all ranks: all_reduce #116 (1,048,576 float32)\n"));

@@ -17,42 +17,42 @@ std::unique_ptr<T> zeros() {
   return std::make_unique<T>();
 }
 
-RankDiary diary_of(int64_t step) {
-  RankDiary diary;
-  diary.phase = static_cast<Phase>(step % static_cast<int64_t>(phase_count));
-  diary.step = diary.began = diary.waited = diary.longest_wait = diary.waits_since = step;
-  diary.spent.fill(step);
-  diary.waits_at = static_cast<uint64_t>(step);
-  return diary;
+RankProgress diary_of(int64_t step) {
+  RankProgress progress;
+  progress.phase = static_cast<Phase>(step % static_cast<int64_t>(phase_count));
+  progress.step = progress.began = progress.waited = progress.longest_wait = progress.waits_since = step;
+  progress.spent.fill(step);
+  progress.waits_at = static_cast<uint64_t>(step);
+  return progress;
 }
 
-bool is_of_one_step(const RankDiary& diary) {
-  const int64_t step = diary.step;
-  return diary.phase == static_cast<Phase>(step % static_cast<int64_t>(phase_count)) && diary.began == step &&
-         diary.waited == step && diary.longest_wait == step && diary.waits_since == step &&
-         diary.waits_at == static_cast<uint64_t>(step) &&
-         std::ranges::all_of(diary.spent, [&](int64_t spent) { return spent == step; });
+bool is_of_one_step(const RankProgress& progress) {
+  const int64_t step = progress.step;
+  return progress.phase == static_cast<Phase>(step % static_cast<int64_t>(phase_count)) &&
+         progress.began == step && progress.waited == step && progress.longest_wait == step &&
+         progress.waits_since == step && progress.waits_at == static_cast<uint64_t>(step) &&
+         std::ranges::all_of(progress.spent, [&](int64_t spent) { return spent == step; });
 }
 
-TEST(SharedDiary, OfZerosIsOfARankThatStarts) {
-  const RankDiary diary = zeros<SharedDiary>()->read();
-  EXPECT_EQ(diary.phase, Phase::starting);
-  EXPECT_EQ(diary.step, 0);
-  EXPECT_EQ(diary.began, 0);
+TEST(SharedProgress, OfZerosIsOfARankThatStarts) {
+  const RankProgress progress = zeros<SharedProgress>()->read();
+  EXPECT_EQ(progress.phase, Phase::starting);
+  EXPECT_EQ(progress.step, 0);
+  EXPECT_EQ(progress.began, 0);
 }
 
-TEST(SharedDiary, IsReadWholeHoweverFastItIsWritten) {
-  const auto shared = zeros<SharedDiary>();
+TEST(SharedProgress, IsReadWholeHoweverFastItIsWritten) {
+  const auto shared = zeros<SharedProgress>();
   std::atomic<bool> done = false;
   std::jthread writer([&] {
     for (int64_t step = 1; !done; ++step) shared->write(diary_of(step));
   });
   int64_t last = 0;
   while (last < 100'000) {
-    const RankDiary diary = shared->read();
-    EXPECT_TRUE(is_of_one_step(diary)) << "two mixed, near step " << diary.step;
-    EXPECT_GE(diary.step, last) << "an old one";
-    last = diary.step;
+    const RankProgress progress = shared->read();
+    EXPECT_TRUE(is_of_one_step(progress)) << "two mixed, near step " << progress.step;
+    EXPECT_GE(progress.step, last) << "an old one";
+    last = progress.step;
   }
   done = true;
 }
@@ -67,13 +67,13 @@ Collective all_reduce_of(int64_t number, int64_t elements, int group = 0) {
 }
 
 /// What stands in an entry after each of its stores, when two threads make theirs in this order.
-std::vector<CollectiveWords::Words> history(const std::vector<bool>& order,
-                                            const CollectiveWords::Words& first,
-                                            const CollectiveWords::Words& second) {
-  std::vector<CollectiveWords::Words> all{CollectiveWords::Words{}};
+std::vector<PackedCollective::Words> history(const std::vector<bool>& order,
+                                             const PackedCollective::Words& first,
+                                             const PackedCollective::Words& second) {
+  std::vector<PackedCollective::Words> all{PackedCollective::Words{}};
   size_t of_first = 0, of_second = 0;
   for (const bool is_second : order) {
-    CollectiveWords::Words now = all.back();
+    PackedCollective::Words now = all.back();
     size_t& next = is_second ? of_second : of_first;
     now[next] = is_second ? second[next] : first[next];
     ++next;
@@ -83,7 +83,7 @@ std::vector<CollectiveWords::Words> history(const std::vector<bool>& order,
 }
 
 /// Where in a history each word is read, in the order of the words.
-using Reading = CollectiveWords::Words;
+using Reading = PackedCollective::Words;
 std::vector<Reading> readings(size_t moments) {
   std::vector<Reading> all;
   for (size_t a = 0; a < moments; ++a)
@@ -92,19 +92,19 @@ std::vector<Reading> readings(size_t moments) {
   return all;
 }
 
-TEST(CollectiveWords, AreNeverReadAsAMixtureWhateverTwoThreadsDo) {
+TEST(PackedCollective, AreNeverReadAsAMixtureWhateverTwoThreadsDo) {
   const uint64_t early = 5, late = early + most_collectives;  // of one entry
   const Collective first = all_reduce_of(6, 100), second = all_reduce_of(40, 7, 1);
-  const auto words = CollectiveWords::encode(early, first), later = CollectiveWords::encode(late, second);
+  const auto words = PackedCollective::encode(early, first), later = PackedCollective::encode(late, second);
   int whole = 0;
   std::vector<bool> order{false, false, false, true, true, true};
   do {
     const auto moments = history(order, words, later);
     for (const Reading& reading : readings(moments.size())) {
-      const CollectiveWords::Words seen{moments[reading[0]][0], moments[reading[1]][1],
-                                        moments[reading[2]][2]};
-      const auto as_early = CollectiveWords::decode(early, seen),
-                 as_late = CollectiveWords::decode(late, seen);
+      const PackedCollective::Words seen{moments[reading[0]][0], moments[reading[1]][1],
+                                         moments[reading[2]][2]};
+      const auto as_early = PackedCollective::decode(early, seen),
+                 as_late = PackedCollective::decode(late, seen);
       EXPECT_TRUE(!as_early || *as_early == first);
       EXPECT_TRUE(!as_late || *as_late == second);
       EXPECT_FALSE(as_early && as_late);
@@ -114,7 +114,7 @@ TEST(CollectiveWords, AreNeverReadAsAMixtureWhateverTwoThreadsDo) {
   EXPECT_GT(whole, 0);
 }
 
-TEST(CollectiveWords, OfZerosAreNothing) { EXPECT_FALSE(CollectiveWords::decode(0, {})); }
+TEST(PackedCollective, OfZerosAreNothing) { EXPECT_FALSE(PackedCollective::decode(0, {})); }
 
 TEST(CollectiveRing, ForgetsWhatAWholeRingHasFollowed) {
   const auto ring = zeros<CollectiveRing>();

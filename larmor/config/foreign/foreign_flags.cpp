@@ -1,4 +1,4 @@
-// People come with the flags of the guides in their fingers: each is answered with the key to use instead.
+// Maps flags of other training scripts to the Larmor key that replaces them, for error hints.
 #include <algorithm>
 #include <array>
 #include <utility>

@@ -17,8 +17,8 @@
 #include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
 #include "larmor/base/hash.h"
+#include "larmor/base/load_clock.h"
 #include "larmor/base/regular_file.h"
-#include "larmor/base/stage_clock.h"
 #include "larmor/base/text.h"
 #include "larmor/data/cache/cache_layout.h"
 #include "larmor/formats/bytes.h"
@@ -296,7 +296,7 @@ const std::byte* CacheEntry::brick(const CachedTensor& tensor, int64_t channel, 
 
 Volume CacheEntry::read_crop(std::string_view name, const std::vector<int64_t>& corner,
                              const std::vector<int64_t>& size) const {
-  const StageScope stage(LoadStage::read);
+  const LoadScope stage(LoadStage::read);
   const CachedTensor& tensor = find(name);
   const BrickGrid& grid = tensor.grid;
   ensure(corner.size() == 3 && size.size() == 3);

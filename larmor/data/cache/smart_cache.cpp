@@ -64,7 +64,7 @@ bool SmartCache::fill(int64_t epoch, int64_t newest) {
       if (is_outdated(newest)) return false;
       if (!fill_one(example)) elsewhere.push_back(example);
     }
-    // Claims are shared by examples, so that somebody is at it need not mean this very one.
+    // Several examples hash to one claim, so a busy claim does not prove that this example is being made.
     if (!elsewhere.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     wanted = std::move(elsewhere);
   }

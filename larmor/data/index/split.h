@@ -1,4 +1,4 @@
-// Who trains and who judges: patients, never files, are dealt out to the splits.
+// Assigns patients (never single files) to the train, val and test splits.
 #pragma once
 
 #include <cstdint>

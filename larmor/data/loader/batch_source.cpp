@@ -23,10 +23,10 @@ void pin(Batch& batch) {
 
 }  // namespace
 
-BatchSource::BatchSource(const Dataset& dataset, ExampleOrder order, const Share& share, int64_t consumed,
-                         const LoaderOptions& options)
+BatchSource::BatchSource(const Dataset& dataset, ExampleOrder order, const BatchSlice& slice,
+                         int64_t consumed, const LoaderOptions& options)
     : dataset_(dataset),
-      share_(share),
+      slice_(slice),
       consumed_(consumed),
       options_(options),
       order_(std::move(order)),
@@ -45,11 +45,11 @@ Prepared BatchSource::make(int64_t number) {
 }
 
 Batch BatchSource::assemble(int64_t number, std::vector<BadFile>& bad) {
-  const int64_t step = number / share_.accumulation;
-  const int64_t micro = number % share_.accumulation;
+  const int64_t step = number / slice_.accumulation;
+  const int64_t micro = number % slice_.accumulation;
   std::vector<Sample> samples;
   std::vector<ExampleKey> keys;
-  std::vector<int64_t> positions = share_.positions(consumed_ + step * share_.global_batch, micro);
+  std::vector<int64_t> positions = slice_.positions(consumed_ + step * slice_.global_batch, micro);
   for (const int64_t position : positions) {
     ExampleKey key;
     auto sample = read(position, key, bad);

@@ -27,7 +27,7 @@ struct Prepared {
 class BatchSource {
  public:
   /// Borrows the dataset. Micro-batch 0 is the rank's first after `consumed` examples.
-  BatchSource(const Dataset& dataset, ExampleOrder order, const Share& share, int64_t consumed,
+  BatchSource(const Dataset& dataset, ExampleOrder order, const BatchSlice& slice, int64_t consumed,
               const LoaderOptions& options);
 
   Prepared make(int64_t number);
@@ -41,7 +41,7 @@ class BatchSource {
   std::optional<Sample> try_read(const ExampleKey& key, std::vector<BadFile>& bad);
 
   const Dataset& dataset_;
-  const Share share_;
+  const BatchSlice slice_;
   const int64_t consumed_;
   const LoaderOptions options_;
   std::atomic<bool> stopping_{false};

@@ -21,7 +21,7 @@
 
 namespace larmor {
 struct Loader::State {
-  State(const Dataset& dataset, ExampleOrder order, const Share& share_of_rank, int64_t start,
+  State(const Dataset& dataset, ExampleOrder order, const BatchSlice& slice_of_rank, int64_t start,
         const LoaderOptions& chosen);
   ~State();
   void start();
@@ -29,9 +29,9 @@ struct Loader::State {
   Prepared take();
   Prepared make_here();
   Batch accept(Prepared prepared);
-  void add(const StageSeconds& seconds);
+  void add(const LoadSeconds& seconds);
 
-  const Share share;
+  const BatchSlice slice;
   const int64_t consumed_before;
   const LoaderOptions options;
   BatchSource source;
@@ -49,17 +49,17 @@ struct Loader::State {
   std::vector<std::optional<Prepared>> ring;
   int64_t claimed = 0, taken = 0;
   bool stopping = false;
-  StageSeconds stage_seconds{};
+  LoadSeconds stage_seconds{};
 
   std::vector<std::thread> workers;
 };
 
-Loader::State::State(const Dataset& dataset, ExampleOrder order, const Share& share_of_rank, int64_t start,
-                     const LoaderOptions& chosen)
-    : share(share_of_rank),
+Loader::State::State(const Dataset& dataset, ExampleOrder order, const BatchSlice& slice_of_rank,
+                     int64_t start, const LoaderOptions& chosen)
+    : slice(slice_of_rank),
       consumed_before(start),
       options(chosen),
-      source(dataset, std::move(order), share, start, options),
+      source(dataset, std::move(order), slice, start, options),
       ring(static_cast<size_t>(std::max({1, options.prefetch, options.workers}))) {}
 
 // Not in the constructor: what has no constructor behind it has no destructor to join threads.
@@ -82,7 +82,7 @@ Loader::State::~State() {
 
 void Loader::State::work() {
   work_alone();
-  StageClock stages(options.goes_on);
+  LoadClock stages(options.goes_on);
   for (;;) {
     int64_t number = 0;
     {
@@ -101,12 +101,12 @@ void Loader::State::work() {
   }
 }
 
-void Loader::State::add(const StageSeconds& seconds) {
+void Loader::State::add(const LoadSeconds& seconds) {
   for (size_t i = 0; i < seconds.size(); ++i) stage_seconds[i] += seconds[i];
 }
 
 Prepared Loader::State::make_here() {
-  StageClock stages(options.goes_on);
+  LoadClock stages(options.goes_on);
   Prepared prepared = source.make(delivered);
   add(stages.take());
   return prepared;
@@ -140,9 +140,9 @@ Batch Loader::State::accept(Prepared prepared) {
   return std::move(prepared.batch);
 }
 
-Loader::Loader(const Dataset& dataset, ExampleOrder order, Share share, int64_t consumed,
+Loader::Loader(const Dataset& dataset, ExampleOrder order, BatchSlice slice, int64_t consumed,
                const LoaderOptions& options)
-    : state_(std::make_unique<State>(dataset, std::move(order), share, consumed, options)) {
+    : state_(std::make_unique<State>(dataset, std::move(order), slice, consumed, options)) {
   state_->start();
 }
 
@@ -164,13 +164,13 @@ Batch Loader::next() {
 
 double Loader::take_wait_seconds() { return std::exchange(state_->wait_seconds, 0.0); }
 
-StageSeconds Loader::take_stage_seconds() {
+LoadSeconds Loader::take_stage_seconds() {
   const std::lock_guard lock(state_->mutex);
   return std::exchange(state_->stage_seconds, {});
 }
 
 int64_t Loader::consumed() const {
-  return state_->consumed_before + state_->delivered * state_->share.micro_batch * state_->share.ranks;
+  return state_->consumed_before + state_->delivered * state_->slice.micro_batch * state_->slice.ranks;
 }
 
 const std::vector<BadFile>& Loader::quarantine() const { return state_->quarantine; }

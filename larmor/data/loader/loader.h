@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "larmor/base/stage_clock.h"
+#include "larmor/base/load_clock.h"
 #include "larmor/data/bad_file.h"
 #include "larmor/data/dataset.h"
 #include "larmor/data/loader/order.h"
@@ -24,7 +24,7 @@ struct LoaderOptions {
   int64_t bad_files = 0;
   /// Examples that are known to be of no use, and why: they are not tried.
   std::map<int64_t, BadFile> known_bad = {};
-  /// Called on a worker's thread when it has an example, and within one after each stage: a sign of life.
+  /// Called on a worker's thread when it has an example, and within one after each stage: a heartbeat.
   std::function<void()> goes_on = [] {};
 };
 
@@ -32,7 +32,7 @@ struct LoaderOptions {
 class Loader {
  public:
   /// Borrows the dataset. Starts at `consumed` examples (global).
-  Loader(const Dataset& dataset, ExampleOrder order, Share share, int64_t consumed,
+  Loader(const Dataset& dataset, ExampleOrder order, BatchSlice slice, int64_t consumed,
          const LoaderOptions& options);
   /// Waits for no more than the example that each worker is at.
   ~Loader();
@@ -46,7 +46,7 @@ class Loader {
   /// Seconds that next() has waited since the last call of this.
   double take_wait_seconds();
   /// What the workers spent on each stage since the last call of this, all of them together.
-  StageSeconds take_stage_seconds();
+  LoadSeconds take_stage_seconds();
   /// Examples consumed by all ranks once every micro-batch handed out so far is trained on.
   int64_t consumed() const;
   /// The files that failed in the batches handed out so far, in the order in which they were met.

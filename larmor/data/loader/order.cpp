@@ -11,7 +11,7 @@
 namespace larmor {
 
 ExampleOrder::ExampleOrder(uint64_t seed, int64_t examples, int64_t together)
-    : seed_(seed), examples_(examples), together_(together) {
+    : seed_(seed), examples_(examples), examples_per_case_(together) {
   assert(together >= 1 && examples % together == 0);
   if (examples <= 0) {
     fail(Exit::data, "there are no cases to train on: the training split is empty",
@@ -20,10 +20,13 @@ ExampleOrder::ExampleOrder(uint64_t seed, int64_t examples, int64_t together)
 }
 
 ExampleOrder::ExampleOrder(uint64_t seed, SmartWindow window, int64_t together)
-    : seed_(seed), examples_(window.size() * together), together_(together), window_(std::move(window)) {}
+    : seed_(seed),
+      examples_(window.size() * together),
+      examples_per_case_(together),
+      window_(std::move(window)) {}
 
 ExampleOrder::ExampleOrder(uint64_t seed, int64_t examples, Quota quota)
-    : seed_(seed), examples_(examples), together_(1), quota_(std::move(quota)) {
+    : seed_(seed), examples_(examples), examples_per_case_(1), quota_(std::move(quota)) {
   assert(quota_->count(true) + quota_->count(false) == examples);
 }
 
@@ -53,9 +56,10 @@ ExampleKey ExampleOrder::substitute(int64_t position, int64_t places) {
   const int64_t number = position / examples_;
   const int64_t place = (position % examples_ + places) % examples_;
   const int64_t drawn =
-      permutation(recent_, seed_, number, examples_ / together_)[static_cast<size_t>(place / together_)];
-  const int64_t first = (window_ ? window_->example(number, drawn) : drawn) * together_;
-  return {.seed = seed_, .epoch = number, .example = first + place % together_};
+      permutation(recent_, seed_, number,
+                  examples_ / examples_per_case_)[static_cast<size_t>(place / examples_per_case_)];
+  const int64_t first = (window_ ? window_->example(number, drawn) : drawn) * examples_per_case_;
+  return {.seed = seed_, .epoch = number, .example = first + place % examples_per_case_};
 }
 
 ExampleOrder make_order(const DataConfig& data, uint64_t seed, int64_t examples, int64_t together) {
@@ -64,7 +68,7 @@ ExampleOrder make_order(const DataConfig& data, uint64_t seed, int64_t examples,
                       together);
 }
 
-std::vector<int64_t> Share::positions(int64_t consumed, int64_t micro) const {
+std::vector<int64_t> BatchSlice::positions(int64_t consumed, int64_t micro) const {
   assert(global_batch == micro_batch * accumulation * ranks);
   assert(rank >= 0 && rank < ranks && micro >= 0 && micro < accumulation);
   std::vector<int64_t> positions(static_cast<size_t>(micro_batch));

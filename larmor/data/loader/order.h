@@ -31,7 +31,7 @@ class ExampleOrder {
   /// Who stands in for the example at `position` when it and those before this one cannot be read: the one
   /// `places` further in the same epoch, from the end on to the beginning. The same on every rank.
   ExampleKey substitute(int64_t position, int64_t places);
-  /// That an epoch shows.
+  /// The number of examples of an epoch.
   int64_t examples() const { return examples_; }
 
  private:
@@ -46,7 +46,7 @@ class ExampleOrder {
   ExampleKey by_quota(int64_t position, int64_t places);
 
   uint64_t seed_;
-  int64_t examples_, together_;
+  int64_t examples_, examples_per_case_;
   std::optional<SmartWindow> window_;
   std::optional<Quota> quota_;
   // Two, because batches made side by side may lie on both sides of an epoch's end.
@@ -56,14 +56,14 @@ class ExampleOrder {
 /// The order that the config asks for. Throws Error (data) when there are no examples.
 ExampleOrder make_order(const DataConfig& data, uint64_t seed, int64_t examples, int64_t together = 1);
 inline ExampleOrder make_order(const DataConfig& data, uint64_t seed, const Dataset& dataset) {
-  return make_order(data, seed, dataset.size(), dataset.together());
+  return make_order(data, seed, dataset.size(), dataset.examples_per_case());
 }
 
 /// Which positions of a global batch one rank takes for one of its micro-batches. A global batch covers the
 /// positions [consumed, consumed + global_batch). Rank r of n owns the r-th of n equal consecutive slices,
 /// and cuts it into `accumulation` consecutive micro-batches. One rank with accumulation 4, two with 2 and
 /// four with 1 therefore see the same micro-batches; only who sees them and when differs.
-struct Share {
+struct BatchSlice {
   int64_t global_batch = 1, micro_batch = 1, accumulation = 1;
   int rank = 0, ranks = 1;
   /// Global positions (examples consumed before, counted from the run's start).

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "larmor/base/error.h"
-#include "larmor/base/stage_clock.h"
+#include "larmor/base/load_clock.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/dicom/dicom_codec.h"
 #include "larmor/formats/dicom/dicom_geometry.h"
@@ -238,7 +238,7 @@ bool is_long_enough(const DicomHeader& header) {
 }  // namespace
 
 StoredVolume open_dicom(const fs::path& path) {
-  const StageScope stage(LoadStage::decode);
+  const LoadScope stage(LoadStage::decode);
   return names_dicom_series(path) ? open_series(path) : volume_of(open_dicom_file(path));
 }
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "larmor/base/error.h"
-#include "larmor/base/stage_clock.h"
+#include "larmor/base/load_clock.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/dicom/dicom_codec.h"
 #include "larmor/formats/gzip.h"
@@ -70,7 +70,7 @@ RawPixels decode(const DicomFile& file, std::size_t needed) {
   if (header.transfer_syntax == deflated_frames) {
     raw.owned = inflate_frames(header, fragments);
   } else {
-    const StageScope stage(LoadStage::decompress);
+    const LoadScope stage(LoadStage::decompress);
     DecodedPixels decoded = decode_pixels(encoded_pixels(header, fragments));
     raw.owned = std::move(decoded.bytes);
     raw.photometric = std::move(decoded.form.photometric);
@@ -187,7 +187,7 @@ std::vector<double> rescaled(std::span<const std::byte> voxels, const DicomHeade
 }  // namespace
 
 Bytes plain_pixels(const DicomFile& file) {
-  const StageScope stage(LoadStage::decode);
+  const LoadScope stage(LoadStage::decode);
   const DicomHeader& header = file.header;
   const std::array<int64_t, 4> shape = {header.columns, header.rows, header.frames, header.samples};
   const std::size_t bytes = checked_bytes(shape, bytes_of(voxel_type_of(header)));

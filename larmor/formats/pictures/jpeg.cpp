@@ -12,7 +12,7 @@
 #include <turbojpeg.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/stage_clock.h"
+#include "larmor/base/load_clock.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/pictures/picture.h"
 
@@ -125,7 +125,7 @@ StoredArray parse_jpeg(std::span<const std::byte> bytes, bool grey) {
   // Accurate, because PIL and torchvision decode so; progressive scans are limited, because each costs a
   // pass.
   const int flags = TJFLAG_ACCURATEDCT | TJFLAG_LIMITSCANS;
-  const StageScope stage(LoadStage::decompress);
+  const LoadScope stage(LoadStage::decompress);
   const int code =
       tjDecompress2(handle.get(), as_unsigned(bytes), bytes.size(),
                     reinterpret_cast<unsigned char*>(pixels.bytes.data()), columns, 0, rows, format, flags);

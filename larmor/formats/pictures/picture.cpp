@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "larmor/base/ensure.h"
-#include "larmor/base/stage_clock.h"
+#include "larmor/base/load_clock.h"
 #include "larmor/formats/pictures/jpeg.h"
 #include "larmor/formats/pictures/picture_average.h"
 #include "larmor/formats/pictures/png.h"
@@ -99,12 +99,12 @@ bool looks_like_picture(std::span<const std::byte> bytes) {
 }
 
 OpenedPicture parse_picture(std::span<const std::byte> bytes, const PictureReading& reading) {
-  const StageScope stage(LoadStage::decode);
+  const LoadScope stage(LoadStage::decode);
   OpenedPicture picture;
   picture.array = looks_like_jpeg(bytes) ? parse_jpeg(bytes, reading.grey) : parse_png(bytes, reading.grey);
   picture.size = {picture.array.shape[0], picture.array.shape[1]};
   if (!reading.averages()) return picture;
-  const StageScope resampling(LoadStage::resample);
+  const LoadScope resampling(LoadStage::resample);
   picture.array = averaged(picture.array, reading.size);
   return picture;
 }

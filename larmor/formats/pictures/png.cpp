@@ -12,7 +12,7 @@
 #include <spng.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/stage_clock.h"
+#include "larmor/base/load_clock.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/pictures/picture.h"
 #include "larmor/formats/pictures/png_rows.h"
@@ -90,7 +90,7 @@ bool unpack_usual(std::span<const std::byte> bytes, const spng_ihdr& header, Pix
 }
 
 void unpack_by_library(spng_ctx* context, const Layout& layout, std::size_t raw, Pixels& pixels) {
-  const StageScope stage(LoadStage::decompress);
+  const LoadScope stage(LoadStage::decompress);
   std::size_t needed = 0;
   check(spng_decoded_image_size(context, layout.format, &needed));
   if (needed != raw) fail(Exit::data, "the PNG data is damaged: its header contradicts itself");

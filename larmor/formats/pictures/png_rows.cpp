@@ -11,7 +11,7 @@
 
 #include <libdeflate.h>
 
-#include "larmor/base/stage_clock.h"
+#include "larmor/base/load_clock.h"
 #include "larmor/formats/gzip.h"
 
 namespace larmor {
@@ -97,7 +97,7 @@ struct FreePngInflater {
 
 /// Exactly `size` bytes with the right check sum, or nothing.
 std::optional<Bytes> inflate_pixels(const PackedPixels& packed, std::size_t size) {
-  const StageScope stage(LoadStage::decompress);
+  const LoadScope stage(LoadStage::decompress);
   const std::unique_ptr<libdeflate_decompressor, FreePngInflater> inflater(libdeflate_alloc_decompressor());
   if (!inflater) throw std::bad_alloc();
   const bool is_whole = packed.parts.size() == 1;

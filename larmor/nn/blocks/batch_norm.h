@@ -16,13 +16,13 @@ namespace larmor::nn {
 /// PyTorch's BatchNorm with its names, and with eps 1e-5 and momentum 0.1: the biased variance normalises,
 /// the unbiased one is remembered.
 ///
-/// In training, with the door to other ranks (device/rank_sum.h) open on more than one, mean, variance and
-/// their gradients are those of all ranks' rows, as one rank would have them; ranks may have different
-/// numbers of rows, also none. Every forward is then collective, and so is its backward unless the input
-/// needs no gradient; the RankSum of forward has to live until then. The gradients of weight and bias are
-/// this rank's part of them. Sums travel in float64, one collective each way.
-/// Weight and bias may be narrower than the running statistics, as ZeRO in mixed precision has them.
-/// Source: Ioffe and Szegedy 2015; torch.nn.SyncBatchNorm.
+/// In training, with the hook for sums over ranks (device/rank_sum.h) set and more than one rank, mean,
+/// variance and their gradients are those of all ranks' rows, as one rank would have them; ranks may have
+/// different numbers of rows, also none. Every forward is then collective, and so is its backward unless the
+/// input needs no gradient; the RankSum of forward has to live until then. The gradients of weight and bias
+/// are this rank's part of them. Sums travel in float64, one collective each way. Weight and bias may be
+/// narrower than the running statistics, as ZeRO in mixed precision has them. Source: Ioffe and Szegedy 2015;
+/// torch.nn.SyncBatchNorm.
 class BatchNorm final : public Block {
  public:
   explicit BatchNorm(int64_t channels, c10::Device device = c10::kCPU);

@@ -40,7 +40,7 @@ template <class SomeBlock, class... Shared>
 at::Tensor run_blocks(const BlockList<SomeBlock>& blocks, at::Tensor value, const Shared&... shared) {
   if (recompute_here() != Recompute::all) return run_each(blocks, std::move(value), shared...);
   std::vector<at::Tensor> inputs{std::move(value)};
-  const std::tuple kept{door::keep<Shared>(shared, inputs)...};
+  const std::tuple kept{block_hook::keep<Shared>(shared, inputs)...};
   const auto length = static_cast<size_t>(std::ceil(std::sqrt(static_cast<double>(blocks.size()))));
   for (size_t first = 0; first < blocks.size(); first += length) {
     const size_t end = std::min(first + length, blocks.size());
@@ -53,11 +53,12 @@ at::Tensor run_blocks(const BlockList<SomeBlock>& blocks, at::Tensor value, cons
     const auto run = [section, kept](const std::vector<at::Tensor>& tensors) {
       return std::apply(
           [&](const auto&... each) {
-            return std::vector<at::Tensor>{run_each(section, tensors.front(), door::give(each, tensors)...)};
+            return std::vector<at::Tensor>{
+                run_each(section, tensors.front(), block_hook::give(each, tensors)...)};
           },
           kept);
     };
-    inputs.front() = door::pass_section(modules, run, inputs).front();
+    inputs.front() = block_hook::pass_section(modules, run, inputs).front();
   }
   return inputs.front();
 }

@@ -17,7 +17,7 @@
 #include "larmor/device/meta_kernels.h"
 #include "larmor/device/run_block.h"
 #include "larmor/device/saved_bytes.h"
-#include "larmor/train/measure/door_listener.h"
+#include "larmor/train/measure/block_observer.h"
 #include "larmor/train/networks.h"
 #include "larmor/train/pass.h"
 
@@ -35,8 +35,8 @@ int64_t bytes_of(const Tensors& tensors) {
   return bytes;
 }
 
-/// Writes down what blocks take as they go through the door.
-class BlockCounter final : public DoorListener {
+/// Records what each block takes of memory when it runs through its hook.
+class BlockCounter final : public BlockObserver {
  public:
   BlockCounter(const SavedBytes& held, Recompute recompute) : held_(held), recompute_(recompute) {}
 
@@ -141,7 +141,7 @@ Held held_by(Task& task, const Batch& batch, Recompute recompute) {
   for (const auto& entry : batch.tensors) there.push_back(entry.second);
   const SavedBytes saved(there);
   BlockCounter listener(saved, recompute);
-  const WeightKeeperScope door(listener);
+  const WeightKeeperScope observed(listener);
   const Tensors results = results_of(task, batch, recompute);
   return {.bytes = saved.bytes_with(results),
           .rerun = listener.rerun(),

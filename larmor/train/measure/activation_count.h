@@ -27,9 +27,9 @@ struct ActivationCount {
   int64_t per_sample = 0;        // held for each of two samples or more
   int64_t of_one = 0;            // held for a single one: what is copied of several may be looked at in place
   int64_t rerun_per_sample = 0;  // held besides while backward computes again what costs most of all
-  int64_t largest_block = 0;     // weights of one block behind the door
+  int64_t largest_block = 0;     // weights of one hooked block
   int64_t parameters_outside_blocks = 0;  // elements
-  std::vector<BlockCount> blocks;         // behind the door, in the order of forward
+  std::vector<BlockCount> blocks;         // hooked ones, in the order of forward
   int64_t held(int64_t samples) const { return samples == 1 ? of_one : fixed + samples * per_sample; }
 };
 

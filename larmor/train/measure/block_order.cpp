@@ -17,7 +17,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/train/measure/activation_count.h"
-#include "larmor/train/measure/door_listener.h"
+#include "larmor/train/measure/block_observer.h"
 
 namespace larmor {
 namespace {
@@ -25,7 +25,7 @@ namespace {
 using Modules = std::vector<const torch::nn::Module*>;
 
 /// Knows which nodes of the graph each block's passes have made: autograd numbers a thread's nodes in turn.
-class PassListener final : public DoorListener {
+class PassListener final : public BlockObserver {
  public:
   bool made(const torch::nn::Module* block, uint64_t node) const {
     const auto own = passes_.find(block);
@@ -73,32 +73,32 @@ std::map<const c10::TensorImpl*, CutParameter> cut_parameters(Task& trial, const
 
 /// Throws where a gradient would reach a block's parameter by another way than through the block: what is
 /// elsewhere when the block does not run cannot be used then. Uses that learn nothing leave no trace.
-void refuse_use_past_the_door(const PassListener& passes,
-                              const std::map<const c10::TensorImpl*, CutParameter>& cut,
-                              const std::vector<at::Tensor>& results) {
+void refuse_use_outside_its_block(const PassListener& passes,
+                                  const std::map<const c10::TensorImpl*, CutParameter>& cut,
+                                  const std::vector<at::Tensor>& results) {
   using torch::autograd::Node;
   std::set<const Node*> seen;
   std::vector<const Node*> ahead;
-  const auto meet = [&](const Node* node) {
+  const auto count_node = [&](const Node* node) {
     if (node != nullptr && seen.insert(node).second) ahead.push_back(node);
   };
   for (const at::Tensor& result : results) {
-    if (result.defined()) meet(result.grad_fn().get());
+    if (result.defined()) count_node(result.grad_fn().get());
   }
   while (!ahead.empty()) {
     const Node* const node = ahead.back();
     ahead.pop_back();
     for (const auto& edge : node->next_edges()) {
-      meet(edge.function.get());
+      count_node(edge.function.get());
       const auto* const end = dynamic_cast<const torch::autograd::AccumulateGrad*>(edge.function.get());
       if (end == nullptr) continue;
       const auto found = cut.find(end->variable.unsafeGetTensorImpl());
       if (found == cut.end()) continue;
       const auto& [name, blocks] = found->second;
-      const bool is_by_the_door = std::any_of(blocks.begin(), blocks.end(), [&](const auto* block) {
+      const bool is_by_key = std::any_of(blocks.begin(), blocks.end(), [&](const auto* block) {
         return passes.made(block, node->sequence_nr());
       });
-      if (is_by_the_door) continue;
+      if (is_by_key) continue;
       fail(Exit::usage,
            text("zero3 cannot cut this network: it uses the parameter ", name, " of a block (",
                 blocks.front()->name(), ") while the block does not run"),
@@ -128,7 +128,7 @@ BlockOrder block_order(Task& task, Task& trial, const Sample& example) {
   PassListener listener;
   std::vector<at::Tensor> results;
   {
-    const WeightKeeperScope door(listener);
+    const WeightKeeperScope observed(listener);
     try {
       results = forward_on_meta(trial, example, /*samples=*/2);
     } catch (const c10::Error& error) {
@@ -139,7 +139,7 @@ BlockOrder block_order(Task& task, Task& trial, const Sample& example) {
            "parallel.strategy=zero2");
     }
   }
-  refuse_use_past_the_door(listener, cut_parameters(trial, listener.passed()), results);
+  refuse_use_outside_its_block(listener, cut_parameters(trial, listener.passed()), results);
   BlockOrder order;
   const auto objectives = task.objectives(), trials = trial.objectives();
   for (size_t i = 0; i < objectives.size(); ++i)

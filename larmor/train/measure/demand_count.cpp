@@ -24,7 +24,7 @@ int64_t numbers_kept_a_parameter(const OptimConfig& optim) {
   return kept;
 }
 
-/// Of an epoch.
+/// The number of examples of one epoch.
 int64_t count_examples(const RunConfig& config, const Index& index, const Json& training_transforms) {
   const auto cases = static_cast<int64_t>(index.of(Split::train).size());
   if (cases == 0) return 0;

@@ -35,7 +35,7 @@ struct StepBenchmark::State {
   int64_t steps = 0;
   double loss = 0;
 
-  /// So many times one batch.
+  /// Runs forward and backward `passes` times on one batch.
   void compute(int64_t passes);
   void backward(const Batch& batch, bool last);
   void backward_whole(WholeBatchLoss& whole_loss, const Batch& batch, int64_t passes);
@@ -65,7 +65,7 @@ void StepBenchmark::State::backward_whole(WholeBatchLoss& whole_loss, const Batc
                    {.accumulation = passes, .pass = PassOptions::of(plan, device)});
   const auto context = rehearsal_context(*task, batch, plan.precision);
   for (int64_t pass = 0; pass < passes; ++pass) whole.forward(batch, context);
-  whole.meet(/*well=*/true, context, *communicator);
+  whole.gather(/*well=*/true, context, *communicator);
   for (int64_t pass = 0; pass < passes; ++pass)
     learner.parallel->backward(whole.share_of(pass, context), pass + 1 == passes, {});
   loss = whole.loss();
@@ -100,7 +100,7 @@ Sample read_in_training(const Dataset& dataset, ExampleOrder& order, int64_t pos
   }
 }
 
-/// From now on; right after that, what is held.
+/// Resets the peak to the bytes held now.
 void reset_peak(c10::Device device) { device.is_cpu() ? reset_metered_peak() : reset_peak_memory(device); }
 
 int64_t peak_since(c10::Device device) {

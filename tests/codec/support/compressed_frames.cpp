@@ -43,7 +43,7 @@ CompressedFrames& CompressedFrames::frames(int count) {
 
 CompressedFrames& CompressedFrames::table(const std::vector<uint32_t>& offsets) {
   std::string bytes;
-  for (const uint32_t offset : offsets) bytes += laid_out(offset);
+  for (const uint32_t offset : offsets) bytes += published(offset);
   encoded_.fragments.front() = as_bytes(pieces_.emplace_back(bytes));
   return *this;
 }
@@ -62,7 +62,7 @@ CompressedFrames lossless_jpeg(int rows, int columns, int bits) {
 
 std::string as_words(const std::vector<int>& values) {
   std::string bytes;
-  for (const int value : values) bytes += laid_out(static_cast<uint16_t>(value));
+  for (const int value : values) bytes += published(static_cast<uint16_t>(value));
   return bytes;
 }
 

@@ -41,7 +41,7 @@ void spoil(std::string& bytes, std::size_t header, Draws& draws) {
       bytes[place] ^= static_cast<char>(1 << draws.below(8));
     } else {
       const std::string word =
-          testing::laid_out(words[draws.below(7)]).substr(0, std::size_t{4} << draws.below(2));
+          testing::published(words[draws.below(7)]).substr(0, std::size_t{4} << draws.below(2));
       const std::size_t at = place / 4 * 4;
       if (at + word.size() <= bytes.size()) bytes.replace(at, word.size(), word);
     }

@@ -114,7 +114,7 @@ TEST(SmartOrder, IsOneScheduleForAnyNumberOfRanksAndGoesOnWhereItStopped) {
     for (int rank = 0; rank < ranks; ++rank) {
       ExampleOrder own(5, window);  // begins in the middle, as a resumed run does
       for (const int64_t consumed : {48, 56, 64, 72, 80, 88, 0, 8, 16, 24, 32, 40}) {
-        const Share share{.global_batch = 8, .micro_batch = 8 / ranks, .rank = rank, .ranks = ranks};
+        const BatchSlice share{.global_batch = 8, .micro_batch = 8 / ranks, .rank = rank, .ranks = ranks};
         for (const int64_t at : share.positions(consumed, 0)) keys[static_cast<std::size_t>(at)] = own.at(at);
       }
     }

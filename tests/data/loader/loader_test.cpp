@@ -48,10 +48,11 @@ class Numbers : public Dataset {
   std::set<int64_t> broken_;
 };
 
-constexpr Share two_of_four{.global_batch = 8, .micro_batch = 2, .accumulation = 2, .rank = 1, .ranks = 2};
+constexpr BatchSlice two_of_four{
+    .global_batch = 8, .micro_batch = 2, .accumulation = 2, .rank = 1, .ranks = 2};
 
 std::vector<Batch> first_batches(const Dataset& dataset, int workers, int count,
-                                 const Share& share = two_of_four, int64_t bad_files = 0) {
+                                 const BatchSlice& share = two_of_four, int64_t bad_files = 0) {
   Loader loader(dataset, ExampleOrder(42, dataset.size()), share, 16,
                 {.workers = workers, .prefetch = 3, .pinned = false, .bad_files = bad_files});
   std::vector<Batch> batches;
@@ -109,7 +110,7 @@ TEST(Loader, GoesOnWhereAnotherLeftOff) {
 }
 
 TEST(Loader, PutsTheNextOfTheEpochInThePlaceOfABadFile) {
-  const Share alone{.global_batch = 1};
+  const BatchSlice alone{.global_batch = 1};
   const Numbers good(7), spoilt(7, {2, 5});
   ExampleOrder order(42, 7);
   const auto batches = first_batches(spoilt, 4, 28, alone, 2);
@@ -128,7 +129,7 @@ TEST(Loader, SubstitutesAlikeOnEveryRank) {
   const Numbers spoilt(9, {0, 4});
   const auto one = first_batches(spoilt, 3, 20, {.global_batch = 4, .micro_batch = 1, .accumulation = 4}, 2);
   for (int rank = 0; rank < 4; ++rank) {
-    const Share share{.global_batch = 4, .micro_batch = 1, .accumulation = 1, .rank = rank, .ranks = 4};
+    const BatchSlice share{.global_batch = 4, .micro_batch = 1, .accumulation = 1, .rank = rank, .ranks = 4};
     const auto mine = first_batches(spoilt, 2, 5, share, 2);
     for (size_t step = 0; step < 5; ++step) {
       EXPECT_EQ(mine[step].keys, one[step * 4 + static_cast<size_t>(rank)].keys);
@@ -204,7 +205,7 @@ TEST(Loader, SaysSoWhenNoFileIsLeft) {
 class TwoCrops final : public Numbers {
  public:
   using Numbers::Numbers;
-  int64_t together() const override { return 2; }
+  int64_t examples_per_case() const override { return 2; }
   std::string name(int64_t example) const override { return Numbers::name(example / 2); }
   Sample get(const ExampleKey& key) const override {
     if (key.example / 2 == 1) fail(Exit::data, text(name(key.example), ": no room for crop ", key.example));
@@ -320,7 +321,7 @@ class Staged final : public Numbers {
  public:
   using Numbers::Numbers;
   Sample get(const ExampleKey& key) const override {
-    const StageScope stage(LoadStage::read);
+    const LoadScope stage(LoadStage::read);
     return Numbers::get(key);
   }
 };

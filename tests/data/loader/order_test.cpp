@@ -98,17 +98,17 @@ std::vector<std::vector<int64_t>> all_shares(int ranks, int64_t accumulation, in
                                              int64_t consumed) {
   std::vector<std::vector<int64_t>> shares;
   for (int rank = 0; rank < ranks; ++rank) {
-    const Share share{.global_batch = micro_batch * accumulation * ranks,
-                      .micro_batch = micro_batch,
-                      .accumulation = accumulation,
-                      .rank = rank,
-                      .ranks = ranks};
+    const BatchSlice share{.global_batch = micro_batch * accumulation * ranks,
+                           .micro_batch = micro_batch,
+                           .accumulation = accumulation,
+                           .rank = rank,
+                           .ranks = ranks};
     for (int64_t micro = 0; micro < accumulation; ++micro) shares.push_back(share.positions(consumed, micro));
   }
   return shares;
 }
 
-TEST(Share, GivesTheSameMicroBatchesToOneTwoAndFourRanks) {
+TEST(BatchSlice, GivesTheSameMicroBatchesToOneTwoAndFourRanks) {
   const auto one = all_shares(1, 4, 3, 120);
   EXPECT_EQ(all_shares(2, 2, 3, 120), one);
   EXPECT_EQ(all_shares(4, 1, 3, 120), one);
@@ -116,7 +116,7 @@ TEST(Share, GivesTheSameMicroBatchesToOneTwoAndFourRanks) {
                                ElementsAre(126, 127, 128), ElementsAre(129, 130, 131)));
 }
 
-TEST(Share, CoversAGlobalBatchThatStraddlesTwoEpochs) {
+TEST(BatchSlice, CoversAGlobalBatchThatStraddlesTwoEpochs) {
   ExampleOrder order(5, 10);
   std::multiset<int64_t> first_epoch, second_epoch;
   for (int64_t consumed = 0; consumed < 20; consumed += 4) {

@@ -67,11 +67,11 @@ class SameBatches : public ::testing::TestWithParam<std::string> {
     std::vector<std::string> hashes(static_cast<size_t>((steps - from_step) * global_batch));
     for (int rank = 0; rank < ranks; ++rank) {
       const auto dataset = open();
-      const Share share{.global_batch = global_batch,
-                        .micro_batch = 1,
-                        .accumulation = global_batch / ranks,
-                        .rank = rank,
-                        .ranks = ranks};
+      const BatchSlice share{.global_batch = global_batch,
+                             .micro_batch = 1,
+                             .accumulation = global_batch / ranks,
+                             .rank = rank,
+                             .ranks = ranks};
       Loader loader(*dataset, make_order(data_, seed, *dataset), share, from_step * global_batch,
                     {.workers = workers, .prefetch = 3, .bad_files = 1});
       for (int64_t step = 0; step < steps - from_step; ++step) {

@@ -29,9 +29,9 @@ using ::testing::HasSubstr;
 
 /// One segment of run lengths a byte of the pixel, high bytes first. Source: PS3.5 annex G.
 std::string rle_of(const std::vector<std::string>& segments) {
-  std::string header = testing::laid_out(static_cast<int32_t>(segments.size())), body;
+  std::string header = testing::published(static_cast<int32_t>(segments.size())), body;
   for (const std::string& segment : segments) {
-    header += testing::laid_out(static_cast<int32_t>(64 + body.size()));
+    header += testing::published(static_cast<int32_t>(64 + body.size()));
     body += segment;
   }
   header.resize(64, '\0');

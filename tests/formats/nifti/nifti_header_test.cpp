@@ -185,7 +185,7 @@ TEST(NiftiHeader, ChecksExtensionsAgainstTheStartOfTheVoxels) {
   const auto with_extension = [](int32_t size, float offset) {
     NiftiBytes file;
     file.extension[0] = 1;
-    file.extension += testing::laid_out(size) + testing::laid_out(int32_t{6}) + std::string(24, 'c');
+    file.extension += testing::published(size) + testing::published(int32_t{6}) + std::string(24, 'c');
     return file.put(108, offset);
   };
   EXPECT_NO_THROW(parse(with_extension(32, 384)));

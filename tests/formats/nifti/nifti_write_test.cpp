@@ -137,7 +137,7 @@ TEST_F(NiftiWriting, KeepsTheFormsOfAFileLikeItWhereTheyStillHold) {
       const auto volume = read_volume(scratch_.path() / "like.nii");
       EXPECT_EQ(read_back("a.nii", volume, scratch_.path() / "like.nii").affine, volume.affine);
       auto expected = like.header.substr(76, 20) + like.header.substr(252, 76);
-      if (!has_qform) expected.replace(0, 4, testing::laid_out(1.0F));  // a handedness of 0 means 1
+      if (!has_qform) expected.replace(0, 4, testing::published(1.0F));  // a handedness of 0 means 1
       EXPECT_EQ(forms(header("a.nii")), expected) << has_qform << has_sform;
     }
   }

@@ -21,8 +21,8 @@ namespace {
 
 using testing::as_bytes;
 using ::testing::HasSubstr;
-using testing::laid_out;
 using testing::packed;
+using testing::published;
 using testing::write_file;
 
 std::string from_hex(std::string_view digits) {
@@ -47,7 +47,7 @@ const std::string by_numpy = from_hex(
 
 std::string npy(const std::string& dictionary, const std::string& numbers) {
   std::string header = dictionary + "\n";
-  return std::string("\x93NUMPY\x01\x00", 8) + laid_out(static_cast<uint16_t>(header.size())) + header +
+  return std::string("\x93NUMPY\x01\x00", 8) + published(static_cast<uint16_t>(header.size())) + header +
          numbers;
 }
 
@@ -71,18 +71,21 @@ struct Zip {
     for (const Member& member : members) {
       const auto size = static_cast<uint32_t>(member.content.size());
       const std::string& local = member.local_name.empty() ? member.name : member.local_name;
-      const std::string middle = laid_out(member.flags) + laid_out(uint16_t{0}) + laid_out(uint32_t{0}) +
-                                 laid_out(crc32(as_bytes(member.content))) + laid_out(size) + laid_out(size);
-      directory += "PK\x01\x02" + laid_out(uint16_t{20}) + laid_out(uint16_t{20}) + middle +
-                   laid_out(static_cast<uint16_t>(member.name.size())) + std::string(8, '\0') +
-                   laid_out(member.mode << 16) + laid_out(static_cast<uint32_t>(bytes.size())) + member.name;
-      bytes += "PK\x03\x04" + laid_out(uint16_t{20}) + middle +
-               laid_out(static_cast<uint16_t>(local.size())) + laid_out(uint16_t{0}) + local + member.content;
+      const std::string middle = published(member.flags) + published(uint16_t{0}) + published(uint32_t{0}) +
+                                 published(crc32(as_bytes(member.content))) + published(size) +
+                                 published(size);
+      directory += "PK\x01\x02" + published(uint16_t{20}) + published(uint16_t{20}) + middle +
+                   published(static_cast<uint16_t>(member.name.size())) + std::string(8, '\0') +
+                   published(member.mode << 16) + published(static_cast<uint32_t>(bytes.size())) +
+                   member.name;
+      bytes += "PK\x03\x04" + published(uint16_t{20}) + middle +
+               published(static_cast<uint16_t>(local.size())) + published(uint16_t{0}) + local +
+               member.content;
     }
     const auto count = static_cast<uint16_t>(members.size());
-    return bytes + directory + "PK\x05\x06" + std::string(4, '\0') + laid_out(count) + laid_out(count) +
-           laid_out(static_cast<uint32_t>(directory.size())) + laid_out(static_cast<uint32_t>(bytes.size())) +
-           std::string(2, '\0');
+    return bytes + directory + "PK\x05\x06" + std::string(4, '\0') + published(count) + published(count) +
+           published(static_cast<uint32_t>(directory.size())) +
+           published(static_cast<uint32_t>(bytes.size())) + std::string(2, '\0');
   }
 };
 
@@ -126,7 +129,7 @@ TEST_F(NumpyReading, NamesTheKeysThatThereAre) {
 }
 
 TEST_F(NumpyReading, PrefersTheKeyArr0ThenArrUnderscore0ThenTheFirst) {
-  const auto one = [](float value) { return npy_of("<f4", "(1, 1)", laid_out(value)); };
+  const auto one = [](float value) { return npy_of("<f4", "(1, 1)", published(value)); };
   const auto first_of = [&](const std::vector<std::string>& names) {
     Zip zip;
     for (std::size_t i = 0; i < names.size(); ++i)
@@ -141,7 +144,7 @@ TEST_F(NumpyReading, PrefersTheKeyArr0ThenArrUnderscore0ThenTheFirst) {
 TEST_F(NumpyReading, KnowsBothOrdersOfAxesAndOfBytes) {
   const auto numbers = [](bool big, std::vector<int32_t> values) {
     std::string bytes;
-    for (const int32_t value : values) bytes += laid_out(value, big);
+    for (const int32_t value : values) bytes += published(value, big);
     return bytes;
   };
   const at::Tensor expected = at::arange(6, at::kFloat).view({2, 3});
@@ -156,7 +159,7 @@ TEST_F(NumpyReading, KnowsBothOrdersOfAxesAndOfBytes) {
 }
 
 TEST_F(NumpyReading, KnowsHalvesAndTruthValues) {
-  EXPECT_EQ(read_numpy(put("h.npy", npy_of("<f2", "(1, 1)", laid_out(uint16_t{0x3e00})))).item<float>(),
+  EXPECT_EQ(read_numpy(put("h.npy", npy_of("<f2", "(1, 1)", published(uint16_t{0x3e00})))).item<float>(),
             1.5F);
   EXPECT_EQ(read_numpy(put("b.npy", npy_of("|b1", "(1, 1)", "\x01"))).item<float>(), 1);
 }
@@ -218,7 +221,7 @@ TEST_F(NumpyReading, RefusesArchivesThatContradictThemselves) {
 TEST_F(NumpyReading, RefusesAnEntryThatClaimsMoreThanItCanUnpackTo) {
   std::string bytes = by_numpy;
   const std::size_t second = bytes.rfind("PK\x01\x02");
-  bytes.replace(second + 24, 4, laid_out(uint32_t{0xfffffff0}));
+  bytes.replace(second + 24, 4, published(uint32_t{0xfffffff0}));
   expect_refused(bytes, "more than is read");
 }
 

@@ -108,15 +108,15 @@ TEST(ParsePng, RefusesSpoiltPixels) {
 
 TEST(ParsePng, RefusesMorePixelsThanItsBytesCanHold) {
   std::string file = png_of(4, 4, PngKind::grey, 8, counted(16));
-  const std::string header = std::string("IHDR") + testing::laid_out(int32_t{20000}, true) +
-                             testing::laid_out(int32_t{20000}, true) + std::string("\x08\0\0\0\0", 5);
+  const std::string header = std::string("IHDR") + testing::published(int32_t{20000}, true) +
+                             testing::published(int32_t{20000}, true) + std::string("\x08\0\0\0\0", 5);
   constexpr uint32_t polynomial = 0xedb88320;
   uint32_t check = ~uint32_t{0};
   for (const char letter : header) {
     check ^= static_cast<unsigned char>(letter);
     for (int bit = 0; bit < 8; ++bit) check = (check >> 1) ^ ((check & 1) != 0 ? polynomial : 0);
   }
-  file.replace(12, header.size() + 4, header + testing::laid_out(~check, true));
+  file.replace(12, header.size() + 4, header + testing::published(~check, true));
   const auto error = error_of([&] { parse_png(as_bytes(file)); });
   ASSERT_TRUE(error);
   EXPECT_THAT(error->message(), HasSubstr("20000 x 20000 pixels"));

@@ -44,14 +44,14 @@ TEST(BatchNorm, IsLibtorchsToTheBitOnOneRank) {
   for (const bool training : {true, false}) {
     expect_libtorchs_bits(training);
     Shut one(1);
-    const RankSumScope door(&one);
+    const RankSumScope scope(&one);
     expect_libtorchs_bits(training);
   }
 }
 
 TEST(BatchNorm, AsksNobodyInEvaluation) {
   Shut many(4);
-  const RankSumScope door(&many);
+  const RankSumScope scope(&many);
   expect_libtorchs_bits(/*training=*/false);
 }
 

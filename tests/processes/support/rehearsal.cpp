@@ -134,7 +134,7 @@ ProgramOptions Rehearsal::with_fault() const {
   auto options = here();
   const auto& fault = GetParam();
   options.environment["LARMOR_FAULT"] = text("rank=", fault.rank, " phase=", fault.phase,
-                                             " step=", place_of(fault.phase).step, " do=", fault.deed);
+                                             " step=", place_of(fault.phase).step, " do=", fault.action);
   return options;
 }
 
@@ -157,11 +157,11 @@ int Rehearsal::process_of(const Running& training, int rank) const {
 }
 
 std::string Rehearsal::sentence() const {
-  const auto& deed = GetParam().deed;
+  const auto& action = GetParam().action;
   const auto rank = text("rank ", GetParam().rank);
-  if (deed == "kill") return rank + " was killed by SIGKILL ";
-  if (deed == "segfault") return rank + " was killed by SIGSEGV ";
-  if (deed == "exit") return rank + " ended with exit status 1 ";
+  if (action == "kill") return rank + " was killed by SIGKILL ";
+  if (action == "segfault") return rank + " was killed by SIGSEGV ";
+  if (action == "exit") return rank + " ended with exit status 1 ";
   return rank + " hangs: ";
 }
 
@@ -197,7 +197,7 @@ void Rehearsal::expect_going_on(Running& training, const Traces& traces) {
 
 void Rehearsal::expect_the_bits_of_a_run_without_faults() const {
   static std::map<bool, TrainedState> without;
-  const bool few_saves = GetParam().deed == "full_disk";
+  const bool few_saves = GetParam().action == "full_disk";
   if (!without.contains(few_saves)) {
     const auto end = larmor_program(with(words(few_saves), "run.name", "whole"), here());
     ASSERT_EQ(end.status, 0) << end.err;
@@ -229,7 +229,7 @@ void Rehearsal::rehearse_hang() {
   const int process = process_of(training, GetParam().rank);
   ASSERT_NE(process, 0) << training.err();
   const Traces traces(training);
-  if (GetParam().deed == "stop") {
+  if (GetParam().action == "stop") {
     ASSERT_TRUE(becomes_true([&] { return stands_still(process); }, seconds_to_come)) << training.err();
   }
   constexpr double allowance = 1.25;

@@ -14,12 +14,12 @@
 namespace larmor::testing {
 
 struct Rehearsed {
-  std::string deed;   // of LARMOR_FAULT's do=
-  std::string phase;  // "starting", "computing", "saving", "validating"
+  std::string action;  // of LARMOR_FAULT's do=
+  std::string phase;   // "starting", "computing", "saving", "validating"
   int rank = 0;
 };
 inline std::ostream& operator<<(std::ostream& out, const Rehearsed& rehearsed) {
-  return out << rehearsed.deed << "_" << rehearsed.phase << "_rank" << rehearsed.rank;
+  return out << rehearsed.action << "_" << rehearsed.phase << "_rank" << rehearsed.rank;
 }
 /// For names of tests.
 std::string name_of(const ::testing::TestParamInfo<Rehearsed>& info);

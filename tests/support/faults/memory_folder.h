@@ -6,7 +6,7 @@
 namespace larmor::testing {
 
 /// A folder of its own in memory where the machine has one (/dev/shm), else below the system's temporary
-/// folder; removed at the end of life. For tests that make thousands of trees.
+/// folder; removed at the end of its lifetime. For tests that make thousands of trees.
 class MemoryFolder {
  public:
   MemoryFolder();

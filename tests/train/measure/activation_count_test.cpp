@@ -97,7 +97,7 @@ TEST(ActivationCount, TellsWhatEachSampleHoldsFromWhatIsHeldOnce) {
   ASSERT_TRUE(counted);
   EXPECT_EQ(counted->per_sample, 16 * 4);
   EXPECT_EQ(counted->fixed, 16 * 4 + 4) << "the exponentials of ones, and the loss";
-  EXPECT_EQ(counted->largest_block, 0) << "nothing goes through the door";
+  EXPECT_EQ(counted->largest_block, 0) << "no block is hooked";
   EXPECT_EQ(counted->parameters_outside_blocks, 8 * 16 + 16);
 }
 

@@ -64,8 +64,8 @@ std::vector<double> times_of(std::span<const Horizon> horizons) {
 using Measure = std::function<std::optional<double>(const Predictions&)>;
 
 /// A measure of all patients, at full depth with its interval over others of their kind.
-Figure figure_of(const Predictions& predictions, const Measure& measure, Metrics& metrics) {
-  Figure figure{.value = measure(predictions).value_or(undefined)};
+SplitMetric figure_of(const Predictions& predictions, const Measure& measure, Metrics& metrics) {
+  SplitMetric figure{.value = measure(predictions).value_or(undefined)};
   if (metrics.depth() != ValidationDepth::full || !std::isfinite(figure.value)) return figure;
   const auto shared_out = [&metrics](int64_t count, const std::function<double(int64_t)>& work) {
     return metrics.shared_out(count, work);
@@ -77,7 +77,7 @@ Figure figure_of(const Predictions& predictions, const Measure& measure, Metrics
   return figure;
 }
 
-void set_parts(Figure& figure, std::span<const Horizon> horizons,
+void set_parts(SplitMetric& figure, std::span<const Horizon> horizons,
                std::span<const std::optional<double>> values) {
   figure.parts_by = "horizon";
   for (std::size_t i = 0; i < horizons.size(); ++i)
@@ -126,7 +126,8 @@ void record_at_horizons(const Predictions& predictions, const TrainingTable& tra
     return brier_scores(training.censoring, table.survival(training.baseline, training.horizons),
                         table.outcomes, times);
   };
-  auto of_auc = figure_of(predictions, [&](const Predictions& table) { return auc(table).mean; }, metrics);
+  auto of_auc = figure_of(
+      predictions, [&](const Predictions& table) { return auc(table).mean; }, metrics);
   set_parts(of_auc, training.horizons, auc(predictions).at_horizons);
   auto of_brier = figure_of(
       predictions, [&](const Predictions& table) { return mean_of(brier(table).at_horizons); }, metrics);
@@ -134,8 +135,8 @@ void record_at_horizons(const Predictions& predictions, const TrainingTable& tra
   metrics.figure("auc", of_auc);
   metrics.figure("brier", of_brier);
   metrics.figure(
-      "ibs",
-      figure_of(predictions, [&](const Predictions& table) { return brier(table).integrated; }, metrics));
+      "ibs", figure_of(
+                 predictions, [&](const Predictions& table) { return brier(table).integrated; }, metrics));
 }
 
 void record_pictures(const Predictions& predictions, const TrainingTable& training, Metrics& metrics) {

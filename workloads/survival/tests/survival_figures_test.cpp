@@ -18,13 +18,13 @@ class Recorded final : public Metrics {
   explicit Recorded(bool intervals = false) : intervals_(intervals) {}
   void value(const std::string&, int64_t, double) override {}
   void note(const std::string&, int64_t, double) override {}
-  void figure(const std::string& name, const Figure& figure) override { figures[name] = figure; }
+  void figure(const std::string& name, const SplitMetric& figure) override { figures[name] = figure; }
   void picture(const std::string& name, const Image&) override { pictures.push_back(name); }
   bool wants_pictures() const override { return true; }
   ValidationDepth depth() const override {
     return intervals_ ? ValidationDepth::full : ValidationDepth::quick;
   }
-  std::map<std::string, Figure> figures;
+  std::map<std::string, SplitMetric> figures;
   std::vector<std::string> pictures;
 
  private:

@@ -1,4 +1,4 @@
-// Stands at the door of blocks and notes which of them pass, while each computes as it would anyway.
+// Observes which blocks run, without changing what they compute.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 namespace larmor {
 
 /// Sees outermost blocks: those within another one are part of it.
-class DoorListener : public WeightKeeper {
+class BlockObserver : public WeightKeeper {
  public:
   bool keeps(const torch::nn::Module& /*block*/) const final { return !inside_; }
   BlockFunction with_weights(const torch::nn::Module& block, BlockFunction run) final;

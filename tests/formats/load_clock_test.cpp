@@ -1,4 +1,4 @@
-#include "larmor/base/stage_clock.h"
+#include "larmor/base/load_clock.h"
 
 #include <chrono>
 #include <cstddef>
@@ -26,15 +26,15 @@ namespace {
 
 void wait(int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); }
 
-double of(const StageSeconds& seconds, LoadStage stage) { return seconds[static_cast<std::size_t>(stage)]; }
+double of(const LoadSeconds& seconds, LoadStage stage) { return seconds[static_cast<std::size_t>(stage)]; }
 
-TEST(StageClock, GivesTheTimeOfAnInnerScopeToItAlone) {
-  StageClock clock;
+TEST(LoadClock, GivesTheTimeOfAnInnerScopeToItAlone) {
+  LoadClock clock;
   {
-    const StageScope outer(LoadStage::augment);
+    const LoadScope outer(LoadStage::augment);
     wait(20);
     {
-      const StageScope inner(LoadStage::resample);
+      const LoadScope inner(LoadStage::resample);
       wait(40);
     }
     wait(20);
@@ -45,52 +45,50 @@ TEST(StageClock, GivesTheTimeOfAnInnerScopeToItAlone) {
   EXPECT_GE(of(seconds, LoadStage::resample), 0.04);
   EXPECT_LT(of(seconds, LoadStage::augment) + of(seconds, LoadStage::resample), 0.13)
       << "the rest is nobody's";
-  EXPECT_EQ(clock.take(), StageSeconds{}) << "taken once";
+  EXPECT_EQ(clock.take(), LoadSeconds{}) << "taken once";
 }
 
-TEST(StageClock, KnowsItsOwnThreadAlone) {
-  StageClock clock;
+TEST(LoadClock, KnowsItsOwnThreadAlone) {
+  LoadClock clock;
   std::thread([] {
-    const StageScope scope(LoadStage::read);
+    const LoadScope scope(LoadStage::read);
     wait(5);
   }).join();
   EXPECT_EQ(of(clock.take(), LoadStage::read), 0);
 }
 
-TEST(StageClock, TellsThatAStageHasEnded) {
+TEST(LoadClock, TellsThatAStageHasEnded) {
   int ended = 0;
-  const StageClock clock([&ended] { ++ended; });
+  const LoadClock clock([&ended] { ++ended; });
   {
-    const StageScope outer(LoadStage::augment);
-    {
-      const StageScope inner(LoadStage::resample);
-    }
+    const LoadScope outer(LoadStage::augment);
+    { const LoadScope inner(LoadStage::resample); }
     EXPECT_EQ(ended, 1) << "the outer one is at work";
   }
   EXPECT_EQ(ended, 2);
-  std::thread([] { const StageScope elsewhere(LoadStage::read); }).join();
+  std::thread([] { const LoadScope elsewhere(LoadStage::read); }).join();
   EXPECT_EQ(ended, 2);
 }
 
-TEST(StageClock, TellsOfEachPieceOfALongRead) {
+TEST(LoadClock, TellsOfEachPieceOfALongRead) {
   const ScratchFolder scratch;
   const auto path = scratch.path() / "long";
   std::ofstream(path).put('a');
   std::filesystem::resize_file(path, (uint64_t{64} << 20) + 7);
   int ended = 0;
-  const StageClock clock([&ended] { ++ended; });
+  const LoadClock clock([&ended] { ++ended; });
   const Bytes bytes = read_file(path, uint64_t{1} << 30);
   EXPECT_EQ(ended, 3) << "two pieces, and all of it";
   EXPECT_EQ(bytes.size(), (std::size_t{64} << 20) + 7);
   EXPECT_EQ(bytes.view().front(), std::byte{'a'});
 }
 
-TEST(StageClock, SeesWhatBecomesOfAFile) {
+TEST(LoadClock, SeesWhatBecomesOfAFile) {
   testing::CaseFolder cases;
   cases.volume("a.nii.gz");
   const TransformChain chain(
       Json::parse(R"([{"Spacing": {"pixdim": 0.3}}, {"RandGaussianNoise": {"prob": 1}}])"));
-  StageClock clock;
+  LoadClock clock;
   chain.apply({{"image", read_volume(cases.path() / "a.nii.gz")}}, {1, 2, 3});
   const auto seconds = clock.take();
   for (const auto stage :
@@ -99,7 +97,7 @@ TEST(StageClock, SeesWhatBecomesOfAFile) {
   }
 }
 
-TEST(StageClock, TellsReadingUnpackingAndConvertingOfPicturesApart) {
+TEST(LoadClock, TellsReadingUnpackingAndConvertingOfPicturesApart) {
   const ScratchFolder scratch;
   const std::vector<uint16_t> pixels(40 * 30, 7);
   testing::write_file(scratch.path() / "usual.png",
@@ -113,7 +111,7 @@ TEST(StageClock, TellsReadingUnpackingAndConvertingOfPicturesApart) {
           .fragments_of({testing::encoded_frame(testing::rle_lossless, 3, 2, 16, {0, 1, 2, 3, 4, 5})})
           .whole());
   for (const char* const name : {"usual.png", "interlaced.png", "a.jpg", "rle.dcm"}) {
-    StageClock clock;
+    LoadClock clock;
     read_volume(scratch.path() / name);
     const auto seconds = clock.take();
     for (const auto stage : {LoadStage::read, LoadStage::decompress, LoadStage::decode})

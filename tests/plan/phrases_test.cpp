@@ -1,4 +1,4 @@
-#include "larmor/plan/words.h"
+#include "larmor/plan/phrases.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "larmor/train/measure/door_listener.h"
+#include "larmor/train/measure/block_observer.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,7 +7,7 @@
 
 namespace larmor {
 
-BlockFunction DoorListener::with_weights(const torch::nn::Module& block, BlockFunction run) {
+BlockFunction BlockObserver::with_weights(const torch::nn::Module& block, BlockFunction run) {
   if (std::find(passed_.begin(), passed_.end(), &block) == passed_.end()) passed_.push_back(&block);
   return [this, &block, run = std::move(run)](const std::vector<at::Tensor>& inputs) {
     inside_ = true;

@@ -1,5 +1,5 @@
 // Who reaches a port of a run and does not know its key: he starts nothing, ends nothing and learns nothing.
-#include "tests/processes/support/strangers.h"
+#include "tests/processes/support/unproven_peers.h"
 
 #include <mutex>
 
@@ -22,7 +22,7 @@ using Words = std::vector<std::string>;
 
 constexpr int usage = 2, environment = 4;
 
-class Strangers : public TwoRanks {
+class UnprovenPeers : public TwoRanks {
  protected:
   /// One of two agents of ours on loopback.
   Running agent(int number, int port, const Words& larmor_words,
@@ -51,7 +51,7 @@ Json start_of(const std::string& script, const fs::path& logs) {
   return {{"start", start}};
 }
 
-TEST_F(Strangers, InTheLeadersPlaceStartNothingAndLearnNothing) {
+TEST_F(UnprovenPeers, InTheLeadersPlaceStartNothingAndLearnNothing) {
   const auto theirs = folder() / "theirs", sign = folder() / "started";
   std::mutex mutex;
   std::string heard;
@@ -74,14 +74,14 @@ TEST_F(Strangers, InTheLeadersPlaceStartNothingAndLearnNothing) {
   EXPECT_THAT(heard, Not(HasSubstr("run.folder")));
 }
 
-TEST_F(Strangers, AtTheLeadersPortEndNothingAndLearnNothing) {
+TEST_F(UnprovenPeers, AtTheLeadersPortEndNothingAndLearnNothing) {
   const int port = free_port();
   auto leader = agent(0, port, words("gathers"));
-  Socket stranger;
+  Socket peer;
   ASSERT_TRUE(becomes_true(
       [&] {
-        stranger = Socket::connected_to(port);
-        return stranger.is_open();
+        peer = Socket::connected_to(port);
+        return peer.is_open();
       },
       /*seconds=*/30))
       << leader.err();
@@ -97,21 +97,21 @@ TEST_F(Strangers, AtTheLeadersPortEndNothingAndLearnNothing) {
                         {"wall", 0},
                         {"local_index", -1},
                         {"hardware", nullptr}};
-    if (!stranger.is_open()) stranger = Socket::connected_to(port);
-    stranger.say(Json({{"hello", hello}}).dump() + "\n");
+    if (!peer.is_open()) peer = Socket::connected_to(port);
+    peer.say(Json({{"hello", hello}}).dump() + "\n");
     bool is_over = false;
-    EXPECT_EQ(stranger.hear(10, &is_over), "");
+    EXPECT_EQ(peer.hear(10, &is_over), "");
     EXPECT_TRUE(is_over);
-    stranger = Socket();
+    peer = Socket();
   }
   ASSERT_FALSE(leader.ends_within(0.5)) << leader.err();
   auto follower = agent(1, port, words("gathers"));
   EXPECT_EQ(leader.wait().status, 0) << leader.err();
   EXPECT_EQ(follower.wait().status, 0) << follower.err();
-  EXPECT_FALSE(fs::exists(folder() / "runs" / ".meeting")) << "the key goes when all have met";
+  EXPECT_FALSE(fs::exists(folder() / "runs" / ".rendezvous")) << "the key goes when all have met";
 }
 
-TEST_F(Strangers, WithAnotherKeyAreNoAgents) {
+TEST_F(UnprovenPeers, WithAnotherKeyAreNoAgents) {
   const int port = free_port();
   const auto one = folder() / "one.key", other = folder() / "other.key";
   const auto key = [&](const fs::path& file, char digit) {
@@ -132,7 +132,7 @@ TEST_F(Strangers, WithAnotherKeyAreNoAgents) {
   EXPECT_EQ(leader.wait().status, environment) << leader.err();
 }
 
-TEST_F(Strangers, AreKeptOutOfLaunchByAFileThatItAsksFor) {
+TEST_F(UnprovenPeers, AreKeptOutOfLaunchByAFileThatItAsksFor) {
   const auto end = larmor_program({"launch", "--nnodes", "2", "--node-rank", "0", "--master-addr",
                                    "127.0.0.1", "--ranks", "2", "--", "true"},
                                   {.folder = folder(), .environment = {{"LARMOR_START_LIMIT", "2s"}}});

@@ -1,4 +1,4 @@
-#include "larmor/comm/meeting.h"
+#include "larmor/comm/rank_store.h"
 
 #include <algorithm>
 #include <numeric>
@@ -84,7 +84,7 @@ std::string one_line(const std::exception& error) {
 }
 
 /// The store of our own launcher's ranks.
-static Meeting meet_behind_the_door(const Rank& rank, milliseconds limit) {
+static RankStore find_keyed_store(const Rank& rank, milliseconds limit) {
   const auto key = RunKey::from_descriptor(rank.store_key_descriptor);
   std::shared_ptr<StoreServer> server;
   if (hosts_store(rank)) {
@@ -92,24 +92,24 @@ static Meeting meet_behind_the_door(const Rank& rank, milliseconds limit) {
                                                 : Listener(rank.master_address, rank.master_port).take();
     server = std::make_shared<StoreServer>(std::move(listening), key);
   }
-  Meeting meeting;
-  auto store = c10::make_intrusive<KeyedStore>(StoreDoor{rank.master_address, rank.master_port, key}, limit,
-                                               text("rank ", rank.index), std::move(server));
-  meeting.local_address = store->local_address();
-  meeting.store = std::move(store);
-  return meeting;
+  RankStore rank_store;
+  auto store = c10::make_intrusive<KeyedStore>(StoreLocation{rank.master_address, rank.master_port, key},
+                                               limit, text("rank ", rank.index), std::move(server));
+  rank_store.local_address = store->local_address();
+  rank_store.store = std::move(store);
+  return rank_store;
 }
 
-Meeting meet(const Rank& rank, milliseconds limit) {
-  if (rank.store_key_descriptor >= 0) return meet_behind_the_door(rank, limit);
+RankStore find_rank_store(const Rank& rank, milliseconds limit) {
+  if (rank.store_key_descriptor >= 0) return find_keyed_store(rank, limit);
   const SteadyTime deadline = std::chrono::steady_clock::now() + limit;
-  Meeting meeting;
-  if (hosts_store(rank)) meeting.store = host_store(rank, limit);
-  const Descriptor door =
+  RankStore rank_store;
+  if (hosts_store(rank)) rank_store.store = host_store(rank, limit);
+  const Descriptor location =
       connect_within(rank.master_address, rank.master_port, limit, text("rank ", rank.index));
-  meeting.local_address = own_address(door.number());
-  if (!meeting.store) meeting.store = join_store(rank, left_until(deadline), limit);
-  return meeting;
+  rank_store.local_address = own_address(location.number());
+  if (!rank_store.store) rank_store.store = join_store(rank, left_until(deadline), limit);
+  return rank_store;
 }
 
 void wait_for_all(c10d::Store& store, const Rank& rank, const std::string& group, milliseconds limit) {
@@ -137,7 +137,7 @@ void wait_for_all(c10d::Store& store, const Rank& rank, const std::string& group
   } catch (const std::exception& error) {
     fail(Exit::environment,
          text("rank ", rank.index, " lost the store at ", rank.master_address, ":", rank.master_port,
-              " while the ranks were meeting: ", one_line(error)),
+              " during the rendezvous of the ranks: ", one_line(error)),
          "rank 0 has probably ended: its log says why");
   }
   fail(Exit::environment,

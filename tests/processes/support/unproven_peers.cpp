@@ -1,4 +1,4 @@
-#include "tests/processes/support/strangers.h"
+#include "tests/processes/support/unproven_peers.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

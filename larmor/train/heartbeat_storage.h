@@ -1,4 +1,4 @@
-// A storage that shows that it moves: what is written slowly is not taken for a hang.
+// A storage that sends heartbeats, so that a slow write is not taken for a hang.
 #pragma once
 
 #include <functional>
@@ -10,9 +10,9 @@
 namespace larmor {
 
 /// Calls `sign` after each operation and each write that has succeeded.
-class LivingStorage final : public HookedStorage {
+class HeartbeatStorage final : public HookedStorage {
  public:
-  LivingStorage(std::unique_ptr<Storage> inner, std::function<void()> sign)
+  HeartbeatStorage(std::unique_ptr<Storage> inner, std::function<void()> sign)
       : HookedStorage(std::move(inner)), sign_(std::move(sign)) {}
 
  protected:

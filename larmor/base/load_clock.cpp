@@ -1,4 +1,4 @@
-#include "larmor/base/stage_clock.h"
+#include "larmor/base/load_clock.h"
 
 #include <cassert>
 #include <utility>
@@ -7,7 +7,7 @@ namespace larmor {
 
 namespace {
 // The readers and the transforms do not know for whom they work: the thread does.
-thread_local StageClock* clock_of_thread = nullptr;
+thread_local LoadClock* clock_of_thread = nullptr;
 }  // namespace
 
 const char* to_text(LoadStage stage) {
@@ -16,31 +16,31 @@ const char* to_text(LoadStage stage) {
   return names[static_cast<std::size_t>(stage)];
 }
 
-StageClock::StageClock(std::function<void()> after_stage) : after_stage_(std::move(after_stage)) {
+LoadClock::LoadClock(std::function<void()> after_stage) : after_stage_(std::move(after_stage)) {
   assert(clock_of_thread == nullptr);
   clock_of_thread = this;
 }
 
-StageClock::~StageClock() { clock_of_thread = nullptr; }
+LoadClock::~LoadClock() { clock_of_thread = nullptr; }
 
-StageSeconds StageClock::take() {
+LoadSeconds LoadClock::take() {
   count_until_now();
   return std::exchange(seconds_, {});
 }
 
-void StageClock::count_until_now() {
+void LoadClock::count_until_now() {
   const double now = clock_.steady_seconds();
   if (current_ >= 0) seconds_[static_cast<std::size_t>(current_)] += now - mark_;
   mark_ = now;
 }
 
-StageScope::StageScope(LoadStage stage) {
+LoadScope::LoadScope(LoadStage stage) {
   if (clock_of_thread == nullptr) return;
   clock_of_thread->count_until_now();
   before_ = std::exchange(clock_of_thread->current_, static_cast<int>(stage));
 }
 
-StageScope::~StageScope() {
+LoadScope::~LoadScope() {
   if (clock_of_thread == nullptr) return;
   clock_of_thread->count_until_now();
   clock_of_thread->current_ = before_;

@@ -1,4 +1,4 @@
-#include "larmor/device/life_sign.h"
+#include "larmor/device/heartbeat.h"
 
 #include <atomic>
 #include <stdexcept>
@@ -13,30 +13,30 @@
 namespace larmor::testing {
 namespace {
 
-struct CountedSigns final : LifeSign {
+struct CountedSigns final : Heartbeat {
   void show() override { ++shown; }
   std::atomic<int> shown = 0;
 };
 
-TEST(LifeSign, IsShownOnlyWhereSomebodyWatches) {
+TEST(Heartbeat, IsShownOnlyWhereSomebodyWatches) {
   CountedSigns outer, inner;
-  show_life();
+  send_heartbeat();
   {
-    const LifeSignScope watched(&outer);
-    show_life();
+    const HeartbeatScope watched(&outer);
+    send_heartbeat();
     {
-      const LifeSignScope closer(&inner);
-      show_life();
-      show_life();
+      const HeartbeatScope closer(&inner);
+      send_heartbeat();
+      send_heartbeat();
     }
     {
-      const LifeSignScope closed(nullptr);
-      show_life();
+      const HeartbeatScope closed(nullptr);
+      send_heartbeat();
     }
-    std::thread(show_life).join();
-    EXPECT_EQ(life_sign(), &outer);
+    std::thread(send_heartbeat).join();
+    EXPECT_EQ(heartbeat(), &outer);
   }
-  EXPECT_EQ(life_sign(), nullptr);
+  EXPECT_EQ(heartbeat(), nullptr);
   EXPECT_EQ(outer.shown, 1);
   EXPECT_EQ(inner.shown, 2);
 }
@@ -58,7 +58,7 @@ struct NotingImpl final : torch::nn::Module {
 };
 TORCH_MODULE(Noting);
 
-class LifeOfBlocks : public ::testing::TestWithParam<Recompute> {
+class HeartbeatOfBlocks : public ::testing::TestWithParam<Recompute> {
  protected:
   at::Tensor forward() {
     const RecomputeScope recompute(GetParam());
@@ -66,11 +66,11 @@ class LifeOfBlocks : public ::testing::TestWithParam<Recompute> {
   }
 
   CountedSigns signs_;
-  LifeSignScope scope_{&signs_};
+  HeartbeatScope scope_{&signs_};
   Noting first_{signs_}, second_{signs_};
 };
 
-TEST_P(LifeOfBlocks, IsShownAfterEachBlockForwardAndBackward) {
+TEST_P(HeartbeatOfBlocks, IsShownAfterEachBlockForwardAndBackward) {
   const auto out = forward();
   EXPECT_EQ(signs_.shown, 2);
   const bool again = GetParam() != Recompute::none;
@@ -81,27 +81,27 @@ TEST_P(LifeOfBlocks, IsShownAfterEachBlockForwardAndBackward) {
   EXPECT_EQ(second_->seen, (again ? std::vector{1, 3} : std::vector{1}));
 }
 
-TEST_P(LifeOfBlocks, IsShownWhereBackwardRunsOnAnotherThread) {
+TEST_P(HeartbeatOfBlocks, IsShownWhereBackwardRunsOnAnotherThread) {
   const auto out = forward();
   std::thread([&out] { out.sum().backward(); }).join();
   EXPECT_EQ(signs_.shown, GetParam() == Recompute::none ? 4 : 6);
 }
 
-TEST_P(LifeOfBlocks, IsNotShownByABlockThatFails) {
+TEST_P(HeartbeatOfBlocks, IsNotShownByABlockThatFails) {
   second_->fails = true;
   EXPECT_THROW(forward(), std::runtime_error);
   EXPECT_EQ(signs_.shown, 1);
 }
 
-TEST_P(LifeOfBlocks, IsShownWithoutAGraph) {
+TEST_P(HeartbeatOfBlocks, IsShownWithoutAGraph) {
   const torch::NoGradGuard no_graph;
   forward();
   EXPECT_EQ(signs_.shown, 2);
 }
 
-TEST_P(LifeOfBlocks, ChangesNoBit) {
-  const auto gradients = [&](LifeSign* sign) {
-    const LifeSignScope here(sign);
+TEST_P(HeartbeatOfBlocks, ChangesNoBit) {
+  const auto gradients = [&](Heartbeat* sign) {
+    const HeartbeatScope here(sign);
     for (auto* block : {&first_, &second_}) (*block)->zero_grad();
     forward().square().sum().backward();
     return torch::cat({first_->weight.grad().clone(), second_->weight.grad().clone()});
@@ -109,7 +109,7 @@ TEST_P(LifeOfBlocks, ChangesNoBit) {
   EXPECT_TRUE(torch::equal(gradients(&signs_), gradients(nullptr)));
 }
 
-INSTANTIATE_TEST_SUITE_P(Recomputed, LifeOfBlocks,
+INSTANTIATE_TEST_SUITE_P(Recomputed, HeartbeatOfBlocks,
                          ::testing::Values(Recompute::none, Recompute::blocks, Recompute::all),
                          [](const auto& chosen) {
                            return chosen.param == Recompute::none     ? "None"
@@ -122,12 +122,12 @@ struct PassImpl final : torch::nn::Module {
 };
 TORCH_MODULE(Pass);
 
-TEST(LifeSign, LeavesNoHookOnWhatNobodyComputed) {
+TEST(Heartbeat, LeavesNoHookOnWhatNobodyComputed) {
   CountedSigns signs;
   Pass pass;
   const auto leaf = torch::ones({1}, torch::requires_grad());
   {
-    const LifeSignScope scope(&signs);
+    const HeartbeatScope scope(&signs);
     nn::run_block(pass, leaf);
   }
   leaf.sum().backward();

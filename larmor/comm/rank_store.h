@@ -1,5 +1,6 @@
-// How ranks of several processes find one another: a key-value store on rank 0's host, or torchrun's. The one
-// of our launcher's ranks is behind a door (keyed_store.h); those of other launchers' are c10d's, and open.
+// Rendezvous of ranks that are processes: a key-value store on rank 0's host, or torchrun's. The store of
+// ranks that our launcher starts asks for a key (keyed_store.h); those of other launchers are c10d's, and
+// open.
 #pragma once
 
 #include <chrono>
@@ -12,7 +13,7 @@
 
 namespace larmor {
 
-struct Meeting {
+struct RankStore {
   c10::intrusive_ptr<c10d::Store> store;
   /// The numeric address with which this host speaks to the master's: peers reach us there.
   std::string local_address;
@@ -20,7 +21,7 @@ struct Meeting {
 
 /// Hosts the store or reaches it. Blocks. Throws Error (environment) when its port is taken or it
 /// cannot be reached within the limit.
-Meeting meet(const Rank& rank, std::chrono::milliseconds limit);
+RankStore find_rank_store(const Rank& rank, std::chrono::milliseconds limit);
 
 /// Blocks until every rank has come to the group called `group`. Collective. Throws Error (environment)
 /// naming the ranks that did not come within the limit.

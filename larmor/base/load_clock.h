@@ -15,39 +15,39 @@ enum class LoadStage : uint8_t { read, decompress, decode, resample, augment, co
 inline constexpr std::size_t load_stages = 6;
 const char* to_text(LoadStage stage);
 
-using StageSeconds = std::array<double, load_stages>;
+using LoadSeconds = std::array<double, load_stages>;
 
-/// While it lives, counts what its thread spends within each StageScope. One at a time in a thread; threads
+/// While it lives, counts what its thread spends within each LoadScope. One at a time in a thread; threads
 /// do not know of each other's.
-class StageClock {
+class LoadClock {
  public:
-  /// `after_stage` is called on its thread at the end of each StageScope.
-  explicit StageClock(std::function<void()> after_stage = [] {});
-  ~StageClock();
-  StageClock(const StageClock&) = delete;
-  StageClock& operator=(const StageClock&) = delete;
+  /// `after_stage` is called on its thread at the end of each LoadScope.
+  explicit LoadClock(std::function<void()> after_stage = [] {});
+  ~LoadClock();
+  LoadClock(const LoadClock&) = delete;
+  LoadClock& operator=(const LoadClock&) = delete;
 
   /// Since the last call, or since this was made.
-  StageSeconds take();
+  LoadSeconds take();
 
  private:
-  friend class StageScope;
+  friend class LoadScope;
   void count_until_now();
 
   std::function<void()> after_stage_;
   SystemClock clock_;
-  StageSeconds seconds_{};
+  LoadSeconds seconds_{};
   double mark_ = 0;
   int current_ = -1;  // index of the innermost scope's stage; -1: outside of all
 };
 
-/// The time of an inner scope is not the outer one's. Costs nothing in a thread without a StageClock.
-class StageScope {
+/// The time of an inner scope is not the outer one's. Costs nothing in a thread without a LoadClock.
+class LoadScope {
  public:
-  explicit StageScope(LoadStage stage);
-  ~StageScope();
-  StageScope(const StageScope&) = delete;
-  StageScope& operator=(const StageScope&) = delete;
+  explicit LoadScope(LoadStage stage);
+  ~LoadScope();
+  LoadScope(const LoadScope&) = delete;
+  LoadScope& operator=(const LoadScope&) = delete;
 
  private:
   int before_ = -1;

@@ -1,4 +1,4 @@
-#include "larmor/train/living_storage.h"
+#include "larmor/train/heartbeat_storage.h"
 
 #include <string>
 
@@ -12,7 +12,7 @@ namespace {
 
 class LivingStorageTest : public ::testing::Test {
  protected:
-  LivingStorage storage(FaultyStorage::Fault fault = [](const FaultyStorage::Operation&) {}) {
+  HeartbeatStorage storage(FaultyStorage::Fault fault = [](const FaultyStorage::Operation&) {}) {
     return {std::make_unique<FaultyStorage>(std::move(fault)), [this] { ++signs_; }};
   }
   std::filesystem::path place(const std::string& name) const { return scratch_.path() / name; }
@@ -24,50 +24,50 @@ class LivingStorageTest : public ::testing::Test {
 };
 
 TEST_F(LivingStorageTest, DoesWhatTheOneBehindItDoesAndShowsEachStep) {
-  auto living = storage();
-  living.create_folders(place("new"));
-  const auto file = living.create(place("new/file"));
+  auto storage_with_heartbeats = storage();
+  storage_with_heartbeats.create_folders(place("new"));
+  const auto file = storage_with_heartbeats.create(place("new/file"));
   file->write("some ");
   file->write("words");
   file->sync();
   EXPECT_EQ(signs_, 5);
   file->close();
-  living.rename(place("new/file"), place("file"));
+  storage_with_heartbeats.rename(place("new/file"), place("file"));
   EXPECT_EQ(read_text(place("file")), "some words");
-  living.append(place("file"))->write(" more");
+  storage_with_heartbeats.append(place("file"))->write(" more");
   EXPECT_EQ(read_text(place("file")), "some words more");
-  living.replace_link(place("link"), "file");
+  storage_with_heartbeats.replace_link(place("link"), "file");
   EXPECT_EQ(read_text(place("link")), "some words more");
-  living.sync_folder(place(""));
-  EXPECT_GT(living.free_bytes(place("")), 0U);
-  living.remove_all(place("new"));
+  storage_with_heartbeats.sync_folder(place(""));
+  EXPECT_GT(storage_with_heartbeats.free_bytes(place("")), 0U);
+  storage_with_heartbeats.remove_all(place("new"));
   EXPECT_FALSE(std::filesystem::exists(place("new")));
   EXPECT_EQ(signs_, 12);
 }
 
 TEST_F(LivingStorageTest, ShowsEachPieceOfALongWrite) {
-  auto living = storage();
+  auto storage_with_heartbeats = storage();
   const std::string long_text((size_t{64} << 20) + 7, 'a');
-  const auto file = living.create(place("file"));
+  const auto file = storage_with_heartbeats.create(place("file"));
   signs_ = 0;
   file->write(long_text);
   file->close();
   EXPECT_EQ(signs_, 2);
   EXPECT_TRUE(read_text(place("file")) == long_text);
-  const auto empty = living.create(place("empty"));
+  const auto empty = storage_with_heartbeats.create(place("empty"));
   empty->write("");
   empty->close();
   EXPECT_EQ(read_text(place("empty")), "");
 }
 
 TEST_F(LivingStorageTest, ShowsNothingForWhatFailed) {
-  auto living = storage([](const FaultyStorage::Operation& operation) {
+  auto storage_with_heartbeats = storage([](const FaultyStorage::Operation& operation) {
     if (operation.name == "write" || operation.name == "here") fail(Exit::environment, "no space left");
   });
-  const auto file = living.create(place("file"));
+  const auto file = storage_with_heartbeats.create(place("file"));
   signs_ = 0;
   EXPECT_THROW(file->write("words"), Error);
-  EXPECT_THROW(living.point("here"), Error) << "named places are still places";
+  EXPECT_THROW(storage_with_heartbeats.point("here"), Error) << "named places are still places";
   EXPECT_EQ(signs_, 0);
 }
 

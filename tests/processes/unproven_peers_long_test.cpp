@@ -1,4 +1,5 @@
-// Ten thousand connections of strangers, rubbish and repeated words against a gathering and a running job.
+// Ten thousand connections of unproven peers, rubbish and repeated words against a gathering and a running
+// job.
 #include <atomic>
 #include <iostream>
 #include <thread>
@@ -9,8 +10,8 @@
 #include "larmor/base/storage.h"
 #include "larmor/base/text.h"
 
-#include "tests/processes/support/strangers.h"
 #include "tests/processes/support/two_ranks.h"
+#include "tests/processes/support/unproven_peers.h"
 
 namespace larmor::testing {
 namespace {

@@ -1,4 +1,4 @@
-#include "larmor/launch/door.h"
+#include "larmor/launch/authenticating_listener.h"
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -21,7 +21,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// For everything that a stranger has to say.
+/// Time limit of the whole handshake.
 constexpr milliseconds knocking_limit(2000);
 /// In one call: a crowd must not keep us from those who are here already.
 constexpr int most_accepted = 64;
@@ -57,7 +57,7 @@ Heard hear_from(int socket, Handshake& handshake) {
 
 }  // namespace
 
-struct Door::Stranger {
+struct AuthenticatingListener::UnprovenPeer {
   Descriptor socket;
   std::string address;
   steady_clock::time_point came;
@@ -65,31 +65,31 @@ struct Door::Stranger {
   bool is_gone = false;
 };
 
-Door::Door(int listening, const RunKey& key, std::string_view purpose)
+AuthenticatingListener::AuthenticatingListener(int listening, const RunKey& key, std::string_view purpose)
     : listening_(listening), key_(key), purpose_(purpose) {
   // Who knocked may be gone again when it is accepted.
   fcntl(listening, F_SETFL, fcntl(listening, F_GETFL) | O_NONBLOCK);
 }
 
-Door::~Door() = default;
+AuthenticatingListener::~AuthenticatingListener() = default;
 
-void Door::watch(std::vector<pollfd>& watched) const {
+void AuthenticatingListener::watch(std::vector<pollfd>& watched) const {
   if (steady_clock::now() >= full_until_) watched.push_back({listening_, POLLIN, 0});
-  for (const auto& stranger : strangers_) watched.push_back({stranger->socket.number(), POLLIN, 0});
+  for (const auto& peer : unproven_) watched.push_back({peer->socket.number(), POLLIN, 0});
 }
 
-void Door::make_room() {
+void AuthenticatingListener::make_room() {
   std::map<std::string, size_t> from;
-  for (const auto& one : strangers_) from[one->address] += one->handshake.has_greeted() ? 0 : 1;
+  for (const auto& one : unproven_) from[one->address] += one->handshake.has_greeted() ? 0 : 1;
   const auto most = std::max_element(from.begin(), from.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
   if (most == from.end() || most->second == 0) return;
-  strangers_.erase(std::find_if(strangers_.begin(), strangers_.end(), [&](const auto& one) {
+  unproven_.erase(std::find_if(unproven_.begin(), unproven_.end(), [&](const auto& one) {
     return one->address == most->first && !one->handshake.has_greeted();
   }));
 }
 
-void Door::let_knock() {
+void AuthenticatingListener::accept_peers() {
   for (int i = 0; i < most_accepted; ++i) {
     sockaddr_storage address{};
     socklen_t length = sizeof(address);
@@ -103,16 +103,16 @@ void Door::let_knock() {
       }
       return;
     }
-    if (strangers_.size() >= most_strangers) make_room();
-    strangers_.push_back(std::make_unique<Stranger>(
-        Stranger{std::move(socket), address_of(address, length), steady_clock::now(),
-                 Handshake(Handshake::Side::leader, key_, purpose_)}));
+    if (unproven_.size() >= most_unproven) make_room();
+    unproven_.push_back(std::make_unique<UnprovenPeer>(
+        UnprovenPeer{std::move(socket), address_of(address, length), steady_clock::now(),
+                     Handshake(Handshake::Side::leader, key_, purpose_)}));
     // What it has to say often comes with it: heard now, it need not fear those behind it.
-    hear(*strangers_.back());
+    hear(*unproven_.back());
   }
 }
 
-bool Door::is_new(const std::string& nonce) {
+bool AuthenticatingListener::is_new(const std::string& nonce) {
   if (!greeted_.insert(nonce).second) return false;
   greeted_in_order_.push_back(nonce);
   if (greeted_in_order_.size() > most_remembered) {
@@ -122,36 +122,35 @@ bool Door::is_new(const std::string& nonce) {
   return true;
 }
 
-void Door::hear(Stranger& stranger) {
-  auto& handshake = stranger.handshake;
+void AuthenticatingListener::hear(UnprovenPeer& peer) {
+  auto& handshake = peer.handshake;
   while (!handshake.is_done()) {
-    const auto heard = hear_from(stranger.socket.number(), handshake);
+    const auto heard = hear_from(peer.socket.number(), handshake);
     if (heard == Heard::nothing) return;
     const auto answer = handshake.take_outgoing();
     const bool is_repeated = !answer.empty() && !is_new(handshake.member_nonce());
-    stranger.is_gone = heard == Heard::end || handshake.has_failed() || is_repeated ||
-                       !send_all(stranger.socket.number(), answer);
-    if (stranger.is_gone) return;
+    peer.is_gone = heard == Heard::end || handshake.has_failed() || is_repeated ||
+                   !send_all(peer.socket.number(), answer);
+    if (peer.is_gone) return;
   }
 }
 
-std::vector<Guest> Door::serve() {
-  if (steady_clock::now() >= full_until_) let_knock();
-  std::vector<Guest> guests;
-  for (auto& stranger : strangers_) {
-    if (!stranger->is_gone) hear(*stranger);
-    if (stranger->is_gone || !stranger->handshake.is_done()) continue;
-    guests.push_back({std::move(stranger->socket), stranger->handshake.keys()});
-    stranger->is_gone = true;
+std::vector<AuthenticatedPeer> AuthenticatingListener::serve() {
+  if (steady_clock::now() >= full_until_) accept_peers();
+  std::vector<AuthenticatedPeer> peers;
+  for (auto& peer : unproven_) {
+    if (!peer->is_gone) hear(*peer);
+    if (peer->is_gone || !peer->handshake.is_done()) continue;
+    peers.push_back({std::move(peer->socket), peer->handshake.keys()});
+    peer->is_gone = true;
   }
   const auto now = steady_clock::now();
-  std::erase_if(strangers_,
-                [&](const auto& one) { return one->is_gone || now - one->came > knocking_limit; });
-  return guests;
+  std::erase_if(unproven_, [&](const auto& one) { return one->is_gone || now - one->came > knocking_limit; });
+  return peers;
 }
 
-Guest pass_door(Descriptor socket, const RunKey& key, std::string_view purpose, milliseconds limit,
-                std::string& reason) {
+AuthenticatedPeer authenticate(Descriptor socket, const RunKey& key, std::string_view purpose,
+                               milliseconds limit, std::string& reason) {
   const auto deadline = steady_clock::now() + limit;
   Handshake handshake(Handshake::Side::member, key, purpose);
   bool is_sent = send_all(socket.number(), handshake.take_outgoing());

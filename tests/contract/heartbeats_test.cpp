@@ -77,7 +77,7 @@ void expect_that_only_a_part_can_hang(const std::vector<Look>& looks) {
     EXPECT_FALSE(hang_with_limit(since_the_one_before, status)) << i;
     const auto hang = hang_with_limit((asked - began) / 2, status);
     ASSERT_TRUE(hang) << "a part that does not end shows nothing: " << i;
-    EXPECT_THAT(hang->what, StartsWith("rank 0 hangs: no sign of life for "));
+    EXPECT_THAT(hang->what, StartsWith("rank 0 hangs: no heartbeat for "));
   }
 }
 
@@ -141,7 +141,7 @@ class SlowCases final : public Dataset {
       : inner_(std::move(inner)), onlooker_(onlooker) {}
   int64_t size() const override { return inner_->size(); }
   std::string name(int64_t example) const override { return inner_->name(example); }
-  int64_t together() const override { return inner_->together(); }
+  int64_t examples_per_case() const override { return inner_->examples_per_case(); }
   Sample get(const ExampleKey& key) const override {
     if (++asked_ > few) return inner_->get(key);
     while (onlooker_.board.phase(0) != Phase::waiting_for_data) std::this_thread::yield();
