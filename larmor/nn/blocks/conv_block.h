@@ -21,6 +21,9 @@ class ConvBlock : public Block {
   ConvBlock(const ConvShape& shape, c10::Device device);
   at::Tensor forward(const at::Tensor& input) override;
 
+  /// What stands under `conv`, for a network whose names have no such level: it registers this in place of
+  /// the block.
+  const std::shared_ptr<LayerWeights>& layer() const { return conv_; }
   const at::Tensor& weight() const { return conv_->weight(); }
   const at::Tensor& bias() const { return conv_->bias(); }
 

@@ -2,7 +2,9 @@
 
 #include <cmath>
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/linear.h>
 #include <torch/nn/init.h>
 
 namespace larmor::nn {
@@ -15,6 +17,20 @@ LayerWeights::LayerWeights(at::IntArrayRef weight_sizes, bool has_bias, c10::Dev
   if (!has_bias) return;
   const double bound = 1 / std::sqrt(static_cast<double>(weight_.numel() / weight_.size(0)));
   torch::nn::init::uniform_(bias_, -bound, bound);
+}
+
+void LayerWeights::zero() {
+  const at::NoGradGuard no_gradient;
+  weight_.zero_();
+  if (bias_.defined()) bias_.zero_();
+}
+
+std::shared_ptr<LayerWeights> linear_weights(int64_t in, int64_t out, bool has_bias, c10::Device device) {
+  return std::make_shared<LayerWeights>(at::IntArrayRef({out, in}), has_bias, device);
+}
+
+at::Tensor linear(const at::Tensor& input, const LayerWeights& weights) {
+  return at::linear(input, weights.weight(), weights.bias());
 }
 
 }  // namespace larmor::nn

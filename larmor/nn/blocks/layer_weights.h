@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include <c10/core/Device.h>
 #include <torch/nn/module.h>
@@ -16,11 +17,18 @@ class LayerWeights final : public torch::nn::Module {
   /// generator as torch::nn::Conv3d and torch::nn::Linear draw it; on c10::kMeta nothing is drawn or stored.
   LayerWeights(at::IntArrayRef weight_sizes, bool has_bias, c10::Device device);
 
+  /// For a layer that begins as the zero function.
+  void zero();
+
   const at::Tensor& weight() const { return weight_; }
   const at::Tensor& bias() const { return bias_; }  // undefined where there is none
 
  private:
   at::Tensor weight_, bias_;
 };
+
+/// Those of a linear layer from `in` numbers to `out`, and the layer: [..., in] to [..., out].
+std::shared_ptr<LayerWeights> linear_weights(int64_t in, int64_t out, bool has_bias, c10::Device device);
+at::Tensor linear(const at::Tensor& input, const LayerWeights& weights);
 
 }  // namespace larmor::nn

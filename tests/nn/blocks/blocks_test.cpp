@@ -6,12 +6,12 @@
 #include <torch/autograd.h>
 
 #include "larmor/device/module_state.h"
+#include "larmor/nn/blocks/attention_block.h"
 #include "larmor/nn/blocks/block.h"
 #include "larmor/nn/blocks/conv_block.h"
 #include "larmor/nn/blocks/group_norm.h"
-#include "larmor/nn/networks/autoencoder_kl/attention_block.h"
+#include "larmor/nn/blocks/resample_block.h"
 #include "larmor/nn/networks/autoencoder_kl/res_block.h"
-#include "larmor/nn/networks/autoencoder_kl/resample_block.h"
 
 #include "tests/nn/support/golden.h"
 
@@ -97,18 +97,27 @@ TEST(ResBlock, AddsAShortcutOnlyWhereChannelsChange) {
   }
 }
 
-TEST(AttentionBlock, IsOneHeadOfScaledSoftmax) {
-  const auto block = make_filled<AttentionBlock>(8, 4, 1e-6, c10::kCPU);
-  const at::Tensor input = image({2, 8, 3, 2, 4});
-  const NamedTensors weights = parameters(*block);
-  const auto linear = [&](const at::Tensor& tokens, const std::string& name) {
-    return at::linear(tokens, weights.at("attn." + name + ".weight"), weights.at("attn." + name + ".bias"));
-  };
-  const at::Tensor tokens = normalised(input, 4, 1e-6, weights, "norm.").flatten(2).transpose(1, 2);
-  const at::Tensor scores =
-      at::matmul(linear(tokens, "to_q"), linear(tokens, "to_k").transpose(1, 2)) / std::sqrt(8.0);
-  const at::Tensor mixed = linear(at::matmul(at::softmax(scores, -1), linear(tokens, "to_v")), "out_proj");
-  expect_same(block->forward(input), input + mixed.transpose(1, 2).reshape(input.sizes()), input, *block);
+TEST(AttentionBlock, IsAScaledSoftmaxOfEachHead) {
+  for (const int64_t heads : {1, 4}) {
+    const auto block = make_filled<AttentionBlock>(8, 4, 1e-6, c10::kCPU, heads);
+    const at::Tensor input = image({2, 8, 3, 2, 4});
+    const NamedTensors weights = parameters(*block);
+    const auto linear_of = [&](const at::Tensor& tokens, const std::string& name) {
+      return at::linear(tokens, weights.at("attn." + name + ".weight"), weights.at("attn." + name + ".bias"));
+    };
+    const at::Tensor tokens = normalised(input, 4, 1e-6, weights, "norm.").flatten(2).transpose(1, 2);
+    const auto query = linear_of(tokens, "to_q").chunk(heads, 2),
+               key = linear_of(tokens, "to_k").chunk(heads, 2),
+               value = linear_of(tokens, "to_v").chunk(heads, 2);
+    std::vector<at::Tensor> mixed;
+    for (std::size_t head = 0; head < query.size(); ++head) {
+      const at::Tensor scores =
+          at::matmul(query[head], key[head].transpose(1, 2)) / std::sqrt(8.0 / static_cast<double>(heads));
+      mixed.push_back(at::matmul(at::softmax(scores, -1), value[head]));
+    }
+    const at::Tensor out = linear_of(at::cat(mixed, 2), "out_proj");
+    expect_same(block->forward(input), input + out.transpose(1, 2).reshape(input.sizes()), input, *block);
+  }
 }
 
 TEST(Downsample, PadsTheHighSideOnly) {

@@ -8,6 +8,8 @@
 #include "larmor/device/initialisation.h"
 #include "larmor/device/module_state.h"
 #include "larmor/nn/networks/autoencoder_kl/autoencoder_kl.h"
+#include "larmor/nn/networks/diffusion_unet/diffusion_unet.h"
+#include "larmor/nn/networks/fast_ddpm_unet.h"
 #include "larmor/nn/networks/patch_discriminator.h"
 #include "larmor/nn/networks/resnet.h"
 
@@ -25,6 +27,23 @@ AutoencoderKlOptions with_everything() {
   options.attention_levels = {false, true};
   options.norm_num_groups = 4;
   options.with_encoder_nonlocal_attn = options.with_decoder_nonlocal_attn = true;
+  return options;
+}
+
+DiffusionUnetOptions with_context_and_resblock_updown() {
+  DiffusionUnetOptions options;
+  options.channels = {8, 16};
+  options.attention_levels = {true, false};
+  options.num_head_channels = {4};
+  options.norm_num_groups = 4;
+  options.resblock_updown = options.with_conditioning = true;
+  options.cross_attention_dim = 3;
+  return options;
+}
+
+FastDdpmUnetOptions small_fast_ddpm() {
+  FastDdpmUnetOptions options;
+  options.ch = 8;
   return options;
 }
 
@@ -51,6 +70,12 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Network{"autoencoder",
                 [](c10::Device device) { return AutoencoderKl(with_everything(), device).ptr(); }},
+        Network{"diffusion_unet",
+                [](c10::Device device) {
+                  return DiffusionUnet(with_context_and_resblock_updown(), device).ptr();
+                }},
+        Network{"fast_ddpm_unet",
+                [](c10::Device device) { return FastDdpmUnet(small_fast_ddpm(), device).ptr(); }},
         Network{
             "discriminator",
             [](c10::Device device) { return PatchDiscriminator(PatchDiscriminatorOptions(), device).ptr(); }},

@@ -10,6 +10,8 @@
 
 #include "larmor/device/module_state.h"
 
+#include "tests/support/shared_data.h"
+
 namespace larmor::testing {
 namespace {
 
@@ -51,6 +53,20 @@ at::Tensor rule_values(std::string_view name, at::IntArrayRef sizes) {
 
 Golden::Golden(const std::string& name)
     : tensors_(read_tensors(source_folder() / "tests" / "golden" / (name + ".safetensors"))) {}
+
+std::optional<Golden> Golden::shared(const std::string& name) {
+  const auto file = shared_golden() / (name + ".safetensors");
+  if (!std::filesystem::exists(file)) return std::nullopt;
+  return Golden(read_tensors(file));
+}
+
+Golden Golden::run(std::string_view prefix) const {
+  NamedTensors of_run = tensors_;
+  for (const auto& [name, tensor] : under(prefix)) of_run[name] = tensor;
+  for (const auto& [name, error] : under("fp32_error/" + std::string(prefix)))
+    of_run["fp32_error/" + name] = error;
+  return Golden(std::move(of_run));
+}
 
 at::Tensor Golden::at(const std::string& key) const { return tensors_.at(key); }
 
@@ -135,6 +151,18 @@ void rule_fill(torch::nn::Module& module) {
       if (!item.key().ends_with("bias")) values += 1;
     }
     parameter.copy_(values);
+  }
+}
+
+void rule_fill_as(torch::nn::Module& module, const Golden& golden, at::ScalarType type) {
+  module.to(at::kFloat);
+  rule_fill(module);
+  module.to(type);
+  const NamedTensors weights = state_dict(module), sums = golden.under("weight_sum/");
+  EXPECT_EQ(weights.size(), sums.size());
+  for (const auto& [name, sum] : sums) {
+    ASSERT_TRUE(weights.contains(name)) << name;
+    EXPECT_NEAR(weights.at(name).sum(at::kDouble).item<double>(), sum.item<double>(), 1e-9) << name;
   }
 }
 

@@ -1,8 +1,10 @@
 // Reference tensors of tests/golden, and the measures that tests compare with.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <torch/nn/module.h>
@@ -11,10 +13,16 @@
 
 namespace larmor::testing {
 
-/// One file of tests/golden.
+/// One file of tests/golden, or of the folder of larger ones beside the project.
 class Golden {
  public:
   explicit Golden(const std::string& name);
+  /// Of a file that only some machines have (shared_golden()); nothing where this one does not have it.
+  static std::optional<Golden> shared(const std::string& name);
+
+  /// Of a file that holds several runs: one of them, under the names that it has in a file of one run. What
+  /// belongs to all runs is there, too.
+  Golden run(std::string_view prefix) const;
 
   bool has(const std::string& key) const { return tensors_.contains(key); }
   at::Tensor at(const std::string& key) const;
@@ -25,6 +33,8 @@ class Golden {
   void load_weights(torch::nn::Module& module, at::ScalarType type) const;
 
  private:
+  explicit Golden(NamedTensors tensors) : tensors_(std::move(tensors)) {}
+
   NamedTensors tensors_;
 };
 
@@ -45,6 +55,8 @@ void expect_golden_float32_error(const torch::nn::Module& module, const torch::n
 at::Tensor rule_input(std::string_view name, at::IntArrayRef sizes, double low, double high);
 /// Every parameter filled from its name.
 void rule_fill(torch::nn::Module& module);
+/// The same rounded to float32, and then of the type; its sums are held to weight_sum/* of the golden file.
+void rule_fill_as(torch::nn::Module& module, const Golden& golden, at::ScalarType type);
 
 /// Mean, mean of absolute values, first and last element: a line of the table of check values.
 struct CheckValues {

@@ -6,11 +6,12 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/device/run_block.h"
+#include "larmor/nn/blocks/attention_block.h"
 #include "larmor/nn/blocks/group_norm.h"
 #include "larmor/nn/blocks/one_or_each.h"
-#include "larmor/nn/networks/autoencoder_kl/attention_block.h"
+#include "larmor/nn/blocks/resample_block.h"
+#include "larmor/nn/blocks/shape_text.h"
 #include "larmor/nn/networks/autoencoder_kl/res_block.h"
-#include "larmor/nn/networks/autoencoder_kl/resample_block.h"
 
 namespace larmor::nn {
 namespace {
@@ -89,12 +90,6 @@ std::shared_ptr<ConvBlock> make_quant_conv(const AutoencoderKlOptions& options, 
                                                .kernel = 1,
                                                .padding = 0},
                                      device);
-}
-
-std::string shape_text(at::IntArrayRef shape) {
-  std::vector<std::string> sizes;
-  for (const int64_t size : shape) sizes.push_back(text(size));
-  return text("[", join(sizes, ", "), "]");
 }
 
 AutoencoderKlOptions checked(const AutoencoderKlOptions& options) {

@@ -1,4 +1,4 @@
-// Self-attention over all voxels with one head, beside a shortcut.
+// Self-attention over all voxels, beside a shortcut.
 // Source: monai.networks.blocks.SpatialAttentionBlock (1.6).
 #pragma once
 
@@ -11,7 +11,9 @@ namespace larmor::nn {
 
 class AttentionBlock final : public Block {
  public:
-  AttentionBlock(int64_t channels, int64_t norm_groups, double norm_epsilon, c10::Device device);
+  /// Requires: `heads` divides channels.
+  AttentionBlock(int64_t channels, int64_t norm_groups, double norm_epsilon, c10::Device device,
+                 int64_t heads = 1);
   at::Tensor forward(const at::Tensor& input) override;
 
  private:

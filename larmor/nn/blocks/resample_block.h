@@ -1,4 +1,4 @@
-// Halving and doubling the resolution.
+// Halving and doubling the resolution, with a convolution that learns how.
 // Source: monai.networks.nets.autoencoderkl.AEKLDownsample, monai.networks.blocks.UpSample (1.6).
 #pragma once
 
@@ -8,6 +8,9 @@
 #include "larmor/nn/blocks/conv_block.h"
 
 namespace larmor::nn {
+
+/// Each voxel of [N, C, D, H, W] repeated twice along each axis.
+at::Tensor doubled(const at::Tensor& input);
 
 /// One voxel of zeros on the high side of each axis, then a convolution of stride 2. Weights: `conv.conv.…`
 class Downsample final : public Block {
@@ -19,7 +22,7 @@ class Downsample final : public Block {
   std::shared_ptr<ConvBlock> conv_;
 };
 
-/// Each voxel repeated twice along each axis, then a convolution. Weights: `postconv.conv.…`
+/// doubled(), then a convolution. Weights: `postconv.conv.…`
 class Upsample final : public Block {
  public:
   Upsample(int64_t channels, c10::Device device);

@@ -1,0 +1,78 @@
+#include "larmor/nn/blocks/time_res_block.h"
+
+#include <algorithm>
+
+#include <ATen/ops/avg_pool3d.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/silu.h>
+
+#include "larmor/nn/blocks/resample_block.h"
+
+namespace larmor::nn {
+namespace {
+
+std::shared_ptr<GroupNorm> time_res_norm(int64_t channels, const TimeResBlockKind& kind) {
+  const int64_t groups = kind.fewer_groups_where_needed ? groups_that_divide(channels, kind.norm_num_groups)
+                                                        : kind.norm_num_groups;
+  return std::make_shared<GroupNorm>(groups, channels, kind.norm_epsilon, kind.device);
+}
+
+}  // namespace
+
+int64_t groups_that_divide(int64_t channels, int64_t most) {
+  int64_t groups = std::min(channels, most);
+  while (channels % groups != 0) --groups;
+  return groups;
+}
+
+TimeResBlock::TimeResBlock(const TimeResBlockKind& kind, int64_t in_channels, int64_t out_channels,
+                           const std::string& path, Resampling resampling)
+    : resampling_(resampling) {
+  norm1_ = register_module("norm1", time_res_norm(in_channels, kind));
+  conv1_ = conv("conv1", {in_channels, out_channels}, kind);
+  time_ = register_module(kind.time_name, linear_weights(kind.time_channels, out_channels,
+                                                         /*has_bias=*/true, kind.device));
+  norm2_ = register_module("norm2", time_res_norm(out_channels, kind));
+  dropout_ = register_module("dropout", std::make_shared<Dropout>(kind.dropout, path));
+  conv2_ = conv("conv2", {out_channels, out_channels}, kind);
+  if (kind.starts_as_shortcut) conv2_->layer()->zero();
+  if (in_channels == out_channels) return;
+  const ConvShape pointwise{
+      .in_channels = in_channels, .out_channels = out_channels, .kernel = 1, .padding = 0};
+  shortcut_ = conv(kind.shortcut_name, pointwise, kind);
+}
+
+std::shared_ptr<ConvBlock> TimeResBlock::conv(const char* name, const ConvShape& shape,
+                                              const TimeResBlockKind& kind) {
+  auto block = std::make_shared<ConvBlock>(shape, kind.device);
+  if (kind.names_convolutions) {
+    register_module(name, block);
+  } else {
+    register_module(name, block->layer());
+  }
+  return block;
+}
+
+at::Tensor TimeResBlock::resampled(const at::Tensor& value) const {
+  switch (resampling_) {
+    case Resampling::halved:
+      return at::avg_pool3d(value, /*kernel_size=*/2, /*stride=*/2);
+    case Resampling::doubled:
+      return doubled(value);
+    case Resampling::none:
+      break;
+  }
+  return value;
+}
+
+at::Tensor TimeResBlock::forward(const at::Tensor& input, const at::Tensor& skip, const at::Tensor& time) {
+  const at::Tensor whole = skip.defined() ? at::cat({input, skip}, 1) : input;
+  at::Tensor value = conv1_->forward(resampled(norm1_->forward_silu(whole)));
+  // In place here and below: backward needs neither a convolution's result nor a sum.
+  value.add_(linear(at::silu(time), *time_).unflatten(1, {-1, 1, 1, 1}));
+  value = conv2_->forward(dropout_->forward(norm2_->forward_silu(value)));
+  const at::Tensor beside = resampled(whole);
+  return value.add_(shortcut_ ? shortcut_->forward(beside) : beside);
+}
+
+}  // namespace larmor::nn
