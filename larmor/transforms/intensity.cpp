@@ -3,6 +3,7 @@
 #include <cassert>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <span>
 #include <utility>
@@ -110,6 +111,35 @@ void scale(Floats values, float low, float high, double b_min, double b_max, flo
     scaled[i] = (values[i] - low) / range * target_range + target_low;
 }
 
+/// The values that percentiles are of; `others` holds them where they are not all.
+Floats counted_values(Floats values, bool nonzero, std::vector<float>& others) {
+  if (!nonzero) return values;
+  std::copy_if(values.begin(), values.end(), std::back_inserter(others),
+               [](float value) { return value != 0; });
+  return others;
+}
+
+at::Tensor scaled_by_percentiles(const at::Tensor& voxels, const PercentileScaling& scaling) {
+  const at::Tensor held = dense(voxels);
+  const Floats values = values_of(held);
+  if (has_nan(values))
+    fail(Exit::data, "there are NaN voxels, so there are no percentiles", "repair or leave out the file");
+  std::vector<float> others;
+  const Floats counting = counted_values(values, scaling.nonzero, others);
+  if (counting.empty()) return held;
+  const CountedValues counted(counting);
+  const auto low = static_cast<float>(counted.percentile(scaling.lower)),
+             high = static_cast<float>(counted.percentile(scaling.upper));
+  at::Tensor result = at::empty_like(held);
+  float* const scaled = result.mutable_data_ptr<float>();
+  scale(values, low, high, scaling.b_min, scaling.b_max, scaled);
+  if (scaling.clip && low != high) {
+    const auto least = static_cast<float>(scaling.b_min), most = static_cast<float>(scaling.b_max);
+    for (std::size_t i = 0; i < values.size(); ++i) scaled[i] = std::min(std::max(scaled[i], least), most);
+  }
+  return result;
+}
+
 }  // namespace
 
 double percentile(const at::Tensor& tensor, double rank) {
@@ -119,22 +149,11 @@ double percentile(const at::Tensor& tensor, double rank) {
   return has_nan(values) ? std::numeric_limits<double>::quiet_NaN() : CountedValues(values).percentile(rank);
 }
 
-Volume scale_percentiles(const Volume& volume, double lower, double upper, double b_min, double b_max,
-                         bool clip) {
-  const at::Tensor held = dense(volume.voxels);
-  const Floats values = values_of(held);
-  if (has_nan(values))
-    fail(Exit::data, "there are NaN voxels, so there are no percentiles", "repair or leave out the file");
-  const CountedValues counted(values);
-  const auto low = static_cast<float>(counted.percentile(lower)),
-             high = static_cast<float>(counted.percentile(upper));
-  at::Tensor result = at::empty_like(held);
-  float* const scaled = result.mutable_data_ptr<float>();
-  scale(values, low, high, b_min, b_max, scaled);
-  if (clip && low != high) {
-    const auto least = static_cast<float>(b_min), most = static_cast<float>(b_max);
-    for (std::size_t i = 0; i < values.size(); ++i) scaled[i] = std::min(std::max(scaled[i], least), most);
-  }
+Volume scale_percentiles(const Volume& volume, const PercentileScaling& scaling) {
+  if (!scaling.channel_wise) return {scaled_by_percentiles(volume.voxels, scaling), volume.affine};
+  at::Tensor result = at::empty_like(volume.voxels);
+  for (int64_t channel = 0; channel < volume.voxels.size(0); ++channel)
+    result[channel].copy_(scaled_by_percentiles(volume.voxels[channel], scaling));
   return {result, volume.affine};
 }
 

@@ -54,15 +54,18 @@ TransformRun on_values_at_random(Parameters& parameters, DrawOnce draw_once, Cha
 }
 
 TransformRun percentiles(Parameters& parameters) {
-  const double lower = parameters.number("lower", 0, 100), upper = parameters.number("upper", 0, 100);
-  const double b_min = parameters.number("b_min", -largest, largest),
-               b_max = parameters.number("b_max", -largest, largest);
-  const bool clip = parameters.flag("clip", false);
+  PercentileScaling scaling;
+  scaling.lower = parameters.number("lower", 0, 100);
+  scaling.upper = parameters.number("upper", 0, 100);
+  scaling.b_min = parameters.number("b_min", -largest, largest);
+  scaling.b_max = parameters.number("b_max", -largest, largest);
+  scaling.clip = parameters.flag("clip", false);
   parameters.only("relative", false);
-  parameters.only("channel_wise", false);
+  scaling.channel_wise = parameters.flag("channel_wise", false);
+  scaling.nonzero = parameters.flag("nonzero", false);
   const auto targets = parameters.targets();
-  return on_values(targets, [=](const at::Tensor& voxels) {
-    return scale_percentiles({voxels, identity_affine()}, lower, upper, b_min, b_max, clip).voxels;
+  return on_values(targets, [scaling](const at::Tensor& voxels) {
+    return scale_percentiles({voxels, identity_affine()}, scaling).voxels;
   });
 }
 

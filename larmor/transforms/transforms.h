@@ -39,11 +39,18 @@ std::vector<int64_t> center_corner(const GridSize& present, const std::vector<in
 Volume center_crop(const Volume& volume, const std::vector<int64_t>& size);
 /// The crop whose first corner is `corner`, in memory of its own. Requires: it lies inside.
 Volume crop_at(const Volume& volume, const std::vector<int64_t>& corner, const std::vector<int64_t>& size);
-/// (x - p_lower) / (p_upper - p_lower) scaled to [b_min, b_max], percentiles of all voxels with linear
-/// interpolation; clips when told to. Equal percentiles: x - p_lower + b_min. Throws Error (data) when there
-/// are NaN voxels. MONAI's ScaleIntensityRangePercentiles.
-Volume scale_percentiles(const Volume& volume, double lower, double upper, double b_min, double b_max,
-                         bool clip);
+/// MONAI's ScaleIntensityRangePercentiles, and whose percentiles they are.
+struct PercentileScaling {
+  double lower = 0, upper = 100;  // percentiles that become b_min and b_max
+  double b_min = 0, b_max = 1;
+  bool clip = false;
+  bool channel_wise = false;  // each channel by percentiles of its own
+  bool nonzero = false;       // percentiles of the voxels that are not 0, such as a stripped skull's are
+};
+/// (x - p_lower) / (p_upper - p_lower) scaled to [b_min, b_max], percentiles with linear interpolation; clips
+/// when told to. Equal percentiles: x - p_lower + b_min. Where no voxel counts, all stay as they are. Throws
+/// Error (data) when there are NaN voxels.
+Volume scale_percentiles(const Volume& volume, const PercentileScaling& scaling);
 /// The percentile (0 to 100) of all values, as numpy.percentile gives it. NaN when one of them is NaN.
 double percentile(const at::Tensor& values, double rank);
 

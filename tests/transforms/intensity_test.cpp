@@ -51,36 +51,57 @@ TEST(Percentile, IsNotANumberWhenAVoxelIsNot) {
 
 TEST(ScalePercentiles, MapsTheTwoPercentilesToTheTwoBounds) {
   const at::Tensor values = at::arange(101, at::kFloat);
-  const at::Tensor result = scale_percentiles(volume_of(values), 10, 90, -1, 1, false).voxels.flatten();
+  const at::Tensor result = scale_percentiles(volume_of(values), {10, 90, -1, 1, false}).voxels.flatten();
   EXPECT_TRUE(result.allclose((values - 10) / 80 * 2 - 1));
   EXPECT_GT(result.max().item<float>(), 1.2F);
-  const at::Tensor clipped = scale_percentiles(volume_of(values), 10, 90, -1, 1, true).voxels.flatten();
+  const at::Tensor clipped = scale_percentiles(volume_of(values), {10, 90, -1, 1, true}).voxels.flatten();
   EXPECT_TRUE(clipped.equal(result.clamp(-1, 1)));
 }
 
 TEST(ScalePercentiles, OnlyMovesAVolumeOfOneValue) {
   const at::Tensor result =
-      scale_percentiles(volume_of(at::full({9}, 5.0F)), 0, 99.5, 2, 3, true).voxels.flatten();
+      scale_percentiles(volume_of(at::full({9}, 5.0F)), {0, 99.5, 2, 3, true}).voxels.flatten();
   EXPECT_TRUE(result.equal(at::full({9}, 2.0F)));
 }
 
 TEST(ScalePercentiles, LeavesTheSourceAloneAndTakesAnyStrides) {
   const at::Tensor values = at::rand({2, 3, 4, 5});
   const at::Tensor before = values.clone();
-  const Volume plain = scale_percentiles({values, identity_affine()}, 0, 99.5, 0, 1, false);
+  const Volume plain = scale_percentiles({values, identity_affine()}, {0, 99.5, 0, 1, false});
   EXPECT_TRUE(values.equal(before));
   const at::Tensor turned = values.permute({0, 3, 1, 2}).contiguous().permute({0, 2, 3, 1});
   EXPECT_TRUE(
-      scale_percentiles({turned, identity_affine()}, 0, 99.5, 0, 1, false).voxels.equal(plain.voxels));
+      scale_percentiles({turned, identity_affine()}, {0, 99.5, 0, 1, false}).voxels.equal(plain.voxels));
   const at::Tensor every_other = at::stack({values, values}, -1).select(-1, 1);
   EXPECT_TRUE(
-      scale_percentiles({every_other, identity_affine()}, 0, 99.5, 0, 1, false).voxels.equal(plain.voxels));
+      scale_percentiles({every_other, identity_affine()}, {0, 99.5, 0, 1, false}).voxels.equal(plain.voxels));
+}
+
+TEST(ScalePercentiles, TakesEachChannelByItself) {
+  const at::Tensor one = at::arange(101, at::kFloat).view({1, 101, 1, 1}), other = one * 7 + 3;
+  const PercentileScaling each{.lower = 10, .upper = 90, .channel_wise = true};
+  const at::Tensor both = scale_percentiles({at::cat({one, other}), identity_affine()}, each).voxels;
+  for (const auto& [channel, alone] : {std::pair{0, one}, {1, other}})
+    EXPECT_TRUE(both[channel].equal(scale_percentiles({alone, identity_affine()}, {10, 90}).voxels[0]));
+}
+
+TEST(ScalePercentiles, CountsOnlyVoxelsThatAreNotZeroWhereItIsTold) {
+  const at::Tensor brain = at::arange(1, 102, at::kFloat);
+  const at::Tensor head = at::cat({at::zeros(500), brain});
+  const PercentileScaling stripped{
+      .lower = 10, .upper = 90, .b_min = -1, .b_max = 1, .clip = true, .nonzero = true};
+  const at::Tensor scaled = scale_percentiles(volume_of(head), stripped).voxels.flatten();
+  EXPECT_TRUE(scaled.slice(0, 500).equal(
+      scale_percentiles(volume_of(brain), {10, 90, -1, 1, true}).voxels.flatten()));
+  EXPECT_TRUE(scaled.slice(0, 0, 500).equal(at::full({500}, -1.0F)));
+  const at::Tensor nothing = at::zeros({9});
+  EXPECT_TRUE(scale_percentiles(volume_of(nothing), stripped).voxels.flatten().equal(nothing));
 }
 
 TEST(ScalePercentiles, RefusesVoxelsThatAreNoNumbers) {
   try {
-    scale_percentiles(volume_of(at::tensor({1.0F, std::numeric_limits<float>::quiet_NaN()})), 0, 99.5, 0, 1,
-                      false);
+    scale_percentiles(volume_of(at::tensor({1.0F, std::numeric_limits<float>::quiet_NaN()})),
+                      {0, 99.5, 0, 1, false});
     ADD_FAILURE();
   } catch (const Error& error) {
     EXPECT_EQ(error.exit(), Exit::data);

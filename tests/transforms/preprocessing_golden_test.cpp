@@ -106,7 +106,7 @@ TEST_P(PreprocessingGolden, MatchesMonaiStageByStage) {
   const double range = number("4_center_crop/max") - number("4_center_crop/min");
   EXPECT_NEAR(percentile(volume.voxels, 0), number("4_center_crop/percentile_0"), 1e-6 * range);
   EXPECT_NEAR(percentile(volume.voxels, 99.5), number("4_center_crop/percentile_99p5"), 1e-6 * range);
-  expect_near("5_percentile_scaled", scale_percentiles(volume, 0, 99.5, 0, 1, false), 1e-5);
+  expect_near("5_percentile_scaled", scale_percentiles(volume, {0, 99.5, 0, 1, false}), 1e-5);
 }
 
 INSTANTIATE_TEST_SUITE_P(

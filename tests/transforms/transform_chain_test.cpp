@@ -22,7 +22,7 @@ Volume run(const char* chain, const ExampleKey& key = {1, 2, 3}) {
 
 TEST(TransformChain, RunsTheDeclaredTransformsInOrder) {
   const Volume direct = scale_percentiles(
-      center_crop(resample(orient(counting(), "LPS"), {2, 1, 1}), {3, 4, 5}), 0, 99.5, 0, 1, true);
+      center_crop(resample(orient(counting(), "LPS"), {2, 1, 1}), {3, 4, 5}), {0, 99.5, 0, 1, true});
   const Volume declared = run(R"([
       {"LoadImage": {"image_only": true}}, "EnsureChannelFirst", {"Orientation": {"axcodes": "LPS"}},
       {"Spacing": {"pixdim": [2, 1, 1], "mode": "bilinear"}}, {"CenterSpatialCrop": {"roi_size": [3, 4, 5]}},

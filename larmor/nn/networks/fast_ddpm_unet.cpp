@@ -189,7 +189,7 @@ void FastDdpmUnetImpl::add_up(c10::Device device) {
 at::Tensor FastDdpmUnetImpl::forward(const at::Tensor& noisy, const at::Tensor& times) {
   check_input(noisy);
   const at::Tensor sinusoids = sinusoidal_embedding(times, options_.ch, Sinusoids::ddpm);
-  const at::Tensor time = run_block(time_, sinusoids.to(noisy.scalar_type()));
+  const at::Tensor time = run_block(time_, sinusoids.to(noisy.options()));
   at::Tensor value = run_block(conv_in_, noisy);
   std::vector<at::Tensor> skips{value};
   for (const auto& level : down_) value = level->pass_down(std::move(value), time, skips);

@@ -52,7 +52,7 @@ DiffusionUnetImpl::DiffusionUnetImpl(const DiffusionUnetOptions& options, c10::D
 at::Tensor DiffusionUnetImpl::forward(const at::Tensor& noisy, const at::Tensor& times,
                                       const at::Tensor& context) {
   const at::Tensor sinusoids = sinusoidal_embedding(times, options_.channels.front(), Sinusoids::monai);
-  return forward_embedded(noisy, sinusoids.to(noisy.scalar_type()), context);
+  return forward_embedded(noisy, sinusoids.to(noisy.options()), context);
 }
 
 at::Tensor DiffusionUnetImpl::forward_embedded(const at::Tensor& noisy, const at::Tensor& sinusoids,
