@@ -46,7 +46,7 @@ TEST_P(DemandOf, IsWhatAStepHolds) {
 
   const Batch batch = first_two(stage, config, index);
   EXPECT_EQ(demand.sample_bytes * batch.size(), static_cast<int64_t>(batch.at("image").nbytes()));
-  const DrawScope draws({.seed = 1, .epochs = {0, 0}, .examples = {0, 1}});
+  const DrawScope draws({.seed = 1, .epochs = {0, 0}, .examples = {0, 1}, .positions = {0, 1}});
   StepContext context;
   context.epoch = 1000;
   context.record = [](const std::string&, const at::Tensor&) {};

@@ -63,7 +63,8 @@ Hardware machine_of(const Shipped& shipped) {
 Plan plan_of(const Shipped& shipped) {
   const bool is_survival = shipped.workload == std::string("survival");
   std::vector<std::string> invented{"data.kind=cohort"};
-  if (!is_survival) invented = {"data.kind=phantom", "data.phantom_cases=200", "data.split.val=0.1"};
+  if (!is_survival)
+    invented = {"data.kind=phantom", "data.modalities=null", "data.phantom_cases=200", "data.split.val=0.1"};
   const auto loaded = load_shipped(shipped.workload, shipped.config, invented);
   const auto& config = loaded.config.config;
   loaded.stage->check(config);
@@ -100,6 +101,11 @@ constexpr Shipped all_shipped[] = {
     {"latent_diffusion", "brain", 0, 0, "1 x 2 x 1, single, fp32"},
     {"latent_diffusion", "phantom", 0, 0, "1 x 2 x 2, single, fp32"},
     {"latent_diffusion", "tiny", 0, 0, "1 x 2 x 2, single, fp32"},
+    {"fast_ddpm", "default", 4, 24, "4 x 1 x 4, ddp, bf16"},
+    {"fast_ddpm", "large", 8, 80, "8 x 1 x 8, ddp, bf16", Recompute::blocks},
+    {"fast_ddpm", "debug", 1, 16, "1 x 1 x 1, single, bf16"},
+    {"fast_ddpm", "brain_cpu", 0, 0, "1 x 1 x 2, single, fp32"},
+    {"fast_ddpm", "tiny", 0, 0, "1 x 1 x 4, single, fp32"},
     {"survival", "default", 4, 24, "4 x 6 x 1, ddp, bf16"},
     {"survival", "cohort", 0, 0, "1 x 6 x 4, single, fp32"},
     {"survival", "tiny", 0, 0, "1 x 4 x 1, single, fp32"},

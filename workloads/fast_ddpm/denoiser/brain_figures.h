@@ -1,0 +1,25 @@
+// How near a generated modality comes to the true one.
+#pragma once
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include <ATen/core/Tensor.h>
+
+namespace larmor::fast_ddpm {
+
+/// [D, H, W] bool: where any channel of image [C, D, H, W] is above the background, which the transforms
+/// leave at -1. Everywhere where nothing is.
+at::Tensor brain_of(const at::Tensor& image);
+
+/// By name, of one case and one target.
+using BrainFigures = std::array<std::pair<const char*, double>, 4>;
+/// psnr and ssim of the whole volume, mae_brain and psnr_brain inside the brain, all on the scale from 0 to 1
+/// that [-1, 1] becomes. Both [D, H, W]. Throws Error (data) where an axis is too short for SSIM.
+BrainFigures brain_figures(const at::Tensor& generated, const at::Tensor& truth, const at::Tensor& brain);
+
+/// In dB, of a mean squared error on the scale from 0 to 1.
+double psnr_of_error(double mean_squared_error);
+
+}  // namespace larmor::fast_ddpm

@@ -1,0 +1,64 @@
+#include "workloads/fast_ddpm/denoiser/denoiser_config.h"
+
+#include <set>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+
+namespace larmor::fast_ddpm {
+
+void DenoiserConfig::describe_model(Fields& f) {
+  f.field("modalities", modalities, "channels of an image, in this order; any of them may be the target");
+  network.describe(f);
+  f.field("weights", weights, "safetensors file of such a network to start from; empty: a new one");
+  f.section("noise", [this](Fields& inner) { noise.describe(inner); });
+  f.section("sampling", [this](Fields& inner) {
+    inner.field("timesteps", timesteps, "how many times are learned and sampled", at_least_one);
+    inner.choice(
+        "scheduler_type", scheduler_type,
+        {{"uniform", nn::FastDdpmTimesteps::uniform},
+         {"uniform_from_zero", nn::FastDdpmTimesteps::uniform_from_zero},
+         {"non_uniform", nn::FastDdpmTimesteps::non_uniform}},
+        "which times: the paper's 0, 99, …, 999, the 3-D fork's 0, 100, …, 900, or more of the late ones");
+    inner.choice(
+        "sampler", sampler,
+        {{"generalized", nn::FastDdpmSampler::generalized}, {"ddpm_noisy", nn::FastDdpmSampler::ddpm_noisy}},
+        "generalized: DDIM; ddpm_noisy: each step adds noise");
+    inner.field("eta", eta, "noise that each generalized step adds; 0: none", fraction);
+  });
+}
+
+void DenoiserConfig::describe_loss(Fields& f) {
+  f.field("baseline_cases", baseline_cases,
+          "training cases that the linear fit of psnr_brain_linear_fit is made on; 0: all", at_least_zero);
+}
+
+void DenoiserConfig::check() const {
+  network.check();
+  noise.check();
+  times();
+  const std::set<std::string> different(modalities.begin(), modalities.end());
+  if (different.size() != modalities.size() || modalities.size() < 2)
+    fail(Exit::usage, text("model.modalities is [", join(modalities, ", "), "]"),
+         "name two modalities or more, each once");
+  if (different.contains("target"))
+    fail(Exit::usage, "model.modalities holds target, by which predict is told what is missing",
+         "give that modality another name");
+  if (network.in_channels != channels())
+    fail(Exit::usage,
+         text("model.in_channels=", network.in_channels, ", and model.modalities names ", channels()),
+         text("set model.in_channels=", channels()));
+  if (network.out_ch != 1)
+    fail(Exit::usage,
+         text("model.out_ch=", network.out_ch, ", and the network predicts one channel of noise"),
+         "set model.out_ch=1");
+  if (noise.schedule == nn::NoiseScheduleOptions::Kind::rectified_flow)
+    fail(Exit::usage, "model.noise.schedule=rectified_flow has no betas, which Fast-DDPM's samplers go by",
+         "set model.noise.schedule=linear, or another one");
+}
+
+std::vector<int64_t> DenoiserConfig::times() const {
+  return nn::fast_ddpm_timesteps(scheduler_type, timesteps, noise.num_train_timesteps);
+}
+
+}  // namespace larmor::fast_ddpm

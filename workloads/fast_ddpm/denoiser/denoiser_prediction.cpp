@@ -1,0 +1,134 @@
+// Generating one modality: sampling over a whole volume, and what `predict` makes of it.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+#include "larmor/nn/diffusion/sampling.h"
+#include "larmor/nn/sliding_window.h"
+#include "larmor/train/prediction.h"
+
+#include "workloads/fast_ddpm/denoiser/denoiser_task.h"
+#include "workloads/fast_ddpm/denoiser/target_choice.h"
+
+namespace larmor::fast_ddpm {
+namespace {
+
+constexpr double window_overlap = 0.5;
+constexpr double brightest = 1000;  // of a generated image in a file
+
+/// As how many windows an image [1, C, D, H, W] is large.
+double in_windows(const at::Tensor& image, const std::vector<int64_t>& window) {
+  double count = 1;
+  for (std::size_t axis = 0; axis < window.size(); ++axis)
+    count *=
+        static_cast<double>(image.size(static_cast<int64_t>(axis) + 2)) / static_cast<double>(window[axis]);
+  return count;
+}
+
+/// Padded at the high side to multiples of `divisor`.
+at::Tensor padded(const at::Tensor& image, int64_t divisor) {
+  const auto missing = [&](int64_t axis) { return (divisor - image.size(axis) % divisor) % divisor; };
+  return at::pad(image, {0, missing(4), 0, missing(3), 0, missing(2)}, "replicate");
+}
+
+bool is_near(const Affine& left, const Affine& right) {
+  constexpr double tolerance = 1e-3;  // mm
+  for (std::size_t row = 0; row < left.size(); ++row) {
+    for (std::size_t column = 0; column < left[row].size(); ++column) {
+      if (std::abs(left[row][column] - right[row][column]) > tolerance) return false;
+    }
+  }
+  return true;
+}
+
+at::Tensor cut_like(at::Tensor volume, const at::Tensor& like) {
+  for (int64_t axis = 2; axis < 5; ++axis) volume = volume.narrow(axis, 0, like.size(axis));
+  return volume;
+}
+
+}  // namespace
+
+at::Tensor DenoiserTask::predicted_noise(const at::Tensor& image, const at::Tensor& time, const Pass& pass) {
+  if (!pass.in_windows)
+    return cut_like(network_->forward(padded(image, config_.network.size_divisor()), time), image);
+  const auto of_window = [&](const at::Tensor& part) { return network_->forward(part, time); };
+  return nn::sliding_window(image, window_, window_overlap, of_window);
+}
+
+at::Tensor DenoiserTask::generate(const at::Tensor& image, const at::Tensor& is_target, const Pass& pass) {
+  // Noise is drawn for the whole volume, and at every step the windows' predictions are blended before the
+  // volume takes the step as one: no window ever goes a way of its own, so that there is no seam to see.
+  const auto denoise = [&](const at::Tensor& noisy, const at::Tensor& time) {
+    return predicted_noise(with_channel(image, is_target, noisy), time, pass).to(noisy.scalar_type());
+  };
+  nn::Sampler sampler(schedule_, nn::PredictionType::epsilon,
+                      nn::fast_ddpm_sampler(config_.sampler, config_.eta),
+                      nn::sampling_steps(nn::descending(times_)));
+  const at::Tensor like = image.narrow(1, 0, 1);
+  return nn::sample(std::move(sampler), like, denoise, pass.progress).clamp(-1, 1);
+}
+
+int64_t DenoiserTask::target_of(const Batch& inputs, const PredictionContext& context) const {
+  const auto& all = config_.modalities;
+  std::vector<std::string> missing;
+  for (const std::string& modality : all) {
+    if (!inputs.tensors.contains(modality)) missing.push_back(modality);
+  }
+  if (missing.size() == all.size())
+    fail(Exit::usage, "no modality is given",
+         text("give some of ", join(all, ", "), " with --input NAME=FILE"));
+  const auto said = context.texts.find("target");
+  if (said == context.texts.end() && missing.size() != 1)
+    fail(Exit::usage,
+         missing.empty() ? "all modalities are given" : text("these are missing: ", join(missing, ", ")),
+         "say which one is wanted: --input target=NAME");
+  const std::string wanted = said == context.texts.end() ? missing.front() : said->second;
+  const auto found = std::ranges::find(all, wanted);
+  if (found == all.end())
+    fail(Exit::usage, text("target=", wanted, " is none of ", join(all, ", ")), "name one of them");
+  return found - all.begin();
+}
+
+at::Tensor DenoiserTask::gathered(const Batch& inputs, const PredictionContext& context) const {
+  const InputGrids* first = nullptr;
+  std::vector<at::Tensor> channels(config_.modalities.size());
+  at::Tensor like;
+  for (std::size_t i = 0; i < channels.size(); ++i) {
+    const auto found = inputs.tensors.find(config_.modalities[i]);
+    if (found == inputs.tensors.end()) continue;
+    channels[i] = found->second;
+    const InputGrids& grids = context.grids.find(config_.modalities[i])->second;
+    if (channels[i].size(1) != 1)
+      fail(Exit::data, text(config_.modalities[i], " has ", channels[i].size(1), " channels"),
+           "give one modality a file");
+    if (first == nullptr) {
+      first = &grids;
+      like = channels[i];
+    }
+    if (channels[i].sizes() == like.sizes() && is_near(grids.prepared, first->prepared)) continue;
+    fail(Exit::data, text(config_.modalities[i], " does not lie on the grid of the other modalities"),
+         "register them to one grid first");
+  }
+  for (at::Tensor& channel : channels) {
+    if (!channel.defined()) channel = at::zeros_like(like);
+  }
+  return at::cat(channels, 1);
+}
+
+Prediction DenoiserTask::predict(const Batch& inputs, const PredictionContext& context) {
+  const int64_t target = target_of(inputs, context);
+  const at::Tensor image = gathered(inputs, context);
+  const at::Tensor is_target = same_target(1, config_.channels(), target, image);
+  const Pass pass{.in_windows = !context.fits_in_one_pass(in_windows(image, window_)),
+                  .progress = context.progress};
+  const at::Tensor generated = (generate(image, is_target, pass)[0] + 1) * (brightest / 2);
+  const auto given = std::ranges::find_if(
+      config_.modalities, [&](const std::string& name) { return context.grids.contains(name); });
+  return {.volumes = {{output_name, context.on_grid_of(*given, generated)}}};
+}
+
+}  // namespace larmor::fast_ddpm

@@ -1,0 +1,147 @@
+#include "workloads/fast_ddpm/denoiser/denoiser_stage.h"
+
+#include <utility>
+
+#include <ATen/ops/ones.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+#include "larmor/data/some_cases.h"
+#include "larmor/data/volume_dataset.h"
+#include "larmor/nn/metrics/image_metrics.h"
+#include "larmor/train/measure/demand_count.h"
+#include "larmor/train/volume_stage.h"
+#include "larmor/transforms/declared_chain.h"
+
+#include "workloads/fast_ddpm/denoiser/contrast_phantom.h"
+#include "workloads/fast_ddpm/denoiser/denoiser_task.h"
+
+namespace larmor::fast_ddpm {
+namespace {
+
+constexpr const char* channels_key = "model.in_channels";
+
+/// Cases whose samples say that they are there for a baseline alone.
+class MarkedCases final : public Dataset {
+ public:
+  explicit MarkedCases(std::unique_ptr<Dataset> cases) : cases_(std::move(cases)) {}
+  int64_t size() const override { return cases_->size(); }
+  std::string name(int64_t example) const override { return cases_->name(example); }
+  std::string content_hash(int64_t example) const override { return cases_->content_hash(example); }
+  Sample get(const ExampleKey& key) const override {
+    Sample sample = cases_->get(key);
+    sample[DenoiserTask::reference_mark] = at::ones({}, at::kBool);
+    return sample;
+  }
+
+ private:
+  std::unique_ptr<Dataset> cases_;
+};
+
+}  // namespace
+
+WorkloadFields DenoiserStage::fields() {
+  return {.model = [this](Fields& f) { config_.describe_model(f); },
+          .loss = [this](Fields& f) { config_.describe_loss(f); },
+          .objectives = {}};
+}
+
+void DenoiserStage::check(const RunConfig& config) const {
+  config_.check();
+  check_chains(config);
+  const auto divisor = config_.network.size_divisor();
+  for (const auto& crop : {training_crop(config.data.transforms), validation_crop(config.data.transforms)}) {
+    for (const auto size : crop) {
+      if (size % divisor == 0) continue;
+      fail(Exit::usage,
+           text("data.transforms crops ", size, " voxels, and this network needs a multiple of ", divisor),
+           text("crop ", size / divisor * divisor + divisor));
+    }
+  }
+}
+
+void DenoiserStage::check_start(const Sample& first) const {
+  check_first(first, config_.channels(), channels_key, config_.weights);
+}
+
+void DenoiserStage::check_example(const Sample& example, Split split) const {
+  check_channels(example, config_.channels(), channels_key);
+  const auto divisor = config_.network.size_divisor(), window = nn::SsimOptions{}.window;
+  for (const auto size : example.at("image").sizes().slice(1)) {
+    if (size % divisor != 0)
+      fail(Exit::data,
+           text("has ", size, " voxels along an axis, and this network needs a multiple of ", divisor),
+           "bring all images to one size with a crop, a pad or Resize in data.transforms");
+    if (split != Split::train && size < window)
+      fail(Exit::data,
+           text("has ", size, " voxels along an axis, and SSIM, by which it is judged, looks at ", window,
+                " at once"),
+           "leave it out with data.exclude, or judge larger images");
+  }
+  const auto present = example.find("present");
+  if (present != example.end() && present->second.sum().item<int64_t>() < 2)
+    fail(Exit::data, text("has one of the modalities ", join(config_.modalities, ", "), " and no other"),
+         "add another modality of the case, or leave it out with data.exclude");
+}
+
+std::vector<int64_t> DenoiserStage::example_size(const DataConfig& data) const {
+  std::vector<int64_t> size{64, 64, 64};
+  if (data.kind == "phantom") size = data.phantom_size;
+  for (const Json& step : data.transforms) {
+    if (!step.is_object() || step.empty() || !step.front().is_object()) continue;
+    const auto found = step.front().find("spatial_size");
+    if (found != step.front().end() && found->is_array()) size = found->get<std::vector<int64_t>>();
+  }
+  const auto crop = training_crop(data.transforms);
+  return crop.empty() ? size : crop;
+}
+
+Demand DenoiserStage::demand(const RunConfig& config, const Index& index) const {
+  const auto size = example_size(config.data);
+  DenoiserTask trial(config_, /*seed=*/0, size, c10::kMeta);
+  auto demand = count_demand(config, index, training_chain(config.data.transforms), trial,
+                             image_to_count(config_.channels(), size));
+  demand.preferred_micro_batch = 1;
+  return demand;
+}
+
+SampleForm DenoiserStage::sample_form() const {
+  return {.channels = config_.modalities, .missing_as_zeros = true};
+}
+
+MakeImage DenoiserStage::image_maker(const DataConfig& data) const {
+  return [seed = static_cast<uint64_t>(data.phantom_seed), size = data.phantom_size,
+          channels = config_.channels()](const Case&, int64_t number) {
+    return make_contrast_phantom(seed, number, size, channels);
+  };
+}
+
+std::unique_ptr<Dataset> DenoiserStage::dataset(const RunConfig& config, const Index& index,
+                                                Split split) const {
+  return volume_dataset(config, index, split, sample_form(), image_maker(config.data));
+}
+
+std::unique_ptr<Dataset> DenoiserStage::reference(const RunConfig& config, const Index& index) const {
+  auto data = config.data;
+  if (data.cache == "smart") data.cache = "none";  // its window is training's
+  auto cases = make_volume_dataset(data, index, Split::train, validation_chain(data.transforms),
+                                   sample_form(), image_maker(data));
+  return std::make_unique<MarkedCases>(some_cases(std::move(cases), config_.baseline_cases));
+}
+
+std::unique_ptr<Task> DenoiserStage::task(const RunConfig& config, const Index&) const {
+  return std::make_unique<DenoiserTask>(config_, static_cast<uint64_t>(config.run.seed),
+                                        example_size(config.data));
+}
+
+PredictionForm DenoiserStage::prediction(const RunConfig& config) const {
+  PredictionForm form{.inputs = {},
+                      .transforms = prediction_chain(config.data.transforms),
+                      .volumes = {DenoiserTask::output_name}};
+  for (const std::string& modality : config_.modalities)
+    form.inputs.push_back({.name = modality, .kind = PredictionInput::Kind::image, .is_optional = true});
+  form.inputs.push_back({.name = "target", .kind = PredictionInput::Kind::text, .is_optional = true});
+  return form;
+}
+
+}  // namespace larmor::fast_ddpm

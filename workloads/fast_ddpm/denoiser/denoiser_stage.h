@@ -1,0 +1,42 @@
+// The one stage of Fast-DDPM: scans of several modalities, and the network that generates any one of them
+// from the others.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "larmor/data/cache/make_image.h"
+#include "larmor/data/sample_form.h"
+#include "larmor/train/stage.h"
+
+#include "workloads/fast_ddpm/denoiser/denoiser_config.h"
+
+namespace larmor::fast_ddpm {
+
+class DenoiserStage final : public Stage {
+ public:
+  WorkloadFields fields() override;
+  void check(const RunConfig& config) const override;
+  void check_start(const Sample& first) const override;
+  /// Refuses sizes that the network cannot halve, other channels, and a case of a single modality.
+  void check_example(const Sample& example, Split split) const override;
+  Demand demand(const RunConfig& config, const Index& index) const override;
+  std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override;
+  /// Some training cases, marked as such (DenoiserTask::reference_mark), for the linear fit.
+  std::unique_ptr<Dataset> reference(const RunConfig& config, const Index& index) const override;
+  std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override;
+  /// Any of the modalities, and "target" where more than one is missing; "generated" comes out.
+  PredictionForm prediction(const RunConfig& config) const override;
+  bool predicts_by_average() const override { return true; }
+
+ private:
+  SampleForm sample_form() const;
+  MakeImage image_maker(const DataConfig& data) const;
+  /// Voxels an axis that a training example has; 64 where the config does not say.
+  std::vector<int64_t> example_size(const DataConfig& data) const;
+
+  DenoiserConfig config_;
+};
+
+}  // namespace larmor::fast_ddpm

@@ -1,0 +1,127 @@
+#include "workloads/fast_ddpm/denoiser/denoiser_task.h"
+
+#include <map>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include "larmor/base/text.h"
+#include "larmor/device/draw_position.h"
+#include "larmor/device/initialisation.h"
+#include "larmor/device/module_state.h"
+#include "larmor/kernels/draw.h"
+#include "larmor/transforms/planes.h"
+
+#include "workloads/fast_ddpm/denoiser/brain_figures.h"
+#include "workloads/fast_ddpm/denoiser/linear_fit.h"
+#include "workloads/fast_ddpm/denoiser/target_choice.h"
+
+namespace larmor::fast_ddpm {
+namespace {
+
+/// Draws of one row of a batch for one of its targets: those of other targets and rows are others.
+DrawPosition draws_of(int64_t row, int64_t target) {
+  const DrawPosition all = draw_position();
+  const auto place = static_cast<std::size_t>(row);
+  constexpr uint64_t apart = 0x9e3779b97f4a7c15;
+  return {.seed = all.seed ^ (apart * static_cast<uint64_t>(target + 1)),
+          .epochs = {all.epochs.at(place)},
+          .examples = {all.examples.at(place)}};
+}
+
+}  // namespace
+
+DenoiserTask::DenoiserTask(const DenoiserConfig& config, uint64_t seed, std::vector<int64_t> window,
+                           c10::Device device)
+    : config_(config), window_(std::move(window)), times_(config.times()), schedule_(config.noise) {
+  const SeededInitialisation initialisation(seed);
+  network_ = nn::FastDdpmUnet(config.network, device);
+}
+
+std::vector<Objective> DenoiserTask::objectives() {
+  return {{.name = "denoiser", .network = network_.get()}};
+}
+
+void DenoiserTask::start() {
+  if (!config_.weights.empty()) load_state_dict(*network_, read_tensors(config_.weights));
+}
+
+at::Tensor DenoiserTask::present_in(const Batch& batch) const {
+  const auto found = batch.tensors.find("present");
+  if (found != batch.tensors.end()) return found->second;
+  const at::Tensor& image = batch.at("image");
+  return at::ones({image.size(0), image.size(1)}, image.options().dtype(at::kBool));
+}
+
+at::Tensor DenoiserTask::noise_error(const at::Tensor& image, const at::Tensor& is_target,
+                                     const at::Tensor& times) {
+  const at::Tensor clean = channel_of(image, is_target);
+  const at::Tensor noise = draw_normal_like(clean, "noise");
+  const at::Tensor noisy = schedule_.add_noise(clean, noise, times);
+  return at::mse_loss(network_->forward(with_channel(image, is_target, noisy), times), noise);
+}
+
+std::vector<at::Tensor> DenoiserTask::losses(const Batch& batch, const StepContext& context) {
+  const at::Tensor places = draw_antithetic(static_cast<int64_t>(times_.size()), "time");
+  const at::Tensor times = at::tensor(times_, at::kLong).index({places});
+  const at::Tensor loss = noise_error(batch.at("image"), draw_targets(present_in(batch)), times);
+  context.record("loss", loss);
+  return {loss};
+}
+
+void DenoiserTask::validate(const Batch& batch, Metrics& metrics) {
+  const at::Tensor& images = batch.at("image");
+  const at::Tensor present = present_in(batch).cpu();
+  for (int64_t row = 0; row < batch.size(); ++row) {
+    const auto example = batch.keys[static_cast<std::size_t>(row)].example;
+    const at::Tensor image = images.narrow(0, row, 1);
+    const bool is_whole = present[row].all().item<bool>();
+    const bool is_reference = batch.tensors.contains(reference_mark);
+    if (is_whole && (is_reference || metrics.depth() == ValidationDepth::full))
+      note_products(channel_products(image[0], brain_of(image[0])), example, metrics);
+    if (is_reference) continue;
+    double sum = 0;
+    int64_t count = 0;
+    for (int64_t target = 0; target < config_.channels(); ++target) {
+      if (!present[row][target].item<bool>()) continue;
+      const DrawScope draws(draws_of(row, target));
+      const at::Tensor places = draw_integers(static_cast<int64_t>(times_.size()), "time");
+      const at::Tensor times = at::tensor(times_, at::kLong).index({places});
+      sum += noise_error(image, same_target(1, config_.channels(), target, image), times).item<double>();
+      ++count;
+    }
+    metrics.value("loss", example, sum / static_cast<double>(count));
+    judge(image, present[row], example, metrics);
+  }
+}
+
+void DenoiserTask::judge(const at::Tensor& image, const at::Tensor& present, int64_t example,
+                         Metrics& metrics) {
+  const bool is_full = metrics.depth() == ValidationDepth::full;
+  const bool is_shown = metrics.wants_pictures() && example == 0;
+  if (!is_full && !is_shown) return;
+  const at::Tensor brain = brain_of(image[0]);
+  std::map<std::string, std::vector<double>> figures;
+  for (int64_t target = 0; target < config_.channels(); ++target) {
+    if (!present[target].item<bool>()) continue;
+    const std::string& modality = config_.modalities[static_cast<std::size_t>(target)];
+    const DrawScope draws(draws_of(0, target));
+    const at::Tensor generated =
+        generate(image, same_target(1, config_.channels(), target, image), {.in_windows = false})[0][0];
+    const at::Tensor truth = image[0][target];
+    if (is_shown)
+      metrics.picture(modality, stacked({three_planes(truth, -1, 1), three_planes(generated, -1, 1)}));
+    if (!is_full) break;  // one picture is enough while a run trains
+    for (const auto& [name, value] : brain_figures(generated, truth, brain)) {
+      figures[name].push_back(value);
+      metrics.note(text(name, " ", modality), example, value);
+    }
+  }
+  for (const auto& [name, values] : figures) {
+    double sum = 0;
+    for (const double value : values) sum += value;
+    metrics.value(name, example, sum / static_cast<double>(values.size()));
+  }
+}
+
+}  // namespace larmor::fast_ddpm

@@ -1,0 +1,60 @@
+// Generates a missing modality: a network that predicts the noise in one channel, at the few times that its
+// sampler visits, with the other channels beside it. Source: Jiang et al. 2025 (Fast-DDPM).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "larmor/train/task.h"
+
+#include "workloads/fast_ddpm/denoiser/denoiser_config.h"
+
+namespace larmor::fast_ddpm {
+
+class DenoiserTask final : public Task {
+ public:
+  static constexpr const char* output_name = "generated";
+  /// Samples that hold it are no cases to be judged.
+  static constexpr const char* reference_mark = "of_training";
+
+  /// A new network is drawn from `seed`; on c10::kMeta it has shapes alone. `window`: voxels an axis of a
+  /// training example, in which an image that does not fit in one pass is gone over.
+  DenoiserTask(const DenoiserConfig& config, uint64_t seed, std::vector<int64_t> window,
+               c10::Device device = c10::kCPU);
+
+  std::vector<Objective> objectives() override;
+  /// `config.weights` replaces the network's.
+  void start() override;
+  std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override;
+  /// Metric loss; at full depth every modality of a case is generated and held against the true one.
+  void validate(const Batch& batch, Metrics& metrics) override;
+  /// Means by modality, and the linear fit's.
+  void summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) override;
+  /// The target, from 0 to 1000, on the grid of the first input's file.
+  Prediction predict(const Batch& inputs, const PredictionContext& context) override;
+
+ private:
+  /// What a generation may do and tell.
+  struct Pass {
+    bool in_windows = false;
+    std::function<void(double)> progress = {};
+  };
+
+  at::Tensor present_in(const Batch& batch) const;  // [N, C] bool
+  /// Mean squared error of the noise that the network sees in each row's target at `times` [N].
+  at::Tensor noise_error(const at::Tensor& image, const at::Tensor& is_target, const at::Tensor& times);
+  /// [1, 1, D, H, W] in [-1, 1]; image [1, C, D, H, W], whose target channel is not looked at.
+  at::Tensor generate(const at::Tensor& image, const at::Tensor& is_target, const Pass& pass);
+  at::Tensor predicted_noise(const at::Tensor& image, const at::Tensor& time, const Pass& pass);
+  void judge(const at::Tensor& image, const at::Tensor& present, int64_t example, Metrics& metrics);
+  int64_t target_of(const Batch& inputs, const PredictionContext& context) const;
+  at::Tensor gathered(const Batch& inputs, const PredictionContext& context) const;  // [1, C, D, H, W]
+
+  DenoiserConfig config_;
+  std::vector<int64_t> window_, times_;
+  nn::NoiseSchedule schedule_;
+  nn::FastDdpmUnet network_{nullptr};
+};
+
+}  // namespace larmor::fast_ddpm

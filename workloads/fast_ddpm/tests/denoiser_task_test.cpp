@@ -1,0 +1,157 @@
+#include "workloads/fast_ddpm/denoiser/denoiser_task.h"
+
+#include <string>
+#include <vector>
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "larmor/base/error.h"
+#include "larmor/device/draw_position.h"
+#include "larmor/device/module_state.h"
+#include "larmor/kernels/draw.h"
+#include "larmor/train/prediction.h"
+
+namespace larmor::fast_ddpm {
+namespace {
+
+DenoiserConfig small_denoiser() {
+  DenoiserConfig config;
+  config.network.ch = 4;
+  config.network.ch_mult = {1, 2};
+  config.network.num_res_blocks = 1;
+  config.network.dropout = 0;
+  return config;
+}
+
+constexpr int64_t side = 12;
+
+Batch two_heads() {
+  at::manual_seed(7);
+  Batch batch{.tensors = {{"image", at::rand({2, 4, side, side, side}) * 2 - 1}},
+              .keys = {{.seed = 1, .epoch = 0, .example = 0}, {.seed = 1, .epoch = 0, .example = 1}}};
+  return batch;
+}
+
+DrawPosition draws_of_two(std::vector<int64_t> positions) {
+  return {.seed = 1, .epochs = {0, 0}, .examples = {0, 1}, .positions = std::move(positions)};
+}
+
+nn::FastDdpmUnetImpl& network_of(DenoiserTask& task) {
+  return dynamic_cast<nn::FastDdpmUnetImpl&>(*task.objectives().front().network);
+}
+
+TEST(DenoiserTask, LearnsTheNoiseInTheTargetOfEachItemByItself) {
+  DenoiserTask task(small_denoiser(), /*seed=*/3, {8, 8, 8});
+  const Batch batch = two_heads();
+  at::Tensor loss;
+  {
+    const DrawScope draws(draws_of_two({4, 5}));
+    loss = task.losses(batch, {})[0];
+  }
+  // By hand, item by item: the same draws, the paper's formula, a channel of each item's own.
+  const DrawScope draws(draws_of_two({4, 5}));
+  const at::Tensor image = batch.at("image");
+  const at::Tensor share = draw_uniform_like(at::empty({2, 1}), "target");
+  const at::Tensor places = draw_antithetic(11, "time");
+  const at::Tensor noise = draw_normal_like(image.narrow(1, 0, 1), "noise");
+  EXPECT_EQ(places[0].item<int64_t>() + places[1].item<int64_t>(), 10) << "a pair lies on both sides";
+  const std::vector<int64_t> paper{0, 99, 199, 299, 399, 499, 599, 699, 799, 899, 999};
+  double sum = 0;
+  for (int64_t item = 0; item < 2; ++item) {
+    const auto target = static_cast<int64_t>(share[item][0].item<double>() * 4);
+    const int64_t time = paper.at(static_cast<std::size_t>(places[item].item<int64_t>()));
+    double kept = 1;
+    for (int64_t t = 0; t <= time; ++t) kept *= 1 - (1e-4 + (0.02 - 1e-4) * static_cast<double>(t) / 999);
+    at::Tensor seen = image[item].clone();
+    seen[target] = std::sqrt(kept) * image[item][target] + std::sqrt(1 - kept) * noise[item][0];
+    const at::Tensor out = network_of(task).forward(seen.unsqueeze(0), at::tensor({time}, at::kLong));
+    sum += (out[0] - noise[item]).square().mean().item<double>();
+  }
+  EXPECT_NEAR(loss.item<double>(), sum / 2, 1e-5);
+}
+
+TEST(DenoiserTask, NeverLearnsAModalityThatIsMissing) {
+  DenoiserTask task(small_denoiser(), /*seed=*/3, {8, 8, 8});
+  Batch batch = two_heads();
+  at::Tensor present = at::zeros({2, 4}, at::kBool);
+  present[0][1] = present[0][3] = present[1][2] = present[1][0] = true;
+  batch.tensors["present"] = present;
+  batch.tensors["image"] = batch.at("image") * present.view({2, 4, 1, 1, 1});
+  // What a missing channel held has to be of no matter: it is zeros for the network, and no target.
+  for (int64_t epoch = 0; epoch < 8; ++epoch) {
+    DrawPosition position = draws_of_two({0, 1});
+    position.epochs = {epoch, epoch};
+    const DrawScope draws(position);
+    const at::Tensor loss = task.losses(batch, {})[0];
+    EXPECT_TRUE(std::isfinite(loss.item<double>()));
+    EXPECT_GT(loss.item<double>(), 0.1) << "noise in a channel that is there";
+  }
+}
+
+/// `predict` of three modalities with a network that gives `noise` everywhere.
+at::Tensor generated(bool fits, double noise, const std::string& missing, int64_t number = 0) {
+  DenoiserConfig config = small_denoiser();
+  config.timesteps = 2;
+  DenoiserTask task(config, /*seed=*/3, {8, 8, 8});
+  const at::NoGradGuard no_gradient;
+  for (const auto& item : network_of(task).named_parameters()) {
+    if (item.key() == "conv_out.weight") item.value().zero_();
+    if (item.key() == "conv_out.bias") item.value().fill_(noise);
+  }
+  at::manual_seed(9);
+  Batch inputs{.tensors = {}, .keys = {{.seed = 1, .epoch = 0, .example = number}}};
+  PredictionContext context;
+  for (const std::string name : {"t1n", "t1c", "t2w", "t2f"}) {
+    if (name == missing) continue;
+    inputs.tensors[name] = at::rand({1, 1, 20, 14, 10}) * 2 - 1;
+    context.grids[name] = {.size_of_file = {20, 14, 10}};
+  }
+  context.fits_in_one_pass = [fits](double) { return fits; };
+  const DrawScope draws({.seed = 1, .epochs = {0}, .examples = {number}});
+  return task.predict(inputs, context).volumes.at(DenoiserTask::output_name).voxels;
+}
+
+TEST(DenoiserTask, SamplesWindowsFromTheNoiseOfTheWholeVolume) {
+  for (const double noise : {0.0, 0.3}) {
+    const at::Tensor whole = generated(true, noise, "t1c"), in_windows = generated(false, noise, "t1c");
+    ASSERT_EQ(whole.sizes().vec(), (std::vector<int64_t>{1, 20, 14, 10}));
+    // Of 1000: the first step divides by the image's share of the noisiest time, 1/157, and with it what
+    // float32 has rounded.
+    EXPECT_LE((whole - in_windows).abs().max().item<double>(), 0.02);
+    EXPECT_GT(whole.std().item<double>(), 100) << "a volume of one value tests nothing";
+    EXPECT_GE(whole.min().item<double>(), 0);
+    EXPECT_LE(whole.max().item<double>(), 1000);
+  }
+}
+
+TEST(DenoiserTask, DrawsOtherNoiseForOtherCases) {
+  EXPECT_TRUE(generated(true, 0, "t2f", 4).equal(generated(true, 0, "t2f", 4)));
+  EXPECT_FALSE(generated(true, 0, "t2f", 4).equal(generated(true, 0, "t2f", 5)));
+}
+
+TEST(DenoiserTask, RefusesInputsThatDoNotSayWhatIsMissing) {
+  DenoiserTask task(small_denoiser(), /*seed=*/3, {8, 8, 8});
+  const auto message_of = [&](const std::vector<std::string>& given, const std::string& target) {
+    Batch inputs{.tensors = {}, .keys = {{}}};
+    PredictionContext context;
+    for (const std::string& name : given) {
+      inputs.tensors[name] = at::zeros({1, 1, 8, 8, name == "t2w" ? 12 : 8});
+      context.grids[name] = {};
+    }
+    if (!target.empty()) context.texts["target"] = target;
+    try {
+      task.predict(inputs, context);
+    } catch (const Error& error) {
+      return error.message();
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(message_of({}, ""), "no modality is given");
+  EXPECT_EQ(message_of({"t1n", "t2f"}, ""), "these are missing: t1c, t2w");
+  EXPECT_EQ(message_of({"t1n", "t1c", "t2f"}, "pd"), "target=pd is none of t1n, t1c, t2w, t2f");
+  EXPECT_EQ(message_of({"t1n", "t2w", "t2f"}, "t1c"), "t2w does not lie on the grid of the other modalities");
+}
+
+}  // namespace
+}  // namespace larmor::fast_ddpm
