@@ -7,8 +7,6 @@
 #include <cassert>
 #include <cmath>
 #include <cstddef>
-#include <numeric>
-#include <utility>
 
 #include "larmor/base/hash.h"
 #include "larmor/base/philox.h"
@@ -164,18 +162,6 @@ uint64_t Draws::below(uint64_t limit) {
 double Draws::normal() {
   const uint64_t drawn = word();
   return static_cast<double>(normals_of(low(drawn), high(drawn)).first);
-}
-
-std::vector<int64_t> keyed_permutation(uint64_t seed, uint64_t epoch, int64_t n) {
-  assert(n >= 0);
-  std::vector<int64_t> order(static_cast<size_t>(n));
-  std::iota(order.begin(), order.end(), 0);
-  Draws draws(make_key(seed, epoch, 0, "order"));
-  // Fisher and Yates, from the end.
-  for (size_t left = order.size(); left > 1; --left) {
-    std::swap(order[left - 1], order[static_cast<size_t>(draws.below(left))]);
-  }
-  return order;
 }
 
 }  // namespace larmor

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <vector>
 
 namespace larmor {
 
@@ -53,8 +52,5 @@ class Draws {
   std::array<uint32_t, 4> block_{};
   int left_ = 0;
 };
-
-/// A permutation of 0..n-1 that is a function of (seed, epoch) alone.
-std::vector<int64_t> keyed_permutation(uint64_t seed, uint64_t epoch, int64_t n);
 
 }  // namespace larmor

@@ -146,9 +146,9 @@ Json open_manifest(const std::filesystem::path& folder) {
     damaged("cannot be read: " + error.message());
   }
   if (!manifest.is_object() || !manifest.contains("format")) damaged("is not a manifest");
-  if (manifest["format"] != checkpoint_format) {
-    damaged(
-        text("has format ", manifest["format"].dump(), "; this program reads format ", checkpoint_format));
+  if (manifest["format"] != checkpoint_format && manifest["format"] != oldest_checkpoint_format) {
+    damaged(text("has format ", manifest["format"].dump(), "; this program reads formats ",
+                 oldest_checkpoint_format, " and ", checkpoint_format));
   }
   // Sealing again must give the very bytes: a flip anywhere, even in white space, shows.
   if (seal(manifest) != written) damaged("does not match its own hash");

@@ -15,7 +15,9 @@ namespace larmor {
 inline constexpr const char* manifest_name = "manifest.json";
 inline constexpr const char* state_name = "state.json";
 inline constexpr const char* model_name = "model.safetensors";
-inline constexpr int64_t checkpoint_format = 1;
+/// 2: the position in the data counts along the order of KeyedPermutation. 1: along an order that is no more;
+/// such a checkpoint's weights are read, and no training goes on from it.
+inline constexpr int64_t checkpoint_format = 2, oldest_checkpoint_format = 1;
 
 struct ListedFile {
   std::string name;

@@ -5,6 +5,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/checkpoint/data_order.h"
 
 namespace larmor {
 
@@ -94,10 +95,14 @@ std::string to_text(const ResumeChoice& choice) {
 }
 
 ResumePoint find_resume_point(const RunFolder& folder, const ResumeChoice& choice, const fs::path& origin) {
-  if (choice.kind == ResumeChoice::Kind::path) return point_at(folder, choice.path);
-  if (choice.kind == ResumeChoice::Kind::automatic) return newest_point(folder, origin);
   ResumePoint point;
-  point.starts_anew = true;
+  if (choice.kind == ResumeChoice::Kind::never) {
+    point.starts_anew = true;
+    return point;
+  }
+  point =
+      choice.kind == ResumeChoice::Kind::path ? point_at(folder, choice.path) : newest_point(folder, origin);
+  if (point.entry) require_current_order(*point.entry);
   return point;
 }
 

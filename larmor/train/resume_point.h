@@ -17,7 +17,7 @@ namespace larmor {
 struct ResumeChoice {
   enum class Kind { automatic, never, path };
   Kind kind = Kind::automatic;
-  std::filesystem::path path;  // of a checkpoint
+  std::filesystem::path path = {};  // of a checkpoint
 };
 /// "auto", "never" or the path.
 std::string to_text(const ResumeChoice& choice);

@@ -182,25 +182,5 @@ TEST(Draws, GiveNormalsOfUnitVariance) {
   EXPECT_NEAR(second / 50'000, 1, 0.026);
 }
 
-TEST(KeyedPermutation, HoldsEveryIndexOnceAndDiffersByEpochAndSeed) {
-  for (const int64_t n : {0, 1, 2, 1000}) {
-    std::vector<int64_t> order = keyed_permutation(7, 3, n);
-    EXPECT_EQ(order, keyed_permutation(7, 3, n));
-    std::sort(order.begin(), order.end());
-    for (int64_t i = 0; i < n; ++i) EXPECT_EQ(order[static_cast<size_t>(i)], i);
-  }
-  EXPECT_NE(keyed_permutation(7, 3, 100), keyed_permutation(7, 4, 100));
-  EXPECT_NE(keyed_permutation(7, 3, 100), keyed_permutation(8, 3, 100));
-}
-
-TEST(KeyedPermutation, PutsEveryIndexInEveryPlaceEquallyOften) {
-  std::vector<int> counts(25);
-  for (uint64_t epoch = 0; epoch < 20'000; ++epoch) {
-    const std::vector<int64_t> order = keyed_permutation(1, epoch, 5);
-    for (size_t place = 0; place < 5; ++place) ++counts[place * 5 + static_cast<size_t>(order[place])];
-  }
-  for (const int count : counts) EXPECT_NEAR(count, 4000, 260);  // about four and a half standard errors
-}
-
 }  // namespace
 }  // namespace larmor

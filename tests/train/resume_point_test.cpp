@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-using Kind = ResumeChoice::Kind;
+using Choice = ResumeChoice::Kind;
 
 class Resuming : public ::testing::Test {
  protected:
@@ -45,7 +45,7 @@ class Resuming : public ::testing::Test {
     notes_ = settle_resume_point(point, run(), ++generation_, /*lower_is_better=*/true, disk_);
     return point;
   }
-  ResumePoint start_at(const fs::path& path) { return start({.kind = Kind::path, .path = path}); }
+  ResumePoint start_at(const fs::path& path) { return start({.kind = Choice::path, .path = path}); }
 
   std::vector<int64_t> steps() const {
     std::vector<int64_t> all;
@@ -148,7 +148,7 @@ TEST_F(Resuming, AtAnotherRunsCheckpointStaysItsBeginningUntilALaterOneIsSaved) 
 
 TEST_F(Resuming, NeverLeavesAllBehind) {
   save({4});
-  EXPECT_FALSE(start({.kind = Kind::never, .path = {}}).entry.has_value());
+  EXPECT_FALSE(start({.kind = Choice::never, .path = {}}).entry.has_value());
   EXPECT_TRUE(verify_checkpoint(aside(1) / "step-00000004").ok);
   EXPECT_FALSE(start({}).entry.has_value());
 }

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 
 #include "larmor/base/ensure.h"
-#include "larmor/base/seed.h"
 
 namespace larmor {
 namespace {
@@ -18,29 +16,24 @@ constexpr double rounding = 1e-9;
 
 }  // namespace
 
-SmartWindow::SmartWindow(uint64_t seed, int64_t examples, double cache_rate, double replace_rate) {
+SmartWindow::SmartWindow(uint64_t seed, int64_t examples, double cache_rate, double replace_rate)
+    : list_(seed, list_epoch, examples) {
   ensure(examples > 0 && cache_rate > 0 && cache_rate <= 1 && replace_rate > 0 && replace_rate <= 1);
   const double wanted = std::floor(static_cast<double>(examples) * cache_rate + rounding);
   size_ = std::clamp<int64_t>(static_cast<int64_t>(wanted), 1, examples);
   const double moving = std::ceil(static_cast<double>(size_) * replace_rate - rounding);
   replaced_ = std::min(static_cast<int64_t>(moving), examples - size_);
-  const auto list = std::make_shared<std::vector<int64_t>>(keyed_permutation(seed, list_epoch, examples));
-  const auto places = std::make_shared<std::vector<int64_t>>(list->size());
-  for (std::size_t place = 0; place < list->size(); ++place)
-    (*places)[static_cast<std::size_t>((*list)[place])] = static_cast<int64_t>(place);
-  list_ = list;
-  places_ = places;
 }
 
 int64_t SmartWindow::example(int64_t epoch, int64_t place) const {
   ensure(epoch >= 0 && place >= 0 && place < size_);
   const int64_t begin = epoch % examples() * replaced_ % examples();
-  return (*list_)[static_cast<std::size_t>((begin + place) % examples())];
+  return list_.at((begin + place) % examples());
 }
 
 bool SmartWindow::holds(int64_t epoch, int64_t example) const {
   const int64_t begin = epoch % examples() * replaced_ % examples();
-  const int64_t behind = (*places_)[static_cast<std::size_t>(example)] - begin;
+  const int64_t behind = list_.place_of(example) - begin;
   return (behind + examples()) % examples() < size_;
 }
 

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <vector>
+
+#include "larmor/base/keyed_permutation.h"
 
 namespace larmor {
 
@@ -20,7 +20,7 @@ class SmartWindow {
   /// Examples in the window, which is what an epoch shows.
   int64_t size() const { return size_; }
   int64_t replaced() const { return replaced_; }
-  int64_t examples() const { return static_cast<int64_t>(list_->size()); }
+  int64_t examples() const { return list_.size(); }
   /// Requires: epoch >= 0, 0 <= place < size().
   int64_t example(int64_t epoch, int64_t place) const;
   /// Whether the example is in the window of the epoch.
@@ -29,7 +29,7 @@ class SmartWindow {
   int64_t epochs_to_see_all() const;
 
  private:
-  std::shared_ptr<const std::vector<int64_t>> list_, places_;  // place -> example, example -> place
+  KeyedPermutation list_;  // place -> example
   int64_t size_, replaced_;
 };
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "larmor/base/error.h"
-#include "larmor/base/seed.h"
+#include "larmor/base/keyed_permutation.h"
 
 namespace larmor {
 
@@ -30,34 +30,22 @@ ExampleOrder::ExampleOrder(uint64_t seed, int64_t examples, Quota quota)
   assert(quota_->count(true) + quota_->count(false) == examples);
 }
 
-const std::vector<int64_t>& ExampleOrder::permutation(std::array<Epoch, 2>& recent, uint64_t seed,
-                                                      int64_t number, int64_t length) {
-  Epoch& epoch = recent[static_cast<size_t>(number % 2)];
-  if (epoch.number != number) {
-    epoch.permutation = keyed_permutation(seed, static_cast<uint64_t>(number), length);
-    epoch.number = number;
-  }
-  return epoch.permutation;
-}
-
-ExampleKey ExampleOrder::by_quota(int64_t position, int64_t places) {
+ExampleKey ExampleOrder::by_quota(int64_t position, int64_t places) const {
   const auto [is_member, index] = quota_->place_of(position);
   const int64_t count = quota_->count(is_member), number = index / count;
   // The members' permutations have a seed of their own.
-  const auto& drawn =
-      permutation(is_member ? recent_members_ : recent_, is_member ? ~seed_ : seed_, number, count);
-  const int64_t rank = drawn[static_cast<size_t>((index % count + places) % count)];
+  const KeyedPermutation drawn(is_member ? ~seed_ : seed_, static_cast<uint64_t>(number), count);
+  const int64_t rank = drawn.at((index % count + places) % count);
   return {.seed = seed_, .epoch = number, .example = quota_->example(is_member, rank)};
 }
 
-ExampleKey ExampleOrder::substitute(int64_t position, int64_t places) {
+ExampleKey ExampleOrder::substitute(int64_t position, int64_t places) const {
   assert(position >= 0 && places >= 0);
   if (quota_) return by_quota(position, places);
   const int64_t number = position / examples_;
   const int64_t place = (position % examples_ + places) % examples_;
-  const int64_t drawn =
-      permutation(recent_, seed_, number,
-                  examples_ / examples_per_case_)[static_cast<size_t>(place / examples_per_case_)];
+  const KeyedPermutation permutation(seed_, static_cast<uint64_t>(number), examples_ / examples_per_case_);
+  const int64_t drawn = permutation.at(place / examples_per_case_);
   const int64_t first = (window_ ? window_->example(number, drawn) : drawn) * examples_per_case_;
   return {.seed = seed_, .epoch = number, .example = first + place % examples_per_case_};
 }

@@ -3,7 +3,6 @@
 // together.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -15,7 +14,7 @@
 
 namespace larmor {
 
-/// One thread.
+/// A value of a few hundred bytes, besides the lists of a quota. Thread-safe.
 class ExampleOrder {
  public:
   /// `together` examples in a row are never parted: crops of one volume, which is then read once for all of
@@ -27,30 +26,20 @@ class ExampleOrder {
   /// then that of its own kind.
   ExampleOrder(uint64_t seed, int64_t examples, Quota quota);
   /// The example at a global position. A global batch may straddle two epochs. Requires: position >= 0
-  ExampleKey at(int64_t position) { return substitute(position, 0); }
+  ExampleKey at(int64_t position) const { return substitute(position, 0); }
   /// Who stands in for the example at `position` when it and those before this one cannot be read: the one
   /// `places` further in the same epoch, from the end on to the beginning. The same on every rank.
-  ExampleKey substitute(int64_t position, int64_t places);
+  ExampleKey substitute(int64_t position, int64_t places) const;
   /// The number of examples of an epoch.
   int64_t examples() const { return examples_; }
 
  private:
-  struct Epoch {
-    int64_t number = -1;
-    std::vector<int64_t> permutation;
-  };
-
-  /// Permutation `number` of `length` places.
-  static const std::vector<int64_t>& permutation(std::array<Epoch, 2>& recent, uint64_t seed, int64_t number,
-                                                 int64_t length);
-  ExampleKey by_quota(int64_t position, int64_t places);
+  ExampleKey by_quota(int64_t position, int64_t places) const;
 
   uint64_t seed_;
   int64_t examples_, examples_per_case_;
   std::optional<SmartWindow> window_;
   std::optional<Quota> quota_;
-  // Two, because batches made side by side may lie on both sides of an epoch's end.
-  std::array<Epoch, 2> recent_, recent_members_;
 };
 
 /// The order that the config asks for. Throws Error (data) when there are no examples.

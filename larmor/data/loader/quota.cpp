@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "larmor/base/error.h"
-#include "larmor/base/seed.h"
+#include "larmor/base/keyed_permutation.h"
 #include "larmor/base/text.h"
 
 namespace larmor {
@@ -49,16 +49,12 @@ int64_t Quota::members_before(int64_t batch) const {
   return share_suffices ? batch * batch_ * members / all : batch * least_;
 }
 
-QuotaPlace Quota::place_of(int64_t position) {
+QuotaPlace Quota::place_of(int64_t position) const {
   assert(position >= 0);
   const int64_t batch = position / batch_;
-  Layout& layout = recent_[static_cast<size_t>(batch % 2)];
-  if (layout.batch != batch) {
-    layout.order = keyed_permutation(seed_, static_cast<uint64_t>(batch), batch_);
-    layout.batch = batch;
-  }
+  const KeyedPermutation layout(seed_, static_cast<uint64_t>(batch), batch_);
   const int64_t before = members_before(batch), members = members_before(batch + 1) - before;
-  const int64_t slot = layout.order[static_cast<size_t>(position % batch_)];
+  const int64_t slot = layout.at(position % batch_);  // the first ones are the members'
   if (slot < members) return {.is_member = true, .index = before + slot};
   return {.is_member = false, .index = batch * batch_ - before + slot - members};
 }

@@ -22,23 +22,17 @@ class Quota {
   /// when `least` is above 0 and there are no members, or no others.
   Quota(uint64_t seed, int64_t examples, std::vector<int64_t> members, int64_t least, int64_t batch);
 
-  QuotaPlace place_of(int64_t position);
+  QuotaPlace place_of(int64_t position) const;
   /// Of the kind; `rank` in 0 … count of the kind.
   int64_t example(bool is_member, int64_t rank) const;
   int64_t count(bool is_member) const;
 
  private:
-  struct Layout {
-    int64_t batch = -1;
-    std::vector<int64_t> order;  // of the places; the first ones are the members'
-  };
-
   int64_t members_before(int64_t batch) const;
 
   uint64_t seed_;
   int64_t batch_, least_;
   std::array<std::vector<int64_t>, 2> examples_;  // others, members
-  std::array<Layout, 2> recent_;  // two, since batches that lie side by side are made at the same time
 };
 
 }  // namespace larmor

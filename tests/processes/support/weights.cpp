@@ -5,12 +5,28 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <string_view>
 
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/base/json.h"
 
 namespace larmor::testing {
+
+namespace {
+
+template <class Value>
+std::vector<double> values_in(std::string_view bytes) {
+  std::vector<double> values;
+  for (size_t offset = 0; offset + sizeof(Value) <= bytes.size(); offset += sizeof(Value)) {
+    Value value;
+    std::memcpy(&value, bytes.data() + offset, sizeof(Value));
+    values.push_back(static_cast<double>(value));
+  }
+  return values;
+}
+
+}  // namespace
 
 Weights read_weights(const std::filesystem::path& file) {
   const auto bytes = read_text(file);
@@ -21,14 +37,14 @@ Weights read_weights(const std::filesystem::path& file) {
   Weights weights;
   for (const auto& [name, tensor] : header.items()) {
     if (name == "__metadata__") continue;
-    if (tensor.at("dtype") != "F32") fail(Exit::unexpected, name + " is not F32");
     const auto begin = tensor.at("data_offsets").at(0).get<size_t>(),
                end = tensor.at("data_offsets").at(1).get<size_t>();
     if (data_start + end > bytes.size())
       fail(Exit::unexpected, name + " lies beyond the end of " + file.string());
-    auto& values = weights[name];
-    values.resize((end - begin) / sizeof(float));
-    std::memcpy(values.data(), bytes.data() + data_start + begin, end - begin);
+    const auto type = tensor.at("dtype").get<std::string>();
+    if (type != "F32" && type != "F64") fail(Exit::unexpected, name + " is neither F32 nor F64");
+    const auto values = std::string_view(bytes).substr(data_start + begin, end - begin);
+    weights[name] = type == "F32" ? values_in<float>(values) : values_in<double>(values);
   }
   return weights;
 }
@@ -41,8 +57,7 @@ double largest_difference(const Weights& left, const Weights& right) {
     const auto found = right.find(name);
     if (found == right.end() || found->second.size() != values.size()) return infinite;
     for (size_t i = 0; i < values.size(); ++i) {
-      const double difference =
-          std::abs(static_cast<double>(values[i]) - static_cast<double>(found->second[i]));
+      const double difference = std::abs(values[i] - found->second[i]);
       if (std::isnan(difference)) return infinite;
       largest = std::max(largest, difference);
     }

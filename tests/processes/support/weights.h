@@ -8,9 +8,9 @@
 
 namespace larmor::testing {
 
-using Weights = std::map<std::string, std::vector<float>>;
+using Weights = std::map<std::string, std::vector<double>>;
 
-/// Throws what goes wrong; every tensor has to be F32.
+/// Throws what goes wrong; every tensor has to be F32 or F64.
 Weights read_weights(const std::filesystem::path& file);
 
 /// The largest absolute difference of two weights; infinite where names or sizes differ.
