@@ -55,7 +55,7 @@ struct StepContext {
 };
 
 /// Calls its argument with this rank's micro-batches of a step, one after the other, on the device and each
-/// under the draws of its examples.
+/// under the draws of its examples. Collective.
 using EachBatch = std::function<void(const std::function<void(const Batch&)>& use)>;
 
 /// A loss that is no mean over examples: for Cox's, who is at risk is a matter of the whole batch. The
@@ -88,7 +88,9 @@ class Task {
   virtual void start() {}
   /// Once before the first step of a run that is not resumed, without gradient and in evaluation mode: what
   /// has to be known of the data, such as a scale factor. `first` reads the first global batch, which
-  /// training then sees all the same; only its sums over ranks do not depend on how it is divided.
+  /// training then sees all the same; only its sums over ranks do not depend on how it is divided. Where
+  /// `use` throws Error (data), the examples at fault count as bad files, and prepare() is called again from
+  /// its start.
   virtual void prepare(const EachBatch& /*first*/, const StepContext&) {}
   /// Above 0, the loss is normalised over the whole step by so many counts: what losses() give is a part of a
   /// sum over micro-batches and ranks, divided by the step's `context.counts`. At 0 it is a mean over both.

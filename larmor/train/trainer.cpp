@@ -10,14 +10,9 @@
 #include "larmor/base/error.h"
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
-#include "larmor/device/autocast.h"
 #include "larmor/device/device.h"
-#include "larmor/device/draw_position.h"
-#include "larmor/device/rank_sum.h"
-#include "larmor/device/run_block.h"
 #include "larmor/launch/rank_lost.h"
 #include "larmor/launch/stop_signal.h"
-#include "larmor/train/batch_device.h"
 #include "larmor/train/networks.h"
 #include "larmor/train/snapshot.h"
 #include "larmor/train/whole_batch.h"
@@ -51,27 +46,6 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerState& state)
       agree_on_time_(parts.timetable.needs_time(parts.config.checkpoint, parts.config.track)),
       saved_step_(state.progress.step > 0 ? state.progress.step : -1) {
   for (auto& learner : parts_.learners) learner.parallel->set_accumulation(plan_.accumulation);
-}
-
-void Trainer::prepare() {
-  const at::NoGradGuard no_gradients;
-  const EvaluationMode evaluation(parts_.task);
-  const auto whole = whole_networks();
-  parts_.task.prepare([this](const auto& use) { look_ahead(use); }, context(nullptr));
-}
-
-void Trainer::look_ahead(const std::function<void(const Batch&)>& use) {
-  const auto loader = parts_.open_loader(plan_, state_.progress.examples, {});
-  for (int64_t micro = 0; micro < plan_.accumulation; ++micro) {
-    const auto batch = to_device(loader->next(), parts_.device, plan_.precision);
-    const DrawScope draws(draw_position_of(batch));
-    const AutocastScope autocast(parts_.device.type(), plan_.precision);
-    try {
-      use(batch);
-    } catch (const Error& error) {
-      throw error.within(names_in(batch));
-    }
-  }
 }
 
 std::vector<std::unique_ptr<WholeNetwork>> Trainer::whole_networks() {

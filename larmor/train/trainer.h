@@ -148,6 +148,7 @@ class Trainer {
   void open_loader_again();
 
   /// Task::prepare()'s look at this rank's micro-batches of the step to come, by a loader of its own.
+  /// Collective.
   void look_ahead(const std::function<void(const Batch&)>& use);
   /// All of them, on this rank, until the end of the list's life. Collective.
   std::vector<std::unique_ptr<WholeNetwork>> whole_networks();

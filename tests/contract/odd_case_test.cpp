@@ -1,5 +1,6 @@
 // A case that the task cannot take is a bad file with a name: for every workload, on any number of ranks, in
 // training and in validation; and whatever ends a validation costs none of what was trained.
+#include <functional>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -63,6 +64,16 @@ class OddTask final : public ForwardingTask {
       whole_.emplace(*whole, [this](const Batch& batch) { refuse(batch, training_); });
   }
 
+  void prepare(const EachBatch& first, const StepContext& context) override {
+    ForwardingTask::prepare(
+        [&](const std::function<void(const Batch&)>& use) {
+          first([&](const Batch& batch) {
+            refuse(batch, training_);
+            use(batch);
+          });
+        },
+        context);
+  }
   std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override {
     refuse(batch, training_);
     return ForwardingTask::losses(batch, context);
