@@ -16,6 +16,7 @@
 #include "larmor/checkpoint/checkpoint.h"
 #include "larmor/train/run_setup.h"
 
+#include "tests/toy/cases.h"
 #include "tests/toy/workload.h"
 
 namespace larmor::testing {
@@ -74,7 +75,9 @@ SessionEnd TrialRun::train(int ranks, std::optional<int64_t> until, const std::v
   auto sources = tiny_sources(stage_);
   const auto overlay = configs_of(stage_).parent_path() / "contract.yaml";
   if (std::filesystem::exists(overlay)) sources.files.push_back(overlay);
-  for (const auto& words : {overrides_, more})
+  const auto named =
+      stage_.workload == "toy" ? toy::contract_overrides(stage_.stage) : std::vector<std::string>();
+  for (const auto& words : {named, overrides_, more})
     sources.overrides.insert(sources.overrides.end(), words.begin(), words.end());
   sources.overrides.push_back(text("parallel.ranks=", ranks));
   auto asked = load_stage(sources, workload, stage_.stage);

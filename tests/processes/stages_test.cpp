@@ -1,7 +1,5 @@
 // Stages that build on others, by the program with the workload of the tests (tests/toy/workload.h): what a
 // later run keeps of an earlier one, and a chain of all stages.
-#include <cstdlib>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 #include "larmor/base/text.h"
 
 #include "tests/processes/support/program_run.h"
+#include "tests/processes/support/toy_program.h"
 
 namespace larmor::testing {
 namespace {
@@ -19,11 +18,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr int usage = 2, damaged = 7;
-
-fs::path toy_program() {
-  const char* program = std::getenv("LARMOR_PROGRAM");
-  return fs::path(program).parent_path().parent_path() / "tests" / "toy" / "bin" / "larmor";
-}
 
 class Stages : public ::testing::Test {
  protected:

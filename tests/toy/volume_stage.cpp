@@ -3,7 +3,6 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/train/measure/demand_count.h"
-#include "larmor/train/prediction.h"
 #include "larmor/train/volume_stage.h"
 #include "larmor/transforms/declared_chain.h"
 
@@ -48,12 +47,6 @@ Demand VolumeStage::demand(const RunConfig& config, const Index& index) const {
 std::unique_ptr<Dataset> VolumeStage::dataset(const RunConfig& config, const Index& index,
                                               Split split) const {
   return volume_dataset(config, index, split);
-}
-
-PredictionForm VolumeStage::prediction(const RunConfig& config) const {
-  return {.inputs = {{.name = "image"}},
-          .transforms = prediction_chain(config.data.transforms),
-          .volumes = {"image"}};
 }
 
 }  // namespace larmor::toy

@@ -16,7 +16,6 @@ class VolumeStage : public Stage {
   void check(const RunConfig& config) const override;
   Demand demand(const RunConfig& config, const Index& index) const override;
   std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override;
-  PredictionForm prediction(const RunConfig& config) const override;
 
   /// Channels of the images.
   int64_t in_channels() const { return in_channels_; }

@@ -3,17 +3,21 @@
 
 #include <memory>
 
+#include "tests/toy/coder/coder_task.h"
 #include "tests/toy/volume_stage.h"
 
 namespace larmor::toy {
 
 class CoderStage final : public VolumeStage {
  public:
-  /// A CoderTask.
   std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override;
+  /// No input: the coder samples.
+  PredictionForm prediction(const RunConfig& config) const override;
+  /// A task of shapes alone.
+  std::unique_ptr<CoderTask> on_meta() const;
 
  private:
-  std::unique_ptr<Task> trial() const override;
+  std::unique_ptr<Task> trial() const override { return on_meta(); }
 };
 
 }  // namespace larmor::toy

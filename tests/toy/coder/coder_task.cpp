@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "larmor/device/initialisation.h"
+#include "larmor/kernels/draw.h"
 #include "larmor/train/prediction.h"
 
 #include "tests/toy/active_conv.h"
@@ -10,7 +11,7 @@
 namespace larmor::toy {
 
 namespace {
-constexpr int64_t latent_channels = 2;
+constexpr int64_t sampled_size = 4;  // of a latent's axis
 }
 
 CoderNet::CoderNet(int64_t in_channels, int64_t channels, c10::Device device)
@@ -50,20 +51,18 @@ std::vector<at::Tensor> CoderTask::losses(const Batch& batch, const StepContext&
 
 void CoderTask::validate(const Batch& batch, Metrics& metrics) {
   const auto& image = batch.at("image");
-  judge(rebuild(image), image, batch, metrics);
-}
-
-at::Tensor CoderTask::rebuild(const at::Tensor& image) { return network_->decode(network_->encode(image)); }
-
-void judge(const at::Tensor& output, const at::Tensor& image, const Batch& batch, Metrics& metrics) {
+  const auto rebuilt = network_->decode(network_->encode(image));
   for (int64_t row = 0; row < batch.size(); ++row) {
-    const auto error = at::mse_loss(output[row].to(at::kDouble), image[row].to(at::kDouble));
+    const auto error = at::mse_loss(rebuilt[row].to(at::kDouble), image[row].to(at::kDouble));
     metrics.value("loss", batch.keys[static_cast<size_t>(row)].example, error.item<double>());
   }
 }
 
-Prediction CoderTask::predict(const Batch& inputs, const PredictionContext& context) {
-  return {.volumes = {{"image", context.on_grid_of("image", rebuild(inputs.at("image"))[0])}}};
+Prediction CoderTask::predict(const Batch& /*inputs*/, const PredictionContext& context) {
+  const auto like = at::empty({1, latent_channels, sampled_size, sampled_size, sampled_size}, context.device);
+  const auto image = network_->decode(draw_normal_like(like, "coder.latent"));
+  return {
+      .volumes = {{"sample", {.voxels = image[0].to(at::kCPU).contiguous(), .affine = identity_affine()}}}};
 }
 
 }  // namespace larmor::toy

@@ -10,6 +10,8 @@
 
 namespace larmor::toy {
 
+constexpr int64_t latent_channels = 2;
+
 class CoderNet final : public torch::nn::Module {
  public:
   CoderNet(int64_t in_channels, int64_t channels, c10::Device device);
@@ -29,15 +31,11 @@ class CoderTask final : public Task {
   std::vector<Objective> objectives() override;
   std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override;
   void validate(const Batch& batch, Metrics& metrics) override;
+  /// Decodes a latent of noise.
   Prediction predict(const Batch& inputs, const PredictionContext& context) override;
-  /// image [N, C, D, H, W], even sizes: what is left of it after the latent.
-  at::Tensor rebuild(const at::Tensor& image);
 
  private:
   std::shared_ptr<CoderNet> network_;
 };
-
-/// The mean squared difference of each case, as "loss".
-void judge(const at::Tensor& output, const at::Tensor& image, const Batch& batch, Metrics& metrics);
 
 }  // namespace larmor::toy

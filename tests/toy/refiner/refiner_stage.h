@@ -9,9 +9,13 @@ namespace larmor::toy {
 
 class RefinerStage final : public VolumeStage {
  public:
-  /// Refuses a coder that cannot halve as this stage crops.
+  /// Invented volumes, or files of three modalities: t1, t2 (may be missing), guide (on a grid of its own).
+  std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override;
+  /// Refuses a coder of images with other channels.
   void check_start(const Sample& first) const override;
   std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override;
+  PredictionForm prediction(const RunConfig& config) const override;
+  bool predicts_by_average() const override { return true; }
 
  private:
   std::unique_ptr<Task> trial() const override;
