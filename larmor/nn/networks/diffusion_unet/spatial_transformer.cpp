@@ -15,6 +15,8 @@ namespace {
 constexpr double token_norm_epsilon = 1e-5;
 constexpr int64_t feed_forward_factor = 4;
 
+}  // namespace
+
 class TokenNorm final : public torch::nn::Module {
  public:
   TokenNorm(int64_t channels, c10::Device device)
@@ -65,8 +67,6 @@ class GatedFeedForward final : public torch::nn::Module {
  private:
   std::shared_ptr<LayerWeights> first_, second_;
 };
-
-}  // namespace
 
 class SpatialTransformer::Layer final : public torch::nn::Module {
  public:
