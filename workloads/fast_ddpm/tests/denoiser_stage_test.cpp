@@ -44,7 +44,9 @@ std::vector<int64_t> channels_of(const testing::CaseFolder& folder) {
   for (int64_t channel = 0; channel < image.size(0); ++channel) {
     const auto value = image[channel].max().item<float>();
     values.push_back(present[channel].item<bool>() ? static_cast<int64_t>(value) : -1);
-    if (values.back() == -1) EXPECT_EQ(value, 0);
+    if (values.back() == -1) {
+      EXPECT_EQ(value, 0);
+    }
   }
   return values;
 }
