@@ -104,7 +104,7 @@ constexpr Shipped all_shipped[] = {
     {"fast_ddpm", "default", 4, 24, "4 x 1 x 4, ddp, bf16"},
     {"fast_ddpm", "large", 8, 80, "8 x 1 x 8, ddp, bf16", Recompute::blocks},
     {"fast_ddpm", "debug", 1, 16, "1 x 1 x 1, single, bf16"},
-    {"fast_ddpm", "brain_cpu", 0, 0, "1 x 1 x 2, single, fp32"},
+    {"fast_ddpm", "brain_cpu", 0, 0, "1 x 2 x 1, single, fp32"},
     {"fast_ddpm", "tiny", 0, 0, "1 x 1 x 4, single, fp32"},
     {"survival", "default", 4, 24, "4 x 6 x 1, ddp, bf16"},
     {"survival", "cohort", 0, 0, "1 x 6 x 4, single, fp32"},

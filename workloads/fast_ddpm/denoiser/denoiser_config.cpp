@@ -11,6 +11,7 @@ void DenoiserConfig::describe_model(Fields& f) {
   f.field("modalities", modalities, "channels of an image, in this order; any of them may be the target");
   network.describe(f);
   f.field("weights", weights, "safetensors file of such a network to start from; empty: a new one");
+  nn::describe(f, prediction_type);
   f.section("noise", [this](Fields& inner) { noise.describe(inner); });
   f.section("sampling", [this](Fields& inner) {
     inner.field("timesteps", timesteps, "how many times are learned and sampled", at_least_one);
@@ -25,6 +26,8 @@ void DenoiserConfig::describe_model(Fields& f) {
         {{"generalized", nn::FastDdpmSampler::generalized}, {"ddpm_noisy", nn::FastDdpmSampler::ddpm_noisy}},
         "generalized: DDIM; ddpm_noisy: each step adds noise");
     inner.field("eta", eta, "noise that each generalized step adds; 0: none", fraction);
+    inner.field("always_in_windows", always_in_windows,
+                "samples in windows of a training example's size even where the image fits in one pass");
   });
 }
 
@@ -55,6 +58,7 @@ void DenoiserConfig::check() const {
   if (noise.schedule == nn::NoiseScheduleOptions::Kind::rectified_flow)
     fail(Exit::usage, "model.noise.schedule=rectified_flow has no betas, which Fast-DDPM's samplers go by",
          "set model.noise.schedule=linear, or another one");
+  nn::check(prediction_type, nn::NoiseSchedule(noise));
 }
 
 std::vector<int64_t> DenoiserConfig::times() const {

@@ -7,6 +7,7 @@
 
 #include "larmor/config/fields.h"
 #include "larmor/nn/diffusion/noise_schedule.h"
+#include "larmor/nn/diffusion/prediction_type.h"
 #include "larmor/nn/diffusion/sampler.h"
 #include "larmor/nn/diffusion/timesteps.h"
 #include "larmor/nn/networks/fast_ddpm_unet.h"
@@ -21,11 +22,15 @@ struct DenoiserConfig {
                                  .num_train_timesteps = 1000,
                                  .beta_start = 1e-4,
                                  .beta_end = 0.02};
+  nn::PredictionType prediction_type = nn::PredictionType::epsilon;
   // The short list of times, in training and in sampling, and how it is sampled.
   int64_t timesteps = 10;
   nn::FastDdpmTimesteps scheduler_type = nn::FastDdpmTimesteps::uniform;
   nn::FastDdpmSampler sampler = nn::FastDdpmSampler::generalized;
   double eta = 0;
+  /// Images are gone over in windows of a training example's size, whether they fit in one pass or not: norms
+  /// then see as much at once as in training.
+  bool always_in_windows = false;
   /// How many training cases the linear fit is made on, by which the model is judged.
   int64_t baseline_cases = 16;
 

@@ -17,7 +17,7 @@
 namespace larmor::fast_ddpm {
 namespace {
 
-constexpr double window_overlap = 0.5;
+constexpr double window_overlap = 0.25;
 constexpr double brightest = 1000;  // of a generated image in a file
 
 /// As how many windows an image [1, C, D, H, W] is large.
@@ -52,7 +52,7 @@ at::Tensor cut_like(at::Tensor volume, const at::Tensor& like) {
 
 }  // namespace
 
-at::Tensor DenoiserTask::predicted_noise(const at::Tensor& image, const at::Tensor& time, const Pass& pass) {
+at::Tensor DenoiserTask::output_for(const at::Tensor& image, const at::Tensor& time, const Pass& pass) {
   if (!pass.in_windows)
     return cut_like(network_->forward(padded(image, config_.network.size_divisor()), time), image);
   const auto of_window = [&](const at::Tensor& part) { return network_->forward(part, time); };
@@ -63,10 +63,9 @@ at::Tensor DenoiserTask::generate(const at::Tensor& image, const at::Tensor& is_
   // Noise is drawn for the whole volume, and at every step the windows' predictions are blended before the
   // volume takes the step as one: no window ever goes a way of its own, so that there is no seam to see.
   const auto denoise = [&](const at::Tensor& noisy, const at::Tensor& time) {
-    return predicted_noise(with_channel(image, is_target, noisy), time, pass).to(noisy.scalar_type());
+    return output_for(with_channel(image, is_target, noisy), time, pass).to(noisy.scalar_type());
   };
-  nn::Sampler sampler(schedule_, nn::PredictionType::epsilon,
-                      nn::fast_ddpm_sampler(config_.sampler, config_.eta),
+  nn::Sampler sampler(schedule_, config_.prediction_type, nn::fast_ddpm_sampler(config_.sampler, config_.eta),
                       nn::sampling_steps(nn::descending(times_)));
   const at::Tensor like = image.narrow(1, 0, 1);
   return nn::sample(std::move(sampler), like, denoise, pass.progress).clamp(-1, 1);
@@ -123,8 +122,9 @@ Prediction DenoiserTask::predict(const Batch& inputs, const PredictionContext& c
   const int64_t target = target_of(inputs, context);
   const at::Tensor image = gathered(inputs, context);
   const at::Tensor is_target = same_target(1, config_.channels(), target, image);
-  const Pass pass{.in_windows = !context.fits_in_one_pass(in_windows(image, window_)),
-                  .progress = context.progress};
+  const Pass pass{
+      .in_windows = config_.always_in_windows || !context.fits_in_one_pass(in_windows(image, window_)),
+      .progress = context.progress};
   const at::Tensor generated = (generate(image, is_target, pass)[0] + 1) * (brightest / 2);
   const auto given = std::ranges::find_if(
       config_.modalities, [&](const std::string& name) { return context.grids.contains(name); });

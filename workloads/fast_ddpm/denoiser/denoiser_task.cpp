@@ -53,18 +53,20 @@ at::Tensor DenoiserTask::present_in(const Batch& batch) const {
   return at::ones({image.size(0), image.size(1)}, image.options().dtype(at::kBool));
 }
 
-at::Tensor DenoiserTask::noise_error(const at::Tensor& image, const at::Tensor& is_target,
-                                     const at::Tensor& times) {
+at::Tensor DenoiserTask::denoising_error(const at::Tensor& image, const at::Tensor& is_target,
+                                         const at::Tensor& times) {
   const at::Tensor clean = channel_of(image, is_target);
   const at::Tensor noise = draw_normal_like(clean, "noise");
   const at::Tensor noisy = schedule_.add_noise(clean, noise, times);
-  return at::mse_loss(network_->forward(with_channel(image, is_target, noisy), times), noise);
+  const at::Tensor wanted =
+      nn::target(config_.prediction_type, {.x0 = clean, .epsilon = noise}, schedule_.levels(times, clean));
+  return at::mse_loss(network_->forward(with_channel(image, is_target, noisy), times), wanted);
 }
 
 std::vector<at::Tensor> DenoiserTask::losses(const Batch& batch, const StepContext& context) {
   const at::Tensor places = draw_antithetic(static_cast<int64_t>(times_.size()), "time");
   const at::Tensor times = at::tensor(times_, at::kLong).index({places});
-  const at::Tensor loss = noise_error(batch.at("image"), draw_targets(present_in(batch)), times);
+  const at::Tensor loss = denoising_error(batch.at("image"), draw_targets(present_in(batch)), times);
   context.record("loss", loss);
   return {loss};
 }
@@ -87,7 +89,7 @@ void DenoiserTask::validate(const Batch& batch, Metrics& metrics) {
       const DrawScope draws(draws_of(row, target));
       const at::Tensor places = draw_integers(static_cast<int64_t>(times_.size()), "time");
       const at::Tensor times = at::tensor(times_, at::kLong).index({places});
-      sum += noise_error(image, same_target(1, config_.channels(), target, image), times).item<double>();
+      sum += denoising_error(image, same_target(1, config_.channels(), target, image), times).item<double>();
       ++count;
     }
     metrics.value("loss", example, sum / static_cast<double>(count));
@@ -106,8 +108,8 @@ void DenoiserTask::judge(const at::Tensor& image, const at::Tensor& present, int
     if (!present[target].item<bool>()) continue;
     const std::string& modality = config_.modalities[static_cast<std::size_t>(target)];
     const DrawScope draws(draws_of(0, target));
-    const at::Tensor generated =
-        generate(image, same_target(1, config_.channels(), target, image), {.in_windows = false})[0][0];
+    const at::Tensor generated = generate(image, same_target(1, config_.channels(), target, image),
+                                          {.in_windows = config_.always_in_windows})[0][0];
     const at::Tensor truth = image[0][target];
     if (is_shown)
       metrics.picture(modality, stacked({three_planes(truth, -1, 1), three_planes(generated, -1, 1)}));

@@ -1,4 +1,4 @@
-// Generates a missing modality: a network that predicts the noise in one channel, at the few times that its
+// Generates a missing modality: a network that denoises one channel, at the few times that its
 // sampler visits, with the other channels beside it. Source: Jiang et al. 2025 (Fast-DDPM).
 #pragma once
 
@@ -42,11 +42,11 @@ class DenoiserTask final : public Task {
   };
 
   at::Tensor present_in(const Batch& batch) const;  // [N, C] bool
-  /// Mean squared error of the noise that the network sees in each row's target at `times` [N].
-  at::Tensor noise_error(const at::Tensor& image, const at::Tensor& is_target, const at::Tensor& times);
+  /// Mean squared error of what the network says of each row's target at `times` [N].
+  at::Tensor denoising_error(const at::Tensor& image, const at::Tensor& is_target, const at::Tensor& times);
   /// [1, 1, D, H, W] in [-1, 1]; image [1, C, D, H, W], whose target channel is not looked at.
   at::Tensor generate(const at::Tensor& image, const at::Tensor& is_target, const Pass& pass);
-  at::Tensor predicted_noise(const at::Tensor& image, const at::Tensor& time, const Pass& pass);
+  at::Tensor output_for(const at::Tensor& image, const at::Tensor& time, const Pass& pass);
   void judge(const at::Tensor& image, const at::Tensor& present, int64_t example, Metrics& metrics);
   int64_t target_of(const Batch& inputs, const PredictionContext& context) const;
   at::Tensor gathered(const Batch& inputs, const PredictionContext& context) const;  // [1, C, D, H, W]

@@ -1,5 +1,6 @@
 #include "workloads/fast_ddpm/denoiser/denoiser_task.h"
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -41,15 +42,29 @@ nn::FastDdpmUnetImpl& network_of(DenoiserTask& task) {
   return dynamic_cast<nn::FastDdpmUnetImpl&>(*task.objectives().front().network);
 }
 
-TEST(DenoiserTask, LearnsTheNoiseInTheTargetOfEachItemByItself) {
-  DenoiserTask task(small_denoiser(), /*seed=*/3, {8, 8, 8});
+/// What the network has to say of one item, by hand.
+at::Tensor wanted(nn::PredictionType type, const at::Tensor& clean, const at::Tensor& noise, double kept) {
+  if (type == nn::PredictionType::epsilon) return noise;
+  if (type == nn::PredictionType::sample) return clean;
+  return std::sqrt(kept) * noise - std::sqrt(1 - kept) * clean;
+}
+
+class LossOf : public ::testing::TestWithParam<nn::PredictionType> {};
+INSTANTIATE_TEST_SUITE_P(Type, LossOf,
+                         ::testing::Values(nn::PredictionType::epsilon, nn::PredictionType::sample,
+                                           nn::PredictionType::v_prediction));
+
+// The same draws, the paper's formula, a channel of each item's own.
+TEST_P(LossOf, ABatchIsThatOfItsItemsEachWithATargetOfItsOwn) {
+  DenoiserConfig config = small_denoiser();
+  config.prediction_type = GetParam();
+  DenoiserTask task(config, /*seed=*/3, {8, 8, 8});
   const Batch batch = two_heads();
   at::Tensor loss;
   {
     const DrawScope draws(draws_of_two({4, 5}));
     loss = task.losses(batch, {})[0];
   }
-  // By hand, item by item: the same draws, the paper's formula, a channel of each item's own.
   const DrawScope draws(draws_of_two({4, 5}));
   const at::Tensor image = batch.at("image");
   const at::Tensor share = draw_uniform_like(at::empty({2, 1}), "target");
@@ -63,10 +78,11 @@ TEST(DenoiserTask, LearnsTheNoiseInTheTargetOfEachItemByItself) {
     const int64_t time = paper.at(static_cast<std::size_t>(places[item].item<int64_t>()));
     double kept = 1;
     for (int64_t t = 0; t <= time; ++t) kept *= 1 - (1e-4 + (0.02 - 1e-4) * static_cast<double>(t) / 999);
+    const at::Tensor clean = image[item][target];
     at::Tensor seen = image[item].clone();
-    seen[target] = std::sqrt(kept) * image[item][target] + std::sqrt(1 - kept) * noise[item][0];
+    seen[target] = std::sqrt(kept) * clean + std::sqrt(1 - kept) * noise[item][0];
     const at::Tensor out = network_of(task).forward(seen.unsqueeze(0), at::tensor({time}, at::kLong));
-    sum += (out[0] - noise[item]).square().mean().item<double>();
+    sum += (out[0][0] - wanted(GetParam(), clean, noise[item][0], kept)).square().mean().item<double>();
   }
   EXPECT_NEAR(loss.item<double>(), sum / 2, 1e-5);
 }
