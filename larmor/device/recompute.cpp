@@ -16,6 +16,7 @@
 #include "larmor/device/heartbeat.h"
 #include "larmor/device/rank_sum.h"
 #include "larmor/device/saved_tensors.h"
+#include "larmor/device/weight_keepers.h"
 
 namespace larmor {
 namespace {
@@ -40,13 +41,14 @@ std::shared_ptr<autograd::Node> keep_inputs(const Tensors& inputs) {
   return KeptInputs::apply(at::empty({0}).requires_grad_(), inputs).grad_fn();
 }
 
-/// What a thread is set to, besides tensors.
+/// What a thread is set to, besides tensors. The rerun may be on another one: a GPU's backward has its own.
 struct Surroundings {
   AutocastState autocast = AutocastState::now();
   DrawPlace draws = draw_place();
   RankSum* ranks = rank_sum();
   Heartbeat* sign = heartbeat();
   Recompute within = recompute_here();
+  std::vector<WeightKeeper*> keepers = weight_keepers();
 };
 
 /// Puts the thread, the flags of parameters and, at the end, the values of buffers to where they were.
@@ -59,6 +61,7 @@ class Again {
         ranks_(then.ranks),
         sign_(then.sign),
         within_(then.within),
+        keepers_(then.keepers),
         parameters_(parameters),
         buffers_(std::move(buffers)) {
     for (size_t i = 0; i < parameters_.size(); ++i) {
@@ -85,6 +88,7 @@ class Again {
   RankSumScope ranks_;
   HeartbeatScope sign_;
   RecomputeScope within_;
+  WeightKeepersAgain keepers_;
   Tensors parameters_;
   std::vector<bool> learns_;
   Tensors buffers_, kept_;

@@ -7,6 +7,7 @@
 
 #include "larmor/device/heartbeat.h"
 #include "larmor/device/recompute.h"
+#include "larmor/device/weight_keepers.h"
 
 namespace larmor {
 namespace {
@@ -35,6 +36,13 @@ WeightKeeperScope::WeightKeeperScope(WeightKeeper& keeper) : keeper_(&keeper) {
 }
 
 WeightKeeperScope::~WeightKeeperScope() { std::erase(known_keepers, keeper_); }
+
+std::vector<WeightKeeper*> weight_keepers() { return known_keepers; }
+
+WeightKeepersAgain::WeightKeepersAgain(std::vector<WeightKeeper*> keepers)
+    : outer_(std::exchange(known_keepers, std::move(keepers))) {}
+
+WeightKeepersAgain::~WeightKeepersAgain() { known_keepers = std::move(outer_); }
 
 Recompute recompute_here() { return what_recomputes; }
 

@@ -1,6 +1,5 @@
 #include "larmor/device/saved_tensors.h"
 
-#include <mutex>
 #include <utility>
 
 #include <torch/csrc/autograd/engine.h>
@@ -24,17 +23,17 @@ class EngineWithHooks final : public torch::autograd::Engine {
   }
 };
 
-void use_engine_with_hooks() {
-  static std::once_flag done;
-  std::call_once(done, [] { torch::autograd::set_default_engine_stub(&EngineWithHooks::only_one); });
-}
+// When the program is loaded: libtorch starts the threads of GPUs for the first engine that runs a backward,
+// and for no other, so that a second one fails as soon as a tensor of a GPU comes to it.
+[[maybe_unused]] const bool installed = [] {
+  torch::autograd::set_default_engine_stub(&EngineWithHooks::only_one);
+  return true;
+}();
 
 }  // namespace
 
 SavedTensorScope::SavedTensorScope(MakeSavedTensorHooks make)
-    : make_(std::move(make)), outer_(std::exchange(innermost_hooks, &make_)) {
-  use_engine_with_hooks();
-}
+    : make_(std::move(make)), outer_(std::exchange(innermost_hooks, &make_)) {}
 
 SavedTensorScope::~SavedTensorScope() { innermost_hooks = outer_; }
 

@@ -1,5 +1,7 @@
 #include "larmor/device/recompute.h"
 
+#include <thread>
+
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/nn.h>
@@ -138,6 +140,56 @@ TEST(RunRecomputed, LeavesTheThreadAsItWas) {
   EXPECT_EQ(recompute_here(), Recompute::none);
   EXPECT_FALSE(AutocastState::now().enabled[0]);
   EXPECT_EQ(rank_sum(), nullptr);
+}
+
+/// Weights of one block that are there only while it runs through this.
+struct LendingKeeper final : WeightKeeper {
+  bool keeps(const torch::nn::Module& block) const override { return &block == kept; }
+  BlockFunction with_weights(const torch::nn::Module&, BlockFunction run) override {
+    return [this, run = std::move(run)](const std::vector<at::Tensor>& inputs) {
+      are_there = true;
+      auto outputs = run(inputs);
+      are_there = false;
+      return outputs;
+    };
+  }
+  void expect_backward(const torch::nn::Module&, const std::vector<at::Tensor>&,
+                       const std::vector<at::Tensor>&) override {}
+  const torch::nn::Module* kept = nullptr;
+  bool are_there = false;
+};
+
+struct LentBlockImpl final : torch::nn::Module {
+  explicit LentBlockImpl(const LendingKeeper& lender) : keeper(lender) {
+    linear = register_module("linear", torch::nn::Linear(4, 4));
+  }
+  at::Tensor forward(const at::Tensor& input) {
+    EXPECT_TRUE(keeper.are_there) << "the block runs without its weights";
+    return linear(input);
+  }
+  const LendingKeeper& keeper;
+  torch::nn::Linear linear{nullptr};
+};
+TORCH_MODULE(LentBlock);
+
+struct BlockOfABlockImpl final : torch::nn::Module {
+  explicit BlockOfABlockImpl(const LendingKeeper& keeper) {
+    inner = register_module("inner", LentBlock(keeper));
+  }
+  at::Tensor forward(const at::Tensor& input) { return nn::run_block(inner, input.square()).square(); }
+  LentBlock inner{nullptr};
+};
+TORCH_MODULE(BlockOfABlock);
+
+TEST(RunRecomputed, FindsTheKeepersOfWeightsOnAnotherThread) {
+  LendingKeeper keeper;
+  const BlockOfABlock outer(keeper);
+  keeper.kept = outer->inner.get();
+  const WeightKeeperScope attached(keeper);
+  const RecomputeScope recompute(Recompute::all);
+  const at::Tensor loss = nn::run_block(outer, torch::ones({2, 4}, torch::requires_grad())).sum();
+  std::thread([&] { loss.backward(); }).join();  // as autograd's thread of a GPU
+  EXPECT_TRUE(outer->inner->linear->weight.grad().defined());
 }
 
 TEST(RunRecomputed, FreesWhatABlockWouldKeep) {
