@@ -70,7 +70,7 @@ struct SaveOutcome {
 /// Saves a run's checkpoints. One thread on each rank; one save in flight.
 class CheckpointWriter {
  public:
-  /// Borrows storage. Takes a group of its own (communicator.duplicate()). Collective.
+  /// Borrows storage. Takes a group of its own (communicator.duplicate_on_host()). Collective.
   CheckpointWriter(std::filesystem::path folder, Storage& storage, Communicator& communicator,
                    const CheckpointOptions& options);
   ~CheckpointWriter();

@@ -17,7 +17,9 @@ namespace larmor {
 struct CheckpointWriter::State {
   std::filesystem::path folder;
   Storage& storage;
-  std::unique_ptr<Communicator> group;  // of the commits alone, so that they may overlap training's
+  // Of the commits alone, so that they may overlap training's; on the host, where no stream makes them wait
+  // for it.
+  std::unique_ptr<Communicator> group;
   CheckpointOptions options;
   WholeCheckpoints whole;
   SystemClock clock;
@@ -85,7 +87,7 @@ CheckpointWriter::CheckpointWriter(std::filesystem::path folder, Storage& storag
                                    const CheckpointOptions& options)
     : state_(new State{.folder = std::move(folder),
                        .storage = storage,
-                       .group = communicator.duplicate(),
+                       .group = communicator.duplicate_on_host(),
                        .options = options,
                        .whole = {},
                        .clock = {},

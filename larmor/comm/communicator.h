@@ -51,6 +51,9 @@ class Communicator {
 
   /// A group of the same ranks with channels of its own: its collectives may overlap ours. Collective.
   virtual std::unique_ptr<Communicator> duplicate() = 0;
+  /// The same for tensors of the host: no stream of a device comes between its collectives and their threads.
+  /// Collective.
+  virtual std::unique_ptr<Communicator> duplicate_on_host() { return duplicate(); }
   /// Ends every collective under way on this rank with an error. Thread-safe.
   virtual void abort() = 0;
 };

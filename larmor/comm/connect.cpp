@@ -28,7 +28,7 @@ c10::Device device_at(DeviceKind kind, int index) {
   return {c10::kCUDA, static_cast<c10::DeviceIndex>(index)};
 }
 
-std::unique_ptr<Communicator> make_group(const MakeBackend& make, const std::string& name, c10::Device device,
+std::unique_ptr<Communicator> make_group(const Backends& make, const std::string& name, c10::Device device,
                                          std::chrono::milliseconds limit, const Rank& rank) {
   try {
     return std::make_unique<Group>(make, name, device, limit);
@@ -80,10 +80,10 @@ std::unique_ptr<Communicator> Rendezvous::connect(DeviceKind kind, int device_in
   const std::string name = text("larmor/", rank.generation, "/", state_->groups++);
   wait_for_all(*rank_store->store, rank, name, limits.rendezvous);
 
-  const MakeBackend make = kind == DeviceKind::cuda
-                               ? nccl_backends(*rank_store, rank, device_index, limits.collective)
-                               : gloo_backends(*rank_store, rank, limits.collective);
-  return make_group(make, name, device, limits.collective, rank);
+  const MakeBackend on_host = gloo_backends(*rank_store, rank, limits.collective);
+  const MakeBackend own =
+      kind == DeviceKind::cuda ? nccl_backends(*rank_store, rank, device_index, limits.collective) : on_host;
+  return make_group({own, on_host}, name, device, limits.collective, rank);
 }
 
 struct ThreadRendezvous::State {
@@ -117,8 +117,9 @@ std::unique_ptr<Communicator> ThreadRendezvous::connect(int rank, int device_ind
   thread.count = thread.local_count = own.ranks;
   const auto device = device_at(own.kind, device_index);
   const auto make = nccl_backends(own.rank_store, thread, device_index, own.limit);
-  return make_group(connect_together(make, device, own.everyone), "larmor/threads", device, own.limit,
-                    thread);
+  return make_group({.own = connect_together(make, device, own.everyone),
+                     .on_host = gloo_backends(own.rank_store, thread, own.limit)},
+                    "larmor/threads", device, own.limit, thread);
 }
 
 std::unique_ptr<Communicator> connect(const Rank& rank, const ConnectOptions& options) {

@@ -74,12 +74,12 @@ void Group::sleep_until_done(const std::shared_ptr<Watch>& watch, const Work& wo
   if (!*done) throw std::runtime_error("aborted");
 }
 
-Group::Group(MakeBackend make, std::string name, c10::Device device, std::chrono::milliseconds limit)
+Group::Group(Backends make, std::string name, c10::Device device, std::chrono::milliseconds limit)
     : make_(std::move(make)),
       name_(std::move(name)),
       device_(device),
       limit_(limit),
-      backend_(make_(name_)),
+      backend_(make_.own(name_)),
       watch_(std::make_shared<Watch>()) {
   watch_->rank = rank();
   watch_->size = size();
@@ -189,10 +189,16 @@ void Group::barrier() {
   }).wait();
 }
 
-std::unique_ptr<Communicator> Group::duplicate() {
+std::unique_ptr<Communicator> Group::duplicate() { return make_twin(make_, device_); }
+
+std::unique_ptr<Communicator> Group::duplicate_on_host() {
+  return make_twin({.own = make_.on_host, .on_host = make_.on_host}, c10::kCPU);
+}
+
+std::unique_ptr<Communicator> Group::make_twin(Backends make, c10::Device device) {
   const std::string name = text(name_, ".", ++duplicates_);
   try {
-    return std::make_unique<Group>(make_, name, device_, limit_);
+    return std::make_unique<Group>(std::move(make), name, device, limit_);
   } catch (const std::exception& error) {
     watch_->lose(text("duplicate #", duplicates_), one_line(error));
   }

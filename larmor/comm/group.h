@@ -15,9 +15,15 @@ namespace larmor {
 /// Makes the backend of the group of that name. Collective. Throws what libtorch throws.
 using MakeBackend = std::function<c10::intrusive_ptr<c10d::Backend>(const std::string& group)>;
 
+/// How a group and its duplicates are made.
+struct Backends {
+  MakeBackend own;
+  MakeBackend on_host;  // of tensors on the host; the same as `own` for a group of the host
+};
+
 class Group final : public Communicator {
  public:
-  Group(MakeBackend make, std::string name, c10::Device device, std::chrono::milliseconds limit);
+  Group(Backends make, std::string name, c10::Device device, std::chrono::milliseconds limit);
   ~Group() override;
 
   int rank() const override { return backend_->getRank(); }
@@ -30,6 +36,7 @@ class Group final : public Communicator {
   Pending broadcast(at::Tensor tensor, int root) override;
   void barrier() override;
   std::unique_ptr<Communicator> duplicate() override;
+  std::unique_ptr<Communicator> duplicate_on_host() override;
   void abort() override;
 
  private:
@@ -40,7 +47,9 @@ class Group final : public Communicator {
   /// Starts a collective; `after` completes its result once the backend is done.
   Pending begin(const char* operation, const std::function<Work()>& start, std::function<void()> after = {});
 
-  MakeBackend make_;
+  std::unique_ptr<Communicator> make_twin(Backends make, c10::Device device);
+
+  Backends make_;
   std::string name_;
   c10::Device device_;
   std::chrono::milliseconds limit_;

@@ -24,6 +24,7 @@ class Solo final : public Communicator {
   }
   void barrier() override {}
   std::unique_ptr<Communicator> duplicate() override { return make_solo(device_); }
+  std::unique_ptr<Communicator> duplicate_on_host() override { return make_solo(); }
   void abort() override {}
 
  private:

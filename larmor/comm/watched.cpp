@@ -75,6 +75,11 @@ class Observed final : public Communicator {
     block({.kind = CollectiveKind::duplicate}, [&] { twin = inner_->duplicate(); });
     return std::make_unique<Observed>(std::move(twin), observer_, groups_);
   }
+  std::unique_ptr<Communicator> duplicate_on_host() override {
+    std::unique_ptr<Communicator> twin;
+    block({.kind = CollectiveKind::duplicate}, [&] { twin = inner_->duplicate_on_host(); });
+    return std::make_unique<Observed>(std::move(twin), observer_, groups_);
+  }
 
  private:
   using Ticket = CollectiveObserver::Ticket;

@@ -93,6 +93,15 @@ TEST(Watched, GivesEachDuplicateANumberAndANumbering) {
   });
 }
 
+TEST(Watched, NumbersADuplicateOnTheHostLikeAnyOther) {
+  run_watched(2, [](std::unique_ptr<Communicator> communicator, StatusBoard& board) {
+    communicator->duplicate_on_host()->barrier();
+    EXPECT_THAT(
+        board.status(communicator->rank()).collectives,
+        ElementsAre(finished(0, 1, CollectiveKind::duplicate), finished(1, 1, CollectiveKind::barrier)));
+  });
+}
+
 TEST(Watched, TellsACollectiveThatIsUnderWay) {
   run_watched(2, [](std::unique_ptr<Communicator> communicator, StatusBoard& board) {
     const int rank = communicator->rank();

@@ -85,6 +85,9 @@ void check_collectives(Communicator& communicator) {
   check_reductions(communicator, at::kDouble);
   check_copies(communicator);
   check_overlap(communicator);
+  const std::unique_ptr<Communicator> on_host = communicator.duplicate_on_host();
+  EXPECT_TRUE(on_host->device().is_cpu());
+  check_copies(*on_host);
   communicator.barrier();
 }
 
