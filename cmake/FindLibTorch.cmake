@@ -64,6 +64,12 @@ if(LibTorch_FOUND AND LibTorch_CUDA AND LibTorch_C10_CUDA AND NOT TARGET LibTorc
   set_target_properties(LibTorch::cuda PROPERTIES
     IMPORTED_LOCATION ${LibTorch_CUDA}
     INTERFACE_LINK_LIBRARIES "LibTorch::cpu;LibTorch::c10_cuda"
-    INTERFACE_LINK_OPTIONS "LINKER:--no-as-needed"
-    INTERFACE_COMPILE_DEFINITIONS USE_C10D_NCCL)
+    INTERFACE_LINK_OPTIONS "LINKER:--no-as-needed")
 endif()
+
+# CUDA's headers come with libtorch's wheels, nccl.h with NCCL's wheel or with the toolkit.
+find_path(LARMOR_CUDA_INCLUDE cuda_runtime.h
+          PATHS ${LibTorch_ROOT}/nvidia/cu13/include /usr/local/cuda/include)
+find_path(LARMOR_NCCL_INCLUDE nccl.h
+          PATHS ${LibTorch_ROOT}/nvidia/nccl/include ${LARMOR_CUDA_INCLUDE} /usr/local/cuda/include)
+mark_as_advanced(LARMOR_CUDA_INCLUDE LARMOR_NCCL_INCLUDE)

@@ -52,6 +52,17 @@ function(larmor_cuda_sources target)
   endforeach()
 endfunction()
 
+# larmor_cuda_twins(<source that speaks CUDA> <its twin>): a build has one of the two, and differs from the other kind
+# of build in nothing else. The source gets the headers and the definition for itself, and each is an object of its
+# own in its archive, so that a program may bring the source along where the archive has the twin.
+function(larmor_cuda_twins source twin)
+  set_source_files_properties(${source} PROPERTIES
+    COMPILE_DEFINITIONS USE_C10D_NCCL
+    COMPILE_OPTIONS "-isystem;${LARMOR_CUDA_INCLUDE};-isystem;${LARMOR_NCCL_INCLUDE}"
+    SKIP_PRECOMPILE_HEADERS ON)
+  set_source_files_properties(${source} ${twin} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
 # The status of a test binary that skipped each of its tests (tests/support/main.cpp). No regular expression: what
 # gtest prints then it prints as well where tests failed and the others were skipped.
 set(larmor_all_skipped 77)

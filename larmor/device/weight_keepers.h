@@ -1,5 +1,5 @@
-// The keepers of a thread's blocks (run_block.h), for work that goes on on another thread. Implemented where they are
-// kept, in run_block.cpp.
+// The keepers of a thread's blocks (run_block.h), for work that goes on on another thread. Implemented where
+// they are kept, in run_block.cpp.
 #pragma once
 
 #include <vector>

@@ -19,11 +19,11 @@ using ::testing::IsEmpty;
 
 class GpuNvml : public ::testing::Test {
  protected:
-  void show(const char* scene) {
-    setenv("FAKE_NVML", scene, 1);
-    machine.environment()["LARMOR_NVML"] = FAKE_NVML;
+  void show(const char* cards) {
+    setenv("EMULATED_GPUS", cards, 1);
+    machine.environment()["LARMOR_NVML"] = EMULATED_NVML;
   }
-  void TearDown() override { unsetenv("FAKE_NVML"); }
+  void TearDown() override { unsetenv("EMULATED_GPUS"); }
   FakeMachine machine{64};
 };
 
@@ -43,7 +43,7 @@ TEST_F(GpuNvml, FindsNoneWithADriverButNoCard) {
   show("none");
   const Hardware hardware = machine.detect();
   EXPECT_THAT(hardware.gpus, IsEmpty());
-  EXPECT_EQ(hardware.driver_version, "550.54.15");
+  EXPECT_EQ(hardware.driver_version, "580.65.06");
 }
 
 TEST_F(GpuNvml, NotesThatTheLibraryDoesNotStart) {
@@ -59,8 +59,8 @@ TEST_F(GpuNvml, NotesALibraryThatIsNotNvml) {
 }
 
 TEST_F(GpuNvml, DescribesUnequalCards) {
-  show("unequal");
-  machine.write("sys/bus/pci/devices/0000:af:00.0/numa_node", "1\n");
+  show("A100-40,T4");
+  machine.write("sys/bus/pci/devices/0000:11:00.0/numa_node", "1\n");
   const Hardware hardware = machine.detect();
   ASSERT_EQ(hardware.gpus.size(), 2U);
   const Gpu& first = hardware.gpus[0];
@@ -73,18 +73,18 @@ TEST_F(GpuNvml, DescribesUnequalCards) {
   EXPECT_EQ(second.capability_major, 7);
   EXPECT_EQ(second.capability_minor, 5);
   EXPECT_EQ(second.numa_node, 1);
-  EXPECT_THAT(second.uuid, HasSubstr("GPU-af"));
+  EXPECT_THAT(second.uuid, HasSubstr("GPU-11"));
   EXPECT_THAT(hardware.notes, Contains(HasSubstr("CUDA_DEVICE_ORDER=PCI_BUS_ID")));
 }
 
 TEST_F(GpuNvml, IsSilentAboutTheOrderWhenItIsSet) {
-  show("unequal");
+  show("A100-40,T4");
   machine.environment()["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
   EXPECT_THAT(machine.detect().notes, IsEmpty());
 }
 
 TEST_F(GpuNvml, LeavesOutACardThatIsNotGranted) {
-  show("denied");
+  show("H100,H100/denied,H100");
   const Hardware hardware = machine.detect();
   ASSERT_EQ(hardware.gpus.size(), 2U);
   EXPECT_EQ(hardware.gpus[1].index, 1);
@@ -93,7 +93,7 @@ TEST_F(GpuNvml, LeavesOutACardThatIsNotGranted) {
 }
 
 TEST_F(GpuNvml, ShowsOnlyThoseThatCudaWouldShow) {
-  show("eight");
+  show("8*H100");
   machine.environment()["CUDA_VISIBLE_DEVICES"] = "6,GPU-12";
   const Hardware hardware = machine.detect();
   ASSERT_EQ(hardware.gpus.size(), 2U);

@@ -19,7 +19,7 @@ class BlindBuild : public ::testing::Test {
   Finished call(std::vector<std::string> words) {
     return larmor_program(
         std::move(words),
-        {.folder = scratch_.path(), .environment = {{"LARMOR_NVML", FAKE_NVML}, {"FAKE_NVML", "unequal"}}});
+        {.folder = scratch_.path(), .environment = {{"LARMOR_NVML", EMULATED_NVML}, {"EMULATED_GPUS", "A100-40,T4"}}});
   }
   ScratchFolder scratch_;
 };

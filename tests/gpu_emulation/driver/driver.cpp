@@ -1,0 +1,19 @@
+// The driver's library (libcuda.so.1), which libtorch opens to ask whether a device is in use. The rest of
+// its functions end the process by their names (stubs.cmake).
+#include <cuda.h>
+
+#include "tests/gpu_emulation/runtime/runtime.h"
+
+extern "C" {
+
+CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* active) {
+  *flags = 0;
+  *active = emulated::has_context(device) ? 1 : 0;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuGetErrorString(CUresult, const char** text) {
+  *text = "not there on an emulated GPU";
+  return CUDA_SUCCESS;
+}
+}

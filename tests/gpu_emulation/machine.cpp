@@ -1,0 +1,101 @@
+#include "tests/gpu_emulation/machine.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+namespace emulated {
+namespace {
+
+struct Kind {
+  std::string_view word;
+  const char* name;
+  size_t gibibytes;
+  int major, minor;
+  int multiprocessors;
+};
+
+constexpr std::array kinds{
+    Kind{"H100", "NVIDIA H100 80GB HBM3", 80, 9, 0, 132},
+    Kind{"A100", "NVIDIA A100-SXM4-80GB", 80, 8, 0, 108},
+    Kind{"A100-40", "NVIDIA A100-PCIE-40GB", 40, 8, 0, 108},
+    Kind{"RTX4090", "NVIDIA GeForce RTX 4090", 24, 8, 9, 128},
+    Kind{"V100", "Tesla V100-SXM2-16GB", 16, 7, 0, 80},
+    Kind{"T4", "Tesla T4", 15, 7, 5, 40},
+    Kind{"RTX3070", "NVIDIA GeForce RTX 3070", 8, 8, 6, 46},
+};
+
+// Where a machine has cards on both of its sockets, the second half is on other buses.
+constexpr unsigned first_bus = 0x10;
+
+[[noreturn]] void refuse(const std::string& words) {
+  std::fprintf(stderr, "emulated GPU: EMULATED_GPUS names no cards: '%s'\n", words.c_str());
+  std::abort();
+}
+
+/// What stands before `mark`, which goes with it; all where there is no mark.
+std::string take_until(std::string& rest, char mark) {
+  const size_t place = rest.find(mark);
+  std::string word = rest.substr(0, place);
+  rest = place == std::string::npos ? "" : rest.substr(place + 1);
+  return word;
+}
+
+void add_cards(std::string word, Machine& machine) {
+  const std::string whole = word;
+  size_t count = 1;
+  if (word.find('*') != std::string::npos) count = std::strtoul(take_until(word, '*').c_str(), nullptr, 10);
+  std::string with_memory = take_until(word, '/');
+  const bool is_granted = word.empty();
+  const std::string name = take_until(with_memory, ':');
+  const auto kind =
+      std::find_if(kinds.begin(), kinds.end(), [&](const Kind& each) { return each.word == name; });
+  if (kind == kinds.end() || count == 0 || (!is_granted && word != "denied")) refuse(whole);
+  const size_t bytes = with_memory.empty() ? kind->gibibytes * gibibyte : read_bytes(with_memory);
+  if (bytes == 0) refuse(whole);
+  for (size_t i = 0; i < count; ++i) {
+    const unsigned bus = first_bus + static_cast<unsigned>(machine.cards.size());
+    machine.cards.push_back(
+        {kind->name, bytes, kind->major, kind->minor, kind->multiprocessors, bus, is_granted});
+  }
+}
+
+std::string with_bus(const char* format, unsigned bus) {
+  std::array<char, 64> word{};
+  std::snprintf(word.data(), word.size(), format, bus);
+  return word.data();
+}
+
+}  // namespace
+
+std::string Card::uuid() const { return with_bus("GPU-%02x000000-0000-4000-8000-000000000000", bus); }
+
+std::string Card::pci_address() const { return with_bus("00000000:%02X:00.0", bus); }
+
+size_t read_bytes(const std::string& words) {
+  char* unit = nullptr;
+  const double number = std::strtod(words.c_str(), &unit);
+  const double factor = *unit == 'G'   ? static_cast<double>(gibibyte)
+                        : *unit == 'M' ? static_cast<double>(mebibyte)
+                                       : 0;
+  return number > 0 ? static_cast<size_t>(number * factor) : 0;
+}
+
+size_t read_number(const char* variable, size_t otherwise) {
+  const char* const word = std::getenv(variable);
+  return word == nullptr || *word == '\0' ? otherwise : std::strtoull(word, nullptr, 10);
+}
+
+Machine read_machine() {
+  Machine machine;
+  const char* const words = std::getenv("EMULATED_GPUS");
+  std::string rest = words == nullptr ? "" : words;
+  if (rest == "broken") machine.has_driver = false;
+  if (rest == "broken" || rest == "none") return machine;
+  while (!rest.empty()) add_cards(take_until(rest, ','), machine);
+  return machine;
+}
+
+}  // namespace emulated

@@ -1,0 +1,50 @@
+// The cards of an emulated machine, as the environment describes them. EMULATED_GPUS lists them between
+// commas, each as [N*]KIND[:MEMORY][/denied]:
+//   8*H100            eight cards of that kind
+//   A100-40,T4        two of different kinds
+//   2*H100:1400M      with another amount of memory; M and G are MiB and GiB
+//   H100,H100/denied  the second is not granted to the job
+//   none              a driver without a card; also where the variable is not set
+//   broken            a driver that does not start
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace emulated {
+
+constexpr size_t mebibyte = size_t{1} << 20;
+constexpr size_t gibibyte = size_t{1} << 30;
+
+struct Card {
+  std::string name;
+  size_t bytes = 0;
+  int major = 0, minor = 0;  // compute capability
+  int multiprocessors = 0;
+  unsigned bus = 0;
+  bool is_granted = true;
+
+  std::string uuid() const;         // "GPU-10000000-0000-4000-8000-000000000000"
+  std::string pci_address() const;  // "00000000:10:00.0"
+  /// What the driver keeps for itself and NVML counts as used.
+  size_t reserved() const { return bytes >= 8 * gibibyte ? gibibyte : 0; }
+};
+
+struct Machine {
+  bool has_driver = true;
+  std::vector<Card> cards;
+};
+
+/// Reads the environment anew. Ends the process where EMULATED_GPUS cannot be read.
+Machine read_machine();
+
+/// An amount of memory, "1400M" or "2G", in bytes; 0 where it is none.
+size_t read_bytes(const std::string& words);
+
+/// A whole number of the environment.
+size_t read_number(const char* variable, size_t otherwise);
+
+constexpr const char* driver_version = "580.65.06";
+
+}  // namespace emulated

@@ -1,0 +1,97 @@
+// The runtime's functions that copy and fill.
+#include <cstdio>
+#include <cstring>
+
+#include "tests/gpu_emulation/runtime/process.h"
+
+using namespace emulated;
+
+namespace {
+
+bool goes_to_device(cudaMemcpyKind kind) {
+  return kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+}
+
+bool comes_from_device(cudaMemcpyKind kind) {
+  return kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+}
+
+/// A copy to the host. Pinned memory gets the bytes when the host knows that they are there.
+void copy_to_host(const Work& work, void* to, const void* from, size_t bytes) {
+  ++counters().copies_to_host;
+  const auto* const source = static_cast<const char*>(host_address(from));
+  const std::lock_guard lock(process().mutex);
+  if (is_pinned(to)) return process().copies.to_host(work.moment(), static_cast<char*>(to), source, bytes);
+  std::memmove(to, source, bytes);
+  note_pageable_copy();
+}
+
+void copy_to_device(const Work& work, void* to, const void* from, size_t bytes) {
+  ++counters().copies_to_device;
+  const std::lock_guard lock(process().mutex);
+  const auto* const source = static_cast<const char*>(from);
+  if (is_pinned(from)) {
+    process().copies.deliver(source, bytes, work.clock());
+    process().copies.from_host(work.moment(), source, bytes);
+  } else {
+    note_pageable_copy();
+  }
+  std::memmove(host_address(to), source, bytes);
+}
+
+cudaError_t copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  const bool to_device = is_device_address(to), from_device = is_device_address(from);
+  const bool is_as_said = kind == cudaMemcpyDefault ||
+                          (to_device == goes_to_device(kind) && from_device == comes_from_device(kind));
+  if (!is_as_said) {
+    std::fprintf(stderr, "emulated GPU: a copy of kind %d from %s memory to %s memory\n", kind,
+                 from_device ? "device" : "host", to_device ? "device" : "host");
+    return answer(cudaErrorInvalidValue);
+  }
+  if (bytes == 0) return cudaSuccess;
+  Work work(stream, "a copy");
+  work.reads(from, bytes);
+  work.writes(to, bytes);
+  if (from_device && !to_device) {
+    copy_to_host(work, to, from, bytes);
+  } else if (to_device && !from_device) {
+    copy_to_device(work, to, from, bytes);
+  } else {
+    std::memmove(host_address(to), host_address(from), bytes);
+  }
+  return cudaSuccess;
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+  if (const auto status = enter(current_device()); status != cudaSuccess) return answer(status);
+  return copy(to, from, bytes, kind, stream);
+}
+
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+  const auto status = cudaMemcpyAsync(to, from, bytes, kind, nullptr);
+  return status != cudaSuccess ? status : cudaStreamSynchronize(nullptr);
+}
+
+cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t bytes, cudaStream_t stream) {
+  return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
+}
+
+cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t stream) {
+  if (const auto status = enter(current_device()); status != cudaSuccess) return answer(status);
+  if (bytes == 0) return cudaSuccess;
+  Work(stream, "a fill").writes(pointer, bytes);
+  std::memset(host_address(pointer), value, bytes);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemset(void* pointer, int value, size_t bytes) {
+  return cudaMemsetAsync(pointer, value, bytes, nullptr);
+}
+}

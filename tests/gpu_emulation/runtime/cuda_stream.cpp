@@ -1,0 +1,162 @@
+// The runtime's functions about streams and events.
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "tests/gpu_emulation/runtime/process.h"
+
+using namespace emulated;
+
+namespace {
+
+Event& event_of(cudaEvent_t handle) { return *reinterpret_cast<Event*>(handle); }
+
+float milliseconds_between(const timespec& begin, const timespec& end) {
+  constexpr float per_second = 1e3F, per_nanosecond = 1e-6F;
+  return static_cast<float>(end.tv_sec - begin.tv_sec) * per_second +
+         static_cast<float>(end.tv_nsec - begin.tv_nsec) * per_nanosecond;
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* handle, unsigned flags, int priority) {
+  if (const auto status = enter(current_device()); status != cudaSuccess) return answer(status);
+  auto& all = process();
+  const std::lock_guard lock(all.mutex);
+  auto stream = std::make_unique<Stream>();
+  stream->number = all.known_streams++;
+  stream->device = current_device();
+  stream->flags = flags;
+  stream->priority = priority;
+  *handle = reinterpret_cast<cudaStream_t>(stream.get());
+  all.streams.push_back(std::move(stream));
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t handle) {
+  settle(handle);
+  auto& all = process();
+  const std::lock_guard lock(all.mutex);
+  std::erase_if(all.streams,
+                [&](const auto& each) { return each.get() == reinterpret_cast<Stream*>(handle); });
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t handle) {
+  if (!pending_of(handle).empty()) return cudaErrorNotReady;
+  const std::lock_guard lock(process().mutex);
+  host_learns(stream_of(handle).clock);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
+  if (const auto status = enter(current_device()); status != cudaSuccess) return answer(status);
+  note_call(/*is_wait=*/true);
+  ++counters().host_waits;
+  settle(handle);
+  const std::lock_guard lock(process().mutex);
+  host_learns(stream_of(handle).clock);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned) {
+  const std::lock_guard lock(process().mutex);
+  Stream& stream = stream_of(handle);
+  stream.clock.merge(event_of(event).clock);
+  add_to(stream.pending, event_of(event).pending);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
+  *status = cudaStreamCaptureStatusNone;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t, cudaStreamCaptureStatus* status, unsigned long long* id,
+                                     cudaGraph_t* graph, const cudaGraphNode_t** nodes,
+                                     const cudaGraphEdgeData** edges, size_t* count) {
+  *status = cudaStreamCaptureStatusNone;
+  if (id != nullptr) *id = 0;
+  if (graph != nullptr) *graph = nullptr;
+  if (nodes != nullptr) *nodes = nullptr;
+  if (edges != nullptr) *edges = nullptr;
+  if (count != nullptr) *count = 0;
+  return cudaSuccess;
+}
+
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  thread_local cudaStreamCaptureMode own = cudaStreamCaptureModeGlobal;
+  std::swap(*mode, own);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* argument,
+                                  unsigned) {
+  settle(stream);
+  callback(stream, cudaSuccess, argument);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* handle, unsigned flags) {
+  if (const auto status = enter(current_device()); status != cudaSuccess) return answer(status);
+  *handle = reinterpret_cast<cudaEvent_t>(new Event{.device = current_device(), .flags = flags});
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t* handle) { return cudaEventCreateWithFlags(handle, 0); }
+
+cudaError_t cudaEventDestroy(cudaEvent_t handle) {
+  const std::unique_ptr<Event> event(&event_of(handle));
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t handle, cudaStream_t stream, unsigned) {
+  static const auto refusals = static_cast<int>(read_number("EMULATED_QUERIES", 1));
+  const std::lock_guard lock(process().mutex);
+  Event& event = event_of(handle);
+  event.pending = pending_of(stream);
+  event.clock = stream_of(stream).clock;
+  event.is_recorded = true;
+  event.refusals = refusals;
+  clock_gettime(CLOCK_MONOTONIC, &event.time);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return cudaEventRecordWithFlags(event, stream, 0);
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t handle) {
+  if (const auto status = enter(current_device()); status != cudaSuccess) return answer(status);
+  const std::lock_guard lock(process().mutex);
+  Event& event = event_of(handle);
+  if (!are_done(event.pending) || event.refusals-- > 0) return cudaErrorNotReady;
+  host_learns(event.clock);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
+  note_call(/*is_wait=*/true);
+  ++counters().host_waits;
+  Pending pending;
+  Clock clock;
+  {
+    const std::lock_guard lock(process().mutex);
+    pending = event_of(handle).pending;
+    clock = event_of(handle).clock;
+  }
+  wait_for(pending);
+  host_learns(clock);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  const Event &from = event_of(begin), &to = event_of(end);
+  const bool is_timed = ((from.flags | to.flags) & cudaEventDisableTiming) == 0;
+  if (!from.is_recorded || !to.is_recorded || !is_timed) return answer(cudaErrorInvalidResourceHandle);
+  *milliseconds = milliseconds_between(from.time, to.time);
+  return cudaSuccess;
+}
+}

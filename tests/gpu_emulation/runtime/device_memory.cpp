@@ -1,0 +1,77 @@
+#include "tests/gpu_emulation/runtime/device_memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+#include "tests/gpu_emulation/machine.h"
+
+namespace emulated {
+namespace {
+
+constexpr size_t granule = 2 * mebibyte;
+constexpr size_t span = size_t{1} << 38;  // addresses of one device
+
+}  // namespace
+
+DeviceMemory::DeviceMemory(int devices)
+    : distance_(span * static_cast<size_t>(std::max(devices, 1))), blocks_(static_cast<size_t>(devices)) {
+  void* const area =
+      mmap(nullptr, 2 * distance_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (area == MAP_FAILED) {
+    std::perror("emulated GPU: no addresses for device memory");
+    std::abort();
+  }
+  base_ = static_cast<char*>(area);
+}
+
+size_t DeviceMemory::granules(size_t bytes) {
+  return (std::max<size_t>(bytes, 1) + granule - 1) / granule * granule;
+}
+
+void* DeviceMemory::take(int device, size_t bytes) {
+  const size_t length = granules(bytes);
+  auto& blocks = blocks_[static_cast<size_t>(device)];
+  size_t offset = 0;
+  for (const auto& [start, taken] : blocks) {
+    if (start - offset >= length) break;
+    offset = start + taken;
+  }
+  if (offset + length > span) return nullptr;
+  char* const pointer = base_ + span * static_cast<size_t>(device) + offset;
+  if (mprotect(pointer + distance_, length, PROT_READ | PROT_WRITE) != 0) return nullptr;
+  blocks[offset] = length;
+  return pointer;
+}
+
+size_t DeviceMemory::release(void* pointer) {
+  const auto place = static_cast<size_t>(static_cast<char*>(pointer) - base_);
+  auto& blocks = blocks_[place / span];
+  const auto block = blocks.find(place % span);
+  if (block == blocks.end()) return 0;
+  const size_t length = block->second;
+  char* const bytes = static_cast<char*>(pointer) + distance_;
+  madvise(bytes, length, MADV_DONTNEED);
+  mprotect(bytes, length, PROT_NONE);
+  blocks.erase(block);
+  return length;
+}
+
+bool DeviceMemory::contains(const void* pointer) const {
+  const auto* const address = static_cast<const char*>(pointer);
+  return address >= base_ && address < base_ + distance_;
+}
+
+int DeviceMemory::device_of(const void* pointer) const {
+  return static_cast<int>(static_cast<size_t>(static_cast<const char*>(pointer) - base_) / span);
+}
+
+void* DeviceMemory::host_address(const void* pointer) const {
+  auto* const address = static_cast<char*>(const_cast<void*>(pointer));
+  return contains(pointer) ? address + distance_ : address;
+}
+
+}  // namespace emulated

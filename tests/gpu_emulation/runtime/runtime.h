@@ -1,0 +1,65 @@
+// What the other libraries of the emulation ask of the runtime: NCCL, the operators and the driver.
+// Thread-safe. The environment, besides EMULATED_GPUS of machine.h:
+//   EMULATED_ORDER     end (default): a mistake in the order of works ends the process; report: it is only
+//   printed EMULATED_QUERIES   how often an event that has come is still said not to be there (default 1)
+//   EMULATED_COUNTERS  a folder: each process writes PID.json there when it ends, with what it asked of the
+//   cards EMULATED_TRACE     1: a line on stderr for contexts, refused memory and collectives
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+
+#include "tests/gpu_emulation/runtime/counters.h"
+#include "tests/gpu_emulation/runtime/stream.h"
+
+namespace emulated {
+
+/// Where the host reads and writes what a device pointer means; other pointers come back unchanged.
+void* host_address(const void* pointer);
+bool is_device_address(const void* pointer);
+
+/// Which card of the machine the calling thread's current device is, after CUDA_VISIBLE_DEVICES.
+std::string current_pci_address();
+bool has_context(int device);
+bool is_traced();
+
+/// A work that the host's thread does at once, in the order of its stream.
+class Work {
+ public:
+  /// Blocks until all that it comes after is done.
+  Work(cudaStream_t stream, const char* what);
+  void reads(const void* pointer, size_t bytes) { touch(pointer, bytes, /*writes=*/false); }
+  void writes(const void* pointer, size_t bytes) { touch(pointer, bytes, /*writes=*/true); }
+
+  const Moment& moment() const { return moment_; }
+  const Clock& clock() const { return clock_; }
+
+ private:
+  void touch(const void* pointer, size_t bytes, bool writes);
+
+  Moment moment_;
+  Clock clock_;
+};
+
+/// A work that another thread does: it waits for `before`, and finishes `done`.
+struct Ticket {
+  Pending before;
+  std::shared_ptr<Completion> done;
+};
+struct Access {
+  const void* pointer = nullptr;
+  size_t bytes = 0;
+  bool writes = false;
+};
+Ticket issue(cudaStream_t stream, const char* what, const std::vector<Access>& accesses);
+
+/// Blocks until all that was put on the stream is done, without telling the host so.
+void settle(cudaStream_t stream);
+
+/// Something that no card forgives: prints it, and ends the process unless EMULATED_ORDER says otherwise.
+void report_disorder(const std::string& problem);
+
+}  // namespace emulated

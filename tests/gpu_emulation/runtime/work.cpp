@@ -1,0 +1,52 @@
+// Works on streams: what each comes after, and which bytes it touches.
+#include "tests/gpu_emulation/runtime/process.h"
+
+namespace emulated {
+namespace {
+
+/// The next moment of a stream, and the clock that it comes after. Requires: the process is locked.
+Moment next_moment(Stream& stream, const char* what) {
+  stream.clock.merge(process().host);
+  stream.clock.set(stream.number, ++stream.count);
+  return {stream.number, stream.count, what};
+}
+
+void note(const Moment& moment, const Clock& clock, const Access& access) {
+  if (access.bytes == 0 || !is_device_address(access.pointer)) return;
+  auto& all = process();
+  const std::lock_guard lock(all.mutex);
+  const auto begin = reinterpret_cast<uintptr_t>(access.pointer);
+  const auto problem = all.order.note(begin, access.bytes, access.writes, moment, clock);
+  if (problem) report_disorder(*problem);
+}
+
+}  // namespace
+
+Work::Work(cudaStream_t stream, const char* what) {
+  wait_for(pending_of(stream));
+  note_call(/*is_wait=*/false);
+  ++counters().kernels;
+  const std::lock_guard lock(process().mutex);
+  Stream& own = stream_of(stream);
+  moment_ = next_moment(own, what);
+  clock_ = own.clock;
+}
+
+void Work::touch(const void* pointer, size_t bytes, bool writes) {
+  note(moment_, clock_, {pointer, bytes, writes});
+}
+
+Ticket issue(cudaStream_t handle, const char* what, const std::vector<Access>& accesses) {
+  ++counters().collectives;
+  const std::lock_guard lock(process().mutex);
+  Stream& stream = stream_of(handle);
+  Ticket ticket{stream.pending, std::make_shared<Completion>()};
+  const Moment moment = next_moment(stream, what);
+  for (const Access& access : accesses) note(moment, stream.clock, access);
+  stream.pending = {ticket.done};
+  return ticket;
+}
+
+void settle(cudaStream_t stream) { wait_for(pending_of(stream)); }
+
+}  // namespace emulated
