@@ -73,7 +73,9 @@ INSTANTIATE_TEST_SUITE_P(OfMachines, GoldenPlans,
                                            "4_a100_80g.latent_diffusion", "4_a100_80g.survival",
                                            "8_h100.latent_diffusion", "8_h100.survival",
                                            "1_rtxa4000.latent_diffusion", "2_rtxa4000.latent_diffusion",
-                                           "1_v100_32g.latent_diffusion"),
+                                           "1_v100_32g.latent_diffusion", "2_rtxa4000.fast_ddpm_64",
+                                           "2_rtxa4000.fast_ddpm_128", "4_l4.fast_ddpm_128",
+                                           "4_a100_80g.fast_ddpm_256"),
                          test_name);
 
 }  // namespace
