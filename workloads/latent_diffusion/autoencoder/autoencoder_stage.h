@@ -23,6 +23,9 @@ class AutoencoderStage final : public Stage {
   /// One image in, "reconstruction" out.
   PredictionForm prediction(const RunConfig& config) const override;
 
+  /// As it was read, for a stage that keeps a run of this one.
+  const AutoencoderConfig& own_config() const { return config_; }
+
  private:
   void check_channels(const Sample& example) const;
   /// Throws Error (usage) where the network cannot halve `size` as often as it has to.

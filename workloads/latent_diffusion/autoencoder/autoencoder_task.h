@@ -30,8 +30,12 @@ class AutoencoderTask final : public Task {
   /// The mean's reconstruction, on the grid of the file.
   Prediction predict(const Batch& inputs, const PredictionContext& context) override;
 
+  /// What the network takes of a batch, [N, C, D, H, W]: the image, or both scans of a pair.
+  at::Tensor image_of(const Batch& batch) const;
+  const nn::AutoencoderKl& network() const { return autoencoder_; }
+  const nn::AutoencoderKlOptions& options() const { return config_.network; }
+
  private:
-  at::Tensor image_of(const Batch& batch) const;                    // [N, C, D, H, W]
   at::Tensor with_checked_channels(const at::Tensor& image) const;  // throws Error (data)
   at::Tensor reconstruct_whole(const at::Tensor& image);            // [1, C, D, H, W], sizes need not divide
   at::Tensor reconstruction_error(const at::Tensor& reconstruction, const at::Tensor& image) const;

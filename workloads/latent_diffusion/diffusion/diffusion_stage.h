@@ -1,0 +1,41 @@
+// The second stage: volumes as a trained autoencoder sees them, and the U-Net that learns to make such
+// latents out of noise.
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "larmor/train/stage.h"
+
+#include "workloads/latent_diffusion/autoencoder/autoencoder_config.h"
+#include "workloads/latent_diffusion/diffusion/diffusion_config.h"
+
+namespace larmor::latent_diffusion {
+
+class DiffusionStage final : public Stage {
+ public:
+  WorkloadFields fields() override;
+  void check(const RunConfig& config) const override;
+  /// Refuses an autoencoder that does not fit: other channels, or crops that it cannot halve so often.
+  void check_start(const Sample& first) const override;
+  void check_example(const Sample& example, Split split) const override;
+  Demand demand(const RunConfig& config, const Index& index) const override;
+  std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override;
+  std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override;
+  /// "sample" out: of nothing, or of "low" where the stage is conditioned.
+  PredictionForm prediction(const RunConfig& config) const override;
+  bool predicts_by_average() const override { return true; }
+
+  /// As it was read.
+  const DiffusionConfig& own_config() const { return config_; }
+
+ private:
+  /// The autoencoder's config, as its run has it; read when it is first asked for.
+  const AutoencoderConfig& autoencoder() const;
+
+  DiffusionConfig config_;
+  mutable std::once_flag autoencoder_read_;
+  mutable AutoencoderConfig autoencoder_;
+};
+
+}  // namespace larmor::latent_diffusion

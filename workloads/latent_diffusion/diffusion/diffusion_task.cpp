@@ -1,0 +1,171 @@
+#include "workloads/latent_diffusion/diffusion/diffusion_task.h"
+
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include "larmor/device/draw_position.h"
+#include "larmor/device/initialisation.h"
+#include "larmor/kernels/draw.h"
+#include "larmor/nn/metrics/image_metrics.h"
+#include "larmor/train/prediction.h"
+
+#include "workloads/latent_diffusion/diffusion/latent_scale.h"
+#include "workloads/latent_diffusion/diffusion/latent_statistics.h"
+#include "workloads/latent_diffusion/diffusion/translation.h"
+
+namespace larmor::latent_diffusion {
+
+namespace {
+constexpr const char* scale_name = "scale_factor";
+}  // namespace
+
+DiffusionTask::DiffusionTask(const DiffusionConfig& config, uint64_t seed, std::unique_ptr<Task> autoencoder,
+                             SampleGrid grid, c10::Device device)
+    : config_(config), schedule_(config.noise), grid_(std::move(grid)), latents_(std::move(autoencoder)) {
+  config_.check_latent(latents_.options());
+  const SeededInitialisation initialisation(seed);
+  network_ = nn::DiffusionUnet(config.network, device);
+  scale_ = at::ones({1, 1, 1, 1, 1}, at::kDouble);
+}
+
+std::vector<Objective> DiffusionTask::objectives() {
+  return {{.name = "denoiser", .network = network_.get()}};
+}
+
+at::Tensor DiffusionTask::target_image(const Batch& batch) const {
+  return config_.is_conditioned() ? batch.at("label") : latents_.image_of(batch);
+}
+
+void DiffusionTask::prepare(const EachBatch& first, const StepContext& context) {
+  const bool is_each = config_.scale == DiffusionConfig::Scale::per_channel;
+  LatentSpread spread(is_each ? config_.network.out_channels : 1);
+  first([&](const Batch& batch) { spread.add(latents_.sampled(target_image(batch), "posterior")); });
+  scale_ = spread.scale(context.sum_over_ranks);
+}
+
+at::Tensor DiffusionTask::scale_for(const at::Tensor& latent) const {
+  return latent.is_meta() ? at::empty(scale_.sizes(), latent.options()) : scale_.to(latent.options());
+}
+
+// The condition stays unscaled, as in the reference, whose weights would otherwise be of no use.
+DiffusionTask::Latents DiffusionTask::latents_of(const Batch& batch) const {
+  const at::Tensor target = latents_.sampled(target_image(batch), "posterior");
+  Latents latents{.target = target * scale_for(target), .condition = {}};
+  if (config_.is_conditioned())
+    latents.condition = latents_.sampled(batch.at("image"), "posterior of the condition");
+  return latents;
+}
+
+at::Tensor DiffusionTask::denoise(const at::Tensor& x, const at::Tensor& condition, const at::Tensor& times) {
+  return network_->forward(condition.defined() ? at::cat({x, condition}, 1) : x, times).to(x.scalar_type());
+}
+
+at::Tensor DiffusionTask::row_errors(const Latents& latents, const at::Tensor& times,
+                                     const at::Tensor& noise) {
+  const nn::NoiseLevels levels = schedule_.levels(times, latents.target);
+  const at::Tensor x_t = levels.signal * latents.target + levels.noise * noise;
+  const at::Tensor output = denoise(x_t, latents.condition, times);
+  const at::Tensor wanted =
+      nn::target(config_.prediction_type, {.x0 = latents.target, .epsilon = noise}, levels);
+  at::Tensor errors = at::square(output - wanted);
+  if (config_.min_snr_gamma > 0)
+    errors = errors * nn::min_snr_weights(config_.prediction_type, levels, config_.min_snr_gamma);
+  return errors.flatten(1).mean(1);
+}
+
+std::vector<at::Tensor> DiffusionTask::losses(const Batch& batch, const StepContext& context) {
+  const Latents latents = latents_of(batch);
+  const at::Tensor times = nn::draw_training_times(schedule_, config_.times, batch.size());
+  const at::Tensor loss =
+      row_errors(latents, times, draw_normal_like(latents.target, "diffusion noise")).mean();
+  context.record("loss", loss);
+  return {loss};
+}
+
+void DiffusionTask::validate(const Batch& batch, Metrics& metrics) {
+  constexpr int64_t parts = 4;
+  const Latents latents = latents_of(batch);
+  at::Tensor errors = at::zeros({batch.size()}, latents.target.options());
+  for (int64_t part = 0; part < parts; ++part) {
+    const DrawTurn turn(part);
+    // The middle of each quarter of the schedule: no draw moves the loss from one validation to the next.
+    const int64_t time = (2 * part + 1) * schedule_.size() / (2 * parts);
+    errors += row_errors(latents, at::full({batch.size()}, time, at::kLong),
+                         draw_normal_like(latents.target, "validation noise"));
+  }
+  errors = (errors / parts).cpu();
+  for (int64_t row = 0; row < batch.size(); ++row)
+    metrics.value("loss", batch.keys[static_cast<size_t>(row)].example, errors[row].item<double>());
+  if (metrics.depth() == ValidationDepth::full) judge_samples(batch, latents, metrics);
+}
+
+void DiffusionTask::judge_samples(const Batch& batch, const Latents& latents, Metrics& metrics) {
+  const auto denoising = [&](const at::Tensor& x, const at::Tensor& times) {
+    return denoise(x, latents.condition, times);
+  };
+  const at::Tensor latent = sampled_latent(latents.target, denoising);
+  if (!config_.is_conditioned()) {
+    const at::Tensor truth = latents.target / scale_for(latents.target);
+    for (int64_t row = 0; row < batch.size(); ++row) {
+      const auto example = batch.keys[static_cast<size_t>(row)].example;
+      note_latent("true", example, truth[row], metrics);
+      note_latent("invented", example, latent[row], metrics);
+    }
+    return;
+  }
+  const at::Tensor image = latents_.decoded(latent), truth = batch.at("label");
+  const at::Tensor psnr = nn::psnr(image, truth, /*max_value=*/1).cpu(), ssim = nn::ssim(image, truth).cpu();
+  const at::Tensor mae = (image - truth).abs().flatten(1).mean(1).cpu();
+  for (int64_t row = 0; row < batch.size(); ++row) {
+    const auto example = batch.keys[static_cast<size_t>(row)].example;
+    metrics.value("psnr", example, psnr[row].item<double>());
+    metrics.value("ssim", example, ssim[row].item<double>());
+    metrics.value("mae", example, mae[row].item<double>());
+  }
+}
+
+void DiffusionTask::summarize(const CaseValues& cases, const CaseValues&, Metrics& metrics) {
+  report_latent_errors(cases, metrics);
+}
+
+at::Tensor DiffusionTask::sampled_latent(const at::Tensor& like, const nn::DenoisingFunction& denoising,
+                                         const std::function<void(double)>& progress) const {
+  const nn::Sampler sampler(schedule_, config_.prediction_type, config_.sampling);
+  return nn::sample(sampler, like, denoising, progress) / scale_for(like);
+}
+
+Prediction DiffusionTask::invented(const PredictionContext& context) {
+  const auto divisor = latents_.options().size_divisor();
+  std::vector<int64_t> shape{1, config_.network.out_channels};
+  for (const auto size : grid_.window) shape.push_back(size / divisor);
+  const at::Tensor like = at::empty(shape, at::TensorOptions().dtype(at::kFloat).device(context.device));
+  const auto denoising = [&](const at::Tensor& x, const at::Tensor& times) { return denoise(x, {}, times); };
+  const at::Tensor image = latents_.decoded(sampled_latent(like, denoising, context.progress));
+  return {.volumes = {{output_name, {.voxels = image[0].cpu().contiguous(), .affine = grid_.affine}}}};
+}
+
+Prediction DiffusionTask::translated(const at::Tensor& image, const PredictionContext& context) {
+  const Translation translation(latents_, config_.network.size_divisor(), grid_.window,
+                                context.fits_in_one_pass);
+  const auto parts = [this](const at::Tensor& x, const at::Tensor& condition, const at::Tensor& times) {
+    return denoise(x, condition, times);
+  };
+  const auto from_noise = [&](const at::Tensor& like, const nn::DenoisingFunction& denoising) {
+    return sampled_latent(like, denoising, context.progress);
+  };
+  const at::Tensor result = translation.translate(image, parts, from_noise);
+  return {.volumes = {{output_name, context.on_grid_of(condition_name, result[0])}}};
+}
+
+Prediction DiffusionTask::predict(const Batch& inputs, const PredictionContext& context) {
+  return config_.is_conditioned() ? translated(inputs.at(condition_name), context) : invented(context);
+}
+
+void DiffusionTask::save(StateWriter& writer) const { writer.tensor(scale_name, scale_); }
+
+void DiffusionTask::load(const StateReader& reader, bool /*of_average*/) {
+  scale_ = reader.tensor(scale_name).to(at::TensorOptions().dtype(at::kDouble).device(at::kCPU));
+}
+
+}  // namespace larmor::latent_diffusion

@@ -1,0 +1,74 @@
+// The second stage: a U-Net that learns to take noise out of the latents of a trained autoencoder.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "larmor/formats/affine.h"
+#include "larmor/nn/diffusion/sampling.h"
+#include "larmor/train/task.h"
+
+#include "workloads/latent_diffusion/diffusion/diffusion_config.h"
+#include "workloads/latent_diffusion/diffusion/latent_space.h"
+
+namespace larmor::latent_diffusion {
+
+/// What an invented image looks like: that of training.
+struct SampleGrid {
+  std::vector<int64_t> window;  // voxels an axis of a training crop
+  Affine affine = identity_affine();
+};
+
+class DiffusionTask final : public Task {
+ public:
+  static constexpr const char* output_name = "sample";
+  static constexpr const char* condition_name = "low";
+
+  /// The U-Net is drawn from `seed`; on c10::kMeta it has shapes alone, and `autoencoder` is on it too.
+  DiffusionTask(const DiffusionConfig& config, uint64_t seed, std::unique_ptr<Task> autoencoder,
+                SampleGrid grid, c10::Device device = c10::kCPU);
+
+  std::vector<Objective> objectives() override;
+  std::vector<torch::nn::Module*> companions() override { return {latents_.network()}; }
+  /// The scale factor, from the latents of the first global batch.
+  void prepare(const EachBatch& first, const StepContext& context) override;
+  std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override;
+  /// "loss" at four evenly spaced times. At full depth what is sampled is judged: psnr, ssim and mae against
+  /// the label where a condition is given, else the statistics of latents.
+  void validate(const Batch& batch, Metrics& metrics) override;
+  void summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) override;
+  /// An invented image on the grid of training, or the translation of "low" on the grid of its file.
+  Prediction predict(const Batch& inputs, const PredictionContext& context) override;
+  void save(StateWriter& writer) const override;
+  void load(const StateReader& reader, bool of_average) override;
+
+ private:
+  /// What a batch gives the U-Net: scaled latents of what it learns, and those of the condition, as they are.
+  struct Latents {
+    at::Tensor target, condition;  // [N, C, d, h, w]; condition undefined where there is none
+  };
+  Latents latents_of(const Batch& batch) const;
+  /// The image whose latents are learned.
+  at::Tensor target_image(const Batch& batch) const;
+  at::Tensor scale_for(const at::Tensor& latent) const;
+  at::Tensor denoise(const at::Tensor& x, const at::Tensor& condition, const at::Tensor& times);
+  /// [N] of each row, weighted.
+  at::Tensor row_errors(const Latents& latents, const at::Tensor& times, const at::Tensor& noise);
+  /// An unscaled latent like `like`, from noise. `denoising` asks the U-Net.
+  at::Tensor sampled_latent(const at::Tensor& like, const nn::DenoisingFunction& denoising,
+                            const std::function<void(double)>& progress = {}) const;
+  void judge_samples(const Batch& batch, const Latents& latents, Metrics& metrics);
+  Prediction invented(const PredictionContext& context);
+  Prediction translated(const at::Tensor& image, const PredictionContext& context);
+
+  const DiffusionConfig config_;
+  const nn::NoiseSchedule schedule_;
+  const SampleGrid grid_;
+  LatentSpace latents_;
+  nn::DiffusionUnet network_{nullptr};
+  at::Tensor scale_;  // [1, 1 or C, 1, 1, 1] float64, on the CPU
+};
+
+}  // namespace larmor::latent_diffusion
