@@ -11,6 +11,11 @@ namespace {
 
 constexpr double background = -1, above_background = 1e-3;
 
+/// [D, H, W] to [slices, 1, D, H]: those across the last axis that show brain.
+at::Tensor slices_of(const at::Tensor& volume, const at::Tensor& brain) {
+  return volume.index({at::Tensor(), at::Tensor(), brain.any(0).any(0)}).permute({2, 0, 1}).unsqueeze(1);
+}
+
 at::Tensor from_zero_to_one(const at::Tensor& volume) {
   return ((volume.to(at::kDouble) + 1) / 2).clamp(0, 1);
 }
@@ -28,10 +33,14 @@ BrainFigures brain_figures(const at::Tensor& generated, const at::Tensor& truth,
   const at::Tensor ours = from_zero_to_one(generated), theirs = from_zero_to_one(truth);
   const auto as_batch = [](const at::Tensor& volume) { return volume.unsqueeze(0).unsqueeze(0); };
   const at::Tensor error = at::masked_select(ours - theirs, brain);
+  const at::Tensor our_slices = slices_of(ours, brain), their_slices = slices_of(theirs, brain);
+  const nn::SsimOptions of_slices{.window = 7, .gaussian = false};
   return {{{"psnr", nn::psnr(as_batch(ours), as_batch(theirs), 1).item<double>()},
            {"ssim", nn::ssim(as_batch(ours), as_batch(theirs)).item<double>()},
            {"mae_brain", error.abs().mean().item<double>()},
-           {"psnr_brain", psnr_of_error(error.square().mean().item<double>())}}};
+           {"psnr_brain", psnr_of_error(error.square().mean().item<double>())},
+           {"psnr_slices", nn::psnr(our_slices, their_slices, 1).mean().item<double>()},
+           {"ssim_slices", nn::ssim(our_slices, their_slices, of_slices).mean().item<double>()}}};
 }
 
 }  // namespace larmor::fast_ddpm

@@ -14,9 +14,11 @@ namespace larmor::fast_ddpm {
 at::Tensor brain_of(const at::Tensor& image);
 
 /// By name, of one case and one target.
-using BrainFigures = std::array<std::pair<const char*, double>, 4>;
-/// psnr and ssim of the whole volume, mae_brain and psnr_brain inside the brain, all on the scale from 0 to 1
-/// that [-1, 1] becomes. Both [D, H, W]. Throws Error (data) where an axis is too short for SSIM.
+using BrainFigures = std::array<std::pair<const char*, double>, 6>;
+/// psnr and ssim of the whole volume, mae_brain and psnr_brain inside the brain, and, as the paper has them,
+/// psnr_slices and ssim_slices: means over those slices across the last axis that show brain, of SSIM in
+/// windows of 7 x 7 of even weight. All on the scale from 0 to 1 that [-1, 1] becomes. Volumes are [D, H, W].
+/// Throws Error (data) where an axis is too short for SSIM.
 BrainFigures brain_figures(const at::Tensor& generated, const at::Tensor& truth, const at::Tensor& brain);
 
 /// In dB, of a mean squared error on the scale from 0 to 1.

@@ -57,7 +57,7 @@ SplitMetric mean_with_interval(const std::vector<double>& values, Metrics& metri
 
 void DenoiserTask::summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) {
   if (metrics.depth() != ValidationDepth::full) return;
-  for (const std::string name : {"psnr", "ssim", "mae_brain", "psnr_brain"}) {
+  for (const std::string name : {"psnr", "ssim", "mae_brain", "psnr_brain", "psnr_slices", "ssim_slices"}) {
     const auto values = values_of(cases, name);
     if (values.empty()) continue;
     SplitMetric metric = mean_with_interval(values, metrics);

@@ -19,14 +19,12 @@
 namespace larmor::fast_ddpm {
 namespace {
 
-/// Draws of one row of a batch for one of its targets: those of other targets and rows are others.
-DrawPosition draws_of(int64_t row, int64_t target) {
-  const DrawPosition all = draw_position();
-  const auto place = static_cast<std::size_t>(row);
+/// Draws of one row of a batch, whatever batch it is in, for one of its targets: those of others are others.
+DrawPosition draws_of(const ExampleKey& row, int64_t target) {
   constexpr uint64_t apart = 0x9e3779b97f4a7c15;
-  return {.seed = all.seed ^ (apart * static_cast<uint64_t>(target + 1)),
-          .epochs = {all.epochs.at(place)},
-          .examples = {all.examples.at(place)}};
+  return {.seed = row.seed ^ (apart * static_cast<uint64_t>(target + 1)),
+          .epochs = {row.epoch},
+          .examples = {row.example}};
 }
 
 }  // namespace
@@ -75,39 +73,39 @@ void DenoiserTask::validate(const Batch& batch, Metrics& metrics) {
   const at::Tensor& images = batch.at("image");
   const at::Tensor present = present_in(batch).cpu();
   for (int64_t row = 0; row < batch.size(); ++row) {
-    const auto example = batch.keys[static_cast<std::size_t>(row)].example;
+    const ExampleKey& key = batch.keys[static_cast<std::size_t>(row)];
     const at::Tensor image = images.narrow(0, row, 1);
     const bool is_whole = present[row].all().item<bool>();
     const bool is_reference = batch.tensors.contains(reference_mark);
     if (is_whole && (is_reference || metrics.depth() == ValidationDepth::full))
-      note_products(channel_products(image[0], brain_of(image[0])), example, metrics);
+      note_products(channel_products(image[0], brain_of(image[0])), key.example, metrics);
     if (is_reference) continue;
     double sum = 0;
     int64_t count = 0;
     for (int64_t target = 0; target < config_.channels(); ++target) {
       if (!present[row][target].item<bool>()) continue;
-      const DrawScope draws(draws_of(row, target));
+      const DrawScope draws(draws_of(key, target));
       const at::Tensor places = draw_integers(static_cast<int64_t>(times_.size()), "time");
       const at::Tensor times = at::tensor(times_, at::kLong).index({places});
       sum += denoising_error(image, same_target(1, config_.channels(), target, image), times).item<double>();
       ++count;
     }
-    metrics.value("loss", example, sum / static_cast<double>(count));
-    judge(image, present[row], example, metrics);
+    metrics.value("loss", key.example, sum / static_cast<double>(count));
+    judge(image, present[row], key, metrics);
   }
 }
 
-void DenoiserTask::judge(const at::Tensor& image, const at::Tensor& present, int64_t example,
+void DenoiserTask::judge(const at::Tensor& image, const at::Tensor& present, const ExampleKey& key,
                          Metrics& metrics) {
   const bool is_full = metrics.depth() == ValidationDepth::full;
-  const bool is_shown = metrics.wants_pictures() && example == 0;
+  const bool is_shown = metrics.wants_pictures() && key.example == 0;
   if (!is_full && !is_shown) return;
   const at::Tensor brain = brain_of(image[0]);
   std::map<std::string, std::vector<double>> figures;
   for (int64_t target = 0; target < config_.channels(); ++target) {
     if (!present[target].item<bool>()) continue;
     const std::string& modality = config_.modalities[static_cast<std::size_t>(target)];
-    const DrawScope draws(draws_of(0, target));
+    const DrawScope draws(draws_of(key, target));
     const at::Tensor generated = generate(image, same_target(1, config_.channels(), target, image),
                                           {.in_windows = config_.always_in_windows})[0][0];
     const at::Tensor truth = image[0][target];
@@ -116,13 +114,13 @@ void DenoiserTask::judge(const at::Tensor& image, const at::Tensor& present, int
     if (!is_full) break;  // one picture is enough while a run trains
     for (const auto& [name, value] : brain_figures(generated, truth, brain)) {
       figures[name].push_back(value);
-      metrics.note(text(name, " ", modality), example, value);
+      metrics.note(text(name, " ", modality), key.example, value);
     }
   }
   for (const auto& [name, values] : figures) {
     double sum = 0;
     for (const double value : values) sum += value;
-    metrics.value(name, example, sum / static_cast<double>(values.size()));
+    metrics.value(name, key.example, sum / static_cast<double>(values.size()));
   }
 }
 

@@ -47,7 +47,8 @@ class DenoiserTask final : public Task {
   /// [1, 1, D, H, W] in [-1, 1]; image [1, C, D, H, W], whose target channel is not looked at.
   at::Tensor generate(const at::Tensor& image, const at::Tensor& is_target, const Pass& pass);
   at::Tensor output_for(const at::Tensor& image, const at::Tensor& time, const Pass& pass);
-  void judge(const at::Tensor& image, const at::Tensor& present, int64_t example, Metrics& metrics);
+  /// At full depth, and for a picture: generates the modalities of one row, image [1, C, D, H, W].
+  void judge(const at::Tensor& image, const at::Tensor& present, const ExampleKey& key, Metrics& metrics);
   int64_t target_of(const Batch& inputs, const PredictionContext& context) const;
   at::Tensor gathered(const Batch& inputs, const PredictionContext& context) const;  // [1, C, D, H, W]
 

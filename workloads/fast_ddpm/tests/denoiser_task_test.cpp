@@ -1,6 +1,7 @@
 #include "workloads/fast_ddpm/denoiser/denoiser_task.h"
 
 #include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -103,6 +104,42 @@ TEST(DenoiserTask, NeverLearnsAModalityThatIsMissing) {
     EXPECT_TRUE(std::isfinite(loss.item<double>()));
     EXPECT_GT(loss.item<double>(), 0.1) << "noise in a channel that is there";
   }
+}
+
+/// Values by name and example; full depth, no pictures.
+class RecordedMetrics final : public Metrics {
+ public:
+  void value(const std::string& name, int64_t example, double value) override {
+    values[name][example] = value;
+  }
+  void note(const std::string&, int64_t, double) override {}
+  void figure(const std::string&, const SplitMetric&) override {}
+  void picture(const std::string&, const Image&) override {}
+  bool wants_pictures() const override { return false; }
+  ValidationDepth depth() const override { return ValidationDepth::full; }
+  std::map<std::string, std::map<int64_t, double>> values;
+};
+
+TEST(DenoiserTask, JudgesACaseAlikeInWhateverBatchItIs) {
+  DenoiserConfig config = small_denoiser();
+  config.timesteps = 2;
+  DenoiserTask task(config, /*seed=*/3, {8, 8, 8});
+  const at::NoGradGuard no_gradient;
+  const Batch both = two_heads();
+  RecordedMetrics together, alone;
+  {
+    const DrawScope draws(draws_of_two({}));
+    task.validate(both, together);
+  }
+  for (int64_t row = 0; row < 2; ++row) {
+    const DrawScope draws({.seed = 1, .epochs = {0}, .examples = {row}});
+    task.validate({.tensors = {{"image", both.at("image").narrow(0, row, 1)}},
+                   .keys = {both.keys[static_cast<std::size_t>(row)]}},
+                  alone);
+  }
+  EXPECT_EQ(together.values, alone.values);
+  ASSERT_TRUE(together.values.contains("psnr_brain"));
+  EXPECT_NE(together.values["psnr_brain"][0], together.values["psnr_brain"][1]);
 }
 
 /// `predict` of three modalities with a network that gives `noise` everywhere.

@@ -3,8 +3,6 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "workloads/fast_ddpm/denoiser/brain_figures.h"
-
 namespace larmor::fast_ddpm {
 namespace {
 
@@ -40,21 +38,6 @@ TEST(LinearFit, DoesWithoutAChannelThatSaysNothing) {
   image[2] = 0.3 * image[0];
   const at::Tensor products = channel_products(image, at::ones({6, 7, 8}, at::kBool));
   EXPECT_LE(error_of_fit(products, linear_fit(products, 2)), 1e-9);
-}
-
-TEST(BrainFigures, AreOnTheScaleFromZeroToOne) {
-  const at::Tensor truth = at::full({12, 12, 12}, -1.0, at::kDouble);
-  truth.slice(0, 3, 9).fill_(0.5);
-  const at::Tensor brain = brain_of(truth.unsqueeze(0));
-  EXPECT_EQ(brain.sum().item<int64_t>(), 6 * 12 * 12);
-  at::Tensor generated = truth.clone();
-  generated.slice(0, 3, 9).add_(0.2);  // 0.1 on the scale from 0 to 1
-  const auto figures = brain_figures(generated, truth, brain);
-  EXPECT_STREQ(figures[2].first, "mae_brain");
-  EXPECT_NEAR(figures[2].second, 0.1, 1e-12);
-  EXPECT_STREQ(figures[3].first, "psnr_brain");
-  EXPECT_NEAR(figures[3].second, 20, 1e-9);
-  EXPECT_NEAR(figures[0].second, 20 + 10 * std::log10(2.0), 1e-9) << "half of the volume is brain";
 }
 
 }  // namespace
