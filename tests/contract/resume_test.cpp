@@ -64,7 +64,7 @@ TEST_P(Resume, GoesOnWithAnotherNumberOfRanks) {
 
 TEST_P(Resume, LearnsAndLeavesLibtorchsOwnGeneratorAlone) {
   const auto before = default_generator_fingerprint();
-  TrialRun run(GetParam(), {"train.validate_every=120st"});
+  TrialRun run(GetParam(), {"train.length=120st", "train.validate_every=120st"});
   run.train(1);
   EXPECT_EQ(default_generator_fingerprint(), before);
   const auto lines = run.logged_steps();
