@@ -60,9 +60,9 @@ struct SplitReader::State {
     if (options.workers == 0 || dataset.size() == 0) return;
     // All examples that are never parted are one: an epoch is the dataset in its own order.
     const ExampleOrder in_order(options.seed, dataset.size(), dataset.size());
-    const BatchSlice share{.global_batch = options.ranks, .rank = options.rank, .ranks = options.ranks};
+    const BatchSlice slice{.global_batch = options.ranks, .rank = options.rank, .ranks = options.ranks};
     loader =
-        std::make_unique<Loader>(cases, in_order, share, /*consumed=*/0, loader_options_for(options.workers));
+        std::make_unique<Loader>(cases, in_order, slice, /*consumed=*/0, loader_options_for(options.workers));
   }
 
   Batch read(const ExampleKey& key) {

@@ -27,7 +27,7 @@ class SplitReader {
     std::optional<BadFile> bad;  // why it cannot
   };
 
-  /// Borrows the dataset. Threads show the life of the calling one.
+  /// Borrows the dataset. Its threads send the heartbeats of the calling one.
   SplitReader(const Dataset& dataset, const SplitReaderOptions& options);
   ~SplitReader();
 

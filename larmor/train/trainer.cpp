@@ -123,6 +123,7 @@ ValidationResult Trainer::validated(bool with_pictures) {
                             .precision = plan_.precision,
                             .seed = static_cast<uint64_t>(parts_.config.run.seed),
                             .pictures = with_pictures,
+                            .workers = plan_.loader_threads,
                             .reference = parts_.reference_cases,
                             .after_case = [this] { parts_.board.beat(rank()); }});
     if (!result.bad.empty()) {
