@@ -27,20 +27,11 @@ constexpr std::array kinds{
     Kind{"RTX3070", "NVIDIA GeForce RTX 3070", 8, 8, 6, 46},
 };
 
-// Where a machine has cards on both of its sockets, the second half is on other buses.
 constexpr unsigned first_bus = 0x10;
 
 [[noreturn]] void refuse(const std::string& words) {
   std::fprintf(stderr, "emulated GPU: EMULATED_GPUS names no cards: '%s'\n", words.c_str());
   std::abort();
-}
-
-/// What stands before `mark`, which goes with it; all where there is no mark.
-std::string take_until(std::string& rest, char mark) {
-  const size_t place = rest.find(mark);
-  std::string word = rest.substr(0, place);
-  rest = place == std::string::npos ? "" : rest.substr(place + 1);
-  return word;
 }
 
 void add_cards(std::string word, Machine& machine) {
@@ -56,10 +47,21 @@ void add_cards(std::string word, Machine& machine) {
   const size_t bytes = with_memory.empty() ? kind->gibibytes * gibibyte : read_bytes(with_memory);
   if (bytes == 0) refuse(whole);
   for (size_t i = 0; i < count; ++i) {
-    const unsigned bus = first_bus + static_cast<unsigned>(machine.cards.size());
+    const auto number = static_cast<unsigned>(machine.cards.size());
     machine.cards.push_back(
-        {kind->name, bytes, kind->major, kind->minor, kind->multiprocessors, bus, is_granted});
+        {kind->name, bytes, kind->major, kind->minor, kind->multiprocessors, number, is_granted});
   }
+}
+
+/// A card that a fault took away stays away, for all processes.
+void remove_lost_card(Machine& machine) {
+  const char* const mark = std::getenv("EMULATED_FAULT_MARK");
+  std::FILE* const file = mark == nullptr ? nullptr : std::fopen(mark, "r");
+  if (file == nullptr) return;
+  unsigned number = 0;
+  const bool is_gone = std::fscanf(file, "gone@%u", &number) == 1;
+  std::fclose(file);
+  if (is_gone && number < machine.cards.size()) machine.cards[number].is_lost = true;
 }
 
 std::string with_bus(const char* format, unsigned bus) {
@@ -70,9 +72,18 @@ std::string with_bus(const char* format, unsigned bus) {
 
 }  // namespace
 
-std::string Card::uuid() const { return with_bus("GPU-%02x000000-0000-4000-8000-000000000000", bus); }
+unsigned Card::bus() const { return first_bus + number; }
 
-std::string Card::pci_address() const { return with_bus("00000000:%02X:00.0", bus); }
+std::string Card::uuid() const { return with_bus("GPU-%02x000000-0000-4000-8000-000000000000", bus()); }
+
+std::string Card::pci_address() const { return with_bus("00000000:%02X:00.0", bus()); }
+
+std::string take_until(std::string& rest, char mark) {
+  const size_t place = rest.find(mark);
+  std::string word = rest.substr(0, place);
+  rest = place == std::string::npos ? "" : rest.substr(place + 1);
+  return word;
+}
 
 size_t read_bytes(const std::string& words) {
   char* unit = nullptr;
@@ -95,6 +106,7 @@ Machine read_machine() {
   if (rest == "broken") machine.has_driver = false;
   if (rest == "broken" || rest == "none") return machine;
   while (!rest.empty()) add_cards(take_until(rest, ','), machine);
+  remove_lost_card(machine);
   return machine;
 }
 

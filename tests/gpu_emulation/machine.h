@@ -22,9 +22,11 @@ struct Card {
   size_t bytes = 0;
   int major = 0, minor = 0;  // compute capability
   int multiprocessors = 0;
-  unsigned bus = 0;
+  unsigned number = 0;  // among the cards of the machine
   bool is_granted = true;
+  bool is_lost = false;  // a fault has struck it (runtime/fault.h)
 
+  unsigned bus() const;
   std::string uuid() const;         // "GPU-10000000-0000-4000-8000-000000000000"
   std::string pci_address() const;  // "00000000:10:00.0"
   /// What the driver keeps for itself and NVML counts as used.
@@ -38,6 +40,9 @@ struct Machine {
 
 /// Reads the environment anew. Ends the process where EMULATED_GPUS cannot be read.
 Machine read_machine();
+
+/// What stands before `mark`, which is taken from `rest` with it; all of it where there is no mark.
+std::string take_until(std::string& rest, char mark);
 
 /// An amount of memory, "1400M" or "2G", in bytes; 0 where it is none.
 size_t read_bytes(const std::string& words);

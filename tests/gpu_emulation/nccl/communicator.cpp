@@ -90,6 +90,7 @@ void ncclComm::work() {
 void ncclComm::enqueue(std::vector<Request> requests, cudaStream_t stream) {
   static const std::chrono::milliseconds delay(read_number("EMULATED_NCCL_DELAY_MS", 0));
   const char* const what = name_of(requests.front().call.collective);
+  if (fails_collective()) fail(ncclRemoteError, "a collective was made to fail");
   const auto ticket = issue(stream, what, accesses_of(requests, static_cast<size_t>(size_)));
   post([this, requests = std::move(requests), ticket] {
     wait_for(ticket.before);

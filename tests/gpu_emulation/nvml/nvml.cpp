@@ -20,7 +20,8 @@ enum Status {
   not_supported = 3,
   no_permission = 4,
   not_found = 6,
-  driver_not_loaded = 9
+  driver_not_loaded = 9,
+  gpu_is_lost = 15
 };
 
 struct Memory {
@@ -60,6 +61,7 @@ int nvmlInit_v2() {
 int nvmlShutdown() { return success; }
 
 const char* nvmlErrorString(int status) {
+  if (status == gpu_is_lost) return "GPU is lost";
   return status == driver_not_loaded ? "Driver Not Loaded" : "Some Error";
 }
 
@@ -80,6 +82,7 @@ int nvmlDeviceGetCount_v2(unsigned* count) {
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
   if (index >= cards().size()) return invalid_argument;
   if (!cards()[index].is_granted) return no_permission;
+  if (cards()[index].is_lost) return gpu_is_lost;
   *device = &cards()[index];
   return success;
 }
@@ -88,7 +91,7 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char* address, void** device) {
   unsigned domain = 0, bus = 0;  // libtorch writes the domain with four digits, NVML with eight
   if (std::sscanf(address, "%x:%x", &domain, &bus) != 2) return invalid_argument;
   const auto found =
-      std::find_if(cards().begin(), cards().end(), [&](const Card& card) { return card.bus == bus; });
+      std::find_if(cards().begin(), cards().end(), [&](const Card& card) { return card.bus() == bus; });
   if (found == cards().end()) return not_found;
   *device = &*found;
   return success;

@@ -81,14 +81,14 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   const Card& card = card_of(device);
   *properties = {};
   std::snprintf(properties->name, sizeof properties->name, "%s", card.name.c_str());
-  properties->uuid.bytes[0] = static_cast<char>(card.bus);  // as Card::uuid() writes it
+  properties->uuid.bytes[0] = static_cast<char>(card.bus());  // as Card::uuid() writes it
   properties->uuid.bytes[6] = 0x40;
   properties->uuid.bytes[8] = static_cast<char>(0x80);
   properties->totalGlobalMem = card.bytes;
   properties->major = card.major;
   properties->minor = card.minor;
   properties->multiProcessorCount = card.multiprocessors;
-  properties->pciBusID = static_cast<int>(card.bus);
+  properties->pciBusID = static_cast<int>(card.bus());
   fill_limits(*properties);
   properties->asyncEngineCount = 3;
   properties->concurrentKernels = properties->unifiedAddressing = properties->canMapHostMemory = 1;

@@ -45,6 +45,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle) {
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t handle) {
+  if (const auto status = enter(current_device()); status != cudaSuccess) return answer(status);
   if (!pending_of(handle).empty()) return cudaErrorNotReady;
   const std::lock_guard lock(process().mutex);
   host_learns(stream_of(handle).clock);
@@ -138,6 +139,7 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
+  if (const auto status = enter(current_device()); status != cudaSuccess) return answer(status);
   note_call(/*is_wait=*/true);
   ++counters().host_waits;
   Pending pending;

@@ -18,7 +18,7 @@ constexpr size_t context_bytes = 500 * mebibyte;  // what a process holds on a c
 std::vector<Card> visible_cards() {
   std::vector<Card> granted, chosen;
   for (const Card& card : read_machine().cards) {
-    if (card.is_granted) granted.push_back(card);
+    if (card.is_granted && !card.is_lost) granted.push_back(card);
   }
   const char* const words = std::getenv("CUDA_VISIBLE_DEVICES");
   if (words == nullptr) return granted;
@@ -78,6 +78,7 @@ cudaError_t enter(int device) {
   if (device < 0 || device >= static_cast<int>(all.devices.size())) return cudaErrorInvalidDevice;
   if (all.user != 0 && all.user != getpid()) return cudaErrorInitializationError;
   Device& one = all.devices[static_cast<size_t>(device)];
+  if (one.failure != cudaSuccess) return one.failure;
   if (one.has_context) return cudaSuccess;
   if (is_traced()) std::fprintf(stderr, "emulated GPU: process %d uses device %d\n", getpid(), device);
   one.has_context = true;

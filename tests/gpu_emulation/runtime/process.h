@@ -20,6 +20,7 @@ struct Device {
   Card card;
   size_t used = 0;  // bytes
   bool has_context = false;
+  cudaError_t failure = cudaSuccess;  // stays
   std::unique_ptr<Stream> default_stream = {};
 };
 

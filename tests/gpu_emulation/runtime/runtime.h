@@ -23,6 +23,8 @@ bool is_device_address(const void* pointer);
 
 /// Which card of the machine the calling thread's current device is, after CUDA_VISIBLE_DEVICES.
 std::string current_pci_address();
+/// Counts a collective of the current device. Whether it is to fail (fault.h).
+bool fails_collective();
 bool has_context(int device);
 bool is_traced();
 

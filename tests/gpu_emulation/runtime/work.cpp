@@ -1,4 +1,5 @@
 // Works on streams: what each comes after, and which bytes it touches.
+#include "tests/gpu_emulation/runtime/fault.h"
 #include "tests/gpu_emulation/runtime/process.h"
 
 namespace emulated {
@@ -20,6 +21,12 @@ void note(const Moment& moment, const Clock& clock, const Access& access) {
   if (problem) report_disorder(*problem);
 }
 
+/// A kernel may fail; who asks for anything afterwards is told so. Requires: the process is locked.
+void strike(Device& device) {
+  if (strikes(Fault::error, device.card.number)) device.failure = cudaErrorIllegalAddress;
+  if (strikes(Fault::gone, device.card.number)) device.failure = cudaErrorUnknown;
+}
+
 }  // namespace
 
 Work::Work(cudaStream_t stream, const char* what) {
@@ -28,6 +35,7 @@ Work::Work(cudaStream_t stream, const char* what) {
   ++counters().kernels;
   const std::lock_guard lock(process().mutex);
   Stream& own = stream_of(stream);
+  strike(process().devices[static_cast<size_t>(own.device)]);
   moment_ = next_moment(own, what);
   clock_ = own.clock;
 }
@@ -45,6 +53,11 @@ Ticket issue(cudaStream_t handle, const char* what, const std::vector<Access>& a
   for (const Access& access : accesses) note(moment, stream.clock, access);
   stream.pending = {ticket.done};
   return ticket;
+}
+
+bool fails_collective() {
+  const std::lock_guard lock(process().mutex);
+  return strikes(Fault::collective, process().devices.at(static_cast<size_t>(current_device())).card.number);
 }
 
 void settle(cudaStream_t stream) { wait_for(pending_of(stream)); }

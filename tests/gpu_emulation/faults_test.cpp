@@ -1,0 +1,114 @@
+// Faults of cards end as docs/cli.md promises: the right rank and status are named, and what was saved goes
+// on.
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/gpu_emulation/support/emulated_program.h"
+
+namespace larmor::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+constexpr int memory = 5, rank_lost = 8;
+
+/// On two cards, in double precision.
+Words training(const std::string& workload, int steps, const Words& more) {
+  Words words{"train",
+              workload,
+              "-c",
+              "tiny",
+              "--steps",
+              std::to_string(steps),
+              "--ranks",
+              "2",
+              "--device",
+              "cuda",
+              "train.precision=fp64",
+              "run.deterministic=true",
+              "--no-color",
+              "checkpoint.every=4st"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+/// Twelve steps with three checkpoints.
+Words long_enough(const Words& more = {}) {
+  Words words = training("survival", 12, {"plan.probe=false"});
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+/// What the last step gives where nothing fails.
+const std::map<std::string, double>& values_without_faults() {
+  static const auto values = [] {
+    const ScratchFolder scratch;
+    const auto end = run_on_gpus(long_enough(), scratch.path());
+    EXPECT_EQ(end.status, 0) << end.err;
+    return training_values(end.run_folder()).back();
+  }();
+  return values;
+}
+
+class CardFaults : public ::testing::Test {
+ protected:
+  Finished run(const std::string& faults, const Words& words) const {
+    return run_on_gpus(words, scratch_.path(), {.environment = {{"EMULATED_FAULTS", faults}, mark()}});
+  }
+  std::pair<std::string, std::string> mark() const {
+    return {"EMULATED_FAULT_MARK", (scratch_.path() / "mark").string()};
+  }
+  bool has_struck() const { return std::filesystem::exists(scratch_.path() / "mark"); }
+  ScratchFolder scratch_;
+};
+
+// The context takes 1524 MiB of a card of 80 GiB.
+TEST_F(CardFaults, ACardWithLessMemoryThanItSaysMakesTheMicroBatchOfAllRanksSmaller) {
+  const auto end = run("memory@1=1570M",
+                       training("latent_diffusion", 2, {"train.micro_batch=6", "train.global_batch=12"}));
+  EXPECT_EQ(end.status, 0) << end.out << end.err;
+  EXPECT_THAT(end.out + end.err, ContainsRegex("One step with micro-batch [123]:"));
+}
+
+TEST_F(CardFaults, ACardWithRoomForNothingEndsTheRunForWantOfMemory) {
+  const auto end = run("memory@1=1526M", long_enough());
+  EXPECT_EQ(end.status, memory) << end.out << end.err;
+  EXPECT_THAT(end.err, HasSubstr("rank 1"));
+}
+
+TEST_F(CardFaults, AnIllegalAccessEndsItsRankAndTheNextStartGivesTheSameValues) {
+  const auto end = run("error@1=2000", long_enough({"--max-restarts", "1"}));
+  ASSERT_EQ(end.status, 0) << end.out << end.err;
+  EXPECT_TRUE(has_struck());
+  EXPECT_THAT(end.out + end.err, ContainsRegex("rank 1 (was killed|ended).*restart 1 of 1"));
+  EXPECT_THAT(read_text(std::filesystem::path(end.run_folder()) / "log" / "rank-1.log"),
+              HasSubstr("illegal memory access"));
+  EXPECT_EQ(training_values(end.run_folder()).back(), values_without_faults());
+}
+
+TEST_F(CardFaults, AFailureOfNcclEndsItsRankAndTheNextStartGivesTheSameValues) {
+  const auto end = run("collective@1=20", long_enough({"--max-restarts", "1"}));
+  ASSERT_EQ(end.status, 0) << end.out << end.err;
+  EXPECT_TRUE(has_struck());
+  EXPECT_THAT(end.out + end.err, ContainsRegex("rank . (was killed|ended).*restart 1 of 1"));
+  EXPECT_EQ(training_values(end.run_folder()).back(), values_without_faults());
+}
+
+TEST_F(CardFaults, ALostCardEndsItsRankAndIsMissingAfterwards) {
+  const auto end = run("gone@1=2000", long_enough());
+  EXPECT_EQ(end.status, rank_lost) << end.out << end.err;
+  EXPECT_THAT(end.err, ContainsRegex("rank 1 (was killed|ended)"));
+  const auto doctor = run_on_gpus({"doctor"}, scratch_.path(), {.environment = {mark()}});
+  EXPECT_THAT(doctor.out,
+              AllOf(HasSubstr("NVML cannot open GPU 1: GPU is lost"), HasSubstr("1 GPUs can be used")));
+}
+
+}  // namespace
+}  // namespace larmor::testing

@@ -1,0 +1,121 @@
+// Every workload trains on emulated cards as on CPUs, goes on elsewhere, and asks of a card what a step
+// should.
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/gpu_emulation/support/emulated_program.h"
+
+namespace larmor::testing {
+namespace {
+
+using Words = std::vector<std::string>;
+
+Words training(const std::string& workload, const std::string& device, int steps, const Words& more) {
+  Words words{"train",
+              workload,
+              "-c",
+              "tiny",
+              "--no-color",
+              "--device",
+              device,
+              "--steps",
+              std::to_string(steps),
+              "run.deterministic=true",
+              "plan.probe=false"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+/// What the processes of a run together asked of their cards.
+std::map<std::string, int64_t> counters_in(const std::filesystem::path& folder) {
+  std::map<std::string, int64_t> sums;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    const Json counts = parse_json(read_text(file.path()), file.path().string());
+    for (const auto& [name, count] : counts.items()) sums[name] += count.get<int64_t>();
+  }
+  return sums;
+}
+
+class Workloads : public ::testing::TestWithParam<std::string> {
+ protected:
+  Finished on_gpus(const Words& words, const std::map<std::string, std::string>& environment = {}) const {
+    Finished end = run_on_gpus(words, scratch_.path(), {.environment = environment});
+    EXPECT_EQ(end.status, 0) << end.out << end.err;
+    return end;
+  }
+  Finished on_cpus(const Words& words) const {
+    Finished end = larmor_program(words, {.folder = scratch_.path()});
+    EXPECT_EQ(end.status, 0) << end.out << end.err;
+    return end;
+  }
+  ScratchFolder scratch_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Of, Workloads, ::testing::Values("latent_diffusion", "survival", "fast_ddpm"),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(Workloads, GiveTheValuesOfCpusOnTwoCards) {
+  const Words exact{"--ranks", "2", "train.precision=fp64"};
+  const auto gpus = on_gpus(training(GetParam(), "cuda", 4, exact));
+  const auto cpus = on_cpus(training(GetParam(), "cpu", 4, exact));
+  EXPECT_EQ(training_values(gpus.run_folder()), training_values(cpus.run_folder()));
+}
+
+TEST_P(Workloads, TrainInSixteenBits) {
+  for (const std::string precision : {"bf16", "fp16"}) {
+    const auto end =
+        on_gpus(training(GetParam(), "cuda", 2, {"--ranks", "1", "train.precision=" + precision}));
+    EXPECT_EQ(training_values(end.run_folder()).size(), 2U);
+  }
+}
+
+TEST_P(Workloads, GoOnFromCpusOnTwoCardsAndFromThereOnOne) {
+  const Words saved{"train.precision=fp64", "checkpoint.every=2st", "run.name=wanderer"};
+  const auto with = [&](const Words& more) {
+    Words words = saved;
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  on_cpus(training(GetParam(), "cpu", 2, with({"--ranks", "2"})));
+  on_gpus(training(GetParam(), "cuda", 4, with({"--ranks", "2", "parallel.strategy=zero3"})));
+  const auto end =
+      on_gpus(training(GetParam(), "cuda", 6, with({"--ranks", "1", "parallel.strategy=single"})));
+  const auto moved = training_values(end.run_folder());
+  ASSERT_EQ(moved.size(), 6U);
+
+  const auto stayed =
+      on_cpus(training(GetParam(), "cpu", 6, {"train.precision=fp64", "--ranks", "2", "run.name=settler"}));
+  const auto expected = training_values(stayed.run_folder());
+  for (size_t step = 0; step < expected.size(); ++step) {
+    for (const auto& [name, value] : expected[step]) {
+      // Sums over one rank round in another order than sums over two.
+      EXPECT_NEAR(moved[step].at(name), value, 1e-9 * (1 + std::abs(value)))
+          << name << " of step " << step + 1;
+    }
+  }
+}
+
+TEST_P(Workloads, AskACardForNoMemoryAndNoPageableCopyInAStep) {
+  const auto counted = [&](int steps) {
+    const ScratchFolder counters;
+    on_gpus(training(GetParam(), "cuda", steps,
+                     {"--ranks", "1", "checkpoint.every=100st", "train.precision=bf16"}),
+            {{"EMULATED_COUNTERS", counters.path().string()}});
+    return counters_in(counters.path());
+  };
+  const auto few = counted(4), more = counted(8);
+  EXPECT_GT(more.at("kernels"), few.at("kernels"));
+  EXPECT_EQ(more.at("allocations"), few.at("allocations"));
+  EXPECT_EQ(more.at("pageable_asynchronous_copies"), 0);
+  for (const std::string name : {"kernels", "host_waits", "copies_to_host", "copies_to_device"}) {
+    RecordProperty(name + "_per_step", std::to_string(static_cast<double>(more.at(name) - few.at(name)) / 4));
+  }
+}
+
+}  // namespace
+}  // namespace larmor::testing
