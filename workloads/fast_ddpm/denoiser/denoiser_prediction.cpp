@@ -52,31 +52,18 @@ at::Tensor cut_like(at::Tensor volume, const at::Tensor& like) {
 
 }  // namespace
 
-at::Tensor DenoiserTask::output_for(const at::Tensor& image, const at::Tensor& time) {
-  return cut_like(network_->forward(padded(image, config_.network.size_divisor()), time), image);
-}
-
-at::Tensor DenoiserTask::output_in_windows(const at::Tensor& image, const at::Tensor& time, int64_t step) {
-  // At every other step the windows begin half a window earlier: borders of one step are the next one's
-  // middles.
-  const auto before = [&](std::size_t axis) { return step % 2 == 0 ? 0 : window_[axis] / 2; };
-  const at::Tensor shifted = at::pad(image, {before(2), 0, before(1), 0, before(0), 0}, /*mode=*/"replicate");
+at::Tensor DenoiserTask::output_for(const at::Tensor& image, const at::Tensor& time, const Pass& pass) {
+  if (!pass.in_windows)
+    return cut_like(network_->forward(padded(image, config_.network.size_divisor()), time), image);
   const auto of_window = [&](const at::Tensor& part) { return network_->forward(part, time); };
-  at::Tensor output = nn::sliding_window(shifted, window_, window_overlap, of_window);
-  for (int64_t axis = 2; axis < 5; ++axis)
-    output = output.narrow(axis, before(static_cast<std::size_t>(axis - 2)), image.size(axis));
-  return output;
+  return nn::sliding_window(image, window_, window_overlap, of_window);
 }
 
 at::Tensor DenoiserTask::generate(const at::Tensor& image, const at::Tensor& is_target, const Pass& pass) {
-  // Noise is drawn for the whole volume, and at every step the windows' outputs are blended before the volume
-  // takes the step as one: no window ever goes a way of its own, so that there is no seam to see.
-  int64_t step = 0;
+  // Noise is drawn for the whole volume, and at every step the windows' predictions are blended before the
+  // volume takes the step as one: no window ever goes a way of its own, so that there is no seam to see.
   const auto denoise = [&](const at::Tensor& noisy, const at::Tensor& time) {
-    const at::Tensor seen = with_channel(image, is_target, noisy);
-    const at::Tensor output =
-        pass.in_windows ? output_in_windows(seen, time, step++) : output_for(seen, time);
-    return output.to(noisy.scalar_type());
+    return output_for(with_channel(image, is_target, noisy), time, pass).to(noisy.scalar_type());
   };
   nn::Sampler sampler(schedule_, config_.prediction_type, nn::fast_ddpm_sampler(config_.sampler, config_.eta),
                       nn::sampling_steps(nn::descending(times_)));

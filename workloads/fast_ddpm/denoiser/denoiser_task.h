@@ -46,9 +46,7 @@ class DenoiserTask final : public Task {
   at::Tensor denoising_error(const at::Tensor& image, const at::Tensor& is_target, const at::Tensor& times);
   /// [1, 1, D, H, W] in [-1, 1]; image [1, C, D, H, W], whose target channel is not looked at.
   at::Tensor generate(const at::Tensor& image, const at::Tensor& is_target, const Pass& pass);
-  /// What the network says of a whole image [1, C, D, H, W] at `time` [1], in one pass or in windows.
-  at::Tensor output_for(const at::Tensor& image, const at::Tensor& time);
-  at::Tensor output_in_windows(const at::Tensor& image, const at::Tensor& time, int64_t step);
+  at::Tensor output_for(const at::Tensor& image, const at::Tensor& time, const Pass& pass);
   /// At full depth, and for a picture: generates the modalities of one row, image [1, C, D, H, W].
   void judge(const at::Tensor& image, const at::Tensor& present, const ExampleKey& key, Metrics& metrics);
   int64_t target_of(const Batch& inputs, const PredictionContext& context) const;
