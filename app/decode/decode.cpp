@@ -8,7 +8,7 @@
 
 int main() {
   constexpr int socket = 3, usage = 2;
-  struct stat status {};
+  struct stat status{};
   if (::fstat(socket, &status) != 0 || !S_ISSOCK(status.st_mode)) {
     larmor::log::error(
         "larmor-decode is started by larmor when it reads compressed DICOM, and by nobody else");

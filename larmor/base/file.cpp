@@ -104,7 +104,7 @@ FileLock::FileLock(const std::filesystem::path& path) {
   Descriptor file(
       after_signals([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600); }));
   if (file.get() < 0) fail_errno(errno, "open the lock file", path);
-  struct stat status {};
+  struct stat status{};
   // A second name of a file that means something to us: the lock would empty it.
   if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink > 1) {
     fail(Exit::environment, text("the lock file ", path.string(), " is no file of its own"),

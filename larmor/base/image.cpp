@@ -58,7 +58,7 @@ struct Extent {
   int channels = 1;
 };
 
-Extent measure(const std::vector<Image>& images, int gap, int Image::*along, int Image::*across) {
+Extent measure(const std::vector<Image>& images, int gap, int Image::* along, int Image::* across) {
   Extent extent;
   for (const Image& image : images) {
     extent.along += image.*along + (&image == &images.front() ? 0 : gap);

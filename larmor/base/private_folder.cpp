@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 
 mode_t mode_of(const fs::path& folder) {
-  struct stat status {};
+  struct stat status{};
   if (after_signals([&] { return ::stat(folder.c_str(), &status); }) != 0)
     fail_errno(errno, "look at the folder", folder);
   return status.st_mode;

@@ -148,7 +148,7 @@ class Preparation {
   // signals stay ignored (nohup).
   static void restore_signals() {
     for (int signal = 1; signal < NSIG; ++signal) {
-      struct sigaction action {};
+      struct sigaction action{};
       const bool handled = ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN;
       if (!handled) continue;
       action = {};

@@ -46,7 +46,7 @@ const char* noun_of(mode_t mode) {
 }
 
 [[noreturn]] void refuse_opening(Exit exit, const std::filesystem::path& path, int code) {
-  struct stat status {};
+  struct stat status{};
   if (code == ENOENT && ::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode))
     fail(exit, "is a link to a file that is not there", "put the file back, or remove the link");
   if (code == ENOENT || code == ENOTDIR) fail(exit, "no such file", "check the path");
@@ -85,7 +85,7 @@ RegularFile open_regular(const std::filesystem::path& path, Exit exit) {
   const int descriptor = open_without_waiting(path);
   if (descriptor < 0) refuse_opening(exit, path, errno);
   RegularFile file(descriptor, 0, exit);
-  struct stat status {};
+  struct stat status{};
   if (::fstat(descriptor, &status) != 0)
     fail(exit, text("cannot be read: ", std::generic_category().message(errno)));
   if (!S_ISREG(status.st_mode)) refuse_kind(exit, status.st_mode);

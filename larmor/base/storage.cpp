@@ -80,7 +80,7 @@ bool create_folder(const std::filesystem::path& folder) {
     return true;
   }
   const int code = errno;
-  struct stat status {};
+  struct stat status{};
   const bool exists = ::stat(folder.c_str(), &status) == 0;
   if (exists && S_ISDIR(status.st_mode)) return false;
   fail_errno(exists ? ENOTDIR : code, "create the folder", folder);
@@ -93,7 +93,7 @@ void DiskStorage::create_folders(const Path& folder) {
   for (const Path& part : folder) {
     const Path parent = made.empty() ? Path(".") : made;
     made /= part;
-    struct stat status {};
+    struct stat status{};
     const bool exists = ::stat(made.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
     if (!exists && !part.empty() && create_folder(made)) sync_folder(parent);
   }
@@ -141,7 +141,7 @@ void DiskStorage::replace_link(const Path& link, const Path& target) {
 }
 
 uint64_t DiskStorage::free_bytes(const Path& folder) {
-  struct statvfs status {};
+  struct statvfs status{};
   if (after_signals([&] { return ::statvfs(folder.c_str(), &status); }) != 0)
     fail_errno(errno, "ask for the free space of", folder);
   return uint64_t{status.f_bavail} * status.f_frsize;

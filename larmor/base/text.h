@@ -21,13 +21,13 @@ inline void append(std::string& out, const std::string& text) { append(out, std:
 inline void append(std::string& out, char letter) { out.push_back(letter); }
 inline void append(std::string& out, bool value) { append(out, value ? "true" : "false"); }
 template <class Integer>
-requires(std::is_integral_v<Integer>&& std::is_signed_v<Integer> &&
-         !std::is_same_v<Integer, int64_t>) void append(std::string& out, Integer number) {
+  requires(std::is_integral_v<Integer> && std::is_signed_v<Integer> && !std::is_same_v<Integer, int64_t>)
+void append(std::string& out, Integer number) {
   append(out, static_cast<int64_t>(number));
 }
 template <class Integer>
-requires(std::is_integral_v<Integer>&& std::is_unsigned_v<Integer> &&
-         !std::is_same_v<Integer, uint64_t>) void append(std::string& out, Integer number) {
+  requires(std::is_integral_v<Integer> && std::is_unsigned_v<Integer> && !std::is_same_v<Integer, uint64_t>)
+void append(std::string& out, Integer number) {
   append(out, static_cast<uint64_t>(number));
 }
 }  // namespace detail

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 namespace {
 
 std::string look_of_file(const fs::path& path, std::optional<uint64_t> bytes) {
-  struct stat status {};
+  struct stat status{};
   if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return "";
   if (bytes && static_cast<uint64_t>(status.st_size) != *bytes) return "";
   return text(status.st_dev, " ", status.st_ino, " ", status.st_size, " ", status.st_mtim.tv_sec, ".",

@@ -145,7 +145,7 @@ std::vector<Segment> clipped(const Segment& segment, const Box& box) {
   };
   double enters = 0, leaves = 1;
   Segment inside = segment;
-  const auto cut = [&](double step, double room, double Point::*across, double border) {
+  const auto cut = [&](double step, double room, double Point::* across, double border) {
     if (step == 0) return room >= 0;
     double& part = step > 0 ? leaves : enters;
     const double crossed = room / step;

@@ -69,7 +69,7 @@ class Drawing {
   }
 
  private:
-  Scale scale_of(const ChartAxis& axis, std::vector<double> ChartSeries::*values) const {
+  Scale scale_of(const ChartAxis& axis, std::vector<double> ChartSeries::* values) const {
     Interval shown{.low = std::numeric_limits<double>::infinity(),
                    .high = -std::numeric_limits<double>::infinity()};
     for (const ChartSeries& series : chart_.series) {

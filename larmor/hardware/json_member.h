@@ -67,7 +67,7 @@ class JsonMembers {
     value = json.get<double>();
   }
   template <class Integer>
-  requires std::is_integral_v<Integer>
+    requires std::is_integral_v<Integer>
   void convert(const Json& json, const char* key, Integer& value) const {
     if (!json.is_number_integer()) refuse(key, "a whole number", json);
     const bool fits = json.is_number_unsigned() ? std::in_range<Integer>(json.get<uint64_t>())

@@ -43,7 +43,7 @@ std::string own_network() {
 /// The folder is made if need be. In one that others may write in, they could put their own key.
 void open_folder(const fs::path& folder) {
   DiskStorage().create_folders(folder);
-  struct stat status {};
+  struct stat status{};
   if (lstat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != geteuid() ||
       (status.st_mode & write_of_others) != 0) {
     fail(Exit::environment,
@@ -94,7 +94,7 @@ RunKey KeyFile::read() const {
   const int no_link = is_ours_ ? O_NOFOLLOW : 0;
   const Descriptor file(open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | no_link));
   if (!file.is_open()) refuse_file(path_, text("cannot be read: ", std::strerror(errno)));
-  struct stat status {};
+  struct stat status{};
   if (fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode)) refuse_file(path_, "is no file");
   if ((status.st_mode & of_others) != 0)
     refuse_file(path_, "can be read or written by others than its owner");

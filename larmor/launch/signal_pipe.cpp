@@ -41,7 +41,7 @@ SignalPipe::SignalPipe() {
   read_end_ = Descriptor(ends[0]);
   write_end_ = Descriptor(ends[1]);
   pipe_for_handler = ends[1];
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = pass_to_pipe;
   action.sa_flags = SA_RESTART;
   for (size_t i = 0; i < std::size(stop_signals); ++i)

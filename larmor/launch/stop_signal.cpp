@@ -31,7 +31,7 @@ void note_signal(int signal, siginfo_t* sent, void*) {
 }  // namespace
 
 void watch_stop_signals() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = note_signal;
   action.sa_flags = SA_RESTART | SA_SIGINFO;
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) sigaction(signal, &action, nullptr);

@@ -208,8 +208,7 @@ PredictionCase case_of_row(const PredictionForm& form, const fs::path& table, co
     }
     one.inputs[column] = std::move(value);
   }
-  refuse_missing(
-      form, [&](const std::string& name) { return one.inputs.contains(name); }, place + ": ");
+  refuse_missing(form, [&](const std::string& name) { return one.inputs.contains(name); }, place + ": ");
   if (one.name.empty()) one.name = numbered("case", number);
   one.label = one.name;
   return one;
@@ -267,8 +266,7 @@ PredictionCases find_prediction_cases(const PredictionForm& form, const Predicti
   check_kinds(form, request);
   if (!request.table.empty()) return {.cases = cases_of_table(form, request.table), .of_folder = true};
   const auto given = split_words(form, request.inputs);
-  refuse_missing(
-      form, [&](const std::string& name) { return given.contains(name); }, "");
+  refuse_missing(form, [&](const std::string& name) { return given.contains(name); }, "");
   if (given.empty()) return {.cases = samples(request.count.value_or(1))};
   PredictionCases found;
   found.cases = with_texts(form, given, cases_of_images(form, given, found.of_folder));

@@ -78,7 +78,7 @@ Json or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nu
 /// The names of all results, in the order in which they are met.
 template <class Value>
 std::vector<std::string> columns_of(const std::vector<PredictedCase>& results,
-                                    std::vector<std::pair<std::string, Value>> PredictedCase::*named) {
+                                    std::vector<std::pair<std::string, Value>> PredictedCase::* named) {
   std::vector<std::string> columns;
   for (const auto& result : results) {
     for (const auto& [name, value] : result.*named) {

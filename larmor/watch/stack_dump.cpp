@@ -255,7 +255,7 @@ int stack_signal() { return SIGUSR2; }
 void dump_stacks_on_signal() {
   void* frame = nullptr;
   backtrace(&frame, 1);  // loads the unwinder
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = answer_with_stack;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
   sigfillset(&action.sa_mask);

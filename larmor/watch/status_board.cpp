@@ -98,7 +98,7 @@ StatusBoard StatusBoard::from_environment(int rank, int ranks) {
   int descriptor = -1;
   const char* end = name + std::strlen(name);
   const bool is_number = std::from_chars(name, end, descriptor).ptr == end && descriptor >= 0;
-  struct stat facts {};
+  struct stat facts{};
   if (!is_number || fstat(descriptor, &facts) != 0 || static_cast<size_t>(facts.st_size) != board.bytes()) {
     fail(Exit::usage,
          text("rank ", rank, ": LARMOR_STATUS_FD=", name, " is not the status board of ", ranks, " ranks"),

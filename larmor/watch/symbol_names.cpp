@@ -49,7 +49,7 @@ SymbolNames::SymbolNames() {
   path_ = std::filesystem::read_symlink("/proc/self/exe", error).string();
   const int descriptor = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return;
-  struct stat facts {};
+  struct stat facts{};
   if (fstat(descriptor, &facts) == 0 && facts.st_size > 0) {
     const auto size = static_cast<size_t>(facts.st_size);
     void* memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);

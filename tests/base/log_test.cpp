@@ -89,7 +89,7 @@ TEST_F(LogTest, AppendsToAFileThatWasThereAndKeepsItPrivate) {
   open("rank 3", log::Level::error);
   log::info("second");
   EXPECT_EQ(lines().size(), 2U);
-  struct stat status {};
+  struct stat status{};
   ASSERT_EQ(::stat(file_.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777U, 0600U);
 }

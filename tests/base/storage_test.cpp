@@ -32,7 +32,7 @@ using testing::SystemCallWatch;
 using ::testing::HasSubstr;
 
 unsigned mode_of(const std::filesystem::path& path) {
-  struct stat status {};
+  struct stat status{};
   EXPECT_EQ(::stat(path.c_str(), &status), 0);
   return status.st_mode & 0777U;
 }
@@ -279,8 +279,7 @@ TEST_F(DiskStorageTest, ThrowsWhenOnlyPartOfTheBytesFits) {
 
 TEST_F(DiskStorageTest, WritesEveryByteThoughSignalsCutTheWrites) {
   ASSERT_EQ(::mkfifo(at("pipe").c_str(), 0600), 0);
-  struct sigaction action {
-  }, before{};
+  struct sigaction action{}, before{};
   action.sa_handler = [](int) {};  // without SA_RESTART: write() comes back early
   ::sigaction(SIGALRM, &action, &before);
   const std::string content = std::string(300'000, 'a') + std::string(300'000, 'b');

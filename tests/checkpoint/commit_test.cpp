@@ -213,10 +213,8 @@ TEST(Commit, AsksForRoomForTheFilesOfAllRanks) {
   DiskStorage disk;
   for (const auto free : {of_one, of_three}) {
     const ScratchFolder scratch;
-    const auto outcomes = saved_by(3, scratch.path(), [&](int) {
-      return std::make_unique<Interrupted>(
-          disk, [] {}, free);
-    });
+    const auto outcomes =
+        saved_by(3, scratch.path(), [&](int) { return std::make_unique<Interrupted>(disk, [] {}, free); });
     for (const auto& outcome : outcomes) {
       EXPECT_EQ(outcome.committed, free == of_three);
       if (free == of_one) {

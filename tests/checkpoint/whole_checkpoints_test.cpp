@@ -24,7 +24,7 @@ class Remembered : public ::testing::Test {
   std::filesystem::path model() const { return folder() / model_name; }
   /// Damage that shows neither in size nor in times: what a disk does by itself.
   void rot() const {
-    struct stat before {};
+    struct stat before{};
     ::stat(model().c_str(), &before);
     flip_bit(model(), 100, 3);
     const timespec times[] = {before.st_atim, before.st_mtim};

@@ -52,14 +52,12 @@ TEST(Collate, RefusesSamplesThatDoNotFitTogether) {
   ASSERT_TRUE(names);
   EXPECT_THAT(names->message(), HasSubstr("image and label"));
 
-  const auto more = error_of([&] {
-    collate({small, {{"image", at::zeros({1, 2})}, {"x", at::zeros(1)}}}, two_keys);
-  });
+  const auto more =
+      error_of([&] { collate({small, {{"image", at::zeros({1, 2})}, {"x", at::zeros(1)}}}, two_keys); });
   EXPECT_TRUE(more);
 
-  const auto kinds = error_of([&] {
-    collate({small, {{"image", at::zeros({1, 2}, at::kDouble)}}}, two_keys);
-  });
+  const auto kinds =
+      error_of([&] { collate({small, {{"image", at::zeros({1, 2}, at::kDouble)}}}, two_keys); });
   ASSERT_TRUE(kinds);
   EXPECT_THAT(kinds->message(), HasSubstr("Float and Double"));
 }

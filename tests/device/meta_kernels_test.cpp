@@ -77,9 +77,7 @@ std::vector<MetaCase> convolutions() {
        [](const Tensors& in) { return Tensors{at::conv3d(in[0], in[1])}; }},
       {"Conv2d",
        {{2, 3, 9, 5}, {4, 3, 3, 2}, {4}},
-       [](const Tensors& in) {
-         return Tensors{at::conv2d(in[0], in[1], in[2], {2, 1}, {1, 1})};
-       }},
+       [](const Tensors& in) { return Tensors{at::conv2d(in[0], in[1], in[2], {2, 1}, {1, 1})}; }},
       {"ConvTranspose3d",
        {{2, 4, 5, 4, 3}, {4, 3, 3, 3, 3}, {6}},
        [](const Tensors& in) {
@@ -98,9 +96,7 @@ std::vector<MetaCase> norms() {
        [](const Tensors& in) { return Tensors{at::group_norm(in[0], 6)}; }},
       {"LayerNormOverTwoAxes",
        {{3, 5, 4, 7}, {4, 7}, {4, 7}},
-       [](const Tensors& in) {
-         return Tensors{at::layer_norm(in[0], {4, 7}, in[1], in[2])};
-       }},
+       [](const Tensors& in) { return Tensors{at::layer_norm(in[0], {4, 7}, in[1], in[2])}; }},
       {"BatchNormInTraining",
        {{3, 4, 5, 3, 2}, {4}, {4}},
        [](const Tensors& in) {
@@ -173,19 +169,13 @@ std::vector<MetaCase> resamplings() {
        }},
       {"AdaptiveAvgPool2d",
        {{2, 3, 9, 8}},
-       [](const Tensors& in) {
-         return Tensors{at::adaptive_avg_pool2d(in[0], {4, 3})};
-       }},
+       [](const Tensors& in) { return Tensors{at::adaptive_avg_pool2d(in[0], {4, 3})}; }},
       {"AdaptiveAvgPool3d",
        {{2, 3, 9, 8, 7}},
-       [](const Tensors& in) {
-         return Tensors{at::adaptive_avg_pool3d(in[0], {4, 3, 2})};
-       }},
+       [](const Tensors& in) { return Tensors{at::adaptive_avg_pool3d(in[0], {4, 3, 2})}; }},
       {"AdaptiveAvgPool3dToOneVoxel",
        {{2, 3, 9, 8, 7}},
-       [](const Tensors& in) {
-         return Tensors{at::adaptive_avg_pool3d(in[0], {1, 1, 1})};
-       }},
+       [](const Tensors& in) { return Tensors{at::adaptive_avg_pool3d(in[0], {1, 1, 1})}; }},
       {"GridSampler3d",
        {{2, 3, 5, 4, 3}, {2, 7, 6, 5, 3}},
        [](const Tensors& in) { return Tensors{at::grid_sampler(in[0], in[1], 0, 0, false)}; }},

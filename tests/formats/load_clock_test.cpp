@@ -62,7 +62,9 @@ TEST(LoadClock, TellsThatAStageHasEnded) {
   const LoadClock clock([&ended] { ++ended; });
   {
     const LoadScope outer(LoadStage::augment);
-    { const LoadScope inner(LoadStage::resample); }
+    {
+      const LoadScope inner(LoadStage::resample);
+    }
     EXPECT_EQ(ended, 1) << "the outer one is at work";
   }
   EXPECT_EQ(ended, 2);

@@ -33,22 +33,10 @@ struct Kind {
 };
 
 std::vector<Kind> kinds() {
-  return {{"normal",
-           [](int64_t rows) {
-             return draw_normal_like(at::empty({rows, 300}), "noise");
-           }},
-          {"uniform",
-           [](int64_t rows) {
-             return draw_uniform_like(at::empty({rows, 300}), "noise");
-           }},
-          {"kept",
-           [](int64_t rows) {
-             return draw_kept_like(at::empty({rows, 300}), 0.5, "noise");
-           }},
-          {"dropout",
-           [](int64_t rows) {
-             return draw_dropout(at::ones({rows, 300}), 0.5, "noise");
-           }},
+  return {{"normal", [](int64_t rows) { return draw_normal_like(at::empty({rows, 300}), "noise"); }},
+          {"uniform", [](int64_t rows) { return draw_uniform_like(at::empty({rows, 300}), "noise"); }},
+          {"kept", [](int64_t rows) { return draw_kept_like(at::empty({rows, 300}), 0.5, "noise"); }},
+          {"dropout", [](int64_t rows) { return draw_dropout(at::ones({rows, 300}), 0.5, "noise"); }},
           {"integers", [](int64_t) { return draw_integers(1000000, "noise"); }},
           {"antithetic", [](int64_t) { return draw_antithetic(1000000, "noise"); }}};
 }

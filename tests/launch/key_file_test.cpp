@@ -26,7 +26,7 @@ class KeyFiles : public ::testing::Test {
     return KeyFile::of_rendezvous(runs(), address, port);
   }
   static mode_t mode_of(const fs::path& path) {
-    struct stat status {};
+    struct stat status{};
     EXPECT_EQ(stat(path.c_str(), &status), 0) << path;
     return status.st_mode & 07777;
   }

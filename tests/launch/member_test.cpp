@@ -174,8 +174,7 @@ TEST_F(Members, EndWhenTheLeaderSpeaksNonsense) {
   auto [here, there] = connect_ends();
   cut();
   outcome();
-  MemberThread member(
-      std::move(there), [](GroupStart&) {}, long_time, long_time);
+  MemberThread member(std::move(there), [](GroupStart&) {}, long_time, long_time);
   Channel leader = leaders_end(std::move(here));
   leader.send({{"start", "now"}});
   EXPECT_THAT(member.outcome(), StartsWith("8: the leader of the group was lost: it sent something that is "

@@ -30,13 +30,16 @@ TEST(SignalPipe, NeverBlocksTheHandlerWhenNobodyReads) {
 }
 
 TEST(SignalPipe, BringsBackTheHandlersOfBefore) {
-  struct sigaction ignore {
-  }, after{};
+  struct sigaction ignore{}, after{};
   ignore.sa_handler = SIG_IGN;
-  struct sigaction before {};
+  struct sigaction before{};
   sigaction(SIGUSR1, &ignore, &before);
-  { const SignalPipe pipe; }
-  { const SignalPipe again; }
+  {
+    const SignalPipe pipe;
+  }
+  {
+    const SignalPipe again;
+  }
   sigaction(SIGUSR1, &before, &after);
   EXPECT_EQ(after.sa_handler, SIG_IGN);
 }

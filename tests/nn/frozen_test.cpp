@@ -43,7 +43,9 @@ TEST(Frozen, RestoresEachFlagAsItWas) {
   {
     const Frozen outer(*critic);
     EXPECT_FALSE(critic->weight.requires_grad());
-    { const Frozen inner(*critic); }
+    {
+      const Frozen inner(*critic);
+    }
     EXPECT_FALSE(critic->weight.requires_grad());
   }
   EXPECT_TRUE(critic->weight.requires_grad());

@@ -68,9 +68,7 @@ TEST(SlidingWindow, TakesOtherChannelsAndTellsProgress) {
   std::vector<double> shares;
   const at::Tensor result = sliding_window(
       at::ones({1, 1, 16, 16, 16}), {8, 8, 8}, 0,
-      [](const at::Tensor& window) {
-        return at::cat({window, window, -window}, 1);
-      },
+      [](const at::Tensor& window) { return at::cat({window, window, -window}, 1); },
       [&](double share) { shares.push_back(share); });
   EXPECT_EQ(result.size(1), 3);
   EXPECT_EQ(shares.size(), 8U);

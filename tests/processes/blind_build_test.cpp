@@ -17,9 +17,9 @@ class BlindBuild : public ::testing::Test {
     if (reasons.find("no CUDA") == std::string::npos) GTEST_SKIP() << "this build can use GPUs";
   }
   Finished call(std::vector<std::string> words) {
-    return larmor_program(
-        std::move(words),
-        {.folder = scratch_.path(), .environment = {{"LARMOR_NVML", EMULATED_NVML}, {"EMULATED_GPUS", "A100-40,T4"}}});
+    return larmor_program(std::move(words),
+                          {.folder = scratch_.path(),
+                           .environment = {{"LARMOR_NVML", EMULATED_NVML}, {"EMULATED_GPUS", "A100-40,T4"}}});
   }
   ScratchFolder scratch_;
 };

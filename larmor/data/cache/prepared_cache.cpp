@@ -78,7 +78,7 @@ class Lock {
 bool is_in_use(const fs::path& path) { return !Lock(path, O_RDONLY, LOCK_EX | LOCK_NB).held(); }
 
 int64_t age_seconds(const fs::path& path) {
-  struct stat status {};
+  struct stat status{};
   if (::stat(path.c_str(), &status) != 0) return 0;
   return static_cast<int64_t>(::time(nullptr)) - status.st_mtim.tv_sec;
 }
@@ -133,7 +133,7 @@ fs::path PreparedCache::path_of(const std::string& key) const {
 std::vector<PreparedCache::Found> PreparedCache::scan() const {
   std::vector<Found> found;
   for_each_file(folder_, [&](const fs::path& path) {
-    struct stat status {};
+    struct stat status{};
     if (!is_entry(path.filename().string()) || ::lstat(path.c_str(), &status) != 0) return;
     const int64_t used = status.st_mtim.tv_sec * int64_t{1'000'000'000} + status.st_mtim.tv_nsec;
     found.push_back({path, static_cast<uint64_t>(status.st_size), used});

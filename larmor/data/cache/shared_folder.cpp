@@ -28,7 +28,7 @@ constexpr const char* lock_ending = ".lock";
 
 void make_own(const fs::path& folder) {
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) fail_shared(errno, "create the folder", folder);
-  struct stat status {};
+  struct stat status{};
   const bool ours = ::lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
                     status.st_uid == ::getuid() && (status.st_mode & 077) == 0;
   if (!ours)
@@ -53,8 +53,7 @@ int hold(const fs::path& lock) {
   for (;;) {
     const int file = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (file < 0) fail_shared(errno, "open the lock file", lock);
-    struct stat held {
-    }, named{};
+    struct stat held{}, named{};
     const bool locked = ::flock(file, LOCK_SH) == 0 && ::fstat(file, &held) == 0;
     if (locked && ::stat(lock.c_str(), &named) == 0 && held.st_ino == named.st_ino) return file;
     const int code = errno;
@@ -91,7 +90,7 @@ SharedFolder::~SharedFolder() {
 fs::path memory_folder() { return text("/dev/shm/larmor-", ::getuid()); }
 
 uint64_t free_shared_memory() {
-  struct statvfs status {};
+  struct statvfs status{};
   if (::statvfs("/dev/shm", &status) != 0) return 0;
   return static_cast<uint64_t>(status.f_bavail) * status.f_frsize;
 }

@@ -38,7 +38,7 @@ std::string sample_of(const RegularFile& file, uint64_t blocks) {
 
 FileState state_of_file(const fs::path& path, uint64_t blocks) {
   const RegularFile file = open_regular(path);
-  struct stat status {};
+  struct stat status{};
   if (::fstat(file.descriptor(), &status) != 0) fail(Exit::data, "cannot be looked at");
   return {.bytes = file.size(),
           .modified_ns = status.st_mtim.tv_sec * int64_t{1'000'000'000} + status.st_mtim.tv_nsec,

@@ -61,7 +61,7 @@ SourceHashes::SourceHashes(Storage& storage, std::filesystem::path file)
 }
 
 SourceHashes::State SourceHashes::state_of(const std::filesystem::path& file) {
-  struct stat status {};
+  struct stat status{};
   if (::stat(file.c_str(), &status) != 0)
     fail(Exit::data, text(file.string(), ": cannot be read: ", std::strerror(errno)), "check the path");
   return {static_cast<uint64_t>(status.st_size), static_cast<uint64_t>(status.st_ino),

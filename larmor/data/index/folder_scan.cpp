@@ -45,7 +45,7 @@ class Scanner {
 
  private:
   bool is_new(const fs::path& folder) {
-    struct stat status {};
+    struct stat status{};
     return ::stat(folder.c_str(), &status) != 0 || seen_.emplace(status.st_dev, status.st_ino).second;
   }
 

@@ -46,7 +46,8 @@ class NiftiFields {
   }
 
   template <class Value>
-  requires(!std::is_const_v<Byte>) void set(std::size_t offset, Value value) {
+    requires(!std::is_const_v<Byte>)
+  void set(std::size_t offset, Value value) {
     ensure(offset + sizeof(Value) <= bytes_.size());
     std::byte part[sizeof(Value)];
     std::memcpy(part, &value, sizeof(Value));

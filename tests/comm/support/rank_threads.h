@@ -71,8 +71,7 @@ inline void rethrow_first(const std::vector<std::exception_ptr>& errors) {
 /// What each rank's body threw; its communicator is destroyed when the body ends or throws.
 inline std::vector<std::exception_ptr> try_thread_ranks(int size, const RankBody& body) {
   std::vector<std::unique_ptr<Communicator>> ranks = make_thread_ranks(size);
-  return detail::try_ranks(
-      size, [&](int rank) { return std::move(ranks[static_cast<size_t>(rank)]); }, body);
+  return detail::try_ranks(size, [&](int rank) { return std::move(ranks[static_cast<size_t>(rank)]); }, body);
 }
 
 /// Rethrows the first error by rank.

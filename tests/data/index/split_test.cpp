@@ -137,9 +137,8 @@ TEST(SplitPatients, NamesAPatientInTwoLists) {
 }
 
 TEST(SplitPatients, NamesTheNearestOfAnUnknownPatient) {
-  const auto error = error_of([] {
-    split_patients(patients(6), {}, fractions(0.8, {"sub_04", "nobody"}, 0), 42);
-  });
+  const auto error =
+      error_of([] { split_patients(patients(6), {}, fractions(0.8, {"sub_04", "nobody"}, 0), 42); });
   ASSERT_TRUE(error);
   EXPECT_EQ(error->exit(), Exit::data);
   EXPECT_THAT(error->message(), HasSubstr("sub_04, whom the data do not know (sub-04?)"));

@@ -115,8 +115,7 @@ class CaseList {
     add(name, make, std::move(image));
   }
   void rank(const std::string& name, const nn::ResNetOptions& options, std::vector<int64_t> image) {
-    add(
-        name, [options] { return std::make_unique<RankingTask>(options); }, std::move(image));
+    add(name, [options] { return std::make_unique<RankingTask>(options); }, std::move(image));
   }
   std::vector<MemoryCase> take() { return std::move(cases_); }
 

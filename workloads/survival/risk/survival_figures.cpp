@@ -126,8 +126,7 @@ void record_at_horizons(const Predictions& predictions, const TrainingTable& tra
     return brier_scores(training.censoring, table.survival(training.baseline, training.horizons),
                         table.outcomes, times);
   };
-  auto of_auc = figure_of(
-      predictions, [&](const Predictions& table) { return auc(table).mean; }, metrics);
+  auto of_auc = figure_of(predictions, [&](const Predictions& table) { return auc(table).mean; }, metrics);
   set_parts(of_auc, training.horizons, auc(predictions).at_horizons);
   auto of_brier = figure_of(
       predictions, [&](const Predictions& table) { return mean_of(brier(table).at_horizons); }, metrics);
@@ -135,8 +134,8 @@ void record_at_horizons(const Predictions& predictions, const TrainingTable& tra
   metrics.figure("auc", of_auc);
   metrics.figure("brier", of_brier);
   metrics.figure(
-      "ibs", figure_of(
-                 predictions, [&](const Predictions& table) { return brier(table).integrated; }, metrics));
+      "ibs",
+      figure_of(predictions, [&](const Predictions& table) { return brier(table).integrated; }, metrics));
 }
 
 void record_pictures(const Predictions& predictions, const TrainingTable& training, Metrics& metrics) {
