@@ -23,9 +23,11 @@ constexpr uint64_t gib = uint64_t{1} << 30;
 
 Check check_gpus(const Hardware& hardware) {
   if (hardware.gpus.empty()) return {"gpu", true, "no GPU: training runs on the CPU"};
-  if (cuda_is_usable()) return {"gpu", true, text(hardware.gpus.size(), " GPUs can be used")};
+  const auto count = hardware.gpus.size();
+  const auto gpus = text(count, count == 1 ? " GPU" : " GPUs");
+  if (cuda_is_usable()) return {"gpu", true, gpus + " can be used"};
   return {"gpu", false,
-          text(hardware.gpus.size(), " GPUs are here, but this build has no CUDA: build preset cuda")};
+          text(gpus, count == 1 ? " is" : " are", " here, but this build has no CUDA: build preset cuda")};
 }
 
 Check check_memory(const Hardware& hardware) {

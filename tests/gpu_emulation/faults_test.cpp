@@ -107,7 +107,7 @@ TEST_F(CardFaults, ALostCardEndsItsRankAndIsMissingAfterwards) {
   EXPECT_THAT(end.err, ContainsRegex("rank 1 (was killed|ended)"));
   const auto doctor = run_on_gpus({"doctor"}, scratch_.path(), {.environment = {mark()}});
   EXPECT_THAT(doctor.out,
-              AllOf(HasSubstr("NVML cannot open GPU 1: GPU is lost"), HasSubstr("1 GPUs can be used")));
+              AllOf(HasSubstr("NVML cannot open GPU 1: GPU is lost"), HasSubstr("1 GPU can be used")));
 }
 
 }  // namespace
