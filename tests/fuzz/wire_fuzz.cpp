@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "larmor/base/hash.h"
+#include "larmor/base/hmac.h"
 #include "larmor/base/random_bytes.h"
 #include "larmor/base/text.h"
 #include "larmor/launch/handshake.h"
@@ -14,11 +15,13 @@
 
 namespace {
 
-constexpr larmor::Digest frame_key{std::byte{7}};
+/// Another one for every input. The fuzzer sees what bytes are compared with: under one key for all it would
+/// learn the code of a message, say a whole frame as a message of its own, and have a change bring it to the
+/// front.
+larmor::Digest frame_key(std::string_view bytes) { return larmor::hmac_sha256({}, {bytes}); }
 
-/// Under keys that are new each time: the fuzzer sees what bytes are compared with, and would learn the code
-/// of one.
-void refuse_strangers(std::string_view bytes) {
+/// Under keys that are new each time, for the same reason.
+void refuse_unproven(std::string_view bytes) {
   larmor::Digest unknown{};
   larmor::fill_with_random(unknown);
   if (!larmor::FrameReader(unknown).open(bytes).empty())
@@ -63,15 +66,15 @@ std::string changed(std::string sealed, uint64_t choice) {
 }
 
 larmor::fuzz::Product read(std::string_view bytes) {
-  refuse_strangers(bytes);
+  refuse_unproven(bytes);
   const std::vector<std::string> said = larmor::split(bytes, '\n');
-  larmor::FrameWriter writer(frame_key);
+  larmor::FrameWriter writer(frame_key(bytes));
   std::string sealed;
   for (const auto& message : said) sealed += writer.seal(message);
   const uint64_t choice = larmor::fast_hash(bytes);
   const std::string arriving = changed(sealed, choice);
   const std::size_t first_part = choice % (arriving.size() + 1);
-  larmor::FrameReader reader(frame_key);
+  larmor::FrameReader reader(frame_key(bytes));
   auto heard = reader.open(std::string_view(arriving).substr(0, first_part));
   for (auto& message : reader.open(std::string_view(arriving).substr(first_part)))
     heard.push_back(std::move(message));
