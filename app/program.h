@@ -84,7 +84,7 @@ class Program {
   void add_target(CLI::App& verb, const std::string& kind);
   void add_config_flags(CLI::App& verb);
   LoadedStage load(const Workload& workload, bool is_draft) const;
-  /// VerbArguments that nothing took: a verb that is not there, or a target for a verb without one.
+  /// Refuses arguments that nothing took: a verb that is not there, or a target for a verb without one.
   [[noreturn]] void refuse_arguments(const std::vector<std::string>& words) const;
   int act();
 

@@ -46,9 +46,9 @@ std::unique_ptr<Storage> open_storage(const FaultPoint& faults, const RunFolder&
 
 /// What a network's blocks, and whatever else takes long within a phase, show to whoever watches the rank.
 /// For as long as it lives, on the thread that made it.
-class SignsOnBoard final : public Heartbeat {
+class BeatsOnBoard final : public Heartbeat {
  public:
-  SignsOnBoard(StatusBoard& board, int rank) : board_(board), rank_(rank) {}
+  BeatsOnBoard(StatusBoard& board, int rank) : board_(board), rank_(rank) {}
   void show() override { board_.beat(rank_); }
 
  private:
@@ -112,7 +112,7 @@ CheckpointOptions checkpoint_options(const RunConfig& config, const Plan& plan, 
   return options;
 }
 
-BatchSlice share_of(const Plan& plan, const Rank& rank) {
+BatchSlice slice_of(const Plan& plan, const Rank& rank) {
   return {.global_batch = plan.global_batch,
           .micro_batch = plan.micro_batch,
           .accumulation = plan.accumulation,
@@ -154,7 +154,7 @@ auto loader_of(const Cases& cases, const Rank& rank, StatusBoard& board) {
                                 const std::map<int64_t, BadFile>& known_bad) {
     // A worker that goes on says nothing of a rank that does something else than wait for it.
     const auto goes_on = [&board, index = rank.index] { board.beat(index, Phase::waiting_for_data); };
-    return std::make_unique<Loader>(*cases.training, cases.order, share_of(plan, rank), consumed,
+    return std::make_unique<Loader>(*cases.training, cases.order, slice_of(plan, rank), consumed,
                                     loader_options(plan, cases.bad_files, known_bad, goes_on));
   };
 }
@@ -247,7 +247,7 @@ SessionEnd run_session(const LoadedStage& loaded, const Plan& planned, const Ind
   const double started = clock.steady_seconds();
   auto faults = FaultPoint::from_environment(rank);
   auto board = open_board(rank);
-  SignsOnBoard signs(board, rank.index);
+  BeatsOnBoard beats(board, rank.index);
   const auto storage = open_storage(faults, options.folder, rank, board);
   const auto communicator = watched(std::move(connected), board);
   faults.reach(Phase::starting, 0);

@@ -30,6 +30,38 @@ void check_first(const Sample& first, int64_t channels, const std::string& key, 
   check_weights(weights);
 }
 
+void check_crop(int64_t size, int64_t divisor) {
+  if (size % divisor == 0) return;
+  const auto smaller = size / divisor * divisor;
+  fail(Exit::usage,
+       text("data.transforms crops ", size, " voxels, and this network needs a multiple of ", divisor),
+       text("crop ", smaller > 0 ? text(smaller, " or ") : "", smaller + divisor));
+}
+
+void check_sizes(const Sample& sample, int64_t divisor) {
+  for (const auto size : sample.at("image").sizes().slice(1)) {
+    if (size % divisor == 0) continue;
+    fail(Exit::data,
+         text("has ", size, " voxels along an axis, and this network needs a multiple of ", divisor),
+         "bring all images to one size with a crop or a pad in data.transforms");
+  }
+}
+
+void check_size_for_ssim(const Sample& sample, int64_t window) {
+  for (const auto size : sample.at("image").sizes().slice(1)) {
+    if (size >= window) continue;
+    fail(Exit::data,
+         text("has ", size, " voxels along an axis, and SSIM, by which it is judged, looks at ", window,
+              " at once"),
+         "leave it out with data.exclude, or judge larger images");
+  }
+}
+
+std::vector<int64_t> training_window(const RunConfig& config) {
+  const auto crop = training_crop(config.data.transforms);
+  return crop.empty() ? std::vector<int64_t>{64, 64, 64} : crop;
+}
+
 void check_weights(const std::string& weights) {
   if (weights.empty() || std::filesystem::is_regular_file(weights)) return;
   fail(Exit::usage, text("there is no file ", weights), "check model.weights");

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "larmor/config/run_config.h"
 #include "larmor/data/cache/make_image.h"
@@ -22,6 +23,15 @@ void check_channels(const Sample& sample, int64_t channels, const std::string& k
 /// What Stage::check_start() asks of a first example and of weights to start from. No weights where the name
 /// is empty. Throws Error: as check_channels(), and usage where there is no such file.
 void check_first(const Sample& first, int64_t channels, const std::string& key, const std::string& weights);
+/// Throws Error (usage) unless `size`, the voxels of a declared crop, is a multiple of `divisor`.
+void check_crop(int64_t size, int64_t divisor);
+/// Throws Error (data) unless each axis of the sample's image has a multiple of `divisor` voxels.
+void check_sizes(const Sample& sample, int64_t divisor);
+/// Throws Error (data) where an axis of the sample's image is shorter than `window`, the voxels that SSIM
+/// looks at together.
+void check_size_for_ssim(const Sample& sample, int64_t window);
+/// Voxels an axis that a training example has where data.transforms crops; 64 where it does not.
+std::vector<int64_t> training_window(const RunConfig& config);
 /// Throws Error (usage) where there is no such file; an empty name is none.
 void check_weights(const std::string& weights);
 /// make_volume_dataset() with the declared chain: as it is for training, as validation sees cases otherwise.

@@ -95,10 +95,10 @@ void refuse_use_outside_its_block(const PassListener& passes,
       const auto found = cut.find(end->variable.unsafeGetTensorImpl());
       if (found == cut.end()) continue;
       const auto& [name, blocks] = found->second;
-      const bool is_by_key = std::any_of(blocks.begin(), blocks.end(), [&](const auto* block) {
+      const bool is_within_its_block = std::any_of(blocks.begin(), blocks.end(), [&](const auto* block) {
         return passes.made(block, node->sequence_nr());
       });
-      if (is_by_key) continue;
+      if (is_within_its_block) continue;
       fail(Exit::usage,
            text("zero3 cannot cut this network: it uses the parameter ", name, " of a block (",
                 blocks.front()->name(), ") while the block does not run"),

@@ -51,12 +51,7 @@ void DenoiserStage::check(const RunConfig& config) const {
   check_chains(config);
   const auto divisor = config_.network.size_divisor();
   for (const auto& crop : {training_crop(config.data.transforms), validation_crop(config.data.transforms)}) {
-    for (const auto size : crop) {
-      if (size % divisor == 0) continue;
-      fail(Exit::usage,
-           text("data.transforms crops ", size, " voxels, and this network needs a multiple of ", divisor),
-           text("crop ", size / divisor * divisor + divisor));
-    }
+    for (const auto size : crop) check_crop(size, divisor);
   }
 }
 
@@ -66,18 +61,8 @@ void DenoiserStage::check_start(const Sample& first) const {
 
 void DenoiserStage::check_example(const Sample& example, Split split) const {
   check_channels(example, config_.channels(), channels_key);
-  const auto divisor = config_.network.size_divisor(), window = nn::SsimOptions{}.window;
-  for (const auto size : example.at("image").sizes().slice(1)) {
-    if (size % divisor != 0)
-      fail(Exit::data,
-           text("has ", size, " voxels along an axis, and this network needs a multiple of ", divisor),
-           "bring all images to one size with a crop, a pad or Resize in data.transforms");
-    if (split != Split::train && size < window)
-      fail(Exit::data,
-           text("has ", size, " voxels along an axis, and SSIM, by which it is judged, looks at ", window,
-                " at once"),
-           "leave it out with data.exclude, or judge larger images");
-  }
+  check_sizes(example, config_.network.size_divisor());
+  if (split != Split::train) check_size_for_ssim(example, nn::SsimOptions{}.window);
   const auto present = example.find("present");
   if (present != example.end() && present->second.sum().item<int64_t>() < 2)
     fail(Exit::data, text("has one of the modalities ", join(config_.modalities, ", "), " and no other"),

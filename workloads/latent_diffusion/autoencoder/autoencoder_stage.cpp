@@ -20,9 +20,10 @@ WorkloadFields AutoencoderStage::fields() {
 void AutoencoderStage::check(const RunConfig& config) const {
   config_.check();
   check_chains(config);
-  for (const auto size : training_crop(config.data.transforms)) check_crop(size);
+  const auto divisor = config_.network.size_divisor();
+  for (const auto size : training_crop(config.data.transforms)) check_crop(size, divisor);
   for (const auto size : validation_crop(config.data.transforms)) {
-    check_crop(size);
+    check_crop(size, divisor);
     const auto window = nn::SsimOptions{}.window;
     if (size >= window) continue;
     fail(Exit::usage,
@@ -30,15 +31,6 @@ void AutoencoderStage::check(const RunConfig& config) const {
               " at once"),
          text("crop at least ", window, ", or give RandSpatialCrop a validation_roi_size"));
   }
-}
-
-void AutoencoderStage::check_crop(int64_t size) const {
-  const auto divisor = config_.network.size_divisor();
-  if (size % divisor == 0) return;
-  const auto smaller = size / divisor * divisor;
-  fail(Exit::usage,
-       text("data.transforms crops ", size, " voxels, and this network needs a multiple of ", divisor),
-       text("crop ", smaller > 0 ? text(smaller, " or ") : "", smaller + divisor));
 }
 
 void AutoencoderStage::check_channels(const Sample& example) const {
@@ -50,18 +42,8 @@ void AutoencoderStage::check_channels(const Sample& example) const {
 
 void AutoencoderStage::check_example(const Sample& example, Split split) const {
   check_channels(example);
-  const auto divisor = config_.network.size_divisor(), window = nn::SsimOptions{}.window;
-  for (const auto size : example.at("image").sizes().slice(1)) {
-    if (size % divisor != 0)
-      fail(Exit::data,
-           text("has ", size, " voxels along an axis, and this network needs a multiple of ", divisor),
-           "bring all images to one size with a crop or a pad in data.transforms");
-    if (split != Split::train && size < window)
-      fail(Exit::data,
-           text("has ", size, " voxels along an axis, and SSIM, by which it is judged, looks at ", window,
-                " at once"),
-           "leave it out with data.exclude, or judge larger images");
-  }
+  check_sizes(example, config_.network.size_divisor());
+  if (split != Split::train) check_size_for_ssim(example, nn::SsimOptions{}.window);
 }
 
 void AutoencoderStage::check_start(const Sample& first) const {
@@ -69,19 +51,9 @@ void AutoencoderStage::check_start(const Sample& first) const {
   check_weights(config_.weights);
 }
 
-namespace {
-
-/// Of a training crop, voxels an axis.
-std::vector<int64_t> crop_of(const RunConfig& config) {
-  const auto crop = training_crop(config.data.transforms);
-  return crop.empty() ? std::vector<int64_t>{64, 64, 64} : crop;
-}
-
-}  // namespace
-
 Demand AutoencoderStage::demand(const RunConfig& config, const Index& index) const {
-  AutoencoderTask trial(config_, /*seed=*/0, crop_of(config), c10::kMeta);
-  const auto image = image_to_count(config_.network.in_channels, crop_of(config));
+  AutoencoderTask trial(config_, /*seed=*/0, training_window(config), c10::kMeta);
+  const auto image = image_to_count(config_.network.in_channels, training_window(config));
   auto demand = count_demand(config, index, training_chain(config.data.transforms), trial, image);
   demand.preferred_micro_batch = 2;
   return demand;
@@ -93,7 +65,8 @@ std::unique_ptr<Dataset> AutoencoderStage::dataset(const RunConfig& config, cons
 }
 
 std::unique_ptr<Task> AutoencoderStage::task(const RunConfig& config, const Index&) const {
-  return std::make_unique<AutoencoderTask>(config_, static_cast<uint64_t>(config.run.seed), crop_of(config));
+  return std::make_unique<AutoencoderTask>(config_, static_cast<uint64_t>(config.run.seed),
+                                           training_window(config));
 }
 
 PredictionForm AutoencoderStage::prediction(const RunConfig& config) const {

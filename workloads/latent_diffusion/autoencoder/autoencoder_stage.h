@@ -28,8 +28,6 @@ class AutoencoderStage final : public Stage {
 
  private:
   void check_channels(const Sample& example) const;
-  /// Throws Error (usage) where the network cannot halve `size` as often as it has to.
-  void check_crop(int64_t size) const;
 
   AutoencoderConfig config_;
 };

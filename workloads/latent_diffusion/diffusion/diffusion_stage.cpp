@@ -20,25 +20,12 @@ namespace {
 
 constexpr const char* earlier_stage = "autoencoder";
 
-/// Of a training crop, voxels an axis.
-std::vector<int64_t> window_of(const RunConfig& config) {
-  const auto crop = training_crop(config.data.transforms);
-  return crop.empty() ? std::vector<int64_t>{64, 64, 64} : crop;
-}
-
 /// Where the declared transforms leave an image that lies straight in its scanner.
 SampleGrid sample_grid(const RunConfig& config) {
-  const auto window = window_of(config);
+  const auto window = training_window(config);
   const TransformChain chain(prediction_chain(config.data.transforms));
   Volumes volumes{{"image", {.voxels = at::zeros({1, window[0], window[1], window[2]})}}};
   return {.window = window, .affine = chain.deterministic_part(std::move(volumes)).at("image").affine};
-}
-
-void check_size(int64_t size, int64_t divisor, Exit exit, const char* what) {
-  if (size % divisor == 0) return;
-  const int64_t smaller = size / divisor * divisor;
-  fail(exit, text(what, size, " voxels along an axis, and the two networks need a multiple of ", divisor),
-       text("crop ", smaller > 0 ? text(smaller, " or ") : "", smaller + divisor));
 }
 
 }  // namespace
@@ -53,7 +40,7 @@ void DiffusionStage::check(const RunConfig& config) const {
   config_.check();
   check_chains(config);
   for (const auto size : training_crop(config.data.transforms))
-    check_size(size, config_.network.size_divisor(), Exit::usage, "data.transforms crops ");
+    check_crop(size, config_.network.size_divisor());
 }
 
 const AutoencoderConfig& DiffusionStage::autoencoder() const {
@@ -84,21 +71,14 @@ void DiffusionStage::check_example(const Sample& example, Split split) const {
     channels += label->second.size(0);  // both scans of a pair
   }
   theirs.check_channels(channels);
-  const int64_t divisor = theirs.network.size_divisor() * config_.network.size_divisor();
-  const int64_t window = nn::SsimOptions{}.window;
-  for (const auto size : example.at("image").sizes().slice(1)) {
-    check_size(size, divisor, Exit::data, "has ");
-    if (config_.is_conditioned() && split != Split::train && size < window)
-      fail(Exit::data,
-           text("has ", size, " voxels along an axis, and SSIM, by which it is judged, looks at ", window,
-                " at once"),
-           "leave it out with data.exclude, or judge larger images");
-  }
+  check_sizes(example, theirs.network.size_divisor() * config_.network.size_divisor());
+  if (config_.is_conditioned() && split != Split::train)
+    check_size_for_ssim(example, nn::SsimOptions{}.window);
 }
 
 Demand DiffusionStage::demand(const RunConfig& config, const Index& index) const {
   const AutoencoderConfig& theirs = autoencoder();
-  const auto window = window_of(config);
+  const auto window = training_window(config);
   DiffusionTask trial(config_, /*seed=*/0,
                       std::make_unique<AutoencoderTask>(theirs, /*seed=*/0, window, c10::kMeta),
                       {.window = window}, c10::kMeta);
