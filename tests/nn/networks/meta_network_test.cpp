@@ -10,6 +10,7 @@
 #include "larmor/nn/networks/autoencoder_kl/autoencoder_kl.h"
 #include "larmor/nn/networks/diffusion_unet/diffusion_unet.h"
 #include "larmor/nn/networks/fast_ddpm_unet.h"
+#include "larmor/nn/networks/hybrid_vit/hybrid_vit.h"
 #include "larmor/nn/networks/patch_discriminator.h"
 #include "larmor/nn/networks/resnet.h"
 
@@ -47,6 +48,14 @@ FastDdpmUnetOptions small_fast_ddpm() {
   return options;
 }
 
+HybridVitOptions hybrid_vit_of_two_stages() {
+  HybridVitOptions options{
+      .stages = {{.name = "stage1", .volume_size = 32, .voxel_dim = 32, .vit_depth = 1},
+                 {.name = "stage2", .volume_size = 32, .voxel_dim = 32, .vit_depth = 1}}};
+  options.stages.back().follows_another = true;
+  return options;
+}
+
 class MetaNetwork : public ::testing::TestWithParam<Network> {};
 
 TEST_P(MetaNetwork, DrawsNothingAndHasTheShapesOfTheRealOne) {
@@ -76,6 +85,8 @@ INSTANTIATE_TEST_SUITE_P(
                 }},
         Network{"fast_ddpm_unet",
                 [](c10::Device device) { return FastDdpmUnet(small_fast_ddpm(), device).ptr(); }},
+        Network{"hybrid_vit",
+                [](c10::Device device) { return HybridVit(hybrid_vit_of_two_stages(), device).ptr(); }},
         Network{
             "discriminator",
             [](c10::Device device) { return PatchDiscriminator(PatchDiscriminatorOptions(), device).ptr(); }},

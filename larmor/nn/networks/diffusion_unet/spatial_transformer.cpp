@@ -1,34 +1,18 @@
 #include "larmor/nn/networks/diffusion_unet/spatial_transformer.h"
 
 #include <ATen/ops/gelu.h>
-#include <ATen/ops/layer_norm.h>
-#include <ATen/ops/ones.h>
-#include <ATen/ops/zeros.h>
 #include <torch/nn/modules/container/modulelist.h>
 
 #include "larmor/nn/blocks/heads.h"
+#include "larmor/nn/blocks/layer_norm.h"
 #include "larmor/nn/blocks/layer_weights.h"
 
 namespace larmor::nn {
 namespace {
 
-constexpr double token_norm_epsilon = 1e-5;
 constexpr int64_t feed_forward_factor = 4;
 
 }  // namespace
-
-class TokenNorm final : public torch::nn::Module {
- public:
-  TokenNorm(int64_t channels, c10::Device device)
-      : weight_(register_parameter("weight", at::ones(channels, device))),
-        bias_(register_parameter("bias", at::zeros(channels, device))) {}
-  at::Tensor forward(const at::Tensor& tokens) {  // [N, L, C]
-    return at::layer_norm(tokens, weight_.sizes(), weight_, bias_, token_norm_epsilon);
-  }
-
- private:
-  at::Tensor weight_, bias_;  // [C]
-};
 
 /// Queries of one sequence of tokens for another one, or for itself; only the last projection has a bias.
 class TokenAttention final : public torch::nn::Module {
@@ -75,9 +59,9 @@ class SpatialTransformer::Layer final : public torch::nn::Module {
     feed_forward_ = register_module("ff", std::make_shared<GatedFeedForward>(channels, device));
     cross_ =
         register_module("attn2", std::make_shared<TokenAttention>(channels, context_channels, heads, device));
-    norm1_ = register_module("norm1", std::make_shared<TokenNorm>(channels, device));
-    norm2_ = register_module("norm2", std::make_shared<TokenNorm>(channels, device));
-    norm3_ = register_module("norm3", std::make_shared<TokenNorm>(channels, device));
+    norm1_ = register_module("norm1", std::make_shared<LayerNorm>(channels, device));
+    norm2_ = register_module("norm2", std::make_shared<LayerNorm>(channels, device));
+    norm3_ = register_module("norm3", std::make_shared<LayerNorm>(channels, device));
   }
 
   at::Tensor forward(at::Tensor tokens, const at::Tensor& context) {
@@ -90,7 +74,7 @@ class SpatialTransformer::Layer final : public torch::nn::Module {
  private:
   std::shared_ptr<TokenAttention> own_, cross_;
   std::shared_ptr<GatedFeedForward> feed_forward_;
-  std::shared_ptr<TokenNorm> norm1_, norm2_, norm3_;
+  std::shared_ptr<LayerNorm> norm1_, norm2_, norm3_;
 };
 
 SpatialTransformer::SpatialTransformer(const DiffusionUnetOptions& options, int64_t channels,
