@@ -51,8 +51,8 @@ void HybridVitOptions::check() const {
 
 HybridVitImpl::HybridVitImpl(const HybridVitOptions& options, c10::Device device)
     : options_(checked(options)) {
-  time_embed_ = register_module("time_embed",
-                                std::make_shared<TimeEmbedding>(1, time_channels, "0", "2", device));
+  time_embed_ =
+      register_module("time_embed", std::make_shared<TimeEmbedding>(1, time_channels, "0", "2", device));
   encoder_ = register_module("xray_encoder", std::make_shared<XrayEncoder>(device));
   const auto stages = register_module("stages", std::make_shared<torch::nn::Module>());
   const auto projectors = register_module("prev_stage_projectors", std::make_shared<torch::nn::Module>());
@@ -66,8 +66,7 @@ HybridVitImpl::HybridVitImpl(const HybridVitOptions& options, c10::Device device
 }
 
 HybridVitImpl::Encoded HybridVitImpl::encode(const CascadeInput& input) {
-  const at::Tensor time =
-      run_block(time_embed_, input.time.to(input.noisy.scalar_type()).unsqueeze(1));
+  const at::Tensor time = run_block(time_embed_, input.time.to(input.noisy.scalar_type()).unsqueeze(1));
   const auto both = run_block(encoder_, input.xrays, time);
   return {.features = both[0], .condition = both[1]};
 }
@@ -82,8 +81,7 @@ const HybridVitStageOptions& HybridVitImpl::named(const std::string& stage) cons
 
 void HybridVitImpl::check_input(const HybridVitStageOptions& stage, const CascadeInput& input) const {
   const int64_t size = stage.volume_size;
-  const bool volume_fits =
-      input.noisy.sizes() == at::IntArrayRef({input.noisy.size(0), 1, size, size, size});
+  const bool volume_fits = input.noisy.sizes() == at::IntArrayRef({input.noisy.size(0), 1, size, size, size});
   const bool xrays_fit = input.xrays.dim() == 4 && input.xrays.size(2) % xray_divisor == 0 &&
                          input.xrays.size(3) % xray_divisor == 0;
   if (volume_fits && xrays_fit) return;
@@ -104,10 +102,9 @@ at::Tensor HybridVitImpl::denoise(const std::string& stage, const CascadeInput& 
   at::Tensor condition = encoded.condition;
   const auto projector = projectors_.find(stage);
   if (projector != projectors_.end()) {
-    const at::Tensor before =
-        input.previous.defined()
-            ? linear(input.previous.mean({2, 3, 4}), *projector->second)
-            : at::zeros({condition.size(0), previous_channels}, condition.options());
+    const at::Tensor before = input.previous.defined()
+                                  ? linear(input.previous.mean({2, 3, 4}), *projector->second)
+                                  : at::zeros({condition.size(0), previous_channels}, condition.options());
     condition = at::cat({condition, before}, 1);
   }
   return stages_.at(stage)->forward(input.noisy, encoded.features, condition);

@@ -53,8 +53,8 @@ class HybridVitImpl final : public CascadeNetwork {
     at::Tensor condition;  // [N, 1024]
   };
   Encoded encode(const CascadeInput& input);
-  /// Where along a ray each feature lies, [N, D, rows / 8, columns / 8], and what is added to the noisy volume
-  /// before it has its size.
+  /// Where along a ray each feature lies, [N, D, rows / 8, columns / 8], and what is added to the noisy
+  /// volume before it has its size.
   struct Lifted {
     at::Tensor weights, prior;  // prior: [N, 1, D, rows / 8, columns / 8]
   };

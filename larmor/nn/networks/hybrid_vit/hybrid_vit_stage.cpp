@@ -72,8 +72,8 @@ DepthLifter::DepthLifter(int64_t depth, c10::Device device) {
     convolutions_.push_back(net->register_module(name, flat_convolution(in, out, kernel, device)));
   };
   const auto add_norm = [&](const char* name, int64_t channels) {
-    norms_.push_back(net->register_module(
-        name, std::make_shared<GroupNorm>(norm_groups, channels, norm_epsilon, device)));
+    norms_.push_back(
+        net->register_module(name, std::make_shared<GroupNorm>(norm_groups, channels, norm_epsilon, device)));
   };
   add("0", xray_channels, 256, 3);
   add_norm("1", 256);
@@ -87,8 +87,8 @@ DepthLifter::DepthLifter(int64_t depth, c10::Device device) {
 at::Tensor DepthLifter::forward(const at::Tensor& features) {
   at::Tensor value = norms_[0]->forward_silu(convolved(features, *convolutions_[0]));
   value = norms_[1]->forward_silu(convolved(value, *convolutions_[1]));
-  const at::Tensor weights = convolved(value, *convolutions_[2]).softmax(1) *
-                             at::sigmoid(convolved(features, *modulation_));
+  const at::Tensor weights =
+      convolved(value, *convolutions_[2]).softmax(1) * at::sigmoid(convolved(features, *modulation_));
   return weights / (weights.sum(1, /*keepdim=*/true) + least_weight);
 }
 
@@ -101,8 +101,9 @@ class HybridVitBackbone::VoxelEmbedding final : public torch::nn::Module {
     for (int64_t size = stage.volume_size; size > grid; size /= 2, ++level) {
       const int64_t width = widths[std::min<int64_t>(level, 2)];
       add(place, {.in_channels = channels, .out_channels = width, .stride = 2}, device);
-      norms_.push_back(register_module(text(place + 1), std::make_shared<GroupNorm>(std::min(norm_groups, width),
-                                                                                    width, norm_epsilon, device)));
+      norms_.push_back(register_module(
+          text(place + 1),
+          std::make_shared<GroupNorm>(std::min(norm_groups, width), width, norm_epsilon, device)));
       place += 3;  // the third one is SiLU
       channels = width;
     }
@@ -165,14 +166,14 @@ HybridVitStage::HybridVitStage(const HybridVitStageOptions& stage, const HybridV
   const auto networks = add_group(*add_group(*this, "depth_lifter"), "depth_networks");
   lifter_ = networks->register_module(text("depth_", stage.volume_size),
                                       std::make_shared<DepthLifter>(stage.volume_size, device));
-  to_volume_ = register_module(
-      "depth_to_volume", std::make_shared<LayerWeights>(at::IntArrayRef({1, xray_channels, 1, 1, 1}),
-                                                        /*has_bias=*/true, device));
+  to_volume_ = register_module("depth_to_volume",
+                               std::make_shared<LayerWeights>(at::IntArrayRef({1, xray_channels, 1, 1, 1}),
+                                                              /*has_bias=*/true, device));
   backbone_ = register_module("vit_backbone", std::make_shared<HybridVitBackbone>(stage, options, device));
 }
 
-// The lifted volume is the outer product of features and weights, and the convolution to one channel is linear
-// in it: it can be applied to the features, and the volume of 512 channels is never there.
+// The lifted volume is the outer product of features and weights, and the convolution to one channel is
+// linear in it: it can be applied to the features, and the volume of 512 channels is never there.
 HybridVitImpl::Lifted HybridVitStage::lift(const at::Tensor& features) const {
   const at::Tensor weights = run_block(lifter_, features);
   const at::Tensor one = at::conv2d(features, to_volume_->weight().select(4, 0));

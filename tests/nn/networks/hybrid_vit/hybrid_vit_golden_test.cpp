@@ -71,7 +71,9 @@ Losses losses_of(const Case& one, const at::Tensor& v) {
   const at::Tensor x0 = (like_v(one.signal) * one.input.noisy - like_v(one.deviation) * v).clamp(-10, 10);
   const at::Tensor projection = normalised_over_the_batch(x0.select(1, 0).sum(1));
   const at::Tensor shown = at::upsample_bilinear2d(projection.unsqueeze(1), {128, 128}, true);
-  Losses losses{.diffusion = at::mse_loss(v, like_v(target)), .physics = at::mse_loss(shown.expand({-1, 2, -1, -1}), one.input.xrays), .total = {}};
+  Losses losses{.diffusion = at::mse_loss(v, like_v(target)),
+                .physics = at::mse_loss(shown.expand({-1, 2, -1, -1}), one.input.xrays),
+                .total = {}};
   losses.total = losses.diffusion + 0.3 * losses.physics;
   return losses;
 }
@@ -79,7 +81,8 @@ Losses losses_of(const Case& one, const at::Tensor& v) {
 /// 64 values at even distances of the flat tensor, and four figures of all of it.
 void expect_sampled(const at::Tensor& actual, const Golden& golden, const std::string& name) {
   const at::Tensor flat = actual.detach().to(at::kDouble).contiguous().flatten();
-  EXPECT_LE(relative_l2(flat.index({golden.at(name + "/sample_index")}), golden.at(name + "/sample")), 1e-6) << name;
+  EXPECT_LE(relative_l2(flat.index({golden.at(name + "/sample_index")}), golden.at(name + "/sample")), 1e-6)
+      << name;
   const at::Tensor figures = at::stack({flat.mean(), flat.abs().mean(), flat[0], flat[-1]});
   EXPECT_LE(relative_l2(figures, golden.at(name + "/stats_mean_absmean_first_last")), 1e-6) << name;
 }
@@ -107,7 +110,8 @@ void expect_golden_stage(int64_t number) {
   HybridVit exact = network_of_case(number, at::kDouble), single = network_of_case(number, at::kFloat);
   const Case one = case_of(number, golden, at::kDouble), rough = case_of(number, golden, at::kFloat);
   const auto encoded = exact->encode(one.input), rough_encoded = single->encode(rough.input);
-  const auto lifted = exact->lift(stage, encoded.features), rough_lifted = single->lift(stage, rough_encoded.features);
+  const auto lifted = exact->lift(stage, encoded.features),
+             rough_lifted = single->lift(stage, rough_encoded.features);
   const at::Tensor v = exact->denoise(stage, one.input), rough_v = single->denoise(stage, rough.input);
   expect_sampled(encoded.features, golden, "out/xray_features");
   expect_sampled(encoded.condition, golden, "out/condition");
@@ -150,9 +154,10 @@ TEST(HybridVitGolden, TakesZerosForTheMeanOfAPreviousStageThatIsNotGiven) {
   testing::rule_fill(*network);
   const at::NoGradGuard no_gradient;
   const at::Tensor volume = testing::rule_input("input", {1, 1, 64, 64, 64}, -1, 1);
-  CascadeInput input{.noisy = volume,
-                     .time = at::full({1}, 0.01, at::kDouble),
-                     .xrays = testing::rule_input("xray", {2, 2, 1, 128, 128}, -1, 1).squeeze(2).narrow(0, 0, 1)};
+  CascadeInput input{
+      .noisy = volume,
+      .time = at::full({1}, 0.01, at::kDouble),
+      .xrays = testing::rule_input("xray", {2, 2, 1, 128, 128}, -1, 1).squeeze(2).narrow(0, 0, 1)};
   testing::expect_check_values(network->denoise(input), {-1.054981836511e+00, 1.055049435986e+00,
                                                          -6.180026943025e-01, -1.099529181294e+00});
   input.previous = testing::rule_input("input", {2, 1, 32, 32, 32}, -1, 1).narrow(0, 0, 1);

@@ -13,8 +13,18 @@ namespace {
 
 HybridVitOptions three_stages() {
   return {.stages = {{.name = "stage1", .volume_size = 64, .voxel_dim = 256, .vit_depth = 4, .num_heads = 4},
-                     {.name = "stage2", .volume_size = 128, .voxel_dim = 384, .vit_depth = 6, .num_heads = 6, .follows_another = true},
-                     {.name = "stage3", .volume_size = 256, .voxel_dim = 512, .vit_depth = 8, .num_heads = 8, .follows_another = true}}};
+                     {.name = "stage2",
+                      .volume_size = 128,
+                      .voxel_dim = 384,
+                      .vit_depth = 6,
+                      .num_heads = 6,
+                      .follows_another = true},
+                     {.name = "stage3",
+                      .volume_size = 256,
+                      .voxel_dim = 512,
+                      .vit_depth = 8,
+                      .num_heads = 8,
+                      .follows_another = true}}};
 }
 
 int64_t count_under(const torch::nn::Module& network, const std::string& prefix) {
@@ -37,7 +47,9 @@ TEST(HybridVit, HasTheReferencesParameterCounts) {
 }
 
 HybridVitOptions small_hybrid() {
-  return {.stages = {{.name = "stage1", .volume_size = 8, .voxel_dim = 32, .vit_depth = 1, .num_heads = 4}}, .token_grid = 4, .dropout = 0};
+  return {.stages = {{.name = "stage1", .volume_size = 8, .voxel_dim = 32, .vit_depth = 1, .num_heads = 4}},
+          .token_grid = 4,
+          .dropout = 0};
 }
 
 /// The measured limit of this network: whatever it has learned, its output lies between so many numbers.
@@ -46,7 +58,9 @@ TEST(HybridVit, GivesNoMoreThanOneNumberATokenWhateverTheSize) {
   options.stages.front().volume_size = 16;
   HybridVit network(options);
   const at::NoGradGuard no_gradient;
-  const at::Tensor given = network->denoise({.noisy = at::randn({1, 1, 16, 16, 16}), .time = at::full({1}, 0.5), .xrays = at::randn({1, 2, 16, 16})});
+  const at::Tensor given = network->denoise({.noisy = at::randn({1, 1, 16, 16, 16}),
+                                             .time = at::full({1}, 0.5),
+                                             .xrays = at::randn({1, 2, 16, 16})});
   ASSERT_EQ(given.sizes(), at::IntArrayRef({1, 1, 16, 16, 16}));
   const at::Tensor tokens = given.slice(2, 0, 16, 5).slice(3, 0, 16, 5).slice(4, 0, 16, 5);
   EXPECT_LT((at::upsample_trilinear3d(tokens, {16, 16, 16}, true) - given).abs().max().item<double>(), 1e-5);
@@ -55,7 +69,9 @@ TEST(HybridVit, GivesNoMoreThanOneNumberATokenWhateverTheSize) {
 TEST(HybridVit, RefusesVolumesAndRadiographsOfOtherShapes) {
   HybridVit network(small_hybrid());
   const auto denoise = [&](int64_t size, int64_t pixels) {
-    return network->denoise({.noisy = at::zeros({1, 1, size, size, size}), .time = at::zeros({1}), .xrays = at::zeros({1, 2, pixels, pixels})});
+    return network->denoise({.noisy = at::zeros({1, 1, size, size, size}),
+                             .time = at::zeros({1}),
+                             .xrays = at::zeros({1, 2, pixels, pixels})});
   };
   EXPECT_NO_THROW(denoise(8, 16));
   EXPECT_THROW(denoise(16, 16), Error);

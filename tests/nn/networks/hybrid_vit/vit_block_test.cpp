@@ -7,11 +7,15 @@ namespace larmor::nn {
 namespace {
 
 VitBlock block_of(bool begins_as_identity) {
-  return {{.channels = 8, .heads = 2, .condition_channels = 3, .context_channels = 5}, "blocks.0", begins_as_identity, c10::kCPU};
+  return {{.channels = 8, .heads = 2, .condition_channels = 3, .context_channels = 5},
+          "blocks.0",
+          begins_as_identity,
+          c10::kCPU};
 }
 
 TEST(VitBlock, BeginsAsTheIdentityWhereThatIsAskedFor) {
-  const at::Tensor tokens = at::randn({2, 6, 8}), context = at::randn({2, 4, 5}), condition = at::randn({2, 3});
+  const at::Tensor tokens = at::randn({2, 6, 8}), context = at::randn({2, 4, 5}),
+                   condition = at::randn({2, 3});
   EXPECT_TRUE(at::equal(block_of(true).forward(tokens, context, condition), tokens));
 }
 
@@ -20,7 +24,8 @@ TEST(VitBlock, BeginsWithCrossAttentionAloneAsTheReferenceDoes) {
   VitBlock block = block_of(false);
   const at::Tensor out = block.forward(tokens, context, at::randn({1, 3}));
   EXPECT_FALSE(at::allclose(out, tokens));
-  EXPECT_TRUE(at::equal(out, block.forward(tokens, context, at::randn({1, 3})))) << "the condition has no weight yet";
+  EXPECT_TRUE(at::equal(out, block.forward(tokens, context, at::randn({1, 3}))))
+      << "the condition has no weight yet";
 }
 
 TEST(VitBlock, LearnsFromTheConditionFirst) {
