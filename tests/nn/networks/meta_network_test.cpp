@@ -8,6 +8,7 @@
 #include "larmor/device/initialisation.h"
 #include "larmor/device/module_state.h"
 #include "larmor/nn/networks/autoencoder_kl/autoencoder_kl.h"
+#include "larmor/nn/networks/cascade_vit/cascade_vit.h"
 #include "larmor/nn/networks/diffusion_unet/diffusion_unet.h"
 #include "larmor/nn/networks/fast_ddpm_unet.h"
 #include "larmor/nn/networks/hybrid_vit/hybrid_vit.h"
@@ -85,6 +86,10 @@ INSTANTIATE_TEST_SUITE_P(
                 }},
         Network{"fast_ddpm_unet",
                 [](c10::Device device) { return FastDdpmUnet(small_fast_ddpm(), device).ptr(); }},
+        Network{"cascade_vit",
+                [](c10::Device device) {
+                  return CascadeVit(CascadeVitOptions{.follows_another = true}, device).ptr();
+                }},
         Network{"hybrid_vit",
                 [](c10::Device device) { return HybridVit(hybrid_vit_of_two_stages(), device).ptr(); }},
         Network{

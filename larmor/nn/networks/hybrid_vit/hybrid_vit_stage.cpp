@@ -18,8 +18,9 @@
 namespace larmor::nn {
 namespace {
 
-constexpr int64_t norm_groups = 8;
-constexpr double norm_epsilon = 1e-5, least_weight = 1e-8, prior_share = 0.1, position_deviation = 0.02;
+constexpr int64_t hybrid_norm_groups = 8;
+constexpr double hybrid_norm_epsilon = 1e-5, least_ray_weight = 1e-8, prior_share = 0.1,
+                 position_deviation = 0.02;
 
 std::shared_ptr<LayerWeights> flat_convolution(int64_t in, int64_t out, int64_t kernel, c10::Device device) {
   return std::make_shared<LayerWeights>(at::IntArrayRef({out, in, kernel, kernel}), /*has_bias=*/true,
@@ -72,8 +73,8 @@ DepthLifter::DepthLifter(int64_t depth, c10::Device device) {
     convolutions_.push_back(net->register_module(name, flat_convolution(in, out, kernel, device)));
   };
   const auto add_norm = [&](const char* name, int64_t channels) {
-    norms_.push_back(
-        net->register_module(name, std::make_shared<GroupNorm>(norm_groups, channels, norm_epsilon, device)));
+    norms_.push_back(net->register_module(
+        name, std::make_shared<GroupNorm>(hybrid_norm_groups, channels, hybrid_norm_epsilon, device)));
   };
   add("0", xray_channels, 256, 3);
   add_norm("1", 256);
@@ -89,7 +90,7 @@ at::Tensor DepthLifter::forward(const at::Tensor& features) {
   value = norms_[1]->forward_silu(convolved(value, *convolutions_[1]));
   const at::Tensor weights =
       convolved(value, *convolutions_[2]).softmax(1) * at::sigmoid(convolved(features, *modulation_));
-  return weights / (weights.sum(1, /*keepdim=*/true) + least_weight);
+  return weights / (weights.sum(1, /*keepdim=*/true) + least_ray_weight);
 }
 
 /// Convolutions of stride 2 down to the grid of tokens, and one to the tokens' width where it is not reached.
@@ -101,9 +102,9 @@ class HybridVitBackbone::VoxelEmbedding final : public torch::nn::Module {
     for (int64_t size = stage.volume_size; size > grid; size /= 2, ++level) {
       const int64_t width = widths[std::min<int64_t>(level, 2)];
       add(place, {.in_channels = channels, .out_channels = width, .stride = 2}, device);
-      norms_.push_back(register_module(
-          text(place + 1),
-          std::make_shared<GroupNorm>(std::min(norm_groups, width), width, norm_epsilon, device)));
+      norms_.push_back(
+          register_module(text(place + 1), std::make_shared<GroupNorm>(std::min(hybrid_norm_groups, width),
+                                                                       width, hybrid_norm_epsilon, device)));
       place += 3;  // the third one is SiLU
       channels = width;
     }

@@ -1,0 +1,77 @@
+#include "larmor/nn/networks/cascade_vit/xray_lifter.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "larmor/kernels/projector.h"
+
+namespace larmor::nn {
+namespace {
+
+constexpr int64_t places = 9;
+
+/// A volume whose axes point anterior, inferior and left, its middle at the origin, 1 mm a voxel.
+VoxelPositions anterior_inferior_left() {
+  const double middle = (places - 1) / 2.0;
+  return {{{0, 0, -1, middle}, {1, 0, 0, -middle}, {0, -1, 0, middle}, {0, 0, 0, 1}}};
+}
+
+/// A voxel is where its ray says that it is: the pixel that it darkens brings its features to it.
+TEST(XrayLifter, BringsAPixelToTheVoxelsThatItShows) {
+  const at::Tensor volume = at::zeros({1, places, places, places});
+  volume[0][2][5][3] = 1;
+  for (const double angle : {0.0, 90.0, 180.0, 270.0, -90.0, 30.0, 100.0}) {
+    const RadiographView view{.beam = Beam::parallel, .degrees = angle, .pixels = {places, places}, .spacing = {1, 1}};
+    const at::Tensor shadow = project(volume, ray_geometry({view}, anterior_inferior_left()), places, places);
+    const at::Tensor everywhere = (shadow / shadow.max()).unsqueeze(2).expand({1, 1, places, places, places});
+    const at::Tensor lifted = along_volume_axes(everywhere.contiguous(), angle)[0][0];
+    EXPECT_GT(lifted[2][5][3].item<double>(), 0.6) << angle;
+    EXPECT_LT(lifted[2][6][3].item<double>(), 0.1) << angle;
+    EXPECT_LT(lifted.mean().item<double>(), 0.04) << angle;
+  }
+}
+
+/// The beam enters at the front of the detector's depth: what lies deep in the view lies far along the beam.
+TEST(XrayLifter, CountsDepthAlongTheBeam) {
+  const at::Tensor deep = at::zeros({1, 1, places, places, places});
+  deep.select(2, places - 1).fill_(1);
+  const auto middle = [&](double angle, int64_t axis, int64_t place) {
+    return along_volume_axes(deep, angle)[0][0].select(axis, place).mean().item<double>();
+  };
+  EXPECT_EQ(middle(0, 0, places - 1), 1) << "anterior";
+  EXPECT_EQ(middle(90, 2, 0), 1) << "right";
+  EXPECT_EQ(middle(180, 0, 0), 1) << "posterior";
+  EXPECT_EQ(middle(270, 2, places - 1), 1) << "left";
+}
+
+TEST(XrayLifter, TurnsByAnyAngleAsByQuarters) {
+  const at::Tensor lifted = at::randn({2, 3, places, places, places});
+  for (const double angle : {0.0, 90.0, 180.0, 270.0})
+    EXPECT_TRUE(at::allclose(along_volume_axes(lifted, angle), along_volume_axes(lifted, angle + 1e-6), 1e-3, 1e-3)) << angle;
+}
+
+TEST(XrayLifter, TellsEveryTokenApart) {
+  const at::Tensor positions = view_positions({0, 90}, 4);
+  ASSERT_EQ(positions.size(0), 2 * 4 * 4);
+  const at::Tensor distances = at::cdist(positions, positions) + at::eye(positions.size(0), at::kDouble);
+  EXPECT_GT(distances.min().item<double>(), 0.05);
+}
+
+TEST(XrayLifter, TakesRadiographsOfAnySize) {
+  CascadeVitOptions options;
+  options.volume_size = 8;
+  options.channels = {8};
+  options.xray_channels = 8;
+  options.lifted_channels = 3;
+  options.xray_tokens = 2;
+  XrayLifter lifter(options, c10::kCPU);
+  for (const int64_t pixels : {4, 8, 33}) {
+    const auto seen = lifter.forward(at::randn({2, 2, pixels, pixels}));
+    EXPECT_EQ(seen[0].sizes(), at::IntArrayRef({2, 6, 4, 4, 4}));
+    EXPECT_EQ(seen[1].sizes(), at::IntArrayRef({2, 8, 8}));
+    EXPECT_EQ(seen[2].sizes(), at::IntArrayRef({2, 8}));
+  }
+}
+
+}  // namespace
+}  // namespace larmor::nn
