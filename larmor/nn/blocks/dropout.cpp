@@ -12,7 +12,7 @@ Dropout::Dropout(double drop, std::string path) : keep_(1 - drop), purpose_("dro
 }
 
 at::Tensor Dropout::forward(const at::Tensor& input) {
-  if (!is_training() || keep_ == 1) return input;
+  if (!drops()) return input;
   return draw_dropout(input, keep_, purpose_);
 }
 

@@ -16,6 +16,8 @@ class Dropout final : public Block {
   /// input [N, …], a row an example. The input itself outside training, and where nothing is dropped. A
   /// network that runs more than once in a pass gives each run a DrawTurn.
   at::Tensor forward(const at::Tensor& input) override;
+  /// Whether forward() gives anything but its input.
+  bool drops() const { return is_training() && keep_ < 1; }
 
  private:
   double keep_;

@@ -9,6 +9,11 @@
 
 namespace larmor::nn {
 
+/// libtorch's, for weights of any width: its CPU kernel takes none that are narrower than the input, and ZeRO
+/// in mixed precision has such.
+at::Tensor layer_norm(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
+                      double epsilon);
+
 /// PyTorch's LayerNorm over the last axis, with its names.
 class LayerNorm final : public Block {
  public:

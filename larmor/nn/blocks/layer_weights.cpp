@@ -25,6 +25,13 @@ void LayerWeights::zero() {
   if (bias_.defined()) bias_.zero_();
 }
 
+void LayerWeights::draw_normal(double deviation) {
+  if (weight_.is_meta()) return;
+  torch::nn::init::normal_(weight_, 0, deviation);
+  const at::NoGradGuard no_gradient;
+  if (bias_.defined()) bias_.zero_();
+}
+
 std::shared_ptr<LayerWeights> linear_weights(int64_t in, int64_t out, bool has_bias, c10::Device device) {
   return std::make_shared<LayerWeights>(at::IntArrayRef({out, in}), has_bias, device);
 }

@@ -19,6 +19,8 @@ class LayerWeights final : public torch::nn::Module {
 
   /// For a layer that begins as the zero function.
   void zero();
+  /// For networks of transformers: weights normal around 0, from libtorch's default generator, biases 0.
+  void draw_normal(double deviation);
 
   const at::Tensor& weight() const { return weight_; }
   const at::Tensor& bias() const { return bias_; }  // undefined where there is none

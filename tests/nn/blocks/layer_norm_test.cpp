@@ -14,5 +14,15 @@ TEST(LayerNorm, GivesEachTokenAMeanOfZeroAndAVarianceOfOne) {
   EXPECT_TRUE(at::allclose(norm.forward(tokens), expected, 1e-5, 1e-6));
 }
 
+TEST(LayerNorm, TakesWeightsThatAreNarrowerThanTheTokens) {
+  LayerNorm norm(6);
+  const at::Tensor tokens = at::randn({2, 3, 6});
+  const at::Tensor expected = norm.forward(tokens);
+  norm.to(at::kBFloat16);
+  const at::Tensor narrow = norm.forward(tokens);
+  EXPECT_EQ(narrow.scalar_type(), at::kFloat);
+  EXPECT_TRUE(at::equal(narrow, expected));
+}
+
 }  // namespace
 }  // namespace larmor::nn

@@ -9,6 +9,8 @@
 #include "larmor/device/module_state.h"
 #include "larmor/nn/networks/autoencoder_kl/autoencoder_kl.h"
 #include "larmor/nn/networks/cascade_vit/cascade_vit.h"
+#include "larmor/nn/networks/bert/bert.h"
+#include "larmor/nn/networks/convnext/convnext.h"
 #include "larmor/nn/networks/diffusion_unet/diffusion_unet.h"
 #include "larmor/nn/networks/fast_ddpm_unet.h"
 #include "larmor/nn/networks/hybrid_vit/hybrid_vit.h"
@@ -57,6 +59,23 @@ HybridVitOptions hybrid_vit_of_two_stages() {
   return options;
 }
 
+ConvNextOptions small_convnext_classifier() {
+  ConvNextOptions options;
+  options.depths = {1, 2};
+  options.dims = {8, 16};
+  options.num_classes = 3;
+  options.form = ConvNextForm::classifier;
+  return options;
+}
+
+BertOptions bert_of_two_layers() {
+  BertOptions options;
+  options.vocab_size = 20;
+  options.hidden_size = options.intermediate_size = 8;
+  options.num_hidden_layers = options.num_attention_heads = 2;
+  return options;
+}
+
 class MetaNetwork : public ::testing::TestWithParam<Network> {};
 
 TEST_P(MetaNetwork, DrawsNothingAndHasTheShapesOfTheRealOne) {
@@ -95,6 +114,9 @@ INSTANTIATE_TEST_SUITE_P(
         Network{
             "discriminator",
             [](c10::Device device) { return PatchDiscriminator(PatchDiscriminatorOptions(), device).ptr(); }},
+        Network{"convnext",
+                [](c10::Device device) { return ConvNext(small_convnext_classifier(), device).ptr(); }},
+        Network{"bert", [](c10::Device device) { return Bert(bert_of_two_layers(), device).ptr(); }},
         Network{"resnet", [](c10::Device device) { return ResNet(ResNetOptions(), device).ptr(); }}),
     [](const auto& which) { return which.param.name; });
 

@@ -94,6 +94,22 @@ double largest_difference(const at::Tensor& actual, const at::Tensor& expected) 
   return (actual.detach().to(at::kDouble) - expected.detach().to(at::kDouble)).abs().max().item<double>();
 }
 
+void expect_golden_output(const Golden& golden, const std::string& key, const at::Tensor& in_float64,
+                          const at::Tensor& in_float32) {
+  EXPECT_LE(largest_difference(in_float32, in_float64), 3 * golden.number("fp32_error/" + key)) << key;
+  if (golden.has(key)) {
+    EXPECT_EQ(in_float64.sizes(), golden.at(key).sizes()) << key;
+    EXPECT_LE(relative_l2(in_float64, golden.at(key)), tolerance) << key;
+    return;
+  }
+  const at::Tensor flat = in_float64.detach().contiguous().flatten();
+  const at::Tensor statistics = at::stack({flat.mean(), flat.abs().mean(), flat[0], flat[flat.numel() - 1]});
+  EXPECT_LE(relative_l2(statistics, golden.at(key + "/stats_mean_absmean_first_last")), tolerance) << key;
+  EXPECT_LE(relative_l2(flat.index({golden.at(key + "/sample_index")}), golden.at(key + "/sample")),
+            tolerance)
+      << key;
+}
+
 void expect_golden_gradients(const torch::nn::Module& module, const Golden& golden) {
   const NamedTensors norms = golden.under("grad_l2/");
   const auto parameters = module.named_parameters();

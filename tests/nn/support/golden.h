@@ -42,6 +42,12 @@ class Golden {
 double relative_l2(const at::Tensor& actual, const at::Tensor& expected);
 double largest_difference(const at::Tensor& actual, const at::Tensor& expected);
 
+/// Compares an output with what the golden file has under `key`: the whole of it, or for large ones its mean,
+/// mean of absolute values, first, last and 64 further elements. In float64 relative L2 at most 1e-6; the
+/// float32 twin is nowhere further away than three times the error of the reference's own.
+void expect_golden_output(const Golden& golden, const std::string& key, const at::Tensor& in_float64,
+                          const at::Tensor& in_float32);
+
 /// Compares a float64 module's gradients with grad_l2/*, grad_sum/* and grad/*: relative L2 at most 1e-6 a
 /// tensor. Fails when a gradient of either side has no partner.
 void expect_golden_gradients(const torch::nn::Module& module, const Golden& golden);
