@@ -13,7 +13,7 @@ function(larmor_workload name)
   add_library(larmor_workload_${name} STATIC ${sources})
   target_include_directories(larmor_workload_${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(larmor_workload_${name} PUBLIC
-    larmor_train larmor_nn larmor_data larmor_transforms larmor_formats larmor_kernels larmor_device larmor_config larmor_plan larmor_draw larmor_base)
+    larmor_train larmor_nn larmor_data larmor_transforms larmor_formats larmor_kernels larmor_device larmor_config larmor_plan larmor_draw larmor_text larmor_base)
   target_precompile_headers(larmor_workload_${name} REUSE_FROM larmor_precompiled)
   if(workload_NOT_SHIPPED)
     return()

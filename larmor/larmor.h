@@ -17,3 +17,5 @@
 #include "larmor/optim/optimizer.h"
 #include "larmor/parallel/parallelism.h"
 #include "larmor/plan/plan.h"
+#include "larmor/text/vocabulary.h"
+#include "larmor/text/word_piece.h"
