@@ -28,6 +28,9 @@ constexpr const char* rays = "rays";
 /// [views, 2] float32: a radiograph is line integrals of attenuation times the first, plus the second. Known
 /// where the radiographs were computed, and fitted to the CT where they were read.
 constexpr const char* intensity = "intensity";
+/// [] bool: augmentation has mirrored the patient left to right. What belongs to the unmirrored case (the
+/// volume of an earlier stage) is mirrored by whoever adds it.
+constexpr const char* mirrored = "mirrored";
 }  // namespace pair
 
 /// Of volumes in [-1, 1], any shape: attenuation in 1/mm, for project(); and HU. Differentiable.
