@@ -84,22 +84,26 @@ LaunchOptions options_for(const Program& program, const LaunchFlags& flags, cons
 int run_program(Program& program, const LaunchFlags& flags, Agent& agent, Fleet& fleet) {
   LaunchOptions launch = options_for(program, flags, agent);
   const Plan plan = plan_for_program(fleet, agent, flags);
-  RestartPolicy policy(flags.agents.max_restarts, -1);
+  // What it does with fewer ranks is its own affair.
+  RestartPolicy policy({.most_restarts = flags.agents.max_restarts, .least_ranks = 0}, -1);
   for (;; ++launch.generation) {
     // c10d counts the workers that have come to a store, and does not forget those of an earlier start.
     const HostedStore store(agent.place.master_address);
     launch.master_port = store.port();
+    const auto agents = std::ssize(fleet.agents());
     GroupEnding ending = fleet.run(plan, launch);
     const bool failed = ending.exit != Exit::done && ending.exit != Exit::stopped;
     // Its statuses are its own, and so is what it calls progress.
     if (failed) ending.exit = Exit::unexpected;
-    const auto verdict = policy.decide(ending, launch.generation);
-    const bool again = verdict.again && !ending.has_lost_hosts;
+    const auto next = policy.decide(ending, {.plan = plan,
+                                             .committed_step = launch.generation,
+                                             .agents_before = agents,
+                                             .agents_left = std::ssize(fleet.agents())});
     if (failed) {
-      say(text("larmor: ", verdict.ending.message,
-               again ? text("; restart ", policy.restarts(), " of ", flags.agents.max_restarts) : ""));
+      say(text("larmor: ", next.ending.message,
+               next.again ? text("; restart ", policy.restarts(), " of ", flags.agents.max_restarts) : ""));
     }
-    if (again) continue;
+    if (next.again) continue;
     if (failed) say_last_lines(ending.last_lines);
     if (failed) say(text("  hint: the ranks' logs are in ", launch.log_folder.string()));
     return failed && ending.rank_status != 0 ? ending.rank_status : ending.raw_status;

@@ -69,11 +69,11 @@ class Leader {
   LaunchOptions launch_options() const;
   GroupEnding train();
   GroupEnding train_to_the_end();
-  /// Another start of the same run; `share` is a key=value on top, or "".
-  void prepare_again(const std::string& share);
-  /// How the ranks of the next start share the work, as key=value: "" as before; nothing when too few are
-  /// left.
-  std::optional<std::string> next_share(const GroupEnding& ending, bool same_rank_again) const;
+  /// Another start of the same run; `ranks` is its parallel.ranks, "" as before.
+  void prepare_again(const std::string& ranks);
+  /// Of the GPUs of the plan's ranks those that are still there; nothing where ranks ran on other hosts or on
+  /// no GPU.
+  std::optional<std::vector<int>> devices_left() const;
   GroupEnding stopped_by(int signal) const;
   int conclude(const GroupEnding& ending);
   /// Tells the person where that cannot be written.
@@ -133,12 +133,13 @@ GroupEnding Leader::train() {
   return fleet_->run(run_->plan, launch_options());
 }
 
-void Leader::prepare_again(const std::string& share) {
+void Leader::prepare_again(const std::string& ranks) {
   const RunFolder folder = run_->folder;
   StartOptions start;
   start.lock.emplace(std::move(*run_->lock));
   run_.reset();
-  const auto overrides = share.empty() ? std::vector<std::string>() : std::vector<std::string>{share};
+  std::vector<std::string> overrides;
+  if (!ranks.empty()) overrides.push_back("parallel.ranks=" + ranks);
   try {
     run_.emplace(prepare(load_run_stage(folder, request_.workload, overrides), folder, std::move(start)));
   } catch (const Error& error) {
@@ -147,29 +148,17 @@ void Leader::prepare_again(const std::string& share) {
   }
 }
 
-std::optional<std::string> Leader::next_share(const GroupEnding& ending, bool same_rank_again) const {
-  const auto least = request_.flags.agents.min_ranks;
+std::optional<std::vector<int>> Leader::devices_left() const {
   const auto& plan = run_->plan;
-  int64_t possible = plan.world_size();
-  if (ending.has_lost_hosts) {
-    const auto agents = static_cast<int64_t>(fleet_->agents().size());
-    const int64_t of_each = (possible + agents_of_start_ - 1) / agents_of_start_;
-    possible = std::min(possible, agents * of_each);
-  } else if (same_rank_again && least > 0) {
-    possible -= 1;
+  if (!agent_.is_alone() || plan.device != DeviceKind::cuda) return std::nullopt;
+  const auto now = detect_hardware().gpus;
+  std::vector<int> left;
+  for (const auto& seat : plan.ranks) {
+    const auto& before = run_->hardware.gpus.at(static_cast<size_t>(seat.device));
+    const auto found = std::ranges::find(now, before.uuid, &Gpu::uuid);
+    if (found != now.end()) left.push_back(found->index);
   }
-  if (possible == plan.world_size()) return "";
-  const auto allowed = allowed_world_sizes(plan.global_batch, possible);
-  if (least == 0 || allowed.empty() || allowed.front() < least) return std::nullopt;
-  const auto count = allowed.front();
-  const bool one_less = plan.hosts == 1 && plan.device == DeviceKind::cuda && count == plan.world_size() - 1;
-  // Of threads of one process nobody outside knows which failed.
-  if (!one_less || plan.in_one_process()) return text("parallel.ranks=", count);
-  std::vector<std::string> devices;  // without the one that failed
-  for (int rank = 0; rank < plan.world_size(); ++rank) {
-    if (rank != ending.first_rank) devices.push_back(text(plan.ranks[static_cast<size_t>(rank)].device));
-  }
-  return text("parallel.ranks=", join(devices, ","), devices.size() == 1 ? "," : "");
+  return left;
 }
 
 int Leader::conclude(const GroupEnding& ending) {
@@ -224,22 +213,30 @@ GroupEnding Leader::train_to_the_end() {
   const auto& limits = request_.flags.agents;
   if (!request_.program.arguments().quiet)
     app::say(Lines().add_text(explain(run_->plan, run_->hardware)).add(run_->index.patients_by));
-  RestartPolicy policy(limits.max_restarts, newest_step(run_->folder));
+  RestartPolicy policy({.most_restarts = limits.max_restarts, .least_ranks = limits.min_ranks},
+                       newest_step(run_->folder));
   for (GroupEnding ending = train();; ending = train()) {
-    if (ending.exit == Exit::memory && plan_smaller_micro_batches(run_->folder, *storage_)) {
+    const RunFolder& folder = run_->folder;
+    // Ranks that measured the memory of a step may have changed the plan.
+    const auto plan = ending.exit == Exit::memory ? plan_from_json(read_json(folder.plan())) : run_->plan;
+    const auto next =
+        policy.decide(ending, {.plan = plan,
+                               .committed_step = newest_step(folder),
+                               .agents_before = agents_of_start_,
+                               .agents_left = std::ssize(fleet_->agents()),
+                               .devices_left = ending.is_worth_a_restart() ? devices_left() : std::nullopt});
+    if (!next.again) return next.ending;
+    if (next.smaller_micro_batches) {
       say(text("larmor: ", ending.message, "; starting again with smaller micro-batches"));
+      write_text(*storage_, folder.plan(), to_text(to_json(*next.smaller_micro_batches)));
       prepare_again({});
       continue;
     }
-    const auto verdict = policy.decide(ending, newest_step(run_->folder));
-    if (!verdict.again) return verdict.ending;
-    const auto share = next_share(ending, verdict.same_rank_again);
-    if (!share) return ending;
     say(text("larmor: ", ending.message, "; restart ", policy.restarts(), " of ", limits.max_restarts,
-             verdict.wait_seconds > 0 ? text(" in ", human_seconds(verdict.wait_seconds)) : "",
-             share->empty() ? "" : text(" with ", *share)));
-    if (const int signal = fleet_->signal_within(verdict.wait_seconds)) return stopped_by(signal);
-    prepare_again(*share);
+             next.wait_seconds > 0 ? text(" in ", human_seconds(next.wait_seconds)) : "",
+             next.ranks.empty() ? "" : text(" with parallel.ranks=", next.ranks)));
+    if (const int signal = fleet_->signal_within(next.wait_seconds)) return stopped_by(signal);
+    prepare_again(next.ranks);
     policy.go_back_to(newest_step(run_->folder));
   }
 }

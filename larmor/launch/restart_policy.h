@@ -1,39 +1,66 @@
-// Whether a group that failed is started again, and when.
+// Whether a group that ended is started again, when, and with what: the same work, smaller micro-batches or
+// fewer ranks.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "larmor/launch/group_ending.h"
+#include "larmor/plan/plan.h"
 
 namespace larmor {
 
-struct RestartVerdict {
+struct RestartLimits {
+  int64_t most_restarts = 0;
+  int64_t least_ranks = 0;  // 0: the next start has as many ranks as the last one
+};
+
+/// What the policy has to know beside how the group ended.
+struct GroupFacts {
+  const Plan& plan;             // that the group ran by
+  int64_t committed_step = -1;  // of the newest checkpoint by now; -1 without one
+  int64_t agents_before = 1;    // that started the group
+  int64_t agents_left = 1;
+  /// Of the GPUs of the plan's ranks those that are still there, as they are numbered by now, in the order of
+  /// the ranks. Nothing where nobody has looked.
+  std::optional<std::vector<int>> devices_left = {};
+};
+
+/// What comes after the end of a group.
+struct NextStart {
   bool again = false;
   double wait_seconds = 0;
-  bool same_rank_again = false;  // the last start failed by it, too, and committed nothing since
-  GroupEnding ending;            // when not again: what the run ends with
+  std::optional<Plan> smaller_micro_batches = {};  // the plan to go on by; such a start is not counted
+  std::string ranks = {};                          // the next start's value of parallel.ranks; "" as before
+  GroupEnding ending = {};                         // when not again: what the run ends with
 };
 
 /// Pure but for what it remembers of earlier failures.
 class RestartPolicy {
  public:
   /// `committed_step`: of the newest checkpoint, -1 without one.
-  RestartPolicy(int64_t most_restarts, int64_t committed_step)
-      : most_restarts_(most_restarts), committed_before_(committed_step) {}
+  RestartPolicy(RestartLimits limits, int64_t committed_step)
+      : limits_(limits), committed_before_(committed_step) {}
 
-  /// `committed_step`: of the newest checkpoint by now. A failure that goes away with another start is
-  /// worth one while there are restarts left; three in a row that commit nothing end as no_progress. Waits
-  /// a second after two of them, and otherwise not at all.
-  RestartVerdict decide(const GroupEnding& ending, int64_t committed_step);
+  /// - A group that ran out of memory goes on with smaller micro-batches while there are any.
+  /// - A failure that goes away with another start is worth one while restarts are left; three in a row that
+  ///   commit nothing end as no_progress. The next start waits a second after two of them, and otherwise not
+  ///   at all.
+  /// - Hosts and GPUs that are lost, and a rank that failed twice in a row, are left out; where fewer ranks
+  ///   remain than are allowed, the run ends. With least_ranks 0 such a rank is tried again.
+  NextStart decide(const GroupEnding& ending, const GroupFacts& facts);
   /// The next start goes on from an earlier step than the newest that was committed, which was damaged: what
   /// it commits from there on is progress.
   void go_back_to(int64_t committed_step);
   int64_t restarts() const { return restarts_; }
 
  private:
-  int64_t most_restarts_;
+  /// Whether the same rank brought about this end and the one before, with nothing committed between.
+  bool remember(const GroupEnding& ending, int64_t committed_step);
+
+  RestartLimits limits_;
   int64_t restarts_ = 0;
   int64_t starts_without_progress_ = 0;
   int64_t committed_before_;

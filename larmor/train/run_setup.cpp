@@ -372,16 +372,4 @@ PreparedRun prepare_run(const Workload& workload, LoadedStage asked, const std::
   return run;
 }
 
-bool plan_smaller_micro_batches(const RunFolder& folder, Storage& storage) {
-  const auto plan = plan_from_json(read_json(folder.plan()));
-  // Other strategies have tried already, in the step that failed.
-  if (plan.strategy != Strategy::zero3 && !plan.exchange_every_micro_batch) return false;
-  auto smaller = with_smaller_micro_batch(plan);
-  if (!smaller) return false;
-  smaller->reasons.push_back(text("Memory ran out with micro-batch ", plan.micro_batch, ": since then ",
-                                  smaller->micro_batch, " × accumulation ", smaller->accumulation, "."));
-  write_text(storage, folder.plan(), to_text(to_json(*smaller)));
-  return true;
-}
-
 }  // namespace larmor

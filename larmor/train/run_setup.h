@@ -67,8 +67,4 @@ void freeze_plan(LoadedConfig& config, const Plan& plan);
 PreparedRun prepare_run(const Workload& workload, LoadedStage asked, const std::optional<RunFolder>& existing,
                         StartOptions start, Storage& storage, const Clock& clock);
 
-/// For a run whose ranks ended because memory ran out, and could not settle it among themselves: writes a
-/// plan with smaller micro-batches for prepare_run() to find. False where that would not help.
-bool plan_smaller_micro_batches(const RunFolder& folder, Storage& storage);
-
 }  // namespace larmor

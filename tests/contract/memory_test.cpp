@@ -11,7 +11,8 @@
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/checkpoint.h"
 #include "larmor/device/memory_meter.h"
-#include "larmor/train/run_setup.h"
+#include "larmor/launch/restart_policy.h"
+#include "larmor/plan/plan.h"
 
 #include "tests/contract/trial_run.h"
 
@@ -106,7 +107,12 @@ TEST(OutOfMemory, MakesTheLauncherStartCutWeightsAgainWithSmallerMicroBatches) {
     EXPECT_TRUE(error.exit() == Exit::memory || error.exit() == Exit::rank_lost) << error.what();
   }
   DiskStorage storage;
-  ASSERT_TRUE(plan_smaller_micro_batches(run.folder(), storage));
+  GroupEnding ending;
+  ending.exit = Exit::memory;
+  const auto plan = plan_from_json(read_json(run.folder().plan()));
+  const auto next = RestartPolicy({}, -1).decide(ending, {.plan = plan});
+  ASSERT_TRUE(next.smaller_micro_batches);
+  write_text(storage, run.folder().plan(), to_text(to_json(*next.smaller_micro_batches)));
   run.train(2, {}, zero3);
   for (const auto& [file, weights] : large.weights)
     EXPECT_LE(largest_difference(run.tensors(file), weights), 1e-11) << file;
