@@ -18,9 +18,16 @@ namespace {
 
 /// Libtorch notes every collective for a debugger of its own, in a map that threads enter without a lock:
 /// two groups of one process, training's and the checkpoints', may meet there, and the process dies of it.
-/// Whoever sets the variable has it back.
+/// A rank whose collective has failed would sleep for four times the time that is set here, usually a minute,
+/// so that those notes can be written down; its peers are told instead. Whoever sets the variables has all
+/// back.
 void stop_flight_recorder() {
-  [[maybe_unused]] static const int once = setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/0);
+  [[maybe_unused]] static const bool once = [] {
+    setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/0);
+    setenv("TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC", "0", /*overwrite=*/0);
+    setenv("TORCH_NCCL_PROPAGATE_ERROR", "1", /*overwrite=*/0);
+    return true;
+  }();
 }
 
 c10::Device device_at(DeviceKind kind, int index) {

@@ -13,8 +13,8 @@
 namespace larmor {
 namespace {
 
-/// Adds what c10d's class lacks: ranks whose peer aborts the group learn of it. NCCL's own abort is one
-/// rank's, and peers on GPUs wait on.
+/// Adds what c10d's class lacks: ranks whose peer aborts the group, or has an error of NCCL, give up, too.
+/// NCCL's own abort is one rank's, and peers on GPUs wait on.
 class Nccl final : public c10d::ProcessGroupNCCL {
  public:
   Nccl(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
@@ -46,7 +46,8 @@ class Nccl final : public c10d::ProcessGroupNCCL {
     std::unique_lock lock(mutex_);
     while (!ended_.wait_for(lock, end, interval, [] { return false; }) && !end.stop_requested()) {
       try {
-        if (!signals_->check({aborted})) continue;
+        const bool is_sound = getError() == c10d::ErrorType::SUCCESS;
+        if (is_sound && !signals_->check({aborted})) continue;
       } catch (const std::exception&) {
         return;
       }

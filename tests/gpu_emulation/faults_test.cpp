@@ -1,5 +1,7 @@
 // Faults of cards end as docs/cli.md promises: the right rank and status are named, and what was saved goes
 // on.
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <vector>
@@ -15,6 +17,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Words = std::vector<std::string>;
 
 constexpr int memory = 5, rank_lost = 8;
@@ -93,11 +96,13 @@ TEST_F(CardFaults, AnIllegalAccessEndsItsRankAndTheNextStartGivesTheSameValues) 
   EXPECT_EQ(training_values(end.run_folder()).back(), values_without_faults());
 }
 
-TEST_F(CardFaults, AFailureOfNcclEndsItsRankAndTheNextStartGivesTheSameValues) {
+TEST_F(CardFaults, AFailureOfNcclEndsItsRankAndThenItsPeerAndTheNextStartGivesTheSameValues) {
   const auto end = run("collective@1=20", long_enough({"--max-restarts", "1"}));
   ASSERT_EQ(end.status, 0) << end.out << end.err;
   EXPECT_TRUE(has_struck());
-  EXPECT_THAT(end.out + end.err, ContainsRegex("rank . (was killed|ended).*restart 1 of 1"));
+  EXPECT_THAT(end.out + end.err, ContainsRegex("rank 1 (was killed|ended).*restart 1 of 1"));
+  const auto launcher_log = read_text(std::filesystem::path(end.run_folder()) / "log" / "launcher.log");
+  EXPECT_THAT(launcher_log, Not(HasSubstr("SIGKILL"))) << "the peer has to give up by itself";
   EXPECT_EQ(training_values(end.run_folder()).back(), values_without_faults());
 }
 
@@ -108,6 +113,17 @@ TEST_F(CardFaults, ALostCardEndsItsRankAndIsMissingAfterwards) {
   const auto doctor = run_on_gpus({"doctor"}, scratch_.path(), {.environment = {mark()}});
   EXPECT_THAT(doctor.out,
               AllOf(HasSubstr("NVML cannot open GPU 1: GPU is lost"), HasSubstr("1 GPU can be used")));
+}
+
+TEST_F(CardFaults, ALostCardIsLeftOutWhereFewerRanksAreAllowed) {
+  const auto end = run("gone@1=2000", long_enough({"--max-restarts", "1", "--min-ranks", "1"}));
+  ASSERT_EQ(end.status, 0) << end.out << end.err;
+  EXPECT_TRUE(has_struck());
+  EXPECT_THAT(end.err, HasSubstr("restart 1 of 1 with parallel.ranks=0,"));
+  const auto values = training_values(end.run_folder()).back();
+  ASSERT_EQ(values.size(), values_without_faults().size());
+  for (const auto& [name, value] : values_without_faults())
+    EXPECT_NEAR(values.at(name), value, 1e-11 * std::max(1.0, std::abs(value))) << name;
 }
 
 }  // namespace
