@@ -85,10 +85,14 @@ def add_entry(summary, entry, report):
         summary.skipped[reason.get("message") if reason is not None else "not run"][name] += 1
 
 
-def summarise(ctest_report, cases_folder, fuzz_report=None):
+def summarise(ctest_reports, cases_folder, fuzz_report=None):
     summary = Summary()
-    for entry in ET.parse(ctest_report).getroot().iter("testcase"):
-        add_entry(summary, entry, cases_folder / f"{entry.get('name')}.xml")
+    for report in ctest_reports:
+        if not report.is_file():
+            summary.failed.append(f"{report.name}: ctest did not come to its end")
+            continue
+        for entry in ET.parse(report).getroot().iter("testcase"):
+            add_entry(summary, entry, cases_folder / f"{entry.get('name')}.xml")
     if fuzz_report is not None and not fuzz_report.is_file():
         summary.failed.append("fuzz: did not come to its end")
     elif fuzz_report is not None:
@@ -125,7 +129,7 @@ def test_reading(folder):
     (folder / "report.xml").write_text(ENTRIES)
     (folder / "a_test.xml").write_text(CASES)
     (folder / "fuzz.json").write_text(json.dumps([{"target": "png", "finding": ""}, {"target": "npz", "finding": "oom"}]))
-    summary = summarise(folder / "report.xml", folder, folder / "fuzz.json")
+    summary = summarise([folder / "report.xml"], folder, folder / "fuzz.json")
     expect(list(summary.lines()), [
         "skipped:",
         "    2  no images (a_test)",
@@ -136,10 +140,13 @@ def test_reading(folder):
         "       fuzz npz: oom",
         "3 passed, 3 failed, 3 skipped",
     ])
-    expect(summarise(folder / "report.xml", folder, folder / "no.json").failed[-1], "fuzz: did not come to its end")
+    expect(summarise([folder / "report.xml"], folder, folder / "no.json").failed[-1], "fuzz: did not come to its end")
+    expect(summarise([folder / "no.xml"], folder).failed, ["no.xml: ctest did not come to its end"])
+    (folder / "more.xml").write_text('<testsuite><testcase name="check_c" status="run"/></testsuite>')
+    expect(summarise([folder / "report.xml", folder / "more.xml"], folder).passed, 3)
     # A binary whose cases all passed, and that broke at its end.
     (folder / "a_test.xml").write_text('<testsuites><testcase name="Works" classname="A" status="run"/></testsuites>')
-    expect(summarise(folder / "report.xml", folder).failed[0], "a_test: ended badly after its cases")
+    expect(summarise([folder / "report.xml"], folder).failed[0], "a_test: ended badly after its cases")
 
 
 def test_outcomes(folder, binary, skip_status):
@@ -156,7 +163,7 @@ def test_outcomes(folder, binary, skip_status):
     said = {name: re.search(rf" {name} \.+.*?(Passed|\*\*\*\w+)", shown.stdout).group(1) for name in chosen}
     expect(said, {"passing": "Passed", "skipping": "***Skipped", "partly": "Passed", "failing": "***Failed",
                   "failing_and_skipping": "***Failed", "crashing": "***Exception"})
-    summary = summarise(folder / "report.xml", folder)
+    summary = summarise([folder / "report.xml"], folder)
     expect(list(summary.lines()), [
         "skipped:",
         "    3  no launcher (failing_and_skipping, partly, skipping)",
@@ -173,6 +180,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("report", type=Path, nargs="?", help="what ctest --output-junit wrote")
     parser.add_argument("cases", type=Path, nargs="?", metavar="FOLDER", help="the reports of the binaries")
+    parser.add_argument("--also", type=Path, action="append", default=[], help="another report of ctest")
     parser.add_argument("--fuzz", type=Path, help="the report of tools/fuzz.py")
     parser.add_argument("--self-test", action="store_true", help="show the tool outcomes of every kind")
     parser.add_argument("--outcomes", type=Path, help="for --self-test: tests/architecture/outcomes.cpp, built")
@@ -186,7 +194,7 @@ def main():
                 test_outcomes(Path(folder), arguments.outcomes, arguments.skip_status)
         print("self-test passed")
         return 0
-    summary = summarise(arguments.report, arguments.cases, arguments.fuzz)
+    summary = summarise([arguments.report, *arguments.also], arguments.cases, arguments.fuzz)
     print("\n".join(summary.lines()))
     return 1 if summary.failed else 0
 
