@@ -4,7 +4,7 @@
 #include <limits>
 #include <optional>
 
-#include <ATen/ops/logical_not.h>
+#include <ATen/ops/bitwise_not.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/softmax.h>
@@ -18,7 +18,7 @@ at::Tensor attend_in_parts(const at::Tensor& query, const at::Tensor& key, const
                            const std::optional<at::Tensor>& seen, Dropout& dropout) {
   const double scale = 1 / std::sqrt(static_cast<double>(query.size(-1)));
   at::Tensor scores = at::matmul(query * scale, key.transpose(-2, -1));
-  if (seen) scores = scores.masked_fill(at::logical_not(*seen), -std::numeric_limits<double>::infinity());
+  if (seen) scores = scores.masked_fill(at::bitwise_not(*seen), -std::numeric_limits<double>::infinity());
   return at::matmul(dropout.forward(at::softmax(scores, -1)), value);
 }
 

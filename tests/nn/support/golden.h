@@ -49,7 +49,7 @@ void expect_golden_output(const Golden& golden, const std::string& key, const at
                           const at::Tensor& in_float32);
 
 /// Compares a float64 module's gradients with grad_l2/*, grad_sum/* and grad/*: relative L2 at most 1e-6 a
-/// tensor. Fails when a gradient of either side has no partner.
+/// tensor. Fails when a gradient of either side has no partner; one that is zero everywhere needs none.
 void expect_golden_gradients(const torch::nn::Module& module, const Golden& golden);
 
 /// Compares a float32 module's gradients with those of its float64 twin: at most three times the error that

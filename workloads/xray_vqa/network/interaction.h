@@ -1,0 +1,77 @@
+// Where picture, question and scene meet: attention of each to another, and what is left of all three.
+// Source: SSG-VQA-Net's scene-embedded interaction module, as adapted to MIMIC-CXR.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+#include <torch/nn/module.h>
+
+#include "larmor/nn/blocks/block.h"
+#include "larmor/nn/blocks/dropout.h"
+#include "larmor/nn/blocks/layer_norm.h"
+#include "larmor/nn/blocks/layer_weights.h"
+#include "larmor/nn/blocks/multihead_attention.h"
+
+namespace larmor::xray_vqa {
+
+struct InteractionOptions {
+  int64_t width = 768, heads = 12, intermediate = 3072, layers = 2;
+  double dropout = 0.1;
+  /// Of attention's weights, 0.1 in the original: above 0 attention is computed in parts in training.
+  double attention_dropout = 0;
+};
+
+/// What the module makes of its three inputs, and the sum of their means [N, width] after a feed-forward
+/// layer.
+struct Interaction {
+  at::Tensor visual, text, scene, fused;
+};
+
+class InteractionModule final : public torch::nn::Module {
+ public:
+  InteractionModule(const InteractionOptions& options, c10::Device device);
+  /// visual and scene [N, O, width] of the objects in objects_mask [N, O], text [N, L, width] of the tokens
+  /// in tokens_mask [N, L]; every row has an object and a token.
+  Interaction forward(const at::Tensor& visual, const at::Tensor& text, const at::Tensor& scene,
+                      const at::Tensor& objects_mask, const at::Tensor& tokens_mask);
+
+ private:
+  /// Attention beside a shortcut and before a norm, once a layer.
+  struct Strand {
+    std::vector<std::shared_ptr<nn::MultiheadAttention>> attentions;
+    std::vector<std::shared_ptr<nn::LayerNorm>> norms;
+    at::Tensor attend(std::size_t layer, const at::Tensor& tokens, const at::Tensor& context,
+                      const at::Tensor& seen) const;
+  };
+  Strand strand(const char* attentions, const char* norms, const InteractionOptions& options,
+                c10::Device device);
+
+  Strand visual_, text_, scene_;
+  std::shared_ptr<nn::Block> ffn_;
+  std::shared_ptr<nn::LayerNorm> ffn_norm_;
+};
+
+/// Linear, GELU or ReLU, dropout, linear: `0` and `3` of a torch.nn.Sequential of the four.
+class TwoLayers final : public nn::Block {
+ public:
+  enum class Between { gelu, relu };
+  struct Shape {
+    int64_t in, hidden, out;
+    Between between = Between::relu;
+  };
+  /// `path` as Dropout's.
+  TwoLayers(const Shape& shape, double drop, const std::string& path, c10::Device device);
+  at::Tensor forward(const at::Tensor& input) override;  // [N, in] to [N, out]
+
+ private:
+  Between between_;
+  std::shared_ptr<nn::LayerWeights> first_, second_;
+  std::shared_ptr<nn::Dropout> dropout_;
+};
+
+}  // namespace larmor::xray_vqa
