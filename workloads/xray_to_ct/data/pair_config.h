@@ -14,6 +14,12 @@ namespace larmor::xray_to_ct {
 /// The kind of a folder of pairs, and of a folder of CTs that radiographs are computed from.
 constexpr const char* pairs_kind = "pairs";
 
+/// Where voxel (depth, height, width) of a cube lies, in mm, its middle at the origin. Depth grows from
+/// posterior to anterior, height from superior to inferior, width from the patient's right to the left: the
+/// frontal view of the cube is its sum over depth, the lateral one its sum over width with depth as columns,
+/// both as they stand.
+VoxelPositions cube_positions(double extent, int64_t size);
+
 struct PairConfig {
   std::string ct;                 // folder of CT series and NIfTI files; empty: data.folder holds pairs
   double extent = 400;            // mm: the edge of the cube of the body that volumes show
@@ -26,7 +32,7 @@ struct PairConfig {
   bool flip_vertical = false;   // of the radiographs that are read: row 0 is their lowest
   bool augmentation = true;     // of training examples
   double mirror = 0.5;          // probability that the patient is mirrored left to right
-  double brightness = 0.1;      // radiographs times a factor of up to so much more or less
+  double brightness = 0.1;      // how much darker radiographs may become, as a share
   double least_height = 150;    // mm that a CT has to show along the body
   double most_spacing = 10;     // mm between the slices of a CT
 
@@ -37,10 +43,7 @@ struct PairConfig {
 
   /// The first so many of frontal and lateral, around the origin: what `prepare` computes.
   std::vector<RadiographView> views(int64_t count) const;
-  /// Where voxel (depth, height, width) of a cube of `size` voxels lies, the middle of the cube at the
-  /// origin. Depth grows from posterior to anterior, height from superior to inferior, width from the
-  /// patient's right to the left: the frontal view of the cube is its sum over depth, the lateral one its sum
-  /// over width with depth as columns, both as they stand.
+  /// Of the cube of the body: cube_positions().
   VoxelPositions positions(int64_t size) const;
 };
 
