@@ -9,6 +9,8 @@
 #include "larmor/config/load.h"
 #include "larmor/data/index/index.h"
 #include "larmor/data/loader/loader.h"
+#include "larmor/data/table/row_table.h"
+#include "larmor/data/table/table_writer.h"
 #include "larmor/data/volume_dataset.h"
 #include "larmor/formats/volume.h"
 #include "larmor/hardware/hardware.h"

@@ -94,6 +94,16 @@ DataChanges compare(const Index& start, const Index& now, const States& states_n
       changes.touched.push_back(then.name());
     }
   }
+  for (const IndexedTable& then : start.tables) {
+    const auto is_it = [&](const IndexedTable& table) { return table.name == then.name; };
+    const auto found = std::find_if(now.tables.begin(), now.tables.end(), is_it);
+    const auto line = text("table ", then.name);
+    if (found == now.tables.end()) {
+      changes.removed.push_back(line);
+    } else if (found->sha256 != then.sha256) {
+      changes.edited.push_back(line);
+    }
+  }
   const auto then_places = places_of(start);
   for (std::size_t i = 0; i < now_keys.size(); ++i) {
     if (!then_places.contains(now_keys[i])) changes.added.push_back(now.cases[i].name());
@@ -235,6 +245,7 @@ Index found_of_run(const Index& start, const Index& now) {
 Index seen_of_run(const Index& start, const Index& now) {
   Index seen = start;
   seen.cases.clear();
+  seen.tables = now.tables;
   const auto keys = keys_of(start);
   const auto places = places_of(now);
   for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -294,6 +305,7 @@ Index index_of_resumed_run(const Index& start, const Index& now, const std::vect
              listing(changes)));
   Index index = start;
   index.folder = now.folder;
+  if (!now.tables.empty()) index.tables = now.tables;  // the same rows, maybe elsewhere
   std::set<std::string> touched(start.touched.begin(), start.touched.end());
   touched.insert(changes.touched.begin(), changes.touched.end());
   touched.insert(repaired.begin(), repaired.end());

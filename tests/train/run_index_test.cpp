@@ -105,6 +105,22 @@ TEST_F(RunIndex, NamesWhatWasEditedWithoutAChangeOfSize) {
   EXPECT_EQ(judge().index.cases.size(), 10U);
 }
 
+TEST_F(RunIndex, NamesATableWhoseRowsAreOthers) {
+  start.tables = {{.name = "questions", .file = "a.json", .rows = 3, .sha256 = "one"}};
+  Index moved = start;
+  moved.tables.front().file = "b.json";
+  EXPECT_FALSE(changes_since(start, moved).any());
+  std::vector<std::string> notes;
+  EXPECT_EQ(index_of_resumed_run(start, moved, {}, notes).tables.front().file, "b.json");
+  EXPECT_EQ(seen_of_run(start, moved).tables.front().file, "b.json");
+  Index other = start;
+  other.tables.front().sha256 = "another";
+  EXPECT_THAT(changes_since(start, other).edited, ElementsAre("table questions"));
+  EXPECT_THROW(index_of_resumed_run(start, other, {}, notes), Error);
+  other.tables.clear();
+  EXPECT_THAT(changes_since(start, other).removed, ElementsAre("table questions"));
+}
+
 TEST_F(RunIndex, FindsItsCasesWhereTheDataHaveMoved) {
   fs::copy(data(), data().parent_path() / "moved", fs::copy_options::recursive);
   fs::remove_all(data().parent_path() / "moved" / "p00");

@@ -77,6 +77,18 @@ std::map<std::string, FileState> states_from(const Json& json) {
   return states;
 }
 
+Json to_json(const IndexedTable& table) {
+  return {
+      {"name", table.name}, {"file", table.file.string()}, {"rows", table.rows}, {"sha256", table.sha256}};
+}
+
+IndexedTable table_from(const Json& json) {
+  return {.name = json.at("name").get<std::string>(),
+          .file = json.at("file").get<std::string>(),
+          .rows = json.at("rows").get<int64_t>(),
+          .sha256 = json.at("sha256").get<std::string>()};
+}
+
 // One line a case; JSON because its quotes keep any two lists of names apart.
 std::string canonical_line(const Case& entry) {
   Json line = Json::array({entry.files, entry.patient, to_text(entry.split), entry.bytes, entry.label});
@@ -148,6 +160,13 @@ std::vector<std::string> Index::distinct_files() const {
   return {files.begin(), files.end()};
 }
 
+const IndexedTable& Index::table(std::string_view name) const {
+  for (const IndexedTable& table : tables) {
+    if (table.name == name) return table;
+  }
+  fail(Exit::data, text("the index has no table ", name), "start a new run");
+}
+
 std::vector<int64_t> Index::of(Split split) const {
   std::vector<int64_t> places;
   for (size_t i = 0; i < cases.size(); ++i) {
@@ -162,6 +181,8 @@ std::string Index::sha256() const {
   if (!std::is_sorted(channels.begin(), channels.end()))
     hash.update(Json(channels).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
   for (const Case& entry : cases) hash.update(canonical_line(entry));
+  for (const IndexedTable& table : tables)
+    hash.update(Json({table.name, table.rows, table.sha256}).dump() + "\n");
   return hash.hex();
 }
 
@@ -199,6 +220,7 @@ Json to_json(const Index& index) {
                {"sha256", index.sha256()},
                {"cases", std::move(cases)}};
   if (!index.channels.empty()) json["channels"] = index.channels;
+  for (const IndexedTable& table : index.tables) json["tables"].push_back(to_json(table));
   if (!index.states.empty()) json["states"] = json_of_states(index.states);
   if (!index.touched.empty()) json["touched"] = index.touched;
   if (!index.bad.empty()) json["bad"] = to_json(index.bad);
@@ -216,6 +238,7 @@ Index index_from_json(const Json& json) {
     for (const Json& entry : json.at("cases")) index.cases.push_back(case_from_json(entry));
     // Runs of earlier versions have none of these.
     index.channels = json.value("channels", std::vector<std::string>());
+    for (const Json& table : json.value("tables", Json::array())) index.tables.push_back(table_from(table));
     index.states = states_from(json.value("states", Json::object()));
     index.touched = json.value("touched", std::vector<std::string>());
     index.bad = bad_files_from(json.value("bad", Json::array()));

@@ -14,6 +14,7 @@
 #include "larmor/data/bad_file.h"
 #include "larmor/data/index/case_list.h"
 #include "larmor/data/index/split.h"
+#include "larmor/data/table/row_table.h"
 
 namespace larmor {
 
@@ -61,6 +62,8 @@ struct Index {
   /// Modalities of the cases' images, as data.modalities or the list's columns declare their order; empty
   /// where cases have one image file. Part of the hash where the order is not that of the names.
   std::vector<std::string> channels = {};
+  /// Whose rows are the examples, where examples are not the cases; part of the hash by their own.
+  std::vector<IndexedTable> tables = {};
   // What a run remembers of its files; none of it is part of the hash.
   std::map<std::string, FileState> states = {};  // by path, when the run was started
   std::vector<std::string> touched = {};         // cases whose files were written anew since
@@ -71,7 +74,9 @@ struct Index {
   std::vector<int64_t> of(Split split) const;
   /// The files of all cases, sorted, each once.
   std::vector<std::string> distinct_files() const;
-  /// Over paths, sizes, patients, labels, values and splits: equal for equal data in another folder.
+  /// Throws Error (data) where there is no table of this name.
+  const IndexedTable& table(std::string_view name) const;
+  /// Over paths, sizes, patients, labels, values, splits and tables: equal for equal data in another folder.
   std::string sha256() const;
 };
 

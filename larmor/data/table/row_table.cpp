@@ -1,0 +1,207 @@
+#include "larmor/data/table/row_table.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "larmor/base/ensure.h"
+#include "larmor/base/error.h"
+#include "larmor/base/file.h"
+#include "larmor/base/hash.h"
+#include "larmor/base/json.h"
+#include "larmor/base/regular_file.h"
+#include "larmor/base/text.h"
+#include "larmor/data/table/table_format.h"
+
+namespace larmor {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+constexpr uint64_t largest_list = uint64_t{64} << 20;
+const char* const rebuild = "run `larmor prepare` again";
+
+[[noreturn]] void spoilt(std::string_view what) {
+  fail(Exit::data, text("the table is damaged: ", what), rebuild);
+}
+
+// A file's bytes, read where they are looked at.
+class Mapping {
+ public:
+  explicit Mapping(const std::filesystem::path& path) {
+    const RegularFile file = open_regular(path);
+    size_ = file.size();
+    if (size_ == 0) spoilt("it is empty");
+    void* const memory = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file.descriptor(), 0);
+    if (memory == MAP_FAILED)
+      fail(Exit::environment, "cannot be mapped into memory", "raise the limit of address space (ulimit -v)");
+    bytes_ = static_cast<const char*>(memory);
+    ::madvise(memory, size_, MADV_RANDOM);  // rows come in the order of a permutation
+  }
+  Mapping(Mapping&& other) noexcept
+      : bytes_(std::exchange(other.bytes_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  Mapping& operator=(Mapping&&) = delete;
+  ~Mapping() {
+    if (bytes_ != nullptr) ::munmap(const_cast<char*>(bytes_), size_);
+  }
+
+  std::string_view view() const { return {bytes_, size_}; }
+
+ private:
+  const char* bytes_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+template <class Number>
+Number load(const char* from) {
+  Number value;
+  std::memcpy(&value, from, sizeof(value));
+  return value;
+}
+
+}  // namespace
+
+struct RowTable::Part {
+  explicit Part(const std::filesystem::path& path);
+  const char* at(int64_t row) const {
+    return mapping.view().data() + footer.rows_begin + static_cast<uint64_t>(row) * footer.row_bytes;
+  }
+  std::string sha256() const { return {footer.sha256.data(), footer.sha256.size()}; }
+
+  std::filesystem::path file;
+  Mapping mapping;
+  table_format::Footer footer;
+  std::vector<TableColumn> columns;
+};
+
+struct RowTable::State {
+  std::vector<Part> parts;
+  std::vector<TableColumn> columns;
+  std::vector<TableRow::Field> fields;
+  std::vector<int64_t> first_rows;  // of parts
+  int64_t rows = 0;
+  std::string sha256;
+};
+
+RowTable::Part::Part(const std::filesystem::path& path) : file(path), mapping(path) {
+  const std::string_view bytes = mapping.view();
+  if (bytes.size() < sizeof(footer)) spoilt("it is cut short");
+  std::memcpy(&footer, bytes.data() + bytes.size() - sizeof(footer), sizeof(footer));
+  if (footer.magic != table_format::magic) spoilt("it is cut short, or no table");
+  const uint64_t body = bytes.size() - sizeof(footer);
+  const bool rows_fit = footer.rows_begin <= footer.columns_begin && footer.row_bytes > 0 &&
+                        footer.rows <= (footer.columns_begin - footer.rows_begin) / footer.row_bytes;
+  if (footer.text_bytes > footer.rows_begin || !rows_fit || footer.columns_begin > body ||
+      footer.columns_bytes != body - footer.columns_begin) {
+    spoilt("its footer does not fit it");
+  }
+  columns = table_format::columns_from(bytes.substr(footer.columns_begin, footer.columns_bytes));
+  if (table_format::offsets_of(columns).back() != footer.row_bytes) spoilt("its columns do not fit its rows");
+}
+
+RowTable::RowTable(const std::filesystem::path& file) {
+  const auto state = std::make_shared<State>();
+  naming(file, [&] {
+    if (file.extension() != ".json") {
+      state->parts.emplace_back(file);
+      state->sha256 = state->parts.front().sha256();
+      return;
+    }
+    const Json list = parse_json(read_text(file, largest_list), file.filename().string());
+    try {
+      if (list.at("kind") != table_format::list_kind) spoilt("its list is of another kind");
+      state->columns = table_format::columns_from(list.at("columns").dump());
+      state->sha256 = list.at("sha256").get<std::string>();
+      for (const Json& part : list.at("parts")) {
+        state->parts.emplace_back(file.parent_path() / part.at("file").get<std::string>());
+        if (state->parts.back().sha256() != part.at("sha256").get<std::string>())
+          spoilt(larmor::text(state->parts.back().file.string(), " is not the part that the list names"));
+      }
+    } catch (const Json::exception& error) {
+      spoilt(error.what());
+    }
+  });
+  for (const Part& part : state->parts) {
+    if (state->columns.empty()) state->columns = part.columns;
+    if (part.columns != state->columns)
+      fail(Exit::data, larmor::text(part.file.string(), ": the columns of the table's parts differ"),
+           rebuild);
+    state->first_rows.push_back(state->rows);
+    state->rows += static_cast<int64_t>(part.footer.rows);
+  }
+  const auto offsets = table_format::offsets_of(state->columns);
+  for (std::size_t i = 0; i < state->columns.size(); ++i)
+    state->fields.push_back({offsets[i], state->columns[i].type});
+  state_ = state;
+}
+
+int64_t RowTable::rows() const { return state_->rows; }
+const std::vector<TableColumn>& RowTable::columns() const { return state_->columns; }
+const std::string& RowTable::sha256() const { return state_->sha256; }
+
+std::size_t RowTable::column(std::string_view name) const {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < state_->columns.size(); ++i) {
+    if (state_->columns[i].name == name) return i;
+    names.push_back(state_->columns[i].name);
+  }
+  fail(Exit::data, larmor::text("the table has no column ", name, ", but ", join(names, ", ")), rebuild);
+}
+
+TableRow RowTable::row(int64_t row) const {
+  ensure(row >= 0 && row < state_->rows);
+  const auto& first_rows = state_->first_rows;
+  const auto next = std::upper_bound(first_rows.begin(), first_rows.end(), row);
+  const auto place = static_cast<std::size_t>(next - first_rows.begin()) - 1;
+  const Part& part = state_->parts[place];
+  TableRow found;
+  found.bytes_ = part.at(row - first_rows[place]);
+  found.texts_ = part.mapping.view().substr(0, part.footer.text_bytes);
+  found.fields_ = state_->fields.data();
+  return found;
+}
+
+int64_t TableRow::integer(std::size_t column) const {
+  const char* const at = bytes_ + fields_[column].offset;
+  switch (fields_[column].type) {
+    case ColumnType::int8:
+      return load<int8_t>(at);
+    case ColumnType::int16:
+      return load<int16_t>(at);
+    case ColumnType::int32:
+      return load<int32_t>(at);
+    case ColumnType::int64:
+      return load<int64_t>(at);
+    case ColumnType::float32:
+    case ColumnType::text:
+      break;
+  }
+  ensure(false);
+  return 0;
+}
+
+float TableRow::number(std::size_t column) const {
+  ensure(fields_[column].type == ColumnType::float32);
+  return load<float>(bytes_ + fields_[column].offset);
+}
+
+std::string_view TableRow::text(std::size_t column) const {
+  ensure(fields_[column].type == ColumnType::text);
+  const auto place = load<uint64_t>(bytes_ + fields_[column].offset);
+  const uint64_t begin = place >> table_format::length_bits, length = place & table_format::longest_text;
+  if (begin > texts_.size() || length > texts_.size() - begin) spoilt("a text lies outside of it");
+  return texts_.substr(begin, length);
+}
+
+void RowTable::verify() const {
+  for (const Part& part : state_->parts) {
+    const std::string_view bytes = part.mapping.view();
+    if (larmor::sha256(bytes.substr(0, bytes.size() - sizeof(part.footer))) != part.sha256())
+      spoilt(larmor::text(part.file.string(), ": its bytes are not those that were written"));
+  }
+}
+
+}  // namespace larmor
