@@ -30,6 +30,12 @@ double correlation_of(const at::Tensor& a, const at::Tensor& b) {
   return scale > 0 ? m.covariance / scale : 0;
 }
 
+double correlation_in_shadow(const at::Tensor& line_integrals, const at::Tensor& radiograph) {
+  const at::Tensor shadow = line_integrals.gt(line_integrals.max() / 50);
+  if (!shadow.any().item<bool>()) return 0;
+  return correlation_of(line_integrals.masked_select(shadow), radiograph.masked_select(shadow));
+}
+
 Intensity fitted_intensity(const at::Tensor& line_integrals, const at::Tensor& radiograph) {
   const Moments m = moments_of(line_integrals, radiograph);
   const double scale = m.variance_a > 0 ? m.covariance / m.variance_a : 0;

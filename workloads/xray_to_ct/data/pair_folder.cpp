@@ -102,7 +102,7 @@ void place_foreign(RadiographPair& pair, const Volume& ct, const PairConfig& con
   pair.volume = in_cube(ct, config.extent, size);
   const at::Tensor projected = line_integrals(pair.volume, pair.views, config);
   for (int64_t view = 0; view < views; ++view) {
-    const double correlation = correlation_of(projected[view], pair.radiographs[view]);
+    const double correlation = correlation_in_shadow(projected[view], pair.radiographs[view]);
     pair.intensities.push_back(fitted_intensity(projected[view], pair.radiographs[view]));
     if (correlation >= config.align_at_least || config.align_at_least == 0) continue;
     fail(Exit::data,

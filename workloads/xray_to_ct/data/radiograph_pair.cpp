@@ -32,7 +32,7 @@ std::vector<double> alignment_of(const RadiographPair& pair, const PairConfig& c
   const at::Tensor projected = line_integrals(pair.volume, pair.views, config);
   std::vector<double> correlations;
   for (int64_t view = 0; view < projected.size(0); ++view)
-    correlations.push_back(correlation_of(projected[view], pair.radiographs[view]));
+    correlations.push_back(correlation_in_shadow(projected[view], pair.radiographs[view]));
   return correlations;
 }
 
