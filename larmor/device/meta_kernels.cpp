@@ -129,6 +129,10 @@ Tensor index_select_on_meta(const Tensor& input, int64_t axis, const Tensor& ind
   return shaped(sizes, input);
 }
 
+Tensor flip_on_meta(const Tensor& input, at::IntArrayRef /*axes*/) {
+  return shaped(input.sizes().vec(), input);
+}
+
 Sizes common_size(const Tensor& condition, const Tensor& yes, const Tensor& no) {
   return at::infer_size(at::infer_size(yes.sizes(), no.sizes()), condition.sizes());
 }
@@ -198,6 +202,7 @@ void register_everything() {
   meta->impl("_adaptive_avg_pool3d", adaptive_pool_on_meta);
   meta->impl("grid_sampler_3d", grid_sampler_on_meta);
   meta->impl("index_select", index_select_on_meta);
+  meta->impl("flip", flip_on_meta);
   meta->impl("where.self", where_on_meta);
   meta->impl("where.self_out", where_out_on_meta);
   meta->impl("_scaled_dot_product_flash_attention_for_cpu", blockwise_attention_on_meta);

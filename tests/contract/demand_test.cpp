@@ -25,6 +25,14 @@ Batch first_two(const Stage& stage, const RunConfig& config, const Index& index)
   return collate({dataset->get(keys[0]), dataset->get(keys[1])}, keys);
 }
 
+/// Of its images; of a stage whose samples hold none under that name, of everything.
+int64_t sample_bytes_of(const Batch& batch) {
+  if (batch.tensors.contains("image")) return static_cast<int64_t>(batch.at("image").nbytes());
+  int64_t bytes = 0;
+  for (const auto& [name, tensor] : batch.tensors) bytes += static_cast<int64_t>(tensor.nbytes());
+  return bytes;
+}
+
 TEST_P(DemandOf, IsWhatAStepHolds) {
   const auto& [workload, name] = GetParam();
   const auto loaded = load_stage(tiny_sources(GetParam()), workload_named(workload), name);
@@ -45,7 +53,7 @@ TEST_P(DemandOf, IsWhatAStepHolds) {
   EXPECT_EQ(demand.training_examples, stage.dataset(config, index, Split::train)->size());
 
   const Batch batch = first_two(stage, config, index);
-  EXPECT_EQ(demand.sample_bytes * batch.size(), static_cast<int64_t>(batch.at("image").nbytes()));
+  EXPECT_EQ(demand.sample_bytes * batch.size(), sample_bytes_of(batch));
   const DrawScope draws({.seed = 1, .epochs = {0, 0}, .examples = {0, 1}, .positions = {0, 1}});
   StepContext context;
   context.epoch = 1000;

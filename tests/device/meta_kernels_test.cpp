@@ -136,6 +136,9 @@ std::vector<MetaCase> activations() {
       {"WhereOfTwoTypes",
        {{3, 5}},
        [](const Tensors& in) { return Tensors{at::where(in[0] > 0.5, in[0], in[0].to(at::kDouble))}; }},
+      {"Flip",
+       {{2, 3, 4}},
+       [](const Tensors& in) { return Tensors{at::flip(in[0].transpose(0, 2), {0, 1})}; }},
       {"IndexSelect",
        {{4, 5, 6}},
        [](const Tensors& in) {

@@ -106,14 +106,14 @@ CascadeVitImpl::CascadeVitImpl(const CascadeVitOptions& options, c10::Device dev
   lifter_ = register_module("xray_lifter", std::make_shared<XrayLifter>(options_, device));
   to_condition_ = register_module(
       "to_cond", linear_weights(options_.xray_channels, condition, /*has_bias=*/true, device));
-  const int64_t in = voxels * (options_.follows_another ? 2 : 1) + options_.views() * options_.lifted_channels;
+  const int64_t in =
+      voxels * (options_.follows_another ? 2 : 1) + options_.views() * options_.lifted_channels;
   conv_in_ = register_module("conv_in", std::make_shared<ConvBlock>(ConvShape{in, finest}, device));
   add_levels(device);
-  transformer_ =
-      register_module("transformer", std::make_shared<Transformer>(options_, condition, device));
+  transformer_ = register_module("transformer", std::make_shared<Transformer>(options_, condition, device));
   const int64_t groups = groups_that_divide(finest, most_cascade_groups);
-  out_ = register_module("out", std::make_shared<NormSiluConv>(groups, cascade_norm_epsilon,
-                                                               ConvShape{finest, voxels}, device));
+  out_ = register_module(
+      "out", std::make_shared<NormSiluConv>(groups, cascade_norm_epsilon, ConvShape{finest, voxels}, device));
   out_->conv()->layer()->zero();
 }
 
@@ -157,8 +157,8 @@ void CascadeVitImpl::add_levels(c10::Device device) {
 
 at::Tensor CascadeVitImpl::condition_of(const CascadeInput& input, const at::Tensor& whole) const {
   const auto embedded = [&](const std::shared_ptr<TimeEmbedding>& embedding, const at::Tensor& level) {
-    const at::Tensor sinusoids = sinusoidal_embedding(level.to(at::kDouble) * time_span, sinusoid_channels,
-                                                      Sinusoids::monai);
+    const at::Tensor sinusoids =
+        sinusoidal_embedding(level.to(at::kDouble) * time_span, sinusoid_channels, Sinusoids::monai);
     return run_block(embedding, sinusoids.to(input.noisy.options()));
   };
   at::Tensor condition = embedded(time_embed_, input.time) + linear(whole, *to_condition_);
@@ -208,7 +208,8 @@ void CascadeVitImpl::check_input(const CascadeInput& input) const {
               shape_text(input.xrays.sizes())),
          "set model.volume_size and model.views as the data has them");
   if (!options_.follows_another) return;
-  if (input.previous.defined() && input.previous.sizes() == at::IntArrayRef(volume) && input.augmented.defined())
+  if (input.previous.defined() && input.previous.sizes() == at::IntArrayRef(volume) &&
+      input.augmented.defined())
     return;
   fail(Exit::data,
        text("the stage takes the earlier stage's volume as ", shape_text(volume), ", and got ",

@@ -12,8 +12,8 @@ void CascadeVitOptions::describe(Fields& f) {
   f.field("num_heads", num_heads, "heads of attention; divides voxel_dim", at_least_one);
   f.field("dropout", dropout, "share of features that is dropped", Range{0, 0.99});
   f.field("patch_size", patch_size, "voxels an axis that the finest level takes together", at_least_one);
-  f.field("channels", channels, "channels of each level between voxels and tokens; each halves the resolution",
-          at_least_one);
+  f.field("channels", channels,
+          "channels of each level between voxels and tokens; each halves the resolution", at_least_one);
   f.field("num_res_blocks", num_res_blocks, "residual blocks of each level, on the way down and up",
           at_least_one);
   f.field("xray_channels", xray_channels, "channels of the features of a radiograph", at_least_one);

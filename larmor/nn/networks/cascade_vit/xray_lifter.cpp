@@ -21,7 +21,7 @@
 namespace larmor::nn {
 namespace {
 
-constexpr int64_t most_xray_groups = 8, residual_blocks = 2, stem_kernel = 5, frequencies = 4;
+constexpr int64_t most_xray_groups = 8, residual_blocks = 2, frequencies = 4;
 constexpr int64_t position_channels = 3 * 2 * frequencies + 2;
 constexpr double xray_norm_epsilon = 1e-6;
 
@@ -77,7 +77,8 @@ at::Tensor view_positions(const std::vector<double>& angles, int64_t tokens) {
   std::vector<at::Tensor> views;
   for (const double angle : angles) {
     const double sine = std::sin(radians(angle)), cosine = std::cos(radians(angle));
-    std::vector<at::Tensor> parts{at::full_like(row, sine).unsqueeze(1), at::full_like(row, cosine).unsqueeze(1)};
+    std::vector<at::Tensor> parts{at::full_like(row, sine).unsqueeze(1),
+                                  at::full_like(row, cosine).unsqueeze(1)};
     for (const at::Tensor& place : {row, column * cosine, column * sine}) {
       for (int64_t power = 0; power < frequencies; ++power) {
         const at::Tensor turned = place * (std::numbers::pi * std::exp2(power - 1));
@@ -95,7 +96,9 @@ class XrayLifter::Residual final : public torch::nn::Module {
  public:
   Residual(int64_t channels, c10::Device device) {
     const int64_t groups = groups_that_divide(channels, most_xray_groups);
-    const auto norm = [&] { return std::make_shared<GroupNorm>(groups, channels, xray_norm_epsilon, device); };
+    const auto norm = [&] {
+      return std::make_shared<GroupNorm>(groups, channels, xray_norm_epsilon, device);
+    };
     norm1_ = register_module("norm1", norm());
     conv1_ = register_module("conv1", flat_weights(channels, channels, 3, device));
     view_ = register_module("view_proj", linear_weights(channels, channels, /*has_bias=*/true, device));
@@ -119,7 +122,8 @@ XrayLifter::XrayLifter(const CascadeVitOptions& options, c10::Device device) : o
   const int64_t channels = options.xray_channels;
   view_first_ = register_module("view_0", linear_weights(2, channels, /*has_bias=*/true, device));
   view_second_ = register_module("view_2", linear_weights(channels, channels, /*has_bias=*/true, device));
-  stem_ = register_module("stem", flat_weights(1, channels, stem_kernel, device));
+  // One place for each patch of the volume; neighbours overlap by half.
+  stem_ = register_module("stem", flat_weights(1, channels, 2 * options.patch_size + 1, device));
   torch::nn::ModuleList list;
   for (int64_t i = 0; i < residual_blocks; ++i) {
     residual_.push_back(std::make_shared<Residual>(channels, device));
@@ -128,10 +132,10 @@ XrayLifter::XrayLifter(const CascadeVitOptions& options, c10::Device device) : o
   register_module("blocks", list);
   norm_ = register_module("norm", std::make_shared<GroupNorm>(groups_that_divide(channels, most_xray_groups),
                                                               channels, xray_norm_epsilon, device));
-  profile_ = register_module(
-      "profile", flat_weights(channels, options.lifted_channels * options.finest(), 1, device));
-  position_ = register_module("position",
-                              linear_weights(position_channels, channels, /*has_bias=*/true, device));
+  profile_ = register_module("profile",
+                             flat_weights(channels, options.lifted_channels * options.finest(), 1, device));
+  position_ =
+      register_module("position", linear_weights(position_channels, channels, /*has_bias=*/true, device));
 }
 
 // A pixel's features say at once what lies at each depth of its ray: channels of a flat convolution, so that
@@ -150,7 +154,7 @@ at::Tensor XrayLifter::lifted_from(const at::Tensor& features, int64_t rows) con
 }
 
 std::vector<at::Tensor> XrayLifter::forward(const at::Tensor& xrays) {
-  const int64_t rows = xrays.size(0), places = options_.finest();
+  const int64_t rows = xrays.size(0);
   std::vector<double> directions;
   for (const double angle : options_.view_angles) {
     directions.push_back(std::sin(radians(angle)));
@@ -161,8 +165,8 @@ std::vector<at::Tensor> XrayLifter::forward(const at::Tensor& xrays) {
   const at::Tensor of_each = view.unsqueeze(0).expand({rows, -1, -1}).flatten(0, 1);
 
   const at::Tensor shown =
-      at::adaptive_avg_pool2d(xrays.flatten(0, 1).unsqueeze(1), {2 * places, 2 * places});
-  at::Tensor features = flat_conv(shown, *stem_, /*stride=*/2);
+      at::adaptive_avg_pool2d(xrays.flatten(0, 1).unsqueeze(1), {options_.volume_size, options_.volume_size});
+  at::Tensor features = flat_conv(shown, *stem_, options_.patch_size);
   for (const auto& block : residual_) features = block->forward(features, of_each);
   features = norm_->forward_silu(features);
 

@@ -70,7 +70,7 @@ TEST(CascadeVit, DependsOnEachOfItsInputs) {
   const at::NoGradGuard no_gradient;
   const CascadeInput input = input_for(options, 1);
   const at::Tensor before = network->denoise(input);
-  const auto moves = [&](at::Tensor CascadeInput::*part) {
+  const auto moves = [&](at::Tensor CascadeInput::* part) {
     CascadeInput other = input;
     other.*part = other.*part + 0.5;
     return !at::allclose(network->denoise(other), before, 0, 1e-4);
@@ -92,7 +92,8 @@ TEST(CascadeVit, CanGiveEveryVoxelAValueOfItsOwn) {
   const at::NoGradGuard no_gradient;
   const int64_t voxels = 8 * 8 * 8;
   std::vector<at::Tensor> outputs;
-  for (int64_t i = 0; i < voxels + 8; ++i) outputs.push_back(network->denoise(input_for(options, 1)).flatten());
+  for (int64_t i = 0; i < voxels + 8; ++i)
+    outputs.push_back(network->denoise(input_for(options, 1)).flatten());
   const at::Tensor spread = at::linalg_svdvals(at::stack(outputs).to(at::kDouble));
   EXPECT_GT((spread > 1e-6 * spread[0]).sum().item<int64_t>(), voxels / 2);
 }
@@ -102,7 +103,8 @@ TEST(CascadeVit, PutsPatchesBackWhereTheyCameFrom) {
   const at::Tensor patches = space_to_depth(volume, 4);
   EXPECT_EQ(patches.sizes(), at::IntArrayRef({2, 3 * 64, 1, 2, 3}));
   EXPECT_TRUE(at::equal(depth_to_space(patches, 4), volume));
-  EXPECT_TRUE(at::equal(patches[1][64].flatten(), volume[1][1].slice(0, 0, 4, 4).slice(1, 0, 8, 4).slice(2, 0, 12, 4).flatten()));
+  EXPECT_TRUE(at::equal(patches[1][64].flatten(),
+                        volume[1][1].slice(0, 0, 4, 4).slice(1, 0, 8, 4).slice(2, 0, 12, 4).flatten()));
 }
 
 TEST(CascadeVit, RefusesWhatDoesNotFit) {

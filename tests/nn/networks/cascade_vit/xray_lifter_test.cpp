@@ -21,7 +21,8 @@ TEST(XrayLifter, BringsAPixelToTheVoxelsThatItShows) {
   const at::Tensor volume = at::zeros({1, places, places, places});
   volume[0][2][5][3] = 1;
   for (const double angle : {0.0, 90.0, 180.0, 270.0, -90.0, 30.0, 100.0}) {
-    const RadiographView view{.beam = Beam::parallel, .degrees = angle, .pixels = {places, places}, .spacing = {1, 1}};
+    const RadiographView view{
+        .beam = Beam::parallel, .degrees = angle, .pixels = {places, places}, .spacing = {1, 1}};
     const at::Tensor shadow = project(volume, ray_geometry({view}, anterior_inferior_left()), places, places);
     const at::Tensor everywhere = (shadow / shadow.max()).unsqueeze(2).expand({1, 1, places, places, places});
     const at::Tensor lifted = along_volume_axes(everywhere.contiguous(), angle)[0][0];
@@ -47,7 +48,9 @@ TEST(XrayLifter, CountsDepthAlongTheBeam) {
 TEST(XrayLifter, TurnsByAnyAngleAsByQuarters) {
   const at::Tensor lifted = at::randn({2, 3, places, places, places});
   for (const double angle : {0.0, 90.0, 180.0, 270.0})
-    EXPECT_TRUE(at::allclose(along_volume_axes(lifted, angle), along_volume_axes(lifted, angle + 1e-6), 1e-3, 1e-3)) << angle;
+    EXPECT_TRUE(
+        at::allclose(along_volume_axes(lifted, angle), along_volume_axes(lifted, angle + 1e-6), 1e-3, 1e-3))
+        << angle;
 }
 
 TEST(XrayLifter, TellsEveryTokenApart) {
