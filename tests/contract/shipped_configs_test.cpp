@@ -118,6 +118,10 @@ constexpr Shipped all_shipped[] = {
     {"survival", "default", 4, 24, "4 x 6 x 1, ddp, bf16"},
     {"survival", "cohort", 0, 0, "1 x 6 x 4, single, fp32"},
     {"survival", "tiny", 0, 0, "1 x 4 x 1, single, fp32"},
+    {"xray_vqa", "default", 4, 24, "4 x 16 x 4, ddp, bf16"},
+    {"xray_vqa", "fallback", 1, 16, "1 x 16 x 1, single, bf16"},
+    {"xray_vqa", "synthetic", 0, 0, "1 x 16 x 2, single, fp32"},
+    {"xray_vqa", "tiny", 0, 0, "1 x 8 x 1, single, fp32"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Table, ShippedConfig, ::testing::ValuesIn(all_shipped), [](const auto& which) {

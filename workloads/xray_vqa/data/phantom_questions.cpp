@@ -184,9 +184,7 @@ class PhantomDataset final : public Dataset {
 
   int64_t size() const override { return static_cast<int64_t>(names_.size()) * phantoms_.questions; }
 
-  std::string name(int64_t example) const override {
-    return text(study_of(example), " question ", example % phantoms_.questions);
-  }
+  std::string name(int64_t example) const override { return study_of(example); }
 
   Sample get(const ExampleKey& key) const override {
     const int64_t number = phantom_number(study_of(key.example));

@@ -1,0 +1,57 @@
+#include "workloads/xray_vqa/training/asked.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "larmor/base/error.h"
+
+#include "workloads/xray_vqa/data/phantom_questions.h"
+
+namespace larmor::xray_vqa {
+namespace {
+
+TEST(Asked, FindsTheHeadByTheQuestionsWords) {
+  EXPECT_EQ(head_of_words("Is there a pleural effusion?"), Head::binary);
+  EXPECT_EQ(head_of_words("does the heart look normal?"), Head::binary);
+  EXPECT_EQ(head_of_words("Where is the lesion?"), Head::region);
+  EXPECT_EQ(head_of_words("On which side is the device?"), Head::region);
+  EXPECT_EQ(head_of_words("How severe is the edema?"), Head::severity);
+  EXPECT_EQ(head_of_words("What is the degree of the edema?"), Head::severity);
+  EXPECT_EQ(head_of_words("Describe the left lung."), Head::category);
+}
+
+TEST(Asked, TakesTypeAndBoxesFromWords) {
+  const WordPiece tokenizer(phantom_words());
+  const SampleSizes sizes{.image = 64, .question = 16, .objects = 3};
+  const Asked asked = asked_of({{"question", "Is there cardiomegaly?"},
+                                {"type", "how_severe_is_finding"},
+                                {"boxes", "0.1 0.2 0.5 0.9; 0.4 0.1 0.9 0.95"}},
+                               sizes, tokenizer);
+  EXPECT_EQ(asked.head, Head::severity);
+  EXPECT_EQ(asked.inputs.tokens.sizes().vec(), (std::vector<int64_t>{1, 16}));
+  EXPECT_EQ(asked.inputs.objects_mask.sum().item<int64_t>(), 2);
+  EXPECT_NEAR(asked.inputs.boxes[0][1][3].item<double>(), 0.95, 1e-6);
+  const auto refused = [&](std::map<std::string, std::string, std::less<>> texts) {
+    EXPECT_THROW(asked_of(texts, sizes, tokenizer), Error);
+  };
+  refused({{"question", " \t"}});
+  refused({});
+  refused({{"question", "Is it?"}, {"type", "who_is_it"}});
+  for (const char* boxes : {"0.1 0.2 0.5", "0.5 0.2 0.1 0.9", "0 0 1 1.5", "0 0 1 1 1", "here"})
+    refused({{"question", "Is it?"}, {"boxes", boxes}});
+}
+
+TEST(Asked, MakesAnImageOfAPicture) {
+  const at::Tensor bytes = at::arange(8 * 6).view({1, 1, 8, 6, 1}).to(at::kFloat) * 5;  // 8 columns, 6 rows
+  const at::Tensor image = radiograph_of(bytes, 16);
+  EXPECT_EQ(image.sizes().vec(), (std::vector<int64_t>{1, 3, 16, 16}));
+  // Down a column values rise slowly, along a row fast.
+  EXPECT_GT((image[0][0][0][15] - image[0][0][0][0]).item<float>(),
+            (image[0][0][15][0] - image[0][0][0][0]).item<float>());
+  EXPECT_LE((image - radiograph_of(bytes / 255, 16)).abs().max().item<float>(), 1e-5);
+  EXPECT_LE((image - radiograph_of(bytes.expand({1, 3, 8, 6, 1}), 16)).abs().max().item<float>(), 1e-5);
+  EXPECT_THROW(radiograph_of(at::zeros({1, 1, 8, 8, 8}), 16), Error);
+}
+
+}  // namespace
+}  // namespace larmor::xray_vqa

@@ -1,0 +1,136 @@
+#include "workloads/xray_vqa/training/vqa_figures.h"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "larmor/base/text.h"
+
+namespace larmor::xray_vqa {
+namespace {
+
+/// Keeps what is recorded.
+class KeptMetrics final : public Metrics {
+ public:
+  explicit KeptMetrics(ValidationDepth depth) : depth_(depth) {}
+  void value(const std::string&, int64_t, double) override {}
+  void note(const std::string&, int64_t, double) override {}
+  void figure(const std::string& name, const SplitMetric& figure) override { figures[name] = figure; }
+  void picture(const std::string&, const Image&) override {}
+  bool wants_pictures() const override { return false; }
+  ValidationDepth depth() const override { return depth_; }
+
+  std::map<std::string, SplitMetric> figures;
+
+ private:
+  ValidationDepth depth_;
+};
+
+std::vector<const LabelSeen*> pointers_to_labels(const std::vector<LabelSeen>& labels) {
+  std::vector<const LabelSeen*> all;
+  for (const LabelSeen& label : labels) all.push_back(&label);
+  return all;
+}
+
+TEST(VqaFigures, CountPairsOfLabelsForTheAreaUnderTheCurve) {
+  std::vector<LabelSeen> labels;
+  for (int i = 0; i < 12; ++i)
+    labels.push_back({.label = 0,
+                      .study = i,
+                      .truth = static_cast<double>(i % 3 == 0),
+                      .probability = static_cast<double>((5 * i) % 7) / 7});
+  double pairs = 0, won = 0;
+  for (const LabelSeen& one : labels) {
+    for (const LabelSeen& other : labels) {
+      if (one.truth != 1 || other.truth != 0) continue;
+      pairs += 1;
+      won += one.probability > other.probability ? 1 : one.probability == other.probability ? 0.5 : 0;
+    }
+  }
+  EXPECT_NEAR(auroc(pointers_to_labels(labels)).value(), won / pairs, 1e-12);
+  for (LabelSeen& label : labels) label.truth = 1;
+  EXPECT_FALSE(auroc(pointers_to_labels(labels))) << "of one kind alone";
+  labels.resize(9);
+  labels.front().truth = 0;
+  EXPECT_FALSE(auroc(pointers_to_labels(labels))) << "fewer than ten";
+}
+
+TEST(VqaFigures, AverageF1OverTheClassesThatAreSeen) {
+  const std::vector<Answered> questions = {{.answer = 0, .given = 0},
+                                           {.answer = 0, .given = 1},
+                                           {.answer = 2, .given = 2},
+                                           {.answer = 2, .given = 2}};
+  std::vector<const Answered*> all;
+  for (const Answered& question : questions) all.push_back(&question);
+  // Class 0: P 1, R 1/2. Class 1 is given and never right. Class 2: both 1.
+  EXPECT_NEAR(macro_f1(all).value(), (2.0 / 3 + 0 + 1) / 3, 1e-12);
+  EXPECT_FALSE(macro_f1({}));
+}
+
+TEST(VqaFigures, MeasureHowFarConfidenceIsFromTheTruth) {
+  const std::vector<double> confidence = {0.9, 0.9, 0.9, 0.9, 0.3, 0.3}, right = {1, 1, 1, 0, 0, 0};
+  EXPECT_NEAR(calibration_error(confidence, right), (4 * 0.15 + 2 * 0.3) / 6, 1e-12);
+  EXPECT_NEAR(calibration_error(std::vector<double>{1.0}, std::vector<double>{1.0}), 0, 1e-12);
+  EXPECT_TRUE(std::isnan(calibration_error({}, {})));
+}
+
+TEST(VqaFigures, AnswerByTypeAndByWordsWhatIsMostFrequentInTraining) {
+  const std::vector<Answered> training = {{.type = 3, .words = 7, .answer = 1},
+                                          {.type = 3, .words = 7, .answer = 1},
+                                          {.type = 3, .words = 8, .answer = 0},
+                                          {.type = 5, .words = 9, .answer = 2}};
+  const Baselines baselines(training);
+  const Answered known{.type = 3, .words = 8}, reworded{.type = 3, .words = 11}, unknown{.type = 4};
+  EXPECT_EQ(baselines.of_type(known), 1);
+  EXPECT_EQ(baselines.of_words(known), 0);
+  EXPECT_EQ(baselines.of_words(reworded), 1);
+  EXPECT_EQ(baselines.of_words(unknown), -1);
+}
+
+/// Three questions of two studies, and labels of both.
+CaseValues invented_values() {
+  CaseValues cases;
+  cases[note::study] = {{0, 0}, {1, 0}, {2, 1}};
+  cases[note::head] = {{0, 0}, {1, 1}, {2, 0}};
+  cases[note::type] = {{0, 2}, {1, 4}, {2, 2}};
+  cases[note::answer] = {{0, 1}, {1, 3}, {2, 0}};
+  cases[note::given] = {{0, 1}, {1, 2}, {2, 0}};
+  cases[note::confidence] = {{0, 0.8}, {1, 0.5}, {2, 0.6}};
+  cases[note::cross_entropy] = {{0, 0.2}, {1, 1.5}, {2, 0.4}};
+  cases[note::label_entropy] = {{0, 0.5}, {1, 0.5}, {2, 0.8}};
+  cases["label_4"] = {{0, 1}, {1, 1}, {2, 0.5}};
+  cases["probability_4"] = {{0, 0.7}, {1, 0.9}, {2, 0.1}};
+  return cases;
+}
+
+TEST(VqaFigures, TakeTheLabelsOfAStudyOnceAndOpenOnesNever) {
+  const auto split = SplitAnswers::from(invented_values());
+  ASSERT_EQ(split.questions.size(), 3U);
+  ASSERT_EQ(split.labels.size(), 1U);
+  EXPECT_EQ(split.labels[0].label, 4);
+  EXPECT_EQ(split.labels[0].probability, 0.7);
+  EXPECT_EQ(split.labels_counted, 3);
+}
+
+TEST(VqaFigures, AreRecordedWithBaselinesAndIntervals) {
+  const auto split = SplitAnswers::from(invented_values());
+  KeptMetrics metrics(ValidationDepth::full);
+  record_vqa_figures(split, Baselines(split.questions), {}, metrics);
+  EXPECT_NEAR(metrics.figures.at("accuracy").value, 2.0 / 3, 1e-12);
+  EXPECT_TRUE(metrics.figures.at("accuracy").interval);
+  EXPECT_NEAR(metrics.figures.at("accuracy_binary").value, 1, 1e-12);
+  EXPECT_NEAR(metrics.figures.at("accuracy_category").value, 0, 1e-12);
+  EXPECT_FALSE(metrics.figures.contains("accuracy_region"));
+  EXPECT_FALSE(metrics.figures.contains("accuracy_image_blind"));
+  EXPECT_NEAR(metrics.figures.at("accuracy_majority").value, 2.0 / 3, 1e-12);
+  EXPECT_EQ(metrics.figures.at("auroc").parts.size(), 14U);
+  EXPECT_NEAR(metrics.figures.at("loss").value, (0.2 + 0.4) / 2 + 0.5 * 1.5 + 0.3 * 1.8 / 3, 1e-12);
+  KeptMetrics quick(ValidationDepth::quick);
+  record_vqa_figures(split, Baselines(split.questions), {}, quick);
+  EXPECT_FALSE(quick.figures.at("accuracy").interval);
+}
+
+}  // namespace
+}  // namespace larmor::xray_vqa

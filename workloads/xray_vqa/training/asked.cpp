@@ -1,0 +1,109 @@
+#include "workloads/xray_vqa/training/asked.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <sstream>
+#include <vector>
+
+#include <ATen/ATen.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
+
+#include "workloads/xray_vqa/data/question_facts.h"
+
+namespace larmor::xray_vqa {
+namespace {
+
+constexpr const char* boxes_remedy = "say boxes=\"0.1 0.2 0.5 0.9; 0.4 0.1 0.9 0.9\": x1 y1 x2 y2 in [0, 1]";
+
+std::string small_letters(std::string_view words) {
+  std::string small(words);
+  std::ranges::transform(small, small.begin(),
+                         [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  return small;
+}
+
+/// Where the texts name none, a question of no type of the head that its words tell.
+Head head_asked(const std::map<std::string, std::string, std::less<>>& texts, std::string_view question) {
+  const auto given = texts.find("type");
+  if (given == texts.end()) return head_of_words(question);
+  const auto type = static_cast<std::size_t>(find_question_type(given->second));
+  if (question_types()[type].head != Head::none) return question_types()[type].head;
+  fail(Exit::usage, text("type=", given->second, " is no type of question that a head answers"),
+       "say type=has_finding, where_is_finding, how_severe_is_finding or describe_finding, or leave it out");
+}
+
+std::vector<SceneObject> boxes_in(const std::string& words) {
+  std::vector<SceneObject> objects;
+  std::istringstream all(words);
+  std::string one;
+  while (std::getline(all, one, ';')) {
+    std::istringstream numbers(one);
+    SceneObject object;
+    std::string rest;
+    const bool is_box =
+        static_cast<bool>(numbers >> object.box.x1 >> object.box.y1 >> object.box.x2 >> object.box.y2) &&
+        !(numbers >> rest);
+    const Box& box = object.box;
+    const bool lies_inside = box.x1 >= 0 && box.y1 >= 0 && box.x2 <= 1 && box.y2 <= 1;
+    if (!is_box || !lies_inside || box.x1 >= box.x2 || box.y1 >= box.y2)
+      fail(Exit::usage, text("boxes has `", one, "`, which is no box"), boxes_remedy);
+    objects.push_back(object);
+  }
+  return objects;
+}
+
+}  // namespace
+
+Head head_of_words(std::string_view question) {
+  const std::string words = small_letters(question);
+  const auto begins = [&words](std::string_view start) { return words.starts_with(start); };
+  if (begins("where") || begins("on which side") || begins("in which")) return Head::region;
+  if (words.find("severe") != std::string::npos || words.find("severity") != std::string::npos ||
+      words.find("degree") != std::string::npos)
+    return Head::severity;
+  constexpr std::array<std::string_view, 14> verbs = {"is ",    "are ", "was ",     "were ", "does ",
+                                                      "do ",    "did ", "has ",     "have ", "can ",
+                                                      "could ", "any ", "is there", "isn"};
+  return std::ranges::any_of(verbs, begins) ? Head::binary : Head::category;
+}
+
+Asked asked_of(const std::map<std::string, std::string, std::less<>>& texts, const SampleSizes& sizes,
+               const WordPiece& tokenizer) {
+  const auto question = texts.find("question");
+  const auto is_blank = [](unsigned char letter) { return std::isspace(letter) != 0; };
+  if (question == texts.end() || std::ranges::all_of(question->second, is_blank))
+    fail(Exit::usage, "the question is empty", "say --input question=\"Is there a pleural effusion?\"");
+  QuestionFacts facts;
+  facts.question = question->second;
+  const auto boxes = texts.find("boxes");
+  if (boxes != texts.end()) facts.objects = boxes_in(boxes->second);
+  Sample made = sample_of(facts, tokenizer, sizes);
+  const auto row = [&made](const char* name) { return made.at(name).unsqueeze(0); };
+  return {.head = head_asked(texts, question->second),
+          .inputs = {.image = {},
+                     .tokens = row(sample::tokens),
+                     .tokens_mask = row(sample::tokens_mask),
+                     .boxes = row(sample::boxes),
+                     .regions = row(sample::regions),
+                     .entities = row(sample::entities),
+                     .objects_mask = row(sample::objects_mask)}};
+}
+
+at::Tensor radiograph_of(const at::Tensor& picture, int64_t size) {
+  const bool is_one =
+      picture.dim() == 5 && picture.size(4) == 1 && (picture.size(1) == 1 || picture.size(1) == 3);
+  if (!is_one)
+    fail(Exit::data, "the image is no picture of grey or of three colours",
+         "give a radiograph as JPEG or PNG");
+  at::Tensor rows = picture.squeeze(4).transpose(2, 3).to(at::kFloat);  // [1, C, rows, columns]
+  rows = at::_upsample_bilinear2d_aa(rows, {size, size}, /*align_corners=*/false);
+  constexpr double most_of_bytes = 255;
+  if (rows.max().item<double>() > 1) rows = rows / most_of_bytes;
+  const at::Tensor grey = rows.mean(1)[0].clamp(0, 1);
+  return image_of_grey(grey).unsqueeze(0);
+}
+
+}  // namespace larmor::xray_vqa

@@ -1,0 +1,350 @@
+#include "workloads/xray_vqa/training/vqa_figures.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "larmor/base/text.h"
+#include "larmor/nn/metrics/bootstrap.h"
+
+namespace larmor::xray_vqa {
+namespace {
+
+constexpr double not_defined = std::numeric_limits<double>::quiet_NaN();
+constexpr std::size_t fewest_labels = 10;
+constexpr std::size_t calibration_bins = 15;
+
+using ByExample = std::map<int64_t, double>;
+
+ByExample by_example(const CaseValues& cases, const std::string& name) {
+  const auto found = cases.find(name);
+  if (found == cases.end()) return {};
+  return {found->second.begin(), found->second.end()};
+}
+
+double value_or(const ByExample& values, int64_t example, double otherwise) {
+  const auto found = values.find(example);
+  return found == values.end() ? otherwise : found->second;
+}
+
+template <class Key>
+std::map<Key, int64_t> most_frequent(const std::map<Key, std::map<int64_t, int64_t>>& counts) {
+  std::map<Key, int64_t> winners;
+  for (const auto& [key, classes] : counts) {
+    const auto more = [](const auto& a, const auto& b) { return a.second < b.second; };
+    winners[key] = std::max_element(classes.begin(), classes.end(), more)->first;
+  }
+  return winners;
+}
+
+using Questions = std::vector<const Answered*>;
+using LabelList = std::vector<const LabelSeen*>;
+
+/// What is measured: all rows of a split, or those of the studies that a bootstrap has drawn.
+struct Rows {
+  Questions questions;
+  LabelList labels;
+};
+
+/// The rows of each study.
+std::vector<Rows> rows_of_studies(const SplitAnswers& answers) {
+  std::map<int64_t, Rows> by_study;
+  for (const Answered& question : answers.questions) by_study[question.study].questions.push_back(&question);
+  for (const LabelSeen& label : answers.labels) by_study[label.study].labels.push_back(&label);
+  std::vector<Rows> studies;
+  for (auto& [study, rows] : by_study) studies.push_back(std::move(rows));
+  return studies;
+}
+
+Rows together(const std::vector<Rows>& studies, std::span<const std::size_t> drawn) {
+  Rows rows;
+  for (const std::size_t study : drawn) {
+    const Rows& one = studies[study];
+    rows.questions.insert(rows.questions.end(), one.questions.begin(), one.questions.end());
+    rows.labels.insert(rows.labels.end(), one.labels.begin(), one.labels.end());
+  }
+  return rows;
+}
+
+using RowsMeasure = std::function<std::optional<double>(const Rows&)>;
+
+class Recorder {
+ public:
+  Recorder(const SplitAnswers& answers, Metrics& metrics)
+      : metrics_(metrics), studies_(rows_of_studies(answers)) {
+    std::vector<std::size_t> every(studies_.size());
+    std::iota(every.begin(), every.end(), std::size_t{0});
+    all_ = together(studies_, every);
+  }
+
+  const Rows& all() const { return all_; }
+  SplitMetric figure(const RowsMeasure& measure) const {
+    SplitMetric figure{.value = measure(all_).value_or(not_defined)};
+    if (metrics_.depth() != ValidationDepth::full || !std::isfinite(figure.value)) return figure;
+    nn::RowsOfPatients each;
+    for (std::size_t study = 0; study < studies_.size(); ++study) each.push_back({study});
+    const auto shared_out = [this](int64_t count, const std::function<double(int64_t)>& work) {
+      return metrics_.shared_out(count, work);
+    };
+    const auto interval = nn::bootstrap_interval(
+        each, {.shared_out = shared_out},
+        [&](std::span<const std::size_t> drawn) { return measure(together(studies_, drawn)); });
+    if (interval) figure.interval = {interval->low, interval->high};
+    return figure;
+  }
+  void record(const std::string& name, const RowsMeasure& measure) const {
+    metrics_.figure(name, figure(measure));
+  }
+
+ private:
+  Metrics& metrics_;
+  std::vector<Rows> studies_;
+  Rows all_;
+};
+
+/// The share of questions for which `says` gives the answer.
+template <class Says>
+std::optional<double> share_right(const Questions& questions, const Says& says) {
+  if (questions.empty()) return std::nullopt;
+  const auto right = std::ranges::count_if(
+      questions, [&](const Answered* question) { return says(*question) == question->answer; });
+  return static_cast<double>(right) / static_cast<double>(questions.size());
+}
+
+int64_t given_answer(const Answered& question) { return question.given; }
+
+Questions of_head(const Questions& questions, std::size_t head) {
+  Questions some;
+  for (const Answered* question : questions) {
+    if (question->head == static_cast<int64_t>(head)) some.push_back(question);
+  }
+  return some;
+}
+
+LabelList of_label(const LabelList& labels, int64_t label) {
+  LabelList some;
+  for (const LabelSeen* seen : labels) {
+    if (seen->label == label) some.push_back(seen);
+  }
+  return some;
+}
+
+/// Of class 1 of the binary head: of those given, or of those true.
+std::optional<double> binary_share(const Questions& questions, int64_t Answered::* among) {
+  int64_t all = 0, both = 0;
+  for (const Answered* question : of_head(questions, 0)) {
+    if (question->*among != 1) continue;
+    ++all;
+    both += question->given == 1 && question->answer == 1 ? 1 : 0;
+  }
+  if (all == 0) return std::nullopt;
+  return static_cast<double>(both) / static_cast<double>(all);
+}
+
+std::vector<double> defined_aurocs(const LabelList& labels) {
+  std::vector<double> areas;
+  for (int64_t label = 0; label < chexpert_labels; ++label) {
+    if (const auto area = auroc(of_label(labels, label))) areas.push_back(*area);
+  }
+  return areas;
+}
+
+std::optional<double> mean_of(const std::vector<double>& values) {
+  if (values.empty()) return std::nullopt;
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+void record_heads(const Recorder& recorder) {
+  for (std::size_t head = 0; head < heads; ++head) {
+    if (of_head(recorder.all().questions, head).empty()) continue;
+    recorder.record(std::string("accuracy_") + head_names[head], [head](const Rows& rows) {
+      return share_right(of_head(rows.questions, head), given_answer);
+    });
+    recorder.record(std::string("f1_") + head_names[head],
+                    [head](const Rows& rows) { return macro_f1(of_head(rows.questions, head)); });
+  }
+  if (of_head(recorder.all().questions, 0).empty()) return;
+  recorder.record("precision_binary",
+                  [](const Rows& rows) { return binary_share(rows.questions, &Answered::given); });
+  recorder.record("recall_binary",
+                  [](const Rows& rows) { return binary_share(rows.questions, &Answered::answer); });
+}
+
+void record_labels(const Recorder& recorder, Metrics& metrics) {
+  const LabelList& labels = recorder.all().labels;
+  auto figure = recorder.figure([](const Rows& rows) { return mean_of(defined_aurocs(rows.labels)); });
+  figure.parts_by = "label";
+  for (int64_t label = 0; label < chexpert_labels; ++label)
+    figure.parts.emplace_back(std::string(chexpert_names[static_cast<std::size_t>(label)]),
+                              auroc(of_label(labels, label)).value_or(not_defined));
+  metrics.figure("auroc", figure);
+  const auto areas = defined_aurocs(labels);
+  double squares = 0;
+  for (const double area : areas) squares += (area - figure.value) * (area - figure.value);
+  metrics.figure(
+      "auroc_deviation",
+      {.value = areas.empty() ? not_defined : std::sqrt(squares / static_cast<double>(areas.size()))});
+  std::vector<double> probability, truth;
+  for (const LabelSeen* seen : labels) {
+    probability.push_back(seen->probability);
+    truth.push_back(seen->truth);
+  }
+  metrics.figure("ece_labels", {.value = calibration_error(probability, truth)});
+}
+
+double loss_of(const SplitAnswers& answers, const LossWeights& weights) {
+  std::array<double, heads> sums{}, counts{};
+  for (const Answered& question : answers.questions) {
+    const auto head = static_cast<std::size_t>(question.head);
+    sums[head] += question.cross_entropy;
+    counts[head] += 1;
+  }
+  double loss = 0;
+  for (std::size_t head = 0; head < heads; ++head)
+    loss += weights.vqa * weights.of_heads[head] * sums[head] / std::max(counts[head], 1.0);
+  return loss +
+         weights.labels * answers.label_entropy / std::max(static_cast<double>(answers.labels_counted), 1.0);
+}
+
+}  // namespace
+
+SplitAnswers SplitAnswers::from(const CaseValues& cases) {
+  SplitAnswers split;
+  const auto heads_of = by_example(cases, note::head), types = by_example(cases, note::type);
+  const auto studies = by_example(cases, note::study), words = by_example(cases, note::words);
+  const auto answers = by_example(cases, note::answer), given = by_example(cases, note::given);
+  const auto blind = by_example(cases, note::blind), confidence = by_example(cases, note::confidence);
+  const auto entropy = by_example(cases, note::cross_entropy);
+  for (const auto& [example, answer] : answers) {
+    Answered question{.head = static_cast<int64_t>(value_or(heads_of, example, 0)),
+                      .type = static_cast<int64_t>(value_or(types, example, 0)),
+                      .study = static_cast<int64_t>(value_or(studies, example, 0)),
+                      .words = value_or(words, example, 0),
+                      .answer = static_cast<int64_t>(answer),
+                      .given = static_cast<int64_t>(value_or(given, example, -1)),
+                      .confidence = value_or(confidence, example, 0),
+                      .cross_entropy = value_or(entropy, example, 0)};
+    if (const auto found = blind.find(example); found != blind.end())
+      question.blind = static_cast<int64_t>(found->second);
+    split.questions.push_back(question);
+  }
+  for (const auto& [example, sum] : by_example(cases, note::label_entropy)) split.label_entropy += sum;
+  for (int64_t label = 0; label < chexpert_labels; ++label) {
+    const auto truths = by_example(cases, text(note::label, label));
+    const auto probabilities = by_example(cases, text(note::probability, label));
+    split.labels_counted += static_cast<int64_t>(truths.size());
+    std::set<int64_t> seen;
+    for (const auto& [example, truth] : truths) {
+      const auto study = static_cast<int64_t>(value_or(studies, example, 0));
+      const bool is_certain = truth == 0 || truth == 1;
+      if (!is_certain || !seen.insert(study).second) continue;
+      split.labels.push_back({.label = label,
+                              .study = study,
+                              .truth = truth,
+                              .probability = value_or(probabilities, example, 0)});
+    }
+  }
+  return split;
+}
+
+Baselines::Baselines(std::span<const Answered> training) {
+  std::map<int64_t, std::map<int64_t, int64_t>> by_type;
+  std::map<std::pair<int64_t, double>, std::map<int64_t, int64_t>> by_words;
+  for (const Answered& question : training) {
+    ++by_type[question.type][question.answer];
+    ++by_words[{question.type, question.words}][question.answer];
+  }
+  by_type_ = most_frequent(by_type);
+  by_words_ = most_frequent(by_words);
+}
+
+int64_t Baselines::of_type(const Answered& question) const {
+  const auto found = by_type_.find(question.type);
+  return found == by_type_.end() ? -1 : found->second;
+}
+
+int64_t Baselines::of_words(const Answered& question) const {
+  const auto found = by_words_.find({question.type, question.words});
+  return found == by_words_.end() ? of_type(question) : found->second;
+}
+
+std::optional<double> auroc(std::span<const LabelSeen* const> labels) {
+  if (labels.size() < fewest_labels) return std::nullopt;
+  std::vector<const LabelSeen*> sorted(labels.begin(), labels.end());
+  std::ranges::sort(sorted, {}, [](const LabelSeen* seen) { return seen->probability; });
+  double positives = 0, ranks = 0;
+  for (std::size_t begin = 0; begin < sorted.size();) {
+    std::size_t end = begin;
+    while (end < sorted.size() && sorted[end]->probability == sorted[begin]->probability) ++end;
+    const double rank = (static_cast<double>(begin + end) + 1) / 2;  // of ties the mean
+    for (; begin < end; ++begin) {
+      if (sorted[begin]->truth != 1) continue;
+      positives += 1;
+      ranks += rank;
+    }
+  }
+  const double negatives = static_cast<double>(sorted.size()) - positives;
+  if (positives == 0 || negatives == 0) return std::nullopt;
+  return (ranks - positives * (positives + 1) / 2) / (positives * negatives);
+}
+
+std::optional<double> macro_f1(std::span<const Answered* const> questions) {
+  struct Counts {
+    double right = 0, asked = 0, given = 0;
+  };
+  std::map<int64_t, Counts> classes;
+  for (const Answered* question : questions) {
+    classes[question->answer].asked += 1;
+    classes[question->given].given += 1;
+    if (question->answer == question->given) classes[question->answer].right += 1;
+  }
+  double sum = 0;
+  for (const auto& [number, counts] : classes) sum += 2 * counts.right / (counts.asked + counts.given);
+  if (classes.empty()) return std::nullopt;
+  return sum / static_cast<double>(classes.size());
+}
+
+double calibration_error(std::span<const double> confidence, std::span<const double> truth) {
+  if (confidence.empty()) return not_defined;
+  std::array<double, calibration_bins> differences{};
+  for (std::size_t i = 0; i < confidence.size(); ++i) {
+    const auto place = static_cast<std::size_t>(confidence[i] * calibration_bins);
+    differences[std::min(place, calibration_bins - 1)] += truth[i] - confidence[i];
+  }
+  double sum = 0;
+  for (const double difference : differences) sum += std::abs(difference);
+  return sum / static_cast<double>(confidence.size());
+}
+
+void record_vqa_figures(const SplitAnswers& answers, const Baselines& baselines, const LossWeights& weights,
+                        Metrics& metrics) {
+  const Recorder recorder(answers, metrics);
+  metrics.figure("loss", {.value = loss_of(answers, weights)});
+  const auto share = [](auto says) {
+    return [says](const Rows& rows) { return share_right(rows.questions, says); };
+  };
+  recorder.record("accuracy", share(given_answer));
+  recorder.record("accuracy_majority",
+                  share([&](const Answered& question) { return baselines.of_type(question); }));
+  recorder.record("accuracy_question_only",
+                  share([&](const Answered& question) { return baselines.of_words(question); }));
+  const auto has_blind = [](const Answered& question) { return question.blind.has_value(); };
+  if (std::ranges::any_of(answers.questions, has_blind))
+    recorder.record("accuracy_image_blind",
+                    share([](const Answered& question) { return question.blind.value_or(-1); }));
+  record_heads(recorder);
+  record_labels(recorder, metrics);
+  std::vector<double> confidence, right;
+  for (const Answered& question : answers.questions) {
+    confidence.push_back(question.confidence);
+    right.push_back(question.given == question.answer ? 1 : 0);
+  }
+  metrics.figure("ece", {.value = calibration_error(confidence, right)});
+}
+
+}  // namespace larmor::xray_vqa

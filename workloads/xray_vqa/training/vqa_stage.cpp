@@ -1,0 +1,169 @@
+#include "workloads/xray_vqa/training/vqa_stage.h"
+
+#include <utility>
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/ones.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/log.h"
+#include "larmor/base/text.h"
+#include "larmor/data/some_cases.h"
+#include "larmor/device/module_state.h"
+#include "larmor/device/tensor_file.h"
+#include "larmor/train/earlier_run.h"
+#include "larmor/train/measure/demand_count.h"
+#include "larmor/train/volume_stage.h"
+
+#include "workloads/xray_vqa/data/phantom_questions.h"
+#include "workloads/xray_vqa/data/xray_phantom.h"
+#include "workloads/xray_vqa/training/encoder_weights.h"
+
+namespace larmor::xray_vqa {
+namespace {
+
+constexpr const char *phantom_kind = "phantom", *first_stage = "pretrain";
+
+/// Questions whose samples say that they are there for a baseline alone.
+class MarkedQuestions final : public Dataset {
+ public:
+  explicit MarkedQuestions(std::unique_ptr<Dataset> all) : all_(std::move(all)) {}
+  int64_t size() const override { return all_->size(); }
+  std::string name(int64_t example) const override { return all_->name(example); }
+  std::string content_hash(int64_t example) const override { return all_->content_hash(example); }
+  Sample get(const ExampleKey& key) const override {
+    Sample sample = all_->get(key);
+    sample[VqaTask::reference_mark] = at::ones({}, at::kBool);
+    return sample;
+  }
+
+ private:
+  std::unique_ptr<Dataset> all_;
+};
+
+/// The guide's, for the smallest GPU; four of them see 256 examples a step, or near to it.
+Guide guide_of_auto_optimisation() {
+  constexpr uint64_t mebibyte = uint64_t{1} << 20;
+  Guide guide;
+  guide.rows = {{20000 * mebibyte, 16, 4},
+                {14000 * mebibyte, 12, 5},
+                {10000 * mebibyte, 8, 8},
+                {6000 * mebibyte, 4, 16},
+                {0, 2, 32}};
+  guide.on_cpu = {0, 4, 8};
+  guide.examples_a_step = 256;
+  guide.loader_threads_on_gpu = 3;
+  guide.loader_threads_on_cpu = 4;
+  guide.strategy = Strategy::zero2;
+  return guide;
+}
+
+Sample example_to_count(const SampleSizes& sizes) {
+  const auto shaped = [](at::IntArrayRef shape, at::ScalarType type) {
+    return at::empty(shape, at::TensorOptions(at::kMeta).dtype(type));
+  };
+  return {{sample::image, shaped({3, sizes.image, sizes.image}, at::kFloat)},
+          {sample::tokens, shaped({sizes.question}, at::kLong)},
+          {sample::tokens_mask, shaped({sizes.question}, at::kBool)},
+          {sample::boxes, shaped({sizes.objects, 4}, at::kFloat)},
+          {sample::regions, shaped({sizes.objects}, at::kLong)},
+          {sample::entities, shaped({sizes.objects}, at::kLong)},
+          {sample::objects_mask, shaped({sizes.objects}, at::kBool)},
+          {sample::type, shaped({}, at::kLong)},
+          {sample::head, shaped({}, at::kLong)},
+          {sample::answer, shaped({}, at::kLong)},
+          {sample::labels, shaped({chexpert_labels}, at::kFloat)},
+          {sample::labels_mask, shaped({chexpert_labels}, at::kBool)},
+          {sample::study, shaped({}, at::kLong)}};
+}
+
+PhantomQuestions phantoms_of(const RunConfig& config, const VqaConfig& own) {
+  return {.seed = static_cast<uint64_t>(config.data.phantom_seed),
+          .studies = config.data.phantom_cases,
+          .questions = own.phantom_questions,
+          .sizes = own.sizes};
+}
+
+}  // namespace
+
+WorkloadFields VqaStage::fields() {
+  return {.data = [this](Fields& f) { config_.describe_data(f); },
+          .model = [this](Fields& f) { config_.describe_model(f); },
+          .loss = [this](Fields& f) { config_.describe_loss(f); },
+          .objectives = {}};
+}
+
+void VqaStage::check(const RunConfig& config) const {
+  config_.check(config);
+  if (config.data.kind != phantom_kind)
+    fail(Exit::usage,
+         text("data.kind is ", config.data.kind, ", and xray_vqa wants questions about radiographs"),
+         "say data.kind=phantom for invented ones");
+}
+
+void VqaStage::check_start(const Sample& /*first*/) const {
+  check_weights(config_.image_weights);
+  check_weights(config_.text_weights);
+  VqaNetwork shapes(config_.options(surroundings().tokenizer->size()), c10::kMeta);
+  start_encoders(*shapes, config_);
+  if (earlier() == nullptr) return;
+  const LoadedStage before = earlier()->stage(first_stage);
+  const auto& stage = dynamic_cast<const VqaStage&>(*before.stage);
+  VqaNetwork theirs(stage.config_.options(stage.surroundings().tokenizer->size()), c10::kMeta);
+  start_from(*shapes, state_dict(*theirs), text("from.", first_stage),
+             {.what_fits = "pretrain with the same section `model`",
+              .shape_hint = [](const NamedTensors&, const NamedTensors&) {
+                return std::string("say the same in the section `model` as the run that it begins with");
+              }});
+}
+
+Index VqaStage::index(const RunConfig& config) const {
+  return phantom_index(config.data, static_cast<uint64_t>(config.run.seed), phantoms_of(config, config_));
+}
+
+Index VqaStage::found(const RunConfig& config) const {
+  return phantom_index(without_splits(config.data), static_cast<uint64_t>(config.run.seed),
+                       phantoms_of(config, config_));
+}
+
+Demand VqaStage::demand(const RunConfig& config, const Index& index) const {
+  VqaSurroundings around = surroundings();
+  VqaTask trial(config_, std::move(around), /*seed=*/0, c10::kMeta);
+  const Sample example = example_to_count(config_.sizes);
+  Demand demand = count_demand(config, index, Json::array(), trial, example);
+  demand.training_examples = dataset(config, index, Split::train)->size();
+  demand.sample_bytes = static_cast<int64_t>(example.at(sample::image).nbytes());  // all but nothing
+  demand.preferred_micro_batch = 16;
+  demand.batch_norm = config_.network.image_encoder == ImageEncoder::plain;
+  demand.guide = guide_of_auto_optimisation();
+  return demand;
+}
+
+std::unique_ptr<Dataset> VqaStage::dataset(const RunConfig& config, const Index& index, Split split) const {
+  return phantom_dataset(phantoms_of(config, config_), index, split, *surroundings().tokenizer);
+}
+
+std::unique_ptr<Dataset> VqaStage::reference(const RunConfig& config, const Index& index) const {
+  return std::make_unique<MarkedQuestions>(
+      some_cases(dataset(config, index, Split::train), config_.baseline_examples));
+}
+
+std::unique_ptr<Task> VqaStage::task(const RunConfig& config, const Index&) const {
+  return std::make_unique<VqaTask>(config_, surroundings(), static_cast<uint64_t>(config.run.seed));
+}
+
+PredictionForm VqaStage::prediction(const RunConfig&) const {
+  using Kind = PredictionInput::Kind;
+  return {.inputs = {{.name = "image"},
+                     {.name = "question", .kind = Kind::text},
+                     {.name = "type", .kind = Kind::text, .is_optional = true},
+                     {.name = "boxes", .kind = Kind::text, .is_optional = true}}};
+}
+
+VqaSurroundings VqaStage::surroundings() const {
+  return {.tokenizer = std::make_shared<WordPiece>(phantom_words()),
+          .vocabularies = phantom_vocabularies(),
+          .earlier = earlier()};
+}
+
+}  // namespace larmor::xray_vqa

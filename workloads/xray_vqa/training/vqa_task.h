@@ -1,0 +1,64 @@
+// Learns to answer questions about radiographs, and CheXpert's labels beside.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <c10/core/Device.h>
+
+#include "larmor/text/word_piece.h"
+#include "larmor/train/earlier_run.h"
+#include "larmor/train/task.h"
+
+#include "workloads/xray_vqa/data/answer_class.h"
+#include "workloads/xray_vqa/training/vqa_config.h"
+
+namespace larmor::xray_vqa {
+
+/// What a task needs besides its config.
+struct VqaSurroundings {
+  std::shared_ptr<const WordPiece> tokenizer;
+  Vocabularies vocabularies;  // names of answers
+  /// Not null: the run of a stage before this one, where its weights start.
+  std::shared_ptr<const EarlierRuns> earlier;
+};
+
+class VqaTask final : public Task {
+ public:
+  /// Stands in a sample that is there for the baselines alone.
+  static constexpr const char* reference_mark = "reference";
+
+  /// A new network is drawn from `seed`. On c10::kMeta nothing is drawn or stored, and the network is there
+  /// to be counted.
+  VqaTask(const VqaConfig& config, VqaSurroundings surroundings, uint64_t seed,
+          c10::Device device = c10::kCPU);
+
+  std::vector<Objective> objectives() override;
+  /// Weights of encoders from files, or all of them from the earlier run. Throws Error as start_from.
+  void start() override;
+  /// Questions of each head, labels, and examples.
+  int64_t counted() const override { return heads + 2; }
+  at::Tensor counts(const Batch& batch) override;
+  std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override;
+  void validate(const Batch& batch, Metrics& metrics) override;
+  void summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) override;
+  /// Words: answer, head. Numbers: its probability, and that of each label.
+  Prediction predict(const Batch& inputs, const PredictionContext& context) override;
+
+ private:
+  /// The state of an encoder, without gradient while it is frozen.
+  VqaOutputs pass(const VqaInputs& inputs, int64_t epoch);
+  bool is_frozen(const char* encoder, int64_t epoch) const;
+  void note_questions(const Batch& batch, Metrics& metrics) const;
+  void note_answers(const Batch& batch, const VqaOutputs& outputs, const char* name, Metrics& metrics) const;
+  void note_labels(const Batch& batch, const VqaOutputs& outputs, Metrics& metrics) const;
+
+  const VqaConfig config_;
+  const VqaSurroundings surroundings_;
+  VqaNetwork network_{nullptr};
+  std::vector<ParameterRule> rules_;
+};
+
+}  // namespace larmor::xray_vqa

@@ -1,0 +1,10 @@
+// Questions about chest radiographs, and CheXpert's labels.
+#pragma once
+
+#include "larmor/train/workload.h"
+
+namespace larmor::xray_vqa {
+
+Workload make_workload();
+
+}  // namespace larmor::xray_vqa
