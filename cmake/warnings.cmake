@@ -34,6 +34,8 @@ endif()
 
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast
                     -Woverloaded-virtual -fdiagnostics-color
+                    # A designated initialiser says that the other members keep their defaults.
+                    $<$<CXX_COMPILER_ID:GNU>:-Wno-missing-field-initializers>
                     # What ccache needs where there is a precompiled header.
                     $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>
                     "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")

@@ -50,13 +50,24 @@ Projection projection_of(const Tensor& volumes, const Tensor& geometry, const Te
           .geometry = geometry.const_data_ptr<double>()};
 }
 
+/// Calls `body` with a zero of the tensor's type, float or double: GCC takes libtorch's macro for a use of
+/// what was not initialised.
+template <class Body>
+void in_type_of(const Tensor& tensor, const Body& body) {
+  if (tensor.scalar_type() == at::kDouble) {
+    body(double{0});
+  } else {
+    body(float{0});
+  }
+}
+
 Tensor project_on_cpu(const Tensor& volumes, const Tensor& geometry, int64_t rows, int64_t columns) {
   const Tensor images = images_for(volumes, geometry, rows, columns);
   const Tensor whole = volumes.contiguous(), numbers = geometry.contiguous();
   const Projection projection = projection_of(whole, numbers, images);
-  AT_DISPATCH_FLOATING_TYPES(whole.scalar_type(), "project", [&] {
-    const auto* voxels = whole.const_data_ptr<scalar_t>();
-    auto* pixels = images.mutable_data_ptr<scalar_t>();
+  in_type_of(whole, [&](auto zero) {
+    const auto* voxels = whole.const_data_ptr<decltype(zero)>();
+    auto* pixels = images.mutable_data_ptr<decltype(zero)>();
     at::parallel_for(0, images.numel() / columns, /*grain_size=*/1, [&](int64_t first, int64_t end) {
       project_rows(projection, voxels, pixels, first, end);
     });
@@ -69,9 +80,9 @@ Tensor back_project_on_cpu(const Tensor& images, const Tensor& geometry, at::Int
   const Tensor whole = images.contiguous(), numbers = geometry.contiguous();
   if (volumes.numel() == 0) return volumes;
   const Projection projection = projection_of(volumes, numbers, whole);
-  AT_DISPATCH_FLOATING_TYPES(whole.scalar_type(), "back_project", [&] {
-    const auto* pixels = whole.const_data_ptr<scalar_t>();
-    auto* voxels = volumes.mutable_data_ptr<scalar_t>();
+  in_type_of(whole, [&](auto zero) {
+    const auto* pixels = whole.const_data_ptr<decltype(zero)>();
+    auto* voxels = volumes.mutable_data_ptr<decltype(zero)>();
     // A thread has slices of its own: nobody else writes there, and it adds in one order.
     for (int axis = 0; axis < 3; ++axis) {
       at::parallel_for(0, volumes.size(0) * volumes.size(axis + 1), /*grain_size=*/1,

@@ -9,11 +9,11 @@
 namespace larmor::nn {
 
 struct CascadeInput {
-  at::Tensor noisy;      // [N, 1, D, H, W]
-  at::Tensor time;       // [N], as a share of the noise schedule's times, in [0, 1]
-  at::Tensor xrays;      // [N, views, rows, columns]
-  at::Tensor previous;   // [N, 1, D, H, W]: the earlier stage's volume; undefined where there is none
-  at::Tensor augmented;  // [N]: the level of the noise in `previous`, in [0, 1]; undefined without one
+  at::Tensor noisy;           // [N, 1, D, H, W]
+  at::Tensor time;            // [N], as a share of the noise schedule's times, in [0, 1]
+  at::Tensor xrays;           // [N, views, rows, columns]
+  at::Tensor previous = {};   // [N, 1, D, H, W]: the earlier stage's volume; undefined where there is none
+  at::Tensor augmented = {};  // [N]: the level of the noise in `previous`, in [0, 1]; undefined without one
 };
 
 class CascadeNetwork : public torch::nn::Module {

@@ -57,8 +57,8 @@ Body draw_body(uint64_t seed, int64_t number) {
 // What is drawn for a finding, besides its box.
 struct Drawing {
   PhantomFinding finding;
-  Ellipse spot;     // a lesion, or the heart as it is
-  float level = 0;  // of an effusion's or a pneumothorax' border
+  Ellipse spot = {};  // a lesion, or the heart as it is
+  float level = 0;    // of an effusion's or a pneumothorax' border
 };
 
 Drawing draw_lung_finding(Draws& draws, const Body& body, PhantomRegion region, int64_t label) {

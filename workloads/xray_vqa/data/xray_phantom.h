@@ -21,7 +21,7 @@ struct PhantomFinding {
   int64_t label = 0;  // CheXpert's: lesion, effusion, pneumothorax, cardiomegaly or support devices
   PhantomRegion region = PhantomRegion::right_lung;  // of a device: the side on which it ends
   int64_t severity = 0;                              // 1 to 3; 0 for a device
-  Box box;                                           // in which it is seen
+  Box box = {};                                      // in which it is seen
 };
 
 struct PhantomTruth {

@@ -31,7 +31,7 @@ HybridVitStageOptions stage_of_case(int64_t number) {
 
 /// Inputs of one stage, filled by rule and rounded to float32.
 struct Case {
-  CascadeInput input;
+  CascadeInput input = {};
   at::Tensor x0, noise, xrays, signal, deviation;
 };
 
