@@ -28,10 +28,19 @@ const char* const rebuild = "run `larmor prepare` again";
   fail(Exit::data, text("the table is damaged: ", what), rebuild);
 }
 
-// A file's bytes, read where they are looked at.
-class Mapping {
+template <class Number>
+Number load(const char* from) {
+  Number value;
+  std::memcpy(&value, from, sizeof(value));
+  return value;
+}
+
+}  // namespace
+
+/// The bytes of a table's file, read where they are looked at.
+class RowTableFile {
  public:
-  explicit Mapping(const std::filesystem::path& path) {
+  explicit RowTableFile(const std::filesystem::path& path) {
     const RegularFile file = open_regular(path);
     size_ = file.size();
     if (size_ == 0) spoilt("it is empty");
@@ -41,10 +50,10 @@ class Mapping {
     bytes_ = static_cast<const char*>(memory);
     ::madvise(memory, size_, MADV_RANDOM);  // rows come in the order of a permutation
   }
-  Mapping(Mapping&& other) noexcept
+  RowTableFile(RowTableFile&& other) noexcept
       : bytes_(std::exchange(other.bytes_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-  Mapping& operator=(Mapping&&) = delete;
-  ~Mapping() {
+  RowTableFile& operator=(RowTableFile&&) = delete;
+  ~RowTableFile() {
     if (bytes_ != nullptr) ::munmap(const_cast<char*>(bytes_), size_);
   }
 
@@ -55,15 +64,6 @@ class Mapping {
   std::size_t size_ = 0;
 };
 
-template <class Number>
-Number load(const char* from) {
-  Number value;
-  std::memcpy(&value, from, sizeof(value));
-  return value;
-}
-
-}  // namespace
-
 struct RowTable::Part {
   explicit Part(const std::filesystem::path& path);
   const char* at(int64_t row) const {
@@ -72,7 +72,7 @@ struct RowTable::Part {
   std::string sha256() const { return {footer.sha256.data(), footer.sha256.size()}; }
 
   std::filesystem::path file;
-  Mapping mapping;
+  RowTableFile mapping;
   table_format::Footer footer;
   std::vector<TableColumn> columns;
 };

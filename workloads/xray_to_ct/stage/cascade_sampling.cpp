@@ -27,7 +27,7 @@ DrawPosition draws_before(int64_t stage) {
 constexpr double least_length = 1e-12;
 
 /// [N, V, 2]: how line integrals become the measured radiographs, view by view, by least squares.
-at::Tensor fitted_intensity(const at::Tensor& integrals, const at::Tensor& xrays) {
+at::Tensor fitted_intensities(const at::Tensor& integrals, const at::Tensor& xrays) {
   const at::Tensor x = integrals.flatten(2), y = xrays.flatten(2);
   const at::Tensor centred = x - x.mean(2, true);
   const at::Tensor slope = (centred * y).sum(2) / centred.square().sum(2).clamp_min(1e-6);
@@ -71,7 +71,7 @@ at::Tensor CascadeTask::guided(const Examples& examples, const at::Tensor& volum
   if (!matched.intensity.defined()) {
     const at::Tensor plain =
         at::tensor({1.0F, 0.0F}, volumes.options()).expand({volumes.size(0), examples.xrays.size(1), 2});
-    matched.intensity = fitted_intensity(
+    matched.intensity = fitted_intensities(
         radiographs_of(volumes, examples.rays, plain, rows, columns, config_.pairs).squeeze(2),
         examples.xrays);
   }

@@ -75,7 +75,9 @@ class ForeignFolder {
   }
   std::string refusal(int64_t views = 2) const {
     const auto error = larmor::testing::error_of([&] { read(views); });
-    if (error) EXPECT_EQ(error->exit(), Exit::data);
+    if (error) {
+      EXPECT_EQ(error->exit(), Exit::data);
+    }
     return error ? error->message() : "";
   }
 

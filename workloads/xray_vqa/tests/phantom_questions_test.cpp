@@ -67,11 +67,15 @@ TEST(PhantomQuestions, AnswersAreTheTruth) {
     const auto truth = phantom_truth(question_seed, study);
     const auto facts = phantom_question(question_seed, study, 1);
     const std::string_view type = question_types()[static_cast<std::size_t>(facts.type)].name;
-    if (type == "D02_has_finding" && facts.question.find("pneumothorax") != std::string::npos)
+    if (type == "D02_has_finding" && facts.question.find("pneumothorax") != std::string::npos) {
       EXPECT_EQ(facts.answer, truth.count(10) > 0 ? 1 : 0);
-    if (type == "D07_where_is_device")
+    }
+    if (type == "D07_where_is_device") {
       EXPECT_NE(truth.find(12, static_cast<PhantomRegion>(facts.answer)), nullptr);
-    if (type == "D01_describe_finding" && facts.answer != 13) EXPECT_GT(truth.count(facts.answer), 0);
+    }
+    if (type == "D01_describe_finding" && facts.answer != 13) {
+      EXPECT_GT(truth.count(facts.answer), 0);
+    }
   }
 }
 

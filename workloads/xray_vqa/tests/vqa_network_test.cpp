@@ -123,7 +123,9 @@ void expect_golden_parts(const Golden& golden, const VqaOptions& options,
     const std::string key = std::string("loss/") + head_names[i];
     const auto count = counts[static_cast<int64_t>(i)].item<double>();
     EXPECT_EQ(golden.has(key), count > 0) << key;
-    if (count > 0) EXPECT_LE(testing::relative_l2(pass.loss.answers[i] / count, golden.at(key)), 1e-9) << key;
+    if (count > 0) {
+      EXPECT_LE(testing::relative_l2(pass.loss.answers[i] / count, golden.at(key)), 1e-9) << key;
+    }
   }
   EXPECT_LE(testing::relative_l2(pass.loss.vqa, golden.at("loss/vqa")), 1e-9);
   EXPECT_LE(testing::relative_l2(pass.loss.total, golden.at("loss/total")), 1e-9);

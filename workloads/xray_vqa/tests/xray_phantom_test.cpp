@@ -39,10 +39,18 @@ TEST(XrayPhantom, FindingsAreSeenWhereTheTruthSaysSo) {
     const auto image = make_xray(phantom_seed, number, phantom_size);
     for (const PhantomFinding& finding : truth.findings) {
       const double bright = brightness_in(image, middle_of(finding.box));
-      if (finding.label == 6) EXPECT_GT(bright, 0.6) << "lesion of " << number;
-      if (finding.label == 8) EXPECT_GT(bright, 0.5) << "effusion of " << number;
-      if (finding.label == 10) EXPECT_LT(bright, 0.2) << "pneumothorax of " << number;
-      if (finding.label == 1) EXPECT_GT(bright, 0.6) << "heart of " << number;
+      if (finding.label == 6) {
+        EXPECT_GT(bright, 0.6) << "lesion of " << number;
+      }
+      if (finding.label == 8) {
+        EXPECT_GT(bright, 0.5) << "effusion of " << number;
+      }
+      if (finding.label == 10) {
+        EXPECT_LT(bright, 0.2) << "pneumothorax of " << number;
+      }
+      if (finding.label == 1) {
+        EXPECT_GT(bright, 0.6) << "heart of " << number;
+      }
       ++seen;
     }
   }
