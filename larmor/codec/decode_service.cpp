@@ -12,8 +12,8 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/printable.h"
-#include "larmor/codec/dcmtk_decoder.h"
 #include "larmor/codec/decode_message.h"
+#include "larmor/codec/frame_decoder.h"
 #include "larmor/codec/sandbox.h"
 #include "larmor/codec/shared_memory.h"
 
@@ -66,9 +66,8 @@ DecodeReply answer(const DecodeRequest& request, int descriptor) {
   DecodeReply reply;
   try {
     const SharedMemory memory = SharedMemory::map(descriptor, request.memory_bytes);
-    const DecodedForm form =
-        decode_by_dcmtk(to_encoded(request, memory.view()),
-                        memory.view().subspan(request.output_begin, request.output_bytes));
+    const DecodedForm form = decode_frames(to_encoded(request, memory.view()),
+                                           memory.view().subspan(request.output_begin, request.output_bytes));
     reply.by_plane = form.by_plane ? 1 : 0;
     put_text(reply.photometric, form.photometric);
   } catch (const Error& error) {

@@ -13,7 +13,7 @@
 #include "larmor/base/log.h"
 #include "larmor/base/process.h"
 #include "larmor/base/text.h"
-#include "larmor/codec/dcmtk_decoder.h"
+#include "larmor/codec/frame_decoder.h"
 
 namespace larmor {
 
@@ -73,7 +73,7 @@ DecodedForm DecoderPool::decode(const EncodedPixels& encoded, std::span<std::byt
   DecodeOutcome outcome;
   for (int attempt = 0; attempt < 2; ++attempt) {
     Decoder decoder = take();
-    if (decoder == nullptr) return decode_by_dcmtk(encoded, out);
+    if (decoder == nullptr) return decode_frames(encoded, out);
     try {
       outcome = decoder->decode(encoded, out);
     } catch (...) {
@@ -148,7 +148,7 @@ void DecoderPool::say_once(const std::string& reason) {
 
 DecodedForm decode_apart(const EncodedPixels& encoded, std::span<std::byte> out) {
   DecoderPool* const pool = process_decoders();
-  return pool != nullptr ? pool->decode(encoded, out) : decode_by_dcmtk(encoded, out);
+  return pool != nullptr ? pool->decode(encoded, out) : decode_frames(encoded, out);
 }
 
 std::string describe_decoder() {

@@ -14,7 +14,8 @@ namespace {
 constexpr std::size_t item_header = 8;  // tag and length of a piece, which offsets count too
 
 bool begins_stream(std::span<const std::byte> piece) {
-  return piece.size() >= 2 && piece[0] == std::byte{0xff} && piece[1] == std::byte{0xd8};
+  if (piece.size() < 2 || piece[0] != std::byte{0xff}) return false;
+  return piece[1] == std::byte{0xd8} || piece[1] == std::byte{0x4f};  // of JPEG and JPEG-LS; of JPEG 2000
 }
 
 uint32_t word_at(std::span<const std::byte> bytes, std::size_t at) {

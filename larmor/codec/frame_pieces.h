@@ -15,7 +15,7 @@ struct FramePieces {
 };
 
 /// One entry a frame. One piece a frame where the numbers fit, all pieces of a single frame, else as the
-/// table of offsets says, else (JPEG and JPEG-LS) wherever a piece begins a stream. Throws Error (data):
+/// table of offsets says, else (but for RLE) wherever a piece begins a stream. Throws Error (data):
 /// fewer pieces than frames, pieces that cannot be told apart.
 std::vector<FramePieces> find_frame_pieces(const EncodedPixels& encoded);
 

@@ -65,7 +65,7 @@ TEST_F(OpenVolume, RefusesAtOnceWhatWouldBeWaitedFor) {
 }
 
 TEST_F(OpenVolume, KeepsTheShapeOfWhatHasNoVoxels) {
-  const StoredVolume volume = open_volume(put("a", DicomBytes("1.2.840.10008.1.2.4.90").whole()));
+  const StoredVolume volume = open_volume(put("a", DicomBytes("1.2.840.10008.1.2.4.92").whole()));
   EXPECT_THAT(volume.array.shape, ElementsAre(3, 2));
   EXPECT_EQ(volume.dtype, "uint16");
   EXPECT_NE(volume.fault, "");

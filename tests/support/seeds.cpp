@@ -8,6 +8,7 @@
 #include "tests/support/dicom_files.h"
 #include "tests/support/encoded_pixels.h"
 #include "tests/support/image_files.h"
+#include "tests/support/jpeg2000_frame.h"
 #include "tests/support/picture_files.h"
 
 namespace larmor::testing {
@@ -68,6 +69,12 @@ std::vector<std::string> dicom_seeds() {
         .put_short(0x00280102, 11);
     files.push_back(file.fragments_of({encoded_frame(syntax, 8, 8, 12, values)}).whole());
   }
+  DicomBytes jpeg2000("1.2.840.10008.1.2.4.90");
+  jpeg2000.put_short(0x00280010, 8)
+      .put_short(0x00280011, 8)
+      .put_short(0x00280101, 12)
+      .put_short(0x00280102, 11);
+  files.push_back(jpeg2000.fragments_of({jpeg2000_frame(8, 8, 12, values)}).whole());
   DicomBytes colour(jpeg_baseline);
   colour.put_short(0x00280002, 3).put_short(0x00280010, 8).put_short(0x00280011, 8).put_short(0x00280100, 8);
   colour.put_short(0x00280101, 8).put_short(0x00280102, 7).put(0x00280004, "CS", "YBR_FULL");

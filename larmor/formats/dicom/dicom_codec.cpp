@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "larmor/base/error.h"
-#include "larmor/codec/dcmtk_decoder.h"
 #include "larmor/codec/decoder_pool.h"
+#include "larmor/codec/frame_decoder.h"
 #include "larmor/codec/rle.h"
 
 namespace larmor {
@@ -26,11 +26,11 @@ bool is_plain_syntax(const std::string& transfer_syntax) {
 
 std::string refusal_of(const std::string& transfer_syntax) {
   const std::string_view uid = transfer_syntax;
-  if (is_plain_syntax(transfer_syntax) || is_decoded_by_dcmtk(transfer_syntax) ||
+  if (is_plain_syntax(transfer_syntax) || is_decoded_by_library(transfer_syntax) ||
       uid == rle_lossless_syntax || uid == deflated_frames_syntax)
     return "";
   if (uid.starts_with("1.2.840.10008.1.2.4.9") || uid.starts_with("1.2.840.10008.1.2.4.20")) {
-    return "is compressed as JPEG 2000, which is not decoded here: convert it first, for instance with "
+    return "is compressed as a part of JPEG 2000 that is not decoded here: convert it first, for instance with "
            "gdcmconv --raw IN OUT";
   }
   return "has a transfer syntax (0002,0010) that is not decoded here: convert it to Explicit VR Little "
@@ -40,7 +40,7 @@ std::string refusal_of(const std::string& transfer_syntax) {
 
 DecodedPixels decode_pixels(const EncodedPixels& encoded) {
   const bool is_rle = encoded.transfer_syntax == rle_lossless_syntax;
-  if (!is_rle && !is_decoded_by_dcmtk(encoded.transfer_syntax)) {
+  if (!is_rle && !is_decoded_by_library(encoded.transfer_syntax)) {
     const std::string refusal = refusal_of(encoded.transfer_syntax);
     fail(Exit::data, refusal.empty()
                          ? "contradicts itself: its pixels are not compressed as its transfer syntax "

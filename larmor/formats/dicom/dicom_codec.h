@@ -21,7 +21,7 @@ struct DecodedPixels {
   DecodedForm form;
 };
 
-/// Thread-safe. RLE in this process, JPEG and JPEG-LS in the decoders of larmor/codec. Throws Error (data):
+/// Thread-safe. RLE in this process, JPEG, JPEG-LS and JPEG 2000 in the decoders of larmor/codec. Throws Error (data):
 /// cut short, damaged.
 DecodedPixels decode_pixels(const EncodedPixels& encoded);
 

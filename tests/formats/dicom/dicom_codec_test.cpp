@@ -193,7 +193,8 @@ TEST(DecodePixels, WorksInManyThreads) {
 TEST(Refusal, KnowsWhatIsDecoded) {
   EXPECT_EQ(refusal_of(testing::explicit_little), "");
   EXPECT_EQ(refusal_of("1.2.840.10008.1.2.4.80"), "");
-  EXPECT_THAT(refusal_of("1.2.840.10008.1.2.4.91"), HasSubstr("JPEG 2000"));
+  EXPECT_EQ(refusal_of("1.2.840.10008.1.2.4.91"), "");
+  EXPECT_THAT(refusal_of("1.2.840.10008.1.2.4.92"), HasSubstr("JPEG 2000"));
   EXPECT_THAT(refusal_of("1.2.3"), HasSubstr("transfer syntax"));
 }
 

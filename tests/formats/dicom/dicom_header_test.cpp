@@ -161,8 +161,8 @@ TEST(DicomHeader, RefusesATransferSyntaxThatIsNone) {
               HasSubstr("(0002,0010)"));
 }
 
-TEST(DicomHeader, SaysWhatToDoWithJpeg2000) {
-  EXPECT_THAT(fault_of(header_of(DicomBytes("1.2.840.10008.1.2.4.90"))), HasSubstr("gdcmconv --raw"));
+TEST(DicomHeader, SaysWhatToDoWithPartsOfJpeg2000ThatAreNotDecoded) {
+  EXPECT_THAT(fault_of(header_of(DicomBytes("1.2.840.10008.1.2.4.92"))), HasSubstr("gdcmconv --raw"));
   EXPECT_THAT(fault_of(header_of(DicomBytes("1.2.840.10008.1.2.4.102"))), HasSubstr("(0002,0010)"));
 }
 
