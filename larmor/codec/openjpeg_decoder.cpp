@@ -84,14 +84,12 @@ uint32_t number_at(std::span<const std::byte> bytes, std::size_t at, std::size_t
 }
 
 /// The markers of a codestream, walked before a decoder sees it: the size of the header, samples that fit,
-/// few tiles; and that each tile has a part, and the last part ends with the stream. (OpenJPEG gives tiles
-/// that are not there as zeros.) Source: ITU-T T.800, annex A.
+/// few tiles; and that each tile has a part, and a marker of the end follows the last of them. (OpenJPEG
+/// gives tiles that are not there as zeros.) Source: ITU-T T.800, annex A.
 class CodestreamWalk {
  public:
   CodestreamWalk(std::span<const std::byte> stream, const EncodedPixels& encoded)
-      : stream_(stream), encoded_(encoded) {
-    while (!stream_.empty() && stream_.back() == std::byte{0}) stream_ = stream_.first(stream_.size() - 1);
-  }
+      : stream_(stream), encoded_(encoded) {}
 
   void walk() const {
     if (stream_.size() < fixed_size || word(0) != 0xff4fff51) {
@@ -100,7 +98,6 @@ class CodestreamWalk {
     }
     check_samples();
     const uint64_t tiles = count_tiles();
-    if (number_at(stream_, stream_.size() - 2, 2) != end_of_stream) fail_short();
     check_parts(first_part(), tiles);
   }
 
@@ -143,7 +140,7 @@ class CodestreamWalk {
   std::size_t first_part() const {
     std::size_t at = 2;
     while (true) {
-      if (stream_.size() - at < 4) fail_short();
+      if (at > stream_.size() || stream_.size() - at < 4) fail_short();
       const uint32_t marker = number_at(stream_, at, 2), length = number_at(stream_, at + 2, 2);
       if (marker == start_of_part) return at;
       if (marker < 0xff01 || length < 2) fail_damaged(at);
@@ -152,23 +149,33 @@ class CodestreamWalk {
     }
   }
 
+  /// To the marker of the end. What follows it is not looked at: pieces are made even.
   void check_parts(std::size_t at, uint64_t tiles) const {
     std::vector<bool> is_there(tiles);
-    const std::size_t end = stream_.size() - 2;
-    while (at < end) {
-      constexpr std::size_t header = 12;
-      if (end - at < header) fail_short();
-      if (number_at(stream_, at, 2) != start_of_part) fail_damaged(at);
+    constexpr std::size_t header = 12;
+    while (true) {
+      if (stream_.size() - at < 2) fail_short();
+      const uint32_t marker = number_at(stream_, at, 2);
+      if (marker == end_of_stream) break;
+      if (marker != start_of_part) fail_damaged(at);
+      if (stream_.size() - at < header) fail_short();
       const uint32_t tile = number_at(stream_, at + 4, 2), length = word(at + 6);
       if (tile >= tiles || (length != 0 && length < header)) fail_damaged(at);
+      if (length > stream_.size() - at) fail_short();
       is_there[tile] = true;
-      if (length > end - at) fail_short();
-      at = length == 0 ? end : at + length;  // 0: as far as the stream goes
+      at = length == 0 ? last_marker() : at + length;
     }
     const auto missing = std::count(is_there.begin(), is_there.end(), false);
     if (missing == 0) return;
     fail(Exit::data, text("is cut short: its compressed pixels lack ", missing, " of ", tiles, " tiles"),
          "fetch the file again");
+  }
+
+  /// Of a part that goes as far as the stream does.
+  std::size_t last_marker() const {
+    std::size_t size = stream_.size();
+    while (size > fixed_size && stream_[size - 1] == std::byte{0}) --size;
+    return size - 2;
   }
 
   [[noreturn]] static void fail_damaged(std::size_t at) {

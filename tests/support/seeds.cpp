@@ -82,6 +82,11 @@ std::vector<std::string> dicom_seeds() {
   DicomBytes radiograph;
   radiograph.put(0x00080060, "CS", "DX").put(0x00280004, "CS", "MONOCHROME1").put(0x00281050, "DS", "2");
   files.push_back(radiograph.put(0x00281051, "DS", "4").whole());
+  DicomBytes film;
+  const std::string table = film.element(0x00283002, "US", std::string("\3\0\1\0\x0a\0", 6)) +
+                            film.element(0x00283006, "OW", std::string("\0\0\xff\3\x55\1", 6));
+  film.put(0x00080060, "CS", "DX").put(0x00283010, "SQ", film.item(table));
+  files.push_back(film.whole());
   DicomBytes mask;
   mask.put_short(0x00280100, 1).put_short(0x00280101, 1).put_short(0x00280102, 0).pixels_of({0x2d}, 8);
   files.push_back(mask.whole());

@@ -30,7 +30,8 @@ std::string refusal_of(const std::string& transfer_syntax) {
       uid == rle_lossless_syntax || uid == deflated_frames_syntax)
     return "";
   if (uid.starts_with("1.2.840.10008.1.2.4.9") || uid.starts_with("1.2.840.10008.1.2.4.20")) {
-    return "is compressed as a part of JPEG 2000 that is not decoded here: convert it first, for instance with "
+    return "is compressed as a part of JPEG 2000 that is not decoded here: convert it first, for instance "
+           "with "
            "gdcmconv --raw IN OUT";
   }
   return "has a transfer syntax (0002,0010) that is not decoded here: convert it to Explicit VR Little "

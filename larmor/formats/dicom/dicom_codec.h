@@ -21,8 +21,8 @@ struct DecodedPixels {
   DecodedForm form;
 };
 
-/// Thread-safe. RLE in this process, JPEG, JPEG-LS and JPEG 2000 in the decoders of larmor/codec. Throws Error (data):
-/// cut short, damaged.
+/// Thread-safe. RLE in this process, JPEG, JPEG-LS and JPEG 2000 in the decoders of larmor/codec. Throws
+/// Error (data): cut short, damaged.
 DecodedPixels decode_pixels(const EncodedPixels& encoded);
 
 /// What a file's header says of the frames that are compressed in `fragments`. Borrows their bytes.

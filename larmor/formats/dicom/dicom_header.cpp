@@ -20,6 +20,7 @@ namespace larmor {
 namespace {
 
 constexpr DicomTag shared_groups = 0x52009229, frame_groups = 0x52009230;
+constexpr DicomTag tables = 0x00283010, table_form = 0x00283002, table_entries = 0x00283006;
 constexpr uint64_t largest_file = InflateLimits{}.bytes;
 constexpr const char* deflated_syntax = "1.2.840.10008.1.2.1.99";
 
@@ -81,7 +82,7 @@ void set(std::optional<double>& field, std::span<const std::byte> value) {
 void check_length(DicomTag tag, std::size_t bytes) {
   constexpr std::size_t most = 1024, most_of_list = 65536;
   const bool is_list = tag == 0x00281050 || tag == 0x00281051;
-  if (bytes <= (is_list ? most_of_list : most)) return;
+  if (bytes <= (is_list ? most_of_list : most) || (tag == table_entries && bytes <= 2 * most_of_list)) return;
   fail(Exit::data,
        text("the DICOM data is damaged: the element ", to_text_of_tag(tag), " is ", bytes,
             " bytes long, where not more than ", is_list ? most_of_list : most, " are read"),
@@ -95,8 +96,12 @@ class HeaderReader {
 
   DicomVisitor visitor() {
     return {[](DicomTag tag) { return wants(tag); },
-            [](DicomTag tag) { return tag == shared_groups || tag == frame_groups || is_group(tag); },
+            [](DicomTag tag) {
+              return tag == shared_groups || tag == frame_groups || tag == tables || is_group(tag);
+            },
             [this](const DicomPath& path, DicomTag tag, std::span<const std::byte> value) {
+              if (path.size() == 1 && path[0].sequence == tables && path[0].item == 0)
+                return take_table(tag, value);
               // Vendors repeat such elements in sequences of their own, with other values.
               if (!path.empty() && (path.size() != 2 || !is_group(path.back().sequence))) return;
               check_length(tag, value.size());
@@ -115,6 +120,7 @@ class HeaderReader {
     if (centre_ && width_ && *width_ >= 1) {
       header_.window = DicomWindow{*centre_, *width_, function_.empty() ? "LINEAR" : function_};
     }
+    finish_table();
     const auto frames = static_cast<std::size_t>(std::max<int64_t>(header_.frames, 0));
     if (header_.frame_planes.size() != frames) header_.frame_planes.clear();
   }
@@ -160,6 +166,8 @@ class HeaderReader {
       case 0x00281052:  // RescaleIntercept
       case 0x00281053:  // RescaleSlope
       case 0x00281056:  // VOILUTFunction
+      case table_form:
+      case table_entries:
         return true;
       default:
         return false;
@@ -240,6 +248,29 @@ class HeaderReader {
     }
   }
 
+  void take_table(DicomTag tag, std::span<const std::byte> value) {
+    check_length(tag, value.size());
+    if (tag == table_entries) entries_.assign(value.begin(), value.end());
+    if (tag != table_form || value.size() != form_.size() * 2) return;
+    for (std::size_t i = 0; i < form_.size(); ++i) form_[i] = short_of(value.subspan(2 * i));
+  }
+
+  /// Entries of 8 bits may lie two in a word. What does not fit together is no table.
+  void finish_table() {
+    const auto count = static_cast<std::size_t>(form_[0] == 0 ? 65536 : form_[0]);
+    const int bits = form_[2];
+    const bool has_words = entries_.size() >= 2 * count;
+    if (bits < 8 || bits > 16 || (!has_words && (bits != 8 || entries_.size() < count))) return;
+    DicomTable table{.first = header_.is_signed ? static_cast<int16_t>(form_[1]) : form_[1], .bits = bits};
+    const std::span<const std::byte> all = entries_;
+    const int mask = (1 << bits) - 1;
+    for (std::size_t i = 0; i < count; ++i) {
+      const int entry = has_words ? short_of(all.subspan(2 * i)) : std::to_integer<int>(all[i]);
+      table.entries.push_back(static_cast<uint16_t>(entry & mask));
+    }
+    header_.table = std::move(table);
+  }
+
   static void take_plane(DicomPlane& plane, DicomTag tag, std::span<const std::byte> value) {
     switch (tag) {
       case 0x00200032:
@@ -271,6 +302,8 @@ class HeaderReader {
   DicomPlane nobody_;
   std::optional<double> centre_, width_;
   std::string function_;
+  std::array<int, 3> form_{};  // of a table: entries, first value, bits of an entry
+  std::vector<std::byte> entries_;
 };
 
 /// Nothing when `bytes` end before the pixels begin.

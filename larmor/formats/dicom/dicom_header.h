@@ -34,6 +34,12 @@ struct DicomWindow {
   std::string function = "LINEAR";
 };
 
+/// The same as a table: of values from `first` on, those before and behind it like its ends.
+struct DicomTable {
+  int first = 0, bits = 0;        // bits: of an entry
+  std::vector<uint16_t> entries;  // not empty
+};
+
 struct DicomHeader {
   std::string transfer_syntax, series, modality, photometric;
   int64_t rows = 0, columns = 0, frames = 1, samples = 1;
@@ -43,7 +49,8 @@ struct DicomHeader {
   std::vector<DicomPlane> frame_planes;      // one a frame, or none
   std::optional<double> step;                // (0018,0088), mm between slices
   std::optional<DicomWindow> window;
-  bool is_mosaic = false;  // many slices as tiles of one picture
+  std::optional<DicomTable> table;  // the first of the VOI lookup tables
+  bool is_mosaic = false;           // many slices as tiles of one picture
   DicomPixels pixels;
   uint64_t bytes = 0;  // of the whole file
 

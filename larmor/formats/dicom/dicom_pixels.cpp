@@ -175,6 +175,13 @@ double windowed(double value, const DicomWindow& window, const std::array<double
   return ((value - centre) / length + 0.5) * width + range[0];
 }
 
+double looked_up(double value, const DicomTable& table, const std::array<double, 2>& range) {
+  const double last = static_cast<double>(table.entries.size() - 1);
+  const auto index = static_cast<std::size_t>(std::clamp(std::round(value) - table.first, 0.0, last));
+  const double most = std::ldexp(1.0, table.bits) - 1;
+  return table.entries[index] / most * (range[1] - range[0]) + range[0];
+}
+
 std::vector<double> rescaled(std::span<const std::byte> voxels, const DicomHeader& header,
                              const DicomPlane& plane, std::size_t count) {
   std::vector<double> values(count);
@@ -227,7 +234,11 @@ void develop(std::span<const std::byte> voxels, const DicomHeader& header, const
   const auto range = range_of(header, plane);
   for (std::size_t i = 0; i < values.size(); ++i) {
     double value = values[i];
-    if (header.window) value = windowed(value, *header.window, range);
+    if (header.window) {
+      value = windowed(value, *header.window, range);
+    } else if (header.table) {
+      value = looked_up(value, *header.table, range);
+    }
     if (header.photometric == "MONOCHROME1") value = range[0] + range[1] - value;
     out[i] = static_cast<float>(value);
   }

@@ -141,5 +141,49 @@ TEST(Developing, TurnsPicturesRoundWhoseLowValuesAreWhite) {
   EXPECT_THAT(developed(file), ElementsAre(4095, 4094, 4093, 4092, 4091, 4090));
 }
 
+/// A radiograph of six pixels of 8 bits, 10 to 15, with a VOI lookup table.
+DicomBytes with_table(const std::string& syntax, const std::vector<int>& form,
+                      const std::vector<int>& entries, int bytes_of_entry = 2) {
+  DicomBytes file(syntax);
+  const bool is_big = syntax == testing::explicit_big;
+  const auto words = [&](const std::vector<int>& values, int bytes) {
+    std::string all;
+    for (const int value : values) {
+      const char low = static_cast<char>(value & 255), high_byte = static_cast<char>(value >> 8 & 255);
+      if (bytes == 1) all += low;
+      if (bytes == 2) all += is_big ? std::string{high_byte, low} : std::string{low, high_byte};
+    }
+    return all;
+  };
+  const std::string table = file.element(0x00283002, "US", words(form, 2)) +
+                            file.element(0x00283006, "OW", words(entries, bytes_of_entry));
+  file.put_short(stored, 8).put_short(high, 7).pixels_of({10, 11, 12, 13, 14, 15});
+  file.put(0x00283010, "SQ", file.item(table) + file.item(file.element(0x00283002, "US", "unread")));
+  return file;
+}
+
+TEST(Developing, LooksValuesUpWhereThereIsATableAndNoWindow) {
+  for (const char* syntax : {testing::explicit_little, testing::implicit_little, testing::explicit_big}) {
+    // Entries of 10 bits for 11, 12, 13: before and behind, its ends. 1023 becomes 255.
+    DicomBytes file = with_table(syntax, {3, 11, 10}, {0, 1023, 341});
+    EXPECT_THAT(developed(file), Pointwise(FloatNear(1e-4F), {0.0F, 0.0F, 255.0F, 85.0F, 85.0F, 85.0F}))
+        << syntax;
+    file.put(photometric, "CS", "MONOCHROME1");
+    EXPECT_THAT(developed(file)[2], FloatNear(0, 1e-4F));
+    file.put(photometric, "CS", "MONOCHROME2").put(0x00281050, "DS", "12.5").put(0x00281051, "DS", "3");
+    EXPECT_THAT(developed(file)[2], FloatNear(127.5F, 1e-4F)) << "a window comes first";
+  }
+}
+
+TEST(Developing, TakesEntriesOfOneByteAndLeavesTablesThatDoNotFit) {
+  const auto bytes = with_table(testing::explicit_little, {6, 10, 8}, {9, 8, 7, 6, 5, 4}, 1);
+  EXPECT_THAT(developed(bytes), Pointwise(FloatNear(1e-4F), {9.0F, 8.0F, 7.0F, 6.0F, 5.0F, 4.0F}));
+  for (const std::vector<int>& form :
+       {std::vector<int>{7, 10, 12}, {6, 10, 7}, {6, 10, 17}, {0, 10, 12}, {6, 10}}) {
+    const auto file = with_table(testing::explicit_little, form, {9, 8, 7, 6, 5, 4});
+    EXPECT_THAT(developed(file), ElementsAre(10, 11, 12, 13, 14, 15)) << form.size();
+  }
+}
+
 }  // namespace
 }  // namespace larmor

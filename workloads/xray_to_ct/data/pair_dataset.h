@@ -53,9 +53,11 @@ Index pair_index(const RunConfig& config, const PairConfig& pairs);
 std::unique_ptr<PreparableDataset> pair_dataset(const RunConfig& config, const PairConfig& pairs,
                                                 const Index& index, Split split, int64_t size, int64_t views);
 
-/// What `larmor prepare` does where data.ct is set: each CT of `index` becomes a folder of data.folder with
-/// its radiographs, its volume and their geometry; those that are there already stay. Every case's
-/// correlation is listed; a CT that cannot be used is a bad file.
+/// What `larmor prepare` does for pairs: where data.ct is set, each CT of `index` becomes a folder of
+/// data.folder with its radiographs, its volume and their geometry; those that are there already stay.
+/// Otherwise the pairs of data.folder are looked at, but for those that context.bad names. Each case's
+/// correlations are listed; a CT that cannot be used is a bad file, and so is a pair that does not belong
+/// together.
 void prepare_pairs(const RunConfig& config, const PairConfig& pairs, const Index& index,
                    PrepareContext& context);
 

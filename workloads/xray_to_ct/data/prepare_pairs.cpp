@@ -181,6 +181,7 @@ void prepare_pairs(const RunConfig& config, const PairConfig& pairs, const Index
   const auto all = static_cast<int64_t>(index.cases.size());
   for (int64_t number = 0; number < all; ++number) {
     const Case& entry = index.cases[static_cast<size_t>(number)];
+    if (holds(context.bad, entry.name())) continue;
     try {
       alignments.add(entry.name(), makes ? writer.write(number).correlations
                                          : correlations_of(config, pairs, index, number, views_of(entry)));

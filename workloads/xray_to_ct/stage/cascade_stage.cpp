@@ -135,11 +135,8 @@ std::unique_ptr<Dataset> CascadeStage::dataset(const RunConfig& config, const In
 }
 
 void CascadeStage::prepare(const RunConfig& config, const Index& index, PrepareContext& context) const {
-  if (!config_.pairs.ct.empty()) {
-    prepare_pairs(config, config_.pairs, index, context);
-    return;
-  }
-  Stage::prepare(config, index, context);
+  if (config_.pairs.ct.empty()) Stage::prepare(config, index, context);
+  if (config.data.kind == pairs_kind) prepare_pairs(config, config_.pairs, index, context);
 }
 
 std::unique_ptr<CascadeTask> CascadeStage::earlier_task() const {
