@@ -28,6 +28,11 @@ void PairConfig::describe(Fields& f) {
   f.field("brightness", brightness,
           "how much darker a training example's radiographs may become, as a share of their brightness",
           fraction);
+  f.field("faults", faults,
+          "strength of the faults of real films (scatter, noise, gamma, collimation) in the radiographs of "
+          "training "
+          "examples; 0: none",
+          fraction);
   f.field("least_height", least_height, "mm along the body that a CT has to show", at_least_zero);
   f.field("most_spacing", most_spacing, "mm that the slices of a CT may lie apart", at_least_zero);
 }

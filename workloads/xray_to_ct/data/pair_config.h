@@ -33,6 +33,7 @@ struct PairConfig {
   bool augmentation = true;     // of training examples
   double mirror = 0.5;          // probability that the patient is mirrored left to right
   double brightness = 0.1;      // how much darker radiographs may become, as a share
+  double faults = 0;            // of real films, put into training radiographs: their strength
   double least_height = 150;    // mm that a CT has to show along the body
   double most_spacing = 10;     // mm between the slices of a CT
 

@@ -10,6 +10,7 @@
 #include "larmor/kernels/attenuation.h"
 
 #include "workloads/xray_to_ct/data/pair_source.h"
+#include "workloads/xray_to_ct/data/radiograph_faults.h"
 
 namespace larmor::xray_to_ct {
 namespace {
@@ -52,6 +53,7 @@ class PairDataset final : public PreparableDataset {
       volume = volume.flip({3});
       radiographs = at::cat({radiographs.slice(0, 0, 1).flip({3}), radiographs.slice(0, 1)});
     }
+    if (augments_ && pairs_.faults > 0) radiographs = with_faults_of(radiographs, key);
     std::vector<float> intensity;
     for (const auto& [scale, offset] : placed.intensities) {
       intensity.push_back(static_cast<float>(scale));
@@ -72,6 +74,22 @@ class PairDataset final : public PreparableDataset {
     for (Intensity& intensity : placed.intensities)
       intensity = {.scale = intensity.scale * factor, .offset = (intensity.offset + 1) * factor - 1};
     return (radiographs + 1) * factor - 1;
+  }
+
+  /// Each view has faults of its own. What the projection is held against has them, too.
+  at::Tensor with_faults_of(const at::Tensor& radiographs, const ExampleKey& key) const {
+    const auto key_of = [&](const char* purpose) {
+      return make_key(key.seed, static_cast<uint64_t>(key.epoch), static_cast<uint64_t>(key.example),
+                      purpose);
+    };
+    Draws draws(key_of("faults of radiographs"));
+    std::vector<at::Tensor> faulty;
+    for (int64_t view = 0; view < radiographs.size(0); ++view) {
+      const Key noise =
+          key_of(view == 0 ? "grain of the frontal radiograph" : "grain of the lateral radiograph");
+      faulty.push_back(with_faults(radiographs[view][0], pairs_.faults, draws, noise).unsqueeze(0));
+    }
+    return at::stack(faulty);
   }
 
   /// The frontal view of a mirrored patient is the mirrored frontal view: its rays are those of the volume as

@@ -101,6 +101,27 @@ TEST(PairDataset, TheSameKeyGivesTheSameBitsAndValidationIsNotAugmented) {
     EXPECT_FALSE(validation->get({.seed = 3, .epoch = epoch, .example = 0}).at(pair::mirrored).item<bool>());
 }
 
+TEST(PairDataset, FaultsAreInTheRadiographsOfTrainingAlone) {
+  PairConfig pairs = small_pairs();
+  const Sample plain = Samples(pairs).get(1);
+  pairs.faults = 0.8;
+  const Samples samples(pairs);
+  const Sample faulty = samples.get(1);
+  EXPECT_TRUE(at::equal(faulty.at(pair::volume), plain.at(pair::volume)));
+  EXPECT_TRUE(at::equal(faulty.at(pair::rays), plain.at(pair::rays)));
+  for (int64_t view = 0; view < 2; ++view) {
+    EXPECT_FALSE(at::equal(faulty.at(pair::radiographs)[view], plain.at(pair::radiographs)[view]));
+    EXPECT_GT(correlation_of(faulty.at(pair::radiographs)[view], plain.at(pair::radiographs)[view]), 0.7);
+  }
+  EXPECT_EQ(faulty.at(pair::radiographs).sizes(), plain.at(pair::radiographs).sizes());
+  const ExampleKey key{.seed = 3, .epoch = 1, .example = 0};
+  EXPECT_TRUE(at::equal(
+      pair_dataset(phantom_run(), pairs, samples.index, Split::val, 32, 2)->get(key).at(pair::radiographs),
+      pair_dataset(phantom_run(), small_pairs(), samples.index, Split::val, 32, 2)
+          ->get(key)
+          .at(pair::radiographs)));
+}
+
 TEST(PairDataset, UnitsGoThereAndBack) {
   const PairConfig pairs;
   const at::Tensor hu = at::tensor({-1000.0, 0.0, 1000.0, 3000.0}, at::kDouble);
