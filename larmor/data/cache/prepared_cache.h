@@ -17,6 +17,7 @@
 #include "larmor/base/storage.h"
 #include "larmor/config/run_config.h"
 #include "larmor/data/cache/cache_entry.h"
+#include "larmor/data/cache/cache_folder.h"
 #include "larmor/data/cache/source_hashes.h"
 #include "larmor/formats/volume.h"
 
@@ -24,11 +25,6 @@ namespace larmor {
 
 /// Raised when the same files and the same chain come to give other voxels.
 constexpr int preparation_version = 1;
-
-/// $XDG_CACHE_HOME/larmor/prepared, or ~/.cache/larmor/prepared. Throws Error (usage) when neither is known.
-std::filesystem::path default_cache_folder();
-/// That, or the one that the config names.
-std::filesystem::path chosen_cache_folder(const DataConfig& data);
 
 /// SHA-256 of what an entry is made from: names and contents of the sources, the deterministic steps, the
 /// code's version. The order of a step's parameters does not matter.

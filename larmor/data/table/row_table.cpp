@@ -1,17 +1,15 @@
 #include "larmor/data/table/row_table.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <utility>
 
 #include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/json.h"
+#include "larmor/base/mapped_file.h"
 #include "larmor/base/regular_file.h"
 #include "larmor/base/text.h"
 #include "larmor/data/table/table_format.h"
@@ -37,42 +35,15 @@ Number load(const char* from) {
 
 }  // namespace
 
-/// The bytes of a table's file, read where they are looked at.
-class RowTableFile {
- public:
-  explicit RowTableFile(const std::filesystem::path& path) {
-    const RegularFile file = open_regular(path);
-    size_ = file.size();
-    if (size_ == 0) spoilt("it is empty");
-    void* const memory = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file.descriptor(), 0);
-    if (memory == MAP_FAILED)
-      fail(Exit::environment, "cannot be mapped into memory", "raise the limit of address space (ulimit -v)");
-    bytes_ = static_cast<const char*>(memory);
-    ::madvise(memory, size_, MADV_RANDOM);  // rows come in the order of a permutation
-  }
-  RowTableFile(RowTableFile&& other) noexcept
-      : bytes_(std::exchange(other.bytes_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-  RowTableFile& operator=(RowTableFile&&) = delete;
-  ~RowTableFile() {
-    if (bytes_ != nullptr) ::munmap(const_cast<char*>(bytes_), size_);
-  }
-
-  std::string_view view() const { return {bytes_, size_}; }
-
- private:
-  const char* bytes_ = nullptr;
-  std::size_t size_ = 0;
-};
-
 struct RowTable::Part {
   explicit Part(const std::filesystem::path& path);
   const char* at(int64_t row) const {
-    return mapping.view().data() + footer.rows_begin + static_cast<uint64_t>(row) * footer.row_bytes;
+    return mapping.bytes().data() + footer.rows_begin + static_cast<uint64_t>(row) * footer.row_bytes;
   }
   std::string sha256() const { return {footer.sha256.data(), footer.sha256.size()}; }
 
   std::filesystem::path file;
-  RowTableFile mapping;
+  MappedFile mapping;
   table_format::Footer footer;
   std::vector<TableColumn> columns;
 };
@@ -86,8 +57,9 @@ struct RowTable::State {
   std::string sha256;
 };
 
-RowTable::Part::Part(const std::filesystem::path& path) : file(path), mapping(path) {
-  const std::string_view bytes = mapping.view();
+RowTable::Part::Part(const std::filesystem::path& path)
+    : file(path), mapping(path, MappedFile::Use::anywhere) {
+  const std::string_view bytes = mapping.bytes();
   if (bytes.size() < sizeof(footer)) spoilt("it is cut short");
   std::memcpy(&footer, bytes.data() + bytes.size() - sizeof(footer), sizeof(footer));
   if (footer.magic != table_format::magic) spoilt("it is cut short, or no table");
@@ -159,7 +131,7 @@ TableRow RowTable::row(int64_t row) const {
   const Part& part = state_->parts[place];
   TableRow found;
   found.bytes_ = part.at(row - first_rows[place]);
-  found.texts_ = part.mapping.view().substr(0, part.footer.text_bytes);
+  found.texts_ = part.mapping.bytes().substr(0, part.footer.text_bytes);
   found.fields_ = state_->fields.data();
   return found;
 }
@@ -198,7 +170,7 @@ std::string_view TableRow::text(std::size_t column) const {
 
 void RowTable::verify() const {
   for (const Part& part : state_->parts) {
-    const std::string_view bytes = part.mapping.view();
+    const std::string_view bytes = part.mapping.bytes();
     if (larmor::sha256(bytes.substr(0, bytes.size() - sizeof(part.footer))) != part.sha256())
       spoilt(larmor::text(part.file.string(), ": its bytes are not those that were written"));
   }

@@ -16,7 +16,6 @@ namespace {
 constexpr uint32_t local_signature = 0x04034b50, entry_signature = 0x02014b50, end_signature = 0x06054b50;
 constexpr uint32_t end64_signature = 0x06064b50, locator64_signature = 0x07064b50;
 constexpr uint64_t local_bytes = 30, entry_bytes = 46, end_bytes = 22, end64_bytes = 56, locator64_bytes = 20;
-constexpr uint64_t most_entries = 100'000;
 constexpr uint32_t in_zip64 = 0xffffffff;  // the number stands in the zip64 extra field
 
 [[noreturn]] void damaged(std::string_view what) {
@@ -68,7 +67,7 @@ ZipArchive::Directory ZipArchive::find_directory() const {
     directory = {number<uint64_t>(end64 + 32), number<uint64_t>(end64 + 48), number<uint64_t>(end64 + 40)};
     limit = end64;
   }
-  if (directory.count > most_entries)
+  if (directory.count > most_entries_)
     fail(Exit::data, text("the zip archive holds ", directory.count, " entries"));
   if (directory.offset > limit || directory.size > limit - directory.offset)
     damaged("its directory is not inside it");
@@ -150,7 +149,14 @@ void ZipArchive::check_overlap(uint64_t directory) const {
   }
 }
 
-ZipArchive::ZipArchive(Bytes file) : file_(std::move(file)) {
+ZipArchive::ZipArchive(Bytes file) : held_(std::move(file)), file_(held_.view()) { read_directory(); }
+
+ZipArchive::ZipArchive(std::span<const std::byte> bytes, uint64_t most_entries)
+    : file_(bytes), most_entries_(most_entries) {
+  read_directory();
+}
+
+void ZipArchive::read_directory() {
   const Directory directory = find_directory();
   std::set<std::string> names;
   uint64_t place = directory.offset;
@@ -163,7 +169,7 @@ ZipArchive::ZipArchive(Bytes file) : file_(std::move(file)) {
 }
 
 Bytes ZipArchive::extract(const Entry& entry, const ClaimedVoxels& claimed) const {
-  const auto packed = file_.view().subspan(entry.data, entry.packed);
+  const auto packed = file_.subspan(entry.data, entry.packed);
   const InflateLimits limits;
   uint64_t largest = limits.largest(entry.packed);
   if (entry.size > largest && entry.size <= limits.bytes && entry.method == 8 && claimed) {

@@ -1,8 +1,10 @@
-// A zip archive held in memory, read by strict rules: what .npz files are.
-// Source: PKWARE APPNOTE 6.3, the parts that NumPy writes (stored, deflated, zip64).
+// A zip archive in memory, held or mapped, read by strict rules: what .npz files are, and archives of
+// documents. Source: PKWARE APPNOTE 6.3, the parts that NumPy writes (stored, deflated, zip64).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,9 +23,14 @@ class ZipArchive {
     uint32_t crc32 = 0;
   };
 
+  static constexpr uint64_t entries_of_npz = 100'000;
+
   /// Reads the directory. Throws Error (data): no archive, names that lead elsewhere, doubled names, entries
-  /// that overlap, two headers that disagree, encryption, links, more than 100,000 entries.
+  /// that overlap, two headers that disagree, encryption, links, more entries
+  /// than `most_entries`.
   explicit ZipArchive(Bytes file);
+  /// Borrows the bytes.
+  ZipArchive(std::span<const std::byte> bytes, uint64_t most_entries);
 
   const std::vector<Entry>& entries() const { return entries_; }
   /// Throws Error (data): damaged, or larger than its packed bytes and the voxels that it claims allow.
@@ -37,10 +44,13 @@ class ZipArchive {
   Entry read_entry(uint64_t& place, uint64_t end) const;
   void read_local_header(Entry& entry, uint16_t flags) const;
   void check_overlap(uint64_t directory) const;
+  void read_directory();
   template <class Number>
   Number number(uint64_t offset) const;
 
-  Bytes file_;
+  Bytes held_;
+  std::span<const std::byte> file_;
+  uint64_t most_entries_ = entries_of_npz;
   std::vector<Entry> entries_;
 };
 

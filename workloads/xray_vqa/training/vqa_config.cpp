@@ -13,15 +13,7 @@ constexpr const char* custom_size = "custom";
 
 }  // namespace
 
-void VqaConfig::describe_data(Fields& f) {
-  f.field("image_size", sizes.image, "pixels of a radiograph along each side", Range{16, 4096});
-  f.field("question_length", sizes.question, "tokens of a question at most, [CLS] and [SEP] among them",
-          Range{2, 8192});
-  f.field("most_objects", sizes.objects, "boxes of a radiograph at most; of more the first ones are taken",
-          at_least_one);
-  f.field("phantom_questions", phantom_questions, "questions about each radiograph, for kind phantom",
-          at_least_one);
-}
+void VqaConfig::describe_data(Fields& f) { data.describe(f); }
 
 void VqaConfig::describe_model(Fields& f) {
   f.choice("image_encoder", network.image_encoder,
@@ -88,7 +80,8 @@ void VqaConfig::describe_loss(Fields& f) {
           at_least_zero);
 }
 
-void VqaConfig::check(const RunConfig& /*config*/) const {
+void VqaConfig::check(const RunConfig& config) const {
+  data.check(config.data);
   for (const std::string& encoder : frozen) {
     if (encoder != "image" && encoder != "text")
       fail(Exit::usage, text("model.frozen names `", encoder, "`"), "say [image], [text] or [image, text]");
@@ -102,9 +95,9 @@ void VqaConfig::check(const RunConfig& /*config*/) const {
   if (network.image_encoder == ImageEncoder::convnext) sizes_to_check.convnext.check();
   if (network.text_encoder == TextEncoder::bert) {
     sizes_to_check.bert.check();
-    if (sizes.question > network.bert.max_position_embeddings)
+    if (data.sizes.question > network.bert.max_position_embeddings)
       fail(Exit::usage,
-           text("data.question_length is ", sizes.question, ", and model.bert.positions ",
+           text("data.question_length is ", data.sizes.question, ", and model.bert.positions ",
                 network.bert.max_position_embeddings),
            "cut questions to as many tokens as the BERT has positions");
   }

@@ -9,7 +9,7 @@
 #include "larmor/config/fields.h"
 #include "larmor/config/run_config.h"
 
-#include "workloads/xray_vqa/data/sample.h"
+#include "workloads/xray_vqa/data/question_data.h"
 #include "workloads/xray_vqa/network/vqa_loss.h"
 #include "workloads/xray_vqa/network/vqa_network.h"
 
@@ -17,8 +17,7 @@ namespace larmor::xray_vqa {
 
 struct VqaConfig {
   // data
-  SampleSizes sizes;
-  int64_t phantom_questions = 6;  // of each invented study
+  QuestionData data;
   // model
   std::string convnext_size = "base";        // or custom: depths and dims as they are listed
   std::vector<int64_t> depths, dims;         // of custom

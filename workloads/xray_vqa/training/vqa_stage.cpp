@@ -15,14 +15,13 @@
 #include "larmor/train/measure/demand_count.h"
 #include "larmor/train/volume_stage.h"
 
-#include "workloads/xray_vqa/data/phantom_questions.h"
-#include "workloads/xray_vqa/data/xray_phantom.h"
+#include "workloads/xray_vqa/data/question_data.h"
 #include "workloads/xray_vqa/training/encoder_weights.h"
 
 namespace larmor::xray_vqa {
 namespace {
 
-constexpr const char *phantom_kind = "phantom", *first_stage = "pretrain";
+constexpr const char* first_stage = "pretrain";
 
 /// Questions whose samples say that they are there for a baseline alone.
 class MarkedQuestions final : public Dataset {
@@ -77,29 +76,17 @@ Sample example_to_count(const SampleSizes& sizes) {
           {sample::study, shaped({}, at::kLong)}};
 }
 
-PhantomQuestions phantoms_of(const RunConfig& config, const VqaConfig& own) {
-  return {.seed = static_cast<uint64_t>(config.data.phantom_seed),
-          .studies = config.data.phantom_cases,
-          .questions = own.phantom_questions,
-          .sizes = own.sizes};
-}
-
 }  // namespace
 
 WorkloadFields VqaStage::fields() {
   return {.data = [this](Fields& f) { config_.describe_data(f); },
+          .data_kinds = {mimic_kind, table_kind},
           .model = [this](Fields& f) { config_.describe_model(f); },
           .loss = [this](Fields& f) { config_.describe_loss(f); },
           .objectives = {}};
 }
 
-void VqaStage::check(const RunConfig& config) const {
-  config_.check(config);
-  if (config.data.kind != phantom_kind)
-    fail(Exit::usage,
-         text("data.kind is ", config.data.kind, ", and xray_vqa wants questions about radiographs"),
-         "say data.kind=phantom for invented ones");
-}
+void VqaStage::check(const RunConfig& config) const { config_.check(config); }
 
 void VqaStage::check_start(const Sample& /*first*/) const {
   check_weights(config_.image_weights);
@@ -118,20 +105,19 @@ void VqaStage::check_start(const Sample& /*first*/) const {
 }
 
 Index VqaStage::index(const RunConfig& config) const {
-  return phantom_index(config.data, static_cast<uint64_t>(config.run.seed), phantoms_of(config, config_));
+  return question_index(config_.data, config.data, static_cast<uint64_t>(config.run.seed));
 }
 
 Index VqaStage::found(const RunConfig& config) const {
-  return phantom_index(without_splits(config.data), static_cast<uint64_t>(config.run.seed),
-                       phantoms_of(config, config_));
+  return question_index(config_.data, without_splits(config.data), static_cast<uint64_t>(config.run.seed));
 }
 
 Demand VqaStage::demand(const RunConfig& config, const Index& index) const {
   VqaSurroundings around = surroundings();
   VqaTask trial(config_, std::move(around), /*seed=*/0, c10::kMeta);
-  const Sample example = example_to_count(config_.sizes);
+  const Sample example = example_to_count(config_.data.sizes);
   Demand demand = count_demand(config, index, Json::array(), trial, example);
-  demand.training_examples = dataset(config, index, Split::train)->size();
+  demand.training_examples = count_questions(config_.data, index, Split::train);
   demand.sample_bytes = static_cast<int64_t>(example.at(sample::image).nbytes());  // all but nothing
   demand.preferred_micro_batch = 16;
   demand.batch_norm = config_.network.image_encoder == ImageEncoder::plain;
@@ -140,7 +126,7 @@ Demand VqaStage::demand(const RunConfig& config, const Index& index) const {
 }
 
 std::unique_ptr<Dataset> VqaStage::dataset(const RunConfig& config, const Index& index, Split split) const {
-  return phantom_dataset(phantoms_of(config, config_), index, split, *surroundings().tokenizer);
+  return question_dataset(config_.data, config.data, index, split);
 }
 
 std::unique_ptr<Dataset> VqaStage::reference(const RunConfig& config, const Index& index) const {
@@ -161,8 +147,8 @@ PredictionForm VqaStage::prediction(const RunConfig&) const {
 }
 
 VqaSurroundings VqaStage::surroundings() const {
-  return {.tokenizer = std::make_shared<WordPiece>(phantom_words()),
-          .vocabularies = phantom_vocabularies(),
+  return {.tokenizer = std::make_shared<WordPiece>(question_tokenizer(config_.data)),
+          .vocabularies = question_vocabularies(config_.data),
           .earlier = earlier()};
 }
 

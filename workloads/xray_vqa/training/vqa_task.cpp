@@ -202,8 +202,8 @@ void VqaTask::summarize(const CaseValues& cases, const CaseValues& reference, Me
 }
 
 Prediction VqaTask::predict(const Batch& inputs, const PredictionContext& context) {
-  const Asked asked = asked_of(context.texts, config_.sizes, *surroundings_.tokenizer);
-  const at::Tensor image = radiograph_of(inputs.at(sample::image), config_.sizes.image);
+  const Asked asked = asked_of(context.texts, config_.data.sizes, *surroundings_.tokenizer);
+  const at::Tensor image = radiograph_of(inputs.at(sample::image), config_.data.sizes.image);
   VqaInputs batch = asked.inputs;
   batch.image = image;
   for (at::Tensor* tensor : {&batch.tokens, &batch.tokens_mask, &batch.boxes, &batch.regions, &batch.entities,

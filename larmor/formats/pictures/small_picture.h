@@ -1,0 +1,25 @@
+// Pictures as small as networks take them, bit for bit as Pillow makes them, which is how most radiographs
+// that networks have learnt from were read.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include <ATen/core/Tensor.h>
+
+namespace larmor {
+
+struct SmallPicture {
+  at::Tensor pixels;              // [1 or 3, rows, columns] uint8: one channel where the file has no colours
+  int64_t columns = 0, rows = 0;  // in the file
+};
+
+/// PNG or JPEG, as Image.open(path).convert("RGB").resize((columns, rows), BILINEAR): the filter is widened
+/// where it shrinks, the aspect is not kept, rows are averaged first and rounded, then columns. Of 16 bits
+/// the upper eight are taken. Throws Error (data) with the path.
+SmallPicture read_small_picture(const std::filesystem::path& path, int64_t columns, int64_t rows);
+
+/// uint8 [C, H, W] to [C, rows, columns]. Source: Pillow's Resample.c, its arithmetic of 22 bits.
+at::Tensor resized_as_pillow(const at::Tensor& planes, int64_t columns, int64_t rows);
+
+}  // namespace larmor

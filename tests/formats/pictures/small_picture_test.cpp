@@ -1,0 +1,86 @@
+#include "larmor/formats/pictures/small_picture.h"
+
+#include <filesystem>
+#include <string>
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <gtest/gtest.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/file.h"
+#include "larmor/base/hash.h"
+#include "larmor/base/storage.h"
+#include "larmor/device/tensor_file.h"
+
+#include "tests/support/shared_data.h"
+
+namespace larmor {
+namespace {
+
+std::string bytes_of(const at::Tensor& pixels) {
+  const at::Tensor rgb = pixels.expand({3, -1, -1}).contiguous();
+  return {static_cast<const char*>(rgb.const_data_ptr()), static_cast<std::size_t>(rgb.numel())};
+}
+
+TEST(SmallPicture, IsBitForBitWhatPillowMakes) {
+  const auto golden = larmor::testing::shared_golden() / "xray_preprocess.safetensors";
+  const auto data = larmor::testing::shared_data();
+  if (data.empty() || !std::filesystem::exists(golden)) GTEST_SKIP() << "no shared golden/xray_preprocess";
+  const auto recorded = read_tensors(golden);
+  int pictures = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(data / "cxr")) {
+    const auto hash = recorded.find(entry.path().stem().string() + "/pil/sha256_of_chw_bytes");
+    if (hash == recorded.end()) continue;
+    const SmallPicture small = read_small_picture(entry.path(), 224, 224);
+    const at::Tensor expected = hash->second.contiguous();
+    std::string digits;
+    for (int64_t i = 0; i < expected.numel(); ++i) {
+      const char* const hex = "0123456789abcdef";
+      const auto byte = expected.const_data_ptr<uint8_t>()[i];
+      digits += hex[byte >> 4];
+      digits += hex[byte & 15];
+    }
+    EXPECT_EQ(sha256(bytes_of(small.pixels)), digits) << entry.path();
+    const auto size = recorded.at(entry.path().stem().string() + "/size_width_height");
+    EXPECT_EQ(small.columns, size[0].item<int64_t>());
+    EXPECT_EQ(small.rows, size[1].item<int64_t>());
+    ++pictures;
+  }
+  EXPECT_EQ(pictures, 8);
+}
+
+TEST(SmallPicture, KeepsWhatHasTheSizeAlready) {
+  const at::Tensor planes = at::arange(48, at::kByte).reshape({1, 6, 8});
+  EXPECT_TRUE(at::equal(resized_as_pillow(planes, 8, 6), planes));
+}
+
+TEST(SmallPicture, AnEvenPictureStaysEven) {
+  const at::Tensor even = at::full({3, 37, 53}, 200, at::kByte);
+  EXPECT_TRUE(at::equal(resized_as_pillow(even, 10, 80), at::full({3, 80, 10}, 200, at::kByte)));
+}
+
+TEST(SmallPicture, AveragesPairsWhenItHalves) {
+  const at::Tensor row = at::arange(0, 80, 10, at::kByte).reshape({1, 1, 8});
+  const at::Tensor small = resized_as_pillow(row, 4, 1);
+  // A triangle two old pixels wide to each side: 1 3 3 1, cut at the borders.
+  EXPECT_EQ(small[0][0][1].item<int64_t>(), 25);
+  EXPECT_EQ(small[0][0][2].item<int64_t>(), 45);
+}
+
+TEST(SmallPicture, RefusesWhatIsNoPictureWithItsPath) {
+  const ScratchFolder scratch;
+  DiskStorage storage;
+  write_text(storage, scratch.path() / "a.png", "no picture");
+  try {
+    read_small_picture(scratch.path() / "a.png", 8, 8);
+    FAIL() << "not refused";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::data);
+    EXPECT_NE(error.message().find("a.png"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace larmor

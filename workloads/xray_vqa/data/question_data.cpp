@@ -1,0 +1,184 @@
+#include "workloads/xray_vqa/data/question_data.h"
+
+#include <chrono>
+
+#include <ATen/ops/zeros.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/file.h"
+#include "larmor/base/hash.h"
+#include "larmor/base/log.h"
+#include "larmor/base/storage.h"
+#include "larmor/base/text.h"
+#include "larmor/data/cache/cache_folder.h"
+#include "larmor/formats/pictures/small_picture.h"
+
+#include "workloads/xray_vqa/data/mimic_questions.h"
+#include "workloads/xray_vqa/data/own_questions.h"
+#include "workloads/xray_vqa/data/phantom_questions.h"
+#include "workloads/xray_vqa/data/question_dataset.h"
+#include "workloads/xray_vqa/data/question_tables.h"
+#include "workloads/xray_vqa/data/xray_phantom.h"
+
+namespace larmor::xray_vqa {
+namespace {
+
+const std::vector<std::string> grade_words = {"A++", "A+", "A", "B", "C", "D", "unrated", "all"};
+
+PhantomQuestions phantoms_of(const QuestionData& questions, const DataConfig& data) {
+  return {.seed = static_cast<uint64_t>(data.phantom_seed),
+          .studies = data.phantom_cases,
+          .questions = questions.phantom_questions,
+          .sizes = questions.sizes};
+}
+
+// A line now and then: writing the tables of millions of questions takes minutes.
+class BuildLog {
+ public:
+  void show(int64_t done, int64_t all) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_ < std::chrono::seconds(10) && done < all) return;
+    if (done < all || said_) log::info(text("tables of questions: ", done, " of ", all, " documents"));
+    said_ = true;
+    last_ = now;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+  bool said_ = false;
+};
+
+// A folder for each source and each way to read it.
+std::filesystem::path folder_of_tables(const QuestionData& questions, const DataConfig& data) {
+  const std::string key =
+      text(data.kind, '\n', data.kind == table_kind ? data.list : questions.documents, '\n', data.folder,
+           '\n', questions.quality_grade, '\n', static_cast<int>(questions.views), '\n',
+           static_cast<int>(questions.uncertain));
+  return chosen_cache_folder(data) / text("questions-", sha256(key).substr(0, 16));
+}
+
+BuiltQuestions build_tables(const QuestionData& questions, const DataConfig& data, Storage& storage) {
+  const auto folder = folder_of_tables(questions, data);
+  storage.create_folders(folder);
+  const FileLock lock(std::filesystem::path(folder).concat(".lock"));
+  if (data.kind == table_kind) return build_own_questions(storage, data.list, folder, questions.uncertain);
+  BuildLog progress;
+  const bool all = questions.quality_grade == "all";
+  return build_mimic_questions(storage,
+                               {.images = data.folder,
+                                .documents = questions.documents,
+                                .tables = folder,
+                                .worst = all ? Grade::unrated : *grade_called(questions.quality_grade),
+                                .all_grades = all,
+                                .views = questions.views,
+                                .uncertain = questions.uncertain,
+                                .bad_files = data.bad_files},
+                               [&](int64_t done, int64_t of) { progress.show(done, of); });
+}
+
+}  // namespace
+
+void QuestionData::describe(Fields& f) {
+  f.field("questions", documents, "folder of MIMIC-Ext-CXR-QBA or of one of its exports, for kind mimic_cxr");
+  f.field("vocabulary", vocabulary,
+          "vocab.txt or tokenizer.json; empty: the words of the phantoms' questions");
+  f.word("quality_grade", quality_grade, grade_words,
+         "worst grade of the questions that are taken; all: not asked");
+  f.choice("view_filter", views, {{"frontal_only", Views::frontal_only}, {"all", Views::all}},
+           "images that stand for a study");
+  f.choice("uncertain_labels", uncertain,
+           {{"ignore", Uncertain::ignore},
+            {"ones", Uncertain::ones},
+            {"zeros", Uncertain::zeros},
+            {"soft", Uncertain::soft}},
+           "what a label becomes that the report leaves open: masked, 1, 0 or one half");
+  f.field("image_size", sizes.image, "pixels of a radiograph along each side", Range{16, 4096});
+  f.field("question_length", sizes.question, "tokens of a question at most, [CLS] and [SEP] among them",
+          Range{2, 8192});
+  f.field("most_objects", sizes.objects, "boxes of a radiograph at most; of more the first ones are taken",
+          at_least_one);
+  f.field("phantom_questions", phantom_questions, "questions about each radiograph, for kind phantom",
+          at_least_one);
+}
+
+void QuestionData::check(const DataConfig& data) const {
+  if (data.kind == phantom_kind) return;
+  if (data.kind != mimic_kind && data.kind != table_kind) {
+    fail(Exit::usage, text("data.kind is ", data.kind, ", and xray_vqa wants questions about radiographs"),
+         "say mimic_cxr, questions (with a table in data.list), or phantom for invented ones");
+  }
+  if (vocabulary.empty())
+    fail(Exit::usage, "data.vocabulary is empty", "name the vocab.txt or tokenizer.json of the text encoder");
+  if (data.kind == table_kind && data.list.empty())
+    fail(Exit::usage, "data.list is empty", "name the table of questions: columns image, question, answer");
+  if (data.kind == mimic_kind && (data.folder.empty() || documents.empty()))
+    fail(Exit::usage, "data.folder or data.questions is empty",
+         "name the folders of MIMIC-CXR-JPG and of MIMIC-Ext-CXR-QBA");
+}
+
+Index question_index(const QuestionData& questions, const DataConfig& data, uint64_t run_seed) {
+  if (data.kind == phantom_kind) return phantom_index(data, run_seed, phantoms_of(questions, data));
+  const auto storage = make_storage();
+  const BuiltQuestions built = build_tables(questions, data, *storage);
+  for (const BadFile& bad : built.bad) log::warning(text(bad.path, ": ", bad.reason));
+  const QuestionTables tables(built.tables);
+  std::vector<ListedCase> listed;
+  for (int64_t row = 0; row < tables.studies(); ++row) {
+    const Study study = tables.study(row);
+    listed.push_back({.place = study.id,
+                      .files = {{"image", study.image}},
+                      .patient = study.patient,
+                      .label = {},
+                      .split = study.split,
+                      .values = {{study_row, static_cast<double>(row)}}});
+  }
+  Index index = make_index(data, run_seed, listed);
+  index.tables = built.tables;
+  index.patients_by += "; " + built.sentence;
+  return index;
+}
+
+int64_t count_questions(const QuestionData& questions, const Index& index, Split split) {
+  const auto studies = index.of(split);
+  if (index.tables.empty()) return static_cast<int64_t>(studies.size()) * questions.phantom_questions;
+  const QuestionTables tables({index.table(studies_table), index.table(questions_table)});
+  int64_t count = 0;
+  for (const int64_t place : studies)
+    count += tables.questions_of(
+        static_cast<int64_t>(index.cases[static_cast<std::size_t>(place)].values.at(study_row)));
+  return count;
+}
+
+std::unique_ptr<Dataset> question_dataset(const QuestionData& questions, const DataConfig& data,
+                                          const Index& index, Split split) {
+  const WordPiece tokenizer = question_tokenizer(questions);
+  if (index.tables.empty()) return phantom_dataset(phantoms_of(questions, data), index, split, tokenizer);
+  return table_dataset(index, split, tokenizer, questions.sizes);
+}
+
+WordPiece question_tokenizer(const QuestionData& questions) {
+  return questions.vocabulary.empty() ? WordPiece(phantom_words()) : read_tokenizer(questions.vocabulary);
+}
+
+Vocabularies question_vocabularies(const QuestionData& questions) {
+  const auto file = std::filesystem::path(questions.documents) / "metadata" / "dataset_info.json";
+  if (!questions.documents.empty() && std::filesystem::exists(file)) return read_vocabularies(file);
+  return questions.vocabulary.empty() ? phantom_vocabularies() : Vocabularies();
+}
+
+at::Tensor read_image(const std::filesystem::path& file, const SampleSizes& sizes) {
+  const at::Tensor pixels = read_small_picture(file, sizes.image, sizes.image).pixels;
+  at::Tensor image = at::zeros({3, sizes.image, sizes.image});
+  const int64_t area = sizes.image * sizes.image;
+  for (std::size_t channel = 0; channel < 3; ++channel) {
+    const auto plane = pixels.size(0) == 1 ? 0 : static_cast<int64_t>(channel);
+    const uint8_t* const from = pixels.const_data_ptr<uint8_t>() + plane * area;
+    float* const to = image.mutable_data_ptr<float>() + static_cast<int64_t>(channel) * area;
+    const float scale = 1.0F / (255.0F * imagenet_deviation[channel]);
+    const float shift = imagenet_mean[channel] / imagenet_deviation[channel];
+    for (int64_t i = 0; i < area; ++i) to[i] = static_cast<float>(from[i]) * scale - shift;
+  }
+  return image;
+}
+
+}  // namespace larmor::xray_vqa

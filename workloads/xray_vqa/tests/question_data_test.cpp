@@ -1,0 +1,142 @@
+#include "workloads/xray_vqa/data/question_data.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/file.h"
+#include "larmor/base/text.h"
+
+#include "workloads/xray_vqa/tests/made_up_mimic.h"
+
+#include "tests/support/image_files.h"
+#include "tests/support/picture_files.h"
+
+namespace larmor::xray_vqa {
+namespace {
+
+using larmor::testing::write_file;
+using ::testing::HasSubstr;
+
+class QuestionSets : public ::testing::Test {
+ protected:
+  QuestionSets() {
+    questions_.documents = mimic_.documents().string();
+    questions_.vocabulary = mimic_.vocabulary().string();
+    questions_.sizes = {.image = 16, .question = 8, .objects = 3};
+    data_.kind = mimic_kind;
+    data_.folder = mimic_.images().string();
+    data_.cache_folder = (scratch_.path() / "cache").string();
+  }
+
+  ScratchFolder scratch_;
+  MadeUpMimic mimic_{scratch_.path() / "data"};
+  QuestionData questions_;
+  DataConfig data_;
+};
+
+TEST_F(QuestionSets, HaveTheStudiesAsCasesAndTheQuestionsAsRows) {
+  const Index index = question_index(questions_, data_, 1);
+  EXPECT_EQ(index.cases.size(), 5u);
+  EXPECT_EQ(index.of(Split::train).size(), 3u);
+  ASSERT_EQ(index.tables.size(), 2u);
+  EXPECT_EQ(index.table("questions").rows, 15);
+  EXPECT_EQ(count_questions(questions_, index, Split::train), 9);
+  EXPECT_EQ(question_index(questions_, data_, 1).sha256(), index.sha256());
+  questions_.quality_grade = "B";
+  EXPECT_NE(question_index(questions_, data_, 1).sha256(), index.sha256());
+}
+
+TEST_F(QuestionSets, GiveSamplesOfTablesAndPictures) {
+  const Index index = question_index(questions_, data_, 1);
+  const auto dataset = question_dataset(questions_, data_, index, Split::train);
+  ASSERT_EQ(dataset->size(), 9);
+  const Sample one = dataset->get({.seed = 1, .epoch = 0, .example = 3});
+  EXPECT_EQ(dataset->name(3), "files/p10/p10000002/s50000002/pa2.jpg");
+  EXPECT_EQ(one.at(sample::study).item<int64_t>(), 1);
+  EXPECT_EQ(one.at(sample::answer).item<int64_t>(), 0);
+  EXPECT_EQ(one.at(sample::head).item<int64_t>(), 0);
+  EXPECT_EQ(one.at(sample::image).sizes(), (std::vector<int64_t>{3, 16, 16}));
+  EXPECT_EQ(one.at(sample::tokens)[1].item<int64_t>(), 5);  // "is"
+  EXPECT_EQ(one.at(sample::objects_mask).sum().item<int64_t>(), 2);
+  EXPECT_EQ(one.at(sample::regions)[0].item<int64_t>(), 2);
+  EXPECT_EQ(one.at(sample::labels_mask).sum().item<int64_t>(), 2);
+  EXPECT_EQ(one.size(), 13u);
+}
+
+TEST_F(QuestionSets, APictureThatIsGoneIsTheExamplesFault) {
+  const Index index = question_index(questions_, data_, 1);
+  const auto dataset = question_dataset(questions_, data_, index, Split::val);
+  std::filesystem::remove(index.folder / dataset->name(0));
+  EXPECT_THROW(dataset->get({.seed = 1, .epoch = 0, .example = 0}), Error);
+}
+
+TEST_F(QuestionSets, OfAnyonesOwnComeFromATable) {
+  const auto list = scratch_.path() / "own.csv";
+  write_file(scratch_.path() / "a.png", larmor::testing::png_of(4, 4, larmor::testing::PngKind::grey, 8,
+                                                                std::vector<uint16_t>(16, 100)));
+  write_file(scratch_.path() / "b.png", larmor::testing::png_of(4, 4, larmor::testing::PngKind::grey, 8,
+                                                                std::vector<uint16_t>(16, 200)));
+  write_file(list,
+             "image,question,answer,type,patient,split,Pneumonia,Edema\n"
+             "b.png,Is there an effusion?,yes,,p2,val,1,\n"
+             "a.png,Is there an effusion?,no,D02_has_finding,p1,train,0,-1\n"
+             "a.png,How severe is it?,moderate,,p1,train,,\n"
+             "a.png,What is it?,Pleural Effusion,,p1,train,,\n"
+             "a.png,,yes,,p1,train,,\n"
+             "a.png,Why?,because,,p1,train,,\n"
+             "a.png,Sing!,yes,Z01_sing,p1,train,,\n");
+  data_.kind = table_kind;
+  data_.folder.clear();
+  data_.list = list.string();
+  questions_.uncertain = Uncertain::soft;
+  const Index index = question_index(questions_, data_, 1);
+  EXPECT_THAT(index.patients_by,
+              HasSubstr("4 of 4 questions have a head (binary 2, category 1, region 0, severity 1)"));
+  EXPECT_THAT(index.patients_by, HasSubstr("unknown type: 1"));
+  const auto dataset = question_dataset(questions_, data_, index, Split::train);
+  ASSERT_EQ(dataset->size(), 3);
+  const Sample second = dataset->get({.seed = 1, .epoch = 0, .example = 1});
+  EXPECT_EQ(second.at(sample::answer).item<int64_t>(), 2);
+  EXPECT_EQ(second.at(sample::head).item<int64_t>(), 3);
+  EXPECT_EQ(second.at(sample::labels)[3].item<float>(), 0.5F);
+  EXPECT_NEAR(second.at(sample::image)[0][0][0].item<double>(), (100.0 / 255 - 0.485) / 0.229, 1e-5);
+  write_file(list, "picture,question\na.png,b\n");
+  EXPECT_THROW(question_index(questions_, data_, 1), Error);
+}
+
+TEST_F(QuestionSets, OfPhantomsNeedNothing) {
+  QuestionData phantoms;
+  phantoms.phantom_questions = 3;
+  phantoms.sizes = {.image = 32, .question = 16, .objects = 4};
+  DataConfig data;
+  data.kind = phantom_kind;
+  data.phantom_cases = 20;
+  const Index index = question_index(phantoms, data, 1);
+  EXPECT_TRUE(index.is_invented());
+  const auto dataset = question_dataset(phantoms, data, index, Split::train);
+  EXPECT_EQ(dataset->size(), count_questions(phantoms, index, Split::train));
+  EXPECT_EQ(dataset->get({.seed = 1, .epoch = 0, .example = 0}).size(), 13u);
+}
+
+TEST_F(QuestionSets, WhatDoesNotGoTogetherIsRefused) {
+  const auto refused = [&](auto change) {
+    QuestionData questions = questions_;
+    DataConfig data = data_;
+    change(questions, data);
+    try {
+      questions.check(data);
+    } catch (const Error& error) {
+      return error.exit() == Exit::usage;
+    }
+    return false;
+  };
+  EXPECT_FALSE(refused([](QuestionData&, DataConfig&) {}));
+  EXPECT_TRUE(refused([](QuestionData& questions, DataConfig&) { questions.vocabulary.clear(); }));
+  EXPECT_TRUE(refused([](QuestionData& questions, DataConfig&) { questions.documents.clear(); }));
+  EXPECT_TRUE(refused([](QuestionData&, DataConfig& data) { data.kind = "nifti"; }));
+  EXPECT_TRUE(refused([](QuestionData&, DataConfig& data) { data.kind = table_kind; }));
+}
+
+}  // namespace
+}  // namespace larmor::xray_vqa
