@@ -90,8 +90,9 @@ TEST(OpenJpegDecoder, RefusesEveryStreamThatIsCutShort) {
   for (std::size_t length = 0; length < whole.size(); length += length < 60 ? 7 : 1) {
     EXPECT_NE(openjpeg_refusal(one_frame(whole.substr(0, length))), "") << length;
     // The same with a marker of the end behind the cut.
-    if (length + 2 < whole.size() && length > 42)
+    if (length + 2 < whole.size() && length > 42) {
       EXPECT_NE(openjpeg_refusal(one_frame(whole.substr(0, length) + "\xff\xd9")), "") << length;
+    }
   }
   EXPECT_THAT(openjpeg_refusal(one_frame(whole.substr(0, whole.size() - 2))), HasSubstr("is cut short"));
 }

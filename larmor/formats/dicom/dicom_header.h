@@ -36,7 +36,7 @@ struct DicomWindow {
 
 /// The same as a table: of values from `first` on, those before and behind it like its ends.
 struct DicomTable {
-  int first = 0, bits = 0;        // bits: of an entry
+  int first = 0, bits = 0;             // bits: of an entry
   std::vector<uint16_t> entries = {};  // not empty
 };
 
