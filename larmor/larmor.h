@@ -3,7 +3,9 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/json.h"
+#include "larmor/base/keyed_permutation.h"
 #include "larmor/base/process.h"
+#include "larmor/base/storage.h"
 #include "larmor/checkpoint/checkpoint.h"
 #include "larmor/comm/communicator.h"
 #include "larmor/config/load.h"

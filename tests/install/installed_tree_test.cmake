@@ -1,4 +1,4 @@
-# Installs a build, moves the tree, and builds and runs examples/own_loop against it.
+# Installs a build, moves the tree, and builds and runs examples/own_loop and examples/own_text against it.
 include(${CMAKE_CURRENT_LIST_DIR}/../support/steps.cmake)
 
 file(REMOVE_RECURSE ${SCRATCH})
@@ -32,6 +32,13 @@ foreach(ranks 1 2)
   step("own_loop on ${ranks} ranks" ${CMAKE_COMMAND} -E chdir ${SCRATCH} ${SCRATCH}/build/own_loop ${ranks})
   expect_in_output("step 20")
 endforeach()
+step("configure own_text" ${CMAKE_COMMAND} -S ${SOURCE}/examples/own_text -B ${SCRATCH}/build_text -G ${GENERATOR}
+     -DCMAKE_PREFIX_PATH=${SCRATCH}/moved -DCMAKE_CXX_COMPILER=${COMPILER})
+step("build own_text" ${CMAKE_COMMAND} --build ${SCRATCH}/build_text)
+file(WRITE ${SCRATCH}/vocab.txt "[PAD]\n[UNK]\n[CLS]\n[SEP]\nis\nthere\nan\neffusion\n?\n")
+file(WRITE ${SCRATCH}/texts.txt "Is there an effusion?\nIs there?\n")
+step("own_text" ${CMAKE_COMMAND} -E chdir ${SCRATCH} ${SCRATCH}/build_text/own_text vocab.txt texts.txt)
+expect_in_output("2 texts, 12 tokens, 0 cut to 32")
 find_program(PYTHON python3)
 if(PYTHON)
   step("write a table of images" ${PYTHON} ${SOURCE}/tests/install/write_images.py ${SCRATCH})

@@ -151,6 +151,38 @@ std::vector<std::string> archive_seeds() {
               std::string(12, '\1')};
 }
 
+// A part of a table: one row of a small number and a text.
+std::string table_seed() {
+  const std::string columns = R"([["a","int8"],["b","text"]])";
+  const std::string row = std::string(1, '\5') + published(uint64_t{2});
+  std::string file = "hi" + row + columns;
+  for (const uint64_t number : {uint64_t{2}, uint64_t{2}, uint64_t{9}, uint64_t{1}, uint64_t{11},
+                                static_cast<uint64_t>(columns.size())}) {
+    file += published(number);
+  }
+  return file + std::string(64, '0') + "LARMORT1";
+}
+
+std::vector<std::string> question_seeds() {
+  return {
+      R"({"questions": [{"question_id": "q", "question_type": "D02_has_finding", "question": "Is it \u00e9?",
+ "question_quality": 3, "answers": [{"answer_type": "main_answer", "text": "Yes", "positiveness": "pos",
+ "regions": ["left lung"], "obs_entities": ["nodule"], "modifiers": [["severity", "mild"]]}]}]})",
+      R"({"observations": {"O1": {"regions": [{"region": "left lung", "distances": []}], "obs_entities": ["nodule"],
+ "localization": {"a": {"image_id": "a", "bboxes": [[1, 2.5, 30, 1e1]]}}}}, "questions": []})"};
+}
+
+std::vector<std::string> tokenizer_seeds() {
+  return {"[PAD]\n[UNK]\n[CLS]\n[SEP]\nlung\n##s\n",
+          "Is th\xc3\xa9re [MASK]an effusion? \xe8\x82\xba e\xcc\x81\xcc\xa3",
+          R"({"version": "1.0", "truncation": null, "padding": null,
+ "added_tokens": [{"id": 0, "content": "[PAD]", "special": true}],
+ "normalizer": {"type": "BertNormalizer", "lowercase": true}, "pre_tokenizer": {"type": "BertPreTokenizer"},
+ "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]}, "decoder": null,
+ "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+ "vocab": {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "lung": 4}}})"};
+}
+
 }  // namespace
 
 std::map<std::string, std::vector<std::string>> seeds() {
@@ -178,6 +210,9 @@ std::map<std::string, std::vector<std::string>> seeds() {
                  R"({"training": [{"image": "a.nii", "label": 1}], "validation": ["b.nii"]})",
                  R"({"test": [{"image": ["a.nii", "b.nii"], "label": "m.nii", "patient": "p"}]})",
                  R"([1, -2.5e3, "\u00e4\ud83d\ude00", null, true, {"a": {"b": []}}])"};
+  all["questions"] = question_seeds();
+  all["table"] = {table_seed()};
+  all["word_piece"] = tokenizer_seeds();
   all["case_list"] = all["csv"];
   all["case_list"].insert(all["case_list"].end(), all["json"].begin() + 1, all["json"].begin() + 3);
   return all;

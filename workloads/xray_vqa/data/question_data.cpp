@@ -132,7 +132,9 @@ Index question_index(const QuestionData& questions, const DataConfig& data, uint
                       .split = study.split,
                       .values = {{study_row, static_cast<double>(row)}}});
   }
-  Index index = make_index(data, run_seed, listed);
+  DataConfig named = data;
+  if (data.kind == mimic_kind) named.list = "mimic-cxr-split";  // who says whose an image is, for people
+  Index index = make_index(named, run_seed, listed);
   index.tables = built.tables;
   index.patients_by += "; " + built.sentence;
   return index;
