@@ -5,7 +5,9 @@
 #include "larmor/codec/decoder_pool.h"
 #include "larmor/device/device.h"
 #include "larmor/hardware/hardware.h"
+#include "larmor/plan/guide_report.h"
 #include "larmor/plan/plan.h"
+#include "larmor/train/run_setup.h"
 
 #include "app/program.h"
 
@@ -91,7 +93,19 @@ Json limits_of(const Hardware& hardware) {
   return limits;
 }
 
+/// What the stage that was named would be trained with here, in the layout of the guide.
+int report_on_stage(Program& program) {
+  const auto loaded = program.load(program.workload(program.arguments().target));
+  const auto draft = draft_run(loaded);
+  Json json;
+  json["hardware"] = to_json(draft.hardware);
+  json["plan"] = to_json(draft.plan);
+  program.show(json, Lines().add_text(guide_report(draft.hardware, draft.plan)));
+  return 0;
+}
+
 int doctor(Program& program) {
+  if (!program.arguments().target.empty()) return report_on_stage(program);
   const auto hardware = detect_hardware();
   // The settings of a small network: what is chosen from the machine alone.
   Demand demand;
@@ -131,8 +145,11 @@ int doctor(Program& program) {
 }  // namespace
 
 void add_doctor(Program& program) {
-  program.add_verb("doctor", "what this machine offers, and whether it will do",
-                   [&program] { return doctor(program); });
+  program.add_workload_verb(
+      "doctor",
+      "what this machine offers, and whether it will do; of a workload, what it would be "
+      "trained with, as its guide shows it",
+      [&program] { return doctor(program); });
 }
 
 }  // namespace larmor::app

@@ -190,6 +190,8 @@ int predict(Program& program, PredictArguments arguments) {
   arguments.call.weights.choice();
   auto loaded = stage_for(program, arguments);
   const auto form = loaded.stage->prediction(loaded.config.config);
+  require(!arguments.output.empty() || form.volumes.empty(), Exit::usage, "--output is required",
+          "say where the volumes go that come out");
   auto found = cases_for(arguments, form);
   PredictionFiles files(form, found, arguments.output);
   auto plan = arguments.call.is_rank()
@@ -221,7 +223,8 @@ void add_predict(Program& program) {
                   "a file, a folder or a text for the stage's first input, or NAME=VALUE; repeatable");
   verb.add_option("--table", arguments->table, "a CSV file of inputs, one case a row");
   verb.add_option("--count", arguments->request.count, "how many samples, of a stage that needs no input");
-  verb.add_option("--output", arguments->output, "the file to write, or a folder for several")->required();
+  verb.add_option("--output", arguments->output,
+                  "the file to write, or a folder for several; numbers and words are shown in any case");
   verb.add_option("--seed", arguments->seed, "of all draws, instead of the run's")
       ->check(CLI::NonNegativeNumber);
   verb.add_option("--weights", arguments->weights, "safetensors weights, for a workload without a run");

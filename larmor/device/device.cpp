@@ -45,6 +45,8 @@ c10::ScalarType scalar_type(Precision precision) {
 }
 
 void set_up_process(const Plan& plan, c10::Device device) {
+  // Before the first use of a GPU or of NCCL, which read them once.
+  for (const auto& [name, value] : plan.environment) setenv(name.c_str(), value.c_str(), /*overwrite=*/0);
   at::set_num_threads(plan.threads_per_rank);
   auto& context = at::globalContext();
   context.setDeterministicAlgorithms(plan.deterministic, /*warn_only=*/true);

@@ -33,6 +33,8 @@ MemoryEstimate least_estimate(const Question& question, Plan plan, int64_t micro
 std::vector<std::vector<Recompute>> recomputations(const Question& question, const Plan& plan) {
   if (question.config.train.activation_checkpointing != "auto") return {{plan.recompute}};
   std::vector<std::vector<Recompute>> groups{{Recompute::none}};
+  const bool always = question.follows_guide() && question.demand.guide.recomputes;
+  if (always && question.demand.recomputed_bytes_per_sample > 0) groups.front().clear();
   if (question.demand.recomputed_bytes_per_sample > 0) groups.front().push_back(Recompute::blocks);
   if (question.demand.sectioned_bytes_per_sample > 0) groups.push_back({Recompute::all});
   return groups;

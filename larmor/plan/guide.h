@@ -11,6 +11,9 @@ namespace larmor {
 /// row, the last row holds.
 GuideRow guide_row(const Guide& guide, uint64_t memory_bytes, int64_t ranks);
 
+/// Compute threads of a rank and variables of its environment, where the guide says so for GPUs.
+void follow_guide_on_gpus(const Guide& guide, int cores, Plan& plan);
+
 /// Micro-batches ahead, by what the host has free.
 int guide_prefetch(uint64_t memory_available_bytes);
 

@@ -87,6 +87,15 @@ void check(const Plan& plan) {
                          " × ", ranks, " ranks is not global_batch ", plan.global_batch));
 }
 
+std::map<std::string, std::string> environment_from_json(const Json& json) {
+  std::map<std::string, std::string> environment;
+  for (const auto& [name, value] : json.items()) {
+    if (!value.is_string()) fail(Exit::usage, text(place, ": environment.", name, " is no text"));
+    environment[name] = value.get<std::string>();
+  }
+  return environment;
+}
+
 }  // namespace
 
 Json to_json(const Plan& plan) {
@@ -117,6 +126,7 @@ Json to_json(const Plan& plan) {
     json["ranks"].push_back({{"rank", rank}, {"device", at.device}, {"cores", at.cores}});
   }
   if (plan.hosts > 1) json["hosts"] = plan.hosts;
+  if (!plan.environment.empty()) json["environment"] = plan.environment;
   return json;
 }
 
@@ -130,6 +140,7 @@ Plan plan_from_json(const Json& json) {
   plan.device = word_from_json<DeviceKind>(members, "device", {DeviceKind::cpu, DeviceKind::cuda});
   plan.ranks = ranks_from_json(members.at("ranks"));
   members.read_if_present("hosts", plan.hosts);
+  if (json.contains("environment")) plan.environment = environment_from_json(members.at("environment"));
   members.read("micro_batch", plan.micro_batch);
   members.read("accumulation", plan.accumulation);
   members.read("global_batch", plan.global_batch);

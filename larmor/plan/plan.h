@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,6 +46,10 @@ struct Guide {
   int64_t examples_a_step = 0;
   int loader_threads_on_gpu = 3, loader_threads_on_cpu = 4;  // of a rank, at most
   std::optional<Strategy> strategy = {};                     // of several GPUs
+  bool recomputes = false;  // backward computes each block again, whatever the memory
+  int cores_a_thread = 0;   // on GPUs one compute thread a rank for so many of its cores; 0: as ever
+  /// Variables of the environment of ranks on GPUs, and those besides where there are several.
+  std::map<std::string, std::string> environment = {}, environment_of_several = {};
 };
 
 /// What a stage asks of a machine. Counts, no tensors.
@@ -103,6 +108,8 @@ struct Plan {
   MemoryEstimate memory;
   std::vector<std::string> reasons;  // one sentence a decision
   std::vector<int> idle_devices;
+  /// Variables of the ranks' environment; one that is set already stays as it is.
+  std::map<std::string, std::string> environment = {};
 
   int world_size() const { return static_cast<int>(ranks.size()); }
   /// Whether its ranks are threads of one process.

@@ -72,8 +72,13 @@ std::string why_changed(const CheapestFit& fit) {
 }
 
 /// What nobody asked for, and is done for want of memory.
-void explain_changes(const Plan& before, const CheapestFit& fit, Plan& plan) {
-  if (plan.recompute != before.recompute) {
+void explain_changes(const Question& question, const Plan& before, const CheapestFit& fit, Plan& plan) {
+  const bool is_guides = question.follows_guide() && question.demand.guide.recomputes;
+  if (plan.recompute == Recompute::blocks && plan.recompute != before.recompute && is_guides) {
+    plan.reasons.emplace_back(
+        "Backward computes each block again, as the guide always does; train.activation_checkpointing=none "
+        "keeps all.");
+  } else if (plan.recompute != before.recompute) {
     plan.reasons.push_back(text(
         "Backward computes ",
         plan.recompute == Recompute::blocks ? "each block" : "sections of blocks, and each block in them,",
@@ -92,7 +97,7 @@ void take(const Question& question, const std::vector<Strategy>& order, bool exp
   plan.recompute = fit.way.recompute;
   plan.offload_optimizer = fit.way.offload_optimizer;
   if (explains_strategy) plan.reasons.push_back(reason_of(plan, fit, order.size() == 1));
-  explain_changes(before, fit, plan);
+  explain_changes(question, before, fit, plan);
 }
 
 void refuse_what_threads_cannot(const Question& question, const Plan& plan) {

@@ -130,9 +130,12 @@ void choose_threads(const Question& question, Plan& plan) {
   const int cores = question.hardware.usable_cores();
   const int ranks = plan.local_size();
   plan.threads_per_rank = std::max(1, cores / ranks);
-  plan.reasons.push_back(text(counted(plan.threads_per_rank, "compute thread"),
-                              " a rank: ", counted(cores, "core"), " of ", question.hardware.machine_cores,
-                              " / ", counted(ranks, "rank"), "."));
+  const bool on_gpus = plan.device == DeviceKind::cuda;
+  if (!on_gpus || !question.follows_guide() || question.demand.guide.cores_a_thread == 0)
+    plan.reasons.push_back(text(counted(plan.threads_per_rank, "compute thread"),
+                                " a rank: ", counted(cores, "core"), " of ", question.hardware.machine_cores,
+                                " / ", counted(ranks, "rank"), "."));
+  if (on_gpus && question.follows_guide()) follow_guide_on_gpus(question.demand.guide, cores, plan);
   choose_loader(question, plan);
   choose_prefetch(question, plan);
 }

@@ -112,7 +112,7 @@ std::vector<std::string> given_texts(const PredictionForm& form) {
 
 PredictionFiles::PredictionFiles(const PredictionForm& form, const PredictionCases& cases, fs::path output)
     : volumes_(form.volumes), output_(std::move(output)) {
-  const bool is_folder = fs::is_directory(output_) || !output_.has_filename();
+  const bool is_folder = !output_.empty() && (fs::is_directory(output_) || !output_.has_filename());
   const bool is_table = form.volumes.empty();
   into_folder_ = is_folder || (!is_table && (cases.of_folder || cases.cases.size() > 1));
   check_outputs(form, cases.cases, *this);

@@ -45,6 +45,25 @@ TEST(GuideTable, HoldsAsItIsWhereNoNumberOfExamplesIsAimedAt) {
   EXPECT_EQ(guide_row(guide, 24 * gibibyte, 1).micro_batch, 2) << "below the last row, the last row";
 }
 
+TEST(GuideTable, SetsThreadsAndTheEnvironmentOfRanksOnGpus) {
+  Guide guide = question_answering_guide();
+  guide.cores_a_thread = 4;
+  guide.environment = {{"A", "1"}};
+  guide.environment_of_several = {{"B", "2"}};
+  Plan plan;
+  plan.ranks.resize(4);
+  follow_guide_on_gpus(guide, 48, plan);
+  EXPECT_EQ(plan.threads_per_rank, 3);
+  EXPECT_EQ(plan.environment, (std::map<std::string, std::string>{{"A", "1"}, {"B", "2"}}));
+  plan.global_batch = 4;
+  EXPECT_EQ(plan_from_json(to_json(plan)).environment, plan.environment);
+  Plan alone;
+  alone.ranks.resize(1);
+  follow_guide_on_gpus(guide, 2, alone);
+  EXPECT_EQ(alone.threads_per_rank, 1);
+  EXPECT_EQ(alone.environment, guide.environment);
+}
+
 TEST(GuideTable, LooksFurtherAheadWithMoreMemory) {
   EXPECT_EQ(guide_prefetch(32 * gibibyte), 2);
   EXPECT_EQ(guide_prefetch(33 * gibibyte), 3);

@@ -67,14 +67,16 @@ std::string test_name(const ::testing::TestParamInfo<const char*>& plan) {
   return "for_" + name;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    OfMachines, GoldenPlans,
-    ::testing::Values("1_rtx3070.latent_diffusion", "1_rtx3070.survival", "4_l4.latent_diffusion",
-                      "4_l4.survival", "4_a100_80g.latent_diffusion", "4_a100_80g.survival",
-                      "8_h100.latent_diffusion", "8_h100.survival", "1_rtxa4000.latent_diffusion",
-                      "2_rtxa4000.latent_diffusion", "1_v100_32g.latent_diffusion", "2_rtxa4000.fast_ddpm_64",
-                      "2_rtxa4000.fast_ddpm_128", "4_l4.fast_ddpm_128", "4_a100_80g.fast_ddpm_256"),
-    test_name);
+INSTANTIATE_TEST_SUITE_P(OfMachines, GoldenPlans,
+                         ::testing::Values("1_rtx3070.latent_diffusion", "1_rtx3070.survival",
+                                           "4_l4.latent_diffusion", "4_l4.survival",
+                                           "4_a100_80g.latent_diffusion", "4_a100_80g.survival",
+                                           "8_h100.latent_diffusion", "8_h100.survival",
+                                           "1_rtxa4000.latent_diffusion", "2_rtxa4000.latent_diffusion",
+                                           "1_v100_32g.latent_diffusion", "2_rtxa4000.fast_ddpm_64",
+                                           "2_rtxa4000.fast_ddpm_128", "4_l4.fast_ddpm_128",
+                                           "4_a100_80g.fast_ddpm_256", "4_l4.xray_vqa_guide"),
+                         test_name);
 
 }  // namespace
 }  // namespace larmor::testing

@@ -74,17 +74,21 @@ TEST(VqaStage, LetsFrozenEncodersLearnWhenTheyThaw) {
 }
 
 TEST(VqaStage, RefusesWhatCannotWork) {
-  for (const char* word : {"model.frozen=[picture]", "model.convnext.depths=[1]", "data.kind=nifti",
-                           "data.question_length=1000", "model.interaction.heads=5"}) {
-    const auto loaded = load_pretrain("default", {word});
+  const auto without_questions = load_pretrain("default", {"data.kind=nifti"});
+  EXPECT_THROW(without_questions.stage->check(without_questions.config.config), Error);
+  const auto fine = load_pretrain("default", {"data.kind=phantom"});
+  fine.stage->check(fine.config.config);
+  for (const char* word : {"model.frozen=[picture]", "model.convnext.depths=[1]", "data.question_length=1000",
+                           "model.interaction.heads=5"}) {
+    const auto loaded = load_pretrain("default", {"data.kind=phantom", word});
     EXPECT_THROW(loaded.stage->check(loaded.config.config), Error) << word;
   }
 }
 
 /// Of so many GPUs with that much memory, under the guide.
 Plan guide_plan(int gpus, double gigabytes) {
-  const auto loaded =
-      load_pretrain("default", {"plan.profile=guide", "train.global_batch=auto", "data.phantom_cases=20000"});
+  const auto loaded = load_pretrain("default", {"plan.profile=guide", "train.global_batch=auto",
+                                                "data.kind=phantom", "data.phantom_cases=20000"});
   Json json{{"cores", 48}, {"memory_bytes", int64_t{256} << 30}, {"gpus", Json::array()}};
   for (int gpu = 0; gpu < gpus; ++gpu)
     json["gpus"].push_back(
@@ -100,6 +104,11 @@ TEST(VqaStage, IsPlannedByTheGuidesTable) {
   EXPECT_EQ(published.accumulation, 4);
   EXPECT_EQ(published.global_batch, 256);
   EXPECT_EQ(published.strategy, Strategy::zero2);
+  EXPECT_EQ(published.recompute, Recompute::blocks);
+  EXPECT_EQ(published.threads_per_rank, 3);
+  EXPECT_EQ(published.loader_threads, 3);
+  EXPECT_EQ(published.environment.at("PYTORCH_CUDA_ALLOC_CONF"), "max_split_size_mb:512");
+  EXPECT_EQ(published.environment.at("NCCL_IB_DISABLE"), "1");
   const auto batch = [](const Plan& plan) { return text(plan.micro_batch, " x ", plan.accumulation); };
   EXPECT_EQ(batch(guide_plan(4, 16)), "12 x 5");
   EXPECT_EQ(batch(guide_plan(4, 12)), "8 x 8");

@@ -98,12 +98,19 @@ at::Tensor radiograph_of(const at::Tensor& picture, int64_t size) {
   if (!is_one)
     fail(Exit::data, "the image is no picture of grey or of three colours",
          "give a radiograph as JPEG or PNG");
-  at::Tensor rows = picture.squeeze(4).transpose(2, 3).to(at::kFloat);  // [1, C, rows, columns]
-  rows = at::_upsample_bilinear2d_aa(rows, {size, size}, /*align_corners=*/false);
-  constexpr double most_of_bytes = 255;
-  if (rows.max().item<double>() > 1) rows = rows / most_of_bytes;
-  const at::Tensor grey = rows.mean(1)[0].clamp(0, 1);
-  return image_of_grey(grey).unsqueeze(0);
+  const at::Tensor rows = picture.squeeze(4).transpose(2, 3).to(at::kCPU);  // [1, C, rows, columns]
+  constexpr double most_of_bytes = 255, most_of_words = 65535;
+  const double most = rows.max().item<double>();
+  const bool is_bytes = most > 1 && most <= most_of_bytes && at::equal(rows, rows.round());
+  const at::Tensor resized =  // bytes are rounded as Pillow rounds them
+      at::_upsample_bilinear2d_aa(is_bytes ? rows.to(at::kByte) : rows.to(at::kFloat), {size, size},
+                                  /*align_corners=*/false);
+  const double white = most <= 1 ? 1 : most <= most_of_bytes ? most_of_bytes : most_of_words;
+  const auto per_colour = [](const float(&values)[3]) {
+    return at::tensor({values[0], values[1], values[2]}, at::kFloat).view({1, 3, 1, 1});
+  };
+  const at::Tensor colours = (resized.to(at::kFloat) / white).expand({1, 3, size, size});
+  return (colours - per_colour(imagenet_mean)) / per_colour(imagenet_deviation);
 }
 
 }  // namespace larmor::xray_vqa

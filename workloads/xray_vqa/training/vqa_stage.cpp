@@ -54,6 +54,10 @@ Guide guide_of_auto_optimisation() {
   guide.loader_threads_on_gpu = 3;
   guide.loader_threads_on_cpu = 4;
   guide.strategy = Strategy::zero2;
+  guide.recomputes = true;
+  guide.cores_a_thread = 4;
+  guide.environment = {{"PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:512"}};
+  guide.environment_of_several = {{"NCCL_DEBUG", "WARN"}, {"NCCL_IB_DISABLE", "1"}};
   return guide;
 }
 

@@ -202,8 +202,9 @@ void VqaTask::summarize(const CaseValues& cases, const CaseValues& reference, Me
 }
 
 Prediction VqaTask::predict(const Batch& inputs, const PredictionContext& context) {
-  const Asked asked = asked_of(context.texts, config_.data.sizes, *surroundings_.tokenizer);
-  const at::Tensor image = radiograph_of(inputs.at(sample::image), config_.data.sizes.image);
+  const SampleSizes& sizes = config_.data.sizes;
+  const Asked asked = asked_of(context.texts, sizes, *surroundings_.tokenizer);
+  const at::Tensor image = radiograph_of(inputs.at(sample::image), sizes.image).to(context.device);
   VqaInputs batch = asked.inputs;
   batch.image = image;
   for (at::Tensor* tensor : {&batch.tokens, &batch.tokens_mask, &batch.boxes, &batch.regions, &batch.entities,
