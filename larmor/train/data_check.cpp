@@ -6,6 +6,8 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/data/cache/cache_folder.h"
+#include "larmor/data/index/check_files.h"
 
 namespace larmor {
 
@@ -52,10 +54,23 @@ void check_splits(const Index& index, const std::vector<BadFile>& bad, const Run
   }
 }
 
+// Those of a small data set are looked at each time: it takes less than a second.
+std::vector<BadFile> files_that_cannot_be_used(const Index& index, const RunConfig& config) {
+  constexpr std::size_t many = 5000;
+  if (index.is_invented() || index.cases.size() < many) return check_files(index);
+  std::filesystem::path cache;
+  try {
+    cache = chosen_cache_folder(config.data);
+  } catch (const Error&) {
+    return check_files(index);  // nowhere to remember anything
+  }
+  return check_many_files(index, cache);
+}
+
 }  // namespace
 
 std::vector<BadFile> check_data(const Index& index, const RunConfig& config) {
-  const auto files = check_files(index);
+  const auto files = files_that_cannot_be_used(index, config);
   const auto bad = cases_of(index, files);
   const auto budget =
       bad_file_budget(config.data.bad_files, static_cast<int64_t>(index.of(Split::train).size()));

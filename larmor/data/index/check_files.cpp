@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "larmor/base/error.h"
+#include "larmor/base/storage.h"
 #include "larmor/data/cache/source_files.h"
+#include "larmor/data/index/sound_files.h"
 #include "larmor/formats/memory_budget.h"
 #include "larmor/formats/quick_check.h"
 #include "larmor/formats/volume.h"
@@ -52,25 +54,47 @@ class FileChecks {
   std::mutex large_;
 };
 
-}  // namespace
+constexpr uint64_t shared_bytes_of_checks = uint64_t{1} << 30;
 
-std::vector<BadFile> check_files(const Index& index, Depth depth) {
-  constexpr uint64_t shared_bytes = uint64_t{1} << 30;
-  return check_files(index, depth, shared_bytes);
-}
-
-std::vector<BadFile> check_files(const Index& index, Depth depth, uint64_t shared_bytes) {
+std::vector<BadFile> check_all(const Index& index, Depth depth, uint64_t shared_bytes, SoundFiles* sound) {
   if (index.is_invented()) return {};
   const auto files = index.distinct_files();
   std::vector<std::string> faults(files.size());
   FileChecks checks(shared_bytes);
-  over_threads(files.size(),
-               [&](std::size_t i) { faults[i] = checks.fault_of(index.folder / files[i], depth); });
+  over_threads(files.size(), [&](std::size_t i) {
+    const auto path = index.folder / files[i];
+    const auto state = sound != nullptr ? SoundFiles::state_of(path) : std::nullopt;
+    if (state && sound->has(path, *state)) return;
+    faults[i] = checks.fault_of(path, depth);
+    if (state && faults[i].empty()) sound->add(path, *state);
+  });
   std::vector<BadFile> bad;
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (!faults[i].empty()) bad.push_back({files[i], std::move(faults[i])});
   }
   return bad;
+}
+
+}  // namespace
+
+std::vector<BadFile> check_files(const Index& index, Depth depth) {
+  return check_files(index, depth, shared_bytes_of_checks);
+}
+
+std::vector<BadFile> check_files(const Index& index, Depth depth, uint64_t shared_bytes) {
+  return check_all(index, depth, shared_bytes, nullptr);
+}
+
+std::vector<BadFile> check_files(const Index& index, SoundFiles& sound) {
+  auto bad = check_all(index, Depth::header, shared_bytes_of_checks, &sound);
+  sound.save();
+  return bad;
+}
+
+std::vector<BadFile> check_many_files(const Index& index, const std::filesystem::path& cache) {
+  const auto storage = make_storage();
+  SoundFiles sound(*storage, cache / "sound-files");
+  return check_files(index, sound);
 }
 
 }  // namespace larmor
