@@ -7,13 +7,13 @@ namespace {
 
 TEST(GuideReport, IsTheGuidesBlockForFourL4) {
   Hardware hardware;
-  for (int index = 0; index < 4; ++index)
-    hardware.gpus.push_back({.index = index,
-                             .name = "NVIDIA L4",
-                             .memory_bytes = uint64_t{24} << 30,
-                             .free_bytes = (uint64_t{47} << 30) / 2,
-                             .capability_major = 8,
-                             .capability_minor = 9});
+  Gpu gpu;
+  gpu.name = "NVIDIA L4";
+  gpu.memory_bytes = uint64_t{24} << 30;
+  gpu.free_bytes = (uint64_t{47} << 30) / 2;
+  gpu.capability_major = 8;
+  gpu.capability_minor = 9;
+  for (gpu.index = 0; gpu.index < 4; ++gpu.index) hardware.gpus.push_back(gpu);
   Plan plan;
   plan.ranks.resize(4);
   plan.micro_batch = 16;
