@@ -113,7 +113,7 @@ constexpr Shipped all_shipped[] = {
     {"xray_to_ct", "quick", 4, 80, "4 x 8 x 1, ddp, bf16"},
     {"xray_to_ct", "progressive", 4, 80, "4 x 4 x 1, ddp, bf16"},
     {"xray_to_ct", "reference", 4, 80, "4 x 4 x 1, ddp, bf16"},
-    {"xray_to_ct", "phantom", 0, 0, "1 x 4 x 2, single, fp32"},
+    {"xray_to_ct", "phantom", 0, 0, "1 x 2 x 2, single, fp32"},
     {"xray_to_ct", "tiny", 0, 0, "1 x 4 x 1, single, fp32"},
     {"survival", "default", 4, 24, "4 x 6 x 1, ddp, bf16"},
     {"survival", "cohort", 0, 0, "1 x 6 x 4, single, fp32"},

@@ -75,7 +75,9 @@ INSTANTIATE_TEST_SUITE_P(OfMachines, GoldenPlans,
                                            "1_rtxa4000.latent_diffusion", "2_rtxa4000.latent_diffusion",
                                            "1_v100_32g.latent_diffusion", "2_rtxa4000.fast_ddpm_64",
                                            "2_rtxa4000.fast_ddpm_128", "4_l4.fast_ddpm_128",
-                                           "4_a100_80g.fast_ddpm_256", "4_l4.xray_vqa_guide"),
+                                           "4_a100_80g.fast_ddpm_256", "4_a100_80g.xray_to_ct_stage1",
+                                           "4_a100_80g.xray_to_ct_stage2", "4_a100_80g.xray_to_ct_stage3",
+                                           "4_a100_80g.xray_to_ct_reference", "4_l4.xray_vqa_guide"),
                          test_name);
 
 }  // namespace

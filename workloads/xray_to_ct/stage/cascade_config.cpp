@@ -39,9 +39,22 @@ void EarlierVolumeConfig::describe(Fields& f) {
   f.field("sampling_noise", sampling_noise, "noise that sampling adds to it", at_least_zero);
 }
 
-// Volumes lie in [-1, 1], and what the cascade passes on should.
+// The guide's three stages.
 CascadeConfig::CascadeConfig(int64_t number) : stage(number) {
   network.volume_size = int64_t{64} << (number - 1);
+  sampling.timestep_spacing = nn::TimestepSpacing::trailing;
+  if (number == 2) {
+    network.channels = {64, 128, 256};
+    network.voxel_dim = 384;
+    network.vit_depth = network.num_heads = 6;
+    physics_weight = 0.4;
+  } else if (number > 2) {
+    network.patch_size = 4;
+    network.channels = {96, 192, 384};
+    network.voxel_dim = 512;
+    network.vit_depth = network.num_heads = 8;
+    physics_weight = 0.5;
+  }
 }
 
 void CascadeConfig::describe_model(Fields& f) {

@@ -27,6 +27,24 @@ PairConfig without_augmentation(PairConfig pairs) {
   return pairs;
 }
 
+const CascadeStage& as_cascade(const LoadedStage& loaded) {
+  return dynamic_cast<const CascadeStage&>(*loaded.stage);
+}
+
+std::unique_ptr<CascadeTask> shapes_of(const CascadeConfig& config, std::unique_ptr<CascadeTask> before) {
+  return std::make_unique<CascadeTask>(config, /*seed=*/0, std::move(before), CascadeTask::MeanVolume(),
+                                       c10::kMeta);
+}
+
+/// Of the stage before `later` and those before it, all with their defaults.
+std::unique_ptr<CascadeTask> default_shapes_before(const CascadeConfig& later) {
+  if (!later.follows_another()) return nullptr;
+  CascadeConfig before(later.stage - 1);
+  before.views = later.views;
+  before.pairs = later.pairs;
+  return shapes_of(before, default_shapes_before(before));
+}
+
 /// Mean of the training cases' volumes; what is thrown of a single case leaves that one out.
 at::Tensor mean_volume_of(const Dataset& cases) {
   at::Tensor sum;
@@ -58,10 +76,7 @@ WorkloadFields CascadeStage::fields() {
 void CascadeStage::check(const RunConfig& config) const { config_.check(config); }
 
 void CascadeStage::check_start(const Sample& first) const {
-  if (config_.follows_another()) {
-    const LoadedStage before = earlier()->stage(earlier_stage());
-    config_.check_earlier(dynamic_cast<const CascadeStage&>(*before.stage).own_config());
-  }
+  if (config_.follows_another()) config_.check_earlier(as_cascade(earlier_run()).own_config());
   check_example(first, Split::train);
 }
 
@@ -85,18 +100,20 @@ Index CascadeStage::found(const RunConfig& config) const {
   return pair_index(all, config_.pairs);
 }
 
+LoadedStage CascadeStage::earlier_run() const { return earlier()->stage(earlier_stage()); }
+
 std::unique_ptr<CascadeTask> CascadeStage::on_meta() const {
-  std::unique_ptr<CascadeTask> before;
-  if (config_.follows_another()) {
-    const LoadedStage kept = earlier()->stage(earlier_stage());
-    before = dynamic_cast<const CascadeStage&>(*kept.stage).on_meta();
-  }
-  return std::make_unique<CascadeTask>(config_, /*seed=*/0, std::move(before), CascadeTask::MeanVolume(),
-                                       c10::kMeta);
+  return shapes_of(config_, config_.follows_another() ? as_cascade(earlier_run()).on_meta() : nullptr);
+}
+
+std::unique_ptr<CascadeTask> CascadeStage::earlier_on_meta(const RunConfig& config) const {
+  if (!config_.follows_another()) return nullptr;
+  const auto named = config.from.find(earlier_stage());
+  const bool is_named = named != config.from.end() && !named->second.empty();
+  return is_named ? as_cascade(earlier_run()).on_meta() : default_shapes_before(config_);
 }
 
 Demand CascadeStage::demand(const RunConfig& config, const Index& index) const {
-  const auto trial = on_meta();
   const int64_t size = config_.network.volume_size, pixels = config_.pairs.radiograph_size;
   const int64_t views = config_.view_count();
   const auto like = at::TensorOptions(at::kMeta).dtype(at::kFloat);
@@ -105,11 +122,12 @@ Demand CascadeStage::demand(const RunConfig& config, const Index& index) const {
                  {pair::rays, at::empty({views, ray_numbers}, like.dtype(at::kDouble))},
                  {pair::intensity, at::empty({views, 2}, like)},
                  {pair::mirrored, at::empty({}, like.dtype(at::kBool))}};
-  if (config_.follows_another()) {
-    const LoadedStage kept = earlier()->stage(earlier_stage());
-    const int64_t before = dynamic_cast<const CascadeStage&>(*kept.stage).own_config().network.volume_size;
-    example[CascadeTask::earlier_name] = at::empty({1, before, before, before}, like);
+  auto before = earlier_on_meta(config);
+  if (before != nullptr) {
+    const int64_t given = before->config().network.volume_size;
+    example[CascadeTask::earlier_name] = at::empty({1, given, given, given}, like);
   }
+  const auto trial = shapes_of(config_, std::move(before));
   Demand demand = count_demand(config, index, Json::array(), *trial, example);
   demand.preferred_micro_batch = 4;
   return demand;
@@ -131,7 +149,8 @@ std::unique_ptr<Dataset> CascadeStage::dataset(const RunConfig& config, const In
     return [before](const at::Tensor& radiographs) { return before->sample({.xrays = radiographs}); };
   };
   return with_earlier_samples(std::move(examples), pairs_of(without_augmentation(config_.pairs)),
-                              std::move(sampling), config.data, split == Split::train);
+                              std::move(sampling), config.data, /*draws_one=*/split == Split::train,
+                              /*in_memory=*/index.is_invented() && config.data.cache == "none");
 }
 
 void CascadeStage::prepare(const RunConfig& config, const Index& index, PrepareContext& context) const {

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <string>
 
+#include "larmor/train/loaded_stage.h"
 #include "larmor/train/stage.h"
 
 #include "workloads/xray_to_ct/stage/cascade_config.h"
@@ -36,8 +37,12 @@ class CascadeStage final : public Stage {
 
  private:
   std::string earlier_stage() const;
-  /// A task that has shapes alone.
+  /// The stage before, as its run has it.
+  LoadedStage earlier_run() const;
+  /// A task that has shapes alone, with those of the stages before.
   std::unique_ptr<CascadeTask> on_meta() const;
+  /// That of the stage before; where a plan is asked for and no run is named yet, one of its defaults.
+  std::unique_ptr<CascadeTask> earlier_on_meta(const RunConfig& config) const;
   std::unique_ptr<CascadeTask> earlier_task() const;
 
   CascadeConfig config_;

@@ -24,12 +24,12 @@ constexpr const char* kept_name = "earlier";
 class EarlierSamples final : public PreparableDataset {
  public:
   EarlierSamples(std::unique_ptr<PreparableDataset> examples, std::unique_ptr<PreparableDataset> plain,
-                 EarlierSampling sampling, const DataConfig& data, bool draws_one)
+                 EarlierSampling sampling, const DataConfig& data, bool draws_one, bool in_memory)
       : examples_(std::move(examples)),
         plain_(std::move(plain)),
         sampling_(std::move(sampling)),
         draws_one_(draws_one) {
-    if (data.cache == "none") return;
+    if (in_memory) return;
     cache_ = std::make_unique<PreparedCache>(storage_, chosen_cache_folder(data), data.budget_bytes);
   }
 
@@ -75,7 +75,11 @@ class EarlierSamples final : public PreparableDataset {
     return true;
   }
 
-  CachePlace cache_place() const override { return examples_->cache_place(); }
+  CachePlace cache_place() const override {
+    if (cache_ == nullptr) return examples_->cache_place();
+    return {
+        .folder = cache_->folder(), .budget_bytes = cache_->budget_bytes(), .present_bytes = cache_->bytes()};
+  }
 
  private:
   int64_t kept_of_a_case() const { return draws_one_ ? sampling_.count : 1; }
@@ -146,9 +150,9 @@ class EarlierSamples final : public PreparableDataset {
 std::unique_ptr<PreparableDataset> with_earlier_samples(std::unique_ptr<PreparableDataset> examples,
                                                         std::unique_ptr<PreparableDataset> plain,
                                                         EarlierSampling sampling, const DataConfig& data,
-                                                        bool draws_one) {
+                                                        bool draws_one, bool in_memory) {
   return std::make_unique<EarlierSamples>(std::move(examples), std::move(plain), std::move(sampling), data,
-                                          draws_one);
+                                          draws_one, in_memory);
 }
 
 }  // namespace larmor::xray_to_ct

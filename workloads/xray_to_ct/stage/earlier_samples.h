@@ -24,11 +24,11 @@ struct EarlierSampling {
 
 /// Samples of `examples`, each with one of its case's `count` volumes of the earlier stage: the first in
 /// validation, one drawn for each visit in training. `plain` holds the same cases without augmentation: what
-/// is sampled from. Volumes are found again by the radiographs and by the hash: in the prepared cache where
-/// data.cache keeps one, and in memory where it does not.
+/// is sampled from. Volumes are found again by the radiographs and by the hash: in the prepared cache, or,
+/// for invented cases without data.cache, in memory.
 std::unique_ptr<PreparableDataset> with_earlier_samples(std::unique_ptr<PreparableDataset> examples,
                                                         std::unique_ptr<PreparableDataset> plain,
                                                         EarlierSampling sampling, const DataConfig& data,
-                                                        bool draws_one);
+                                                        bool draws_one, bool in_memory);
 
 }  // namespace larmor::xray_to_ct

@@ -100,7 +100,7 @@ TEST(CascadeTask, RecordsItsLossesUnderTheGuidesNames) {
     const Recorded recorded = losses_of(*task, batch_of(config, 2));
     ASSERT_TRUE(recorded.parts.contains("diffusion") && recorded.parts.contains("physics"));
     EXPECT_NEAR(recorded.loss.item<double>(),
-                recorded.parts.at("diffusion") + 0.3 * recorded.parts.at("physics"), 1e-5);
+                recorded.parts.at("diffusion") + config.physics_weight * recorded.parts.at("physics"), 1e-5);
     recorded.loss.backward();
   }
 }

@@ -54,8 +54,8 @@ std::unique_ptr<PreparableDataset> dataset_of(const CountedSampling& counted, co
                                               bool draws_one, bool is_mirrored = false,
                                               const std::string& hash = "weights") {
   return with_earlier_samples(std::make_unique<NumberedPairs>(is_mirrored),
-                              std::make_unique<NumberedPairs>(false), counted.sampling(hash), data,
-                              draws_one);
+                              std::make_unique<NumberedPairs>(false), counted.sampling(hash), data, draws_one,
+                              data.cache == "none");
 }
 
 at::Tensor earlier_of(const Dataset& dataset, int64_t example, int64_t epoch = 0) {

@@ -1,11 +1,16 @@
 #include "larmor/nn/networks/cascade_vit/cascade_vit.h"
 
+#include <cmath>
+#include <numbers>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/silu.h>
+#include <ATen/ops/meshgrid.h>
+#include <ATen/ops/stack.h>
 #include <torch/nn/init.h>
 #include <torch/nn/modules/container/modulelist.h>
 
@@ -25,12 +30,30 @@ namespace {
 
 constexpr int64_t condition_factor = 4;  // channels of the condition, per channel of the finest level
 constexpr int64_t sinusoid_channels = 64, most_cascade_groups = 32;
+constexpr int64_t place_frequencies = 3, place_channels = 3 * 2 * place_frequencies;
 constexpr double time_span = 1000;  // what sinusoids are made of reaches this far
 constexpr double cascade_norm_epsilon = 1e-6, place_deviation = 0.02;
 
 CascadeVitOptions checked_cascade(const CascadeVitOptions& options) {
   options.check();
   return options;
+}
+
+/// [1, place_channels, g, g, g]: where each place of the finest level lies, in sines and cosines.
+/// Convolutions know no places, and bodies are alike from place to place.
+at::Tensor place_features(int64_t grid, const at::Tensor& like) {
+  if (like.is_meta()) return at::empty({1, place_channels, grid, grid, grid}, like.options());
+  const at::Tensor count = at::arange(grid, like.options());
+  const at::Tensor centres = (count + 0.5) * (2.0 / static_cast<double>(grid)) - 1;
+  std::vector<at::Tensor> features;
+  for (const at::Tensor& place : at::meshgrid({centres, centres, centres}, "ij")) {
+    for (int64_t power = 0; power < place_frequencies; ++power) {
+      const at::Tensor turned = place * (std::numbers::pi * std::exp2(power - 1));
+      features.push_back(turned.sin());
+      features.push_back(turned.cos());
+    }
+  }
+  return at::stack(features).unsqueeze(0);
 }
 
 }  // namespace
@@ -106,8 +129,8 @@ CascadeVitImpl::CascadeVitImpl(const CascadeVitOptions& options, c10::Device dev
   lifter_ = register_module("xray_lifter", std::make_shared<XrayLifter>(options_, device));
   to_condition_ = register_module(
       "to_cond", linear_weights(options_.xray_channels, condition, /*has_bias=*/true, device));
-  const int64_t in =
-      voxels * (options_.follows_another ? 2 : 1) + options_.views() * options_.lifted_channels;
+  const int64_t in = voxels * (options_.follows_another ? 2 : 1) +
+                     options_.views() * options_.lifted_channels + place_channels;
   conv_in_ = register_module("conv_in", std::make_shared<ConvBlock>(ConvShape{in, finest}, device));
   add_levels(device);
   transformer_ = register_module("transformer", std::make_shared<Transformer>(options_, condition, device));
@@ -173,6 +196,8 @@ at::Tensor CascadeVitImpl::denoise(const CascadeInput& input) {
   std::vector<at::Tensor> parts{space_to_depth(input.noisy, options_.patch_size)};
   if (options_.follows_another) parts.push_back(space_to_depth(input.previous, options_.patch_size));
   parts.push_back(seen[0]);
+  const at::Tensor places = place_features(options_.finest(), input.noisy);
+  parts.push_back(places.expand({input.noisy.size(0), -1, -1, -1, -1}));
   at::Tensor value = run_block(conv_in_, at::cat(parts, 1));
 
   const at::Tensor no_skip;
