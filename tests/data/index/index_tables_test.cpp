@@ -10,7 +10,7 @@ namespace {
 Index index_with_table(const std::string& sha256) {
   Index index;
   index.kind = "list";
-  index.cases.push_back({.files = {{"image", "a.png"}}, .patient = "a"});
+  index.cases.push_back({.files = {{"image", "a.png"}}, .patient = "a", .label = {}});
   index.tables.push_back(
       {.name = "questions", .file = "/cache/questions.json", .rows = 31, .sha256 = sha256});
   return index;

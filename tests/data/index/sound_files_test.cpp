@@ -19,8 +19,8 @@ class SoundFilesList : public ::testing::Test {
   SoundFilesList() {
     folder_.archive("a.npz", {2, 3}).archive("b.npz", {2, 3});
     index_.folder = folder_.path();
-    index_.cases.push_back({.files = {{"image", "a.npz"}}, .patient = "a"});
-    index_.cases.push_back({.files = {{"image", "b.npz"}}, .patient = "b"});
+    index_.cases.push_back({.files = {{"image", "a.npz"}}, .patient = "a", .label = {}});
+    index_.cases.push_back({.files = {{"image", "b.npz"}}, .patient = "b", .label = {}});
   }
   SoundFiles list(nanoseconds settled = nanoseconds(0)) { return SoundFiles(storage_, path(), settled); }
   std::filesystem::path path() const { return scratch_.path() / "cache" / "sound-files"; }

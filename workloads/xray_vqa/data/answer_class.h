@@ -15,11 +15,11 @@ namespace larmor::xray_vqa {
 
 /// What an answer says, as far as its class depends on it. Borrows its words.
 struct AnswerFacts {
-  std::string_view words;         // its text
-  std::string_view positiveness;  // pos, neg, neutral, or ""
-  std::string_view region;        // the first one
-  std::string_view entity;        // the first one
-  std::string_view severity;      // the modifier of that type
+  std::string_view words = {};         // its text
+  std::string_view positiveness = {};  // pos, neg, neutral, or ""
+  std::string_view region = {};        // the first one
+  std::string_view entity = {};        // the first one
+  std::string_view severity = {};      // the modifier of that type
 };
 
 /// A list of names whose places are looked up. Letters' case does not count.
