@@ -1,9 +1,9 @@
-# larmor_workload(<name> [NOT_SHIPPED]): one folder becomes a library. It provides
+# larmor_workload(<name> [NOT_SHIPPED] [LIBRARIES …]): one folder becomes a library, with others of its own. It provides
 # `larmor::<name>::make_workload()` in workload.cpp, and a folder for each stage: its sources, and its configs in
 # <stage>/configs. Its tests lie in tests/. What is shipped gets a row in the program's table, and its configs are
 # installed.
 function(larmor_workload name)
-  cmake_parse_arguments(workload "NOT_SHIPPED" "" "" ${ARGN})
+  cmake_parse_arguments(workload "NOT_SHIPPED" "" "LIBRARIES" ${ARGN})
   if(TARGET larmor_workload_${name})  # it is brought along, built (tests/new_workload)
     set_property(GLOBAL APPEND PROPERTY larmor_workloads ${name})
     return()
@@ -13,7 +13,8 @@ function(larmor_workload name)
   add_library(larmor_workload_${name} STATIC ${sources})
   target_include_directories(larmor_workload_${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(larmor_workload_${name} PUBLIC
-    larmor_train larmor_nn larmor_data larmor_transforms larmor_formats larmor_kernels larmor_device larmor_config larmor_plan larmor_draw larmor_text larmor_base)
+    larmor_train larmor_nn larmor_data larmor_transforms larmor_formats larmor_kernels larmor_device larmor_config larmor_plan larmor_draw larmor_text larmor_base
+    PRIVATE ${workload_LIBRARIES})
   target_precompile_headers(larmor_workload_${name} REUSE_FROM larmor_precompiled)
   if(workload_NOT_SHIPPED)
     return()

@@ -76,6 +76,17 @@ BuiltQuestions build_tables(const QuestionData& questions, const DataConfig& dat
                                [&](int64_t done, int64_t of) { progress.show(done, of); });
 }
 
+/// A configuration is shown and explained before there are data, so this is asked when they are looked for.
+void check_places(const QuestionData& questions, const DataConfig& data) {
+  if (data.kind == table_kind && data.list.empty())
+    fail(Exit::usage, "data.list is empty", "name the table of questions: columns image, question, answer");
+  if (data.kind == mimic_kind && (data.folder.empty() || questions.documents.empty()))
+    fail(Exit::usage, "data.folder or data.questions is empty",
+         "name the folders of MIMIC-CXR-JPG and of MIMIC-Ext-CXR-QBA");
+  if (questions.vocabulary.empty())
+    fail(Exit::usage, "data.vocabulary is empty", "name the vocab.txt or tokenizer.json of the text encoder");
+}
+
 }  // namespace
 
 void QuestionData::describe(Fields& f) {
@@ -107,17 +118,11 @@ void QuestionData::check(const DataConfig& data) const {
     fail(Exit::usage, text("data.kind is ", data.kind, ", and xray_vqa wants questions about radiographs"),
          "say mimic_cxr, questions (with a table in data.list), or phantom for invented ones");
   }
-  if (vocabulary.empty())
-    fail(Exit::usage, "data.vocabulary is empty", "name the vocab.txt or tokenizer.json of the text encoder");
-  if (data.kind == table_kind && data.list.empty())
-    fail(Exit::usage, "data.list is empty", "name the table of questions: columns image, question, answer");
-  if (data.kind == mimic_kind && (data.folder.empty() || documents.empty()))
-    fail(Exit::usage, "data.folder or data.questions is empty",
-         "name the folders of MIMIC-CXR-JPG and of MIMIC-Ext-CXR-QBA");
 }
 
 Index question_index(const QuestionData& questions, const DataConfig& data, uint64_t run_seed) {
   if (data.kind == phantom_kind) return phantom_index(data, run_seed, phantoms_of(questions, data));
+  check_places(questions, data);
   const auto storage = make_storage();
   const BuiltQuestions built = build_tables(questions, data, *storage);
   for (const BadFile& bad : built.bad) log::warning(text(bad.path, ": ", bad.reason));

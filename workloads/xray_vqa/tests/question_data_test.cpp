@@ -126,12 +126,14 @@ TEST_F(QuestionSets, WhatDoesNotGoTogetherIsRefused) {
     change(questions, data);
     try {
       questions.check(data);
+      question_index(questions, data, 1);
     } catch (const Error& error) {
       return error.exit() == Exit::usage;
     }
     return false;
   };
   EXPECT_FALSE(refused([](QuestionData&, DataConfig&) {}));
+  EXPECT_NO_THROW(QuestionData().check(data_)) << "a configuration is shown before there are data";
   EXPECT_TRUE(refused([](QuestionData& questions, DataConfig&) { questions.vocabulary.clear(); }));
   EXPECT_TRUE(refused([](QuestionData& questions, DataConfig&) { questions.documents.clear(); }));
   EXPECT_TRUE(refused([](QuestionData&, DataConfig& data) { data.kind = "nifti"; }));
