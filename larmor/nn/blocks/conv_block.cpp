@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "larmor/device/conv3d.h"
+#include "larmor/kernels/conv3d.h"
 
 namespace larmor::nn {
 

@@ -15,8 +15,8 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/device/conv3d.h"
 #include "larmor/device/run_block.h"
+#include "larmor/kernels/conv3d.h"
 #include "larmor/nn/blocks/batch_norm.h"
 
 namespace larmor::nn {

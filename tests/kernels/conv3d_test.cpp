@@ -1,4 +1,4 @@
-#include "larmor/device/conv3d.h"
+#include "larmor/kernels/conv3d.h"
 
 #include <algorithm>
 #include <vector>

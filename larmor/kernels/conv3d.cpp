@@ -1,4 +1,4 @@
-#include "larmor/device/conv3d.h"
+#include "larmor/kernels/conv3d.h"
 
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/constant_pad_nd.h>
