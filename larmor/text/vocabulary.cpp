@@ -41,15 +41,15 @@ void name_special(Vocabulary& vocabulary, const std::unordered_map<std::string_v
   }
 }
 
-std::filesystem::path file_in(const std::filesystem::path& path) {
+}  // namespace
+
+std::filesystem::path vocabulary_file(const std::filesystem::path& path) {
   if (!std::filesystem::is_directory(path)) return path;
   for (const char* const name : {"tokenizer.json", "vocab.txt"}) {
     if (std::filesystem::exists(path / name)) return path / name;
   }
   fail(Exit::data, "the folder holds neither tokenizer.json nor vocab.txt", "name the file");
 }
-
-}  // namespace
 
 Vocabulary parse_vocabulary(std::string_view lines, std::optional<bool> lowercase) {
   if (!simdjson::validate_utf8(lines.data(), lines.size()))
@@ -81,7 +81,7 @@ Vocabulary parse_vocabulary(std::string_view lines, std::optional<bool> lowercas
 
 Vocabulary read_vocabulary(const std::filesystem::path& path, std::optional<bool> lowercase) {
   try {
-    const std::string bytes = read_text(file_in(path), largest_file);
+    const std::string bytes = read_text(vocabulary_file(path), largest_file);
     const std::size_t first = bytes.find_first_not_of(" \t\r\n");
     if (first == std::string::npos || bytes[first] != '{') return parse_vocabulary(bytes, lowercase);
     Vocabulary vocabulary = parse_tokenizer_json(bytes);

@@ -45,6 +45,8 @@ Vocabulary parse_vocabulary(std::string_view lines, std::optional<bool> lowercas
 /// tokenizer.json of Hugging Face's library, as far as it describes BERT. Throws Error (data): damaged, or a
 /// component that is not known, by its name.
 Vocabulary parse_tokenizer_json(std::string_view source);
+/// The file itself, or that of the two which a folder holds. Throws Error (data) where it holds none.
+std::filesystem::path vocabulary_file(const std::filesystem::path& path);
 /// Either of them, told by its first letter; or the one that a folder holds. Throws Error (data) with the
 /// path. `lowercase` against what a tokenizer.json says is refused (usage).
 Vocabulary read_vocabulary(const std::filesystem::path& path, std::optional<bool> lowercase = {});

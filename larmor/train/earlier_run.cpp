@@ -94,7 +94,7 @@ LoadedStage EarlierRuns::stage(const std::string& name) const {
   files.files = {source(name).config};
   const auto before = std::make_shared<EarlierRuns>(workload_, workload_.named(name).needs,
                                                     [all = sources()] { return all; });
-  auto loaded = load_stage(files, workload_, name, before);
+  auto loaded = load_stage(files, workload_, name, before, source(name).config.parent_path());
   loaded.stage->check(loaded.config.config);
   return loaded;
 }

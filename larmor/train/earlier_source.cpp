@@ -9,6 +9,7 @@
 #include "larmor/base/linked_file.h"
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/checkpoint.h"
+#include "larmor/train/kept_files.h"
 #include "larmor/train/loaded_stage.h"
 #include "larmor/train/trained.h"
 
@@ -91,6 +92,11 @@ EarlierSource::File file_of(const CheckpointEntry& entry, const std::string& nam
   return {};
 }
 
+void find_kept_files(EarlierSource& source) {
+  for (const auto& [name, file] : kept_files(source.config.parent_path()))
+    source.kept[name] = {.path = file.path, .sha256 = file.sha256};
+}
+
 Json to_json(const EarlierSource& source) {
   Json json;
   json["format"] = format;
@@ -120,6 +126,7 @@ EarlierSource kept_source(const fs::path& folder) {
   source.task = {.path = of("task_sha256").empty() ? fs::path() : folder / kept_task,
                  .sha256 = of("task_sha256")};
   source.task_values = json.at("task");
+  find_kept_files(source);
   if (source.hash() != of("hash") || folder.filename() != source.stage) {
     fail(Exit::checkpoint, text((folder / record_name).string(), " is not what was written there"),
          "restore the run folder, or start the run again");
@@ -130,8 +137,10 @@ EarlierSource kept_source(const fs::path& folder) {
 }  // namespace
 
 std::string EarlierSource::hash() const {
-  return "sha256:" + sha256(text("stage ", stage, "\nconfig ", config_sha256, "\nweights ", weights.sha256,
-                                 "\ntask ", task.sha256, " ", task_values.dump()));
+  std::string words = text("stage ", stage, "\nconfig ", config_sha256, "\nweights ", weights.sha256,
+                           "\ntask ", task.sha256, " ", task_values.dump());
+  for (const auto& [name, file] : kept) words += text("\nkept ", name, " ", file.sha256);
+  return "sha256:" + sha256(words);
 }
 
 EarlierSources find_earlier(const Workload& workload, const std::string& stage, const std::string& words,
@@ -153,6 +162,7 @@ EarlierSources find_earlier(const Workload& workload, const std::string& stage, 
   source.weights = file_of(entry, source.averaged ? "ema.safetensors" : "model.safetensors");
   source.task = file_of(entry, "task.safetensors");
   source.task_values = read_checkpoint_state(entry).value("task", Json());
+  find_kept_files(source);
   auto all = kept_earlier(folder);
   all[stage] = std::move(source);
   return all;
@@ -178,6 +188,9 @@ void keep_earlier(const EarlierSources& sources, const RunFolder& folder, Storag
     link_or_copy(storage, source.weights.path, place / kept_weights);
     if (!source.task.path.empty()) link_or_copy(storage, source.task.path, place / kept_task);
     write_text(storage, place / config_name, read_text(source.config));
+    std::map<std::string, std::string> contents;
+    for (const auto& [name, file] : source.kept) contents[name] = read_text(file.path);
+    keep_files(contents, place, storage);
     write_text(storage, place / record_name, to_text(to_json(source)));  // syncs the folder
   }
 }

@@ -27,6 +27,7 @@ struct EarlierSource {
   File weights;                  // of the predicting network
   File task;                     // the tensors of the task itself; an empty path where it has none
   Json task_values;
+  std::map<std::string, File> kept;  // files that its run has kept (train/kept_files.h), by name
 
   /// "sha256:…" of everything that a later run takes from it.
   std::string hash() const;

@@ -1,11 +1,13 @@
 #include "larmor/train/loaded_stage.h"
 
+#include <map>
 #include <utility>
 
 #include "larmor/base/error.h"
 #include "larmor/base/json.h"
 #include "larmor/base/text.h"
 #include "larmor/train/earlier_run.h"
+#include "larmor/train/kept_files.h"
 
 namespace larmor {
 
@@ -34,10 +36,15 @@ WorkloadFields fields_of(const Workload& workload, const std::string& name, Stag
 }
 
 LoadedStage load_stage(const Sources& sources, const Workload& workload, const std::string& stage,
-                       std::shared_ptr<const EarlierRuns> earlier) {
+                       std::shared_ptr<const EarlierRuns> earlier, const std::filesystem::path& place) {
   auto made = workload.stage(stage);
   auto config = load_config(sources, workload.name(), stage, fields_of(workload, stage, *made));
   made->build_on(earlier ? std::move(earlier) : earlier_of_config(workload, config.config));
+  if (!place.empty()) {
+    std::map<std::string, std::filesystem::path> files;
+    for (const auto& [name, file] : kept_files(place)) files.emplace(name, file.path);
+    made->read_from(std::move(files));
+  }
   return {.stage = std::move(made), .config = std::move(config)};
 }
 
@@ -52,7 +59,7 @@ LoadedStage load_run_stage(const RunFolder& folder, const Workload& workload,
   sources.files = {folder.config()};
   sources.overrides = overrides;
   const auto stage = stage_of(folder);
-  auto loaded = load_stage(sources, workload, stage, earlier_of_run(workload, stage, folder));
+  auto loaded = load_stage(sources, workload, stage, earlier_of_run(workload, stage, folder), folder.root);
   loaded.stage->check(loaded.config.config);
   return loaded;
 }

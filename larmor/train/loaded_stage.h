@@ -1,6 +1,7 @@
 // A stage that has read its config.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,9 +25,10 @@ WorkloadFields fields_of(const Workload& workload, const std::string& name, Stag
 /// A new stage of the workload. Throws Error as Workload::stage() and load_config(). Not checked: what the
 /// config's notes say is for a person to hear before what Stage::check() refuses. `earlier`: the runs of the
 /// stages that it needs; null: those that the config names, which are looked for when they are first asked
-/// for.
+/// for. `place`: the folder below which its run has kept files; empty: it has no run.
 LoadedStage load_stage(const Sources& sources, const Workload& workload, const std::string& stage,
-                       std::shared_ptr<const EarlierRuns> earlier = nullptr);
+                       std::shared_ptr<const EarlierRuns> earlier = nullptr,
+                       const std::filesystem::path& place = {});
 
 /// The name of the workload that a run folder belongs to.
 std::string workload_of(const RunFolder& folder);

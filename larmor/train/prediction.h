@@ -39,6 +39,8 @@ struct Prediction {
   std::map<std::string, Volume> volumes = {};                   // each on the grid that its affine says
   std::vector<std::pair<std::string, double>> numbers = {};     // columns of a table; NaN: not known
   std::vector<std::pair<std::string, std::string>> words = {};  // further columns
+  /// Numbers and words that these weights cannot give, each with the reason.
+  std::vector<std::pair<std::string, std::string>> missing = {};
 };
 
 /// Where the voxels of an image input lie: in its file, and as the transforms have left them.

@@ -140,8 +140,9 @@ fs::path PredictionFiles::table() const {
 Json to_json(const PredictedCase& one) {
   Json numbers = Json::array();
   for (const auto& [name, value] : one.numbers) numbers.push_back({name, or_null(value)});
-  return {{"files", rows_of(one.files)}, {"numbers", numbers}, {"words", rows_of(one.words)},
-          {"failure", one.failure},      {"hint", one.hint},   {"exit", static_cast<int>(one.exit)}};
+  return {{"files", rows_of(one.files)},       {"numbers", numbers},     {"words", rows_of(one.words)},
+          {"missing", rows_of(one.missing)},   {"failure", one.failure}, {"hint", one.hint},
+          {"exit", static_cast<int>(one.exit)}};
 }
 
 PredictedCase predicted_case_from_json(const Json& json) {
@@ -153,6 +154,7 @@ PredictedCase predicted_case_from_json(const Json& json) {
                                                             : row[1].get<double>());
   }
   one.words = named_from<std::string>(json.at("words"));
+  one.missing = named_from<std::string>(json.at("missing"));
   one.failure = json.at("failure").get<std::string>();
   one.hint = json.at("hint").get<std::string>();
   one.exit = static_cast<Exit>(json.at("exit").get<int>());
@@ -162,7 +164,8 @@ PredictedCase predicted_case_from_json(const Json& json) {
 PredictedCase write_prediction(Storage& storage, const PredictionFiles& files, const PredictionForm& form,
                                const PredictionCase& one, const Prediction& prediction) {
   const auto images = image_files(form, one);
-  PredictedCase result{.numbers = prediction.numbers, .words = prediction.words};
+  PredictedCase result{
+      .numbers = prediction.numbers, .words = prediction.words, .missing = prediction.missing};
   for (const auto& name : form.volumes) {
     const auto file = files.volume(one, name);
     if (file.has_parent_path()) storage.create_folders(file.parent_path());
@@ -207,6 +210,10 @@ Json prediction_json(const PredictionFiles& files, const std::vector<PredictionC
     for (const auto& [name, file] : result.files) row["outputs"][name] = file;
     for (const auto& [name, value] : result.numbers) row["values"][name] = or_null(value);
     for (const auto& [name, value] : result.words) row["values"][name] = value;
+    for (const auto& [name, reason] : result.missing) {
+      row["values"][name] = nullptr;
+      row["missing"][name] = reason;
+    }
     if (one.inputs.size() == 1) {
       const Json values = row["values"];
       row["input"] = one.inputs.begin()->second;

@@ -39,7 +39,8 @@ struct PredictedCase {
   std::vector<std::pair<std::string, std::string>> files = {};  // of volumes, by their names
   std::vector<std::pair<std::string, double>> numbers = {};
   std::vector<std::pair<std::string, std::string>> words = {};
-  std::string failure = {};  // why nothing came of it; empty otherwise
+  std::vector<std::pair<std::string, std::string>> missing = {};  // as Prediction's
+  std::string failure = {};                                       // why nothing came of it; empty otherwise
   std::string hint = {};
   Exit exit = Exit::done;
 };
@@ -54,8 +55,9 @@ PredictedCase write_prediction(Storage& storage, const PredictionFiles& files, c
 std::vector<std::string> prediction_table(const PredictionForm& form,
                                           const std::vector<PredictionCase>& cases,
                                           const std::vector<PredictedCase>& results);
-/// A row a case that did not fail: case, inputs, outputs, values; and for one input and one output as `input`
-/// and `output`, the values beside them.
+/// A row a case that did not fail: case, inputs, outputs, values, those that are missing as null and under
+/// `missing` with the reason; and for one input and one output as `input` and `output`, the values beside
+/// them.
 Json prediction_json(const PredictionFiles& files, const std::vector<PredictionCase>& cases,
                      const std::vector<PredictedCase>& results);
 

@@ -14,6 +14,7 @@
 #include "larmor/track/tracker.h"
 #include "larmor/train/data_check.h"
 #include "larmor/train/earlier_run.h"
+#include "larmor/train/kept_files.h"
 #include "larmor/train/quarantine.h"
 #include "larmor/train/run_index.h"
 
@@ -294,10 +295,12 @@ Json settle_earlier(LoadedStage& asked, const Json& environment) {
   return record;
 }
 
-/// What the run needs of earlier stages lies in its folder from here on.
+/// What the run needs beside its data lies in its folder from here on.
 void keep_what_it_needs(const PreparedRun& run, const Stage& stage, Storage& storage) {
+  const bool is_new = !fs::exists(run.folder.config());
+  if (is_new) keep_files(stage.keeps(run.config.config, run.index), run.folder.root, storage);
   if (stage.earlier() == nullptr) return;
-  if (!fs::exists(run.folder.config())) keep_earlier(stage.earlier()->sources(), run.folder, storage);
+  if (is_new) keep_earlier(stage.earlier()->sources(), run.folder, storage);
   if (run.resume_from) forget_starting_weights(stage.earlier()->needs(), run.folder, storage);
 }
 

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -66,6 +69,11 @@ class Stage {
   /// Networks are initialised from the run's seed alone, on CPU, then moved by the session. `index` is empty
   /// where there is no run, only weights from a file.
   virtual std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const = 0;
+  /// What its task is made of beside config and weights, by names of files: a vocabulary, lists of names,
+  /// counts of the training set. A run that starts keeps it, and reads it from there ever after.
+  virtual std::map<std::string, std::string> keeps(const RunConfig& /*config*/, const Index&) const {
+    return {};
+  }
   /// Which inputs `predict` takes, what it does to them before the network sees them, and what comes out.
   virtual PredictionForm prediction(const RunConfig& config) const = 0;
   /// Whether `predict`, `evaluate` and `export` take the averaged weights of a run that keeps them, when
@@ -75,11 +83,16 @@ class Stage {
   /// The runs of the stages that this one needs (train/earlier_run.h), the same in training, resuming,
   /// evaluating and predicting; null for a stage that needs none. A task may keep it.
   const std::shared_ptr<const EarlierRuns>& earlier() const { return earlier_; }
+  /// What its run has kept of keeps(), by those names; empty where there is no run yet.
+  const std::map<std::string, std::filesystem::path>& kept_files() const { return kept_files_; }
+  /// For who loads the stage of a run.
+  void read_from(std::map<std::string, std::filesystem::path> kept) { kept_files_ = std::move(kept); }
   /// For load_stage() and load_run_stage().
   void build_on(std::shared_ptr<const EarlierRuns> earlier) { earlier_ = std::move(earlier); }
 
  private:
   std::shared_ptr<const EarlierRuns> earlier_;
+  std::map<std::string, std::filesystem::path> kept_files_;
 };
 
 }  // namespace larmor

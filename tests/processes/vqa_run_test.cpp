@@ -1,4 +1,6 @@
 // Both stages of xray_vqa, what is judged of them, and what a person asks of the second.
+#include <array>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -67,6 +69,63 @@ TEST_F(QuestionsAboutRadiographs, AreAnsweredFromATable) {
   const auto end = call({"predict", "runs/both-finetune", "--table", "asked.csv", "--output", "answers.csv"});
   ASSERT_EQ(end.status, 0) << end.err;
   EXPECT_THAT(read_text(folder() / "answers.csv"), AllOf(HasSubstr("region"), HasSubstr("severity")));
+}
+
+/// Of one's own table: nobody asked where anything is, and two labels alone are known.
+std::string own_table() {
+  std::string rows = "image,question,answer,patient,split,Pneumonia,Edema\n";
+  for (int i = 0; i < 8; ++i) {
+    const auto* const split = i < 6 ? "train" : "val";
+    rows += text("x", i, ".png,is there an effusion ?,", i % 2 == 0 ? "yes" : "no", ",p", i, ",", split, ",",
+                 i % 2, ",", (i / 2) % 2, "\n");
+    rows += text("x", i, ".png,how severe is it ?,mild,p", i, ",", split, ",,\n");
+  }
+  return rows;
+}
+
+TEST_F(QuestionsAboutRadiographs, AreAnsweredWhenTheDataAreGone) {
+  const auto data = folder() / "own";
+  for (int i = 0; i < 8; ++i) put_file(data / text("x", i, ".png"), read_text(folder() / "x.png"));
+  put_file(data / "own.csv", own_table());
+  put_file(data / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nis\nthere\nan\neffusion\n?\nhow\nsevere\nit\n");
+  const std::vector<std::string> words = {"-c",
+                                          "tiny",
+                                          "data.kind=questions",
+                                          "data.list=own/own.csv",
+                                          "data.vocabulary=own/vocab.txt",
+                                          "data.cache_folder=own/cache",
+                                          "train.length=2st",
+                                          "train.global_batch=4",
+                                          "train.validate_every=2st",
+                                          "checkpoint.every=2st"};
+  for (const auto& [stage, name, from] : {std::array<std::string, 3>{"pretrain", "own-first", ""},
+                                          {"finetune", "own-second", "from.pretrain=own-first"}}) {
+    std::vector<std::string> all = {"train", "xray_vqa", "--stage", stage, "run.name=" + name};
+    all.insert(all.end(), words.begin(), words.end());
+    if (!from.empty()) all.push_back(from);
+    const auto end = call(all);
+    ASSERT_EQ(end.status, 0) << end.err;
+  }
+  const auto ask = [&](const std::string& question) {
+    return call({"predict", "runs/own-second", "--input", "image=x.png", "--input", "question=" + question,
+                 "--json"});
+  };
+  const auto before = ask("is there an effusion ?");
+  ASSERT_EQ(before.status, 0) << before.err;
+  std::filesystem::remove_all(data);
+  std::filesystem::remove_all(folder() / "runs" / "own-first");
+  const auto after = ask("is there an effusion ?");
+  ASSERT_EQ(after.status, 0) << after.err;
+  EXPECT_EQ(after.out, before.out);
+
+  EXPECT_THAT(after.err, AllOf(HasSubstr("Fracture"), HasSubstr("region")));
+  const auto values = after.json().at(0).at("values");
+  EXPECT_TRUE(values.at("Pneumonia").is_number());
+  EXPECT_TRUE(values.at("Fracture").is_null());
+  EXPECT_THAT(after.json().at(0).at("missing").at("Fracture").get<std::string>(), HasSubstr("no training"));
+  const auto where = ask("where is it ?").json().at(0);
+  EXPECT_TRUE(where.at("values").at("answer").is_null());
+  EXPECT_THAT(where.at("missing").at("answer").get<std::string>(), HasSubstr("region"));
 }
 
 TEST_F(QuestionsAboutRadiographs, AreRefusedWhereTheyAreNone) {

@@ -7,6 +7,7 @@
 #include "larmor/base/file.h"
 #include "larmor/checkpoint/checkpoint.h"
 #include "larmor/train/earlier_run.h"
+#include "larmor/train/kept_files.h"
 
 #include "tests/checkpoint/support/small_snapshot.h"
 #include "tests/train/support/made_up_stage.h"
@@ -123,6 +124,19 @@ TEST_F(EarlierSourceOf, WhatItHasKeptIsHandedOnFlat) {
               HasSubstr("build on two runs of the stage first"));
   EXPECT_EQ(refusal("third", {"from.second=two", "from.first=one"}), "");
   EXPECT_THAT(refusal("third", {"from.first=one"}), HasSubstr("needs a run of the stage second"));
+}
+
+TEST_F(EarlierSourceOf, WhatTheRunItselfHasKeptIsHandedOnAndPartOfTheHash) {
+  put_run("run", "first", {1});
+  const auto without = found("run").hash();
+  keep_files({{"vocabulary", "a"}}, run("run").root, disk_);
+  const auto expected = found("run").hash();
+  EXPECT_NE(expected, without);
+  put_run("later", "second", {1}, {"from.first=run"});
+  fs::remove_all(run("run").root);
+  EXPECT_EQ(kept_earlier(run("later")).at("first").hash(), expected);
+  const auto before = load_run_stage(run("later"), workload_).stage->earlier()->stage("first");
+  EXPECT_EQ(read_text(before.stage->kept_files().at("vocabulary")), "a");
 }
 
 TEST_F(EarlierSourceOf, ARunThatIsMerelyStartedFromKeepsItsHash) {

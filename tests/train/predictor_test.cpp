@@ -142,12 +142,26 @@ TEST_F(PredictorOf, ACaseThatIsOfNoUseCostsOnlyItself) {
 TEST_F(PredictorOf, ResultsTravelAsJsonWithEveryDigit) {
   const PredictedCase one{.files = {{"ct", "a.nii.gz"}},
                           .numbers = {{"x", 0.1}, {"y", std::numeric_limits<double>::quiet_NaN()}},
-                          .words = {{"answer", "a, b"}}};
+                          .words = {{"answer", "a, b"}},
+                          .missing = {{"z", "nobody knows it"}}};
   const auto back = predicted_case_from_json(Json::parse(to_json(one).dump()));
   EXPECT_EQ(back.files, one.files);
   EXPECT_EQ(back.numbers[0], one.numbers[0]);
   EXPECT_TRUE(std::isnan(back.numbers[1].second));
   EXPECT_EQ(back.words, one.words);
+  EXPECT_EQ(back.missing, one.missing);
+}
+
+TEST_F(PredictorOf, WhatIsMissingIsNullWithAReasonAndNoColumn) {
+  const auto form = form_of({"noise"});
+  const PredictionCases found{
+      .cases = {{.name = "a", .label = "a", .inputs = {{"one", "a.nii"}, {"two", "b.nii"}}}}};
+  const PredictionFiles files(form, found, folder() / "out/");
+  const std::vector<PredictedCase> results{{.numbers = {{"x", 1}}, .missing = {{"z", "nobody knows it"}}}};
+  const auto row = prediction_json(files, found.cases, results).at(0);
+  EXPECT_TRUE(row.at("values").at("z").is_null());
+  EXPECT_EQ(row.at("missing").at("z"), "nobody knows it");
+  EXPECT_THAT(prediction_table(form, found.cases, results), ElementsAre("case,question,x", "a,,1"));
 }
 
 TEST_F(PredictorOf, OutputsThatWouldMeetAreRefusedBeforeAnythingIsComputed) {

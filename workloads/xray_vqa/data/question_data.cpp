@@ -168,6 +168,7 @@ WordPiece question_tokenizer(const QuestionData& questions) {
 }
 
 Vocabularies question_vocabularies(const QuestionData& questions) {
+  if (!questions.names.empty()) return read_vocabularies(questions.names);
   const auto file = std::filesystem::path(questions.documents) / "metadata" / "dataset_info.json";
   if (!questions.documents.empty() && std::filesystem::exists(file)) return read_vocabularies(file);
   return questions.vocabulary.empty() ? phantom_vocabularies() : Vocabularies();

@@ -27,6 +27,7 @@ inline constexpr const char *phantom_kind = "phantom", *mimic_kind = "mimic_cxr"
 struct QuestionData {
   std::string documents;   // folder of MIMIC-Ext-CXR-QBA, or one of its exports
   std::string vocabulary;  // vocab.txt or tokenizer.json; empty: the phantoms' words
+  std::string names;       // no key: a file as dataset_info.json; empty: the one of `documents`
   std::string quality_grade = "A";
   Views views = Views::frontal_only;
   Uncertain uncertain = Uncertain::ignore;

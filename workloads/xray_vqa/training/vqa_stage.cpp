@@ -6,11 +6,13 @@
 #include <ATen/ops/ones.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/file.h"
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
 #include "larmor/data/some_cases.h"
 #include "larmor/device/module_state.h"
 #include "larmor/device/tensor_file.h"
+#include "larmor/text/vocabulary.h"
 #include "larmor/train/earlier_run.h"
 #include "larmor/train/measure/demand_count.h"
 #include "larmor/train/volume_stage.h"
@@ -22,6 +24,16 @@ namespace larmor::xray_vqa {
 namespace {
 
 constexpr const char* first_stage = "pretrain";
+
+/// Names of the files that a run keeps.
+constexpr const char *kept_vocabulary = "vocabulary", *kept_names = "dataset_info.json",
+                     *kept_counts = "training_counts.json";
+
+Json names_in(const NameList& list) {
+  Json names = Json::array();
+  for (int64_t place = 0; place < list.size(); ++place) names.push_back(list.name(place));
+  return names;
+}
 
 /// Questions whose samples say that they are there for a baseline alone.
 class MarkedQuestions final : public Dataset {
@@ -100,7 +112,12 @@ void VqaStage::check_start(const Sample& /*first*/) const {
   if (earlier() == nullptr) return;
   const LoadedStage before = earlier()->stage(first_stage);
   const auto& stage = dynamic_cast<const VqaStage&>(*before.stage);
-  VqaNetwork theirs(stage.config_.options(stage.surroundings().tokenizer->size()), c10::kMeta);
+  const auto words = surroundings().tokenizer, their_words = stage.surroundings().tokenizer;
+  if (words->sha256() != their_words->sha256())
+    fail(Exit::usage,
+         text("data.vocabulary is another one than that of the run that from.", first_stage, " names"),
+         "say the same vocabulary: the weights of words go by their numbers");
+  VqaNetwork theirs(stage.config_.options(their_words->size()), c10::kMeta);
   start_from(*shapes, state_dict(*theirs), text("from.", first_stage),
              {.what_fits = "pretrain with the same section `model`",
               .shape_hint = [](const NamedTensors&, const NamedTensors&) {
@@ -109,11 +126,11 @@ void VqaStage::check_start(const Sample& /*first*/) const {
 }
 
 Index VqaStage::index(const RunConfig& config) const {
-  return question_index(config_.data, config.data, static_cast<uint64_t>(config.run.seed));
+  return question_index(questions(), config.data, static_cast<uint64_t>(config.run.seed));
 }
 
 Index VqaStage::found(const RunConfig& config) const {
-  return question_index(config_.data, without_splits(config.data), static_cast<uint64_t>(config.run.seed));
+  return question_index(questions(), without_splits(config.data), static_cast<uint64_t>(config.run.seed));
 }
 
 Demand VqaStage::demand(const RunConfig& config, const Index& index) const {
@@ -130,7 +147,7 @@ Demand VqaStage::demand(const RunConfig& config, const Index& index) const {
 }
 
 std::unique_ptr<Dataset> VqaStage::dataset(const RunConfig& config, const Index& index, Split split) const {
-  return question_dataset(config_.data, config.data, index, split);
+  return question_dataset(questions(), config.data, index, split);
 }
 
 std::unique_ptr<Dataset> VqaStage::reference(const RunConfig& config, const Index& index) const {
@@ -151,9 +168,47 @@ PredictionForm VqaStage::prediction(const RunConfig&) const {
 }
 
 VqaSurroundings VqaStage::surroundings() const {
-  return {.tokenizer = std::make_shared<WordPiece>(question_tokenizer(config_.data)),
-          .vocabularies = question_vocabularies(config_.data),
-          .earlier = earlier()};
+  const QuestionData data = questions();
+  return {.tokenizer = std::make_shared<WordPiece>(question_tokenizer(data)),
+          .vocabularies = question_vocabularies(data),
+          .earlier = earlier(),
+          .learnt = learnt()};
+}
+
+QuestionData VqaStage::questions() const {
+  QuestionData data = config_.data;
+  const auto take = [this](const char* name, std::string& path) {
+    const auto kept = kept_files().find(name);
+    if (kept != kept_files().end()) path = kept->second.string();
+  };
+  take(kept_vocabulary, data.vocabulary);
+  take(kept_names, data.names);
+  return data;
+}
+
+std::optional<TrainingCounts> VqaStage::learnt() const {
+  const auto kept = kept_files().find(kept_counts);
+  if (kept == kept_files().end()) return std::nullopt;
+  return read_training_counts(kept->second);
+}
+
+std::map<std::string, std::string> VqaStage::keeps(const RunConfig& config, const Index& index) const {
+  const QuestionData data = questions();
+  std::map<std::string, std::string> files;
+  if (!data.vocabulary.empty()) files[kept_vocabulary] = read_text(vocabulary_file(data.vocabulary));
+  const Vocabularies names = question_vocabularies(data);
+  if (names.regions.size() > 0 && names.entities.size() > 0)
+    files[kept_names] =
+        to_text(Json{{"regions", names_in(names.regions)}, {"finding_entities", names_in(names.entities)}});
+  TrainingCounts counts = count_training(data, config.data, index);
+  if (earlier() != nullptr) {
+    const LoadedStage before = earlier()->stage(first_stage);
+    const auto known = dynamic_cast<const VqaStage&>(*before.stage).learnt();
+    if (!known) return files;  // of an older run: nobody knows what its weights have seen
+    counts += *known;
+  }
+  files[kept_counts] = to_text(to_json(counts));
+  return files;
 }
 
 }  // namespace larmor::xray_vqa

@@ -2,10 +2,14 @@
 // one; the second begins with the weights of the first.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "larmor/train/stage.h"
 
+#include "workloads/xray_vqa/data/training_counts.h"
 #include "workloads/xray_vqa/training/vqa_config.h"
 #include "workloads/xray_vqa/training/vqa_task.h"
 
@@ -24,11 +28,17 @@ class VqaStage final : public Stage {
   /// Training questions for the baselines, which no network has to look at.
   std::unique_ptr<Dataset> reference(const RunConfig& config, const Index& index) const override;
   std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override;
+  /// The vocabulary, names of regions and entities, and what training has examples of.
+  std::map<std::string, std::string> keeps(const RunConfig& config, const Index& index) const override;
   /// A radiograph and a question; the type of the question and boxes, where a person knows them.
   PredictionForm prediction(const RunConfig& config) const override;
 
  private:
   VqaSurroundings surroundings() const;
+  /// The section `data`, with the run's files in place of those that its paths name.
+  QuestionData questions() const;
+  /// Of the run, and of the run that it began with; nothing where that is not known.
+  std::optional<TrainingCounts> learnt() const;
 
   VqaConfig config_;
 };

@@ -214,15 +214,30 @@ Prediction VqaTask::predict(const Batch& inputs, const PredictionContext& contex
   const auto head = static_cast<std::size_t>(asked.head);
   const at::Tensor probabilities = at::softmax(outputs.answers[head][0].to(at::kCPU, at::kDouble), 0);
   const auto answer = probabilities.argmax().item<int64_t>();
+  const auto& learnt = surroundings_.learnt;
   Prediction prediction;
-  prediction.words = {{"answer", answer_name(asked.head, answer, surroundings_.vocabularies)},
-                      {"head", head_names[head]}};
-  prediction.numbers.emplace_back("probability", probabilities[answer].item<double>());
+  if (learnt && learnt->of_heads.at(head) == 0) {
+    const std::string reason = text("no training question was one for the head ", head_names[head]);
+    prediction.missing = {{"answer", reason}, {"probability", reason}};
+  } else {
+    prediction.words.emplace_back("answer", answer_name(asked.head, answer, surroundings_.vocabularies));
+    prediction.numbers.emplace_back("probability", probabilities[answer].item<double>());
+  }
+  prediction.words.emplace_back("head", head_names[head]);
   const at::Tensor labels = at::sigmoid(outputs.labels[0].to(at::kCPU, at::kDouble));
-  for (int64_t label = 0; label < chexpert_labels; ++label)
-    prediction.numbers.emplace_back(std::string(chexpert_names[static_cast<std::size_t>(label)]),
-                                    labels[label].item<double>());
+  for (std::size_t label = 0; label < chexpert_names.size(); ++label) {
+    std::string name(chexpert_names[label]);
+    if (learnt && learnt->of_labels[label] == 0) {
+      prediction.missing.emplace_back(std::move(name), "no training example has this label");
+    } else {
+      prediction.numbers.emplace_back(std::move(name), labels[static_cast<int64_t>(label)].item<double>());
+    }
+  }
   return prediction;
+}
+
+std::string VqaTask::missing_values() const {
+  return surroundings_.learnt ? what_was_not_learnt(*surroundings_.learnt) : "";
 }
 
 }  // namespace larmor::xray_vqa

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "larmor/train/task.h"
 
 #include "workloads/xray_vqa/data/answer_class.h"
+#include "workloads/xray_vqa/data/training_counts.h"
 #include "workloads/xray_vqa/training/vqa_config.h"
 
 namespace larmor::xray_vqa {
@@ -23,6 +25,8 @@ struct VqaSurroundings {
   Vocabularies vocabularies;  // names of answers
   /// Not null: the run of a stage before this one, where its weights start.
   std::shared_ptr<const EarlierRuns> earlier;
+  /// Of the data that the weights come from; nothing where that is not known.
+  std::optional<TrainingCounts> learnt = {};
 };
 
 class VqaTask final : public Task {
@@ -45,7 +49,9 @@ class VqaTask final : public Task {
   void validate(const Batch& batch, Metrics& metrics) override;
   void summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) override;
   /// Words: answer, head. Numbers: its probability, and that of each label.
+  /// What training saw no example of is missing.
   Prediction predict(const Batch& inputs, const PredictionContext& context) override;
+  std::string missing_values() const override;
 
  private:
   /// The state of an encoder, without gradient while it is frozen.
