@@ -56,6 +56,7 @@ struct TrainConfig {
   Length length{100, Length::Unit::epochs};
   std::optional<int64_t> global_batch, micro_batch, accumulation;
   std::string precision = "auto";
+  std::string layout = "auto";                    // auto, contiguous or channels_last
   std::string activation_checkpointing = "auto";  // auto, none, blocks or all
   Length validate_every{1, Length::Unit::epochs};
   std::string validate_with = "live";  // live or average

@@ -14,6 +14,7 @@
 #include "larmor/device/autocast.h"
 #include "larmor/device/draw_position.h"
 #include "larmor/device/heartbeat.h"
+#include "larmor/device/layout.h"
 #include "larmor/device/rank_sum.h"
 #include "larmor/device/saved_tensors.h"
 #include "larmor/device/weight_keepers.h"
@@ -44,6 +45,7 @@ std::shared_ptr<autograd::Node> keep_inputs(const Tensors& inputs) {
 /// What a thread is set to, besides tensors. The rerun may be on another one: a GPU's backward has its own.
 struct Surroundings {
   AutocastState autocast = AutocastState::now();
+  Layout layout = layout_here();
   DrawPlace draws = draw_place();
   RankSum* ranks = rank_sum();
   Heartbeat* sign = heartbeat();
@@ -57,6 +59,7 @@ class Again {
   Again(const Surroundings& then, const Tensors& parameters, const std::vector<bool>& learned,
         Tensors buffers)
       : autocast_(then.autocast),
+        layout_(then.layout),
         draws_(then.draws),
         ranks_(then.ranks),
         sign_(then.sign),
@@ -84,6 +87,7 @@ class Again {
 
  private:
   AutocastAgain autocast_;
+  LayoutScope layout_;
   DrawScope draws_;
   RankSumScope ranks_;
   HeartbeatScope sign_;

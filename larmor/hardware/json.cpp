@@ -100,6 +100,7 @@ Json to_json(const Hardware& hardware) {
                {"has_avx2", hardware.has_avx2},
                {"has_avx512", hardware.has_avx512},
                {"has_amx_bf16", hardware.has_amx_bf16},
+               {"bf16_speedup", hardware.bf16_speedup},
                {"memory_bytes", hardware.memory_bytes},
                {"memory_limit_bytes", hardware.memory_limit_bytes},
                {"memory_available_bytes", hardware.memory_available_bytes},
@@ -135,6 +136,7 @@ Hardware hardware_from_json(const Json& json) {
   members.read_if_present("has_avx2", hardware.has_avx2);
   members.read_if_present("has_avx512", hardware.has_avx512);
   members.read_if_present("has_amx_bf16", hardware.has_amx_bf16);
+  members.read_if_present("bf16_speedup", hardware.bf16_speedup);
   read_memory(members, hardware);
   if (members.has("slurm_cpus_per_task") && !members.at("slurm_cpus_per_task").is_null()) {
     hardware.slurm_cpus_per_task.emplace();

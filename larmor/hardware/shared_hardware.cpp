@@ -67,6 +67,7 @@ void take_least(Hardware& least, const Hardware& other) {
   least.has_avx2 = least.has_avx2 && other.has_avx2;
   least.has_avx512 = least.has_avx512 && other.has_avx512;
   least.has_amx_bf16 = least.has_amx_bf16 && other.has_amx_bf16;
+  least.bf16_speedup = std::min(least.bf16_speedup, other.bf16_speedup);
   lessen(least.memory_bytes, other.memory_bytes);
   lessen(least.memory_limit_bytes, other.memory_limit_bytes);
   lessen(least.memory_available_bytes, other.memory_available_bytes);

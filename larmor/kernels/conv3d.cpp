@@ -1,52 +1,81 @@
 #include "larmor/kernels/conv3d.h"
 
 #include <ATen/autocast_mode.h>
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/conv3d.h>
 #include <ATen/ops/mkldnn_convolution.h>
 
+#include "larmor/device/layout.h"
+
 namespace larmor {
 namespace {
 
+using at::Tensor;
 using PerAxis = std::array<int64_t, 3>;
-
 constexpr int64_t longest_kernel_right_in_float32 = 5;
 
-bool is_autocast(const at::Tensor& input) {
+bool is_autocast(const Tensor& input) {
   return input.is_cpu() && at::autocast::is_autocast_enabled(at::kCPU);
 }
 
 // On the meta device too, where memory is counted.
-bool may_be_wrong(const at::Tensor& input, const at::Tensor& weight) {
+bool may_be_wrong(const Tensor& input, const Tensor& weight) {
   if (!input.is_cpu() && !input.is_meta()) return false;
-  const int64_t longest_right = is_autocast(input) ? 1 : longest_kernel_right_in_float32;
+  const bool in_half = is_autocast(input) || input.scalar_type() == at::kBFloat16;
+  const int64_t longest_right = in_half ? 1 : longest_kernel_right_in_float32;
   for (const int64_t axis : {2, 3, 4}) {
     if (weight.size(axis) > longest_right && input.size(axis) <= weight.size(axis)) return true;
   }
   return false;
 }
 
-// A single sample with few voxels libtorch convolves by a path of its own (im2col and a product of matrices),
-// which makes a step at micro-batch 1 a third longer than it need be. Under autocast the choice stays
-// libtorch's, which casts the operators that it knows.
-bool is_for_one_dnn(const at::Tensor& input) {
-  return input.is_cpu() && input.scalar_type() == at::kFloat && !is_autocast(input);
+/// The type in which oneDNN convolves `input` on the CPU where we call it ourselves; nothing where libtorch
+/// decides. A single sample with few voxels libtorch convolves by a path of its own (im2col and a product of
+/// matrices), which makes a step at micro-batch 1 a third longer than it need be.
+std::optional<at::ScalarType> type_for_one_dnn(const Tensor& input) {
+  if (!input.is_cpu()) return std::nullopt;
+  if (is_autocast(input)) {
+    const auto type = at::autocast::get_autocast_dtype(at::kCPU);
+    return type == at::kBFloat16 && input.scalar_type() != at::kDouble ? std::optional(type) : std::nullopt;
+  }
+  const auto type = input.scalar_type();
+  return type == at::kFloat || type == at::kBFloat16 ? std::optional(type) : std::nullopt;
 }
 
-at::Tensor convolve(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
-                    const PerAxis& stride, const PerAxis& padding) {
-  if (!is_for_one_dnn(input)) return at::conv3d(input, weight, bias, stride, padding);
-  return at::mkldnn_convolution(input.contiguous(), weight, bias, padding, stride, PerAxis{1, 1, 1},
+/// `tensor` [N, C, D, H, W] in the layout, itself where it is so already. With one channel both layouts are
+/// the same bytes, and the strides have to say which one is meant.
+Tensor in_layout(const Tensor& tensor, Layout layout) {
+  if (layout == Layout::contiguous) return tensor.contiguous();
+  if (tensor.size(1) > 1) return tensor.contiguous(at::MemoryFormat::ChannelsLast3d);
+  const Tensor whole = tensor.contiguous();
+  return whole.as_strided(whole.sizes(),
+                          {whole.stride(0), 1, whole.stride(2), whole.stride(3), whole.stride(4)});
+}
+
+Tensor convolve(const Tensor& input, const Tensor& weight, const Tensor& bias, const PerAxis& stride,
+                const PerAxis& padding) {
+  const Layout layout = layout_here();
+  const auto type = type_for_one_dnn(input);
+  if (!type) {
+    const bool keeps = layout == Layout::contiguous || input.is_meta();
+    return at::conv3d(keeps ? input : in_layout(input, layout), weight, bias, stride, padding);
+  }
+  const auto cast = [&](const Tensor& tensor) { return at::autocast::cached_cast(*type, tensor, at::kCPU); };
+  const Tensor narrow_bias = bias.defined() ? cast(bias) : bias;
+  const Tensor volumes = in_layout(cast(input), layout), kernel = in_layout(cast(weight), layout);
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::DispatchKey::AutocastCPU);
+  return at::mkldnn_convolution(volumes, kernel, narrow_bias, padding, stride, PerAxis{1, 1, 1},
                                 /*groups=*/1);
 }
 
 }  // namespace
 
-at::Tensor conv3d(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
-                  const PerAxis& stride, const PerAxis& padding) {
+Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias, const PerAxis& stride,
+              const PerAxis& padding) {
   if (!may_be_wrong(input, weight)) return convolve(input, weight, bias, stride, padding);
   const auto [depth, height, width] = padding;
-  const at::Tensor padded = at::constant_pad_nd(input, {width, width, height, height, depth, depth});
+  const Tensor padded = at::constant_pad_nd(input, {width, width, height, height, depth, depth});
   return convolve(padded, weight, bias, stride, {0, 0, 0});
 }
 

@@ -26,6 +26,7 @@ void choose_device(const Question& question, Plan& plan);
 /// One rank a GPU, or as many on the CPU as were asked for. Cores are given later.
 void choose_ranks(const Question& question, Plan& plan);
 void choose_precision(const Question& question, Plan& plan);
+void choose_layout(const Question& question, Plan& plan);
 void choose_threads(const Question& question, Plan& plan);
 void choose_batch(const Question& question, Plan& plan);
 void choose_strategy(const Question& question, Plan& plan);

@@ -111,7 +111,9 @@ std::string explain(const Plan& plan, const Hardware& hardware) {
   table.add({"strategy", strategy_text(plan)});
   table.add({"batch", text(plan.global_batch, " = ", plan.micro_batch, " micro-batch × ", plan.accumulation,
                            " accumulation × ", counted(plan.world_size(), "rank"))});
-  table.add({"precision", text(to_text(plan.precision), plan.deterministic ? ", deterministic" : "")});
+  table.add({"precision",
+             text(to_text(plan.precision), plan.layout == Layout::channels_last ? ", channels last" : "",
+                  plan.deterministic ? ", deterministic" : "")});
   table.add(
       {"threads", text(plan.threads_per_rank, " compute + ", plan.loader_threads, " loading a rank, ",
                        plan.prefetch, plan.prefetch == 1 ? " micro-batch ahead" : " micro-batches ahead")});

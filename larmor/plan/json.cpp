@@ -106,6 +106,7 @@ Json to_json(const Plan& plan) {
                {"accumulation", plan.accumulation},
                {"global_batch", plan.global_batch},
                {"precision", to_text(plan.precision)},
+               {"layout", to_text(plan.layout)},
                {"strategy", to_text(plan.strategy)},
                {"activation_checkpointing", to_text(plan.recompute)},
                {"offload_optimizer", plan.offload_optimizer},
@@ -160,6 +161,8 @@ Plan plan_from_json(const Json& json) {
     members.read_if_present("whole_micro_batch", plan.whole_micro_batch);
     members.read("exchange_every_micro_batch", plan.exchange_every_micro_batch);
   }
+  if (json.contains("layout"))
+    plan.layout = word_from_json<Layout>(members, "layout", {Layout::contiguous, Layout::channels_last});
   members.read("deterministic", plan.deterministic);
   members.read("loader_threads", plan.loader_threads);
   members.read("prefetch", plan.prefetch);

@@ -42,6 +42,10 @@ std::string to_text(Strategy strategy) {
   return "";
 }
 
+std::string to_text(Layout layout) {
+  return layout == Layout::channels_last ? "channels_last" : "contiguous";
+}
+
 std::string to_text(Recompute recompute) {
   switch (recompute) {
     case Recompute::none:
@@ -89,6 +93,7 @@ Plan make_plan(const Hardware& hardware, const Demand& demand, const RunConfig& 
   choose_device(question, plan);
   choose_ranks(question, plan);
   choose_precision(question, plan);
+  choose_layout(question, plan);
   choose_threads(question, plan);
   choose_recomputation(question, plan);
   choose_strategy(question, plan);

@@ -22,12 +22,16 @@ enum class Strategy { single, dp, ddp, zero1, zero2, zero3 };
 /// each its blocks.
 enum class Recompute { none, blocks, all };
 enum class Compression { none, fp16, bf16 };
+/// In which order the numbers of a network's volumes [N, C, D, H, W] lie in memory: the channels of a voxel
+/// far apart, or side by side (libtorch's channels_last_3d).
+enum class Layout { contiguous, channels_last };
 enum class DeviceKind { cpu, cuda };
 
 std::string to_text(Precision precision);
 std::string to_text(Strategy strategy);
 std::string to_text(Recompute recompute);
 std::string to_text(Compression compression);
+std::string to_text(Layout layout);
 std::string to_text(DeviceKind kind);
 /// Whether each rank holds a part of the optimizer's states only.
 bool is_sharded(Strategy strategy);
@@ -91,6 +95,7 @@ struct Plan {
   int hosts = 1;
   int64_t micro_batch = 1, accumulation = 1, global_batch = 1;
   Precision precision = Precision::fp32;
+  Layout layout = Layout::contiguous;
   Strategy strategy = Strategy::single;
   Recompute recompute = Recompute::none;
   bool offload_optimizer = false;

@@ -30,18 +30,28 @@ Precision parse_precision(const std::string& word) {
   fail(Exit::usage, text("train.precision is \"", word, "\""), "say auto, fp32, bf16, fp16 or fp64");
 }
 
+/// Below it the narrower numbers are not worth what they lose.
+constexpr double least_bf16_speedup = 1.3;
+
 void choose_on_cpu(const Question& question, Plan& plan) {
-  const bool has_amx = question.hardware.has_amx_bf16;
+  const double speedup = question.hardware.bf16_speedup;
+  const bool is_measured = speedup > 0;
+  const std::string times = text(fixed(speedup, 1), " times as fast as in fp32 (measured)");
   const std::string& asked = question.config.train.precision;
   if (asked == "auto") {
-    plan.precision = Precision::fp32;
-    plan.reasons.push_back(
-        text("Precision fp32: the device is a CPU; train.precision=bf16 is a choice, ",
-             has_amx ? "fast here because the CPU has AMX." : "but slow here because the CPU has no AMX."));
+    const bool is_fast = speedup >= least_bf16_speedup;
+    plan.precision = is_fast ? Precision::bf16 : Precision::fp32;
+    plan.reasons.push_back(is_fast ? text("Precision bf16: this CPU convolves in bf16 ", times,
+                                          "; train.precision=fp32 is a choice.")
+                           : is_measured
+                               ? text("Precision fp32: in bf16 this CPU convolves ", times, ", and it takes ",
+                                      least_bf16_speedup, ".")
+                               : "Precision fp32: the device is a CPU whose bf16 has not been measured.");
     return;
   }
   plan.precision = parse_precision(asked);
-  const bool is_slow = plan.precision == Precision::fp16 || (plan.precision == Precision::bf16 && !has_amx);
+  const bool is_slow =
+      plan.precision == Precision::fp16 || (plan.precision == Precision::bf16 && is_measured && speedup < 1);
   plan.reasons.push_back(
       text("Precision ", asked, ", as asked", is_slow ? "; this CPU computes it slowly." : "."));
 }

@@ -2,6 +2,7 @@
 
 #include "larmor/device/autocast.h"
 #include "larmor/device/draw_position.h"
+#include "larmor/device/layout.h"
 #include "larmor/device/run_block.h"
 #include "larmor/train/batch_device.h"
 
@@ -13,10 +14,12 @@ struct PassScope {
   PassScope(const Batch& batch, const PassOptions& options)
       : draws(draw_position_of(batch)),
         autocast(options.device.type(), options.precision),
+        layout(options.layout),
         recompute(options.recompute) {}
 
   DrawScope draws;
   AutocastScope autocast;
+  LayoutScope layout;
   RecomputeScope recompute;
 };
 

@@ -15,10 +15,12 @@ namespace larmor {
 struct PassOptions {
   c10::Device device{c10::kCPU};
   Precision precision = Precision::fp32;
+  Layout layout = Layout::contiguous;
   Recompute recompute = Recompute::none;
 
   static PassOptions of(const Plan& plan, c10::Device device) {
-    return {.device = device, .precision = plan.precision, .recompute = plan.recompute};
+    return {
+        .device = device, .precision = plan.precision, .layout = plan.layout, .recompute = plan.recompute};
   }
 };
 

@@ -15,6 +15,7 @@
 #include "larmor/train/data_check.h"
 #include "larmor/train/earlier_run.h"
 #include "larmor/train/kept_files.h"
+#include "larmor/train/measure/bf16_probe.h"
 #include "larmor/train/quarantine.h"
 #include "larmor/train/run_index.h"
 
@@ -28,6 +29,12 @@ Hardware hardware_for(const fs::path& run_folder) {
   HardwareSources sources;
   sources.run_folder = run_folder;
   return detect_hardware(sources);
+}
+
+/// Whether the CPU may be the device, and the precision is for the plan to choose.
+bool asks_what_bf16_gains(const Hardware& hardware, const RunConfig& config) {
+  const bool on_cpu = hardware.gpus.empty() || !cuda_is_usable() || config.parallel.device == "cpu";
+  return on_cpu && config.train.precision == "auto" && hardware.bf16_speedup == 0;
 }
 
 // A plan for this machine and this build.
@@ -277,6 +284,8 @@ RunDraft draft_run_on(Index index, const Stage& stage, const RunConfig& config,
                       const std::optional<Hardware>& hardware, bool is_rehearsal) {
   RunDraft draft;
   draft.hardware = hardware ? *hardware : hardware_for(config.run.folder);
+  if (!is_rehearsal && asks_what_bf16_gains(draft.hardware, config))
+    draft.hardware.bf16_speedup = measured_bf16_speedup();
   draft.index = std::move(index);
   draft.demand = stage.demand(config, draft.index);
   draft.plan = is_rehearsal ? make_plan(draft.hardware, draft.demand, config)

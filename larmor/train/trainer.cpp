@@ -121,6 +121,7 @@ ValidationResult Trainer::validated(bool with_pictures) {
     auto result = validate(parts_.task, parts_.validation_cases, parts_.communicator,
                            {.device = parts_.device,
                             .precision = plan_.precision,
+                            .layout = plan_.layout,
                             .seed = static_cast<uint64_t>(parts_.config.run.seed),
                             .pictures = with_pictures,
                             .workers = plan_.loader_threads,

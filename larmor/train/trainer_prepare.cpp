@@ -7,6 +7,7 @@
 #include "larmor/data/loader/loader.h"
 #include "larmor/device/autocast.h"
 #include "larmor/device/draw_position.h"
+#include "larmor/device/layout.h"
 #include "larmor/train/batch_device.h"
 #include "larmor/train/networks.h"
 #include "larmor/train/trainer.h"
@@ -41,6 +42,7 @@ void Trainer::look_ahead(const std::function<void(const Batch&)>& use) {
       const auto batch = to_device(loader->next(), parts_.device, plan_.precision);
       const DrawScope draws(draw_position_of(batch));
       const AutocastScope autocast(parts_.device.type(), plan_.precision);
+      const LayoutScope layout(plan_.layout);
       try_forward(batch, use);
     }
   } catch (...) {

@@ -16,6 +16,7 @@
 #include "larmor/base/text.h"
 #include "larmor/device/autocast.h"
 #include "larmor/device/draw_position.h"
+#include "larmor/device/layout.h"
 #include "larmor/device/out_of_memory.h"
 #include "larmor/train/batch_device.h"
 #include "larmor/train/networks.h"
@@ -224,6 +225,7 @@ void run_task(Task& task, const Batch& cases, const ValidationOptions& options, 
   const auto batch = to_device(cases, options.device, options.precision);
   const DrawScope draws(draw_position_of(batch));
   const AutocastScope autocast(options.device.type(), options.precision);
+  const LayoutScope layout(options.layout);
   task.validate(batch, metrics);
 }
 

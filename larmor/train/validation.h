@@ -34,6 +34,7 @@ struct ValidationResult {
 struct ValidationOptions {
   c10::Device device{c10::kCPU};
   Precision precision = Precision::fp32;
+  Layout layout = Layout::contiguous;
   uint64_t seed = 0;
   bool pictures = false;
   ValidationDepth depth = ValidationDepth::quick;

@@ -46,6 +46,7 @@ constexpr Documented documented[] = {
     {"train.global_batch", "auto"},
     {"train.micro_batch", "auto"},
     {"train.accumulation", "auto"},
+    {"train.layout", "auto"},
     {"train.precision", "auto"},
     {"train.activation_checkpointing", "auto"},
     {"train.validate_every", "1ep"},

@@ -17,6 +17,7 @@ Hardware every_field_set() {
   hardware.numa_of_core = {0, 0, 1};
   hardware.physical_of_core = {2, 2, 3};
   hardware.has_avx2 = hardware.has_avx512 = hardware.has_amx_bf16 = true;
+  hardware.bf16_speedup = 2.5;
   hardware.memory_bytes = 64;
   hardware.memory_limit_bytes = 32;
   hardware.memory_available_bytes = 16;

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/device/autocast.h"
+#include "larmor/device/layout.h"
 #include "larmor/kernels/draw.h"
 
 namespace larmor {
@@ -21,6 +22,7 @@ void leave_large_numbers_behind() {
 struct Convolution {
   std::array<int64_t, 3> image, kernel, stride;
   int64_t samples, in, out;
+  Layout layout = Layout::contiguous;
 };
 
 struct Gradients {
@@ -39,6 +41,7 @@ Gradients convolve(const Convolution& of, Precision precision) {
   at::Tensor output;
   {
     const AutocastScope autocast(at::kCPU, precision);
+    const LayoutScope layout(of.layout);
     output = conv3d(input, weight, bias, of.stride, {of.kernel[0] / 2, of.kernel[1] / 2, of.kernel[2] / 2});
   }
   output.sum().backward();
@@ -66,9 +69,11 @@ TEST(Conv3d, HasTheGradientsOfDoubleHoweverSmallTheImage) {
   for (const int64_t kernel : {1, 3, 5, 7}) {
     for (const int64_t image : {1, 2, 3, 4, 5, 6, 7, 8}) {
       for (const int64_t stride : {1, 2}) {
-        const Convolution small{cube(image), cube(kernel), cube(stride), 3, 16, 32};
-        expect_close(small, Precision::fp32, 1e-5);
-        expect_close(small, Precision::bf16, 0.03);
+        for (const Layout layout : {Layout::contiguous, Layout::channels_last}) {
+          const Convolution small{cube(image), cube(kernel), cube(stride), 3, 16, 32, layout};
+          expect_close(small, Precision::fp32, 1e-5);
+          expect_close(small, Precision::bf16, 0.03);
+        }
       }
     }
   }
@@ -79,6 +84,27 @@ TEST(Conv3d, HasThemForFlatImagesToo) {
     for (const auto& kernel : {cube(3), std::array<int64_t, 3>{7, 5, 5}}) {
       expect_close({image, kernel, cube(1), 2, 16, 16}, Precision::fp32, 1e-5);
       expect_close({image, kernel, cube(2), 2, 16, 16}, Precision::bf16, 0.03);
+    }
+  }
+}
+
+TEST(Conv3d, KeepsItsGradientsWithOneChannelOnEitherSide) {
+  for (const Layout layout : {Layout::contiguous, Layout::channels_last}) {
+    for (const auto& [in, out] : {std::pair<int64_t, int64_t>{1, 16}, {16, 1}, {1, 1}}) {
+      expect_close({cube(9), cube(3), cube(1), 2, in, out, layout}, Precision::fp32, 1e-5);
+      expect_close({cube(9), cube(3), cube(1), 2, in, out, layout}, Precision::bf16, 0.03);
+    }
+  }
+}
+
+TEST(Conv3d, GivesVolumesInTheLayoutOfItsScope) {
+  for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+    for (const int64_t channels : {1, 16}) {
+      const Gradients beside =
+          convolve({cube(9), cube(3), cube(1), 2, channels, 16, Layout::channels_last}, precision);
+      EXPECT_TRUE(beside.output.is_contiguous(at::MemoryFormat::ChannelsLast3d)) << beside.output.strides();
+      const Gradients apart = convolve({cube(9), cube(3), cube(1), 2, channels, 16}, precision);
+      EXPECT_TRUE(apart.output.is_contiguous()) << apart.output.strides();
     }
   }
 }

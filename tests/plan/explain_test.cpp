@@ -25,7 +25,7 @@ TEST(Explain, ShowsTheWholePlanAndWhy) {
                         "  ranks       2\n"
                         "  strategy    ddp: each rank keeps weights, gradients and optimizer states whole\n"
                         "  batch       8 = 2 micro-batch × 2 accumulation × 2 ranks\n"
-                        "  precision   bf16\n"
+                        "  precision   bf16, channels last\n"
                         "  threads     4 compute + 3 loading a rank, 2 micro-batches ahead\n"
                         "  exchange    gradients in buckets of 25 MiB, once a step\n"
                         "  recomputed  nothing\n"

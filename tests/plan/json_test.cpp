@@ -32,8 +32,8 @@ TEST(PlanJson, HasTheKeysOfTheCommandLinePage) {
   const Json json = example();
   for (const auto& item : json.items()) keys.push_back(item.key());
   EXPECT_THAT(keys, ElementsAre("format", "device", "ranks", "micro_batch", "accumulation", "global_batch",
-                                "precision", "strategy", "activation_checkpointing", "offload_optimizer",
-                                "sync_batch_norm", "whole_micro_batch", "compression",
+                                "precision", "layout", "strategy", "activation_checkpointing",
+                                "offload_optimizer", "sync_batch_norm", "whole_micro_batch", "compression",
                                 "exchange_every_micro_batch", "deterministic", "loader_threads", "prefetch",
                                 "threads_per_rank", "bucket_bytes", "memory", "idle_devices", "reasons"));
   EXPECT_EQ(json["ranks"][1], Json({{"rank", 1}, {"device", -1}, {"cores", {2, 3}}}));

@@ -60,9 +60,9 @@ Hardware slurm_share() {
   return hardware;
 }
 
-Hardware with_amx() {
+Hardware with_bf16(double speedup) {
   Hardware hardware = machine(8, 32);
-  hardware.has_amx_bf16 = true;
+  hardware.bf16_speedup = speedup;
   return hardware;
 }
 
@@ -79,8 +79,8 @@ std::vector<Row> cpu_rows() {
        nothing_asked,
        "cpu x1 | 2 = 2 x 1 x 1 | fp32 single | 4+1 threads",
        {"Device cpu: this job sees no GPU.", "1 rank: on a CPU one process uses all 4 cores best.",
-        "Precision fp32: the device is a CPU; train.precision=bf16 is a choice, but slow here because the "
-        "CPU has no AMX.",
+        "Precision fp32: the device is a CPU whose bf16 has not been measured.",
+        "Layout channels_last: 3-D convolutions are faster where a voxel's channels lie side by side.",
         "4 compute threads a rank: 4 cores of 4 / 1 rank.",
         "1 loader thread a rank: on a CPU the cores are busy computing.",
         "Global batch 2 = micro-batch 2 × accumulation 1 × 1 rank: the micro-batch is the workload's "
@@ -93,12 +93,19 @@ std::vector<Row> cpu_rows() {
        "cpu x1 | 2 = 2 x 1 x 1 | fp32 single | 1+1 threads",
        {"Memory is not checked: the hardware does not say how much there is.",
         "No rank is bound to cores: 0 cores for 1 rank."}},
-      {"a server with AMX",
-       with_amx(),
+      {"a server that is fast in bf16",
+       with_bf16(2.91),
+       nothing_asked,
+       "cpu x1 | 2 = 2 x 1 x 1 | bf16 single | 8+1 threads",
+       {"Precision bf16: this CPU convolves in bf16 2.9 times as fast as in fp32 (measured); "
+        "train.precision=fp32 is a choice.",
+        "Layout channels_last: 3-D convolutions are faster where a voxel's channels lie side by side."}},
+      {"a server whose bf16 gains little",
+       with_bf16(1.2),
        nothing_asked,
        "cpu x1 | 2 = 2 x 1 x 1 | fp32 single | 8+1 threads",
-       {"Precision fp32: the device is a CPU; train.precision=bf16 is a choice, fast here because the CPU "
-        "has AMX."}},
+       {"Precision fp32: in bf16 this CPU convolves 1.2 times as fast as in fp32 (measured), and it takes "
+        "1.3."}},
       {"a container of two cores on a large host",
        quota_of_two(),
        nothing_asked,
@@ -127,7 +134,7 @@ std::vector<Row> asked_cpu_rows() {
        "cpu x2 | 12 = 2 x 3 x 2 | bf16 ddp | 2+1 threads",
        {"Global batch 12 = micro-batch 2 × accumulation 3 × 2 ranks: the micro-batch is the largest divisor "
         "of the rank's 6 up to the workload's preferred 2.",
-        "Precision bf16, as asked; this CPU computes it slowly."}},
+        "Precision bf16, as asked."}},
       {"the CPU of a machine with cards",
        l4(2),
        [](RunConfig& c, Demand&) { c.parallel.device = "cpu"; },
