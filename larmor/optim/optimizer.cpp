@@ -198,7 +198,11 @@ at::Tensor gradient_norm(const std::vector<at::Tensor>& parameters) {
   if (gradients.empty()) {
     return parameters.empty() ? at::zeros({}) : at::zeros({}, parameters[0].options().requires_grad(false));
   }
-  return at::linalg_vector_norm(at::stack(at::_foreach_norm(gradients, 2)), 2);
+  return norm_of(gradients);
+}
+
+at::Tensor norm_of(const std::vector<at::Tensor>& tensors) {
+  return at::linalg_vector_norm(at::stack(at::_foreach_norm(tensors, 2)), 2);
 }
 
 void clip_gradients(const std::vector<at::Tensor>& parameters, const at::Tensor& norm, double largest) {

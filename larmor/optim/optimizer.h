@@ -45,6 +45,8 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimConfig& config, std::vector
 
 /// The 2-norm over all gradients (absent ones count 0). A tensor, so that nothing waits for the device.
 at::Tensor gradient_norm(const std::vector<at::Tensor>& parameters);
+/// The 2-norm over all elements of tensors of one type and device. Requires: at least one
+at::Tensor norm_of(const std::vector<at::Tensor>& tensors);
 /// Scales gradients in place so that their norm is at most `largest`; `norm` as gradient_norm gave it.
 /// torch.nn.utils.clip_grad_norm_'s formula: coefficient largest / (norm + 1e-6), at most 1.
 void clip_gradients(const std::vector<at::Tensor>& parameters, const at::Tensor& norm, double largest);

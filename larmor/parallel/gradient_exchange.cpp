@@ -157,22 +157,24 @@ void GradientExchange::fail_step(const Votes& votes) {
   while (next_ < layout_.size()) start_bucket();
 }
 
-Votes GradientExchange::finish() {
+at::Tensor GradientExchange::meet() {
   const at::NoGradGuard no_grad;
   assert(next_ == layout_.size());
   for (Pending& pending : under_way_) pending.wait();
   under_way_.clear();
   for (size_t bucket = 0; bucket < travelling_.size(); ++bucket) flat_[bucket].copy_(travelling_[bucket]);
   travelling_.clear();
+  return tail_;
+}
+
+Votes GradientExchange::settle(const double* met) {
   // Means of zeros and ones: anything above zero says that at least one rank said so.
-  const at::Tensor tail = tail_.to(at::kCPU, at::kFloat);
-  const float* words = tail.const_data_ptr<float>();
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    const bool used = words[vote_count + i] > 0;
+    const bool used = met[vote_count + i] > 0;
     parameters_[i].mutable_grad() = used ? views_[i] : at::Tensor();
   }
   std::array<bool, vote_count> flags{};
-  for (size_t i = 0; i < vote_count; ++i) flags[i] = words[i] > 0;
+  for (size_t i = 0; i < vote_count; ++i) flags[i] = met[i] > 0;
   return from_flags(flags);
 }
 

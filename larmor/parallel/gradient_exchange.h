@@ -27,9 +27,16 @@ class GradientExchange {
   void backward(const at::Tensor& loss, bool last, const Votes& votes);
   /// Starts what backward has not started of the step's collectives, with zeros and `votes`. Collective.
   void fail_step(const Votes& votes);
-  /// Blocks until the gradients are the mean over all ranks. A parameter that no rank had a gradient for
-  /// has none. Collective.
-  Votes finish();
+  /// Ends the collectives: gradients() are the means over all ranks. What ranks have told each other, as
+  /// numbers for settle(), on the device. Collective.
+  at::Tensor meet();
+  /// One a parameter, in the parameters' order; zero where no rank had one.
+  const std::vector<at::Tensor>& gradients() const { return views_; }
+  /// Reads what meet() gave, once it is on the host as float64. A parameter that no rank had a gradient for
+  /// has none.
+  Votes settle(const double* met);
+  /// How many numbers meet() gives.
+  int64_t words() const { return tail_.numel(); }
   /// Forgets the step's gradients.
   void drop();
 

@@ -1,5 +1,7 @@
 #include "larmor/parallel/parallelism.h"
 
+#include <ATen/core/Tensor.h>
+
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
 #include "larmor/parallel/agreement.h"
@@ -7,6 +9,8 @@
 #include "larmor/parallel/sharded.h"
 
 namespace larmor {
+
+Reduced Parallelism::finish() { return settle(meet().to(at::kCPU)); }
 
 std::unique_ptr<Parallelism> make_parallelism(const Plan& plan, const OptimConfig& optim,
                                               torch::nn::Module& module, Communicator& communicator,

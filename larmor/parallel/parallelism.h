@@ -64,8 +64,14 @@ class Parallelism {
   /// with zeros and `votes`, and gives true. Collective. Where the others need this rank's weights before
   /// they can go on, it ends their collectives with Error (rank_lost) instead, and gives false.
   virtual bool fail_step(const Votes& votes) = 0;
-  /// Blocks until the gradients have met. Collective.
-  virtual Reduced finish() = 0;
+  /// Ends the step's collectives. What the ranks have told each other, as numbers for settle(): float64 [n],
+  /// on the device, because no host need wait for each of them. Collective.
+  virtual at::Tensor meet() = 0;
+  /// Reads what meet() gave, once it is on the host: from here on the parameters have the gradients of the
+  /// step. A parameter that no rank had a gradient for has none.
+  virtual Reduced settle(const at::Tensor& met) = 0;
+  /// Both. Blocks until the gradients have met. Collective.
+  Reduced finish();
   /// Clips, moves the weights, updates the average, drops the gradients.
   virtual void step(double learning_rate) = 0;
   /// Drops the gradients; the loss scale backs off.

@@ -6,6 +6,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_mul.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <torch/nn/module.h>
@@ -42,11 +43,17 @@ void Replicas::backward(const at::Tensor& loss, bool last, const Votes& votes) {
   exchange_->backward(scale_.is_active() ? loss * scale_.scale() : loss, last, votes);
 }
 
-Reduced Replicas::finish() {
-  Reduced reduced;
-  reduced.votes = exchange_->finish();
-  norm_ = gradient_norm(parameters_);
-  norm_on_host_ = norm_.item<double>();
+at::Tensor Replicas::meet() {
+  const at::NoGradGuard no_grad;
+  const at::Tensor words = exchange_->meet();
+  norm_ = norm_of(exchange_->gradients());
+  return at::cat({words.to(at::kDouble), norm_.to(at::kDouble).reshape({1})});
+}
+
+Reduced Replicas::settle(const at::Tensor& met) {
+  const double* const words = met.const_data_ptr<double>();
+  Reduced reduced{.votes = exchange_->settle(words)};
+  norm_on_host_ = words[exchange_->words()];
   reduced.gradient_norm = norm_on_host_ / scale_.scale();
   reduced.finite = std::isfinite(reduced.gradient_norm);
   return reduced;

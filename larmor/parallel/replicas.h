@@ -24,7 +24,8 @@ class Replicas final : public Parallelism {
     exchange_->fail_step(votes);
     return true;
   }
-  Reduced finish() override;
+  at::Tensor meet() override;
+  Reduced settle(const at::Tensor& met) override;
   void step(double learning_rate) override;
   void skip() override;
   void forget() override { exchange_->drop(); }

@@ -232,7 +232,7 @@ bool Sharded::fail_step(const Votes& votes) {
   return true;
 }
 
-Reduced Sharded::finish() {
+at::Tensor Sharded::meet() {
   const at::NoGradGuard no_grad;
   finish_reductions(0);
   // The votes, the sum of squares, and for each member whether it had a gradient.
@@ -249,8 +249,11 @@ Reduced Sharded::finish() {
   if (votes_.non_finite_losses.defined())
     sums[non_finite_place].add_(votes_.non_finite_losses.to(sums.device()));
   communicator_.all_reduce(sums, larmor::Reduce::sum).wait();
-  sums = sums.to(at::kCPU);
-  const double* word = sums.const_data_ptr<double>();
+  return sums;
+}
+
+Reduced Sharded::settle(const at::Tensor& met) {
+  const double* const word = met.const_data_ptr<double>();
   std::array<bool, vote_count> flags{};
   for (size_t i = 0; i < vote_count; ++i) flags[i] = word[i] > 0;
   Reduced reduced{.votes = from_flags(flags)};

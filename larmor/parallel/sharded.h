@@ -25,7 +25,8 @@ class Sharded final : public Parallelism {
   void set_accumulation(int64_t micro_batches) override;
   void backward(const at::Tensor& loss, bool last, const Votes& votes) override;
   bool fail_step(const Votes& votes) override;
-  Reduced finish() override;
+  at::Tensor meet() override;
+  Reduced settle(const at::Tensor& met) override;
   void step(double learning_rate) override;
   void skip() override;
   void forget() override;

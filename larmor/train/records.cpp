@@ -22,23 +22,6 @@ bool are_known(const std::map<std::string, Recorded>& recorded, const std::set<s
   return std::ranges::all_of(recorded, [&](const auto& entry) { return known.contains(entry.first); });
 }
 
-/// Of the values of one kind of record, in the order of their names.
-class Numbers {
- public:
-  explicit Numbers(c10::Device device) : device_(device) {}
-  // A task records what it has, be it on the device or on the host.
-  void add(const at::Tensor& number) { numbers_.push_back(number.to(device_)); }
-  void add(double number) { add(at::scalar_tensor(number, at::kDouble)); }
-  at::Tensor stacked() const {
-    return numbers_.empty() ? at::empty({0}, at::TensorOptions(device_).dtype(at::kDouble))
-                            : at::stack(numbers_);
-  }
-
- private:
-  c10::Device device_;
-  std::vector<at::Tensor> numbers_;
-};
-
 }  // namespace
 
 void Records::add(const std::string& name, const at::Tensor& value) { add_to(sums_[name], as_number(value)); }
@@ -64,26 +47,37 @@ void Records::share_names(RecordNames& known, Communicator& communicator) const 
   }
 }
 
-Values Records::mean(int64_t micro_batches, const std::string& prefix, const RecordNames& known,
-                     Communicator& communicator) const {
-  Values values;
-  if (known.means.empty() && known.ratios.empty()) return values;
-  Numbers sums(communicator.device()), flags(communicator.device()), ratios(communicator.device());
+at::Tensor Records::meet(int64_t micro_batches, const RecordNames& known, Communicator& communicator) const {
+  const auto options = at::TensorOptions(communicator.device()).dtype(at::kDouble);
+  if (known.means.empty() && known.ratios.empty()) return at::empty({0}, options);
+  const at::Tensor nothing = at::zeros({}, options);
+  std::vector<at::Tensor> sums, ratios;
+  std::vector<double> flags;
+  // A task records what it has, be it on the device or on the host.
   for (const auto& name : known.means) {
     const auto own = sums_.find(name);
-    own == sums_.end() ? sums.add(0.0) : sums.add(own->second);
-    flags.add(own == sums_.end() ? 0.0 : 1.0);
+    sums.push_back(own == sums_.end() ? nothing : own->second.to(communicator.device()));
+    flags.push_back(own == sums_.end() ? 0 : 1);
   }
   for (const auto& name : known.ratios) {
     const auto own = ratios_.find(name);
-    own == ratios_.end() ? ratios.add(0.0) : ratios.add(own->second.first);
-    own == ratios_.end() ? ratios.add(0.0) : ratios.add(own->second.second);
+    ratios.push_back(own == ratios_.end() ? nothing : own->second.first.to(communicator.device()));
+    ratios.push_back(own == ratios_.end() ? nothing : own->second.second.to(communicator.device()));
   }
-  auto means =
-      at::cat({sums.stacked() / static_cast<double>(micro_batches), flags.stacked(), ratios.stacked()});
-  communicator.all_reduce(means, Reduce::mean).wait();
-  means = means.to(at::kCPU);
-  const double* number = means.const_data_ptr<double>();
+  std::vector<at::Tensor> numbers;
+  if (!sums.empty()) {
+    numbers.push_back(at::stack(sums) / static_cast<double>(micro_batches));
+    numbers.push_back(at::tensor(flags, at::kDouble).to(communicator.device()));
+  }
+  if (!ratios.empty()) numbers.push_back(at::stack(ratios));
+  const at::Tensor met = at::cat(numbers);
+  communicator.all_reduce(met, Reduce::mean).wait();
+  return met;
+}
+
+Values Records::values_of(const at::Tensor& met, const std::string& prefix, const RecordNames& known) {
+  Values values;
+  const double* number = met.const_data_ptr<double>();
   const double* flag = number + known.means.size();
   const double* ratio = flag + known.means.size();
   for (const auto& name : known.means) {
@@ -95,6 +89,11 @@ Values Records::mean(int64_t micro_batches, const std::string& prefix, const Rec
     ratio += 2;
   }
   return values;
+}
+
+Values Records::mean(int64_t micro_batches, const std::string& prefix, const RecordNames& known,
+                     Communicator& communicator) const {
+  return values_of(meet(micro_batches, known, communicator).to(at::kCPU), prefix, known);
 }
 
 }  // namespace larmor

@@ -28,9 +28,14 @@ class Records {
   bool has_new(const RecordNames& known) const;
   /// Adds every rank's names to those that are known. Collective.
   void share_names(RecordNames& known, Communicator& communicator) const;
-  /// Means over `micro_batches` and ranks, and ratios of sums over both, as "<prefix><name>"; the values meet
-  /// on the communicator's device. A rank that has not recorded a name counts as zero; names that none has
-  /// are left out. Requires: has_new(known) is false on every rank. Collective.
+  /// Means over `micro_batches` and ranks, and the sums and counts of ratios over both, of the names that are
+  /// known: numbers for values_of(), float64 [n] on the communicator's device, where they have met. A rank
+  /// that has not recorded a name counts as zero. Collective, unless no name is known.
+  at::Tensor meet(int64_t micro_batches, const RecordNames& known, Communicator& communicator) const;
+  /// Reads what meet() gave, once it is on the host, as "<prefix><name>"; names that no rank has recorded are
+  /// left out.
+  static Values values_of(const at::Tensor& met, const std::string& prefix, const RecordNames& known);
+  /// Both. Requires: has_new(known) is false on every rank. Collective.
   Values mean(int64_t micro_batches, const std::string& prefix, const RecordNames& known,
               Communicator& communicator) const;
 

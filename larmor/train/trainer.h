@@ -102,12 +102,13 @@ class Trainer {
     Votes votes;
     std::vector<Reduced> reduced;  // one a learner
     bool finite = true;
+    Values values;  // what the step has recorded, unless votes.new_names
   };
 
   StepOutcome step();
   /// Nothing where memory has run out on some rank: then nothing has changed.
   std::optional<StepOutcome> try_step();
-  Reduction reduce(const std::vector<bool>& active, const Votes& own);
+  Reduction reduce(const std::vector<bool>& active, const Votes& own, const Records& records);
   /// From here on, on every rank alike. Throws Error (memory) where micro-batches cannot be smaller.
   void take_smaller_micro_batches();
   [[noreturn]] void refuse_smaller_micro_batches(const std::string& what) const;

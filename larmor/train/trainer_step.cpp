@@ -9,7 +9,6 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/device/device.h"
 #include "larmor/device/out_of_memory.h"
 #include "larmor/device/rank_sum.h"
 #include "larmor/launch/rank_lost.h"
@@ -26,6 +25,15 @@ namespace larmor {
 
 namespace {
 
+constexpr const char* records_prefix = "train/";
+
+/// Vectors of one type and device, brought to the host by one copy.
+std::vector<at::Tensor> to_host(const std::vector<at::Tensor>& vectors) {
+  std::vector<int64_t> lengths;
+  for (const auto& vector : vectors) lengths.push_back(vector.numel());
+  return at::cat(vectors).to(at::kCPU).split_with_sizes(lengths);
+}
+
 /// The first objective's values carry the plain names, the others' their own.
 std::string suffix_of(size_t place, const Learner& learner) {
   return place == 0 ? std::string() : "_" + learner.objective.name;
@@ -37,7 +45,6 @@ Trainer::StepOutcome Trainer::step() {
   const double started = parts_.clock.steady_seconds();
   std::optional<StepOutcome> outcome;
   while (!outcome) outcome = try_step();
-  synchronize(parts_.device);
   const double seconds = parts_.clock.steady_seconds() - started;
   longest_step_ = std::max(longest_step_, seconds);
   outcome->values["perf/step_ms"] = seconds * 1e3;
@@ -63,7 +70,7 @@ std::optional<Trainer::StepOutcome> Trainer::try_step() {
   Votes votes{.stop = is_time_up() || stop_requested()};
   accumulate(active, records, votes);  // data, model, losses, backward / reduce
   enter(Phase::communicating);
-  const Reduction reduction = reduce(active, votes);
+  Reduction reduction = reduce(active, votes, records);
   const bool only_odd = leave_out_odd_examples(reduction.votes);
   settle_files(reduction.votes);
   if (only_odd || (reduction.votes.out_of_memory && !reduction.votes.failed)) {
@@ -74,10 +81,11 @@ std::optional<Trainer::StepOutcome> Trainer::try_step() {
   }
   settle_failure(reduction.votes);
 
-  if (reduction.votes.new_names) records.share_names(record_names_, parts_.communicator);
-  StepOutcome outcome{
-      .stop = reduction.votes.stop,
-      .values = records.mean(plan_.accumulation, "train/", record_names_, parts_.communicator)};
+  if (reduction.votes.new_names) {
+    records.share_names(record_names_, parts_.communicator);
+    reduction.values = records.mean(plan_.accumulation, records_prefix, record_names_, parts_.communicator);
+  }
+  StepOutcome outcome{.stop = reduction.votes.stop, .values = std::move(reduction.values)};
   if (reduction.finite && !reduction.votes.non_finite) {
     move_weights(active, reduction.reduced, outcome.values);  // optimizer
   } else {
@@ -86,14 +94,25 @@ std::optional<Trainer::StepOutcome> Trainer::try_step() {
   return outcome;
 }
 
-Trainer::Reduction Trainer::reduce(const std::vector<bool>& active, const Votes& own) {
+Trainer::Reduction Trainer::reduce(const std::vector<bool>& active, const Votes& own,
+                                   const Records& records) {
+  std::vector<at::Tensor> met;
+  for (size_t i = 0; i < parts_.learners.size(); ++i) {
+    if (active[i]) met.push_back(parts_.learners[i].parallel->meet());
+  }
+  met.push_back(records.meet(plan_.accumulation, record_names_, parts_.communicator));
+  // The one place of a step where the host waits for the device.
+  const std::vector<at::Tensor> on_host = to_host(met);
+
   Reduction reduction{.votes = own, .reduced = std::vector<Reduced>(parts_.learners.size())};
+  auto next = on_host.begin();
   for (size_t i = 0; i < parts_.learners.size(); ++i) {
     if (!active[i]) continue;
-    reduction.reduced[i] = parts_.learners[i].parallel->finish();
+    reduction.reduced[i] = parts_.learners[i].parallel->settle(*next++);
     reduction.finite = reduction.finite && reduction.reduced[i].finite;
     reduction.votes.add(reduction.reduced[i].votes);
   }
+  reduction.values = Records::values_of(*next, records_prefix, record_names_);
   return reduction;
 }
 
