@@ -38,7 +38,8 @@ std::map<std::string, KeptFile> kept_files(const fs::path& place) {
   for (const auto& [name, hash] : listed.items()) {
     const KeptFile file{.path = folder / name, .sha256 = hash.get<std::string>()};
     if (!fs::exists(file.path) || sha256_of_file(file.path) != file.sha256) {
-      fail(Exit::checkpoint, text(file.path.string(), " is not what the run has kept: its SHA-256 has changed"),
+      fail(Exit::checkpoint,
+           text(file.path.string(), " is not what the run has kept: its SHA-256 has changed"),
            "restore the run folder, or start the run again");
     }
     files.emplace(name, file);

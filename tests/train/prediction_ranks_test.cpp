@@ -15,10 +15,11 @@ using ::testing::HasSubstr;
 ProcessOptions rank_that(const std::string& before) {
   ProcessOptions options;
   options.program = "/bin/sh";
-  options.arguments = {"-c",
-                       "echo ready >&0; while read n; do " + before +
-                           R"(; echo '{"files": [], "numbers": [["n", '$n']], "words": [], "failure": "",)"
-                           R"( "hint": "", "exit": 0}' >&0; done)"};
+  options.arguments = {
+      "-c",
+      "echo ready >&0; while read n; do " + before +
+          R"(; echo '{"files": [], "numbers": [["n", '$n']], "words": [], "missing": [], "failure": "",)"
+          R"( "hint": "", "exit": 0}' >&0; done)"};
   return options;
 }
 

@@ -22,9 +22,9 @@ using ::testing::Not;
 TEST(TrainingCounts, AreThoseOfTheTrainingRowsAlone) {
   const ScratchFolder scratch;
   for (const char* const name : {"a.png", "b.png", "c.png"})
-    larmor::testing::write_file(scratch.path() / name,
-                                larmor::testing::png_of(4, 4, larmor::testing::PngKind::grey, 8,
-                                                        std::vector<uint16_t>(16, 100)));
+    larmor::testing::write_file(
+        scratch.path() / name,
+        larmor::testing::png_of(4, 4, larmor::testing::PngKind::grey, 8, std::vector<uint16_t>(16, 100)));
   larmor::testing::write_file(scratch.path() / "own.csv",
                               "image,question,answer,patient,split,Pneumonia,Edema,Fracture\n"
                               "b.png,How severe is it?,mild,p2,val,1,1,1\n"
