@@ -16,6 +16,7 @@
 #include "larmor/device/module_state.h"
 #include "larmor/train/networks.h"
 #include "larmor/train/prediction_ranks.h"
+#include "larmor/train/prediction_samples.h"
 #include "larmor/train/trained.h"
 
 #include "app/call_ranks.h"
@@ -206,8 +207,14 @@ int predict(Program& program, PredictArguments arguments) {
   const auto results =
       is_shared ? predict_by_ranks(program, arguments, call) : predict_here(program, arguments, call);
   const auto& cases = call.found.cases;
-  const auto lines = written_results(form, call.files, cases, results);
-  program.show(prediction_json(call.files, cases, results), lines);
+  auto lines = written_results(form, call.files, cases, results);
+  auto json = prediction_json(call.files, cases, results);
+  DiskStorage storage;
+  for (const auto& summary : summarize_samples(storage, call.files, form, cases, results)) {
+    for (const auto& [name, file] : summary.files) lines.add(file);
+    json.push_back(to_json(summary));
+  }
+  program.show(json, lines);
   throw_failed_cases(cases, results);
   return 0;
 }
@@ -222,7 +229,8 @@ void add_predict(Program& program) {
   verb.add_option("--input", arguments->request.inputs,
                   "a file, a folder or a text for the stage's first input, or NAME=VALUE; repeatable");
   verb.add_option("--table", arguments->table, "a CSV file of inputs, one case a row");
-  verb.add_option("--count", arguments->request.count, "how many samples, of a stage that needs no input");
+  verb.add_option("--count", arguments->request.count,
+                  "how many samples, of each case where there are inputs");
   verb.add_option("--output", arguments->output,
                   "the file to write, or a folder for several; numbers and words are shown in any case");
   verb.add_option("--seed", arguments->seed, "of all draws, instead of the run's")

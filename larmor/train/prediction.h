@@ -32,6 +32,7 @@ struct PredictionForm {
   std::vector<PredictionInput> inputs;    // the first is meant where none is named; empty: the stage samples
   Json transforms = Json::array();        // of all image inputs together: nothing random, no crop
   std::vector<std::string> volumes = {};  // names of those that come out; empty: numbers and words alone
+  bool draws = false;  // what comes out depends on the draws: a case may be sampled several times
 };
 
 /// Of one case.
@@ -52,7 +53,7 @@ struct InputGrids {
 /// What Task::predict() may know of its case.
 struct PredictionContext {
   uint64_t seed = 0;
-  int64_t number = 0;  // of the case in its call; draws are keyed by both
+  int64_t number = 0;  // of the case in its call; draws are keyed by both, and by the number of the sample
   c10::Device device{c10::kCPU};
   std::map<std::string, std::string, std::less<>> texts = {};  // by input
   std::map<std::string, InputGrids, std::less<>> grids = {};   // by input, of the images that were given

@@ -177,12 +177,16 @@ std::string numbered(const std::string& word, int64_t number) {
   return text(word, "-", count);
 }
 
-std::vector<PredictionCase> samples(int64_t count) {
+void check_count(int64_t count) {
   if (count < 1) fail(Exit::usage, text("--count is ", count), "ask for one sample at least");
+}
+
+std::vector<PredictionCase> samples(int64_t count) {
+  check_count(count);
   std::vector<PredictionCase> cases;
   for (int64_t i = 0; i < count; ++i) {
     const auto name = numbered("sample", i);
-    cases.push_back({.name = name, .label = name, .inputs = {}});
+    cases.push_back({.name = name, .label = name});
   }
   return cases;
 }
@@ -236,34 +240,33 @@ void check_kinds(const PredictionForm& form, const PredictionRequest& request) {
   if (has_inputs && has_table)
     fail(Exit::usage, "--input and --table say twice what the cases are", "leave one of them out");
   if (form.inputs.empty() && has_table) fail(Exit::usage, "--table: this stage takes no input", takes(form));
+  if (!request.count || form.draws) return;
   const bool may_sample = std::ranges::all_of(form.inputs, &PredictionInput::is_optional);
-  if (request.count && (has_inputs || has_table || !may_sample)) {
-    fail(Exit::usage, "--count is for stages that sample without input",
+  if (has_inputs || has_table || !may_sample) {
+    fail(Exit::usage, "--count is for stages that draw, and for those that sample without input",
          may_sample ? "leave out --count, or the inputs" : takes(form));
   }
 }
 
-}  // namespace
-
-Json to_json(const PredictionCases& found) {
-  Json cases = Json::array();
-  for (const auto& one : found.cases)
-    cases.push_back({{"name", one.name}, {"label", one.label}, {"inputs", one.inputs}});
-  return {{"cases", cases}, {"of_folder", found.of_folder}};
-}
-
-PredictionCases prediction_cases_from_json(const Json& json) {
-  PredictionCases found{.cases = {}, .of_folder = json.at("of_folder").get<bool>()};
-  for (const auto& one : json.at("cases")) {
-    found.cases.push_back({.name = one.at("name").get<std::string>(),
-                           .label = one.at("label").get<std::string>(),
-                           .inputs = one.at("inputs").get<std::map<std::string, std::string>>()});
+/// Each case `count` times over.
+std::vector<PredictionCase> with_samples(const std::vector<PredictionCase>& cases, int64_t count) {
+  check_count(count);
+  if (count == 1) return cases;
+  std::vector<PredictionCase> samples;
+  for (const auto& one : cases) {
+    for (int64_t number = 0; number < count; ++number) {
+      auto& sample = samples.emplace_back(one);
+      sample.name = numbered(one.name, number);
+      sample.label = text(one.label, " (sample ", number, ")");
+      sample.sample = number;
+      sample.sample_of = one.name;
+    }
   }
-  return found;
+  return samples;
 }
 
-PredictionCases find_prediction_cases(const PredictionForm& form, const PredictionRequest& request) {
-  check_kinds(form, request);
+/// Everything that a call is about, each case once.
+PredictionCases whole_cases(const PredictionForm& form, const PredictionRequest& request) {
   if (!request.table.empty()) return {.cases = cases_of_table(form, request.table), .of_folder = true};
   const auto given = split_words(form, request.inputs);
   refuse_missing(form, [&](const std::string& name) { return given.contains(name); }, "");
@@ -275,6 +278,53 @@ PredictionCases find_prediction_cases(const PredictionForm& form, const Predicti
     if (one.label.empty()) one.label = one.name;
   }
   return found;
+}
+
+}  // namespace
+
+Json to_json(const PredictionCases& found) {
+  Json cases = Json::array();
+  for (const auto& one : found.cases) {
+    cases.push_back({{"name", one.name},
+                     {"label", one.label},
+                     {"inputs", one.inputs},
+                     {"number", one.number},
+                     {"sample", one.sample},
+                     {"sample_of", one.sample_of}});
+  }
+  return {{"cases", cases}, {"of_folder", found.of_folder}};
+}
+
+PredictionCases prediction_cases_from_json(const Json& json) {
+  PredictionCases found{.cases = {}, .of_folder = json.at("of_folder").get<bool>()};
+  for (const auto& one : json.at("cases")) {
+    found.cases.push_back({.name = one.at("name").get<std::string>(),
+                           .label = one.at("label").get<std::string>(),
+                           .inputs = one.at("inputs").get<std::map<std::string, std::string>>(),
+                           .number = one.at("number").get<int64_t>(),
+                           .sample = one.at("sample").get<int64_t>(),
+                           .sample_of = one.at("sample_of").get<std::string>()});
+  }
+  return found;
+}
+
+PredictionCases find_prediction_cases(const PredictionForm& form, const PredictionRequest& request) {
+  check_kinds(form, request);
+  auto found = whole_cases(form, request);
+  for (std::size_t i = 0; i < found.cases.size(); ++i) found.cases[i].number = static_cast<int64_t>(i);
+  const bool has_inputs = !request.inputs.empty() || !request.table.empty();
+  if (has_inputs) found.cases = with_samples(found.cases, request.count.value_or(1));
+  return found;
+}
+
+std::vector<PredictionCase> sampled_cases(const std::vector<PredictionCase>& cases) {
+  std::vector<PredictionCase> sampled;
+  for (const auto& one : cases) {
+    if (one.sample_of.empty() || one.sample > 0) continue;
+    auto& whole = sampled.emplace_back(one);
+    whole.name = whole.label = std::exchange(whole.sample_of, {});
+  }
+  return sampled;
 }
 
 }  // namespace larmor

@@ -17,11 +17,12 @@ struct PredictionRequest {
   std::vector<std::string> inputs =
       {};                             // VALUE or NAME=VALUE; only the name of a declared input splits at `=`
   std::filesystem::path table = {};   // CSV, one case a row; empty: none
-  std::optional<int64_t> count = {};  // of a stage that samples
+  std::optional<int64_t> count = {};  // of samples: of each case, or where there is no input, in all
 };
 
 struct PredictionCases {
-  std::vector<PredictionCase> cases;  // in the order of the request, those of a folder by name
+  /// In the order of the request, those of a folder by name; the samples of a case one after the other.
+  std::vector<PredictionCase> cases;
   bool of_folder = false;  // one of the inputs is a folder of images, or the cases stand in a table
 };
 Json to_json(const PredictionCases& found);
@@ -32,5 +33,8 @@ PredictionCases prediction_cases_from_json(const Json& json);
 /// when an input is not known, is given twice or is missing, or when --count does not fit the stage; data
 /// when there is no such file, a folder holds no image, or a file is none.
 PredictionCases find_prediction_cases(const PredictionForm& form, const PredictionRequest& request);
+
+/// Those of which there are several samples, once each and under their own names.
+std::vector<PredictionCase> sampled_cases(const std::vector<PredictionCase>& cases);
 
 }  // namespace larmor

@@ -44,14 +44,17 @@ void check_outputs(const PredictionForm& form, const std::vector<PredictionCase>
     inputs.insert(inputs.end(), images.begin(), images.end());
   }
   std::map<fs::path, std::string> label_of;
-  for (const auto& one : cases) {
-    for (const auto& name : form.volumes) {
-      const auto output = files.volume(one, name);
-      const auto [other, is_new] = label_of.emplace(output, one.label);
-      if (is_new) continue;
-      fail(Exit::usage,
-           text(other->second, " and ", one.label, " would both be written to ", output.string()),
-           "predict them into folders of their own");
+  const auto note = [&](const fs::path& output, const std::string& label) {
+    const auto [other, is_new] = label_of.emplace(output, label);
+    if (is_new) return;
+    fail(Exit::usage, text(other->second, " and ", label, " would both be written to ", output.string()),
+         "predict them into folders of their own");
+  };
+  for (const auto& name : form.volumes) {
+    for (const auto& one : cases) note(files.volume(one, name), one.label);
+    for (const auto& one : sampled_cases(cases)) {
+      note(files.mean(one, name), text("the mean of ", one.label));
+      note(files.deviation(one, name), text("the deviation of ", one.label));
     }
   }
   for (const auto& [output, label] : label_of) refuse_inputs_as_output(output, inputs);
@@ -132,6 +135,14 @@ fs::path PredictionFiles::volume(const PredictionCase& one, const std::string& n
   return output_.parent_path() / text(stem, "-", name, suffix);
 }
 
+fs::path PredictionFiles::mean(const PredictionCase& one, const std::string& name) const {
+  return volume({.name = one.name + "-mean"}, name);
+}
+
+fs::path PredictionFiles::deviation(const PredictionCase& one, const std::string& name) const {
+  return volume({.name = one.name + "-deviation"}, name);
+}
+
 fs::path PredictionFiles::table() const {
   if (into_folder_) return output_ / "predictions.csv";
   return volumes_.empty() ? output_ : fs::path();
@@ -161,15 +172,20 @@ PredictedCase predicted_case_from_json(const Json& json) {
   return one;
 }
 
+void write_volume(Storage& storage, const fs::path& file, const PredictionForm& form,
+                  const PredictionCase& one, const Volume& volume) {
+  const auto images = image_files(form, one);
+  if (file.has_parent_path()) storage.create_folders(file.parent_path());
+  write_nifti(storage, file, volume, images.empty() ? fs::path() : images.front());
+}
+
 PredictedCase write_prediction(Storage& storage, const PredictionFiles& files, const PredictionForm& form,
                                const PredictionCase& one, const Prediction& prediction) {
-  const auto images = image_files(form, one);
   PredictedCase result{
       .numbers = prediction.numbers, .words = prediction.words, .missing = prediction.missing};
   for (const auto& name : form.volumes) {
     const auto file = files.volume(one, name);
-    if (file.has_parent_path()) storage.create_folders(file.parent_path());
-    write_nifti(storage, file, prediction.volumes.at(name), images.empty() ? fs::path() : images.front());
+    write_volume(storage, file, form, one, prediction.volumes.at(name));
     result.files.emplace_back(name, file.string());
   }
   return result;

@@ -25,6 +25,9 @@ class PredictionFiles {
   /// <case>.nii.gz, or where several volumes come out <case>-<name>.nii.gz; without a folder the output
   /// itself.
   std::filesystem::path volume(const PredictionCase& one, const std::string& name) const;
+  /// Of the samples of a case: <case>-mean.nii.gz and <case>-deviation.nii.gz, as volume().
+  std::filesystem::path mean(const PredictionCase& one, const std::string& name) const;
+  std::filesystem::path deviation(const PredictionCase& one, const std::string& name) const;
   /// Of numbers and words; empty where volumes are the output, and it is no folder.
   std::filesystem::path table() const;
 
@@ -47,7 +50,11 @@ struct PredictedCase {
 Json to_json(const PredictedCase& one);
 PredictedCase predicted_case_from_json(const Json& json);
 
-/// Writes a case's volumes, each at once by one rename.
+/// Writes a volume of a case at once by one rename; it has the header of the case's first image where that
+/// still holds.
+void write_volume(Storage& storage, const std::filesystem::path& file, const PredictionForm& form,
+                  const PredictionCase& one, const Volume& volume);
+/// Writes a case's volumes, each as write_volume().
 PredictedCase write_prediction(Storage& storage, const PredictionFiles& files, const PredictionForm& form,
                                const PredictionCase& one, const Prediction& prediction);
 

@@ -13,7 +13,7 @@ namespace larmor {
 PredictedCase predict_case(const PredictionRun& run, std::size_t number) {
   const auto& one = run.cases[number];
   try {
-    const auto prediction = run.predictor.predict(one, static_cast<int64_t>(number));
+    const auto prediction = run.predictor.predict(one);
     return write_prediction(run.storage, run.files, run.form, one, prediction);
   } catch (const Error& error) {
     if (error.exit() != Exit::data) throw;

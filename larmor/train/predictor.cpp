@@ -20,7 +20,7 @@ Predictor::Predictor(Task& task, PredictionForm form, PredictorOptions options)
       chain_(form_.transforms),
       reads_grey_(picture_reading(form_.transforms).grey) {}
 
-Prediction Predictor::predict(const PredictionCase& one, int64_t number) const {
+Prediction Predictor::predict(const PredictionCase& one) const {
   Volumes files;
   for (const auto& input : form_.inputs) {
     const auto given = one.inputs.find(input.name);
@@ -28,17 +28,16 @@ Prediction Predictor::predict(const PredictionCase& one, int64_t number) const {
       files.emplace(input.name, read_volume(given->second, {.grey = reads_grey_, .size = {}}));
   }
   try {
-    return predict_prepared(one, number, files);
+    return predict_prepared(one, files);
   } catch (const Error& error) {
     throw error.within(one.label);
   }
 }
 
-Prediction Predictor::predict_prepared(const PredictionCase& one, int64_t number,
-                                       const Volumes& files) const {
+Prediction Predictor::predict_prepared(const PredictionCase& one, const Volumes& files) const {
   const at::NoGradGuard no_grad;
   PredictionContext context{.seed = options_.seed,
-                            .number = number,
+                            .number = one.number,
                             .device = options_.device,
                             .fits_in_one_pass = options_.fits_in_one_pass,
                             .progress = options_.progress};
@@ -47,7 +46,7 @@ Prediction Predictor::predict_prepared(const PredictionCase& one, int64_t number
     if (input.kind == PredictionInput::Kind::text && given != one.inputs.end())
       context.texts.emplace(input.name, given->second);
   }
-  Batch batch{.tensors = {}, .keys = {{.seed = options_.seed, .epoch = 0, .example = number}}};
+  Batch batch{.tensors = {}, .keys = {{.seed = options_.seed, .epoch = one.sample, .example = one.number}}};
   for (const auto& [name, ready] : chain_.deterministic_part(files)) {
     const Volume& file = files.find(name)->second;
     context.grids[name] = {.of_file = file.affine,

@@ -16,9 +16,12 @@ namespace larmor {
 
 /// What a person has given for one case.
 struct PredictionCase {
-  std::string name;                           // names its outputs: <name>.nii.gz
-  std::string label;                          // for people: its file, where it is one
-  std::map<std::string, std::string> inputs;  // by the input's name: a path, or a text
+  std::string name = {};                           // names its outputs: <name>.nii.gz
+  std::string label = {};                          // for people: its file, where it is one
+  std::map<std::string, std::string> inputs = {};  // by the input's name: a path, or a text
+  int64_t number = 0;                              // of the case in its call
+  int64_t sample = 0;                              // of the case; draws are keyed by both
+  std::string sample_of = {};                      // the case's own name; empty: it is predicted once
   bool operator==(const PredictionCase&) const = default;
 };
 
@@ -35,11 +38,12 @@ class Predictor {
   /// Throws Error (usage) as TransformChain.
   Predictor(Task& task, PredictionForm form, PredictorOptions options);
 
-  /// Case `number` of a call always draws the same, whoever computes it. Throws Error naming the case.
-  Prediction predict(const PredictionCase& one, int64_t number) const;
+  /// A sample of a case always draws the same, by the two numbers, whoever computes it. Throws Error naming
+  /// the case.
+  Prediction predict(const PredictionCase& one) const;
 
  private:
-  Prediction predict_prepared(const PredictionCase& one, int64_t number, const Volumes& files) const;
+  Prediction predict_prepared(const PredictionCase& one, const Volumes& files) const;
 
   Task& task_;
   const PredictionForm form_;

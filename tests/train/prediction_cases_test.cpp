@@ -106,6 +106,29 @@ TEST_F(PredictionCasesOf, NothingAreSamples) {
               AllOf(HasSubstr("takes no input"), HasSubstr("--count")));
 }
 
+TEST_F(PredictionCasesOf, AStageThatDrawsAreSoManySamplesOfEachCase) {
+  auto form = two_views();
+  form.draws = true;
+  put("both.csv", "case,pa\nfirst,a.nii\nsecond,c.PNG\n");
+  const auto found = find_prediction_cases(form, {.table = file("both.csv"), .count = 2});
+  EXPECT_THAT(names(found), ElementsAre("first-0000", "first-0001", "second-0000", "second-0001"));
+  EXPECT_EQ(found.cases[3].number, 1) << "of the case, so that sample 0 is what one prediction would be";
+  EXPECT_EQ(found.cases[3].sample, 1);
+  EXPECT_EQ(found.cases[3].inputs.at("pa"), file("c.PNG"));
+  EXPECT_THAT(found.cases[3].label, HasSubstr("sample 1"));
+  EXPECT_EQ(prediction_cases_from_json(to_json(found)).cases, found.cases) << "ranks hear of them as JSON";
+  const auto whole = sampled_cases(found.cases);
+  ASSERT_EQ(whole.size(), 2U);
+  EXPECT_EQ(whole[1].name, "second");
+  EXPECT_EQ(whole[1].inputs.at("pa"), file("c.PNG"));
+
+  const PredictionRequest one{.inputs = {"pa=" + file("a.nii")}, .count = 1};
+  EXPECT_THAT(names(find_prediction_cases(form, one)), ElementsAre("a")) << "as without --count";
+  EXPECT_TRUE(sampled_cases(find_prediction_cases(form, one).cases).empty());
+  EXPECT_THAT(refusal(form, {.inputs = one.inputs, .count = 0}), HasSubstr("--count is 0"));
+  EXPECT_THAT(refusal(form, {.count = 2}), HasSubstr("2 the input pa is missing"));
+}
+
 TEST_F(PredictionCasesOf, ATableAreItsRows) {
   put("cases.csv", "case,pa,lateral\nfirst,a.nii,\n,c.PNG,a.nii\n");
   const auto found = find_prediction_cases(two_views(), {.table = file("cases.csv")});

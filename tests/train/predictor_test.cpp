@@ -88,13 +88,15 @@ class PredictorOf : public ::testing::Test {
 TEST_F(PredictorOf, CaseNDrawsTheSameInEveryCallWithTheSameSeed) {
   const auto form = form_of({"noise"});
   Echo task;
-  const auto drawn = [&](uint64_t seed, int64_t number) {
-    const auto volumes = Predictor(task, form, {.seed = seed}).predict({}, number).volumes;
-    return volumes.at("noise").voxels;
+  const auto drawn = [&](uint64_t seed, int64_t number, int64_t sample = 0) {
+    const PredictionCase one{.number = number, .sample = sample};
+    return Predictor(task, form, {.seed = seed}).predict(one).volumes.at("noise").voxels;
   };
   EXPECT_TRUE(drawn(3, 2).equal(drawn(3, 2)));
   EXPECT_FALSE(drawn(3, 2).equal(drawn(3, 1)));
   EXPECT_FALSE(drawn(3, 2).equal(drawn(4, 2)));
+  EXPECT_TRUE(drawn(3, 2, 1).equal(drawn(3, 2, 1)));
+  EXPECT_FALSE(drawn(3, 2, 1).equal(drawn(3, 2)));
 }
 
 TEST_F(PredictorOf, ImagesAndTextsReachTheTaskUnderTheirNames) {

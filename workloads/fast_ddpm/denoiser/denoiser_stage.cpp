@@ -122,7 +122,8 @@ std::unique_ptr<Task> DenoiserStage::task(const RunConfig& config, const Index&)
 PredictionForm DenoiserStage::prediction(const RunConfig& config) const {
   PredictionForm form{.inputs = {},
                       .transforms = prediction_chain(config.data.transforms),
-                      .volumes = {DenoiserTask::output_name}};
+                      .volumes = {DenoiserTask::output_name},
+                      .draws = true};
   for (const std::string& modality : config_.modalities)
     form.inputs.push_back({.name = modality, .kind = PredictionInput::Kind::image, .is_optional = true});
   form.inputs.push_back({.name = "target", .kind = PredictionInput::Kind::text, .is_optional = true});

@@ -176,7 +176,7 @@ std::unique_ptr<Task> CascadeStage::task(const RunConfig& config, const Index& i
 }
 
 PredictionForm CascadeStage::prediction(const RunConfig& /*config*/) const {
-  PredictionForm form{.inputs = {}, .volumes = {CascadeTask::output_name}};
+  PredictionForm form{.inputs = {}, .volumes = {CascadeTask::output_name}, .draws = true};
   for (const std::string& view : config_.views) form.inputs.push_back({.name = view});
   return form;
 }

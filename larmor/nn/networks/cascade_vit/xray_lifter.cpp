@@ -5,6 +5,7 @@
 
 #include <ATen/ops/adaptive_avg_pool2d.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/baddbmm.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/empty.h>
@@ -32,6 +33,15 @@ std::shared_ptr<LayerWeights> flat_weights(int64_t in, int64_t out, int64_t kern
 
 at::Tensor flat_conv(const at::Tensor& image, const LayerWeights& weights, int64_t stride = 1) {
   return at::conv2d(image, weights.weight(), weights.bias(), stride, weights.weight().size(2) / 2);
+}
+
+/// A convolution of kernel 1 as a product. oneDNN chooses its algorithm for one, and with it the order of its
+/// sums, by the number of threads; a prediction is the same on any.
+at::Tensor pointwise(const at::Tensor& image, const LayerWeights& weights) {
+  const at::Tensor matrix = weights.weight().flatten(1), bias = weights.bias();
+  return at::baddbmm(bias.view({1, -1, 1}), matrix.unsqueeze(0).expand({image.size(0), -1, -1}),
+                     image.flatten(2))
+      .unflatten(2, {image.size(2), image.size(3)});
 }
 
 double radians(double degrees) { return degrees * std::numbers::pi / 180; }
@@ -142,7 +152,7 @@ XrayLifter::XrayLifter(const CascadeVitOptions& options, c10::Device device) : o
 // nothing wider than `lifted_channels` ever fills the volume.
 at::Tensor XrayLifter::lifted_from(const at::Tensor& features, int64_t rows) const {
   const int64_t views = options_.views();
-  const at::Tensor all = flat_conv(features, *profile_)
+  const at::Tensor all = pointwise(features, *profile_)
                              .unflatten(1, {options_.lifted_channels, options_.finest()})
                              .unflatten(0, {rows, views});
   std::vector<at::Tensor> lifted;

@@ -60,6 +60,52 @@ TEST(XrayLifter, TellsEveryTokenApart) {
   EXPECT_GT(distances.min().item<double>(), 0.05);
 }
 
+TEST(XrayLifter, GivesTheSameBitsOnOneThreadAndOnTwo) {
+  CascadeVitOptions options;
+  options.volume_size = 32;
+  options.channels = {8};
+  options.xray_channels = 32;
+  options.xray_tokens = 2;
+  XrayLifter lifter(options, c10::kCPU);
+  const at::NoGradGuard no_gradient;
+  const at::Tensor xrays = at::randn({1, 2, 32, 32});
+  const int before = at::get_num_threads();
+  std::vector<std::vector<at::Tensor>> seen;
+  for (const int threads : {1, 2}) {
+    at::set_num_threads(threads);
+    seen.push_back(lifter.forward(xrays));
+  }
+  at::set_num_threads(before);
+  for (std::size_t i = 0; i < seen[0].size(); ++i) EXPECT_TRUE(seen[0][i].equal(seen[1][i])) << i;
+}
+
+TEST(XrayLifter, BringsEachPixelsOwnFeaturesToItsDepths) {
+  CascadeVitOptions options;
+  options.volume_size = 8;
+  options.channels = {8};
+  options.xray_channels = 8;
+  options.lifted_channels = 3;
+  options.xray_tokens = 2;
+  options.view_angles = {0};
+  XrayLifter lifter(options, c10::kCPU);
+  const at::NoGradGuard no_gradient;
+  at::Tensor weight, bias;
+  for (auto& parameter : lifter.named_parameters()) {
+    if (parameter.key() == "profile.weight") weight = parameter.value();
+    if (parameter.key() == "profile.bias") bias = parameter.value();
+  }
+  const at::Tensor xrays = at::randn({2, 1, 16, 16});
+  const at::Tensor before = lifter.forward(xrays)[0];  // [N, lifted, depth, rows, columns]
+  constexpr int64_t channel = 1, depth = 2, depths = 4;
+  weight[channel * depths + depth].mul_(2);
+  bias[channel * depths + depth].mul_(2).add_(1);
+  const at::Tensor change = lifter.forward(xrays)[0] - before;
+  EXPECT_TRUE(at::allclose(change.select(1, channel).select(1, depth),
+                           before.select(1, channel).select(1, depth) + 1, 1e-4, 1e-4));
+  change.select(1, channel).select(1, depth).zero_();
+  EXPECT_LT(change.abs().max().item<double>(), 1e-6) << "one channel of the product is one depth";
+}
+
 TEST(XrayLifter, TakesRadiographsOfAnySize) {
   CascadeVitOptions options;
   options.volume_size = 8;
