@@ -39,8 +39,8 @@ CascadeVitOptions checked_cascade(const CascadeVitOptions& options) {
   return options;
 }
 
-/// [1, place_channels, g, g, g]: where each place of the finest level lies, in sines and cosines.
-/// Convolutions know no places, and bodies are alike from place to place.
+}  // namespace
+
 at::Tensor place_features(int64_t grid, const at::Tensor& like) {
   if (like.is_meta()) return at::empty({1, place_channels, grid, grid, grid}, like.options());
   const at::Tensor count = at::arange(grid, like.options());
@@ -55,8 +55,6 @@ at::Tensor place_features(int64_t grid, const at::Tensor& like) {
   }
   return at::stack(features).unsqueeze(0);
 }
-
-}  // namespace
 
 at::Tensor space_to_depth(const at::Tensor& volume, int64_t patch) {
   if (patch == 1) return volume;

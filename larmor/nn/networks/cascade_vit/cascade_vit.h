@@ -51,6 +51,11 @@ class CascadeVitImpl final : public CascadeNetwork {
 };
 TORCH_MODULE(CascadeVit);
 
+/// [1, 18, g, g, g]: where each place of the finest level lies, in sines and cosines of its distance to the
+/// middle along each axis, whatever their number. Convolutions know no places, and bodies are alike from
+/// place to place.
+at::Tensor place_features(int64_t grid, const at::Tensor& like);
+
 /// [N, C, D, H, W] to [N, C * p³, D / p, H / p, W / p], and back.
 at::Tensor space_to_depth(const at::Tensor& volume, int64_t patch);
 at::Tensor depth_to_space(const at::Tensor& patches, int64_t patch);

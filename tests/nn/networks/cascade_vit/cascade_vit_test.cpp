@@ -98,6 +98,28 @@ TEST(CascadeVit, CanGiveEveryVoxelAValueOfItsOwn) {
   EXPECT_GT((spread > 1e-6 * spread[0]).sum().item<int64_t>(), voxels / 2);
 }
 
+TEST(CascadeVit, TellsEveryPlaceApartByItsFeatures) {
+  constexpr int64_t grid = 16;
+  const at::Tensor places = place_features(grid, at::empty({1}));
+  ASSERT_EQ(places.sizes(), at::IntArrayRef({1, 18, grid, grid, grid}));
+  const at::Tensor each = places[0].flatten(1).t();
+  const at::Tensor distances = at::cdist(each, each).fill_diagonal_(10);
+  EXPECT_GT(distances.min().item<double>(), 0.1);
+  EXPECT_LE(places.abs().max().item<double>(), 1);
+}
+
+TEST(CascadeVit, GivesAPlaceTheSameFeaturesOnACoarserGrid) {
+  const at::Tensor fine = place_features(24, at::empty({1})), coarse = place_features(8, at::empty({1}));
+  using at::indexing::Slice;
+  const at::Tensor middles =
+      fine.index({Slice(), Slice(), Slice(1, {}, 3), Slice(1, {}, 3), Slice(1, {}, 3)});
+  EXPECT_TRUE(at::allclose(middles, coarse, 1e-5, 1e-5));
+  // The first wave is half a turn from one end to the other: it grows along its own axis alone.
+  const at::Tensor depth = coarse[0][0];
+  EXPECT_GT(depth.diff(1, 0).min().item<double>(), 0);
+  EXPECT_TRUE(depth.diff(1, 1).eq(0).all().item<bool>());
+}
+
 TEST(CascadeVit, PutsPatchesBackWhereTheyCameFrom) {
   const at::Tensor volume = at::randn({2, 3, 4, 8, 12});
   const at::Tensor patches = space_to_depth(volume, 4);
