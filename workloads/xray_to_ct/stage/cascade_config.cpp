@@ -71,6 +71,9 @@ void CascadeConfig::describe_model(Fields& f) {
     inner.field("guidance", guidance,
                 "how far each step moves towards volumes whose radiographs are the measured ones; 0: not",
                 at_least_zero);
+    inner.field("samples", judged_samples,
+                "volumes that evaluate samples of each case; of several it also judges mean and deviation",
+                at_least_one);
   });
   if (follows_another()) f.section("earlier", [this](Fields& inner) { earlier.describe(inner); });
 }

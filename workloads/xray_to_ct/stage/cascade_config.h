@@ -42,7 +42,8 @@ struct CascadeConfig {
   nn::NoiseScheduleOptions noise{.schedule = nn::NoiseScheduleOptions::Kind::cosine_clamped};
   nn::PredictionType prediction_type = nn::PredictionType::v_prediction;
   nn::SamplerOptions sampling;
-  double guidance = 0;  // by the measured radiographs, while sampling
+  double guidance = 0;         // by the measured radiographs, while sampling
+  int64_t judged_samples = 1;  // of each case, when a run is evaluated
   EarlierVolumeConfig earlier;
 
   nn::TrainingTimesOptions times;

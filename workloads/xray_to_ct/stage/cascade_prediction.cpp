@@ -1,6 +1,5 @@
-// What a stage is judged by, and what `predict` makes of one or two radiographs.
-#include <cmath>
-#include <utility>
+// What `predict` makes of one or two radiographs.
+#include <vector>
 
 #include <ATen/ATen.h>
 
@@ -15,37 +14,6 @@
 #include "workloads/xray_to_ct/stage/volume_figures.h"
 
 namespace larmor::xray_to_ct {
-
-void CascadeTask::judge(const Batch& batch, const Examples& examples, Metrics& metrics) {
-  const bool is_full = metrics.depth() == ValidationDepth::full;
-  if (is_full && make_mean_volume_ && !mean_volume_.defined()) mean_volume_ = make_mean_volume_();
-  Given given{.xrays = examples.xrays, .rays = examples.rays, .intensity = examples.intensity, .earlier = {}};
-  if (config_.follows_another()) given.earlier = batch.at(earlier_name);
-  const at::Tensor sampled = sample(given);
-  const at::Tensor seen = radiographs_of(sampled, examples.rays, examples.intensity, examples.xrays.size(2),
-                                         examples.xrays.size(3), config_.pairs)
-                              .squeeze(2);
-  for (int64_t row = 0; row < batch.size(); ++row) {
-    const int64_t example = batch.keys[static_cast<std::size_t>(row)].example;
-    const at::Tensor volume = sampled[row][0], truth = unscaled(examples.volume[row][0]);
-    if (metrics.wants_pictures() && example == 0) {
-      metrics.picture("volume", stacked({planes_of(truth), planes_of(volume)}));
-      metrics.picture("radiographs", stacked({views_of(examples.xrays[row]), views_of(seen[row])}));
-    }
-    if (!is_full) continue;
-    metrics.value("psnr", example, volume_psnr(volume, truth));
-    metrics.value("ssim", example, volume_ssim(volume, truth));
-    const at::Tensor hu = hu_of_unit(volume, config_.pairs), true_hu = hu_of_unit(truth, config_.pairs);
-    const at::Tensor error = (hu - true_hu).abs().masked_select(body_of(true_hu));
-    metrics.value("mae_hu_body", example, error.mean().item<double>());
-    metrics.value("reprojection_ncc", example, mean_correlation(seen[row], examples.xrays[row]));
-    if (mean_volume_.defined())
-      metrics.value("psnr_mean_volume", example, volume_psnr(mean_volume_[0].to(truth.device()), truth));
-    if (config_.follows_another())
-      metrics.value("psnr_upsampled", example,
-                    volume_psnr(enlarged(given.earlier.narrow(0, row, 1))[0][0], truth));
-  }
-}
 
 Prediction CascadeTask::predict(const Batch& inputs, const PredictionContext& context) {
   const int64_t pixels = config_.pairs.radiograph_size;

@@ -34,6 +34,8 @@ class CascadeTask final : public Task {
   std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override;
   /// Metrics loss, diffusion and physics, of fixed times; at full depth a volume is sampled for every case.
   void validate(const Batch& batch, Metrics& metrics) override;
+  /// Where several volumes are sampled of each case: their deviation and the error of their mean.
+  void summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) override;
   /// The volume in HU, and how well its radiographs agree with the given ones.
   Prediction predict(const Batch& inputs, const PredictionContext& context) override;
   void save(StateWriter& writer) const override;
@@ -79,6 +81,12 @@ class CascadeTask final : public Task {
   /// volumes [N, 1, D, H, W] in [-1, 1], a step down the gradient of the physics term.
   at::Tensor guided(const Examples& examples, const at::Tensor& volumes) const;
   void judge(const Batch& batch, const Examples& examples, Metrics& metrics);
+  /// Of a volume [D, H, W] in [-1, 1] that was sampled for a case.
+  void judge_volume(const Examples& examples, int64_t row, int64_t example, const at::Tensor& volume,
+                    const at::Tensor& seen, Metrics& metrics) const;
+  /// Of all samples of each row, the first of which is there already.
+  void judge_spread(const Batch& batch, const Examples& examples, const Given& given, const at::Tensor& first,
+                    Metrics& metrics);
   Examples examples_given(const Given& given);
   /// [rows, V, …]: of the config's own views of this stage's volumes.
   at::Tensor own_rays(int64_t rows, c10::Device device) const;

@@ -1,0 +1,145 @@
+// What a stage is judged by: the volume that it samples for a case, beside what needs no network, and the
+// spread of several.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include "larmor/base/text.h"
+#include "larmor/device/draw_position.h"
+#include "larmor/train/sample_moments.h"
+
+#include "workloads/xray_to_ct/data/pair_dataset.h"
+#include "workloads/xray_to_ct/stage/back_projection.h"
+#include "workloads/xray_to_ct/stage/cascade_task.h"
+#include "workloads/xray_to_ct/stage/sample_spread.h"
+#include "workloads/xray_to_ct/stage/volume_figures.h"
+
+namespace larmor::xray_to_ct {
+namespace {
+
+constexpr int64_t spread_parts = 10;
+
+/// Notes of one bin, squared: their means over cases are those of all voxels.
+std::string deviation_note(int64_t bin) { return text("squared deviation ", bin); }
+std::string error_note(int64_t bin) { return text("squared error ", bin); }
+
+/// The draws of this thread's examples for one more sample of each.
+DrawPosition draws_of_sample(int64_t sample) {
+  DrawPosition position = draw_position();
+  for (int64_t& epoch : position.epochs) epoch += sample;
+  position.turn = 0;
+  return position;
+}
+
+/// Both on the scale of planes_of(), the largest value of either white.
+Image spread_picture(const at::Tensor& error, const at::Tensor& deviation) {
+  const double most = std::max(error.max().item<double>(), deviation.max().item<double>());
+  const auto shown = [&](const at::Tensor& map) { return planes_of(map * (1.2 / std::max(most, 1e-9)) - 1); };
+  return stacked({shown(error), shown(deviation)});
+}
+
+double mean_of_note(const CaseValues& cases, const std::string& name) {
+  double sum = 0;
+  const auto& values = cases.at(name);
+  for (const auto& [example, value] : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+/// The root of the mean of all notes, and that of each.
+SplitMetric spread_figure(const CaseValues& cases, std::string (*note)(int64_t)) {
+  SplitMetric figure{.parts_by = "decile"};
+  double sum = 0;
+  for (int64_t bin = 1; bin <= spread_parts; ++bin) {
+    const double square = mean_of_note(cases, note(bin));
+    sum += square / static_cast<double>(spread_parts);
+    figure.parts.emplace_back(text(bin), std::sqrt(square));
+  }
+  figure.value = std::sqrt(sum);
+  return figure;
+}
+
+}  // namespace
+
+void CascadeTask::judge(const Batch& batch, const Examples& examples, Metrics& metrics) {
+  const bool is_full = metrics.depth() == ValidationDepth::full;
+  if (is_full && make_mean_volume_ && !mean_volume_.defined()) mean_volume_ = make_mean_volume_();
+  Given given{.xrays = examples.xrays, .rays = examples.rays, .intensity = examples.intensity, .earlier = {}};
+  if (config_.follows_another()) given.earlier = batch.at(earlier_name);
+  const at::Tensor sampled = sample(given);
+  const at::Tensor seen = radiographs_of(sampled, examples.rays, examples.intensity, examples.xrays.size(2),
+                                         examples.xrays.size(3), config_.pairs)
+                              .squeeze(2);
+  for (int64_t row = 0; row < batch.size(); ++row) {
+    const int64_t example = batch.keys[static_cast<std::size_t>(row)].example;
+    const at::Tensor volume = sampled[row][0], truth = unscaled(examples.volume[row][0]);
+    if (metrics.wants_pictures() && example == 0) {
+      metrics.picture("volume", stacked({planes_of(truth), planes_of(volume)}));
+      metrics.picture("radiographs", stacked({views_of(examples.xrays[row]), views_of(seen[row])}));
+    }
+    if (!is_full) continue;
+    judge_volume(examples, row, example, volume, seen[row], metrics);
+    if (config_.follows_another())
+      metrics.value("psnr_upsampled", example,
+                    volume_psnr(enlarged(given.earlier.narrow(0, row, 1))[0][0], truth));
+  }
+  if (is_full && config_.judged_samples > 1) judge_spread(batch, examples, given, sampled, metrics);
+}
+
+void CascadeTask::judge_volume(const Examples& examples, int64_t row, int64_t example,
+                               const at::Tensor& volume, const at::Tensor& seen, Metrics& metrics) const {
+  const at::Tensor truth = unscaled(examples.volume[row][0]);
+  metrics.value("psnr", example, volume_psnr(volume, truth));
+  metrics.value("ssim", example, volume_ssim(volume, truth));
+  const at::Tensor hu = hu_of_unit(volume, config_.pairs), true_hu = hu_of_unit(truth, config_.pairs);
+  const at::Tensor error = (hu - true_hu).abs().masked_select(body_of(true_hu));
+  metrics.value("mae_hu_body", example, error.mean().item<double>());
+  metrics.value("reprojection_ncc", example, mean_correlation(seen, examples.xrays[row]));
+  if (mean_volume_.defined())
+    metrics.value("psnr_mean_volume", example, volume_psnr(mean_volume_[0].to(truth.device()), truth));
+  metrics.value("psnr_back_projection", example,
+                volume_psnr(back_projected(examples.xrays[row], examples.rays[row], truth), truth));
+}
+
+// The first sample stands on the earlier stage's volume that the data have, and each other one on a volume of
+// its own: as with `predict --count`, what the earlier stage does not know is part of the spread.
+void CascadeTask::judge_spread(const Batch& batch, const Examples& examples, const Given& given,
+                               const at::Tensor& first, Metrics& metrics) {
+  SampleMoments moments;
+  moments.add(first);
+  Given anew = given;
+  anew.earlier.reset();
+  while (moments.count() < config_.judged_samples) {
+    const DrawScope draws(draws_of_sample(moments.count()));
+    moments.add(sample(anew));
+  }
+  const at::Tensor means = hu_of_unit(moments.mean(), config_.pairs);
+  const at::Tensor deviations =
+      (hu_of_unit(moments.deviation(), config_.pairs) - hu_of_unit(at::zeros_like(first), config_.pairs));
+  for (int64_t row = 0; row < batch.size(); ++row) {
+    const int64_t example = batch.keys[static_cast<std::size_t>(row)].example;
+    const at::Tensor truth = unscaled(examples.volume[row][0]), true_hu = hu_of_unit(truth, config_.pairs);
+    const at::Tensor error = (means[row][0] - true_hu).abs(), deviation = deviations[row][0];
+    if (metrics.wants_pictures() && example == 0) metrics.picture("spread", spread_picture(error, deviation));
+    const at::Tensor body = body_of(true_hu);
+    const at::Tensor error_inside = error.masked_select(body), inside = deviation.masked_select(body);
+    metrics.value("psnr_mean_of_samples", example, volume_psnr(moments.mean()[row][0], truth));
+    metrics.value("mae_hu_body_mean_of_samples", example, error_inside.mean().item<double>());
+    metrics.value("spread_rank_correlation", example, rank_correlation(inside, error_inside));
+    if (inside.numel() < spread_parts) continue;
+    int64_t number = 0;
+    for (const SpreadBin& bin : spread_bins(inside, error_inside, spread_parts)) {
+      metrics.note(deviation_note(++number), example, bin.deviation * bin.deviation);
+      metrics.note(error_note(number), example, bin.error * bin.error);
+    }
+  }
+}
+
+void CascadeTask::summarize(const CaseValues& cases, const CaseValues& /*reference*/, Metrics& metrics) {
+  if (!cases.contains(deviation_note(1))) return;
+  metrics.figure("spread_deviation_hu", spread_figure(cases, deviation_note));
+  metrics.figure("spread_error_hu", spread_figure(cases, error_note));
+}
+
+}  // namespace larmor::xray_to_ct
