@@ -13,6 +13,7 @@
 #include "larmor/base/text.h"
 #include "larmor/config/checks.h"
 #include "larmor/config/foreign/deepspeed.h"
+#include "larmor/config/foreign/guide_yaml.h"
 #include "larmor/config/leaf.h"
 #include "larmor/config/reader.h"
 #include "larmor/config/saved.h"
@@ -38,8 +39,10 @@ void read_file(const std::filesystem::path& path, Forest& forest, Problems& prob
     const std::string content = read_text(path, most_config_bytes);
     source.saved_origins = saved_origins(content);
     Node tree = parse_config(content, source, problems);
-    if (is_deepspeed(content, tree)) {
-      Translation translation = translate_deepspeed(tree, problems);
+    const bool is_deepspeeds = is_deepspeed(content, tree);
+    if (is_deepspeeds || is_guide_yaml(tree)) {
+      Translation translation =
+          is_deepspeeds ? translate_deepspeed(tree, problems) : translate_guide_yaml(tree, problems);
       tree = std::move(translation.tree);
       forest.notes.insert(forest.notes.end(), translation.notes.begin(), translation.notes.end());
     }
