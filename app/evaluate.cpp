@@ -11,6 +11,7 @@
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
 #include "larmor/comm/communicator.h"
+#include "larmor/data/cache/source_files.h"
 #include "larmor/device/device.h"
 #include "larmor/launch/launcher.h"
 #include "larmor/launch/rank.h"
@@ -102,7 +103,7 @@ std::unique_ptr<Dataset> reference_of(const Stage& stage, const RunConfig& confi
   if (!judged.is_other) return stage.reference(config, judged.index);
   Index there = start;
   if (!start.is_invented()) {
-    const auto states = states_of_files(start);
+    const auto states = states_since(start, start);
     std::erase_if(there.cases, [&](const Case& entry) { return !states.contains(entry.name()); });
   }
   if (!there.of(Split::train).empty()) return stage.reference(config, there);

@@ -10,6 +10,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/printable.h"
 #include "larmor/base/text.h"
+#include "larmor/data/cache/source_files.h"
 
 namespace larmor {
 
@@ -115,7 +116,7 @@ DataChanges compare(const Index& start, const Index& now, const States& states_n
 }
 
 States states_now_of(const Index& start, const Index& now) {
-  return start.states.empty() ? States{} : states_of_files(now);
+  return start.states.empty() ? States{} : states_since(start, now);
 }
 
 std::string first_few(const std::vector<std::string>& names) {

@@ -11,6 +11,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/hash.h"
+#include "larmor/base/log.h"
 #include "larmor/base/regular_file.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/dicom/dicom_series.h"
@@ -21,7 +22,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t block_bytes = 16 << 10;
-constexpr uint64_t most_blocks = 8;
+constexpr uint64_t most_blocks = 8, fewest_blocks = 2;
+/// From so many files on, a look all over each of them takes minutes.
+constexpr std::size_t many_files = 5000;
+constexpr std::size_t files_between_lines = 50'000;
+
+int64_t nanoseconds_of(const struct stat& status) {
+  return status.st_mtim.tv_sec * int64_t{1'000'000'000} + status.st_mtim.tv_nsec;
+}
 
 // Evenly spread over the file, the first at its beginning and the last at its end.
 std::string sample_of(const RegularFile& file, uint64_t blocks) {
@@ -41,7 +49,7 @@ FileState state_of_file(const fs::path& path, uint64_t blocks) {
   struct stat status{};
   if (::fstat(file.descriptor(), &status) != 0) fail(Exit::data, "cannot be looked at");
   return {.bytes = file.size(),
-          .modified_ns = status.st_mtim.tv_sec * int64_t{1'000'000'000} + status.st_mtim.tv_nsec,
+          .modified_ns = nanoseconds_of(status),
           .sample = fast_hash(sample_of(file, blocks))};
 }
 
@@ -68,7 +76,7 @@ std::vector<fs::path> source_files(const fs::path& source) {
   return files.empty() ? std::vector{source} : files;
 }
 
-std::optional<FileState> state_of_source(const fs::path& source) try {
+std::optional<FileState> state_of_source(const fs::path& source, bool of_many) try {
   std::error_code error;
   const fs::path place = place_of(source);
   const bool is_folder = fs::is_directory(place, error);
@@ -76,7 +84,7 @@ std::optional<FileState> state_of_source(const fs::path& source) try {
   FileState state;
   std::string samples;
   for (const fs::path& file : files) {
-    const FileState one = state_of_file(file, is_folder ? 2 : most_blocks);
+    const FileState one = state_of_file(file, is_folder || of_many ? fewest_blocks : most_blocks);
     state.bytes += one.bytes;
     state.modified_ns = std::max(state.modified_ns, one.modified_ns);
     samples += text(file.filename().string(), ' ', one.bytes, ' ', one.sample, '\n');
@@ -101,16 +109,54 @@ void over_threads(std::size_t count, const std::function<void(std::size_t)>& wor
   }
 }
 
-std::map<std::string, FileState> states_of_files(const Index& index) {
+namespace {
+
+bool has_many_files(const Index& index) { return index.distinct_files().size() >= many_files; }
+
+/// Whether `source` is one file of the size and the time of change that are remembered.
+bool looks_as(const FileState& known, const fs::path& source) {
+  if (place_of(source) != source || source_files(source).size() != 1) return false;
+  struct stat status{};
+  if (::stat(source.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  return static_cast<uint64_t>(status.st_size) == known.bytes && nanoseconds_of(status) == known.modified_ns;
+}
+
+/// Of each file what `look` makes of it, from a few threads, with a line now and then.
+std::map<std::string, FileState> look_at_files(
+    const Index& index, const std::function<std::optional<FileState>(const std::string&)>& look) {
   if (index.is_invented()) return {};
   const auto files = index.distinct_files();
   std::vector<std::optional<FileState>> found(files.size());
-  over_threads(files.size(), [&](std::size_t i) { found[i] = state_of_source(index.folder / files[i]); });
+  std::atomic<std::size_t> done{0};
+  over_threads(files.size(), [&](std::size_t i) {
+    found[i] = look(files[i]);
+    const std::size_t count = ++done;
+    if (count % files_between_lines == 0)
+      log::info(text("what the files look like: ", count, " of ", files.size()));
+  });
   std::map<std::string, FileState> states;
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (found[i]) states.emplace(files[i], *found[i]);
   }
   return states;
+}
+
+}  // namespace
+
+std::map<std::string, FileState> states_of_files(const Index& index) {
+  const bool of_many = has_many_files(index);
+  return look_at_files(
+      index, [&](const std::string& file) { return state_of_source(index.folder / file, of_many); });
+}
+
+std::map<std::string, FileState> states_since(const Index& start, const Index& now) {
+  const bool of_many = has_many_files(start);
+  return look_at_files(now, [&](const std::string& file) -> std::optional<FileState> {
+    const auto known = start.states.find(file);
+    const fs::path path = now.folder / file;
+    if (of_many && known != start.states.end() && looks_as(known->second, path)) return known->second;
+    return state_of_source(path, of_many);
+  });
 }
 
 }  // namespace larmor

@@ -1,5 +1,9 @@
 #include "larmor/data/cache/source_files.h"
 
+#include <chrono>
+#include <filesystem>
+#include <string>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -60,6 +64,54 @@ TEST(StateOfSource, ComesBackFromTheIndexAndIsNoPartOfItsHash) {
   EXPECT_EQ(back.touched, index.touched);
   EXPECT_EQ(back.bad, index.bad);
   EXPECT_EQ(back.sha256(), hash);
+}
+
+/// Files of an index without anything else.
+Index index_of_files(const CaseFolder& folder, int count) {
+  Index index;
+  index.folder = folder.path();
+  for (int i = 0; i < count; ++i) {
+    Case& entry = index.cases.emplace_back();
+    entry.files = {{"image", std::to_string(i) + ".png"}};
+  }
+  return index;
+}
+
+/// Whether the edit of one of `count` files is seen, that keeps its size and its time of change or not.
+bool is_edit_seen(int count, bool keeps_time) {
+  CaseFolder folder;
+  for (int i = 0; i < count; ++i) folder.file(std::to_string(i) + ".png", "as it was");
+  Index start = index_of_files(folder, count);
+  start.states = states_of_files(start);
+  const auto place = folder.path() / "3.png";
+  const auto time = std::filesystem::last_write_time(place);
+  folder.file("3.png", "as it is.");
+  std::filesystem::last_write_time(place, time + std::chrono::seconds(keeps_time ? 0 : 1));
+  const auto now = states_since(start, start);
+  EXPECT_EQ(now.size(), start.states.size());
+  EXPECT_EQ(now.at("4.png"), start.states.at("4.png"));
+  return !now.at("3.png").has_contents_of(start.states.at("3.png"));
+}
+
+TEST(StatesSince, OfFewFilesAreReadAndOfManyWhereTheyLookOtherwise) {
+  EXPECT_TRUE(is_edit_seen(10, /*keeps_time=*/true));
+  EXPECT_TRUE(is_edit_seen(10, /*keeps_time=*/false));
+  EXPECT_TRUE(is_edit_seen(5000, /*keeps_time=*/false));
+  EXPECT_FALSE(is_edit_seen(5000, /*keeps_time=*/true)) << "it was read";
+}
+
+TEST(StatesSince, OfManyFilesThatWereWrittenAnewHaveTheSameContents) {
+  CaseFolder folder;
+  const std::string large(1 << 18, 'a');
+  for (int i = 0; i < 5000; ++i) folder.file(std::to_string(i) + ".png", i == 7 ? large : "small");
+  Index start = index_of_files(folder, 5000);
+  start.states = states_of_files(start);
+  std::filesystem::last_write_time(folder.path() / "7.png", std::filesystem::file_time_type::clock::now());
+  auto again = states_since(start, start);
+  EXPECT_TRUE(again.at("7.png").has_contents_of(start.states.at("7.png")));
+  std::filesystem::remove(folder.path() / "8.png");
+  again = states_since(start, start);
+  EXPECT_FALSE(again.contains("8.png"));
 }
 
 TEST(OverThreads, CallsForEachOnce) {
