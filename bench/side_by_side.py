@@ -7,6 +7,7 @@ against itself shows what the machine alone does to a ratio.
   python3 bench/side_by_side.py --program build/release/bin/larmor --peers PEERS --python PYTHON [--pairs 8]
 """
 import argparse
+import gzip
 import json
 import os
 import pathlib
@@ -247,8 +248,63 @@ def pictures(run):
         report(f"radiograph to a normalised tensor of 224 by 224, one core: {way} / larmor", values)
 
 
+def words(run):
+    """Questions to numbers on one core, cut to 128: one call a text, and all of them padded in one call."""
+    program = run.program.with_name("word_piece")
+    if run.vocabulary is None or not program.exists():
+        print("words: give --vocabulary, a vocab.txt, and build preset bench, which makes word_piece", flush=True)
+        return
+    lines = run.vocabulary.parent / "wordpiece_lines.jsonl.gz"
+    with gzip.open(lines, "rt", encoding="utf-8") as file:
+        texts = [json.loads(line)["text"].replace("\n", " ") for line, _ in zip(file, range(2000))]
+    folder = pathlib.Path(tempfile.mkdtemp())
+    (folder / "texts.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
+    with open(folder / "texts.jsonl", "w", encoding="utf-8") as file:
+        file.writelines(json.dumps({"text": text}) + "\n" for text in texts)
+    ratios = {"one_by_one": [], "batch": [], "A/A, batch": []}
+    for pair in range(run.pairs):
+        def ours():
+            return last_json([*ONE_CORE, program, run.vocabulary, folder / "texts.txt", 9])
+
+        def theirs():
+            return last_json([*ONE_CORE, run.python, run.peers / "cxr_text_pipeline.py", folder, "--vocab", run.vocabulary,
+                              "--lines", folder / "texts.jsonl", "--threads", 1, *lengths(run),
+                              "--modes", "tokenize_one_by_one,tokenize_batch"])
+
+        order = [ours, theirs] if pair % 2 == 0 else [theirs, ours]
+        measured = {function.__name__: function() for function in order}
+        mine, peer, again = measured["ours"], measured["theirs"], ours()
+        assert mine["tokens"] == peer["check"]["tokens"] and mine["tokens_batch"] == peer["check"]["tokens_batch"]
+        for way in ("one_by_one", "batch"):
+            ratios[way].append(peer["result"]["tokenize_" + way]["min_ms"] / mine[way + "_ms"])
+        ratios["A/A, batch"].append(again["batch_ms"] / mine["batch_ms"])
+        print(json.dumps({"figure": "words", "pair": pair, "larmor": mine, "peer": peer["result"]}), flush=True)
+    for way, values in ratios.items():
+        report(f"{len(texts)} texts to numbers, one core, {way}: peer / larmor", values)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def radiographs(run):
+    """Radiographs from files to three normalised channels of 224 by 224, one core."""
+    program = run.program.with_name("radiographs")
+    if run.pictures is None or run.vocabulary is None or not program.exists():
+        print("radiographs: give --pictures and --vocabulary, and build preset bench", flush=True)
+        return
+
+    def ours():
+        return last_json([*ONE_CORE, program, run.pictures, run.blocks * run.steps])["min_ms"]
+
+    def theirs():
+        result = last_json([*ONE_CORE, run.python, run.peers / "cxr_text_pipeline.py", run.pictures, "--vocab", run.vocabulary,
+                            "--threads", 1, "--questions", 1, "--modes", "decode_resize_normalise", *lengths(run)])["result"]
+        return {"pillow": result["decode_resize_normalise"]["min_ms"]}
+
+    compare("radiographs to a batch of 224 by 224, three channels, one core", ours, theirs, run.pairs)
+
+
 FIGURES = {"step": step, "resnet": resnet, "ddp": ddp, "reducer": reducer, "strategies": strategies,
-           "start": start, "load": load, "affine": affine, "pictures": pictures}
+           "start": start, "load": load, "affine": affine, "pictures": pictures,
+           "words": words, "radiographs": radiographs}
 
 
 def main():
@@ -258,6 +314,7 @@ def main():
     parser.add_argument("--python", required=True)
     parser.add_argument("--data", type=pathlib.Path, help="folder of real heads, for load")
     parser.add_argument("--pictures", type=pathlib.Path, help="folder of radiographs, for pictures")
+    parser.add_argument("--vocabulary", type=pathlib.Path, help="vocab.txt beside its recorded lines, for words")
     parser.add_argument("--figures", default=",".join(FIGURES), help="which of " + ", ".join(FIGURES))
     parser.add_argument("--pairs", type=int, default=8)
     parser.add_argument("--threads", type=int, default=2)

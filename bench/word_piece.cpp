@@ -59,7 +59,7 @@ int main(int count, char** words) {
                              {"one_by_one_per_second", per_second(single)},
                              {"batch_ms", batch},
                              {"batch_per_second", per_second(batch)}})
-                   .dump(1)
+                   .dump()
             << "\n";
   return 0;
 }
