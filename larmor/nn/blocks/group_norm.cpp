@@ -1,9 +1,9 @@
 #include "larmor/nn/blocks/group_norm.h"
 
-#include <ATen/ops/group_norm.h>
 #include <ATen/ops/ones.h>
-#include <ATen/ops/silu.h>
 #include <ATen/ops/zeros.h>
+
+#include "larmor/kernels/group_norm_silu.h"
 
 namespace larmor::nn {
 
@@ -14,9 +14,11 @@ GroupNorm::GroupNorm(int64_t groups, int64_t channels, double epsilon, c10::Devi
       bias_(register_parameter("bias", at::zeros(channels, device))) {}
 
 at::Tensor GroupNorm::forward(const at::Tensor& input) {
-  return at::group_norm(input, groups_, weight_, bias_, epsilon_);
+  return normalise_groups(input, groups_, weight_, bias_, epsilon_);
 }
 
-at::Tensor GroupNorm::forward_silu(const at::Tensor& input) { return at::silu(forward(input)); }
+at::Tensor GroupNorm::forward_silu(const at::Tensor& input) {
+  return group_norm_silu(input, groups_, weight_, bias_, epsilon_);
+}
 
 }  // namespace larmor::nn

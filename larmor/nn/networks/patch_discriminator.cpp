@@ -1,11 +1,11 @@
 #include "larmor/nn/networks/patch_discriminator.h"
 
-#include <ATen/ops/group_norm.h>
 #include <ATen/ops/leaky_relu.h>
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/device/run_block.h"
+#include "larmor/kernels/group_norm_silu.h"
 
 namespace larmor::nn {
 namespace {
@@ -23,7 +23,7 @@ class Stage final : public ConvBlock {
   at::Tensor forward(const at::Tensor& input) override {
     at::Tensor value = ConvBlock::forward(input);
     // One group a channel is instance normalisation, and keeps the memory format.
-    if (normalised_) value = at::group_norm(value, value.size(1), {}, {}, 1e-5);
+    if (normalised_) value = normalise_groups(value, value.size(1), {}, {}, 1e-5);
     // In place: neither the convolution nor the norm needs its result for backward.
     return at::leaky_relu_(value, leak);
   }

@@ -6,7 +6,6 @@
 #include <ATen/ops/avg_pool3d.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/group_norm.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/relu.h>
@@ -17,6 +16,7 @@
 #include "larmor/base/text.h"
 #include "larmor/device/run_block.h"
 #include "larmor/kernels/conv3d.h"
+#include "larmor/kernels/group_norm_silu.h"
 #include "larmor/nn/blocks/batch_norm.h"
 
 namespace larmor::nn {
@@ -44,7 +44,7 @@ class ResNetGroupNorm final : public Block {
     if (input.numel() == input.size(0) * groups_)
       fail(Exit::usage, "instance norm of a single voxel leaves nothing but its bias",
            "use larger images, or model.norm=group");
-    return at::group_norm(input, groups_, weight_, bias_, resnet_norm_epsilon);
+    return normalise_groups(input, groups_, weight_, bias_, resnet_norm_epsilon);
   }
 
  private:

@@ -19,6 +19,8 @@ struct Layout {
 
 std::vector<Layout> layouts_of(const at::Tensor& plain) {
   std::vector<Layout> layouts{{"contiguous", plain.contiguous()}};
+  if (plain.dim() == 4)
+    layouts.push_back({"channels-last", plain.contiguous(at::MemoryFormat::ChannelsLast)});
   if (plain.dim() == 5)
     layouts.push_back({"channels-last-3d", plain.contiguous(at::MemoryFormat::ChannelsLast3d)});
   // Every second element of a larger tensor, and the axes the other way round in memory.

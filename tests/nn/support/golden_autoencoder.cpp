@@ -64,19 +64,24 @@ nn::AutoencoderKlOptions attention_options() {
   return options;
 }
 
-std::vector<double> train_twenty_steps(nn::AutoencoderKl& network, const std::string& kind,
-                                       at::ScalarType type) {
+at::Tensor curve_loss(nn::AutoencoderKl& network, const std::string& kind, int step, at::ScalarType type) {
   const Golden golden("ae_small_curve");
+  const std::string entry = std::to_string(step % 4);
+  const at::Tensor image = golden.at("batch/" + entry).to(type);
+  const at::Tensor noise = golden.at("noise/" + entry).to(type);
+  const auto output = network->forward(image, kind == "sampled" ? noise : at::zeros_like(noise));
+  return (output.reconstruction - image).abs().mean() +
+         1e-7 * nn::kl_divergence(output.mean, output.sigma, 0);
+}
+
+std::vector<double> train_twenty_steps(nn::AutoencoderKl& network, const std::string& kind,
+                                       at::ScalarType type, const std::function<void(int)>& before_step) {
   Golden("ae_small").load_weights(*network, type);
   PlainAdam adam(network->parameters());
   std::vector<double> losses;
   for (int step = 0; step < 20; ++step) {
-    const std::string entry = std::to_string(step % 4);
-    const at::Tensor image = golden.at("batch/" + entry).to(type);
-    const at::Tensor noise = golden.at("noise/" + entry).to(type);
-    const auto output = network->forward(image, kind == "sampled" ? noise : at::zeros_like(noise));
-    const at::Tensor loss =
-        (output.reconstruction - image).abs().mean() + 1e-7 * nn::kl_divergence(output.mean, output.sigma, 0);
+    if (before_step) before_step(step);
+    const at::Tensor loss = curve_loss(network, kind, step, type);
     losses.push_back(loss.item<double>());
     loss.backward();
     adam.step();
