@@ -98,6 +98,22 @@ Plan guide_plan(int gpus, double gigabytes) {
                    config);
 }
 
+TEST(VqaStage, KeepsAnOptimizerOnTheHostThatHasTheBytesOfTheFormula) {
+  const auto loaded = load_pretrain(
+      "default", {"parallel.strategy=zero2", "parallel.offload=optimizer", "train.precision=bf16",
+                  "train.accumulation=1", "data.kind=phantom", "data.phantom_cases=2000"});
+  Json json{{"cores", 16}, {"memory_bytes", int64_t{256} << 30}, {"gpus", Json::array()}};
+  for (int gpu = 0; gpu < 2; ++gpu)
+    json["gpus"].push_back({{"memory_bytes", int64_t{40} << 30}, {"capability", {8, 9}}});
+  const auto& config = loaded.config.config;
+  const Demand demand = loaded.stage->demand(config, loaded.stage->index(config));
+  const Plan plan = make_plan(hardware_from_json(json), demand, config);
+  // A float32 master and Adam's two moments of every weight, half of them on each of two ranks.
+  constexpr int64_t bytes_of_a_weight = 4 + 2 * 4;
+  EXPECT_EQ(plan.memory.offloaded, demand.parameters * bytes_of_a_weight / 2);
+  EXPECT_EQ(plan.memory.optimizer, 0);
+}
+
 TEST(VqaStage, IsPlannedByTheGuidesTable) {
   const Plan published = guide_plan(4, 24);
   EXPECT_EQ(published.micro_batch, 16);
