@@ -181,6 +181,7 @@ int judge(Program& program, const EvaluateArguments& arguments, const Plan& plan
   tell_of_data(judged, json);
   const auto result = validate(*trained.task, *dataset, communicator,
                                {.device = device,
+                                .layout = plan.layout,
                                 .seed = static_cast<uint64_t>(config.run.seed),
                                 .pictures = true,
                                 .depth = arguments.quick ? ValidationDepth::quick : ValidationDepth::full,

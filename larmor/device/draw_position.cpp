@@ -8,6 +8,7 @@
 
 #include "larmor/base/seed.h"
 #include "larmor/base/text.h"
+#include "larmor/device/send.h"
 
 namespace larmor {
 
@@ -56,7 +57,7 @@ at::Tensor DrawRows::on(c10::Device device) {
   }
   copies_.push_back(device.is_meta() ? at::empty({has_positions() ? 3 : 1, size()},
                                                  at::TensorOptions().dtype(at::kLong).device(device))
-                                     : make().to(device));
+                                     : send(make(), device));
   return copies_.back();
 }
 

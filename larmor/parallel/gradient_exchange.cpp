@@ -15,6 +15,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/device/send.h"
 #include "larmor/parallel/vote_flags.h"
 
 namespace larmor {
@@ -145,7 +146,7 @@ void GradientExchange::write_tail(const Votes& votes) {
   std::vector<float> words;
   for (const bool vote : to_flags(votes)) words.push_back(vote ? 1.0F : 0.0F);
   for (const bool touched : touched_) words.push_back(touched ? 1.0F : 0.0F);
-  tail_.copy_(at::tensor(words));
+  tail_.copy_(send(at::tensor(words), tail_.device()));
   if (votes.non_finite_losses.defined())
     tail_[non_finite_place].add_(votes.non_finite_losses.to(tail_.device()));
 }

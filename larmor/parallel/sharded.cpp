@@ -20,6 +20,7 @@
 #include "larmor/base/text.h"
 #include "larmor/device/device.h"
 #include "larmor/device/module_state.h"
+#include "larmor/device/send.h"
 #include "larmor/parallel/vote_flags.h"
 
 namespace larmor {
@@ -244,7 +245,7 @@ at::Tensor Sharded::meet() {
     squares = squares.defined() ? squares + unit->squared_norm() : unit->squared_norm();
     for (const bool touched : unit->touched()) words.push_back(touched ? 1.0 : 0.0);
   }
-  at::Tensor sums = at::tensor(words, at::kDouble).to(communicator_.device());
+  at::Tensor sums = send(at::tensor(words, at::kDouble), communicator_.device());
   sums[static_cast<int64_t>(vote_count)].copy_(squares);
   if (votes_.non_finite_losses.defined())
     sums[non_finite_place].add_(votes_.non_finite_losses.to(sums.device()));

@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 
 #include "larmor/base/json.h"
+#include "larmor/device/send.h"
 
 namespace larmor {
 
@@ -56,18 +57,18 @@ at::Tensor Records::meet(int64_t micro_batches, const RecordNames& known, Commun
   // A task records what it has, be it on the device or on the host.
   for (const auto& name : known.means) {
     const auto own = sums_.find(name);
-    sums.push_back(own == sums_.end() ? nothing : own->second.to(communicator.device()));
+    sums.push_back(own == sums_.end() ? nothing : send(own->second, communicator.device()));
     flags.push_back(own == sums_.end() ? 0 : 1);
   }
   for (const auto& name : known.ratios) {
     const auto own = ratios_.find(name);
-    ratios.push_back(own == ratios_.end() ? nothing : own->second.first.to(communicator.device()));
-    ratios.push_back(own == ratios_.end() ? nothing : own->second.second.to(communicator.device()));
+    ratios.push_back(own == ratios_.end() ? nothing : send(own->second.first, communicator.device()));
+    ratios.push_back(own == ratios_.end() ? nothing : send(own->second.second, communicator.device()));
   }
   std::vector<at::Tensor> numbers;
   if (!sums.empty()) {
     numbers.push_back(at::stack(sums) / static_cast<double>(micro_batches));
-    numbers.push_back(at::tensor(flags, at::kDouble).to(communicator.device()));
+    numbers.push_back(send(at::tensor(flags, at::kDouble), communicator.device()));
   }
   if (!ratios.empty()) numbers.push_back(at::stack(ratios));
   const at::Tensor met = at::cat(numbers);

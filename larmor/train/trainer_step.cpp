@@ -12,6 +12,7 @@
 #include "larmor/device/device.h"
 #include "larmor/device/out_of_memory.h"
 #include "larmor/device/rank_sum.h"
+#include "larmor/device/send.h"
 #include "larmor/launch/rank_lost.h"
 #include "larmor/launch/stop_signal.h"
 #include "larmor/optim/loss_scale.h"
@@ -213,7 +214,8 @@ void Trainer::accumulate_counted(const std::vector<bool>& active, Records& recor
     return;
   }
   auto now = context(&records);
-  now.counts = of_step->to(parts_.device, plan_.precision == Precision::fp64 ? at::kDouble : at::kFloat);
+  now.counts =
+      send(of_step->to(plan_.precision == Precision::fp64 ? at::kDouble : at::kFloat), parts_.device);
   for (size_t micro = 0; micro < batches.size(); ++micro)
     forward_backward(std::move(batches[micro]), micro + 1 == batches.size(), active, now, records, votes);
 }

@@ -12,6 +12,7 @@
 #include <torch/nn/module.h>
 
 #include "larmor/base/error.h"
+#include "larmor/device/send.h"
 
 namespace larmor {
 
@@ -45,7 +46,7 @@ at::Tensor take_table(std::string_view& bytes) {
 at::Tensor rows_like(const at::Tensor& like, const at::Tensor& table, at::ScalarType type) {
   std::vector<int64_t> sizes = like.sizes().vec();
   sizes[0] = table.size(0);
-  return table.reshape(sizes).to(like.device(), type);
+  return send(table.reshape(sizes).to(type), like.device());
 }
 
 }  // namespace

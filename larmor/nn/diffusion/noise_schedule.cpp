@@ -10,6 +10,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/device/send.h"
 
 namespace larmor::nn {
 namespace {
@@ -161,7 +162,7 @@ NoiseLevels NoiseSchedule::levels(const at::Tensor& times, const at::Tensor& lik
   std::vector<int64_t> shape(static_cast<std::size_t>(like.dim()) + 1, 1);
   shape[0] = 2;
   shape[1] = times.size(0);
-  both = both.to(like.options()).view(shape);
+  both = send_like(both, like).view(shape);
   return {.signal = both[0], .noise = both[1]};
 }
 

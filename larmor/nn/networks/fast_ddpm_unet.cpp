@@ -9,6 +9,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/device/run_block.h"
+#include "larmor/device/send.h"
 #include "larmor/nn/blocks/norm_silu_conv.h"
 #include "larmor/nn/blocks/resample_block.h"
 #include "larmor/nn/blocks/shape_text.h"
@@ -189,7 +190,7 @@ void FastDdpmUnetImpl::add_up(c10::Device device) {
 at::Tensor FastDdpmUnetImpl::forward(const at::Tensor& noisy, const at::Tensor& times) {
   check_input(noisy);
   const at::Tensor sinusoids = sinusoidal_embedding(times, options_.ch, Sinusoids::ddpm);
-  const at::Tensor time = run_block(time_, sinusoids.to(noisy.options()));
+  const at::Tensor time = run_block(time_, send_like(sinusoids, noisy));
   at::Tensor value = run_block(conv_in_, noisy);
   std::vector<at::Tensor> skips{value};
   for (const auto& level : down_) value = level->pass_down(std::move(value), time, skips);

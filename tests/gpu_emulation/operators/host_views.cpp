@@ -59,7 +59,10 @@ void HostViews::write_back() {
   for (const auto& [original, seen] : pairs_) {
     if (original.sizes() != seen.sizes()) {
       original.resize_(seen.sizes());
-      original.copy_(seen.to(original.scalar_type()));
+      // An operator that gives its output a size writes it as it computes: no copy, for which the host would
+      // wait.
+      work_.writes(original.const_data_ptr(), extent_of(original));
+      same_bytes(original).copy_(seen);
     } else if (original.scalar_type() != seen.scalar_type()) {
       same_bytes(original).copy_(seen);
     }

@@ -13,6 +13,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/device/send.h"
 
 #include "workloads/survival/risk/survival_outcomes.h"
 
@@ -65,8 +66,10 @@ at::Tensor log_risk_of_ties(const at::Tensor& sorted, const RiskSets& sets) {
     }
   }
   const std::vector<int64_t> shape = {static_cast<int64_t>(sets.ties.size()), static_cast<int64_t>(width)};
-  const at::Tensor members = sorted.index_select(0, at::tensor(positions).to(sorted.device())).view(shape);
-  return at::logsumexp(members + at::tensor(padding, at::kDouble).to(sorted.options()).view(shape), 1);
+  const at::Tensor members = sorted.index_select(0, send(at::tensor(positions), sorted.device())).view(shape);
+  return at::logsumexp(
+      members + send(at::tensor(padding, at::kDouble), sorted.device()).to(sorted.scalar_type()).view(shape),
+      1);
 }
 
 }  // namespace
@@ -86,13 +89,13 @@ at::Tensor cox_loss(const at::Tensor& log_risk, const at::Tensor& time, const at
   if (sets.events.empty()) return (0 * risk).square().sum();  // which is 0, and never -0
 
   const auto indices = [&](const std::vector<int64_t>& values) {
-    return at::tensor(values).to(risk.device());
+    return send(at::tensor(values), risk.device());
   };
   const at::Tensor sorted = risk.index_select(0, indices(sets.order));
   at::Tensor at_risk = at::logcumsumexp(sorted, 0).index_select(0, indices(sets.last));
   if (ties == CoxTies::efron && sets.ties.size() < sets.events.size()) {
     const at::Tensor tied = log_risk_of_ties(sorted, sets).index_select(0, indices(sets.group));
-    const at::Tensor share = at::tensor(sets.share, at::kDouble).to(risk.options());
+    const at::Tensor share = send(at::tensor(sets.share, at::kDouble), risk.device()).to(risk.scalar_type());
     at_risk = at_risk + at::log1p(-share * at::exp(tied - at_risk));
   }
   return (at_risk - sorted.index_select(0, indices(sets.events))).mean();

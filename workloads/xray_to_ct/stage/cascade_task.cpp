@@ -8,6 +8,7 @@
 #include "larmor/base/error.h"
 #include "larmor/device/draw_position.h"
 #include "larmor/device/initialisation.h"
+#include "larmor/device/send.h"
 #include "larmor/kernels/draw.h"
 
 #include "workloads/xray_to_ct/data/pair_dataset.h"
@@ -104,7 +105,7 @@ at::Tensor CascadeTask::output_for(const Examples& examples, const at::Tensor& x
   const at::Tensor shares = times.to(at::kDouble) / static_cast<double>(schedule_.size());
   return network_
       ->denoise({.noisy = x,
-                 .time = shares.to(x.device(), at::kFloat),
+                 .time = send(shares.to(at::kFloat), x.device()),
                  .xrays = examples.xrays,
                  .previous = examples.earlier,
                  .augmented = examples.augmented})

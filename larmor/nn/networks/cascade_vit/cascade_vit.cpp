@@ -16,6 +16,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/device/send.h"
 #include "larmor/nn/blocks/conv_block.h"
 #include "larmor/nn/blocks/norm_silu_conv.h"
 #include "larmor/nn/blocks/resample_block.h"
@@ -180,7 +181,7 @@ at::Tensor CascadeVitImpl::condition_of(const CascadeInput& input, const at::Ten
   const auto embedded = [&](const std::shared_ptr<TimeEmbedding>& embedding, const at::Tensor& level) {
     const at::Tensor sinusoids =
         sinusoidal_embedding(level.to(at::kDouble) * time_span, sinusoid_channels, Sinusoids::monai);
-    return run_block(embedding, sinusoids.to(input.noisy.options()));
+    return run_block(embedding, send_like(sinusoids, input.noisy));
   };
   at::Tensor condition = embedded(time_embed_, input.time) + linear(whole, *to_condition_);
   if (augmented_embed_ != nullptr) condition = condition + embedded(augmented_embed_, input.augmented);

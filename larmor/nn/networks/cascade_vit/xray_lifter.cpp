@@ -17,6 +17,7 @@
 #include <ATen/ops/tensor.h>
 #include <torch/nn/modules/container/modulelist.h>
 
+#include "larmor/device/send.h"
 #include "larmor/nn/blocks/time_res_block.h"
 
 namespace larmor::nn {
@@ -65,7 +66,7 @@ at::Tensor places_in_view(int64_t size, double angle) {
 at::Tensor along_volume_axes(const at::Tensor& lifted, double angle) {
   const double quarters = angle / 90;
   if (quarters != std::round(quarters)) {
-    const at::Tensor places = places_in_view(lifted.size(2), angle).to(lifted.options());
+    const at::Tensor places = send_like(places_in_view(lifted.size(2), angle), lifted);
     const at::Tensor each = places.expand({lifted.size(0), -1, -1, -1, -1});
     return at::grid_sampler(lifted, each, /*bilinear*/ 0, /*zeros*/ 0, /*align_corners=*/false);
   }
@@ -170,7 +171,7 @@ std::vector<at::Tensor> XrayLifter::forward(const at::Tensor& xrays) {
     directions.push_back(std::sin(radians(angle)));
     directions.push_back(std::cos(radians(angle)));
   }
-  const at::Tensor turned = at::tensor(directions, at::kDouble).view({-1, 2}).to(xrays.options());
+  const at::Tensor turned = send_like(at::tensor(directions, at::kDouble).view({-1, 2}), xrays);
   const at::Tensor view = at::silu(linear(at::silu(linear(turned, *view_first_)), *view_second_));
   const at::Tensor of_each = view.unsqueeze(0).expand({rows, -1, -1}).flatten(0, 1);
 
@@ -182,7 +183,7 @@ std::vector<at::Tensor> XrayLifter::forward(const at::Tensor& xrays) {
 
   const int64_t side = options_.xray_tokens;
   const at::Tensor coarse = at::adaptive_avg_pool2d(features, {side, side}).flatten(2).transpose(1, 2);
-  const at::Tensor places_of_tokens = view_positions(options_.view_angles, side).to(xrays.options());
+  const at::Tensor places_of_tokens = send_like(view_positions(options_.view_angles, side), xrays);
   const at::Tensor tokens =
       coarse.unflatten(0, {rows, options_.views()}).flatten(1, 2) + linear(places_of_tokens, *position_);
   const at::Tensor whole = features.mean({2, 3}).unflatten(0, {rows, options_.views()}).mean(1);

@@ -7,6 +7,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/device/run_block.h"
+#include "larmor/device/send.h"
 #include "larmor/nn/blocks/conv_block.h"
 #include "larmor/nn/blocks/norm_silu_conv.h"
 #include "larmor/nn/blocks/shape_text.h"
@@ -52,7 +53,7 @@ DiffusionUnetImpl::DiffusionUnetImpl(const DiffusionUnetOptions& options, c10::D
 at::Tensor DiffusionUnetImpl::forward(const at::Tensor& noisy, const at::Tensor& times,
                                       const at::Tensor& context) {
   const at::Tensor sinusoids = sinusoidal_embedding(times, options_.channels.front(), Sinusoids::monai);
-  return forward_embedded(noisy, sinusoids.to(noisy.options()), context);
+  return forward_embedded(noisy, send_like(sinusoids, noisy), context);
 }
 
 at::Tensor DiffusionUnetImpl::forward_embedded(const at::Tensor& noisy, const at::Tensor& sinusoids,
