@@ -30,11 +30,13 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr auto said_every = std::chrono::seconds(10);
+constexpr const char* saliency_picture = "saliency";
 
 struct PredictArguments {
   PredictionRequest request;
   std::string table, output, weights, checkpoint = "best";
   std::optional<int64_t> seed;
+  bool saliency = false;
   CallFlags call;
   std::string cases;  // of the process that started this one as a rank
   int rank = 0;
@@ -178,6 +180,7 @@ std::vector<PredictedCase> predict_by_ranks(Program& program, const PredictArgum
     add("--output", arguments.output);
     add("--weights", arguments.weights);
     add("--checkpoint", arguments.checkpoint);
+    if (arguments.saliency) words.emplace_back("--saliency");
     add("--seed", arguments.seed ? text(*arguments.seed) : "");
     for (const auto& word : arguments.call.weights.words()) words.push_back(word);
   }
@@ -186,11 +189,23 @@ std::vector<PredictedCase> predict_by_ranks(Program& program, const PredictArgum
   });
 }
 
+/// Leaves those pictures in the form that are asked for.
+void choose_pictures(PredictionForm& form, const PredictArguments& arguments) {
+  const bool can = std::ranges::find(form.pictures, saliency_picture) != form.pictures.end();
+  form.pictures.clear();
+  if (!arguments.saliency) return;
+  require(can, Exit::usage, "--saliency: this stage draws none", "leave it out");
+  require(!arguments.output.empty(), Exit::usage, "--saliency needs --output",
+          "say where the pictures go: a folder, or a file beside which they lie");
+  form.pictures = {saliency_picture};
+}
+
 int predict(Program& program, PredictArguments arguments) {
   arguments.request.table = arguments.table;
   arguments.call.weights.choice();
   auto loaded = stage_for(program, arguments);
-  const auto form = loaded.stage->prediction(loaded.config.config);
+  auto form = loaded.stage->prediction(loaded.config.config);
+  choose_pictures(form, arguments);
   require(!arguments.output.empty() || form.volumes.empty(), Exit::usage, "--output is required",
           "say where the volumes go that come out");
   auto found = cases_for(arguments, form);
@@ -233,6 +248,7 @@ void add_predict(Program& program) {
                   "how many samples, of each case where there are inputs");
   verb.add_option("--output", arguments->output,
                   "the file to write, or a folder for several; numbers and words are shown in any case");
+  verb.add_flag("--saliency", arguments->saliency, "a picture of what the answer goes by, beside the output");
   verb.add_option("--seed", arguments->seed, "of all draws, instead of the run's")
       ->check(CLI::NonNegativeNumber);
   verb.add_option("--weights", arguments->weights, "safetensors weights, for a workload without a run");

@@ -13,6 +13,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
+#include "larmor/base/image.h"
 #include "larmor/base/json.h"
 #include "larmor/formats/volume.h"
 #include "larmor/transforms/sampling.h"
@@ -33,6 +34,8 @@ struct PredictionForm {
   Json transforms = Json::array();        // of all image inputs together: nothing random, no crop
   std::vector<std::string> volumes = {};  // names of those that come out; empty: numbers and words alone
   bool draws = false;  // what comes out depends on the draws: a case may be sampled several times
+  /// Names of the pictures that may be had beside; who predicts leaves those that a person has asked for.
+  std::vector<std::string> pictures = {};
 };
 
 /// Of one case.
@@ -40,6 +43,7 @@ struct Prediction {
   std::map<std::string, Volume> volumes = {};                   // each on the grid that its affine says
   std::vector<std::pair<std::string, double>> numbers = {};     // columns of a table; NaN: not known
   std::vector<std::pair<std::string, std::string>> words = {};  // further columns
+  std::map<std::string, Image> pictures = {};                   // all that the form names
   /// Numbers and words that these weights cannot give, each with the reason.
   std::vector<std::pair<std::string, std::string>> missing = {};
 };
@@ -56,6 +60,7 @@ struct PredictionContext {
   int64_t number = 0;  // of the case in its call; draws are keyed by both, and by the number of the sample
   c10::Device device{c10::kCPU};
   std::map<std::string, std::string, std::less<>> texts = {};  // by input
+  std::vector<std::string> pictures = {};                      // that are wanted
   std::map<std::string, InputGrids, std::less<>> grids = {};   // by input, of the images that were given
   /// Whether a pass without gradient over `examples` times the voxels of a training example fits into the
   /// device's memory.

@@ -50,6 +50,9 @@ void check_outputs(const PredictionForm& form, const std::vector<PredictionCase>
     fail(Exit::usage, text(other->second, " and ", label, " would both be written to ", output.string()),
          "predict them into folders of their own");
   };
+  for (const auto& name : form.pictures) {
+    for (const auto& one : cases) note(files.picture(one, name), one.label);
+  }
   for (const auto& name : form.volumes) {
     for (const auto& one : cases) note(files.volume(one, name), one.label);
     for (const auto& one : sampled_cases(cases)) {
@@ -143,6 +146,10 @@ fs::path PredictionFiles::deviation(const PredictionCase& one, const std::string
   return volume({.name = one.name + "-deviation"}, name);
 }
 
+fs::path PredictionFiles::picture(const PredictionCase& one, const std::string& name) const {
+  return (into_folder_ ? output_ : output_.parent_path()) / text(one.name, "-", name, ".png");
+}
+
 fs::path PredictionFiles::table() const {
   if (into_folder_) return output_ / "predictions.csv";
   return volumes_.empty() ? output_ : fs::path();
@@ -186,6 +193,12 @@ PredictedCase write_prediction(Storage& storage, const PredictionFiles& files, c
   for (const auto& name : form.volumes) {
     const auto file = files.volume(one, name);
     write_volume(storage, file, form, one, prediction.volumes.at(name));
+    result.files.emplace_back(name, file.string());
+  }
+  for (const auto& name : form.pictures) {
+    const auto file = files.picture(one, name);
+    if (file.has_parent_path()) storage.create_folders(file.parent_path());
+    write_png(storage, file, prediction.pictures.at(name));
     result.files.emplace_back(name, file.string());
   }
   return result;

@@ -28,6 +28,8 @@ class PredictionFiles {
   /// Of the samples of a case: <case>-mean.nii.gz and <case>-deviation.nii.gz, as volume().
   std::filesystem::path mean(const PredictionCase& one, const std::string& name) const;
   std::filesystem::path deviation(const PredictionCase& one, const std::string& name) const;
+  /// <case>-<name>.png in the folder, or beside the output.
+  std::filesystem::path picture(const PredictionCase& one, const std::string& name) const;
   /// Of numbers and words; empty where volumes are the output, and it is no folder.
   std::filesystem::path table() const;
 
@@ -54,7 +56,7 @@ PredictedCase predicted_case_from_json(const Json& json);
 /// still holds.
 void write_volume(Storage& storage, const std::filesystem::path& file, const PredictionForm& form,
                   const PredictionCase& one, const Volume& volume);
-/// Writes a case's volumes, each as write_volume().
+/// Writes a case's volumes, each as write_volume(), and its pictures.
 PredictedCase write_prediction(Storage& storage, const PredictionFiles& files, const PredictionForm& form,
                                const PredictionCase& one, const Prediction& prediction);
 

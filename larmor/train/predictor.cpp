@@ -39,6 +39,7 @@ Prediction Predictor::predict_prepared(const PredictionCase& one, const Volumes&
   PredictionContext context{.seed = options_.seed,
                             .number = one.number,
                             .device = options_.device,
+                            .pictures = form_.pictures,
                             .fits_in_one_pass = options_.fits_in_one_pass,
                             .progress = options_.progress};
   for (const auto& input : form_.inputs) {
@@ -58,6 +59,7 @@ Prediction Predictor::predict_prepared(const PredictionCase& one, const Volumes&
   auto prediction = task_.predict(to_device(std::move(batch), options_.device, Precision::fp32), context);
   for (const auto& name : form_.volumes) ensure(prediction.volumes.contains(name));
   ensure(prediction.volumes.size() == form_.volumes.size());  // the form says what comes out
+  for (const auto& name : form_.pictures) ensure(prediction.pictures.contains(name));
   return prediction;
 }
 

@@ -71,6 +71,29 @@ TEST_F(QuestionsAboutRadiographs, AreAnsweredFromATable) {
   EXPECT_THAT(read_text(folder() / "answers.csv"), AllOf(HasSubstr("region"), HasSubstr("severity")));
 }
 
+TEST_F(QuestionsAboutRadiographs, MayBeSeveralOfOneImageWithBoxesAndAPicture) {
+  const auto end = call({"predict", "runs/both-finetune", "--input", "image=x.png", "--input",
+                         "question=Is there a lesion?", "--input", "question=Where is the lesion?", "--input",
+                         "boxes=0 0 0.5 1; 0.5 0 1 1", "--saliency", "--output", "seen/", "--json"});
+  ASSERT_EQ(end.status, 0) << end.err;
+  const auto rows = end.json();
+  ASSERT_EQ(rows.size(), 2U);
+  for (const auto& row : rows) {
+    const auto& values = row.at("values");
+    EXPECT_THAT(values.at("box").get<std::string>(), ::testing::AnyOf("0 0 0.5 1", "0.5 0 1 1"));
+    EXPECT_GE(values.at("box_attention").get<double>(), 0.5);
+    const auto picture = row.at("outputs").at("saliency").get<std::string>();
+    EXPECT_THAT(read_text(folder() / picture), ::testing::StartsWith("\x89PNG"));
+  }
+  EXPECT_EQ(rows[0].at("values").at("Edema"), rows[1].at("values").at("Edema"));
+  EXPECT_EQ(rows[1].at("outputs").at("saliency"), "seen/x-1-saliency.png");
+  EXPECT_EQ(call({"predict", "runs/both-finetune", "--input", "image=x.png", "--input", "question=Why?",
+                  "--saliency"})
+                .status,
+            wrong_usage)
+      << "nobody said where the picture goes";
+}
+
 /// Of one's own table: nobody asked where anything is, and two labels alone are known.
 std::string own_table() {
   std::string rows = "image,question,answer,patient,split,Pneumonia,Edema\n";

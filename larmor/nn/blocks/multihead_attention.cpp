@@ -1,8 +1,13 @@
 #include "larmor/nn/blocks/multihead_attention.h"
 
+#include <cmath>
+#include <limits>
+
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/softmax.h>
 #include <ATen/ops/zeros.h>
 #include <torch/nn/init.h>
 
@@ -26,14 +31,30 @@ MultiheadAttention::MultiheadAttention(int64_t channels, int64_t heads, double d
 at::Tensor MultiheadAttention::forward(const at::Tensor& tokens, const at::Tensor& context,
                                        const at::Tensor& seen) {
   const int64_t channels = in_proj_weight_.size(1);
-  const at::Tensor query =
-      at::linear(tokens, in_proj_weight_.narrow(0, 0, channels), in_proj_bias_.narrow(0, 0, channels));
-  const at::Tensor both = at::linear(context, in_proj_weight_.narrow(0, channels, 2 * channels),
-                                     in_proj_bias_.narrow(0, channels, 2 * channels));
+  const at::Tensor query = projected(tokens, 0, 1), both = projected(context, 1, 2);
   dropout_.train(is_training());
   const at::Tensor mixed =
       attend(query, both.narrow(2, 0, channels), both.narrow(2, channels, channels), heads_, seen, &dropout_);
   return linear(mixed, *out_);
+}
+
+at::Tensor MultiheadAttention::projected(const at::Tensor& tokens, int64_t which, int64_t count) const {
+  const int64_t channels = in_proj_weight_.size(1);
+  return at::linear(tokens, in_proj_weight_.narrow(0, which * channels, count * channels),
+                    in_proj_bias_.narrow(0, which * channels, count * channels));
+}
+
+at::Tensor MultiheadAttention::weights(const at::Tensor& tokens, const at::Tensor& context,
+                                       const at::Tensor& seen) const {
+  const int64_t wide = in_proj_weight_.size(1) / heads_;
+  const auto by_heads = [&](const at::Tensor& made) {  // [N, heads, L, wide]
+    return made.view({made.size(0), made.size(1), heads_, wide}).transpose(1, 2);
+  };
+  const at::Tensor keys = by_heads(projected(context, 1, 1)).transpose(2, 3);
+  const at::Tensor scores =
+      at::matmul(by_heads(projected(tokens, 0, 1)), keys) / std::sqrt(static_cast<double>(wide));
+  const at::Tensor hidden = seen.logical_not().view({seen.size(0), 1, 1, seen.size(1)});
+  return at::softmax(scores.masked_fill(hidden, -std::numeric_limits<double>::infinity()), -1).mean(1);
 }
 
 }  // namespace larmor::nn

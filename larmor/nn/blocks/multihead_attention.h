@@ -23,8 +23,14 @@ class MultiheadAttention final : public torch::nn::Module {
   /// Queries of `tokens` [N, L, C] for `context` [N, M, C], of which those count that are true in `seen`
   /// [N, M]; a row has one that is.
   at::Tensor forward(const at::Tensor& tokens, const at::Tensor& context, const at::Tensor& seen);
+  /// How much each token looks at each part of its context, [N, L, M] as a mean over heads, without dropout;
+  /// a row comes to 1. For people: forward() does not make these.
+  at::Tensor weights(const at::Tensor& tokens, const at::Tensor& context, const at::Tensor& seen) const;
 
  private:
+  /// Queries (0), keys (1) or values (2) of tokens.
+  at::Tensor projected(const at::Tensor& tokens, int64_t which, int64_t count) const;
+
   int64_t heads_;
   at::Tensor in_proj_weight_, in_proj_bias_;  // [3 C, C], [3 C]: of queries, keys and values
   std::shared_ptr<LayerWeights> out_;

@@ -74,4 +74,17 @@ Interaction InteractionModule::forward(const at::Tensor& visual, const at::Tenso
   return now;
 }
 
+at::Tensor InteractionModule::object_weights(const at::Tensor& visual, const at::Tensor& text,
+                                             const at::Tensor& objects_mask,
+                                             const at::Tensor& tokens_mask) const {
+  at::Tensor seen = visual, asked = text;
+  const std::size_t last = text_.attentions.size() - 1;
+  for (std::size_t layer = 0;; ++layer) {
+    seen = visual_.attend(layer, seen, asked, tokens_mask);
+    if (layer == last) break;
+    asked = text_.attend(layer, asked, seen, objects_mask);
+  }
+  return masked_mean(text_.attentions[last]->weights(asked, seen, objects_mask), tokens_mask);
+}
+
 }  // namespace larmor::xray_vqa

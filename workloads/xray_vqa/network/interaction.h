@@ -39,6 +39,10 @@ class InteractionModule final : public torch::nn::Module {
   /// in tokens_mask [N, L]; every row has an object and a token.
   Interaction forward(const at::Tensor& visual, const at::Tensor& text, const at::Tensor& scene,
                       const at::Tensor& objects_mask, const at::Tensor& tokens_mask);
+  /// How much the question looks at each object in the last layer: [N, O], a mean over heads and over the
+  /// tokens that are there. Shapes as forward()'s.
+  at::Tensor object_weights(const at::Tensor& visual, const at::Tensor& text, const at::Tensor& objects_mask,
+                            const at::Tensor& tokens_mask) const;
 
  private:
   /// Attention beside a shortcut and before a norm, once a layer.

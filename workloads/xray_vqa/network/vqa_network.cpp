@@ -119,6 +119,12 @@ VqaOutputs VqaNetworkImpl::answer(const at::Tensor& map, const at::Tensor& state
   return outputs;
 }
 
+at::Tensor VqaNetworkImpl::box_weights(const VqaOutputs& outputs, const at::Tensor& states,
+                                       const VqaInputs& inputs) {
+  return sim_->object_weights(nn::linear(outputs.regions, *visual_proj_), states,
+                              looked_at(inputs.objects_mask), inputs.tokens_mask);
+}
+
 VqaOutputs VqaNetworkImpl::forward(const VqaInputs& inputs) {
   const at::Tensor map = map_of(inputs.image);
   return answer(map, states_of(inputs.tokens, inputs.tokens_mask), inputs);

@@ -67,6 +67,9 @@ class VqaNetworkImpl : public torch::nn::Module {
   at::Tensor states_of(const at::Tensor& tokens, const at::Tensor& tokens_mask);
   VqaOutputs answer(const at::Tensor& map, const at::Tensor& states, const VqaInputs& inputs);
 
+  /// How much the question looks at each box, [N, O]. `outputs` is answer()'s of the same inputs.
+  at::Tensor box_weights(const VqaOutputs& outputs, const at::Tensor& states, const VqaInputs& inputs);
+
   /// One of the encoders; null where it comes from elsewhere.
   torch::nn::Module* image_encoder();
   torch::nn::Module* text_encoder();

@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -16,6 +17,7 @@
 namespace larmor::xray_vqa {
 namespace {
 
+constexpr double most_of_bytes = 255, most_of_words = 65535;
 constexpr const char* boxes_remedy = "say boxes=\"0.1 0.2 0.5 0.9; 0.4 0.1 0.9 0.9\": x1 y1 x2 y2 in [0, 1]";
 
 std::string small_letters(std::string_view words) {
@@ -80,6 +82,12 @@ Asked asked_of(const std::map<std::string, std::string, std::less<>>& texts, con
   facts.question = question->second;
   const auto boxes = texts.find("boxes");
   if (boxes != texts.end()) facts.objects = boxes_in(boxes->second);
+  const auto most = static_cast<std::size_t>(sizes.objects);
+  if (facts.objects.size() > most)
+    fail(Exit::usage, text("boxes has ", facts.objects.size(), " boxes, and the network takes ", most),
+         "leave some out");
+  std::vector<Box> given;
+  for (const SceneObject& object : facts.objects) given.push_back(object.box);
   Sample made = sample_of(facts, tokenizer, sizes);
   const auto row = [&made](const char* name) { return made.at(name).unsqueeze(0); };
   return {.head = head_asked(texts, question->second),
@@ -89,7 +97,13 @@ Asked asked_of(const std::map<std::string, std::string, std::less<>>& texts, con
                      .boxes = row(sample::boxes),
                      .regions = row(sample::regions),
                      .entities = row(sample::entities),
-                     .objects_mask = row(sample::objects_mask)}};
+                     .objects_mask = row(sample::objects_mask)},
+          .boxes = std::move(given)};
+}
+
+double white_of(const at::Tensor& picture) {
+  const double most = picture.max().item<double>();
+  return most <= 1 ? 1 : most <= most_of_bytes ? most_of_bytes : most_of_words;
 }
 
 at::Tensor radiograph_of(const at::Tensor& picture, int64_t size) {
@@ -99,13 +113,11 @@ at::Tensor radiograph_of(const at::Tensor& picture, int64_t size) {
     fail(Exit::data, "the image is no picture of grey or of three colours",
          "give a radiograph as JPEG or PNG");
   const at::Tensor rows = picture.squeeze(4).transpose(2, 3).to(at::kCPU);  // [1, C, rows, columns]
-  constexpr double most_of_bytes = 255, most_of_words = 65535;
-  const double most = rows.max().item<double>();
-  const bool is_bytes = most > 1 && most <= most_of_bytes && at::equal(rows, rows.round());
+  const double white = white_of(rows);
+  const bool is_bytes = white == most_of_bytes && at::equal(rows, rows.round());
   const at::Tensor resized =  // bytes are rounded as Pillow rounds them
       at::_upsample_bilinear2d_aa(is_bytes ? rows.to(at::kByte) : rows.to(at::kFloat), {size, size},
                                   /*align_corners=*/false);
-  const double white = most <= 1 ? 1 : most <= most_of_bytes ? most_of_bytes : most_of_words;
   const auto per_colour = [](const float(&values)[3]) {
     return at::tensor({values[0], values[1], values[2]}, at::kFloat).view({1, 3, 1, 1});
   };

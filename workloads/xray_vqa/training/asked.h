@@ -6,11 +6,13 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
 #include "larmor/text/word_piece.h"
 
+#include "workloads/xray_vqa/data/question_facts.h"
 #include "workloads/xray_vqa/data/question_types.h"
 #include "workloads/xray_vqa/data/sample.h"
 #include "workloads/xray_vqa/network/vqa_network.h"
@@ -19,7 +21,8 @@ namespace larmor::xray_vqa {
 
 struct Asked {
   Head head = Head::binary;
-  VqaInputs inputs;  // of one row; the image is not there yet
+  VqaInputs inputs;             // of one row; the image is not there yet
+  std::vector<Box> boxes = {};  // those that were given
 };
 
 /// The head that answers a question whose type nobody gives, by its first words: "Where …" the region, "How
@@ -31,6 +34,9 @@ Head head_of_words(std::string_view question);
 /// answers, boxes that are none.
 Asked asked_of(const std::map<std::string, std::string, std::less<>>& texts, const SampleSizes& sizes,
                const WordPiece& tokenizer);
+
+/// What white is in a picture of whole numbers or of shares, by its brightest pixel: 1, 255 or 65535.
+double white_of(const at::Tensor& picture);
 
 /// A picture as it is read [1, C, columns, rows, 1], of grey or of three colours, in [0, 1] or up to 255, as
 /// the image of a sample with a row in front, [1, 3, size, size]. Throws Error (data) for other shapes.

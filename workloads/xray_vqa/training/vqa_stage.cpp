@@ -164,7 +164,8 @@ PredictionForm VqaStage::prediction(const RunConfig&) const {
   return {.inputs = {{.name = "image"},
                      {.name = "question", .kind = Kind::text},
                      {.name = "type", .kind = Kind::text, .is_optional = true},
-                     {.name = "boxes", .kind = Kind::text, .is_optional = true}}};
+                     {.name = "boxes", .kind = Kind::text, .is_optional = true}},
+          .pictures = {"saliency"}};
 }
 
 VqaSurroundings VqaStage::surroundings() const {

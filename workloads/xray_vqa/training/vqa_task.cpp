@@ -14,6 +14,7 @@
 
 #include "workloads/xray_vqa/training/asked.h"
 #include "workloads/xray_vqa/training/encoder_weights.h"
+#include "workloads/xray_vqa/training/saliency.h"
 #include "workloads/xray_vqa/training/vqa_figures.h"
 
 namespace larmor::xray_vqa {
@@ -62,6 +63,16 @@ Batch on_host(const Batch& batch) {
 
 int64_t whole_number(const Batch& batch, const char* name, int64_t row) {
   return batch.at(name)[row].item<int64_t>();
+}
+
+/// The box that the question looks at most, and its share of the attention to all boxes.
+void add_box(const std::vector<Box>& boxes, const at::Tensor& weights, Prediction& prediction) {
+  const at::Tensor of_boxes =
+      weights[0].narrow(0, 0, static_cast<int64_t>(boxes.size())).to(at::kCPU, at::kDouble);
+  const auto most = of_boxes.argmax().item<int64_t>();
+  const Box& box = boxes[static_cast<std::size_t>(most)];
+  prediction.words.emplace_back("box", text(box.x1, " ", box.y1, " ", box.x2, " ", box.y2));
+  prediction.numbers.emplace_back("box_attention", of_boxes[most].item<double>());
 }
 
 bool has_answer(const Batch& batch, int64_t row) {
@@ -202,15 +213,14 @@ void VqaTask::summarize(const CaseValues& cases, const CaseValues& reference, Me
 }
 
 Prediction VqaTask::predict(const Batch& inputs, const PredictionContext& context) {
-  const SampleSizes& sizes = config_.data.sizes;
-  const Asked asked = asked_of(context.texts, sizes, *surroundings_.tokenizer);
-  const at::Tensor image = radiograph_of(inputs.at(sample::image), sizes.image).to(context.device);
+  const Asked asked = asked_of(context.texts, config_.data.sizes, *surroundings_.tokenizer);
   VqaInputs batch = asked.inputs;
-  batch.image = image;
   for (at::Tensor* tensor : {&batch.tokens, &batch.tokens_mask, &batch.boxes, &batch.regions, &batch.entities,
                              &batch.objects_mask})
     *tensor = tensor->to(context.device);
-  const VqaOutputs outputs = network_->forward(batch);
+  const at::Tensor map = map_of_picture(inputs.at(sample::image), context.device);
+  const at::Tensor states = network_->states_of(batch.tokens, batch.tokens_mask);
+  const VqaOutputs outputs = network_->answer(map, states, batch);
   const auto head = static_cast<std::size_t>(asked.head);
   const at::Tensor probabilities = at::softmax(outputs.answers[head][0].to(at::kCPU, at::kDouble), 0);
   const auto answer = probabilities.argmax().item<int64_t>();
@@ -224,6 +234,10 @@ Prediction VqaTask::predict(const Batch& inputs, const PredictionContext& contex
     prediction.numbers.emplace_back("probability", probabilities[answer].item<double>());
   }
   prediction.words.emplace_back("head", head_names[head]);
+  if (!asked.boxes.empty()) add_box(asked.boxes, network_->box_weights(outputs, states, batch), prediction);
+  for (const std::string& name : context.pictures)
+    prediction.pictures[name] = activation_over(
+        inputs.at(sample::image), class_activation(*network_, map, states, batch, asked.head, answer));
   const at::Tensor labels = at::sigmoid(outputs.labels[0].to(at::kCPU, at::kDouble));
   for (std::size_t label = 0; label < chexpert_names.size(); ++label) {
     std::string name(chexpert_names[label]);
@@ -234,6 +248,12 @@ Prediction VqaTask::predict(const Batch& inputs, const PredictionContext& contex
     }
   }
   return prediction;
+}
+
+at::Tensor VqaTask::map_of_picture(const at::Tensor& picture, c10::Device device) {
+  if (!seen_.picture.defined() || !at::equal(seen_.picture, picture))
+    seen_ = {picture, network_->map_of(radiograph_of(picture, config_.data.sizes.image).to(device))};
+  return seen_.map;
 }
 
 std::string VqaTask::missing_values() const {

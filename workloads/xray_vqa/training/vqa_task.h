@@ -48,7 +48,8 @@ class VqaTask final : public Task {
   std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override;
   void validate(const Batch& batch, Metrics& metrics) override;
   void summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) override;
-  /// Words: answer, head. Numbers: its probability, and that of each label.
+  /// Words: answer, head, and of boxes that are given the one that the question looks at most. Numbers: the
+  /// answer's probability, that of each label, and the box's share of attention. Picture: saliency.
   /// What training saw no example of is missing.
   Prediction predict(const Batch& inputs, const PredictionContext& context) override;
   std::string missing_values() const override;
@@ -61,10 +62,16 @@ class VqaTask final : public Task {
   void note_answers(const Batch& batch, const VqaOutputs& outputs, const char* name, Metrics& metrics) const;
   void note_labels(const Batch& batch, const VqaOutputs& outputs, Metrics& metrics) const;
 
+  /// The image encoder's; the same picture is looked at once, however much is asked about it.
+  at::Tensor map_of_picture(const at::Tensor& picture, c10::Device device);
+
   const VqaConfig config_;
   const VqaSurroundings surroundings_;
   VqaNetwork network_{nullptr};
   std::vector<ParameterRule> rules_;
+  struct {
+    at::Tensor picture, map;
+  } seen_;  // by predict(), last
 };
 
 }  // namespace larmor::xray_vqa
