@@ -19,15 +19,17 @@ struct Sharing {
   int ranks;
   std::string strategy, recompute;
   int accumulation = 1;
+  bool offload = false;
 
   std::vector<std::string> words() const {
-    return {"parallel.strategy=" + strategy, "train.activation_checkpointing=" + recompute};
+    return {"parallel.strategy=" + strategy, "train.activation_checkpointing=" + recompute,
+            text("parallel.offload=", offload ? "optimizer" : "none")};
   }
 };
 
 std::string describe(const Sharing& sharing) {
   return text(sharing.strategy, " x ", sharing.ranks, ", recomputes ", sharing.recompute, ", accumulation ",
-              sharing.accumulation);
+              sharing.accumulation, sharing.offload ? ", optimizer on the host" : "");
 }
 
 /// Of every network, and the averages.
@@ -65,7 +67,8 @@ TEST_P(HoweverShared, GivesTheSameWeights) {
   const SharedWeights reference = by_one_rank();
   for (const Sharing& sharing :
        {Sharing{2, "ddp", "all"}, Sharing{1, "single", "blocks"}, Sharing{2, "zero1", "none", 3},
-        Sharing{4, "zero2", "blocks"}, Sharing{2, "zero3", "none"}, Sharing{3, "zero3", "all", 2}}) {
+        Sharing{4, "zero2", "blocks"}, Sharing{2, "zero2", "none", 2, true}, Sharing{2, "zero3", "none"},
+        Sharing{3, "zero3", "all", 2}}) {
     TrialRun run(GetParam(), four_steps_with(sharing.accumulation));
     run.train(sharing.ranks, {}, sharing.words());
     expect_close(shared_weights_of(run), reference, describe(sharing));

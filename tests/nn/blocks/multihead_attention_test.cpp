@@ -21,9 +21,10 @@ TEST(MultiheadAttention, IsLibtorchs) {
   const at::Tensor tokens = testing::rule_input("tokens", {2, 5, 12}, -1, 1).to(at::kFloat);
   const at::Tensor context = testing::rule_input("context", {2, 7, 12}, -1, 1).to(at::kFloat);
   const at::Tensor seen = at::arange(7).unsqueeze(0) < at::tensor({7, 4}).unsqueeze(1);
-  const at::Tensor expected = std::get<0>(theirs->forward(tokens.transpose(0, 1), context.transpose(0, 1),
-                                                          context.transpose(0, 1), seen.logical_not()));
+  const auto [expected, weights] = theirs->forward(tokens.transpose(0, 1), context.transpose(0, 1),
+                                                   context.transpose(0, 1), seen.logical_not());
   EXPECT_LE(testing::largest_difference(own.forward(tokens, context, seen), expected.transpose(0, 1)), 1e-5);
+  EXPECT_LE(testing::largest_difference(own.weights(tokens, context, seen), weights), 1e-5);
 }
 
 }  // namespace
