@@ -1,14 +1,10 @@
 #include "larmor/nn/blocks/resample_block.h"
 
 #include <ATen/ops/constant_pad_nd.h>
-#include <ATen/ops/upsample_nearest3d.h>
+
+#include "larmor/kernels/upsample_conv.h"
 
 namespace larmor::nn {
-
-at::Tensor doubled(const at::Tensor& input) {
-  const std::vector<double> twice(3, 2.0);
-  return at::upsample_nearest3d(input, at::OptionalIntArrayRef(), twice);
-}
 
 Downsample::Downsample(int64_t channels, c10::Device device) {
   const ConvShape shape{.in_channels = channels, .out_channels = channels, .stride = 2, .padding = 0};
@@ -23,6 +19,8 @@ Upsample::Upsample(int64_t channels, c10::Device device)
     : conv_(register_module("postconv", std::make_shared<ConvBlock>(ConvShape{channels, channels}, device))) {
 }
 
-at::Tensor Upsample::forward(const at::Tensor& input) { return conv_->forward(doubled(input)); }
+at::Tensor Upsample::forward(const at::Tensor& input) {
+  return upsample_conv(input, conv_->weight(), conv_->bias());
+}
 
 }  // namespace larmor::nn

@@ -9,9 +9,6 @@
 
 namespace larmor::nn {
 
-/// Each voxel of [N, C, D, H, W] repeated twice along each axis.
-at::Tensor doubled(const at::Tensor& input);
-
 /// One voxel of zeros on the high side of each axis, then a convolution of stride 2. Weights: `conv.conv.…`
 class Downsample final : public Block {
  public:
@@ -22,7 +19,7 @@ class Downsample final : public Block {
   std::shared_ptr<ConvBlock> conv_;
 };
 
-/// doubled(), then a convolution. Weights: `postconv.conv.…`
+/// upsample_conv(). Weights: `postconv.conv.…`
 class Upsample final : public Block {
  public:
   Upsample(int64_t channels, c10::Device device);

@@ -6,7 +6,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/silu.h>
 
-#include "larmor/nn/blocks/resample_block.h"
+#include "larmor/kernels/upsample_conv.h"
 
 namespace larmor::nn {
 namespace {
@@ -67,7 +67,9 @@ at::Tensor TimeResBlock::resampled(const at::Tensor& value) const {
 
 at::Tensor TimeResBlock::forward(const at::Tensor& input, const at::Tensor& skip, const at::Tensor& time) {
   const at::Tensor whole = skip.defined() ? at::cat({input, skip}, 1) : input;
-  at::Tensor value = conv1_->forward(resampled(norm1_->forward_silu(whole)));
+  at::Tensor value = norm1_->forward_silu(whole);
+  value = resampling_ == Resampling::doubled ? upsample_conv(value, conv1_->weight(), conv1_->bias())
+                                             : conv1_->forward(resampled(value));
   // In place here and below: backward needs neither a convolution's result nor a sum.
   value.add_(linear(at::silu(time), *time_).unflatten(1, {-1, 1, 1, 1}));
   value = conv2_->forward(dropout_->forward(norm2_->forward_silu(value)));

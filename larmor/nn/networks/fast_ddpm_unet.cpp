@@ -10,8 +10,8 @@
 #include "larmor/base/text.h"
 #include "larmor/device/run_block.h"
 #include "larmor/device/send.h"
+#include "larmor/kernels/upsample_conv.h"
 #include "larmor/nn/blocks/norm_silu_conv.h"
-#include "larmor/nn/blocks/resample_block.h"
 #include "larmor/nn/blocks/shape_text.h"
 #include "larmor/nn/blocks/time_embedding.h"
 #include "larmor/nn/blocks/time_res_block.h"
@@ -23,11 +23,11 @@ constexpr int64_t most_norm_groups = 32;
 constexpr double fast_ddpm_norm_epsilon = 1e-6;
 constexpr int64_t time_factor = 4;  // channels of the time embedding, per channel of the finest level
 
-/// doubled(), then a convolution. Weights: `conv.…`
+/// upsample_conv(). Weights: `conv.…`
 class DoubledConv final : public ConvBlock {
  public:
   using ConvBlock::ConvBlock;
-  at::Tensor forward(const at::Tensor& input) override { return ConvBlock::forward(doubled(input)); }
+  at::Tensor forward(const at::Tensor& input) override { return upsample_conv(input, weight(), bias()); }
 };
 
 TimeResBlockKind fast_ddpm_kind(const FastDdpmUnetOptions& options, c10::Device device) {
