@@ -1,6 +1,5 @@
 #include "larmor/device/send.h"
 
-
 namespace larmor {
 
 at::Tensor send(const at::Tensor& host, c10::Device device) {

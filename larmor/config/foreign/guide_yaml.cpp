@@ -32,7 +32,7 @@ struct GuideKey {
   Way way = Way::as_it_is;
 };
 
-constexpr const char* planned = "the plan chooses it for this machine";
+constexpr const char* chosen_by_plan = "the plan chooses it for this machine";
 constexpr const char* by_from = "weights are named by model.image_weights and model.text_weights";
 
 constexpr std::array guide_keys{
@@ -63,11 +63,11 @@ constexpr std::array guide_keys{
     GuideKey{"training.severity_weight", "loss.severity"},
     GuideKey{"training.eval_steps", "train.validate_every=1ep validates", Way::nothing},
     GuideKey{"training.logging_steps", "every step is tracked", Way::nothing},
-    GuideKey{"training.metric_for_best_model", "checkpoint.metric names it, val/accuracy unless said otherwise",
-             Way::nothing},
-    GuideKey{"training.dataloader_num_workers", planned, Way::nothing},
-    GuideKey{"training.dataloader_pin_memory", planned, Way::nothing},
-    GuideKey{"training.dataloader_prefetch_factor", planned, Way::nothing},
+    GuideKey{"training.metric_for_best_model",
+             "checkpoint.metric names it, val/accuracy unless said otherwise", Way::nothing},
+    GuideKey{"training.dataloader_num_workers", chosen_by_plan, Way::nothing},
+    GuideKey{"training.dataloader_pin_memory", chosen_by_plan, Way::nothing},
+    GuideKey{"training.dataloader_prefetch_factor", chosen_by_plan, Way::nothing},
     GuideKey{"data.mimic_cxr_jpg_path", "data.folder"},
     GuideKey{"data.mimic_cxr_path", "data.folder"},
     GuideKey{"data.mimic_ext_cxr_qba_path", "data.questions"},
@@ -154,8 +154,7 @@ class GuideTranslator : private deepspeed::Answers {
   void shared(const GuideKey& known, const std::string& key, const Entry& entry) {
     const Entry* const enabled = find_below(root_, "deepspeed", "enabled");
     const auto is_on = enabled == nullptr ? std::optional(true) : flag_in(enabled->value);
-    if (is_on && !*is_on)
-      return note(entry, text(key, " has no meaning here: deepspeed.enabled is false"));
+    if (is_on && !*is_on) return note(entry, text(key, " has no meaning here: deepspeed.enabled is false"));
     const auto number = number_in(entry.value);
     if (!number || *number < 0 || *number > 3) return fault(key, entry, "has to be 0, 1, 2 or 3");
     give(key, known.ours, *number == 0 ? "ddp" : text("zero", entry.value.text).c_str(), entry);

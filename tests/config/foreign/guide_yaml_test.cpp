@@ -61,19 +61,19 @@ struct Translated {
 TEST(GuideYaml, SaysInOurKeysWhatTheGuideSays) {
   const Translated translated(guides_file);
   EXPECT_THAT(translated.problems, IsEmpty());
-  EXPECT_EQ(translated.values, (std::map<std::string, std::string>{
-                                   {"train.micro_batch", "16"},
-                                   {"train.accumulation", "4"},
-                                   {"train.global_batch", "auto"},
-                                   {"train.precision", "auto"},
-                                   {"train.activation_checkpointing", "blocks"},
-                                   {"train.length", "20ep"},
-                                   {"optim.learning_rate", "5.0e-5"},
-                                   {"optim.schedule.rise", "0.1"},
-                                   {"checkpoint.every", "5000st"},
-                                   {"parallel.strategy", "zero2"},
-                                   {"data.quality_grade", "A"},
-                                   {"data.question_length", "128"}}));
+  EXPECT_EQ(translated.values,
+            (std::map<std::string, std::string>{{"train.micro_batch", "16"},
+                                                {"train.accumulation", "4"},
+                                                {"train.global_batch", "auto"},
+                                                {"train.precision", "auto"},
+                                                {"train.activation_checkpointing", "blocks"},
+                                                {"train.length", "20ep"},
+                                                {"optim.learning_rate", "5.0e-5"},
+                                                {"optim.schedule.rise", "0.1"},
+                                                {"checkpoint.every", "5000st"},
+                                                {"parallel.strategy", "zero2"},
+                                                {"data.quality_grade", "A"},
+                                                {"data.question_length", "128"}}));
 }
 
 TEST(GuideYaml, HasALineForEveryKeyUnknownOnesAmongThem) {
