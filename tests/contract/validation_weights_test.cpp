@@ -16,9 +16,9 @@ namespace larmor::testing {
 namespace {
 
 std::vector<std::string> validated_by(const std::string& strategy, const std::string& weights) {
-  return {"train.length=6st",         "train.validate_every=3st",      "train.global_batch=4",
-          "optim.ema_decay=0.9",      "parallel.strategy=" + strategy, "train.validate_with=" + weights,
-          "optim.learning_rate=0.01", "optim.schedule.warmup=0"};
+  return {"train.length=6st",        "train.validate_every=3st",      "train.global_batch=4",
+          "optim.ema_decay=0.9",     "parallel.strategy=" + strategy, "train.validate_with=" + weights,
+          "train.layout=contiguous", "optim.learning_rate=0.01",      "optim.schedule.warmup=0"};
 }
 
 /// "val/loss" of the last validation.

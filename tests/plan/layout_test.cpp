@@ -33,6 +33,11 @@ TEST_F(Order, IsContiguousOnOlderCardsInFp32OnCardsAndInFp64) {
   EXPECT_EQ(plan_on(machine(4, 16)).layout, Layout::contiguous);
 }
 
+TEST_F(Order, IsContiguousOnACpuForBatchNorm) {
+  demand.batch_norm = true;
+  EXPECT_EQ(plan_on(machine(4, 16)).layout, Layout::contiguous);
+}
+
 TEST_F(Order, IsWhatWasAskedForWhereItIsThere) {
   config.train.layout = "contiguous";
   EXPECT_EQ(plan_on(machine(4, 16)).layout, Layout::contiguous);
