@@ -296,9 +296,11 @@ StepContext Trainer::context(Records* records) const {
   };
   const auto over_ranks = [this](Reduce operation) {
     return [this, operation](const at::Tensor& value) {
-      auto reduced = value.detach().clone();
+      // On the ranks' device, wherever the value is: those on GPUs reduce nothing else.
+      const auto reduced = value.detach().to(parts_.communicator.device(), value.scalar_type(),
+                                             /*non_blocking=*/false, /*copy=*/true);
       parts_.communicator.all_reduce(reduced, operation).wait();
-      return reduced;
+      return reduced.to(value.device());
     };
   };
   context.mean_over_ranks = over_ranks(Reduce::mean);

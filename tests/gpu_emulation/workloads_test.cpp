@@ -130,9 +130,11 @@ TEST_P(Workloads, AskACardForNoMemoryAndNoPageableCopyInAStep) {
   EXPECT_GT(more.at("kernels"), few.at("kernels"));
   EXPECT_EQ(more.at("allocations"), few.at("allocations"));
   EXPECT_EQ(more.at("pageable_asynchronous_copies"), 0);
-  // A loss over a whole batch is computed from the rows of all ranks, which meet on the host.
+  // A loss over a whole batch is computed from the rows of all ranks, which meet on the host. One that is
+  // normalised over the step asks for the counts before.
   if (GetParam() != "survival") {
-    EXPECT_EQ(more.at("host_waits") - few.at("host_waits"), 4) << "one a step";
+    const int a_step = GetParam() == "xray_vqa" ? 2 : 1;
+    EXPECT_EQ(more.at("host_waits") - few.at("host_waits"), 4 * a_step);
   }
   for (const std::string name : {"kernels", "host_waits", "copies_to_host", "copies_to_device"}) {
     RecordProperty(name + "_per_step", std::to_string(static_cast<double>(more.at(name) - few.at(name)) / 4));
