@@ -31,15 +31,19 @@ def lengths(run):
 
 
 def step(run):
-    """One process of all threads."""
+    """One process of all threads. In bf16 the peer's modes of both types take part."""
+    modes = ["eager", "channels_last_3d"]
+    if run.precision == "bf16":
+        modes += ["bf16", "bf16_channels_last_3d"]
+
     def ours():
         return last_json([run.program, "bench", "step", *SMALL_AUTOENCODER, f"train.precision={run.precision}",
                           "--threads", run.threads, *lengths(run)])["result"]["larmor"]["min_ms"]
 
     def theirs():
         result = last_json([run.python, run.peers / "autoencoder_step.py", "--size", "small", "--threads", run.threads,
-                            "--modes", "eager,channels_last_3d", *lengths(run)])["result"]
-        return {mode: result[mode]["min_ms"] for mode in ("eager", "channels_last_3d")}
+                            "--modes", ",".join(modes), *lengths(run)])["result"]
+        return {mode: result[mode]["min_ms"] for mode in modes}
 
     compare(f"training step, small autoencoder, {run.precision}, {run.threads} threads", ours, theirs, run.pairs)
 
@@ -48,7 +52,7 @@ def ddp(run):
     """Two ranks of one thread, each with a batch of its own."""
     def ours():
         return last_json([run.program, "bench", "step", *SMALL_AUTOENCODER, f"train.global_batch={2 * EACH_OF_TWO}",
-                          "--ranks", 2, "--threads", 1, *lengths(run)])["result"]["larmor"]["min_ms"]
+                          "train.precision=fp32", "--ranks", 2, "--threads", 1, *lengths(run)])["result"]["larmor"]["min_ms"]
 
     def theirs():
         modes = ["ddp", "ddp_view"]
@@ -106,7 +110,7 @@ def strategies(run):
     for name, words in {"tiny": ["latent_diffusion", "-c", "tiny"],
                         "small": [*SMALL_AUTOENCODER, f"train.global_batch={2 * EACH_OF_TWO}"]}.items():
         def once(strategy):
-            return last_json([run.program, "bench", "step", *words, f"parallel.strategy={strategy}", "--ranks", 2,
+            return last_json([run.program, "bench", "step", *words, f"parallel.strategy={strategy}", "train.precision=fp32", "--ranks", 2,
                               "--threads", 1, *(lengths(run) if name == "small" else
                                                 ["--blocks", 7, "--steps", 20, "--warmup", 10])]
                              )["result"]["larmor"]["min_ms"]
