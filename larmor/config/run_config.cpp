@@ -68,10 +68,10 @@ void TrainConfig::describe(Fields& f) {
   f.field("micro_batch", micro_batch, "examples a device computes at once; auto: the plan's", at_least_one);
   f.field("accumulation", accumulation, "micro-batches a rank sums up for one step; auto: the plan's",
           at_least_one);
-  f.word("precision", precision, {"auto", "fp32", "bf16", "fp16", "fp64"},
-         "number format of the computation; auto: bf16 on a CPU that is faster in it, otherwise fp32; bf16 "
-         "or fp16 "
-         "on a GPU");
+  f.word(
+      "precision", precision, {"auto", "fp32", "bf16", "fp16", "fp64"},
+      "number format of the computation; auto: bf16 on a CPU that is faster in it, otherwise fp32; bf16 or "
+      "fp16 on a GPU");
   f.word("layout", layout, {"auto", "contiguous", "channels_last"},
          "order of a volume's numbers in memory while networks compute; auto: the faster one");
   f.word("activation_checkpointing", activation_checkpointing, {"auto", "none", "blocks", "all"},

@@ -192,17 +192,9 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimConfig& config, std::vector
   return std::make_unique<Adam>(config, std::move(parameters), std::move(traits), config.name == "adamw");
 }
 
-at::Tensor gradient_norm(const std::vector<at::Tensor>& parameters) {
+at::Tensor gradient_norm(const std::vector<at::Tensor>& gradients) {
   const at::NoGradGuard no_grad;
-  const Tensors gradients = all_gradients(parameters);
-  if (gradients.empty()) {
-    return parameters.empty() ? at::zeros({}) : at::zeros({}, parameters[0].options().requires_grad(false));
-  }
-  return norm_of(gradients);
-}
-
-at::Tensor norm_of(const std::vector<at::Tensor>& tensors) {
-  return at::linalg_vector_norm(at::stack(at::_foreach_norm(tensors, 2)), 2);
+  return at::linalg_vector_norm(at::stack(at::_foreach_norm(gradients, 2)), 2);
 }
 
 void clip_gradients(const std::vector<at::Tensor>& parameters, const at::Tensor& norm, double largest) {

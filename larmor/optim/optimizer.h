@@ -43,10 +43,9 @@ std::vector<StateKind> state_kinds(const OptimConfig& config);
 std::unique_ptr<Optimizer> make_optimizer(const OptimConfig& config, std::vector<at::Tensor> parameters,
                                           std::vector<ParameterTraits> traits = {});
 
-/// The 2-norm over all gradients (absent ones count 0). A tensor, so that nothing waits for the device.
-at::Tensor gradient_norm(const std::vector<at::Tensor>& parameters);
-/// The 2-norm over all elements of tensors of one type and device. Requires: at least one
-at::Tensor norm_of(const std::vector<at::Tensor>& tensors);
+/// The 2-norm over all elements of gradients of one type and device. A tensor, so that nothing waits for the
+/// device. Requires: at least one
+at::Tensor gradient_norm(const std::vector<at::Tensor>& gradients);
 /// Scales gradients in place so that their norm is at most `largest`; `norm` as gradient_norm gave it.
 /// torch.nn.utils.clip_grad_norm_'s formula: coefficient largest / (norm + 1e-6), at most 1.
 void clip_gradients(const std::vector<at::Tensor>& parameters, const at::Tensor& norm, double largest);

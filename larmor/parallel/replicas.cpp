@@ -46,7 +46,7 @@ void Replicas::backward(const at::Tensor& loss, bool last, const Votes& votes) {
 at::Tensor Replicas::meet() {
   const at::NoGradGuard no_grad;
   const at::Tensor words = exchange_->meet();
-  norm_ = norm_of(exchange_->gradients());
+  norm_ = gradient_norm(exchange_->gradients());
   return at::cat({words.to(at::kDouble), norm_.to(at::kDouble).reshape({1})});
 }
 

@@ -103,7 +103,7 @@ Trainer::Reduction Trainer::reduce(const std::vector<bool>& active, const Votes&
     if (active[i]) met.push_back(parts_.learners[i].parallel->meet());
   }
   met.push_back(records.meet(plan_.accumulation, record_names_, parts_.communicator));
-  // The one place of a step where the host waits for the device.
+  // The host waits for the device here alone, unless a loss needs what other ranks have to say of the step.
   const std::vector<at::Tensor> on_host = to_host(met);
 
   Reduction reduction{.votes = own, .reduced = std::vector<Reduced>(parts_.learners.size())};
