@@ -142,6 +142,7 @@ std::vector<PredictedCase> predict_here(Program& program, const PredictArguments
       *task, call.form,
       {.seed = static_cast<uint64_t>(arguments.seed.value_or(config.run.seed)),
        .device = device,
+       .layout = call.plan.layout,
        .fits_in_one_pass = room_for_one_pass(*call.loaded.stage, config, memory_for(call.plan, rank)),
        .progress = progress_for_person(quiet)});
   DiskStorage storage;

@@ -7,6 +7,7 @@
 #include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
 #include "larmor/device/draw_position.h"
+#include "larmor/device/layout.h"
 #include "larmor/formats/pictures/picture_reading.h"
 #include "larmor/train/batch_device.h"
 #include "larmor/transforms/reading_steps.h"
@@ -56,6 +57,7 @@ Prediction Predictor::predict_prepared(const PredictionCase& one, const Volumes&
     batch.tensors.emplace(name, ready.voxels.unsqueeze(0));
   }
   const DrawScope draws(draw_position_of(batch));
+  const LayoutScope layout(options_.layout);
   auto prediction = task_.predict(to_device(std::move(batch), options_.device, Precision::fp32), context);
   for (const auto& name : form_.volumes) ensure(prediction.volumes.contains(name));
   ensure(prediction.volumes.size() == form_.volumes.size());  // the form says what comes out

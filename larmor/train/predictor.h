@@ -8,6 +8,7 @@
 
 #include <c10/core/Device.h>
 
+#include "larmor/plan/plan.h"
 #include "larmor/train/prediction.h"
 #include "larmor/train/task.h"
 #include "larmor/transforms/transforms.h"
@@ -28,6 +29,7 @@ struct PredictionCase {
 struct PredictorOptions {
   uint64_t seed = 0;
   c10::Device device{c10::kCPU};  // where the task's networks are
+  Layout layout = Layout::contiguous;
   std::function<bool(double examples)> fits_in_one_pass = [](double) { return true; };
   std::function<void(double share)> progress = [](double) {};
 };

@@ -9,6 +9,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
+#include "larmor/device/layout.h"
 #include "larmor/kernels/draw.h"
 #include "larmor/train/prediction_run.h"
 
@@ -30,6 +31,7 @@ class Echo final : public Task {
   Prediction predict(const Batch& inputs, const PredictionContext& context) override {
     EXPECT_FALSE(at::GradMode::is_enabled());
     EXPECT_EQ(inputs.size(), 1);
+    layout_ = layout_here();
     Prediction prediction;
     prediction.volumes["noise"].voxels = draw_normal_like(at::empty({1, 2, 2, 2}), "noise");
     double sum = 0;
@@ -43,8 +45,11 @@ class Echo final : public Task {
     return prediction;
   }
 
+  Layout layout() const { return layout_; }
+
  private:
   bool returns_first_;
+  Layout layout_ = Layout::contiguous;  // as it was at the latest call
 };
 
 PredictionForm form_of(std::vector<std::string> volumes, Json transforms = Json::array()) {
@@ -97,6 +102,13 @@ TEST_F(PredictorOf, CaseNDrawsTheSameInEveryCallWithTheSameSeed) {
   EXPECT_FALSE(drawn(3, 2).equal(drawn(4, 2)));
   EXPECT_TRUE(drawn(3, 2, 1).equal(drawn(3, 2, 1)));
   EXPECT_FALSE(drawn(3, 2, 1).equal(drawn(3, 2)));
+}
+
+TEST_F(PredictorOf, NetworksComputeInTheLayoutThatThePlanHasChosen) {
+  Echo task;
+  Predictor(task, form_of({"noise"}), {.layout = Layout::channels_last}).predict({});
+  EXPECT_EQ(task.layout(), Layout::channels_last);
+  EXPECT_EQ(layout_here(), Layout::contiguous);
 }
 
 TEST_F(PredictorOf, ImagesAndTextsReachTheTaskUnderTheirNames) {
