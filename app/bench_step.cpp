@@ -3,6 +3,8 @@
 // also how well the step scales.
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
+#include <filesystem>
 
 #include <ATen/ATen.h>
 #include <unistd.h>
@@ -17,7 +19,9 @@
 #include "larmor/device/device.h"
 #include "larmor/launch/launcher.h"
 #include "larmor/launch/rank.h"
+#include "larmor/train/measure/roofline.h"
 #include "larmor/train/measure/step_benchmark.h"
+#include "larmor/train/measure/step_trace.h"
 #include "larmor/train/run_setup.h"
 
 #include "app/program.h"
@@ -31,8 +35,9 @@ struct StepArguments {
   int blocks = 7, steps = 3, warmup = 3;
   int threads = 0;
   std::string ranks = "1";
-  std::string plan;  // of the parent, for a rank
-  std::string line;  // where rank 0 writes its line for the parent
+  std::string profile;  // where rank 0 writes a trace
+  std::string plan;     // of the parent, for a rank
+  std::string line;     // where rank 0 writes its line for the parent
 };
 
 double quantile(const std::vector<double>& sorted, double share) {
@@ -93,11 +98,31 @@ Json time_steps(StepBenchmark& benchmark, Communicator& communicator, const Step
   return result;
 }
 
+/// Of one more step. All ranks measure their peaks at the same time, as they share the machine. Collective.
+Roofline roofline_of(StepBenchmark& benchmark, Communicator& communicator, const Plan& plan, double step_ms) {
+  Roofline roofline{.seconds = step_ms * 1e-3};
+  roofline.count = count_operations([&] { benchmark.step(); });
+  communicator.barrier();
+  roofline.peak = measured_peak(communicator.device(), plan.precision, plan.layout);
+  return roofline;
+}
+
+/// Collective.
+void trace_steps(StepBenchmark& benchmark, const Communicator& communicator, const StepArguments& arguments) {
+  const auto steps = [&] {
+    for (int i = 0; i < arguments.steps; ++i) benchmark.step();
+  };
+  communicator.is_first() ? trace(arguments.profile, communicator.device(), steps) : steps();
+}
+
 /// The line of rank 0.
 Json time_as_rank(const LoadedStage& loaded, const Plan& plan, const Index& index, Communicator& communicator,
                   const StepArguments& arguments) {
   StepBenchmark benchmark(*loaded.stage, loaded.config.config, plan, index, communicator);
-  const auto result = time_steps(benchmark, communicator, arguments, plan.micro_batch * communicator.size());
+  auto result = time_steps(benchmark, communicator, arguments, plan.micro_batch * communicator.size());
+  const auto roofline = roofline_of(benchmark, communicator, plan, result["median_ms"].get<double>());
+  result["roofline"] = to_json(roofline);
+  if (!arguments.profile.empty()) trace_steps(benchmark, communicator, arguments);
   Json json;
   json["script"] = "larmor bench step";
   json["shape"] = benchmark.shape();
@@ -106,6 +131,7 @@ Json time_as_rank(const LoadedStage& loaded, const Plan& plan, const Index& inde
   json["world"] = communicator.size();
   json["strategy"] = to_text(plan.strategy);
   json["result"]["larmor"] = result;
+  json["roofline"] = describe(roofline);
   json["peak_rss_mib"] = static_cast<double>(peak_memory_bytes(c10::kCPU)) / (1 << 20);
   json["versions"] = {{"build", build_description()}, {"threads", plan.threads_per_rank}};
   return json;
@@ -166,6 +192,7 @@ int run_ranks_of(const Plan& plan, const VerbArguments& words, const StepArgumen
   add("--blocks", text(arguments.blocks));
   add("--steps", text(arguments.steps));
   add("--warmup", text(arguments.warmup));
+  add("--profile", arguments.profile);
   add("--stage", words.stage);
   for (const auto& name : words.configs) add("-c", name);
   launch.arguments.insert(launch.arguments.end(), words.overrides.begin(), words.overrides.end());
@@ -225,10 +252,30 @@ void show_scaling(const Json& rows) {
   }
 }
 
-int bench_step(Program& program, const StepArguments& arguments) {
+/// The line of one number of ranks.
+void show(const Program& program, const Json& line) {
+  if (!program.arguments().quiet) say(line["roofline"].get<std::string>());
+  print(Lines(line.dump()));
+}
+
+void check_profile(StepArguments& arguments, std::size_t counts) {
+  if (arguments.profile.empty()) return;
+  require(counts == 1, Exit::usage, "--profile is for one number of ranks", "say one --ranks");
+  // libtorch's profiler speaks to people even where there is nothing to say, as of a driver that is not
+  // there.
+  setenv("KINETO_LOG_LEVEL", "99", /*overwrite=*/0);
+  arguments.profile = std::filesystem::absolute(arguments.profile).string();
+  const auto folder = std::filesystem::path(arguments.profile).parent_path();
+  if (!std::filesystem::is_directory(folder))
+    fail(Exit::usage, text("--profile: there is no folder ", folder),
+         "create it first, or name another file");
+}
+
+int bench_step(Program& program, StepArguments arguments) {
   if (const auto rank = find_rank(process_environment())) return run_as_rank(program, arguments, *rank);
   const auto& workload = program.workload(program.arguments().target);
   const auto counts = rank_counts(arguments.ranks);
+  check_profile(arguments, counts.size());
   struct Turn {
     VerbArguments words;
     LoadedStage loaded;
@@ -247,7 +294,7 @@ int bench_step(Program& program, const StepArguments& arguments) {
     const auto& [words, loaded, plan] = turns.front();
     const auto alone = connect(Rank(), {.device = plan.device, .device_index = device_index(Rank(), plan)});
     const auto index = loaded.stage->index(loaded.config.config);
-    print(Lines(time_as_rank(loaded, plan, index, *alone, arguments).dump()));
+    show(program, time_as_rank(loaded, plan, index, *alone, arguments));
     return 0;
   }
   std::vector<Json> lines;
@@ -255,13 +302,16 @@ int bench_step(Program& program, const StepArguments& arguments) {
     const int status = run_ranks_of(turn.plan, turn.words, arguments, lines.emplace_back());
     if (status != 0) return status;
   }
-  Json json = lines.front();
-  if (lines.size() > 1) {
-    for (const auto* key : {"shape", "world", "strategy", "result", "peak_rss_mib"}) json.erase(key);
-    json["ranks"] = scaling_of(lines);
-    json["versions"].erase("threads");
-    if (!program.arguments().quiet) show_scaling(json["ranks"]);
+  if (lines.size() == 1) {
+    show(program, lines.front());
+    return 0;
   }
+  Json json = lines.front();
+  for (const auto* key : {"shape", "world", "strategy", "result", "roofline", "peak_rss_mib"})
+    json.erase(key);
+  json["ranks"] = scaling_of(lines);
+  json["versions"].erase("threads");
+  if (!program.arguments().quiet) show_scaling(json["ranks"]);
   print(Lines(json.dump()));
   return 0;
 }
@@ -278,6 +328,7 @@ void add_bench_step(Program& program, CLI::App& family) {
   verb.add_option("--warmup", arguments->warmup, "steps before the first block")->check(CLI::PositiveNumber);
   verb.add_option("--threads", arguments->threads, "threads of a rank instead of the plan's");
   verb.add_option("--ranks", arguments->ranks, "how many processes; of a list each in turn: 1,2,4");
+  verb.add_option("--profile", arguments->profile, "writes a trace of a block of steps for chrome://tracing");
   verb.add_option("--plan", arguments->plan, "")->group("");
   verb.add_option("--line", arguments->line, "")->group("");
 }

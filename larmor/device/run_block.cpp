@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/record_function.h>
 #include <torch/nn/module.h>
 
 #include "larmor/device/heartbeat.h"
@@ -51,6 +52,15 @@ RecomputeScope::RecomputeScope(Recompute recompute) : outer_(std::exchange(what_
 RecomputeScope::~RecomputeScope() { what_recomputes = outer_; }
 
 namespace block_hook {
+
+TraceRange::TraceRange(const torch::nn::Module& block) {
+  auto recorders = at::getStepCallbacksUnlessEmpty(at::RecordScope::USER_SCOPE);
+  if (!recorders) return;
+  range_ = std::make_unique<at::RecordFunction>(std::move(*recorders));
+  range_->before(block.name());
+}
+
+TraceRange::~TraceRange() = default;
 
 bool is_watched() { return what_recomputes != Recompute::none || !known_keepers.empty(); }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -11,6 +12,10 @@
 #include <ATen/core/Tensor.h>
 
 #include "larmor/plan/plan.h"
+
+namespace at {
+struct RecordFunction;
+}
 
 namespace torch::nn {
 class Module;
@@ -76,6 +81,18 @@ std::vector<at::Tensor> pass(const torch::nn::Module& block, const BlockFunction
 std::vector<at::Tensor> pass_section(const std::vector<const torch::nn::Module*>& blocks,
                                      const BlockFunction& run, const std::vector<at::Tensor>& inputs);
 
+/// While a trace is recorded, a range in it under the name of the block's class.
+class TraceRange {
+ public:
+  explicit TraceRange(const torch::nn::Module& block);
+  ~TraceRange();
+  TraceRange(const TraceRange&) = delete;
+  TraceRange& operator=(const TraceRange&) = delete;
+
+ private:
+  std::unique_ptr<at::RecordFunction> range_;
+};
+
 /// The place of a tensor among a call's arguments; other arguments are kept as they are.
 struct TensorPlace {
   size_t index;
@@ -110,6 +127,7 @@ template <class Block, class... Inputs>
 auto run_block(Block block, Inputs&&... inputs) {
   using Output = std::decay_t<decltype(block->forward(std::forward<Inputs>(inputs)...))>;
   constexpr bool gives_one = std::is_same_v<Output, at::Tensor>;
+  const block_hook::TraceRange range(*block);
   if (!block_hook::is_watched()) {
     Output output(block->forward(std::forward<Inputs>(inputs)...));
     block_hook::ended(output);

@@ -1,6 +1,11 @@
 // `bench` as a person calls it: what its one line holds. How fast anything is, no test can say.
+#include <set>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "larmor/base/file.h"
+#include "larmor/base/text.h"
 
 #include "tests/processes/support/program_run.h"
 
@@ -42,6 +47,8 @@ class Bench : public ::testing::Test {
     return end.json();
   }
 
+  std::filesystem::path folder() const { return scratch_.path(); }
+
  private:
   ScratchFolder scratch_;
 };
@@ -56,6 +63,33 @@ TEST_F(Bench, TimesAStepUnderThePeersKeys) {
     EXPECT_EQ(json["world"], std::stoi(ranks));
     EXPECT_GT(result["median_ms"].get<double>(), 0);
   }
+}
+
+TEST_F(Bench, SaysHowNearAStepComesToThePeakOfItsDevice) {
+  const auto end = step({});
+  EXPECT_THAT(end.err, HasSubstr("GFLOP/s"));
+  const auto json = only_line(end);
+  const auto& roofline = json["result"]["larmor"]["roofline"];
+  EXPECT_GT(roofline["convolution_gflop"].get<double>(), 0);
+  EXPECT_GT(roofline["gbyte"].get<double>(), 0);
+  EXPECT_GT(roofline["peak_convolution_gflop_per_s"].get<double>(), 0);
+  EXPECT_GT(roofline["arithmetic_floor_ms"].get<double>(), 0);
+  EXPECT_LT(roofline["arithmetic_floor_ms"], json["result"]["larmor"]["median_ms"]);
+}
+
+TEST_F(Bench, WritesATraceOfStepsOnOneRankAndOnTwo) {
+  for (const auto* ranks : {"1", "2"}) {
+    const auto file = folder() / text("trace", ranks, ".json");
+    const auto end = step({"--ranks", ranks, "--profile", file.filename().string(), "--quiet"});
+    EXPECT_EQ(end.status, 0);
+    EXPECT_THAT(end.err, IsEmpty());
+    std::set<std::string> names;
+    const auto document = read_json(file);
+    for (const auto& event : document["traceEvents"]) names.insert(event.value("name", ""));
+    EXPECT_THAT(names, IsSupersetOf({"aten::convolution_backward", "larmor::nn::ResBlock"}));
+  }
+  EXPECT_THAT(step({"--ranks", "1,2", "--profile", "trace.json"}).err, HasSubstr("one number of ranks"));
+  EXPECT_THAT(step({"--profile", "nowhere/trace.json"}).err, HasSubstr("there is no folder"));
 }
 
 TEST_F(Bench, ComparesNumbersOfRanks) {
