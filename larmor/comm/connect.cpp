@@ -11,6 +11,7 @@
 #include "larmor/base/text.h"
 #include "larmor/comm/backends.h"
 #include "larmor/comm/communicator.h"
+#include "larmor/comm/peer_watch.h"
 #include "larmor/device/device.h"
 
 namespace larmor {
@@ -19,11 +20,13 @@ namespace {
 /// Libtorch notes every collective for a debugger of its own, in a map that threads enter without a lock:
 /// two groups of one process, training's and the checkpoints', may meet there, and the process dies of it.
 /// A rank whose collective has failed would sleep for four times the time that is set here, usually a minute,
-/// so that those notes can be written down; its peers are told instead. Whoever sets the variables has all
-/// back.
+/// so that those notes can be written down; its peers are told instead. Nor are they asked to write such
+/// notes down: a rank that was asked waits eight minutes for its group's end, which waits for that. Whoever
+/// sets the variables has all back.
 void stop_flight_recorder() {
   [[maybe_unused]] static const bool once = [] {
     setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/0);
+    setenv("TORCH_NCCL_DUMP_ON_TIMEOUT", "0", /*overwrite=*/0);
     setenv("TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC", "0", /*overwrite=*/0);
     setenv("TORCH_NCCL_PROPAGATE_ERROR", "1", /*overwrite=*/0);
     return true;
@@ -69,11 +72,14 @@ struct Rendezvous::State {
   PeerLimits limits;
   std::optional<RankStore> rank_store;  // none for a rank alone
   int groups = 0;
+  std::shared_ptr<PeerWatch> peers = {};
 };
 
 Rendezvous::Rendezvous(const Rank& rank, const PeerLimits& limits)
-    : state_(std::make_unique<State>(State{rank, limits, std::nullopt, 0})) {
-  if (rank.count > 1) state_->rank_store = find_rank_store(rank, limits.rendezvous);
+    : state_(std::make_unique<State>(State{rank, limits, std::nullopt, 0, nullptr})) {
+  if (rank.count == 1) return;
+  state_->rank_store = find_rank_store(rank, limits.rendezvous);
+  state_->peers = std::make_shared<PeerWatch>();
 }
 
 Rendezvous::~Rendezvous() = default;
@@ -82,7 +88,7 @@ std::unique_ptr<Communicator> Rendezvous::connect(DeviceKind kind, int device_in
   const c10::Device device = device_at(kind, device_index);
   if (!state_->rank_store) return make_solo(device);
   stop_flight_recorder();
-  const auto& [rank, limits, rank_store, groups] = *state_;
+  const auto& [rank, limits, rank_store, groups, peers] = *state_;
   // Ranks of an earlier life of the run may still hold keys in a store that outlived them.
   const std::string name = text("larmor/", rank.generation, "/", state_->groups++);
   wait_for_all(*rank_store->store, rank, name, limits.rendezvous);
@@ -90,7 +96,7 @@ std::unique_ptr<Communicator> Rendezvous::connect(DeviceKind kind, int device_in
   const MakeBackend on_host = gloo_backends(*rank_store, rank, limits.collective);
   const MakeBackend own =
       kind == DeviceKind::cuda ? nccl_backends(*rank_store, rank, device_index, limits.collective) : on_host;
-  return make_group({own, on_host}, name, device, limits.collective, rank);
+  return make_group({own, on_host, peers}, name, device, limits.collective, rank);
 }
 
 struct ThreadRendezvous::State {
@@ -125,7 +131,8 @@ std::unique_ptr<Communicator> ThreadRendezvous::connect(int rank, int device_ind
   const auto device = device_at(own.kind, device_index);
   const auto make = nccl_backends(own.rank_store, thread, device_index, own.limit);
   return make_group({.own = connect_together(make, device, own.everyone),
-                     .on_host = gloo_backends(own.rank_store, thread, own.limit)},
+                     .on_host = gloo_backends(own.rank_store, thread, own.limit),
+                     .peers = nullptr},
                     "larmor/threads", device, own.limit, thread);
 }
 

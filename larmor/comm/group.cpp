@@ -13,6 +13,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/comm/peer_watch.h"
 #include "larmor/comm/rank_store.h"
 
 namespace larmor {
@@ -41,15 +42,31 @@ struct Group::Watch {
   std::chrono::milliseconds limit;
   std::mutex mutex;
   std::condition_variable changed;
-  bool aborted = false;
+  bool aborted = false, lost_peer = false;
 
+  void abort(bool has_lost_peer);
+  [[noreturn]] void give_up(const std::string& operation) const;
   [[noreturn]] void lose(const std::string& operation, const std::string& reason);
 };
+
+void Group::Watch::abort(bool has_lost_peer) {
+  const std::lock_guard lock(mutex);
+  lost_peer = lost_peer || (has_lost_peer && !aborted);
+  aborted = true;
+  changed.notify_all();
+}
+
+/// Requires: the lock.
+void Group::Watch::give_up(const std::string& operation) const {
+  if (!lost_peer) fail(Exit::rank_lost, text("rank ", rank, " gave up ", operation, ": aborted"));
+  fail(Exit::rank_lost, text("rank ", rank, " gave up ", operation, ": another rank has ended"),
+       "its log says why");
+}
 
 void Group::Watch::lose(const std::string& operation, const std::string& reason) {
   {
     const std::lock_guard lock(mutex);
-    if (aborted) fail(Exit::rank_lost, text("rank ", rank, " gave up ", operation, ": aborted"));
+    if (aborted) give_up(operation);
   }
   const std::string words = lower(reason);
   if (words.find("timed out") != std::string::npos || words.find("timeout") != std::string::npos) {
@@ -84,9 +101,11 @@ Group::Group(Backends make, std::string name, c10::Device device, std::chrono::m
   watch_->rank = rank();
   watch_->size = size();
   watch_->limit = limit;
+  if (make_.peers) make_.peers->add(*this);
 }
 
 Group::~Group() {
+  if (make_.peers) make_.peers->remove(*this);
   // A backend's destructor waits for the work that it has accepted. When this rank leaves early, that
   // work will never be joined by the others, who in their turn wait for us.
   const bool finished =
@@ -109,6 +128,10 @@ Group::~Group() {
 Pending Group::begin(const char* operation, const std::function<Work()>& start, std::function<void()> after) {
   const std::string what = text(operation, " #", ++calls_);
   while (!under_way_.empty() && under_way_.front()->isCompleted()) under_way_.pop_front();
+  {
+    const std::lock_guard lock(watch_->mutex);
+    if (watch_->aborted) watch_->give_up(what);
+  }
   Work work;
   try {
     const at::NoGradGuard no_grad;
@@ -192,7 +215,7 @@ void Group::barrier() {
 std::unique_ptr<Communicator> Group::duplicate() { return make_twin(make_, device_); }
 
 std::unique_ptr<Communicator> Group::duplicate_on_host() {
-  return make_twin({.own = make_.on_host, .on_host = make_.on_host}, c10::kCPU);
+  return make_twin({.own = make_.on_host, .on_host = make_.on_host, .peers = make_.peers}, c10::kCPU);
 }
 
 std::unique_ptr<Communicator> Group::make_twin(Backends make, c10::Device device) {
@@ -205,11 +228,12 @@ std::unique_ptr<Communicator> Group::make_twin(Backends make, c10::Device device
 }
 
 void Group::abort() {
-  {
-    const std::lock_guard lock(watch_->mutex);
-    watch_->aborted = true;
-    watch_->changed.notify_all();
-  }
+  watch_->abort(/*has_lost_peer=*/false);
+  backend_->abort();
+}
+
+void Group::lose_peer() {
+  watch_->abort(/*has_lost_peer=*/true);
   backend_->abort();
 }
 

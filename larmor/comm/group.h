@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include <torch/csrc/distributed/c10d/Backend.hpp>
@@ -12,6 +13,8 @@
 
 namespace larmor {
 
+class PeerWatch;
+
 /// Makes the backend of the group of that name. Collective. Throws what libtorch throws.
 using MakeBackend = std::function<c10::intrusive_ptr<c10d::Backend>(const std::string& group)>;
 
@@ -19,6 +22,7 @@ using MakeBackend = std::function<c10::intrusive_ptr<c10d::Backend>(const std::s
 struct Backends {
   MakeBackend own;
   MakeBackend on_host;  // of tensors on the host; the same as `own` for a group of the host
+  std::shared_ptr<PeerWatch> peers = nullptr;  // null where all ranks are threads of this process
 };
 
 class Group final : public Communicator {
@@ -38,6 +42,8 @@ class Group final : public Communicator {
   std::unique_ptr<Communicator> duplicate() override;
   std::unique_ptr<Communicator> duplicate_on_host() override;
   void abort() override;
+  /// The same, where another rank has ended. Thread-safe.
+  void lose_peer();
 
  private:
   using Work = c10::intrusive_ptr<c10d::Work>;

@@ -15,6 +15,7 @@
 #include "larmor/comm/keyed_store.h"
 #include "larmor/launch/run_key.h"
 #include "larmor/launch/socket.h"
+#include "larmor/launch/stop_signal.h"
 
 namespace larmor {
 namespace {
@@ -125,6 +126,7 @@ void wait_for_all(c10d::Store& store, const Rank& rank, const std::string& group
     for (milliseconds pause(2);; pause = std::min(pause * 2, milliseconds(250))) {
       std::erase_if(expected, [&](int index) { return store.check({key_of(index)}); });
       if (expected.empty()) return;
+      if (peer_is_lost()) break;
       missing.clear();
       for (const int index : expected) missing.push_back(std::to_string(index));
       if (left_until(deadline).count() == 0) break;
@@ -139,6 +141,10 @@ void wait_for_all(c10d::Store& store, const Rank& rank, const std::string& group
          text("rank ", rank.index, " lost the store at ", rank.master_address, ":", rank.master_port,
               " during the rendezvous of the ranks: ", one_line(error)),
          "rank 0 has probably ended: its log says why");
+  }
+  if (peer_is_lost()) {
+    fail(Exit::rank_lost, text("rank ", rank.index, " lost a peer during the rendezvous of the ranks"),
+         "another rank has ended; its log says why");
   }
   fail(Exit::environment,
        text("rank ", rank.index, " waited ", duration_text(limit), " at ", rank.master_address, ":",

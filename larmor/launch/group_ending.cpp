@@ -24,6 +24,10 @@ bool is_failure(const Death& death) {
   return !death.how.ending.ok() && !death.by_us && death.how.ending.status != stopped_status;
 }
 
+bool is_echo(const Death& death) {
+  return !death.how.lost && death.how.ending.signal == 0 && death.how.ending.status == rank_lost_status;
+}
+
 std::string who_ended(const RankEnding& how) {
   if (how.ranks == 1) return text("rank ", how.rank);
   return text("the process of ranks ", how.rank, " to ", how.rank + how.ranks - 1);
@@ -42,9 +46,7 @@ std::optional<size_t> first_cause(const std::vector<std::optional<Death>>& death
   std::optional<size_t> first;
   const auto order = [&](size_t rank) {
     const Death& death = *deaths[rank];
-    const bool is_echo =
-        !death.how.lost && death.how.ending.signal == 0 && death.how.ending.status == rank_lost_status;
-    return std::tuple(is_echo, death.round, death.how.ending.signal == 0, rank);
+    return std::tuple(is_echo(death), death.round, death.how.ending.signal == 0, rank);
   };
   for (size_t rank = 0; rank < deaths.size(); ++rank) {
     if (deaths[rank] && is_failure(*deaths[rank]) && (!first || order(rank) < order(*first))) first = rank;

@@ -37,6 +37,8 @@ struct Death {
 
 /// Whether it is a rank's own failure, and no end that was asked for.
 bool is_failure(const Death& death);
+/// Whether the rank ended because it had lost a peer.
+bool is_echo(const Death& death);
 /// "rank 3", "the process of ranks 0 to 3".
 std::string who_ended(const RankEnding& how);
 /// "rank 3 was killed by SIGSEGV while computing step 120".

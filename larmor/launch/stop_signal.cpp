@@ -28,6 +28,11 @@ void note_signal(int signal, siginfo_t* sent, void*) {
     first_signal.compare_exchange_strong(none, signal);
 }
 
+std::atomic<bool> lost_peer = false;
+static_assert(std::atomic<bool>::is_always_lock_free, "a handler must not wait for a lock");
+
+void note_lost_peer(int) { lost_peer = true; }
+
 }  // namespace
 
 void watch_stop_signals() {
@@ -35,7 +40,15 @@ void watch_stop_signals() {
   action.sa_sigaction = note_signal;
   action.sa_flags = SA_RESTART | SA_SIGINFO;
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) sigaction(signal, &action, nullptr);
+  struct sigaction loss{};
+  loss.sa_handler = note_lost_peer;
+  loss.sa_flags = SA_RESTART;
+  sigaction(lost_peer_signal(), &loss, nullptr);
 }
+
+int lost_peer_signal() { return SIGURG; }  // ignored by default
+
+bool peer_is_lost() { return lost_peer.load(); }
 
 bool stop_requested() { return first_signal.load() != 0; }
 

@@ -23,6 +23,9 @@ namespace {
 constexpr double look_interval = 0.25, beat_interval = 1;
 /// For a rank to write its stacks, and for one that was stopped after it is woken.
 constexpr double stack_seconds = 1.5, wake_seconds = 0.5;
+/// Between the request to end and the news that collectives are in vain: what needs no peer is finished
+/// first. As long again until ranks that were only starting, and have nothing to finish, are killed.
+constexpr double news_seconds = 1;
 constexpr int stopped_exit_status = static_cast<int>(Exit::stopped);
 
 }  // namespace
@@ -57,6 +60,7 @@ GroupEnding Supervisor::run() {
       looked_ = now;
     }
     end_hang(now);
+    tell_of_loss(now);
     end_overdue();
   }
   return ending();
@@ -190,7 +194,8 @@ void Supervisor::end_hang(double now) {
 }
 
 void Supervisor::end_others() {
-  deadline_ = clock_.steady_seconds() + options_.grace_seconds;
+  asked_ = clock_.steady_seconds();
+  deadline_ = *asked_ + options_.grace_seconds;
   log_.line(text("asking the other ranks to end; they have ", human_seconds(options_.grace_seconds)));
   // The whole story follows when all have ended; somebody at the terminal hears of it now.
   const auto first = first_cause(deaths_);
@@ -199,6 +204,23 @@ void Supervisor::end_others() {
                       human_seconds(options_.grace_seconds), " to end"));
   }
   send_all(SIGTERM);
+}
+
+/// A rank whose collective waits on the device for a peer that is gone does not learn of it there.
+void Supervisor::tell_of_loss(double now) {
+  if (!asked_ || now < *asked_ + news_seconds) return;
+  if (!has_told_) send_all(lost_peer_signal());
+  has_told_ = true;
+  if (now < *asked_ + 2 * news_seconds) return;
+  // Where ranks have ended only for want of peers, the one that was the reason still has to show itself.
+  const auto first = first_cause(deaths_);
+  if (!first || is_echo(*deaths_[*first])) return;
+  for (Host* host : hosts_) {
+    for (const auto& [rank, status] : host->statuses()) {
+      if (status.phase != Phase::starting || sent_[static_cast<size_t>(rank)].contains(SIGKILL)) continue;
+      send(static_cast<size_t>(rank), SIGKILL);
+    }
+  }
 }
 
 void Supervisor::end_overdue() {

@@ -48,6 +48,7 @@ class Supervisor {
   void blame_stopped(const std::vector<RankStatus>& ranks);
   std::string process_state(size_t rank) const;
   void end_others();
+  void tell_of_loss(double now);
   void end_overdue();
   void send(size_t rank, int signal);
   void send_all(int signal);
@@ -63,7 +64,9 @@ class Supervisor {
   SystemClock clock_;
   HangWatch hang_watch_;
   SlowWatch slow_watch_;
+  std::optional<double> asked_;     // when the rest was asked to end, after the first had
   std::optional<double> deadline_;  // when the rest is killed
+  bool has_told_ = false;           // the rest, that collectives are in vain
   double looked_ = 0, beaten_ = 0;  // steady seconds
   std::optional<Hang> hang_;
   HangStage hang_stage_ = HangStage::none;

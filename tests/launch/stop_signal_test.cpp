@@ -35,6 +35,23 @@ TEST(StopSignal, OnlySetsAFlagAtTheFirstSignal) {
   }
 }
 
+TEST(StopSignal, SaysThatAPeerIsLostAndAsksForNoStop) {
+  expect_status(0, [] {
+    const bool before = peer_is_lost();
+    for (int times = 0; times < 2; ++times) raise(lost_peer_signal());
+    return before || !peer_is_lost() || stop_requested();
+  });
+}
+
+TEST(StopSignal, IgnoresTheLossOfAPeerWhereNobodyWatches) {
+  EXPECT_EXIT(
+      {
+        raise(lost_peer_signal());
+        std::exit(peer_is_lost() ? 1 : 0);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
 TEST(StopSignal, EndsTheProcessAtTheSecondWithItsNumber) {
   expect_status(128 + SIGTERM, [] {
     raise(SIGUSR1);

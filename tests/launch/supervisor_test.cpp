@@ -8,8 +8,10 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include "larmor/base/clock.h"
 #include "larmor/base/file.h"
 #include "larmor/base/text.h"
+#include "larmor/launch/stop_signal.h"
 
 namespace larmor {
 namespace {
@@ -151,6 +153,43 @@ TEST_F(Supervision, AsksTheRanksOfAllHostsToEndWhenOneFails) {
   EXPECT_TRUE(ending.is_worth_a_restart());
   EXPECT_THAT(near.sent, ElementsAre(Pair(0, SIGTERM), Pair(1, SIGTERM)));
   EXPECT_THAT(far.sent, ElementsAre(Pair(2, SIGTERM)));
+}
+
+TEST_F(Supervision, TellsRanksThatGoOnThatTheirCollectivesAreInVain) {
+  near.stops_at = far.stops_at = lost_peer_signal();
+  near.ending_when_stopped = far.ending_when_stopped = {8, 0};
+  far.end(3, {0, SIGSEGV});
+  const GroupEnding ending = run();
+  EXPECT_EQ(ending.exit, Exit::rank_lost);
+  EXPECT_EQ(ending.message, "rank 3 was killed by SIGSEGV while computing step 9");
+  EXPECT_THAT(near.sent, ElementsAre(Pair(0, SIGTERM), Pair(1, SIGTERM), Pair(0, lost_peer_signal()),
+                                     Pair(1, lost_peer_signal())));
+  EXPECT_THAT(far.sent, ElementsAre(Pair(2, SIGTERM), Pair(2, lost_peer_signal())));
+}
+
+TEST_F(Supervision, KillsRanksThatWereOnlyStartingLongBeforeTheGraceIsOver) {
+  options.grace_seconds = 60;
+  near.stops_at = 0;
+  for (const int rank : {0, 1}) near.set(rank, RankStatus());
+  far.end(3, {1, 0});
+  const SystemClock clock;
+  const double began = clock.steady_seconds();
+  const GroupEnding ending = run();
+  EXPECT_LT(clock.steady_seconds() - began, 20);
+  EXPECT_EQ(ending.message, "rank 3 ended with exit status 1 while computing step 9");
+  EXPECT_THAT(near.sent, AllOf(Contains(Pair(0, SIGKILL)), Contains(Pair(1, SIGKILL))));
+}
+
+TEST_F(Supervision, GivesAStartingRankTheWholeGraceWhereOthersHaveOnlyLostAPeer) {
+  options.grace_seconds = 4;
+  near.stops_at = 0;
+  near.set(0, RankStatus());
+  near.end(1, {8, 0});
+  far.end(3, {8, 0});
+  const SystemClock clock;
+  const double began = clock.steady_seconds();
+  run();
+  EXPECT_GE(clock.steady_seconds() - began, 4);
 }
 
 TEST_F(Supervision, TakesTheEndOfAProcessForThatOfAllItsRanks) {
