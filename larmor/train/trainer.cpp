@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <ATen/ATen.h>
+#include <c10/util/Exception.h>
 #include <torch/nn/module.h>
 
 #include "larmor/base/error.h"
@@ -139,13 +140,15 @@ ValidationResult Trainer::validated(bool with_pictures) {
 }
 
 // Validations fail on all ranks alike, so that they can save together; a rank that has lost the others
-// cannot, and where the disk is at fault there is nothing to save to.
+// cannot, nor one whose device has failed, and where the disk is at fault there is nothing to save to.
 void Trainer::save_before_the_end(const std::exception_ptr& failure) {
   if (is_rank_lost(failure)) return;
   try {
     std::rethrow_exception(failure);
   } catch (const Error& error) {
     if (error.exit() == Exit::environment || error.exit() == Exit::rank_lost) return;
+  } catch (const c10::AcceleratorError&) {  // whatever is asked of the device from now on fails, too
+    return;
   } catch (...) {  // of libtorch, say
   }
   try {

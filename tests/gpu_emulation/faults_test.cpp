@@ -106,6 +106,21 @@ TEST_F(CardFaults, AFailureOfNcclEndsItsRankAndThenItsPeerAndTheNextStartGivesTh
   EXPECT_EQ(training_values(end.run_folder()).back(), values_without_faults());
 }
 
+TEST_F(CardFaults, TheEndOfARankWithinACollectiveEndsItsPeerLongBeforeTheGraceIsOver) {
+  for (const int rank : {0, 1}) {  // rank 0 keeps the store
+    const ScratchFolder scratch;
+    const auto end =
+        run_on_gpus(long_enough(), scratch.path(),
+                    {.environment = {{"EMULATED_FAULTS", "killed@" + std::to_string(rank) + "=20"}}});
+    EXPECT_EQ(end.status, rank_lost) << end.out << end.err;
+    EXPECT_THAT(end.err, ContainsRegex("larmor: rank " + std::to_string(rank) +
+                                       " was killed by SIGKILL while communicating in step"));
+    const auto runs = scratch.path() / "runs";
+    const auto log = read_text(runs / "latest" / "log" / "launcher.log");
+    EXPECT_THAT(log, HasSubstr("rank " + std::to_string(1 - rank) + " ended with exit status 8")) << log;
+  }
+}
+
 TEST_F(CardFaults, ALostCardEndsItsRankAndIsMissingAfterwards) {
   const auto end = run("gone@1=2000", long_enough());
   EXPECT_EQ(end.status, rank_lost) << end.out << end.err;

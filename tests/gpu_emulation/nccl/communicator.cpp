@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -57,7 +58,10 @@ ncclResult_t ncclComm::fail(ncclResult_t status, const std::string& why) {
 ncclResult_t ncclComm::start() {
   if (!group_.is_open()) return fail(ncclSystemError, "the memory that ranks share cannot be opened");
   group_.set_card(current_pci_address());
-  if (!group_.wait_for_all(is_aborted_)) return ncclInternalError;
+  if (!group_.wait_for_all(is_aborted_)) {
+    group_.forget_name();
+    return ncclInternalError;
+  }
   for (int a = 0; a < size_; ++a) {
     for (int b = a + 1; b < size_; ++b) {
       if (group_.card_of(a) != group_.card_of(b)) continue;
@@ -90,10 +94,13 @@ void ncclComm::work() {
 void ncclComm::enqueue(std::vector<Request> requests, cudaStream_t stream) {
   static const std::chrono::milliseconds delay(read_number("EMULATED_NCCL_DELAY_MS", 0));
   const char* const what = name_of(requests.front().call.collective);
-  if (fails_collective()) fail(ncclRemoteError, "a collective was made to fail");
+  const CollectiveFault fault = fault_of_collective();
+  if (fault.fails) fail(ncclRemoteError, "a collective was made to fail");
   const auto ticket = issue(stream, what, accesses_of(requests, static_cast<size_t>(size_)));
-  post([this, requests = std::move(requests), ticket] {
+  post([this, requests = std::move(requests), ticket, fault] {
     wait_for(ticket.before);
+    if (fault.kills) raise(SIGKILL);
+    while (fault.sticks && !is_aborted_) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     if (delay.count() > 0) std::this_thread::sleep_for(delay);
     for (const Request& request : requests) perform(request);
     ticket.done->finish();
@@ -156,6 +163,7 @@ void ncclComm::perform(const Request& request) {
   if (is_aborted_ || error_ != ncclSuccess || !is_agreed(call)) return;
   if (is_traced()) std::fprintf(stderr, "emulated NCCL: %s\n", words_of(rank_, call).c_str());
   const size_t width = width_of(static_cast<ncclDataType_t>(call.type));
+  if (!is_kept(call.count * width)) return;
   const size_t numbers = SharedGroup::slot_bytes / width;
   const size_t most = is_divided(call) ? numbers / static_cast<size_t>(size_) : numbers;
   for (size_t first = 0; first < call.count; first += most) {

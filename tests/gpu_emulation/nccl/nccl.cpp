@@ -9,6 +9,7 @@
 
 #include <unistd.h>
 
+#include "tests/gpu_emulation/machine.h"
 #include "tests/gpu_emulation/nccl/communicator.h"
 
 using namespace emulated;
@@ -87,7 +88,9 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
   std::memset(id, 0, sizeof *id);
-  std::snprintf(id->internal, sizeof id->internal, "/emulated-nccl-%d-%d-%ld", getpid(), ++count,
+  // Whoever has started the run removes what it leaves by the run's part of the name (on_emulated_gpus).
+  const size_t run = read_number("EMULATED_RUN", 0);
+  std::snprintf(id->internal, sizeof id->internal, "/emulated-nccl-%zu-%d-%d-%ld", run, getpid(), ++count,
                 now.tv_nsec);
   return ncclSuccess;
 }

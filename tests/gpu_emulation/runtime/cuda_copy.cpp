@@ -52,6 +52,7 @@ cudaError_t copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, 
   Work work(stream, "a copy");
   work.reads(from, bytes);
   work.writes(to, bytes);
+  if (to_device && !is_kept(bytes)) return cudaSuccess;
   if (from_device && !to_device) {
     copy_to_host(work, to, from, bytes);
   } else if (to_device && !from_device) {
@@ -87,7 +88,7 @@ cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t
   if (const auto status = enter(current_device()); status != cudaSuccess) return answer(status);
   if (bytes == 0) return cudaSuccess;
   Work(stream, "a fill").writes(pointer, bytes);
-  std::memset(host_address(pointer), value, bytes);
+  if (is_kept(bytes)) std::memset(host_address(pointer), value, bytes);
   return cudaSuccess;
 }
 

@@ -118,7 +118,9 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t handle, cudaStream_t stream, un
   const std::lock_guard lock(process().mutex);
   Event& event = event_of(handle);
   event.pending = pending_of(stream);
-  event.clock = stream_of(stream).clock;
+  Stream& recorded = stream_of(stream);
+  recorded.clock.set(recorded.number, ++recorded.count);  // the record is a work of its own
+  event.clock = recorded.clock;
   event.is_recorded = true;
   event.refusals = refusals;
   clock_gettime(CLOCK_MONOTONIC, &event.time);
@@ -133,7 +135,9 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
   if (const auto status = enter(current_device()); status != cudaSuccess) return answer(status);
   const std::lock_guard lock(process().mutex);
   Event& event = event_of(handle);
-  if (!are_done(event.pending) || event.refusals-- > 0) return cudaErrorNotReady;
+  // The host may know by another wait that it has come.
+  const bool is_known = process().host.covers(event.clock);
+  if (!are_done(event.pending) || (!is_known && event.refusals-- > 0)) return cudaErrorNotReady;
   host_learns(event.clock);
   return cudaSuccess;
 }

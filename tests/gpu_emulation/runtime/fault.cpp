@@ -12,11 +12,12 @@
 #include <unistd.h>
 
 #include "tests/gpu_emulation/machine.h"
+#include "tests/gpu_emulation/runtime/fault_phase.h"
 
 namespace emulated {
 namespace {
 
-constexpr std::array words{"memory", "allocation", "error", "gone", "collective"};
+constexpr std::array words{"memory", "allocation", "error", "gone", "collective", "killed", "stuck"};
 
 using Place = std::pair<Fault, unsigned>;
 
@@ -60,7 +61,7 @@ bool set_mark(Fault fault, unsigned card) {
 std::optional<size_t> number_of(Fault fault, unsigned card) {
   static const auto& faults = *new std::map<Place, size_t>(read_faults());
   const auto found = faults.find({fault, card});
-  return found == faults.end() ? std::nullopt : std::optional(found->second);
+  return found == faults.end() || !is_phase_of_faults() ? std::nullopt : std::optional(found->second);
 }
 
 bool strikes(Fault fault, unsigned card) {

@@ -35,6 +35,13 @@ void Clock::merge(const Clock& other) {
   for (size_t i = 0; i < other.counts_.size(); ++i) counts_[i] = std::max(counts_[i], other.counts_[i]);
 }
 
+bool Clock::covers(const Clock& other) const {
+  for (size_t i = 0; i < other.counts_.size(); ++i) {
+    if (other.counts_[i] > of(static_cast<int>(i))) return false;
+  }
+  return true;
+}
+
 void OrderCheck::split_at(uintptr_t address) {
   auto next = segments_.upper_bound(address);
   if (next == segments_.begin()) return;

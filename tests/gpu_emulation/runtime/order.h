@@ -20,6 +20,8 @@ class Clock {
   uint64_t of(int stream) const;
   void set(int stream, uint64_t count);
   void merge(const Clock& other);
+  /// Whether nothing comes before `other` that does not come before this.
+  bool covers(const Clock& other) const;
 
  private:
   std::vector<uint64_t> counts_;

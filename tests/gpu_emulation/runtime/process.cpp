@@ -168,6 +168,16 @@ bool is_traced() {
   return is_on;
 }
 
+bool is_hollow() {
+  static const bool is_on = read_number("EMULATED_HOLLOW", 0) != 0;
+  return is_on;
+}
+
+bool is_kept(size_t bytes) {
+  constexpr size_t widest = 8;
+  return !is_hollow() || bytes <= widest * static_cast<size_t>(most_computed_numbers);
+}
+
 std::string current_pci_address() {
   return process().devices.at(static_cast<size_t>(current_device())).card.pci_address();
 }

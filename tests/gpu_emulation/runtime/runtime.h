@@ -23,10 +23,18 @@ bool is_device_address(const void* pointer);
 
 /// Which card of the machine the calling thread's current device is, after CUDA_VISIBLE_DEVICES.
 std::string current_pci_address();
-/// Counts a collective of the current device. Whether it is to fail (fault.h).
-bool fails_collective();
+/// Counts a collective of the current device. What is to become of it (fault.h).
+struct CollectiveFault {
+  bool fails = false, kills = false, sticks = false;
+};
+CollectiveFault fault_of_collective();
 bool has_context(int device);
 bool is_traced();
+/// Whether cards compute nothing and keep nothing but what is small (operators/hollow.h).
+bool is_hollow();
+/// Tensors of no more numbers are small, and copies of no more bytes of eight each.
+constexpr int64_t most_computed_numbers = 4096;
+bool is_kept(size_t bytes);
 
 /// A work that the host's thread does at once, in the order of its stream.
 class Work {

@@ -55,9 +55,12 @@ Ticket issue(cudaStream_t handle, const char* what, const std::vector<Access>& a
   return ticket;
 }
 
-bool fails_collective() {
+CollectiveFault fault_of_collective() {
   const std::lock_guard lock(process().mutex);
-  return strikes(Fault::collective, process().devices.at(static_cast<size_t>(current_device())).card.number);
+  const unsigned card = process().devices.at(static_cast<size_t>(current_device())).card.number;
+  return {.fails = strikes(Fault::collective, card),
+          .kills = strikes(Fault::killed, card),
+          .sticks = strikes(Fault::stuck, card)};
 }
 
 void settle(cudaStream_t stream) { wait_for(pending_of(stream)); }
