@@ -15,6 +15,13 @@ void AutoencoderConfig::describe_loss(Fields& f) {
   f.field("kl_weight", kl_weight, "weight of the Kullback-Leibler term", at_least_zero);
   f.field("kl_limit", kl_limit,
           "each sample's Kullback-Leibler term is clamped to this; 0: the plain formula", at_least_zero);
+  f.field(
+      "perceptual_network", perceptual_network,
+      "whose maps LPIPS compares: a safetensors file of torchvision's squeezenet1_1, or random: one that is "
+      "drawn, always the same; empty: no perceptual term");
+  f.field("perceptual_weight", perceptual_weight, "weight of LPIPS over slices, where there is a network",
+          at_least_zero);
+  f.field("perceptual_share", perceptual_share, "share of an axis' slices that a step compares", fraction);
   f.field("adversarial_weight", adversarial_weight, "weight of the adversarial term; 0: no discriminator",
           at_least_zero);
   f.field("adversarial_start", adversarial_start, "completed epochs after which the adversarial phase begins",
@@ -23,6 +30,10 @@ void AutoencoderConfig::describe_loss(Fields& f) {
     inner.field("channels", discriminator.channels, "channels of its first layer", at_least_one);
     inner.field("num_layers_d", discriminator.num_layers_d, "its strided layers", at_least_one);
   });
+}
+
+std::string AutoencoderConfig::perceptual_file() const {
+  return is_perceptual() && perceptual_network != "random" ? perceptual_network : "";
 }
 
 void AutoencoderConfig::check() const {

@@ -1,6 +1,7 @@
 #include "workloads/latent_diffusion/autoencoder/autoencoder_stage.h"
 
 #include "larmor/base/error.h"
+#include "larmor/base/file.h"
 #include "larmor/base/text.h"
 #include "larmor/nn/metrics/image_metrics.h"
 #include "larmor/train/measure/demand_count.h"
@@ -10,6 +11,11 @@
 #include "workloads/latent_diffusion/autoencoder/autoencoder_task.h"
 
 namespace larmor::latent_diffusion {
+namespace {
+
+constexpr const char* kept_perceptual = "perceptual_network.safetensors";
+
+}  // namespace
 
 WorkloadFields AutoencoderStage::fields() {
   return {.model = [this](Fields& f) { config_.describe_model(f); },
@@ -21,9 +27,13 @@ void AutoencoderStage::check(const RunConfig& config) const {
   config_.check();
   check_chains(config);
   const auto divisor = config_.network.size_divisor();
-  for (const auto size : training_crop(config.data.transforms)) check_crop(size, divisor);
+  for (const auto size : training_crop(config.data.transforms)) {
+    check_crop(size, divisor);
+    check_crop_for_slices(size);
+  }
   for (const auto size : validation_crop(config.data.transforms)) {
     check_crop(size, divisor);
+    check_crop_for_slices(size);
     const auto window = nn::SsimOptions{}.window;
     if (size >= window) continue;
     fail(Exit::usage,
@@ -31,6 +41,28 @@ void AutoencoderStage::check(const RunConfig& config) const {
               " at once"),
          text("crop at least ", window, ", or give RandSpatialCrop a validation_roi_size"));
   }
+}
+
+void AutoencoderStage::check_crop_for_slices(int64_t size) const {
+  constexpr auto least = nn::SqueezeNetFeatures::least_size;
+  if (!config_.is_perceptual() || size >= least) return;
+  fail(Exit::usage,
+       text("data.transforms crops ", size, " voxels, and the perceptual network looks at slices of ", least,
+            " pixels and more"),
+       "crop more, or leave loss.perceptual_network empty");
+}
+
+AutoencoderConfig AutoencoderStage::with_kept_network() const {
+  AutoencoderConfig config = config_;
+  const auto kept = kept_files().find(kept_perceptual);
+  if (kept != kept_files().end()) config.perceptual_network = kept->second.string();
+  return config;
+}
+
+std::map<std::string, std::string> AutoencoderStage::keeps(const RunConfig&, const Index&) const {
+  const auto file = with_kept_network().perceptual_file();
+  if (file.empty()) return {};
+  return {{kept_perceptual, read_text(file)}};
 }
 
 void AutoencoderStage::check_channels(const Sample& example) const {
@@ -49,6 +81,9 @@ void AutoencoderStage::check_example(const Sample& example, Split split) const {
 void AutoencoderStage::check_start(const Sample& first) const {
   check_channels(first);
   check_weights(config_.weights);
+  const auto file = with_kept_network().perceptual_file();
+  if (!file.empty() && !std::filesystem::is_regular_file(file))
+    fail(Exit::usage, text("there is no file ", file), "check loss.perceptual_network");
 }
 
 Demand AutoencoderStage::demand(const RunConfig& config, const Index& index) const {
@@ -65,7 +100,7 @@ std::unique_ptr<Dataset> AutoencoderStage::dataset(const RunConfig& config, cons
 }
 
 std::unique_ptr<Task> AutoencoderStage::task(const RunConfig& config, const Index&) const {
-  return std::make_unique<AutoencoderTask>(config_, static_cast<uint64_t>(config.run.seed),
+  return std::make_unique<AutoencoderTask>(with_kept_network(), static_cast<uint64_t>(config.run.seed),
                                            training_window(config));
 }
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "larmor/train/stage.h"
@@ -20,6 +22,8 @@ class AutoencoderStage final : public Stage {
   Demand demand(const RunConfig& config, const Index& index) const override;
   std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override;
   std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override;
+  /// The file of the perceptual network, where there is one.
+  std::map<std::string, std::string> keeps(const RunConfig& config, const Index& index) const override;
   /// One image in, "reconstruction" out.
   PredictionForm prediction(const RunConfig& config) const override;
 
@@ -28,6 +32,9 @@ class AutoencoderStage final : public Stage {
 
  private:
   void check_channels(const Sample& example) const;
+  void check_crop_for_slices(int64_t size) const;
+  /// As it was read, but with the perceptual network that the run has kept.
+  AutoencoderConfig with_kept_network() const;
 
   AutoencoderConfig config_;
 };

@@ -31,13 +31,18 @@ double in_crops(const at::Tensor& image, const std::vector<int64_t>& window) {
 AutoencoderTask::AutoencoderTask(const AutoencoderConfig& config, uint64_t seed, std::vector<int64_t> window,
                                  c10::Device device)
     : config_(config), window_(std::move(window)) {
-  const SeededInitialisation initialisation(seed);
-  autoencoder_ = nn::AutoencoderKl(config.network, device);
-  if (config.is_adversarial()) {
-    auto options = config.discriminator;
-    options.in_channels = config.network.out_channels;
-    discriminator_ = nn::PatchDiscriminator(options, device);
+  {
+    const SeededInitialisation initialisation(seed);
+    autoencoder_ = nn::AutoencoderKl(config.network, device);
+    if (config.is_adversarial()) {
+      auto options = config.discriminator;
+      options.in_channels = config.network.out_channels;
+      discriminator_ = nn::PatchDiscriminator(options, device);
+    }
   }
+  if (!config.is_perceptual()) return;
+  perceptual_ = std::make_shared<nn::Lpips>(device);
+  if (const auto file = config.perceptual_file(); !file.empty() && !device.is_meta()) perceptual_->load(file);
 }
 
 void AutoencoderTask::start() {
@@ -48,6 +53,11 @@ std::vector<Objective> AutoencoderTask::objectives() {
   std::vector<Objective> all{{generator, autoencoder_.get()}};
   if (config_.is_adversarial()) all.push_back({discriminator, discriminator_.get()});
   return all;
+}
+
+std::vector<torch::nn::Module*> AutoencoderTask::companions() {
+  if (perceptual_ == nullptr) return {};
+  return {perceptual_.get()};
 }
 
 bool AutoencoderTask::is_active(const Objective& objective, const StepContext& context) const {
@@ -72,6 +82,11 @@ at::Tensor AutoencoderTask::reconstruction_error(const at::Tensor& reconstructio
   return config_.recon_loss == "l1" ? difference.abs().mean() : difference.square().mean();
 }
 
+at::Tensor AutoencoderTask::perceptual_error(const at::Tensor& reconstruction,
+                                             const at::Tensor& image) const {
+  return nn::slice_distance(*perceptual_, reconstruction, image, config_.perceptual_share);
+}
+
 std::vector<at::Tensor> AutoencoderTask::losses(const Batch& batch, const StepContext& context) {
   const auto image = image_of(batch);
   const auto noise =
@@ -83,6 +98,11 @@ std::vector<at::Tensor> AutoencoderTask::losses(const Batch& batch, const StepCo
   auto total = recon + config_.kl_weight * kl;
   context.record("recon", recon);
   context.record("kl", kl);
+  if (perceptual_ != nullptr) {
+    const auto perceptual = perceptual_error(output.reconstruction, image).mean();
+    total = total + config_.perceptual_weight * perceptual;
+    context.record("perceptual", perceptual);
+  }
 
   const bool adversarial = config_.is_adversarial() && context.epoch >= config_.adversarial_start;
   at::Tensor discriminator_loss;
@@ -111,6 +131,8 @@ void AutoencoderTask::validate(const Batch& batch, Metrics& metrics) {
   const auto reconstruction = autoencoder_->reconstruct(image).to(image.scalar_type());
   const auto psnr = nn::psnr(reconstruction, image, /*max_value=*/1).cpu();
   const auto ssim = nn::ssim(reconstruction, image).cpu();
+  const auto perceptual =
+      perceptual_ == nullptr ? at::Tensor() : perceptual_error(reconstruction, image).cpu();
   for (int64_t row = 0; row < batch.size(); ++row) {
     const auto example = batch.keys[static_cast<size_t>(row)].example;
     const auto one = reconstruction.narrow(0, row, 1);
@@ -118,7 +140,13 @@ void AutoencoderTask::validate(const Batch& batch, Metrics& metrics) {
     metrics.value("psnr", example, psnr[row].item<double>());
     metrics.value("ssim", example, ssim[row].item<double>());
     metrics.value("l1", example, (one - target).abs().mean().item<double>());
-    metrics.value("loss", example, reconstruction_error(one, target).item<double>());
+    auto loss = reconstruction_error(one, target).item<double>();
+    if (perceptual.defined()) {
+      const auto of_row = perceptual[row].item<double>();
+      metrics.value("perceptual", example, of_row);
+      loss += config_.perceptual_weight * of_row;
+    }
+    metrics.value("loss", example, loss);
     if (metrics.wants_pictures() && example == 0) {
       metrics.picture("reconstruction",
                       stacked({three_planes(target[0][0], 0, 1), three_planes(one[0][0], 0, 1)}));

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "larmor/nn/losses/lpips.h"
 #include "larmor/train/task.h"
 
 #include "workloads/latent_diffusion/autoencoder/autoencoder_config.h"
@@ -21,11 +23,14 @@ class AutoencoderTask final : public Task {
                   c10::Device device = c10::kCPU);
 
   std::vector<Objective> objectives() override;
+  /// The perceptual network, where there is one.
+  std::vector<torch::nn::Module*> companions() override;
   /// `config.weights` replaces the autoencoder's.
   void start() override;
   bool is_active(const Objective& objective, const StepContext& context) const override;
   std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override;
-  /// Metrics psnr, ssim (data range 1), l1 and loss of the mean's reconstruction.
+  /// Metrics psnr, ssim (data range 1), l1, perceptual where there is such a network, and loss of the mean's
+  /// reconstruction: the reconstruction term and the weighted perceptual one.
   void validate(const Batch& batch, Metrics& metrics) override;
   /// The mean's reconstruction, on the grid of the file.
   Prediction predict(const Batch& inputs, const PredictionContext& context) override;
@@ -38,12 +43,15 @@ class AutoencoderTask final : public Task {
  private:
   at::Tensor with_checked_channels(const at::Tensor& image) const;  // throws Error (data)
   at::Tensor reconstruct_whole(const at::Tensor& image);            // [1, C, D, H, W], sizes need not divide
+  /// [N]: LPIPS of drawn slices. Requires: a perceptual network
+  at::Tensor perceptual_error(const at::Tensor& reconstruction, const at::Tensor& image) const;
   at::Tensor reconstruction_error(const at::Tensor& reconstruction, const at::Tensor& image) const;
 
   AutoencoderConfig config_;
   std::vector<int64_t> window_;
   nn::AutoencoderKl autoencoder_{nullptr};
   nn::PatchDiscriminator discriminator_{nullptr};
+  std::shared_ptr<nn::Lpips> perceptual_;  // null: no perceptual term
 };
 
 }  // namespace larmor::latent_diffusion

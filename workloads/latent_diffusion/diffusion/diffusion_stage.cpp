@@ -47,6 +47,7 @@ const AutoencoderConfig& DiffusionStage::autoencoder() const {
   std::call_once(autoencoder_read_, [this] {
     const LoadedStage kept = earlier()->stage(earlier_stage);
     autoencoder_ = dynamic_cast<const AutoencoderStage&>(*kept.stage).own_config();
+    autoencoder_.perceptual_network.clear();  // it is trained no further
   });
   return autoencoder_;
 }

@@ -18,6 +18,7 @@
 #include <torch/nn/modules/container/modulelist.h>
 
 #include "larmor/device/send.h"
+#include "larmor/nn/blocks/pointwise.h"
 #include "larmor/nn/blocks/time_res_block.h"
 
 namespace larmor::nn {
@@ -34,15 +35,6 @@ std::shared_ptr<LayerWeights> flat_weights(int64_t in, int64_t out, int64_t kern
 
 at::Tensor flat_conv(const at::Tensor& image, const LayerWeights& weights, int64_t stride = 1) {
   return at::conv2d(image, weights.weight(), weights.bias(), stride, weights.weight().size(2) / 2);
-}
-
-/// A convolution of kernel 1 as a product. oneDNN chooses its algorithm for one, and with it the order of its
-/// sums, by the number of threads; a prediction is the same on any.
-at::Tensor pointwise(const at::Tensor& image, const LayerWeights& weights) {
-  const at::Tensor matrix = weights.weight().flatten(1), bias = weights.bias();
-  return at::baddbmm(bias.view({1, -1, 1}), matrix.unsqueeze(0).expand({image.size(0), -1, -1}),
-                     image.flatten(2))
-      .unflatten(2, {image.size(2), image.size(3)});
 }
 
 double radians(double degrees) { return degrees * std::numbers::pi / 180; }

@@ -1,0 +1,89 @@
+// The perceptual term of the first stage. The rest of its losses is held to the reference by the goldens.
+#include "workloads/latent_diffusion/autoencoder/autoencoder_task.h"
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "larmor/device/draw_position.h"
+
+namespace larmor::latent_diffusion {
+namespace {
+
+AutoencoderConfig config_with(const std::string& network) {
+  AutoencoderConfig config;
+  config.network.channels = {4, 8};
+  config.network.num_res_blocks = {1};
+  config.network.attention_levels = {false, false};
+  config.network.norm_num_groups = 4;
+  config.network.latent_channels = 2;
+  config.adversarial_weight = 0;
+  config.perceptual_network = network;
+  config.perceptual_weight = 0.5;
+  return config;
+}
+
+Batch images(int64_t first, int64_t count) {
+  Batch batch;
+  for (int64_t example = first; example < first + count; ++example)
+    batch.keys.push_back({.seed = 5, .epoch = 0, .example = example});
+  at::Tensor all = at::arange(4 * 20 * 20 * 20, at::kFloat).sin().abs().view({4, 1, 20, 20, 20});
+  batch.tensors = {{"image", all.narrow(0, first, count)}};
+  return batch;
+}
+
+DrawScope draws_of(const Batch& batch) {
+  DrawPosition position{.seed = 5, .epochs = {}, .examples = {}};
+  for (const auto& key : batch.keys) {
+    position.epochs.push_back(key.epoch);
+    position.examples.push_back(key.example);
+  }
+  return DrawScope(position);
+}
+
+struct Step {
+  std::map<std::string, double> records;
+  at::Tensor gradient;  // of the first parameter
+};
+
+Step step_of(AutoencoderTask& task, const Batch& batch) {
+  const auto parameter = task.objectives().front().network->parameters().front();
+  if (parameter.grad().defined()) parameter.mutable_grad().zero_();
+  Step step;
+  const StepContext context{
+      .record = [&](const std::string& name, const at::Tensor& value) { step.records[name] = value.item<double>(); }};
+  const auto draws = draws_of(batch);
+  task.losses(batch, context).front().backward();
+  step.gradient = parameter.grad().clone();
+  return step;
+}
+
+TEST(AutoencoderTask, AddsTheWeightedPerceptualTermAndItsGradient) {
+  AutoencoderTask with(config_with("random"), /*seed=*/1, {20, 20, 20});
+  AutoencoderTask without(config_with(""), /*seed=*/1, {20, 20, 20});
+  const auto seen = step_of(with, images(0, 2)), plain = step_of(without, images(0, 2));
+  EXPECT_FALSE(plain.records.contains("perceptual"));
+  EXPECT_GT(seen.records.at("perceptual"), 0);
+  EXPECT_EQ(seen.records.at("recon"), plain.records.at("recon"));
+  EXPECT_NEAR(seen.records.at("loss"), plain.records.at("loss") + 0.5 * seen.records.at("perceptual"), 1e-6);
+  EXPECT_FALSE(at::equal(seen.gradient, plain.gradient));
+}
+
+TEST(AutoencoderTask, HasTheSamePerceptualTermHoweverABatchIsDivided) {
+  AutoencoderTask task(config_with("random"), /*seed=*/1, {20, 20, 20});
+  const auto whole = step_of(task, images(0, 2));
+  const auto first = step_of(task, images(0, 1)), second = step_of(task, images(1, 1));
+  EXPECT_NEAR(whole.records.at("perceptual"), (first.records.at("perceptual") + second.records.at("perceptual")) / 2,
+              1e-6);
+}
+
+TEST(AutoencoderTask, ItsPerceptualNetworkIsACompanionThatLearnsNothing) {
+  AutoencoderTask task(config_with("random"), /*seed=*/1, {20, 20, 20});
+  ASSERT_EQ(task.companions().size(), 1U);
+  step_of(task, images(0, 1));
+  for (const auto& parameter : task.companions().front()->parameters()) EXPECT_FALSE(parameter.grad().defined());
+  EXPECT_EQ(AutoencoderTask(config_with(""), 1, {20, 20, 20}).companions().size(), 0U);
+}
+
+}  // namespace
+}  // namespace larmor::latent_diffusion
