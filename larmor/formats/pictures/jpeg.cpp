@@ -7,7 +7,6 @@
 #include <new>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include <turbojpeg.h>
 
@@ -102,7 +101,7 @@ bool looks_like_jpeg(std::span<const std::byte> bytes) {
          bytes[2] == std::byte{0xff};
 }
 
-StoredArray parse_jpeg(std::span<const std::byte> bytes, bool grey) {
+Pixels decode_jpeg(std::span<const std::byte> bytes, bool grey) {
   const std::unique_ptr<void, Destroy> handle(tjInitDecompress());
   if (!handle) throw std::bad_alloc();
   int columns = 0, rows = 0, subsampling = 0, colours = 0;
@@ -136,7 +135,11 @@ StoredArray parse_jpeg(std::span<const std::byte> bytes, bool grey) {
   if (code != 0 && !has_stray_bytes) fail_damaged(handle.get());
   if (code != 0 && !has_its_end(bytes))
     fail(Exit::data, "the JPEG data is cut short", "fetch the file again");
-  return to_array(std::move(pixels));
+  return pixels;
+}
+
+StoredArray parse_jpeg(std::span<const std::byte> bytes, bool grey) {
+  return to_array(decode_jpeg(bytes, grey));
 }
 
 }  // namespace larmor

@@ -98,6 +98,11 @@ bool looks_like_picture(std::span<const std::byte> bytes) {
   return looks_like_png(bytes) || looks_like_jpeg(bytes);
 }
 
+Pixels decode_picture(std::span<const std::byte> bytes) {
+  const LoadScope stage(LoadStage::decode);
+  return looks_like_jpeg(bytes) ? decode_jpeg(bytes) : decode_png(bytes);
+}
+
 OpenedPicture parse_picture(std::span<const std::byte> bytes, const PictureReading& reading) {
   const LoadScope stage(LoadStage::decode);
   OpenedPicture picture;

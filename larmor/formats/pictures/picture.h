@@ -29,6 +29,9 @@ Pixels to_grey(Pixels pixels);
 /// Requires: bytes of that size.
 StoredArray to_array(Pixels pixels);
 
+/// PNG or JPEG. Throws Error (data); the path is the caller's to add.
+Pixels decode_picture(std::span<const std::byte> bytes);
+
 /// Told by the first bytes.
 bool looks_like_picture(std::span<const std::byte> bytes);
 struct OpenedPicture {

@@ -99,7 +99,7 @@ void unpack_by_library(spng_ctx* context, const Layout& layout, std::size_t raw,
   check(spng_decode_chunks(context));  // up to the end, which a cut file does not have
 }
 
-StoredArray decode_png(std::span<const std::byte> bytes, bool grey, bool by_library) {
+Pixels decode_png_rows(std::span<const std::byte> bytes, bool by_library) {
   constexpr std::size_t chunk_limit = std::size_t{16} << 20;  // of texts and colour profiles
   const Context context(spng_ctx_new(0), &spng_ctx_free);
   if (!context) throw std::bad_alloc();
@@ -120,7 +120,7 @@ StoredArray decode_png(std::span<const std::byte> bytes, bool grey, bool by_libr
   refuse_bomb(header, raw, bytes.size());
   if (by_library || !is_usual(header) || !unpack_usual(bytes, header, pixels))
     unpack_by_library(context.get(), layout, raw, pixels);
-  return to_array(grey ? to_grey(std::move(pixels)) : std::move(pixels));
+  return pixels;
 }
 
 }  // namespace
@@ -130,12 +130,15 @@ bool looks_like_png(std::span<const std::byte> bytes) {
   return bytes.size() >= magic.size() && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0;
 }
 
+Pixels decode_png(std::span<const std::byte> bytes) { return decode_png_rows(bytes, /*by_library=*/false); }
+
 StoredArray parse_png(std::span<const std::byte> bytes, bool grey) {
-  return decode_png(bytes, grey, /*by_library=*/false);
+  Pixels pixels = decode_png(bytes);
+  return to_array(grey ? to_grey(std::move(pixels)) : std::move(pixels));
 }
 
 StoredArray parse_png_by_library(std::span<const std::byte> bytes) {
-  return decode_png(bytes, /*grey=*/false, /*by_library=*/true);
+  return to_array(decode_png_rows(bytes, /*by_library=*/true));
 }
 
 }  // namespace larmor

@@ -7,6 +7,8 @@
 
 namespace larmor {
 
+struct Pixels;
+
 bool looks_like_png(std::span<const std::byte> bytes);
 
 /// Grey of 1 to 16 bits gives one channel, colours and palettes three; alpha is dropped, less than 8 bits are
@@ -16,5 +18,7 @@ bool looks_like_png(std::span<const std::byte> bytes);
 StoredArray parse_png(std::span<const std::byte> bytes, bool grey = false);
 /// The same, all of it through libspng: what tests hold parse_png against.
 StoredArray parse_png_by_library(std::span<const std::byte> bytes);
+/// As parse_png, with the samples of a pixel side by side, alpha among them.
+Pixels decode_png(std::span<const std::byte> bytes);
 
 }  // namespace larmor

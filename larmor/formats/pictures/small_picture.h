@@ -10,13 +10,13 @@
 namespace larmor {
 
 struct SmallPicture {
-  at::Tensor pixels;              // [1 or 3, rows, columns] uint8: one channel where the file has no colours
+  at::Tensor pixels;              // [1 or 3, rows, columns] uint8: one channel where no pixel has a colour
   int64_t columns = 0, rows = 0;  // in the file
 };
 
 /// PNG or JPEG, as Image.open(path).convert("RGB").resize((columns, rows), BILINEAR): the filter is widened
 /// where it shrinks, the aspect is not kept, rows are averaged first and rounded, then columns. Of 16 bits
-/// the upper eight are taken. Throws Error (data) with the path.
+/// the upper eight are taken, alpha is left out. Throws Error (data) with the path.
 SmallPicture read_small_picture(const std::filesystem::path& path, int64_t columns, int64_t rows);
 
 /// uint8 [C, H, W] to [C, rows, columns]. Source: Pillow's Resample.c, its arithmetic of 22 bits.

@@ -1,9 +1,12 @@
 #include "larmor/formats/pictures/small_picture.h"
 
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
@@ -14,6 +17,7 @@
 #include "larmor/base/storage.h"
 #include "larmor/device/tensor_file.h"
 
+#include "tests/support/picture_files.h"
 #include "tests/support/shared_data.h"
 
 namespace larmor {
@@ -67,6 +71,50 @@ TEST(SmallPicture, AveragesPairsWhenItHalves) {
   // A triangle two old pixels wide to each side: 1 3 3 1, cut at the borders.
   EXPECT_EQ(small[0][0][1].item<int64_t>(), 25);
   EXPECT_EQ(small[0][0][2].item<int64_t>(), 45);
+}
+
+// Samples of a pixel as they lie in the file, and what each channel of the result is made of.
+void expect_channels(larmor::testing::PngKind kind, int bits, int samples, const std::vector<int>& channels,
+                     const std::function<uint16_t(int, int)>& value) {
+  constexpr int columns = 50, rows = 40;
+  std::vector<uint16_t> stored;
+  at::Tensor planes = at::empty({static_cast<int64_t>(channels.size()), rows, columns}, at::kByte);
+  for (int pixel = 0; pixel < columns * rows; ++pixel) {
+    for (int sample = 0; sample < samples; ++sample) stored.push_back(value(pixel, sample));
+    for (std::size_t channel = 0; channel < channels.size(); ++channel) {
+      const uint16_t whole = value(pixel, channels[channel]);
+      planes.mutable_data_ptr<uint8_t>()[static_cast<int>(channel) * columns * rows + pixel] =
+          static_cast<uint8_t>(bits == 16 ? whole >> 8 : whole);
+    }
+  }
+  const ScratchFolder scratch;
+  DiskStorage storage;
+  write_text(storage, scratch.path() / "a.png", testing::png_of(columns, rows, kind, bits, stored));
+  const at::Tensor small = read_small_picture(scratch.path() / "a.png", 24, 24).pixels;
+  EXPECT_TRUE(at::equal(small, resized_as_pillow(planes, 24, 24))) << static_cast<int>(kind) << ' ' << bits;
+}
+
+TEST(SmallPicture, LeavesAlphaAndLowerBitsOut) {
+  const auto value = [](int pixel, int sample) {
+    return static_cast<uint16_t>((pixel * 7 + sample * 50) % 256);
+  };
+  const auto wide = [](int pixel, int sample) { return static_cast<uint16_t>(pixel * 31 + sample * 5000); };
+  using testing::PngKind;
+  expect_channels(PngKind::grey, 8, 1, {0}, value);
+  expect_channels(PngKind::grey_alpha, 8, 2, {0}, value);
+  expect_channels(PngKind::rgb, 8, 3, {0, 1, 2}, value);
+  expect_channels(PngKind::rgb_alpha, 8, 4, {0, 1, 2}, value);
+  expect_channels(PngKind::grey, 16, 1, {0}, wide);
+  expect_channels(PngKind::rgb, 16, 3, {0, 1, 2}, wide);
+}
+
+TEST(SmallPicture, APictureOfThreeEqualColoursHasOneChannelAndAStainThree) {
+  const auto grey = [](int pixel, int) { return static_cast<uint16_t>(pixel % 251); };
+  expect_channels(testing::PngKind::rgb, 8, 3, {0}, grey);
+  const auto stained = [&](int pixel, int sample) {
+    return static_cast<uint16_t>(pixel == 1234 && sample == 2 ? 255 : grey(pixel, sample));
+  };
+  expect_channels(testing::PngKind::rgb, 8, 3, {0, 1, 2}, stained);
 }
 
 TEST(SmallPicture, RefusesWhatIsNoPictureWithItsPath) {

@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include <ATen/ops/zeros.h>
+#include <ATen/ops/empty.h>
 
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
@@ -176,7 +176,7 @@ Vocabularies question_vocabularies(const QuestionData& questions) {
 
 at::Tensor read_image(const std::filesystem::path& file, const SampleSizes& sizes) {
   const at::Tensor pixels = read_small_picture(file, sizes.image, sizes.image).pixels;
-  at::Tensor image = at::zeros({3, sizes.image, sizes.image});
+  at::Tensor image = at::empty({3, sizes.image, sizes.image});
   const int64_t area = sizes.image * sizes.image;
   for (std::size_t channel = 0; channel < 3; ++channel) {
     const auto plane = pixels.size(0) == 1 ? 0 : static_cast<int64_t>(channel);
