@@ -1,9 +1,12 @@
 #include "larmor/train/loaded_stage.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <map>
 #include <utility>
 
 #include "larmor/base/error.h"
+#include "larmor/base/hash.h"
 #include "larmor/base/json.h"
 #include "larmor/base/text.h"
 #include "larmor/train/earlier_run.h"
@@ -23,6 +26,34 @@ void refuse_other_earlier(const std::vector<std::string>& overrides) {
     if (!word.starts_with("from.")) continue;
     fail(Exit::usage, text(word, ": a run keeps what it was started with of earlier stages"),
          "leave it out, or start another run");
+  }
+}
+
+/// The value of a key as it was said.
+std::string value_of(const LoadedConfig& config, const std::string& key) {
+  for (const Origin& origin : config.origins)
+    if (origin.key == key) return origin.value;
+  return "";
+}
+
+bool is_file_of(const KeptFile& kept, const std::string& path) {
+  return std::filesystem::is_regular_file(path) && sha256_of_file(path) == kept.sha256;
+}
+
+/// A file that the run has kept counts, and not what `data.<its name>` names later: so that may name the same
+/// file again, wherever it lies, but no other one.
+void refuse_other_kept(const RunFolder& folder, const Workload& workload,
+                       const std::vector<std::string>& overrides, const LoadedConfig& config) {
+  for (const auto& [name, kept] : kept_files(folder.root)) {
+    const std::string key = "data." + name;
+    for (const auto& word : overrides) {
+      if (!word.starts_with(key + "=") || is_file_of(kept, word.substr(key.size() + 1))) continue;
+      const auto stored = load_stage({.files = {folder.config()}, .environment = {}, .overrides = {}},
+                                     workload, stage_of(folder));
+      if (value_of(config, key) == value_of(stored.config, key)) continue;
+      fail(Exit::usage, text(word, ": the run keeps what it was trained with, and this is another"),
+           "leave it out, or start another run");
+    }
   }
 }
 
@@ -60,6 +91,7 @@ LoadedStage load_run_stage(const RunFolder& folder, const Workload& workload,
   sources.overrides = overrides;
   const auto stage = stage_of(folder);
   auto loaded = load_stage(sources, workload, stage, earlier_of_run(workload, stage, folder), folder.root);
+  refuse_other_kept(folder, workload, overrides, loaded.config);
   loaded.stage->check(loaded.config.config);
   return loaded;
 }

@@ -6,6 +6,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/base/json.h"
+#include "larmor/train/kept_files.h"
 
 #include "tests/train/support/made_up_stage.h"
 
@@ -70,6 +71,22 @@ TEST(LoadedStage, OfARunIsRefusedWhereItCannotWork) {
   EXPECT_EQ(exit_of_loading(RunOnDisk("first"), {}), Exit::done);
   EXPECT_EQ(exit_of_loading(RunOnDisk("first"), {"model.width=101"}), Exit::usage);
   EXPECT_EQ(exit_of_loading(RunOnDisk("third"), {}), Exit::usage);
+}
+
+TEST(LoadedStage, OfARunRefusesAnotherFileThanTheOneItKeeps) {
+  const RunOnDisk run("first");
+  DiskStorage disk;
+  const auto there = run.scratch.path() / "there.csv", other = run.scratch.path() / "other.csv";
+  write_text(disk, there, "case\n1\n");
+  write_text(disk, other, "case\n2\n");
+  const auto names = [](const std::filesystem::path& list) { return "data.list=" + list.string(); };
+  EXPECT_EQ(exit_of_loading(run, {names(other)}), Exit::done) << "nothing is kept of it";
+  keep_files({{"list", "case\n1\n"}}, run.folder.root, disk);
+  EXPECT_EQ(exit_of_loading(run, {names(there), "run.seed=9"}), Exit::done) << "the same, elsewhere";
+  EXPECT_EQ(exit_of_loading(run, {"data.list="}), Exit::done) << "as the run's own config says";
+  EXPECT_EQ(exit_of_loading(run, {names(other)}), Exit::usage);
+  EXPECT_EQ(exit_of_loading(run, {names(run.scratch.path() / "nowhere.csv")}), Exit::usage);
+  EXPECT_EQ(exit_of_loading(run, {"data.listed=x"}), Exit::usage) << "no such key";
 }
 
 }  // namespace

@@ -84,7 +84,8 @@ ShrinkTaps::ShrinkTaps(int64_t from, int64_t to) {
 }
 
 int32_t ShrinkTaps::weight(int64_t pixel, int64_t old_pixel) const {
-  const auto place = static_cast<std::size_t>(pixel * width + old_pixel - starts[static_cast<std::size_t>(pixel)]);
+  const auto place =
+      static_cast<std::size_t>(pixel * width + old_pixel - starts[static_cast<std::size_t>(pixel)]);
   return (high[place] << split) + low[place];
 }
 

@@ -20,9 +20,9 @@ struct ShrinkTaps {
   /// The weight that an old pixel has in a new one.
   int32_t weight(int64_t pixel, int64_t old_pixel) const;
 
-  int64_t width = 0;            // weights of a new pixel
-  int64_t readable = 0;         // bytes that a row has to have: the old pixels, or `width` where those are fewer
-  std::vector<int32_t> starts;  // the old pixel of the first weight
+  int64_t width = 0;     // weights of a new pixel
+  int64_t readable = 0;  // bytes that a row has to have: the old pixels, or `width` where those are fewer
+  std::vector<int32_t> starts;      // the old pixel of the first weight
   std::vector<int32_t> first, end;  // the old pixels whose weights are not 0
   std::vector<int16_t> low, high;   // [new pixels, width]
 };

@@ -28,7 +28,8 @@ std::vector<uint8_t> resampled(const std::vector<uint8_t>& row, int64_t size) {
     }
     int64_t sum = 1 << 21;
     for (int64_t i = first; i < end; ++i) {
-      const auto weight = static_cast<int64_t>(0.5 + shares[static_cast<std::size_t>(i - first)] / total * (1 << 22));
+      const auto weight =
+          static_cast<int64_t>(0.5 + shares[static_cast<std::size_t>(i - first)] / total * (1 << 22));
       sum += weight * row[static_cast<std::size_t>(i)];
     }
     made.push_back(static_cast<uint8_t>(std::clamp<int64_t>(sum >> 22, 0, 255)));
@@ -48,8 +49,16 @@ std::vector<uint8_t> noise(std::size_t count) {
 
 TEST(PictureShrink, WeighsPixelsAsPillowDoesWhateverTheSizes) {
   // From one block of weights to several, to fewer and to more pixels, and rows shorter than a block.
-  for (const auto& [from, to] : std::vector<std::pair<int64_t, int64_t>>{
-           {640, 224}, {1929, 224}, {4096, 16}, {30, 7}, {33, 32}, {5, 3}, {1, 1}, {7, 50}, {3, 224}, {20000, 16}}) {
+  for (const auto& [from, to] : std::vector<std::pair<int64_t, int64_t>>{{640, 224},
+                                                                         {1929, 224},
+                                                                         {4096, 16},
+                                                                         {30, 7},
+                                                                         {33, 32},
+                                                                         {5, 3},
+                                                                         {1, 1},
+                                                                         {7, 50},
+                                                                         {3, 224},
+                                                                         {20000, 16}}) {
     const ShrinkTaps taps(from, to);
     std::vector<uint8_t> row = noise(static_cast<std::size_t>(from));
     const std::vector<uint8_t> expected = resampled(row, to);
@@ -57,7 +66,8 @@ TEST(PictureShrink, WeighsPixelsAsPillowDoesWhateverTheSizes) {
     row.resize(static_cast<std::size_t>(taps.readable), 255);  // what lies behind has no weight
     shrink_row(row.data(), taps, made.data());
     EXPECT_EQ(made, expected) << from << " to " << to;
-    for (const int32_t start : taps.starts) ASSERT_LE(start + taps.width, taps.readable) << "reads no further";
+    for (const int32_t start : taps.starts)
+      ASSERT_LE(start + taps.width, taps.readable) << "reads no further";
   }
 }
 
