@@ -19,6 +19,7 @@ constexpr uint64_t largest_list = uint64_t{1} << 30;
 
 struct OwnStudy {
   Study study;
+  std::vector<SceneObject> objects;
   std::vector<KeptQuestion> questions;
 };
 
@@ -44,7 +45,7 @@ class OwnTable {
     const int64_t place = table_.find(name);
     if (place >= 0) return static_cast<std::size_t>(place);
     fail(Exit::data, text(path_.string(), " has no column ", name, ", only ", table_.listed()),
-         "name its columns image, question, answer, type, patient, split");
+         "name its columns image, question, answer, type, patient, split, boxes");
   }
 
   static std::string cell(const CsvTable::Row& row, int64_t column) {
@@ -79,6 +80,14 @@ class OwnTable {
     return study;
   }
 
+  std::vector<SceneObject> objects_of(const CsvTable::Row& row) const {
+    try {
+      return objects_in_words(cell(row, table_.find("boxes")));
+    } catch (const Error& error) {
+      fail(Exit::data, text(path_.string(), ':', row.line, ": ", error.message()), error.hint());
+    }
+  }
+
   // Of a row that does not say its type: what its answer could be an answer to.
   static int64_t type_by_answer(const std::string& answer) {
     for (const char* const type : {"D02_has_finding", "D04_how_severe_is_finding", "D01_describe_finding"}) {
@@ -91,7 +100,8 @@ class OwnTable {
   void take(const CsvTable::Row& row, Uncertain uncertain, BuiltQuestions& built) {
     if (row.cells[image_].empty()) return count("no image");
     OwnStudy& held =
-        studies.try_emplace(row.cells[image_], OwnStudy{study_of(row, uncertain), {}}).first->second;
+        studies.try_emplace(row.cells[image_], OwnStudy{study_of(row, uncertain), objects_of(row), {}})
+            .first->second;
     const std::string answer = cell(row, table_.find("answer")), named = cell(row, table_.find("type"));
     const int64_t place = named.empty() ? type_by_answer(answer) : find_question_type(named);
     const QuestionType& type = question_types()[static_cast<std::size_t>(place)];
@@ -143,13 +153,13 @@ BuiltQuestions build_own_questions(Storage& storage, const std::filesystem::path
   built.left_out = table.left_out;
   QuestionTablesBuild build(storage, tables);
   const std::string stamp =
-      sha256(text("xray_vqa own questions 1 ", static_cast<int>(uncertain), '\n', bytes));
+      sha256(text("xray_vqa own questions 2 ", static_cast<int>(uncertain), '\n', bytes));
   if (build.noted("all", stamp).is_null()) {
     QuestionTablesBuild::Part part(build, "all", stamp);
     for (const auto& [image, held] : table.studies) {
       if (held.questions.empty()) continue;
       for (const KeptQuestion& question : held.questions) part.add_question(question);
-      part.end_study(held.study, {});
+      part.end_study(held.study, held.objects);
     }
     part.finish(Json::object());
   }

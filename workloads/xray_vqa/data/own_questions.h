@@ -11,9 +11,10 @@ namespace larmor::xray_vqa {
 
 /// CSV with the columns `image` (a path) and `question`, and if present `answer` (a word or a class), `type`
 /// (of question_types(); by the answer where there is none), `patient`, `split` (train, val, test), and any
-/// of CheXpert's labels by their names. Labels, patient and split of an image are those of its first row. A
+/// of CheXpert's labels by their names, and `boxes` of what is to be seen, as objects_in_words() reads them.
+/// Labels, patient, split and boxes of an image are those of its first row. A
 /// row with an empty question, an unknown type or an answer that is no class of its head is left out and
-/// counted. Throws Error (data) with the line: columns that are missing, labels that are none.
+/// counted. Throws Error (data) with the line: columns that are missing, labels or boxes that are none.
 BuiltQuestions build_own_questions(Storage& storage, const std::filesystem::path& list,
                                    const std::filesystem::path& tables, Uncertain uncertain);
 

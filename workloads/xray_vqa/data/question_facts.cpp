@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <span>
+#include <sstream>
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/zeros.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/text.h"
 
 namespace larmor::xray_vqa {
 namespace {
@@ -56,6 +60,27 @@ void add_labels(const Labels& labels, Sample& to) {
 }
 
 }  // namespace
+
+std::vector<SceneObject> objects_in_words(const std::string& words) {
+  std::vector<SceneObject> objects;
+  std::istringstream all(words);
+  std::string one;
+  while (std::getline(all, one, ';')) {
+    std::istringstream numbers(one);
+    SceneObject object;
+    std::string rest;
+    const bool is_box =
+        static_cast<bool>(numbers >> object.box.x1 >> object.box.y1 >> object.box.x2 >> object.box.y2) &&
+        !(numbers >> rest);
+    const Box& box = object.box;
+    const bool lies_inside = box.x1 >= 0 && box.y1 >= 0 && box.x2 <= 1 && box.y2 <= 1;
+    if (!is_box || !lies_inside || box.x1 >= box.x2 || box.y1 >= box.y2)
+      fail(Exit::usage, text("boxes has `", one, "`, which is no box"),
+           "say boxes=\"0.1 0.2 0.5 0.9; 0.4 0.1 0.9 0.9\": x1 y1 x2 y2 in [0, 1]");
+    objects.push_back(object);
+  }
+  return objects;
+}
 
 Sample sample_of(const QuestionFacts& facts, const WordPiece& tokenizer, const SampleSizes& sizes) {
   Sample made;

@@ -30,6 +30,10 @@ struct SceneObject {
   bool operator==(const SceneObject&) const = default;
 };
 
+/// Boxes as people write them, "x1 y1 x2 y2; …", of no region and no entity. Throws Error (usage): what is no
+/// box, or lies outside the picture.
+std::vector<SceneObject> objects_in_words(const std::string& words);
+
 using Labels = std::array<Label, chexpert_labels>;
 
 struct QuestionFacts {

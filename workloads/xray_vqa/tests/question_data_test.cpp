@@ -16,6 +16,7 @@ namespace larmor::xray_vqa {
 namespace {
 
 using larmor::testing::write_file;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class QuestionSets : public ::testing::Test {
@@ -71,6 +72,46 @@ TEST_F(QuestionSets, APictureThatIsGoneIsTheExamplesFault) {
   EXPECT_THROW(dataset->get({.seed = 1, .epoch = 0, .example = 0}), Error);
 }
 
+class OwnTables : public QuestionSets {
+ protected:
+  OwnTables() {
+    for (const auto& [name, grey] : {std::pair("a.png", 100), {"b.png", 200}})
+      write_file(scratch_.path() / name,
+                 larmor::testing::png_of(4, 4, larmor::testing::PngKind::grey, 8,
+                                         std::vector<uint16_t>(16, static_cast<uint16_t>(grey))));
+    data_.kind = table_kind;
+    data_.folder.clear();
+    data_.list = (scratch_.path() / "own.csv").string();
+    data_.split.by = "file";
+  }
+
+  Index index_of(const std::string& table) {
+    write_file(data_.list, table);
+    return question_index(questions_, data_, 1);
+  }
+  std::string refusal(const std::string& table) {
+    try {
+      index_of(table);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.exit(), Exit::data);
+      return error.message();
+    }
+    return "not refused";
+  }
+  // The first question about it, whatever its split.
+  Sample example_of_image(const Index& index, const std::string& image) const {
+    for (const Split split : {Split::train, Split::val, Split::test}) {
+      const auto dataset = question_dataset(questions_, data_, index, split);
+      for (int64_t example = 0; example < dataset->size(); ++example) {
+        if (dataset->name(example).ends_with(image))
+          return dataset->get({.seed = 1, .epoch = 0, .example = example});
+      }
+    }
+    ADD_FAILURE() << "no question about " << image;
+    return {};
+  }
+};
+
 TEST_F(QuestionSets, OfAnyonesOwnComeFromATable) {
   const auto list = scratch_.path() / "own.csv";
   write_file(scratch_.path() / "a.png", larmor::testing::png_of(4, 4, larmor::testing::PngKind::grey, 8,
@@ -101,8 +142,64 @@ TEST_F(QuestionSets, OfAnyonesOwnComeFromATable) {
   EXPECT_EQ(second.at(sample::head).item<int64_t>(), 3);
   EXPECT_EQ(second.at(sample::labels)[3].item<float>(), 0.5F);
   EXPECT_NEAR(second.at(sample::image)[0][0][0].item<double>(), (100.0 / 255 - 0.485) / 0.229, 1e-5);
-  write_file(list, "picture,question\na.png,b\n");
-  EXPECT_THROW(question_index(questions_, data_, 1), Error);
+}
+
+TEST_F(OwnTables, NeedNoMoreThanImageQuestionAndAnswer) {
+  const Index index = index_of(
+      "answer,image,question\n"  // in any order
+      "yes,a.png,Is there an effusion?\n"
+      "no,b.png,Is there an effusion?\n"
+      "severe,b.png,How severe is the effusion?\n");
+  EXPECT_EQ(index.table("questions").rows, 3);
+  EXPECT_EQ(index.cases.size(), 2u);
+  EXPECT_EQ(example_of_image(index, "b.png").at(sample::objects_mask).sum().item<int64_t>(), 1)
+      << "the whole image";
+  EXPECT_EQ(example_of_image(index, "b.png").at(sample::labels_mask).sum().item<int64_t>(), 0);
+  EXPECT_THAT(refusal("image,question\na.png,Is there an effusion?\n"),
+              AllOf(HasSubstr("no question is left"), HasSubstr("answer of no type: 1")));
+  data_.split.by = "patient";
+  EXPECT_THAT(refusal("image,question,answer\na.png,Is it?,yes\nb.png,Is it?,no\n"),
+              HasSubstr("does not say whose 2 cases are"));
+}
+
+TEST_F(OwnTables, MayHaveBoxesAsSharesOfTheImage) {
+  const Index index = index_of(
+      "image,question,answer,boxes\n"
+      "a.png,Is there an effusion?,yes,0.1 0.2 0.5 0.9; 0 0 1 0.25\n"
+      "a.png,How severe is it?,mild,0 0 1 1\n"  // those of an image are those of its first row
+      "b.png,Is there an effusion?,no,\n");
+  const Sample sample = example_of_image(index, "a.png");
+  EXPECT_EQ(sample.at(sample::objects_mask).sum().item<int64_t>(), 2);
+  EXPECT_FLOAT_EQ(sample.at(sample::boxes)[0][3].item<float>(), 0.9F);
+  EXPECT_FLOAT_EQ(sample.at(sample::boxes)[1][3].item<float>(), 0.25F);
+  for (const char* const boxes : {"0.1 0.2 1.5 0.9", "0.5 0.2 0.1 0.9", "-0.1 0 1 1", "here"})
+    EXPECT_THAT(refusal(text("image,question,answer,boxes\n\na.png,Is it?,yes,", boxes, "\n")),
+                AllOf(HasSubstr("own.csv:"), HasSubstr("which is no box")));
+}
+
+TEST_F(OwnTables, WithColumnsThatMovedOrLabelsThatAreNoneAreRefusedWithThePlace) {
+  EXPECT_THAT(refusal("picture,question,answer\na.png,Is it?,yes\n"),
+              HasSubstr("own.csv has no column image, only picture, question, answer"));
+  EXPECT_THAT(refusal("image,text,answer\na.png,Is it?,yes\n"), HasSubstr("has no column question"));
+  EXPECT_THAT(refusal("image,question,answer,Edema\na.png,Is it?,yes,maybe\n"),
+              AllOf(HasSubstr("own.csv:2"), HasSubstr("Edema is maybe")));
+  EXPECT_THAT(refusal("image,question,answer,split\na.png,Is it?,yes,exam\n"),
+              AllOf(HasSubstr("own.csv:2"), HasSubstr("the split exam")));
+}
+
+TEST_F(OwnTables, CountWhatHasNoImageNoTextOrNoKnownType) {
+  const Index index = index_of(
+      "image,question,answer,type\n"
+      "a.png,Is it?,yes,\n"
+      "b.png,Is it?,no,\n"
+      ",Is it?,yes,\n"
+      "a.png,,yes,\n"
+      "a.png,Is it?,yes,Z01_sing\n"
+      "a.png,Is it?,,D02_has_finding\n");
+  EXPECT_EQ(index.table("questions").rows, 2);
+  for (const char* const counted :
+       {"no image: 1", "empty text: 1", "unknown type: 1", "no class fits the answer: 1"})
+    EXPECT_THAT(index.patients_by, HasSubstr(counted));
 }
 
 TEST_F(QuestionSets, OfPhantomsNeedNothing) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -18,7 +17,6 @@ namespace larmor::xray_vqa {
 namespace {
 
 constexpr double most_of_bytes = 255, most_of_words = 65535;
-constexpr const char* boxes_remedy = "say boxes=\"0.1 0.2 0.5 0.9; 0.4 0.1 0.9 0.9\": x1 y1 x2 y2 in [0, 1]";
 
 std::string small_letters(std::string_view words) {
   std::string small(words);
@@ -35,26 +33,6 @@ Head head_asked(const std::map<std::string, std::string, std::less<>>& texts, st
   if (question_types()[type].head != Head::none) return question_types()[type].head;
   fail(Exit::usage, text("type=", given->second, " is no type of question that a head answers"),
        "say type=has_finding, where_is_finding, how_severe_is_finding or describe_finding, or leave it out");
-}
-
-std::vector<SceneObject> boxes_in(const std::string& words) {
-  std::vector<SceneObject> objects;
-  std::istringstream all(words);
-  std::string one;
-  while (std::getline(all, one, ';')) {
-    std::istringstream numbers(one);
-    SceneObject object;
-    std::string rest;
-    const bool is_box =
-        static_cast<bool>(numbers >> object.box.x1 >> object.box.y1 >> object.box.x2 >> object.box.y2) &&
-        !(numbers >> rest);
-    const Box& box = object.box;
-    const bool lies_inside = box.x1 >= 0 && box.y1 >= 0 && box.x2 <= 1 && box.y2 <= 1;
-    if (!is_box || !lies_inside || box.x1 >= box.x2 || box.y1 >= box.y2)
-      fail(Exit::usage, text("boxes has `", one, "`, which is no box"), boxes_remedy);
-    objects.push_back(object);
-  }
-  return objects;
 }
 
 }  // namespace
@@ -81,7 +59,7 @@ Asked asked_of(const std::map<std::string, std::string, std::less<>>& texts, con
   QuestionFacts facts;
   facts.question = question->second;
   const auto boxes = texts.find("boxes");
-  if (boxes != texts.end()) facts.objects = boxes_in(boxes->second);
+  if (boxes != texts.end()) facts.objects = objects_in_words(boxes->second);
   const auto most = static_cast<std::size_t>(sizes.objects);
   if (facts.objects.size() > most)
     fail(Exit::usage, text("boxes has ", facts.objects.size(), " boxes, and the network takes ", most),
