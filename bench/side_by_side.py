@@ -306,9 +306,50 @@ def radiographs(run):
     compare("radiographs to a batch of 224 by 224, three channels, one core", ours, theirs, run.pairs)
 
 
+VQA_WORDS = 8000
+# The network of vqa_step.py: timm's convnext_atto, a BERT of four layers, and what lies behind them, all dropout as there.
+SMALL_VQA = ["xray_vqa", "data.kind=phantom", "data.phantom_cases=24", "data.phantom_questions=4", "data.image_size=224",
+             "data.question_length=64", "data.most_objects=6", "data.split.val=0.2", "data.split.test=0",
+             "model.convnext.size=atto",
+             "model.bert={layers: 4, heads: 4, intermediate: 1024, positions: 512, dropout: 0.1, attention_dropout: 0.1}",
+             "model.width=256",
+             "model.interaction={layers: 2, heads: 4, intermediate: 1024, dropout: 0.1, attention_dropout: 0.1}",
+             "train.global_batch=4", "optim.learning_rate=5e-5"]
+POOLER = 256 * 256 + 256  # of our BERT; it takes no part and does not learn, and the peer's has none
+
+
+def vqa(run):
+    """Answering questions about radiographs: batch 4 of 224 x 224, 64 tokens, six boxes. In bf16 the peer's modes of
+    both types take part."""
+    folder = pathlib.Path(tempfile.mkdtemp())
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    words += [f"word{i}" for i in range(VQA_WORDS - len(words))]
+    (folder / "vocab.txt").write_text("\n".join(words) + "\n")
+    modes = ["eager", "channels_last"]
+    if run.precision == "bf16":
+        modes += ["bf16", "bf16_channels_last"]
+    parameters = {}
+
+    def ours():
+        line = last_json([run.program, "bench", "step", *SMALL_VQA, f"data.vocabulary={folder / 'vocab.txt'}",
+                          f"train.precision={run.precision}", "--threads", run.threads, *lengths(run)])
+        parameters["ours"] = line["parameters"] - POOLER
+        return line["result"]["larmor"]["min_ms"]
+
+    def theirs():
+        line = last_json([run.python, run.peers / "vqa_step.py", "--threads", run.threads, "--modes", ",".join(modes),
+                          *lengths(run)])
+        parameters["theirs"] = line["parameters"]
+        return {mode: line["result"][mode]["min_ms"] for mode in modes}
+
+    compare(f"training step, questions about radiographs, {run.precision}, {run.threads} threads", ours, theirs, run.pairs)
+    assert parameters["ours"] == parameters["theirs"], parameters
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 FIGURES = {"step": step, "resnet": resnet, "ddp": ddp, "reducer": reducer, "strategies": strategies,
            "start": start, "load": load, "affine": affine, "pictures": pictures,
-           "words": words, "radiographs": radiographs}
+           "words": words, "radiographs": radiographs, "vqa": vqa}
 
 
 def main():
