@@ -59,8 +59,8 @@ function(larmor_workload_table)
   larmor_write_workload_table(larmor_workloads ${names})
 endfunction()
 
-# Tests of a workload: workloads/<name>/tests/*_test.cpp become one binary, for those folders that have any. Called where
-# the tests are made.
+# Tests of a workload: workloads/<name>/tests/*_test.cpp become one binary, *_long_test.cpp one more, with the label long;
+# for those folders that have any. Called where the tests are made.
 function(larmor_workload_tests)
   get_property(names GLOBAL PROPERTY larmor_workloads)
   foreach(name ${names})
@@ -70,7 +70,13 @@ function(larmor_workload_tests)
       continue()
     endif()
     file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+    file(GLOB long_sources CONFIGURE_DEPENDS ${folder}/*_long_test.cpp)
+    list(REMOVE_ITEM sources ${long_sources})
     larmor_test(${name}_test TORCH SOURCES ${sources}
                 LIBRARIES larmor_workload_${name} larmor_test_support TIMEOUT 300)
+    if(long_sources)
+      larmor_test(${name}_long_test TORCH SOURCES ${long_sources}
+                  LIBRARIES larmor_workload_${name} larmor_test_support LABELS long TIMEOUT 1800)
+    endif()
   endforeach()
 endfunction()

@@ -11,7 +11,8 @@ std::vector<CardFault> card_fault_cells() {
   std::vector<CardFault> cells;
   for (const int rank : {0, 1}) {
     for (const char* kind : {"error", "gone"}) {
-      for (const char* phase : {"starting", "training", "validating", "saving"}) cells.push_back({kind, phase, rank});
+      for (const char* phase : {"starting", "training", "validating", "saving"})
+        cells.push_back({kind, phase, rank});
     }
     for (const char* kind : {"collective", "killed", "stuck"}) {
       for (const char* phase : {"starting", "training", "validating"}) cells.push_back({kind, phase, rank});

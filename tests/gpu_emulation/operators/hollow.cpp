@@ -74,8 +74,8 @@ class Shapes {
     if (!shape.defined() || !shape.is_meta()) return shape;
     const auto known = originals_.find(shape.unsafeGetTensorImpl());
     if (known != originals_.end()) return known->second;
-    const auto made =
-        at::empty_strided(shape.sizes(), shape.strides(), shape.options().device(device_).pinned_memory(false));
+    const auto made = at::empty_strided(shape.sizes(), shape.strides(),
+                                        shape.options().device(device_).pinned_memory(false));
     return zeros_where_small(made, work_);
   }
 

@@ -123,8 +123,8 @@ Rule rule_for(const c10::OperatorName& name) {
   return is_extreme && name.overload_name.empty() ? number_of_first : nullptr;
 }
 
-/// The results of an operator that only writes tensors that it was given: each is as large as all that is read
-/// together.
+/// The results of an operator that only writes tensors that it was given: each is as large as all that is
+/// read together.
 bool gives_outputs(const c10::OperatorHandle& op, Values& values) {
   const auto& parameters = op.schema().arguments();
   Values outputs;
@@ -152,8 +152,9 @@ bool gives_known_shapes(const c10::OperatorHandle& op, Values& values) {
     return true;
   }
   // libtorch takes a kernel for meta, or one that is composed of other operators.
-  for (const auto key : {c10::DispatchKey::Meta, c10::DispatchKey::CompositeExplicitAutogradNonFunctional,
-                         c10::DispatchKey::CompositeExplicitAutograd, c10::DispatchKey::CompositeImplicitAutograd}) {
+  for (const auto key :
+       {c10::DispatchKey::Meta, c10::DispatchKey::CompositeExplicitAutogradNonFunctional,
+        c10::DispatchKey::CompositeExplicitAutograd, c10::DispatchKey::CompositeImplicitAutograd}) {
     if (op.hasKernelForDispatchKey(key)) return false;
   }
   return gives_outputs(op, values);

@@ -118,7 +118,8 @@ void CardRehearsal::expect_named(const Finished& end) const {
 void CardRehearsal::expect_peers_ended_soon() const {
   if (GetParam().kind == "stuck") return;
   const std::string log = read_text(run() / "log" / "launcher.log");
-  const auto asked = time_of(log, "asking the other ranks to end"), ended = time_of(log, "generation 0 ended");
+  const auto asked = time_of(log, "asking the other ranks to end"),
+             ended = time_of(log, "generation 0 ended");
   constexpr std::time_t seconds_of_a_busy_machine = 6;  // two are meant, and ten are the grace
   EXPECT_LE(ended - asked, asked == 0 ? ended : seconds_of_a_busy_machine) << log;
 }
@@ -127,11 +128,11 @@ void CardRehearsal::rehearse() {
   const auto& [kind, phase, rank] = GetParam();
   const std::string first_step = phase == "starting" || kind == "memory" ? "0" : "4";
   const std::filesystem::path mark = scratch_.path() / "mark";
-  const auto end = run_on_gpus(
-      words("run"), scratch_.path(),
-      {.environment = {{"EMULATED_FAULTS", text(kind, "@", rank, "=", number_of(GetParam()))},
-                       {"EMULATED_FAULT_PHASE", text(phase, ":", first_step)},
-                       {"EMULATED_FAULT_MARK", mark.string()}}});
+  const auto end =
+      run_on_gpus(words("run"), scratch_.path(),
+                  {.environment = {{"EMULATED_FAULTS", text(kind, "@", rank, "=", number_of(GetParam()))},
+                                   {"EMULATED_FAULT_PHASE", text(phase, ":", first_step)},
+                                   {"EMULATED_FAULT_MARK", mark.string()}}});
   ASSERT_TRUE(kind == "memory" || std::filesystem::exists(mark)) << "it has not struck: " << end.err;
   expect_named(end);
   expect_peers_ended_soon();
