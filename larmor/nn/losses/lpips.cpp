@@ -67,7 +67,7 @@ Lpips::Lpips(c10::Device device) : features_(register_module("features", seeded_
   for (const at::Tensor& parameter : parameters()) parameter.requires_grad_(false);
 }
 
-void Lpips::load(const std::string& file) {
+void Lpips::read_weights(const std::string& file) {
   const NamedTensors there = read_tensors(file);
   NamedTensors wanted = state_dict(*this);
   for (auto& [name, tensor] : wanted) {

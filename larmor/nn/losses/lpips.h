@@ -24,7 +24,7 @@ class Lpips final : public torch::nn::Module {
   /// The trunk of a safetensors file under torchvision's names (`features.N.…`), and the linear layers where the
   /// file has them (`linN.model.1.weight`); other tensors of the file are of no meaning here. Throws Error
   /// (usage) naming the file where the trunk is not whole.
-  void load(const std::string& file);
+  void read_weights(const std::string& file);
 
   /// a, b [N, 1 or 3, H, W], axes of SqueezeNetFeatures::least_size and more; values as they are, without the
   /// step from [0, 1] to [-1, 1]. [N, 7]: the distance at each tap, whose sum is LPIPS.

@@ -84,12 +84,12 @@ TEST(Lpips, TakesTheTrunkOfAFileAndSaysWhatItLacks) {
   }
   trunk["classifier.1.weight"] = at::ones({3});  // torchvision's file has a classifier, too
   write_tensors(storage, scratch.path() / "whole.safetensors", trunk);
-  lpips.load((scratch.path() / "whole.safetensors").string());
+  lpips.read_weights((scratch.path() / "whole.safetensors").string());
   EXPECT_FLOAT_EQ(lpips.parameters().front().max().item<float>(), 0.01F);
   trunk.erase("features.0.bias");
   write_tensors(storage, scratch.path() / "cut.safetensors", trunk);
   try {
-    lpips.load((scratch.path() / "cut.safetensors").string());
+    lpips.read_weights((scratch.path() / "cut.safetensors").string());
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.exit(), Exit::usage);
