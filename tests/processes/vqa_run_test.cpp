@@ -135,6 +135,15 @@ TEST_F(QuestionsAboutRadiographs, AreAnsweredWhenTheDataAreGone) {
   };
   const auto before = ask("is there an effusion ?");
   ASSERT_EQ(before.status, 0) << before.err;
+  put_file(data / "other.txt", read_text(data / "vocab.txt") + "lesion\n");
+  for (const char* const verb : {"evaluate", "predict"}) {
+    std::vector<std::string> all = {verb, "runs/own-second", "data.vocabulary=own/other.txt"};
+    if (verb == std::string("predict"))
+      all.insert(all.end(), {"--input", "image=x.png", "--input", "question=is it ?"});
+    const auto refused = call(all);
+    EXPECT_EQ(refused.status, wrong_usage) << verb;
+    EXPECT_THAT(refused.err, HasSubstr("data.vocabulary=own/other.txt: the run keeps")) << verb;
+  }
   std::filesystem::remove_all(data);
   std::filesystem::remove_all(folder() / "runs" / "own-first");
   const auto after = ask("is there an effusion ?");
