@@ -31,6 +31,8 @@ namespace larmor::app {
 
 namespace {
 
+constexpr int64_t batches_of_benchmark = 4;
+
 struct StepArguments {
   int blocks = 7, steps = 3, warmup = 3;
   int threads = 0;
@@ -115,11 +117,24 @@ void trace_steps(StepBenchmark& benchmark, const Communicator& communicator, con
   communicator.is_first() ? trace(arguments.profile, communicator.device(), steps) : steps();
 }
 
+/// Of a GPU, in MiB: the most that libtorch's allocator has given out, and what the plan foresees. Empty on a
+/// CPU.
+Json memory_of(const StepBenchmark& benchmark, const Communicator& communicator, const Plan& plan) {
+  if (communicator.device().is_cpu()) return {};
+  const auto in_mib = [](int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
+  return {{"peak_mib", in_mib(peak_memory_bytes(communicator.device()))},
+          {"batches_mib", in_mib(batches_of_benchmark * benchmark.batch_bytes())},
+          {"planned_mib", in_mib(plan.memory.total())},
+          {"planned_batches_mib", in_mib(plan.memory.batch)}};
+}
+
 /// The line of rank 0.
 Json time_as_rank(const LoadedStage& loaded, const Plan& plan, const Index& index, Communicator& communicator,
                   const StepArguments& arguments) {
-  StepBenchmark benchmark(*loaded.stage, loaded.config.config, plan, index, communicator);
+  StepBenchmark benchmark(*loaded.stage, loaded.config.config, plan, index, communicator,
+                          batches_of_benchmark);
   auto result = time_steps(benchmark, communicator, arguments, plan.micro_batch * communicator.size());
+  const Json memory = memory_of(benchmark, communicator, plan);
   const auto roofline = roofline_of(benchmark, communicator, plan, result["median_ms"].get<double>());
   result["roofline"] = to_json(roofline);
   if (!arguments.profile.empty()) trace_steps(benchmark, communicator, arguments);
@@ -133,6 +148,7 @@ Json time_as_rank(const LoadedStage& loaded, const Plan& plan, const Index& inde
   json["result"]["larmor"] = result;
   json["roofline"] = describe(roofline);
   json["peak_rss_mib"] = static_cast<double>(peak_memory_bytes(c10::kCPU)) / (1 << 20);
+  if (!memory.empty()) json["memory"] = memory;
   json["versions"] = {{"build", build_description()}, {"threads", plan.threads_per_rank}};
   return json;
 }

@@ -63,6 +63,14 @@ void norm_backward(Values& values) {
             wanted[2] ? at::empty({channels}, of_channels) : at::Tensor()};
 }
 
+/// The means and deviations of training.
+void batch_norm(Values& values) {
+  const at::Tensor input = values[0].toTensor();
+  const int64_t channels = values[5].toBool() ? input.size(1) : 0;
+  const auto options = input.options().dtype(input.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
+  values = {at::empty_like(input), at::empty({channels}, options), at::empty({channels}, options)};
+}
+
 void layer_norm_backward(Values& values) {
   const at::Tensor input = values[1].toTensor();
   const auto wanted = values.back().toBoolList();
@@ -107,6 +115,7 @@ Rule rule_for(const c10::OperatorName& name) {
   static const std::unordered_map<std::string_view, Rule> rules{
       {"aten::convolution", convolve},
       {"aten::convolution_backward", convolve_backward},
+      {"aten::native_batch_norm", batch_norm},
       {"aten::native_batch_norm_backward", norm_backward},
       {"aten::native_group_norm_backward", norm_backward},
       {"aten::native_layer_norm_backward", layer_norm_backward},
@@ -126,6 +135,10 @@ Rule rule_for(const c10::OperatorName& name) {
 /// The results of an operator that only writes tensors that it was given: each is as large as all that is
 /// read together.
 bool gives_outputs(const c10::OperatorHandle& op, Values& values) {
+  if (op.schema().returns().empty()) {  // a fused optimizer
+    values.clear();
+    return true;
+  }
   const auto& parameters = op.schema().arguments();
   Values outputs;
   Sizes sizes;
