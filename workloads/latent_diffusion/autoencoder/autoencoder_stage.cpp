@@ -86,9 +86,15 @@ void AutoencoderStage::check_start(const Sample& first) const {
     fail(Exit::usage, text("there is no file ", file), "check loss.perceptual_network");
 }
 
+std::vector<int64_t> planned_window(const RunConfig& config) {
+  const bool has_steps = !config.data.transforms.empty();  // one of which may give another size
+  return has_steps || config.data.kind != "phantom" ? training_window(config) : config.data.phantom_size;
+}
+
 Demand AutoencoderStage::demand(const RunConfig& config, const Index& index) const {
-  AutoencoderTask trial(config_, /*seed=*/0, training_window(config), c10::kMeta);
-  const auto image = image_to_count(config_.network.in_channels, training_window(config));
+  const auto window = planned_window(config);
+  AutoencoderTask trial(config_, /*seed=*/0, window, c10::kMeta);
+  const auto image = image_to_count(config_.network.in_channels, window);
   auto demand = count_demand(config, index, training_chain(config.data.transforms), trial, image);
   demand.preferred_micro_batch = 2;
   return demand;

@@ -39,4 +39,8 @@ class AutoencoderStage final : public Stage {
   AutoencoderConfig config_;
 };
 
+/// The size of the examples whose memory is planned: that of the crops, and without one that of the invented
+/// volumes. What files hold is not known before they are read.
+std::vector<int64_t> planned_window(const RunConfig& config);
+
 }  // namespace larmor::latent_diffusion

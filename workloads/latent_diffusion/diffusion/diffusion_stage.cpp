@@ -79,7 +79,7 @@ void DiffusionStage::check_example(const Sample& example, Split split) const {
 
 Demand DiffusionStage::demand(const RunConfig& config, const Index& index) const {
   const AutoencoderConfig& theirs = autoencoder();
-  const auto window = training_window(config);
+  const auto window = planned_window(config);
   DiffusionTask trial(config_, /*seed=*/0,
                       std::make_unique<AutoencoderTask>(theirs, /*seed=*/0, window, c10::kMeta),
                       {.window = window}, c10::kMeta);

@@ -1,4 +1,5 @@
-// The first stage's perceptual network: a file that its run keeps, and what is refused before anything starts.
+// The first stage's perceptual network: a file that its run keeps, and what is refused before anything
+// starts.
 #include "workloads/latent_diffusion/autoencoder/autoencoder_stage.h"
 
 #include <ATen/ATen.h>
@@ -17,6 +18,7 @@
 namespace larmor::latent_diffusion {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 /// `place`: the folder below which its run has kept files.
@@ -70,11 +72,26 @@ TEST(AutoencoderStage, RefusesAPerceptualNetworkThatIsNotThereAndCropsThatItCann
   };
   const auto missing = load_first("/nowhere.safetensors");
   const Sample first{{"image", at::zeros({1, 20, 20, 20})}};
-  EXPECT_THAT(message_of([&] { missing.stage->check_start(first); }), HasSubstr("no file /nowhere.safetensors"));
+  EXPECT_THAT(message_of([&] { missing.stage->check_start(first); }),
+              HasSubstr("no file /nowhere.safetensors"));
   auto small = load_first("random");
-  small.config.config.data.transforms = parse_json(
-      R"([{"RandSpatialCrop": {"roi_size": [16, 16, 16], "validation_roi_size": [16, 16, 16]}}])", "the test");
+  small.config.config.data.transforms =
+      parse_json(R"([{"RandSpatialCrop": {"roi_size": [16, 16, 16], "validation_roi_size": [16, 16, 16]}}])",
+                 "the test");
   EXPECT_THAT(message_of([&] { small.stage->check(small.config.config); }), HasSubstr("slices of 17 pixels"));
+}
+
+TEST(AutoencoderStage, IsPlannedForTheSizeOfInventedVolumesWhereNothingChangesIt) {
+  RunConfig config;
+  config.data.kind = "phantom";
+  config.data.phantom_size = {32, 48, 16};
+  config.data.transforms = Json::array();
+  EXPECT_THAT(planned_window(config), ElementsAre(32, 48, 16));
+  config.data.transforms = Json::array({{{"RandSpatialCrop", {{"roi_size", {8, 8, 16}}}}}});
+  EXPECT_THAT(planned_window(config), ElementsAre(8, 8, 16));
+  config.data.transforms = Json::array();
+  config.data.kind = "nifti";
+  EXPECT_THAT(planned_window(config), ElementsAre(64, 64, 64));
 }
 
 }  // namespace

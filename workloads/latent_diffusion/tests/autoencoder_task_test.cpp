@@ -50,8 +50,9 @@ Step step_of(AutoencoderTask& task, const Batch& batch) {
   const auto parameter = task.objectives().front().network->parameters().front();
   if (parameter.grad().defined()) parameter.mutable_grad().zero_();
   Step step;
-  const StepContext context{
-      .record = [&](const std::string& name, const at::Tensor& value) { step.records[name] = value.item<double>(); }};
+  const StepContext context{.record = [&](const std::string& name, const at::Tensor& value) {
+    step.records[name] = value.item<double>();
+  }};
   const auto draws = draws_of(batch);
   task.losses(batch, context).front().backward();
   step.gradient = parameter.grad().clone();
@@ -73,15 +74,16 @@ TEST(AutoencoderTask, HasTheSamePerceptualTermHoweverABatchIsDivided) {
   AutoencoderTask task(config_with("random"), /*seed=*/1, {20, 20, 20});
   const auto whole = step_of(task, images(0, 2));
   const auto first = step_of(task, images(0, 1)), second = step_of(task, images(1, 1));
-  EXPECT_NEAR(whole.records.at("perceptual"), (first.records.at("perceptual") + second.records.at("perceptual")) / 2,
-              1e-6);
+  EXPECT_NEAR(whole.records.at("perceptual"),
+              (first.records.at("perceptual") + second.records.at("perceptual")) / 2, 1e-6);
 }
 
 TEST(AutoencoderTask, ItsPerceptualNetworkIsACompanionThatLearnsNothing) {
   AutoencoderTask task(config_with("random"), /*seed=*/1, {20, 20, 20});
   ASSERT_EQ(task.companions().size(), 1U);
   step_of(task, images(0, 1));
-  for (const auto& parameter : task.companions().front()->parameters()) EXPECT_FALSE(parameter.grad().defined());
+  for (const auto& parameter : task.companions().front()->parameters())
+    EXPECT_FALSE(parameter.grad().defined());
   EXPECT_EQ(AutoencoderTask(config_with(""), 1, {20, 20, 20}).companions().size(), 0U);
 }
 
