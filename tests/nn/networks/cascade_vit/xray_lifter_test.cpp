@@ -16,6 +16,17 @@ VoxelPositions anterior_inferior_left() {
   return {{{0, 0, -1, middle}, {1, 0, 0, -middle}, {0, -1, 0, middle}, {0, 0, 0, 1}}};
 }
 
+/// Of volumes of 8 voxels a side, at one level.
+CascadeVitOptions small_options() {
+  CascadeVitOptions options;
+  options.volume_size = 8;
+  options.channels = {8};
+  options.xray_channels = 8;
+  options.lifted_channels = 3;
+  options.xray_tokens = 2;
+  return options;
+}
+
 /// A voxel is where its ray says that it is: the pixel that it darkens brings its features to it.
 TEST(XrayLifter, BringsAPixelToTheVoxelsThatItShows) {
   const at::Tensor volume = at::zeros({1, places, places, places});
@@ -80,12 +91,7 @@ TEST(XrayLifter, GivesTheSameBitsOnOneThreadAndOnTwo) {
 }
 
 TEST(XrayLifter, BringsEachPixelsOwnFeaturesToItsDepths) {
-  CascadeVitOptions options;
-  options.volume_size = 8;
-  options.channels = {8};
-  options.xray_channels = 8;
-  options.lifted_channels = 3;
-  options.xray_tokens = 2;
+  CascadeVitOptions options = small_options();
   options.view_angles = {0};
   XrayLifter lifter(options, c10::kCPU);
   const at::NoGradGuard no_gradient;
@@ -107,13 +113,7 @@ TEST(XrayLifter, BringsEachPixelsOwnFeaturesToItsDepths) {
 }
 
 TEST(XrayLifter, TakesRadiographsOfAnySize) {
-  CascadeVitOptions options;
-  options.volume_size = 8;
-  options.channels = {8};
-  options.xray_channels = 8;
-  options.lifted_channels = 3;
-  options.xray_tokens = 2;
-  XrayLifter lifter(options, c10::kCPU);
+  XrayLifter lifter(small_options(), c10::kCPU);
   for (const int64_t pixels : {4, 8, 33}) {
     const auto seen = lifter.forward(at::randn({2, 2, pixels, pixels}));
     EXPECT_EQ(seen[0].sizes(), at::IntArrayRef({2, 6, 4, 4, 4}));
