@@ -13,6 +13,7 @@
 #include "larmor/base/text.h"
 #include "larmor/device/run_block.h"
 #include "larmor/nn/blocks/one_or_each.h"
+#include "larmor/nn/networks/checked.h"
 #include "larmor/nn/networks/resnet_block.h"
 
 namespace larmor::nn {
@@ -43,11 +44,6 @@ void check_axes(const char* name, const std::vector<int64_t>& sizes) {
   if (!fits)
     fail(Exit::usage, text("model.", name, " wants one number, or one for each of the three axes, from 1 on"),
          text("set model.", name, "=[7], say, or [7, 7, 3]"));
-}
-
-ResNetOptions checked(const ResNetOptions& options) {
-  options.check();
-  return options;
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "larmor/nn/blocks/resample_block.h"
 #include "larmor/nn/blocks/shape_text.h"
 #include "larmor/nn/networks/autoencoder_kl/res_block.h"
+#include "larmor/nn/networks/checked.h"
 
 namespace larmor::nn {
 namespace {
@@ -90,11 +91,6 @@ std::shared_ptr<ConvBlock> make_quant_conv(const AutoencoderKlOptions& options, 
                                                .kernel = 1,
                                                .padding = 0},
                                      device);
-}
-
-AutoencoderKlOptions checked(const AutoencoderKlOptions& options) {
-  options.check();
-  return options;
 }
 
 }  // namespace

@@ -13,17 +13,9 @@
 #include "larmor/nn/blocks/block.h"
 #include "larmor/nn/blocks/shape_text.h"
 #include "larmor/nn/networks/bert/bert_layer.h"
+#include "larmor/nn/networks/checked.h"
 
 namespace larmor::nn {
-namespace {
-
-BertOptions checked_bert(const BertOptions& options) {
-  options.check();
-  return options;
-}
-
-}  // namespace
-
 void BertOptions::check() const {
   const bool fits = std::min({vocab_size, hidden_size, num_hidden_layers, num_attention_heads,
                               intermediate_size, max_position_embeddings, type_vocab_size}) >= 1 &&
@@ -36,7 +28,7 @@ void BertOptions::check() const {
 }
 
 BertImpl::BertImpl(const BertOptions& options, c10::Device device, const std::string& path)
-    : options_(checked_bert(options)) {
+    : options_(checked(options)) {
   embeddings_ =
       register_module("embeddings", std::make_shared<BertEmbeddings>(options_, path + ".embeddings", device));
   const auto encoder = register_module("encoder", std::make_shared<torch::nn::Module>());

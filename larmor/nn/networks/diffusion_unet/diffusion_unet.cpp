@@ -12,18 +12,10 @@
 #include "larmor/nn/blocks/norm_silu_conv.h"
 #include "larmor/nn/blocks/shape_text.h"
 #include "larmor/nn/blocks/time_embedding.h"
+#include "larmor/nn/networks/checked.h"
 #include "larmor/nn/networks/diffusion_unet/diffusion_unet_level.h"
 
 namespace larmor::nn {
-namespace {
-
-DiffusionUnetOptions checked(const DiffusionUnetOptions& options) {
-  options.check();
-  return options;
-}
-
-}  // namespace
-
 DiffusionUnetImpl::DiffusionUnetImpl(const DiffusionUnetOptions& options, c10::Device device)
     : options_(checked(options)) {
   const int64_t width = options_.channels.front();

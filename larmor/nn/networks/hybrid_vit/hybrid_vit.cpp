@@ -10,17 +10,13 @@
 #include "larmor/base/text.h"
 #include "larmor/nn/blocks/shape_text.h"
 #include "larmor/nn/blocks/time_embedding.h"
+#include "larmor/nn/networks/checked.h"
 #include "larmor/nn/networks/hybrid_vit/hybrid_vit_stage.h"
 
 namespace larmor::nn {
 namespace {
 
 constexpr int64_t xray_divisor = 8;
-
-HybridVitOptions checked(const HybridVitOptions& options) {
-  options.check();
-  return options;
-}
 
 bool is_power_of_two_times(int64_t size, int64_t grid) {
   while (size > grid && size % 2 == 0) size /= 2;
