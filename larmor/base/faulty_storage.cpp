@@ -83,7 +83,7 @@ FailPoint read_fail_point(std::string_view setting) {
 }
 
 FaultyStorage::Fault make_fault(FailPoint point) {
-  return [point, seen = int64_t{0}](const FaultyStorage::Operation& operation) mutable {
+  return [point = std::move(point), seen = int64_t{0}](const FaultyStorage::Operation& operation) mutable {
     if (operation.name != point.name) return;
     ++seen;
     if (seen < point.first || (seen > point.first && !point.and_later)) return;

@@ -36,13 +36,18 @@ Image blank(int width, int height, int channels) {
   return image;
 }
 
+// Of a pixel's first channel.
+size_t place_in(const Image& image, int row, int column) {
+  const size_t pixels_before = static_cast<size_t>(row) * static_cast<size_t>(image.width);
+  return (pixels_before + static_cast<size_t>(column)) * static_cast<size_t>(image.channels);
+}
+
 // Copies `source` into `canvas` with its upper left corner at (left, top); grey becomes RGB where needed.
 void paste(Image& canvas, const Image& source, int left, int top) {
   ensure(is_whole(source));
   for (int row = 0; row < source.height; ++row) {
     for (int column = 0; column < source.width; ++column) {
-      const auto from = static_cast<size_t>((row * source.width + column) * source.channels);
-      const auto to = static_cast<size_t>(((top + row) * canvas.width + left + column) * canvas.channels);
+      const size_t from = place_in(source, row, column), to = place_in(canvas, top + row, left + column);
       for (int channel = 0; channel < canvas.channels; ++channel) {
         const int read = std::min(channel, source.channels - 1);
         canvas.pixels[to + static_cast<size_t>(channel)] = source.pixels[from + static_cast<size_t>(read)];

@@ -121,7 +121,7 @@ class Builder final : public nlohmann::json_sax<Json> {
     return true;
   }
 
-  [[noreturn]] void refuse(const char* at, std::string what) const {
+  [[noreturn]] void refuse(const char* at, const std::string& what) const {
     const int64_t line = 1 + std::count(source_.data(), at, '\n');
     fail(Exit::data, text(place_, ':', line, ": not valid JSON: ", what));
   }

@@ -134,7 +134,8 @@ class AgentAcceptor {
     newcomer.channel.send({{"welcome", true}});
     newcomer.is_inside = true;
     auto host = std::make_unique<RemoteHost>(std::move(newcomer.channel), hello.host, place_.silence);
-    members_.emplace(hello.agent, Member{std::move(hello), std::move(host)});
+    const int agent = hello.agent;
+    members_.emplace(agent, Member{std::move(hello), std::move(host)});
   }
 
   const AgentPlace& place_;

@@ -5,7 +5,7 @@
 namespace larmor {
 namespace {
 
-constexpr size_t length_bytes = 4, code_bytes = 32;
+constexpr size_t length_bytes = 4, seal_bytes = 32;
 
 /// Of that many bytes, the highest one first.
 std::string big_endian(uint64_t number, size_t bytes) {
@@ -39,12 +39,12 @@ std::vector<std::string> FrameReader::open(std::string_view bytes) {
     const std::string_view rest = std::string_view(incoming_).substr(begin);
     const size_t length = length_from(rest), sealed = length_bytes + length;
     is_broken_ = length > longest_frame;
-    if (is_broken_ || rest.size() < sealed + code_bytes) break;
+    if (is_broken_ || rest.size() < sealed + seal_bytes) break;
     const auto code = hmac_sha256(key_, {big_endian(number_, sizeof(number_)), rest.substr(0, sealed)});
-    is_broken_ = !equal_in_constant_time(as_text(code), rest.substr(sealed, code_bytes));
+    is_broken_ = !equal_in_constant_time(as_text(code), rest.substr(sealed, seal_bytes));
     if (is_broken_) break;
     messages.emplace_back(rest.substr(length_bytes, length));
-    begin += sealed + code_bytes;
+    begin += sealed + seal_bytes;
     ++number_;
   }
   incoming_.erase(0, begin);

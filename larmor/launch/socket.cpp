@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
+#include <charconv>
 #include <cstring>
 #include <memory>
 #include <thread>
@@ -97,7 +97,8 @@ Listener::Listener(const std::string& address, int port) {
       reinterpret_cast<sockaddr*>(&bound);  // the socket calls take every kind through this type
   getsockname(socket_.number(), any, &length);
   getnameinfo(any, length, nullptr, 0, number, sizeof(number), NI_NUMERICSERV);
-  port_ = std::atoi(number);
+  const std::string_view written = number;
+  std::from_chars(written.data(), written.data() + written.size(), port_);
 }
 
 Descriptor Listener::accept() {

@@ -63,7 +63,7 @@ class TensorBoard final : public Tracker {
   std::string take_complaint() override { return guard_.take_complaint(); }
 
  private:
-  void add(std::string record) {
+  void add(const std::string& record) {
     if (!file_) return;
     waiting_ += record;
     if (waiting_.size() > most_waiting_bytes) write_waiting();

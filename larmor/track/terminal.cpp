@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <ctime>
 #include <string>
@@ -79,7 +80,9 @@ int Terminal::width() const {
   winsize size{};
   if (ioctl(descriptor_, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
   const char* columns = std::getenv("COLUMNS");
-  const int number = columns ? std::atoi(columns) : 0;
+  const std::string_view written = columns ? columns : "";
+  int number = 0;  // stays so where it is none
+  std::from_chars(written.data(), written.data() + written.size(), number);
   return number > 0 ? number : 80;
 }
 

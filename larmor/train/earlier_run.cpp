@@ -21,8 +21,8 @@ namespace {
        text("say from.", needed, "=RUN; larmor train ", workload.name(), " --stage ", needed, " makes one"));
 }
 
-void add_sources(EarlierSources& all, const std::string& needed, EarlierSources found) {
-  for (auto& [name, source] : found) {
+void add_sources(EarlierSources& all, const std::string& needed, const EarlierSources& found) {
+  for (const auto& [name, source] : found) {
     // Of what a run merely started from, nobody after it needs the weights.
     if (name != needed && !std::filesystem::exists(source.weights.path)) continue;
     const auto [place, is_new] = all.try_emplace(name, source);

@@ -133,7 +133,8 @@ std::string pack(const Collected& collected, const Failure& failure) {
   append_values(values, head["values"] = Json::array(), collected.values);
   append_values(values, head["notes"] = Json::array(), collected.notes);
   head["bad"] = Json::array();
-  for (const auto& [example, file] : collected.bad) head["bad"].push_back({example, to_json({file})});
+  for (const auto& [example, file] : collected.bad)
+    head["bad"].push_back({example, to_json(std::vector{file})});
   head["failure"] = failure.json();
   return line_of(head) + "\n" + values;
 }
