@@ -1,4 +1,7 @@
 // The resolved config, where each value came from, and the schema of what may be said.
+#include <string>
+#include <vector>
+
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 
@@ -7,6 +10,22 @@
 namespace larmor::app {
 
 namespace {
+
+/// How a stage's parameters learn, where they do not all learn alike.
+struct Groups {
+  std::vector<ObjectiveGroup> groups;
+  std::string unknown;  // why they are not known yet: a file that the stage reads, an earlier run
+};
+
+constexpr const char* rate_key = "optim.learning_rate";
+
+Groups groups_of(const LoadedStage& loaded) {
+  try {
+    return {.groups = loaded.stage->groups(loaded.config.config), .unknown = {}};
+  } catch (const Error& error) {
+    return {.groups = {}, .unknown = error.message()};
+  }
+}
 
 Json origins_of(const LoadedConfig& config) {
   Json all = Json::array();
@@ -22,13 +41,26 @@ Json origins_of(const LoadedConfig& config) {
   return all;
 }
 
-Lines explanation(const LoadedConfig& config) {
+/// The row of the learning rate has the groups that learn by another.
+void add_groups(Json& rows, const Groups& groups) {
+  if (groups.groups.empty()) return;
+  for (Json& row : rows) {
+    if (row["key"] == rate_key) row["groups"] = to_json(groups.groups);
+  }
+}
+
+Lines explanation(const LoadedConfig& config, const Groups& groups) {
   Lines lines;
   for (const auto& origin : config.origins) {
     lines.add(text(origin.key, ": ", origin.value))
         .add(text("    ", origin.help))
         .add(text("    from ", origin.origin,
                   origin.overrode.empty() ? "" : text(", in place of ", origin.overrode)));
+    if (origin.key != rate_key) continue;
+    if (!groups.groups.empty()) lines.add(text("    parameters learn in ", groups.groups.size(), " groups:"));
+    for (const auto& group : groups.groups) lines.add(text("      ", describe(group)));
+    if (!groups.unknown.empty())
+      lines.add(text("    in which groups parameters learn is not known yet: ", groups.unknown));
   }
   return lines;
 }
@@ -41,9 +73,15 @@ int config(Program& program, const std::string& what) {
     program.show(schema, Lines().add_text(to_text(schema)));
     return 0;
   }
-  const auto loaded = program.load_to_show(workload).config;
-  program.show(origins_of(loaded), what == "show" ? Lines().add_text(loaded.to_yaml(/*with_origins=*/true))
-                                                  : explanation(loaded));
+  const auto loaded = program.load_to_show(workload);
+  auto rows = origins_of(loaded.config);
+  if (what == "show") {
+    program.show(rows, Lines().add_text(loaded.config.to_yaml(/*with_origins=*/true)));
+    return 0;
+  }
+  const auto groups = groups_of(loaded);
+  add_groups(rows, groups);
+  program.show(rows, explanation(loaded.config, groups));
   return 0;
 }
 

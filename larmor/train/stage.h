@@ -16,6 +16,7 @@
 #include "larmor/data/index/index.h"
 #include "larmor/data/loader/order.h"
 #include "larmor/plan/plan.h"
+#include "larmor/train/objective_groups.h"
 #include "larmor/train/prediction.h"
 #include "larmor/train/prepare_context.h"
 #include "larmor/train/task.h"
@@ -44,6 +45,9 @@ class Stage {
   virtual Index found(const RunConfig& config) const {
     return make_index(without_splits(config.data), static_cast<uint64_t>(config.run.seed));
   }
+  /// The groups in which its networks' parameters learn, by objective_groups() of a task of shapes alone;
+  /// none where its objectives have no rules. Asked before any data are named.
+  virtual std::vector<ObjectiveGroup> groups(const RunConfig& /*config*/) const { return {}; }
   /// For the planner; from counts alone.
   virtual Demand demand(const RunConfig& config, const Index& index) const = 0;
   virtual std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index,

@@ -74,6 +74,13 @@ class EveryStage : public ::testing::TestWithParam<StageName> {
   const Sources tiny_ = tiny_sources(GetParam());
 };
 
+TEST_P(EveryStage, DeclaresTheGroupsThatItsTaskLearnsIn) {
+  const auto stage = made();
+  const auto config = read(tiny_, *stage).config;
+  const auto task = stage->task(config, stage->index(config));
+  EXPECT_EQ(stage->groups(config), objective_groups(*task, config));
+}
+
 TEST_P(EveryStage, KeepsWhatItHasReadWhenItsFieldsAreAskedForAgain) {
   const auto stage = made();
   const auto loaded = read(tiny_, *stage);

@@ -53,6 +53,32 @@ TEST_F(VerbsWithoutRun, ConfigShowsEveryValueWithItsOrigin) {
               AllOf(HasSubstr("run.seed: 42\n    seed of every random draw"), HasSubstr("tiny.yaml:")));
 }
 
+TEST_F(VerbsWithoutRun, ConfigExplainsTheGroupsInWhichParametersLearn) {
+  const auto explained = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{"config", "explain", "xray_vqa", "-c", "tiny", "optim.learning_rate=0.01"};
+    words.insert(words.end(), more.begin(), more.end());
+    return call(std::move(words));
+  };
+  for (const auto& row : explained({"model.encoder_rate=0.5", "--json"}).json()) {
+    if (row["key"] != "optim.learning_rate") {
+      EXPECT_FALSE(row.contains("groups")) << row["key"];
+      continue;
+    }
+    bool is_slower = false;
+    for (const auto& group : row["groups"]) {
+      EXPECT_THAT(keys_of(group), UnorderedElementsAre("objective", "first", "parameters", "numbers", "rate",
+                                                       "learning_rate", "weight_decay"));
+      is_slower = is_slower || (group["rate"] == 0.5 && group["learning_rate"] == 0.5 * 0.01);
+    }
+    EXPECT_TRUE(is_slower) << row["groups"];
+  }
+  EXPECT_THAT(explained({"model.encoder_rate=0.5"}).out,
+              AllOf(HasSubstr("    parameters learn in "),
+                    HasSubstr("learning rate 0.005 (0.5 times optim.learning_rate), weight decay ")));
+  EXPECT_THAT(explained({"data.vocabulary=nowhere.txt"}).out,
+              HasSubstr("in which groups parameters learn is not known yet: "));
+}
+
 TEST_F(VerbsWithoutRun, WhatConfigShowsCanBeGivenBack) {
   const auto shown = call({"config", "show", "latent_diffusion", "-c", "tiny"});
   put_file(folder() / "mine.yaml", shown.out);

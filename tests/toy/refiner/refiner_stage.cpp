@@ -39,6 +39,11 @@ std::unique_ptr<Task> RefinerStage::trial() const {
                                        dynamic_cast<const CoderStage&>(*coder.stage).on_meta(), c10::kMeta);
 }
 
+std::vector<ObjectiveGroup> RefinerStage::groups(const RunConfig& config) const {
+  if (earlier() == nullptr) fail(Exit::usage, "from.coder is empty", "name a run of the stage coder");
+  return objective_groups(*trial(), config);
+}
+
 PredictionForm RefinerStage::prediction(const RunConfig&) const {
   return {.inputs = {{.name = "t1"},
                      {.name = "t2", .is_optional = true},

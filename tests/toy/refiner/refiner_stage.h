@@ -14,6 +14,7 @@ class RefinerStage final : public VolumeStage {
   /// Refuses a coder of images with other channels.
   void check_start(const Sample& first) const override;
   std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override;
+  std::vector<ObjectiveGroup> groups(const RunConfig& config) const override;
   PredictionForm prediction(const RunConfig& config) const override;
   bool predicts_by_average() const override { return true; }
 

@@ -133,6 +133,11 @@ Index VqaStage::found(const RunConfig& config) const {
   return question_index(questions(), without_splits(config.data), static_cast<uint64_t>(config.run.seed));
 }
 
+std::vector<ObjectiveGroup> VqaStage::groups(const RunConfig& config) const {
+  VqaTask shapes(config_, surroundings(), /*seed=*/0, c10::kMeta);
+  return objective_groups(shapes, config);
+}
+
 Demand VqaStage::demand(const RunConfig& config, const Index& index) const {
   VqaSurroundings around = surroundings();
   VqaTask trial(config_, std::move(around), /*seed=*/0, c10::kMeta);

@@ -23,6 +23,7 @@ class VqaStage final : public Stage {
   void check_start(const Sample& first) const override;
   Index index(const RunConfig& config) const override;
   Index found(const RunConfig& config) const override;
+  std::vector<ObjectiveGroup> groups(const RunConfig& config) const override;
   Demand demand(const RunConfig& config, const Index& index) const override;
   std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override;
   /// Training questions for the baselines, which no network has to look at.
