@@ -13,7 +13,7 @@
 #include "larmor/data/index/index.h"
 #include "larmor/device/device.h"
 #include "larmor/hardware/hardware.h"
-#include "larmor/track/terminal.h"
+#include "larmor/track/work_report.h"
 #include "larmor/train/stage.h"
 
 #include "app/program.h"
@@ -31,43 +31,21 @@ Json splits_of(const Index& index) {
   return splits;
 }
 
-/// "prepared 120 of 400, 12.3 examples/s, ETA 22 s": on a terminal a line that is rewritten, elsewhere one
-/// now and then.
-class FillingReport {
- public:
-  explicit FillingReport(bool speaks)
-      : speaks_(speaks), stands_(isatty(STDERR_FILENO) != 0), terminal_(STDERR_FILENO, /*color=*/false) {}
-
-  void show(int64_t done, int64_t all) {
-    const double seconds = clock_.steady_seconds() - began_;
-    if (!speaks_ || done == 0 || (!stands_ && seconds < next_)) return;
-    const double rate = static_cast<double>(done) / std::max(seconds, 1e-3);
-    const auto words = text("prepared ", done, " of ", all, ", ", fixed(rate, rate < 10 ? 2 : 0),
-                            " examples/s, ETA ", human_seconds(static_cast<double>(all - done) / rate));
-    if (stands_) {
-      terminal_.standing_line(words.substr(0, static_cast<size_t>(std::max(terminal_.width() - 1, 1))));
-      return;
-    }
-    terminal_.line(words);
-    next_ = seconds + seconds_between_lines;
-  }
-
- private:
-  static constexpr double seconds_between_lines = 10;
-
-  const bool speaks_, stands_;
-  Terminal terminal_;
-  SystemClock clock_;
-  const double began_ = clock_.steady_seconds();
-  double next_ = 1;
-};
-
 /// What filling will take, and whether there is room.
 void forecast(const Stage& stage, const RunConfig& config, const Index& index, const Hardware& hardware) {
   const auto owned = datasets_to_prepare(stage, config, index);
   std::vector<const PreparableDataset*> datasets;
   for (const auto& dataset : owned) datasets.push_back(dataset->preparable());
   if (!datasets.empty()) say(forecast_cache(datasets).sentence(hardware.memory_limit_bytes));
+}
+
+/// A stage's tables may take minutes to write: they show how far they are once that is more than a moment.
+Index find_cases(const LoadedStage& loaded, bool speaks, const Clock& clock) {
+  constexpr double moment = 3;
+  WorkReport report(STDERR_FILENO, moment, clock);
+  if (!speaks) return loaded.stage->index(loaded.config.config);
+  return loaded.stage->index_shown(loaded.config.config,
+                                   [&report](const WorkProgress& progress) { report.show(progress); });
 }
 
 int clean(Program& program, const RunConfig& config) {
@@ -88,18 +66,23 @@ int prepare(Program& program, bool cleans) {
   const auto loaded = program.load(program.workload(program.arguments().target));
   const auto& config = loaded.config.config;
   if (cleans) return clean(program, config);
-  const auto index = loaded.stage->index(config);
   const bool speaks = !program.arguments().quiet;
+  const SystemClock clock;
+  const auto index = find_cases(loaded, speaks, clock);
   if (speaks) say(Lines(index.patients_by).add("preparing every example …"));
   const auto hardware = detect_hardware();
   if (speaks) forecast(*loaded.stage, config, index, hardware);
-  FillingReport report(speaks);
+  const bool is_terminal = isatty(STDERR_FILENO) != 0;
+  WorkReport report(STDERR_FILENO, /*patience=*/is_terminal ? 0 : 1, clock);
   const auto storage = make_storage();
   const bool on_gpu = config.parallel.device != "cpu" && cuda_is_usable();
   PrepareContext context{.storage = *storage,
                          .device = on_gpu ? c10::Device(c10::kCUDA, 0) : c10::Device(c10::kCPU),
                          .cores = hardware.usable_cores(),
-                         .progress = [&report](int64_t done, int64_t all) { report.show(done, all); }};
+                         .progress = [&report, speaks](int64_t done, int64_t all) {
+                           if (speaks)
+                             report.show({.what = "prepared", .unit = "examples", .done = done, .all = all});
+                         }};
   loaded.stage->prepare(config, index, context);
   Json json;
   json["index"]["cases"] = index.cases.size();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "larmor/base/json.h"
+#include "larmor/base/work_progress.h"
 #include "larmor/config/run_config.h"
 #include "larmor/data/dataset.h"
 #include "larmor/data/index/index.h"
@@ -39,6 +40,10 @@ class Stage {
   /// The cases of a config: by default what make_index() finds.
   virtual Index index(const RunConfig& config) const {
     return make_index(config.data, static_cast<uint64_t>(config.run.seed));
+  }
+  /// index() for a person who waits for it, which shows how far it is where it takes long.
+  virtual Index index_shown(const RunConfig& config, const ShowsProgress& /*shows*/) const {
+    return index(config);
   }
   /// All cases that the config's data hold now, for what goes by a run's own splits: each in some split, and
   /// nothing is asked of those.

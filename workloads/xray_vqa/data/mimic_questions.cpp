@@ -54,8 +54,9 @@ struct Counts {
 // Words of a question in a form that the table can keep while the document goes.
 class Builder {
  public:
-  Builder(Storage& storage, const MimicQuestions& from)
+  Builder(Storage& storage, const MimicQuestions& from, const ShowsProgress& shows)
       : from_(from),
+        shows_(shows),
         studies_(read_mimic_studies(from.images, from.views, from.uncertain)),
         lists_(read_vocabularies(from.documents / "metadata" / "dataset_info.json")),
         questions_(open_questions()),
@@ -70,15 +71,18 @@ class Builder {
                     sha256_of_file(from_.documents / "metadata" / "dataset_info.json"));
   }
 
-  BuiltQuestions run(const std::function<void(int64_t, int64_t)>& progress) {
+  BuiltQuestions run() {
     const auto& documents = questions_->documents();
     const auto all = static_cast<int64_t>(documents.size());
+    progress_.all = all;
     std::vector<std::string> parts;
     for (int64_t first = 0; first < all; first += from_.part_studies) {
       const int64_t end = std::min(first + from_.part_studies, all);
       parts.push_back(text("part-", parts.size()));
       take_part(parts.back(), static_cast<std::size_t>(first), static_cast<std::size_t>(end));
-      progress(end, all);
+      progress_.done = end;
+      progress_.rows = counts_.kept;
+      show();
     }
     refuse_too_many_bad(all);
     BuiltQuestions built{.tables = build_.finish(parts),
@@ -142,13 +146,19 @@ class Builder {
       counts_.add(noted.at("counts"));
       const auto bad = bad_files_from(noted.at("bad"));
       bad_.insert(bad_.end(), bad.begin(), bad.end());
+      progress_.found_done += static_cast<int64_t>(end - first);
       return;
     }
     Counts whole;
     std::swap(whole, counts_);
     const std::size_t bad_before = bad_.size();
     QuestionTablesBuild::Part part(build_, name, stamp);
-    for (std::size_t i = first; i < end; ++i) take_document(i, part);
+    for (std::size_t i = first; i < end; ++i) {
+      take_document(i, part);
+      progress_.rows = whole.kept + counts_.kept;
+      ++progress_.done;
+      show();
+    }
     const std::vector<BadFile> bad(bad_.begin() + static_cast<std::ptrdiff_t>(bad_before), bad_.end());
     part.finish({{"counts", counts_.to_json()}, {"bad", to_json(bad)}});
     std::swap(whole, counts_);
@@ -203,6 +213,11 @@ class Builder {
     words_ += words;
     lengths_.push_back(words.size());
     kept.push_back({.type = type, .answer = answer, .grade = grade, .question = {}});
+  }
+
+  void show() {
+    progress_.bytes = json_bytes_;
+    shows_(progress_);
   }
 
   static void count(int64_t& reason) { ++reason; }
@@ -260,6 +275,8 @@ class Builder {
   }
 
   const MimicQuestions& from_;
+  const ShowsProgress& shows_;
+  WorkProgress progress_{.what = "tables of questions:", .unit = "documents"};
   const StudyList studies_;
   const Vocabularies lists_;
   const std::unique_ptr<DocumentStore> questions_, scenes_;
@@ -314,8 +331,8 @@ Vocabularies read_vocabularies(const std::filesystem::path& file) {
 }
 
 BuiltQuestions build_mimic_questions(Storage& storage, const MimicQuestions& from,
-                                     const std::function<void(int64_t, int64_t)>& progress) {
-  return Builder(storage, from).run(progress);
+                                     const ShowsProgress& shows) {
+  return Builder(storage, from, shows).run();
 }
 
 }  // namespace larmor::xray_vqa

@@ -3,12 +3,12 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "larmor/base/json.h"
 #include "larmor/base/storage.h"
+#include "larmor/base/work_progress.h"
 #include "larmor/data/bad_file.h"
 #include "larmor/data/table/row_table.h"
 
@@ -39,12 +39,12 @@ struct BuiltQuestions {
   std::string sentence;          // for people
 };
 
-/// Parts that are done and whose documents have not changed are not read again. `progress`: documents done,
-/// and all. Throws Error (data): no documents, lists of regions and entities that are not there, grades that
-/// cannot be decoded, more damaged documents than may be, all of them listed, or not one question that is
-/// left.
+/// Parts that are done and whose documents have not changed are not read again. `shows`: documents done,
+/// questions kept, bytes read. Throws Error (data): no documents, lists of regions and entities that are not
+/// there, grades that cannot be decoded, more damaged documents than may be, all of them listed, or not one
+/// question that is left.
 BuiltQuestions build_mimic_questions(Storage& storage, const MimicQuestions& from,
-                                     const std::function<void(int64_t done, int64_t all)>& progress);
+                                     const ShowsProgress& shows);
 
 /// metadata/dataset_info.json: `regions` or `region_names`, `finding_entities` or `entity_names`; lists of
 /// names, of objects with a `name`, or objects whose keys are the names. Throws Error (data).

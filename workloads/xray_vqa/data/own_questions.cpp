@@ -32,8 +32,14 @@ class OwnTable {
     for (std::size_t i = 0; i < chexpert_names.size(); ++i) labels_[i] = table_.find(chexpert_names[i]);
   }
 
-  void read(Uncertain uncertain, BuiltQuestions& built) {
-    for (const auto& row : table_.rows) take(row, uncertain, built);
+  void read(Uncertain uncertain, const ShowsProgress& shows, BuiltQuestions& built) {
+    WorkProgress progress{.what = "table of questions:", .unit = "rows"};
+    progress.all = static_cast<int64_t>(table_.rows.size());
+    for (const auto& row : table_.rows) {
+      take(row, uncertain, built);
+      ++progress.done;
+      shows(progress);
+    }
   }
 
   // By image, in the order of its name.
@@ -144,12 +150,13 @@ int64_t class_of_own_answer(const QuestionType& type, std::string_view answer) {
 }
 
 BuiltQuestions build_own_questions(Storage& storage, const std::filesystem::path& list,
-                                   const std::filesystem::path& tables, Uncertain uncertain) {
+                                   const std::filesystem::path& tables, Uncertain uncertain,
+                                   const ShowsProgress& shows) {
   const std::string bytes = read_text(list, largest_list);
   BuiltQuestions built;
   built.by_type.resize(question_types().size());
   OwnTable table(list, bytes);
-  table.read(uncertain, built);
+  table.read(uncertain, shows, built);
   built.left_out = table.left_out;
   QuestionTablesBuild build(storage, tables);
   const std::string stamp =

@@ -35,17 +35,19 @@ PhantomQuestions phantoms_of(const QuestionData& questions, const DataConfig& da
 // A line now and then: writing the tables of millions of questions takes minutes.
 class BuildLog {
  public:
-  void show(int64_t done, int64_t all) {
+  void show(const WorkProgress& progress) {
     const auto now = std::chrono::steady_clock::now();
-    if (now - last_ < std::chrono::seconds(10) && done < all) return;
-    if (done < all || said_) log::info(text("tables of questions: ", done, " of ", all, " documents"));
+    if (now - last_ < std::chrono::seconds(10) && progress.done < progress.all) return;
+    if (progress.done == progress.all && (!said_ || said_all_)) return;
+    log::info(text(progress.what, " ", progress.done, " of ", progress.all, " ", progress.unit));
     said_ = true;
+    said_all_ = progress.done == progress.all;
     last_ = now;
   }
 
  private:
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-  bool said_ = false;
+  bool said_ = false, said_all_ = false;
 };
 
 // A folder for each source and each way to read it.
@@ -57,12 +59,13 @@ std::filesystem::path folder_of_tables(const QuestionData& questions, const Data
   return chosen_cache_folder(data) / text("questions-", sha256(key).substr(0, 16));
 }
 
-BuiltQuestions build_tables(const QuestionData& questions, const DataConfig& data, Storage& storage) {
+BuiltQuestions build_tables(const QuestionData& questions, const DataConfig& data, Storage& storage,
+                            const ShowsProgress& shows) {
   const auto folder = folder_of_tables(questions, data);
   storage.create_folders(folder);
   const FileLock lock(std::filesystem::path(folder).concat(".lock"));
-  if (data.kind == table_kind) return build_own_questions(storage, data.list, folder, questions.uncertain);
-  BuildLog progress;
+  if (data.kind == table_kind)
+    return build_own_questions(storage, data.list, folder, questions.uncertain, shows);
   const bool all = questions.quality_grade == "all";
   return build_mimic_questions(storage,
                                {.images = data.folder,
@@ -73,7 +76,7 @@ BuiltQuestions build_tables(const QuestionData& questions, const DataConfig& dat
                                 .views = questions.views,
                                 .uncertain = questions.uncertain,
                                 .bad_files = data.bad_files},
-                               [&](int64_t done, int64_t of) { progress.show(done, of); });
+                               shows);
 }
 
 /// A configuration is shown and explained before there are data, so this is asked when they are looked for.
@@ -120,11 +123,14 @@ void QuestionData::check(const DataConfig& data) const {
   }
 }
 
-Index question_index(const QuestionData& questions, const DataConfig& data, uint64_t run_seed) {
+Index question_index(const QuestionData& questions, const DataConfig& data, uint64_t run_seed,
+                     const ShowsProgress& shows) {
   if (data.kind == phantom_kind) return phantom_index(data, run_seed, phantoms_of(questions, data));
   check_places(questions, data);
   const auto storage = make_storage();
-  const BuiltQuestions built = build_tables(questions, data, *storage);
+  BuildLog build_log;
+  const ShowsProgress logs = [&build_log](const WorkProgress& progress) { build_log.show(progress); };
+  const BuiltQuestions built = build_tables(questions, data, *storage, shows ? shows : logs);
   for (const BadFile& bad : built.bad) log::warning(text(bad.path, ": ", bad.reason));
   const QuestionTables tables(built.tables);
   std::vector<ListedCase> listed;

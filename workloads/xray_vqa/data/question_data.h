@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "larmor/base/work_progress.h"
 #include "larmor/config/fields.h"
 #include "larmor/config/run_config.h"
 #include "larmor/data/dataset.h"
@@ -41,8 +42,10 @@ struct QuestionData {
 };
 
 /// The studies as cases, their questions as tables, which are written where they are not there yet: into the
-/// cache folder, with a line in the log now and then. Phantoms have no tables. Throws Error.
-Index question_index(const QuestionData& questions, const DataConfig& data, uint64_t run_seed);
+/// cache folder. How far that is goes to `shows`, or, where it is empty, into the log now and then. Phantoms
+/// have no tables. Throws Error.
+Index question_index(const QuestionData& questions, const DataConfig& data, uint64_t run_seed,
+                     const ShowsProgress& shows = {});
 /// How many questions a split has, by counts alone.
 int64_t count_questions(const QuestionData& questions, const Index& index, Split split);
 std::unique_ptr<Dataset> question_dataset(const QuestionData& questions, const DataConfig& data,

@@ -28,7 +28,8 @@ class MimicTables : public ::testing::Test {
             .part_studies = 2};
   }
   BuiltQuestions build(const MimicQuestions& questions) {
-    return build_mimic_questions(storage_, questions, [&](int64_t done, int64_t) { done_ = done; });
+    return build_mimic_questions(storage_, questions,
+                                 [&](const WorkProgress& progress) { last_shown_ = progress; });
   }
   BuiltQuestions build() { return build(from()); }
   std::string refusal(const MimicQuestions& questions) {
@@ -44,12 +45,16 @@ class MimicTables : public ::testing::Test {
   ScratchFolder scratch_;
   MadeUpMimic mimic_{scratch_.path() / "data"};
   DiskStorage storage_;
-  int64_t done_ = 0;
+  WorkProgress last_shown_;
 };
 
 TEST_F(MimicTables, TakeTheQuestionsThatAHeadCanLearn) {
   const auto built = build();
-  EXPECT_EQ(done_, 6);
+  EXPECT_EQ(last_shown_.done, 6);
+  EXPECT_EQ(last_shown_.all, 6);
+  EXPECT_EQ(last_shown_.rows, built.tables.at(1).rows);
+  EXPECT_EQ(last_shown_.bytes, built.json_bytes);
+  EXPECT_EQ(last_shown_.found_done, 0);
   const QuestionTables tables(built.tables);
   ASSERT_EQ(tables.studies(), 5);  // study 3 has no frontal image
   EXPECT_EQ(tables.questions(), 20);
@@ -128,6 +133,8 @@ TEST_F(MimicTables, WhatIsDoneIsNotReadAgain) {
   const auto first = build(), second = build();
   EXPECT_GT(first.json_bytes, 0u);
   EXPECT_EQ(second.json_bytes, 0u);
+  EXPECT_EQ(last_shown_.found_done, last_shown_.done);
+  EXPECT_EQ(last_shown_.rows, second.tables.at(1).rows);
   EXPECT_EQ(second.tables, first.tables);
   EXPECT_EQ(second.left_out, first.left_out);
   EXPECT_EQ(second.by_type, first.by_type);
@@ -139,10 +146,9 @@ TEST_F(MimicTables, WhatIsDoneIsNotReadAgain) {
 }
 
 TEST_F(MimicTables, AnInterruptedBuildGoesOn) {
-  int parts = 0;
   EXPECT_THROW(build_mimic_questions(storage_, from(),
-                                     [&](int64_t, int64_t) {
-                                       if (++parts == 2) fail(Exit::stopped, "stopped");
+                                     [](const WorkProgress& progress) {
+                                       if (progress.done > 4) fail(Exit::stopped, "in the third part");
                                      }),
                Error);
   const auto after = build();

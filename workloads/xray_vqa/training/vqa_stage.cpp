@@ -129,6 +129,10 @@ Index VqaStage::index(const RunConfig& config) const {
   return question_index(questions(), config.data, static_cast<uint64_t>(config.run.seed));
 }
 
+Index VqaStage::index_shown(const RunConfig& config, const ShowsProgress& shows) const {
+  return question_index(questions(), config.data, static_cast<uint64_t>(config.run.seed), shows);
+}
+
 Index VqaStage::found(const RunConfig& config) const {
   return question_index(questions(), without_splits(config.data), static_cast<uint64_t>(config.run.seed));
 }

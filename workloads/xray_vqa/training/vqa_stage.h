@@ -22,6 +22,7 @@ class VqaStage final : public Stage {
   /// Refuses files of weights that are not there or do not fit.
   void check_start(const Sample& first) const override;
   Index index(const RunConfig& config) const override;
+  Index index_shown(const RunConfig& config, const ShowsProgress& shows) const override;
   Index found(const RunConfig& config) const override;
   std::vector<ObjectiveGroup> groups(const RunConfig& config) const override;
   Demand demand(const RunConfig& config, const Index& index) const override;
