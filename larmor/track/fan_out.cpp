@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "larmor/track/background.h"
 #include "larmor/track/tracker.h"
 
 namespace larmor {
@@ -61,9 +62,16 @@ std::unique_ptr<Tracker> make_fan_out(std::vector<std::unique_ptr<Tracker>> sink
 
 std::unique_ptr<Tracker> make_tracker(const TrackerOptions& options, Storage& storage, const Clock& clock) {
   std::vector<std::unique_ptr<Tracker>> sinks;
-  sinks.push_back(make_event_log(storage, clock, options.events, options.generation));
-  if (options.tensorboard) sinks.push_back(make_tensorboard(storage, clock, *options.tensorboard));
-  sinks.push_back(make_picture_folder(storage, options.pictures));
+  sinks.push_back(make_background(options.events.filename().string(), clock, [&](const Clock& recorded) {
+    return make_event_log(storage, recorded, options.events, options.generation);
+  }));
+  if (options.tensorboard) {
+    sinks.push_back(make_background("TensorBoard's file", clock, [&](const Clock& recorded) {
+      return make_tensorboard(storage, recorded, *options.tensorboard);
+    }));
+  }
+  sinks.push_back(make_background(
+      "pictures", clock, [&](const Clock&) { return make_picture_folder(storage, options.pictures); }));
   if (options.console) sinks.push_back(make_console(*options.console, clock));
   return make_fan_out(std::move(sinks));
 }

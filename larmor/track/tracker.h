@@ -89,7 +89,8 @@ struct TrackerOptions {
   std::optional<ConsoleOptions> console;             // nothing: silent
   int64_t generation = 0;
 };
-/// All sinks of a run as one. Borrows the storage and the clock.
+/// All sinks of a run as one; each that writes files has a queue and a thread of its own
+/// (track/background.h), so that no event waits for a disk. Borrows the storage and the clock.
 std::unique_ptr<Tracker> make_tracker(const TrackerOptions& options, Storage& storage, const Clock& clock);
 
 /// The largest generation in an event log plus one; 0 when there is none. Reads what is there, ignores torn
