@@ -37,10 +37,12 @@ Tensor statistics_of(const Sizes& sizes, const Tensor& input, const std::optiona
   return at::empty(sizes, input.options().dtype(has_weight ? weight->scalar_type() : input.scalar_type()));
 }
 
+// NOLINTBEGIN(performance-unnecessary-value-param): the dispatcher calls its kernels with this signature.
 Tensor convolution_on_meta(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& /*bias*/,
                            c10::SymIntArrayRef strides, c10::SymIntArrayRef paddings,
                            c10::SymIntArrayRef dilations, bool transposed,
                            c10::SymIntArrayRef output_paddings, c10::SymInt groups) {
+  // NOLINTEND(performance-unnecessary-value-param)
   const auto stride = C10_AS_INTARRAYREF_SLOW(strides), padding = C10_AS_INTARRAYREF_SLOW(paddings);
   const auto dilation = C10_AS_INTARRAYREF_SLOW(dilations);
   const auto output_padding = C10_AS_INTARRAYREF_SLOW(output_paddings);

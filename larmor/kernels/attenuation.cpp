@@ -1,5 +1,6 @@
 #include "larmor/kernels/attenuation.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/clamp_min.h>
 #include <ATen/ops/exp.h>
 

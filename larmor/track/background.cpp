@@ -71,8 +71,8 @@ class Background final : public Tracker {
 
   void event(const Moment& moment, std::string_view kind, const Values& values,
              std::string_view words) override {
-    push({.write = [moment, kind = std::string(kind), values, words = std::string(words)](
-                       Tracker& sink) { sink.event(moment, kind, values, words); },
+    push({.write = [moment, kind = std::string(kind), values,
+                    words = std::string(words)](Tracker& sink) { sink.event(moment, kind, values, words); },
           .bytes = words.size() + values.size() * sizeof(Values::value_type),
           .may_go = kind == "step"});
     if (kind == "checkpoint") push({.write = [](Tracker& sink) { sink.flush(); }});
@@ -119,8 +119,7 @@ class Background final : public Tracker {
   // Requires: the lock, in this and what follows up to write_records().
   void add(Record record) {
     record.wall_seconds = clock_.wall_seconds();
-    while (!queue_.empty() &&
-           (queue_.size() >= limits_.records || bytes_ + record.bytes > limits_.bytes)) {
+    while (!queue_.empty() && (queue_.size() >= limits_.records || bytes_ + record.bytes > limits_.bytes)) {
       if (!make_room(record.may_go)) return;
     }
     bytes_ += record.bytes;
@@ -192,8 +191,8 @@ class Background final : public Tracker {
   const std::string what_;
   const BackgroundLimits limits_;
   const Clock& clock_;
-  RecordClock record_clock_;      // of the thread, once there is one
-  SinkGuard guard_;               // likewise
+  RecordClock record_clock_;       // of the thread, once there is one
+  SinkGuard guard_;                // likewise
   std::unique_ptr<Tracker> sink_;  // likewise
   std::mutex mutex_;               // of all that follows
   std::condition_variable wake_, idle_;

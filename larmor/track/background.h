@@ -26,9 +26,9 @@ using OpensSink = std::function<std::unique_ptr<Tracker>(const Clock&)>;
 /// The sink that `open` makes at once, and throws where it cannot. Records reach it in their order. Where the
 /// queue is full, the oldest steps and pictures are dropped, then the oldest of the others; that is said
 /// once, and flush() writes how many. `what` is lost then, and where the sink throws, which is said once and
-/// ends nothing. A checkpoint has the sink flushed, and waits for nothing. After Error (rank_lost) in the sink
-/// the next call throws it. The destructor writes what is queued; what the sink is busy with it waits for,
-/// however long that takes, because the sink borrows from the caller. Borrows the clock.
+/// ends nothing. A checkpoint has the sink flushed, and waits for nothing. After Error (rank_lost) in the
+/// sink the next call throws it. The destructor writes what is queued; what the sink is busy with it waits
+/// for, however long that takes, because the sink borrows from the caller. Borrows the clock.
 std::unique_ptr<Tracker> make_background(std::string what, const Clock& clock, const OpensSink& open,
                                          const BackgroundLimits& limits = {});
 

@@ -9,8 +9,8 @@
 
 namespace larmor {
 
-/// "tables of questions: 5000 of 227000, 512000 rows, 250 documents/s, 84 MiB/s, ETA 15 min". Without what took
-/// time there is no speed, and nothing is said of it.
+/// "tables of questions: 5000 of 227000, 512000 rows, 250 documents/s, 84 MiB/s, ETA 15 min". Without what
+/// took time there is no speed, and nothing is said of it.
 std::string describe(const WorkProgress& progress, double seconds);
 
 /// Shows progress on a terminal as a line that is rewritten, elsewhere as a line every ten seconds. Work of

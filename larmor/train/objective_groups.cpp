@@ -14,7 +14,8 @@ std::vector<ObjectiveGroup> objective_groups(Task& task, const RunConfig& config
     if (objective.rules.empty()) continue;
     const OptimConfig optim = config.optim_of(objective.name);
     const TensorList parameters = learning_parameters(*objective.network);
-    for (const ParameterGroup& group : groups_of(learning_traits(*objective.network, objective.rules, optim))) {
+    for (const ParameterGroup& group :
+         groups_of(learning_traits(*objective.network, objective.rules, optim))) {
       ObjectiveGroup& shown = all.emplace_back();
       shown.objective = objective.name;
       shown.first = parameters[group.members.front()].first;

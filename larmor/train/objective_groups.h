@@ -15,8 +15,8 @@ class Task;
 /// Parameters of one objective that learn alike.
 struct ObjectiveGroup {
   std::string objective;
-  std::string first;         // of their names
-  int64_t parameters = 0;    // how many, and the numbers in them
+  std::string first;       // of their names
+  int64_t parameters = 0;  // how many, and the numbers in them
   int64_t numbers = 0;
   double rate = 1;           // a factor of the schedule's learning rate
   double learning_rate = 0;  // rate × the objective's optim.learning_rate
@@ -29,7 +29,8 @@ struct ObjectiveGroup {
 std::vector<ObjectiveGroup> objective_groups(Task& task, const RunConfig& config);
 
 Json to_json(const std::vector<ObjectiveGroup>& groups);
-/// A group as a person reads it: "network: 12 parameters (3456 numbers), the first encoder.weight: learning rate …".
+/// A group as a person reads it: "network: 12 parameters (3456 numbers), the first encoder.weight: learning
+/// rate …".
 std::string describe(const ObjectiveGroup& group);
 
 }  // namespace larmor

@@ -25,11 +25,12 @@ TEST(WorkReport, SaysHowMuchIsDoneHowFastAndHowLongItTakesYet) {
 }
 
 TEST(WorkReport, CountsWhatHadBeenDoneBeforeInNoSpeed) {
-  const std::string words = describe(
-      {.what = "prepared", .unit = "examples", .done = 300, .all = 400, .found_done = 290}, 10);
+  const std::string words =
+      describe({.what = "prepared", .unit = "examples", .done = 300, .all = 400, .found_done = 290}, 10);
   EXPECT_THAT(words, HasSubstr("1.00 examples/s, ETA 1 min 40 s"));
-  EXPECT_EQ(describe({.what = "prepared", .unit = "examples", .done = 300, .all = 400, .found_done = 300}, 10),
-            "prepared 300 of 400");
+  EXPECT_EQ(
+      describe({.what = "prepared", .unit = "examples", .done = 300, .all = 400, .found_done = 300}, 10),
+      "prepared 300 of 400");
 }
 
 class ShownWork : public ::testing::Test {

@@ -22,7 +22,9 @@ struct TwoLayers final : torch::nn::Module {
 class RuledTask final : public Task {
  public:
   std::vector<Objective> objectives() override {
-    return {{.name = "main", .network = &main_, .rules = {{.prefix = "encoder.", .rate = 0.1, .weight_decay = 0}}},
+    return {{.name = "main",
+             .network = &main_,
+             .rules = {{.prefix = "encoder.", .rate = 0.1, .weight_decay = 0}}},
             {.name = "other", .network = &other_}};
   }
   std::vector<at::Tensor> losses(const Batch&, const StepContext&) override { return {}; }

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Runs clang-tidy (.clang-tidy) over larmor/ and app/, or over some of their sources, and lists what it finds.
+
+The commands are those of a build folder's compile_commands.json. Where that builds several sources at a time, all
+are read in those units, which parses libtorch's headers a tenth as often; a single source is read by the command of
+its unit. A finding in a header that many sources include is listed once.
+"""
+
+import argparse
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+# Where the sources are that the rules are for; what else a unit includes is somebody else's. Workloads and tests have
+# not been gone through yet.
+FOLDERS = ("larmor", "app")
+FINDING = re.compile(r"^(?P<path>/[^:\n]+):(?P<line>\d+):(?P<column>\d+): (?P<what>(?:warning|error): .*)$")
+INCLUDED = re.compile(r'^#include "(?P<path>[^"]+\.cpp)"$', re.MULTILINE)
+NO_ARGUMENT = ("-c", "-o")  # of the command: followed by a path that is not the caller's
+
+
+def commands(build):
+    """{source as it is compiled: [its sources, its flags]}: a unit has several sources, the others one."""
+    found = {}
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        file = Path(entry["directory"], entry["file"])
+        words = shlex.split(entry["command"])[1:]
+        flags = [word for i, word in enumerate(words)
+                 if word not in NO_ARGUMENT and (i == 0 or words[i - 1] not in NO_ARGUMENT)]
+        inside = [Path(path) for path in INCLUDED.findall(file.read_text())] if "Unity" in file.parts else [file]
+        found[file] = (inside, flags)
+    return found
+
+
+def chosen(build, root, files):
+    """[(file to read, flags)]. Of a header its source is read; without files all that lie in FOLDERS."""
+    units = commands(build)
+    if files is None:
+        return [(unit, flags) for unit, (inside, flags) in units.items()
+                if any(is_ours(source, root) for source in inside)]
+    wanted = {(root / file).resolve().with_suffix(".cpp") for file in files if file.endswith((".h", ".cpp"))}
+    known = {source.resolve(): (source, flags) for inside, flags in units.values() for source in inside}
+    return [known[source] for source in sorted(wanted) if source in known]
+
+
+def is_ours(path, root):
+    try:
+        return path.resolve().relative_to(root).parts[0] in FOLDERS
+    except ValueError:
+        return False
+
+
+def changed(root, reference):
+    """Files that differ from where this branch left `reference`, or that git does not know yet."""
+    def git(*words):
+        return subprocess.run(["git", *words], cwd=root, check=True, capture_output=True, text=True).stdout.split()
+    [base] = git("merge-base", reference, "HEAD")
+    files = git("diff", "--name-only", "--diff-filter=d", base)
+    return files + git("ls-files", "--others", "--exclude-standard")
+
+
+def read(program, root, file, flags):
+    """{(path, line, column, what): [lines below it]}, and why the file could not be read, or ""."""
+    # -w: what a compiler warns of is the build's matter.
+    done = subprocess.run([program, "--quiet", f"--config-file={root / '.clang-tidy'}", str(file), "--", *flags, "-w"],
+                          cwd=root, capture_output=True, text=True)
+    findings, below = {}, None
+    for line in done.stdout.splitlines():
+        match = FINDING.match(line)
+        if match and is_ours(Path(match["path"]), root):
+            path = Path(match["path"]).resolve().relative_to(root)
+            below = findings.setdefault((str(path), int(match["line"]), int(match["column"]), match["what"]), [])
+        elif match:
+            below = None
+        elif below is not None:
+            below.append(line)
+    trouble = ""
+    if done.returncode != 0 and not findings:
+        trouble = (done.stderr + done.stdout).strip() or f"{program} ended with {done.returncode}"
+    return findings, trouble
+
+
+def run(root, build, files, jobs, program="clang-tidy", out=sys.stdout):
+    """Prints findings; the number of them and of files that could not be read."""
+    began = time.monotonic()
+    work = chosen(build, root, files)
+    all_findings, troubles = {}, []
+    with ThreadPoolExecutor(max_workers=jobs) as pool:
+        for (file, _), (findings, trouble) in zip(work, pool.map(lambda one: read(program, root, *one), work)):
+            for place, below in findings.items():
+                all_findings.setdefault(place, below)
+            if trouble:
+                troubles.append((file, trouble))
+    for (path, line, column, what), below in sorted(all_findings.items()):
+        print(f"{path}:{line}:{column}: {what}", *below, sep="\n", file=out)
+    for file, trouble in troubles:
+        print(f"{file} could not be read:\n{trouble}", file=out)
+    units = "1 file" if len(work) == 1 else f"{len(work)} files"
+    print(f"{len(all_findings)} found by clang-tidy in {units} as they are compiled, {len(troubles)} unread, "
+          f"{time.monotonic() - began:.0f} s", file=out)
+    return len(all_findings), len(troubles)
+
+
+def self_test(program):
+    """Two sources in a unit, of which one uses what it has moved, a header that both include, one that is broken."""
+    if shutil.which(program) is None:
+        print(f"self-test left out: there is no {program}")
+        return 0
+    faults = []
+
+    def check(what, got, wanted):
+        if got != wanted:
+            faults.append(f"{what}: {got}, not {wanted}")
+
+    with tempfile.TemporaryDirectory() as scratch:
+        root = Path(scratch).resolve()
+        layer = root / "larmor"
+        unit = root / "build" / "Unity" / "unity_0_cxx.cxx"
+        for folder in (layer, unit.parent):
+            folder.mkdir(parents=True)
+        (root / ".clang-tidy").write_text("Checks: '-*,bugprone-use-after-move'\nHeaderFilterRegex: '/larmor/'\n")
+        faulty = "#include <string>\n#include <utility>\ninline std::string NAME(std::string a) {\n" \
+                 "  std::string b = std::move(a);\n  return a + b;\n}\n"
+        (layer / "both.h").write_text("#pragma once\n" + faulty.replace("NAME", "in_header"))
+        (layer / "faulty.cpp").write_text('#include "both.h"\n' + faulty.replace("NAME", "in_source"))
+        (layer / "sound.cpp").write_text('#include "both.h"\nint sound() { return 1; }\n')
+        (layer / "broken.cpp").write_text("int broken() { return nothing; }\n")
+        unit.write_text(f'#include "{layer}/faulty.cpp"\n#include "{layer}/sound.cpp"\n')
+        entries = [{"directory": str(root), "file": str(file),
+                    "command": f"clang++ -std=c++20 -o {file.stem}.o -c {file}"}
+                   for file in (unit, layer / "broken.cpp")]
+        (root / "build" / "compile_commands.json").write_text(json.dumps(entries))
+        with open(os.devnull, "w") as nowhere:
+            def found(files):
+                return run(root, root / "build", files, jobs=2, program=program, out=nowhere)
+            check("the whole tree", found(None), (3, 0))
+            check("one source", found(["larmor/faulty.cpp"]), (2, 0))
+            check("a sound source with a faulty header", found(["larmor/sound.cpp"]), (1, 0))
+            check("a header, which stands for its source", found(["larmor/faulty.h", "README.md"]), (2, 0))
+            check("a source that is not compiled", found(["larmor/unknown.cpp"]), (0, 0))
+            check("a source that does not compile", found(["larmor/broken.cpp"]), (1, 0))
+    print("\n".join(faults) or "self-test passed")
+    return 1 if faults else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="*", help="sources or headers; without any all of them")
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
+    parser.add_argument("--build", type=Path, help="folder with compile_commands.json; ROOT/build/tidy by default")
+    parser.add_argument("--changed", metavar="REF", help="files that this branch has changed since it left REF")
+    parser.add_argument("--most", type=int, metavar="N", help="with --changed: look at nothing where there are more")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--self-test", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.self_test:
+        return self_test("clang-tidy")
+    root = arguments.root.resolve()
+    build = arguments.build or root / "build" / "tidy"
+    files = arguments.files or None
+    if arguments.changed:
+        files = changed(root, arguments.changed)
+        sources = chosen(build, root, files)
+        if arguments.most is not None and len(sources) > arguments.most:
+            print(f"{len(sources)} sources have changed since {arguments.changed}: script/tidy looks at all")
+            return 0
+    found, unread = run(root, build, files, arguments.jobs)
+    return 1 if found or unread else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
