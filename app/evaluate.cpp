@@ -96,17 +96,24 @@ bool names_data(const std::vector<std::string>& overrides) {
   });
 }
 
-// Training cases for figures that compare with them: for another data set those of the run, where they still
-// are.
-std::unique_ptr<Dataset> reference_of(const Stage& stage, const RunConfig& config, const Index& start,
-                                      const JudgedCases& judged) {
-  if (!judged.is_other) return stage.reference(config, judged.index);
+/// The words that change what is trained and how, without those that say which cases are judged: a task, its
+/// training cases and what it has learnt of them are the run's.
+std::vector<std::string> words_for_task(std::vector<std::string> overrides) {
+  std::erase_if(overrides, [](const std::string& word) { return word.starts_with("data."); });
+  return overrides;
+}
+
+/// Training cases for figures that compare with them: for another data set those of the run, where they still
+/// are. `judging`: the stage with all words of the call; `trained`: without those for other data.
+std::unique_ptr<Dataset> reference_of(const LoadedStage& judging, const LoadedStage& trained,
+                                      const Index& start, const JudgedCases& judged) {
+  if (!judged.is_other) return judging.stage->reference(judging.config.config, judged.index);
   Index there = start;
   if (!start.is_invented()) {
     const auto states = states_since(start, start);
     std::erase_if(there.cases, [&](const Case& entry) { return !states.contains(entry.name()); });
   }
-  if (!there.of(Split::train).empty()) return stage.reference(config, there);
+  if (!there.of(Split::train).empty()) return trained.stage->reference(trained.config.config, there);
   log::warning(text("the training cases of the run are no longer in ", start.folder.string(),
                     ": figures that need them are left out"));
   return nullptr;
@@ -166,16 +173,18 @@ int judge(Program& program, const EvaluateArguments& arguments, const Plan& plan
   set_up_process(plan, device);
   const auto asked = split_named(arguments.split);
   const auto folder = program.run_folder();
+  const auto& words = program.arguments().overrides;
+  const auto& workload = program.workload(workload_of(folder));
   const auto trained = load_trained(
-      folder, program.workload(workload_of(folder)), program.arguments().overrides,
+      folder, workload, words_for_task(words),
       {.checkpoint = arguments.checkpoint, .weights = arguments.call.weights.choice(), .device = device});
-  const Stage& stage = *trained.loaded.stage;
-  const auto& config = trained.loaded.config.config;
+  const auto judging = load_run_stage(folder, workload, words);
+  const Stage& stage = *judging.stage;
+  const auto& config = judging.config.config;
   const auto start = index_from_json(read_json(folder.index()));
-  const auto judged =
-      cases_to_judge(start, stage.found(config), asked, names_data(program.arguments().overrides));
+  const auto judged = cases_to_judge(start, stage.found(config), asked, names_data(words));
   const auto dataset = checked_dataset(stage, config, judged.index, judged.split);
-  const auto reference = reference_of(stage, config, start, judged);
+  const auto reference = reference_of(judging, trained.loaded, start, judged);
   Json json;
   json["split"] = to_text(judged.split);
   tell_of_data(judged, json);

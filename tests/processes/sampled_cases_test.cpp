@@ -131,5 +131,18 @@ TEST_F(SampledCases, AreRefusedInOneSentence) {
               HasSubstr("--count is 0"));
 }
 
+TEST_F(SampledCases, OtherCasesAreHeldAgainstTheMeanOfTheRunsOwnTrainingCases) {
+  const auto mean_volume = [](std::vector<std::string> more) {
+    std::vector<std::string> words{"evaluate", "runs/one", "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const auto end = call(words);
+    EXPECT_EQ(end.status, 0) << end.err;
+    return end.json()["psnr_mean_volume"]["mean"].get<double>();
+  };
+  const double own = mean_volume({});
+  // Of the other cases' own mean they would be next to nothing away.
+  EXPECT_NEAR(mean_volume({"data.phantom_cases=1", "data.phantom_seed=77", "--split", "test"}), own, 10);
+}
+
 }  // namespace
 }  // namespace larmor::testing

@@ -103,9 +103,10 @@ at::Tensor slice_distance(Lpips& lpips, const at::Tensor& volume, const at::Tens
   for (int64_t axis = 2; axis < 5; ++axis) {
     const int64_t slices = volume.size(axis);
     const auto count = std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(slices) * share));
-    const at::Tensor order = draw_uniform_like(at::empty({examples, slices}, volume.options().dtype(at::kFloat)),
-                                               axis_purposes[static_cast<std::size_t>(axis - 2)])
-                                 .argsort(/*stable=*/true, 1);
+    const at::Tensor order =
+        draw_uniform_like(at::empty({examples, slices}, volume.options().dtype(at::kFloat)),
+                          axis_purposes[static_cast<std::size_t>(axis - 2)])
+            .argsort(/*stable=*/true, 1);
     const at::Tensor first = at::arange(examples, order.options()).unsqueeze(1) * slices;
     const at::Tensor places = (order.narrow(1, 0, count) + first).flatten();
     const at::Tensor distances =

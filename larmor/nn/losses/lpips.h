@@ -21,9 +21,9 @@ class Lpips final : public torch::nn::Module {
   /// On c10::kMeta it has shapes alone.
   explicit Lpips(c10::Device device = c10::kCPU);
 
-  /// The trunk of a safetensors file under torchvision's names (`features.N.…`), and the linear layers where the
-  /// file has them (`linN.model.1.weight`); other tensors of the file are of no meaning here. Throws Error
-  /// (usage) naming the file where the trunk is not whole.
+  /// The trunk of a safetensors file under torchvision's names (`features.N.…`), and the linear layers where
+  /// the file has them (`linN.model.1.weight`); other tensors of the file are of no meaning here. Throws
+  /// Error (usage) naming the file where the trunk is not whole.
   void read_weights(const std::string& file);
 
   /// a, b [N, 1 or 3, H, W], axes of SqueezeNetFeatures::least_size and more; values as they are, without the
@@ -37,10 +37,10 @@ class Lpips final : public torch::nn::Module {
   std::vector<at::Tensor> linear_;  // [1, channels, 1, 1], a tap each
 };
 
-/// LPIPS of volumes: [N], for each axis the mean distance of drawn slices of an example across it, summed over
-/// the three axes. volume, target [N, C, D, H, W]; each channel is an image of its own. `share` of an axis'
-/// slices, one at least, is drawn (kernels/draw.h), so that an example has the same slices whatever it is
-/// batched with. Source: monai.losses.PerceptualLoss(is_fake_3d=True), which draws over the batch.
+/// LPIPS of volumes: [N], for each axis the mean distance of drawn slices of an example across it, summed
+/// over the three axes. volume, target [N, C, D, H, W]; each channel is an image of its own. `share` of an
+/// axis' slices, one at least, is drawn (kernels/draw.h), so that an example has the same slices whatever it
+/// is batched with. Source: monai.losses.PerceptualLoss(is_fake_3d=True), which draws over the batch.
 at::Tensor slice_distance(Lpips& lpips, const at::Tensor& volume, const at::Tensor& target, double share);
 
 }  // namespace larmor::nn

@@ -1,4 +1,5 @@
-// The weights are those of richzhang/PerceptualSimilarity, version 0.1.4, weights/v0.1/squeeze.pth, under this licence:
+// The weights are those of richzhang/PerceptualSimilarity, version 0.1.4, weights/v0.1/squeeze.pth, under
+// this licence:
 //
 // Copyright (c) 2018, Richard Zhang, Phillip Isola, Alexei A. Efros, Eli Shechtman, Oliver Wang
 // All rights reserved.

@@ -1,4 +1,5 @@
-// The convolutions of SqueezeNet 1.1, whose maps LPIPS compares. Names of weights: torchvision's, `features.N`.
+// The convolutions of SqueezeNet 1.1, whose maps LPIPS compares. Names of weights: torchvision's,
+// `features.N`.
 #pragma once
 
 #include <cstdint>

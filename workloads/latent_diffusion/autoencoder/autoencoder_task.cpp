@@ -42,7 +42,8 @@ AutoencoderTask::AutoencoderTask(const AutoencoderConfig& config, uint64_t seed,
   }
   if (!config.is_perceptual()) return;
   perceptual_ = std::make_shared<nn::Lpips>(device);
-  if (const auto file = config.perceptual_file(); !file.empty() && !device.is_meta()) perceptual_->read_weights(file);
+  if (const auto file = config.perceptual_file(); !file.empty() && !device.is_meta())
+    perceptual_->read_weights(file);
 }
 
 void AutoencoderTask::start() {
