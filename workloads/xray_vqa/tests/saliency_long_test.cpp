@@ -179,7 +179,9 @@ TEST(SaliencyOfATrainedNetwork, LiesInTheBoxOfAnEffusionThatWasAskedFor) {
     std::cout << asked.question << " found " << mass.found << " of " << mass.present << "; in the box "
               << mass.share() << " of the activation and " << mass.share_of_area()
               << " of the area; brightest pixel in it " << mass.hits << std::endl;
-    if (asked.label == effusion) EXPECT_GT(mass.share(), 1.3 * mass.share_of_area());
+    if (asked.label == effusion) {
+      EXPECT_GT(mass.share(), 1.3 * mass.share_of_area());
+    }
   }
 }
 
