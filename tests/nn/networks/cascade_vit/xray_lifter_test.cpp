@@ -17,7 +17,7 @@ VoxelPositions anterior_inferior_left() {
 }
 
 /// Of volumes of 8 voxels a side, at one level.
-CascadeVitOptions small_options() {
+CascadeVitOptions small_lifter_options() {
   CascadeVitOptions options;
   options.volume_size = 8;
   options.channels = {8};
@@ -91,7 +91,7 @@ TEST(XrayLifter, GivesTheSameBitsOnOneThreadAndOnTwo) {
 }
 
 TEST(XrayLifter, BringsEachPixelsOwnFeaturesToItsDepths) {
-  CascadeVitOptions options = small_options();
+  CascadeVitOptions options = small_lifter_options();
   options.view_angles = {0};
   XrayLifter lifter(options, c10::kCPU);
   const at::NoGradGuard no_gradient;
@@ -113,7 +113,7 @@ TEST(XrayLifter, BringsEachPixelsOwnFeaturesToItsDepths) {
 }
 
 TEST(XrayLifter, TakesRadiographsOfAnySize) {
-  XrayLifter lifter(small_options(), c10::kCPU);
+  XrayLifter lifter(small_lifter_options(), c10::kCPU);
   for (const int64_t pixels : {4, 8, 33}) {
     const auto seen = lifter.forward(at::randn({2, 2, pixels, pixels}));
     EXPECT_EQ(seen[0].sizes(), at::IntArrayRef({2, 6, 4, 4, 4}));
