@@ -1,9 +1,13 @@
 // `evaluate`: the metrics of a split from a run's checkpoint, in fp32 unless asked otherwise.
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
+
+#include <unistd.h>
 
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
@@ -15,13 +19,16 @@
 #include "larmor/device/device.h"
 #include "larmor/launch/launcher.h"
 #include "larmor/launch/rank.h"
+#include "larmor/launch/rank_threads.h"
 #include "larmor/train/checked_dataset.h"
+#include "larmor/train/networks.h"
 #include "larmor/train/run_index.h"
 #include "larmor/train/trained.h"
 #include "larmor/train/validation.h"
 
 #include "app/call_ranks.h"
 #include "app/program.h"
+#include "app/report.h"
 #include "app/say.h"
 #include "app/train/agent.h"
 
@@ -144,9 +151,21 @@ std::string headline(const JudgedCases& judged, int64_t used, const Index& start
               trained.checkpoint.folder.filename().string(), trained.average ? ", averaged weights" : "");
 }
 
+/// What a call judges, and with what. Ranks that are threads share it, but for the task.
+struct Evaluation {
+  TrainedTask trained;
+  LoadedStage judging;  // with all words of the call; of it are the cases
+  Index start;
+  JudgedCases judged;
+  std::unique_ptr<Dataset> dataset, reference;
+  Json json;  // of the report, before there are results
+};
+
 /// What a person is told, by the first rank.
-void show_result(Program& program, const ValidationResult& result, const Dataset& dataset,
-                 const TrainedTask& trained, const JudgedCases& judged, const Index& start, Json json) {
+void show_result(Program& program, const ValidationResult& result, const Evaluation& evaluation) {
+  const auto& [trained, judging, start, judged, owned, reference, known] = evaluation;
+  const Dataset& dataset = *owned;
+  Json json = known;
   const auto used = dataset.size() - static_cast<int64_t>(result.bad.size());
   json["n"] = used;
   if (!result.bad.empty()) {
@@ -166,29 +185,36 @@ void show_result(Program& program, const ValidationResult& result, const Dataset
   program.show(json, lines);
 }
 
-/// One rank's part. Collective.
-int judge(Program& program, const EvaluateArguments& arguments, const Plan& plan,
-          Communicator& communicator) {
-  const auto device = communicator.device();
-  set_up_process(plan, device);
-  const auto asked = split_named(arguments.split);
+Evaluation read_evaluation(Program& program, const EvaluateArguments& arguments) {
   const auto folder = program.run_folder();
   const auto& words = program.arguments().overrides;
   const auto& workload = program.workload(workload_of(folder));
-  const auto trained = load_trained(
-      folder, workload, words_for_task(words),
-      {.checkpoint = arguments.checkpoint, .weights = arguments.call.weights.choice(), .device = device});
-  const auto judging = load_run_stage(folder, workload, words);
+  auto trained =
+      choose_trained(folder, workload, words_for_task(words),
+                     {.checkpoint = arguments.checkpoint, .weights = arguments.call.weights.choice()});
+  auto judging = load_run_stage(folder, workload, words);
   const Stage& stage = *judging.stage;
   const auto& config = judging.config.config;
-  const auto start = index_from_json(read_json(folder.index()));
-  const auto judged = cases_to_judge(start, stage.found(config), asked, names_data(words));
-  const auto dataset = checked_dataset(stage, config, judged.index, judged.split);
-  const auto reference = reference_of(judging, trained.loaded, start, judged);
+  auto start = index_from_json(read_json(folder.index()));
+  auto judged = cases_to_judge(start, stage.found(config), split_named(arguments.split), names_data(words));
+  auto dataset = checked_dataset(stage, config, judged.index, judged.split);
+  auto reference = reference_of(judging, trained.loaded, start, judged);
   Json json;
   json["split"] = to_text(judged.split);
   tell_of_data(judged, json);
-  const auto result = validate(*trained.task, *dataset, communicator,
+  return {std::move(trained), std::move(judging),   std::move(start), std::move(judged),
+          std::move(dataset), std::move(reference), std::move(json)};
+}
+
+/// One rank's part. Collective.
+void judge(Program& program, const EvaluateArguments& arguments, const Plan& plan,
+           const Evaluation& evaluation, Communicator& communicator) {
+  const auto device = communicator.device();
+  set_up_process(plan, device);
+  const auto task = task_of(evaluation.trained, program.run_folder(), device);
+  lay_out_kernels(*task, plan.layout);
+  const auto& config = evaluation.judging.config.config;
+  const auto result = validate(*task, *evaluation.dataset, communicator,
                                {.device = device,
                                 .layout = plan.layout,
                                 .seed = static_cast<uint64_t>(config.run.seed),
@@ -196,9 +222,35 @@ int judge(Program& program, const EvaluateArguments& arguments, const Plan& plan
                                 .depth = arguments.quick ? ValidationDepth::quick : ValidationDepth::full,
                                 .batch = arguments.batch,
                                 .workers = plan.loader_threads,
-                                .reference = reference.get()});
-  if (communicator.is_first())
-    show_result(program, result, *dataset, trained, judged, start, std::move(json));
+                                .reference = evaluation.reference.get()});
+  if (communicator.is_first()) show_result(program, result, evaluation);
+}
+
+/// This process is one rank.
+int judge(Program& program, const EvaluateArguments& arguments, const Plan& plan,
+          Communicator& communicator) {
+  set_up_process(plan, communicator.device());
+  const auto evaluation = read_evaluation(program, arguments);
+  judge(program, arguments, plan, evaluation, communicator);
+  return 0;
+}
+
+/// This process is all ranks, which are on CPUs: what they read they read once, and nothing has to be started
+/// beside.
+int judge_by_threads(Program& program, const EvaluateArguments& arguments, const Plan& plan) {
+  const auto evaluation = read_evaluation(program, arguments);
+  ThreadRendezvous rendezvous(plan.world_size(), plan.device);
+  std::vector<RankThread> threads;
+  for (int rank = 0; rank < plan.world_size(); ++rank) {
+    const auto live = [&, rank] {
+      const auto communicator = rendezvous.connect(rank, /*device_index=*/-1);
+      judge(program, arguments, plan, evaluation, *communicator);
+    };
+    threads.push_back({.live = live, .cores = plan.ranks[static_cast<size_t>(rank)].cores});
+  }
+  // As long as an agent waits for processes.
+  constexpr double grace_seconds = 10;
+  run_rank_threads(threads, grace_seconds, [](const std::exception_ptr& failure) { _exit(report(failure)); });
   return 0;
 }
 
@@ -212,7 +264,7 @@ int judge_as_rank(Program& program, const EvaluateArguments& arguments) {
 }
 
 /// Rank 0 speaks for all.
-int judge_by_ranks(const Program& program, const EvaluateArguments& arguments, const Plan& plan) {
+int judge_by_processes(const Program& program, const EvaluateArguments& arguments, const Plan& plan) {
   const ScratchFolder scratch;
   DiskStorage storage;
   const auto plan_file = scratch.path() / "plan.json";
@@ -252,7 +304,9 @@ int evaluate(Program& program, const EvaluateArguments& arguments) {
   const auto loaded =
       load_run_stage(folder, program.workload(workload_of(folder)), program.arguments().overrides);
   const auto plan = plan_call(arguments.call, loaded.config.config, count_cases(program, arguments, loaded));
-  if (plan.world_size() > 1) return judge_by_ranks(program, arguments, plan);
+  if (plan.world_size() > 1 && plan.device == DeviceKind::cpu)
+    return judge_by_threads(program, arguments, plan);
+  if (plan.world_size() > 1) return judge_by_processes(program, arguments, plan);
   const auto alone = connect(Rank(), {.device = plan.device, .device_index = device_index(Rank(), plan)});
   return judge(program, arguments, plan, *alone);
 }

@@ -17,6 +17,17 @@ void place(Task& task, c10::Device device, Precision precision) {
   freeze_companions(task);
 }
 
+void lay_out_kernels(Task& task, Layout layout) {
+  if (layout == Layout::contiguous) return;
+  constexpr int64_t axes_of_kernel = 5;
+  for (torch::nn::Module* const network : networks_of(task)) {
+    for (at::Tensor& weight : network->parameters()) {
+      if (weight.dim() == axes_of_kernel)
+        weight.set_data(weight.detach().contiguous(at::MemoryFormat::ChannelsLast3d));
+    }
+  }
+}
+
 void freeze_companions(Task& task) {
   for (torch::nn::Module* const companion : task.companions()) {
     companion->eval();

@@ -17,6 +17,10 @@ std::vector<torch::nn::Module*> networks_of(Task& task);
 /// in evaluation mode from then on.
 void place(Task& task, c10::Device device, Precision precision);
 
+/// For networks that are only evaluated from here on: their convolutions' kernels lie as the layout has them,
+/// and are not brought into it again for every volume. Values and bits of the results stay.
+void lay_out_kernels(Task& task, Layout layout);
+
 /// Companions cannot learn from here on, and are in evaluation mode.
 void freeze_companions(Task& task);
 

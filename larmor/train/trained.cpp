@@ -61,19 +61,31 @@ bool takes_average(WeightChoice choice, const Stage& stage, const CheckpointEntr
   return stage.predicts_by_average() && has_average(checkpoint);
 }
 
-TrainedTask load_trained(const RunFolder& folder, const Workload& workload,
-                         const std::vector<std::string>& overrides, const TrainedOptions& options) {
+TrainedTask choose_trained(const RunFolder& folder, const Workload& workload,
+                           const std::vector<std::string>& overrides, const TrainedOptions& options) {
   TrainedTask trained;
   trained.loaded = load_run_stage(folder, workload, overrides);
   const auto& [stage, config] = trained.loaded;
   trained.checkpoint = choose_checkpoint(folder, options.checkpoint, config.config.checkpoint.mode == "min");
   trained.average = takes_average(options.weights, *stage, trained.checkpoint);
-  trained.task = stage->task(config.config, index_from_json(read_json(folder.index())));
-  auto& network = *trained.task->objectives().front().network;
+  return trained;
+}
+
+std::unique_ptr<Task> task_of(const TrainedTask& trained, const RunFolder& folder, c10::Device device) {
+  const auto& [stage, config] = trained.loaded;
+  auto task = stage->task(config.config, index_from_json(read_json(folder.index())));
+  auto& network = *task->objectives().front().network;
   load_state_dict(network, read_weights(trained.checkpoint, trained.average));
   network.eval();
-  place(*trained.task, options.device, Precision::fp32);
-  restore_task(trained.checkpoint, *trained.task, trained.average);
+  place(*task, device, Precision::fp32);
+  restore_task(trained.checkpoint, *task, trained.average);
+  return task;
+}
+
+TrainedTask load_trained(const RunFolder& folder, const Workload& workload,
+                         const std::vector<std::string>& overrides, const TrainedOptions& options) {
+  auto trained = choose_trained(folder, workload, overrides, options);
+  trained.task = task_of(trained, folder, options.device);
   return trained;
 }
 

@@ -42,5 +42,10 @@ struct TrainedTask {
 /// read_weights().
 TrainedTask load_trained(const RunFolder& folder, const Workload& workload,
                          const std::vector<std::string>& overrides, const TrainedOptions& options);
+/// The same without the task, which each rank that is a thread has of its own.
+TrainedTask choose_trained(const RunFolder& folder, const Workload& workload,
+                           const std::vector<std::string>& overrides, const TrainedOptions& options);
+/// TrainedTask::task. Thread-safe. Throws Error as read_weights().
+std::unique_ptr<Task> task_of(const TrainedTask& trained, const RunFolder& folder, c10::Device device);
 
 }  // namespace larmor

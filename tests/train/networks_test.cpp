@@ -90,5 +90,18 @@ TEST(CountDemand, KnowsWhatEachOptimizerKeeps) {
   EXPECT_EQ(states_of("adamw", 0, 0.99), 3);
 }
 
+/// Once, in place of at every convolution.
+TEST(LayOutKernels, ChangesTheOrderOfKernelsAndNoValue) {
+  Accompanied task;
+  const auto kernel = at::rand({4, 3, 3, 3, 3});
+  auto& laid = task.learning->register_parameter("kernel", kernel.clone());
+  lay_out_kernels(task, Layout::contiguous);
+  EXPECT_TRUE(laid.is_contiguous());
+  lay_out_kernels(task, Layout::channels_last);
+  EXPECT_TRUE(laid.is_contiguous(at::MemoryFormat::ChannelsLast3d));
+  EXPECT_TRUE(laid.equal(kernel));
+  EXPECT_TRUE(task.learning->weight.is_contiguous());
+}
+
 }  // namespace
 }  // namespace larmor::testing
