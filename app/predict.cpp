@@ -136,6 +136,7 @@ std::vector<PredictedCase> predict_here(Program& program, const PredictArguments
   const auto device = device_of(call.plan, rank);
   set_up_process(call.plan, device);
   const auto task = task_for(program, call.loaded, arguments, device);
+  lay_out_kernels(*task, call.plan.layout);
   if (const auto missing = task->missing_values(); !missing.empty() && rank == 0) log::warning(missing);
   const bool quiet = program.arguments().quiet || call.plan.world_size() > 1;
   const Predictor predictor(

@@ -36,6 +36,14 @@ bool defines_the_run(const Origin& origin) {
   return !is_among(whereabouts, origin) && !is_among(ways, origin);
 }
 
+/// Whether all cases are judged by a crop, as in runs from before there was a choice: the section then says
+/// nothing of the run.
+bool has_validation_off(const std::vector<Origin>& origins) {
+  return std::none_of(origins.begin(), origins.end(), [](const Origin& origin) {
+    return origin.key == "validation.roi_size" && origin.value != "[]";
+  });
+}
+
 bool is_same(const Origin& a, const Origin& b) {
   if (a.value == b.value) return true;
   return (a.origin == plan_origin && b.value == "auto") || (b.origin == plan_origin && a.value == "auto");
@@ -159,7 +167,9 @@ std::string LoadedConfig::to_yaml(bool with_origins) const {
 
 std::string LoadedConfig::sha256() const {
   std::string all = text("workload=", config.workload, "\nstage=", config.stage, "\n");
+  const bool is_off = has_validation_off(origins);
   for (const Origin& origin : origins) {
+    if (is_off && origin.key.starts_with("validation.")) continue;
     if (defines_the_run(origin)) all += text(origin.key, "=", origin.value, "\n");
   }
   return larmor::sha256(all);

@@ -89,6 +89,14 @@ void TrainConfig::describe(Fields& f) {
           "(12h); auto: the end of the scheduler's job; never");
 }
 
+void ValidationConfig::describe(Fields& f) {
+  f.field("roi_size", roi_size,
+          "voxels along each axis of the windows in which validation and `evaluate` go over whole cases; "
+          "[]: they judge the crop that data.transforms cuts out of each",
+          at_least_one);
+  f.field("overlap", overlap, "part of a window that it shares with the next one, below 1", fraction);
+}
+
 void ScheduleConfig::describe(Fields& f) {
   f.word("name", name,
          {"constant", "warmup_cosine", "warmup_linear", "cosine_warm_restarts", "onecycle", "multistep",
@@ -195,6 +203,7 @@ void describe(RunConfig& config, const WorkloadFields& workload, Fields& f) {
     if (workload.loss) workload.loss(inner);
   });
   f.section("train", [&](Fields& inner) { config.train.describe(inner); });
+  if (workload.validation) f.section("validation", [&](Fields& inner) { workload.validation(inner); });
   f.section("optim", [&](Fields& inner) {
     config.optim.describe(inner);
     for (const std::string& objective : workload.objectives) {

@@ -66,6 +66,15 @@ struct TrainConfig {
   void describe(Fields& f);
 };
 
+/// How validation goes over whole cases: a part of the config that a stage has where it can
+/// (WorkloadFields::validation).
+struct ValidationConfig {
+  std::vector<int64_t> roi_size;  // of a window, voxels an axis; empty: cases are cropped as for training
+  double overlap = 0.25;          // of neighbouring windows, as a part of their size
+  bool of_whole_cases() const { return !roi_size.empty(); }
+  void describe(Fields& f);
+};
+
 struct ScheduleConfig {
   std::string name = "constant";
   Length warmup;  // rises linearly from `start` x rate
@@ -155,6 +164,7 @@ struct WorkloadFields {
   std::function<void(Fields&)> data = {};    // what it adds to that section
   std::vector<std::string> data_kinds = {};  // that it alone knows
   std::function<void(Fields&)> model, loss;
+  std::function<void(Fields&)> validation = {};  // a section that other stages do not have
   std::vector<std::string> objectives;
   std::vector<std::string> needs = {};  // stages whose runs the section `from` names
   ForeignFlags foreign_flags = {};      // that the workload itself answers

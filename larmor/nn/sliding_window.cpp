@@ -5,9 +5,11 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/exp.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/pad.h>
 #include <ATen/ops/square.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
@@ -58,6 +60,7 @@ at::Tensor gaussian_weight(const std::vector<int64_t>& window, const at::TensorO
     weight =
         weight.unsqueeze(-1) * at::exp(at::square(offset / (static_cast<double>(size) * sigma_of_size)) / -2);
   }
+  if (weight.is_meta()) return weight;  // it has no least number
   return weight.clamp_min(std::max(weight.min().item<double>(), least_weight));
 }
 
@@ -94,7 +97,10 @@ at::Tensor sliding_window(const at::Tensor& image, const std::vector<int64_t>& s
   }
   const at::Tensor padded = at::constant_pad_nd(image, pads);
   const at::Tensor weight = gaussian_weight(size, image.options());
-  const auto corners = window_corners(padded.sizes().slice(2), size, overlap);
+  auto corners = window_corners(padded.sizes().slice(2), size, overlap);
+  // Nothing is computed there: the second window finds all that any later one does.
+  constexpr std::size_t enough = 2;
+  if (image.is_meta() && corners.size() > enough) corners.resize(enough);
 
   at::Tensor sum, weights;
   double done = 0;
@@ -113,6 +119,31 @@ at::Tensor sliding_window(const at::Tensor& image, const std::vector<int64_t>& s
     if (progress) progress(++done / static_cast<double>(corners.size()));
   }
   return cut(sum.div_(weights), low, space).contiguous();
+}
+
+at::Tensor padded_to_multiples(const at::Tensor& image, int64_t divisor) {
+  std::vector<int64_t> pads;
+  for (int64_t axis = image.dim() - 1; axis >= 2; --axis)
+    pads.insert(pads.end(), {0, (divisor - image.size(axis) % divisor) % divisor});
+  return at::pad(image, pads, "replicate");
+}
+
+at::Tensor over_windows(const at::Tensor& images, const Windows& windows,
+                        const std::function<at::Tensor(const at::Tensor&)>& predict) {
+  std::vector<at::Tensor> rows;
+  for (int64_t row = 0; row < images.size(0); ++row) {
+    const at::Tensor image = images.narrow(0, row, 1);
+    const at::Tensor padded = padded_to_multiples(image, windows.divisor);
+    check(padded, windows.size, windows.overlap);
+    std::vector<int64_t> size = windows.size;
+    for (std::size_t axis = 0; axis < size.size(); ++axis)
+      size[axis] = std::min(size[axis], padded.size(static_cast<int64_t>(axis) + 2));
+    const bool is_one = padded.sizes().slice(2) == at::IntArrayRef(size);
+    const at::Tensor whole =
+        is_one ? predict(padded) : sliding_window(padded, size, windows.overlap, predict);
+    rows.push_back(cut(whole, std::vector<int64_t>(size.size(), 0), image.sizes().slice(2)));
+  }
+  return at::cat(rows);
 }
 
 }  // namespace larmor::nn

@@ -19,4 +19,21 @@ at::Tensor sliding_window(const at::Tensor& image, const std::vector<int64_t>& s
                           const std::function<at::Tensor(const at::Tensor&)>& predict,
                           const std::function<void(double)>& progress = {});
 
+/// In which windows a network goes over an image, and how they meet.
+struct Windows {
+  std::vector<int64_t> size;  // voxels an axis, each a multiple of `divisor`
+  double overlap = 0.25;
+  int64_t divisor = 1;  // of the sizes that the network takes
+};
+
+/// One network over whole images [N, C, D, H, W], row by row: each is padded at the high side with its last
+/// voxels to sizes that the network takes, goes through sliding_window(), and is cut again. Windows are never
+/// longer than the padded image; where one holds all of it the result is that of one pass, to the last bit.
+/// On the meta device two windows stand for all.
+at::Tensor over_windows(const at::Tensor& images, const Windows& windows,
+                        const std::function<at::Tensor(const at::Tensor&)>& predict);
+
+/// The first step of it: an image that the network takes in one pass.
+at::Tensor padded_to_multiples(const at::Tensor& image, int64_t divisor);
+
 }  // namespace larmor::nn

@@ -81,6 +81,9 @@ std::string memory_text(const MemoryEstimate& memory) {
               ", gradients ", human_bytes(memory.gradients), ", optimizer ", human_bytes(memory.optimizer),
               ", activations ", memory.activations > 0 ? human_bytes(memory.activations) : "unknown",
               ", batches ", human_bytes(memory.batch),
+              memory.validation > memory.activations
+                  ? text("; while validating ", human_bytes(memory.validation), " in place of activations")
+                  : "",
               memory.offloaded > 0 ? text("; on the host optimizer ", human_bytes(memory.offloaded)) : "");
 }
 

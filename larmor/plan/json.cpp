@@ -16,11 +16,13 @@ constexpr int64_t format = 1;
 constexpr const char* place = "plan.json";
 
 Json to_json(const MemoryEstimate& memory) {
-  return {{"weights", memory.weights},     {"gradients", memory.gradients},
-          {"optimizer", memory.optimizer}, {"activations", memory.activations},
-          {"batch", memory.batch},         {"total", memory.total()},
-          {"available", memory.available}, {"measured", memory.measured},
-          {"predicted", memory.predicted}, {"offloaded", memory.offloaded}};
+  Json json{{"weights", memory.weights},     {"gradients", memory.gradients},
+            {"optimizer", memory.optimizer}, {"activations", memory.activations},
+            {"batch", memory.batch},         {"total", memory.total()},
+            {"available", memory.available}, {"measured", memory.measured},
+            {"predicted", memory.predicted}, {"offloaded", memory.offloaded}};
+  if (memory.validation > 0) json["validation"] = memory.validation;
+  return json;
 }
 
 MemoryEstimate memory_from_json(const Json& json) {
@@ -35,6 +37,7 @@ MemoryEstimate memory_from_json(const Json& json) {
   members.read_if_present("measured", memory.measured);
   members.read_if_present("predicted", memory.predicted);
   members.read_if_present("offloaded", memory.offloaded);
+  members.read_if_present("validation", memory.validation);
   return memory;
 }
 

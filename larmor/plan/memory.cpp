@@ -101,7 +101,10 @@ std::string sum_text(const MemoryEstimate& memory, const char* batch) {
   return text("weights ", human_bytes(memory.weights), " + gradients ", human_bytes(memory.gradients),
               " + optimizer ", human_bytes(memory.optimizer), " + activations ",
               memory.activations > 0 ? human_bytes(memory.activations) : "unknown", " + ", batch, " ",
-              human_bytes(memory.batch));
+              human_bytes(memory.batch),
+              memory.validation > memory.activations
+                  ? text("; validation ", human_bytes(memory.validation), " in place of activations")
+                  : "");
 }
 
 void refuse_if_one_example_is_too_much(const Question& question, const Plan& plan) {
@@ -117,6 +120,19 @@ void refuse_if_one_example_is_too_much(const Question& question, const Plan& pla
        text("under ", to_text(plan.strategy), " a rank with one example needs ", human_bytes(one.total()),
             " (", sum_text(one, "batches"), "), but ", have),
        what_would_fit(question, plan));
+}
+
+/// However small the micro-batch is, validation needs as much.
+void refuse_if_validation_is_too_much(const Question& question, const Plan& plan) {
+  const MemoryEstimate none = estimate(question, plan, 0);
+  const int64_t needed = none.of_step() + none.validation;
+  if (none.validation == 0 || needed <= none.available) return;
+  fail(Exit::memory,
+       text("to validate whole cases in windows a rank needs ", human_bytes(needed), " (weights ",
+            human_bytes(none.weights), " + gradients ", human_bytes(none.gradients), " + optimizer ",
+            human_bytes(none.optimizer), " + the largest case and its windows ", human_bytes(none.validation),
+            "), but it has ", human_bytes(none.available)),
+       "a smaller validation.roi_size; validation.roi_size=[] judges a crop of each case");
 }
 
 /// What the ranks of GPUs keep in the host's memory, all together: batches that wait, and what is offloaded.
@@ -147,6 +163,8 @@ MemoryEstimate estimate(const Question& question, const Plan& plan, int64_t micr
   estimate_model(question, plan, memory);
   const int64_t activations = activations_of_a_sample(demand, plan.recompute);
   memory.activations = micro_batch * (activations / 2 * widths_of(plan).activation_halves);
+  memory.validation = demand.validation_window_bytes / 2 * widths_of(plan).activation_halves +
+                      demand.validation_case_bytes * (plan.precision == Precision::fp64 ? 2 : 1);
   // On a CPU the batches that wait lie beside the model; on a GPU only the one in use and the next.
   const int64_t held = plan.device == DeviceKind::cpu ? plan.prefetch + 1 : 2;
   memory.batch = micro_batch * demand.sample_bytes * held;
@@ -183,9 +201,9 @@ void choose_gradient_keeping(const Question& question, Plan& plan) {
 int64_t micro_batch_that_fits(const Question& question, const Plan& plan) {
   constexpr int64_t unbounded = std::numeric_limits<int64_t>::max();
   const MemoryEstimate none = estimate(question, plan, 0), one = estimate(question, plan, 1);
-  const int64_t of_example = one.total() - none.total();
+  const int64_t of_example = one.of_step() - none.of_step();
   if (one.available == 0 || of_example == 0) return unbounded;
-  return std::max<int64_t>((one.available - none.total()) / of_example, 1);
+  return std::max<int64_t>((one.available - none.of_step()) / of_example, 1);
 }
 
 void check_memory(const Question& question, Plan& plan) {
@@ -194,7 +212,15 @@ void check_memory(const Question& question, Plan& plan) {
     plan.reasons.push_back("Memory is not checked: the hardware does not say how much there is.");
     return;
   }
+  refuse_if_validation_is_too_much(question, plan);
   refuse_if_one_example_is_too_much(question, plan);
+  if (plan.memory.validation > plan.memory.activations) {
+    plan.reasons.push_back(
+        text("Validation of whole cases decides what a rank needs: the largest and its "
+             "windows take ",
+             human_bytes(plan.memory.validation), ", the activations of a step ",
+             human_bytes(plan.memory.activations), "."));
+  }
   check_host_memory(question, plan);
   const std::string sum = text(human_bytes(plan.memory.total()), " of ", human_bytes(plan.memory.available),
                                " (", sum_text(plan.memory, "batches"), ")");

@@ -1,6 +1,7 @@
 // What we shall do, and why: a pure function of hardware, demand and config.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -68,10 +69,13 @@ struct Demand {
   int64_t largest_block_bytes = 0;          // in fp32: the most weights that ZeRO-3 brings together at once
   int64_t parameters_outside_blocks = 0;    // of the parameters: ZeRO-3 leaves them whole on every rank
   int64_t frozen_bytes = 0;                 // in fp32, of networks that take part and do not learn: never cut
-  int64_t sample_bytes = 0;                 // one example as the loader holds it
-  int64_t preferred_micro_batch = 1;        // of the workload, when nothing else decides
-  bool batch_norm = false;                  // needs accumulation 1
-  Guide guide = {};                         // of the stage
+  /// Where validation goes over whole cases, for the largest of them: what a pass over one window keeps at
+  /// its peak, in fp32, and what lies beside it, in the type of the images.
+  int64_t validation_window_bytes = 0, validation_case_bytes = 0;
+  int64_t sample_bytes = 0;           // one example as the loader holds it
+  int64_t preferred_micro_batch = 1;  // of the workload, when nothing else decides
+  bool batch_norm = false;            // needs accumulation 1
+  Guide guide = {};                   // of the stage
 };
 
 /// The device and the cores of one rank.
@@ -82,7 +86,11 @@ struct RankSeat {
 
 struct MemoryEstimate {
   int64_t weights = 0, gradients = 0, optimizer = 0, activations = 0, batch = 0;
-  int64_t total() const { return weights + gradients + optimizer + activations + batch; }
+  int64_t validation = 0;  // of whole cases, at its peak: in place of a step's activations
+  /// During a step.
+  int64_t of_step() const { return weights + gradients + optimizer + activations + batch; }
+  /// The most at any time.
+  int64_t total() const { return of_step() + std::max<int64_t>(validation - activations, 0); }
   int64_t available = 0;  // of one rank's device
   int64_t measured = 0;   // peak of one step, the most of any rank; 0: not measured
   int64_t predicted = 0;  // the same, from a step on fewer samples; 0: not predicted

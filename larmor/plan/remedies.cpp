@@ -124,7 +124,7 @@ Remedy everything(const Question& question, Plan plan) {
 
 std::string smaller_examples(const Question& question, const Plan& plan) {
   const MemoryEstimate none = estimate(question, plan, 0), one = estimate(question, plan, 1);
-  const int64_t of_example = one.total() - none.total(), left = one.available - none.total();
+  const int64_t of_example = one.of_step() - none.of_step(), left = one.available - none.of_step();
   const int64_t percent = of_example > 0 ? left * 100 / of_example : 0;
   constexpr int64_t least = 10;  // of less, nothing would be seen any more
   return percent < least ? "" : text("examples of at most ", percent, " % of the size");

@@ -67,10 +67,33 @@ void check_weights(const std::string& weights) {
   fail(Exit::usage, text("there is no file ", weights), "check model.weights");
 }
 
+void check_windows(const ValidationConfig& validation, int64_t divisor) {
+  if (validation.overlap >= 1)
+    fail(Exit::usage, text("validation.overlap is ", validation.overlap, ", and such windows never move on"),
+         "choose 0 or more, below 1; 0.25 is usual");
+  if (!validation.of_whole_cases()) return;
+  constexpr std::size_t axes = 3;
+  if (validation.roi_size.size() != axes)
+    fail(Exit::usage,
+         text("validation.roi_size has ", validation.roi_size.size(), " numbers, and volumes have ", axes,
+              " axes"),
+         "give voxels for each axis, such as [96, 96, 96]; [] judges crops");
+  for (const auto size : validation.roi_size) {
+    if (size % divisor == 0) continue;
+    const auto smaller = size / divisor * divisor;
+    fail(Exit::usage,
+         text("validation.roi_size says ", size, " voxels, and this network needs a multiple of ", divisor),
+         text("say ", smaller > 0 ? text(smaller, " or ") : "", smaller + divisor));
+  }
+}
+
 std::unique_ptr<Dataset> volume_dataset(const RunConfig& config, const Index& index, Split split,
-                                        const SampleForm& form, const MakeImage& make) {
+                                        const SampleForm& form, const MakeImage& make,
+                                        const ValidationConfig& validation) {
   const auto& declared = config.data.transforms;
-  const Json chain = split == Split::train ? training_chain(declared) : validation_chain(declared);
+  const Json chain = split == Split::train         ? training_chain(declared)
+                     : validation.of_whole_cases() ? prediction_chain(declared)
+                                                   : validation_chain(declared);
   return make_volume_dataset(config.data, index, split, chain, form, make);
 }
 

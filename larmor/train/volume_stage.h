@@ -34,8 +34,13 @@ void check_size_for_ssim(const Sample& sample, int64_t window);
 std::vector<int64_t> training_window(const RunConfig& config);
 /// Throws Error (usage) where there is no such file; an empty name is none.
 void check_weights(const std::string& weights);
-/// make_volume_dataset() with the declared chain: as it is for training, as validation sees cases otherwise.
+/// Throws Error (usage) unless whole cases can be judged in such windows, by a network that takes multiples
+/// of `divisor` voxels; nothing where they are not.
+void check_windows(const ValidationConfig& validation, int64_t divisor);
+/// make_volume_dataset() with the declared chain: as it is for training, as validation sees cases otherwise,
+/// which is without any crop where `validation` is of whole cases.
 std::unique_ptr<Dataset> volume_dataset(const RunConfig& config, const Index& index, Split split,
-                                        const SampleForm& form = {}, const MakeImage& make = {});
+                                        const SampleForm& form = {}, const MakeImage& make = {},
+                                        const ValidationConfig& validation = {});
 
 }  // namespace larmor

@@ -150,5 +150,24 @@ TEST(LoadedConfig, HashesValuesAndNotHowTheyWereWritten) {
               ElementsAre("workload", "stage"));
 }
 
+/// Runs from before there was the section have the hashes that they had.
+TEST(LoadedConfig, HashesTheSectionOfValidationWhereItIsOnAlone) {
+  const auto hash = [](bool is_offered, const std::vector<std::string>& overrides) {
+    MadeUpWorkload workload;
+    ValidationConfig validation;
+    auto fields = workload.fields();
+    if (is_offered) fields.validation = [&](Fields& f) { validation.describe(f); };
+    return load_config({.files = {}, .environment = {}, .overrides = overrides}, "made_up", "first", fields)
+        .sha256();
+  };
+  const auto without = hash(false, {});
+  EXPECT_EQ(hash(true, {}), without);
+  EXPECT_EQ(hash(true, {"validation.overlap=0.5"}), without);
+  const auto on = hash(true, {"validation.roi_size=[96,96,96]"});
+  EXPECT_NE(on, without);
+  EXPECT_NE(hash(true, {"validation.roi_size=[96,96,96]", "validation.overlap=0.5"}), on);
+  EXPECT_THAT(refusal_of_overrides({"validation.roi_size=[96,96,96]"}), HasSubstr("validation"));
+}
+
 }  // namespace
 }  // namespace larmor

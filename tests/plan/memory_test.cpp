@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "larmor/base/error.h"
 #include "larmor/plan/plan.h"
 
 #include "tests/plan/support/machines.h"
@@ -31,6 +32,38 @@ TEST(Memory, OfACpuRankIsCountedByPart) {
   EXPECT_EQ(memory.activations, 2 * 1024 * signed_mebibyte);
   EXPECT_EQ(memory.batch, 2 * 16 * 3 * signed_mebibyte);  // the batch in use and two ahead
   EXPECT_EQ(memory.available, static_cast<int64_t>(16 * gibibyte));
+}
+
+TEST(Memory, OfValidationIsInPlaceOfTheActivationsOfAStep) {
+  Demand demand = autoencoder();
+  const Plan without = make_plan(machine(4, 16), demand, RunConfig{});
+  demand.validation_window_bytes = 512 * signed_mebibyte;
+  demand.validation_case_bytes = 256 * signed_mebibyte;
+  const Plan less = make_plan(machine(4, 16), demand, RunConfig{});
+  EXPECT_EQ(less.memory.validation, 768 * signed_mebibyte);
+  EXPECT_EQ(less.memory.total(), without.memory.total()) << "a step takes more";
+  EXPECT_EQ(less.reasons, without.reasons);
+  demand.validation_case_bytes = 4096 * signed_mebibyte;
+  const Plan more = make_plan(machine(4, 16), demand, RunConfig{});
+  EXPECT_EQ(more.micro_batch, without.micro_batch);
+  EXPECT_EQ(more.memory.total(), without.memory.total() + (4608 - 2048) * signed_mebibyte);
+  EXPECT_THAT(more.reasons, Contains(HasSubstr("Validation of whole cases decides what a rank needs")));
+  EXPECT_THAT(explain(more, machine(4, 16)), HasSubstr("while validating 4.5 GiB in place of activations"));
+  EXPECT_EQ(plan_from_json(to_json(more)).memory.validation, more.memory.validation);
+  EXPECT_FALSE(to_json(without)["memory"].contains("validation"));
+}
+
+TEST(Memory, OfValidationThatIsTooMuchIsRefusedWithWhatToSay) {
+  Demand demand = autoencoder();
+  demand.validation_case_bytes = static_cast<int64_t>(17 * gibibyte);
+  try {
+    make_plan(machine(4, 16), demand, RunConfig{});
+    FAIL() << "planned";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::memory);
+    EXPECT_THAT(error.message(), HasSubstr("to validate whole cases in windows a rank needs"));
+    EXPECT_THAT(error.hint(), HasSubstr("validation.roi_size"));
+  }
 }
 
 TEST(Memory, InHalfPrecisionHasCastsOfTheWeightsAndHalfTheActivations) {

@@ -65,5 +65,29 @@ TEST(VolumeStage, SeesTheTrainingSplitInCropsAndTheOthersFromTheCentre) {
   EXPECT_TRUE(moves);
 }
 
+TEST(VolumeStage, SeesWholeCasesWhereValidationIsOfThem) {
+  const auto config = phantoms(R"([{"RandSpatialCrop": {"roi_size": [8, 8, 8], "random_size": false}}])");
+  const Index index = make_index(config.data, 1);
+  const ValidationConfig whole{.roi_size = {8, 8, 8}};
+  const auto size = [&](Split split, const ValidationConfig& validation) {
+    return volume_dataset(config, index, split, {}, {}, validation)->get({1, 0, 0}).at("image").size(1);
+  };
+  EXPECT_EQ(size(Split::val, whole), 12);
+  EXPECT_EQ(size(Split::val, {}), 8);
+  EXPECT_EQ(size(Split::train, whole), 8) << "training has its crops all the same";
+}
+
+TEST(VolumeStage, RefusesWindowsThatCannotGoOverACase) {
+  const auto answer = [](const ValidationConfig& validation) {
+    return answer_of([&] { check_windows(validation, 8); });
+  };
+  EXPECT_EQ(answer({}), "fine");
+  EXPECT_EQ(answer({.roi_size = {96, 96, 64}}), "fine");
+  EXPECT_THAT(answer({.roi_size = {96, 96}}), HasSubstr("2: validation.roi_size has 2 numbers"));
+  EXPECT_THAT(answer({.roi_size = {96, 50, 96}}), HasSubstr("needs a multiple of 8 | say 48 or 56"));
+  EXPECT_THAT(answer({.roi_size = {96, 96, 4}}), HasSubstr("| say 8"));
+  EXPECT_THAT(answer({.roi_size = {8, 8, 8}, .overlap = 1}), HasSubstr("2: validation.overlap is 1"));
+}
+
 }  // namespace
 }  // namespace larmor

@@ -5,6 +5,7 @@
 #include "larmor/base/text.h"
 #include "larmor/nn/metrics/image_metrics.h"
 #include "larmor/train/measure/demand_count.h"
+#include "larmor/train/measure/validation_count.h"
 #include "larmor/train/volume_stage.h"
 #include "larmor/transforms/declared_chain.h"
 
@@ -20,6 +21,7 @@ constexpr const char* kept_perceptual = "perceptual_network.safetensors";
 WorkloadFields AutoencoderStage::fields() {
   return {.model = [this](Fields& f) { config_.describe_model(f); },
           .loss = [this](Fields& f) { config_.describe_loss(f); },
+          .validation = [this](Fields& f) { validation_.describe(f); },
           .objectives = {"generator", "discriminator"}};
 }
 
@@ -31,6 +33,8 @@ void AutoencoderStage::check(const RunConfig& config) const {
     check_crop(size, divisor);
     check_crop_for_slices(size);
   }
+  check_windows(validation_, divisor);
+  if (validation_.of_whole_cases()) return;
   for (const auto size : validation_crop(config.data.transforms)) {
     check_crop(size, divisor);
     check_crop_for_slices(size);
@@ -74,7 +78,8 @@ void AutoencoderStage::check_channels(const Sample& example) const {
 
 void AutoencoderStage::check_example(const Sample& example, Split split) const {
   check_channels(example);
-  check_sizes(example, config_.network.size_divisor());
+  const bool is_whole = split != Split::train && validation_.of_whole_cases();
+  if (!is_whole) check_sizes(example, config_.network.size_divisor());
   if (split != Split::train) check_size_for_ssim(example, nn::SsimOptions{}.window);
 }
 
@@ -97,17 +102,23 @@ Demand AutoencoderStage::demand(const RunConfig& config, const Index& index) con
   const auto image = image_to_count(config_.network.in_channels, window);
   auto demand = count_demand(config, index, training_chain(config.data.transforms), trial, image);
   demand.preferred_micro_batch = 2;
+  if (validation_.of_whole_cases() && !index.of(Split::val).empty()) {
+    AutoencoderTask judging(config_, /*seed=*/0, training_window(config), c10::kMeta, validation_);
+    count_validation(
+        judging, config_.network.in_channels, largest_case(config, index), validation_,
+        [&](const at::Tensor& images) { judging.judge(images); }, demand);
+  }
   return demand;
 }
 
 std::unique_ptr<Dataset> AutoencoderStage::dataset(const RunConfig& config, const Index& index,
                                                    Split split) const {
-  return volume_dataset(config, index, split);
+  return volume_dataset(config, index, split, {}, {}, validation_);
 }
 
 std::unique_ptr<Task> AutoencoderStage::task(const RunConfig& config, const Index&) const {
   return std::make_unique<AutoencoderTask>(with_kept_network(), static_cast<uint64_t>(config.run.seed),
-                                           training_window(config));
+                                           training_window(config), c10::kCPU, validation_);
 }
 
 PredictionForm AutoencoderStage::prediction(const RunConfig& config) const {

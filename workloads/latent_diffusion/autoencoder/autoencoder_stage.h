@@ -37,6 +37,7 @@ class AutoencoderStage final : public Stage {
   AutoencoderConfig with_kept_network() const;
 
   AutoencoderConfig config_;
+  ValidationConfig validation_;
 };
 
 /// The size of the examples whose memory is planned: that of the crops, and without one that of the invented

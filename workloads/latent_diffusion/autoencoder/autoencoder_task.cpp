@@ -29,8 +29,12 @@ double in_crops(const at::Tensor& image, const std::vector<int64_t>& window) {
 }  // namespace
 
 AutoencoderTask::AutoencoderTask(const AutoencoderConfig& config, uint64_t seed, std::vector<int64_t> window,
-                                 c10::Device device)
-    : config_(config), window_(std::move(window)) {
+                                 c10::Device device, const ValidationConfig& validation)
+    : config_(config),
+      window_(std::move(window)),
+      validation_windows_{.size = validation.roi_size,
+                          .overlap = validation.overlap,
+                          .divisor = config.network.size_divisor()} {
   {
     const SeededInitialisation initialisation(seed);
     autoencoder_ = nn::AutoencoderKl(config.network, device);
@@ -127,13 +131,24 @@ std::vector<at::Tensor> AutoencoderTask::losses(const Batch& batch, const StepCo
   return {total, discriminator_loss};
 }
 
+AutoencoderTask::Judged AutoencoderTask::judge(const at::Tensor& images) {
+  const auto reconstruct = [&](const at::Tensor& part) {
+    return autoencoder_->reconstruct(part).to(images.scalar_type());
+  };
+  const bool is_crop = validation_windows_.size.empty();
+  const auto reconstruction =
+      is_crop ? reconstruct(images) : nn::over_windows(images, validation_windows_, reconstruct);
+  return {reconstruction, nn::psnr(reconstruction, images, /*max_value=*/1),
+          nn::ssim(reconstruction, images),
+          perceptual_ == nullptr ? at::Tensor() : perceptual_error(reconstruction, images)};
+}
+
 void AutoencoderTask::validate(const Batch& batch, Metrics& metrics) {
   const auto image = image_of(batch);
-  const auto reconstruction = autoencoder_->reconstruct(image).to(image.scalar_type());
-  const auto psnr = nn::psnr(reconstruction, image, /*max_value=*/1).cpu();
-  const auto ssim = nn::ssim(reconstruction, image).cpu();
-  const auto perceptual =
-      perceptual_ == nullptr ? at::Tensor() : perceptual_error(reconstruction, image).cpu();
+  const auto judged = judge(image);
+  const auto& reconstruction = judged.reconstruction;
+  const auto psnr = judged.psnr.cpu(), ssim = judged.ssim.cpu();
+  const auto perceptual = perceptual_ == nullptr ? at::Tensor() : judged.perceptual.cpu();
   for (int64_t row = 0; row < batch.size(); ++row) {
     const auto example = batch.keys[static_cast<size_t>(row)].example;
     const auto one = reconstruction.narrow(0, row, 1);
@@ -157,10 +172,7 @@ void AutoencoderTask::validate(const Batch& batch, Metrics& metrics) {
 
 // Padded at the high side to what the network divides by, and cut again.
 at::Tensor AutoencoderTask::reconstruct_whole(const at::Tensor& image) {
-  const auto divisor = config_.network.size_divisor();
-  const auto missing = [&](int64_t axis) { return (divisor - image.size(axis) % divisor) % divisor; };
-  auto result =
-      autoencoder_->reconstruct(at::pad(image, {0, missing(4), 0, missing(3), 0, missing(2)}, "replicate"));
+  auto result = autoencoder_->reconstruct(nn::padded_to_multiples(image, config_.network.size_divisor()));
   for (int64_t axis = 2; axis < 5; ++axis) result = result.narrow(axis, 0, image.size(axis));
   return result;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "larmor/nn/losses/lpips.h"
+#include "larmor/nn/sliding_window.h"
 #include "larmor/train/task.h"
 
 #include "workloads/latent_diffusion/autoencoder/autoencoder_config.h"
@@ -20,7 +21,7 @@ class AutoencoderTask final : public Task {
   /// New networks are drawn from `seed`; on c10::kMeta they have shapes alone. `window`: voxels an axis of a
   /// training crop, in which predict() goes over an image that does not fit in one pass.
   AutoencoderTask(const AutoencoderConfig& config, uint64_t seed, std::vector<int64_t> window,
-                  c10::Device device = c10::kCPU);
+                  c10::Device device = c10::kCPU, const ValidationConfig& validation = {});
 
   std::vector<Objective> objectives() override;
   /// The perceptual network, where there is one.
@@ -32,6 +33,13 @@ class AutoencoderTask final : public Task {
   /// Metrics psnr, ssim (data range 1), l1, perceptual where there is such a network, and loss of the mean's
   /// reconstruction: the reconstruction term and the weighted perceptual one.
   void validate(const Batch& batch, Metrics& metrics) override;
+  /// What validate() computes of images [N, C, D, H, W]: in windows where whole cases are judged so.
+  struct Judged {
+    at::Tensor reconstruction;  // [N, C, D, H, W], in the images' type
+    at::Tensor psnr, ssim;      // [N]
+    at::Tensor perceptual;      // [N]; undefined without such a network
+  };
+  Judged judge(const at::Tensor& images);
   /// The mean's reconstruction, on the grid of the file.
   Prediction predict(const Batch& inputs, const PredictionContext& context) override;
 
@@ -49,6 +57,7 @@ class AutoencoderTask final : public Task {
 
   AutoencoderConfig config_;
   std::vector<int64_t> window_;
+  nn::Windows validation_windows_;  // without size: validation looks at crops
   nn::AutoencoderKl autoencoder_{nullptr};
   nn::PatchDiscriminator discriminator_{nullptr};
   std::shared_ptr<nn::Lpips> perceptual_;  // null: no perceptual term

@@ -1,0 +1,74 @@
+#include "larmor/train/measure/validation_count.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/nn/modules/linear.h>
+
+namespace larmor::testing {
+namespace {
+
+using Sizes = std::vector<int64_t>;
+
+class PlainTask final : public Task {
+ public:
+  std::vector<Objective> objectives() override { return {{.name = "main", .network = network_.get()}}; }
+  std::vector<at::Tensor> losses(const Batch&, const StepContext&) override { return {}; }
+  void validate(const Batch&, Metrics&) override {}
+
+ private:
+  torch::nn::Linear network_{1, 1};
+};
+
+RunConfig phantoms_with(const char* chain) {
+  RunConfig config;
+  config.data.kind = "phantom";
+  config.data.phantom_cases = 4;
+  config.data.phantom_size = {40, 50, 60};
+  config.data.split.train = config.data.split.val = 0.5;
+  config.data.split.test = 0.0;
+  config.data.transforms = parse_json(chain, "chain");
+  return config;
+}
+
+Sizes largest_of(const char* chain) {
+  const RunConfig config = phantoms_with(chain);
+  return largest_case(config, make_index(config.data, 1));
+}
+
+TEST(LargestCase, HasTheSizeThatTransformsLeaveWithoutCropsOfTraining) {
+  EXPECT_EQ(largest_of("[]"), (Sizes{40, 50, 60}));
+  EXPECT_EQ(largest_of(R"([{"RandSpatialCrop": {"roi_size": [8, 8, 8]}}])"), (Sizes{40, 50, 60}));
+  EXPECT_EQ(largest_of(R"([{"Spacing": {"pixdim": [2, 1, 0.5]}}])"), (Sizes{20, 50, 120}));
+  EXPECT_EQ(largest_of(R"([{"Resized": {"spatial_size": [32, 32, 16]}}])"), (Sizes{32, 32, 16}));
+  EXPECT_EQ(largest_of(R"([{"SpatialPad": {"spatial_size": [48, 48, 48]}}])"), (Sizes{48, 50, 60}));
+}
+
+/// A network that holds 3 volumes as large as its window, and a judgement that holds 2 of the case.
+TEST(CountValidation, TellsTheWindowFromTheCase) {
+  PlainTask task;
+  Demand demand;
+  const ValidationConfig validation{.roi_size = {10, 10, 10}};
+  const auto judge = [](const at::Tensor& images) {
+    const at::Tensor result = at::empty_like(images), sum = at::empty_like(images);
+    const at::Tensor window = images.narrow(2, 0, 10).narrow(3, 0, 10).narrow(4, 0, 10);
+    const at::Tensor maps = at::empty({3, 10, 10, 10}, images.options());
+    EXPECT_EQ(window.numel(), 1000);
+  };
+  count_validation(task, /*channels=*/1, {20, 20, 20}, validation, judge, demand);
+  constexpr int64_t of_window = 4 * (3 + 3) * 1000, of_case = 4 * (3 * 8000 + 3 * 1000);
+  EXPECT_EQ(demand.validation_window_bytes, of_window);
+  EXPECT_EQ(demand.validation_case_bytes, of_case - of_window);
+}
+
+TEST(CountValidation, OfAJudgementThatLooksAtValuesIsNotKnown) {
+  PlainTask task;
+  Demand demand;
+  count_validation(
+      task, 1, {20, 20, 20}, {.roi_size = {10, 10, 10}},
+      [](const at::Tensor& images) { images.sum().item<double>(); }, demand);
+  EXPECT_EQ(demand.validation_window_bytes, 0);
+  EXPECT_EQ(demand.validation_case_bytes, 0);
+}
+
+}  // namespace
+}  // namespace larmor::testing
