@@ -27,10 +27,10 @@ struct PlannedCase {
 };
 
 const std::string card_of_8 = "RTX3070", card_of_16 = "V100", card_of_24 = "RTX4090", card_of_80 = "A100";
-const std::string autoencoder = "latent_diffusion", resnet = "survival", shallow_resnet = "survival, 10 layers";
+const std::string autoencoder = "latent_diffusion", resnet = "survival",
+                  shallow_resnet = "survival, 10 layers";
 const Words recomputed{"train.activation_checkpointing=blocks"}, narrow{"model.channels=[32,64,128]"};
-const Words deep{"model.depth=50"},
-    strided{"model.conv1_t_stride=[2,2,2]"};
+const Words deep{"model.depth=50"}, strided{"model.conv1_t_stride=[2,2,2]"};
 
 std::vector<PlannedCase> planned_cases() {
   return {
@@ -83,8 +83,8 @@ std::vector<PlannedCase> planned_cases() {
 }
 
 std::string sentence_of(const PlannedCase& tried) {
-  return text(tried.card, " ", tried.workload, " ", tried.size, " x ", tried.micro_batch, " ", tried.precision,
-              tried.more.empty() ? "" : " ", join(tried.more, " "));
+  return text(tried.card, " ", tried.workload, " ", tried.size, " x ", tried.micro_batch, " ",
+              tried.precision, tried.more.empty() ? "" : " ", join(tried.more, " "));
 }
 
 Words words_of(const PlannedCase& tried) {
@@ -92,12 +92,12 @@ Words words_of(const PlannedCase& tried) {
   Words words{"bench", "step", is_resnet ? resnet : autoencoder};
   for (const char* word : {"--blocks", "1", "--steps", "1", "--warmup", "1", "--ranks", "1", "--json"})
     words.emplace_back(word);
-  words.insert(words.end(), {text("data.kind=", is_resnet ? "cohort" : "phantom"),
-                             text(is_resnet ? "data.cohort_size=[" : "data.phantom_size=[", tried.size, "]"),
-                             "data.transforms=[]", "parallel.device=cuda", "train.accumulation=1",
-                             text("train.micro_batch=", tried.micro_batch),
-                             text("train.global_batch=", tried.micro_batch),
-                             "train.precision=" + tried.precision});
+  words.insert(
+      words.end(),
+      {text("data.kind=", is_resnet ? "cohort" : "phantom"),
+       text(is_resnet ? "data.cohort_size=[" : "data.phantom_size=[", tried.size, "]"), "data.transforms=[]",
+       "parallel.device=cuda", "train.accumulation=1", text("train.micro_batch=", tried.micro_batch),
+       text("train.global_batch=", tried.micro_batch), "train.precision=" + tried.precision});
   if (!is_resnet) words.emplace_back("loss.adversarial_start=0");
   if (tried.workload == shallow_resnet) words.emplace_back("model.depth=10");
   words.insert(words.end(), tried.more.begin(), tried.more.end());
@@ -110,14 +110,16 @@ int64_t within_a_tenth(const std::vector<double>& off) {
 
 /// Foreseen over counted; nothing where the run failed. The benchmark holds more batches than a run.
 double ratio_of(const PlannedCase& tried, const std::filesystem::path& folder) {
-  const auto end = run_on_gpus(words_of(tried), folder, {.cards = tried.card, .environment = {{"EMULATED_HOLLOW", "1"}}});
+  const auto end =
+      run_on_gpus(words_of(tried), folder, {.cards = tried.card, .environment = {{"EMULATED_HOLLOW", "1"}}});
   EXPECT_EQ(end.status, 0) << sentence_of(tried) << "\n" << end.err;
   if (end.status != 0) return 0;
   const Json memory = end.json().at("memory");
-  const double foreseen = memory.at("planned_mib").get<double>() - memory.at("planned_batches_mib").get<double>();
+  const double foreseen =
+      memory.at("planned_mib").get<double>() - memory.at("planned_batches_mib").get<double>();
   const double counted = memory.at("peak_mib").get<double>() - memory.at("batches_mib").get<double>();
-  std::cout << sentence_of(tried) << ": foreseen " << fixed(foreseen, 0) << " MiB, counted " << fixed(counted, 0)
-            << " MiB, " << fixed(100 * (foreseen / counted - 1), 1) << " %\n";
+  std::cout << sentence_of(tried) << ": foreseen " << fixed(foreseen, 0) << " MiB, counted "
+            << fixed(counted, 0) << " MiB, " << fixed(100 * (foreseen / counted - 1), 1) << " %\n";
   return foreseen / counted;
 }
 
@@ -139,8 +141,8 @@ TEST(PlannedMemory, OfAutoencodersIsWithinTenPercentOfWhatTheAllocatorCountsInNi
   EXPECT_GE(static_cast<double>(within_a_tenth(off)), 0.95 * static_cast<double>(off.size()));
 }
 
-// A shallow one's peak is another: when backward comes to the first maps, whose gradients the planner does not
-// count. Its cases are run and printed.
+// A shallow one's peak is another: when backward comes to the first maps, whose gradients the planner does
+// not count. Its cases are run and printed.
 TEST(PlannedMemory, OfResNetsFromEighteenLayersOnIsAsNear) {
   const auto off = deviations_of(resnet);
   EXPECT_GE(static_cast<double>(within_a_tenth(off)), 0.95 * static_cast<double>(off.size()));

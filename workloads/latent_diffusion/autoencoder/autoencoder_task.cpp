@@ -138,8 +138,7 @@ AutoencoderTask::Judged AutoencoderTask::judge(const at::Tensor& images) {
   const bool is_crop = validation_windows_.size.empty();
   const auto reconstruction =
       is_crop ? reconstruct(images) : nn::over_windows(images, validation_windows_, reconstruct);
-  return {reconstruction, nn::psnr(reconstruction, images, /*max_value=*/1),
-          nn::ssim(reconstruction, images),
+  return {reconstruction, nn::psnr(reconstruction, images, /*max_value=*/1), nn::ssim(reconstruction, images),
           perceptual_ == nullptr ? at::Tensor() : perceptual_error(reconstruction, images)};
 }
 

@@ -1,5 +1,3 @@
-#include "workloads/latent_diffusion/autoencoder/autoencoder_stage.h"
-
 #include <string>
 
 #include <ATen/ATen.h>
@@ -10,6 +8,7 @@
 #include "larmor/device/memory_meter.h"
 #include "larmor/train/loaded_stage.h"
 
+#include "workloads/latent_diffusion/autoencoder/autoencoder_stage.h"
 #include "workloads/latent_diffusion/autoencoder/autoencoder_task.h"
 #include "workloads/latent_diffusion/workload.h"
 

@@ -1,5 +1,3 @@
-#include "workloads/latent_diffusion/autoencoder/autoencoder_task.h"
-
 #include <thread>
 
 #include <ATen/ATen.h>
@@ -8,6 +6,8 @@
 
 #include "larmor/comm/communicator.h"
 #include "larmor/train/validation.h"
+
+#include "workloads/latent_diffusion/autoencoder/autoencoder_task.h"
 
 namespace larmor::latent_diffusion {
 namespace {

@@ -14,8 +14,8 @@ namespace larmor::xray_vqa {
 /// of CheXpert's labels by their names, and `boxes` of what is to be seen, as objects_in_words() reads them.
 /// Labels, patient, split and boxes of an image are those of its first row. A
 /// row with an empty question, an unknown type or an answer that is no class of its head is left out and
-/// counted. Throws Error (data) with the line: columns that are missing, labels or boxes that are none. `shows`:
-/// rows read.
+/// counted. Throws Error (data) with the line: columns that are missing, labels or boxes that are none.
+/// `shows`: rows read.
 BuiltQuestions build_own_questions(Storage& storage, const std::filesystem::path& list,
                                    const std::filesystem::path& tables, Uncertain uncertain,
                                    const ShowsProgress& shows);
