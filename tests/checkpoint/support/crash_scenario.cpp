@@ -34,7 +34,7 @@ void save(Storage& storage, const fs::path& root, int64_t step, const Checkpoint
   auto communicators = make_thread_ranks(ranks);
   std::vector<std::thread> threads;
   std::vector<std::exception_ptr> errors(communicators.size());
-  std::vector<bool> committed(communicators.size());
+  std::vector<char> committed(communicators.size());  // a byte each: bits of one would be shared by threads
   for (size_t rank = 0; rank < communicators.size(); ++rank) {
     threads.emplace_back([&, rank] {
       try {
@@ -50,7 +50,8 @@ void save(Storage& storage, const fs::path& root, int64_t step, const Checkpoint
   for (const auto& error : errors) {
     if (error) std::rethrow_exception(error);
   }
-  if (auto* recorder = dynamic_cast<RecordingStorage*>(&storage); recorder != nullptr && committed.front())
+  if (auto* recorder = dynamic_cast<RecordingStorage*>(&storage);
+      recorder != nullptr && committed.front() != 0)
     recorder->announce(step);
 }
 
