@@ -38,9 +38,8 @@ at::Tensor register_linear(torch::nn::Module& owner, std::size_t tap, at::Tensor
   return one->register_buffer("weight", std::move(weight));
 }
 
-at::Tensor per_channel(const std::array<float, 3>& values, const at::Tensor& like) {
-  std::vector<double> wide(values.begin(), values.end());
-  return at::tensor(wide, like.options()).view({1, 3, 1, 1});
+at::Tensor per_channel(const std::array<float, 3>& values, c10::Device device) {
+  return at::tensor(values).view({1, 3, 1, 1}).to(device);
 }
 
 at::Tensor unit_length(const at::Tensor& map) {
@@ -55,7 +54,10 @@ at::Tensor drawn_slices(const at::Tensor& volume, int64_t axis, const at::Tensor
 
 }  // namespace
 
-Lpips::Lpips(c10::Device device) : features_(register_module("features", seeded_trunk(device))) {
+Lpips::Lpips(c10::Device device)
+    : features_(register_module("features", seeded_trunk(device))),
+      shift_(register_buffer("shift", per_channel(shift, device))),
+      scale_(register_buffer("scale", per_channel(scale, device))) {
   const auto published = lpips_linear_weights();
   std::size_t begin = 0;
   for (const int64_t channels : SqueezeNetFeatures::tap_channels()) {
@@ -83,9 +85,7 @@ void Lpips::read_weights(const std::string& file) {
 }
 
 at::Tensor Lpips::per_tap(const at::Tensor& a, const at::Tensor& b) {
-  const auto taps_of = [&](const at::Tensor& image) {
-    return features_->forward((image - per_channel(shift, image)) / per_channel(scale, image));
-  };
+  const auto taps_of = [&](const at::Tensor& image) { return features_->forward((image - shift_) / scale_); };
   const auto of_a = taps_of(a), of_b = taps_of(b);
   std::vector<at::Tensor> distances;
   for (std::size_t tap = 0; tap < linear_.size(); ++tap) {

@@ -34,6 +34,7 @@ class Lpips final : public torch::nn::Module {
 
  private:
   std::shared_ptr<SqueezeNetFeatures> features_;
+  at::Tensor shift_, scale_;        // [1, 3, 1, 1], of the images before the trunk
   std::vector<at::Tensor> linear_;  // [1, channels, 1, 1], a tap each
 };
 
