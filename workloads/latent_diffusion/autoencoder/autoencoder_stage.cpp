@@ -1,5 +1,7 @@
 #include "workloads/latent_diffusion/autoencoder/autoencoder_stage.h"
 
+#include <algorithm>
+
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/base/text.h"
@@ -80,7 +82,20 @@ void AutoencoderStage::check_example(const Sample& example, Split split) const {
   check_channels(example);
   const bool is_whole = split != Split::train && validation_.of_whole_cases();
   if (!is_whole) check_sizes(example, config_.network.size_divisor());
-  if (split != Split::train) check_size_for_ssim(example, nn::SsimOptions{}.window);
+  if (split == Split::train) return;
+  check_size_for_ssim(example, nn::SsimOptions{}.window);
+  check_size_for_slices(example);
+}
+
+void AutoencoderStage::check_size_for_slices(const Sample& example) const {
+  constexpr auto least = nn::SqueezeNetFeatures::least_size;
+  const auto sizes = example.at("image").sizes().slice(1);
+  const auto smallest = *std::min_element(sizes.begin(), sizes.end());
+  if (!config_.is_perceptual() || smallest >= least) return;
+  fail(Exit::data,
+       text("has ", smallest, " voxels along an axis, and the perceptual network looks at slices of ", least,
+            " pixels and more"),
+       "leave it out with data.exclude, or leave loss.perceptual_network empty");
 }
 
 void AutoencoderStage::check_start(const Sample& first) const {

@@ -33,6 +33,7 @@ class AutoencoderStage final : public Stage {
  private:
   void check_channels(const Sample& example) const;
   void check_crop_for_slices(int64_t size) const;
+  void check_size_for_slices(const Sample& example) const;  // of whole cases: throws Error (data)
   /// As it was read, but with the perceptual network that the run has kept.
   AutoencoderConfig with_kept_network() const;
 

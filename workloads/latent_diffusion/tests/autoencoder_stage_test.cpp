@@ -75,6 +75,9 @@ TEST(AutoencoderStage, RefusesAPerceptualNetworkThatIsNotThereAndCropsThatItCann
   EXPECT_THAT(message_of([&] { missing.stage->check_start(first); }),
               HasSubstr("no file /nowhere.safetensors"));
   auto small = load_first("random");
+  const Sample thin{{"image", at::zeros({1, 16, 20, 20})}};
+  EXPECT_THAT(message_of([&] { small.stage->check_example(thin, Split::val); }), HasSubstr("has 16 voxels"));
+  EXPECT_EQ(message_of([&] { load_first("").stage->check_example(thin, Split::val); }), "nothing");
   small.config.config.data.transforms =
       parse_json(R"([{"RandSpatialCrop": {"roi_size": [16, 16, 16], "validation_roi_size": [16, 16, 16]}}])",
                  "the test");
