@@ -7,17 +7,13 @@
 
 #include "larmor/device/draw_position.h"
 
+#include "workloads/latent_diffusion/tests/small_autoencoder.h"
+
 namespace larmor::latent_diffusion {
 namespace {
 
 AutoencoderConfig config_with(const std::string& network) {
-  AutoencoderConfig config;
-  config.network.channels = {4, 8};
-  config.network.num_res_blocks = {1};
-  config.network.attention_levels = {false, false};
-  config.network.norm_num_groups = 4;
-  config.network.latent_channels = 2;
-  config.adversarial_weight = 0;
+  AutoencoderConfig config = small_autoencoder();
   config.perceptual_network = network;
   config.perceptual_weight = 0.5;
   return config;

@@ -13,21 +13,12 @@
 #include "larmor/device/draw_position.h"
 #include "larmor/train/prediction.h"
 
+#include "workloads/latent_diffusion/tests/small_autoencoder.h"
+
 namespace larmor::latent_diffusion {
 namespace {
 
 using ::testing::HasSubstr;
-
-AutoencoderConfig small_autoencoder() {
-  AutoencoderConfig config;
-  config.network.channels = {4, 8};
-  config.network.num_res_blocks = {1};
-  config.network.attention_levels = {false, false};
-  config.network.norm_num_groups = 4;
-  config.network.latent_channels = 2;
-  config.adversarial_weight = 0;
-  return config;
-}
 
 DiffusionConfig small_denoiser(DiffusionConfig::Condition condition = DiffusionConfig::Condition::none) {
   DiffusionConfig config;

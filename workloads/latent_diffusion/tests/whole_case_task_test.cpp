@@ -8,23 +8,13 @@
 #include "larmor/train/validation.h"
 
 #include "workloads/latent_diffusion/autoencoder/autoencoder_task.h"
+#include "workloads/latent_diffusion/tests/small_autoencoder.h"
 
 namespace larmor::latent_diffusion {
 namespace {
 
-AutoencoderConfig two_levels() {
-  AutoencoderConfig config;
-  config.network.channels = {4, 8};
-  config.network.num_res_blocks = {1};
-  config.network.attention_levels = {false, false};
-  config.network.norm_num_groups = 4;
-  config.network.latent_channels = 2;
-  config.adversarial_weight = 0;
-  return config;
-}
-
 AutoencoderTask made_task(const ValidationConfig& validation) {
-  return {two_levels(), /*seed=*/2, {16, 16, 16}, c10::kCPU, validation};
+  return {small_autoencoder(), /*seed=*/2, {16, 16, 16}, c10::kCPU, validation};
 }
 
 /// Volumes of noise, of two sizes.
