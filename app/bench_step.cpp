@@ -274,7 +274,7 @@ void show(const Program& program, const Json& line) {
   print(Lines(line.dump()));
 }
 
-void check_profile(StepArguments& arguments, std::size_t counts) {
+void prepare_profile(StepArguments& arguments, std::size_t counts) {
   if (arguments.profile.empty()) return;
   require(counts == 1, Exit::usage, "--profile is for one number of ranks", "say one --ranks");
   // libtorch's profiler speaks to people even where there is nothing to say, as of a driver that is not
@@ -291,7 +291,7 @@ int bench_step(Program& program, StepArguments arguments) {
   if (const auto rank = find_rank(process_environment())) return run_as_rank(program, arguments, *rank);
   const auto& workload = program.workload(program.arguments().target);
   const auto counts = rank_counts(arguments.ranks);
-  check_profile(arguments, counts.size());
+  prepare_profile(arguments, counts.size());
   struct Turn {
     VerbArguments words;
     LoadedStage loaded;
