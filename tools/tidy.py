@@ -4,9 +4,14 @@
 The commands are those of a build folder's compile_commands.json. Where that builds several sources at a time, all
 are read in those units, which parses libtorch's headers a tenth as often; a single source is read by the command of
 its unit. A finding in a header that many sources include is listed once.
+
+What clang-tidy found in a unit is kept in the build folder (tidy_found/), under a hash of everything that it saw: the
+unit with its headers, comments included, the rules, the program. A second run reads only what has changed, and one that
+was broken off goes on where it was.
 """
 
 import argparse
+import hashlib
 import json
 import os
 import re
@@ -24,6 +29,7 @@ from pathlib import Path
 FOLDERS = ("larmor", "app")
 FINDING = re.compile(r"^(?P<path>/[^:\n]+):(?P<line>\d+):(?P<column>\d+): (?P<what>(?:warning|error): .*)$")
 INCLUDED = re.compile(r'^#include "(?P<path>[^"]+\.cpp)"$', re.MULTILINE)
+KEPT_SECONDS = 30 * 24 * 3600  # since it was last of use
 NO_ARGUMENT = ("-c", "-o")  # of the command: followed by a path that is not the caller's
 
 
@@ -67,7 +73,38 @@ def changed(root, reference):
     return files + git("ls-files", "--others", "--exclude-standard")
 
 
-def read(program, root, file, flags):
+def program_version(program):
+    return subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+
+
+def key_of(seen, root, file, flags):
+    """A hash of what decides what is found in a file; None where it cannot be preprocessed. `seen`: of the program."""
+    # -C: comments hold names of arguments, and say where a finding is none.
+    done = subprocess.run(["clang++", *flags, "-w", "-E", "-C", str(file)], cwd=root, capture_output=True)
+    if done.returncode != 0:
+        return None
+    digest = hashlib.sha256((root / ".clang-tidy").read_bytes())
+    digest.update(json.dumps([seen, flags]).encode())
+    digest.update(done.stdout)
+    return digest.hexdigest()
+
+
+def read(program, seen, root, kept, file, flags):
+    """As read_anew(), or what is kept of the same file in the folder `kept`."""
+    key = key_of(seen, root, file, flags)
+    place = kept / f"{key}.json"
+    if key and place.exists():
+        place.touch()
+        return {tuple(where): below for where, below in json.loads(place.read_text())}, ""
+    findings, trouble = read_anew(program, root, file, flags)
+    if key and not trouble:
+        half = place.with_suffix(f".{os.getpid()}")
+        half.write_text(json.dumps(list(findings.items())))
+        half.replace(place)
+    return findings, trouble
+
+
+def read_anew(program, root, file, flags):
     """{(path, line, column, what): [lines below it]}, and why the file could not be read, or ""."""
     # -w: what a compiler warns of is the build's matter.
     done = subprocess.run([program, "--quiet", f"--config-file={root / '.clang-tidy'}", str(file), "--", *flags, "-w"],
@@ -93,8 +130,15 @@ def run(root, build, files, jobs, program="clang-tidy", out=sys.stdout):
     began = time.monotonic()
     work = chosen(build, root, files)
     all_findings, troubles = {}, []
+    kept = build / "tidy_found"
+    kept.mkdir(exist_ok=True)
+    for file in kept.iterdir():
+        if time.time() - file.stat().st_mtime > KEPT_SECONDS:
+            file.unlink()
+    seen = program_version(program)
     with ThreadPoolExecutor(max_workers=jobs) as pool:
-        for (file, _), (findings, trouble) in zip(work, pool.map(lambda one: read(program, root, *one), work)):
+        results = pool.map(lambda one: read(program, seen, root, kept, *one), work)
+        for (file, _), (findings, trouble) in zip(work, results):
             for place, below in findings.items():
                 all_findings.setdefault(place, below)
             if trouble:
@@ -111,8 +155,8 @@ def run(root, build, files, jobs, program="clang-tidy", out=sys.stdout):
 
 def self_test(program):
     """Two sources in a unit, of which one uses what it has moved, a header that both include, one that is broken."""
-    if shutil.which(program) is None:
-        print(f"self-test left out: there is no {program}")
+    if shutil.which(program) is None or shutil.which("clang++") is None:
+        print(f"self-test left out: there is no {program}, or no clang++")
         return 0
     faults = []
 
@@ -138,10 +182,27 @@ def self_test(program):
                     "command": f"clang++ -std=c++20 -o {file.stem}.o -c {file}"}
                    for file in (unit, layer / "broken.cpp")]
         (root / "build" / "compile_commands.json").write_text(json.dumps(entries))
+        calls = root / "calls"
+        counting = root / "counting"
+        counting.write_text(f'#!/bin/sh\n[ "$1" = --version ] || echo >> {calls}\nexec {program} "$@"\n')
+        counting.chmod(0o755)
         with open(os.devnull, "w") as nowhere:
             def found(files):
-                return run(root, root / "build", files, jobs=2, program=program, out=nowhere)
-            check("the whole tree", found(None), (3, 0))
+                return run(root, root / "build", files, jobs=2, program=str(counting), out=nowhere)
+
+            def look(what, wanted_calls, wanted):
+                calls.write_text("")
+                check(what, found(None), wanted)
+                check(f"calls for {what}", len(calls.read_text()), wanted_calls)
+            look("the whole tree", 2, (3, 0))
+            look("the whole tree again", 0, (3, 0))
+            header = layer / "both.h"
+            header.write_text(header.read_text().replace("return a + b;", "return a + b;  // NOLINT"))
+            look("a comment in a header", 1, (2, 0))
+            header.write_text(header.read_text().replace("  // NOLINT", ""))
+            look("the comment taken out", 0, (3, 0))
+            (root / ".clang-tidy").write_text((root / ".clang-tidy").read_text() + "# other rules\n")
+            look("other rules", 2, (3, 0))
             check("one source", found(["larmor/faulty.cpp"]), (2, 0))
             check("a sound source with a faulty header", found(["larmor/sound.cpp"]), (1, 0))
             check("a header, which stands for its source", found(["larmor/faulty.h", "README.md"]), (2, 0))
