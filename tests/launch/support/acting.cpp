@@ -31,7 +31,13 @@ void say(int descriptor, const std::string& words) {
   if (write(descriptor, words.data(), words.size()) < 0) std::exit(99);
 }
 
-void say_ready() { say(2, text("ready ", getpid(), "\n")); }
+/// A rank that has said so hears signals. GCC's thread sanitizer loses a signal that arrives while it
+/// allocates a thread's record of signals, which it does in the thread's first call that may block; the sleep
+/// is that call.
+void say_ready() {
+  SystemClock().sleep(1e-6);
+  say(2, text("ready ", getpid(), "\n"));
+}
 
 [[noreturn]] void never_end() {
   while (true) pause();
