@@ -15,6 +15,7 @@
 #include "larmor/base/printable.h"
 #include "larmor/base/process.h"
 #include "larmor/base/text.h"
+#include "larmor/launch/stop_signal.h"
 #include "larmor/watch/stack_dump.h"
 
 namespace larmor {
