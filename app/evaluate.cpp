@@ -96,6 +96,10 @@ Lines written_pictures(const ValidationResult& result, const std::filesystem::pa
   return lines;
 }
 
+ValidationDepth depth_of(const EvaluateArguments& arguments) {
+  return arguments.quick ? ValidationDepth::quick : ValidationDepth::full;
+}
+
 bool names_data(const std::vector<std::string>& overrides) {
   constexpr std::array keys{"data.folder=", "data.list=", "data.kind=", "data.phantom_", "data.cohort_"};
   return std::any_of(overrides.begin(), overrides.end(), [&](const std::string& word) {
@@ -113,14 +117,14 @@ std::vector<std::string> words_for_task(std::vector<std::string> overrides) {
 /// Training cases for figures that compare with them: for another data set those of the run, where they still
 /// are. `judging`: the stage with all words of the call; `trained`: without those for other data.
 std::unique_ptr<Dataset> reference_of(const LoadedStage& judging, const LoadedStage& trained,
-                                      const Index& start, const JudgedCases& judged) {
-  if (!judged.is_other) return judging.stage->reference(judging.config.config, judged.index);
+                                      const Index& start, const JudgedCases& judged, ValidationDepth depth) {
+  if (!judged.is_other) return judging.stage->reference(judging.config.config, judged.index, depth);
   Index there = start;
   if (!start.is_invented()) {
     const auto states = states_since(start, start);
     std::erase_if(there.cases, [&](const Case& entry) { return !states.contains(entry.name()); });
   }
-  if (!there.of(Split::train).empty()) return trained.stage->reference(trained.config.config, there);
+  if (!there.of(Split::train).empty()) return trained.stage->reference(trained.config.config, there, depth);
   log::warning(text("the training cases of the run are no longer in ", start.folder.string(),
                     ": figures that need them are left out"));
   return nullptr;
@@ -198,7 +202,7 @@ Evaluation read_evaluation(Program& program, const EvaluateArguments& arguments)
   auto start = index_from_json(read_json(folder.index()));
   auto judged = cases_to_judge(start, stage.found(config), split_named(arguments.split), names_data(words));
   auto dataset = checked_dataset(stage, config, judged.index, judged.split);
-  auto reference = reference_of(judging, trained.loaded, start, judged);
+  auto reference = reference_of(judging, trained.loaded, start, judged, depth_of(arguments));
   Json json;
   json["split"] = to_text(judged.split);
   tell_of_data(judged, json);
@@ -219,7 +223,7 @@ void judge(Program& program, const EvaluateArguments& arguments, const Plan& pla
                                 .layout = plan.layout,
                                 .seed = static_cast<uint64_t>(config.run.seed),
                                 .pictures = true,
-                                .depth = arguments.quick ? ValidationDepth::quick : ValidationDepth::full,
+                                .depth = depth_of(arguments),
                                 .batch = arguments.batch,
                                 .workers = plan.loader_threads,
                                 .reference = evaluation.reference.get()});

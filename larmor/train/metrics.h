@@ -42,6 +42,8 @@ class Metrics {
   virtual bool wants_pictures() const = 0;
   /// At full depth figures come with intervals, and stages that sample do so for every case.
   virtual ValidationDepth depth() const = 0;
+  /// Whether the cases are Stage::reference()'s: of them only what note() is told counts.
+  virtual bool of_reference() const { return false; }
   /// work(0) … work(count - 1), each computed on one rank and known to all; NaN where it gives nothing. For
   /// Task::summarize(), on every rank alike. Collective.
   virtual std::vector<double> shared_out(int64_t count, const std::function<double(int64_t)>& work);

@@ -143,7 +143,7 @@ Cases open_cases(const Stage& stage, const RunConfig& config, const Index& index
   const auto bad_files = bad_file_budget(config.data.bad_files, training->size());
   return {.training = std::move(training),
           .validation = checked_dataset(stage, config, index, Split::val),
-          .reference = stage.reference(config, index),
+          .reference = stage.reference(config, index, ValidationDepth::quick),
           .order = std::move(order),
           .bad_files = bad_files};
 }

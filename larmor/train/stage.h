@@ -67,8 +67,10 @@ class Stage {
   /// then passed over as one that cannot be read is. Asked of every example, on the threads that read them.
   virtual void check_example(const Sample& /*example*/, Split) const {}
   /// Training cases as validation sees them, for figures that hold a split against the training set (a
-  /// baseline hazard, say); null where no figure does.
-  virtual std::unique_ptr<Dataset> reference(const RunConfig& /*config*/, const Index& /*index*/) const {
+  /// baseline hazard, say); null where no figure of that depth does. The task is told by
+  /// Metrics::of_reference().
+  virtual std::unique_ptr<Dataset> reference(const RunConfig& /*config*/, const Index& /*index*/,
+                                             ValidationDepth /*depth*/) const {
     return nullptr;
   }
   /// In which order training sees the examples of `dataset`.

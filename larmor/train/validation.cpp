@@ -28,8 +28,13 @@ namespace {
 
 class Collected final : public Metrics {
  public:
-  Collected(const ValidationOptions& options, Communicator& communicator, bool draws)
-      : communicator_(communicator), depth_(options.depth), wants_pictures_(options.pictures && draws) {}
+  struct Wants {
+    ValidationDepth depth = ValidationDepth::quick;
+    bool pictures = false, of_reference = false;
+  };
+  Collected(const Wants& wants, Communicator& communicator) : wants_(wants), communicator_(communicator) {}
+  /// For a part of the same cases.
+  Collected anew() const { return {wants_, communicator_}; }
   void value(const std::string& name, int64_t example, double value) override {
     values[name].emplace_back(example, value);
   }
@@ -38,8 +43,9 @@ class Collected final : public Metrics {
   }
   void figure(const std::string& name, const SplitMetric& figure) override { figures[name] = figure; }
   void picture(const std::string& name, const Image& image) override { pictures.emplace_back(name, image); }
-  bool wants_pictures() const override { return wants_pictures_; }
-  ValidationDepth depth() const override { return depth_; }
+  bool wants_pictures() const override { return wants_.pictures; }
+  ValidationDepth depth() const override { return wants_.depth; }
+  bool of_reference() const override { return wants_.of_reference; }
   std::vector<double> shared_out(int64_t count, const std::function<double(int64_t)>& work) override;
 
   /// What another one has collected.
@@ -59,9 +65,8 @@ class Collected final : public Metrics {
   std::vector<std::pair<int64_t, BadFile>> bad;  // by example
 
  private:
+  Wants wants_;
   Communicator& communicator_;
-  ValidationDepth depth_;
-  bool wants_pictures_;
 };
 
 /// What ended a rank's cases: it has to take part in what comes, or the others would wait for it.
@@ -305,7 +310,7 @@ class CaseRunner {
       for (const auto& one : cases) rows.push_back(one.at(name));
       all.tensors.emplace(name, at::cat(rows));
     }
-    Collected own(options_, communicator_, collected_.wants_pictures());
+    Collected own = collected_.anew();
     try {
       run_task(task_, all, options_, own);
     } catch (const Error& error) {
@@ -319,7 +324,7 @@ class CaseRunner {
   // A case counts as a whole or, where the task refuses it, not at all.
   void run_alone(const Batch& one) {
     const auto example = one.keys.front().example;
-    Collected own(options_, communicator_, collected_.wants_pictures());
+    Collected own = collected_.anew();
     failed_ = example;
     try {
       run_task(task_, one, options_, own);
@@ -348,7 +353,8 @@ ValidationResult validate(Task& task, const Dataset& dataset, Communicator& comm
                           const ValidationOptions& options) {
   const EvaluationMode evaluation(task);
   const torch::NoGradGuard no_grad;
-  Collected collected(options, communicator, communicator.is_first());
+  Collected collected({.depth = options.depth, .pictures = options.pictures && communicator.is_first()},
+                      communicator);
   const auto failure = CaseRunner(task, dataset, communicator, options, collected).run();
   const auto gathered = gather(communicator, collected, failure);
   if (static_cast<int64_t>(gathered.bad.size()) == dataset.size()) {
@@ -358,7 +364,7 @@ ValidationResult validate(Task& task, const Dataset& dataset, Communicator& comm
   }
   CaseValues reference;
   if (options.reference != nullptr) {
-    Collected of_reference({}, communicator, /*draws=*/false);
+    Collected of_reference({.depth = options.depth, .of_reference = true}, communicator);
     const auto of_cases = CaseRunner(task, *options.reference, communicator, options, of_reference).run();
     reference = gather(communicator, of_reference, of_cases).all();
   }

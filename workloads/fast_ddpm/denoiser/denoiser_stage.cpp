@@ -106,7 +106,8 @@ std::unique_ptr<Dataset> DenoiserStage::dataset(const RunConfig& config, const I
   return volume_dataset(config, index, split, sample_form(), image_maker(config.data));
 }
 
-std::unique_ptr<Dataset> DenoiserStage::reference(const RunConfig& config, const Index& index) const {
+std::unique_ptr<Dataset> DenoiserStage::reference(const RunConfig& config, const Index& index,
+                                                  ValidationDepth /*depth*/) const {
   auto data = config.data;
   if (data.cache == "smart") data.cache = "none";  // its window is training's
   auto cases = make_volume_dataset(data, index, Split::train, validation_chain(data.transforms),

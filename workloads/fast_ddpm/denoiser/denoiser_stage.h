@@ -24,7 +24,8 @@ class DenoiserStage final : public Stage {
   Demand demand(const RunConfig& config, const Index& index) const override;
   std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override;
   /// Some training cases, marked as such (DenoiserTask::reference_mark), for the linear fit.
-  std::unique_ptr<Dataset> reference(const RunConfig& config, const Index& index) const override;
+  std::unique_ptr<Dataset> reference(const RunConfig& config, const Index& index,
+                                     ValidationDepth depth) const override;
   std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override;
   /// Any of the modalities, and "target" where more than one is missing; "generated" comes out.
   PredictionForm prediction(const RunConfig& config) const override;

@@ -132,7 +132,8 @@ std::unique_ptr<Dataset> RiskStage::dataset(const RunConfig& config, const Index
   return volume_dataset(config, with_patient_numbers(index), split, {}, image_maker());
 }
 
-std::unique_ptr<Dataset> RiskStage::reference(const RunConfig& config, const Index& index) const {
+std::unique_ptr<Dataset> RiskStage::reference(const RunConfig& config, const Index& index,
+                                              ValidationDepth /*depth*/) const {
   auto data = config.data;
   if (data.cache == "smart") data.cache = "none";  // its window is training's
   return some_cases(

@@ -25,7 +25,8 @@ class RiskStage final : public Stage {
   }
   Demand demand(const RunConfig& config, const Index& index) const override;
   std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override;
-  std::unique_ptr<Dataset> reference(const RunConfig& config, const Index& index) const override;
+  std::unique_ptr<Dataset> reference(const RunConfig& config, const Index& index,
+                                     ValidationDepth depth) const override;
   ExampleOrder order(const RunConfig& config, const Index& index, const Dataset& dataset) const override;
   std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override;
   /// One image in, numbers out. The network looks at a whole image of the size that it has learned on, as in

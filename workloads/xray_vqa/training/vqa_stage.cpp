@@ -159,7 +159,8 @@ std::unique_ptr<Dataset> VqaStage::dataset(const RunConfig& config, const Index&
   return question_dataset(questions(), config.data, index, split);
 }
 
-std::unique_ptr<Dataset> VqaStage::reference(const RunConfig& config, const Index& index) const {
+std::unique_ptr<Dataset> VqaStage::reference(const RunConfig& config, const Index& index,
+                                             ValidationDepth /*depth*/) const {
   return std::make_unique<MarkedQuestions>(
       some_cases(dataset(config, index, Split::train), config_.baseline_examples));
 }

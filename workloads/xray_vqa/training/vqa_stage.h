@@ -28,7 +28,8 @@ class VqaStage final : public Stage {
   Demand demand(const RunConfig& config, const Index& index) const override;
   std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override;
   /// Training questions for the baselines, which no network has to look at.
-  std::unique_ptr<Dataset> reference(const RunConfig& config, const Index& index) const override;
+  std::unique_ptr<Dataset> reference(const RunConfig& config, const Index& index,
+                                     ValidationDepth depth) const override;
   std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override;
   /// The vocabulary, names of regions and entities, and what training has examples of.
   std::map<std::string, std::string> keeps(const RunConfig& config, const Index& index) const override;
