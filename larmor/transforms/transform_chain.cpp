@@ -124,6 +124,8 @@ Volumes TransformChain::apply(DeferredVolumes volumes, const ExampleKey& key) co
   return run(std::move(volumes), key, 0, steps_.size());
 }
 
+bool TransformChain::is_random() const { return first_random_ < steps_.size(); }
+
 TransformChain::~TransformChain() = default;
 TransformChain::TransformChain(TransformChain&&) noexcept = default;
 

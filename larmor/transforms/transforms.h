@@ -76,6 +76,8 @@ class TransformChain {
   Volumes random_part(DeferredVolumes volumes, const ExampleKey& key) const;
   /// How many examples one volume gives: RandSpatialCropSamples' num_samples, otherwise 1.
   int64_t samples_per_volume() const { return samples_per_volume_; }
+  /// Whether some step draws.
+  bool is_random() const;
   /// What was declared of the deterministic part.
   const Json& deterministic_declaration() const { return deterministic_; }
   /// Both, with the same bits and less work: voxels that a random crop drops are never computed.

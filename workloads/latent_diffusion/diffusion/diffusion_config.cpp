@@ -14,6 +14,10 @@ void DiffusionConfig::describe_model(Fields& f) {
            "none: images are invented; concat: the latent of the image joins the noisy one of the label");
   f.choice("scale_factor", scale, {{"global", Scale::global}, {"per_channel", Scale::per_channel}},
            "latents are divided by one standard deviation, or by one a channel");
+  f.choice(
+      "latents", latents, {{"encoded", Latents::encoded}, {"kept", Latents::kept}},
+      "encoded: training images go through the autoencoder at each visit; kept: once, and what it makes of "
+      "them is kept in the prepared cache; wants data.transforms without random steps");
   f.section("noise", [this](Fields& inner) { noise.describe(inner); });
   nn::describe(f, prediction_type);
   f.section("sampling", [this](Fields& inner) { sampling.describe(inner); });

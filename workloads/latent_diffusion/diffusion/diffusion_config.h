@@ -17,12 +17,17 @@ struct DiffusionConfig {
     concat,  // the latent of "image" joins the noisy latent of "label", channel beside channel
   };
   enum class Scale { global, per_channel };
+  enum class Latents {
+    encoded,  // at each visit
+    kept,     // posteriors of training cases, in the prepared cache
+  };
 
   DiffusionConfig();
 
   nn::DiffusionUnetOptions network;
   Condition condition = Condition::none;
   Scale scale = Scale::global;
+  Latents latents = Latents::encoded;
   nn::NoiseScheduleOptions noise;
   nn::PredictionType prediction_type = nn::PredictionType::epsilon;
   nn::SamplerOptions sampling;
@@ -38,6 +43,7 @@ struct DiffusionConfig {
   void check_latent(const nn::AutoencoderKlOptions& autoencoder) const;
 
   bool is_conditioned() const { return condition == Condition::concat; }
+  bool keeps_latents() const { return latents == Latents::kept; }
 };
 
 }  // namespace larmor::latent_diffusion

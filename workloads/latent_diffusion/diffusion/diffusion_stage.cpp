@@ -1,9 +1,14 @@
 #include "workloads/latent_diffusion/diffusion/diffusion_stage.h"
 
+#include <cstddef>
+#include <utility>
+
+#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/data/volume_dataset.h"
 #include "larmor/nn/metrics/image_metrics.h"
 #include "larmor/train/earlier_run.h"
 #include "larmor/train/measure/demand_count.h"
@@ -13,6 +18,7 @@
 
 #include "workloads/latent_diffusion/autoencoder/autoencoder_stage.h"
 #include "workloads/latent_diffusion/diffusion/diffusion_task.h"
+#include "workloads/latent_diffusion/diffusion/kept_latents.h"
 
 namespace larmor::latent_diffusion {
 
@@ -28,6 +34,41 @@ SampleGrid sample_grid(const RunConfig& config) {
   return {.window = window, .affine = chain.deterministic_part(std::move(volumes)).at("image").affine};
 }
 
+/// Throws Error (data) unless both networks take the example's image and, where there is one, its label.
+void check_images(const DiffusionConfig& config, const AutoencoderConfig& autoencoder, const Sample& example,
+                  Split split) {
+  const auto label = example.find("label");
+  int64_t channels = example.at("image").size(0);
+  if (config.is_conditioned()) {
+    if (label == example.end())
+      fail(Exit::data, "has no label, and model.condition=concat learns to make the label of the image",
+           "give pairs (data.kind=npz, or a list with the columns image and label), or model.condition=none");
+    if (label->second.sizes() != example.at("image").sizes())
+      fail(Exit::data, "has an image and a label of different shapes",
+           "bring both to one grid with data.grids=resample");
+  } else if (channels != autoencoder.network.in_channels && label != example.end()) {
+    channels += label->second.size(0);  // both scans of a pair
+  }
+  autoencoder.check_channels(channels);
+  check_sizes(example, autoencoder.network.size_divisor() * config.network.size_divisor());
+  if (config.is_conditioned() && split != Split::train)
+    check_size_for_ssim(example, nn::SsimOptions{}.window);
+}
+
+/// Posteriors of one case's images by the autoencoder of a run.
+EncodeCase encode_by(const EarlierRuns& runs, const DiffusionConfig& config,
+                     const AutoencoderConfig& autoencoder) {
+  const auto space = std::make_shared<const LatentSpace>(runs.read(earlier_stage).task());
+  return [space, config, autoencoder](const Sample& images) -> Sample {
+    check_images(config, autoencoder, images, Split::train);
+    const Batch batch = collate({images}, {ExampleKey{}});
+    const auto posterior = [&](const at::Tensor& image) { return space->posterior(image)[0].contiguous(); };
+    if (!config.is_conditioned()) return {{kept_latent::target, posterior(space->image_of(batch))}};
+    return {{kept_latent::target, posterior(batch.at("label"))},
+            {kept_latent::condition, posterior(batch.at("image"))}};
+  };
+}
+
 }  // namespace
 
 WorkloadFields DiffusionStage::fields() {
@@ -39,6 +80,11 @@ WorkloadFields DiffusionStage::fields() {
 void DiffusionStage::check(const RunConfig& config) const {
   config_.check();
   check_chains(config);
+  const TransformChain chain(training_chain(config.data.transforms));
+  if (config_.keeps_latents() && chain.is_random())
+    fail(Exit::usage,
+         "model.latents=kept, and data.transforms has random steps: each visit would have another latent",
+         "take CenterSpatialCrop in place of a random crop, or say model.latents=encoded");
   for (const auto size : training_crop(config.data.transforms))
     check_crop(size, config_.network.size_divisor());
 }
@@ -58,23 +104,23 @@ void DiffusionStage::check_start(const Sample& first) const {
 }
 
 void DiffusionStage::check_example(const Sample& example, Split split) const {
-  const AutoencoderConfig& theirs = autoencoder();
-  const auto label = example.find("label");
-  int64_t channels = example.at("image").size(0);
-  if (config_.is_conditioned()) {
-    if (label == example.end())
-      fail(Exit::data, "has no label, and model.condition=concat learns to make the label of the image",
-           "give pairs (data.kind=npz, or a list with the columns image and label), or model.condition=none");
-    if (label->second.sizes() != example.at("image").sizes())
-      fail(Exit::data, "has an image and a label of different shapes",
-           "bring both to one grid with data.grids=resample");
-  } else if (channels != theirs.network.in_channels && label != example.end()) {
-    channels += label->second.size(0);  // both scans of a pair
+  if (example.contains(kept_latent::target)) return;  // its images were looked at before they were encoded
+  check_images(config_, autoencoder(), example, split);
+}
+
+Sample DiffusionStage::example_to_count(const std::vector<int64_t>& window) const {
+  const nn::AutoencoderKlOptions& theirs = autoencoder().network;
+  Sample example = image_to_count(theirs.in_channels, window);
+  if (!config_.keeps_latents()) {
+    if (config_.is_conditioned()) example["label"] = example.at("image");
+    return example;
   }
-  theirs.check_channels(channels);
-  check_sizes(example, theirs.network.size_divisor() * config_.network.size_divisor());
-  if (config_.is_conditioned() && split != Split::train)
-    check_size_for_ssim(example, nn::SsimOptions{}.window);
+  std::vector<int64_t> latent{2 * theirs.latent_channels};
+  for (const int64_t size : example.at("image").sizes().slice(1))
+    latent.push_back(size / theirs.size_divisor());
+  Sample kept{{kept_latent::target, at::empty(latent, at::kMeta)}};
+  if (config_.is_conditioned()) kept[kept_latent::condition] = kept.at(kept_latent::target);
+  return kept;
 }
 
 Demand DiffusionStage::demand(const RunConfig& config, const Index& index) const {
@@ -83,16 +129,44 @@ Demand DiffusionStage::demand(const RunConfig& config, const Index& index) const
   DiffusionTask trial(config_, /*seed=*/0,
                       std::make_unique<AutoencoderTask>(theirs, /*seed=*/0, window, c10::kMeta),
                       {.window = window}, c10::kMeta);
-  Sample example = image_to_count(theirs.network.in_channels, window);
-  if (config_.is_conditioned()) example["label"] = example.at("image");
-  auto demand = count_demand(config, index, training_chain(config.data.transforms), trial, example);
+  auto demand =
+      count_demand(config, index, training_chain(config.data.transforms), trial, example_to_count(window));
   demand.preferred_micro_batch = 2;
   return demand;
 }
 
 std::unique_ptr<Dataset> DiffusionStage::dataset(const RunConfig& config, const Index& index,
                                                  Split split) const {
+  if (config_.keeps_latents() && split == Split::train) return latents(config, index);
   return volume_dataset(config, index, split);
+}
+
+// A run with another autoencoder, or with other transforms, finds nothing of this one's under its own key.
+std::unique_ptr<Dataset> DiffusionStage::latents(const RunConfig& config, const Index& index) const {
+  const Json declared = training_chain(config.data.transforms);
+  const auto chain = std::make_shared<const TransformChain>(declared);
+  const auto runs = earlier();
+  auto source =
+      encoded(deterministic(case_volumes(config.data, index, Split::train, declared), chain),
+              [runs, own = config_, theirs = autoencoder()] { return encode_by(*runs, own, theirs); });
+  if (index.is_invented()) {
+    const auto all = static_cast<std::size_t>(source->cases());
+    return transformed(recent(std::move(source), all), chain, ChainPart::random);
+  }
+  DataConfig data = config.data;
+  data.cache = "full";
+  Json key{{"transforms", chain->deterministic_declaration()},
+           {"autoencoder", runs->sources().at(earlier_stage).hash()},
+           {"condition", config_.is_conditioned()}};
+  return transformed(kept(std::move(source), data, std::move(key)), chain, ChainPart::random);
+}
+
+std::unique_ptr<Dataset> DiffusionStage::reference(const RunConfig& config, const Index& index,
+                                                   ValidationDepth depth) const {
+  if (depth != ValidationDepth::full || config_.is_conditioned()) return nullptr;
+  DataConfig data = config.data;
+  if (data.cache == "smart") data.cache = "none";  // its window is training's
+  return make_volume_dataset(data, index, Split::train, validation_chain(data.transforms));
 }
 
 std::unique_ptr<Task> DiffusionStage::task(const RunConfig& config, const Index&) const {

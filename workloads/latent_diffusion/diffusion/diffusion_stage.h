@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "larmor/train/stage.h"
 
@@ -20,7 +21,11 @@ class DiffusionStage final : public Stage {
   void check_start(const Sample& first) const override;
   void check_example(const Sample& example, Split split) const override;
   Demand demand(const RunConfig& config, const Index& index) const override;
+  /// Images or, for training with model.latents=kept, what the autoencoder makes of them.
   std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override;
+  /// At full depth, where images are invented: what they might be copies of.
+  std::unique_ptr<Dataset> reference(const RunConfig& config, const Index& index,
+                                     ValidationDepth depth) const override;
   std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override;
   /// "sample" out: of nothing, or of "low" where the stage is conditioned.
   PredictionForm prediction(const RunConfig& config) const override;
@@ -32,6 +37,9 @@ class DiffusionStage final : public Stage {
  private:
   /// The autoencoder's config, as its run has it; read when it is first asked for.
   const AutoencoderConfig& autoencoder() const;
+  /// What training sees of an image of `window` voxels an axis, in shapes alone.
+  Sample example_to_count(const std::vector<int64_t>& window) const;
+  std::unique_ptr<Dataset> latents(const RunConfig& config, const Index& index) const;
 
   DiffusionConfig config_;
   mutable std::once_flag autoencoder_read_;

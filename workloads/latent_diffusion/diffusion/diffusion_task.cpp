@@ -10,6 +10,8 @@
 #include "larmor/nn/metrics/image_metrics.h"
 #include "larmor/train/prediction.h"
 
+#include "workloads/latent_diffusion/diffusion/kept_latents.h"
+#include "workloads/latent_diffusion/diffusion/latent_distance.h"
 #include "workloads/latent_diffusion/diffusion/latent_scale.h"
 #include "workloads/latent_diffusion/diffusion/latent_statistics.h"
 #include "workloads/latent_diffusion/diffusion/translation.h"
@@ -18,6 +20,8 @@ namespace larmor::latent_diffusion {
 
 namespace {
 constexpr const char* scale_name = "scale_factor";
+constexpr const char* target_purpose = "posterior";
+constexpr const char* condition_purpose = "posterior of the condition";
 }  // namespace
 
 DiffusionTask::DiffusionTask(const DiffusionConfig& config, uint64_t seed, std::unique_ptr<Task> autoencoder,
@@ -33,14 +37,17 @@ std::vector<Objective> DiffusionTask::objectives() {
   return {{.name = "denoiser", .network = network_.get()}};
 }
 
-at::Tensor DiffusionTask::target_image(const Batch& batch) const {
-  return config_.is_conditioned() ? batch.at("label") : latents_.image_of(batch);
+at::Tensor DiffusionTask::target_latent(const Batch& batch) const {
+  const auto kept = batch.tensors.find(kept_latent::target);
+  if (kept != batch.tensors.end()) return LatentSpace::drawn(kept->second, target_purpose);
+  return latents_.sampled(config_.is_conditioned() ? batch.at("label") : latents_.image_of(batch),
+                          target_purpose);
 }
 
 void DiffusionTask::prepare(const EachBatch& first, const StepContext& context) {
   const bool is_each = config_.scale == DiffusionConfig::Scale::per_channel;
   LatentSpread spread(is_each ? config_.network.out_channels : 1);
-  first([&](const Batch& batch) { spread.add(latents_.sampled(target_image(batch), "posterior")); });
+  first([&](const Batch& batch) { spread.add(target_latent(batch)); });
   scale_ = spread.scale(context.sum_over_ranks);
 }
 
@@ -50,10 +57,12 @@ at::Tensor DiffusionTask::scale_for(const at::Tensor& latent) const {
 
 // The condition stays unscaled, as in the reference, whose weights would otherwise be of no use.
 DiffusionTask::Latents DiffusionTask::latents_of(const Batch& batch) const {
-  const at::Tensor target = latents_.sampled(target_image(batch), "posterior");
+  const at::Tensor target = target_latent(batch);
   Latents latents{.target = target * scale_for(target), .condition = {}};
-  if (config_.is_conditioned())
-    latents.condition = latents_.sampled(batch.at("image"), "posterior of the condition");
+  if (!config_.is_conditioned()) return latents;
+  const auto kept = batch.tensors.find(kept_latent::condition);
+  latents.condition = kept != batch.tensors.end() ? LatentSpace::drawn(kept->second, condition_purpose)
+                                                  : latents_.sampled(batch.at("image"), condition_purpose);
   return latents;
 }
 
@@ -84,6 +93,12 @@ std::vector<at::Tensor> DiffusionTask::losses(const Batch& batch, const StepCont
 }
 
 void DiffusionTask::validate(const Batch& batch, Metrics& metrics) {
+  if (metrics.of_reference()) {
+    const at::Tensor means = latents_.mean(latents_.image_of(batch));
+    for (int64_t row = 0; row < batch.size(); ++row)
+      note_place(batch.keys[static_cast<size_t>(row)].example, means[row], metrics);
+    return;
+  }
   constexpr int64_t parts = 4;
   const Latents latents = latents_of(batch);
   at::Tensor errors = at::zeros({batch.size()}, latents.target.options());
@@ -111,6 +126,7 @@ void DiffusionTask::judge_samples(const Batch& batch, const Latents& latents, Me
       const auto example = batch.keys[static_cast<size_t>(row)].example;
       note_latent("true", example, truth[row], metrics);
       note_latent("invented", example, latent[row], metrics);
+      note_place(example, latent[row], metrics);
     }
     return;
   }
@@ -125,8 +141,9 @@ void DiffusionTask::judge_samples(const Batch& batch, const Latents& latents, Me
   }
 }
 
-void DiffusionTask::summarize(const CaseValues& cases, const CaseValues&, Metrics& metrics) {
+void DiffusionTask::summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) {
   report_latent_errors(cases, metrics);
+  report_nearest(cases, reference, metrics);
 }
 
 at::Tensor DiffusionTask::sampled_latent(const at::Tensor& like, const nn::DenoisingFunction& denoising,

@@ -36,7 +36,8 @@ class DiffusionTask final : public Task {
   void prepare(const EachBatch& first, const StepContext& context) override;
   std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override;
   /// "loss" at four evenly spaced times. At full depth what is sampled is judged: psnr, ssim and mae against
-  /// the label where a condition is given, else the statistics of latents.
+  /// the label where a condition is given, else the statistics of latents, and how near they come to those of
+  /// training.
   void validate(const Batch& batch, Metrics& metrics) override;
   void summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) override;
   /// An invented image on the grid of training, or the translation of "low" on the grid of its file.
@@ -50,8 +51,8 @@ class DiffusionTask final : public Task {
     at::Tensor target, condition;  // [N, C, d, h, w]; condition undefined where there is none
   };
   Latents latents_of(const Batch& batch) const;
-  /// The image whose latents are learned.
-  at::Tensor target_image(const Batch& batch) const;
+  /// The latents that are learned, unscaled: of the image, or drawn from the posteriors that the data keep.
+  at::Tensor target_latent(const Batch& batch) const;
   at::Tensor scale_for(const at::Tensor& latent) const;
   at::Tensor denoise(const at::Tensor& x, const at::Tensor& condition, const at::Tensor& times);
   /// [N] of each row, weighted.

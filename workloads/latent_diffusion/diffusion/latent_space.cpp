@@ -25,13 +25,22 @@ const AutoencoderTask& LatentSpace::autoencoder() const {
   return static_cast<const AutoencoderTask&>(*task_);
 }
 
-at::Tensor LatentSpace::sampled(const at::Tensor& image, std::string_view purpose) const {
+at::Tensor LatentSpace::posterior(const at::Tensor& image) const {
   const at::NoGradGuard no_grad;
   const nn::AutoencoderKl& network = autoencoder().network();
-  const at::Tensor noise = draw_normal_like(shape_alone(network, image), purpose);
-  if (image.is_meta()) return noise;
+  if (image.is_meta()) {
+    const at::Tensor one = shape_alone(network, image);
+    return at::cat({one, one}, 1);
+  }
   const auto [mean, sigma] = nn::AutoencoderKl(network)->encode(image);
-  return mean.to(image.scalar_type()) + sigma.to(image.scalar_type()) * noise;
+  return at::cat({mean, sigma}, 1).to(image.scalar_type());
+}
+
+at::Tensor LatentSpace::drawn(const at::Tensor& posterior, std::string_view purpose) {
+  const at::NoGradGuard no_grad;
+  const std::vector<at::Tensor> parts = posterior.chunk(2, 1);
+  const at::Tensor noise = draw_normal_like(parts[0], purpose);
+  return posterior.is_meta() ? noise : parts[0] + parts[1] * noise;
 }
 
 at::Tensor LatentSpace::mean(const at::Tensor& image) const {

@@ -25,8 +25,13 @@ class LatentSpace {
   at::Tensor image_of(const Batch& batch) const { return autoencoder().image_of(batch); }
   const nn::AutoencoderKlOptions& options() const { return autoencoder().options(); }
 
-  /// [N, latent channels, d, h, w] of image [N, C, D, H, W], drawn from the posterior for `purpose`.
-  at::Tensor sampled(const at::Tensor& image, std::string_view purpose) const;
+  /// [N, 2 latent channels, d, h, w] of image [N, C, D, H, W]: means, then standard deviations.
+  at::Tensor posterior(const at::Tensor& image) const;
+  /// [N, latent channels, d, h, w] drawn from posteriors for `purpose`.
+  static at::Tensor drawn(const at::Tensor& posterior, std::string_view purpose);
+  at::Tensor sampled(const at::Tensor& image, std::string_view purpose) const {
+    return drawn(posterior(image), purpose);
+  }
   /// The mean of the posterior.
   at::Tensor mean(const at::Tensor& image) const;
   at::Tensor decoded(const at::Tensor& latent) const;

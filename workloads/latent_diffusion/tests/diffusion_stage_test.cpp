@@ -85,6 +85,7 @@ TEST(DiffusionStage, RefusesBeforeAnythingStartsWhatCannotBeTrainedOrSampled) {
   expect_refused({"loss.times=logit_normal"}, "times=logit_normal");
   expect_refused({"model.noise.beta_end=0.0001"}, "beta_start");
   expect_refused({"data.transforms=[{RandSpatialCrop: {roi_size: [15, 16, 16]}}]"}, "15 voxels");
+  expect_refused({"model.latents=kept"}, "random steps");
 }
 
 TEST(DiffusionStage, TakesALowCountScanOrNothing) {

@@ -1,0 +1,70 @@
+#include "workloads/latent_diffusion/diffusion/latent_distance.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <ATen/ATen.h>
+
+#include "larmor/base/text.h"
+
+namespace larmor::latent_diffusion {
+
+namespace {
+
+constexpr int64_t most_numbers = 1024;
+
+std::string name_of(int64_t place) { return text("place_", place); }
+
+/// [C, d, h, w] to [n], n no more than most_numbers unless there are as many channels.
+at::Tensor described(const at::Tensor& latent) {
+  at::Tensor values = latent.to(at::kCPU, at::kDouble);
+  const auto sizes = latent.sizes().slice(1);
+  const int64_t longest = *std::max_element(sizes.begin(), sizes.end());
+  for (int64_t edge = 2; values.numel() > most_numbers && edge <= longest; ++edge) {
+    std::vector<int64_t> kernel;
+    for (const int64_t size : sizes) kernel.push_back(std::min(edge, size));
+    values =
+        at::avg_pool3d(latent.to(at::kCPU, at::kDouble), kernel, kernel, /*padding=*/0, /*ceil_mode=*/true,
+                       /*count_include_pad=*/false);
+  }
+  return values.flatten();
+}
+
+/// [cases, numbers]; undefined where nothing was noted.
+at::Tensor places_in(const CaseValues& noted) {
+  std::vector<at::Tensor> columns;
+  for (int64_t place = 0;; ++place) {
+    const auto found = noted.find(name_of(place));
+    if (found == noted.end() || found->second.empty()) break;
+    std::vector<double> column;
+    for (const auto& entry : found->second) column.push_back(entry.second);
+    columns.push_back(at::tensor(column, at::kDouble));
+  }
+  return columns.empty() ? at::Tensor() : at::stack(columns, 1);
+}
+
+}  // namespace
+
+void note_place(int64_t example, const at::Tensor& latent, Metrics& metrics) {
+  const at::Tensor values = described(latent);
+  for (int64_t place = 0; place < values.numel(); ++place)
+    metrics.note(name_of(place), example, values[place].item<double>());
+}
+
+void report_nearest(const CaseValues& invented, const CaseValues& training, Metrics& metrics) {
+  const at::Tensor made = places_in(invented), trained = places_in(training);
+  if (!made.defined() || !trained.defined() || trained.size(0) < 2 || made.size(1) != trained.size(1)) return;
+  constexpr int64_t by_differences = 2;  // and not by products, which would leave a copy at a distance
+  const auto distances = [&](const at::Tensor& from, const at::Tensor& to) {
+    return at::cdist(from, to, /*p=*/2, by_differences);
+  };
+  const at::Tensor between = distances(trained, trained);
+  between.fill_diagonal_(std::numeric_limits<double>::infinity());
+  const double ratio = (distances(made, trained).min() / between.min()).item<double>();
+  // Two equal training cases leave nothing to compare with.
+  if (std::isfinite(ratio)) metrics.figure("nearest_training_latent", {.value = ratio});
+}
+
+}  // namespace larmor::latent_diffusion

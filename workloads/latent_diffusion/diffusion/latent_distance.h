@@ -1,0 +1,22 @@
+// Whether invented latents are copies of training latents: distances between them.
+#pragma once
+
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+
+#include "larmor/train/metrics.h"
+
+namespace larmor::latent_diffusion {
+
+/// Notes where a case's latent [C, d, h, w] lies: its values or, where there are more than 1024 of them,
+/// their means over the smallest equal cubes that leave no more.
+void note_place(int64_t example, const at::Tensor& latent, Metrics& metrics);
+
+/// The figure nearest_training_latent: the least distance of an invented latent to one of training, over the
+/// least distance between two of training. 1 is as near as two patients are; near 0 a copy. `invented` and
+/// `training` hold what note_place() noted. Nothing where there is no invented latent, or fewer than two
+/// others.
+void report_nearest(const CaseValues& invented, const CaseValues& training, Metrics& metrics);
+
+}  // namespace larmor::latent_diffusion
