@@ -58,9 +58,10 @@ class Communicator {
   virtual void abort() = 0;
 };
 
-/// Rank `root`'s bytes on every rank. Collective. Blocks.
+/// Rank `root`'s bytes on every rank. They travel with their length and a hash: throws Error (rank_lost) for
+/// what nobody has sent, which is what a collective leaves that failed on the device. Collective. Blocks.
 std::string broadcast_bytes(Communicator& communicator, const std::string& bytes, int root);
-/// Every rank's bytes, in rank order. Collective. Blocks.
+/// Every rank's bytes, in rank order; checked likewise. Collective. Blocks.
 std::vector<std::string> all_gather_bytes(Communicator& communicator, const std::string& bytes);
 
 struct ConnectOptions {
