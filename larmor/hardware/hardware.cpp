@@ -31,10 +31,14 @@ int Hardware::usable_cores() const {
   return std::max(usable, 1);
 }
 
+Surroundings surroundings_of(const HardwareSources& sources) {
+  return {sources, sources.environment ? *sources.environment : own_environment()};
+}
+
 Hardware detect_hardware(const HardwareSources& sources) {
   Hardware hardware;
   hardware.host = host_name();
-  const Surroundings surroundings{sources, sources.environment ? *sources.environment : own_environment()};
+  const Surroundings surroundings = surroundings_of(sources);
   probe_cpu(surroundings, hardware);
   probe_topology(surroundings, hardware);
   probe_memory(surroundings, hardware);

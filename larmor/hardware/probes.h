@@ -19,7 +19,11 @@ struct Surroundings {
     const auto found = environment.find(name);
     return found == environment.end() ? std::nullopt : std::optional(found->second);
   }
+  /// The file of NVML.
+  std::string nvml_library() const { return variable("LARMOR_NVML").value_or(sources.nvml_library); }
 };
+/// Borrows `sources`.
+Surroundings surroundings_of(const HardwareSources& sources);
 
 void probe_cpu(const Surroundings& surroundings, Hardware& hardware);
 /// Requires: `cores` is known.

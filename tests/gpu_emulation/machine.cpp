@@ -28,6 +28,7 @@ constexpr std::array kinds{
 };
 
 constexpr unsigned first_bus = 0x10;
+constexpr unsigned long long too_hot_by_hardware = 0x48;  // slowed by the hardware, for its heat
 
 [[noreturn]] void refuse(const std::string& words) {
   std::fprintf(stderr, "emulated GPU: EMULATED_GPUS names no cards: '%s'\n", words.c_str());
@@ -39,29 +40,21 @@ void add_cards(std::string word, Machine& machine) {
   size_t count = 1;
   if (word.find('*') != std::string::npos) count = std::strtoul(take_until(word, '*').c_str(), nullptr, 10);
   std::string with_memory = take_until(word, '/');
-  const bool is_granted = word.empty();
+  const bool is_granted = word != "denied", is_hot = word == "hot";
   const std::string name = take_until(with_memory, ':');
   const auto kind =
       std::find_if(kinds.begin(), kinds.end(), [&](const Kind& each) { return each.word == name; });
-  if (kind == kinds.end() || count == 0 || (!is_granted && word != "denied")) refuse(whole);
+  if (kind == kinds.end() || count == 0 || (is_granted && !is_hot && !word.empty())) refuse(whole);
   const size_t bytes = with_memory.empty() ? kind->gibibytes * gibibyte : read_bytes(with_memory);
   if (bytes == 0) refuse(whole);
   for (size_t i = 0; i < count; ++i) {
     const auto number = static_cast<unsigned>(machine.cards.size());
     machine.cards.push_back(
         {kind->name, bytes, kind->major, kind->minor, kind->multiprocessors, number, is_granted});
+    // It stays away for all processes that begin afterwards.
+    machine.cards.back().is_lost = fault_that_struck(number) == "gone";
+    if (is_hot) machine.cards.back().slowing = too_hot_by_hardware;
   }
-}
-
-/// A card that a fault took away stays away, for all processes.
-void remove_lost_card(Machine& machine) {
-  const char* const mark = std::getenv("EMULATED_FAULT_MARK");
-  std::FILE* const file = mark == nullptr ? nullptr : std::fopen(mark, "r");
-  if (file == nullptr) return;
-  unsigned number = 0;
-  const bool is_gone = std::fscanf(file, "gone@%u", &number) == 1;
-  std::fclose(file);
-  if (is_gone && number < machine.cards.size()) machine.cards[number].is_lost = true;
 }
 
 std::string with_bus(const char* format, unsigned bus) {
@@ -77,6 +70,17 @@ unsigned Card::bus() const { return first_bus + number; }
 std::string Card::uuid() const { return with_bus("GPU-%02x000000-0000-4000-8000-000000000000", bus()); }
 
 std::string Card::pci_address() const { return with_bus("00000000:%02X:00.0", bus()); }
+
+std::string fault_that_struck(unsigned card) {
+  const char* const mark = std::getenv("EMULATED_FAULT_MARK");
+  std::FILE* const file = mark == nullptr ? nullptr : std::fopen(mark, "r");
+  if (file == nullptr) return {};
+  std::array<char, 16> fault{};
+  unsigned number = 0;
+  const bool is_told = std::fscanf(file, "%15[a-z]@%u", fault.data(), &number) == 2;
+  std::fclose(file);
+  return is_told && number == card ? fault.data() : "";
+}
 
 std::string take_until(std::string& rest, char mark) {
   const size_t place = rest.find(mark);
@@ -106,7 +110,6 @@ Machine read_machine() {
   if (rest == "broken") machine.has_driver = false;
   if (rest == "broken" || rest == "none") return machine;
   while (!rest.empty()) add_cards(take_until(rest, ','), machine);
-  remove_lost_card(machine);
   return machine;
 }
 

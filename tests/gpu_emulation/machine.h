@@ -4,6 +4,7 @@
 //   A100-40,T4        two of different kinds
 //   2*H100:1400M      with another amount of memory; M and G are MiB and GiB
 //   H100,H100/denied  the second is not granted to the job
+//   H100/hot          it is so hot that it slows itself down
 //   none              a driver without a card; also where the variable is not set
 //   broken            a driver that does not start
 #pragma once
@@ -24,7 +25,8 @@ struct Card {
   int multiprocessors = 0;
   unsigned number = 0;  // among the cards of the machine
   bool is_granted = true;
-  bool is_lost = false;  // a fault has struck it (runtime/fault.h)
+  bool is_lost = false;            // a fault has struck it (runtime/fault.h)
+  unsigned long long slowing = 0;  // NVML's reasons for clocks that are lower than they could be
 
   unsigned bus() const;
   std::string uuid() const;         // "GPU-10000000-0000-4000-8000-000000000000"
@@ -40,6 +42,10 @@ struct Machine {
 
 /// Reads the environment anew. Ends the process where EMULATED_GPUS cannot be read.
 Machine read_machine();
+
+/// "gone", "error": what has struck a card, in any process, as EMULATED_FAULT_MARK keeps it; "" where nothing
+/// has.
+std::string fault_that_struck(unsigned card);
 
 /// What stands before `mark`, which is taken from `rest` with it; all of it where there is no mark.
 std::string take_until(std::string& rest, char mark);

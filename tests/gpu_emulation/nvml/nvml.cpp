@@ -2,9 +2,11 @@
 // says. Its status numbers and structures are NVML's own.
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,7 @@ enum Status {
   no_permission = 4,
   not_found = 6,
   driver_not_loaded = 9,
+  timed_out = 10,
   gpu_is_lost = 15
 };
 
@@ -39,7 +42,21 @@ std::vector<Card>& cards() {
   return all;
 }
 
-const Card& card_of(void* device) { return *static_cast<Card*>(device); }
+/// Of a card, whenever NVML is started again: its number from 1.
+void* handle_of(const Card& card) { return reinterpret_cast<void*>(uintptr_t{card.number} + 1); }
+
+const Card& card_of(void* device) { return cards().at(reinterpret_cast<uintptr_t>(device) - 1); }
+
+struct Event {
+  void* device;
+  unsigned long long kind, data;
+  unsigned gpu_instance, compute_instance;
+};
+
+/// Cards whose Xids are asked for, and those that have told theirs.
+struct EventSet {
+  std::set<unsigned> registered, told;
+};
 
 int copy(const std::string& word, char* buffer, unsigned length) {
   if (word.size() + 1 > length) return invalid_argument;
@@ -83,7 +100,7 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
   if (index >= cards().size()) return invalid_argument;
   if (!cards()[index].is_granted) return no_permission;
   if (cards()[index].is_lost) return gpu_is_lost;
-  *device = &cards()[index];
+  *device = handle_of(cards()[index]);
   return success;
 }
 
@@ -93,7 +110,7 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char* address, void** device) {
   const auto found =
       std::find_if(cards().begin(), cards().end(), [&](const Card& card) { return card.bus() == bus; });
   if (found == cards().end()) return not_found;
-  *device = &*found;
+  *device = handle_of(*found);
   return success;
 }
 
@@ -103,6 +120,7 @@ int nvmlDeviceGetName(void* device, char* name, unsigned length) {
 
 int nvmlDeviceGetMemoryInfo(void* device, Memory* memory) {
   const Card& card = card_of(device);
+  if (emulated::fault_that_struck(card.number) == "gone") return gpu_is_lost;
   *memory = {card.bytes, card.bytes - card.reserved(), card.reserved()};
   return success;
 }
@@ -119,6 +137,40 @@ int nvmlDeviceGetUUID(void* device, char* uuid, unsigned length) {
 
 int nvmlDeviceGetPciInfo_v3(void* device, PciAddress* pci) {
   std::snprintf(pci->address.data(), pci->address.size(), "%s", card_of(device).pci_address().c_str());
+  return success;
+}
+
+int nvmlDeviceGetCurrentClocksEventReasons(void* device, unsigned long long* reasons) {
+  *reasons = card_of(device).slowing;
+  return success;
+}
+
+int nvmlEventSetCreate(void** set) {
+  *set = new EventSet;
+  return success;
+}
+
+int nvmlDeviceRegisterEvents(void* device, unsigned long long /*kinds*/, void* set) {
+  static_cast<EventSet*>(set)->registered.insert(card_of(device).number);
+  return success;
+}
+
+/// A fault of a card comes with the Xid that the driver has for it. Never waits.
+int nvmlEventSetWait_v2(void* set, Event* event, unsigned /*milliseconds*/) {
+  constexpr unsigned long long xid_events = 8, illegal_access = 31, off_the_bus = 79;
+  auto& events = *static_cast<EventSet*>(set);
+  for (const unsigned number : events.registered) {
+    const std::string fault = emulated::fault_that_struck(number);
+    if ((fault != "gone" && fault != "error") || !events.told.insert(number).second) continue;
+    *event = {handle_of(cards().at(number)), xid_events, fault == "gone" ? off_the_bus : illegal_access, 0,
+              0};
+    return success;
+  }
+  return timed_out;
+}
+
+int nvmlEventSetFree(void* set) {
+  delete static_cast<EventSet*>(set);
   return success;
 }
 
