@@ -18,6 +18,7 @@
 #include "larmor/kernels/group_norm_silu_cpu.h"
 #include "larmor/kernels/group_norm_silu_cuda.h"
 #include "larmor/kernels/group_norm_silu_plain.h"
+#include "larmor/kernels/norm_tensors.h"
 
 namespace larmor {
 namespace {
@@ -30,6 +31,11 @@ using group_norms::GradientSums;
 using group_norms::Moments;
 using group_norms::Pieces;
 using group_norms::Shape;
+using norms::has_channels_last;
+using norms::is_for_loops;
+using norms::laid_out_as;
+using norms::whole;
+using norms::widened;
 
 using Optional = std::optional<Tensor>;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
@@ -38,31 +44,6 @@ using BackwardOperator = Three(const Tensor&, const Tensor&, const Optional&, co
                                const Tensor&, int64_t, bool);
 
 Tensor or_undefined(const Optional& tensor) { return tensor.value_or(Tensor()); }
-
-bool has_channels_last(const Tensor& tensor) {
-  return !tensor.is_contiguous() && tensor.movedim(1, -1).is_contiguous();
-}
-
-/// The tensor itself where it is whole in memory, with channels first or last.
-Tensor whole(const Tensor& tensor) {
-  if (tensor.is_contiguous() || has_channels_last(tensor)) return tensor;
-  return tensor.contiguous(tensor.suggest_memory_format());
-}
-
-/// Axes of one element lie anyhow.
-bool lies_as(const Tensor& tensor, const Tensor& like) {
-  for (int64_t axis = 0; axis < tensor.dim(); ++axis) {
-    if (tensor.size(axis) != 1 && tensor.stride(axis) != like.stride(axis)) return false;
-  }
-  return true;
-}
-
-/// The gradient with the type and layout of `like`.
-Tensor laid_out_as(const Tensor& gradient, const Tensor& like) {
-  ensure(gradient.sizes() == like.sizes());
-  if (gradient.scalar_type() == like.scalar_type() && lies_as(gradient, like)) return gradient;
-  return at::empty_like(like).copy_(gradient);
-}
 
 Shape shape_of(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t groups,
                bool activated) {
@@ -88,9 +69,6 @@ Tensor empty_statistics(const Tensor& input, int64_t groups) {
 struct WideAffine {
   WideAffine(const Tensor& narrow_weight, const Tensor& narrow_bias)
       : weight(widened(narrow_weight)), bias(widened(narrow_bias)) {}
-  static Tensor widened(const Tensor& tensor) {
-    return tensor.defined() ? tensor.to(at::kDouble).contiguous() : tensor;
-  }
   static const double* numbers_of(const Tensor& tensor) {
     return tensor.defined() ? tensor.const_data_ptr<double>() : nullptr;
   }
@@ -112,8 +90,9 @@ void forward_on_cpu(const Shape& shape, const Affine& affine, double epsilon, co
   auto* const output = static_cast<Element*>(output_memory);
   const Pieces pieces(shape);
   std::vector<Moments> partial(static_cast<size_t>(pieces.count() * moments_of_a_piece(shape)));
-  for_pieces(pieces,
-             [&](int64_t first, int64_t end) { measure_pieces(shape, input, first, end, partial.data()); });
+  for_pieces(pieces, [&](int64_t first, int64_t end) {
+    measure_pieces<group_norms::NumberOf<Element>>(shape, input, first, end, partial.data());
+  });
   merge_moments(shape, partial, epsilon, mean, rstd);
   const auto by = forward_coefficients<group_norms::NumberOf<Element>>(shape, affine, mean, rstd);
   for_pieces(pieces,
@@ -145,12 +124,6 @@ void backward_on_cpu(const Shape& shape, const BackwardNumbers& numbers, const v
   for_pieces(pieces, [&](int64_t first, int64_t end) {
     differentiate_pieces(shape, by, input, gradient, first, end, of_input);
   });
-}
-
-/// The loops know no float16: it is computed in float32.
-bool is_for_loops(const Tensor& input) {
-  return input.scalar_type() == at::kFloat || input.scalar_type() == at::kDouble ||
-         input.scalar_type() == at::kBFloat16;
 }
 
 Three on_cpu(const Tensor& given, const Optional& weight, const Optional& bias, int64_t groups,
@@ -205,8 +178,8 @@ GroupNormOnGpu gpu_norm(const Tensor& input, const Optional& weight, const Optio
                         const Tensor& rstd, int64_t groups, bool activated) {
   const Shape shape = shape_of(input, or_undefined(weight), or_undefined(bias), groups, activated);
   return {.input = input,
-          .weight = WideAffine::widened(or_undefined(weight)),
-          .bias = WideAffine::widened(or_undefined(bias)),
+          .weight = widened(or_undefined(weight)),
+          .bias = widened(or_undefined(bias)),
           .mean = mean,
           .rstd = rstd,
           .groups = groups,

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "larmor/kernels/exponential.h"
+#include "larmor/kernels/norm_lanes.h"
 
 namespace larmor::group_norms {
 namespace {
@@ -14,59 +15,6 @@ template <class Element>
 constexpr int exponential_degree = exponentials::Format<NumberOf<Element>>::degree;
 template <>
 constexpr int exponential_degree<Bfloat16> = 4;
-
-[[gnu::always_inline]] inline float load(float element) { return element; }
-[[gnu::always_inline]] inline double load(double element) { return element; }
-[[gnu::always_inline]] inline float load(Bfloat16 element) {
-  return __builtin_bit_cast(float, static_cast<uint32_t>(element) << 16);
-}
-
-[[gnu::always_inline]] inline void store(float& element, float value) { element = value; }
-[[gnu::always_inline]] inline void store(double& element, double value) { element = value; }
-/// Rounded to the nearest, to even ones between two; not a number stays none.
-[[gnu::always_inline]] inline void store(Bfloat16& element, float value) {
-  constexpr uint32_t not_a_number = 0x7FC0, sign = 0x80000000, infinity = 0x7F800000;
-  const auto bits = __builtin_bit_cast(uint32_t, value);
-  const uint32_t rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
-  element = static_cast<Bfloat16>((bits & ~sign) > infinity ? not_a_number : rounded);
-}
-
-/// Coefficients of the lanes of a row.
-template <class Number>
-struct Lanes {
-  explicit Lanes(int64_t of_a_row) : width(of_a_row), numbers(static_cast<size_t>(of_a_row) * 5) {}
-
-  void fill(const Coefficients<Number>& by, const Piece& piece, int64_t columns, bool with_gradient) {
-    const std::vector<Number>* const all[] = {&by.centre, &by.scale, &by.shift, &by.slope, &by.offset};
-    for (int64_t kind = 0; kind < (with_gradient ? 5 : 3); ++kind) {
-      const Number* const from = all[kind]->data() + piece.channel;
-      Number* const lanes = numbers.data() + kind * width;
-      const int64_t used = std::min(width, piece.elements);
-      if (columns == 1) {
-        std::fill(lanes, lanes + used, *from);
-      } else {
-        for (int64_t lane = 0; lane < used; lane += columns) std::copy(from, from + columns, lanes + lane);
-      }
-    }
-  }
-
-  const Number* centre() const { return numbers.data(); }
-  const Number* scale() const { return numbers.data() + width; }
-  const Number* shift() const { return numbers.data() + 2 * width; }
-  const Number* slope() const { return numbers.data() + 3 * width; }
-  const Number* offset() const { return numbers.data() + 4 * width; }
-
-  int64_t width;
-  std::vector<Number> numbers;
-};
-
-/// Calls visit(place of the first element, rows, width) for the whole rows of a piece and for what is left.
-template <class Visit>
-void for_rows(const Piece& piece, int64_t width, const Visit& visit) {
-  const int64_t rows = piece.elements / width, rest = piece.elements % width;
-  if (rows > 0) visit(piece.first, rows, width);
-  if (rest > 0) visit(piece.first + rows * width, int64_t{1}, rest);
-}
 
 template <class Element, class Number>
 LARMOR_EVERY_CPU void add_rows(const Element* input, int64_t rows, int64_t width, Number* __restrict sums) {
@@ -84,16 +32,17 @@ LARMOR_EVERY_CPU void add_rows(const Element* input, int64_t rows, int64_t width
 }
 
 /// Adds distances from the shift, and their squares.
-template <class Element, class Number>
+template <class Element, class Number, class Sum>
 LARMOR_EVERY_CPU void add_distances(const Element* input, int64_t rows, int64_t width,
-                                    const Number* __restrict shift, Number* __restrict sums,
-                                    Number* __restrict squares) {
+                                    const Number* __restrict shift, Sum* __restrict sums,
+                                    Sum* __restrict squares) {
   int64_t row = 0;
   for (; row + 4 <= rows; row += 4) {
     const Element* const x = input + row * width;
     for (int64_t i = 0; i < width; ++i) {
-      const Number a = load(x[i]) - shift[i], b = load(x[i + width]) - shift[i];
-      const Number c = load(x[i + 2 * width]) - shift[i], d = load(x[i + 3 * width]) - shift[i];
+      const Sum from = shift[i];
+      const Sum a = Sum{load(x[i])} - from, b = Sum{load(x[i + width])} - from;
+      const Sum c = Sum{load(x[i + 2 * width])} - from, d = Sum{load(x[i + 3 * width])} - from;
       sums[i] += (a + b) + (c + d);
       squares[i] += (a * a + b * b) + (c * c + d * d);
     }
@@ -101,7 +50,7 @@ LARMOR_EVERY_CPU void add_distances(const Element* input, int64_t rows, int64_t 
   for (; row < rows; ++row) {
     const Element* const x = input + row * width;
     for (int64_t i = 0; i < width; ++i) {
-      const Number a = load(x[i]) - shift[i];
+      const Sum a = Sum{load(x[i])} - Sum{shift[i]};
       sums[i] += a;
       squares[i] += a * a;
     }
@@ -168,32 +117,6 @@ LARMOR_EVERY_CPU void differentiate_rows(const Element* input, const Element* gr
   }
 }
 
-/// The sum of all lanes, halves onto halves; they are changed.
-template <class Number>
-LARMOR_EVERY_CPU Number sum_of(Number* lanes, int64_t count) {
-  while (count > 1) {
-    const int64_t half = count / 2;
-    const Number* const upper = lanes + (count - half);
-    for (int64_t i = 0; i < half; ++i) lanes[i] += upper[i];
-    count -= half;
-  }
-  return *lanes;
-}
-
-/// Adds the lanes of each channel; they are changed.
-template <class Number>
-void fold(std::vector<Number>& lanes, int64_t columns, std::vector<double>& sums) {
-  if (columns == 1) {
-    sums.front() = static_cast<double>(sum_of(lanes.data(), static_cast<int64_t>(lanes.size())));
-    return;
-  }
-  std::fill(sums.begin(), sums.end(), 0.0);
-  for (size_t lane = 0; lane < lanes.size(); lane += static_cast<size_t>(columns)) {
-    for (size_t channel = 0; channel < sums.size(); ++channel)
-      sums[channel] += static_cast<double>(lanes[lane + channel]);
-  }
-}
-
 /// The first elements of `lanes` are those of one voxel: the others repeat them.
 template <class Number>
 void repeat(int64_t columns, std::vector<Number>& lanes) {
@@ -206,7 +129,7 @@ void repeat(int64_t columns, std::vector<Number>& lanes) {
 }
 
 /// The sums of one piece after the other, in memory that they share.
-template <class Element>
+template <class Sum, class Element>
 class PieceMeter {
  public:
   using Number = NumberOf<Element>;
@@ -216,6 +139,7 @@ class PieceMeter {
         width_(pieces.width()),
         shift_(static_cast<size_t>(width_)),
         sums_(shift_.size()),
+        distances_(shift_.size()),
         squares_(shift_.size()),
         mean_(static_cast<size_t>(pieces.columns())),
         square_(mean_.size()) {}
@@ -230,12 +154,12 @@ class PieceMeter {
     fold(sums_, columns, mean_);
     for (size_t i = 0; i < mean_.size(); ++i) shift_[i] = static_cast<Number>(mean_[i] / count);
     repeat(columns, shift_);
-    std::fill(sums_.begin(), sums_.end(), Number{0});
-    std::fill(squares_.begin(), squares_.end(), Number{0});
+    std::fill(distances_.begin(), distances_.end(), Sum{0});
+    std::fill(squares_.begin(), squares_.end(), Sum{0});
     for_rows(piece, width_, [&](int64_t place, int64_t rows, int64_t width) {
-      add_distances(input + place, rows, width, shift_.data(), sums_.data(), squares_.data());
+      add_distances(input + place, rows, width, shift_.data(), distances_.data(), squares_.data());
     });
-    fold(sums_, columns, mean_);
+    fold(distances_, columns, mean_);
     fold(squares_, columns, square_);
     for (size_t i = 0; i < mean_.size(); ++i) {
       const double beside = mean_[i] / count;
@@ -261,16 +185,17 @@ class PieceMeter {
   }
 
   int64_t groups_, width_;
-  std::vector<Number> shift_, sums_, squares_;
+  std::vector<Number> shift_, sums_;
+  std::vector<Sum> distances_, squares_;
   std::vector<double> mean_, square_;
 };
 
 }  // namespace
 
-template <class Element>
+template <class Sum, class Element>
 void measure_pieces(const Shape& shape, const Element* input, int64_t first, int64_t end, Moments* partial) {
   const Pieces pieces(shape);
-  PieceMeter<Element> meter(shape, pieces);
+  PieceMeter<Sum, Element> meter(shape, pieces);
   for (int64_t i = first; i < end; ++i)
     meter.measure(input, pieces.at(i), partial + i * moments_of_a_piece(shape));
 }
@@ -339,21 +264,22 @@ void differentiate_pieces(const Shape& shape, const Coefficients<NumberOf<Elemen
   }
 }
 
-template void measure_pieces(const Shape&, const float*, int64_t, int64_t, Moments*);
+template void measure_pieces<float>(const Shape&, const float*, int64_t, int64_t, Moments*);
 template void normalise_pieces(const Shape&, const Coefficients<float>&, const float*, int64_t, int64_t,
                                float*);
 template void sum_gradient_pieces(const Shape&, const Coefficients<float>&, const float*, const float*,
                                   int64_t, int64_t, float*, GradientSums*);
 template void differentiate_pieces(const Shape&, const Coefficients<float>&, const float*, const float*,
                                    int64_t, int64_t, float*);
-template void measure_pieces(const Shape&, const double*, int64_t, int64_t, Moments*);
+template void measure_pieces<double>(const Shape&, const float*, int64_t, int64_t, Moments*);
+template void measure_pieces<double>(const Shape&, const double*, int64_t, int64_t, Moments*);
 template void normalise_pieces(const Shape&, const Coefficients<double>&, const double*, int64_t, int64_t,
                                double*);
 template void sum_gradient_pieces(const Shape&, const Coefficients<double>&, const double*, const double*,
                                   int64_t, int64_t, double*, GradientSums*);
 template void differentiate_pieces(const Shape&, const Coefficients<double>&, const double*, const double*,
                                    int64_t, int64_t, double*);
-template void measure_pieces(const Shape&, const Bfloat16*, int64_t, int64_t, Moments*);
+template void measure_pieces<float>(const Shape&, const Bfloat16*, int64_t, int64_t, Moments*);
 template void normalise_pieces(const Shape&, const Coefficients<float>&, const Bfloat16*, int64_t, int64_t,
                                Bfloat16*);
 template void sum_gradient_pieces(const Shape&, const Coefficients<float>&, const Bfloat16*, const Bfloat16*,

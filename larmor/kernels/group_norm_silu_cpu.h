@@ -80,7 +80,8 @@ struct Affine {
 };
 
 /// Of pieces [first, end): `partial` [pieces, groups of a piece], where those of one channel have one.
-template <class Element>
+/// Distances from the mean of a piece and their squares are summed in `Sum`.
+template <class Sum, class Element>
 void measure_pieces(const Shape& shape, const Element* input, int64_t first, int64_t end, Moments* partial);
 int64_t moments_of_a_piece(const Shape& shape);
 
