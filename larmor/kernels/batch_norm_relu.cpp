@@ -294,8 +294,10 @@ struct DifferentiableBatchNorm : torch::autograd::Function<DifferentiableBatchNo
                               moments.variance, setting.epsilon, setting.activated);
     // Where nothing was added, a CPU computes again where ReLU let values through.
     const bool keeps_output = setting.activated && (setting.adds || input.is_cuda());
+    // As a tensor of its own: a block that is computed again may stop while this node saves its tensors, and
+    // the output itself would hold the node that holds it for ever.
     context->save_for_backward({input, weight, bias, moments.mean, moments.variance, moments.count,
-                                keeps_output ? output : Tensor()});
+                                keeps_output ? output.detach() : Tensor()});
     context->saved_data["activated"] = setting.activated;
     context->saved_data["constant"] = setting.constant_moments;
     context->saved_data["adds"] = setting.adds;

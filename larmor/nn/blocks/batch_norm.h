@@ -1,14 +1,14 @@
-// Batch norm, of this rank's rows or of all ranks' rows.
+// Batch norm, of this rank's rows or of all ranks' rows, alone or with ReLU behind it.
 #pragma once
 
 #include <cstdint>
 
 #include <c10/core/Device.h>
 
-#include "larmor/nn/blocks/block.h"
+#include "larmor/nn/blocks/norm_block.h"
 
 namespace larmor {
-class RankSum;
+struct BatchMoments;
 }
 
 namespace larmor::nn {
@@ -23,16 +23,18 @@ namespace larmor::nn {
 /// are this rank's part of them. Sums travel in float64, one collective each way. Weight and bias may be
 /// narrower than the running statistics, as ZeRO in mixed precision has them. Source: Ioffe and Szegedy 2015;
 /// torch.nn.SyncBatchNorm.
-class BatchNorm final : public Block {
+class BatchNorm final : public NormBlock {
  public:
-  explicit BatchNorm(int64_t channels, c10::Device device = c10::kCPU);
+  explicit BatchNorm(int64_t channels, c10::Device device = c10::kCPU, Behind behind = Behind::nothing);
   /// input [N, C, D, H, W], or with other axes behind C. Throws Error (usage) in training when the rows of
   /// a rank on its own come down to a single value a channel.
-  at::Tensor forward(const at::Tensor& input) override;
+  at::Tensor forward_onto(const at::Tensor& input, const at::Tensor& residual) override;
 
  private:
-  at::Tensor forward_over(RankSum& ranks, const at::Tensor& input);
+  at::Tensor forward_by_cudnn(const at::Tensor& input, const at::Tensor& residual);
+  void remember(const BatchMoments& moments);
 
+  Behind behind_;
   at::Tensor weight_, bias_, running_mean_, running_var_;  // [C]
   at::Tensor num_batches_tracked_;                         // []
 };

@@ -6,7 +6,6 @@
 
 #include <ATen/ops/adaptive_avg_pool3d.h>
 #include <ATen/ops/max_pool3d.h>
-#include <ATen/ops/relu.h>
 #include <torch/nn/modules/container/modulelist.h>
 
 #include "larmor/base/error.h"
@@ -104,7 +103,7 @@ ResNetImpl::ResNetImpl(const ResNetOptions& options, c10::Device device) : optio
                              .kernel = of_axes(options_.conv1_t_size),
                              .stride = of_axes(options_.conv1_t_stride)};
   conv1_ = register_module("conv1", std::make_shared<ResNetConv>(stem, device));
-  bn1_ = register_module("bn1", make_resnet_norm(options_.channels(0), kind));
+  bn1_ = register_module("bn1", make_resnet_norm(options_.channels(0), kind, Behind::relu));
 
   const bool bottleneck = options_.depth >= first_bottleneck_depth;
   const auto counts = blocks_of(options_.depth);
@@ -135,8 +134,7 @@ at::Tensor ResNetImpl::features(const at::Tensor& image) {
               " axes", image.dim() > 1 ? text(" with ", image.size(1), " channels") : ""),
          "set model.n_input_channels as the data has them");
   at::Tensor value = run_block(conv1_, image);
-  value = run_block(bn1_, std::as_const(value));
-  value = at::relu_(value);
+  value = run_block(bn1_, std::as_const(value));  // and ReLU
   if (!options_.no_max_pool) value = at::max_pool3d(value, 3, /*stride=*/2, /*padding=*/1);
   value = run_blocks(blocks_, std::move(value));
   return at::adaptive_avg_pool3d(value, {1, 1, 1}).flatten(1);

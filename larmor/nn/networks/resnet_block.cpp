@@ -33,21 +33,26 @@ ResNetConvShape conv_of(int64_t in, int64_t out, int64_t kernel, int64_t stride 
 }
 
 /// Of groups of channels; instance norm has one group a channel.
-class ResNetGroupNorm final : public Block {
+class ResNetGroupNorm final : public NormBlock {
  public:
-  ResNetGroupNorm(int64_t channels, const ResNetLayerKind& kind)
-      : groups_(kind.norm == ResNetNorm::instance ? channels : kind.norm_num_groups),
+  ResNetGroupNorm(int64_t channels, const ResNetLayerKind& kind, Behind behind)
+      : behind_(behind),
+        groups_(kind.norm == ResNetNorm::instance ? channels : kind.norm_num_groups),
         weight_(register_parameter("weight", at::ones(channels, kind.device))),
         bias_(register_parameter("bias", at::zeros(channels, kind.device))) {}
 
-  at::Tensor forward(const at::Tensor& input) override {
+  at::Tensor forward_onto(const at::Tensor& input, const at::Tensor& residual) override {
     if (input.numel() == input.size(0) * groups_)
       fail(Exit::usage, "instance norm of a single voxel leaves nothing but its bias",
            "use larger images, or model.norm=group");
-    return normalise_groups(input, groups_, weight_, bias_, resnet_norm_epsilon);
+    at::Tensor value = normalise_groups(input, groups_, weight_, bias_, resnet_norm_epsilon);
+    // In place: the norm does not need its result for backward, and ReLU needs only its own.
+    if (residual.defined()) value.add_(residual);
+    return behind_ == Behind::relu ? at::relu_(value) : value;
   }
 
  private:
+  Behind behind_;
   int64_t groups_;
   at::Tensor weight_, bias_;  // [C]
 };
@@ -55,11 +60,11 @@ class ResNetGroupNorm final : public Block {
 /// Convolution and norm, side by side under the names that the block gives them.
 struct ConvAndNorm {
   std::shared_ptr<ResNetConv> conv;
-  std::shared_ptr<Block> norm;
+  std::shared_ptr<NormBlock> norm;
 
-  ConvAndNorm(const ResNetConvShape& shape, const ResNetLayerKind& kind)
+  ConvAndNorm(const ResNetConvShape& shape, const ResNetLayerKind& kind, Behind behind)
       : conv(std::make_shared<ResNetConv>(shape, kind.device)),
-        norm(make_resnet_norm(shape.out_channels, kind)) {}
+        norm(make_resnet_norm(shape.out_channels, kind, behind)) {}
 
   at::Tensor forward(const at::Tensor& input) { return norm->forward(conv->forward(input)); }
 };
@@ -77,8 +82,8 @@ class ResNetBlock final : public Block {
       add(conv_of(planes, planes, 3), kind);
     }
     if (!changes() || kind.shortcut_type == ResNetShortcut::zero_padding) return;
-    downsample_ =
-        std::make_unique<ConvAndNorm>(conv_of(in, out_channels_, 1, stride, kind.bias_downsample), kind);
+    downsample_ = std::make_unique<ConvAndNorm>(conv_of(in, out_channels_, 1, stride, kind.bias_downsample),
+                                                kind, Behind::nothing);
     torch::nn::ModuleList list;
     list->push_back(downsample_->conv);
     list->push_back(downsample_->norm);
@@ -87,21 +92,16 @@ class ResNetBlock final : public Block {
 
   at::Tensor forward(const at::Tensor& input) override {
     at::Tensor value = input;
-    // In place: no norm needs its result for backward, and ReLU needs only its own.
-    for (std::size_t i = 0; i + 1 < steps_.size(); ++i) {
-      value = steps_[i].forward(value);
-      at::relu_(value);
-    }
-    value = steps_.back().forward(value);
-    value.add_(shortcut(input));
-    return at::relu_(value);
+    for (std::size_t i = 0; i + 1 < steps_.size(); ++i) value = steps_[i].forward(value);
+    value = steps_.back().conv->forward(value);
+    return steps_.back().norm->forward_onto(value, shortcut(input));
   }
 
  private:
   bool changes() const { return stride_ != 1 || in_channels_ != out_channels_; }
 
   void add(const ResNetConvShape& shape, const ResNetLayerKind& kind) {
-    const ConvAndNorm& step = steps_.emplace_back(shape, kind);
+    const ConvAndNorm& step = steps_.emplace_back(shape, kind, Behind::relu);
     register_module(text("conv", steps_.size()), step.conv);
     register_module(text("bn", steps_.size()), step.norm);
   }
@@ -134,9 +134,9 @@ at::Tensor ResNetConv::forward(const at::Tensor& input) {
   return conv3d(input, weight_, bias_, shape_.stride, {depth / 2, height / 2, width / 2});
 }
 
-std::shared_ptr<Block> make_resnet_norm(int64_t channels, const ResNetLayerKind& kind) {
-  if (kind.norm == ResNetNorm::batch) return std::make_shared<BatchNorm>(channels, kind.device);
-  return std::make_shared<ResNetGroupNorm>(channels, kind);
+std::shared_ptr<NormBlock> make_resnet_norm(int64_t channels, const ResNetLayerKind& kind, Behind behind) {
+  if (kind.norm == ResNetNorm::batch) return std::make_shared<BatchNorm>(channels, kind.device, behind);
+  return std::make_shared<ResNetGroupNorm>(channels, kind, behind);
 }
 
 ResNetLinear::ResNetLinear(int64_t in_features, int64_t out_features, c10::Device device) {

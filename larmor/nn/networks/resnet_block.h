@@ -8,6 +8,7 @@
 
 #include <c10/core/Device.h>
 
+#include "larmor/nn/blocks/norm_block.h"
 #include "larmor/nn/networks/resnet.h"
 
 namespace larmor::nn {
@@ -42,7 +43,7 @@ class ResNetConv final : public Block {
 /// The normalisation of channels: batch norm, or group or instance norm with weight and bias, which have
 /// neither running statistics nor a training mode of their own. Its forward throws Error (usage) when the
 /// statistics would be those of a single value.
-std::shared_ptr<Block> make_resnet_norm(int64_t channels, const ResNetLayerKind& kind);
+std::shared_ptr<NormBlock> make_resnet_norm(int64_t channels, const ResNetLayerKind& kind, Behind behind);
 
 /// The last layer, under `weight` and `bias`; drawn as the convolutions are.
 class ResNetLinear final : public Block {

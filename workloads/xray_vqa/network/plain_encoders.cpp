@@ -9,7 +9,6 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/lstm.h>
 #include <ATen/ops/max_pool2d.h>
-#include <ATen/ops/relu.h>
 #include <ATen/ops/zeros.h>
 #include <torch/nn/init.h>
 
@@ -49,8 +48,8 @@ PlainImageEncoder::PlainImageEncoder(c10::Device device) {
     convolutions_.push_back(register_module(
         std::to_string(layer.place),
         std::make_shared<PlainConv>(layer.in, layer.out, layer.kernel, layer.stride, device)));
-    norms_.push_back(
-        register_module(std::to_string(layer.place + 1), std::make_shared<nn::BatchNorm>(layer.out, device)));
+    norms_.push_back(register_module(std::to_string(layer.place + 1),
+                                     std::make_shared<nn::BatchNorm>(layer.out, device, nn::Behind::relu)));
   }
 }
 
@@ -59,7 +58,7 @@ at::Tensor PlainImageEncoder::forward(const at::Tensor& image) {
   for (std::size_t i = 0; i < convolutions_.size(); ++i) {
     if (i > 0) value = at::max_pool2d(value, 2);
     const at::Tensor convolved = nn::run_block(convolutions_[i], value);
-    value = at::relu(nn::run_block(norms_[i], convolved));
+    value = nn::run_block(norms_[i], convolved);
   }
   return value;
 }
