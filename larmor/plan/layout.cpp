@@ -16,10 +16,8 @@ namespace {
 /// why they do not.
 std::string why_not_channels_last(const Question& question, const Plan& plan) {
   if (plan.precision == Precision::fp64) return "convolutions in fp64 know no other order";
-  if (plan.device == DeviceKind::cpu) {
-    if (question.demand.batch_norm) return "batch norm of a CPU rounds coarser in the other order";
+  if (plan.device == DeviceKind::cpu)
     return plan.precision == Precision::fp16 ? "CPUs convolve fp16 in no other order" : "";
-  }
   if (plan.precision == Precision::fp32)
     return "GPUs convolve channels-last volumes faster in bf16 and fp16 only";
   const std::vector<Gpu> gpus = used_gpus(question, plan);

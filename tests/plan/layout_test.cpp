@@ -33,9 +33,9 @@ TEST_F(Order, IsContiguousOnOlderCardsInFp32OnCardsAndInFp64) {
   EXPECT_EQ(plan_on(machine(4, 16)).layout, Layout::contiguous);
 }
 
-TEST_F(Order, IsContiguousOnACpuForBatchNorm) {
+TEST_F(Order, IsChannelsLastOnACpuUnderBatchNormAsWell) {
   demand.batch_norm = true;
-  EXPECT_EQ(plan_on(machine(4, 16)).layout, Layout::contiguous);
+  EXPECT_EQ(plan_on(machine(4, 16)).layout, Layout::channels_last);
 }
 
 TEST_F(Order, IsWhatWasAskedForWhereItIsThere) {
