@@ -1,5 +1,7 @@
 #include "larmor/kernels/conv3d.h"
 
+#include <algorithm>
+
 #include <ATen/autocast_mode.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/constant_pad_nd.h>
@@ -14,6 +16,7 @@ namespace {
 using at::Tensor;
 using PerAxis = std::array<int64_t, 3>;
 constexpr int64_t longest_kernel_right_in_float32 = 5;
+constexpr int64_t longest_short_row = 4, fewest_channels_in_blocks = 128;
 
 bool is_autocast(const Tensor& input) {
   return input.is_cpu() && at::autocast::is_autocast_enabled(at::kCPU);
@@ -53,6 +56,16 @@ Tensor in_layout(const Tensor& tensor, Layout layout) {
                           {whole.stride(0), 1, whole.stride(2), whole.stride(3), whole.stride(4)});
 }
 
+/// Whether rows of the result are shorter than what oneDNN's kernels for channels-last volumes take at a
+/// time, and channels are many. Those kernels leave most of their registers empty then, and take up to twice
+/// as long as the kernels that bring the volumes into blocks of channels themselves.
+bool has_short_rows(const Tensor& input, const Tensor& weight, const PerAxis& stride,
+                    const PerAxis& padding) {
+  if (std::min(weight.size(0), weight.size(1)) < fewest_channels_in_blocks) return false;
+  const int64_t room = input.size(4) + 2 * padding[2] - weight.size(4);
+  return weight.size(4) > 1 && room / stride[2] + 1 <= longest_short_row;
+}
+
 Tensor convolve(const Tensor& input, const Tensor& weight, const Tensor& bias, const PerAxis& stride,
                 const PerAxis& padding) {
   const Layout layout = layout_here();
@@ -63,10 +76,13 @@ Tensor convolve(const Tensor& input, const Tensor& weight, const Tensor& bias, c
   }
   const auto cast = [&](const Tensor& tensor) { return at::autocast::cached_cast(*type, tensor, at::kCPU); };
   const Tensor narrow_bias = bias.defined() ? cast(bias) : bias;
-  const Tensor volumes = in_layout(cast(input), layout), kernel = in_layout(cast(weight), layout);
+  const Layout within = has_short_rows(input, weight, stride, padding) ? Layout::contiguous : layout;
+  const Tensor volumes = in_layout(cast(input), within), kernel = in_layout(cast(weight), within);
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::DispatchKey::AutocastCPU);
-  return at::mkldnn_convolution(volumes, kernel, narrow_bias, padding, stride, PerAxis{1, 1, 1},
-                                /*groups=*/1);
+  const Tensor convolved =
+      at::mkldnn_convolution(volumes, kernel, narrow_bias, padding, stride, PerAxis{1, 1, 1},
+                             /*groups=*/1);
+  return within == layout ? convolved : in_layout(convolved, layout);
 }
 
 }  // namespace

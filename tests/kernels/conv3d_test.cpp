@@ -109,6 +109,25 @@ TEST(Conv3d, GivesVolumesInTheLayoutOfItsScope) {
   }
 }
 
+/// They are convolved in the other layout, and come out in that of the scope.
+TEST(Conv3d, HidesInWhichLayoutShortRowsAreConvolved) {
+  for (const int64_t row : {1, 2, 3, 4, 5, 8}) {
+    for (const int64_t stride : {1, 2}) {
+      for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+        const Convolution last{{8, 7, row}, cube(3), cube(stride), 2, 128, 160, Layout::channels_last};
+        expect_close(last, precision, precision == Precision::fp32 ? 1e-5 : 0.03);
+        const Gradients beside = convolve(last, precision);
+        EXPECT_TRUE(beside.output.is_contiguous(at::MemoryFormat::ChannelsLast3d)) << beside.output.strides();
+        Convolution first = last;
+        first.layout = Layout::contiguous;
+        const bool is_short = (row - 1) / stride + 1 <= 4;
+        if (!is_short || precision == Precision::bf16) continue;
+        EXPECT_TRUE(at::equal(convolve(first, precision).output, beside.output)) << "row " << row;
+      }
+    }
+  }
+}
+
 TEST(Conv3d, IsLibtorchsWhereTheImageIsLonger) {
   const Gradients ours = convolve({cube(5), cube(3), cube(2), 2, 4, 8}, Precision::fp32);
   const at::Tensor output =
