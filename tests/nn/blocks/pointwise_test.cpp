@@ -1,6 +1,7 @@
 #include "larmor/nn/blocks/pointwise.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include "larmor/nn/blocks/layer_weights.h"
