@@ -52,18 +52,24 @@ at::Tensor cut_like(at::Tensor volume, const at::Tensor& like) {
 
 }  // namespace
 
-at::Tensor DenoiserTask::output_for(const at::Tensor& image, const at::Tensor& time, const Pass& pass) {
-  if (!pass.in_windows)
-    return cut_like(network_->forward(padded(image, config_.network.size_divisor()), time), image);
+at::Tensor DenoiserTask::output_for(const at::Tensor& image, const at::Tensor& time, Coverage coverage) {
   const auto of_window = [&](const at::Tensor& part) { return network_->forward(part, time); };
-  return nn::sliding_window(image, window_, window_overlap, of_window);
+  switch (coverage) {
+    case Coverage::one_pass:
+      return cut_like(network_->forward(padded(image, config_.network.size_divisor()), time), image);
+    case Coverage::training_windows:
+      return nn::sliding_window(image, window_, window_overlap, of_window);
+    case Coverage::validation_windows:
+      return nn::over_windows(image, validation_windows_, of_window);
+  }
+  fail(Exit::unexpected, "no way over an image");
 }
 
 at::Tensor DenoiserTask::generate(const at::Tensor& image, const at::Tensor& is_target, const Pass& pass) {
   // Noise is drawn for the whole volume, and at every step the windows' predictions are blended before the
   // volume takes the step as one: no window ever goes a way of its own, so that there is no seam to see.
   const auto denoise = [&](const at::Tensor& noisy, const at::Tensor& time) {
-    return output_for(with_channel(image, is_target, noisy), time, pass).to(noisy.scalar_type());
+    return output_for(with_channel(image, is_target, noisy), time, pass.coverage).to(noisy.scalar_type());
   };
   nn::Sampler sampler(schedule_, config_.prediction_type, nn::fast_ddpm_sampler(config_.sampler, config_.eta),
                       nn::sampling_steps(nn::descending(times_)));
@@ -122,9 +128,9 @@ Prediction DenoiserTask::predict(const Batch& inputs, const PredictionContext& c
   const int64_t target = target_of(inputs, context);
   const at::Tensor image = gathered(inputs, context);
   const at::Tensor is_target = same_target(1, config_.channels(), target, image);
-  const Pass pass{
-      .in_windows = config_.always_in_windows || !context.fits_in_one_pass(in_windows(image, window_)),
-      .progress = context.progress};
+  const bool is_one = !config_.always_in_windows && context.fits_in_one_pass(in_windows(image, window_));
+  const Pass pass{.coverage = is_one ? Coverage::one_pass : Coverage::training_windows,
+                  .progress = context.progress};
   const at::Tensor generated = (generate(image, is_target, pass)[0] + 1) * (brightest / 2);
   const auto given = std::ranges::find_if(
       config_.modalities, [&](const std::string& name) { return context.grids.contains(name); });

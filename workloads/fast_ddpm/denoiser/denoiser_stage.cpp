@@ -10,6 +10,7 @@
 #include "larmor/data/volume_dataset.h"
 #include "larmor/nn/metrics/image_metrics.h"
 #include "larmor/train/measure/demand_count.h"
+#include "larmor/train/measure/validation_count.h"
 #include "larmor/train/volume_stage.h"
 #include "larmor/transforms/declared_chain.h"
 
@@ -43,6 +44,7 @@ class MarkedCases final : public Dataset {
 WorkloadFields DenoiserStage::fields() {
   return {.model = [this](Fields& f) { config_.describe_model(f); },
           .loss = [this](Fields& f) { config_.describe_loss(f); },
+          .validation = [this](Fields& f) { validation_.describe(f); },
           .objectives = {}};
 }
 
@@ -50,9 +52,10 @@ void DenoiserStage::check(const RunConfig& config) const {
   config_.check();
   check_chains(config);
   const auto divisor = config_.network.size_divisor();
-  for (const auto& crop : {training_crop(config.data.transforms), validation_crop(config.data.transforms)}) {
-    for (const auto size : crop) check_crop(size, divisor);
-  }
+  for (const auto size : training_crop(config.data.transforms)) check_crop(size, divisor);
+  check_windows(validation_, divisor);
+  if (validation_.of_whole_cases()) return;
+  for (const auto size : validation_crop(config.data.transforms)) check_crop(size, divisor);
 }
 
 void DenoiserStage::check_start(const Sample& first) const {
@@ -61,7 +64,8 @@ void DenoiserStage::check_start(const Sample& first) const {
 
 void DenoiserStage::check_example(const Sample& example, Split split) const {
   check_channels(example, config_.channels(), channels_key);
-  check_sizes(example, config_.network.size_divisor());
+  const bool is_whole = split != Split::train && validation_.of_whole_cases();
+  if (!is_whole) check_sizes(example, config_.network.size_divisor());
   if (split != Split::train) check_size_for_ssim(example, nn::SsimOptions{}.window);
   const auto present = example.find("present");
   if (present != example.end() && present->second.sum().item<int64_t>() < 2)
@@ -87,6 +91,12 @@ Demand DenoiserStage::demand(const RunConfig& config, const Index& index) const 
   auto demand = count_demand(config, index, training_chain(config.data.transforms), trial,
                              image_to_count(config_.channels(), size));
   demand.preferred_micro_batch = 1;
+  if (validation_.of_whole_cases() && !index.of(Split::val).empty()) {
+    DenoiserTask judging(config_, /*seed=*/0, size, c10::kMeta, validation_);
+    count_validation(
+        judging, config_.channels(), largest_case(config, index), validation_,
+        [&](const at::Tensor& image) { judging.count_judgement(image); }, demand);
+  }
   return demand;
 }
 
@@ -103,21 +113,22 @@ MakeImage DenoiserStage::image_maker(const DataConfig& data) const {
 
 std::unique_ptr<Dataset> DenoiserStage::dataset(const RunConfig& config, const Index& index,
                                                 Split split) const {
-  return volume_dataset(config, index, split, sample_form(), image_maker(config.data));
+  return volume_dataset(config, index, split, sample_form(), image_maker(config.data), validation_);
 }
 
 std::unique_ptr<Dataset> DenoiserStage::reference(const RunConfig& config, const Index& index,
                                                   ValidationDepth /*depth*/) const {
   auto data = config.data;
   if (data.cache == "smart") data.cache = "none";  // its window is training's
-  auto cases = make_volume_dataset(data, index, Split::train, validation_chain(data.transforms),
-                                   sample_form(), image_maker(data));
+  const auto chain =
+      validation_.of_whole_cases() ? prediction_chain(data.transforms) : validation_chain(data.transforms);
+  auto cases = make_volume_dataset(data, index, Split::train, chain, sample_form(), image_maker(data));
   return std::make_unique<MarkedCases>(some_cases(std::move(cases), config_.baseline_cases));
 }
 
 std::unique_ptr<Task> DenoiserStage::task(const RunConfig& config, const Index&) const {
   return std::make_unique<DenoiserTask>(config_, static_cast<uint64_t>(config.run.seed),
-                                        example_size(config.data));
+                                        example_size(config.data), c10::kCPU, validation_);
 }
 
 PredictionForm DenoiserStage::prediction(const RunConfig& config) const {

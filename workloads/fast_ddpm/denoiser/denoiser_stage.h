@@ -38,6 +38,7 @@ class DenoiserStage final : public Stage {
   std::vector<int64_t> example_size(const DataConfig& data) const;
 
   DenoiserConfig config_;
+  ValidationConfig validation_;
 };
 
 }  // namespace larmor::fast_ddpm

@@ -30,8 +30,14 @@ DrawPosition draws_of(const ExampleKey& row, int64_t target) {
 }  // namespace
 
 DenoiserTask::DenoiserTask(const DenoiserConfig& config, uint64_t seed, std::vector<int64_t> window,
-                           c10::Device device)
-    : config_(config), window_(std::move(window)), times_(config.times()), schedule_(config.noise) {
+                           c10::Device device, const ValidationConfig& validation)
+    : config_(config),
+      window_(std::move(window)),
+      times_(config.times()),
+      validation_windows_{.size = validation.roi_size,
+                          .overlap = validation.overlap,
+                          .divisor = config.network.size_divisor()},
+      schedule_(config.noise) {
   const SeededInitialisation initialisation(seed);
   network_ = nn::FastDdpmUnet(config.network, device);
 }
@@ -52,13 +58,22 @@ at::Tensor DenoiserTask::present_in(const Batch& batch) const {
 }
 
 at::Tensor DenoiserTask::denoising_error(const at::Tensor& image, const at::Tensor& is_target,
-                                         const at::Tensor& times) {
+                                         const at::Tensor& times, Coverage coverage) {
   const at::Tensor clean = channel_of(image, is_target);
   const at::Tensor noise = draw_normal_like(clean, "noise");
   const at::Tensor noisy = schedule_.add_noise(clean, noise, times);
   const at::Tensor wanted =
       nn::target(config_.prediction_type, {.x0 = clean, .epsilon = noise}, schedule_.levels(times, clean));
-  return at::mse_loss(network_->forward(with_channel(image, is_target, noisy), times), wanted);
+  const at::Tensor seen = with_channel(image, is_target, noisy);
+  if (coverage == Coverage::one_pass) return at::mse_loss(network_->forward(seen, times), wanted);
+  return at::mse_loss(output_for(seen, times, coverage).to(wanted.scalar_type()), wanted);
+}
+
+at::Tensor DenoiserTask::validation_error(const at::Tensor& image, int64_t target) {
+  const at::Tensor places = draw_integers(static_cast<int64_t>(times_.size()), "time");
+  const at::Tensor times = at::tensor(times_, at::kLong).index({places});
+  return denoising_error(image, same_target(1, config_.channels(), target, image), times,
+                         judges_whole_cases() ? Coverage::validation_windows : Coverage::one_pass);
 }
 
 std::vector<at::Tensor> DenoiserTask::losses(const Batch& batch, const StepContext& context) {
@@ -85,14 +100,24 @@ void DenoiserTask::validate(const Batch& batch, Metrics& metrics) {
     for (int64_t target = 0; target < config_.channels(); ++target) {
       if (!present[row][target].item<bool>()) continue;
       const DrawScope draws(draws_of(key, target));
-      const at::Tensor places = draw_integers(static_cast<int64_t>(times_.size()), "time");
-      const at::Tensor times = at::tensor(times_, at::kLong).index({places});
-      sum += denoising_error(image, same_target(1, config_.channels(), target, image), times).item<double>();
+      sum += validation_error(image, target).item<double>();
       ++count;
     }
     metrics.value("loss", key.example, sum / static_cast<double>(count));
     judge(image, present[row], key, metrics);
   }
+}
+
+at::Tensor DenoiserTask::generate_to_judge(const at::Tensor& image, int64_t target) {
+  Coverage coverage = config_.always_in_windows ? Coverage::training_windows : Coverage::one_pass;
+  if (judges_whole_cases()) coverage = Coverage::validation_windows;
+  return generate(image, same_target(1, config_.channels(), target, image), {.coverage = coverage});
+}
+
+void DenoiserTask::count_judgement(const at::Tensor& image) {
+  const DrawScope draws(draws_of({}, /*target=*/0));
+  validation_error(image, /*target=*/0);
+  generate_to_judge(image, /*target=*/0);
 }
 
 void DenoiserTask::judge(const at::Tensor& image, const at::Tensor& present, const ExampleKey& key,
@@ -106,8 +131,7 @@ void DenoiserTask::judge(const at::Tensor& image, const at::Tensor& present, con
     if (!present[target].item<bool>()) continue;
     const std::string& modality = config_.modalities[static_cast<std::size_t>(target)];
     const DrawScope draws(draws_of(key, target));
-    const at::Tensor generated = generate(image, same_target(1, config_.channels(), target, image),
-                                          {.in_windows = config_.always_in_windows})[0][0];
+    const at::Tensor generated = generate_to_judge(image, target)[0][0];
     const at::Tensor truth = image[0][target];
     if (is_shown)
       metrics.picture(modality, stacked({three_planes(truth, -1, 1), three_planes(generated, -1, 1)}));

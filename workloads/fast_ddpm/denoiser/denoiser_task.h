@@ -6,6 +6,8 @@
 #include <functional>
 #include <vector>
 
+#include "larmor/config/run_config.h"
+#include "larmor/nn/sliding_window.h"
 #include "larmor/train/task.h"
 
 #include "workloads/fast_ddpm/denoiser/denoiser_config.h"
@@ -19,9 +21,10 @@ class DenoiserTask final : public Task {
   static constexpr const char* reference_mark = "of_training";
 
   /// A new network is drawn from `seed`; on c10::kMeta it has shapes alone. `window`: voxels an axis of a
-  /// training example, in which an image that does not fit in one pass is gone over.
+  /// training example, in which an image that does not fit in one pass is gone over. `validation`: how cases
+  /// are gone over that are judged whole.
   DenoiserTask(const DenoiserConfig& config, uint64_t seed, std::vector<int64_t> window,
-               c10::Device device = c10::kCPU);
+               c10::Device device = c10::kCPU, const ValidationConfig& validation = {});
 
   std::vector<Objective> objectives() override;
   /// `config.weights` replaces the network's.
@@ -34,19 +37,31 @@ class DenoiserTask final : public Task {
   /// The target, from 0 to 1000, on the grid of the first input's file.
   Prediction predict(const Batch& inputs, const PredictionContext& context) override;
 
+  /// For the planner, on the meta device: what validation computes of a case [1, C, D, H, W] while a run
+  /// trains, the picture with it.
+  void count_judgement(const at::Tensor& image);
+
  private:
+  /// How a network goes over an image.
+  enum class Coverage : uint8_t { one_pass, training_windows, validation_windows };
   /// What a generation may do and tell.
   struct Pass {
-    bool in_windows = false;
+    Coverage coverage = Coverage::one_pass;
     std::function<void(double)> progress = {};
   };
 
   at::Tensor present_in(const Batch& batch) const;  // [N, C] bool
+  bool judges_whole_cases() const { return !validation_windows_.size.empty(); }
   /// Mean squared error of what the network says of each row's target at `times` [N].
-  at::Tensor denoising_error(const at::Tensor& image, const at::Tensor& is_target, const at::Tensor& times);
+  at::Tensor denoising_error(const at::Tensor& image, const at::Tensor& is_target, const at::Tensor& times,
+                             Coverage coverage = Coverage::one_pass);
+  /// The same of one case in validation, at a time that is drawn for it.
+  at::Tensor validation_error(const at::Tensor& image, int64_t target);
+  /// generate() as validation does it.
+  at::Tensor generate_to_judge(const at::Tensor& image, int64_t target);
   /// [1, 1, D, H, W] in [-1, 1]; image [1, C, D, H, W], whose target channel is not looked at.
   at::Tensor generate(const at::Tensor& image, const at::Tensor& is_target, const Pass& pass);
-  at::Tensor output_for(const at::Tensor& image, const at::Tensor& time, const Pass& pass);
+  at::Tensor output_for(const at::Tensor& image, const at::Tensor& time, Coverage coverage);
   /// At full depth, and for a picture: generates the modalities of one row, image [1, C, D, H, W].
   void judge(const at::Tensor& image, const at::Tensor& present, const ExampleKey& key, Metrics& metrics);
   int64_t target_of(const Batch& inputs, const PredictionContext& context) const;
@@ -54,6 +69,7 @@ class DenoiserTask final : public Task {
 
   DenoiserConfig config_;
   std::vector<int64_t> window_, times_;
+  nn::Windows validation_windows_;  // without size: validation looks at crops
   nn::NoiseSchedule schedule_;
   nn::FastDdpmUnet network_{nullptr};
 };
