@@ -18,6 +18,7 @@
 #include "larmor/train/prediction_ranks.h"
 #include "larmor/train/prediction_samples.h"
 #include "larmor/train/trained.h"
+#include "larmor/train/undrawn_task.h"
 
 #include "app/call_ranks.h"
 #include "app/program.h"
@@ -71,7 +72,7 @@ std::unique_ptr<Task> task_for(const Program& program, const LoadedStage& loaded
                          .device = device})
         .task;
   }
-  auto task = loaded.stage->task(loaded.config.config, Index{});
+  auto task = undrawn_task(*loaded.stage, loaded.config.config, Index{});
   auto& network = *task->objectives().front().network;
   load_state_dict(network, read_tensors(arguments.weights));
   network.eval();

@@ -8,6 +8,7 @@
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/state_parts.h"
 #include "larmor/device/module_state.h"
+#include "larmor/train/undrawn_task.h"
 
 namespace larmor {
 
@@ -60,7 +61,7 @@ NamedTensors read_file(const EarlierSource::File& file) {
 }  // namespace
 
 std::unique_ptr<Task> EarlierRun::task() const {
-  auto task = loaded.stage->task(loaded.config.config, Index{});
+  auto task = undrawn_task(*loaded.stage, loaded.config.config, Index{});
   load_state_dict(*task->objectives().front().network, weights);
   task->load(PartReader(task_tensors, task_values, text("the earlier run ", hash)), averaged);
   for (const auto& objective : task->objectives()) {

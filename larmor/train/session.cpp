@@ -24,6 +24,7 @@
 #include "larmor/train/run_setup.h"
 #include "larmor/train/snapshot.h"
 #include "larmor/train/start_agreement.h"
+#include "larmor/train/undrawn_task.h"
 
 namespace larmor {
 
@@ -184,8 +185,9 @@ Plan plan_to_train_by(const Stage& stage, const RunConfig& config, const Plan& p
 
 std::unique_ptr<Task> open_task(const Stage& stage, const RunConfig& config, const Index& index,
                                 const SessionOptions& options) {
+  if (options.resume_from) return undrawn_task(stage, config, index);
   auto task = stage.task(config, index);
-  if (!options.resume_from) task->start();
+  task->start();
   return task;
 }
 

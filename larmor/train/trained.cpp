@@ -9,6 +9,7 @@
 #include "larmor/device/module_state.h"
 #include "larmor/train/networks.h"
 #include "larmor/train/snapshot.h"
+#include "larmor/train/undrawn_task.h"
 
 namespace larmor {
 
@@ -73,7 +74,7 @@ TrainedTask choose_trained(const RunFolder& folder, const Workload& workload,
 
 std::unique_ptr<Task> task_of(const TrainedTask& trained, const RunFolder& folder, c10::Device device) {
   const auto& [stage, config] = trained.loaded;
-  auto task = stage->task(config.config, index_from_json(read_json(folder.index())));
+  auto task = undrawn_task(*stage, config.config, index_from_json(read_json(folder.index())));
   auto& network = *task->objectives().front().network;
   load_state_dict(network, read_weights(trained.checkpoint, trained.average));
   network.eval();

@@ -11,7 +11,10 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/config/load.h"
+#include "larmor/device/module_state.h"
 #include "larmor/train/earlier_run.h"
+#include "larmor/train/networks.h"
+#include "larmor/train/undrawn_task.h"
 
 #include "tests/contract/trial_run.h"
 
@@ -116,6 +119,29 @@ TEST_P(EveryStage, GivesTasksThatShareNothing) {
   }
   EXPECT_NE(weights_of(*one), weights);
   EXPECT_EQ(weights_of(*other), weights);
+}
+
+/// What a checkpoint replaces is not drawn, and what none replaces is.
+TEST_P(EveryStage, IsTheSameDrawnAndLoadedOrLoadedAlone) {
+  const auto loaded = load_stage(tiny_, workload_, GetParam().stage);
+  const auto& config = loaded.config.config;
+  const auto index = loaded.stage->index(config);
+  const auto drawn = loaded.stage->task(config, index), undrawn = undrawn_task(*loaded.stage, config, index);
+  ASSERT_NE(weights_of(*undrawn), weights_of(*drawn)) << "all weights were drawn";
+  for (std::size_t i = 0; i < drawn->objectives().size(); ++i) {
+    auto weights = state_dict(*drawn->objectives()[i].network);
+    auto& network = *undrawn->objectives()[i].network;
+    load_state_dict(network, weights);
+    weights.erase(weights.begin());
+    EXPECT_THROW(load_state_dict(network, weights), Error);
+  }
+  const auto networks = networks_of(*drawn), others = networks_of(*undrawn);
+  ASSERT_EQ(others.size(), networks.size());
+  for (std::size_t i = 0; i < networks.size(); ++i) {
+    const auto of_other = state_dict(*others[i]);
+    for (const auto& [name, tensor] : state_dict(*networks[i]))
+      EXPECT_TRUE(tensor.equal(of_other.at(name))) << "network " << i << ", " << name;
+  }
 }
 
 TEST_P(EveryStage, IsNamedWhereAnUnknownOneIsAskedFor) {

@@ -5,7 +5,8 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linear.h>
-#include <torch/nn/init.h>
+
+#include "larmor/device/initialisation.h"
 
 namespace larmor::nn {
 
@@ -13,10 +14,10 @@ LayerWeights::LayerWeights(at::IntArrayRef weight_sizes, bool has_bias, c10::Dev
     : weight_(register_parameter("weight", at::empty(weight_sizes, device))) {
   if (has_bias) bias_ = register_parameter("bias", at::empty(weight_sizes[0], device));
   if (device.is_meta()) return;
-  torch::nn::init::kaiming_uniform_(weight_, std::sqrt(5.0));
+  initialise_kaiming_uniform(weight_, std::sqrt(5.0));
   if (!has_bias) return;
   const double bound = 1 / std::sqrt(static_cast<double>(weight_.numel() / weight_.size(0)));
-  torch::nn::init::uniform_(bias_, -bound, bound);
+  initialise_uniform(bias_, -bound, bound);
 }
 
 void LayerWeights::zero() {
@@ -27,7 +28,7 @@ void LayerWeights::zero() {
 
 void LayerWeights::draw_normal(double deviation) {
   if (weight_.is_meta()) return;
-  torch::nn::init::normal_(weight_, 0, deviation);
+  initialise_normal(weight_, 0, deviation);
   const at::NoGradGuard no_gradient;
   if (bias_.defined()) bias_.zero_();
 }

@@ -9,8 +9,8 @@
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/zeros.h>
-#include <torch/nn/init.h>
 
+#include "larmor/device/initialisation.h"
 #include "larmor/nn/blocks/heads.h"
 
 namespace larmor::nn {
@@ -23,7 +23,7 @@ MultiheadAttention::MultiheadAttention(int64_t channels, int64_t heads, double d
       out_(register_module("out_proj", linear_weights(channels, channels, /*has_bias=*/true, device))),
       dropout_(drop, path) {
   if (device.is_meta()) return;
-  torch::nn::init::xavier_uniform_(in_proj_weight_);
+  initialise_xavier_uniform(in_proj_weight_);
   const at::NoGradGuard no_gradient;
   out_->bias().zero_();
 }

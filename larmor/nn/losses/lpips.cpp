@@ -27,6 +27,7 @@ constexpr std::array axis_purposes{"perceptual_depth", "perceptual_height", "per
 
 std::shared_ptr<SqueezeNetFeatures> seeded_trunk(c10::Device device) {
   const SeededInitialisation initialisation(trunk_seed);
+  const DrawnInitialisation drawn;  // no checkpoint holds it
   return std::make_shared<SqueezeNetFeatures>(device);
 }
 

@@ -4,6 +4,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/device/initialisation.h"
 #include "larmor/device/run_block.h"
 #include "larmor/kernels/group_norm_silu.h"
 
@@ -84,7 +85,7 @@ PatchDiscriminatorImpl::PatchDiscriminatorImpl(const PatchDiscriminatorOptions& 
   const torch::NoGradGuard no_gradient;
   for (at::Tensor& parameter : parameters()) {
     if (parameter.dim() > 1) {
-      parameter.normal_(0, initial_deviation);
+      initialise_normal(parameter, 0, initial_deviation);
     } else {
       parameter.zero_();
     }

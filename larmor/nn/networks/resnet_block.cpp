@@ -14,6 +14,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/device/initialisation.h"
 #include "larmor/device/run_block.h"
 #include "larmor/kernels/conv3d.h"
 #include "larmor/kernels/group_norm_silu.h"
@@ -124,8 +125,9 @@ class ResNetBlock final : public Block {
 ResNetConv::ResNetConv(const ResNetConvShape& shape, c10::Device device) : shape_(shape) {
   const auto [depth, height, width] = shape.kernel;
   const auto fan_out = static_cast<double>(shape.out_channels * depth * height * width);
-  at::Tensor weight = at::empty({shape.out_channels, shape.in_channels, depth, height, width}, device);
-  weight_ = register_parameter("weight", weight.normal_(0, std::sqrt(2 / fan_out)));
+  weight_ = register_parameter(
+      "weight", at::empty({shape.out_channels, shape.in_channels, depth, height, width}, device));
+  initialise_normal(weight_, 0, std::sqrt(2 / fan_out));
   if (shape.bias) bias_ = register_parameter("bias", at::zeros(shape.out_channels, device));
 }
 
@@ -140,8 +142,8 @@ std::shared_ptr<NormBlock> make_resnet_norm(int64_t channels, const ResNetLayerK
 }
 
 ResNetLinear::ResNetLinear(int64_t in_features, int64_t out_features, c10::Device device) {
-  at::Tensor weight = at::empty({out_features, in_features}, device);
-  weight_ = register_parameter("weight", weight.normal_(0, std::sqrt(2 / static_cast<double>(out_features))));
+  weight_ = register_parameter("weight", at::empty({out_features, in_features}, device));
+  initialise_normal(weight_, 0, std::sqrt(2 / static_cast<double>(out_features)));
   bias_ = register_parameter("bias", at::zeros(out_features, device));
 }
 

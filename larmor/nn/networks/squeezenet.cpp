@@ -4,12 +4,13 @@
 #include <array>
 #include <string>
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/relu.h>
-#include <torch/nn/init.h>
 
+#include "larmor/device/initialisation.h"
 #include "larmor/nn/blocks/layer_weights.h"
 #include "larmor/nn/blocks/pointwise.h"
 
@@ -36,9 +37,9 @@ bool is_among(const Places& places, int64_t place) {
 std::shared_ptr<LayerWeights> kernel_weights(int64_t in, int64_t out, int64_t kernel, c10::Device device) {
   auto weights = std::make_shared<LayerWeights>(at::IntArrayRef({out, in, kernel, kernel}),
                                                 /*has_bias=*/true, device);
-  if (device.is_meta()) return weights;
-  torch::nn::init::kaiming_uniform_(weights->weight());
-  torch::nn::init::zeros_(weights->bias());
+  initialise_kaiming_uniform(weights->weight(), /*slope=*/0);
+  const at::NoGradGuard no_gradient;
+  weights->bias().zero_();
   return weights;
 }
 

@@ -10,8 +10,8 @@
 #include <ATen/ops/lstm.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/zeros.h>
-#include <torch/nn/init.h>
 
+#include "larmor/device/initialisation.h"
 #include "larmor/device/run_block.h"
 #include "larmor/nn/blocks/batch_norm.h"
 
@@ -84,7 +84,7 @@ class PlainTextEncoder::Lstm final : public torch::nn::Module {
   void add(const std::string& name, at::IntArrayRef sizes, c10::Device device) {
     weights_.push_back(register_parameter(name, at::empty(sizes, device)));
     const double bound = 1 / std::sqrt(static_cast<double>(hidden_));
-    if (!device.is_meta()) torch::nn::init::uniform_(weights_.back(), -bound, bound);
+    initialise_uniform(weights_.back(), -bound, bound);
   }
   int64_t hidden_;
   std::vector<at::Tensor> weights_;  // of one direction, then of the other

@@ -11,11 +11,11 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/meshgrid.h>
 #include <ATen/ops/stack.h>
-#include <torch/nn/init.h>
 #include <torch/nn/modules/container/modulelist.h>
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/device/initialisation.h"
 #include "larmor/device/send.h"
 #include "larmor/nn/blocks/conv_block.h"
 #include "larmor/nn/blocks/norm_silu_conv.h"
@@ -83,7 +83,7 @@ class CascadeVitImpl::Transformer final : public torch::nn::Module {
     const int64_t channels = options.channels.back(), width = options.voxel_dim;
     to_tokens_ = register_module("to_tokens", linear_weights(channels, width, /*has_bias=*/true, device));
     pos_embed_ = register_parameter("pos_embed", at::empty({1, grid_ * grid_ * grid_, width}, device));
-    if (!device.is_meta()) torch::nn::init::normal_(pos_embed_, 0, place_deviation);
+    initialise_normal(pos_embed_, 0, place_deviation);
     torch::nn::ModuleList list;
     const VitBlockShape shape{.channels = width,
                               .heads = options.num_heads,

@@ -8,7 +8,8 @@
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
-#include <torch/nn/init.h>
+
+#include "larmor/device/initialisation.h"
 
 namespace larmor::nn {
 namespace {
@@ -25,7 +26,7 @@ PatchConv::PatchConv(int64_t in_channels, int64_t out_channels, int64_t patch, c
     : patch_(patch),
       weight_(register_parameter("weight", at::empty({out_channels, in_channels, patch, patch}, device))),
       bias_(register_parameter("bias", at::zeros(out_channels, device))) {
-  if (!device.is_meta()) torch::nn::init::normal_(weight_, 0, convnext_deviation);
+  initialise_normal(weight_, 0, convnext_deviation);
 }
 
 at::Tensor PatchConv::forward(const at::Tensor& input) { return at::conv2d(input, weight_, bias_, patch_); }

@@ -10,10 +10,10 @@
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/upsample_trilinear3d.h>
-#include <torch/nn/init.h>
 #include <torch/nn/modules/container/modulelist.h>
 
 #include "larmor/base/text.h"
+#include "larmor/device/initialisation.h"
 
 namespace larmor::nn {
 namespace {
@@ -136,7 +136,7 @@ HybridVitBackbone::HybridVitBackbone(const HybridVitStageOptions& stage, const H
   const int64_t tokens = grid_ * grid_ * grid_;
   voxel_embed_ = register_module("voxel_embed", std::make_shared<VoxelEmbedding>(stage, grid_, device));
   pos_embed_ = register_parameter("pos_embed", at::empty({1, tokens, stage.voxel_dim}, device));
-  if (!device.is_meta()) torch::nn::init::normal_(pos_embed_, 0, position_deviation);
+  initialise_normal(pos_embed_, 0, position_deviation);
   torch::nn::ModuleList list;
   const VitBlockShape shape{
       .channels = stage.voxel_dim,
