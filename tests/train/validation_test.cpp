@@ -42,6 +42,7 @@ class Squares : public Task {
     const double number = batch.at("image").item<double>();
     metrics.value("loss", batch.keys.front().example, number * number);
     metrics.note("number", batch.keys.front().example, number);
+    metrics.note("is reference", batch.keys.front().example, metrics.of_reference() ? 1 : 0);
   }
   void summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) override {
     seen = cases;
@@ -110,6 +111,8 @@ TEST(Validation, HearsOfReferenceCasesOnlyInTheSummary) {
   for (const auto& outcome : validated(2, cases, &reference)) {
     EXPECT_EQ(outcome.result.metrics.at("loss").per_case.size(), 3U);
     EXPECT_THAT(outcome.seen_reference.at("number"), ElementsAre(Pair(0, 0), Pair(1, 1), Pair(3, 3)));
+    EXPECT_THAT(outcome.seen_reference.at("is reference"), ElementsAre(Pair(0, 1), Pair(1, 1), Pair(3, 1)));
+    EXPECT_THAT(outcome.seen.at("is reference"), ElementsAre(Pair(0, 0), Pair(1, 0), Pair(2, 0)));
     EXPECT_TRUE(outcome.result.bad.empty());
   }
 }

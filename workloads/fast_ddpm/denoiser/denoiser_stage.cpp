@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include <ATen/ops/ones.h>
-
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/data/some_cases.h"
@@ -21,23 +19,6 @@ namespace larmor::fast_ddpm {
 namespace {
 
 constexpr const char* channels_key = "model.in_channels";
-
-/// Cases whose samples say that they are there for a baseline alone.
-class MarkedCases final : public Dataset {
- public:
-  explicit MarkedCases(std::unique_ptr<Dataset> cases) : cases_(std::move(cases)) {}
-  int64_t size() const override { return cases_->size(); }
-  std::string name(int64_t example) const override { return cases_->name(example); }
-  std::string content_hash(int64_t example) const override { return cases_->content_hash(example); }
-  Sample get(const ExampleKey& key) const override {
-    Sample sample = cases_->get(key);
-    sample[DenoiserTask::reference_mark] = at::ones({}, at::kBool);
-    return sample;
-  }
-
- private:
-  std::unique_ptr<Dataset> cases_;
-};
 
 }  // namespace
 
@@ -117,13 +98,14 @@ std::unique_ptr<Dataset> DenoiserStage::dataset(const RunConfig& config, const I
 }
 
 std::unique_ptr<Dataset> DenoiserStage::reference(const RunConfig& config, const Index& index,
-                                                  ValidationDepth /*depth*/) const {
+                                                  ValidationDepth depth) const {
+  if (depth != ValidationDepth::full) return nullptr;
   auto data = config.data;
   if (data.cache == "smart") data.cache = "none";  // its window is training's
   const auto chain =
       validation_.of_whole_cases() ? prediction_chain(data.transforms) : validation_chain(data.transforms);
   auto cases = make_volume_dataset(data, index, Split::train, chain, sample_form(), image_maker(data));
-  return std::make_unique<MarkedCases>(some_cases(std::move(cases), config_.baseline_cases));
+  return some_cases(std::move(cases), config_.baseline_cases);
 }
 
 std::unique_ptr<Task> DenoiserStage::task(const RunConfig& config, const Index&) const {

@@ -23,7 +23,7 @@ class DenoiserStage final : public Stage {
   void check_example(const Sample& example, Split split) const override;
   Demand demand(const RunConfig& config, const Index& index) const override;
   std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override;
-  /// Some training cases, marked as such (DenoiserTask::reference_mark), for the linear fit.
+  /// Some training cases, for the linear fit, which is a figure of full depth.
   std::unique_ptr<Dataset> reference(const RunConfig& config, const Index& index,
                                      ValidationDepth depth) const override;
   std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override;

@@ -91,10 +91,9 @@ void DenoiserTask::validate(const Batch& batch, Metrics& metrics) {
     const ExampleKey& key = batch.keys[static_cast<std::size_t>(row)];
     const at::Tensor image = images.narrow(0, row, 1);
     const bool is_whole = present[row].all().item<bool>();
-    const bool is_reference = batch.tensors.contains(reference_mark);
-    if (is_whole && (is_reference || metrics.depth() == ValidationDepth::full))
+    if (is_whole && metrics.depth() == ValidationDepth::full)
       note_products(channel_products(image[0], brain_of(image[0])), key.example, metrics);
-    if (is_reference) continue;
+    if (metrics.of_reference()) continue;
     double sum = 0;
     int64_t count = 0;
     for (int64_t target = 0; target < config_.channels(); ++target) {

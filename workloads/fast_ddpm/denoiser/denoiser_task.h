@@ -17,8 +17,6 @@ namespace larmor::fast_ddpm {
 class DenoiserTask final : public Task {
  public:
   static constexpr const char* output_name = "generated";
-  /// Samples that hold it are no cases to be judged.
-  static constexpr const char* reference_mark = "of_training";
 
   /// A new network is drawn from `seed`; on c10::kMeta it has shapes alone. `window`: voxels an axis of a
   /// training example, in which an image that does not fit in one pass is gone over. `validation`: how cases

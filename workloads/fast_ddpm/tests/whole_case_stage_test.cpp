@@ -82,7 +82,7 @@ TEST(DenoiserStage, JudgesWholeCasesOfAnySizeInWindows) {
   const auto cases = loaded.stage->dataset(config, index, Split::val);
   const std::vector<int64_t> whole{4, 17, 20, 18};
   EXPECT_EQ(size_of_first(*cases), whole);
-  EXPECT_EQ(size_of_first(*loaded.stage->reference(config, index, ValidationDepth::quick)), whole)
+  EXPECT_EQ(size_of_first(*loaded.stage->reference(config, index, ValidationDepth::full)), whole)
       << "the linear fit is of what is judged";
   const auto sample = cases->get({.seed = 1, .epoch = 0, .example = 0});
   loaded.stage->check_example(sample, Split::val);
@@ -101,7 +101,7 @@ TEST(DenoiserStage, IsTheSameRunWithoutWindowsAsBefore) {
   const auto index = silent.stage->index(config);
   const std::vector<int64_t> crop{4, 16, 16, 16};
   EXPECT_EQ(size_of_first(*silent.stage->dataset(config, index, Split::val)), crop);
-  EXPECT_EQ(size_of_first(*silent.stage->reference(config, index, ValidationDepth::quick)), crop);
+  EXPECT_EQ(size_of_first(*silent.stage->reference(config, index, ValidationDepth::full)), crop);
 }
 
 }  // namespace

@@ -31,9 +31,6 @@ struct VqaSurroundings {
 
 class VqaTask final : public Task {
  public:
-  /// Stands in a sample that is there for the baselines alone.
-  static constexpr const char* reference_mark = "reference";
-
   /// A new network is drawn from `seed`. On c10::kMeta nothing is drawn or stored, and the network is there
   /// to be counted.
   VqaTask(const VqaConfig& config, VqaSurroundings surroundings, uint64_t seed,
