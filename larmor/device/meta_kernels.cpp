@@ -16,6 +16,8 @@
 #include <torch/library.h>
 #include <torch/nn/module.h>
 
+#include "larmor/device/meta_gradients.h"
+
 // Each function below is the shape half of the operator of its name; what an argument means stands in
 // libtorch's native_functions.yaml. Their parameter lists are fixed by it.
 namespace larmor {
@@ -92,10 +94,7 @@ std::tuple<Tensor, Tensor> log_sigmoid_on_meta(const Tensor& input) {
   return {at::empty_like(input), at::empty_like(input)};
 }
 
-Tensor& abs_on_meta(const Tensor& input, Tensor& out) {
-  out.resize_(input.sizes());
-  return out;
-}
+Tensor abs_on_meta(const Tensor& input) { return at::empty_like(input); }
 
 std::tuple<Tensor, Tensor> max_pool_on_meta(const Tensor& input, at::IntArrayRef kernel,
                                             at::IntArrayRef strides, at::IntArrayRef padding,
@@ -149,6 +148,18 @@ Tensor& where_out_on_meta(const Tensor& condition, const Tensor& yes, const Tens
   return out;
 }
 
+Tensor both_on_meta(const Tensor& one, const Tensor& other) {
+  return at::empty(at::infer_size(one.sizes(), other.sizes()), one.options().dtype(at::kBool));
+}
+
+Tensor& both_out_on_meta(const Tensor& one, const Tensor& other, Tensor& out) {
+  const Sizes sizes = at::infer_size(one.sizes(), other.sizes());
+  if (out.sizes() != sizes) out.resize_(sizes);
+  return out;
+}
+
+Tensor not_on_meta(const Tensor& input) { return at::empty_like(input, input.options().dtype(at::kBool)); }
+
 std::tuple<Tensor, Tensor> blockwise_attention_on_meta(const Tensor& query, const Tensor& /*key*/,
                                                        const Tensor& /*value*/, double /*dropout*/,
                                                        bool /*causal*/, const std::optional<Tensor>& /*mask*/,
@@ -198,7 +209,7 @@ void register_everything() {
   meta->impl("relu", relu_on_meta);
   meta->impl("_prelu_kernel", prelu_on_meta);
   meta->impl("log_sigmoid_forward", log_sigmoid_on_meta);
-  meta->impl("abs.out", abs_on_meta);
+  meta->impl("abs", abs_on_meta);
   meta->impl("max_pool3d_with_indices", max_pool_on_meta);
   meta->impl("_adaptive_avg_pool2d", adaptive_pool_on_meta);
   meta->impl("_adaptive_avg_pool3d", adaptive_pool_on_meta);
@@ -206,8 +217,14 @@ void register_everything() {
   meta->impl("index_select", index_select_on_meta);
   meta->impl("flip", flip_on_meta);
   meta->impl("where.self", where_on_meta);
+  meta->impl("logical_and", both_on_meta);
+  meta->impl("logical_or", both_on_meta);
+  meta->impl("logical_and.out", both_out_on_meta);  // in place
+  meta->impl("logical_or.out", both_out_on_meta);
+  meta->impl("logical_not", not_on_meta);
   meta->impl("where.self_out", where_out_on_meta);
   meta->impl("_scaled_dot_product_flash_attention_for_cpu", blockwise_attention_on_meta);
+  add_meta_gradients(*meta);
   static auto* const graph =
       new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::AutogradMeta, __FILE__, __LINE__);
   graph->impl("scaled_dot_product_attention", attention_on_meta);

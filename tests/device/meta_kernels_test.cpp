@@ -1,4 +1,4 @@
-// Each kernel against the CPU's own: what comes out, and what its graph keeps.
+// Each kernel against the CPU's own: what comes out, what its graph keeps, and its gradients.
 #include "larmor/device/meta_kernels.h"
 
 #include <functional>
@@ -7,6 +7,7 @@
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/conv.h>
@@ -54,6 +55,26 @@ TEST_P(MetaKernel, GivesTheShapesOfTheCpuAndKeepsAsManyBytes) {
     EXPECT_EQ(counted.outputs[i].requires_grad(), real.outputs[i].requires_grad());
   }
   EXPECT_EQ(counted.saved, real.saved);
+}
+
+Tensors gradients_on(at::Device device, const MetaCase& which) {
+  Tensors inputs;
+  for (const auto& shape : which.shapes) inputs.push_back(at::rand(shape).to(device).set_requires_grad(true));
+  const at::Tensor output = which.run(inputs).front();
+  return torch::autograd::grad({output}, inputs, {at::ones_like(output)}, /*retain_graph=*/false,
+                               /*create_graph=*/false, /*allow_unused=*/true);
+}
+
+TEST_P(MetaKernel, GivesGradientsOfTheShapesOfTheCpu) {
+  register_meta_kernels();
+  const Tensors real = gradients_on(at::kCPU, GetParam()), counted = gradients_on(at::kMeta, GetParam());
+  for (size_t i = 0; i < real.size(); ++i) {
+    ASSERT_EQ(counted[i].defined(), real[i].defined()) << i;
+    if (!real[i].defined()) continue;
+    EXPECT_TRUE(counted[i].is_meta());
+    EXPECT_EQ(counted[i].sizes(), real[i].sizes());
+    EXPECT_EQ(counted[i].scalar_type(), real[i].scalar_type());
+  }
 }
 
 at::Tensor buffer_like(const at::Tensor& input, std::vector<int64_t> shape) {
@@ -124,6 +145,17 @@ std::vector<MetaCase> activations() {
       {"Prelu", {{3, 5, 7}, {5}}, [](const Tensors& in) { return Tensors{at::prelu(in[0], in[1])}; }},
       {"LogSigmoid", {{3, 5, 7}}, [](const Tensors& in) { return Tensors{at::log_sigmoid(in[0])}; }},
       {"Abs", {{3, 5, 7}}, [](const Tensors& in) { return Tensors{at::abs(in[0])}; }},
+      {"Clamp", {{3, 5}}, [](const Tensors& in) { return Tensors{at::clamp(in[0], 0.2, 0.7)}; }},
+      {"LogicOfMasks",
+       {{3, 1}, {5}},
+       [](const Tensors& in) {
+         const at::Tensor one = in[0].detach() > 0.5, other = in[1].detach() > 0.5;
+         const auto masks = at::logical_or(at::logical_and(one, other), at::logical_not(other));
+         return Tensors{at::where(masks, in[0], in[1])};
+       }},
+      {"MeanSquareError",
+       {{3, 5}, {3, 5}},
+       [](const Tensors& in) { return Tensors{at::mse_loss(in[0], in[1])}; }},
       {"AbsOfAScalar", {{}}, [](const Tensors& in) { return Tensors{at::abs(in[0])}; }},
       {"CrossEntropyOfLogits",
        {{3, 5}, {3, 5}},

@@ -141,12 +141,15 @@ TEST(PlannedMemory, OfAutoencodersIsWithinTenPercentOfWhatTheAllocatorCountsInNi
   EXPECT_GE(static_cast<double>(within_a_tenth(off)), 0.95 * static_cast<double>(off.size()));
 }
 
-// A shallow one's peak is another: when backward comes to the first maps, whose gradients the planner does
-// not count. Its cases are run and printed.
-TEST(PlannedMemory, OfResNetsFromEighteenLayersOnIsAsNear) {
+TEST(PlannedMemory, OfResNetsIsAsNear) {
   const auto off = deviations_of(resnet);
   EXPECT_GE(static_cast<double>(within_a_tenth(off)), 0.95 * static_cast<double>(off.size()));
-  deviations_of(shallow_resnet);
+}
+
+// Their peak comes when backward is at the first maps, which are by far the largest.
+TEST(PlannedMemory, OfShallowResNetsIsAsNear) {
+  const auto off = deviations_of(shallow_resnet);
+  EXPECT_EQ(within_a_tenth(off), static_cast<int64_t>(off.size()));
 }
 
 }  // namespace

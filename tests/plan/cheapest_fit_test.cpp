@@ -115,6 +115,15 @@ TEST_F(CheapestFits, DoNotCutWeightsWhereActivationsAreTooLarge) {
   EXPECT_THAT(plan_on(cards(4, 8)).reasons, Contains(HasSubstr("it is not enough, and helps")));
 }
 
+// As where the first maps of a network and their gradients are by far the largest.
+TEST_F(CheapestFits, ComputeNothingAgainWhereThatSparesHardlyAnything) {
+  constexpr int64_t all_kept = int64_t{1} << 30;
+  demand.recomputed_bytes_per_sample = demand.sectioned_bytes_per_sample = all_kept - 128;
+  EXPECT_EQ(way_on(cards(4, 8)), "ddp none");
+  demand.sectioned_bytes_per_sample = all_kept - all_kept / 50;
+  EXPECT_EQ(way_on(cards(4, 8)), "ddp all");
+}
+
 TEST_F(CheapestFits, TakeASmallerMicroBatchBeforeAnything) {
   config.train.micro_batch.reset();
   demand.preferred_micro_batch = 12;

@@ -7,19 +7,15 @@
 #include <vector>
 
 #include <ATen/core/Tensor.h>
-#include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty.h>
-#include <c10/util/Exception.h>
 #include <torch/nn/module.h>
 
 #include "larmor/base/error.h"
 #include "larmor/device/draw_position.h"
-#include "larmor/device/meta_kernels.h"
 #include "larmor/device/run_block.h"
 #include "larmor/device/saved_bytes.h"
 #include "larmor/train/measure/block_observer.h"
+#include "larmor/train/measure/meta_step.h"
 #include "larmor/train/networks.h"
-#include "larmor/train/pass.h"
 
 namespace larmor {
 namespace {
@@ -104,34 +100,6 @@ struct Held {
   std::vector<BlockCount> blocks;
 };
 
-Batch meta_batch(const Sample& example, int64_t samples) {
-  Batch batch;
-  for (const auto& [name, tensor] : example) {
-    std::vector<int64_t> sizes{samples};
-    for (const int64_t size : tensor.sizes()) sizes.push_back(size);
-    batch.tensors[name] = at::empty(sizes, tensor.options().device(at::kMeta));
-  }
-  for (int64_t row = 0; row < samples; ++row) batch.keys.push_back({.seed = 0, .epoch = 0, .example = row});
-  return batch;
-}
-
-/// losses(), or rows() of a loss of the whole batch, with their graph.
-Tensors results_of(Task& task, const Batch& batch, Recompute recompute) {
-  const PassOptions options{.device = c10::kMeta, .recompute = recompute};
-  const StepContext context = rehearsal_context(task, batch, options.precision);
-  const at::AutoGradMode graph(true);
-  auto* const whole = task.whole_batch_loss();
-  return whole != nullptr ? Tensors{rows_of(*whole, batch, context, options)}
-                          : losses_of(task, batch, context, options);
-}
-
-void prepare_on_meta(Task& task) {
-  register_meta_kernels();
-  for (torch::nn::Module* const network : networks_of(task)) move_to_meta(*network);
-  for (const Objective& objective : task.objectives()) objective.network->train();
-  freeze_companions(task);
-}
-
 Held held_by(Task& task, const Batch& batch, Recompute recompute) {
   Tensors there;
   for (const torch::nn::Module* const network : networks_of(task)) {
@@ -142,7 +110,7 @@ Held held_by(Task& task, const Batch& batch, Recompute recompute) {
   const SavedBytes saved(there);
   BlockCounter listener(saved, recompute);
   const WeightKeeperScope observed(listener);
-  const Tensors results = results_of(task, batch, recompute);
+  const Tensors results = results_on_meta(task, batch, recompute);
   return {.bytes = saved.bytes_with(results),
           .rerun = listener.rerun(),
           .largest_block = listener.largest_block(),
@@ -150,22 +118,11 @@ Held held_by(Task& task, const Batch& batch, Recompute recompute) {
           .blocks = listener.blocks()};
 }
 
-std::string first_line(const std::string& words) { return words.substr(0, words.find('\n')); }
-
 }  // namespace
-
-std::vector<at::Tensor> forward_on_meta(Task& task, const Sample& example, int64_t samples) {
-  prepare_on_meta(task);
-  return results_of(task, meta_batch(example, samples), Recompute::none);
-}
 
 std::optional<ActivationCount> count_activations(Task& task, const Sample& example, Recompute recompute,
                                                  std::string* why_not) {
   prepare_on_meta(task);
-  const auto unknown = [&](const std::string& reason) {
-    if (why_not != nullptr) *why_not = first_line(reason);
-    return std::nullopt;
-  };
   const auto held = [&](int64_t samples) { return held_by(task, meta_batch(example, samples), recompute); };
   try {
     const Held two = held(2), three = held(3);
@@ -186,10 +143,9 @@ std::optional<ActivationCount> count_activations(Task& task, const Sample& examp
       // Batch norm refuses one sample that comes down to a single voxel.
     }
     return count;
-  } catch (const c10::Error& error) {
-    return unknown(error.what_without_backtrace());
   } catch (const std::exception& error) {
-    return unknown(error.what());
+    if (why_not != nullptr) *why_not = brief_reason(error);
+    return std::nullopt;
   }
 }
 

@@ -40,8 +40,4 @@ struct ActivationCount {
 std::optional<ActivationCount> count_activations(Task& task, const Sample& example, Recompute recompute,
                                                  std::string* why_not = nullptr);
 
-/// One forward of the task past every warm-up, with nothing computed: its losses, or its rows, with their
-/// graph. Throws c10::Error where the forward looks at values.
-std::vector<at::Tensor> forward_on_meta(Task& task, const Sample& example, int64_t samples);
-
 }  // namespace larmor

@@ -16,8 +16,8 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/train/measure/activation_count.h"
 #include "larmor/train/measure/block_observer.h"
+#include "larmor/train/measure/meta_step.h"
 
 namespace larmor {
 namespace {

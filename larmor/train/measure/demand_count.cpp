@@ -1,5 +1,8 @@
 #include "larmor/train/measure/demand_count.h"
 
+#include <optional>
+#include <string>
+
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <torch/nn/module.h>
@@ -9,6 +12,7 @@
 #include "larmor/data/loader/order.h"
 #include "larmor/optim/optimizer.h"
 #include "larmor/train/measure/activation_count.h"
+#include "larmor/train/measure/peak_count.h"
 #include "larmor/transforms/declared_chain.h"
 #include "larmor/transforms/transforms.h"
 
@@ -50,22 +54,35 @@ void count_model(const RunConfig& config, Task& task, Demand& demand) {
   }
 }
 
+/// What stays of a step's memory where backward cannot be counted.
+int64_t held_of_a_sample(const std::optional<ActivationCount>& counted) {
+  return counted ? counted->fixed + counted->per_sample + counted->rerun_per_sample : 0;
+}
+
 void count_memory(Task& task, const Sample& example, Demand& demand) {
   std::string why_not;
-  const auto count = [&](Recompute recompute, int64_t& bytes) {
-    const auto counted = count_activations(task, example, recompute, &why_not);
-    if (!counted) return;
-    bytes = counted->fixed + counted->per_sample + counted->rerun_per_sample;
-    demand.largest_block_bytes = counted->largest_block;
-    demand.parameters_outside_blocks = counted->parameters_outside_blocks;
-  };
-  count(Recompute::none, demand.activation_bytes_per_sample);
-  if (!why_not.empty()) {
+  const auto counted = count_activations(task, example, Recompute::none, &why_not);
+  if (!counted) {
     log::info(text("What a step keeps in memory is not known before it runs: ", why_not));
     return;
   }
+  demand.largest_block_bytes = counted->largest_block;
+  demand.parameters_outside_blocks = counted->parameters_outside_blocks;
+  const auto count = [&](Recompute recompute, int64_t& bytes) {
+    // Batch norm refuses one. With more, what does not grow with them is a smaller part of each.
+    constexpr int64_t samples = 2;
+    const auto peak = count_peak(task, example, samples, recompute, &why_not);
+    bytes = peak ? *peak / samples
+                 : held_of_a_sample(
+                       recompute == Recompute::none ? counted : count_activations(task, example, recompute));
+  };
+  count(Recompute::none, demand.activation_bytes_per_sample);
   count(Recompute::blocks, demand.recomputed_bytes_per_sample);
   count(Recompute::all, demand.sectioned_bytes_per_sample);
+  if (!why_not.empty())
+    log::info(
+        text("What backward takes of memory is not known before it runs, only what forward keeps for it: ",
+             why_not));
 }
 
 }  // namespace

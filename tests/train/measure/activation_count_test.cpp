@@ -1,20 +1,16 @@
 // What is counted on the meta device against what a step on the CPU really holds.
 #include "larmor/train/measure/activation_count.h"
 
-#include <ostream>
-
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/nn/modules/linear.h>
 
 #include "larmor/train/measure/block_order.h"
 
+#include "tests/train/support/linear_task.h"
 #include "tests/train/support/memory_case.h"
 
 namespace larmor::testing {
-
-void PrintTo(const MemoryCase& which, std::ostream* out) { *out << which.name; }
 
 namespace {
 
@@ -32,9 +28,8 @@ TEST_P(ActivationsOf, AreHeldAsTheyWereCounted) {
   }
 }
 
-std::string name_of(const ::testing::TestParamInfo<MemoryCase>& which) { return which.param.name; }
-
-INSTANTIATE_TEST_SUITE_P(Every, ActivationsOf, ::testing::ValuesIn(memory_cases(CaseSize::tiny)), name_of);
+INSTANTIATE_TEST_SUITE_P(Every, ActivationsOf, ::testing::ValuesIn(memory_cases(CaseSize::tiny)),
+                         [](const auto& which) { return which.param.name; });
 
 ActivationCount count_small(Recompute recompute) {
   const MemoryCase which = small_memory_case(recompute);
@@ -73,27 +68,10 @@ TEST(ActivationCount, KnowsTheParametersThatNoBlockHolds) {
   EXPECT_EQ(counted.parameters_outside_blocks, all - inside);
 }
 
-/// One linear layer, and what `look` makes of its output.
-class LinearTask final : public Task {
- public:
-  explicit LinearTask(std::function<at::Tensor(const at::Tensor&)> look) : look_(std::move(look)) {}
-  std::vector<Objective> objectives() override { return {{"linear", layer_.get()}}; }
-  std::vector<at::Tensor> losses(const Batch& batch, const StepContext&) override {
-    return {look_(layer_(batch.at("image")))};
-  }
-  void validate(const Batch&, Metrics&) override {}
-
- private:
-  torch::nn::Linear layer_{8, 16};
-  std::function<at::Tensor(const at::Tensor&)> look_;
-};
-
-const Sample eight_numbers{{"image", at::empty({8})}};
-
 TEST(ActivationCount, TellsWhatEachSampleHoldsFromWhatIsHeldOnce) {
   LinearTask task(
-      [](const at::Tensor& out) { return (out.exp() * at::ones({16}, out.options()).exp()).sum(); });
-  const auto counted = count_activations(task, eight_numbers, Recompute::none);
+      16, [](const at::Tensor& out) { return (out.exp() * at::ones({16}, out.options()).exp()).sum(); });
+  const auto counted = count_activations(task, eight_numbers(), Recompute::none);
   ASSERT_TRUE(counted);
   EXPECT_EQ(counted->per_sample, 16 * 4);
   EXPECT_EQ(counted->fixed, 16 * 4 + 4) << "the exponentials of ones, and the loss";
@@ -107,9 +85,9 @@ TEST(ActivationCount, IsUnknownForALossThatLooksAtValuesAndSaysWhy) {
       [](const at::Tensor& out) { return out.index({out > 0}).sum(); },
   };
   for (const auto& look : looks) {
-    LinearTask task(look);
+    LinearTask task(16, look);
     std::string why_not;
-    EXPECT_FALSE(count_activations(task, eight_numbers, Recompute::none, &why_not));
+    EXPECT_FALSE(count_activations(task, eight_numbers(), Recompute::none, &why_not));
     EXPECT_THAT(why_not, ::testing::ContainsRegex("[Mm]eta"));
     EXPECT_THAT(why_not, ::testing::Not(::testing::HasSubstr("\n")));
   }

@@ -1,5 +1,6 @@
 #include "tests/train/support/memory_case.h"
 
+#include <ostream>
 #include <utility>
 
 #include <ATen/ATen.h>
@@ -249,6 +250,8 @@ class LoneRank {
 };
 
 }  // namespace
+
+void PrintTo(const MemoryCase& which, std::ostream* out) { *out << which.name; }
 
 Sample MemoryCase::example() const { return {{"image", at::empty(image, at::kMeta)}}; }
 

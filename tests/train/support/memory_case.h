@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <iosfwd>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +23,8 @@ struct MemoryCase {
   /// One image, on the meta device.
   Sample example() const;
 };
+
+void PrintTo(const MemoryCase& which, std::ostream* out);
 
 /// So small that a step takes milliseconds, or wide enough for the algorithms that real networks get.
 enum class CaseSize { tiny, usual };

@@ -1,0 +1,70 @@
+#include "larmor/train/measure/peak_count.h"
+
+#include <exception>
+#include <memory>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty_like.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
+#include <torch/nn/module.h>
+
+#include "larmor/device/meta_memory.h"
+#include "larmor/train/measure/meta_step.h"
+
+namespace larmor {
+namespace {
+
+/// Lets the gradient of a parameter go as soon as backward has it: in a step it is added to a buffer that the
+/// planner counts with the model.
+class GradientsLetGo {
+ public:
+  explicit GradientsLetGo(Task& task) {
+    for (const Objective& objective : task.objectives()) {
+      for (const at::Tensor& parameter : objective.network->parameters()) {
+        if (!parameter.requires_grad()) continue;
+        parameters_.push_back(parameter);
+        torch::autograd::impl::set_post_acc_grad_hooks(parameter, std::make_unique<Hook>());
+      }
+    }
+  }
+  ~GradientsLetGo() {
+    for (const at::Tensor& parameter : parameters_)
+      torch::autograd::impl::set_post_acc_grad_hooks(parameter, nullptr);
+  }
+  GradientsLetGo(const GradientsLetGo&) = delete;
+  GradientsLetGo& operator=(const GradientsLetGo&) = delete;
+
+ private:
+  struct Hook final : torch::autograd::PostAccumulateGradHook {
+    void operator()(const at::Tensor& parameter) override { parameter.mutable_grad() = at::Tensor(); }
+  };
+  std::vector<at::Tensor> parameters_;
+};
+
+/// As a step does it: one forward, then backward of each result, whose graph goes meanwhile.
+int64_t peak_of(Task& task, const Sample& example, int64_t samples, Recompute recompute) {
+  const Batch batch = meta_batch(example, samples);
+  const GradientsLetGo gradients(task);
+  const MetaMemoryScope memory;
+  const auto results = results_on_meta(task, batch, recompute);
+  for (const at::Tensor& result : results) torch::autograd::backward({result}, {at::empty_like(result)});
+  return memory.peak();
+}
+
+}  // namespace
+
+std::optional<int64_t> count_peak(Task& task, const Sample& example, int64_t samples, Recompute recompute,
+                                  std::string* why_not) {
+  prepare_on_meta(task);
+  try {
+    return peak_of(task, example, samples, recompute);
+  } catch (const std::exception& error) {
+    if (why_not != nullptr) *why_not = brief_reason(error);
+    return std::nullopt;
+  }
+}
+
+}  // namespace larmor
