@@ -1,4 +1,7 @@
+#include <atomic>
+#include <memory>
 #include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -102,6 +105,64 @@ TEST(CheckpointWriter, GathersTheShardsOfAllRanksAndAgreesOnTheOutcome) {
   EXPECT_EQ(newest->step, 2);
   EXPECT_EQ(newest->world_size, 3);
   EXPECT_TRUE(has_checkpoint_file(*newest, "optimizer-2.safetensors"));
+}
+
+/// Ranks on GPUs: collectives of the group and of its duplicates stand on the stream that training computes
+/// on, and are counted. A duplicate on the host is none of them.
+class RankOnAGpu final : public Communicator {
+ public:
+  RankOnAGpu(std::unique_ptr<Communicator> inner, std::atomic<int>& on_the_stream)
+      : inner_(std::move(inner)), on_the_stream_(on_the_stream) {}
+  int rank() const override { return inner_->rank(); }
+  int size() const override { return inner_->size(); }
+  Pending all_reduce(at::Tensor tensor, Reduce operation) override {
+    return counted().all_reduce(std::move(tensor), operation);
+  }
+  Pending reduce_scatter(const at::Tensor& full, at::Tensor shard, Reduce operation) override {
+    return counted().reduce_scatter(full, std::move(shard), operation);
+  }
+  Pending all_gather(const at::Tensor& shard, at::Tensor full) override {
+    return counted().all_gather(shard, std::move(full));
+  }
+  Pending broadcast(at::Tensor tensor, int root) override {
+    return counted().broadcast(std::move(tensor), root);
+  }
+  void barrier() override { counted().barrier(); }
+  std::unique_ptr<Communicator> duplicate() override {
+    return std::make_unique<RankOnAGpu>(inner_->duplicate(), on_the_stream_);
+  }
+  std::unique_ptr<Communicator> duplicate_on_host() override { return inner_->duplicate(); }
+  void abort() override { inner_->abort(); }
+
+ private:
+  Communicator& counted() {
+    ++on_the_stream_;
+    return *inner_;
+  }
+  std::unique_ptr<Communicator> inner_;
+  std::atomic<int>& on_the_stream_;
+};
+
+/// Two ranks on GPUs, each of which may have put collectives of training and of a save on its stream in
+/// another order, would wait for each other for ever.
+TEST(CheckpointWriter, AgreesOnTheHostAndPutsNothingOnTheStreamOfTraining) {
+  const ScratchFolder scratch;
+  auto ranks = make_thread_ranks(2);
+  std::atomic<int> on_the_stream{0};
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      RankOnAGpu gpu(std::move(ranks[static_cast<size_t>(rank)]), on_the_stream);
+      DiskStorage disk;
+      CheckpointWriter writer(scratch.path(), disk, gpu, beside_training());
+      writer.save(small_snapshot(1, rank), false);
+      writer.save(small_snapshot(2, rank), true);
+      writer.finish();
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(on_the_stream, 0);
+  EXPECT_TRUE(holds_step(*newest_good(scratch.path(), nullptr), 2));
 }
 
 }  // namespace
