@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include <ATen/ops/tensor.h>
@@ -59,6 +61,9 @@ at::Tensor header_of(const std::string& bytes) {
 
 /// A collective that has failed on the device may still end on the host: with what was in memory before.
 [[noreturn]] void refuse_broken(const Communicator& communicator, int64_t sender) {
+  // NCCL ends the rank whose collective has failed by and by: that one is the reason, and is to be named.
+  constexpr auto until_nccl_tells = std::chrono::seconds(3);
+  if (!communicator.device().is_cpu()) std::this_thread::sleep_for(until_nccl_tells);
   fail(Exit::rank_lost,
        text("rank ", communicator.rank(), " received from rank ", sender, " what no rank has sent"),
        "look at the end of the others' log files: a collective has failed");

@@ -14,9 +14,7 @@ std::vector<CardFault> card_fault_cells() {
       for (const char* phase : {"starting", "training", "validating"}) cells.push_back({kind, phase, rank});
       if (rank == 0) cells.push_back({kind, "saving", rank});  // replicas are saved by one rank
     }
-    // An error of NCCL while ranks start is known to be judged wrongly (docs/gpu.md), and left out.
-    for (const char* phase : {"training", "validating"}) cells.push_back({"collective", phase, rank});
-    for (const char* kind : {"killed", "stuck"}) {
+    for (const char* kind : {"collective", "killed", "stuck"}) {
       for (const char* phase : {"starting", "training", "validating"}) cells.push_back({kind, phase, rank});
     }
     for (const char* phase : {"starting", "training"}) cells.push_back({"memory", phase, rank});
