@@ -22,6 +22,7 @@
 #include "larmor/launch/socket.h"
 
 #include "app/say.h"
+#include "app/train/gpu_watch.h"
 
 namespace larmor::app {
 
@@ -297,6 +298,7 @@ int follow(Agent& agent, Introduction introduction, const MakeCommand& make_comm
   };
   SignalPipe signals;
   LocalHost host(signals, /*console=*/false, environment_of_ranks(agent));
+  const GpuWatch gpus(detect_hardware().gpus);
   const Dismissal over = serve(leader, host, complete, agent.place.silence, agent.place.start_limit);
   if (over.status != 0 && !over.message.empty()) say(Lines().add_text("larmor: " + over.message));
   return over.status;

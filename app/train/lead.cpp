@@ -17,6 +17,7 @@
 
 #include "app/report.h"
 #include "app/say.h"
+#include "app/train/gpu_watch.h"
 #include "app/train/train_end.h"
 #include "app/train_command.h"
 
@@ -74,6 +75,8 @@ class Leader {
   /// Of the GPUs of the plan's ranks those that are still there; nothing where ranks ran on other hosts or on
   /// no GPU.
   std::optional<std::vector<int>> devices_left() const;
+  /// Of this host, those of the plan's ranks.
+  std::vector<Gpu> gpus_of_ranks() const;
   GroupEnding stopped_by(int signal) const;
   int conclude(const GroupEnding& ending);
   /// Tells the person where that cannot be written.
@@ -130,7 +133,21 @@ GroupEnding Leader::train() {
     say(text("resuming from step ", run_->resume_from->step, " (", run_->resume_from->folder.string(), ")"));
   }
   agents_of_start_ = std::ssize(fleet_->agents());
-  return fleet_->run(run_->plan, launch_options());
+  GpuWatch gpus(gpus_of_ranks());
+  GroupEnding ending = fleet_->run(run_->plan, launch_options());
+  const auto reasons = gpus.finish();
+  if (ending.exit != Exit::done && !ending.was_asked && !reasons.empty()) ending.message += "; " + reasons;
+  return ending;
+}
+
+std::vector<Gpu> Leader::gpus_of_ranks() const {
+  if (run_->plan.device != DeviceKind::cuda) return {};
+  // What is known of several hosts is what all of them have alike.
+  if (!agent_.is_alone()) return detect_hardware().gpus;
+  std::vector<Gpu> gpus;
+  for (const auto& seat : run_->plan.ranks)
+    gpus.push_back(run_->hardware.gpus.at(static_cast<size_t>(seat.device)));
+  return gpus;
 }
 
 void Leader::prepare_again(const std::string& ranks) {

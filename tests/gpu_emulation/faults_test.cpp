@@ -93,6 +93,8 @@ TEST_F(CardFaults, AnIllegalAccessEndsItsRankAndTheNextStartGivesTheSameValues) 
   EXPECT_THAT(end.out + end.err, ContainsRegex("rank 1 (was killed|ended).*restart 1 of 1"));
   EXPECT_THAT(read_text(std::filesystem::path(end.run_folder()) / "log" / "rank-1.log"),
               HasSubstr("illegal memory access"));
+  EXPECT_THAT(end.out + end.err,
+              HasSubstr("GPU 1 (NVIDIA H100 80GB HBM3): Xid 31 (an illegal memory access)"));
   EXPECT_EQ(training_values(end.run_folder()).back(), values_without_faults());
 }
 
@@ -124,10 +126,23 @@ TEST_F(CardFaults, TheEndOfARankWithinACollectiveEndsItsPeerLongBeforeTheGraceIs
 TEST_F(CardFaults, ALostCardEndsItsRankAndIsMissingAfterwards) {
   const auto end = run("gone@1=2000", long_enough());
   EXPECT_EQ(end.status, rank_lost) << end.out << end.err;
-  EXPECT_THAT(end.err, ContainsRegex("rank 1 (was killed|ended)"));
+  EXPECT_THAT(end.err,
+              ContainsRegex("larmor: rank 1 (was killed|ended).*; GPU 1 .*: Xid 79 .the GPU has fallen off "
+                            "the bus.; GPU 1 .*: GPU is lost"));
+  EXPECT_THAT(read_text(scratch_.path() / "runs" / "latest" / "FAILED"), HasSubstr("Xid 79"));
   const auto doctor = run_on_gpus({"doctor"}, scratch_.path(), {.environment = {mark()}});
   EXPECT_THAT(doctor.out,
               AllOf(HasSubstr("NVML cannot open GPU 1: GPU is lost"), HasSubstr("1 GPU can be used")));
+}
+
+TEST_F(CardFaults, AHotCardIsNamedByDoctorAndWhileRanksRunAndEndsNothing) {
+  const std::string named = "runs slower than it could: it is much too hot";
+  const auto doctor = run_on_gpus({"doctor"}, scratch_.path(), {.cards = "H100,H100/hot"});
+  EXPECT_THAT(doctor.out, HasSubstr("GPU 1 " + named));
+  const auto end = run_on_gpus(long_enough(), scratch_.path(), {.cards = "H100,H100/hot"});
+  EXPECT_EQ(end.status, 0) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("GPU 1 (NVIDIA H100 80GB HBM3) " + named));
+  EXPECT_THAT(end.err, Not(HasSubstr("GPU 0 (")));
 }
 
 TEST_F(CardFaults, ALostCardIsLeftOutWhereFewerRanksAreAllowed) {
