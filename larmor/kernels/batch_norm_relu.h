@@ -1,8 +1,8 @@
 // Batch normalisation, with what often stands behind it: a sum with another tensor, and ReLU. Operators of
 // libtorch's dispatcher for CPUs, GPUs and the meta device (larmor::batch_norm_moments,
 // larmor::batch_norm_relu and two for backward), and their gradient. Results and gradients lie in memory as
-// the input does, channels first or last, and have its type; moments are float64, sums float32 at least.
-// Backward keeps the input, the weights and the moments, and the output where something was added before
+// the input does, channels first or last, and have its type; moments are float64, and float32 is computed in
+// it. Backward keeps the input, the weights and the moments, and the output where something was added before
 // ReLU. On CPUs the bits depend neither on the number of threads nor on the CPU; GPUs compute with libtorch's
 // kernels for norms over ranks.
 #pragma once
