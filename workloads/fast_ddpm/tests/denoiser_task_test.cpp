@@ -67,7 +67,7 @@ TEST_P(LossOf, ABatchIsThatOfItsItemsEachWithATargetOfItsOwn) {
     loss = task.losses(batch, {})[0];
   }
   const DrawScope draws(draws_of_two({4, 5}));
-  const at::Tensor image = batch.at("image");
+  const at::Tensor& image = batch.at("image");
   const at::Tensor share = draw_uniform_like(at::empty({2, 1}), "target");
   const at::Tensor places = draw_antithetic(11, "time");
   const at::Tensor noise = draw_normal_like(image.narrow(1, 0, 1), "noise");

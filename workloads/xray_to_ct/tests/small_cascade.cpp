@@ -66,7 +66,8 @@ Batch batch_of(const CascadeConfig& config, int64_t rows) {
 }
 
 DrawPosition draws_for(std::vector<int64_t> examples) {
-  return {.seed = 5, .epochs = std::vector<int64_t>(examples.size(), 0), .examples = std::move(examples)};
+  std::vector<int64_t> epochs(examples.size(), 0);
+  return {.seed = 5, .epochs = std::move(epochs), .examples = std::move(examples)};
 }
 
 }  // namespace larmor::xray_to_ct

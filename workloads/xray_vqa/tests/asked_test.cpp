@@ -31,7 +31,7 @@ TEST(Asked, TakesTypeAndBoxesFromWords) {
   EXPECT_EQ(asked.inputs.tokens.sizes().vec(), (std::vector<int64_t>{1, 16}));
   EXPECT_EQ(asked.inputs.objects_mask.sum().item<int64_t>(), 2);
   EXPECT_NEAR(asked.inputs.boxes[0][1][3].item<double>(), 0.95, 1e-6);
-  const auto refused = [&](std::map<std::string, std::string, std::less<>> texts) {
+  const auto refused = [&](const std::map<std::string, std::string, std::less<>>& texts) {
     EXPECT_THROW(asked_of(texts, sizes, tokenizer), Error);
   };
   refused({{"question", " \t"}});

@@ -62,15 +62,17 @@ bool is_no_matrix(std::string_view name, const at::Tensor& parameter) {
 
 }  // namespace
 
-StartReport start_image_encoder(VqaNetworkImpl& network, NamedTensors tensors, const std::string& source) {
+StartReport start_image_encoder(VqaNetworkImpl& network, const NamedTensors& tensors,
+                                const std::string& source) {
   const bool fits = network.options().image_encoder == ImageEncoder::convnext;
   torch::nn::Module& encoder = encoder_to_start(network.image_encoder(), fits, "image_weights");
-  for (auto& [name, tensor] : tensors) {
+  NamedTensors linear;
+  for (const auto& [name, tensor] : tensors) {
     // The small sizes of timm have convolutions of one pixel in place of linear layers.
     const bool is_linear = name.find(".mlp.fc") != std::string::npos && tensor.dim() == 4;
-    if (is_linear) tensor = tensor.flatten(1);
+    linear.emplace(name, is_linear ? tensor.flatten(1) : tensor);
   }
-  return start_from(encoder, tensors, source,
+  return start_from(encoder, linear, source,
                     {.left_behind = {"head.", "norm_pre."},
                      .renames = {{"stem.", "stem_"}, {"stages.", "stages_"}},
                      .what_fits = "give the weights of a ConvNeXt under timm's names",
