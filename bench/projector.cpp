@@ -19,6 +19,8 @@
 #include "larmor/base/error.h"
 #include "larmor/base/json.h"
 
+#include "bench/in_turns.h"
+
 namespace larmor {
 namespace {
 
@@ -93,11 +95,6 @@ double milliseconds(const Projector& projector, const Sizes& sizes, bool backwar
   const at::Tensor loss = projector(volume, sizes, degrees[turn % 3]).square().mean();
   if (backward) loss.backward();
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-}
-
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 Json measure_pairs(const Sizes& sizes, bool backward, int pairs) {

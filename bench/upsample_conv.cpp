@@ -17,6 +17,8 @@
 #include "larmor/base/error.h"
 #include "larmor/base/json.h"
 
+#include "bench/in_turns.h"
+
 namespace larmor {
 namespace {
 
@@ -47,11 +49,6 @@ struct Layer {
 
   at::Tensor input, weight, bias, gradient;
 };
-
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 /// `layer` is in our layout; `layers` has both, for the peer.
 Json measure_pairs(const Layer& layer, const std::vector<Layer>& layers, int pairs) {
