@@ -6,7 +6,6 @@
 #include <tuple>
 #include <vector>
 
-#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -29,6 +28,7 @@ namespace batch_norms {
 namespace {
 
 using at::Tensor;
+using norms::for_pieces;
 using norms::is_for_loops;
 using norms::laid_out_as;
 using norms::whole;
@@ -46,8 +46,7 @@ using BackwardOperator = Tensor(const Tensor&, const Tensor&, const Tensor&, con
 
 Shape shape_of(const Tensor& input) {
   ensure(input.dim() >= 2 && at::isFloatingType(input.scalar_type()));
-  int64_t voxels = 1;
-  for (int64_t axis = 2; axis < input.dim(); ++axis) voxels *= input.size(axis);
+  const int64_t voxels = norms::voxels_of(input);
   // One voxel's channels lie side by side in both layouts.
   return batch_norms::shape_of(input.size(0), input.size(1), voxels,
                                voxels == 1 || norms::has_channels_last(input));
@@ -75,12 +74,6 @@ struct WideChannels {
   Tensor weight, bias, mean, variance;
   double epsilon;
 };
-
-/// Calls body(first, end) for all pieces, on as many threads as libtorch has.
-template <class Body>
-void for_pieces(const Pieces& pieces, const Body& body) {
-  at::parallel_for(0, pieces.count(), /*grain_size=*/1, body);
-}
 
 /// Calls visit(an element of the input's type), for the type alone.
 template <class Visit>

@@ -5,7 +5,6 @@
 #include <tuple>
 #include <vector>
 
-#include <ATen/Parallel.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
@@ -31,6 +30,7 @@ using group_norms::GradientSums;
 using group_norms::Moments;
 using group_norms::Pieces;
 using group_norms::Shape;
+using norms::for_pieces;
 using norms::has_channels_last;
 using norms::is_for_loops;
 using norms::laid_out_as;
@@ -51,11 +51,9 @@ Shape shape_of(const Tensor& input, const Tensor& weight, const Tensor& bias, in
   const int64_t channels = input.size(1);
   ensure(groups > 0 && channels % groups == 0);
   for (const Tensor& affine : {weight, bias}) ensure(!affine.defined() || affine.numel() == channels);
-  int64_t voxels = 1;
-  for (int64_t axis = 2; axis < input.dim(); ++axis) voxels *= input.size(axis);
   return {.samples = input.size(0),
           .channels = channels,
-          .voxels = voxels,
+          .voxels = norms::voxels_of(input),
           .groups = groups,
           .channels_last = has_channels_last(input),
           .activated = activated};
@@ -76,12 +74,6 @@ struct WideAffine {
 
   Tensor weight, bias;
 };
-
-/// Calls body(first, end) for all pieces, on as many threads as libtorch has.
-template <class Body>
-void for_pieces(const Pieces& pieces, const Body& body) {
-  at::parallel_for(0, pieces.count(), /*grain_size=*/1, body);
-}
 
 template <class Element>
 void forward_on_cpu(const Shape& shape, const Affine& affine, double epsilon, const void* input_memory,

@@ -39,6 +39,12 @@ bool is_for_loops(const Tensor& input) {
   return type == at::kFloat || type == at::kDouble || type == at::kBFloat16;
 }
 
+int64_t voxels_of(const Tensor& input) {
+  int64_t voxels = 1;
+  for (int64_t axis = 2; axis < input.dim(); ++axis) voxels *= input.size(axis);
+  return voxels;
+}
+
 Tensor widened(const Tensor& channels) {
   return channels.defined() ? channels.to(at::kDouble).contiguous() : channels;
 }
