@@ -7,63 +7,35 @@
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/optim/adam.h>
-#include <torch/optim/sgd.h>
 
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/checkpoint.h"
-#include "larmor/data/loader/order.h"
 #include "larmor/device/draw_position.h"
 #include "larmor/train/batch_device.h"
-#include "larmor/train/checked_dataset.h"
 #include "larmor/train/run_setup.h"
 
+#include "tests/contract/by_hand.h"
 #include "tests/contract/trial_run.h"
 #include "tests/toy/coder/coder_task.h"
 
 namespace larmor::testing {
 namespace {
 
-constexpr int64_t toy_batch = 8, toy_steps = 6;
-constexpr double toy_rate = 0.01;
-
-std::vector<std::string> toy_words(bool in_doubles, const std::string& strategy, int64_t accumulation) {
-  return {text("train.length=", toy_steps, "st"),
-          "train.validate_every=0",
-          text("train.global_batch=", toy_batch),
-          text("train.accumulation=", accumulation),
-          text("optim.learning_rate=", toy_rate),
-          in_doubles ? "optim.name=adam" : "optim.name=sgd",
-          in_doubles ? "train.precision=fp64" : "train.precision=fp32",
-          "optim.weight_decay=0",
-          "optim.clip_norm=0",
-          "optim.betas=[0.9, 0.999]",
-          "optim.schedule.name=constant",
-          "optim.schedule.warmup=0",
-          "parallel.strategy=" + strategy};
+PlainTraining toy_training(bool in_doubles) {
+  return {.batch = 8, .steps = 6, .rate = 0.01, .in_doubles = in_doubles};
 }
 
-/// Which parameters learn by an optimizer of their own, and how.
-struct Part {
-  std::vector<at::Tensor> parameters;
-  double rate = toy_rate, weight_decay = 0;
-};
+using Optimizers = std::vector<std::unique_ptr<torch::optim::Optimizer>>;
 
 /// The refiner's head learns half as fast and decays, as its task asks.
-std::vector<Part> parts_of(torch::nn::Module& network, bool is_refiner) {
-  Part head{.rate = toy_rate / 2, .weight_decay = 0.01}, rest;
+Optimizers optimizers_of(torch::nn::Module& network, bool is_refiner, const PlainTraining& training) {
+  std::vector<at::Tensor> head, rest;
   for (const auto& item : network.named_parameters())
-    (is_refiner && item.key().starts_with("blocks.3.") ? head : rest).parameters.push_back(item.value());
-  if (head.parameters.empty()) return {rest};
-  return {head, rest};
-}
-
-std::unique_ptr<torch::optim::Optimizer> optimizer_of(const Part& part, bool in_doubles) {
-  if (in_doubles)
-    return std::make_unique<torch::optim::Adam>(
-        part.parameters, torch::optim::AdamOptions(part.rate).weight_decay(part.weight_decay));
-  return std::make_unique<torch::optim::SGD>(
-      part.parameters, torch::optim::SGDOptions(part.rate).weight_decay(part.weight_decay));
+    (is_refiner && item.key().starts_with("blocks.3.") ? head : rest).push_back(item.value());
+  Optimizers optimizers;
+  optimizers.push_back(training.optimizer(rest));
+  if (is_refiner) optimizers.push_back(training.optimizer(head, /*rate_factor=*/0.5, /*weight_decay=*/0.01));
+  return optimizers;
 }
 
 /// What one over the standard deviation of the coder's latents is over a whole batch.
@@ -74,34 +46,6 @@ double latent_scale(Task& refiner, const Batch& batch) {
   return 1 / latents.std(/*unbiased=*/false).item<double>();
 }
 
-/// Whole batches of the run's examples, one a step.
-class Batches {
- public:
-  Batches(const LoadedStage& loaded, const Index& index, at::ScalarType type)
-      : cases_(checked_dataset(*loaded.stage, loaded.config.config, index, Split::train)),
-        order_(loaded.stage->order(loaded.config.config, index, *cases_)),
-        type_(type) {}
-
-  Batch of_step(int64_t step) {
-    std::vector<Sample> samples;
-    std::vector<ExampleKey> keys;
-    for (int64_t row = 0; row < toy_batch; ++row) {
-      keys.push_back(order_.at(step * toy_batch + row));
-      samples.push_back(cases_->get(keys.back()));
-    }
-    auto batch = collate(samples, keys);
-    for (auto& [name, tensor] : batch.tensors) {
-      if (tensor.is_floating_point()) tensor = tensor.to(type_);
-    }
-    return batch;
-  }
-
- private:
-  std::shared_ptr<const Dataset> cases_;
-  ExampleOrder order_;
-  at::ScalarType type_;
-};
-
 struct Trained {
   NamedTensors weights;
   double scale = 0;  // of the refiner's latents
@@ -111,7 +55,8 @@ struct Trained {
 Trained train_by_hand(const TrialRun& run, bool is_refiner, bool in_doubles) {
   const auto loaded = load_run_stage(run.folder(), workload_named("toy"));
   const auto index = index_from_json(read_json(run.folder().index()));
-  const auto type = in_doubles ? at::kDouble : at::kFloat;
+  const auto training = toy_training(in_doubles);
+  const auto type = training.type();
   const auto task = loaded.stage->task(loaded.config.config, index);
   auto& network = *task->objectives().front().network;
   network.to(type);
@@ -120,10 +65,8 @@ Trained train_by_hand(const TrialRun& run, bool is_refiner, bool in_doubles) {
     companion->to(type);
     companion->eval();
   }
-  std::vector<std::unique_ptr<torch::optim::Optimizer>> optimizers;
-  for (const auto& part : parts_of(network, is_refiner)) optimizers.push_back(optimizer_of(part, in_doubles));
-
-  Batches batches(loaded, index, type);
+  const auto optimizers = optimizers_of(network, is_refiner, training);
+  const WholeBatches batches(loaded, index, training);
   Trained result;
   if (is_refiner) {
     const auto first = batches.of_step(0);
@@ -131,14 +74,14 @@ Trained train_by_hand(const TrialRun& run, bool is_refiner, bool in_doubles) {
     const at::NoGradGuard no_gradients;
     task->prepare([&](const auto& use) { use(first); }, {});
   }
-  for (int64_t step = 0; step < toy_steps; ++step) {
+  for (int64_t step = 0; step < training.steps; ++step) {
     const auto batch = batches.of_step(step);
     StepContext context{.step = step};
     if (task->counted() > 0) context.counts = task->counts(batch).to(type);
     const DrawScope draws(draw_position_of(batch));
     network.zero_grad();
     task->losses(batch, context).front().backward();
-    for (auto& optimizer : optimizers) optimizer->step();
+    for (const auto& optimizer : optimizers) optimizer->step();
   }
   for (const auto& item : network.named_parameters()) result.weights[item.key()] = item.value().detach();
   return result;
@@ -168,7 +111,7 @@ TEST_P(ToyLoop, GivesTheWeightsOfALoopWrittenByHandHoweverAStepIsDivided) {
     for (const int ranks : {1, 2, 4}) {
       const int64_t accumulation = ranks == 4 ? 2 : 1;
       TrialRun run(StageName{"toy", GetParam().stage},
-                   toy_words(in_doubles, GetParam().strategy, accumulation));
+                   toy_training(in_doubles).words(GetParam().strategy, accumulation));
       run.train(ranks);
       if (!plain) plain = train_by_hand(run, is_refiner, in_doubles);
       const auto what = text(ranks, " ranks, accumulation ", accumulation);

@@ -7,25 +7,22 @@
 #include <gtest/gtest.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
-#include <torch/optim/adam.h>
-#include <torch/optim/sgd.h>
 
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/checkpoint.h"
-#include "larmor/data/loader/order.h"
 #include "larmor/device/initialisation.h"
 #include "larmor/device/run_block.h"
-#include "larmor/train/checked_dataset.h"
 #include "larmor/train/run_setup.h"
 
+#include "tests/contract/by_hand.h"
 #include "tests/contract/forwarding_stage.h"
 #include "tests/contract/trial_run.h"
 
 namespace larmor::testing {
 namespace {
 
-constexpr int64_t ragged_batch = 16, ragged_steps = 5;
-constexpr double ragged_rate = 0.01, encoder_rate = 0.1, encoder_decay = 0.02;
+constexpr int64_t ragged_steps = 5;
+constexpr double encoder_rate = 0.1, encoder_decay = 0.02;
 
 torch::nn::Conv3d convolution(int64_t in, int64_t out) {
   return torch::nn::Conv3d(torch::nn::Conv3dOptions(in, out, 3).padding(1));
@@ -142,20 +139,12 @@ class RaggedStage final : public ForwardingStage {
   }
 };
 
+PlainTraining ragged_training(bool in_doubles) {
+  return {.batch = 16, .steps = ragged_steps, .rate = 0.01, .in_doubles = in_doubles};
+}
+
 std::vector<std::string> ragged_words(bool in_doubles, const std::string& strategy, int64_t accumulation) {
-  return {text("train.length=", ragged_steps, "st"),
-          "train.validate_every=0",
-          text("train.global_batch=", ragged_batch),
-          text("train.accumulation=", accumulation),
-          text("optim.learning_rate=", ragged_rate),
-          in_doubles ? "optim.name=adam" : "optim.name=sgd",
-          in_doubles ? "train.precision=fp64" : "train.precision=fp32",
-          "optim.weight_decay=0",
-          "optim.clip_norm=0",
-          "optim.betas=[0.9, 0.999]",
-          "optim.schedule.name=constant",
-          "optim.schedule.warmup=0",
-          "parallel.strategy=" + strategy};
+  return ragged_training(in_doubles).words(strategy, accumulation);
 }
 
 class RaggedRun final : public TrialRun {
@@ -181,34 +170,20 @@ Plainly train_by_hand(const TrialRun& run, bool in_doubles) {
   const auto workload = workload_named("latent_diffusion");
   const auto loaded = load_run_stage(run.folder(), workload);
   const auto index = index_from_json(read_json(run.folder().index()));
-  const auto cases = checked_dataset(*loaded.stage, loaded.config.config, index, Split::train);
-  auto order = loaded.stage->order(loaded.config.config, index, *cases);
-  const auto type = in_doubles ? at::kDouble : at::kFloat;
+  const auto training = ragged_training(in_doubles);
+  const auto type = training.type();
+  const WholeBatches batches(loaded, index, training);
   RaggedNet network;
   auto companion = companion_network();
   network->to(type);
   companion->to(type);
   std::vector<at::Tensor> encoder = network->encoder->parameters(), others = network->decoder->parameters();
   for (const auto& parameter : network->heads->parameters()) others.push_back(parameter);
-  const auto optimizer_of = [&](const std::vector<at::Tensor>& parameters, double factor,
-                                double of_weights) -> std::unique_ptr<torch::optim::Optimizer> {
-    if (in_doubles)
-      return std::make_unique<torch::optim::Adam>(
-          parameters, torch::optim::AdamOptions(ragged_rate * factor).weight_decay(of_weights));
-    return std::make_unique<torch::optim::SGD>(
-        parameters, torch::optim::SGDOptions(ragged_rate * factor).weight_decay(of_weights));
-  };
-  const auto slowly = optimizer_of(encoder, encoder_rate, encoder_decay), fast = optimizer_of(others, 1, 0);
+  const auto slowly = training.optimizer(encoder, encoder_rate, encoder_decay),
+             fast = training.optimizer(others);
   Plainly result;
   for (int64_t step = 0; step < ragged_steps; ++step) {
-    std::vector<Sample> samples;
-    std::vector<ExampleKey> keys;
-    for (int64_t row = 0; row < ragged_batch; ++row) {
-      keys.push_back(order.at(step * ragged_batch + row));
-      samples.push_back(cases->get(keys.back()));
-    }
-    auto batch = collate(samples, keys);
-    batch.tensors["image"] = batch.at("image").to(type);
+    const auto batch = batches.of_step(step);
     if (step == 0) {
       const at::NoGradGuard no_gradients;
       result.scale = 1 / companion(batch.at("image")).std(/*unbiased=*/false).item<double>();
