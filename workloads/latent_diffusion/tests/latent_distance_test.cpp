@@ -1,6 +1,5 @@
 #include "workloads/latent_diffusion/diffusion/latent_distance.h"
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,34 +7,21 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "workloads/latent_diffusion/tests/noted_metrics.h"
+
 namespace larmor::latent_diffusion {
 namespace {
 
-class NotedPlaces final : public Metrics {
- public:
-  void value(const std::string&, int64_t, double) override {}
-  void note(const std::string& name, int64_t example, double value) override {
-    cases[name].emplace_back(example, value);
-  }
-  void figure(const std::string& name, const SplitMetric& figure) override { figures[name] = figure.value; }
-  void picture(const std::string&, const Image&) override {}
-  bool wants_pictures() const override { return false; }
-  ValidationDepth depth() const override { return ValidationDepth::full; }
-
-  CaseValues cases;
-  std::map<std::string, double> figures;
-};
-
 /// Where latents [1, size, size, size] of these values lie.
 CaseValues places_of(const std::vector<double>& values, int64_t size = 2) {
-  NotedPlaces noted;
+  NotedMetrics noted;
   for (size_t i = 0; i < values.size(); ++i)
     note_place(static_cast<int64_t>(i), at::full({1, size, size, size}, values[i]), noted);
   return noted.cases;
 }
 
 std::optional<double> nearest(const CaseValues& invented, const CaseValues& training) {
-  NotedPlaces noted;
+  NotedMetrics noted;
   report_nearest(invented, training, noted);
   const auto found = noted.figures.find("nearest_training_latent");
   return found == noted.figures.end() ? std::nullopt : std::optional(found->second);

@@ -1,28 +1,14 @@
 #include "workloads/latent_diffusion/diffusion/latent_statistics.h"
 
-#include <map>
 #include <utility>
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "workloads/latent_diffusion/tests/noted_metrics.h"
+
 namespace larmor::latent_diffusion {
 namespace {
-
-class Noted final : public Metrics {
- public:
-  void value(const std::string&, int64_t, double) override {}
-  void note(const std::string& name, int64_t example, double value) override {
-    cases[name].emplace_back(example, value);
-  }
-  void figure(const std::string& name, const SplitMetric& figure) override { figures[name] = figure.value; }
-  void picture(const std::string&, const Image&) override {}
-  bool wants_pictures() const override { return false; }
-  ValidationDepth depth() const override { return ValidationDepth::full; }
-
-  CaseValues cases;
-  std::map<std::string, double> figures;
-};
 
 /// [2, 4]: channels of means 1 and -2, deviations 1 and 3, moved and widened.
 at::Tensor latent(double shift, double widening) {
@@ -31,7 +17,7 @@ at::Tensor latent(double shift, double widening) {
 }
 
 TEST(LatentStatistics, TellsHowFarMeansAndDeviationsAreOff) {
-  Noted metrics;
+  NotedMetrics metrics;
   for (int64_t example = 0; example < 3; ++example) {
     note_latent("true", example, latent(0, 1), metrics);
     note_latent("invented", example, latent(0.25, 1.5), metrics);
@@ -42,7 +28,7 @@ TEST(LatentStatistics, TellsHowFarMeansAndDeviationsAreOff) {
 }
 
 TEST(LatentStatistics, CountsWhatDiffersBetweenCasesAsSpread) {
-  Noted metrics;
+  NotedMetrics metrics;
   for (const double shift : {-1.0, 1.0}) {
     note_latent("true", 0, latent(shift, 0), metrics);
     note_latent("invented", 0, latent(0, 1), metrics);
@@ -52,7 +38,7 @@ TEST(LatentStatistics, CountsWhatDiffersBetweenCasesAsSpread) {
 }
 
 TEST(LatentStatistics, ReportsNothingWhereNothingWasSampled) {
-  Noted metrics;
+  NotedMetrics metrics;
   report_latent_errors({}, metrics);
   EXPECT_TRUE(metrics.figures.empty());
 }

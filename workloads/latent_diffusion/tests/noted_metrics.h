@@ -1,0 +1,27 @@
+// What a task notes of cases and reports of a split, for tests to look at.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "larmor/train/metrics.h"
+
+namespace larmor::latent_diffusion {
+
+class NotedMetrics final : public Metrics {
+ public:
+  void value(const std::string&, int64_t, double) override {}
+  void note(const std::string& name, int64_t example, double value) override {
+    cases[name].emplace_back(example, value);
+  }
+  void figure(const std::string& name, const SplitMetric& figure) override { figures[name] = figure.value; }
+  void picture(const std::string&, const Image&) override {}
+  bool wants_pictures() const override { return false; }
+  ValidationDepth depth() const override { return ValidationDepth::full; }
+
+  CaseValues cases;
+  std::map<std::string, double> figures;
+};
+
+}  // namespace larmor::latent_diffusion
