@@ -41,7 +41,8 @@ std::string to_bytes(const at::Tensor& tensor, int64_t length) {
   return {first, first + length};
 }
 
-// What goes before bytes: how many there are, their hash, and the hash of these two. Zeros are none.
+// What goes before bytes: how many there are, their hash, and the hash of these two. Three zeros are
+// no valid header.
 constexpr int64_t header_words = 3;
 
 int64_t hash_of(std::string_view bytes) { return static_cast<int64_t>(fast_hash(bytes)); }

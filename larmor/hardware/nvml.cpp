@@ -34,7 +34,6 @@ uint64_t Nvml::slowing_of(Device device) const {
   constexpr uint64_t hardware = 0x8, too_hot = 0x20, much_too_hot = 0x40, power_brake = 0x80;
   unsigned long long reasons = 0;
   if (slowing == nullptr || slowing(device, &reasons) != success) return 0;
-  // Idle GPUs, and those at their power limit, are as they should be.
   return reasons & (hardware | too_hot | much_too_hot | power_brake);
 }
 

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 
 namespace larmor {
@@ -14,7 +13,7 @@ class Nvml {
  public:
   using Device = void*;
   using EventSet = void*;
-  static constexpr int success = 0, no_permission = 4, timed_out = 10, gpu_is_lost = 15;
+  static constexpr int success = 0, no_permission = 4, gpu_is_lost = 15;
   static constexpr unsigned long long xid_events = 8;
   using TextBuffer = std::array<char, 96>;  // the longest that NVML asks for
   struct Memory {
@@ -39,8 +38,8 @@ class Nvml {
   bool has_events() const { return has_events_; }
   std::string explain(int status) const;
 
-  /// Why the clocks of a GPU are lower than they could be, of what is no everyday matter: NVML's bits; 0
-  /// where it does not tell.
+  /// NVML's bits for what holds a GPU's clocks down: heat, the hardware's protection, the power supply. Idle
+  /// GPUs and power limits are left out. 0 where NVML does not tell.
   uint64_t slowing_of(Device device) const;
   /// "too hot", "the power supply asks for it"; "" for none.
   static std::string words_of_slowing(uint64_t reasons);

@@ -98,7 +98,7 @@ std::vector<std::string> refused(const std::vector<MemoryWay>& ways,
   return parts;
 }
 
-/// One in so many parts of what is needed: a way that spares less helps nobody.
+/// A way that spares less than one part in so many of what is needed is not taken.
 constexpr int64_t least_gain = 100;
 
 /// Where none fits: what is too large decides which way is worth its price.
@@ -111,7 +111,6 @@ std::size_t least_bad(const Question& question, const Plan& plan, const std::vec
     const bool changes_the_model = ways[i].strategy != ways.front().strategy ||
                                    ways[i].offload_optimizer != ways.front().offload_optimizer;
     if (activations_are_too_large && changes_the_model) continue;
-    // A forward pass more is no price for a few bytes.
     if (tried[i].total() < tried[least].total() - tried[least].total() / least_gain) least = i;
   }
   return least;

@@ -17,11 +17,11 @@
 namespace larmor {
 namespace {
 
-/// Lets the gradient of a parameter go as soon as backward has it: in a step it is added to a buffer that the
-/// planner counts with the model.
-class GradientsLetGo {
+/// Frees the gradient of a parameter as soon as backward has computed it: in a step it is added to a buffer
+/// that the planner counts with the model.
+class FreedGradients {
  public:
-  explicit GradientsLetGo(Task& task) {
+  explicit FreedGradients(Task& task) {
     for (const Objective& objective : task.objectives()) {
       for (const at::Tensor& parameter : objective.network->parameters()) {
         if (!parameter.requires_grad()) continue;
@@ -30,12 +30,12 @@ class GradientsLetGo {
       }
     }
   }
-  ~GradientsLetGo() {
+  ~FreedGradients() {
     for (const at::Tensor& parameter : parameters_)
       torch::autograd::impl::set_post_acc_grad_hooks(parameter, nullptr);
   }
-  GradientsLetGo(const GradientsLetGo&) = delete;
-  GradientsLetGo& operator=(const GradientsLetGo&) = delete;
+  FreedGradients(const FreedGradients&) = delete;
+  FreedGradients& operator=(const FreedGradients&) = delete;
 
  private:
   struct Hook final : torch::autograd::PostAccumulateGradHook {
@@ -44,10 +44,10 @@ class GradientsLetGo {
   std::vector<at::Tensor> parameters_;
 };
 
-/// As a step does it: one forward, then backward of each result, whose graph goes meanwhile.
+/// As a step does it: one forward, then backward of each result, which frees its graph.
 int64_t peak_of(Task& task, const Sample& example, int64_t samples, Recompute recompute) {
   const Batch batch = meta_batch(example, samples);
-  const GradientsLetGo gradients(task);
+  const FreedGradients gradients(task);
   const MetaMemoryScope memory;
   const auto results = results_on_meta(task, batch, recompute);
   for (const at::Tensor& result : results) torch::autograd::backward({result}, {at::empty_like(result)});

@@ -48,7 +48,7 @@ TEST(PeakCount, HoldsTheGradientsThatPassBesideWhatForwardSaved) {
   EXPECT_LT(peak, 2 * output_bytes + few_numbers);
 }
 
-TEST(PeakCount, LetsTheGradientsOfParametersGo) {
+TEST(PeakCount, FreesTheGradientsOfParameters) {
   LinearTask task(outputs, [](const at::Tensor& out) { return out.sum(); });
   const auto peak = count_peak(task, eight_numbers(), /*samples=*/2, Recompute::none).value();
   constexpr int64_t weight_bytes = 8 * outputs * 4;
