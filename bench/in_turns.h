@@ -1,5 +1,5 @@
-// An operator of our own and its peer, timed in turns. Times are those of the processor, since the machine may
-// be busy, and memory is kept between calls, as ranks keep it.
+// An operator of our own and its peer, timed in turns. Times are those of the processor, since the machine
+// may be busy, and memory is kept between calls, as ranks keep it.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,8 @@ using Milliseconds = std::function<double()>;
 
 /// Adds to `row` median times, the median of the ratios, the least of them, and libtorch beside itself (A/A).
 /// Requires: at least 2 pairs.
-inline void measure_in_turns(const Milliseconds& by_larmor, const Milliseconds& by_libtorch, int pairs, Json& row) {
+inline void measure_in_turns(const Milliseconds& by_larmor, const Milliseconds& by_libtorch, int pairs,
+                             Json& row) {
   std::vector<double> own, peer, ratio, same;
   by_larmor();
   by_libtorch();
@@ -58,8 +59,8 @@ struct NormSizes {
   int64_t channels, edge;
 };
 
-/// The whole of a program NAME THREADS PAIRS [EDGE CHANNELS...]: measures what the words name, or `usual`. Gives
-/// the exit status.
+/// The whole of a program NAME THREADS PAIRS [EDGE CHANNELS...]: measures what the words name, or `usual`.
+/// Gives the exit status.
 inline int measure_norms(int count, char** words, const std::vector<NormSizes>& usual,
                          const std::function<void(const NormSizes&, int pairs)>& measure) {
   if (count < 3 || (count > 3 && count < 5)) {
