@@ -35,7 +35,9 @@ BatchNorm::BatchNorm(int64_t channels, c10::Device device, Behind behind)
                                            at::zeros({}, at::TensorOptions(at::kLong).device(device)))) {}
 
 /// A GPU on its own: cuDNN knows both layouts, and needs one pass less than the operators that ranks share.
-at::Tensor BatchNorm::forward_by_cudnn(const at::Tensor& input, const at::Tensor& residual) {
+/// The meta device takes the same path, so that a plan counts what a GPU keeps for backward, which is one map
+/// more than a CPU.
+at::Tensor BatchNorm::forward_by_libtorch(const at::Tensor& input, const at::Tensor& residual) {
   if (is_training()) num_batches_tracked_.add_(1);
   // Ranks that share a network's weights out may hold these two in half precision, and the kernels take
   // coefficients of the statistics' type alone.
@@ -53,7 +55,7 @@ at::Tensor BatchNorm::forward_onto(const at::Tensor& input, const at::Tensor& re
   if (is_training() && ranks == nullptr && input.numel() == input.size(1))
     fail(Exit::usage, "batch norm of one image that has come down to a single voxel has no variance",
          "use a larger micro-batch, larger images, or model.norm=group");
-  if (input.is_cuda() && ranks == nullptr) return forward_by_cudnn(input, residual);
+  if ((input.is_cuda() || input.is_meta()) && ranks == nullptr) return forward_by_libtorch(input, residual);
   const BatchNormParts parts{.weight = weight_,
                              .bias = bias_,
                              .residual = residual,

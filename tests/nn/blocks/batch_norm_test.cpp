@@ -7,6 +7,8 @@
 
 #include "larmor/base/error.h"
 #include "larmor/device/memory_meter.h"
+#include "larmor/device/meta_kernels.h"
+#include "larmor/device/meta_memory.h"
 #include "larmor/device/rank_sum.h"
 #include "larmor/device/recompute.h"
 
@@ -141,6 +143,27 @@ TEST(BatchNorm, LeavesNothingBehindWhereItIsComputedAgain) {
   const int64_t held = metered_memory().held;
   for (int again = 0; again < 3; ++again) step();
   EXPECT_EQ(metered_memory().held, held);
+}
+
+// The plan counts a step on the meta device, and a GPU takes more than a CPU: the gradient before ReLU is a
+// map of its own there.
+TEST(BatchNorm, TakesOnTheMetaDeviceWhatLibtorchsBatchNormAndReluTake) {
+  register_meta_kernels();
+  const auto input = [] {
+    return at::ones({2, 4, 16, 16, 16}, at::TensorOptions(at::kMeta)).requires_grad_() * 2;
+  };
+  const auto peak_of = [&](const std::function<at::Tensor(const at::Tensor&)>& mapped) {
+    const MetaMemoryScope memory;
+    const at::Tensor result = mapped(input());
+    result.backward(at::empty_like(result));
+    return memory.peak();
+  };
+  BatchNorm ours(4, at::kMeta, Behind::relu);
+  const at::Tensor channels = at::ones(4, at::TensorOptions(at::kMeta)).requires_grad_();
+  const auto theirs = [&](const at::Tensor& map) {
+    return at::batch_norm(map, channels, channels, {}, {}, /*training=*/true, 0.1, 1e-5, false).relu_();
+  };
+  EXPECT_EQ(peak_of([&](const at::Tensor& map) { return ours.forward(map); }), peak_of(theirs));
 }
 
 }  // namespace
