@@ -77,6 +77,18 @@ TEST_F(Bench, SaysHowNearAStepComesToThePeakOfItsDevice) {
   EXPECT_LT(roofline["arithmetic_floor_ms"], json["result"]["larmor"]["median_ms"]);
 }
 
+// Latents that were encoded beforehand are the whole batch: it holds no "image".
+TEST_F(Bench, TimesAStepOnKeptLatents) {
+  const std::string whole = "data.transforms=[{CenterSpatialCrop: {roi_size: [16, 16, 16]}}]";
+  const auto autoencoder = larmor_program({"train", "latent_diffusion", "-c", "tiny", "train.length=1st",
+                                           "optim.schedule={name: constant}", "run.name=autoencoder", whole},
+                                          {.folder = folder()});
+  ASSERT_EQ(autoencoder.status, 0) << autoencoder.err;
+  const auto json = only_line(step({"--stage", "diffusion", "from.autoencoder=autoencoder",
+                                    "model.latents=kept", "train.precision=fp32", whole}));
+  EXPECT_THAT(json["shape"], ElementsAre(2, 4, 8, 8, 8)) << "means and deviations of two channels";
+}
+
 TEST_F(Bench, WritesATraceOfStepsOnOneRankAndOnTwo) {
   for (const auto* ranks : {"1", "2"}) {
     const auto file = folder() / text("trace", ranks, ".json");

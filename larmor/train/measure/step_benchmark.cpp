@@ -166,7 +166,13 @@ double StepBenchmark::take_seconds_held_up() { return state_->meter->take_second
 double StepBenchmark::last_loss() const { return state_->loss; }
 
 std::vector<int64_t> StepBenchmark::shape() const {
-  return state_->batches.front().at("image").sizes().vec();
+  const auto& tensors = state_->batches.front().tensors;
+  const auto image = tensors.find("image");
+  if (image != tensors.end()) return image->second.sizes().vec();
+  const auto by_size = [](const auto& left, const auto& right) {
+    return left.second.nbytes() < right.second.nbytes();
+  };
+  return std::ranges::max_element(tensors, by_size)->second.sizes().vec();
 }
 
 int64_t StepBenchmark::batch_bytes() const {

@@ -29,8 +29,9 @@ class StepBenchmark {
   /// exchange took longer than what hides it or because another rank came late.
   double take_seconds_held_up();
   double last_loss() const;
-  std::vector<int64_t> shape() const;  // of a batch's image
-  int64_t batch_bytes() const;         // of one of them, on the device
+  /// [N, C, ...] of a batch's images; of its largest tensor where the stage's batches hold no "image".
+  std::vector<int64_t> shape() const;
+  int64_t batch_bytes() const;  // of one of them, on the device
   /// One of its examples as the dataset gives it, of shapes alone.
   const Sample& example() const;
   int64_t parameters() const;
