@@ -12,6 +12,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/device/block_pool.h"
 #include "larmor/device/cuda.h"
 
 namespace larmor {
@@ -19,8 +20,11 @@ namespace larmor {
 namespace {
 
 // glibc gives every large block back to the kernel when it is freed, and each step asks for the same blocks
-// again, page by page: a tenth of a CPU training step. What a step has freed stays with the process.
+// again, page by page: a tenth of a CPU training step. What a step has freed stays with the process: tensors
+// in a pool of their own, since glibc's heap has gaps among small blocks, and workspaces of libraries in the
+// heap.
 void keep_freed_memory() {
+  start_block_pool();
 #ifdef __GLIBC__
   constexpr int largest_block_kept = 1 << 30;
   mallopt(M_MMAP_THRESHOLD, largest_block_kept);
