@@ -18,34 +18,11 @@ import subprocess
 import tempfile
 import time
 
+import network_steps
+from network_steps import SMALL_AUTOENCODER, lengths
 from pairs import compare, last_json, report
 
-# The network, crop and optimizer of `brain` on invented heads: the same arithmetic, no files needed.
-SMALL_AUTOENCODER = ["latent_diffusion", "-c", "brain", "data.kind=phantom", "data.phantom_cases=8",
-                     "data.phantom_size=[64, 64, 64]", "data.split.val=0.2"]
 EACH_OF_TWO = 2  # a micro-batch of the peers' scripts
-
-
-def lengths(run):
-    return ["--blocks", run.blocks, "--steps", run.steps, "--warmup", 2]
-
-
-def step(run):
-    """One process of all threads. In bf16 the peer's modes of both types take part."""
-    modes = ["eager", "channels_last_3d"]
-    if run.precision == "bf16":
-        modes += ["bf16", "bf16_channels_last_3d"]
-
-    def ours():
-        return last_json([run.program, "bench", "step", *SMALL_AUTOENCODER, f"train.precision={run.precision}",
-                          "--threads", run.threads, *lengths(run)])["result"]["larmor"]["min_ms"]
-
-    def theirs():
-        result = last_json([run.python, run.peers / "autoencoder_step.py", "--size", "small", "--threads", run.threads,
-                            "--modes", ",".join(modes), *lengths(run)])["result"]
-        return {mode: result[mode]["min_ms"] for mode in modes}
-
-    compare(f"training step, small autoencoder, {run.precision}, {run.threads} threads", ours, theirs, run.pairs)
 
 
 def ddp(run):
@@ -125,24 +102,6 @@ def strategies(run):
                 values.append(measured[strategy] / measured["ddp"])
         for strategy, values in ratios.items():
             report(f"{name}, step of {strategy} / step of ddp", values)
-
-
-def resnet(run):
-    """The survival network, resnet18 with Cox's loss, four images of 64 x 64 x 32."""
-    def ours():
-        return last_json([run.program, "bench", "step", "survival", "data.kind=cohort", "data.cohort_cases=24",
-                          "data.cohort_size=[64, 64, 32]", "data.split.val=0.2", "data.split.test=0",
-                          "data.transforms=[{ScaleIntensityRange: {a_min: -1000, a_max: 1000, b_min: 0, b_max: 1}}]",
-                          "train.global_batch=4", "optim.name=adam", "optim.weight_decay=0", "optim.clip_norm=0",
-                          f"train.precision={run.precision}", "--threads", run.threads,
-                          *lengths(run)])["result"]["larmor"]["min_ms"]
-
-    def theirs():
-        result = last_json([run.python, run.peers / "resnet_step.py", "--threads", run.threads,
-                            "--modes", "eager,channels_last_3d", *lengths(run)])["result"]
-        return {mode: result[mode]["min_ms"] for mode in ("eager", "channels_last_3d")}
-
-    compare(f"training step, resnet18, {run.precision}, {run.threads} threads", ours, theirs, run.pairs)
 
 
 def seconds_to_first_step(program, folder):
@@ -306,50 +265,8 @@ def radiographs(run):
     compare("radiographs to a batch of 224 by 224, three channels, one core", ours, theirs, run.pairs)
 
 
-VQA_WORDS = 8000
-# The network of vqa_step.py: timm's convnext_atto, a BERT of four layers, and what lies behind them, all dropout as there.
-SMALL_VQA = ["xray_vqa", "data.kind=phantom", "data.phantom_cases=24", "data.phantom_questions=4", "data.image_size=224",
-             "data.question_length=64", "data.most_objects=6", "data.split.val=0.2", "data.split.test=0",
-             "model.convnext.size=atto",
-             "model.bert={layers: 4, heads: 4, intermediate: 1024, positions: 512, dropout: 0.1, attention_dropout: 0.1}",
-             "model.width=256",
-             "model.interaction={layers: 2, heads: 4, intermediate: 1024, dropout: 0.1, attention_dropout: 0.1}",
-             "train.global_batch=4", "optim.learning_rate=5e-5"]
-POOLER = 256 * 256 + 256  # of our BERT; it takes no part and does not learn, and the peer's has none
-
-
-def vqa(run):
-    """Answering questions about radiographs: batch 4 of 224 x 224, 64 tokens, six boxes. In bf16 the peer's modes of
-    both types take part."""
-    folder = pathlib.Path(tempfile.mkdtemp())
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    words += [f"word{i}" for i in range(VQA_WORDS - len(words))]
-    (folder / "vocab.txt").write_text("\n".join(words) + "\n")
-    modes = ["eager", "channels_last"]
-    if run.precision == "bf16":
-        modes += ["bf16", "bf16_channels_last"]
-    parameters = {}
-
-    def ours():
-        line = last_json([run.program, "bench", "step", *SMALL_VQA, f"data.vocabulary={folder / 'vocab.txt'}",
-                          f"train.precision={run.precision}", "--threads", run.threads, *lengths(run)])
-        parameters["ours"] = line["parameters"] - POOLER
-        return line["result"]["larmor"]["min_ms"]
-
-    def theirs():
-        line = last_json([run.python, run.peers / "vqa_step.py", "--threads", run.threads, "--modes", ",".join(modes),
-                          *lengths(run)])
-        parameters["theirs"] = line["parameters"]
-        return {mode: line["result"][mode]["min_ms"] for mode in modes}
-
-    compare(f"training step, questions about radiographs, {run.precision}, {run.threads} threads", ours, theirs, run.pairs)
-    assert parameters["ours"] == parameters["theirs"], parameters
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-FIGURES = {"step": step, "resnet": resnet, "ddp": ddp, "reducer": reducer, "strategies": strategies,
-           "start": start, "load": load, "affine": affine, "pictures": pictures,
-           "words": words, "radiographs": radiographs, "vqa": vqa}
+FIGURES = {**network_steps.FIGURES, "ddp": ddp, "reducer": reducer, "strategies": strategies, "start": start,
+           "load": load, "affine": affine, "pictures": pictures, "words": words, "radiographs": radiographs}
 
 
 def main():
@@ -364,6 +281,7 @@ def main():
     parser.add_argument("--pairs", type=int, default=8)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--precision", default="fp32")
+    parser.add_argument("--peer-modes", help="of the peers' training steps, in place of the better of two layouts: compile,…")
     parser.add_argument("--blocks", type=int, default=3)
     parser.add_argument("--steps", type=int, default=2)
     run = parser.parse_args()
