@@ -234,6 +234,7 @@ int start_ranks(const Program& program, const CollectivesArguments& arguments) {
   }
   const ScratchFolder scratch;
   LaunchOptions launch;
+  launch.hang.never = true;  // its ranks send no heartbeats
   launch.program = own_program();
   launch.log_folder = scratch.path();
   launch.arguments = {"bench",        "collectives",          "--backends", join(backends, ","),

@@ -199,6 +199,7 @@ int run_ranks_of(const Plan& plan, const VerbArguments& words, const StepArgumen
   DiskStorage storage;
   write_text(storage, plan_file, to_text(to_json(plan)));
   LaunchOptions launch;
+  launch.hang.never = true;  // its ranks send no heartbeats
   launch.program = own_program();
   launch.log_folder = scratch.path();
   launch.arguments = {"bench", "step", words.target};

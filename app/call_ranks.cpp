@@ -4,7 +4,6 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/hardware/hardware.h"
 
 namespace larmor::app {
 
@@ -54,6 +53,15 @@ Plan plan_call(const CallFlags& flags, const RunConfig& config, int64_t most) {
 c10::Device device_of(const Plan& plan, int rank) {
   if (plan.device == DeviceKind::cpu) return c10::kCPU;
   return {c10::kCUDA, static_cast<c10::DeviceIndex>(plan.ranks[static_cast<size_t>(rank)].device)};
+}
+
+std::vector<Gpu> gpus_of(const Plan& plan) {
+  if (plan.device != DeviceKind::cuda) return {};
+  auto gpus = detect_hardware().gpus;
+  std::erase_if(gpus, [&](const Gpu& gpu) {
+    return std::ranges::none_of(plan.ranks, [&](const auto& seat) { return seat.device == gpu.index; });
+  });
+  return gpus;
 }
 
 uint64_t memory_for(const Plan& plan, int rank) {

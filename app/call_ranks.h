@@ -10,6 +10,7 @@
 #include <c10/core/Device.h>
 
 #include "larmor/config/run_config.h"
+#include "larmor/hardware/hardware.h"
 #include "larmor/plan/plan.h"
 #include "larmor/train/trained.h"
 
@@ -44,6 +45,8 @@ void add_call_flags(CLI::App& verb, CallFlags& flags);
 Plan plan_call(const CallFlags& flags, const RunConfig& config, int64_t most);
 /// Of a rank of the plan.
 c10::Device device_of(const Plan& plan, int rank);
+/// The GPUs of its ranks; none on CPUs.
+std::vector<Gpu> gpus_of(const Plan& plan);
 /// What that device has for a rank of the plan, in bytes.
 uint64_t memory_for(const Plan& plan, int rank);
 

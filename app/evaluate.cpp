@@ -15,22 +15,28 @@
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
 #include "larmor/comm/communicator.h"
+#include "larmor/comm/watched.h"
 #include "larmor/data/cache/source_files.h"
 #include "larmor/device/device.h"
+#include "larmor/device/heartbeat.h"
 #include "larmor/launch/launcher.h"
 #include "larmor/launch/rank.h"
 #include "larmor/launch/rank_threads.h"
+#include "larmor/train/beats_on_board.h"
 #include "larmor/train/checked_dataset.h"
 #include "larmor/train/networks.h"
 #include "larmor/train/run_index.h"
 #include "larmor/train/trained.h"
 #include "larmor/train/validation.h"
+#include "larmor/watch/hang_watch.h"
+#include "larmor/watch/status_board.h"
 
 #include "app/call_ranks.h"
 #include "app/program.h"
 #include "app/report.h"
 #include "app/say.h"
 #include "app/train/agent.h"
+#include "app/train/gpu_watch.h"
 
 namespace larmor::app {
 
@@ -226,16 +232,21 @@ void judge(Program& program, const EvaluateArguments& arguments, const Plan& pla
                                 .depth = depth_of(arguments),
                                 .batch = arguments.batch,
                                 .workers = plan.loader_threads,
-                                .reference = evaluation.reference.get()});
+                                .reference = evaluation.reference.get(),
+                                .after_case = send_heartbeat});
   if (communicator.is_first()) show_result(program, result, evaluation);
 }
 
-/// This process is one rank.
-int judge(Program& program, const EvaluateArguments& arguments, const Plan& plan,
-          Communicator& communicator) {
+/// This process is one rank. `board`: of the ranks that the launcher watches.
+int judge(Program& program, const EvaluateArguments& arguments, const Plan& plan, Communicator& communicator,
+          StatusBoard& board) {
+  const int rank = communicator.rank();
   set_up_process(plan, communicator.device());
+  board.set(rank, Phase::starting, 0);
   const auto evaluation = read_evaluation(program, arguments);
+  board.set(rank, Phase::validating, evaluation.trained.checkpoint.step);
   judge(program, arguments, plan, evaluation, communicator);
+  board.set(rank, Phase::finished, evaluation.trained.checkpoint.step);
   return 0;
 }
 
@@ -262,13 +273,16 @@ int judge_as_rank(Program& program, const EvaluateArguments& arguments) {
   const auto rank = find_rank(process_environment());
   require(rank.has_value(), Exit::usage, "--plan is for ranks that larmor has started");
   const auto plan = plan_from_json(read_json(arguments.call.plan));
+  auto board = StatusBoard::from_environment(rank->index, rank->count);
+  const BeatsOnBoard beats(board, rank->index);
   Rendezvous rendezvous(*rank, {.rendezvous = start_limit()});
-  const auto communicator = rendezvous.connect(plan.device, device_index(*rank, plan));
-  return judge(program, arguments, plan, *communicator);
+  const auto communicator = watched(rendezvous.connect(plan.device, device_index(*rank, plan)), board);
+  return judge(program, arguments, plan, *communicator, board);
 }
 
 /// Rank 0 speaks for all.
-int judge_by_processes(const Program& program, const EvaluateArguments& arguments, const Plan& plan) {
+int judge_by_processes(const Program& program, const EvaluateArguments& arguments, const RunConfig& config,
+                       const Plan& plan) {
   const ScratchFolder scratch;
   DiskStorage storage;
   const auto plan_file = scratch.path() / "plan.json";
@@ -284,9 +298,15 @@ int judge_by_processes(const Program& program, const EvaluateArguments& argument
   launch.log_folder = scratch.path();
   launch.first_rank_speaks = true;
   launch.console = false;
+  launch.hang = parse_hang_limit(config.parallel.hang_limit);
+  launch.grace_seconds = 10;
+  GpuWatch gpus(gpus_of(plan));
   const auto end = run_ranks(plan, launch);
-  if (end.exit == Exit::done || end.first_rank == 0) return end.raw_status;
-  say("larmor: " + end.message);
+  const auto reasons = gpus.finish();
+  // A rank that ended by itself has said why.
+  const bool is_said = end.first_rank == 0 && end.rank_status != 0;
+  if (end.exit == Exit::done || is_said) return end.raw_status;
+  say(text("larmor: ", end.message, reasons.empty() ? "" : "; ", reasons));
   say_last_lines(end.last_lines);
   return end.raw_status;
 }
@@ -310,9 +330,10 @@ int evaluate(Program& program, const EvaluateArguments& arguments) {
   const auto plan = plan_call(arguments.call, loaded.config.config, count_cases(program, arguments, loaded));
   if (plan.world_size() > 1 && plan.device == DeviceKind::cpu)
     return judge_by_threads(program, arguments, plan);
-  if (plan.world_size() > 1) return judge_by_processes(program, arguments, plan);
+  if (plan.world_size() > 1) return judge_by_processes(program, arguments, loaded.config.config, plan);
   const auto alone = connect(Rank(), {.device = plan.device, .device_index = device_index(Rank(), plan)});
-  return judge(program, arguments, plan, *alone);
+  StatusBoard board(1);
+  return judge(program, arguments, plan, *alone, board);
 }
 
 }  // namespace

@@ -23,6 +23,7 @@
 #include "app/call_ranks.h"
 #include "app/program.h"
 #include "app/say.h"
+#include "app/train/gpu_watch.h"
 
 namespace larmor::app {
 
@@ -187,6 +188,7 @@ std::vector<PredictedCase> predict_by_ranks(Program& program, const PredictArgum
     add("--seed", arguments.seed ? text(*arguments.seed) : "");
     for (const auto& word : arguments.call.weights.words()) words.push_back(word);
   }
+  const GpuWatch gpus(gpus_of(call.plan));
   return deal_out(call.found.cases, ranks, [&](const PredictionCase& one) {
     if (!program.arguments().quiet) say(one.label + " …");
   });

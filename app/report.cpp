@@ -62,17 +62,15 @@ int report(const std::exception_ptr& failure) {
   } catch (const Error& error) {
     return report_error(error);
   } catch (const std::exception& error) {
-    // libtorch adds its stack.
-    const std::string_view words(error.what());
     if (no_memory) {
-      return report_error({Exit::memory, text("memory ran out: ", words.substr(0, words.find('\n'))),
+      return report_error({Exit::memory, text("memory ran out: ", describe_out_of_memory(failure)),
                            "use a smaller train.micro_batch, smaller examples or a smaller model"});
     }
     const char* const hint = "this is a fault of larmor: please report it with the command";
     // Of the system's errors a break is one of the path that they name.
     if (dynamic_cast<const std::system_error*>(&error) != nullptr)
       return report_error({Exit::unexpected, error.what(), hint});
-    const auto lines = split(trim(words), '\n');
+    const auto lines = split(trim(error.what()), '\n');
     return report_error({Exit::unexpected, lines.front() + items(std::span(lines).subspan(1)), hint});
   }
 }

@@ -2,6 +2,7 @@
 
 #include <new>
 #include <string>
+#include <string_view>
 
 #include <c10/util/Exception.h>
 
@@ -24,6 +25,17 @@ bool is_out_of_memory(const std::exception_ptr& failure) {
            words.find("DefaultCPUAllocator: not enough memory") != std::string::npos;
   } catch (...) {
     return false;
+  }
+}
+
+std::string describe_out_of_memory(const std::exception_ptr& failure) {
+  constexpr std::string_view advice = " If reserved but unallocated memory is large";
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& error) {
+    const std::string_view words(error.what());
+    const auto line = words.substr(0, words.find('\n'));
+    return std::string(line.substr(0, line.find(advice)));
   }
 }
 

@@ -37,9 +37,9 @@ void hand_over(ProcessOptions& process, const std::string& name, int descriptor)
   process.keep_open.push_back(descriptor);
 }
 
-/// What it wrote in this start.
+/// What it wrote in this start, without libtorch's stacks: they would leave no room for the cause above them.
 std::string last_lines_of(const std::filesystem::path& file, uint64_t log_start) {
-  constexpr std::streamoff most_bytes = 16384;
+  constexpr std::streamoff most_bytes = 65536;
   constexpr std::ptrdiff_t most_lines = 20;
   std::ifstream log(file, std::ios::binary | std::ios::ate);
   if (!log) return "";
@@ -51,6 +51,7 @@ std::string last_lines_of(const std::filesystem::path& file, uint64_t log_start)
   log.read(tail.data(), end - begin);
   tail.resize(static_cast<size_t>(log.gcount()));
   std::vector<std::string> lines = split(trim(tail), '\n');
+  std::erase_if(lines, [](const std::string& line) { return trim(line).starts_with("frame #"); });
   if (std::ssize(lines) > most_lines) lines.erase(lines.begin(), lines.end() - most_lines);
   return join(lines, "\n");
 }

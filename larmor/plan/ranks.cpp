@@ -202,7 +202,11 @@ void choose_device(const Question& question, Plan& plan) {
          "`larmor doctor` shows what was looked for; parallel.device=cpu trains without");
   }
   if (asked != "auto" && asked != "cpu" && asked != "cuda") {
-    fail(Exit::usage, text("parallel.device is \"", asked, "\""), "say auto, cpu or cuda");
+    const bool names_one = asked.starts_with("cuda:");
+    fail(Exit::usage, text("parallel.device is \"", asked, "\""),
+         names_one ? text("say cuda, and which GPU by a list of one, with the comma: parallel.ranks=",
+                          asked.substr(std::string_view("cuda:").size()), ",")
+                   : "say auto, cpu or cuda");
   }
   plan.device = asked == "cpu" || gpus == 0 ? DeviceKind::cpu : DeviceKind::cuda;
   const std::string seen = gpus == 0 ? "no GPU" : counted(gpus, "GPU");

@@ -1,5 +1,6 @@
 #include "larmor/train/prediction_run.h"
 
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,8 +8,22 @@
 #include "larmor/base/error.h"
 #include "larmor/base/printable.h"
 #include "larmor/base/text.h"
+#include "larmor/device/out_of_memory.h"
 
 namespace larmor {
+
+namespace {
+
+/// A smaller case may fit: it finds the memory free that this one has taken.
+PredictedCase without_memory(const PredictionRun& run, const PredictionCase& one,
+                             const std::exception_ptr& failure) {
+  release_cached_memory(run.predictor.device());
+  return {.failure = text(one.label, ": memory ran out: ", describe_out_of_memory(failure)),
+          .hint = "a GPU with more free memory, --device cpu, or a smaller volume",
+          .exit = Exit::memory};
+}
+
+}  // namespace
 
 PredictedCase predict_case(const PredictionRun& run, std::size_t number) {
   const auto& one = run.cases[number];
@@ -18,6 +33,10 @@ PredictedCase predict_case(const PredictionRun& run, std::size_t number) {
   } catch (const Error& error) {
     if (error.exit() != Exit::data) throw;
     return {.failure = error.message(), .hint = error.hint(), .exit = error.exit()};
+  } catch (const std::exception&) {
+    if (const auto failure = std::current_exception(); is_out_of_memory(failure))
+      return without_memory(run, one, failure);
+    throw;
   }
 }
 

@@ -21,7 +21,8 @@ struct PredictionRun {
   Storage& storage;
 };
 
-/// Predicts and writes case `number`. An Error (data) is the case's failure; any other one is thrown.
+/// Predicts and writes case `number`. An Error (data) is the case's failure, and so is memory that runs out;
+/// anything else is thrown.
 PredictedCase predict_case(const PredictionRun& run, std::size_t number);
 /// Each case in turn, after `before` has been told of it.
 std::vector<PredictedCase> predict_cases(const PredictionRun& run,

@@ -43,6 +43,7 @@ class Predictor {
   /// A sample of a case always draws the same, by the two numbers, whoever computes it. Throws Error naming
   /// the case.
   Prediction predict(const PredictionCase& one) const;
+  c10::Device device() const { return options_.device; }
 
  private:
   Prediction predict_prepared(const PredictionCase& one, const Volumes& files) const;

@@ -14,8 +14,8 @@
 #include "larmor/base/text.h"
 #include "larmor/comm/watched.h"
 #include "larmor/device/device.h"
-#include "larmor/device/heartbeat.h"
 #include "larmor/device/memory_meter.h"
+#include "larmor/train/beats_on_board.h"
 #include "larmor/train/checked_dataset.h"
 #include "larmor/train/heartbeat_storage.h"
 #include "larmor/train/measure/block_order.h"
@@ -44,19 +44,6 @@ std::unique_ptr<Storage> open_storage(const FaultPoint& faults, const RunFolder&
   return std::make_unique<HeartbeatStorage>(
       std::move(fenced), [&board, index = rank.index] { board.beat(index, Phase::saving); });
 }
-
-/// What a network's blocks, and whatever else takes long within a phase, show to whoever watches the rank.
-/// For as long as it lives, on the thread that made it.
-class BeatsOnBoard final : public Heartbeat {
- public:
-  BeatsOnBoard(StatusBoard& board, int rank) : board_(board), rank_(rank) {}
-  void show() override { board_.beat(rank_); }
-
- private:
-  StatusBoard& board_;
-  int rank_;
-  HeartbeatScope here_{this};
-};
 
 TimeLeft time_left(const RunConfig& config, const SessionOptions& options, const Clock& clock) {
   return {parse_stop_before(config.train.stop_before), options.ends_at, options.started_at, clock};

@@ -16,6 +16,7 @@
 #include "larmor/base/text.h"
 #include "larmor/device/autocast.h"
 #include "larmor/device/draw_position.h"
+#include "larmor/device/heartbeat.h"
 #include "larmor/device/layout.h"
 #include "larmor/device/out_of_memory.h"
 #include "larmor/train/batch_device.h"
@@ -81,8 +82,10 @@ struct Failure {
     } catch (const Error& error) {
       return {static_cast<int>(error.exit()), error.message()};
     } catch (const std::exception& error) {
-      const auto exit = is_out_of_memory(exception) ? Exit::memory : Exit::unexpected;
-      return {static_cast<int>(exit), text("while validating ", name, ": ", error.what())};
+      const bool no_memory = is_out_of_memory(exception);
+      return {static_cast<int>(no_memory ? Exit::memory : Exit::unexpected),
+              text("while validating ", name, ": ",
+                   no_memory ? describe_out_of_memory(exception) : error.what())};
     }
   }
 };
@@ -195,7 +198,10 @@ std::vector<double> Collected::shared_out(int64_t count, const std::function<dou
   auto* const numbers = results.mutable_data_ptr<double>();
   Failure failure{.exception = {}, .name = "the split as a whole"};
   try {
-    for (int64_t i = communicator_.rank(); i < count; i += communicator_.size()) numbers[i] = work(i);
+    for (int64_t i = communicator_.rank(); i < count; i += communicator_.size()) {
+      numbers[i] = work(i);
+      send_heartbeat();
+    }
   } catch (...) {
     failure.exception = std::current_exception();
   }

@@ -111,6 +111,14 @@ TEST_F(LocalHosts, HandTheStoreToRankZeroAlone) {
       << "a rank that comes late has to be refused at once";
 }
 
+TEST_F(LocalHosts, LeaveStacksOutOfTheLastLinesForTheCauseAboveThem) {
+  host().start(
+      start_of({0}, "echo cause; for i in $(seq 300); do echo \"frame #$i: f(int) + 0x9d\"; done; exit 1"));
+  const auto all = endings(1);
+  ASSERT_THAT(all, SizeIs(1));
+  EXPECT_EQ(all[0].last_lines, "cause");
+}
+
 TEST_F(LocalHosts, ReportTheEndOfEachRankOnce) {
   host().start(start_of({0, 1}, "for i in $(seq 30); do echo line $i; done; exit 4"));
   const auto all = endings(2);

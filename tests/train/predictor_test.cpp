@@ -37,6 +37,7 @@ class Echo final : public Task {
     double sum = 0;
     for (const auto& [name, image] : inputs.tensors) sum += image.sum().item<double>();
     if (sum < 0) fail(Exit::data, "is darker than black");
+    if (sum > 1e6) throw std::bad_alloc();
     const auto question = context.texts.find("question");
     prediction.numbers = {{"sum", sum}};
     prediction.words = {{"answer", question == context.texts.end() ? "none" : "to " + question->second}};
@@ -151,6 +152,16 @@ TEST_F(PredictorOf, ACaseThatIsOfNoUseCostsOnlyItself) {
     EXPECT_EQ(error.exit(), Exit::data);
     EXPECT_THAT(error.message(), HasSubstr("1 of the 3 cases"));
   }
+}
+
+TEST_F(PredictorOf, ACaseForWhichMemoryRunsOutCostsOnlyItself) {
+  auto form = form_of({"noise"});
+  form.inputs = {{.name = "one"}};
+  const auto results =
+      run(form, {.inputs = {image("a", 1), image("b", 1e6), image("c", 3)}}, folder() / "out/");
+  EXPECT_THAT(results[1].failure, HasSubstr("b.nii: memory ran out: std::bad_alloc"));
+  EXPECT_EQ(results[1].exit, Exit::memory);
+  EXPECT_TRUE(fs::exists(folder() / "out" / "c.nii.gz"));
 }
 
 TEST_F(PredictorOf, ResultsTravelAsJsonWithEveryDigit) {
