@@ -84,6 +84,20 @@ Words plain(const std::string& strategy, const Words& more = {}) {
   return words;
 }
 
+// Processes on CPUs add up over more than two ranks in the order of Gloo's ring; threads in that of the
+// ranks.
+const std::map<std::string, std::string> ring{{"EMULATED_NCCL_SUMS", "ring"}};
+const std::map<std::string, std::string> late_ring{{"EMULATED_NCCL_SUMS", "ring"},
+                                                   {"EMULATED_NCCL_DELAY_MS", "20"}};
+
+/// Two micro-batches of one example a rank.
+Words on_four(const std::string& strategy, const Words& more = {}) {
+  Words words{"train.global_batch=8", "train.micro_batch=1", "plan.probe=false",
+              "parallel.strategy=" + strategy};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
 const std::string offload = "parallel.offload=optimizer";
 const std::string blocks = "train.activation_checkpointing=blocks";
 const std::string everything = "train.activation_checkpointing=all";
@@ -113,7 +127,11 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"zero3_late", 2, plain("zero3"), late}, Case{"zero3_offload", 2, plain("zero3", {offload})},
         Case{"zero3_blocks", 2, plain("zero3", {blocks})},
         Case{"zero3_everything_late", 2, plain("zero3", {everything}), late},
-        Case{"zero3_average", 2, plain("zero3", {average})}),
+        Case{"zero3_average", 2, plain("zero3", {average})}, Case{"ddp_on_four", 4, on_four("ddp"), ring},
+        Case{"dp_on_four", 4, on_four("dp")}, Case{"zero1_on_four", 4, on_four("zero1"), ring},
+        Case{"zero2_on_four_late", 4, on_four("zero2"), late_ring},
+        Case{"zero3_on_four", 4, on_four("zero3"), ring},
+        Case{"zero3_offload_on_four", 4, on_four("zero3", {offload}), ring}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -1,11 +1,14 @@
 #include "tests/gpu_emulation/nccl/communicator.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <utility>
+
+#include <unistd.h>
 
 #include "tests/gpu_emulation/machine.h"
 
@@ -57,7 +60,9 @@ ncclResult_t ncclComm::fail(ncclResult_t status, const std::string& why) {
 
 ncclResult_t ncclComm::start() {
   if (!group_.is_open()) return fail(ncclSystemError, "the memory that ranks share cannot be opened");
-  group_.set_card(current_pci_address());
+  std::array<char, 15> host{};  // cards of two hosts may have one address
+  gethostname(host.data(), host.size() - 1);
+  group_.set_card(std::string(host.data()) + " " + current_pci_address());
   if (!group_.wait_for_all(is_aborted_)) {
     group_.forget_name();
     return ncclInternalError;
@@ -153,7 +158,13 @@ bool ncclComm::move_piece(const Request& request, size_t first, size_t count, si
       std::memcpy(target + rank * call.count * width, slots[rank], count * width);
     }
   } else {
-    reduce(type, static_cast<ncclRedOp_t>(call.operation), slots, target, count);
+    const bool is_scattered = is_divided(call);
+    const size_t before = is_scattered ? own * call.count : 0, all = call.count * (is_scattered ? ranks : 1);
+    for (const auto& [begin, end, order] : sums_of(before + first, count, {all, width, ranks})) {
+      std::vector<const void*> terms;
+      for (const size_t rank : order) terms.push_back(static_cast<const char*>(slots[rank]) + begin * width);
+      reduce(type, static_cast<ncclRedOp_t>(call.operation), terms, target + begin * width, end - begin);
+    }
   }
   return group_.wait_for_all(is_aborted_);
 }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
+#include <numeric>
+#include <string_view>
 #include <type_traits>
 
 #include <c10/util/BFloat16.h>
@@ -64,6 +67,31 @@ size_t width_of(ncclDataType_t type) {
 
 bool is_emulated(ncclRedOp_t operation) {
   return operation == ncclSum || operation == ncclProd || operation == ncclMax || operation == ncclMin;
+}
+
+std::vector<Stretch> sums_of(size_t first, size_t count, const Whole& whole) {
+  const char* const asked = std::getenv("EMULATED_NCCL_SUMS");
+  std::vector<size_t> order(whole.ranks);
+  std::iota(order.begin(), order.end(), size_t{0});
+  if (asked == nullptr || std::string_view(asked) != "ring") return {{0, count, order}};
+  const auto in_whole = [](size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; };
+  // Gloo cuts the whole into segments of at most this size, as many for each rank. Those of rank g are begun
+  // by the rank before it and go round downwards.
+  constexpr size_t largest_segment = size_t{1} << 20;
+  const size_t bytes = whole.count * whole.width;
+  const size_t least = std::max((bytes + largest_segment - 1) / largest_segment, 2 * whole.ranks);
+  const size_t segments = in_whole(least, whole.ranks);
+  const size_t segment = in_whole((bytes + segments - 1) / segments, whole.width);
+  const size_t of_rank = segments / whole.ranks * segment / whole.width;
+  std::vector<Stretch> all;
+  for (size_t i = first; i < first + count;) {
+    const size_t rank = i / of_rank, end = std::min(first + count, (rank + 1) * of_rank);
+    for (size_t step = 0; step < whole.ranks; ++step)
+      order[step] = (rank + 2 * whole.ranks - 1 - step) % whole.ranks;
+    all.push_back({i - first, end - first, order});
+    i = end;
+  }
+  return all;
 }
 
 void reduce(ncclDataType_t type, ncclRedOp_t operation, const std::vector<const void*>& parts, void* to,
