@@ -84,6 +84,24 @@ std::string Fleet::host_of(size_t agent) const {
   return hello.local_index >= 0 ? hello.host : text(hello.host, " ", agent);
 }
 
+std::vector<std::string> Fleet::device_hosts(const Plan& plan) const {
+  std::vector<std::string> hosts;
+  std::map<std::string, int> ranks_at;  // by host and index there
+  for (size_t agent = 0; agent <= members_.size(); ++agent) {
+    const Hello& hello = hello_of(agent);
+    std::string host = host_of(agent);
+    if (plan.device == DeviceKind::cuda && hello.local_index >= 0) {
+      // Of two containers of one machine each has a first rank.
+      host += text(" ", ranks_at[text(host, " ", hello.local_index)]++);
+    } else if (plan.device == DeviceKind::cuda && hello.hardware.contains("gpus")) {
+      // They may each have GPUs of their own.
+      for (const Json& gpu : hello.hardware.at("gpus")) host += text(" ", gpu.value("uuid", ""));
+    }
+    hosts.push_back(std::move(host));
+  }
+  return hosts;
+}
+
 const Hello& Fleet::hello_of(size_t agent) const { return agent == 0 ? own_ : members_[agent - 1].hello; }
 
 std::vector<Fleet::Seat> Fleet::seats(const Plan& plan) const {
@@ -92,20 +110,22 @@ std::vector<Fleet::Seat> Fleet::seats(const Plan& plan) const {
     if (!members_[i].host->is_lost()) there.push_back(i + 1);
   }
   std::vector<Seat> all;
-  std::map<std::string, size_t> ranks_of_host;
+  const auto device_host = device_hosts(plan);
+  std::map<std::string, size_t> ranks_of_host, ranks_of_device_host;
   for (const size_t agent : there) {
     const Hello& hello = hello_of(agent);
     // An agent in a rank's place starts that one.
     const size_t count = hello.local_index >= 0 ? 1 : (plan.ranks.size() + there.size() - 1) / there.size();
     for (size_t i = 0; i < count && all.size() < plan.ranks.size(); ++i) {
-      const size_t local = ranks_of_host[host_of(agent)]++;
+      const size_t place = ranks_of_host[host_of(agent)]++;
+      const size_t local = ranks_of_device_host[device_host[agent]]++;
       if (plan.device == DeviceKind::cuda && local >= static_cast<size_t>(plan.local_size())) {
         fail(Exit::usage,
              text(hello.host, " was given more ranks than the plan has GPUs for on each host, ",
                   plan.local_size()),
              "start as many ranks on every host");
       }
-      auto cores = plan.ranks[local % plan.ranks.size()].cores;
+      auto cores = plan.ranks[place % plan.ranks.size()].cores;
       all.push_back({agent, static_cast<int>(local), has_cores(hello, cores) ? cores : std::vector<int>()});
     }
   }
@@ -130,15 +150,16 @@ std::vector<GroupStart> Fleet::starts(const Plan& plan, const LaunchOptions& opt
   common.log_folder = options.log_folder;
   common.first_rank_speaks = options.first_rank_speaks;
   std::vector<GroupStart> starts(members_.size() + 1, common);
+  const auto device_host = device_hosts(plan);
   std::map<std::string, int> ranks_of_host;
   for (size_t rank = 0; rank < seats.size(); ++rank) {
     const Seat& seat = seats[rank];
     starts[seat.agent].ranks.push_back(
         {.rank = static_cast<int>(rank), .local_index = seat.local_index, .cores = seat.cores});
-    ++ranks_of_host[host_of(seat.agent)];
+    ++ranks_of_host[device_host[seat.agent]];
   }
   for (size_t agent = 0; agent < starts.size(); ++agent)
-    starts[agent].local_count = ranks_of_host[host_of(agent)];
+    starts[agent].local_count = ranks_of_host[device_host[agent]];
   if (plan.in_one_process()) {
     assert(starts[0].ranks.size() == seats.size());  // other plans are refused
     starts[0].ranks = {as_one_process(starts[0].ranks)};

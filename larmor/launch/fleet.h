@@ -43,6 +43,8 @@ class Fleet {
   const Hello& hello_of(size_t agent) const;
   /// The same for agents that share a host.
   std::string host_of(size_t agent) const;
+  /// Of each agent, the host by which its ranks count their devices.
+  std::vector<std::string> device_hosts(const Plan& plan) const;
   std::vector<Seat> seats(const Plan& plan) const;
   std::vector<GroupStart> starts(const Plan& plan, const LaunchOptions& options,
                                  const std::vector<Seat>& seats) const;

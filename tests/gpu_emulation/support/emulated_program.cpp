@@ -17,6 +17,8 @@ ProgramOptions options_of(const std::filesystem::path& folder, const EmulatedMac
 
 }  // namespace
 
+std::string on_emulated_gpus() { return ON_EMULATED_GPUS; }
+
 Running start_on_gpus(std::vector<std::string> arguments, const std::filesystem::path& folder,
                       const EmulatedMachine& machine) {
   return Running(on_cards(std::move(arguments), machine), options_of(folder, machine));

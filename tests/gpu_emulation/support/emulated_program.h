@@ -14,6 +14,8 @@ struct EmulatedMachine {
   std::map<std::string, std::string> environment = {};  // of the emulation and of the program
 };
 
+/// The script that runs a command on emulated cards.
+std::string on_emulated_gpus();
 /// Starts the program in `folder`. The caller waits.
 Running start_on_gpus(std::vector<std::string> arguments, const std::filesystem::path& folder,
                       const EmulatedMachine& machine = {});
