@@ -7,6 +7,7 @@
 #include <ATen/ops/linear.h>
 
 #include "larmor/device/initialisation.h"
+#include "larmor/kernels/linear_layer.h"
 
 namespace larmor::nn {
 
@@ -38,7 +39,9 @@ std::shared_ptr<LayerWeights> linear_weights(int64_t in, int64_t out, bool has_b
 }
 
 at::Tensor linear(const at::Tensor& input, const LayerWeights& weights) {
-  return at::linear(input, weights.weight(), weights.bias());
+  // What is predicted must not depend on how many examples are predicted at a time.
+  return weights.is_training() ? linear_layer(input, weights.weight(), weights.bias())
+                               : at::linear(input, weights.weight(), weights.bias());
 }
 
 }  // namespace larmor::nn

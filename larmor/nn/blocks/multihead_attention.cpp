@@ -11,6 +11,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "larmor/device/initialisation.h"
+#include "larmor/kernels/linear_layer.h"
 #include "larmor/nn/blocks/heads.h"
 
 namespace larmor::nn {
@@ -40,8 +41,9 @@ at::Tensor MultiheadAttention::forward(const at::Tensor& tokens, const at::Tenso
 
 at::Tensor MultiheadAttention::projected(const at::Tensor& tokens, int64_t which, int64_t count) const {
   const int64_t channels = in_proj_weight_.size(1);
-  return at::linear(tokens, in_proj_weight_.narrow(0, which * channels, count * channels),
-                    in_proj_bias_.narrow(0, which * channels, count * channels));
+  const at::Tensor weight = in_proj_weight_.narrow(0, which * channels, count * channels);
+  const at::Tensor bias = in_proj_bias_.narrow(0, which * channels, count * channels);
+  return is_training() ? linear_layer(tokens, weight, bias) : at::linear(tokens, weight, bias);
 }
 
 at::Tensor MultiheadAttention::weights(const at::Tensor& tokens, const at::Tensor& context,

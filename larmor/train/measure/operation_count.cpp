@@ -71,7 +71,7 @@ enum class Arithmetic {
 Arithmetic arithmetic_of(std::string_view name) {
   if (name == "aten::convolution" || name == "aten::mkldnn_convolution") return Arithmetic::convolution;
   if (name == "aten::convolution_backward") return Arithmetic::convolution_backward;
-  if (name == "aten::mm" || name == "aten::bmm") return Arithmetic::product;
+  if (name == "aten::mm" || name == "aten::bmm" || name == "larmor::product") return Arithmetic::product;
   if (name == "aten::addmm" || name == "aten::baddbmm") return Arithmetic::product_and_sum;
   if (!name.starts_with("aten::_scaled_dot_product_") || name.ends_with("_math")) return Arithmetic::none;
   return name.ends_with("_backward") ? Arithmetic::attention_backward : Arithmetic::attention;

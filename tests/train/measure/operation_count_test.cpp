@@ -6,6 +6,7 @@
 
 #include "larmor/device/layout.h"
 #include "larmor/kernels/conv3d.h"
+#include "larmor/kernels/linear_layer.h"
 
 namespace larmor {
 namespace {
@@ -53,6 +54,11 @@ TEST(OperationCount, OfProductsOfMatricesKnowsTheirForms) {
   EXPECT_EQ(count_operations([&] { at::matmul(lefts, rights); }).product, 2.0 * 3 * 7 * 4 * 9);
   EXPECT_EQ(count_operations([&] { at::linear(lefts, at::ones({9, 4}), at::ones({9})); }).product,
             2.0 * 3 * 7 * 4 * 9);
+  const auto rows = at::ones({512, 64}).requires_grad_(), weight = at::ones({64, 64}).requires_grad_();
+  at::Tensor output;
+  const auto layer = count_operations([&] { output = linear_layer(rows, weight, {}); });
+  EXPECT_EQ(layer.product, 2.0 * 512 * 64 * 64);
+  EXPECT_EQ(count_operations([&] { output.sum().backward(); }).product, 2 * layer.product);
 }
 
 TEST(OperationCount, OfFusedAttentionIsTwoProductsForwardAndFiveBackward) {

@@ -1,0 +1,144 @@
+#include "larmor/kernels/linear_layer.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <ATen/Context.h>
+#include <ATen/Version.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/matmul.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/library.h>
+
+#include "larmor/base/ensure.h"
+
+// libtorch_cpu exports it, and the header that declares it is not in libtorch's package: result = beta ·
+// result + alpha · left · right. Its matrices may be transposed views; it refuses CPUs without AVX-512.
+namespace at::native {
+TORCH_API void mkldnn_matmul(const Tensor& left, const Tensor& right, const Tensor& result, float beta,
+                             float alpha);
+}
+
+namespace larmor {
+namespace linear_layers {
+namespace {
+
+using at::Tensor;
+using Optional = std::optional<Tensor>;
+using ProductOperator = Tensor(const Tensor&, const Tensor&, const Optional&);
+
+constexpr double fewest_multiplications = 1 << 20;
+// oneDNN cuts a long sum into as many parts as there are threads, where the result is small. It leaves one of
+// so many rows whole.
+constexpr int64_t longest_sum = 512;
+// A product of so many more rows than columns is made with the narrower matrix in front: up to twice as fast.
+constexpr int64_t rows_of_tall = 8;
+
+bool is_transposed(const Tensor& matrix) { return !matrix.is_contiguous() && matrix.t().is_contiguous(); }
+
+/// left [rows, depth] and right [depth, columns], each as it lies or transposed.
+Tensor product_on_cpu(const Tensor& left, const Tensor& right, const Optional& bias) {
+  ensure(left.dim() == 2 && right.dim() == 2 && left.size(1) == right.size(0));
+  const Tensor result = at::empty({left.size(0), right.size(1)}, left.options());
+  if (bias) result.copy_(bias->expand_as(result));
+  const int64_t depth = left.size(1), piece = is_transposed(left) ? longest_sum : depth;
+  for (int64_t first = 0; first < depth; first += piece) {
+    const int64_t length = std::min(piece, depth - first);
+    const bool adds = bias || first > 0;
+    at::native::mkldnn_matmul(left.narrow(1, first, length), right.narrow(0, first, length), result,
+                              adds ? 1 : 0, 1);
+  }
+  return result;
+}
+
+Tensor product_on_meta(const Tensor& left, const Tensor& right, const Optional& /*bias*/) {
+  return at::empty({left.size(0), right.size(1)}, left.options());
+}
+
+TORCH_LIBRARY_FRAGMENT(larmor, library) {
+  library.def("product(Tensor left, Tensor right, Tensor? bias) -> Tensor");
+}
+TORCH_LIBRARY_IMPL(larmor, CPU, library) { library.impl("product", product_on_cpu); }
+TORCH_LIBRARY_IMPL(larmor, Meta, library) { library.impl("product", product_on_meta); }
+
+Tensor product(const Tensor& left, const Tensor& right, const Optional& bias = std::nullopt) {
+  static const auto handle =
+      c10::Dispatcher::singleton().findSchemaOrThrow("larmor::product", "").typed<ProductOperator>();
+  const at::AutoDispatchBelowADInplaceOrView below;
+  return handle.call(left, right, bias);
+}
+
+/// [rows, numbers], side by side.
+Tensor as_rows(const Tensor& tensor) { return tensor.reshape({-1, tensor.size(-1)}).contiguous(); }
+
+struct DifferentiableLinear : torch::autograd::Function<DifferentiableLinear> {
+  using Context = torch::autograd::AutogradContext;
+  using Variables = torch::autograd::variable_list;
+
+  static Tensor forward(Context* context, const Tensor& input, const Tensor& weight, const Optional& bias) {
+    context->save_for_backward({input, weight});
+    context->saved_data["has_bias"] = bias.has_value();
+    std::vector<int64_t> sizes = input.sizes().vec();
+    sizes.back() = weight.size(0);
+    return product(as_rows(input), weight.contiguous().t(), bias).view(sizes);
+  }
+
+  static Variables backward(Context* context, const Variables& gradients) {
+    const Variables saved = context->get_saved_variables();
+    const Tensor &input = saved[0], &weight = saved[1], &gradient = gradients[0];
+    const bool has_bias = context->saved_data["has_bias"].toBool() && context->needs_input_grad(2);
+    if (at::GradMode::is_enabled()) return differentiably(input, weight, gradient, has_bias);
+    const Tensor slopes = as_rows(gradient);
+    Tensor of_input, of_weight;
+    if (context->needs_input_grad(0)) of_input = product(slopes, weight.contiguous()).view(input.sizes());
+    if (context->needs_input_grad(1)) of_weight = gradient_of_weight(slopes, as_rows(input));
+    return {of_input, of_weight, has_bias ? slopes.sum(0) : Tensor()};
+  }
+
+  static Tensor gradient_of_weight(const Tensor& slopes, const Tensor& rows) {
+    const int64_t out = slopes.size(1), in = rows.size(1);
+    if (out <= in || rows.size(0) < rows_of_tall * out) return product(slopes.t(), rows);
+    return product(rows.t(), slopes).t().contiguous();
+  }
+
+  static Variables differentiably(const Tensor& input, const Tensor& weight, const Tensor& gradient,
+                                  bool has_bias) {
+    const Tensor slopes = gradient.reshape({-1, gradient.size(-1)});
+    return {at::matmul(gradient, weight), at::matmul(slopes.t(), input.reshape({-1, input.size(-1)})),
+            has_bias ? slopes.sum(0) : Tensor()};
+  }
+};
+
+bool has_avx512() {
+  static const bool has = at::get_cpu_capability() == "AVX512";
+  return has;
+}
+
+bool is_float32(const Tensor& tensor) {
+  return tensor.is_cpu() && tensor.layout() == at::kStrided && tensor.scalar_type() == at::kFloat;
+}
+
+}  // namespace
+}  // namespace linear_layers
+
+bool is_layer_by_one_dnn(const at::Tensor& input, const at::Tensor& weight) {
+  return linear_layers::is_float32(input) && linear_layers::is_float32(weight) &&
+         linear_layers::has_avx512() && at::globalContext().userEnabledMkldnn() &&
+         !at::autocast::is_autocast_enabled(at::kCPU) &&
+         static_cast<double>(input.numel()) * static_cast<double>(weight.size(0)) >=
+             linear_layers::fewest_multiplications;
+}
+
+at::Tensor linear_layer(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) {
+  if (!is_layer_by_one_dnn(input, weight)) return at::linear(input, weight, bias);
+  ensure(weight.dim() == 2 && input.dim() >= 1 && input.size(-1) == weight.size(1));
+  return linear_layers::DifferentiableLinear::apply(input, weight,
+                                                    bias.defined() ? std::optional(bias) : std::nullopt);
+}
+
+}  // namespace larmor
