@@ -10,6 +10,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "larmor/device/initialisation.h"
+#include "larmor/kernels/depthwise_conv.h"
 
 namespace larmor::nn {
 namespace {
@@ -54,9 +55,7 @@ ConvNextBlock::ConvNextBlock(int64_t channels, double layer_scale, double drop, 
 }
 
 at::Tensor ConvNextBlock::forward(const at::Tensor& input) {
-  constexpr int64_t stride = 1, padding = depthwise_kernel / 2, dilation = 1;
-  const at::Tensor mixed =
-      at::conv2d(input, conv_->weight(), conv_->bias(), stride, padding, dilation, /*groups=*/input.size(1));
+  const at::Tensor mixed = depthwise_conv(input, conv_->weight(), conv_->bias());
   at::Tensor value = norm_->forward(channels_behind(mixed));
   value = linear(at::gelu(linear(value, *fc1_)), *fc2_) * gamma_;
   if (drop_path_->drops())  // one draw an example
