@@ -44,9 +44,8 @@ std::string renamed(std::string name, const std::vector<NameChange>& renames) {
   return name;
 }
 
-bool is_left_behind(string_view name, const std::vector<std::string>& left_behind) {
-  return std::ranges::any_of(left_behind,
-                             [&](const std::string& prefix) { return name.starts_with(prefix); });
+bool begins_with_one_of(string_view name, const std::vector<std::string>& beginnings) {
+  return std::ranges::any_of(beginnings, [&](const std::string& prefix) { return name.starts_with(prefix); });
 }
 
 NamedTensors under_our_names(const NamedTensors& tensors, const std::string& source,
@@ -80,7 +79,7 @@ void refuse_other_shapes(const NamedTensors& own, const NamedTensors& file, cons
   std::vector<std::string> faults;
   for (const auto& [name, tensor] : file) {
     const auto found = own.find(name);
-    if (found == own.end() || is_left_behind(name, options.left_behind) ||
+    if (found == own.end() || begins_with_one_of(name, options.left_behind) ||
         found->second.sizes() == tensor.sizes())
       continue;
     faults.push_back(text(name, " is ", shape_of(tensor), " there and ", shape_of(found->second), " here"));
@@ -89,6 +88,18 @@ void refuse_other_shapes(const NamedTensors& own, const NamedTensors& file, cons
   fail(Exit::usage, text("the weights in ", source, " have other shapes:", items(faults, most_shown)),
        options.shape_hint ? options.shape_hint(own, file)
                           : "start from the weights of a network of the same widths");
+}
+
+void refuse_gaps(const StartReport& report, const PretrainedOptions& options) {
+  std::vector<std::string> gaps;
+  for (const std::string& name : report.not_in_file) {
+    if (!begins_with_one_of(name, options.may_lack)) gaps.push_back(name);
+  }
+  if (!gaps.empty())
+    fail(Exit::usage,
+         text("the weights in ", report.source, " lack ", gaps.size(), " of the network's ",
+              report.in_network, " tensors: ", beginning_of(gaps)),
+         options.what_fits);
 }
 
 std::vector<std::string> names_of(const NamedTensors& tensors) {
@@ -110,7 +121,7 @@ StartReport start_from(torch::nn::Module& network, const NamedTensors& tensors, 
   std::vector<std::pair<at::Tensor, at::Tensor>> copies;
   for (const auto& [name, tensor] : file) {
     const auto found = own.find(name);
-    if (is_left_behind(name, options.left_behind)) {
+    if (begins_with_one_of(name, options.left_behind)) {
       report.left.push_back(name);
     } else if (found == own.end()) {
       report.not_in_network.push_back(name);
@@ -126,6 +137,7 @@ StartReport start_from(torch::nn::Module& network, const NamedTensors& tensors, 
   for (const auto& [name, tensor] : own) {
     if (!file.contains(name)) report.not_in_file.push_back(name);
   }
+  if (options.needs_all) refuse_gaps(report, options);
   report.copied = static_cast<int64_t>(copies.size());
   if (options.advise) report.advice = options.advise(report, own, file);
 

@@ -36,7 +36,11 @@ struct PretrainedOptions {
   std::vector<std::string> left_behind =
       {};  // beginnings of names that are not taken: they answer another question
   std::vector<NameChange> renames = {};  // of the file's names, each after the one before it
-  /// What to do about a file of which nothing fits.
+  /// Whether the file has to have all of the network, but for names that begin with one of `may_lack`.
+  /// Without it what the file has not stays as it was drawn.
+  bool needs_all = false;
+  std::vector<std::string> may_lack = {};
+  /// What to do about a file of which nothing fits, or that lacks something.
   std::string what_fits = "give the weights of a network of this kind, under the names that are listed";
   /// What to do about shapes that differ, from the network's tensors and the file's; may be empty.
   std::function<std::string(const NamedTensors& own, const NamedTensors& file)> shape_hint = {};
@@ -48,7 +52,8 @@ struct PretrainedOptions {
 
 /// Copies tensors into a network by name, after taking `module.`, `state_dict.`, `model.`, `net.` and
 /// `backbone.` off the beginning of the file's names and renaming them. The network is untouched when this
-/// throws. Throws Error (usage): shapes that differ, a file of which nothing fits, two tensors of one name.
+/// throws. Throws Error (usage): shapes that differ, a file of which nothing fits or that lacks what the
+/// network needs, two tensors of one name.
 StartReport start_from(torch::nn::Module& network, const NamedTensors& tensors, const std::string& source,
                        const PretrainedOptions& options);
 

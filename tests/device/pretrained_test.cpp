@@ -69,6 +69,24 @@ TEST(Pretrained, SaysWhatToDoAboutShapesThatDiffer) {
   }
 }
 
+TEST(Pretrained, RefusesAFileThatLacksWhatIsNeededAndLeavesTheNetworkAlone) {
+  Small network;
+  const at::Tensor before = network->norm->weight.detach().clone();
+  PretrainedOptions whole = modern;
+  whole.needs_all = true;
+  whole.what_fits = "give all of it";
+  try {
+    start_from(*network, old_names(), "old.safetensors", whole);
+    FAIL() << "a file without a head was taken";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.message(), HasSubstr("lack 2 of the network's 4 tensors: head.bias, head.weight"));
+    EXPECT_EQ(error.hint(), "give all of it");
+  }
+  EXPECT_TRUE(at::equal(network->norm->weight.detach(), before));
+  whole.may_lack = {"head."};
+  EXPECT_EQ(start_from(*network, old_names(), "old.safetensors", whole).copied, 2);
+}
+
 TEST(Pretrained, RefusesAFileOfWhichNothingFits) {
   Small network;
   EXPECT_THROW(start_from(*network, {{"elsewhere", at::zeros({4})}}, "other.safetensors", {}), Error);

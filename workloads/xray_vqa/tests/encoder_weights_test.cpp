@@ -66,6 +66,62 @@ TEST(EncoderWeights, AreTakenFromTimmAndTransformersWhateverTheirNames) {
                         words.at("bert.encoder.layer.1.output.LayerNorm.gamma")));
 }
 
+/// What is said when it is refused, with its hint; empty where it is taken.
+template <class Start>
+std::string refusal_of(const Start& start) {
+  try {
+    start();
+    return "";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::usage);
+    return error.message() + " | " + error.hint();
+  }
+}
+
+TEST(EncoderWeights, MayBeOfHalfPrecisionWithBuffersAndWithoutAPooler) {
+  const VqaConfig config = small_config();
+  VqaNetwork network(config.options(20));
+  NamedTensors words = transformers_file(config, 20);
+  std::erase_if(words, [](const auto& item) { return item.first.starts_with("bert.pooler."); });
+  for (auto& [name, tensor] : words) tensor = tensor.to(at::kHalf);
+  words["bert.embeddings.position_ids"] = at::arange(16).unsqueeze(0);
+  const StartReport report = start_text_encoder(*network, words, "masked");
+  EXPECT_TRUE(report.not_in_network.empty());
+  EXPECT_EQ(report.not_in_file.size(), 2U);
+  NamedTensors image = timm_file(config);
+  for (auto& [name, tensor] : image) tensor = tensor.to(at::kBFloat16);
+  EXPECT_TRUE(start_image_encoder(*network, image, "half").not_in_file.empty());
+  const auto weights = state_dict(*network);
+  const at::Tensor taken = weights.at("text_encoder.encoder.embeddings.word_embeddings.weight");
+  EXPECT_EQ(taken.scalar_type(), at::kFloat);
+  EXPECT_TRUE(taken.equal(words.at("bert.embeddings.word_embeddings.weight").to(at::kFloat)));
+  EXPECT_TRUE(
+      weights.at("visual_encoder.backbone.stem_1.bias").equal(image.at("stem.1.bias").to(at::kFloat)));
+}
+
+TEST(EncoderWeights, AreRefusedWhereALayerIsMissingOrOfAnotherWidth) {
+  const VqaConfig config = small_config();
+  VqaNetwork network(config.options(20));
+  VqaConfig other = config;
+  other.depths = {1, 1};
+  other.network.bert.num_hidden_layers = 1;
+  const std::string block = refusal_of([&] { start_image_encoder(*network, timm_file(other), "short"); });
+  EXPECT_NE(block.find("stages_1.blocks.1.conv_dw.bias"), std::string::npos) << block;
+  EXPECT_NE(block.find("model.convnext.size"), std::string::npos) << block;
+  const std::string layer =
+      refusal_of([&] { start_text_encoder(*network, transformers_file(other, 20), "s"); });
+  EXPECT_NE(layer.find("encoder.layer.1.attention"), std::string::npos) << layer;
+  EXPECT_NE(layer.find("model.bert.layers"), std::string::npos) << layer;
+  other = config;
+  other.dims = {4, 16};
+  other.network.bert.intermediate_size = 16;
+  const std::string channels = refusal_of([&] { start_image_encoder(*network, timm_file(other), "wide"); });
+  EXPECT_NE(channels.find("[16, 1, 7, 7] there and [8, 1, 7, 7] here"), std::string::npos) << channels;
+  const std::string width =
+      refusal_of([&] { start_text_encoder(*network, transformers_file(other, 20), "w"); });
+  EXPECT_NE(width.find("model.bert.intermediate"), std::string::npos) << width;
+}
+
 TEST(EncoderWeights, AreRefusedWhereTheVocabularyIsAnother) {
   const VqaConfig config = small_config();
   VqaNetwork network(config.options(20));

@@ -9,7 +9,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
-#include "larmor/device/tensor_file.h"
+#include "larmor/device/weights_file.h"
 
 namespace larmor::xray_vqa {
 namespace {
@@ -75,7 +75,9 @@ StartReport start_image_encoder(VqaNetworkImpl& network, const NamedTensors& ten
   return start_from(encoder, linear, source,
                     {.left_behind = {"head.", "norm_pre."},
                      .renames = {{"stem.", "stem_"}, {"stages.", "stages_"}},
-                     .what_fits = "give the weights of a ConvNeXt under timm's names",
+                     .needs_all = true,
+                     .what_fits = "give the weights of a ConvNeXt under timm's names, and the size of it as "
+                                  "model.convnext.size",
                      .shape_hint =
                          [](const NamedTensors&, const NamedTensors&) {
                            return std::string("say model.convnext.size as the weights have it");
@@ -95,14 +97,18 @@ StartReport start_text_encoder(VqaNetworkImpl& network, const NamedTensors& tens
     return text("the vocabulary has ", ours->second.size(0), " words and the weights ",
                 theirs->second.size(0), ": give the vocabulary that they were trained with");
   };
-  return start_from(encoder, tensors, source,
-                    {.left_behind = {"cls."},
-                     .renames = {{"bert.", ""},
-                                 {"LayerNorm.gamma", "LayerNorm.weight"},
-                                 {"LayerNorm.beta", "LayerNorm.bias"}},
-                     .what_fits = "give the weights of a BERT under transformers' names",
-                     .shape_hint = hint,
-                     .advise = {}});
+  return start_from(
+      encoder, tensors, source,
+      {.left_behind = {"cls.", "embeddings.position_ids", "embeddings.token_type_ids"},
+       .renames = {{"bert.", ""},
+                   {"LayerNorm.gamma", "LayerNorm.weight"},
+                   {"LayerNorm.beta", "LayerNorm.bias"}},
+       .needs_all = true,
+       .may_lack = {"pooler."},  // files of masked language models have none
+       .what_fits = "give the weights of a BERT under transformers' names, and as many layers as "
+                    "it has as model.bert.layers",
+       .shape_hint = hint,
+       .advise = {}});
 }
 
 void start_encoders(VqaNetworkImpl& network, const VqaConfig& config) {
@@ -110,9 +116,9 @@ void start_encoders(VqaNetworkImpl& network, const VqaConfig& config) {
     for (const std::string& line : lines_of(report)) log::info(line);
   };
   if (!config.image_weights.empty())
-    tell(start_image_encoder(network, read_tensors(config.image_weights), config.image_weights));
+    tell(start_image_encoder(network, read_weights(config.image_weights), config.image_weights));
   if (!config.text_weights.empty())
-    tell(start_text_encoder(network, read_tensors(config.text_weights), config.text_weights));
+    tell(start_text_encoder(network, read_weights(config.text_weights), config.text_weights));
 }
 
 std::vector<ParameterRule> rules_of(const VqaNetworkImpl& network, const VqaConfig& config) {

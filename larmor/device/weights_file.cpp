@@ -1,0 +1,96 @@
+#include "larmor/device/weights_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "larmor/base/error.h"
+#include "larmor/base/json.h"
+#include "larmor/base/printable.h"
+#include "larmor/base/regular_file.h"
+#include "larmor/base/text.h"
+
+namespace larmor {
+namespace {
+
+using std::string_view;
+namespace fs = std::filesystem;
+
+constexpr string_view index_suffix = ".index.json";
+
+/// What a file that is no safetensors file begins with.
+struct Beginning {
+  string_view bytes;
+  const char* what;
+  const char* hint;
+};
+constexpr const char* convert = "tools/weights_to_safetensors.py makes a safetensors file of it";
+constexpr std::array<Beginning, 5> strangers = {{
+    {"PK\x03\x04", "has been saved by PyTorch (.bin, .pt, .pth): a pickle, which could run code", convert},
+    {"\x80\x02", "has been saved by PyTorch (.bin, .pt, .pth): a pickle, which could run code", convert},
+    {"\x80\x04", "has been saved by PyTorch (.bin, .pt, .pth): a pickle, which could run code", convert},
+    {"version https://git-lfs", "is what git leaves in the place of a large file", "fetch it: git lfs pull"},
+    {"\x89HDF\r\n", "is an HDF5 file, of Keras", "take the weights that were saved for PyTorch"},
+}};
+
+void refuse_strangers(const fs::path& path) {
+  const RegularFile file = open_regular(path, Exit::usage);
+  std::string beginning(32, '\0');
+  beginning.resize(file.read_at(0, std::as_writable_bytes(std::span(beginning))));
+  for (const Beginning& stranger : strangers) {
+    if (beginning.starts_with(stranger.bytes))
+      fail(Exit::usage, text(path.string(), " ", stranger.what), stranger.hint);
+  }
+}
+
+/// A name of a file beside the index, and no way to somewhere else.
+bool is_plain_name(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos;
+}
+
+NamedTensors read_shards(const fs::path& index) {
+  const Json json = read_json(index);
+  const auto bad = [&](const std::string& why) {
+    fail(Exit::usage, text(index.string(), " is no index of safetensors files: ", why),
+         "give the file model.safetensors, or the index that transformers has written");
+  };
+  if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object() ||
+      json["weight_map"].empty())
+    bad("it has no weight_map");
+  std::set<std::string> names;
+  for (const auto& [tensor, file] : json["weight_map"].items()) {
+    if (!file.is_string() || !is_plain_name(file.get<std::string>()))
+      bad(text(printable(tensor), " is in no file beside it"));
+    names.insert(file.get<std::string>());
+  }
+  NamedTensors all;
+  for (const std::string& name : names) {
+    const fs::path shard = index.parent_path() / name;
+    refuse_strangers(shard);
+    for (auto& [tensor, values] : read_tensors(shard)) {
+      if (!all.emplace(tensor, values).second) bad(text(printable(tensor), " is in two of its files"));
+    }
+  }
+  for (const auto& item : json["weight_map"].items()) {
+    if (!all.contains(item.key())) bad(text(printable(item.key()), " is in none of its files"));
+  }
+  return all;
+}
+
+}  // namespace
+
+NamedTensors read_weights(const fs::path& path) {
+  std::error_code unknown;
+  if (fs::is_directory(path, unknown))
+    fail(Exit::usage, text(path.string(), " is a folder"),
+         "give the file in it: model.safetensors, or model.safetensors.index.json where there are several");
+  if (path.filename().string().ends_with(index_suffix)) return read_shards(path);
+  refuse_strangers(path);
+  return read_tensors(path);
+}
+
+}  // namespace larmor

@@ -1,0 +1,17 @@
+// Weights of other programs as they are published: a safetensors file, or several with an index.
+#pragma once
+
+#include <filesystem>
+
+#include "larmor/device/tensor_file.h"
+
+namespace larmor {
+
+/// The tensors of a safetensors file, or of all files that an index of Hugging Face's lists
+/// (`model.safetensors.index.json`, whose files lie beside it). Throws Error (usage), with what to do: for
+/// files that PyTorch has saved, which could run code; for pointers that git leaves in the place of a large
+/// file; for folders; for an index that lists no files, files elsewhere, or tensors that its files have not.
+/// Throws as read_tensors() of the files themselves.
+NamedTensors read_weights(const std::filesystem::path& path);
+
+}  // namespace larmor
