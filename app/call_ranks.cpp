@@ -7,6 +7,16 @@
 
 namespace larmor::app {
 
+namespace {
+
+/// What a run has learnt in float64 is judged in float64. The narrow types are for speed in training: their
+/// weights are float32, and so is what is computed with them here.
+std::string precision_of_call(const RunConfig& config) {
+  return config.train.precision == "fp64" ? "fp64" : "fp32";
+}
+
+}  // namespace
+
 WeightChoice WeightFlags::choice() const {
   require(!average || !live, Exit::usage, "--ema and --no-ema exclude each other", "leave one of them out");
   return average ? WeightChoice::average : live ? WeightChoice::live : WeightChoice::of_stage;
@@ -35,7 +45,7 @@ Plan plan_call(const CallFlags& flags, const RunConfig& config, int64_t most) {
   request.parallel.ranks = flags.ranks;
   request.parallel.device = flags.device == "auto" ? config.parallel.device : flags.device;
   request.parallel.strategy = "ddp";
-  request.train.precision = "fp32";
+  request.train.precision = precision_of_call(config);
   request.run.deterministic = config.run.deterministic;
   Demand demand;
   demand.training_examples = int64_t{1} << 30;

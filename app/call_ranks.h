@@ -40,8 +40,9 @@ struct CallFlags {
 void add_call_flags(CLI::App& verb, CallFlags& flags);
 
 /// Where the ranks of a call run, `most` of them at most where their number is left to the plan. It takes the
-/// device of the run's config where the flags name none. Throws Error (usage) as make_plan(), and for more
-/// ranks than `most` when their number was said.
+/// device of the run's config where the flags name none, and computes in fp64 where that is the config's
+/// precision, otherwise in fp32. Throws Error (usage) as make_plan(), and for more ranks than `most` when
+/// their number was said.
 Plan plan_call(const CallFlags& flags, const RunConfig& config, int64_t most);
 /// Of a rank of the plan.
 c10::Device device_of(const Plan& plan, int rank);

@@ -1,4 +1,4 @@
-// `evaluate`: the metrics of a split from a run's checkpoint, in fp32 unless asked otherwise.
+// `evaluate`: the metrics of a split from a run's checkpoint.
 #include <algorithm>
 #include <array>
 #include <exception>
@@ -221,11 +221,12 @@ void judge(Program& program, const EvaluateArguments& arguments, const Plan& pla
            const Evaluation& evaluation, Communicator& communicator) {
   const auto device = communicator.device();
   set_up_process(plan, device);
-  const auto task = task_of(evaluation.trained, program.run_folder(), device);
+  const auto task = task_of(evaluation.trained, program.run_folder(), device, plan.precision);
   lay_out_kernels(*task, plan.layout);
   const auto& config = evaluation.judging.config.config;
   const auto result = validate(*task, *evaluation.dataset, communicator,
                                {.device = device,
+                                .precision = plan.precision,
                                 .layout = plan.layout,
                                 .seed = static_cast<uint64_t>(config.run.seed),
                                 .pictures = true,

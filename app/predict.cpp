@@ -64,20 +64,21 @@ LoadedStage stage_for(const Program& program, const PredictArguments& arguments)
 
 /// Its networks hold their weights, on the device, and are in evaluation mode.
 std::unique_ptr<Task> task_for(const Program& program, const LoadedStage& loaded,
-                               const PredictArguments& arguments, c10::Device device) {
+                               const PredictArguments& arguments, c10::Device device, Precision precision) {
   if (is_of_run(program)) {
     const auto folder = program.run_folder();
     return load_trained(folder, program.workload(workload_of(folder)), program.arguments().overrides,
                         {.checkpoint = arguments.checkpoint,
                          .weights = arguments.call.weights.choice(),
-                         .device = device})
+                         .device = device,
+                         .precision = precision})
         .task;
   }
   auto task = undrawn_task(*loaded.stage, loaded.config.config, Index{});
+  place(*task, device, precision);
   auto& network = *task->objectives().front().network;
   load_state_dict(network, read_tensors(arguments.weights));
   network.eval();
-  place(*task, device, Precision::fp32);
   return task;
 }
 
@@ -137,7 +138,7 @@ std::vector<PredictedCase> predict_here(Program& program, const PredictArguments
   const int rank = arguments.rank;
   const auto device = device_of(call.plan, rank);
   set_up_process(call.plan, device);
-  const auto task = task_for(program, call.loaded, arguments, device);
+  const auto task = task_for(program, call.loaded, arguments, device, call.plan.precision);
   lay_out_kernels(*task, call.plan.layout);
   if (const auto missing = task->missing_values(); !missing.empty() && rank == 0) log::warning(missing);
   const bool quiet = program.arguments().quiet || call.plan.world_size() > 1;
@@ -145,8 +146,10 @@ std::vector<PredictedCase> predict_here(Program& program, const PredictArguments
       *task, call.form,
       {.seed = static_cast<uint64_t>(arguments.seed.value_or(config.run.seed)),
        .device = device,
+       .precision = call.plan.precision,
        .layout = call.plan.layout,
-       .fits_in_one_pass = room_for_one_pass(*call.loaded.stage, config, memory_for(call.plan, rank)),
+       .fits_in_one_pass =
+           room_for_one_pass(*call.loaded.stage, config, call.plan.precision, memory_for(call.plan, rank)),
        .progress = progress_for_person(quiet)});
   DiskStorage storage;
   const PredictionRun run{predictor, call.form, call.files, call.found.cases, storage};

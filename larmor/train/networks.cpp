@@ -11,9 +11,12 @@ std::vector<torch::nn::Module*> networks_of(Task& task) {
   return networks;
 }
 
+c10::ScalarType weight_type(Precision precision) {
+  return precision == Precision::fp64 ? c10::kDouble : c10::kFloat;
+}
+
 void place(Task& task, c10::Device device, Precision precision) {
-  for (torch::nn::Module* const network : networks_of(task))
-    network->to(device, precision == Precision::fp64 ? c10::kDouble : c10::kFloat);
+  for (torch::nn::Module* const network : networks_of(task)) network->to(device, weight_type(precision));
   freeze_companions(task);
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
 
 #include "larmor/plan/plan.h"
 #include "larmor/train/task.h"
@@ -13,8 +14,11 @@ namespace larmor {
 /// The objectives' networks in their order, then the companions; borrowed from the task.
 std::vector<torch::nn::Module*> networks_of(Task& task);
 
-/// Moves all of them to the device, in the type that the precision computes from; companions are frozen and
-/// in evaluation mode from then on.
+/// The type of their weights: mixed precision keeps them float32 and narrows what it computes from them.
+c10::ScalarType weight_type(Precision precision);
+
+/// Moves all of them to the device, in weight_type(); companions are frozen and in evaluation mode from
+/// then on.
 void place(Task& task, c10::Device device, Precision precision);
 
 /// For networks that are only evaluated from here on: their convolutions' kernels lie as the layout has them,

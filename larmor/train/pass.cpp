@@ -5,6 +5,7 @@
 #include "larmor/device/layout.h"
 #include "larmor/device/run_block.h"
 #include "larmor/train/batch_device.h"
+#include "larmor/train/networks.h"
 
 namespace larmor {
 
@@ -41,8 +42,7 @@ StepContext rehearsal_context(Task& task, const Batch& batch, Precision precisio
   constexpr int64_t past_every_warm_up = int64_t{1} << 40;
   StepContext context;
   context.epoch = past_every_warm_up;
-  if (task.counted() > 0)
-    context.counts = task.counts(batch).to(precision == Precision::fp64 ? at::kDouble : at::kFloat);
+  if (task.counted() > 0) context.counts = task.counts(batch).to(weight_type(precision));
   return context;
 }
 

@@ -12,6 +12,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
 
 #include "larmor/base/image.h"
 #include "larmor/base/json.h"
@@ -38,7 +39,7 @@ struct PredictionForm {
   std::vector<std::string> pictures = {};
 };
 
-/// Of one case.
+/// Of one case. Volumes may be of any floating type, and are written in float32.
 struct Prediction {
   std::map<std::string, Volume> volumes = {};                   // each on the grid that its affine says
   std::vector<std::pair<std::string, double>> numbers = {};     // columns of a table; NaN: not known
@@ -59,6 +60,7 @@ struct PredictionContext {
   uint64_t seed = 0;
   int64_t number = 0;  // of the case in its call; draws are keyed by both, and by the number of the sample
   c10::Device device{c10::kCPU};
+  c10::ScalarType type = c10::kFloat;                          // of the networks and of the inputs' images
   std::map<std::string, std::string, std::less<>> texts = {};  // by input
   std::vector<std::string> pictures = {};                      // that are wanted
   std::map<std::string, InputGrids, std::less<>> grids = {};   // by input, of the images that were given

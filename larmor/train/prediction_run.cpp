@@ -66,11 +66,12 @@ void throw_failed_cases(const std::vector<PredictionCase>& cases, const std::vec
 }
 
 std::function<bool(double)> room_for_one_pass(const Stage& stage, const RunConfig& config,
-                                              uint64_t memory_bytes) {
+                                              Precision precision, uint64_t memory_bytes) {
+  const double width = precision == Precision::fp64 ? 2 : 1;  // of a number, beside the demand's
   const auto demand = std::make_shared<std::optional<Demand>>();
-  return [&stage, &config, memory_bytes, demand](double examples) {
+  return [&stage, &config, width, memory_bytes, demand](double examples) {
     if (!*demand) *demand = stage.demand(config, Index{});
-    return fits_in_one_pass(**demand, examples, memory_bytes);
+    return fits_in_one_pass(**demand, width * examples, memory_bytes);
   };
 }
 

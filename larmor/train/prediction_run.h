@@ -33,6 +33,6 @@ void throw_failed_cases(const std::vector<PredictionCase>& cases, const std::vec
 /// For PredictorOptions::fits_in_one_pass. The stage's demand is counted when it is first asked. Borrows the
 /// stage and its config.
 std::function<bool(double)> room_for_one_pass(const Stage& stage, const RunConfig& config,
-                                              uint64_t memory_bytes);
+                                              Precision precision, uint64_t memory_bytes);
 
 }  // namespace larmor

@@ -10,6 +10,7 @@
 #include "larmor/device/layout.h"
 #include "larmor/formats/pictures/picture_reading.h"
 #include "larmor/train/batch_device.h"
+#include "larmor/train/networks.h"
 #include "larmor/transforms/reading_steps.h"
 
 namespace larmor {
@@ -40,6 +41,7 @@ Prediction Predictor::predict_prepared(const PredictionCase& one, const Volumes&
   PredictionContext context{.seed = options_.seed,
                             .number = one.number,
                             .device = options_.device,
+                            .type = weight_type(options_.precision),
                             .pictures = form_.pictures,
                             .fits_in_one_pass = options_.fits_in_one_pass,
                             .progress = options_.progress};
@@ -58,7 +60,8 @@ Prediction Predictor::predict_prepared(const PredictionCase& one, const Volumes&
   }
   const DrawScope draws(draw_position_of(batch));
   const LayoutScope layout(options_.layout);
-  auto prediction = task_.predict(to_device(std::move(batch), options_.device, Precision::fp32), context);
+  auto prediction = task_.predict(to_device(std::move(batch), options_.device, options_.precision), context);
+  for (auto& [name, volume] : prediction.volumes) volume.voxels = volume.voxels.to(at::kFloat);
   for (const auto& name : form_.volumes) ensure(prediction.volumes.contains(name));
   ensure(prediction.volumes.size() == form_.volumes.size());  // the form says what comes out
   for (const auto& name : form_.pictures) ensure(prediction.pictures.contains(name));

@@ -28,7 +28,8 @@ struct PredictionCase {
 
 struct PredictorOptions {
   uint64_t seed = 0;
-  c10::Device device{c10::kCPU};  // where the task's networks are
+  c10::Device device{c10::kCPU};          // where the task's networks are
+  Precision precision = Precision::fp32;  // in which they were placed
   Layout layout = Layout::contiguous;
   std::function<bool(double examples)> fits_in_one_pass = [](double) { return true; };
   std::function<void(double share)> progress = [](double) {};

@@ -72,13 +72,14 @@ TrainedTask choose_trained(const RunFolder& folder, const Workload& workload,
   return trained;
 }
 
-std::unique_ptr<Task> task_of(const TrainedTask& trained, const RunFolder& folder, c10::Device device) {
+std::unique_ptr<Task> task_of(const TrainedTask& trained, const RunFolder& folder, c10::Device device,
+                              Precision precision) {
   const auto& [stage, config] = trained.loaded;
   auto task = undrawn_task(*stage, config.config, index_from_json(read_json(folder.index())));
+  place(*task, device, precision);
   auto& network = *task->objectives().front().network;
   load_state_dict(network, read_weights(trained.checkpoint, trained.average));
   network.eval();
-  place(*task, device, Precision::fp32);
   restore_task(trained.checkpoint, *task, trained.average);
   return task;
 }
@@ -86,7 +87,7 @@ std::unique_ptr<Task> task_of(const TrainedTask& trained, const RunFolder& folde
 TrainedTask load_trained(const RunFolder& folder, const Workload& workload,
                          const std::vector<std::string>& overrides, const TrainedOptions& options) {
   auto trained = choose_trained(folder, workload, overrides, options);
-  trained.task = task_of(trained, folder, options.device);
+  trained.task = task_of(trained, folder, options.device, options.precision);
   return trained;
 }
 

@@ -9,6 +9,7 @@
 #include <c10/core/Device.h>
 
 #include "larmor/checkpoint/checkpoint.h"
+#include "larmor/plan/plan.h"
 #include "larmor/train/loaded_stage.h"
 #include "larmor/train/run_folder.h"
 
@@ -30,13 +31,14 @@ struct TrainedOptions {
   std::string checkpoint = "best";
   WeightChoice weights = WeightChoice::of_stage;
   c10::Device device{c10::kCPU};
+  Precision precision = Precision::fp32;
 };
 
 struct TrainedTask {
   LoadedStage loaded;
   CheckpointEntry checkpoint;
   bool average = false;        // whether its weights are
-  std::unique_ptr<Task> task;  // weights and its own state loaded, evaluation mode, on the device
+  std::unique_ptr<Task> task;  // weights and its own state loaded, evaluation mode, placed
 };
 /// The run's stage with `overrides` (key=value) on top of its config. Throws Error as choose_checkpoint() and
 /// read_weights().
@@ -45,7 +47,9 @@ TrainedTask load_trained(const RunFolder& folder, const Workload& workload,
 /// The same without the task, which each rank that is a thread has of its own.
 TrainedTask choose_trained(const RunFolder& folder, const Workload& workload,
                            const std::vector<std::string>& overrides, const TrainedOptions& options);
-/// TrainedTask::task. Thread-safe. Throws Error as read_weights().
-std::unique_ptr<Task> task_of(const TrainedTask& trained, const RunFolder& folder, c10::Device device);
+/// TrainedTask::task, placed as place() does it before its weights are read: those of a run in float64 lose
+/// nothing. Thread-safe. Throws Error as read_weights().
+std::unique_ptr<Task> task_of(const TrainedTask& trained, const RunFolder& folder, c10::Device device,
+                              Precision precision);
 
 }  // namespace larmor

@@ -18,6 +18,7 @@
 #include "larmor/optim/loss_scale.h"
 #include "larmor/train/batch_device.h"
 #include "larmor/train/kept_buffers.h"
+#include "larmor/train/networks.h"
 #include "larmor/train/pass.h"
 #include "larmor/train/step_counts.h"
 #include "larmor/train/trainer.h"
@@ -214,8 +215,7 @@ void Trainer::accumulate_counted(const std::vector<bool>& active, Records& recor
     return;
   }
   auto now = context(&records);
-  now.counts =
-      send(of_step->to(plan_.precision == Precision::fp64 ? at::kDouble : at::kFloat), parts_.device);
+  now.counts = send(of_step->to(weight_type(plan_.precision)), parts_.device);
   for (size_t micro = 0; micro < batches.size(); ++micro)
     forward_backward(std::move(batches[micro]), micro + 1 == batches.size(), active, now, records, votes);
 }

@@ -42,6 +42,12 @@ TEST(Place, TakesCompanionsAlongAndFreezesThem) {
   EXPECT_FALSE(task.companion->is_training());
 }
 
+TEST(WeightType, IsFloat32InMixedPrecision) {
+  EXPECT_EQ(weight_type(Precision::fp64), at::kDouble);
+  for (const auto precision : {Precision::fp32, Precision::bf16, Precision::fp16})
+    EXPECT_EQ(weight_type(precision), at::kFloat);
+}
+
 TEST(EvaluationMode, LeavesEveryNetworkAsItWas) {
   Accompanied task;
   place(task, c10::kCPU, Precision::fp32);

@@ -32,8 +32,10 @@ class Echo final : public Task {
     EXPECT_FALSE(at::GradMode::is_enabled());
     EXPECT_EQ(inputs.size(), 1);
     layout_ = layout_here();
+    type_ = context.type;
+    for (const auto& [name, image] : inputs.tensors) EXPECT_EQ(image.scalar_type(), type_) << name;
     Prediction prediction;
-    prediction.volumes["noise"].voxels = draw_normal_like(at::empty({1, 2, 2, 2}), "noise");
+    prediction.volumes["noise"].voxels = draw_normal_like(at::empty({1, 2, 2, 2}, type_), "noise");
     double sum = 0;
     for (const auto& [name, image] : inputs.tensors) sum += image.sum().item<double>();
     if (sum < 0) fail(Exit::data, "is darker than black");
@@ -47,10 +49,12 @@ class Echo final : public Task {
   }
 
   Layout layout() const { return layout_; }
+  c10::ScalarType type() const { return type_; }
 
  private:
   bool returns_first_;
   Layout layout_ = Layout::contiguous;  // as it was at the latest call
+  c10::ScalarType type_ = c10::kFloat;
 };
 
 PredictionForm form_of(std::vector<std::string> volumes, Json transforms = Json::array()) {
@@ -110,6 +114,43 @@ TEST_F(PredictorOf, NetworksComputeInTheLayoutThatThePlanHasChosen) {
   Predictor(task, form_of({"noise"}), {.layout = Layout::channels_last}).predict({});
   EXPECT_EQ(task.layout(), Layout::channels_last);
   EXPECT_EQ(layout_here(), Layout::contiguous);
+}
+
+TEST_F(PredictorOf, NetworksInFloat64HaveTheirInputsInItAndVolumesAreFloat32) {
+  Echo task;
+  const auto form = form_of({"noise"});
+  const PredictionCase one{.name = "a", .inputs = {{"one", image("a", 1)}}};
+  const auto predicted = [&](Precision precision) {
+    return Predictor(task, form, {.precision = precision}).predict(one).volumes.at("noise").voxels;
+  };
+  EXPECT_EQ(predicted(Precision::fp64).scalar_type(), at::kFloat);
+  EXPECT_EQ(task.type(), at::kDouble);
+  predicted(Precision::bf16);
+  EXPECT_EQ(task.type(), at::kFloat) << "weights of mixed precision are float32";
+}
+
+/// Needs 100 bytes of each example at a time, in float32.
+class Measured final : public Stage {
+ public:
+  WorkloadFields fields() override { return {}; }
+  void check(const RunConfig&) const override {}
+  Demand demand(const RunConfig&, const Index&) const override {
+    return {.activation_bytes_per_sample = 400};
+  }
+  std::unique_ptr<Dataset> dataset(const RunConfig&, const Index&, Split) const override { return nullptr; }
+  std::unique_ptr<Task> task(const RunConfig&, const Index&) const override { return nullptr; }
+  PredictionForm prediction(const RunConfig&) const override { return {}; }
+};
+
+TEST(RoomForOnePass, IsHalfAsMuchInFloat64) {
+  const Measured stage;
+  const RunConfig config;
+  const auto has_room = [&](Precision precision, uint64_t memory_bytes) {
+    return room_for_one_pass(stage, config, precision, memory_bytes)(2);
+  };
+  EXPECT_TRUE(has_room(Precision::fp32, 401));
+  EXPECT_FALSE(has_room(Precision::fp64, 401));
+  EXPECT_TRUE(has_room(Precision::fp64, 801));
 }
 
 TEST_F(PredictorOf, ImagesAndTextsReachTheTaskUnderTheirNames) {

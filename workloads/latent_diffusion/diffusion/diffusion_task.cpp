@@ -156,7 +156,7 @@ Prediction DiffusionTask::invented(const PredictionContext& context) {
   const auto divisor = latents_.options().size_divisor();
   std::vector<int64_t> shape{1, config_.network.out_channels};
   for (const auto size : grid_.window) shape.push_back(size / divisor);
-  const at::Tensor like = at::empty(shape, at::TensorOptions().dtype(at::kFloat).device(context.device));
+  const at::Tensor like = at::empty(shape, at::TensorOptions(context.type).device(context.device));
   const auto denoising = [&](const at::Tensor& x, const at::Tensor& times) { return denoise(x, {}, times); };
   const at::Tensor image = latents_.decoded(sampled_latent(like, denoising, context.progress));
   return {.volumes = {{output_name, {.voxels = image[0].cpu().contiguous(), .affine = grid_.affine}}}};

@@ -27,7 +27,8 @@ Prediction CascadeTask::predict(const Batch& inputs, const PredictionContext& co
     views.push_back(
         fitted_radiograph(radiograph_of(found->second[0].cpu()), pixels, config_.pairs.flip_vertical));
   }
-  const at::Tensor xrays = at::stack(views).unsqueeze(0).to(context.device);  // [1, V, rows, columns]
+  const at::Tensor xrays =
+      at::stack(views).unsqueeze(0).to(context.device, context.type);  // [1, V, rows, columns]
   const at::Tensor sampled = sample({.xrays = xrays}, context.progress);
   const at::Tensor unit = at::tensor({1.0F, 0.0F}, xrays.options()).expand({1, xrays.size(1), 2});
   const at::Tensor seen =

@@ -218,7 +218,7 @@ Prediction VqaTask::predict(const Batch& inputs, const PredictionContext& contex
   for (at::Tensor* tensor : {&batch.tokens, &batch.tokens_mask, &batch.boxes, &batch.regions, &batch.entities,
                              &batch.objects_mask})
     *tensor = tensor->to(context.device);
-  const at::Tensor map = map_of_picture(inputs.at(sample::image), context.device);
+  const at::Tensor map = map_of_picture(inputs.at(sample::image), context);
   const at::Tensor states = network_->states_of(batch.tokens, batch.tokens_mask);
   const VqaOutputs outputs = network_->answer(map, states, batch);
   const auto head = static_cast<std::size_t>(asked.head);
@@ -250,9 +250,10 @@ Prediction VqaTask::predict(const Batch& inputs, const PredictionContext& contex
   return prediction;
 }
 
-at::Tensor VqaTask::map_of_picture(const at::Tensor& picture, c10::Device device) {
+at::Tensor VqaTask::map_of_picture(const at::Tensor& picture, const PredictionContext& context) {
   if (!seen_.picture.defined() || !at::equal(seen_.picture, picture))
-    seen_ = {picture, network_->map_of(radiograph_of(picture, config_.data.sizes.image).to(device))};
+    seen_ = {picture, network_->map_of(
+                          radiograph_of(picture, config_.data.sizes.image).to(context.device, context.type))};
   return seen_.map;
 }
 

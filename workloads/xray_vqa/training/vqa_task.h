@@ -60,7 +60,7 @@ class VqaTask final : public Task {
   void note_labels(const Batch& batch, const VqaOutputs& outputs, Metrics& metrics) const;
 
   /// The image encoder's; the same picture is looked at once, however much is asked about it.
-  at::Tensor map_of_picture(const at::Tensor& picture, c10::Device device);
+  at::Tensor map_of_picture(const at::Tensor& picture, const PredictionContext& context);
 
   const VqaConfig config_;
   const VqaSurroundings surroundings_;
