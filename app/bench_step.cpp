@@ -123,6 +123,7 @@ Json memory_of(const StepBenchmark& benchmark, const Communicator& communicator,
   if (communicator.device().is_cpu()) return {};
   const auto in_mib = [](int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
   return {{"peak_mib", in_mib(peak_memory_bytes(communicator.device()))},
+          {"reserved_mib", in_mib(peak_reserved_bytes(communicator.device()))},
           {"batches_mib", in_mib(batches_of_benchmark * benchmark.batch_bytes())},
           {"planned_mib", in_mib(plan.memory.total())},
           {"planned_batches_mib", in_mib(plan.memory.batch)}};

@@ -1,20 +1,51 @@
 #include "larmor/device/cuda.h"
 
+#include <cstdlib>
+#include <mutex>
+
 #include <ATen/Context.h>
 #include <ATen/native/cuda/Resize.h>
+#include <c10/core/AllocatorConfig.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
+#include <dlfcn.h>
 
 namespace larmor::cuda {
 
 namespace {
 c10::DeviceIndex narrow(int index) { return static_cast<c10::DeviceIndex>(index); }
+constexpr auto aggregate = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+
+/// Whether the driver gives memory pages apart from addresses: some virtual GPUs cannot.
+bool maps_memory() {
+  using Ask = int (*)(int* value, int attribute, int device);
+  constexpr int virtual_memory_management = 102;  // CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
+  void* const driver = dlopen("libcuda.so.1", RTLD_LAZY);
+  const auto ask = driver == nullptr ? nullptr : reinterpret_cast<Ask>(dlsym(driver, "cuDeviceGetAttribute"));
+  if (ask == nullptr) return false;
+  for (int index = 0; index < c10::cuda::device_count(); ++index) {
+    int answer = 0;
+    if (ask(&answer, virtual_memory_management, index) != 0 || answer != 1) return false;
+  }
+  return true;
+}
+
+/// A segment of the allocator that grows leaves no pieces behind that nothing fits in. Who has set the
+/// allocator's variable has chosen.
+void let_segments_grow() {
+  if (std::getenv("PYTORCH_CUDA_ALLOC_CONF") != nullptr || std::getenv("PYTORCH_ALLOC_CONF") != nullptr)
+    return;
+  if (maps_memory()) c10::CachingAllocator::setAllocatorSettings("expandable_segments:True");
+}
+
 }  // namespace
 
 bool is_usable() { return c10::cuda::device_count() > 0; }
 
 void use_device(int index) {
   at::globalContext().lazyInitDevice(c10::kCUDA);
+  static std::once_flag is_chosen;  // for all threads and GPUs of the process
+  std::call_once(is_chosen, let_segments_grow);
   c10::cuda::set_device(narrow(index));
 }
 
@@ -26,9 +57,11 @@ void synchronize(int index) {
 }
 
 int64_t peak_bytes(int index) {
-  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(narrow(index));
-  constexpr auto aggregate = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
-  return stats.allocated_bytes[aggregate].peak;
+  return c10::cuda::CUDACachingAllocator::getDeviceStats(narrow(index)).allocated_bytes[aggregate].peak;
+}
+
+int64_t peak_reserved_bytes(int index) {
+  return c10::cuda::CUDACachingAllocator::getDeviceStats(narrow(index)).reserved_bytes[aggregate].peak;
 }
 
 void reset_peak(int index) { c10::cuda::CUDACachingAllocator::resetPeakStats(narrow(index)); }

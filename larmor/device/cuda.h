@@ -14,6 +14,7 @@ bool is_usable();
 void use_device(int index);
 void synchronize(int index);
 int64_t peak_bytes(int index);
+int64_t peak_reserved_bytes(int index);
 void reset_peak(int index);
 void release_cached_memory();
 void resize_bytes(c10::StorageImpl* storage, size_t bytes);

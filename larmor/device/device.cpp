@@ -80,6 +80,8 @@ int64_t peak_memory_bytes(c10::Device device) {
   return static_cast<int64_t>(usage.ru_maxrss) * 1024;
 }
 
+int64_t peak_reserved_bytes(c10::Device device) { return cuda::peak_reserved_bytes(device.index()); }
+
 void reset_peak_memory(c10::Device device) {
   if (device.is_cuda()) cuda::reset_peak(device.index());
 }

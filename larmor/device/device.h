@@ -23,6 +23,8 @@ bool cuda_is_usable();
 void synchronize(c10::Device device);
 /// The most memory used so far, in bytes: allocator peak on CUDA, peak resident size on CPU.
 int64_t peak_memory_bytes(c10::Device device);
+/// The most that the allocator of a GPU has taken from the driver: with what lies in its pieces unused.
+int64_t peak_reserved_bytes(c10::Device device);
 void reset_peak_memory(c10::Device device);
 
 /// "libtorch 2.11.0, compiler 12.2.0": the same on every host that has the same program.

@@ -14,6 +14,7 @@ bool is_usable() { return false; }
 void use_device(int) { absent(); }
 void synchronize(int) { absent(); }
 int64_t peak_bytes(int) { absent(); }
+int64_t peak_reserved_bytes(int) { absent(); }
 void reset_peak(int) { absent(); }
 void release_cached_memory() { absent(); }
 void resize_bytes(c10::StorageImpl*, size_t) { absent(); }

@@ -1,7 +1,5 @@
-// `evaluate` and `predict` on emulated cards: the figures and files of CPUs, however many cards share them, and
-// what becomes of them where a card or a rank fails.
-#include <sched.h>
-
+// `evaluate` and `predict` on emulated cards: the figures and files of CPUs, however many cards share them,
+// and what becomes of them where a card or a rank fails.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -13,6 +11,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include "larmor/base/image.h"
 #include "larmor/base/text.h"
@@ -37,23 +36,9 @@ Words joined(Words words, const Words& more) {
 }
 
 Words training(const std::string& workload, const std::string& stage, const Words& more = {}) {
-  return joined({"train",
-                 workload,
-                 "--stage",
-                 stage,
-                 "-c",
-                 "tiny",
-                 "--steps",
-                 "2",
-                 "--ranks",
-                 "1",
-                 "--device",
-                 "cpu",
-                 "--no-color",
-                 "plan.probe=false",
-                 "checkpoint.every=2st",
-                 "train.validate_every=2st",
-                 "run.name=" + stage},
+  return joined({"train", workload, "--stage", stage, "-c", "tiny", "--steps", "2", "--ranks", "1",
+                 "--device", "cpu", "--no-color", "plan.probe=false", "checkpoint.every=2st",
+                 "train.validate_every=2st", "run.name=" + stage},
                 more);
 }
 
@@ -104,8 +89,8 @@ Finished on_cards(const Words& words, const fs::path& folder) {
   return end;
 }
 
-/// A rank that shares the cores with others computes with fewer threads, and sums over threads round otherwise,
-/// which a card's do not: so each has one. Of this process and those that it starts.
+/// A rank that shares the cores with others computes with fewer threads, and sums over threads round
+/// otherwise, which a card's do not: so each has one. Of this process and those that it starts.
 class OneCore {
  public:
   OneCore() {
@@ -242,8 +227,9 @@ class FaultsOfCalls : public ::testing::Test {
     // The middle one is too large for what a card has.
     for (const int64_t number : {0, 1, 2, 3}) {
       const int64_t side = number == 1 ? 96 : 16;
-      put_file(folder() / "heads" / text(number, ".nii"),
-               nifti_bytes({.size = {side, side, side}, .voxels = static_cast<uint64_t>(side * side * side)}));
+      put_file(
+          folder() / "heads" / text(number, ".nii"),
+          nifti_bytes({.size = {side, side, side}, .voxels = static_cast<uint64_t>(side * side * side)}));
     }
   }
   static void TearDownTestSuite() {
@@ -272,10 +258,11 @@ TEST_F(FaultsOfCalls, PredictLosesOnlyTheCaseForWhichMemoryRunsOut) {
         joined({"predict", "autoencoder", "--input", "heads", "--output", output + "/"}, on("cuda", cards)),
         "memory@0=1600M,memory@1=1600M");
     EXPECT_EQ(end.status, memory) << end.err;
-    EXPECT_THAT(end.err, AllOf(HasSubstr("nothing came of 1 of the 4 cases:\n  heads/1.nii: memory ran out: CUDA "
-                                         "out of memory. Tried to allocate "),
-                               HasSubstr("hint: a GPU with more free memory"),
-                               Not(HasSubstr("PYTORCH_CUDA_ALLOC_CONF")), Not(HasSubstr("ended with it"))));
+    EXPECT_THAT(end.err,
+                AllOf(HasSubstr("nothing came of 1 of the 4 cases:\n  heads/1.nii: memory ran out: CUDA "
+                                "out of memory. Tried to allocate "),
+                      HasSubstr("hint: a GPU with more free memory"),
+                      Not(HasSubstr("PYTORCH_CUDA_ALLOC_CONF")), Not(HasSubstr("ended with it"))));
     for (const int number : {0, 2, 3})
       EXPECT_TRUE(fs::exists(folder() / output / text(number, ".nii.gz"))) << number;
     EXPECT_FALSE(fs::exists(folder() / output / "1.nii.gz"));
@@ -294,8 +281,9 @@ TEST_F(FaultsOfCalls, ACardWithoutMemoryForTheWeightsLeavesTheCasesOfPredictToTh
 TEST_F(FaultsOfCalls, EvaluateNamesTheRankThatHasNoMemory) {
   const auto end = call(evaluate_on(2), "memory@1=1525M");
   EXPECT_EQ(end.status, memory);
-  EXPECT_THAT(end.err, AllOf(HasSubstr("larmor: rank 1 ended with exit status 5 while validating after step 2"),
-                             HasSubstr("memory ran out: CUDA out of memory")));
+  EXPECT_THAT(end.err,
+              AllOf(HasSubstr("larmor: rank 1 ended with exit status 5 while validating after step 2"),
+                    HasSubstr("memory ran out: CUDA out of memory")));
 }
 
 TEST_F(FaultsOfCalls, EvaluateNamesTheRankThatIsKilledAndWhere) {
@@ -323,7 +311,8 @@ TEST_F(FaultsOfCalls, EvaluateEndsWhereACollectiveNeverDoes) {
 TEST_F(FaultsOfCalls, CardsThatAreNotThereAreRefused) {
   const auto many = call(evaluate_on(3), "");
   EXPECT_EQ(many.status, usage);
-  EXPECT_THAT(many.err, HasSubstr("parallel.ranks asks for 3 ranks of one GPU each, but this job sees 2 GPUs"));
+  EXPECT_THAT(many.err,
+              HasSubstr("parallel.ranks asks for 3 ranks of one GPU each, but this job sees 2 GPUs"));
   const auto one = call({"evaluate", "autoencoder", "--device", "cuda:1"}, "");
   EXPECT_EQ(one.status, usage);
   EXPECT_THAT(one.err, HasSubstr("parallel.ranks=1,"));

@@ -1,5 +1,5 @@
-// Ranks on emulated cards that another launcher has started, and agents of two hosts: the same values as where
-// one agent starts all.
+// Ranks on emulated cards that another launcher has started, and agents of two hosts: the same values as
+// where one agent starts all.
 #include <map>
 #include <string>
 #include <vector>
@@ -47,7 +47,8 @@ class LaunchersOfCards : public ::testing::Test {
     return variables;
   }
   /// What torchrun tells a rank. The port is one that no other test has.
-  static Variables of_torchrun(int rank, int local_rank, int local_size, const std::string& address, int port) {
+  static Variables of_torchrun(int rank, int local_rank, int local_size, const std::string& address,
+                               int port) {
     return {{"RANK", text(rank)},
             {"WORLD_SIZE", "2"},
             {"LOCAL_RANK", text(local_rank)},
@@ -120,8 +121,8 @@ class HostsOfCards : public LaunchersOfCards {
 TEST_F(HostsOfCards, OfACardEachTrainAsTwoCardsOfOne) {
   const auto agent = [&](int host) {
     return start(host,
-                 training("hosts", {"--ranks", "2", "--nnodes", "2", "--node-rank", text(host), "--master-addr",
-                                    NetworkHosts::addresses[0], "--master-port", "29513"}),
+                 training("hosts", {"--ranks", "2", "--nnodes", "2", "--node-rank", text(host),
+                                    "--master-addr", NetworkHosts::addresses[0], "--master-port", "29513"}),
                  {{"LARMOR_START_LIMIT", "60s"}});
   };
   auto first = agent(0), second = agent(1);

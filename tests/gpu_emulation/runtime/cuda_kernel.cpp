@@ -6,9 +6,9 @@
 #include <string>
 #include <unordered_map>
 
-#include <cuda.h>
 #include <cxxabi.h>
 
+#include "tests/gpu_emulation/runtime/driver_calls.h"
 #include "tests/gpu_emulation/runtime/process.h"
 
 using namespace emulated;
@@ -41,13 +41,6 @@ struct Launch {
 Launch& launch() {
   thread_local Launch own;
   return own;
-}
-
-CUresult refuse_driver_call() { return CUDA_ERROR_NOT_SUPPORTED; }
-
-CUresult explain_driver_error(CUresult, const char** text) {
-  *text = "not there on an emulated GPU";
-  return CUDA_SUCCESS;
 }
 
 }  // namespace
@@ -111,13 +104,9 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, 
   return cudaSuccess;
 }
 
-/// libtorch asks for the driver's functions by name: it gets one that explains errors, and else one that
-/// refuses.
 cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned, unsigned long long,
                                              cudaDriverEntryPointQueryResult* result) {
-  const bool explains = std::strcmp(name, "cuGetErrorString") == 0;
-  *function = explains ? reinterpret_cast<void*>(&explain_driver_error)
-                       : reinterpret_cast<void*>(&refuse_driver_call);
+  *function = driver_call(name);
   if (result != nullptr) *result = cudaDriverEntryPointSuccess;
   return cudaSuccess;
 }

@@ -1,9 +1,7 @@
 // The runtime's functions about memory.
-#include <cstdio>
 #include <cstdlib>
 #include <iterator>
 
-#include "tests/gpu_emulation/runtime/fault.h"
 #include "tests/gpu_emulation/runtime/process.h"
 
 using namespace emulated;
@@ -27,20 +25,13 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes) {
   ++counters().allocations;
   auto& all = process();
   const std::lock_guard lock(all.mutex);
-  Device& device = all.devices[static_cast<size_t>(current_device())];
   const size_t length = DeviceMemory::granules(bytes);
-  const size_t limit = number_of(Fault::memory, device.card.number).value_or(device.card.bytes);
-  const bool has_room = device.used + length <= limit && !strikes(Fault::allocation, device.card.number);
-  *pointer = has_room ? all.memory.take(current_device(), bytes) : nullptr;
-  if (*pointer == nullptr) {
-    if (is_traced()) {
-      std::fprintf(stderr, "emulated GPU: device %d refuses %zu bytes, %zu of %zu are in use\n",
-                   current_device(), bytes, device.used, limit);
-    }
-    return answer(cudaErrorMemoryAllocation);
-  }
-  device.used += length;
-  return cudaSuccess;
+  *pointer = nullptr;
+  if (!all.take_bytes(current_device(), length)) return answer(cudaErrorMemoryAllocation);
+  *pointer = all.memory.take(current_device(), bytes);
+  if (*pointer != nullptr) return cudaSuccess;
+  all.devices[static_cast<size_t>(current_device())].used -= length;
+  return answer(cudaErrorMemoryAllocation);
 }
 
 cudaError_t cudaFree(void* pointer) {

@@ -13,7 +13,8 @@ namespace emulated {
 namespace {
 
 constexpr size_t granule = 2 * mebibyte;
-constexpr size_t span = size_t{1} << 38;  // addresses of one device
+// Addresses of one device: a segment that may grow reserves more than the card has, and each stream has two.
+constexpr size_t span = size_t{1} << 40;
 
 }  // namespace
 
@@ -32,7 +33,7 @@ size_t DeviceMemory::granules(size_t bytes) {
   return (std::max<size_t>(bytes, 1) + granule - 1) / granule * granule;
 }
 
-void* DeviceMemory::take(int device, size_t bytes) {
+void* DeviceMemory::reserve(int device, size_t bytes) {
   const size_t length = granules(bytes);
   auto& blocks = blocks_[static_cast<size_t>(device)];
   size_t offset = 0;
@@ -41,10 +42,25 @@ void* DeviceMemory::take(int device, size_t bytes) {
     offset = start + taken;
   }
   if (offset + length > span) return nullptr;
-  char* const pointer = base_ + span * static_cast<size_t>(device) + offset;
-  if (mprotect(pointer + distance_, length, PROT_READ | PROT_WRITE) != 0) return nullptr;
   blocks[offset] = length;
-  return pointer;
+  return base_ + span * static_cast<size_t>(device) + offset;
+}
+
+bool DeviceMemory::put_pages(void* pointer, size_t bytes) {
+  return mprotect(static_cast<char*>(pointer) + distance_, bytes, PROT_READ | PROT_WRITE) == 0;
+}
+
+void DeviceMemory::drop_pages(void* pointer, size_t bytes) {
+  char* const place = static_cast<char*>(pointer) + distance_;
+  madvise(place, bytes, MADV_DONTNEED);
+  mprotect(place, bytes, PROT_NONE);
+}
+
+void* DeviceMemory::take(int device, size_t bytes) {
+  void* const pointer = reserve(device, bytes);
+  if (pointer == nullptr || put_pages(pointer, granules(bytes))) return pointer;
+  release(pointer);
+  return nullptr;
 }
 
 size_t DeviceMemory::release(void* pointer) {
@@ -53,9 +69,7 @@ size_t DeviceMemory::release(void* pointer) {
   const auto block = blocks.find(place % span);
   if (block == blocks.end()) return 0;
   const size_t length = block->second;
-  char* const bytes = static_cast<char*>(pointer) + distance_;
-  madvise(bytes, length, MADV_DONTNEED);
-  mprotect(bytes, length, PROT_NONE);
+  drop_pages(pointer, length);
   blocks.erase(block);
   return length;
 }

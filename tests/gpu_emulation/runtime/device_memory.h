@@ -15,7 +15,12 @@ class DeviceMemory {
 
   /// Null where the addresses of the device are used up.
   void* take(int device, size_t bytes);
-  /// How many bytes go back, in whole granules; 0: no block begins there.
+  /// Addresses without bytes; null as take().
+  void* reserve(int device, size_t bytes);
+  /// Bytes for a part of them, and none any more.
+  bool put_pages(void* pointer, size_t bytes);
+  void drop_pages(void* pointer, size_t bytes);
+  /// How many bytes, or addresses, go back, in whole granules; 0: no block begins there.
   size_t release(void* pointer);
   static size_t granules(size_t bytes);
 

@@ -9,6 +9,8 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include "tests/gpu_emulation/runtime/fault.h"
+
 namespace emulated {
 namespace {
 
@@ -49,6 +51,20 @@ Process::Process() : memory(static_cast<int>(visible_cards().size())) {
     stream->device = static_cast<int>(devices.size());
     devices.push_back({.card = card, .default_stream = std::move(stream)});
   }
+}
+
+bool Process::take_bytes(int device, size_t bytes) {
+  Device& one = devices[static_cast<size_t>(device)];
+  const size_t limit = number_of(Fault::memory, one.card.number).value_or(one.card.bytes);
+  if (one.used + bytes <= limit && !strikes(Fault::allocation, one.card.number)) {
+    one.used += bytes;
+    return true;
+  }
+  if (is_traced()) {
+    std::fprintf(stderr, "emulated GPU: device %d refuses %zu bytes, %zu of %zu are in use\n", device, bytes,
+                 one.used, limit);
+  }
+  return false;
 }
 
 Process& process() {

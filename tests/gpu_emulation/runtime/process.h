@@ -32,6 +32,9 @@ struct PinnedBlock {
 struct Process {
   Process();
 
+  /// False where the card has no room for them, or a fault strikes. Requires: the mutex is held.
+  bool take_bytes(int device, size_t bytes);
+
   std::recursive_mutex mutex;   // of all that follows
   std::vector<Device> devices;  // as CUDA_VISIBLE_DEVICES says
   DeviceMemory memory;
