@@ -18,6 +18,8 @@
 #include "larmor/hardware/hardware.h"
 #include "larmor/launch/launcher.h"
 #include "larmor/launch/rank.h"
+#include "larmor/nn/blocks/answer_heads.h"
+#include "larmor/nn/losses/routed_loss.h"
 #include "larmor/optim/optimizer.h"
 #include "larmor/parallel/parallelism.h"
 #include "larmor/plan/plan.h"

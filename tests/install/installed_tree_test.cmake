@@ -1,4 +1,4 @@
-# Installs a build, moves the tree, and builds and runs examples/own_loop and examples/own_text against it.
+# Installs a build, moves the tree, and builds and runs examples/own_loop, own_text and own_heads against it.
 include(${CMAKE_CURRENT_LIST_DIR}/../support/steps.cmake)
 
 file(REMOVE_RECURSE ${SCRATCH})
@@ -39,6 +39,27 @@ file(WRITE ${SCRATCH}/vocab.txt "[PAD]\n[UNK]\n[CLS]\n[SEP]\nis\nthere\nan\neffu
 file(WRITE ${SCRATCH}/texts.txt "Is there an effusion?\nIs there?\n")
 step("own_text" ${CMAKE_COMMAND} -E chdir ${SCRATCH} ${SCRATCH}/build_text/own_text vocab.txt texts.txt)
 expect_in_output("2 texts, 12 tokens, 0 cut to 32")
+step("configure own_heads" ${CMAKE_COMMAND} -S ${SOURCE}/examples/own_heads -B ${SCRATCH}/build_heads -G ${GENERATOR}
+     -DCMAKE_PREFIX_PATH=${SCRATCH}/moved -DCMAKE_CXX_COMPILER=${COMPILER})
+step("build own_heads" ${CMAKE_COMMAND} --build ${SCRATCH}/build_heads)
+# The answers depend on words that both kinds share, and the same word means another answer to another kind.
+file(WRITE ${SCRATCH}/words.txt "[PAD]\n[UNK]\n[CLS]\n[SEP]\nis\nthere\nan\neffusion\nedema\nwhere\nhow\nlarge\n?\n")
+set(questions "")
+foreach(finding effusion edema)
+  string(COMPARE EQUAL ${finding} edema other)
+  math(EXPR third "2 - 2 * ${other}")
+  string(APPEND questions "binary,${other},Is there an ${finding}?\nregion,${third},Where is the ${finding}?\n"
+                          "severity,${other},How large is the ${finding}?\ncategory,${third},There is ${finding}\n")
+endforeach()
+file(WRITE ${SCRATCH}/questions.csv "${questions}")
+step("own_heads" ${CMAKE_COMMAND} -E chdir ${SCRATCH} ${SCRATCH}/build_heads/own_heads words.txt questions.csv)
+foreach(kind binary region severity category)
+  expect_in_output("${kind}: 2 of 2 right")
+endforeach()
+file(WRITE ${SCRATCH}/questions.csv "binary,0\n")
+execute_process(COMMAND ${CMAKE_COMMAND} -E chdir ${SCRATCH} ${SCRATCH}/build_heads/own_heads words.txt questions.csv
+                RESULT_VARIABLE refused ERROR_VARIABLE output)
+expect_in_output("a line is not KIND,ANSWER,TEXT: binary,0")
 find_program(PYTHON python3)
 if(PYTHON)
   step("write a table of images" ${PYTHON} ${SOURCE}/tests/install/write_images.py ${SCRATCH})

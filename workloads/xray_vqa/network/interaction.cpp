@@ -2,28 +2,15 @@
 
 #include <string>
 
-#include <ATen/ops/gelu.h>
-#include <ATen/ops/relu.h>
 #include <torch/nn/modules/container/modulelist.h>
 
 #include "larmor/base/text.h"
 #include "larmor/device/run_block.h"
+#include "larmor/nn/blocks/two_layers.h"
 
 #include "workloads/xray_vqa/network/region_pooling.h"
 
 namespace larmor::xray_vqa {
-
-TwoLayers::TwoLayers(const Shape& shape, double drop, const std::string& path, c10::Device device)
-    : between_(shape.between),
-      first_(register_module("0", nn::linear_weights(shape.in, shape.hidden, /*has_bias=*/true, device))),
-      second_(register_module("3", nn::linear_weights(shape.hidden, shape.out, /*has_bias=*/true, device))),
-      dropout_(register_module("2", std::make_shared<nn::Dropout>(drop, path))) {}
-
-at::Tensor TwoLayers::forward(const at::Tensor& input) {
-  const at::Tensor hidden = nn::linear(input, *first_);
-  return nn::linear(dropout_->forward(between_ == Between::gelu ? at::gelu(hidden) : at::relu(hidden)),
-                    *second_);
-}
 
 InteractionModule::Strand InteractionModule::strand(const char* attentions, const char* norms,
                                                     const InteractionOptions& options, c10::Device device) {
@@ -51,12 +38,12 @@ InteractionModule::InteractionModule(const InteractionOptions& options, c10::Dev
     : visual_(strand("visual_to_text", "visual_norms", options, device)),
       text_(strand("text_to_visual", "text_norms", options, device)),
       scene_(strand("scene_to_text", "scene_norms", options, device)),
-      ffn_(register_module("ffn",
-                           std::make_shared<TwoLayers>(TwoLayers::Shape{.in = options.width,
-                                                                        .hidden = options.intermediate,
-                                                                        .out = options.width,
-                                                                        .between = TwoLayers::Between::gelu},
-                                                       options.dropout, "sim.ffn", device))),
+      ffn_(register_module("ffn", std::make_shared<nn::TwoLayers>(
+                                      nn::TwoLayers::Shape{.in = options.width,
+                                                           .hidden = options.intermediate,
+                                                           .out = options.width,
+                                                           .between = nn::TwoLayers::Between::gelu},
+                                      options.dropout, "sim.ffn", device))),
       ffn_norm_(register_module("ffn_norm", std::make_shared<nn::LayerNorm>(options.width, device))) {}
 
 Interaction InteractionModule::forward(const at::Tensor& visual, const at::Tensor& text,

@@ -12,9 +12,7 @@
 #include <torch/nn/module.h>
 
 #include "larmor/nn/blocks/block.h"
-#include "larmor/nn/blocks/dropout.h"
 #include "larmor/nn/blocks/layer_norm.h"
-#include "larmor/nn/blocks/layer_weights.h"
 #include "larmor/nn/blocks/multihead_attention.h"
 
 namespace larmor::xray_vqa {
@@ -58,24 +56,6 @@ class InteractionModule final : public torch::nn::Module {
   Strand visual_, text_, scene_;
   std::shared_ptr<nn::Block> ffn_;
   std::shared_ptr<nn::LayerNorm> ffn_norm_;
-};
-
-/// Linear, GELU or ReLU, dropout, linear: `0` and `3` of a torch.nn.Sequential of the four.
-class TwoLayers final : public nn::Block {
- public:
-  enum class Between { gelu, relu };
-  struct Shape {
-    int64_t in, hidden, out;
-    Between between = Between::relu;
-  };
-  /// `path` as Dropout's.
-  TwoLayers(const Shape& shape, double drop, const std::string& path, c10::Device device);
-  at::Tensor forward(const at::Tensor& input) override;  // [N, in] to [N, out]
-
- private:
-  Between between_;
-  std::shared_ptr<nn::LayerWeights> first_, second_;
-  std::shared_ptr<nn::Dropout> dropout_;
 };
 
 }  // namespace larmor::xray_vqa

@@ -1,15 +1,16 @@
 #include "workloads/xray_vqa/network/vqa_loss.h"
 
+#include <algorithm>
+
 #include <ATen/core/Reduction.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
-#include <ATen/ops/cross_entropy_loss.h>
-#include <ATen/ops/stack.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/where.h>
+
+#include "larmor/nn/losses/routed_loss.h"
 
 namespace larmor::xray_vqa {
 namespace {
-
-constexpr int64_t not_asked = -1;
 
 /// Losses add up in float32 at least.
 at::Tensor wide(const at::Tensor& logits) {
@@ -21,18 +22,15 @@ at::Tensor wide(const at::Tensor& logits) {
 VqaTargets targets_of(const at::Tensor& head, const at::Tensor& answer, const at::Tensor& labels,
                       const at::Tensor& labels_mask) {
   VqaTargets targets;
-  for (std::size_t i = 0; i < heads; ++i)
-    targets.answers[i] = at::where(head == static_cast<int64_t>(i), answer, not_asked);
+  std::ranges::move(nn::routed_answers(head, answer, heads), targets.answers.begin());
   targets.labels = labels;
   targets.labels_mask = labels_mask;
   return targets;
 }
 
 at::Tensor counts_of(const VqaTargets& targets) {
-  std::vector<at::Tensor> counts;
-  for (const at::Tensor& answers : targets.answers) counts.push_back((answers >= 0).sum());
-  counts.push_back(targets.labels_mask.sum());
-  return at::stack(counts).to(at::kDouble);
+  const at::Tensor answers = nn::counts_of_answers({targets.answers.begin(), targets.answers.end()});
+  return at::cat({answers, targets.labels_mask.sum().to(at::kDouble).view(1)});
 }
 
 VqaLoss vqa_loss(const VqaOutputs& outputs, const VqaTargets& targets, const at::Tensor& counts,
@@ -41,11 +39,7 @@ VqaLoss vqa_loss(const VqaOutputs& outputs, const VqaTargets& targets, const at:
   const at::Tensor labels = wide(outputs.labels);
   const at::Tensor divisors = counts.to(labels.device(), labels.scalar_type()).clamp_min(1);
   for (std::size_t i = 0; i < heads; ++i) {
-    const at::Tensor& answers = targets.answers[i];
-    // Class 0 stands in for those that do not count, and their share is left out.
-    const at::Tensor each =
-        at::cross_entropy_loss(wide(outputs.answers[i]), answers.clamp_min(0), {}, at::Reduction::None);
-    loss.answers[i] = at::where(answers >= 0, each, 0).sum();
+    loss.answers[i] = nn::summed_cross_entropy(outputs.answers[i], targets.answers[i]);
     const at::Tensor share = loss.answers[i] / divisors[static_cast<int64_t>(i)] * weights.of_heads[i];
     loss.vqa = i == 0 ? share : loss.vqa + share;
   }

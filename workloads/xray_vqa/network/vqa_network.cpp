@@ -1,7 +1,9 @@
 #include "workloads/xray_vqa/network/vqa_network.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
@@ -47,18 +49,16 @@ VqaNetworkImpl::VqaNetworkImpl(const VqaOptions& options, c10::Device device)
   scene_proj_ = register_module("scene_proj", nn::linear_weights(box_numbers + 2 * options.embedding, width,
                                                                  /*has_bias=*/true, device));
   sim_ = register_module("sim", std::make_shared<InteractionModule>(options.interaction, device));
-  const auto head = [&](int64_t hidden, int64_t classes, const std::string& path) {
-    return std::make_shared<TwoLayers>(TwoLayers::Shape{.in = width, .hidden = hidden, .out = classes},
-                                       options.interaction.dropout, path, device);
-  };
-  const auto answers = register_module("answer_module", std::make_shared<torch::nn::Module>());
-  for (std::size_t i = 0; i < heads; ++i) {
-    const std::string name = std::string(head_names[i]) + "_head";
-    heads_.push_back(
-        answers->register_module(name, head(options.head_hidden[i], head_classes[i], "answer." + name)));
-  }
-  labels_ = register_module("chexpert_head", std::make_shared<torch::nn::Module>())
-                ->register_module("classifier", head(options.labels_hidden, chexpert_labels, "chexpert"));
+  std::vector<nn::AnswerHead> kinds;
+  for (std::size_t i = 0; i < heads; ++i)
+    kinds.push_back({.name = head_names[i], .hidden = options.head_hidden[i], .classes = head_classes[i]});
+  heads_ = register_module(
+      "answer_module", std::make_shared<nn::AnswerHeads>(width, kinds, options.interaction.dropout, device));
+  const nn::TwoLayers::Shape classifier{.in = width, .hidden = options.labels_hidden, .out = chexpert_labels};
+  labels_ =
+      register_module("chexpert_head", std::make_shared<torch::nn::Module>())
+          ->register_module("classifier", std::make_shared<nn::TwoLayers>(
+                                              classifier, options.interaction.dropout, "chexpert", device));
 }
 
 void VqaNetworkImpl::add_encoders(c10::Device device) {
@@ -113,8 +113,7 @@ VqaOutputs VqaNetworkImpl::answer(const at::Tensor& map, const at::Tensor& state
   const at::Tensor visual = nn::linear(outputs.regions, *visual_proj_);
   outputs.interaction =
       sim_->forward(visual, states, nn::linear(outputs.scene, *scene_proj_), seen, inputs.tokens_mask);
-  for (std::size_t i = 0; i < heads; ++i)
-    outputs.answers[i] = nn::run_block(heads_[i], outputs.interaction.fused);
+  std::ranges::move(heads_->forward(outputs.interaction.fused), outputs.answers.begin());
   outputs.labels = nn::run_block(labels_, masked_mean(visual, seen));
   return outputs;
 }

@@ -12,6 +12,9 @@
 #include <c10/core/Device.h>
 #include <torch/nn/pimpl.h>
 
+#include "larmor/nn/blocks/answer_heads.h"
+#include "larmor/nn/blocks/layer_weights.h"
+#include "larmor/nn/blocks/two_layers.h"
 #include "larmor/nn/networks/bert/bert.h"
 #include "larmor/nn/networks/convnext/convnext.h"
 
@@ -87,8 +90,8 @@ class VqaNetworkImpl : public torch::nn::Module {
   std::shared_ptr<SceneEncoder> scene_encoder_;
   std::shared_ptr<nn::LayerWeights> visual_proj_, scene_proj_;
   std::shared_ptr<InteractionModule> sim_;
-  std::vector<std::shared_ptr<TwoLayers>> heads_;
-  std::shared_ptr<TwoLayers> labels_;
+  std::shared_ptr<nn::AnswerHeads> heads_;
+  std::shared_ptr<nn::TwoLayers> labels_;
 };
 TORCH_MODULE(VqaNetwork);
 
