@@ -9,6 +9,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "larmor/device/autocast.h"
+#include "larmor/device/meta_kernels.h"
 #include "larmor/device/saved_bytes.h"
 #include "larmor/kernels/draw.h"
 
@@ -60,6 +61,7 @@ TEST(DepthwiseConv, IsLibtorchsWithTheGradientsOfDouble) {
 }
 
 TEST(DepthwiseConv, IsItsTwinInEveryType) {
+  register_meta_kernels();
   const Tensor weight = draw_normal(6, "weight", {8, 1, 7, 7}).to(at::kDouble),
                bias = draw_normal(6, "bias", {8}).to(at::kDouble);
   const auto by = [](Depthwise* convolve) {
