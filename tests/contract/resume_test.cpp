@@ -67,6 +67,17 @@ TEST_P(Resume, GivesTheSameBitsAfterAStopAtEveryStep) {
   WholeRun(GetParam(), 2).expect_same_bits_in_parts(stops(6));
 }
 
+TEST_P(Resume, GivesTheSameBitsWithTwoThreadsARank) {
+  const auto trained = [&](std::optional<int64_t> stop) {
+    TrialRun run(GetParam(), with_others(all_steps, {"train.length=6st"}));
+    run.compute_with(2);
+    if (stop) run.train(1, stop);
+    run.train(1);
+    return run.hashes();
+  };
+  EXPECT_EQ(trained(3), trained({}));
+}
+
 TEST_P(Resume, GoesOnWithAnotherNumberOfRanks) {
   TrialRun run(GetParam(),
                {"train.length=8st", "train.global_batch=4", "optim.name=sgd", "optim.learning_rate=0.01",

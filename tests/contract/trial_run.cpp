@@ -1,5 +1,6 @@
 #include "tests/contract/trial_run.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
 #include <fstream>
@@ -34,6 +35,13 @@ std::filesystem::path configs_of(const StageName& stage) {
                                           : source_folder() / "tests" / "toy" / stage.stage / "configs";
 }
 
+/// What the runs of this process prepare of the same data they prepare once; nothing is put into the user's
+/// own cache.
+const std::filesystem::path& prepared_cache() {
+  static const ScratchFolder scratch;
+  return scratch.path();
+}
+
 /// Workloads of the program, and the toy.
 std::vector<Workload> all_workloads() {
   auto all = make_workloads();
@@ -66,6 +74,9 @@ TrialRun::TrialRun(StageName stage, std::vector<std::string> overrides)
     : stage_(std::move(stage)), overrides_(std::move(overrides)) {
   overrides_.push_back("run.folder=" + scratch_.path().string());
   overrides_.emplace_back("run.name=trial");
+  const std::string cache = "data.cache_folder=";
+  const auto names_cache = [&](const std::string& word) { return word.starts_with(cache); };
+  if (std::ranges::none_of(overrides_, names_cache)) overrides_.push_back(cache + prepared_cache().string());
 }
 
 RunFolder TrialRun::folder() const { return {scratch_.path() / "trial"}; }
@@ -90,6 +101,9 @@ SessionEnd TrialRun::train(int ranks, std::optional<int64_t> until, const std::v
   resume_at_.reset();
   auto prepared = prepare_run(workload, std::move(asked), std::nullopt, std::move(start), storage, clock);
   notes_ = prepared.notes;
+  // Ranks and tests share the cores. In oneDNN's convolutions a thread spins while it waits for one that has
+  // no core, which took half of the suite's processor time.
+  prepared.plan.threads_per_rank = threads_;
   auto loaded = load_run_stage(prepared.folder, workload);
   loaded.stage = change_(std::move(loaded.stage));
   SessionOptions options;
@@ -215,6 +229,15 @@ Sources tiny_sources(const StageName& stage) {
     sources.overrides.push_back(text("from.", need.stage, "=", run.string()));
   }
   return sources;
+}
+
+std::vector<std::string> with_others(std::vector<std::string> words, const std::vector<std::string>& more) {
+  for (const auto& word : more) {
+    const auto key = word.substr(0, word.find('=') + 1);
+    std::erase_if(words, [&key](const std::string& known) { return known.starts_with(key); });
+    words.push_back(word);
+  }
+  return words;
 }
 
 double largest_difference(const NamedTensors& a, const NamedTensors& b) {

@@ -2,6 +2,7 @@
 // same functions as the program's own.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <exception>
 #include <filesystem>
@@ -24,6 +25,7 @@ namespace larmor::testing {
 
 struct StageName {
   std::string workload, stage;
+  auto operator<=>(const StageName&) const = default;
 };
 /// How a test is told which stage it ran over.
 void PrintTo(const StageName& stage, std::ostream* out);
@@ -41,6 +43,9 @@ class TrialRun {
   /// From now on ranks train what `change` makes of their stage.
   using Change = std::function<std::unique_ptr<const Stage>(std::unique_ptr<const Stage>)>;
   void change_stage(Change change) { change_ = std::move(change); }
+
+  /// Each rank of the next train() computes with so many threads, in place of one.
+  void compute_with(int threads) { threads_ = threads; }
 
   /// The next train() goes on from that checkpoint, as --resume PATH.
   void resume_at(std::filesystem::path checkpoint) { resume_at_ = std::move(checkpoint); }
@@ -65,6 +70,7 @@ class TrialRun {
   StageName stage_;
   std::vector<std::string> overrides_;
   Change change_ = [](std::unique_ptr<const Stage> stage) { return stage; };
+  int threads_ = 1;
   std::optional<std::filesystem::path> resume_at_;
   std::vector<std::string> notes_;
   std::vector<std::exception_ptr> errors_;
@@ -85,6 +91,9 @@ std::string name_of(const ::testing::TestParamInfo<StageName>& which);
 Sources tiny_sources(const StageName& stage);
 /// Of the workload's first stage.
 Sources tiny_sources(const std::string& workload);
+
+/// The words with others for the same keys.
+std::vector<std::string> with_others(std::vector<std::string> words, const std::vector<std::string>& more);
 
 /// The largest absolute difference over all tensors; the names have to agree.
 double largest_difference(const NamedTensors& a, const NamedTensors& b);
