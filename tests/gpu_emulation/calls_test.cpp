@@ -197,10 +197,14 @@ TEST_P(CallsOnCards, GiveTheFiguresAndFilesOfCpusHoweverManyCardsShareThem) {
   }
   on_cpus(training(workload, stage, more), folder);
 
-  const Words evaluate{"evaluate", stage, "--json"};
-  const auto figures = on_cpus(joined(evaluate, on("cpu", 1)), folder).json();
+  const Words evaluate{"evaluate", stage, "--json", "train.precision=fp64"};
+  const auto figures = on_cpus(joined(evaluate, on("cpu", 1)), folder);
   const auto on_one = on_cards(joined(evaluate, on("cuda", 1)), folder);
-  expect_near(on_one.json(), figures, stage);
+  // On an emulated card attention is not one fused kernel, and rounds otherwise.
+  if (workload.starts_with("xray_"))
+    expect_near(on_one.json(), figures.json(), stage);
+  else
+    EXPECT_EQ(on_one.out, figures.out);
   EXPECT_EQ(on_cards(joined(evaluate, on("cuda", 3)), folder).out, on_one.out);
 
   put_inputs(folder);
