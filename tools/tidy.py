@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs clang-tidy (.clang-tidy) over larmor/ and app/, or over some of their sources, and lists what it finds.
+"""Runs clang-tidy (.clang-tidy) over larmor/, app/ and workloads/, or over some of their sources, and lists what
+it finds.
 
 The commands are those of a build folder's compile_commands.json. Where that builds several sources at a time, all
 are read in those units, which parses libtorch's headers a tenth as often; a single source is read by the command of
@@ -24,9 +25,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-# Where the sources are that the rules are for; what else a unit includes is somebody else's. Workloads and tests have
-# not been gone through yet.
-FOLDERS = ("larmor", "app")
+# Where the sources are that the rules are for; what else a unit includes is somebody else's. Tests have not been gone
+# through yet, those of the workloads neither.
+FOLDERS = ("larmor", "app", "workloads")
+TESTS = "tests"
 FINDING = re.compile(r"^(?P<path>/[^:\n]+):(?P<line>\d+):(?P<column>\d+): (?P<what>(?:warning|error): .*)$")
 INCLUDED = re.compile(r'^#include "(?P<path>[^"]+\.cpp)"$', re.MULTILINE)
 KEPT_SECONDS = 30 * 24 * 3600  # since it was last of use
@@ -59,9 +61,10 @@ def chosen(build, root, files):
 
 def is_ours(path, root):
     try:
-        return path.resolve().relative_to(root).parts[0] in FOLDERS
+        folder, *below = path.resolve().relative_to(root).parts
     except ValueError:
         return False
+    return folder in FOLDERS and TESTS not in below
 
 
 def changed(root, reference):
@@ -112,7 +115,7 @@ def read_anew(program, root, file, flags):
     findings, below = {}, None
     for line in done.stdout.splitlines():
         match = FINDING.match(line)
-        if match and is_ours(Path(match["path"]), root):
+        if match and Path(match["path"]).resolve().is_relative_to(root):
             path = Path(match["path"]).resolve().relative_to(root)
             below = findings.setdefault((str(path), int(match["line"]), int(match["column"]), match["what"]), [])
         elif match:
@@ -140,7 +143,8 @@ def run(root, build, files, jobs, program="clang-tidy", out=sys.stdout):
         results = pool.map(lambda one: read(program, seen, root, kept, *one), work)
         for (file, _), (findings, trouble) in zip(work, results):
             for place, below in findings.items():
-                all_findings.setdefault(place, below)
+                if is_ours(root / place[0], root):  # not before: what is kept of a unit outlives FOLDERS
+                    all_findings.setdefault(place, below)
             if trouble:
                 troubles.append((file, trouble))
     for (path, line, column, what), below in sorted(all_findings.items()):
@@ -186,6 +190,8 @@ def self_test(program):
         counting = root / "counting"
         counting.write_text(f'#!/bin/sh\n[ "$1" = --version ] || echo >> {calls}\nexec {program} "$@"\n')
         counting.chmod(0o755)
+        for file, wanted in (("larmor/a.cpp", True), ("larmor/tests/a.cpp", False), ("elsewhere/a.cpp", False)):
+            check(f"whether {file} is ours", is_ours(root / file, root), wanted)
         with open(os.devnull, "w") as nowhere:
             def found(files):
                 return run(root, root / "build", files, jobs=2, program=str(counting), out=nowhere)
