@@ -1,5 +1,5 @@
-// Where the large blocks of tensors on a CPU lie: side by side in one range of addresses that the process keeps,
-// so that each step finds the memory of the last one (docs/decisions/0062).
+// Where the large blocks of tensors on a CPU lie: side by side in one range of addresses that the process
+// keeps, so that each step finds the memory of the last one (docs/decisions/0062).
 #pragma once
 
 #include <cstddef>
@@ -40,9 +40,9 @@ class BlockPool {
 };
 
 /// From now on tensors of 64 KiB to 1 GiB on the CPU come from a pool as large as the machine's memory; where
-/// it has no room, from where they came before. Does nothing where the process's addresses are limited (ulimit
-/// -v), under the address sanitizer, which has to see each block, and where start_memory_meter() came first.
-/// Once per process; later calls do nothing. Thread-safe.
+/// it has no room, from where they came before. Does nothing where the process's addresses are limited
+/// (ulimit -v), under the address sanitizer, which has to see each block, and where start_memory_meter() came
+/// first. Once per process; later calls do nothing. Thread-safe.
 void start_block_pool();
 
 }  // namespace larmor

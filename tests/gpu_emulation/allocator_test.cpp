@@ -22,9 +22,9 @@ Finished timed(const std::map<std::string, std::string>& variables = {}) {
   std::map<std::string, std::string> environment{{"EMULATED_HOLLOW", "1"}};
   environment.insert(variables.begin(), variables.end());
   return run_on_gpus(
-      {"bench", "step", "survival", "--blocks", "1", "--steps", "1", "--warmup", "1", "--ranks", "1", "--json",
-       "data.kind=cohort", "data.cohort_size=[128,128,64]", "data.transforms=[]", "parallel.device=cuda",
-       "train.micro_batch=16", "train.global_batch=16", "train.precision=fp32"},
+      {"bench", "step", "survival", "--blocks", "1", "--steps", "1", "--warmup", "1", "--ranks", "1",
+       "--json", "data.kind=cohort", "data.cohort_size=[128,128,64]", "data.transforms=[]",
+       "parallel.device=cuda", "train.micro_batch=16", "train.global_batch=16", "train.precision=fp32"},
       scratch.path(), {.cards = "H100:20G", .environment = environment});
 }
 

@@ -88,7 +88,8 @@ void* address_of(Function* function) {
 }  // namespace
 
 CUresult attribute_of(int* value, CUdevice_attribute attribute, CUdevice) {
-  *value = attribute == CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED && has_virtual_memory() ? 1 : 0;
+  *value =
+      attribute == CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED && has_virtual_memory() ? 1 : 0;
   return CUDA_SUCCESS;
 }
 
