@@ -134,8 +134,16 @@ FaultPoint FaultPoint::from_environment(const Rank& rank) {
   return FaultPoint(fault);
 }
 
+bool FaultPoint::is_due(Phase phase, int64_t step) const {
+  return fault_ && phase == fault_->phase && step >= fault_->step;
+}
+
+bool FaultPoint::stops_at(Phase phase, int64_t step) const {
+  return is_due(phase, step) && fault_->action == Fault::Action::stop;
+}
+
 void FaultPoint::reach(Phase phase, int64_t step) {
-  if (!fault_ || phase != fault_->phase || step < fault_->step) return;
+  if (!is_due(phase, step)) return;
   const Fault::Action action = fault_->action;
   if (action != Fault::Action::slow) fault_.reset();  // one that is continued goes on
   switch (action) {

@@ -43,11 +43,15 @@ class FaultPoint {
 
   /// This rank enters a phase. Returns unless the fault ends or stops the process.
   void reach(Phase phase, int64_t step);
+  /// Whether reach() would stop the process here: a thread that it catches within a write may finish that one
+  /// when the process goes on.
+  bool stops_at(Phase phase, int64_t step) const;
   /// make_storage(), or the one whose disk will be full.
   std::unique_ptr<Storage> storage() const;
 
  private:
   struct Disk;
+  bool is_due(Phase phase, int64_t step) const;
   std::optional<Fault> fault_;
   std::shared_ptr<Disk> disk_;
 };

@@ -267,8 +267,11 @@ double Trainer::validation_to_come() const {
 }
 
 void Trainer::enter(Phase phase) {
-  parts_.board.set(rank(), phase, state_.progress.step);
-  parts_.faults.reach(phase, state_.progress.step);
+  const int64_t step = state_.progress.step;
+  parts_.board.set(rank(), phase, step);
+  // Sinks write on threads of their own: none is to be caught within a write.
+  if (parts_.faults.stops_at(phase, step)) parts_.tracker.flush();
+  parts_.faults.reach(phase, step);
 }
 
 void Trainer::advance() {

@@ -97,6 +97,15 @@ TEST(FaultPoint, EndsOrStopsTheProcessAsItsNameSays) {
   EXPECT_EQ(met("rank=0 phase=computing do=exit"), 1001);
 }
 
+TEST(FaultPoint, KnowsBeforehandWhereItStopsTheProcess) {
+  const FaultPoint stop = point("rank=0 phase=saving step=3 do=stop");
+  EXPECT_FALSE(stop.stops_at(Phase::saving, 2));
+  EXPECT_FALSE(stop.stops_at(Phase::computing, 3));
+  EXPECT_TRUE(stop.stops_at(Phase::saving, 3));
+  EXPECT_FALSE(point("rank=0 phase=saving do=kill").stops_at(Phase::saving, 3));
+  EXPECT_FALSE(FaultPoint().stops_at(Phase::starting, 0));
+}
+
 TEST(FaultPoint, ThatHangsStaysForEver) {
   EXPECT_EQ(ending_of([] {
               alarm(1);  // ends the process by its signal
