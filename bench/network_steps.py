@@ -131,12 +131,16 @@ def time_step(run, network):
     assert parameters["ours"] == parameters["theirs"], parameters
 
 
-def loaded_mib(command):
-    """The peak of a process that does nothing but load its libraries."""
-    process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL)
+def loaded_mib(program):
+    """The peak of a process that does nothing but load its libraries. Nothing is freed before it ends."""
+    process = subprocess.Popen([str(program), "--version"], stdout=subprocess.DEVNULL)
     status, usage = os.wait4(process.pid, 0)[1:]
-    assert status == 0, command
+    assert status == 0
     return usage.ru_maxrss / 1024
+
+
+# As the peers' scripts ask for their own peak: before the interpreter ends, which takes a hundred MiB more.
+IMPORTS = "import resource, torch, monai.networks.nets; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
 
 
 def memory_of(run, network):
@@ -147,8 +151,8 @@ def memory_of(run, network):
         ours = last_json(our_step(run, network))["peak_rss_mib"]
         theirs = {mode: last_json(their_step(run, network, [mode]))["peak_rss_mib"] for mode in modes_of(run, network)}
         least = min(theirs.values())
-        loaded = loaded_mib([run.program, "--version"])
-        imported = loaded_mib([run.python, "-c", "import torch, monai.networks.nets"])
+        loaded = loaded_mib(run.program)
+        imported = last_json([run.python, "-c", IMPORTS])
         above.append((ours - loaded) / (least - imported))
         whole.append(ours / least)
         print(json.dumps({"figure": "memory", "network": network.name, "larmor_mib": round(ours), "loaded_mib": round(loaded),
