@@ -65,7 +65,7 @@ constexpr std::size_t most_shown = 8;
 std::string shape_of(const at::Tensor& tensor) {
   std::vector<std::string> sizes;
   for (const int64_t size : tensor.sizes()) sizes.push_back(text(size));
-  return "[" + join(sizes, ", ") + "]";
+  return text("[", join(sizes, ", "), "]");
 }
 
 std::string beginning_of(const std::vector<std::string>& words) {

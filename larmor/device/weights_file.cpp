@@ -83,7 +83,7 @@ NamedTensors read_shards(const fs::path& index) {
 
 }  // namespace
 
-NamedTensors read_weights(const fs::path& path) {
+NamedTensors read_published_weights(const fs::path& path) {
   std::error_code unknown;
   if (fs::is_directory(path, unknown))
     fail(Exit::usage, text(path.string(), " is a folder"),

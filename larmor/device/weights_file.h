@@ -12,6 +12,6 @@ namespace larmor {
 /// files that PyTorch has saved, which could run code; for pointers that git leaves in the place of a large
 /// file; for folders; for an index that lists no files, files elsewhere, or tensors that its files have not.
 /// Throws as read_tensors() of the files themselves.
-NamedTensors read_weights(const std::filesystem::path& path);
+NamedTensors read_published_weights(const std::filesystem::path& path);
 
 }  // namespace larmor

@@ -34,7 +34,7 @@ class WeightsFile : public ::testing::Test {
   /// Message and hint.
   static std::string refusal(const std::filesystem::path& path) {
     try {
-      read_weights(path);
+      read_published_weights(path);
       return "";
     } catch (const Error& error) {
       EXPECT_EQ(error.exit(), Exit::usage);
@@ -49,12 +49,13 @@ class WeightsFile : public ::testing::Test {
 };
 
 TEST_F(WeightsFile, IsOneFileOrTheFilesOfAnIndex) {
-  EXPECT_TRUE(read_weights(write("model.safetensors", first)).at("a.weight").equal(first.at("a.weight")));
+  EXPECT_TRUE(
+      read_published_weights(write("model.safetensors", first)).at("a.weight").equal(first.at("a.weight")));
   write("model-00001-of-00002.safetensors", first);
   write("model-00002-of-00002.safetensors", second);
   const auto index = write_index(
       {{"a.weight", "model-00001-of-00002.safetensors"}, {"b.weight", "model-00002-of-00002.safetensors"}});
-  const NamedTensors all = read_weights(index);
+  const NamedTensors all = read_published_weights(index);
   ASSERT_EQ(all.size(), 2U);
   EXPECT_TRUE(all.at("b.weight").equal(second.at("b.weight")));
   EXPECT_EQ(all.at("b.weight").scalar_type(), at::kHalf);

@@ -116,9 +116,9 @@ void start_encoders(VqaNetworkImpl& network, const VqaConfig& config) {
     for (const std::string& line : lines_of(report)) log::info(line);
   };
   if (!config.image_weights.empty())
-    tell(start_image_encoder(network, read_weights(config.image_weights), config.image_weights));
+    tell(start_image_encoder(network, read_published_weights(config.image_weights), config.image_weights));
   if (!config.text_weights.empty())
-    tell(start_text_encoder(network, read_weights(config.text_weights), config.text_weights));
+    tell(start_text_encoder(network, read_published_weights(config.text_weights), config.text_weights));
 }
 
 std::vector<ParameterRule> rules_of(const VqaNetworkImpl& network, const VqaConfig& config) {
