@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <exception>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,7 +24,10 @@ namespace fs = std::filesystem;
 namespace {
 
 // Whether the run went on without us: no failure of a save, but the end of this rank.
-bool is_fenced(const Error& error) { return error.exit() == Exit::rank_lost; }
+bool is_fenced(const std::exception& failure) {
+  const auto* error = dynamic_cast<const Error*>(&failure);
+  return error != nullptr && error->exit() == Exit::rank_lost;
+}
 
 // Free space asked for beyond the bytes themselves: the log and the file system need some too.
 constexpr double space_margin = 1.05;
@@ -31,6 +35,28 @@ constexpr double space_margin = 1.05;
 // What ranks tell each other. A path in a message may be in no encoding that JSON knows.
 std::string to_line(const Json& message) {
   return message.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// What a rank tells the others of a failure that ended its part of a save.
+Json report_of(const std::exception& failure) {
+  const auto* error = dynamic_cast<const Error*>(&failure);
+  Json report;
+  report["fenced"] = is_fenced(failure);
+  report["error"] = error ? error->message() : failure.what();
+  report["hint"] = error ? error->hint() : "";
+  return report;
+}
+
+// The error that another rank told of, `where` before its message.
+Error error_of(const Json& report, std::string_view where = {}) {
+  const auto exit = report.at("fenced").get<bool>() ? Exit::rank_lost : Exit::environment;
+  return {exit, text(where, report.at("error").get<std::string>()), report.at("hint").get<std::string>()};
+}
+
+// One line for the log: the message, and what to do in brackets.
+std::string warning_of(const Json& report) {
+  const auto hint = report.at("hint").get<std::string>();
+  return text(report.at("error").get<std::string>(), hint.empty() ? "" : text(" (", hint, ")"));
 }
 
 uint64_t bytes_of(const Snapshot& snapshot) {
@@ -45,16 +71,12 @@ uint64_t bytes_of(const Snapshot& snapshot) {
 // Throws Error (rank_lost) when the run went on without us.
 template <class Work>
 void tidy(const std::string& what, const Work& work) {
-  std::string why;
   try {
-    return work();
-  } catch (const Error& error) {
-    if (is_fenced(error)) throw;
-    why = error.message();
-  } catch (const std::exception& error) {
-    why = error.what();
+    work();
+  } catch (const std::exception& failure) {
+    if (is_fenced(failure)) throw;
+    log::warning(text(what, ": ", warning_of(report_of(failure))));
   }
-  log::warning(text(what, ": ", why));
 }
 
 // Removes what starts of the run that were killed have left. Nobody else writes here: a run saves one
@@ -92,10 +114,9 @@ void clear_place(const CommitPlace& place, const fs::path& final) {
                     aside.string()));
 }
 
-// What rank 0 tells the others before anything is written: "" to go on, "!reason" to give up, "~reason" when
-// the run went on without us, "=" when this start has saved the checkpoint already.
-std::string open_attempt(uint64_t bytes, const CommitPlace& place, const fs::path& attempt,
-                         const fs::path& final) {
+// What rank 0 tells the others before anything is written: null to go on, true when this start has saved the
+// checkpoint already, or the report of what is in the way.
+Json open_attempt(uint64_t bytes, const CommitPlace& place, const fs::path& attempt, const fs::path& final) {
   try {
     auto& storage = place.storage;
     storage.create_folders(place.folder);
@@ -104,28 +125,26 @@ std::string open_attempt(uint64_t bytes, const CommitPlace& place, const fs::pat
       if (place.whole.knows(final)) {
         // Whoever renamed it may have been killed before it was certain to stay.
         storage.sync_folder(place.folder);
-        return "=";
+        return true;
       }
       clear_place(place, final);
     }
     storage.remove_all(attempt);
     const auto needed = static_cast<uint64_t>(static_cast<double>(bytes) * space_margin);
     if (const auto free = storage.free_bytes(place.folder); free < needed) {
-      return text("!", place.folder.string(), " has ", human_bytes(free), " free and this checkpoint needs ",
-                  human_bytes(needed));
+      fail(Exit::environment, text(place.folder.string(), " has ", human_bytes(free),
+                                   " free and this checkpoint needs ", human_bytes(needed)));
     }
     storage.create_folders(attempt);
     storage.point("checkpoint.begun");
-    return "";
-  } catch (const Error& error) {
-    return (is_fenced(error) ? "~" : "!") + error.message();
-  } catch (const std::exception& error) {
+    return nullptr;
+  } catch (const std::exception& failure) {
     // The others wait for a word, whatever has happened.
-    return text("!", error.what());
+    return report_of(failure);
   }
 }
 
-// This rank's shards as a JSON list, or {"error": …}.
+// This rank's shards as a JSON list, or the report of why it has none.
 Json write_shards(const Snapshot& snapshot, const CommitPlace& place, const fs::path& attempt) {
   try {
     std::vector<ListedFile> files;
@@ -137,16 +156,8 @@ Json write_shards(const Snapshot& snapshot, const CommitPlace& place, const fs::
       place.storage.point("checkpoint.shard.written");
     }
     return to_json(files);
-  } catch (const Error& error) {
-    Json report;
-    report["error"] = error.message();
-    report["fenced"] = is_fenced(error);
-    return report;
-  } catch (const std::exception& error) {
-    Json report;
-    report["error"] = error.what();
-    report["fenced"] = false;
-    return report;
+  } catch (const std::exception& failure) {
+    return report_of(failure);
   }
 }
 
@@ -210,10 +221,7 @@ SaveOutcome seal_attempt(const Snapshot& snapshot, const CommitPlace& place, con
     std::vector<ListedFile> files;
     for (size_t rank = 0; rank < reports.size(); ++rank) {
       const auto report = parse_json(reports[rank], "a shard's report");
-      if (report.is_object()) {
-        fail(report.at("fenced").get<bool>() ? Exit::rank_lost : Exit::environment,
-             text("rank ", rank, ": ", report.at("error").get<std::string>()));
-      }
+      if (report.is_object()) throw error_of(report, text("rank ", rank, ": "));
       Json wrapped;
       wrapped["files"] = report;
       for (auto& file : files_of(wrapped)) files.push_back(std::move(file));
@@ -236,14 +244,10 @@ SaveOutcome seal_attempt(const Snapshot& snapshot, const CommitPlace& place, con
     place.whole.remember_written(final, manifest);
     outcome.committed = true;
     storage.point("checkpoint.committed");
-  } catch (const Error& error) {
-    if (is_fenced(error)) throw;
+  } catch (const std::exception& failure) {
+    if (is_fenced(failure)) throw;
     outcome.committed = false;
-    outcome.warning = error.message();
-    return outcome;
-  } catch (const std::exception& error) {
-    outcome.committed = false;
-    outcome.warning = error.what();
+    outcome.warning = warning_of(report_of(failure));
     return outcome;
   }
   outcome.is_best = tidy_up(snapshot, place, final);
@@ -256,15 +260,16 @@ void abandon(Storage& storage, const fs::path& attempt) {
        [&] { storage.remove_all(attempt); });
 }
 
-// Rank 0's outcome on every rank; `fenced` says that the run went on without them, and how rank 0 knows.
-SaveOutcome agree(const CommitPlace& place, SaveOutcome outcome, int64_t step, const std::string& fenced) {
+// Rank 0's outcome on every rank; `fenced` is null or the report of how rank 0 knows that the run went on
+// without them.
+SaveOutcome agree(const CommitPlace& place, SaveOutcome outcome, int64_t step, const Json& fenced) {
   Json message;
   message["fenced"] = fenced;
   message["committed"] = outcome.committed;
   message["is_best"] = outcome.is_best;
   message["warning"] = outcome.warning;
   const auto agreed = parse_json(broadcast_bytes(place.group, to_line(message), 0), "the outcome of a save");
-  if (const auto why = agreed.at("fenced").get<std::string>(); !why.empty()) fail(Exit::rank_lost, why);
+  if (const auto& report = agreed.at("fenced"); !report.is_null()) throw error_of(report);
   outcome.step = step;
   outcome.committed = agreed.at("committed").get<bool>();
   outcome.is_best = agreed.at("is_best").get<bool>();
@@ -281,28 +286,29 @@ SaveOutcome commit(const Snapshot& snapshot, const CommitPlace& place) {
   const bool first = place.group.is_first();
 
   const auto bytes = bytes_of_all(place.group, snapshot);
-  const auto opened =
-      broadcast_bytes(place.group, first ? open_attempt(bytes, place, attempt, final) : "", 0);
+  const auto said = first ? open_attempt(bytes, place, attempt, final) : Json();
+  const auto opened = parse_json(broadcast_bytes(place.group, to_line(said), 0), "the beginning of a save");
   SaveOutcome outcome;
   outcome.step = snapshot.step;
-  if (opened == "=") {
+  if (opened.is_boolean()) {
     outcome.committed = true;
     return outcome;
   }
-  if (opened.starts_with("~")) fail(Exit::rank_lost, opened.substr(1));
-  if (!opened.empty()) {
-    outcome.warning = opened.substr(1);
+  if (opened.is_object()) {
+    const auto error = error_of(opened);
+    if (is_fenced(error)) throw error;
+    outcome.warning = warning_of(opened);
     return outcome;
   }
   const auto reports = all_gather_bytes(place.group, to_line(write_shards(snapshot, place, attempt)));
-  std::string fenced;
+  Json fenced;
   if (first) {
     try {
       outcome = seal_attempt(snapshot, place, attempt, final, reports);
       if (!outcome.committed) abandon(place.storage, attempt);
     } catch (const Error& error) {
       if (!is_fenced(error)) throw;
-      fenced = error.message();
+      fenced = report_of(error);
     }
   }
   return agree(place, outcome, snapshot.step, fenced);

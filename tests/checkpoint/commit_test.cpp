@@ -345,6 +345,8 @@ TEST(Commit, EndsAllRanksWhenAFenceStopsOne) {
           EXPECT_NE(error.message().find("belongs to generation 0 of the run, which is at 1"),
                     std::string::npos)
               << error.message();
+          EXPECT_NE(error.hint().find("the run went on without this rank"), std::string::npos)
+              << "rank " << rank;
         }
       });
     }
