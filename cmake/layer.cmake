@@ -118,3 +118,14 @@ function(larmor_every_cpu)
     COMPILE_DEFINITIONS "LARMOR_EVERY_CPU=${copies}"
     SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
+
+# larmor_vector_source(<file> <options…>): a source that only CPUs with the vectors of these options run. It includes no
+# inline functions of others: the linker would take the copy that was made here for every CPU.
+function(larmor_vector_source file)
+  set(options "-O3;-ffp-contract=fast;-fno-math-errno;-fno-trapping-math")
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+    list(APPEND options ${ARGN})
+  endif()
+  set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "${options}" SKIP_PRECOMPILE_HEADERS ON
+                                                 SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()

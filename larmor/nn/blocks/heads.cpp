@@ -6,9 +6,9 @@
 
 #include <ATen/ops/bitwise_not.h>
 #include <ATen/ops/matmul.h>
-#include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/softmax.h>
 
+#include "larmor/kernels/attention.h"
 #include "larmor/nn/blocks/dropout.h"
 
 namespace larmor::nn {
@@ -31,10 +31,9 @@ at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tens
   };
   std::optional<at::Tensor> mask;
   if (seen.defined()) mask = seen.unsqueeze(1).unsqueeze(1);  // [N, 1, 1, M]
-  const at::Tensor mixed =
-      dropout != nullptr && dropout->drops()
-          ? attend_in_parts(split(query), split(key), split(value), mask, *dropout)
-          : at::scaled_dot_product_attention(split(query), split(key), split(value), mask);
+  const at::Tensor mixed = dropout != nullptr && dropout->drops()
+                               ? attend_in_parts(split(query), split(key), split(value), mask, *dropout)
+                               : attention(split(query), split(key), split(value), mask);
   return mixed.transpose(1, 2).flatten(2);
 }
 

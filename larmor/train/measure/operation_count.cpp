@@ -73,6 +73,8 @@ Arithmetic arithmetic_of(std::string_view name) {
   if (name == "aten::convolution_backward") return Arithmetic::convolution_backward;
   if (name == "aten::mm" || name == "aten::bmm" || name == "larmor::product") return Arithmetic::product;
   if (name == "aten::addmm" || name == "aten::baddbmm") return Arithmetic::product_and_sum;
+  if (name == "larmor::attention") return Arithmetic::attention;
+  if (name == "larmor::attention_backward") return Arithmetic::attention_backward;
   if (!name.starts_with("aten::_scaled_dot_product_") || name.ends_with("_math")) return Arithmetic::none;
   return name.ends_with("_backward") ? Arithmetic::attention_backward : Arithmetic::attention;
 }
