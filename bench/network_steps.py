@@ -1,4 +1,5 @@
-"""Training steps of whole networks, and the memory that they take: ours, and the peer's script with the same network."""
+"""Training steps of whole networks, the memory that they take, and sampling: ours, and the peer's script with the same
+network."""
 import dataclasses
 import json
 import os
@@ -180,7 +181,31 @@ def memory(run, folder):
     memory_of(run, unet(run, folder))
 
 
+def sampling(run):
+    """Ten steps of Fast-DDPM's generalized sampler over one volume of 64 cubed, by `predict` of the workload."""
+    program = run.program.with_name("sampling")
+    if not program.exists():
+        print("sampling: build preset bench, which makes sampling", flush=True)
+        return
+    peer = pathlib.Path(__file__).with_name("fast_ddpm_sampling.py")
+    parameters = {}
+
+    def ours():
+        line = last_json([program, run.threads, 64, run.blocks])
+        parameters["ours"] = line["parameters"]
+        return line["min_ms"]
+
+    def theirs():
+        line = last_json([run.python, peer, "--peers", run.peers, "--threads", run.threads, "--side", 64,
+                          "--blocks", run.blocks, "--modes", ",".join(VOLUME_MODES)])
+        parameters["theirs"] = line["parameters"]
+        return {mode: line["result"][mode]["min_ms"] for mode in VOLUME_MODES}
+
+    compare(f"ten-step sampling of one volume of 64 cubed, 32 channels, fp32, {run.threads} threads", ours, theirs, run.pairs)
+    assert parameters["ours"] == parameters["theirs"], parameters
+
+
 FIGURES = {"step": lambda run: time_step(run, AUTOENCODER), "resnet": lambda run: time_step(run, RESNET),
            "unet": in_scratch(lambda run, folder: time_step(run, unet(run, folder))),
-           "fast_ddpm": lambda run: time_step(run, FAST_DDPM), "cascade": cascades,
+           "fast_ddpm": lambda run: time_step(run, FAST_DDPM), "cascade": cascades, "sampling": sampling,
            "vqa": in_scratch(lambda run, folder: time_step(run, questions(folder))), "memory": in_scratch(memory)}
