@@ -1,9 +1,11 @@
 #include "tests/gpu_emulation/support/card_rehearsal.h"
 
+#include <cstdlib>
 #include <ctime>
 #include <map>
 #include <sstream>
 #include <string_view>
+#include <thread>
 
 #include <gmock/gmock.h>
 
@@ -50,6 +52,12 @@ std::time_t time_of(const std::string& log, std::string_view words) {
   return 0;
 }
 
+/// Whether others compute on this machine besides: more than two threads a core have been waiting for one.
+bool has_more_to_do_than_cores() {
+  double load = 0;
+  return getloadavg(&load, 1) == 1 && load > 2.0 * std::thread::hardware_concurrency();
+}
+
 }  // namespace
 
 void PrintTo(const CardFault& fault, std::ostream* out) {
@@ -63,6 +71,8 @@ std::string name_of_card_fault(const ::testing::TestParamInfo<CardFault>& info) 
 }
 
 std::vector<std::string> CardRehearsal::words(const std::string& name) const {
+  // On a busy machine a rank may well be silent for some seconds: only where a card hangs is a limit wanted.
+  const char* const hang_limit = GetParam().kind == "stuck" ? "10s" : "5min";
   return {"train",
           "survival",
           "-c",
@@ -80,7 +90,7 @@ std::vector<std::string> CardRehearsal::words(const std::string& name) const {
           "plan.probe=false",
           "checkpoint.every=4st",
           "train.validate_every=4st",
-          "parallel.hang_limit=3s"};
+          std::string("parallel.hang_limit=") + hang_limit};
 }
 
 std::string CardRehearsal::weights_without_faults() const {
@@ -125,8 +135,9 @@ void CardRehearsal::expect_peers_ended_soon() const {
   const std::string log = read_text(run() / "log" / "launcher.log");
   const auto asked = time_of(log, "asking the other ranks to end"),
              ended = time_of(log, "generation 0 ended");
-  constexpr std::time_t seconds_of_a_busy_machine = 6;  // two are meant, and ten are the grace
-  EXPECT_LE(ended - asked, asked == 0 ? ended : seconds_of_a_busy_machine) << log;
+  // Two are meant, and ten are the grace.
+  const std::time_t seconds = has_more_to_do_than_cores() ? 9 : 6;
+  EXPECT_LE(ended - asked, asked == 0 ? ended : seconds) << log;
 }
 
 void CardRehearsal::rehearse() {
