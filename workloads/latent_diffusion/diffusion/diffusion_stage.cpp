@@ -163,7 +163,7 @@ std::unique_ptr<Dataset> DiffusionStage::latents(const RunConfig& config, const 
 
 std::unique_ptr<Dataset> DiffusionStage::reference(const RunConfig& config, const Index& index,
                                                    ValidationDepth depth) const {
-  if (depth != ValidationDepth::full || config_.is_conditioned()) return nullptr;
+  if (depth != ValidationDepth::full) return nullptr;
   DataConfig data = config.data;
   if (data.cache == "smart") data.cache = "none";  // its window is training's
   return make_volume_dataset(data, index, Split::train, validation_chain(data.transforms));

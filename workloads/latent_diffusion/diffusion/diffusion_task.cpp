@@ -10,6 +10,7 @@
 #include "larmor/nn/metrics/image_metrics.h"
 #include "larmor/train/prediction.h"
 
+#include "workloads/latent_diffusion/diffusion/filtered_input.h"
 #include "workloads/latent_diffusion/diffusion/kept_latents.h"
 #include "workloads/latent_diffusion/diffusion/latent_distance.h"
 #include "workloads/latent_diffusion/diffusion/latent_scale.h"
@@ -94,9 +95,7 @@ std::vector<at::Tensor> DiffusionTask::losses(const Batch& batch, const StepCont
 
 void DiffusionTask::validate(const Batch& batch, Metrics& metrics) {
   if (metrics.of_reference()) {
-    const at::Tensor means = latents_.mean(latents_.image_of(batch));
-    for (int64_t row = 0; row < batch.size(); ++row)
-      note_place(batch.keys[static_cast<size_t>(row)].example, means[row], metrics);
+    note_training_cases(batch, metrics);
     return;
   }
   constexpr int64_t parts = 4;
@@ -113,6 +112,18 @@ void DiffusionTask::validate(const Batch& batch, Metrics& metrics) {
   for (int64_t row = 0; row < batch.size(); ++row)
     metrics.value("loss", batch.keys[static_cast<size_t>(row)].example, errors[row].item<double>());
   if (metrics.depth() == ValidationDepth::full) judge_samples(batch, latents, metrics);
+}
+
+void DiffusionTask::note_training_cases(const Batch& batch, Metrics& metrics) {
+  const at::Tensor means = config_.is_conditioned() ? at::Tensor() : latents_.mean(latents_.image_of(batch));
+  for (int64_t row = 0; row < batch.size(); ++row) {
+    const auto example = batch.keys[static_cast<size_t>(row)].example;
+    if (means.defined()) {
+      note_place(example, means[row], metrics);
+    } else {
+      note_filtered(example, batch.at("image")[row], batch.at("label")[row], metrics);
+    }
+  }
 }
 
 void DiffusionTask::judge_samples(const Batch& batch, const Latents& latents, Metrics& metrics) {
@@ -138,12 +149,14 @@ void DiffusionTask::judge_samples(const Batch& batch, const Latents& latents, Me
     metrics.value("psnr", example, psnr[row].item<double>());
     metrics.value("ssim", example, ssim[row].item<double>());
     metrics.value("mae", example, mae[row].item<double>());
+    note_filtered(example, batch.at("image")[row], truth[row], metrics);
   }
 }
 
 void DiffusionTask::summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) {
   report_latent_errors(cases, metrics);
   report_nearest(cases, reference, metrics);
+  report_filtered(cases, reference, metrics);
 }
 
 at::Tensor DiffusionTask::sampled_latent(const at::Tensor& like, const nn::DenoisingFunction& denoising,

@@ -60,6 +60,8 @@ class DiffusionTask final : public Task {
   /// An unscaled latent like `like`, from noise. `denoising` asks the U-Net.
   at::Tensor sampled_latent(const at::Tensor& like, const nn::DenoisingFunction& denoising,
                             const std::function<void(double)>& progress = {}) const;
+  /// For report_nearest(), or where images are translated for report_filtered().
+  void note_training_cases(const Batch& batch, Metrics& metrics);
   void judge_samples(const Batch& batch, const Latents& latents, Metrics& metrics);
   Prediction invented(const PredictionContext& context);
   Prediction translated(const at::Tensor& image, const PredictionContext& context);

@@ -15,14 +15,6 @@ struct ChannelStatistics {
   double mean = 0, deviation = 0;
 };
 
-std::optional<double> mean_of(const CaseValues& cases, const std::string& name) {
-  const auto found = cases.find(name);
-  if (found == cases.end() || found->second.empty()) return std::nullopt;
-  double sum = 0;
-  for (const auto& entry : found->second) sum += entry.second;
-  return sum / static_cast<double>(found->second.size());
-}
-
 std::optional<ChannelStatistics> statistics_of(const CaseValues& cases, const std::string& kind,
                                                int64_t channel) {
   const auto mean = mean_of(cases, text(kind, "_mean_", channel));
@@ -32,6 +24,14 @@ std::optional<ChannelStatistics> statistics_of(const CaseValues& cases, const st
 }
 
 }  // namespace
+
+std::optional<double> mean_of(const CaseValues& cases, const std::string& name) {
+  const auto found = cases.find(name);
+  if (found == cases.end() || found->second.empty()) return std::nullopt;
+  double sum = 0;
+  for (const auto& entry : found->second) sum += entry.second;
+  return sum / static_cast<double>(found->second.size());
+}
 
 void note_latent(const std::string& kind, int64_t example, const at::Tensor& latent, Metrics& metrics) {
   const at::Tensor values = latent.to(at::kDouble).flatten(1);

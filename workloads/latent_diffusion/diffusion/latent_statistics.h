@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include <ATen/core/Tensor.h>
@@ -9,6 +10,9 @@
 #include "larmor/train/metrics.h"
 
 namespace larmor::latent_diffusion {
+
+/// Over the cases of which something was noted under this name.
+std::optional<double> mean_of(const CaseValues& cases, const std::string& name);
 
 /// Notes the mean and the mean square of each channel of a case's latent [C, d, h, w], under `kind`: "true"
 /// or "invented".

@@ -11,8 +11,10 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/device/draw_position.h"
+#include "larmor/nn/metrics/image_metrics.h"
 #include "larmor/train/prediction.h"
 
+#include "workloads/latent_diffusion/tests/noted_metrics.h"
 #include "workloads/latent_diffusion/tests/small_autoencoder.h"
 
 namespace larmor::latent_diffusion {
@@ -216,6 +218,25 @@ TEST(DiffusionTask, MakesTheSameOfOneWindowAsOfTheWhole) {
     return predict(task, inputs, context_of(inputs.tensors["low"], fits)).volumes.at("sample").voxels;
   };
   EXPECT_LE((made(true) - made(false)).abs().max().item<double>(), 1e-5);
+}
+
+TEST(DiffusionTask, JudgesATranslationBesideItsInputAndAFilterThatSuitsTrainingCases) {
+  DiffusionTask task = make_task(small_denoiser(DiffusionConfig::Condition::concat));
+  const Batch batch = batch_of(0, 2), trained = batch_of(2, 2);
+  NotedMetrics training, judged;
+  training.reference = true;
+  const c10::NoGradGuard no_graph;
+  const auto validate = [&](const Batch& cases, NotedMetrics& metrics) {
+    const DrawScope scope = scope_of(cases);
+    task.validate(cases, metrics);
+  };
+  validate(trained, training);
+  validate(batch, judged);
+  task.summarize(judged.cases, training.cases, judged);
+  const double psnr = nn::psnr(batch.at("image"), batch.at("label"), 1).mean().item<double>();
+  EXPECT_NEAR(judged.figures.at("psnr_input"), psnr, 1e-9);
+  EXPECT_EQ(judged.figures.at("gaussian_voxels"), 4) << "noise tells nothing of other noise but its mean";
+  EXPECT_GT(judged.figures.at("psnr_gaussian"), psnr + 2);
 }
 
 TEST(DiffusionTask, AnAutoencoderOfOtherLatentsIsRefused) {

@@ -19,7 +19,9 @@ class NotedMetrics final : public Metrics {
   void picture(const std::string&, const Image&) override {}
   bool wants_pictures() const override { return false; }
   ValidationDepth depth() const override { return ValidationDepth::full; }
+  bool of_reference() const override { return reference; }
 
+  bool reference = false;  // the cases are those of Stage::reference()
   CaseValues cases;
   std::map<std::string, double> figures;
 };
