@@ -1,5 +1,6 @@
-// Ten-step sampling of one modality by fast_ddpm's own `predict`, without files: sampling THREADS EDGE VOLUMES
-// [contiguous]. As JSON, in milliseconds a volume; the network is that of the peers' fast_ddpm_step.py.
+// Ten-step sampling of one modality by fast_ddpm's own `predict`, without files: sampling THREADS EDGE
+// VOLUMES [contiguous]. As JSON, in milliseconds a volume; the network is that of the peers'
+// fast_ddpm_step.py.
 #include <algorithm>
 #include <chrono>
 #include <iostream>

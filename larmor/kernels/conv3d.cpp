@@ -1,6 +1,7 @@
 #include "larmor/kernels/conv3d.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <ATen/autocast_mode.h>
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -9,6 +10,7 @@
 #include <ATen/ops/mkldnn_convolution.h>
 
 #include "larmor/device/layout.h"
+#include "larmor/kernels/conv3d_form.h"
 
 namespace larmor {
 namespace {
@@ -20,17 +22,6 @@ constexpr int64_t longest_short_row = 4, fewest_channels_in_blocks = 128;
 
 bool is_autocast(const Tensor& input) {
   return input.is_cpu() && at::autocast::is_autocast_enabled(at::kCPU);
-}
-
-// On the meta device too, where memory is counted.
-bool may_be_wrong(const Tensor& input, const Tensor& weight) {
-  if (!input.is_cpu() && !input.is_meta()) return false;
-  const bool in_half = is_autocast(input) || input.scalar_type() == at::kBFloat16;
-  const int64_t longest_right = in_half ? 1 : longest_kernel_right_in_float32;
-  for (const int64_t axis : {2, 3, 4}) {
-    if (weight.size(axis) > longest_right && input.size(axis) <= weight.size(axis)) return true;
-  }
-  return false;
 }
 
 /// The type in which oneDNN convolves `input` on the CPU where we call it ourselves; nothing where libtorch
@@ -66,30 +57,72 @@ bool has_short_rows(const Tensor& input, const Tensor& weight, const PerAxis& st
   return weight.size(4) > 1 && room / stride[2] + 1 <= longest_short_row;
 }
 
+}  // namespace
+
+// On the meta device too, where memory is counted.
+bool wants_padded_image(const Tensor& input, const Tensor& weight) {
+  if (!input.is_cpu() && !input.is_meta()) return false;
+  const bool in_half = is_autocast(input) || input.scalar_type() == at::kBFloat16;
+  const int64_t longest_right = in_half ? 1 : longest_kernel_right_in_float32;
+  for (const int64_t axis : {2, 3, 4}) {
+    if (weight.size(axis) > longest_right && input.size(axis) <= weight.size(axis)) return true;
+  }
+  return false;
+}
+
+Conv3dForm conv3d_form(const Tensor& input, const Tensor& weight, const PerAxis& stride,
+                       const PerAxis& padding) {
+  const auto device = input.device().type();
+  const auto one_dnn = type_for_one_dnn(input);
+  const bool is_cast = (input.is_cpu() || input.is_cuda()) && at::autocast::is_autocast_enabled(device) &&
+                       input.scalar_type() != at::kDouble;
+  const at::ScalarType others = is_cast ? at::autocast::get_autocast_dtype(device) : input.scalar_type();
+  const Layout layout = layout_here();
+  const bool is_short = one_dnn && has_short_rows(input, weight, stride, padding);
+  return {.stride = stride,
+          .padding = padding,
+          .type = one_dnn.value_or(others),
+          .by_one_dnn = one_dnn.has_value(),
+          .keeps_layout = !one_dnn && (layout == Layout::contiguous || input.is_meta()),
+          .within = is_short ? Layout::contiguous : layout,
+          .layout = layout};
+}
+
+Tensor volumes_for(const Conv3dForm& form, const Tensor& input) {
+  const Tensor cast = at::autocast::cached_cast(form.type, input, input.device().type());
+  return form.keeps_layout ? cast : in_layout(cast, form.within);
+}
+
+Tensor kernel_for(const Conv3dForm& form, const Tensor& weight) {
+  const Tensor cast = at::autocast::cached_cast(form.type, weight, weight.device().type());
+  return form.by_one_dnn ? in_layout(cast, form.within) : cast;
+}
+
+Tensor bias_for(const Conv3dForm& form, const Tensor& bias) {
+  return bias.defined() ? at::autocast::cached_cast(form.type, bias, bias.device().type()) : bias;
+}
+
+Tensor convolved(const Conv3dForm& form, const Tensor& volumes, const Tensor& kernel, const Tensor& bias) {
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+  if (!form.by_one_dnn) return at::conv3d(volumes, kernel, bias, form.stride, form.padding);
+  const Tensor result = at::mkldnn_convolution(volumes, kernel, bias, form.padding, form.stride,
+                                               PerAxis{1, 1, 1}, /*groups=*/1);
+  return form.within == form.layout ? result : in_layout(result, form.layout);
+}
+
+namespace {
+
 Tensor convolve(const Tensor& input, const Tensor& weight, const Tensor& bias, const PerAxis& stride,
                 const PerAxis& padding) {
-  const Layout layout = layout_here();
-  const auto type = type_for_one_dnn(input);
-  if (!type) {
-    const bool keeps = layout == Layout::contiguous || input.is_meta();
-    return at::conv3d(keeps ? input : in_layout(input, layout), weight, bias, stride, padding);
-  }
-  const auto cast = [&](const Tensor& tensor) { return at::autocast::cached_cast(*type, tensor, at::kCPU); };
-  const Tensor narrow_bias = bias.defined() ? cast(bias) : bias;
-  const Layout within = has_short_rows(input, weight, stride, padding) ? Layout::contiguous : layout;
-  const Tensor volumes = in_layout(cast(input), within), kernel = in_layout(cast(weight), within);
-  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::DispatchKey::AutocastCPU);
-  const Tensor convolved =
-      at::mkldnn_convolution(volumes, kernel, narrow_bias, padding, stride, PerAxis{1, 1, 1},
-                             /*groups=*/1);
-  return within == layout ? convolved : in_layout(convolved, layout);
+  const Conv3dForm form = conv3d_form(input, weight, stride, padding);
+  return convolved(form, volumes_for(form, input), kernel_for(form, weight), bias_for(form, bias));
 }
 
 }  // namespace
 
 Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias, const PerAxis& stride,
               const PerAxis& padding) {
-  if (!may_be_wrong(input, weight)) return convolve(input, weight, bias, stride, padding);
+  if (!wants_padded_image(input, weight)) return convolve(input, weight, bias, stride, padding);
   const auto [depth, height, width] = padding;
   const Tensor padded = at::constant_pad_nd(input, {width, width, height, height, depth, depth});
   return convolve(padded, weight, bias, stride, {0, 0, 0});

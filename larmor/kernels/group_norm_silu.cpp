@@ -14,6 +14,7 @@
 #include <torch/library.h>
 
 #include "larmor/base/ensure.h"
+#include "larmor/kernels/group_norm_silu_calls.h"
 #include "larmor/kernels/group_norm_silu_cpu.h"
 #include "larmor/kernels/group_norm_silu_cuda.h"
 #include "larmor/kernels/group_norm_silu_plain.h"
@@ -214,15 +215,18 @@ Three backward_on_meta(const Tensor& /*gradient*/, const Tensor& given, const Op
           as_affine(at::empty_like(of_weight), bias)};
 }
 
-Three call_forward(const Tensor& input, const Optional& weight, const Optional& bias, int64_t groups,
-                   double epsilon, bool activated) {
+}  // namespace
+
+Three group_norms::call_forward(const Tensor& input, const Optional& weight, const Optional& bias,
+                                int64_t groups, double epsilon, bool activated) {
   static const auto handle =
       c10::Dispatcher::singleton().findSchemaOrThrow("larmor::group_norm_silu", "").typed<ForwardOperator>();
   return handle.call(input, weight, bias, groups, epsilon, activated);
 }
 
-Three call_backward(const Tensor& gradient, const Tensor& input, const Optional& weight, const Optional& bias,
-                    const Tensor& mean, const Tensor& rstd, int64_t groups, bool activated) {
+Three group_norms::call_backward(const Tensor& gradient, const Tensor& input, const Optional& weight,
+                                 const Optional& bias, const Tensor& mean, const Tensor& rstd, int64_t groups,
+                                 bool activated) {
   static const auto handle = c10::Dispatcher::singleton()
                                  .findSchemaOrThrow("larmor::group_norm_silu_backward", "")
                                  .typed<BackwardOperator>();
@@ -230,6 +234,10 @@ Three call_backward(const Tensor& gradient, const Tensor& input, const Optional&
   return handle.call(gradient, input, weight, bias, mean, rstd, groups, activated);
 }
 
+namespace {
+
+using group_norms::call_backward;
+using group_norms::call_forward;
 using Context = torch::autograd::AutogradContext;
 using Variables = torch::autograd::variable_list;
 

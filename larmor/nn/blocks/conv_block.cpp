@@ -3,6 +3,8 @@
 #include <array>
 
 #include "larmor/kernels/conv3d.h"
+#include "larmor/kernels/group_norm_silu_conv.h"
+#include "larmor/nn/blocks/group_norm.h"
 
 namespace larmor::nn {
 
@@ -13,9 +15,19 @@ ConvBlock::ConvBlock(const ConvShape& shape, c10::Device device)
                                                                   shape.kernel, shape.kernel, shape.kernel}),
                                                  shape.bias, device))) {}
 
+namespace {
+
+std::array<int64_t, 3> on_each_axis(int64_t size) { return {size, size, size}; }
+
+}  // namespace
+
 at::Tensor ConvBlock::forward(const at::Tensor& input) {
-  const auto same = [](int64_t size) { return std::array<int64_t, 3>{size, size, size}; };
-  return conv3d(input, weight(), bias(), same(shape_.stride), same(shape_.padding));
+  return conv3d(input, weight(), bias(), on_each_axis(shape_.stride), on_each_axis(shape_.padding));
+}
+
+at::Tensor ConvBlock::forward_normed(const at::Tensor& input, const GroupNorm& norm) {
+  return group_norm_silu_conv(input, norm.weights(), weight(), bias(), on_each_axis(shape_.stride),
+                              on_each_axis(shape_.padding));
 }
 
 }  // namespace larmor::nn

@@ -9,6 +9,8 @@
 
 namespace larmor::nn {
 
+class GroupNorm;
+
 struct ConvShape {
   int64_t in_channels, out_channels;
   int64_t kernel = 3, stride = 1, padding = 1;
@@ -20,6 +22,8 @@ class ConvBlock : public Block {
   /// PyTorch's default initialisation, drawn from libtorch's default generator; nothing on c10::kMeta.
   ConvBlock(const ConvShape& shape, c10::Device device);
   at::Tensor forward(const at::Tensor& input) override;
+  /// Of `norm` with SiLU behind it, which backward computes again: the result between the two is not kept.
+  at::Tensor forward_normed(const at::Tensor& input, const GroupNorm& norm);
 
   /// What stands under `conv`, for a network whose names have no such level: it registers this in place of
   /// the block.

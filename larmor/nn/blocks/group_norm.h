@@ -5,6 +5,7 @@
 
 #include <c10/core/Device.h>
 
+#include "larmor/kernels/group_norm_silu_conv.h"
 #include "larmor/nn/blocks/block.h"
 
 namespace larmor::nn {
@@ -15,6 +16,7 @@ class GroupNorm : public Block {
   at::Tensor forward(const at::Tensor& input) override;
   /// SiLU of the normalised input.
   at::Tensor forward_silu(const at::Tensor& input);
+  GroupNormWeights weights() const { return {groups_, weight_, bias_, epsilon_}; }
 
  private:
   int64_t groups_;

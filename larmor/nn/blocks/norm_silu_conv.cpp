@@ -8,8 +8,6 @@ NormSiluConv::NormSiluConv(int64_t norm_groups, double norm_epsilon, const ConvS
           "0", std::make_shared<GroupNorm>(norm_groups, shape.in_channels, norm_epsilon, device))),
       conv_(register_module("2", std::make_shared<ConvBlock>(shape, device))) {}
 
-at::Tensor NormSiluConv::forward(const at::Tensor& input) {
-  return conv_->forward(norm_->forward_silu(input));
-}
+at::Tensor NormSiluConv::forward(const at::Tensor& input) { return conv_->forward_normed(input, *norm_); }
 
 }  // namespace larmor::nn

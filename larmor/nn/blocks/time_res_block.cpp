@@ -65,14 +65,24 @@ at::Tensor TimeResBlock::resampled(const at::Tensor& value) const {
   return value;
 }
 
+at::Tensor TimeResBlock::first_half(const at::Tensor& whole) const {
+  if (resampling_ == Resampling::none) return conv1_->forward_normed(whole, *norm1_);
+  const at::Tensor value = norm1_->forward_silu(whole);
+  return resampling_ == Resampling::doubled ? upsample_conv(value, conv1_->weight(), conv1_->bias())
+                                            : conv1_->forward(resampled(value));
+}
+
+at::Tensor TimeResBlock::second_half(const at::Tensor& value) const {
+  if (!dropout_->drops()) return conv2_->forward_normed(value, *norm2_);
+  return conv2_->forward(dropout_->forward(norm2_->forward_silu(value)));
+}
+
 at::Tensor TimeResBlock::forward(const at::Tensor& input, const at::Tensor& skip, const at::Tensor& time) {
   const at::Tensor whole = skip.defined() ? at::cat({input, skip}, 1) : input;
-  at::Tensor value = norm1_->forward_silu(whole);
-  value = resampling_ == Resampling::doubled ? upsample_conv(value, conv1_->weight(), conv1_->bias())
-                                             : conv1_->forward(resampled(value));
+  at::Tensor value = first_half(whole);
   // In place here and below: backward needs neither a convolution's result nor a sum.
   value.add_(linear(at::silu(time), *time_).unflatten(1, {-1, 1, 1, 1}));
-  value = conv2_->forward(dropout_->forward(norm2_->forward_silu(value)));
+  value = second_half(value);
   const at::Tensor beside = resampled(whole);
   return value.add_(shortcut_ ? shortcut_->forward(beside) : beside);
 }

@@ -46,6 +46,8 @@ class TimeResBlock final : public torch::nn::Module {
  private:
   std::shared_ptr<ConvBlock> conv(const char* name, const ConvShape& shape, const TimeResBlockKind& kind);
   at::Tensor resampled(const at::Tensor& value) const;
+  at::Tensor first_half(const at::Tensor& whole) const;   // norm, SiLU, resampling, convolution
+  at::Tensor second_half(const at::Tensor& value) const;  // norm, SiLU, dropout, convolution
 
   Resampling resampling_;
   std::shared_ptr<GroupNorm> norm1_, norm2_;
