@@ -29,7 +29,7 @@ TEST(Explain, ShowsTheWholePlanAndWhy) {
                         "  threads     4 compute + 3 loading a rank, 2 micro-batches ahead\n"
                         "  exchange    gradients in buckets of 25 MiB, once a step\n"
                         "  recomputed  nothing\n"
-                        "  memory      1.41 GiB of 23.2 GiB a rank: weights 120 MiB, gradients 80.1 MiB, "
+                        "  memory      1.41 GiB of 21.7 GiB a rank: weights 120 MiB, gradients 80.1 MiB, "
                         "optimizer 160 MiB, activations 1 GiB, batches 64 MiB\n"
                         "  rank  device           cores\n"
                         "  0     GPU 0 NVIDIA L4  0-3\n"

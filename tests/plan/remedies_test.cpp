@@ -39,7 +39,7 @@ TEST_F(Remedies, AreRecomputationWhereActivationsAreTheTrouble) {
   const std::string answer = refusal_on(one_card(16));
   EXPECT_THAT(answer, HasSubstr("train.activation_checkpointing=blocks (6.34 GiB)"));
   EXPECT_THAT(answer, Not(HasSubstr("offload")));
-  EXPECT_THAT(answer, HasSubstr("examples of at most 37 % of the size"));
+  EXPECT_THAT(answer, HasSubstr("examples of at most 34 % of the size"));
   config.train.activation_checkpointing = "blocks";
   EXPECT_EQ(refusal_on(one_card(16)), "accepted");
 }

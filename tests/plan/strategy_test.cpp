@@ -32,8 +32,9 @@ class Strategies : public testing::Request {
     config.train.activation_checkpointing = "none";
     config.parallel.offload = "none";
   }
-  static Hardware four_of(int gibibytes) {
-    return with_gpus(machine(16, 512), 4, "Card", static_cast<uint64_t>(gibibytes) * gibibyte, 8, 0);
+  static Hardware four_of(double gibibytes) {
+    return with_gpus(machine(16, 512), 4, "Card",
+                     static_cast<uint64_t>(gibibytes * static_cast<double>(gibibyte)), 8, 0);
   }
   std::string reason_on(const Hardware& hardware) const {
     for (const std::string& reason : plan_on(hardware).reasons) {
@@ -46,25 +47,25 @@ class Strategies : public testing::Request {
 TEST_F(Strategies, AreTheCheapestThatFits) {
   EXPECT_EQ(
       reason_on(four_of(24)),
-      "Strategy ddp: each of 4 ranks needs 15.9 GiB of 23.2 GiB for a micro-batch of 1, and none costs less "
+      "Strategy ddp: each of 4 ranks needs 15.9 GiB of 21.7 GiB for a micro-batch of 1, and none costs less "
       "time.");
   EXPECT_EQ(
       reason_on(four_of(12)),
-      "Strategy zero1: for a micro-batch of 1 ddp would need 15.9 GiB of 11.2 GiB a rank; this needs 10.3 "
+      "Strategy zero1: for a micro-batch of 1 ddp would need 15.9 GiB of 10.5 GiB a rank; this needs 10.3 "
       "GiB.");
   EXPECT_EQ(
       reason_on(four_of(9)),
-      "Strategy zero2: for a micro-batch of 1 ddp would need 15.9 GiB of 8.25 GiB a rank, zero1 would need "
+      "Strategy zero2: for a micro-batch of 1 ddp would need 15.9 GiB of 7.71 GiB a rank, zero1 would need "
       "10.3 GiB; this needs 7.6 GiB.");
   EXPECT_EQ(
       reason_on(four_of(7)),
-      "Strategy zero3: for a micro-batch of 1 ddp would need 15.9 GiB of 6.25 GiB a rank, zero1 would need "
+      "Strategy zero3: for a micro-batch of 1 ddp would need 15.9 GiB of 5.84 GiB a rank, zero1 would need "
       "10.3 GiB, zero2 would need 7.6 GiB; this needs 5.13 GiB.");
 }
 
 TEST_F(Strategies, ThatAllNeedTooMuchAreRefusedWithWhatWouldFit) {
   demand.recomputed_bytes_per_sample = 100'000'000;
-  const std::string answer = refusal_on(four_of(5));
+  const std::string answer = refusal_on(four_of(5.3));
   EXPECT_TRUE(answer.starts_with("5: under zero3 a rank with one example needs 5.13 GiB (")) << answer;
   EXPECT_THAT(answer, HasSubstr("any of these would fit: "));
   EXPECT_THAT(answer, HasSubstr("train.activation_checkpointing=blocks (4.22 GiB)"));
@@ -195,13 +196,13 @@ TEST_F(Strategies, KeepWholeGradientsBetweenMicroBatchesWhereThereIsRoom) {
   EXPECT_THAT(
       plan_on(four_of(24)).reasons,
       Contains("Gradients meet once a step: there is room to keep them whole for its 4 micro-batches (11.3 "
-               "GiB of 23.2 GiB a rank)."));
+               "GiB of 21.7 GiB a rank)."));
   const Plan tight = plan_on(four_of(9));
   EXPECT_TRUE(tight.exchange_every_micro_batch);
   EXPECT_THAT(
       tight.reasons,
       Contains("Gradients meet at every micro-batch: to keep them whole for all 4 of a step would need 11.3 "
-               "GiB of 8.25 GiB a rank."));
+               "GiB of 7.71 GiB a rank."));
   EXPECT_LE(tight.memory.total(), tight.memory.available);
   config.train.accumulation = 1;
   EXPECT_FALSE(plan_on(four_of(9)).exchange_every_micro_batch) << "there is but one";
