@@ -17,6 +17,7 @@
 #include "larmor/kernels/draw.h"
 
 #include "tests/kernels/support/expect_twin.h"
+#include "tests/kernels/support/outputs_and_gradients.h"
 
 namespace larmor::testing {
 namespace {
@@ -71,21 +72,6 @@ std::vector<Tensor> learn(Attend* attend, const AttentionSize& of, at::ScalarTyp
 
 /// Most distance of tensors, in parts of the norm of those that are wanted, or of 1 where those are nearly
 /// nothing.
-double most_apart(const std::vector<Tensor>& actual, const std::vector<Tensor>& wanted) {
-  double most = 0;
-  for (std::size_t i = 0; i < actual.size(); ++i) {
-    const double apart = (actual[i].to(at::kDouble) - wanted[i]).norm().item<double>();
-    const double share = apart / std::max(wanted[i].norm().item<double>(), 1.0);
-    most = std::isfinite(share) ? std::max(most, share) : std::numeric_limits<double>::infinity();
-  }
-  return most;
-}
-
-bool have_equal_bits(const std::vector<Tensor>& left, const std::vector<Tensor>& right) {
-  return std::equal(left.begin(), left.end(), right.begin(),
-                    [](const Tensor& one, const Tensor& other) { return one.equal(other); });
-}
-
 std::string text_of(const AttentionSize& of) {
   std::string text;
   for (const int64_t number : {of.samples, of.heads, of.queries, of.keys, of.width})

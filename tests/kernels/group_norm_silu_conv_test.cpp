@@ -20,8 +20,8 @@ namespace {
 using at::Tensor;
 using Tensors = std::vector<Tensor>;
 
-constexpr int64_t groups = 4;
-constexpr double epsilon = 1e-6;
+constexpr int64_t norm_groups = 4;
+constexpr double norm_epsilon = 1e-6;
 
 struct NormedConvCase {
   std::vector<int64_t> image;  // [N, C, D, H, W]
@@ -50,14 +50,15 @@ using NormedConv = Tensor(const Tensors& leaves, int64_t stride);
 Tensor bias_of(const Tensors& leaves) { return leaves.size() > 4 ? leaves[4] : Tensor(); }
 
 Tensor in_one(const Tensors& leaves, int64_t stride) {
-  const GroupNormWeights norm{.groups = groups, .weight = leaves[1], .bias = leaves[2], .epsilon = epsilon};
+  const GroupNormWeights norm{
+      .groups = norm_groups, .weight = leaves[1], .bias = leaves[2], .epsilon = norm_epsilon};
   return group_norm_silu_conv(leaves[0], norm, leaves[3], bias_of(leaves), {stride, stride, stride},
                               {1, 1, 1});
 }
 
 Tensor in_two(const Tensors& leaves, int64_t stride) {
-  return conv3d(group_norm_silu(leaves[0], groups, leaves[1], leaves[2], epsilon), leaves[3], bias_of(leaves),
-                {stride, stride, stride}, {1, 1, 1});
+  return conv3d(group_norm_silu(leaves[0], norm_groups, leaves[1], leaves[2], norm_epsilon), leaves[3],
+                bias_of(leaves), {stride, stride, stride}, {1, 1, 1});
 }
 
 /// The result, and the gradient of each leaf.

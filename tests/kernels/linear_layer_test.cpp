@@ -14,6 +14,7 @@
 #include "larmor/kernels/draw.h"
 
 #include "tests/kernels/support/expect_twin.h"
+#include "tests/kernels/support/outputs_and_gradients.h"
 
 namespace larmor::testing {
 namespace {
@@ -57,18 +58,6 @@ std::vector<Tensor> learn(Layer* layer, const LayerSize& size, at::ScalarType ty
   const Tensor output = layer(input, weight, bias);
   output.backward(draw_normal(5, "gradient", output.sizes()).to(type));
   return {output.detach(), input.grad(), weight.grad(), bias.grad()};
-}
-
-double most_apart(const std::vector<Tensor>& actual, const std::vector<Tensor>& wanted) {
-  double most = 0;
-  for (std::size_t i = 0; i < actual.size(); ++i)
-    most = std::max(most, ((actual[i].to(at::kDouble) - wanted[i]).norm() / wanted[i].norm()).item<double>());
-  return most;
-}
-
-bool have_equal_bits(const std::vector<Tensor>& left, const std::vector<Tensor>& right) {
-  return std::equal(left.begin(), left.end(), right.begin(),
-                    [](const Tensor& one, const Tensor& other) { return one.equal(other); });
 }
 
 TEST(LinearLayer, IsALinearLayerWithItsGradients) {
