@@ -10,6 +10,7 @@
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/conv_transpose3d.h>
 #include <ATen/ops/convolution_backward.h>
+#include <ATen/ops/sum.h>
 #include <ATen/ops/upsample_nearest3d.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -74,13 +75,18 @@ struct SmallGridConvolution : torch::autograd::Function<SmallGridConvolution> {
     const Variables saved = context->get_saved_variables();
     const Tensor &input = saved[0], &weight = saved[1];
     const bool has_bias = context->saved_data["has_bias"].toBool();
-    const std::array<bool, 3> wanted{context->needs_input_grad(0), context->needs_input_grad(1),
-                                     has_bias && context->needs_input_grad(2)};
+    // oneDNN adds up a transposed convolution's gradient of the bias by its reference loops, which take as
+    // long as a third of the rest.
+    const std::array<bool, 3> wanted{context->needs_input_grad(0), context->needs_input_grad(1), false};
     const std::array<int64_t, 1> bias_size{weight.size(0)};
     const std::array<int64_t, axes> dilation{1, 1, 1}, output_padding{0, 0, 0};
-    auto [of_input, of_kernel, of_bias] = at::convolution_backward(
+    auto [of_input, of_kernel, no_bias] = at::convolution_backward(
         gradients[0], input, kernel_for(input, weight), bias_size, stride, padding, dilation,
         /*transposed=*/true, output_padding, /*groups=*/1, wanted);
+    const Tensor of_bias = has_bias && context->needs_input_grad(2)
+                               ? at::sum(gradients[0], {0, 2, 3, 4}, /*keepdim=*/false, type_of_sums(weight))
+                                     .to(gradients[0].scalar_type())
+                               : Tensor();
     if (wanted[1]) {
       // The adjoint of adding neighbours adds neighbours.
       of_kernel = turned(add_neighbours(of_kernel.to(type_of_sums(weight)))).to(weight.scalar_type());
