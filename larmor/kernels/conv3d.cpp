@@ -11,6 +11,7 @@
 
 #include "larmor/device/layout.h"
 #include "larmor/kernels/conv3d_form.h"
+#include "larmor/kernels/pointwise_conv.h"
 
 namespace larmor {
 namespace {
@@ -115,7 +116,8 @@ namespace {
 Tensor convolve(const Tensor& input, const Tensor& weight, const Tensor& bias, const PerAxis& stride,
                 const PerAxis& padding) {
   const Conv3dForm form = conv3d_form(input, weight, stride, padding);
-  return convolved(form, volumes_for(form, input), kernel_for(form, weight), bias_for(form, bias));
+  const auto run = is_pointwise(form, input, weight) ? pointwise_conv : convolved;
+  return run(form, volumes_for(form, input), kernel_for(form, weight), bias_for(form, bias));
 }
 
 }  // namespace

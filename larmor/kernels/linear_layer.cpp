@@ -16,6 +16,7 @@
 #include <torch/library.h>
 
 #include "larmor/base/ensure.h"
+#include "larmor/kernels/linear_gradients.h"
 
 // libtorch_cpu exports it, and the header that declares it is not in libtorch's package: result = beta ·
 // result + alpha · left · right. Its matrices may be transposed views; it refuses CPUs without AVX-512.
@@ -76,6 +77,26 @@ Tensor product(const Tensor& left, const Tensor& right, const Optional& bias = s
 /// [rows, numbers], side by side.
 Tensor as_rows(const Tensor& tensor) { return tensor.reshape({-1, tensor.size(-1)}).contiguous(); }
 
+Tensor gradient_of_weight(const Tensor& slopes, const Tensor& rows) {
+  const int64_t out = slopes.size(1), in = rows.size(1);
+  if (out <= in || rows.size(0) < rows_of_tall * out) return product(slopes.t(), rows);
+  return product(rows.t(), slopes).t().contiguous();
+}
+
+}  // namespace
+}  // namespace linear_layers
+
+LinearGradients linear_gradients(const at::Tensor& slopes, const at::Tensor& rows, const at::Tensor& weight,
+                                 const std::array<bool, 3>& wanted) {
+  using linear_layers::product;
+  return {.of_input = wanted[0] ? product(slopes, weight) : at::Tensor(),
+          .of_weight = wanted[1] ? linear_layers::gradient_of_weight(slopes, rows) : at::Tensor(),
+          .of_bias = wanted[2] ? slopes.sum(0) : at::Tensor()};
+}
+
+namespace linear_layers {
+namespace {
+
 struct DifferentiableLinear : torch::autograd::Function<DifferentiableLinear> {
   using Context = torch::autograd::AutogradContext;
   using Variables = torch::autograd::variable_list;
@@ -93,17 +114,11 @@ struct DifferentiableLinear : torch::autograd::Function<DifferentiableLinear> {
     const Tensor &input = saved[0], &weight = saved[1], &gradient = gradients[0];
     const bool has_bias = context->saved_data["has_bias"].toBool() && context->needs_input_grad(2);
     if (at::GradMode::is_enabled()) return differentiably(input, weight, gradient, has_bias);
-    const Tensor slopes = as_rows(gradient);
-    Tensor of_input, of_weight;
-    if (context->needs_input_grad(0)) of_input = product(slopes, weight.contiguous()).view(input.sizes());
-    if (context->needs_input_grad(1)) of_weight = gradient_of_weight(slopes, as_rows(input));
-    return {of_input, of_weight, has_bias ? slopes.sum(0) : Tensor()};
-  }
-
-  static Tensor gradient_of_weight(const Tensor& slopes, const Tensor& rows) {
-    const int64_t out = slopes.size(1), in = rows.size(1);
-    if (out <= in || rows.size(0) < rows_of_tall * out) return product(slopes.t(), rows);
-    return product(rows.t(), slopes).t().contiguous();
+    const LinearGradients found =
+        linear_gradients(as_rows(gradient), as_rows(input), weight.contiguous(),
+                         {context->needs_input_grad(0), context->needs_input_grad(1), has_bias});
+    return {found.of_input.defined() ? found.of_input.view(input.sizes()) : Tensor(), found.of_weight,
+            found.of_bias};
   }
 
   static Variables differentiably(const Tensor& input, const Tensor& weight, const Tensor& gradient,

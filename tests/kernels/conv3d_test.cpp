@@ -4,7 +4,9 @@
 #include <vector>
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include "larmor/device/autocast.h"
 #include "larmor/device/layout.h"
@@ -126,6 +128,52 @@ TEST(Conv3d, HidesInWhichLayoutShortRowsAreConvolved) {
       }
     }
   }
+}
+
+TEST(Conv3d, HasTheGradientsOfDoubleWhereItsKernelIsOneVoxel) {
+  for (const Layout layout : {Layout::contiguous, Layout::channels_last}) {
+    for (const auto& [in, out] : {std::pair<int64_t, int64_t>{96, 32}, {32, 96}, {8, 640}}) {
+      const Convolution shortcut{{8, 9, 10}, cube(1), cube(1), 2, in, out, layout};
+      expect_close(shortcut, Precision::fp32, 1e-5);
+      expect_close(shortcut, Precision::bf16, 0.03);
+      expect_close({{8, 9, 10}, cube(1), cube(2), 2, in, out, layout}, Precision::fp32, 1e-5);
+    }
+  }
+}
+
+TEST(Conv3d, HasTheSameBitsOnAnyNumberOfThreadsWhereItsKernelIsOneVoxel) {
+  const Convolution shortcut{{16, 16, 16}, cube(1), cube(1), 2, 96, 32, Layout::channels_last};
+  const int usual = at::get_num_threads();
+  at::set_num_threads(1);
+  const Gradients on_one = convolve(shortcut, Precision::fp32);
+  at::set_num_threads(3);
+  const Gradients on_three = convolve(shortcut, Precision::fp32);
+  at::set_num_threads(usual);
+  EXPECT_TRUE(at::equal(on_one.output, on_three.output));
+  EXPECT_TRUE(at::equal(on_one.of_input, on_three.of_input));
+  EXPECT_TRUE(at::equal(on_one.of_weight, on_three.of_weight));
+  EXPECT_TRUE(at::equal(on_one.of_bias, on_three.of_bias));
+}
+
+/// The gradient of a norm of the gradients, in float32.
+std::vector<at::Tensor> second_derivatives_of_a_shortcut(Layout of_layout) {
+  const auto learnt = [](const char* name, at::IntArrayRef shape) {
+    return draw_normal(1, name, shape).requires_grad_();
+  };
+  const std::vector<at::Tensor> leaves{learnt("input", {2, 32, 8, 8, 8}), learnt("weight", {32, 32, 1, 1, 1}),
+                                       learnt("bias", {32})};
+  const LayoutScope layout(of_layout);
+  const at::Tensor output = conv3d(leaves[0], leaves[1], leaves[2], cube(1), cube(0));
+  const auto first = torch::autograd::grad({output.pow(2).mean()}, leaves, {}, /*retain_graph=*/true,
+                                           /*create_graph=*/true);
+  return torch::autograd::grad({first[0].square().sum() + first[1].square().sum() + first[2].square().sum()},
+                               leaves);
+}
+
+TEST(Conv3d, HasSecondDerivativesWhereItsKernelIsOneVoxel) {
+  const auto products = second_derivatives_of_a_shortcut(Layout::channels_last);
+  const auto plain = second_derivatives_of_a_shortcut(Layout::contiguous);
+  for (size_t i = 0; i < plain.size(); ++i) EXPECT_LT(distance(products[i], plain[i]), 1e-5) << i;
 }
 
 TEST(Conv3d, IsLibtorchsWhereTheImageIsLonger) {
