@@ -82,12 +82,14 @@ class Dealer {
     ranks_.resize(options_.size());
     for (std::size_t rank = 0; rank < options_.size(); ++rank) start(rank);
     while (some_rank_lives()) wait();
-    if (done_ < cases_.size()) {
+    if (done_ == 0 && !cases_.empty()) {
       fail(first_end_.value_or(Exit::rank_lost),
            text("no rank is left, and ", cases_.size() - done_, " of ", cases_.size(),
                 " cases are to be done"),
            "what ended the ranks stands above");
     }
+    for (std::size_t number = next_; number < cases_.size(); ++number)
+      results_[number] = not_tried(cases_[number], first_end_.value_or(Exit::rank_lost));
     return std::move(results_);
   }
 

@@ -12,8 +12,9 @@ namespace larmor {
 
 /// Starts the ranks, deals out the cases and blocks until nothing is left of them: the results in the order
 /// of the cases, whoever computed them. A rank that dies at a case is started again while cases are left;
-/// what it was at has failed (rank_lost). `before` is told of each case when it is given away. Throws Error
-/// where no rank is left: with the exit status of the first that ended, which has said why on stderr.
+/// what it was at has failed (rank_lost). `before` is told of each case when it is given away. Where no rank
+/// is left the other cases have failed, with the exit status of the first that ended, which has said why on
+/// stderr; throws Error with it where no case was begun.
 std::vector<PredictedCase> deal_out(const std::vector<PredictionCase>& cases,
                                     const std::vector<ProcessOptions>& ranks,
                                     const std::function<void(const PredictionCase&)>& before);

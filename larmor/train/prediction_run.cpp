@@ -23,7 +23,23 @@ PredictedCase without_memory(const PredictionRun& run, const PredictionCase& one
           .exit = Exit::memory};
 }
 
+/// What ends the process's work altogether: a device that is lost, say. Its first line alone.
+PredictedCase failed_for_all(const PredictionCase& one, const std::exception& error) {
+  if (const auto* const own = dynamic_cast<const Error*>(&error))
+    return {.failure = own->message(), .hint = own->hint(), .exit = own->exit()};
+  const std::string words = error.what();
+  return {.failure = text(one.label, ": ", words.substr(0, words.find('\n'))),
+          .hint = "what was predicted before is there; predict the others again",
+          .exit = Exit::unexpected};
+}
+
 }  // namespace
+
+PredictedCase not_tried(const PredictionCase& one, Exit exit) {
+  return {.failure = text(one.label, ": not tried, as nothing was left to compute it on"),
+          .hint = "predict it again",
+          .exit = exit};
+}
 
 PredictedCase predict_case(const PredictionRun& run, std::size_t number) {
   const auto& one = run.cases[number];
@@ -43,10 +59,18 @@ PredictedCase predict_case(const PredictionRun& run, std::size_t number) {
 std::vector<PredictedCase> predict_cases(const PredictionRun& run,
                                          const std::function<void(const PredictionCase&)>& before) {
   std::vector<PredictedCase> results;
-  for (std::size_t number = 0; number < run.cases.size(); ++number) {
-    before(run.cases[number]);
-    results.push_back(predict_case(run, number));
+  for (const PredictionCase& one : run.cases) {
+    before(one);
+    try {
+      results.push_back(predict_case(run, results.size()));
+    } catch (const std::exception& error) {
+      if (run.cases.size() == 1) throw;
+      results.push_back(failed_for_all(one, error));
+      break;
+    }
   }
+  while (results.size() < run.cases.size())
+    results.push_back(not_tried(run.cases[results.size()], results.back().exit));
   return results;
 }
 

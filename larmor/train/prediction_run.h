@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "larmor/base/error.h"
 #include "larmor/base/storage.h"
 #include "larmor/train/prediction_output.h"
 #include "larmor/train/predictor.h"
@@ -24,7 +25,10 @@ struct PredictionRun {
 /// Predicts and writes case `number`. An Error (data) is the case's failure, and so is memory that runs out;
 /// anything else is thrown.
 PredictedCase predict_case(const PredictionRun& run, std::size_t number);
-/// Each case in turn, after `before` has been told of it.
+/// Of a case for which no process was left.
+PredictedCase not_tried(const PredictionCase& one, Exit exit);
+/// Each case in turn, after `before` has been told of it. What a case throws beside its own failure, such as
+/// the loss of the device, ends them: of several, that case and those after it have failed.
 std::vector<PredictedCase> predict_cases(const PredictionRun& run,
                                          const std::function<void(const PredictionCase&)>& before);
 /// Throws Error where cases have failed: the one failure of a single case, otherwise how many and why.

@@ -1,13 +1,17 @@
 #include "larmor/train/predictor.h"
 
+#include <exception>
 #include <utility>
 
 #include <ATen/core/grad_mode.h>
 
 #include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
+#include "larmor/base/log.h"
+#include "larmor/base/text.h"
 #include "larmor/device/draw_position.h"
 #include "larmor/device/layout.h"
+#include "larmor/device/out_of_memory.h"
 #include "larmor/formats/pictures/picture_reading.h"
 #include "larmor/train/batch_device.h"
 #include "larmor/train/networks.h"
@@ -29,21 +33,35 @@ Prediction Predictor::predict(const PredictionCase& one) const {
     if (input.kind == PredictionInput::Kind::image && given != one.inputs.end())
       files.emplace(input.name, read_volume(given->second, {.grey = reads_grey_, .size = {}}));
   }
+  bool goes_in_one_pass = false;
   try {
-    return predict_prepared(one, files);
+    return predict_prepared(one, files, [&](double examples) {
+      goes_in_one_pass = options_.fits_in_one_pass(examples);
+      return goes_in_one_pass;
+    });
+  } catch (const Error& error) {
+    throw error.within(one.label);
+  } catch (const std::exception&) {
+    if (!goes_in_one_pass || !is_out_of_memory(std::current_exception())) throw;
+  }
+  release_cached_memory(options_.device);
+  log::warning(text(one.label, ": memory ran out in one pass; it is predicted in windows"));
+  try {
+    return predict_prepared(one, files, [](double) { return false; });
   } catch (const Error& error) {
     throw error.within(one.label);
   }
 }
 
-Prediction Predictor::predict_prepared(const PredictionCase& one, const Volumes& files) const {
+Prediction Predictor::predict_prepared(const PredictionCase& one, const Volumes& files,
+                                       const std::function<bool(double examples)>& fits_in_one_pass) const {
   const at::NoGradGuard no_grad;
   PredictionContext context{.seed = options_.seed,
                             .number = one.number,
                             .device = options_.device,
                             .type = weight_type(options_.precision),
                             .pictures = form_.pictures,
-                            .fits_in_one_pass = options_.fits_in_one_pass,
+                            .fits_in_one_pass = fits_in_one_pass,
                             .progress = options_.progress};
   for (const auto& input : form_.inputs) {
     const auto given = one.inputs.find(input.name);

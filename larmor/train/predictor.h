@@ -41,13 +41,14 @@ class Predictor {
   /// Throws Error (usage) as TransformChain.
   Predictor(Task& task, PredictionForm form, PredictorOptions options);
 
-  /// A sample of a case always draws the same, by the two numbers, whoever computes it. Throws Error naming
-  /// the case.
+  /// A sample of a case always draws the same, by the two numbers, whoever computes it. Where memory runs out
+  /// in one pass and the task can go in windows, it does, and the log says so. Throws Error naming the case.
   Prediction predict(const PredictionCase& one) const;
   c10::Device device() const { return options_.device; }
 
  private:
-  Prediction predict_prepared(const PredictionCase& one, const Volumes& files) const;
+  Prediction predict_prepared(const PredictionCase& one, const Volumes& files,
+                              const std::function<bool(double examples)>& fits_in_one_pass) const;
 
   Task& task_;
   const PredictionForm form_;

@@ -228,9 +228,9 @@ class FaultsOfCalls : public ::testing::Test {
   static void SetUpTestSuite() {
     scratch_ = new ScratchFolder;
     on_cpus(training("latent_diffusion", "autoencoder", {"parallel.hang_limit=3s"}), folder());
-    // The middle one is too large for what a card has.
+    // In one pass 1 is too large for what a card has, and 2 in windows, too.
     for (const int64_t number : {0, 1, 2, 3}) {
-      const int64_t side = number == 1 ? 96 : 16;
+      const int64_t side = number == 1 ? 96 : number == 2 ? 256 : 16;
       put_file(
           folder() / "heads" / text(number, ".nii"),
           nifti_bytes({.size = {side, side, side}, .voxels = static_cast<uint64_t>(side * side * side)}));
@@ -255,7 +255,7 @@ class FaultsOfCalls : public ::testing::Test {
   static inline ScratchFolder* scratch_ = nullptr;
 };
 
-TEST_F(FaultsOfCalls, PredictLosesOnlyTheCaseForWhichMemoryRunsOut) {
+TEST_F(FaultsOfCalls, PredictGoesInWindowsWhereMemoryRunsOutAndLosesOnlyTheCaseThatIsTooLargeEvenSo) {
   for (const int cards : {1, 2}) {
     const std::string output = text("of_", cards);
     const auto end = call(
@@ -263,23 +263,35 @@ TEST_F(FaultsOfCalls, PredictLosesOnlyTheCaseForWhichMemoryRunsOut) {
         "memory@0=1600M,memory@1=1600M");
     EXPECT_EQ(end.status, memory) << end.err;
     EXPECT_THAT(end.err,
-                AllOf(HasSubstr("nothing came of 1 of the 4 cases:\n  heads/1.nii: memory ran out: CUDA "
+                AllOf(HasSubstr("nothing came of 1 of the 4 cases:\n  heads/2.nii: memory ran out: CUDA "
                                 "out of memory. Tried to allocate "),
+                      HasSubstr("heads/1.nii: memory ran out in one pass; it is predicted in windows"),
                       HasSubstr("hint: a GPU with more free memory"),
                       Not(HasSubstr("PYTORCH_CUDA_ALLOC_CONF")), Not(HasSubstr("ended with it"))));
-    for (const int number : {0, 2, 3})
+    for (const int number : {0, 1, 3})
       EXPECT_TRUE(fs::exists(folder() / output / text(number, ".nii.gz"))) << number;
-    EXPECT_FALSE(fs::exists(folder() / output / "1.nii.gz"));
+    EXPECT_FALSE(fs::exists(folder() / output / "2.nii.gz"));
   }
 }
 
 TEST_F(FaultsOfCalls, ACardWithoutMemoryForTheWeightsLeavesTheCasesOfPredictToTheOthers) {
-  const auto end = call(joined({"predict", "autoencoder", "--input", "heads/0.nii", "--input", "heads/2.nii",
+  const auto end = call(joined({"predict", "autoencoder", "--input", "heads/0.nii", "--input", "heads/3.nii",
                                 "--output", "others/"},
                                on("cuda", 2)),
                         "memory@1=1525M");
   EXPECT_EQ(end.status, 0) << end.err;
-  EXPECT_TRUE(fs::exists(folder() / "others" / "2.nii.gz"));
+  EXPECT_TRUE(fs::exists(folder() / "others" / "3.nii.gz"));
+}
+
+TEST_F(FaultsOfCalls, PredictOnACardThatIsLostLeavesWhatWasDoneAndNamesWhatIsMissing) {
+  const auto end = call(joined({"predict", "autoencoder", "--input", "heads/0.nii", "--input", "heads/3.nii",
+                                "--input", "heads/1.nii", "--output", "left/"},
+                               on("cuda", 1)),
+                        "gone@0=200");  // of some 40 kernels a case, after 120 for the weights: the second
+  EXPECT_EQ(end.status, 1) << end.err;
+  EXPECT_THAT(end.err, AllOf(HasSubstr("nothing came of 2 of the 3 cases:\n  heads/3.nii: CUDA error: "),
+                             HasSubstr("\n  heads/1.nii: not tried"), Not(HasSubstr("frame #"))));
+  EXPECT_TRUE(fs::exists(folder() / "left" / "0.nii.gz"));
 }
 
 TEST_F(FaultsOfCalls, EvaluateNamesTheRankThatHasNoMemory) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/file.h"
 
 namespace larmor::testing {
 namespace {
@@ -53,6 +54,22 @@ TEST(PredictionRanks, OneThatIsKilledCostsTheCaseThatItWasAtAndNothingElse) {
     EXPECT_EQ(results[2].exit, Exit::rank_lost);
     EXPECT_THAT(results[2].failure, HasSubstr("case 2"));
     EXPECT_THAT(results[2].failure, HasSubstr("SIGKILL"));
+  }
+}
+
+/// As a rank whose GPU is lost: it ends at a case, and none can be started there again.
+TEST(PredictionRanks, ThatAreAllGoneLeaveTheCasesThatWereDoneAndNameTheOthers) {
+  const ScratchFolder scratch;
+  const std::string mark = (scratch.path() / "lost").string();
+  auto lost = rank_that("if [ $n = 2 ]; then touch " + mark + "; exit 7; fi");
+  lost.arguments[1] = "if [ -e " + mark + " ]; then exit 1; fi; " + lost.arguments[1];
+  const auto results = deal_out(cases(5), {lost}, silent);
+  ASSERT_EQ(results.size(), 5U);
+  EXPECT_EQ(results[1].numbers.at(0).second, 1);
+  EXPECT_THAT(results[2].failure, HasSubstr("case 2: rank 0 ended with it"));
+  for (const size_t i : {size_t{3}, size_t{4}}) {
+    EXPECT_THAT(results[i].failure, HasSubstr("not tried"));
+    EXPECT_EQ(results[i].exit, Exit::checkpoint);
   }
 }
 
