@@ -1,5 +1,5 @@
-// What the planner asks of stages whose validation goes over whole cases: how large they are, and what
-// judging one holds in memory.
+// What the planner asks of files, by their headers: how large an example is where no crop says it, and a
+// whole case in validation; and what judging one holds in memory.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,13 @@ namespace larmor {
 /// the transforms that set a size or a spacing; what they cut besides is not known before. 64 an axis where
 /// no header can be read.
 std::vector<int64_t> largest_case(const RunConfig& config, const Index& index);
+
+/// Voxels an axis of a training example: `configured` where a crop gives every axis its size, or volumes are
+/// no files. Otherwise of the largest training case, as in largest_case() and rounded up to a multiple of
+/// `divisor`; the headers of the 16 with most bytes are read. `configured`, too, where none can be, or where
+/// a transform cuts by voxels. The log says what was taken, and why.
+std::vector<int64_t> size_of_example(const RunConfig& config, const Index& index,
+                                     const std::vector<int64_t>& configured, int64_t divisor = 1);
 
 /// Fills demand.validation_window_bytes and demand.validation_case_bytes from a pass of `judge`, which is
 /// what the task does with images [1, channels, D, H, W] of whole cases, on the meta device. Moves the task's

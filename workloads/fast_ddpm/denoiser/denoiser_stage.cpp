@@ -67,7 +67,7 @@ std::vector<int64_t> DenoiserStage::example_size(const DataConfig& data) const {
 }
 
 Demand DenoiserStage::demand(const RunConfig& config, const Index& index) const {
-  const auto size = example_size(config.data);
+  const auto size = size_of_example(config, index, example_size(config.data), config_.network.size_divisor());
   DenoiserTask trial(config_, /*seed=*/0, size, c10::kMeta);
   auto demand = count_demand(config, index, training_chain(config.data.transforms), trial,
                              image_to_count(config_.channels(), size));

@@ -112,9 +112,9 @@ std::vector<int64_t> planned_window(const RunConfig& config) {
 }
 
 Demand AutoencoderStage::demand(const RunConfig& config, const Index& index) const {
-  const auto window = planned_window(config);
-  AutoencoderTask trial(config_, /*seed=*/0, window, c10::kMeta);
-  const auto image = image_to_count(config_.network.in_channels, window);
+  const auto size = size_of_example(config, index, planned_window(config), config_.network.size_divisor());
+  AutoencoderTask trial(config_, /*seed=*/0, size, c10::kMeta);
+  const auto image = image_to_count(config_.network.in_channels, size);
   auto demand = count_demand(config, index, training_chain(config.data.transforms), trial, image);
   demand.preferred_micro_batch = 2;
   if (validation_.of_whole_cases() && !index.of(Split::val).empty()) {

@@ -12,6 +12,7 @@
 #include "larmor/nn/metrics/image_metrics.h"
 #include "larmor/train/earlier_run.h"
 #include "larmor/train/measure/demand_count.h"
+#include "larmor/train/measure/validation_count.h"
 #include "larmor/train/volume_stage.h"
 #include "larmor/transforms/declared_chain.h"
 #include "larmor/transforms/transforms.h"
@@ -125,12 +126,13 @@ Sample DiffusionStage::example_to_count(const std::vector<int64_t>& window) cons
 
 Demand DiffusionStage::demand(const RunConfig& config, const Index& index) const {
   const AutoencoderConfig& theirs = autoencoder();
-  const auto window = planned_window(config);
+  const auto size = size_of_example(config, index, planned_window(config),
+                                    theirs.network.size_divisor() * config_.network.size_divisor());
   DiffusionTask trial(config_, /*seed=*/0,
-                      std::make_unique<AutoencoderTask>(theirs, /*seed=*/0, window, c10::kMeta),
-                      {.window = window}, c10::kMeta);
+                      std::make_unique<AutoencoderTask>(theirs, /*seed=*/0, size, c10::kMeta),
+                      {.window = size}, c10::kMeta);
   auto demand =
-      count_demand(config, index, training_chain(config.data.transforms), trial, example_to_count(window));
+      count_demand(config, index, training_chain(config.data.transforms), trial, example_to_count(size));
   demand.preferred_micro_batch = 2;
   return demand;
 }

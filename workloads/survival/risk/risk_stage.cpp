@@ -11,6 +11,7 @@
 #include "larmor/data/volume_dataset.h"
 #include "larmor/device/tensor_file.h"
 #include "larmor/train/measure/demand_count.h"
+#include "larmor/train/measure/validation_count.h"
 #include "larmor/train/volume_stage.h"
 #include "larmor/transforms/declared_chain.h"
 
@@ -121,7 +122,8 @@ Index RiskStage::index(const RunConfig& config) const {
 
 Demand RiskStage::demand(const RunConfig& config, const Index& index) const {
   SurvivalTask trial(config_, SurvivalOutcomes{}, /*seed=*/0, c10::kMeta);
-  const auto image = image_to_count(config_.network.n_input_channels, image_size(config.data));
+  const auto size = size_of_example(config, index, image_size(config.data));
+  const auto image = image_to_count(config_.network.n_input_channels, size);
   auto demand = count_demand(config, index, training_chain(config.data.transforms), trial, image);
   demand.preferred_micro_batch = 6;
   demand.batch_norm = config_.network.norm == nn::ResNetNorm::batch;
