@@ -2,6 +2,7 @@
 #include "larmor/train/predictor.h"
 
 #include <cstring>
+#include <new>
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
@@ -39,6 +40,7 @@ class Echo final : public Task {
     double sum = 0;
     for (const auto& [name, image] : inputs.tensors) sum += image.sum().item<double>();
     if (sum < 0) fail(Exit::data, "is darker than black");
+    if (sum > 1e9) throw std::runtime_error("CUDA error: the GPU is lost\nand a stack");
     if (sum > 1e6) throw std::bad_alloc();
     const auto question = context.texts.find("question");
     prediction.numbers = {{"sum", sum}};
@@ -107,6 +109,45 @@ TEST_F(PredictorOf, CaseNDrawsTheSameInEveryCallWithTheSameSeed) {
   EXPECT_FALSE(drawn(3, 2).equal(drawn(4, 2)));
   EXPECT_TRUE(drawn(3, 2, 1).equal(drawn(3, 2, 1)));
   EXPECT_FALSE(drawn(3, 2, 1).equal(drawn(3, 2)));
+}
+
+/// Has no memory for a pass over everything, and, where `has_none`, none for windows either.
+class Narrow final : public Task {
+ public:
+  explicit Narrow(bool asks, bool has_none = false) : asks_(asks), has_none_(has_none) {}
+  std::vector<Objective> objectives() override { return {}; }
+  std::vector<at::Tensor> losses(const Batch&, const StepContext&) override { return {}; }
+  void validate(const Batch&, Metrics&) override {}
+  Prediction predict(const Batch&, const PredictionContext& context) override {
+    ++calls;
+    if (!asks_ || context.fits_in_one_pass(1) || has_none_) throw std::bad_alloc();
+    return {.volumes = {{"noise", {.voxels = draw_normal_like(at::empty({1, 2, 2, 2}), "noise")}}}};
+  }
+
+  int calls = 0;
+
+ private:
+  bool asks_, has_none_;
+};
+
+TEST_F(PredictorOf, ACaseForWhichMemoryRunsOutInOnePassGoesInWindows) {
+  const auto form = form_of({"noise"});
+  const auto drawn_by = [&](bool fits) {
+    Narrow task(/*asks=*/true);
+    const Predictor predictor(task, form, {.fits_in_one_pass = [fits](double) { return fits; }});
+    const auto voxels = predictor.predict({}).volumes.at("noise").voxels;
+    EXPECT_EQ(task.calls, fits ? 2 : 1);
+    return voxels;
+  };
+  EXPECT_TRUE(drawn_by(true).equal(drawn_by(false))) << "the second try draws what the first has drawn";
+}
+
+TEST_F(PredictorOf, ACaseFailsWhereTheTaskHasNoWindowsOrTheyAreTooMuchToo) {
+  for (const bool asks : {false, true}) {
+    Narrow task(asks, /*has_none=*/true);
+    EXPECT_THROW(Predictor(task, form_of({"noise"}), {}).predict({}), std::bad_alloc);
+    EXPECT_EQ(task.calls, asks ? 2 : 1);
+  }
 }
 
 TEST_F(PredictorOf, NetworksComputeInTheLayoutThatThePlanHasChosen) {
@@ -203,6 +244,26 @@ TEST_F(PredictorOf, ACaseForWhichMemoryRunsOutCostsOnlyItself) {
   EXPECT_THAT(results[1].failure, HasSubstr("b.nii: memory ran out: std::bad_alloc"));
   EXPECT_EQ(results[1].exit, Exit::memory);
   EXPECT_TRUE(fs::exists(folder() / "out" / "c.nii.gz"));
+}
+
+TEST_F(PredictorOf, ADeviceThatIsLostEndsACallWithWhatWasDoneAndWhatIsMissing) {
+  auto form = form_of({"noise"});
+  form.inputs = {{.name = "one"}};
+  const auto results = run(form, {.inputs = {image("a", 1), image("b", 1e9), image("c", 3), image("d", 4)}},
+                           folder() / "out/");
+  ASSERT_EQ(results.size(), 4U);
+  EXPECT_EQ(results[0].failure, "");
+  EXPECT_THAT(results[1].failure, ::testing::EndsWith("b.nii: CUDA error: the GPU is lost"));
+  EXPECT_THAT(results[3].failure, HasSubstr("d.nii: not tried"));
+  try {
+    throw_failed_cases(found_.cases, results);
+    FAIL() << "nobody heard of the failure";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::unexpected);
+    EXPECT_THAT(error.message(), HasSubstr("nothing came of 3 of the 4 cases"));
+  }
+  EXPECT_THROW(run(form, {.inputs = {image("b", 1e9)}}, folder() / "alone/"), std::runtime_error)
+      << "of one case alone there is nothing else to say";
 }
 
 TEST_F(PredictorOf, ResultsTravelAsJsonWithEveryDigit) {
