@@ -79,10 +79,11 @@ class Fleets : public ::testing::Test {
         {hello, std::make_unique<RemoteHost>(leaders_end(std::move(here)), host, milliseconds(60'000))});
     played_.push_back(std::make_unique<PlayedMember>(std::move(there), ending));
   }
-  void make(int own_local_index = -1, const std::string& machine = "") {
+  void make(int own_local_index = -1, const std::string& machine = "", Json hardware = nullptr) {
     Hello own = hello_of(0, static_cast<int>(members_.size()) + 1);
     own.local_index = own_local_index;
     own.machine = machine;
+    own.hardware = std::move(hardware);
     AgentPlace place;
     place.master_address = master;
     fleet_.emplace(place, std::move(own), std::move(members_));
@@ -91,6 +92,14 @@ class Fleets : public ::testing::Test {
     Plan plan = plan_for(ranks);
     plan.hosts = hosts;
     return plan;
+  }
+  static Plan gpu_plan(int ranks, int hosts) {
+    Plan on_gpus = plan(ranks, hosts);
+    on_gpus.device = DeviceKind::cuda;
+    return on_gpus;
+  }
+  static Json gpu(const char* uuid) {
+    return {{"cores", Json::array()}, {"gpus", Json::array({Json{{"uuid", uuid}}})}};
   }
   /// Ranks of this host say how they were started.
   GroupEnding run(const Plan& plan, const std::string& script =
@@ -193,6 +202,39 @@ TEST_F(Fleets, RefuseMoreRanksThanTheHostHasGpusInThePlan) {
   Plan uneven = plan(3, 3);
   uneven.device = DeviceKind::cuda;
   EXPECT_THROW(run(uneven), Error);
+}
+
+TEST_F(Fleets, CountDevicesApartWhereAgentsOfOneMachineSeeOtherGpus) {
+  add("left", -1, gpu("GPU-2"), {}, "one boot");
+  make(-1, "one boot", gpu("GPU-1"));
+  EXPECT_EQ(run(gpu_plan(2, 2)).exit, Exit::done);
+  EXPECT_EQ(log_of(0), "0 of 1\n");
+  EXPECT_THAT(told(0), ElementsAre("1:0 of 1"));
+}
+
+TEST_F(Fleets, CountDevicesOnceWhereAgentsOfOneMachineSeeTheSameGpus) {
+  add("left", -1, gpu("GPU-1"), {}, "one boot");
+  make(-1, "one boot", gpu("GPU-1"));
+  EXPECT_EQ(run(gpu_plan(2, 1)).exit, Exit::done);
+  EXPECT_EQ(log_of(0), "0 of 2\n");
+  EXPECT_THAT(told(0), ElementsAre("1:1 of 2"));
+}
+
+// As in containers to which another launcher gives a rank and a GPU each.
+TEST_F(Fleets, CountDevicesApartWhereEachOfTwoAgentsIsTheFirstRankOfOneHost) {
+  add(host_name(), 0);
+  make(/*own_local_index=*/0);
+  EXPECT_EQ(run(gpu_plan(2, 2)).exit, Exit::done);
+  EXPECT_EQ(log_of(0), "0 of 1\n");
+  EXPECT_THAT(told(0), ElementsAre("1:0 of 1"));
+}
+
+TEST_F(Fleets, CountRanksOnCpusOfOneHostWhateverTheirLaunchersCallThem) {
+  add(host_name(), 0, gpu("GPU-2"));
+  make(/*own_local_index=*/0, "", gpu("GPU-1"));
+  EXPECT_EQ(run(plan(2, 1)).exit, Exit::done);
+  EXPECT_EQ(log_of(0), "0 of 2\n");
+  EXPECT_THAT(told(0), ElementsAre("1:1 of 2"));
 }
 
 TEST_F(Fleets, BindRanksToCoresThatTheirHostHas) {
