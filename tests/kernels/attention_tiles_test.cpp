@@ -1,4 +1,4 @@
-#include <array>
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -13,10 +13,11 @@ namespace larmor::testing {
 namespace {
 
 using at::Tensor;
-using namespace attentions;
+using AttentionShape = attentions::Shape;
 
 /// What the loops write for [samples, heads, tokens, width] side by side.
-std::vector<Tensor> written_by(const Loops& loops, Shape shape) {
+std::vector<Tensor> written_by(const attentions::Loops& loops, AttentionShape shape) {
+  using namespace attentions;
   shape.parts = parts_of(shape);
   const auto drawn = [&](const char* name, int64_t tokens) {
     return draw_normal(4, name, {shape.samples, shape.heads, tokens, shape.width});
@@ -59,15 +60,18 @@ std::vector<Tensor> written_by(const Loops& loops, Shape shape) {
 TEST(AttentionTiles, HaveTheSameBitsByAvx512AndByAvx2) {
   if (cpu_capability() != "AVX512") GTEST_SKIP() << "needs AVX-512";
   for (const int64_t width : {1, 7, 16, 24, 40, 48, 64, 80, 128}) {
-    const Shape shape{.samples = 2, .heads = 2, .queries = 130, .keys = 333, .width = width, .scale = 0.2};
-    const auto wide = written_by(loops_by_avx512(), shape), narrow = written_by(loops_by_avx2(), shape);
+    const AttentionShape shape{
+        .samples = 2, .heads = 2, .queries = 130, .keys = 333, .width = width, .scale = 0.2};
+    const auto wide = written_by(attentions::loops_by_avx512(), shape),
+               narrow = written_by(attentions::loops_by_avx2(), shape);
     for (std::size_t i = 0; i < wide.size(); ++i) EXPECT_TRUE(wide[i].equal(narrow[i])) << i << " " << width;
   }
 }
 
 TEST(AttentionTiles, AreSharedByMoreTasksWhereHeadsAreFew) {
   const auto parts = [](int64_t heads, int64_t keys) {
-    return parts_of({.samples = 1, .heads = heads, .queries = 64, .keys = keys, .width = 16, .scale = 1});
+    return attentions::parts_of(
+        {.samples = 1, .heads = heads, .queries = 64, .keys = keys, .width = 16, .scale = 1});
   };
   EXPECT_EQ(parts(1, 4096), 4);
   EXPECT_EQ(parts(4, 4096), 2);
