@@ -1,8 +1,8 @@
 #include "larmor/kernels/attention.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -70,8 +70,6 @@ std::vector<Tensor> learn(Attend* attend, const AttentionSize& of, at::ScalarTyp
   return {output.detach(), query.grad(), key.grad(), value.grad()};
 }
 
-/// Most distance of tensors, in parts of the norm of those that are wanted, or of 1 where those are nearly
-/// nothing.
 std::string text_of(const AttentionSize& of) {
   std::string text;
   for (const int64_t number : {of.samples, of.heads, of.queries, of.keys, of.width})

@@ -1,6 +1,5 @@
 #include "larmor/kernels/linear_layer.h"
 
-#include <algorithm>
 #include <vector>
 
 #include <ATen/ATen.h>
