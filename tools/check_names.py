@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Names of files and types, reminders without an issue, and sources without a test of their name."""
+"""Names of files and types, reminders without an issue, sources without a test of their name, and a call that does
+less than its name says."""
 
 import re
 from pathlib import Path
@@ -13,6 +14,8 @@ BANNED = {"util", "utils", "common", "helper", "helpers", "misc", "types", "defs
 SNAKE_CASE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 REMINDER = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X|HA" + r"CK)\b(?!\(#\d+\))")
 UNTESTED = "tests/untested.txt"
+# It runs on one thread in every source that is compiled without OpenMP, and all but this one are.
+ON_ONE_THREAD, WITH_OPENMP = re.compile(r"\bat::parallel_for\b"), Path("larmor/kernels/parallel_loop.cpp")
 
 
 def is_shim(path):
@@ -117,8 +120,18 @@ def check_types(root):
                 yield Problem(str(path), line, f"{name} is defined in {first[0]}, too")
 
 
+def check_loops(root):
+    for path in source_tree.sources(root, ("larmor", "app", "workloads", "bench"), source_tree.CPP_SUFFIXES):
+        if path == WITH_OPENMP:
+            continue
+        for found in ON_ONE_THREAD.finditer(text := blanked(read(root, path))):
+            yield Problem(str(path), text.count("\n", 0, found.start()) + 1,
+                          "at::parallel_for runs on one thread here: call parallel_loop()")
+
+
 def check(root, _arguments=None):
     yield from check_file_names(root)
+    yield from check_loops(root)
     yield from check_types(root)
     yield from check_reminders(root)
     yield from check_tests(root)
@@ -148,6 +161,8 @@ BAD_TREES = [
     ({"workloads/Two/a.h": ""}, ["Two is not snake_case"]),
     ({"cmake/a.cmake": "\n# TO" + "DO later\n"}, ["cmake/a.cmake:2: a reminder"]),
     ({"larmor/base/a.h": "// FIX" + "ME\n"}, ["a.h:1: a reminder"]),
+    ({"larmor/base/a.h": "// not at::parallel_for()\nvoid f() { at::parallel_for(0, 1, 1, g); }\n"},
+     ["a.h:2: at::parallel_for runs on one thread here"]),
     ({"larmor/base/new.cpp": "int a;\n"}, ["no tests/base/new_test.cpp"]),
     ({"larmor/base/new.cpp": "int a;\n", "tests/base/new_test.cpp": "// later\n#include <a>\n"},
      ["no tests/base/new_test.cpp"]),

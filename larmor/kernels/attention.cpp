@@ -7,7 +7,6 @@
 #include <string>
 #include <tuple>
 
-#include <ATen/Parallel.h>
 #include <ATen/Version.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -21,6 +20,7 @@
 #include "larmor/base/ensure.h"
 #include "larmor/kernels/attention_cpu.h"
 #include "larmor/kernels/attention_plain.h"
+#include "larmor/kernels/parallel_loop.h"
 
 namespace larmor {
 namespace attentions {
@@ -102,7 +102,7 @@ Tokens<float> written(const Tensor& tokens) {
 template <class Work>
 void for_tasks(int64_t tasks, int64_t numbers, const Work& work) {
   constexpr int64_t alignment = 64 / sizeof(float);
-  at::parallel_for(0, tasks, /*grain_size=*/1, [&](int64_t first, int64_t end) {
+  parallel_loop(0, tasks, /*grain=*/1, [&](int64_t first, int64_t end) {
     const auto memory =
         std::make_unique_for_overwrite<float[]>(static_cast<std::size_t>(numbers + alignment));
     const auto beyond = reinterpret_cast<std::uintptr_t>(memory.get()) / sizeof(float) % alignment;
@@ -147,8 +147,8 @@ Three backward_on_cpu(const Tensor& given_gradient, const Tensor& given_query, c
   const Loops by = loops();
   for_tasks(backward_tasks(shape), backward_workspace(shape),
             [&](int64_t first, int64_t end, float* workspace) { by.backward(with, first, end, workspace); });
-  at::parallel_for(0, adding_tasks(shape), /*grain_size=*/4,
-                   [&](int64_t first, int64_t end) { by.add_parts(with, first, end); });
+  parallel_loop(0, adding_tasks(shape), /*grain=*/4,
+                [&](int64_t first, int64_t end) { by.add_parts(with, first, end); });
   return {of_query, of_key, of_value};
 }
 

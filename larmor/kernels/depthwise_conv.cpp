@@ -3,7 +3,6 @@
 #include <array>
 #include <optional>
 
-#include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -16,6 +15,7 @@
 
 #include "larmor/base/ensure.h"
 #include "larmor/kernels/depthwise_conv_cpu.h"
+#include "larmor/kernels/parallel_loop.h"
 
 namespace larmor {
 namespace depthwise {
@@ -43,9 +43,8 @@ Tensor differentiate_weight_on_cpu(const Tensor& gradient, const Tensor& input) 
   const auto* const from = values.const_data_ptr<float>();
   const auto* const by = slopes.const_data_ptr<float>();
   auto* const to = of_weight.mutable_data_ptr<float>();
-  at::parallel_for(0, tasks_of(shape), /*grain_size=*/1, [&](int64_t first, int64_t end) {
-    differentiate_weights(shape, from, by, first, end, to);
-  });
+  parallel_loop(0, tasks_of(shape), /*grain=*/1,
+                [&](int64_t first, int64_t end) { differentiate_weights(shape, from, by, first, end, to); });
   return of_weight;
 }
 

@@ -1,10 +1,13 @@
 // How tensors lie that norms read and write, and the numbers of channels that belong to them.
 #pragma once
 
-#include <ATen/Parallel.h>
+#include <algorithm>
+#include <cstdint>
+
 #include <ATen/core/Tensor.h>
 
 #include "larmor/kernels/group_norm_silu_cpu.h"
+#include "larmor/kernels/parallel_loop.h"
 
 namespace larmor::norms {
 
@@ -20,10 +23,13 @@ int64_t voxels_of(const at::Tensor& input);
 /// [C] in float64, as loops take it; an undefined one stays so.
 at::Tensor widened(const at::Tensor& channels);
 
-/// Calls body(first, end) for all pieces, on as many threads as libtorch has.
+/// Calls body(first, end) for all pieces, on as many threads as libtorch has. What is small stays on one.
 template <class Body>
 void for_pieces(const group_norms::Pieces& pieces, const Body& body) {
-  at::parallel_for(0, pieces.count(), /*grain_size=*/1, body);
+  constexpr int64_t elements_of_a_thread = 1 << 14;
+  const int64_t elements = pieces.count() > 0 ? pieces.at(0).elements : 1;
+  parallel_loop(0, pieces.count(),
+                std::max<int64_t>(elements_of_a_thread / std::max<int64_t>(elements, 1), 1), body);
 }
 
 }  // namespace larmor::norms

@@ -1,8 +1,8 @@
 #include "larmor/kernels/philox.h"
 
+#include <algorithm>
 #include <span>
 
-#include <ATen/Parallel.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/empty.h>
@@ -13,6 +13,7 @@
 
 #include "larmor/base/ensure.h"
 #include "larmor/base/seed.h"
+#include "larmor/kernels/parallel_loop.h"
 #include "larmor/kernels/philox_cuda.h"
 
 namespace larmor {
@@ -47,7 +48,9 @@ Tensor fill_rows(Tensor out, const Tensor& streams, int64_t key, const Fill& fil
   auto* const numbers = out.mutable_data_ptr<Number>();
   const Tensor whole = streams.contiguous();
   const auto* const stream = whole.const_data_ptr<int64_t>();
-  at::parallel_for(0, rows, /*grain_size=*/1, [&](int64_t first, int64_t end) {
+  constexpr size_t numbers_of_a_thread = 1 << 13;
+  const auto grain = static_cast<int64_t>(std::max<size_t>(numbers_of_a_thread / size, 1));
+  parallel_loop(0, rows, grain, [&](int64_t first, int64_t end) {
     for (int64_t row = first; row < end; ++row) {
       const Key of_row{.key = static_cast<uint64_t>(key), .stream = static_cast<uint64_t>(stream[row])};
       fill(of_row, std::span<Number>(numbers + static_cast<size_t>(row) * size, size));

@@ -1,7 +1,6 @@
 #include "larmor/kernels/projector.h"
 
 #include <ATen/Dispatch.h>
-#include <ATen/Parallel.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/empty.h>
@@ -10,6 +9,7 @@
 #include <torch/library.h>
 
 #include "larmor/base/ensure.h"
+#include "larmor/kernels/parallel_loop.h"
 #include "larmor/kernels/projector_cpu.h"
 #include "larmor/kernels/projector_cuda.h"
 
@@ -68,9 +68,8 @@ Tensor project_on_cpu(const Tensor& volumes, const Tensor& geometry, int64_t row
   in_type_of(whole, [&](auto zero) {
     const auto* voxels = whole.const_data_ptr<decltype(zero)>();
     auto* pixels = images.mutable_data_ptr<decltype(zero)>();
-    at::parallel_for(0, images.numel() / columns, /*grain_size=*/1, [&](int64_t first, int64_t end) {
-      project_rows(projection, voxels, pixels, first, end);
-    });
+    parallel_loop(0, images.numel() / columns, /*grain=*/1,
+                  [&](int64_t first, int64_t end) { project_rows(projection, voxels, pixels, first, end); });
   });
   return images;
 }
@@ -85,10 +84,10 @@ Tensor back_project_on_cpu(const Tensor& images, const Tensor& geometry, at::Int
     auto* voxels = volumes.mutable_data_ptr<decltype(zero)>();
     // A thread has slices of its own: nobody else writes there, and it adds in one order.
     for (int axis = 0; axis < 3; ++axis) {
-      at::parallel_for(0, volumes.size(0) * volumes.size(axis + 1), /*grain_size=*/1,
-                       [&](int64_t first, int64_t end) {
-                         back_project_slices(projection, pixels, voxels, axis, first, end);
-                       });
+      parallel_loop(0, volumes.size(0) * volumes.size(axis + 1), /*grain=*/1,
+                    [&](int64_t first, int64_t end) {
+                      back_project_slices(projection, pixels, voxels, axis, first, end);
+                    });
     }
   });
   return volumes;
