@@ -110,12 +110,6 @@ class Checker {
  private:
   void schedule(const std::string& section, const ScheduleConfig& schedule) {
     const Length& length = config_.train.length;
-    const bool moves = schedule.name != "constant";
-    const bool has_end = moves && schedule.name != "multistep" && schedule.name != "plateau";
-    if (has_end && length.unit == Length::Unit::seconds && schedule.steps == 0) {
-      refuse(section + ".steps", text("is needed, because train.length is a time (", to_text(length),
-                                      "): say how many steps the schedule spans"));
-    }
     const Length& warmup = schedule.warmup;
     if (warmup.unit == Length::Unit::seconds) {
       refuse(section + ".warmup", text("has to be in epochs (5ep) or steps (500st); got ", to_text(warmup)));
@@ -128,7 +122,7 @@ class Checker {
       refuse(section + ".name", "is plateau, which goes by validations, and train.validate_every is 0");
     if (schedule.name == "onecycle" && schedule.peak <= 0)
       refuse(section + ".peak", "has to be more than 0, or the cycle would have no top to rise to");
-    if (!has_end || schedule.name == "onecycle") return;  // and so has no warm-up, or no end
+    if (!schedule.has_end() || schedule.name == "onecycle") return;  // and so has no warm-up, or no end
     const Length whole =
         schedule.steps > 0 ? Length{static_cast<double>(schedule.steps), Length::Unit::steps} : length;
     if (warmup.unit == whole.unit && warmup.amount > 0 && warmup.amount >= whole.amount) {

@@ -117,7 +117,10 @@ void ScheduleConfig::describe(Fields& f) {
   f.field("patience", patience,
           "plateau: validations in a row without a better metric that are borne before a fall",
           at_least_zero);
-  f.field("steps", steps, "steps the schedule spans; 0: the length of the run", at_least_zero);
+  f.field(
+      "steps", steps,
+      "steps the schedule spans; 0: the length of the run, by the share that is over where that is a time",
+      at_least_zero);
 }
 
 void OptimConfig::describe(Fields& f) {

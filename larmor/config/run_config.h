@@ -87,6 +87,8 @@ struct ScheduleConfig {
   double factor = 0.1;                  // multistep, plateau: of a fall
   int64_t patience = 10;                // plateau: validations without a gain that are borne
   int64_t steps = 0;                    // 0: the length of the run
+  /// Whether the rate comes down towards the end of the run, or of `steps`.
+  bool has_end() const { return name != "constant" && name != "multistep" && name != "plateau"; }
   void describe(Fields& f);
 };
 

@@ -72,6 +72,39 @@ double multistep(const ScheduleConfig& config, double peak, const ScheduleSteps&
   return rate;
 }
 
+// The same by the share of a run whose steps nobody can count beforehand.
+double warm_restarts_by_share(const ScheduleConfig& config, double peak, double share) {
+  double length = config.first_period, inside = share;
+  if (config.period_growth <= 1) inside = std::fmod(inside, length);
+  while (inside >= length) {
+    inside -= length;
+    length *= config.period_growth;
+  }
+  return cosine_between(peak, config.final_rate, inside / length);
+}
+
+double one_cycle_by_share(const ScheduleConfig& config, double peak, double share) {
+  const double top = peak * config.peak;
+  if (share < config.rise) return cosine_between(peak * config.start, top, share / config.rise);
+  if (config.rise >= 1) return top;
+  return cosine_between(top, config.final_rate, (share - config.rise) / (1 - config.rise));
+}
+
+bool comes_down(const ScheduleConfig& config) {
+  return config.name == "warmup_cosine" || config.name == "warmup_linear" ||
+         config.name == "cosine_warm_restarts" || config.name == "onecycle";
+}
+
+double by_share(const ScheduleConfig& config, double peak, const ScheduleSteps& steps, int64_t step,
+                double over) {
+  const double share = std::clamp(over, 0.0, 1.0);
+  if (config.name == "onecycle") return one_cycle_by_share(config, peak, share);
+  if (step < steps.warmup) return warming_up(config, peak, steps, step);
+  if (config.name == "warmup_cosine") return cosine_between(peak, config.final_rate, share);
+  if (config.name == "warmup_linear") return peak + (config.final_rate - peak) * share;
+  return warm_restarts_by_share(config, peak, share);
+}
+
 double on_plateau(const ScheduleConfig& config, double peak, const ScheduleSteps& steps, int64_t step,
                   const Plateau& plateau) {
   if (step < steps.warmup) return warming_up(config, peak, steps, step);
@@ -88,16 +121,18 @@ void note_validation(const ScheduleConfig& config, bool gained, Plateau& plateau
 }
 
 double learning_rate(const ScheduleConfig& config, double peak, const ScheduleSteps& steps, int64_t step,
-                     const Plateau& plateau) {
+                     const Plateau& plateau, double share) {
   if (config.name == "constant") return peak;
+  if (config.name == "multistep") return multistep(config, peak, steps, step);
+  if (config.name == "plateau") return on_plateau(config, peak, steps, step, plateau);
+  if (!comes_down(config))
+    fail(Exit::usage, text("optim.schedule.name is '", config.name, "'"),
+         "say constant, warmup_cosine, warmup_linear, cosine_warm_restarts, onecycle, multistep or plateau");
+  if (steps.total == 0) return by_share(config, peak, steps, step, share);
   if (config.name == "warmup_cosine") return warmup_cosine(config, peak, steps, step);
   if (config.name == "warmup_linear") return warmup_linear(config, peak, steps, step);
   if (config.name == "cosine_warm_restarts") return warm_restarts(config, peak, steps, step);
-  if (config.name == "onecycle") return one_cycle(config, peak, steps, step);
-  if (config.name == "multistep") return multistep(config, peak, steps, step);
-  if (config.name == "plateau") return on_plateau(config, peak, steps, step, plateau);
-  fail(Exit::usage, text("optim.schedule.name is '", config.name, "'"),
-       "say constant, warmup_cosine, warmup_linear, cosine_warm_restarts, onecycle, multistep or plateau");
+  return one_cycle(config, peak, steps, step);
 }
 
 }  // namespace larmor

@@ -1,4 +1,4 @@
-// The learning rate as a pure function of the step.
+// The learning rate as a pure function of how far a run has come.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace larmor {
 
 /// Schedule lengths in steps.
 struct ScheduleSteps {
-  int64_t total = 0;
+  int64_t total = 0;  // 0: nobody knows, because the run's length is a time
   int64_t warmup = 0;
   std::vector<int64_t> milestones = {};  // the first step at each lower rate
 };
@@ -26,7 +26,9 @@ struct Plateau {
 /// config.factor. Source: PyTorch's ReduceLROnPlateau, where every better metric is a gain (threshold 0).
 void note_validation(const ScheduleConfig& config, bool gained, Plateau& plateau);
 
-/// The rate to use for step `step` (from 0), where `peak` is optim.learning_rate.
+/// The rate to use for step `step` (from 0), where `peak` is optim.learning_rate. Where steps.total is 0, a
+/// schedule that has an end follows `share`, the part of the run's time that is over, in place of steps; its
+/// warm-up stays one of steps, and whatever comes after is where the share has it.
 ///
 /// - constant: always `peak`.
 /// - warmup_cosine: linear from config.start * peak to peak over the warm-up, then a cosine to
@@ -49,6 +51,6 @@ void note_validation(const ScheduleConfig& config, bool gained, Plateau& plateau
 ///
 /// A run of one step takes it at the top. Throws Error (usage) for another name.
 double learning_rate(const ScheduleConfig& config, double peak, const ScheduleSteps& steps, int64_t step,
-                     const Plateau& plateau = {});
+                     const Plateau& plateau = {}, double share = 0);
 
 }  // namespace larmor

@@ -62,17 +62,16 @@ bool Timetable::finished(const Progress& progress) const {
 
 ScheduleSteps Timetable::schedule_steps(const ScheduleConfig& schedule) const {
   const int64_t total = schedule.steps > 0 ? schedule.steps : total_steps_;
-  const bool has_no_end =
-      schedule.name == "constant" || schedule.name == "multistep" || schedule.name == "plateau";
-  require(total > 0 || has_no_end, Exit::usage,
-          "train.length is a time, so the schedule's length in steps is not known",
-          "set optim.schedule.steps");
   require(schedule.warmup.unit != Length::Unit::seconds, Exit::usage,
           "optim.schedule.warmup cannot be a time", "give it in epochs (5ep) or steps (500st)");
   std::vector<int64_t> milestones;
   for (const std::string& milestone : schedule.milestones)
     milestones.push_back(in_steps(parse_length(milestone)));
   return {.total = total, .warmup = in_steps(schedule.warmup), .milestones = std::move(milestones)};
+}
+
+double Timetable::share(const Progress& progress) const {
+  return length_.unit == Length::Unit::seconds ? progress.elapsed_seconds / length_.amount : 0;
 }
 
 bool Timetable::needs_time(const CheckpointConfig& checkpoint, const TrackConfig& track) const {

@@ -30,9 +30,11 @@ class Timetable {
   bool finished(const Progress& progress) const;
   /// Steps of the whole run; 0 when its length is a time.
   int64_t total_steps() const { return total_steps_; }
-  /// A schedule's lengths in steps. Throws Error (usage) when the run's length is a time and
-  /// optim.schedule.steps is not set.
+  /// A schedule's lengths in steps; `total` is 0 when the run's length is a time and optim.schedule.steps is
+  /// not set. Throws Error (usage) when its warm-up is a time.
   ScheduleSteps schedule_steps(const ScheduleConfig& schedule) const;
+  /// Of a run whose length is a time, the part that is over; 0 of another.
+  double share(const Progress& progress) const;
   /// Whether any decision depends on the clock, so that ranks have to agree on the time.
   bool needs_time(const CheckpointConfig& checkpoint, const TrackConfig& track) const;
 

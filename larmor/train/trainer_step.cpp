@@ -249,10 +249,13 @@ void Trainer::move_weights(const std::vector<bool>& active, const std::vector<Re
   for (size_t i = 0; i < parts_.learners.size(); ++i) {
     if (!active[i]) continue;
     auto& learner = parts_.learners[i];
-    const double rate = learning_rate(learner.optim.schedule, learner.optim.learning_rate,
-                                      learner.schedule_steps, state_.progress.step, plateau_of(learner));
+    const auto& schedule = learner.optim.schedule;
+    const double share = parts_.timetable.share(state_.progress);
+    const double rate = learning_rate(schedule, learner.optim.learning_rate, learner.schedule_steps,
+                                      state_.progress.step, plateau_of(learner), share);
     learner.parallel->step(rate);
     const auto suffix = suffix_of(i, learner);
+    if (schedule.has_end() && learner.schedule_steps.total == 0) values["optim/run_share"] = share;
     values["optim/learning_rate" + suffix] = rate;
     values["optim/grad_norm" + suffix] = reduced[i].gradient_norm;
     if (plan_.precision == Precision::fp16)

@@ -11,17 +11,17 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(Checks, WantTheScheduleInStepsWhenTheLengthIsATime) {
-  EXPECT_THAT(refusal_of_overrides({"train.length=600s", "optim.schedule.name=warmup_cosine"}),
-              HasSubstr("optim.schedule.steps is needed, because train.length is a time (10min)"));
-  EXPECT_EQ(refusal_of_overrides(
-                {"train.length=600s", "optim.schedule.name=warmup_cosine", "optim.schedule.steps=500"}),
-            "");
-  EXPECT_EQ(refusal_of_overrides({"train.length=600s", "optim.schedule.name=constant"}), "");
+TEST(Checks, LetASchedulesLengthBeATime) {
+  for (const char* name :
+       {"constant", "warmup_cosine", "warmup_linear", "cosine_warm_restarts", "onecycle"}) {
+    const std::string schedule = std::string("optim.schedule.name=") + name;
+    EXPECT_EQ(refusal_of_overrides({"train.length=600s", schedule}), "");
+    EXPECT_EQ(refusal_of_overrides({"train.length=600s", schedule, "optim.schedule.steps=500"}), "");
+  }
 }
 
 TEST(Checks, SayOnceWhatObjectivesInherit) {
-  EXPECT_THAT(refusal_of_overrides({"train.length=600s", "optim.schedule.name=warmup_cosine"}),
+  EXPECT_THAT(refusal_of_overrides({"optim.schedule={name: warmup_cosine, warmup: 30s}"}),
               Not(HasSubstr("optim.generator")));
   EXPECT_THAT(refusal_of_overrides({"optim.generator.betas=[0.9]"}),
               HasSubstr("optim.generator.betas has to be two numbers"));

@@ -237,5 +237,40 @@ TEST(LearningRate, FallsOnAPlateauAndNotBelowItsLeast) {
   EXPECT_THAT(rates, ElementsAre(1, 1, 1, 1, 0.5, 0.5, 0.25, 0.25, 0.2));
 }
 
+constexpr int64_t some_step = 1000;  // beyond any warm-up here
+
+double rate_at_share(const char* name, double share, int64_t step = some_step) {
+  ScheduleConfig config;
+  config.name = name;
+  config.start = 0.1;
+  config.final_rate = 0.01;
+  return learning_rate(config, 1.0, {.total = 0, .warmup = 4}, step, {}, share);
+}
+
+TEST(LearningRate, FollowsTheShareOfARunWhoseLengthIsATime) {
+  for (const char* name : {"warmup_cosine", "warmup_linear"}) {
+    EXPECT_NEAR(rate_at_share(name, 0), 1, 1e-12) << name;
+    EXPECT_NEAR(rate_at_share(name, 0.5), (1 + 0.01) / 2, 1e-12) << name;
+    EXPECT_NEAR(rate_at_share(name, 1), 0.01, 1e-12) << name;
+    EXPECT_NEAR(rate_at_share(name, 1.1), 0.01, 1e-12) << name << ": the last step began late";
+  }
+  EXPECT_NEAR(rate_at_share("warmup_linear", 0.25), 0.7525, 1e-12);
+  // Rise 0.3 to 10 times the rate; the default peak.
+  EXPECT_NEAR(rate_at_share("onecycle", 0), 0.1, 1e-12);
+  EXPECT_NEAR(rate_at_share("onecycle", 0.15), (0.1 + 10) / 2, 1e-12);
+  EXPECT_NEAR(rate_at_share("onecycle", 0.3), 10, 1e-12);
+  EXPECT_NEAR(rate_at_share("onecycle", 1), 0.01, 1e-12);
+  // Periods of a quarter and a half of the run.
+  EXPECT_NEAR(rate_at_share("cosine_warm_restarts", 0.125), (1 + 0.01) / 2, 1e-12);
+  EXPECT_NEAR(rate_at_share("cosine_warm_restarts", 0.25), 1, 1e-12);
+  EXPECT_NEAR(rate_at_share("cosine_warm_restarts", 0.5), (1 + 0.01) / 2, 1e-12);
+}
+
+TEST(LearningRate, WarmsATimedRunUpByItsSteps) {
+  EXPECT_DOUBLE_EQ(rate_at_share("warmup_cosine", 0.2, /*step=*/0), 0.1);
+  EXPECT_DOUBLE_EQ(rate_at_share("warmup_linear", 0.2, /*step=*/2), 0.55);
+  EXPECT_DOUBLE_EQ(rate_at_share("constant", 0.9, /*step=*/0), 1);
+}
+
 }  // namespace
 }  // namespace larmor

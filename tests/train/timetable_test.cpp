@@ -62,13 +62,14 @@ TEST(Timetable, TurnsMilestonesIntoSteps) {
   EXPECT_EQ(table.schedule_steps(schedule).milestones, (std::vector<int64_t>{5, 40}));
 }
 
-TEST(Timetable, WantsNoStepsOfARateThatStaysTheSame) {
-  const auto table = of_length({60, Length::Unit::seconds}, 10, 4);
+TEST(Timetable, KnowsOfATimedRunTheShareThatIsOverInPlaceOfItsSteps) {
+  const auto timed = of_length({60, Length::Unit::seconds}, 10, 4);
   ScheduleConfig schedule;
-  schedule.name = "constant";
-  EXPECT_NO_THROW(table.schedule_steps(schedule));
   schedule.name = "warmup_cosine";
-  EXPECT_THROW(table.schedule_steps(schedule), Error);
+  EXPECT_EQ(timed.schedule_steps(schedule).total, 0);
+  EXPECT_DOUBLE_EQ(timed.share({.step = 7, .examples = 28, .elapsed_seconds = 15}), 0.25);
+  const auto counted = of_length({10, Length::Unit::epochs}, 10, 4);
+  EXPECT_EQ(counted.share({.step = 7, .examples = 28, .elapsed_seconds = 15}), 0);
 }
 
 }  // namespace
