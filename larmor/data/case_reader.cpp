@@ -44,9 +44,10 @@ void check_classes(const Volume& mask, const std::string& file) {
        "name the file image_… or label if it is none");
 }
 
-MakeImage phantom_maker(const DataConfig& data) {
-  return [seed = static_cast<uint64_t>(data.phantom_seed), size = data.phantom_size](
-             const Case&, int64_t number) { return make_phantom(seed, number, size); };
+MakeVolumes phantom_maker(const DataConfig& data) {
+  return
+      [seed = static_cast<uint64_t>(data.phantom_seed), size = data.phantom_size](
+          const Case&, int64_t number) -> Volumes { return {{"image", make_phantom(seed, number, size)}}; };
 }
 
 bool holds(const std::vector<std::string>& names, std::string_view name) {
@@ -64,8 +65,8 @@ bool holds_pairs(const std::string& file) { return lower(file).ends_with(".npz")
 }  // namespace
 
 CaseReader::CaseReader(const DataConfig& data, const Index& index, const SampleForm& form,
-                       const PictureReading& reading, MakeImage make)
-    : make_(!index.is_invented() ? MakeImage()
+                       const PictureReading& reading, MakeVolumes make)
+    : make_(!index.is_invented() ? MakeVolumes()
             : make               ? std::move(make)
                                  : phantom_maker(data)),
       folder_(index.folder),
@@ -137,7 +138,7 @@ at::Tensor CaseReader::present(const Case& entry) const {
 }
 
 Volumes CaseReader::read(const Case& entry, int64_t number) const {
-  if (is_invented()) return {{"image", make_(entry, number)}};
+  if (is_invented()) return make_(entry, number);
   Volumes volumes;
   read_own_grids(entry, volumes);
   const auto channels = channel_files(entry);

@@ -9,9 +9,9 @@
 #include <ATen/core/Tensor.h>
 
 #include "larmor/config/run_config.h"
-#include "larmor/data/cache/make_image.h"
 #include "larmor/data/cache/source_hashes.h"
 #include "larmor/data/index/index.h"
+#include "larmor/data/make_volumes.h"
 #include "larmor/data/sample_form.h"
 #include "larmor/formats/pictures/picture_reading.h"
 #include "larmor/transforms/transforms.h"
@@ -21,10 +21,10 @@ namespace larmor {
 /// Thread-safe.
 class CaseReader {
  public:
-  /// Masks and labels are read as they are, whatever `reading` says of pictures. `make` makes the images of
+  /// Masks and labels are read as they are, whatever `reading` says of pictures. `make` makes the volumes of
   /// an invented index, phantoms where it is empty; otherwise it is not used.
   CaseReader(const DataConfig& data, const Index& index, const SampleForm& form,
-             const PictureReading& reading, MakeImage make);
+             const PictureReading& reading, MakeVolumes make);
 
   bool is_invented() const { return make_ != nullptr; }
   /// `number`: in the whole index. Throws Error (data).
@@ -48,7 +48,7 @@ class CaseReader {
   Volume on_grid_of(const Volume& image, const std::string& image_file, Volume volume,
                     const std::string& file, Interpolation interpolation) const;
 
-  const MakeImage make_;  // empty: there are files
+  const MakeVolumes make_;  // empty: there are files
   const std::filesystem::path folder_;
   const bool resamples_;
   const PictureReading reading_;

@@ -61,14 +61,14 @@ class CaseVolumes final : public VolumeSource {
 
 std::unique_ptr<VolumeSource> case_volumes(const DataConfig& data, const Index& index, Split split,
                                            const Json& transforms, const SampleForm& form,
-                                           const MakeImage& make) {
+                                           const MakeVolumes& make) {
   return std::make_unique<CaseVolumes>(index, split,
                                        CaseReader(data, index, form, picture_reading(transforms), make));
 }
 
 std::unique_ptr<PreparableDataset> make_volume_dataset(const DataConfig& data, const Index& index,
                                                        Split split, const Json& transforms,
-                                                       const SampleForm& form, const MakeImage& make) {
+                                                       const SampleForm& form, const MakeVolumes& make) {
   const auto chain = std::make_shared<const TransformChain>(transforms);
   auto source = case_volumes(data, index, split, transforms, form, make);
   const bool is_in_window = data.cache == "smart" && split == Split::train;

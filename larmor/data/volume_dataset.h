@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "larmor/config/run_config.h"
-#include "larmor/data/cache/make_image.h"
 #include "larmor/data/index/index.h"
+#include "larmor/data/make_volumes.h"
 #include "larmor/data/preparable_dataset.h"
 #include "larmor/data/sample_form.h"
 #include "larmor/data/volume_source.h"
@@ -18,7 +18,7 @@ namespace larmor {
 /// is empty.
 std::unique_ptr<VolumeSource> case_volumes(const DataConfig& data, const Index& index, Split split,
                                            const Json& transforms, const SampleForm& form = {},
-                                           const MakeImage& make = {});
+                                           const MakeVolumes& make = {});
 
 /// Samples hold "image" [C, D, H, W] float32, D the file's first axis, "label" where a case has one, and each
 /// of the case's values as a float64 scalar. An
@@ -36,6 +36,6 @@ std::unique_ptr<VolumeSource> case_volumes(const DataConfig& data, const Index& 
 std::unique_ptr<PreparableDataset> make_volume_dataset(const DataConfig& data, const Index& index,
                                                        Split split, const Json& transforms,
                                                        const SampleForm& form = {},
-                                                       const MakeImage& make = {});
+                                                       const MakeVolumes& make = {});
 
 }  // namespace larmor

@@ -88,7 +88,7 @@ void check_windows(const ValidationConfig& validation, int64_t divisor) {
 }
 
 std::unique_ptr<Dataset> volume_dataset(const RunConfig& config, const Index& index, Split split,
-                                        const SampleForm& form, const MakeImage& make,
+                                        const SampleForm& form, const MakeVolumes& make,
                                         const ValidationConfig& validation) {
   const auto& declared = config.data.transforms;
   const Json chain = split == Split::train         ? training_chain(declared)

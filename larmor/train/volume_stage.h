@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "larmor/config/run_config.h"
-#include "larmor/data/cache/make_image.h"
 #include "larmor/data/dataset.h"
 #include "larmor/data/index/index.h"
+#include "larmor/data/make_volumes.h"
 #include "larmor/data/sample_form.h"
 
 namespace larmor {
@@ -40,7 +40,7 @@ void check_windows(const ValidationConfig& validation, int64_t divisor);
 /// make_volume_dataset() with the declared chain: as it is for training, as validation sees cases otherwise,
 /// which is without any crop where `validation` is of whole cases.
 std::unique_ptr<Dataset> volume_dataset(const RunConfig& config, const Index& index, Split split,
-                                        const SampleForm& form = {}, const MakeImage& make = {},
+                                        const SampleForm& form = {}, const MakeVolumes& make = {},
                                         const ValidationConfig& validation = {});
 
 }  // namespace larmor

@@ -100,6 +100,7 @@ constexpr Shipped all_shipped[] = {
     {"latent_diffusion", "default", 1, 24, "1 x 2 x 1, single, bf16"},
     {"latent_diffusion", "brain", 0, 0, "1 x 2 x 1, single, fp32"},
     {"latent_diffusion", "phantom", 0, 0, "1 x 2 x 2, single, fp32"},
+    {"latent_diffusion", "phantom_pairs", 0, 0, "1 x 2 x 2, single, fp32"},
     {"latent_diffusion", "tiny", 0, 0, "1 x 2 x 2, single, fp32"},
     {"fast_ddpm", "default", 4, 24, "4 x 1 x 4, ddp, bf16"},
     {"fast_ddpm", "large", 8, 80, "8 x 1 x 8, ddp, bf16", Recompute::blocks},

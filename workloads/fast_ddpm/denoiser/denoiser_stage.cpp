@@ -85,10 +85,10 @@ SampleForm DenoiserStage::sample_form() const {
   return {.channels = config_.modalities, .missing_as_zeros = true};
 }
 
-MakeImage DenoiserStage::image_maker(const DataConfig& data) const {
+MakeVolumes DenoiserStage::image_maker(const DataConfig& data) const {
   return [seed = static_cast<uint64_t>(data.phantom_seed), size = data.phantom_size,
-          channels = config_.channels()](const Case&, int64_t number) {
-    return make_contrast_phantom(seed, number, size, channels);
+          channels = config_.channels()](const Case&, int64_t number) -> Volumes {
+    return {{"image", make_contrast_phantom(seed, number, size, channels)}};
   };
 }
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "larmor/data/cache/make_image.h"
+#include "larmor/data/make_volumes.h"
 #include "larmor/data/sample_form.h"
 #include "larmor/train/stage.h"
 
@@ -33,7 +33,7 @@ class DenoiserStage final : public Stage {
 
  private:
   SampleForm sample_form() const;
-  MakeImage image_maker(const DataConfig& data) const;
+  MakeVolumes image_maker(const DataConfig& data) const;
   /// Voxels an axis that a training example has; 64 where the config does not say.
   std::vector<int64_t> example_size(const DataConfig& data) const;
 

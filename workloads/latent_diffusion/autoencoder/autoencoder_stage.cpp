@@ -1,6 +1,7 @@
 #include "workloads/latent_diffusion/autoencoder/autoencoder_stage.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
@@ -12,6 +13,7 @@
 #include "larmor/transforms/declared_chain.h"
 
 #include "workloads/latent_diffusion/autoencoder/autoencoder_task.h"
+#include "workloads/latent_diffusion/scans/each_scan.h"
 
 namespace larmor::latent_diffusion {
 namespace {
@@ -21,7 +23,14 @@ constexpr const char* kept_perceptual = "perceptual_network.safetensors";
 }  // namespace
 
 WorkloadFields AutoencoderStage::fields() {
-  return {.model = [this](Fields& f) { config_.describe_model(f); },
+  return {.data =
+              [this](Fields& f) {
+                phantom_pairs_.describe(f);
+                f.choice("scans", scans_, {{"image", Scans::image}, {"both", Scans::both}},
+                         "of pairs: image: the first scan alone is learned, as the guide does; both: image "
+                         "and label are examples of their own, so that either can be given back");
+              },
+          .model = [this](Fields& f) { config_.describe_model(f); },
           .loss = [this](Fields& f) { config_.describe_loss(f); },
           .validation = [this](Fields& f) { validation_.describe(f); },
           .objectives = {"generator", "discriminator"}};
@@ -117,6 +126,7 @@ Demand AutoencoderStage::demand(const RunConfig& config, const Index& index) con
   const auto image = image_to_count(config_.network.in_channels, size);
   auto demand = count_demand(config, index, training_chain(config.data.transforms), trial, image);
   demand.preferred_micro_batch = 2;
+  if (scans_ == Scans::both) demand.training_examples *= 2;
   if (validation_.of_whole_cases() && !index.of(Split::val).empty()) {
     AutoencoderTask judging(config_, /*seed=*/0, training_window(config), c10::kMeta, validation_);
     count_validation(
@@ -128,7 +138,9 @@ Demand AutoencoderStage::demand(const RunConfig& config, const Index& index) con
 
 std::unique_ptr<Dataset> AutoencoderStage::dataset(const RunConfig& config, const Index& index,
                                                    Split split) const {
-  return volume_dataset(config, index, split, {}, {}, validation_);
+  auto cases = volume_dataset(config, index, split, {}, phantom_pairs_.maker(config.data), validation_);
+  if (scans_ == Scans::image) return cases;
+  return each_scan(std::move(cases));
 }
 
 std::unique_ptr<Task> AutoencoderStage::task(const RunConfig& config, const Index&) const {

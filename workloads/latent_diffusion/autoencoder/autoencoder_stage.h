@@ -10,6 +10,7 @@
 #include "larmor/train/stage.h"
 
 #include "workloads/latent_diffusion/autoencoder/autoencoder_config.h"
+#include "workloads/latent_diffusion/scans/low_count.h"
 
 namespace larmor::latent_diffusion {
 
@@ -37,8 +38,12 @@ class AutoencoderStage final : public Stage {
   /// As it was read, but with the perceptual network that the run has kept.
   AutoencoderConfig with_kept_network() const;
 
+  enum class Scans { image, both };
+
   AutoencoderConfig config_;
   ValidationConfig validation_;
+  PhantomPairs phantom_pairs_;
+  Scans scans_ = Scans::image;
 };
 
 /// The size of the examples whose memory is planned: that of the crops, and without one that of the invented

@@ -73,7 +73,8 @@ EncodeCase encode_by(const EarlierRuns& runs, const DiffusionConfig& config,
 }  // namespace
 
 WorkloadFields DiffusionStage::fields() {
-  return {.model = [this](Fields& f) { config_.describe_model(f); },
+  return {.data = [this](Fields& f) { phantom_pairs_.describe(f); },
+          .model = [this](Fields& f) { config_.describe_model(f); },
           .loss = [this](Fields& f) { config_.describe_loss(f); },
           .objectives = {}};
 }
@@ -140,7 +141,7 @@ Demand DiffusionStage::demand(const RunConfig& config, const Index& index) const
 std::unique_ptr<Dataset> DiffusionStage::dataset(const RunConfig& config, const Index& index,
                                                  Split split) const {
   if (config_.keeps_latents() && split == Split::train) return latents(config, index);
-  return volume_dataset(config, index, split);
+  return volume_dataset(config, index, split, {}, phantom_pairs_.maker(config.data));
 }
 
 // A run with another autoencoder, or with other transforms, finds nothing of this one's under its own key.
@@ -148,9 +149,11 @@ std::unique_ptr<Dataset> DiffusionStage::latents(const RunConfig& config, const 
   const Json declared = training_chain(config.data.transforms);
   const auto chain = std::make_shared<const TransformChain>(declared);
   const auto runs = earlier();
-  auto source =
-      encoded(deterministic(case_volumes(config.data, index, Split::train, declared), chain),
-              [runs, own = config_, theirs = autoencoder()] { return encode_by(*runs, own, theirs); });
+  auto source = encoded(
+      deterministic(
+          case_volumes(config.data, index, Split::train, declared, {}, phantom_pairs_.maker(config.data)),
+          chain),
+      [runs, own = config_, theirs = autoencoder()] { return encode_by(*runs, own, theirs); });
   if (index.is_invented()) {
     const auto all = static_cast<std::size_t>(source->cases());
     return transformed(recent(std::move(source), all), chain, ChainPart::random);
@@ -168,7 +171,8 @@ std::unique_ptr<Dataset> DiffusionStage::reference(const RunConfig& config, cons
   if (depth != ValidationDepth::full) return nullptr;
   DataConfig data = config.data;
   if (data.cache == "smart") data.cache = "none";  // its window is training's
-  return make_volume_dataset(data, index, Split::train, validation_chain(data.transforms));
+  return make_volume_dataset(data, index, Split::train, validation_chain(data.transforms), {},
+                             phantom_pairs_.maker(data));
 }
 
 std::unique_ptr<Task> DiffusionStage::task(const RunConfig& config, const Index&) const {

@@ -10,6 +10,7 @@
 
 #include "workloads/latent_diffusion/autoencoder/autoencoder_config.h"
 #include "workloads/latent_diffusion/diffusion/diffusion_config.h"
+#include "workloads/latent_diffusion/scans/low_count.h"
 
 namespace larmor::latent_diffusion {
 
@@ -42,6 +43,7 @@ class DiffusionStage final : public Stage {
   std::unique_ptr<Dataset> latents(const RunConfig& config, const Index& index) const;
 
   DiffusionConfig config_;
+  PhantomPairs phantom_pairs_;
   mutable std::once_flag autoencoder_read_;
   mutable AutoencoderConfig autoencoder_;
 };

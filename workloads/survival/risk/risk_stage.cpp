@@ -167,10 +167,11 @@ PredictionForm RiskStage::prediction(const RunConfig& config) const {
   return {.inputs = {{.name = "image"}}, .transforms = validation_chain(config.data.transforms)};
 }
 
-MakeImage RiskStage::image_maker() const {
-  return
-      [seed = static_cast<uint64_t>(config_.cohort_seed), size = config_.cohort_size](
-          const Case& entry, int64_t) { return make_cohort_volume(seed, cohort_number(entry.name()), size); };
+MakeVolumes RiskStage::image_maker() const {
+  return [seed = static_cast<uint64_t>(config_.cohort_seed), size = config_.cohort_size](const Case& entry,
+                                                                                         int64_t) -> Volumes {
+    return {{"image", make_cohort_volume(seed, cohort_number(entry.name()), size)}};
+  };
 }
 
 std::vector<int64_t> RiskStage::image_size(const DataConfig& data) const {

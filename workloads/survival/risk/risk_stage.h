@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "larmor/data/cache/make_image.h"
+#include "larmor/data/make_volumes.h"
 #include "larmor/train/stage.h"
 
 #include "workloads/survival/risk/survival_config.h"
@@ -35,7 +35,7 @@ class RiskStage final : public Stage {
 
  private:
   Index cases_in(const DataConfig& data, const RunConfig& config) const;
-  MakeImage image_maker() const;
+  MakeVolumes image_maker() const;
   /// Voxels along each axis as the network sees an image: what the chain resizes or crops to.
   std::vector<int64_t> image_size(const DataConfig& data) const;
 
