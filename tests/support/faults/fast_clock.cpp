@@ -1,11 +1,12 @@
 // A library to preload: for a process that is no rank the monotonic clock runs a thousand times as fast, so
-// that limits of minutes are over at once. What a rank writes down of its time is then long ago for its agent.
-#include <ctime>
+// that limits of minutes are over at once. What a rank writes down of its time is then long ago for its
+// agent.
+#include <sys/syscall.h>
 
 #include <cstdint>
 #include <cstdlib>
+#include <ctime>
 
-#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace {
