@@ -67,10 +67,12 @@ class WholeBatchLoss {
   /// [n, …] of a micro-batch, with gradient: what the network makes of it. Called twice where a step has
   /// several micro-batches, with the same draws and buffers.
   virtual at::Tensor rows(const Batch& batch, const StepContext& context) = 0;
-  /// [n, …], no gradient: what the rows are compared with.
+  /// [n, …], no gradient: what the rows are compared with. `batch` is as the loader has it, on the host.
   virtual at::Tensor targets(const Batch& batch) = 0;
-  /// A scalar of all rows of the step, in the order of their positions; on every rank alike. Targets come in
-  /// float64, whatever the type of the rows. What it records counts once, not once a micro-batch.
+  /// A scalar of all rows of the step, in the order of their positions; on every rank alike. Rows are on the
+  /// device; targets come on the host, where it costs nothing to sort them, and in float64, whatever the type
+  /// of the rows: send() takes them to the rows. A host that reads a value of the rows here waits for the
+  /// device once more a step. What it records counts once, not once a micro-batch.
   virtual at::Tensor loss(const at::Tensor& rows, const at::Tensor& targets, const StepContext& context) = 0;
 };
 

@@ -47,6 +47,8 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerState& state)
       agree_on_time_(parts.timetable.needs_time(parts.config.checkpoint, parts.config.track)),
       saved_step_(state.progress.step > 0 ? state.progress.step : -1) {
   for (auto& learner : parts_.learners) learner.parallel->set_accumulation(plan_.accumulation);
+  const bool asks_first = parts_.task.whole_batch_loss() != nullptr || parts_.task.counted() > 0;
+  if (asks_first && !parts_.device.is_cpu()) on_host_ = parts_.communicator.duplicate_on_host();
 }
 
 std::vector<std::unique_ptr<WholeNetwork>> Trainer::whole_networks() {

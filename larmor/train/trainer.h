@@ -81,7 +81,7 @@ struct TrainerParts {
 
 class Trainer {
  public:
-  /// `state` is a resumed run's, or empty.
+  /// `state` is a resumed run's, or empty. Collective.
   Trainer(const TrainerParts& parts, const TrainerState& state);
 
   /// Lets the task look around once, before a new run's first step. Collective.
@@ -179,6 +179,8 @@ class Trainer {
   StepContext context(Records* records) const;
   Moment moment() const;
   int rank() const { return parts_.communicator.rank(); }
+  /// The ranks' group for what a loss over the whole step has to know of them before it can be computed.
+  Communicator& on_host() { return on_host_ ? *on_host_ : parts_.communicator; }
 
   TrainerParts parts_;
   Plan plan_;  // parts_.plan, or the same batch in smaller micro-batches
@@ -190,6 +192,7 @@ class Trainer {
   std::map<int64_t, BadFile> odd_examples_;      // of training, that the task cannot take: of all ranks
   std::map<int64_t, BadFile> odd_in_this_step_;  // of this rank
   RecordNames record_names_;                     // of all ranks
+  std::unique_ptr<Communicator> on_host_;        // null where the communicator is of hosts, or none is needed
   bool agree_on_time_;
   double mark_ = 0;  // steady seconds up to which elapsed_seconds counts
   int64_t saved_step_ = -1;

@@ -1,6 +1,5 @@
 // One step of the loop: data, model, losses, backward and reduction, optimizer.
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -35,6 +34,13 @@ std::vector<at::Tensor> to_host(const std::vector<at::Tensor>& vectors) {
   std::vector<int64_t> lengths;
   for (const auto& vector : vectors) lengths.push_back(vector.numel());
   return at::cat(vectors).to(at::kCPU).split_with_sizes(lengths);
+}
+
+/// What the device has found out travels with the gradients: no host waits for it here.
+void note_whether_finite(const at::Tensor& loss, Votes& votes) {
+  const auto is_odd = at::isfinite(loss.detach()).logical_not().to(at::kFloat).reshape({});
+  auto& odd = votes.non_finite_losses;
+  odd = odd.defined() ? odd + is_odd : is_odd;
 }
 
 /// The first objective's values carry the plain names, the others' their own.
@@ -104,7 +110,8 @@ Trainer::Reduction Trainer::reduce(const std::vector<bool>& active, const Votes&
     if (active[i]) met.push_back(parts_.learners[i].parallel->meet());
   }
   met.push_back(records.meet(plan_.accumulation, record_names_, parts_.communicator));
-  // The host waits for the device here alone, unless a loss needs what other ranks have to say of the step.
+  // The host waits for the device here alone. What a loss needs of other ranks before travels between hosts,
+  // or between devices.
   const std::vector<at::Tensor> on_host = to_host(met);
 
   Reduction reduction{.votes = own, .reduced = std::vector<Reduced>(parts_.learners.size())};
@@ -165,8 +172,7 @@ void Trainer::accumulate_whole(WholeBatchLoss& loss, Records& records, Votes& vo
   std::exception_ptr failure;
   try {
     for (int64_t micro = 0; micro < plan_.accumulation; ++micro) {
-      const auto batch = to_device(next_batch(votes), parts_.device, plan_.precision);
-      try_forward(batch, [&](const Batch& part) { whole.forward(part, context(nullptr)); });
+      try_forward(next_batch(votes), [&](const Batch& part) { whole.forward(part, context(nullptr)); });
     }
   } catch (...) {
     failure = std::current_exception();
@@ -178,13 +184,13 @@ void Trainer::accumulate_whole(WholeBatchLoss& loss, Records& records, Votes& vo
   now.record = [&records, micro_batches](const std::string& name, const at::Tensor& value) {
     records.add(name, value * micro_batches);  // records are means over micro-batches
   };
-  const bool met = whole.gather(failure == nullptr, now, parts_.communicator);
+  const bool met = whole.gather(failure == nullptr, now, parts_.communicator, on_host());
   if (failure) std::rethrow_exception(failure);
   if (!met) {
     learner.parallel->fail_step({});  // the rank that failed says why
     return;
   }
-  votes.non_finite = votes.non_finite || !std::isfinite(whole.loss());
+  note_whether_finite(whole.loss(), votes);
   votes.new_names = records.has_new(record_names_);
   for (int64_t micro = 0; micro < plan_.accumulation; ++micro)
     learner.parallel->backward(whole.share_of(micro, context(nullptr)), micro + 1 == plan_.accumulation,
@@ -206,7 +212,7 @@ void Trainer::accumulate_counted(const std::vector<bool>& active, Records& recor
     failure = std::current_exception();
   }
   // A rank that has failed takes part all the same: the others wait for its counts.
-  const auto of_step = sum_counts(counts, failure == nullptr, parts_.communicator);
+  const auto of_step = sum_counts(counts, failure == nullptr, on_host());
   if (failure) std::rethrow_exception(failure);
   if (!of_step) {
     for (size_t i = 0; i < parts_.learners.size(); ++i) {
@@ -227,12 +233,8 @@ void Trainer::forward_backward(Batch batch, bool last, const std::vector<bool>& 
   try_forward(on_device, [&](const Batch& part) {
     losses = losses_of(parts_.task, part, now, PassOptions::of(plan_, parts_.device));
   });
-  // What the device has found out travels with the gradients: no host waits for it here.
   for (const auto& loss : losses) {
-    if (!loss.defined()) continue;
-    const auto is_odd = at::isfinite(loss.detach()).logical_not().to(at::kFloat).reshape({});
-    auto& odd = votes.non_finite_losses;
-    odd = odd.defined() ? odd + is_odd : is_odd;
+    if (loss.defined()) note_whether_finite(loss, votes);
   }
   votes.new_names = records.has_new(record_names_);
   for (size_t i = 0; i < parts_.learners.size(); ++i) {

@@ -33,27 +33,31 @@ class WholeBatch {
   /// Borrows all. The task's network is the one whose buffers forward() changes.
   WholeBatch(WholeBatchLoss& loss, const torch::nn::Module& network, const WholeBatchOptions& options);
 
+  /// `batch` best on the host, as the loader has it: then no host waits for a device to read the targets.
   void forward(Batch batch, const StepContext& context);
   /// Computes the loss over the rows of all ranks, in the order of ranks and their micro-batches, which is
-  /// that of positions; in float64 when the rows are, otherwise in float32. Targets are in float64. With
-  /// `well` false on any rank nothing is computed, and every rank gets false. Collective. Blocks.
-  bool gather(bool well, const StepContext& context, Communicator& communicator);
-  double loss() const { return loss_value_; }
+  /// that of positions; in float64 when the rows are, otherwise in float32. Rows meet on the device, by
+  /// `communicator`, and no host waits for them; targets, in float64, by `on_host`, a group of the same ranks
+  /// for tensors of the host. With `well` false on any rank nothing is computed, and every rank gets false.
+  /// Collective. Blocks for the other ranks' hosts.
+  bool gather(bool well, const StepContext& context, Communicator& communicator, Communicator& on_host);
+  /// A scalar on the device, without gradient. Requires: gather() gave true.
+  const at::Tensor& loss() const { return loss_value_; }
   /// A scalar whose gradients, summed over micro-batches and averaged over ranks, are those of the loss.
   /// Requires: gather() gave true.
   at::Tensor share_of(int64_t micro, const StepContext& context);
 
  private:
-  /// This rank's rows and targets for the others.
-  std::string packed() const;
+  /// The rows of all ranks, of which each has so many.
+  at::Tensor gathered_rows(const std::vector<int64_t>& counts, Communicator& communicator) const;
 
   WholeBatchLoss& loss_;
   const torch::nn::Module& network_;
   const WholeBatchOptions options_;
   std::vector<Batch> batches_;
-  std::vector<at::Tensor> rows_, targets_, gradients_;  // one a micro-batch
+  std::vector<at::Tensor> rows_, targets_, gradients_;  // one a micro-batch; targets on the host
   std::optional<KeptBuffers> kept_;
-  double loss_value_ = 0;
+  at::Tensor loss_value_;
   double ranks_ = 1;
 };
 

@@ -75,10 +75,10 @@ WholeBatchOutcome run_rank(Communicator& communicator, int64_t accumulation, boo
   const int64_t each = examples / communicator.size() / accumulation;
   for (int64_t micro = 0; micro < accumulation; ++micro)
     whole.forward(batch_of((communicator.rank() * accumulation + micro) * each, each), {});
-  EXPECT_TRUE(whole.gather(true, {}, communicator));
+  EXPECT_TRUE(whole.gather(true, {}, communicator, communicator));
   EXPECT_EQ(loss.seen, examples);
   for (int64_t micro = 0; micro < accumulation; ++micro) whole.share_of(micro, {}).backward();
-  WholeBatchOutcome outcome{.loss = whole.loss(), .gradients = {}, .buffers = {}};
+  WholeBatchOutcome outcome{.loss = whole.loss().item<double>(), .gradients = {}, .buffers = {}};
   for (const auto& parameter : net->parameters()) {
     at::Tensor gradient = parameter.grad().clone();
     communicator.all_reduce(gradient, Reduce::mean).wait();  // as data parallelism does
@@ -128,6 +128,35 @@ TEST(WholeBatch, GivesThePlainLoopsGradientHoweverTheBatchIsDivided) {
   }
 }
 
+TEST(WholeBatch, TakesRanksThatHaveNotEquallyManyRows) {
+  constexpr std::array<int64_t, 2> counts{3, examples - 3};
+  auto communicators = make_thread_ranks(2);
+  auto hosts = make_thread_ranks(2);  // targets have a group of their own
+  std::array<WholeBatchOutcome, 2> outcomes;
+  std::vector<std::thread> threads;
+  for (size_t rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      auto net = network();
+      LogSumExp loss(net);
+      WholeBatch whole(loss, *net, {.accumulation = 1, .pass = {.precision = Precision::fp64}});
+      whole.forward(batch_of(rank == 0 ? 0 : counts[0], counts[rank]), {});
+      EXPECT_TRUE(whole.gather(true, {}, *communicators[rank], *hosts[rank]));
+      EXPECT_EQ(loss.seen, examples);
+      whole.share_of(0, {}).backward();
+      outcomes[rank].loss = whole.loss().item<double>();
+      for (const auto& parameter : net->parameters())
+        outcomes[rank].gradients.push_back(parameter.grad() / 2);  // the mean of two ranks, once it is summed
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  const WholeBatchOutcome expected = plain();
+  for (const auto& outcome : outcomes) EXPECT_NEAR(outcome.loss, expected.loss, 1e-12);
+  for (size_t i = 0; i < expected.gradients.size(); ++i) {
+    const at::Tensor sum = outcomes[0].gradients[i] + outcomes[1].gradients[i];
+    EXPECT_LE((sum - expected.gradients[i]).abs().max().item<double>(), 1e-12);
+  }
+}
+
 TEST(WholeBatch, ShowsEachMicroBatchToRunningStatisticsOnce) {
   const auto solo = make_solo();
   const auto buffers = run_rank(*solo, 4, /*with_batch_norm=*/true).buffers;
@@ -169,7 +198,7 @@ TEST(WholeBatch, KeepsTargetsApartThatFloat32WouldMakeOne) {
   const at::AutoGradMode graph(true);
   whole.forward(batch, {});
   const auto solo = make_solo();
-  ASSERT_TRUE(whole.gather(true, {}, *solo));
+  ASSERT_TRUE(whole.gather(true, {}, *solo, *solo));
   EXPECT_TRUE(loss.heard.equal(seconds)) << loss.heard;
 }
 
@@ -184,7 +213,7 @@ TEST(WholeBatch, ComputesNothingOnAnyRankWhenOneHasFailed) {
       LogSumExp loss(net);
       WholeBatch whole(loss, *net, {.accumulation = 1, .pass = {.precision = Precision::fp64}});
       if (rank == 0) whole.forward(batch_of(0, 4), {});
-      met[rank] = whole.gather(rank == 0, {}, *communicators[rank]);
+      met[rank] = whole.gather(rank == 0, {}, *communicators[rank], *communicators[rank]);
       seen[rank] = loss.seen;
     });
   }

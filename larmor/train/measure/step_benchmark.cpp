@@ -65,10 +65,10 @@ void StepBenchmark::State::backward_whole(WholeBatchLoss& whole_loss, const Batc
                    {.accumulation = passes, .pass = PassOptions::of(plan, device)});
   const auto context = rehearsal_context(*task, batch, plan.precision);
   for (int64_t pass = 0; pass < passes; ++pass) whole.forward(batch, context);
-  whole.gather(/*well=*/true, context, *communicator);
+  whole.gather(/*well=*/true, context, *communicator, *communicator);
   for (int64_t pass = 0; pass < passes; ++pass)
     learner.parallel->backward(whole.share_of(pass, context), pass + 1 == passes, {});
-  loss = whole.loss();
+  loss = whole.loss().item<double>();
 }
 
 void StepBenchmark::State::move_weights() {

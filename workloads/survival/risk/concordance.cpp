@@ -4,6 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include <ATen/ATen.h>
+
 namespace larmor::survival {
 namespace {
 
@@ -99,6 +101,19 @@ Concordance concordance_of(std::span<const double> log_risk, const SurvivalOutco
 
 Concordance harrell_concordance(std::span<const double> log_risk, const SurvivalOutcomes& outcomes) {
   return concordance_of(log_risk, outcomes, [](std::size_t) { return 1.0; });
+}
+
+ConcordanceSums harrell_sums(const at::Tensor& log_risk, const at::Tensor& time, const at::Tensor& event) {
+  const at::Tensor risk = log_risk.to(at::kDouble), happened = event > 0;
+  const at::Tensor own = time.unsqueeze(1), other = time.unsqueeze(0);  // [i, j]: i has the event
+  const at::Tensor later = (own < other).logical_or((own == other).logical_and(happened.logical_not()));
+  const at::Tensor comparable = later.logical_and(happened.unsqueeze(1)).to(at::kDouble);
+  const at::Tensor ahead = risk.unsqueeze(1) - risk.unsqueeze(0);
+  const at::Tensor right = (ahead > risk_tie).to(at::kDouble),
+                   tied = (ahead.abs() <= risk_tie).to(at::kDouble);
+  const at::Tensor finite = at::isfinite(risk).all().to(at::kDouble);
+  return {.concordant = (comparable * (right + 0.5 * tied)).sum() * finite,
+          .comparable = comparable.sum() * finite};
 }
 
 Concordance uno_concordance(const StepCurve& censoring, std::span<const double> log_risk,

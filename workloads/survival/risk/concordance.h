@@ -5,6 +5,8 @@
 #include <optional>
 #include <span>
 
+#include <ATen/core/Tensor.h>
+
 #include "workloads/survival/risk/survival_curves.h"
 #include "workloads/survival/risk/survival_outcomes.h"
 
@@ -23,6 +25,15 @@ struct Concordance {
 
 /// Harrell's. O(N log N). Throws Error (data) as SurvivalOutcomes::check and check_log_risk.
 Concordance harrell_concordance(std::span<const double> log_risk, const SurvivalOutcomes& outcomes);
+
+/// What Harrell's index divides: a tie counts for half, and both are 0 where a risk is not finite.
+struct ConcordanceSums {
+  at::Tensor concordant, comparable;  // scalars in float64
+};
+
+/// The same pairs on the device of `log_risk` [N], where no host waits for them. `time` and `event` [N],
+/// float64 and on the same device. Holds a few matrices [N, N].
+ConcordanceSums harrell_sums(const at::Tensor& log_risk, const at::Tensor& time, const at::Tensor& event);
 
 /// Uno's: each pair weighs 1/G² at its event, and only events before `tau` count. `censoring` is
 /// censoring_kaplan_meier of the training table. Source: Uno et al., Statistics in Medicine 2011;

@@ -9,6 +9,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/device/initialisation.h"
+#include "larmor/device/send.h"
 #include "larmor/device/tensor_file.h"
 #include "larmor/train/prediction.h"
 
@@ -75,15 +76,13 @@ at::Tensor SurvivalTask::targets(const Batch& batch) {
 
 at::Tensor SurvivalTask::loss(const at::Tensor& rows, const at::Tensor& targets, const StepContext& context) {
   forget_reference();  // it is not of the weights that will come of this
-  const auto time = targets.select(1, 0).cpu(), event = targets.select(1, 1).cpu();
+  const auto time = targets.select(1, 0), event = targets.select(1, 1);
   const auto value = cox_loss(rows, time, event, config_.ties);
   context.record("loss", value.detach());
   context.record("events", event.sum());
-  const auto risks = numbers_in(rows.detach());
-  const bool finite = std::ranges::all_of(risks, [](double risk) { return std::isfinite(risk); });
-  if (!finite) return value;
-  const auto concordance = harrell_concordance(risks, outcomes_in(time, event)).index;
-  if (concordance) context.record("c_index", at::scalar_tensor(*concordance));
+  const auto there = send(targets, rows.device());
+  const auto concordance = harrell_sums(rows.detach(), there.select(1, 0), there.select(1, 1));
+  context.record_ratio("c_index", concordance.concordant, concordance.comparable);
   return value;
 }
 

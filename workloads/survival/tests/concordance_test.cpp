@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <span>
+#include <utility>
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
@@ -55,6 +58,14 @@ void expect_same(const Concordance& found, const Concordance& expected) {
   }
 }
 
+/// What harrell_sums() makes of a table.
+std::pair<double, double> sums_of(const std::vector<double>& risk, const SurvivalOutcomes& outcomes) {
+  const std::vector<double> event(outcomes.event.begin(), outcomes.event.end());
+  const auto sums = harrell_sums(at::tensor(risk, at::kDouble), at::tensor(outcomes.time, at::kDouble),
+                                 at::tensor(event, at::kDouble));
+  return {sums.concordant.item<double>(), sums.comparable.item<double>()};
+}
+
 TEST(Concordance, EqualsTheReference) {
   const NamedTensors golden = golden_file("survival");
   const auto number = [&](const std::string& key) { return golden.at("cindex/" + key).item<double>(); };
@@ -81,6 +92,12 @@ TEST(Concordance, EqualsEveryPairOfRandomTables) {
     const Patients train = random_patients(seed + 1000, 40, 20, 0.5);
     expect_same(harrell_concordance(test.log_risk, test.outcomes),
                 every_pair(test, [](auto) { return 1.0; }));
+    const auto [concordant, comparable] = sums_of(test.log_risk, test.outcomes);
+    const auto whole = harrell_concordance(test.log_risk, test.outcomes);
+    EXPECT_EQ(comparable > 0, whole.index.has_value());
+    if (whole.index) {
+      EXPECT_EQ(concordant / comparable, *whole.index) << "to the last bit";
+    }
     const StepCurve censoring = censoring_kaplan_meier(train.outcomes);
     const double tau = 12;
     const auto weight = [&](std::size_t row) {
@@ -98,6 +115,17 @@ TEST(Concordance, CallsRisksTiedThatDifferByRounding) {
   EXPECT_EQ(found.tied_risk, 3);
   EXPECT_DOUBLE_EQ(found.index.value(), 0.5);
   EXPECT_EQ(harrell_concordance(std::vector<double>{1, 1 + 2e-8, 0}, outcomes).discordant, 1);
+  EXPECT_EQ(sums_of({1, 1 + 0.5e-8, 1 - 0.5e-8}, outcomes), std::pair(1.5, 3.0));
+  EXPECT_EQ(sums_of({1, 1 + 2e-8, 0}, outcomes), std::pair(2.0, 3.0));
+}
+
+TEST(Concordance, SumsNothingWhereARiskIsNotFinite) {
+  const SurvivalOutcomes outcomes{.time = {1, 2, 3}, .event = {1, 1, 0}};
+  for (const double odd :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    EXPECT_EQ(sums_of({2, odd, 1}, outcomes), std::pair(0.0, 0.0));
+    EXPECT_EQ(sums_of({2, -odd, 1}, outcomes), std::pair(0.0, 0.0));
+  }
 }
 
 TEST(Concordance, HasNoIndexWithoutAPair) {

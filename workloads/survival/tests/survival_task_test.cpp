@@ -93,7 +93,7 @@ at::Tensor divided_gradient(Communicator& communicator, int64_t accumulation, at
     const int64_t first = (communicator.rank() * accumulation + micro) * each;
     whole.forward(batch_of(first, each, type), silent_context());
   }
-  EXPECT_TRUE(whole.gather(true, silent_context(), communicator));
+  EXPECT_TRUE(whole.gather(true, silent_context(), communicator, communicator));
   for (int64_t micro = 0; micro < accumulation; ++micro) whole.share_of(micro, silent_context()).backward();
   auto gradient = gradient_of(network);
   communicator.all_reduce(gradient, Reduce::mean).wait();  // as data parallelism does
@@ -138,7 +138,7 @@ TEST(SurvivalTask, TeachesTheLastLayerAloneWhileTheRestIsFrozen) {
     const auto solo = make_solo();
     WholeBatch whole(*task.whole_batch_loss(), network, {});
     whole.forward(batch_of(0, patients, at::kFloat), silent_context(epoch));
-    ASSERT_TRUE(whole.gather(true, silent_context(epoch), *solo));
+    ASSERT_TRUE(whole.gather(true, silent_context(epoch), *solo, *solo));
     whole.share_of(0, silent_context(epoch)).backward();
     for (const auto& parameter : network.named_parameters()) {
       const bool learns = epoch >= 2 || parameter.key().starts_with("fc.");
@@ -212,7 +212,7 @@ void learn_once(SurvivalTask& task) {
   const auto solo = make_solo();
   WholeBatch whole(*task.whole_batch_loss(), network, {});
   whole.forward(batch_of(0, patients, at::kFloat), silent_context());
-  ASSERT_TRUE(whole.gather(true, silent_context(), *solo));
+  ASSERT_TRUE(whole.gather(true, silent_context(), *solo, *solo));
 }
 
 TEST(SurvivalTask, KeepsNoReferenceOfWeightsThatHaveLearnedSince) {
@@ -249,8 +249,8 @@ TEST(SurvivalTask, TellsTimesApartThatFloat32WouldMakeOne) {
     WholeBatch whole(*task.whole_batch_loss(), network, {});
     whole.forward(std::move(batch), silent_context());
     const auto solo = make_solo();
-    EXPECT_TRUE(whole.gather(true, silent_context(), *solo));
-    return whole.loss();
+    EXPECT_TRUE(whole.gather(true, silent_context(), *solo, *solo));
+    return whole.loss().item<double>();
   };
   const double apart = loss_of(1, 2), late = loss_of(631152000, 631152001);
   EXPECT_EQ(late, apart);
