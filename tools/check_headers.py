@@ -2,7 +2,7 @@
 """Compiles each header alone: whoever includes one gets everything that it needs.
 
 Takes the flags from the build's compile_commands.json, and remembers what compiled, so that only what has changed
-is compiled again. The large headers of others that one includes anyway are parsed once for all.
+is compiled again. The large headers of others, and those of ours, that many include anyway are parsed once for all.
 """
 
 import hashlib
@@ -21,14 +21,22 @@ import source_tree
 from source_tree import Problem, blanked, read
 
 OURS = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"((?:larmor|workloads|app)/[^"]+)"', re.MULTILINE)
-# Each takes seconds to parse.
-LARGE = ("ATen/core/Tensor.h", "nlohmann/json.hpp", "torch/nn/modules/container/modulelist.h")
+# Headers of others that take long to parse, each after those that it includes.
+LARGE = {
+    "filesystem": (),
+    "nlohmann/json.hpp": ("filesystem",),
+    "ATen/core/Tensor.h": (),
+    "torch/nn/module.h": ("ATen/core/Tensor.h",),
+    "torch/nn/modules/container/modulelist.h": ("ATen/core/Tensor.h", "torch/nn/module.h"),
+}
 LARGE_INCLUDE = re.compile(rf'^[ \t]*#[ \t]*include[ \t]*<({"|".join(map(re.escape, LARGE))})>', re.MULTILINE)
 TORCH = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"](torch|ATen|c10|caffe2)/", re.MULTILINE)
 # Of each header of libtorch one compiler takes seconds and most of a gigabyte: never more than two at a time.
 COMPILERS_OF_TORCH = 2
+# Definitions for libraries that no header of ours includes: files that differ in no others are one.
+OF_SOURCES = ("-DSIMDJSON_", "-DSPDLOG_", "-DFMT_", "-DUTF8PROC_")
 UNITED = re.compile(r'^#include "(/[^"]+)"', re.MULTILINE)
-WITH_VALUE = {"-o", "-MT", "-MF", "-MQ", "-include", "-x"}
+WITH_VALUE = {"-o", "-MT", "-MF", "-MQ", "-include", "-x", "-Xclang"}
 OF_GCC_ALONE = {"-fno-tree-dse", "-ftrivial-auto-var-init=zero", "-Wno-maybe-uninitialized"}
 WITHOUT_VALUE = {"-c", "-MD", "-MMD", "-Winvalid-pch", "-fpch-preprocess"}
 
@@ -87,29 +95,56 @@ def digest(root, headers, flags):
 
 
 class Precompiled:
-    """The large headers that several jobs include anyway, parsed once for each set of flags."""
+    """What many headers include anyway, parsed once: large headers of others, and ours.
+
+    A header begins with the largest such file of which it includes all, directly or not: it sees nothing that it would
+    not see otherwise, and what it forgot is still missing."""
+
+    USERS = 4  # as many at least make a file worth its writing
 
     def __init__(self, folder, jobs):
-        self.folder = Path(folder)
-        counts = Counter(self.key(job) for job in jobs)
-        users = {self.key(job): job for job in jobs if job.large and counts[self.key(job)] > 2}
+        self.folder, groups = Path(folder), {}
+        for job in jobs:
+            groups.setdefault((self.key(job), job.large), []).append(job)
+        groups = [group for group in groups.values() if group[0].large and len(group) >= self.USERS]
+        groups.sort(key=lambda group: -self.cost(group[0].large))
         with ThreadPoolExecutor(COMPILERS_OF_TORCH) as pool:
-            self.flags = dict(zip(users, pool.map(self.make, range(len(users)), users.values())))
+            self.files = [file for file in pool.map(self.make, range(len(groups)), groups) if file]
+
+    @staticmethod
+    def cost(large):
+        """A number that orders sets of large headers by how long they take to parse."""
+        return sum(1 << list(LARGE).index(name) for name in large)
+
+    @staticmethod
+    def shared(group):
+        """Those of our headers that each job of the group includes, but the header itself and what it includes."""
+        within = {str(job.header): {str(job.header), *job.headers} for job in group}
+        return sorted(name for name in set().union(*(job.headers for job in group))
+                      if all(name in job.headers or str(job.header) in within.get(name, {name}) for job in group))
 
     @staticmethod
     def key(job):
-        """What is included, and what of the flags matters to it: not where ours and others' headers are."""
-        return job.large, tuple(flag for flag in job.flags if flag.startswith(("-D", "-f", "-W", "-std", "-m")))
+        """What of the flags matters to a precompiled file: not where headers are."""
+        return tuple(flag for flag in job.flags
+                     if flag.startswith(("-D", "-f", "-W", "-std", "-m")) and not flag.startswith(OF_SOURCES))
 
-    def make(self, number, job):
-        header = self.folder / f"{number}.h"
-        header.write_text("".join(f"#include <{name}>\n" for name in job.large))
-        made = subprocess.run([*job.flags, "-x", "c++-header", header, "-o", f"{header}.gch"], cwd=job.directory,
+    def make(self, number, group):
+        job, ours, header = group[0], self.shared(group), self.folder / f"{number}.h"
+        lines = [*(f"#include <{name}>\n" for name in job.large), *(f'#include "{name}"\n' for name in ours)]
+        header.write_text("".join(lines))
+        # Without the option clang++ instantiates the templates of the file again for each header that begins with it.
+        once = ["-fpch-instantiate-templates"] if "clang" in Path(job.flags[0]).name else []
+        flags = [flag for flag in job.flags if not flag.startswith(OF_SOURCES)]
+        made = subprocess.run([*flags, *once, "-x", "c++-header", header, "-o", f"{header}.gch"], cwd=job.directory,
                               capture_output=True, check=False)
-        return ["-include", str(header)] if made.returncode == 0 else []
+        return (self.key(job), job.large, ours, ["-include", str(header)]) if made.returncode == 0 else None
 
     def flags_for(self, job):
-        return self.flags.get(self.key(job), [])
+        brought = {*job.large, *(inner for name in job.large for inner in LARGE[name])}
+        fitting = [(self.cost(large), flags) for key, large, ours, flags in self.files
+                   if key == self.key(job) and brought.issuperset(large) and job.headers.issuperset(ours)]
+        return max(fitting, default=(0, []))[1]
 
 
 def compile_alone(header, flags, directory):
@@ -151,9 +186,12 @@ class Job:
     def __init__(self, root, header, headers, flags, directory):
         texts = [read(root, name) for name in sorted(headers) if (root / name).is_file()]
         self.header, self.flags, self.directory = header, flags, directory
+        self.headers = headers - {str(header)}  # of ours, that it includes
         self.uses_torch = any(TORCH.search(text) for text in texts)
         included = {name for text in texts for name in LARGE_INCLUDE.findall(text)}
-        self.large = tuple(name for name in LARGE if name in included)
+        # Those that others of them include are left out: sets that come to the same are one.
+        brought = {name for other in included for name in LARGE[other]}
+        self.large = tuple(name for name in LARGE if name in included - brought)
         self.key = digest(root, headers, flags) if flags else None
 
 
@@ -208,7 +246,8 @@ def self_test(folder):
         "larmor/base/a.cpp": "",
         "larmor/lonely/b.h": "",
     })
-    command = f"/usr/bin/ccache /usr/bin/c++ -I{folder} -std=c++20 -O2 -Wall -Werror -include /gone/pch.h -MD -MT a.o -o a.o -c a.cpp"
+    command = (f"/usr/bin/ccache /usr/bin/c++ -I{folder} -std=c++20 -O2 -Wall -Werror -include /gone/pch.h"
+               " -Xclang -include-pch -Xclang /gone/pch.h.pch -MD -MT a.o -o a.o -c a.cpp")
     entry = {"directory": str(folder), "file": str(folder / "larmor/base/a.cpp"), "command": command}
     source_tree.write_tree(folder, {"out/compile_commands.json": json.dumps([entry])})
     bad, lonely = "bad.h:1: does not compile alone", "b.h:1: its folder has no source"
@@ -231,6 +270,24 @@ def self_test(folder):
     compiled.clear()
     source_tree.expect(check(folder, Arguments), [bad, lonely, "good.h:1: does not compile alone"])
     assert sorted(compiled) == ["bad.h", "deep.h", "good.h"], compiled
+
+    # What many headers include is parsed once for them; what one of them forgot is missing all the same.
+    good = '#pragma once\n#include <filesystem>\n#include "larmor/base/shared.h"\n'
+    source_tree.write_tree(folder, {
+        "larmor/base/shared.h": "#pragma once\n#include <filesystem>\nstruct Shared {};\n",
+        "larmor/base/other.h": good + "struct Other {};\n",
+        "larmor/base/uses.h": good + '#include "larmor/base/other.h"\nShared shared(Other);\n',
+        "larmor/base/forgets.h": good + "Shared shared(Other);\n",
+        **{f"larmor/base/user{number}.h": good + f"Shared shared{number}();\n" for number in range(4)},
+    })
+    jobs = [job for job in jobs_of(folder, Arguments.build) if job.flags]
+    with tempfile.TemporaryDirectory() as scratch:
+        precompiled = Precompiled(scratch, jobs)
+        assert [file[2] for file in precompiled.files] == [["larmor/base/shared.h"]], precompiled.files
+        begins = {job.header.name: precompiled.flags_for(job) for job in jobs}
+    assert begins["forgets.h"] and begins["user3.h"] and not begins["shared.h"] and not begins["good.h"], begins
+    forgets = "forgets.h:1: does not compile alone"
+    source_tree.expect(check(folder, Arguments), [bad, forgets, lonely, "good.h:1: does not compile alone"])
     compile_alone = original
 
 
