@@ -1,5 +1,6 @@
 #include "larmor/train/earlier_run.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <torch/nn/module.h>
@@ -8,6 +9,7 @@
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/state_parts.h"
 #include "larmor/device/module_state.h"
+#include "larmor/train/networks.h"
 #include "larmor/train/undrawn_task.h"
 
 namespace larmor {
@@ -62,6 +64,9 @@ NamedTensors read_file(const EarlierSource::File& file) {
 
 std::unique_ptr<Task> EarlierRun::task() const {
   auto task = undrawn_task(*loaded.stage, loaded.config.config, Index{});
+  const bool in_doubles = std::ranges::any_of(
+      weights, [](const auto& weight) { return weight.second.scalar_type() == at::kDouble; });
+  if (in_doubles) place(*task, c10::kCPU, Precision::fp64);  // whoever narrows them does so by place()
   load_state_dict(*task->objectives().front().network, weights);
   task->load(PartReader(task_tensors, task_values, text("the earlier run ", hash)), averaged);
   for (const auto& objective : task->objectives()) {

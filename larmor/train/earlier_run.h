@@ -23,8 +23,9 @@ struct EarlierRun {
   bool averaged = false;  // the weights are the average
   std::string hash;       // of all of it: what `from.<stage>` shows in config.yaml
 
-  /// A new task of that stage with these weights and its own state: in evaluation mode, and nothing in it
-  /// learns.
+  /// A new task of that stage with these weights and its own state: on the CPU, in evaluation mode, and
+  /// nothing in it learns. Networks are in float64 where the weights are: whoever computes with them places
+  /// them first (place()), as a later stage's own networks are.
   std::unique_ptr<Task> task() const;
 };
 

@@ -13,6 +13,7 @@
 #include "larmor/train/earlier_run.h"
 #include "larmor/train/measure/demand_count.h"
 #include "larmor/train/measure/validation_count.h"
+#include "larmor/train/networks.h"
 #include "larmor/train/volume_stage.h"
 #include "larmor/transforms/declared_chain.h"
 #include "larmor/transforms/transforms.h"
@@ -59,7 +60,9 @@ void check_images(const DiffusionConfig& config, const AutoencoderConfig& autoen
 /// Posteriors of one case's images by the autoencoder of a run.
 EncodeCase encode_by(const EarlierRuns& runs, const DiffusionConfig& config,
                      const AutoencoderConfig& autoencoder) {
-  const auto space = std::make_shared<const LatentSpace>(runs.read(earlier_stage).task());
+  auto trained = runs.read(earlier_stage).task();
+  place(*trained, c10::kCPU, Precision::fp32);  // as images are
+  const auto space = std::make_shared<const LatentSpace>(std::move(trained));
   return [space, config, autoencoder](const Sample& images) -> Sample {
     check_images(config, autoencoder, images, Split::train);
     const Batch batch = collate({images}, {ExampleKey{}});

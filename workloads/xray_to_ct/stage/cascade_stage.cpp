@@ -10,6 +10,7 @@
 #include "larmor/kernels/projector.h"
 #include "larmor/train/earlier_run.h"
 #include "larmor/train/measure/demand_count.h"
+#include "larmor/train/networks.h"
 #include "larmor/train/volume_stage.h"
 
 #include "workloads/xray_to_ct/data/pair_dataset.h"
@@ -146,6 +147,7 @@ std::unique_ptr<Dataset> CascadeStage::dataset(const RunConfig& config, const In
       .hash = runs->sources().at(name).hash(), .count = config_.earlier.samples, .make = {}};
   sampling.make = [runs, name] {
     std::shared_ptr<CascadeTask> before = as_cascade(runs->read(name).task());
+    place(*before, c10::kCPU, Precision::fp32);  // as radiographs are
     return [before](const at::Tensor& radiographs) { return before->sample({.xrays = radiographs}); };
   };
   return with_earlier_samples(std::move(examples), pairs_of(without_augmentation(config_.pairs)),
