@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "larmor/base/process.h"
+#include "larmor/hardware/allocator_settings.h"
 #include "larmor/hardware/probes.h"
 
 namespace larmor {
@@ -44,6 +45,7 @@ Hardware detect_hardware(const HardwareSources& sources) {
   probe_memory(surroundings, hardware);
   probe_slurm(surroundings, hardware);
   probe_gpus(surroundings, hardware);
+  hardware.segments_grow = segments_grow_by(surroundings.environment);
   return hardware;
 }
 

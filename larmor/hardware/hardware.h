@@ -42,8 +42,10 @@ struct Hardware {
   uint64_t disk_free_bytes = 0;            // where the run folder goes
   std::optional<int> slurm_cpus_per_task;  // inside a step the task's cores, in a batch script the node's
   std::vector<Gpu> gpus;                   // those this job may see (CUDA_VISIBLE_DEVICES applied)
-  std::string driver_version;              // "" without a driver
-  std::vector<std::string> notes;          // what limited what: "cgroup v2: 2.0 of 64 cores"
+  /// Of libtorch's allocator of GPU memory, by the environment (segments_grow_by); nothing: it says nothing.
+  std::optional<bool> segments_grow;
+  std::string driver_version;      // "" without a driver
+  std::vector<std::string> notes;  // what limited what: "cgroup v2: 2.0 of 64 cores"
 
   /// Cores that may be kept busy: the affinity set, cut by the quota and the SLURM task's share; at least 1.
   int usable_cores() const;

@@ -108,9 +108,11 @@ Json to_json(const Hardware& hardware) {
                {"disk_free_bytes", hardware.disk_free_bytes},
                {"slurm_cpus_per_task", nullptr},
                {"gpus", Json::array()},
+               {"segments_grow", nullptr},
                {"driver_version", hardware.driver_version},
                {"notes", hardware.notes}};
   if (hardware.slurm_cpus_per_task) json["slurm_cpus_per_task"] = *hardware.slurm_cpus_per_task;
+  if (hardware.segments_grow) json["segments_grow"] = *hardware.segments_grow;
   for (const Gpu& gpu : hardware.gpus) json["gpus"].push_back(to_json(gpu));
   return json;
 }
@@ -153,6 +155,10 @@ Hardware hardware_from_json(const Json& json) {
       }
       hardware.gpus.push_back(added);
     }
+  }
+  if (members.has("segments_grow") && !members.at("segments_grow").is_null()) {
+    hardware.segments_grow.emplace();
+    members.read("segments_grow", *hardware.segments_grow);
   }
   members.read_if_present("driver_version", hardware.driver_version);
   members.read_if_present("notes", hardware.notes);

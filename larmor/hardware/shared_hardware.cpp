@@ -29,6 +29,15 @@ void add_gpu(Hardware& whole, Gpu gpu) {
   whole.gpus.push_back(std::move(gpu));
 }
 
+/// Where one of them keeps its segments from growing, the plan has to leave room for that.
+void join_settings(std::optional<bool>& of_all, const std::optional<bool>& other) {
+  if (of_all == false || other == false) {
+    of_all = false;
+  } else if (!other) {
+    of_all.reset();
+  }
+}
+
 /// A host of which each task of a scheduler sees its own cores and cards.
 Hardware join_views(const std::vector<Hardware>& views) {
   Hardware whole = views.front();
@@ -40,6 +49,7 @@ Hardware join_views(const std::vector<Hardware>& views) {
     for (size_t core = 0; core < view.cores.size(); ++core) add_core(whole, view, core);
     if (whole.cores.size() > before) physical += view.physical_cores;
     for (const Gpu& gpu : view.gpus) add_gpu(whole, gpu);
+    join_settings(whole.segments_grow, view.segments_grow);
     if (cpus_of_tasks && view.slurm_cpus_per_task) *cpus_of_tasks += *view.slurm_cpus_per_task;
     whole.cpu_quota = std::max(whole.cpu_quota, view.cpu_quota);
     whole.memory_limit_bytes = std::min(whole.memory_limit_bytes, view.memory_limit_bytes);
@@ -73,6 +83,7 @@ void take_least(Hardware& least, const Hardware& other) {
   lessen(least.memory_available_bytes, other.memory_available_bytes);
   lessen(least.shm_bytes, other.shm_bytes);
   lessen(least.disk_free_bytes, other.disk_free_bytes);
+  join_settings(least.segments_grow, other.segments_grow);
   if (other.gpus.size() < least.gpus.size()) least.gpus.resize(other.gpus.size());
   for (size_t i = 0; i < least.gpus.size(); ++i) {
     Gpu& gpu = least.gpus[i];

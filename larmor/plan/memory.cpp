@@ -7,6 +7,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/hardware/allocator_settings.h"
 #include "larmor/plan/decisions.h"
 #include "larmor/plan/phrases.h"
 
@@ -18,8 +19,19 @@ namespace {
 constexpr int64_t cuda_context_bytes = int64_t{768} << 20;
 
 // What libtorch's allocator takes at most from the driver beside the peak that is foreseen, in hundredths of
-// that: 6.5 were measured, most of them pieces of segments (docs/gpu.md).
-constexpr int64_t percent_in_pieces = 7, percent_of_all = 100;
+// that: 6.5 were measured, most of them pieces of segments; and up to 30 where segments keep their size,
+// before the allocator has no more to give back (docs/gpu.md).
+constexpr int64_t percent_in_pieces = 7, percent_in_plain_segments = 30, percent_of_all = 100;
+
+/// A person's settings come before the guide's, whose variables are for ranks that have none.
+bool segments_grow(const Question& question, const Plan& plan) {
+  const auto of_guide = segments_grow_by(plan.environment);
+  return question.hardware.segments_grow.value_or(of_guide.value_or(true));
+}
+
+int64_t percent_kept(const Question& question, const Plan& plan) {
+  return segments_grow(question, plan) ? percent_in_pieces : percent_in_plain_segments;
+}
 
 int64_t available_to_a_rank(const Question& question, const Plan& plan) {
   if (plan.device == DeviceKind::cpu) {
@@ -30,7 +42,7 @@ int64_t available_to_a_rank(const Question& question, const Plan& plan) {
     least = std::min(least, static_cast<int64_t>(gpu.free_bytes));
   if (least == 0) return 0;
   return std::max<int64_t>(
-      (least - cuda_context_bytes) * percent_of_all / (percent_of_all + percent_in_pieces), 1);
+      (least - cuda_context_bytes) * percent_of_all / (percent_of_all + percent_kept(question, plan)), 1);
 }
 
 struct Widths {
@@ -104,8 +116,12 @@ int64_t activations_of_a_sample(const Demand& demand, Recompute recompute) {
 }
 
 /// Of a GPU's free memory.
-std::string kept_back() {
-  return text("its context and ", percent_in_pieces, " % for pieces that libtorch's allocator keeps");
+std::string kept_back(const Question& question, const Plan& plan) {
+  return text("its context and ", percent_kept(question, plan),
+              " % for pieces that libtorch's allocator keeps",
+              segments_grow(question, plan)
+                  ? ""
+                  : ", whose settings lack expandable_segments:True (PYTORCH_CUDA_ALLOC_CONF)");
 }
 
 std::string sum_text(const MemoryEstimate& memory, const char* batch) {
@@ -122,11 +138,11 @@ void refuse_if_one_example_is_too_much(const Question& question, const Plan& pla
   const MemoryEstimate one = estimate(question, plan, 1);
   if (one.total() <= one.available) return;
   const bool on_cpu = plan.device == DeviceKind::cpu;
-  const std::string have =
-      on_cpu ? text("it may use ", human_bytes(one.available), " (",
-                    human_bytes(question.hardware.memory_limit_bytes), " / ",
-                    counted(plan.local_size(), "rank"), ")")
-             : text("the smallest GPU has ", human_bytes(one.available), " free beside ", kept_back());
+  const std::string have = on_cpu ? text("it may use ", human_bytes(one.available), " (",
+                                         human_bytes(question.hardware.memory_limit_bytes), " / ",
+                                         counted(plan.local_size(), "rank"), ")")
+                                  : text("the smallest GPU has ", human_bytes(one.available), " free beside ",
+                                         kept_back(question, plan));
   fail(Exit::memory,
        text("under ", to_text(plan.strategy), " a rank with one example needs ", human_bytes(one.total()),
             " (", sum_text(one, "batches"), "), but ", have),
@@ -234,9 +250,9 @@ void check_memory(const Question& question, Plan& plan) {
   }
   check_host_memory(question, plan);
   const bool on_cpu = plan.device == DeviceKind::cpu;
-  const std::string sum =
-      text(human_bytes(plan.memory.total()), " of ", human_bytes(plan.memory.available),
-           on_cpu ? "" : text(" beside ", kept_back()), " (", sum_text(plan.memory, "batches"), ")");
+  const std::string sum = text(human_bytes(plan.memory.total()), " of ", human_bytes(plan.memory.available),
+                               on_cpu ? "" : text(" beside ", kept_back(question, plan)), " (",
+                               sum_text(plan.memory, "batches"), ")");
   if (plan.memory.total() <= plan.memory.available) {
     const bool is_measured = question.config.plan.probe.value_or(!on_cpu);
     const bool can_be = !(on_cpu && plan.in_one_process());

@@ -12,6 +12,7 @@
 namespace larmor::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr int memory = 5;
@@ -46,6 +47,31 @@ TEST(AllocatorOfACard, HasPlainSegmentsWhereTheDriverMapsNoMemory) {
   const auto end = timed({{"EMULATED_VIRTUAL_MEMORY", "0"}});
   EXPECT_EQ(end.status, memory) << end.out;
   EXPECT_THAT(end.err, HasSubstr("is reserved by PyTorch but unallocated"));
+}
+
+/// The line of a plan of that ResNet that tells of memory.
+std::string planned(const std::map<std::string, std::string>& environment) {
+  const ScratchFolder scratch;
+  const auto end = run_on_gpus({"plan", "survival", "--ranks", "1", "data.kind=cohort",
+                                "data.cohort_size=[128,128,64]", "data.transforms=[]", "parallel.device=cuda",
+                                "train.micro_batch=16", "train.global_batch=16", "train.precision=fp32"},
+                               scratch.path(), {.cards = "H100:22G", .environment = environment});
+  EXPECT_EQ(end.status, 0) << end.err;
+  return end.out + end.err;
+}
+
+// The same card is large enough or too small for it, by what the allocator will keep.
+TEST(AllocatorOfACard, IsForeseenByThePlanAsTheSettingsSay) {
+  for (const std::map<std::string, std::string>& grown :
+       {std::map<std::string, std::string>{},
+        std::map<std::string, std::string>{{"PYTORCH_ALLOC_CONF", "expandable_segments:True"}}}) {
+    const auto lines = planned(grown);
+    EXPECT_THAT(lines, AllOf(HasSubstr("A rank needs about"), HasSubstr("7 % for pieces"))) << lines;
+  }
+  const auto lines = planned({{"PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:512"}});
+  EXPECT_THAT(lines, AllOf(HasSubstr("A rank may run out of memory"), HasSubstr("30 % for pieces"),
+                           HasSubstr("lack expandable_segments:True")))
+      << lines;
 }
 
 }  // namespace

@@ -104,8 +104,10 @@ Words words_of(const PlannedCase& tried) {
   return words;
 }
 
-constexpr double most_kept = 0.06;           // docs/gpu.md
-constexpr double margin_of_the_plan = 0.07;  // larmor/plan/memory.cpp
+constexpr double most_kept = 0.06;                      // docs/gpu.md
+constexpr double margin_of_the_plan = 0.07;             // larmor/plan/memory.cpp
+constexpr double margin_of_plain_segments = 0.30;       // likewise
+constexpr double context = 768, kept_by_driver = 1024;  // MiB: larmor/plan/memory.cpp, Card::reserved()
 
 /// Of two steps, in MiB. The benchmark holds more batches than a run, which are in none of the three.
 struct StepMemory {
@@ -113,6 +115,7 @@ struct StepMemory {
   double given_out = 0;    // by the allocator, at its peak
   double reserved = 0;     // by the allocator, from the driver
   double kept_beside = 0;  // reserved beside the peak, as a share of it; the benchmark's batches included
+  double batches = 0;      // the benchmark's
 };
 
 std::string percent(double share) { return text(share < 0 ? "" : "+", fixed(100 * share, 1), " %"); }
@@ -128,7 +131,8 @@ StepMemory memory_of(const PlannedCase& tried, const std::filesystem::path& fold
   return {.foreseen = of("planned_mib") - of("planned_batches_mib"),
           .given_out = of("peak_mib") - of("batches_mib"),
           .reserved = of("reserved_mib") - of("batches_mib"),
-          .kept_beside = of("reserved_mib") / of("peak_mib") - 1};
+          .kept_beside = of("reserved_mib") / of("peak_mib") - 1,
+          .batches = of("batches_mib")};
 }
 
 /// Shares of all cases of a workload, in order of size.
@@ -184,6 +188,24 @@ TEST(PlannedMemory, OfResNetsIsAsNear) {
   EXPECT_GE(static_cast<double>(within_a_tenth(off)), 0.95 * static_cast<double>(off.size()));
   EXPECT_LE(kept.back(), most_kept);
   EXPECT_LE(above_foreseen.back(), margin_of_the_plan);
+}
+
+// A run that somebody has given plain segments by libtorch's variable, on the smallest card of which the plan
+// says that it is enough: where memory runs out there, the allocator gives whole segments back.
+TEST(PlannedMemory, LeavesRoomForSegmentsThatDoNotGrow) {
+  const ScratchFolder scratch;
+  for (const auto& tried : planned_cases()) {
+    const StepMemory memory = memory_of(tried, scratch.path());
+    double card = context + (memory.foreseen + memory.batches) * (1 + margin_of_plain_segments);
+    if (card >= 7 * 1024) card += kept_by_driver;
+    const auto end = run_on_gpus(words_of(tried), scratch.path(),
+                                 {.cards = text("H100:", static_cast<int64_t>(card), "M"),
+                                  .environment = {{"EMULATED_HOLLOW", "1"},
+                                                  {"PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:False"}}});
+    EXPECT_EQ(end.status, 0) << sentence_of(tried) << " on " << fixed(card, 0) << " MiB\n" << end.err;
+    std::cout << sentence_of(tried) << " with plain segments on a card of " << fixed(card, 0)
+              << " MiB: " << (end.status == 0 ? "trains" : "does not") << std::endl;
+  }
 }
 
 // Their peak comes when backward is at the first maps, which are by far the largest.

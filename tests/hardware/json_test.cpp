@@ -25,6 +25,7 @@ Hardware every_field_set() {
   hardware.disk_free_bytes = 4;
   hardware.slurm_cpus_per_task = 3;
   hardware.gpus = {{0, "Card", 24, 23, 8, 9, 1, "GPU-1"}};
+  hardware.segments_grow = true;
   hardware.driver_version = "550.1";
   hardware.notes = {"affinity: 3 of 64 cores"};
   return hardware;

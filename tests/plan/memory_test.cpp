@@ -1,3 +1,4 @@
+#include <optional>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -206,6 +207,37 @@ TEST(Memory, OfAGpuIsNotAllForTensorsBecauseTheAllocatorKeepsPieces) {
   const Plan roomy = plan_with(768 * mebibyte + needed * 107 / 100 + 1);
   EXPECT_EQ(roomy.micro_batch, 2);
   EXPECT_EQ(roomy.memory.available, static_cast<int64_t>(needed));
+}
+
+TEST(Memory, OfAGpuIsLessWhereSettingsKeepTheAllocatorsSegmentsFromGrowing) {
+  const auto plan_by = [&](std::optional<bool> segments_grow) {
+    Hardware hardware = with_gpus(machine(8, 64), 1, "Card", 24 * gibibyte, 8, 0);
+    hardware.segments_grow = segments_grow;
+    return make_plan(hardware, autoencoder(), RunConfig{});
+  };
+  const int64_t room = room_on_a_gpu(24 * gibibyte);
+  EXPECT_EQ(plan_by({}).memory.available, room);
+  EXPECT_EQ(plan_by(true).memory.available, room);
+  EXPECT_EQ(plan_by(true).reasons, plan_by({}).reasons);
+  const Plan plain = plan_by(false);
+  EXPECT_NEAR(static_cast<double>(plain.memory.available), static_cast<double>(room) * 107 / 130, 1);
+  EXPECT_THAT(
+      plain.reasons,
+      Contains(HasSubstr(" beside its context and 30 % for pieces that libtorch's allocator keeps, whose "
+                         "settings lack expandable_segments:True (PYTORCH_CUDA_ALLOC_CONF)")));
+}
+
+TEST(Memory, OfAGpuGoesByTheGuidesSettingsWhereAPersonHasNone) {
+  RunConfig config;
+  config.plan.profile = "guide";
+  Demand demand = autoencoder();
+  demand.guide = testing::question_answering_guide();
+  demand.guide.environment = {{"PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:512"}};
+  Hardware hardware = with_gpus(machine(8, 64), 1, "Card", 24 * gibibyte, 8, 0);
+  const int64_t room = room_on_a_gpu(24 * gibibyte);
+  EXPECT_LT(make_plan(hardware, demand, config).memory.available, room);
+  hardware.segments_grow = true;
+  EXPECT_EQ(make_plan(hardware, demand, config).memory.available, room);
 }
 
 TEST(Memory, HasAnUnknownMarginWhereNothingIsMeasured) {
