@@ -64,9 +64,7 @@ NamedTensors read_file(const EarlierSource::File& file) {
 
 std::unique_ptr<Task> EarlierRun::task() const {
   auto task = undrawn_task(*loaded.stage, loaded.config.config, Index{});
-  const bool in_doubles = std::ranges::any_of(
-      weights, [](const auto& weight) { return weight.second.scalar_type() == at::kDouble; });
-  if (in_doubles) place(*task, c10::kCPU, Precision::fp64);  // whoever narrows them does so by place()
+  if (is_in_doubles()) place(*task, c10::kCPU, Precision::fp64);  // whoever narrows them does so by place()
   load_state_dict(*task->objectives().front().network, weights);
   task->load(PartReader(task_tensors, task_values, text("the earlier run ", hash)), averaged);
   for (const auto& objective : task->objectives()) {
@@ -74,6 +72,11 @@ std::unique_ptr<Task> EarlierRun::task() const {
     for (auto& parameter : objective.network->parameters()) parameter.requires_grad_(false);
   }
   return task;
+}
+
+bool EarlierRun::is_in_doubles() const {
+  return std::ranges::any_of(weights,
+                             [](const auto& weight) { return weight.second.scalar_type() == at::kDouble; });
 }
 
 EarlierRuns::EarlierRuns(Workload workload, std::vector<Need> needs, Find find)

@@ -27,6 +27,8 @@ struct EarlierRun {
   /// nothing in it learns. Networks are in float64 where the weights are: whoever computes with them places
   /// them first (place()), as a later stage's own networks are.
   std::unique_ptr<Task> task() const;
+  /// Whether the run was one of fp64.
+  bool is_in_doubles() const;
 };
 
 /// Thread-safe.

@@ -94,6 +94,21 @@ TEST_F(QuestionsAboutRadiographs, MayBeSeveralOfOneImageWithBoxesAndAPicture) {
       << "nobody said where the picture goes";
 }
 
+TEST_F(QuestionsAboutRadiographs, OfARunInFloat64AreAnsweredAlikeByAStageThatStartsFromItAndDoesNotMove) {
+  const auto end =
+      call({"train", "xray_vqa", "--stage", "all", "-c", "tiny", "run.name=wide", "train.precision=fp64",
+            "train.length=2st", "train.validate_every=2st", "checkpoint.every=2st",
+            "finetune:optim.learning_rate=0", "finetune:optim.schedule.final_rate=0"});
+  ASSERT_EQ(end.status, 0) << end.err;
+  const auto answered = [](const std::string& run) {
+    const auto asked = call({"predict", "runs/" + run, "--input", "image=x.png", "--input",
+                             "question=Is there a lesion?", "--json"});
+    EXPECT_EQ(asked.status, 0) << asked.err;
+    return asked.json().at(0).at("values");
+  };
+  EXPECT_EQ(answered("wide-finetune"), answered("wide-pretrain"));
+}
+
 /// Of one's own table: nobody asked where anything is, and two labels alone are known.
 std::string own_table() {
   std::string rows = "image,question,answer,patient,split,Pneumonia,Edema\n";

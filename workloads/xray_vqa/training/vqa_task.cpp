@@ -104,6 +104,7 @@ void VqaTask::start() {
   start_encoders(*network_, config_);
   if (surroundings_.earlier == nullptr) return;
   const EarlierRun run = surroundings_.earlier->read(earlier_stage);
+  if (run.is_in_doubles()) network_->to(at::kDouble);  // place() narrows it for a plan of another precision
   const auto report = start_from(*network_, run.weights, text("from.", earlier_stage), PretrainedOptions());
   for (const std::string& line : lines_of(report)) log::info(line);
 }
