@@ -1,5 +1,6 @@
-"""Trains the small autoencoder on real heads, Larmor on two ranks and MONAI on two threads, one after the
-other, a number of minutes each; prints the validation scores of both over time and how far they are apart.
+"""Trains the small autoencoder on real heads, Larmor on the ranks and in the precision that its plan chooses and MONAI
+on two threads, one after the other, a number of minutes each; prints the validation scores of both over time and how
+far they are apart.
 
   python3 bench/brain.py --program build/release/bin/larmor --peers PEERS --python PYTHON --data HEADS [--seeds 0,1,2]
 """
@@ -13,8 +14,8 @@ import tempfile
 def train_larmor(run, seed):
     folder = pathlib.Path(tempfile.mkdtemp())
     command = [run.program, "train", "latent_diffusion", "-c", "brain", f"data.folder={run.data}", f"run.seed={seed}",
-               f"run.folder={folder}", "run.name=brain", f"train.length={run.seconds}s", "--ranks", "2", "--quiet",
-               f"train.precision={run.precision}", f"optim.schedule.steps={run.steps}"]
+               f"run.folder={folder}", "run.name=brain", f"train.length={run.seconds}s", "--quiet",
+               f"train.precision={run.precision}", "optim.schedule.steps=0", *(["--ranks", run.ranks] if run.ranks else [])]
     subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL)
     scores = []
     for line in (folder / "brain" / "events.jsonl").read_text().splitlines():
@@ -52,8 +53,8 @@ def main():
     parser.add_argument("--data", required=True, type=pathlib.Path)
     parser.add_argument("--seeds", default="0")
     parser.add_argument("--seconds", type=int, default=600)
-    parser.add_argument("--steps", type=int, default=540, help="of Larmor's schedule: about as many as the time allows")
-    parser.add_argument("--precision", default="fp32", help="Larmor's; the peer computes in fp32")
+    parser.add_argument("--ranks", type=int, help="Larmor's; as many as its plan chooses unless given")
+    parser.add_argument("--precision", default="auto", help="Larmor's; the peer computes in fp32")
     run = parser.parse_args()
     run.data = run.data.resolve()
     for seed in run.seeds.split(","):
