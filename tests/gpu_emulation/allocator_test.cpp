@@ -52,10 +52,10 @@ TEST(AllocatorOfACard, HasPlainSegmentsWhereTheDriverMapsNoMemory) {
 /// The line of a plan of that ResNet that tells of memory.
 std::string planned(const std::map<std::string, std::string>& environment) {
   const ScratchFolder scratch;
-  const auto end = run_on_gpus({"plan", "survival", "--ranks", "1", "data.kind=cohort",
-                                "data.cohort_size=[128,128,64]", "data.transforms=[]", "parallel.device=cuda",
-                                "train.micro_batch=16", "train.global_batch=16", "train.precision=fp32"},
-                               scratch.path(), {.cards = "H100:22G", .environment = environment});
+  const auto end = run_on_gpus(
+      {"plan", "survival", "data.kind=cohort", "data.cohort_size=[128,128,64]", "data.transforms=[]",
+       "parallel.device=cuda", "train.micro_batch=16", "train.global_batch=16", "train.precision=fp32"},
+      scratch.path(), {.cards = "H100:22G", .environment = environment});
   EXPECT_EQ(end.status, 0) << end.err;
   return end.out + end.err;
 }
