@@ -15,7 +15,7 @@ def train_larmor(run, seed):
     folder = pathlib.Path(tempfile.mkdtemp())
     command = [run.program, "train", "latent_diffusion", "-c", "brain", f"data.folder={run.data}", f"run.seed={seed}",
                f"run.folder={folder}", "run.name=brain", f"train.length={run.seconds}s", "--quiet",
-               f"train.precision={run.precision}", "optim.schedule.steps=0", *(["--ranks", run.ranks] if run.ranks else [])]
+               f"train.precision={run.precision}", *(["--ranks", run.ranks] if run.ranks else [])]
     subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL)
     scores = []
     for line in (folder / "brain" / "events.jsonl").read_text().splitlines():
