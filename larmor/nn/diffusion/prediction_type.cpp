@@ -3,6 +3,7 @@
 #include <cassert>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/sqrt.h>
 #include <ATen/ops/square.h>
 
 #include "larmor/base/error.h"
@@ -84,6 +85,14 @@ Denoised denoised(PredictionType type, const at::Tensor& x_t, const at::Tensor& 
 at::Tensor converted(const at::Tensor& output, PredictionType from, PredictionType to, const at::Tensor& x_t,
                      const NoiseLevels& levels) {
   return from == to ? output : target(to, denoised(from, x_t, output, levels), levels);
+}
+
+at::Tensor preconditioned(const at::Tensor& output, const at::Tensor& guess, const at::Tensor& x_t,
+                          const NoiseLevels& levels, double spread) {
+  const double variance = spread * spread;
+  const at::Tensor total = at::square(levels.signal) * variance + at::square(levels.noise);
+  return guess + (x_t - levels.signal * guess) * (levels.signal * variance / total) +
+         output * (levels.noise * spread / at::sqrt(total));
 }
 
 at::Tensor min_snr_weights(PredictionType type, const NoiseLevels& levels, double gamma) {

@@ -38,6 +38,13 @@ Denoised denoised(PredictionType type, const at::Tensor& x_t, const at::Tensor& 
 at::Tensor converted(const at::Tensor& output, PredictionType from, PredictionType to, const at::Tensor& x_t,
                      const NoiseLevels& levels);
 
+/// x0 where a network learns only what a simpler guess leaves open: the mean of x0, given x_t, where x0 lies
+/// around `guess` with the standard deviation `spread`, and the network's `output` times the deviation that
+/// is left. Without noise that is x_t, with nothing but noise guess + spread * output. Source: Karras et al.
+/// 2022 (c_skip and c_out), around a guess as in Mardani et al. 2023.
+at::Tensor preconditioned(const at::Tensor& output, const at::Tensor& guess, const at::Tensor& x_t,
+                          const NoiseLevels& levels, double spread);
+
 /// The factor of a row's squared error, [N, 1, …] as the levels, that makes all types weigh x0's error by
 /// min(snr, gamma). Source: Hang et al. 2023, as in diffusers' training scripts. Requires: gamma > 0
 at::Tensor min_snr_weights(PredictionType type, const NoiseLevels& levels, double gamma);

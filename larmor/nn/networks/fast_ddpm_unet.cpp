@@ -91,6 +91,24 @@ class FastDdpmLevel final : public torch::nn::Module {
   std::shared_ptr<ConvBlock> resampler_;
 };
 
+/// The weights of linear_guess().
+class LinearSkip final : public torch::nn::Module {
+ public:
+  LinearSkip(int64_t channels, c10::Device device)
+      : weight_(register_parameter("weight", at::zeros({channels, channels}, device))),
+        bias_(register_parameter("bias", at::zeros({channels}, device))) {}
+
+  at::Tensor forward(const at::Tensor& image, const at::Tensor& is_target) {
+    const at::Tensor row = is_target.to(weight_.scalar_type());
+    const at::Tensor factors = at::matmul(row, weight_) * (1 - row), offset = at::matmul(row, bias_);
+    return (image * factors.unflatten(1, {-1, 1, 1, 1})).sum(1, /*keepdim=*/true) +
+           offset.reshape({-1, 1, 1, 1, 1});
+  }
+
+ private:
+  at::Tensor weight_, bias_;
+};
+
 void FastDdpmUnetOptions::describe(Fields& f) {
   f.field("in_channels", in_channels, "channels of the input: one a modality", at_least_one);
   f.field("out_ch", out_ch, "channels of what the network predicts", at_least_one);
@@ -99,6 +117,9 @@ void FastDdpmUnetOptions::describe(Fields& f) {
           at_least_one);
   f.field("num_res_blocks", num_res_blocks, "residual blocks of each level", at_least_one);
   f.field("dropout", dropout, "share of features dropped in each residual block", Range{0, 0.99});
+  f.field("linear_skip", linear_skip,
+          "starts from a learned linear combination of the given channels: for few cases; with "
+          "prediction_type=sample");
 }
 
 void FastDdpmUnetOptions::check() const {
@@ -131,6 +152,8 @@ FastDdpmUnetImpl::FastDdpmUnetImpl(const FastDdpmUnetOptions& options, c10::Devi
                                         ConvShape{options_.channels(0), options_.out_ch}, device);
   register_module("norm_out", out_->norm());
   register_module("conv_out", out_->conv()->layer());
+  if (options_.linear_skip)
+    skip_ = register_module("skip", std::make_shared<LinearSkip>(options_.in_channels, device));
 }
 
 void FastDdpmUnetImpl::add_down(c10::Device device) {
@@ -198,6 +221,10 @@ at::Tensor FastDdpmUnetImpl::forward(const at::Tensor& noisy, const at::Tensor& 
   for (const auto& block : middle_) value = run_block(block, std::as_const(value), no_skip, time);
   for (const auto& level : up_) value = level->pass_up(std::move(value), time, skips);
   return run_block(out_, std::as_const(value));
+}
+
+at::Tensor FastDdpmUnetImpl::linear_guess(const at::Tensor& image, const at::Tensor& is_target) {
+  return run_block(skip_, image, is_target);
 }
 
 void FastDdpmUnetImpl::check_input(const at::Tensor& noisy) const {

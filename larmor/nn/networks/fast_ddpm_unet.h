@@ -16,6 +16,7 @@ namespace larmor::nn {
 
 class ConvBlock;
 class FastDdpmLevel;
+class LinearSkip;
 class NormSiluConv;
 class TimeEmbedding;
 class TimeResBlock;
@@ -27,6 +28,7 @@ struct FastDdpmUnetOptions {
   std::vector<int64_t> ch_mult = {1, 2, 4};  // of each level, times ch
   int64_t num_res_blocks = 2;
   double dropout = 0.1;
+  bool linear_skip = false;  // whether there is linear_guess()
 
   void describe(Fields& f);
   /// Throws Error (usage) for what makes no network.
@@ -45,6 +47,10 @@ class FastDdpmUnetImpl : public torch::nn::Module {
   /// noisy [N, in_channels, D, H, W] and times [N] give [N, out_ch, D, H, W]. Throws Error (data) when
   /// channels or sizes do not fit the network.
   at::Tensor forward(const at::Tensor& noisy, const at::Tensor& times);
+  /// A learned linear combination of a row's other channels, for the one that is_target [N, in_channels] bool
+  /// marks: [N, 1, D, H, W]. It is 0 in a new network. The reference has no such weights (`skip.weight`
+  /// [target, channel], `skip.bias` [target]). Requires: options().linear_skip
+  at::Tensor linear_guess(const at::Tensor& image, const at::Tensor& is_target);
 
   const FastDdpmUnetOptions& options() const { return options_; }
 
@@ -60,6 +66,7 @@ class FastDdpmUnetImpl : public torch::nn::Module {
   std::vector<std::shared_ptr<FastDdpmLevel>> down_, up_;  // in the order of a pass
   std::vector<std::shared_ptr<TimeResBlock>> middle_;
   std::shared_ptr<NormSiluConv> out_;
+  std::shared_ptr<LinearSkip> skip_;  // null without linear_skip
 };
 TORCH_MODULE(FastDdpmUnet);
 

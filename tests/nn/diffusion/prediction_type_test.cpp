@@ -156,6 +156,29 @@ TEST(PredictionType, WeighsTheErrorOfTheImageAlikeWhateverIsPredicted) {
   }
 }
 
+TEST(Preconditioned, WithoutAnOutputIsTheMeanOfWhatAGaussianAroundTheGuessLeavesOpen) {
+  const Rows rows;
+  const NoiseSchedule schedule = both_paths().front();
+  const NoiseLevels levels = schedule.levels(rows.times, rows.x0);
+  const at::Tensor guess = rows.x0 + 0.3, x_t = schedule.add_noise(rows.x0, rows.epsilon, rows.times);
+  constexpr double spread = 0.4;
+  // Two measurements of x0 by their precisions: the guess, and x_t / signal.
+  const at::Tensor of_guess = at::full_like(levels.signal, 1 / (spread * spread)),
+                   of_noisy = at::square(levels.signal / levels.noise);
+  const at::Tensor mean = (of_guess * guess + of_noisy * (x_t / levels.signal)) / (of_guess + of_noisy);
+  const at::Tensor none = at::zeros_like(x_t);
+  EXPECT_LE(largest_difference(preconditioned(none, guess, x_t, levels, spread), mean), 1e-10);
+  // An output of one is a standard deviation of what is left.
+  const at::Tensor apart = preconditioned(none + 1, guess, x_t, levels, spread) - mean;
+  EXPECT_LE(largest_difference(apart, (1 / at::sqrt(of_guess + of_noisy)).expand_as(apart)), 1e-10);
+}
+
+TEST(Preconditioned, TakesAnImageWithoutNoiseAsItIs) {
+  const Rows rows;
+  const NoiseLevels clean{.signal = at::ones_like(rows.x0), .noise = at::zeros_like(rows.x0)};
+  EXPECT_TRUE(at::allclose(preconditioned(rows.epsilon, rows.epsilon, rows.x0, clean, 0.35), rows.x0));
+}
+
 TEST(PredictionType, EpsilonOnAStraightPathIsRefused) {
   EXPECT_THROW(check(Type::epsilon, both_paths().back()), Error);
   EXPECT_NO_THROW(check(Type::epsilon, both_paths().front()));

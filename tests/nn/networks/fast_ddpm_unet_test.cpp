@@ -108,6 +108,31 @@ TEST(FastDdpmUnet, GivesTheSameGradientsWhenBlocksAreComputedAgain) {
   }
 }
 
+TEST(FastDdpmUnet, GuessesATargetAsALinearCombinationOfTheOtherChannels) {
+  auto options = fast_ddpm_options(4, {1, 2}, 1);
+  options.linear_skip = true;
+  FastDdpmUnet network(options);
+  const at::Tensor image = testing::rule_input("input", {2, 4, 4, 4, 8}, -1, 1);
+  const at::Tensor is_target = at::tensor({0, 0, 1, 0, 1, 0, 0, 0}, at::kLong).to(at::kBool).reshape({2, 4});
+  EXPECT_TRUE(network->linear_guess(image, is_target).eq(0).all().item<bool>()) << "of a new network";
+
+  auto weights = network->named_parameters();
+  {
+    const at::NoGradGuard no_gradient;
+    weights["skip.weight"].copy_(testing::rule_input("weight", {4, 4}, -1, 1));
+    weights["skip.bias"].copy_(at::tensor({0.1, 0.2, 0.3, 0.4}));
+  }
+  const at::Tensor guess = network->linear_guess(image, is_target);
+  for (const auto& [row, target] : {std::pair{0, 2}, std::pair{1, 0}}) {
+    at::Tensor expected = weights["skip.bias"][target].expand({4, 4, 8});
+    for (int channel = 0; channel < 4; ++channel) {
+      if (channel != target)
+        expected = expected + weights["skip.weight"][target][channel] * image[row][channel];
+    }
+    EXPECT_LE(testing::largest_difference(guess[row][0], expected), 1e-6) << row;
+  }
+}
+
 TEST(FastDdpmUnet, RefusesWhatDoesNotFit) {
   FastDdpmUnet network(fast_ddpm_options(4, {1, 2}, 1));
   const at::Tensor times = at::tensor({1}, at::kLong);

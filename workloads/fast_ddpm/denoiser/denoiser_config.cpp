@@ -58,6 +58,9 @@ void DenoiserConfig::check() const {
   if (noise.schedule == nn::NoiseScheduleOptions::Kind::rectified_flow)
     fail(Exit::usage, "model.noise.schedule=rectified_flow has no betas, which Fast-DDPM's samplers go by",
          "set model.noise.schedule=linear, or another one");
+  if (network.linear_skip && prediction_type != nn::PredictionType::sample)
+    fail(Exit::usage, "model.linear_skip guesses the image, and model.prediction_type is another one",
+         "set model.prediction_type=sample, or model.linear_skip=false");
   nn::check(prediction_type, nn::NoiseSchedule(noise));
 }
 

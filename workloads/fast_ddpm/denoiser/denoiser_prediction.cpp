@@ -18,7 +18,8 @@ namespace larmor::fast_ddpm {
 namespace {
 
 constexpr double window_overlap = 0.25;
-constexpr double brightest = 1000;  // of a generated image in a file
+constexpr double spread_around_guess = 0.35;  // of voxels of a modality in [-1, 1], around a linear guess
+constexpr double brightest = 1000;            // of a generated image in a file
 
 /// As how many windows an image [1, C, D, H, W] is large.
 double in_windows(const at::Tensor& image, const std::vector<int64_t>& window) {
@@ -52,11 +53,20 @@ at::Tensor cut_like(at::Tensor volume, const at::Tensor& like) {
 
 }  // namespace
 
-at::Tensor DenoiserTask::output_for(const at::Tensor& image, const at::Tensor& time, Coverage coverage) {
-  const auto of_window = [&](const at::Tensor& part) { return network_->forward(part, time); };
+at::Tensor DenoiserTask::output_of(const at::Tensor& seen, const at::Tensor& is_target,
+                                   const at::Tensor& times) {
+  const at::Tensor output = network_->forward(seen, times);
+  if (!config_.network.linear_skip) return output;
+  const at::Tensor guess = network_->linear_guess(seen, is_target), noisy = channel_of(seen, is_target);
+  return nn::preconditioned(output, guess, noisy, schedule_.levels(times, noisy), spread_around_guess);
+}
+
+at::Tensor DenoiserTask::output_for(const at::Tensor& image, const at::Tensor& is_target,
+                                    const at::Tensor& times, Coverage coverage) {
+  const auto of_window = [&](const at::Tensor& part) { return output_of(part, is_target, times); };
   switch (coverage) {
     case Coverage::one_pass:
-      return cut_like(network_->forward(padded(image, config_.network.size_divisor()), time), image);
+      return cut_like(of_window(padded(image, config_.network.size_divisor())), image);
     case Coverage::training_windows:
       return nn::sliding_window(image, window_, window_overlap, of_window);
     case Coverage::validation_windows:
@@ -69,7 +79,8 @@ at::Tensor DenoiserTask::generate(const at::Tensor& image, const at::Tensor& is_
   // Noise is drawn for the whole volume, and at every step the windows' predictions are blended before the
   // volume takes the step as one: no window ever goes a way of its own, so that there is no seam to see.
   const auto denoise = [&](const at::Tensor& noisy, const at::Tensor& time) {
-    return output_for(with_channel(image, is_target, noisy), time, pass.coverage).to(noisy.scalar_type());
+    return output_for(with_channel(image, is_target, noisy), is_target, time, pass.coverage)
+        .to(noisy.scalar_type());
   };
   nn::Sampler sampler(schedule_, config_.prediction_type, nn::fast_ddpm_sampler(config_.sampler, config_.eta),
                       nn::sampling_steps(nn::descending(times_)));

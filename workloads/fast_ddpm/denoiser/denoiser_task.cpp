@@ -65,8 +65,8 @@ at::Tensor DenoiserTask::denoising_error(const at::Tensor& image, const at::Tens
   const at::Tensor wanted =
       nn::target(config_.prediction_type, {.x0 = clean, .epsilon = noise}, schedule_.levels(times, clean));
   const at::Tensor seen = with_channel(image, is_target, noisy);
-  if (coverage == Coverage::one_pass) return at::mse_loss(network_->forward(seen, times), wanted);
-  return at::mse_loss(output_for(seen, times, coverage).to(wanted.scalar_type()), wanted);
+  if (coverage == Coverage::one_pass) return at::mse_loss(output_of(seen, is_target, times), wanted);
+  return at::mse_loss(output_for(seen, is_target, times, coverage).to(wanted.scalar_type()), wanted);
 }
 
 at::Tensor DenoiserTask::validation_error(const at::Tensor& image, int64_t target) {

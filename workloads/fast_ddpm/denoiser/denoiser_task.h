@@ -59,7 +59,11 @@ class DenoiserTask final : public Task {
   at::Tensor generate_to_judge(const at::Tensor& image, int64_t target);
   /// [1, 1, D, H, W] in [-1, 1]; image [1, C, D, H, W], whose target channel is not looked at.
   at::Tensor generate(const at::Tensor& image, const at::Tensor& is_target, const Pass& pass);
-  at::Tensor output_for(const at::Tensor& image, const at::Tensor& time, Coverage coverage);
+  /// What the network says of the target, as prediction_type has it.
+  at::Tensor output_of(const at::Tensor& seen, const at::Tensor& is_target, const at::Tensor& times);
+  /// The same, over an image of any size.
+  at::Tensor output_for(const at::Tensor& seen, const at::Tensor& is_target, const at::Tensor& times,
+                        Coverage coverage);
   /// At full depth, and for a picture: generates the modalities of one row, image [1, C, D, H, W].
   void judge(const at::Tensor& image, const at::Tensor& present, const ExampleKey& key, Metrics& metrics);
   int64_t target_of(const Batch& inputs, const PredictionContext& context) const;

@@ -121,6 +121,8 @@ TEST(DenoiserStage, RefusesAConfigThatCannotWorkAndNamesTheKey) {
   names("model.out_ch=2", "model.out_ch");
   names("model.sampling.timesteps=2000", "2000");
   names("model.noise.schedule=rectified_flow", "model.noise.schedule");
+  names("model.linear_skip=true", "model.linear_skip");
+  names("model.linear_skip=true", "model.linear_skip");
   names("data.transforms=[{RandSpatialCrop: {roi_size: [62, 64, 64]}}]", "62");
 }
 

@@ -142,6 +142,27 @@ TEST(DenoiserTask, JudgesACaseAlikeInWhateverBatchItIs) {
   EXPECT_NE(together.values["psnr_brain"][0], together.values["psnr_brain"][1]);
 }
 
+/// A head of three modalities on the grid of its file.
+struct ThreeModalities {
+  explicit ThreeModalities(const std::string& missing, int64_t number = 0)
+      : inputs{.tensors = {}, .keys = {{.seed = 1, .epoch = 0, .example = number}}} {
+    at::manual_seed(9);
+    for (const std::string name : {"t1n", "t1c", "t2w", "t2f"}) {
+      if (name == missing) continue;
+      inputs.tensors[name] = at::rand({1, 1, 20, 14, 10}) * 2 - 1;
+      context.grids[name] = {.size_of_file = {20, 14, 10}};
+    }
+  }
+
+  at::Tensor generated_by(DenoiserTask& task) const {
+    const DrawScope draws({.seed = 1, .epochs = {0}, .examples = {inputs.keys.front().example}});
+    return task.predict(inputs, context).volumes.at(DenoiserTask::output_name).voxels;
+  }
+
+  Batch inputs;
+  PredictionContext context;
+};
+
 /// `predict` of three modalities with a network that gives `noise` everywhere.
 at::Tensor generated(bool fits, double noise, const std::string& missing, int64_t number = 0) {
   DenoiserConfig config = small_denoiser();
@@ -152,17 +173,30 @@ at::Tensor generated(bool fits, double noise, const std::string& missing, int64_
     if (item.key() == "conv_out.weight") item.value().zero_();
     if (item.key() == "conv_out.bias") item.value().fill_(noise);
   }
-  at::manual_seed(9);
-  Batch inputs{.tensors = {}, .keys = {{.seed = 1, .epoch = 0, .example = number}}};
-  PredictionContext context;
-  for (const std::string name : {"t1n", "t1c", "t2w", "t2f"}) {
-    if (name == missing) continue;
-    inputs.tensors[name] = at::rand({1, 1, 20, 14, 10}) * 2 - 1;
-    context.grids[name] = {.size_of_file = {20, 14, 10}};
-  }
-  context.fits_in_one_pass = [fits](double) { return fits; };
-  const DrawScope draws({.seed = 1, .epochs = {0}, .examples = {number}});
-  return task.predict(inputs, context).volumes.at(DenoiserTask::output_name).voxels;
+  ThreeModalities head(missing, number);
+  head.context.fits_in_one_pass = [fits](double) { return fits; };
+  return head.generated_by(task);
+}
+
+TEST(DenoiserTask, GeneratesTheLinearGuessWhereTheNetworkAddsNothing) {
+  DenoiserConfig config = small_denoiser();
+  config.timesteps = 2;
+  config.network.linear_skip = true;
+  config.prediction_type = nn::PredictionType::sample;
+  DenoiserTask task(config, /*seed=*/3, {8, 8, 8});
+  const at::NoGradGuard no_gradient;
+  auto weights = network_of(task).named_parameters();
+  weights["conv_out.weight"].zero_();
+  weights["conv_out.bias"].zero_();
+  weights["skip.weight"][1].copy_(at::tensor({0.3, 5.0, -0.2, 0.1}));
+  weights["skip.bias"][1] = 0.05;
+  const ThreeModalities head("t1c");
+  const auto& given = head.inputs.tensors;
+  const at::Tensor guess = 0.3 * given.at("t1n") - 0.2 * given.at("t2w") + 0.1 * given.at("t2f") + 0.05;
+  const at::Tensor expected = (guess[0] + 1) * 500;
+  EXPECT_GT(expected.std().item<double>(), 80) << "a volume of one value tests nothing";
+  // Of 1000: two steps forget all but a thirtieth of the noise that they start from.
+  EXPECT_LE((head.generated_by(task) - expected).abs().mean().item<double>(), 20);
 }
 
 TEST(DenoiserTask, SamplesWindowsFromTheNoiseOfTheWholeVolume) {
