@@ -86,13 +86,88 @@ std::vector<int> part_of(const std::vector<int>& cores, size_t index, size_t par
   return part;
 }
 
-void bind_equal_parts(const Hardware& hardware, Plan& plan) {
-  std::vector<int> cores;
-  for (const size_t position : near_together(hardware)) cores.push_back(hardware.cores[position]);
-  const auto local = static_cast<size_t>(plan.local_size());
-  for (size_t rank = 0; rank < plan.ranks.size(); ++rank) {
-    plan.ranks[rank].cores = part_of(cores, rank % local, local);
+/// By memory node, neighbours on one physical core side by side. One node where the machine names none.
+using CoresOfNodes = std::map<int, std::vector<int>>;
+
+CoresOfNodes cores_of_nodes(const Hardware& hardware) {
+  CoresOfNodes nodes;
+  for (const size_t position : near_together(hardware)) {
+    const int node = position < hardware.numa_of_core.size() ? hardware.numa_of_core[position] : 0;
+    nodes[node].push_back(hardware.cores[position]);
   }
+  return nodes;
+}
+
+/// How many ranks each node takes, so that each rank has `threads` cores of one node at least and no node has
+/// cores to spare while ranks of another have fewer. Empty where the nodes have no room for all.
+std::map<int, size_t> ranks_of_nodes(const CoresOfNodes& nodes, size_t ranks, size_t threads) {
+  std::map<int, size_t> taken;
+  const auto cores_each = [&](const auto& node) {
+    const double each = static_cast<double>(node.second.size()) / static_cast<double>(taken[node.first] + 1);
+    return each < static_cast<double>(threads) ? 0 : each;
+  };
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    const auto roomiest = std::max_element(nodes.begin(), nodes.end(), [&](const auto& a, const auto& b) {
+      return cores_each(a) < cores_each(b);
+    });
+    if (cores_each(*roomiest) == 0) return {};
+    taken[roomiest->first] += 1;
+  }
+  return taken;
+}
+
+/// What the ranks of one host are bound to: parts of single memory nodes where each rank finds as many cores
+/// there as it has threads, otherwise equal parts of all cores.
+std::vector<std::vector<int>> parts_of(const CoresOfNodes& nodes, size_t ranks, size_t threads) {
+  std::vector<std::vector<int>> parts;
+  for (const auto& [node, count] : ranks_of_nodes(nodes, ranks, threads)) {
+    for (size_t i = 0; i < count; ++i) parts.push_back(part_of(nodes.at(node), i, count));
+  }
+  if (!parts.empty()) return parts;
+  std::vector<int> all;
+  for (const auto& [node, cores] : nodes) all.insert(all.end(), cores.begin(), cores.end());
+  for (size_t rank = 0; rank < ranks; ++rank) parts.push_back(part_of(all, rank, ranks));
+  return parts;
+}
+
+/// Of a rank's cores, on how many memory nodes they lie.
+size_t nodes_under(const std::vector<int>& part, const CoresOfNodes& nodes) {
+  return static_cast<size_t>(std::count_if(nodes.begin(), nodes.end(), [&part](const auto& node) {
+    return std::any_of(node.second.begin(), node.second.end(),
+                       [&part](int core) { return std::binary_search(part.begin(), part.end(), core); });
+  }));
+}
+
+/// What ranks on the CPU have of several memory nodes; nothing where there is one.
+void explain_nodes(const CoresOfNodes& nodes, Plan& plan) {
+  if (nodes.size() < 2) return;
+  const auto count = static_cast<int64_t>(nodes.size());
+  std::vector<std::string> across;
+  for (size_t rank = 0; rank < static_cast<size_t>(plan.local_size()); ++rank) {
+    if (nodes_under(plan.ranks[rank].cores, nodes) > 1) across.push_back(text(rank));
+  }
+  if (plan.local_size() == 1) {
+    plan.reasons.push_back(text("The rank computes across ", counted(count, "memory node"),
+                                "; parallel.ranks=", count * plan.hosts,
+                                " would give each node a rank of its own."));
+  } else if (across.empty()) {
+    plan.reasons.push_back(text("No rank's cores lie on two of the ", counted(count, "memory node"),
+                                ", so what a rank touches first is memory of its own node."));
+  } else {
+    plan.reasons.push_back(text(across.size() == 1 ? "Rank " : "Ranks ", join(across, ", "),
+                                across.size() == 1 ? " computes" : " compute",
+                                " across memory nodes: ", counted(count, "node"), " have no room for ",
+                                counted(plan.local_size(), "rank"), " of ",
+                                counted(plan.threads_per_rank, "thread"), "."));
+  }
+}
+
+CoresOfNodes bind_equal_parts(const Hardware& hardware, Plan& plan) {
+  CoresOfNodes nodes = cores_of_nodes(hardware);
+  const auto local = static_cast<size_t>(plan.local_size());
+  const auto parts = parts_of(nodes, local, static_cast<size_t>(plan.threads_per_rank));
+  for (size_t rank = 0; rank < plan.ranks.size(); ++rank) plan.ranks[rank].cores = parts[rank % local];
+  return nodes;
 }
 
 /// Gives each rank its part of the cores near its GPU; false when the machine does not say which those are,
@@ -100,12 +175,9 @@ void bind_equal_parts(const Hardware& hardware, Plan& plan) {
 bool bind_near_gpus(const Question& question, Plan& plan) {
   const Hardware& hardware = question.hardware;
   const std::vector<Gpu> gpus = used_gpus(question, plan);
-  std::map<int, std::vector<int>> cores_of_node;
   std::map<int, std::vector<size_t>> ranks_of_node;
   if (hardware.numa_of_core.empty()) return false;
-  for (const size_t position : near_together(hardware)) {
-    cores_of_node[hardware.numa_of_core[position]].push_back(hardware.cores[position]);
-  }
+  CoresOfNodes cores_of_node = cores_of_nodes(hardware);
   const auto local = static_cast<size_t>(plan.local_size());
   for (size_t rank = 0; rank < local; ++rank) ranks_of_node[gpus[rank].numa_node].push_back(rank);
   for (const auto& [node, ranks] : ranks_of_node) {
@@ -152,7 +224,8 @@ void bind_cores(const Question& question, Plan& plan) {
     plan.reasons.push_back("Each rank is bound to cores on the memory node of its GPU.");
     return;
   }
-  bind_equal_parts(hardware, plan);
+  const CoresOfNodes nodes = bind_equal_parts(hardware, plan);
+  if (plan.device == DeviceKind::cpu) explain_nodes(nodes, plan);
   if (plan.local_size() == 1) return;
   plan.reasons.push_back(
       text("Each rank is bound to its part of ", counted(static_cast<int64_t>(hardware.cores.size()), "core"),

@@ -1,7 +1,12 @@
 // Which rank gets which cores.
+#include <numeric>
+#include <set>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "larmor/base/text.h"
+#include "larmor/hardware/hardware.h"
 #include "larmor/plan/plan.h"
 
 #include "tests/plan/support/machines.h"
@@ -24,6 +29,29 @@ Plan plan_for(const Hardware& hardware, const char* ranks = "auto") {
   return make_plan(hardware, autoencoder(), config);
 }
 
+/// What Larmor finds on a machine of hwloc's synthetic form, all of whose cores the job may use.
+Hardware found_on(const char* topology, int cores) {
+  HardwareSources sources;
+  sources.root = "/a/folder/that/is/not/there";
+  sources.environment.emplace();
+  sources.affinity.emplace(static_cast<size_t>(cores));
+  std::iota(sources.affinity->begin(), sources.affinity->end(), 0);
+  sources.topology = topology;
+  return detect_hardware(sources);
+}
+
+/// "0+0+1": for each rank the memory nodes of its cores, "01" for a rank on two of them.
+std::string nodes_of_ranks(const Hardware& hardware, const Plan& plan) {
+  std::vector<std::string> ranks;
+  for (const RankSeat& seat : plan.ranks) {
+    std::set<int> nodes;
+    for (const int core : seat.cores) nodes.insert(hardware.numa_of_core[static_cast<size_t>(core)]);
+    std::string& rank = ranks.emplace_back();
+    for (const int node : nodes) rank += text(node);
+  }
+  return join(ranks, "+");
+}
+
 TEST(Cores, OfCpuRanksAreContiguousPartsThatDifferByOneAtMost) {
   const Plan plan = plan_for(machine(8, 64), "3");
   EXPECT_THAT(plan.ranks[0].cores, ElementsAre(0, 1));
@@ -43,6 +71,44 @@ TEST(Cores, OfOneRankDoNotStraddleMemoryNodesThatInterleave) {
   const Plan plan = plan_for(hardware, "2");
   EXPECT_THAT(plan.ranks[0].cores, ElementsAre(0, 2));
   EXPECT_THAT(plan.ranks[1].cores, ElementsAre(1, 3));
+}
+
+TEST(Cores, OfNoCpuRankLieOnTwoMemoryNodesWhereItFindsCoresForItsThreadsOnOne) {
+  struct Machine {
+    const char* topology;
+    int cores;
+    const char *ranks, *nodes;
+  };
+  for (const auto& [topology, cores, ranks, nodes] : {
+           Machine{"node:2 core:4 pu:1", 8, "2", "0+1"},
+           Machine{"node:2 core:4 pu:1", 8, "3", "0+0+1"},  // equal parts would lay rank 1 across the nodes
+           Machine{"node:2 core:4 pu:2", 16, "6", "0+0+0+1+1+1"},
+           Machine{"node:2 core:5 pu:1", 10, "4", "0+0+1+1"},
+           Machine{"package:2 node:2 core:6 pu:1", 24, "7", "0+0+1+1+2+2+3"},
+           Machine{"node:4 core:2 pu:1", 8, "4", "0+1+2+3"},
+       }) {
+    const Hardware hardware = found_on(topology, cores);
+    const Plan plan = plan_for(hardware, ranks);
+    EXPECT_EQ(nodes_of_ranks(hardware, plan), nodes) << topology << " for " << ranks << " ranks";
+    std::set<int> bound;
+    for (const RankSeat& seat : plan.ranks) {
+      EXPECT_GE(std::ssize(seat.cores), plan.threads_per_rank);
+      for (const int core : seat.cores) EXPECT_TRUE(bound.insert(core).second) << "core " << core << " twice";
+    }
+  }
+}
+
+TEST(Cores, OfARankAcrossMemoryNodesAreSaid) {
+  const Hardware hardware = found_on("node:2 core:8 pu:1", 16);
+  const Plan of_one = plan_for(hardware), of_two = plan_for(hardware, "2"),
+             of_three = plan_for(hardware, "3");
+  EXPECT_THAT(of_one.reasons, Contains("The rank computes across 2 memory nodes; parallel.ranks=2 would give "
+                                       "each node a rank of its own."));
+  EXPECT_THAT(of_two.reasons, Contains("No rank's cores lie on two of the 2 memory nodes, so what a rank "
+                                       "touches first is memory of its own node."));
+  EXPECT_EQ(nodes_of_ranks(hardware, of_three), "0+01+1") << "3 ranks of 5 threads";
+  EXPECT_THAT(of_three.reasons, Contains("Rank 1 computes across memory nodes: 2 nodes have no room for 3 "
+                                         "ranks of 5 threads."));
 }
 
 TEST(Cores, KeepHyperthreadsOfOneCoreInOneRank) {
