@@ -87,12 +87,16 @@ TransformRun window(Parameters& parameters) {
                a_max = parameters.number("a_max", -largest, largest);
   const double b_min = parameters.number_or("b_min", 0, -largest, largest),
                b_max = parameters.number_or("b_max", 1, -largest, largest);
-  const bool clip = parameters.flag("clip", false);
+  const bool clip = parameters.flag("clip", false), nonzero = parameters.flag("nonzero", false);
   return on_values(parameters.targets(), [=](const at::Tensor& voxels) {
     auto scaled = at::sub(voxels, a_min);
-    if (a_max == a_min) return scaled.add_(b_min);
-    scaled.div_(a_max - a_min).mul_(b_max - b_min).add_(b_min);
-    return clip ? scaled.clamp_(b_min, b_max) : scaled;
+    if (a_max == a_min) {
+      scaled.add_(b_min);
+    } else {
+      scaled.div_(a_max - a_min).mul_(b_max - b_min).add_(b_min);
+      if (clip) scaled.clamp_(b_min, b_max);
+    }
+    return nonzero ? scaled.masked_fill_(voxels.eq(0), b_min) : scaled;
   });
 }
 
@@ -160,21 +164,33 @@ TransformRun normalise(Parameters& parameters) {
 
 // ---- at random
 
+/// One number for an image, or with channel_wise one for each of its channels, as [C, 1, 1, 1].
+template <class Change>
+TransformRun change_by_drawn(Parameters& parameters, const DrawRange& range, Change change) {
+  if (!parameters.flag("channel_wise", false))
+    return on_values_at_random(parameters, [range](Draws& draws) { return draw(draws, range); }, change);
+  return on_values_at_random(
+      parameters, [](Draws& draws) { return draws; },
+      [range, change](const at::Tensor& voxels, Draws draws) {
+        std::vector<double> drawn;
+        for (int64_t channel = 0; channel < voxels.size(0); ++channel) drawn.push_back(draw(draws, range));
+        return change(voxels, at::tensor(drawn, voxels.options()).reshape({-1, 1, 1, 1}));
+      });
+}
+
 TransformRun random_shift(Parameters& parameters) {
   const DrawRange offsets = parameters.range("offsets", {0, 0});
-  parameters.only("channel_wise", false);
   parameters.only("safe", false);
-  return on_values_at_random(
-      parameters, [offsets](Draws& draws) { return draw(draws, offsets); },
-      [](const at::Tensor& voxels, double offset) { return at::add(voxels, offset); });
+  return change_by_drawn(parameters, offsets, [](const at::Tensor& voxels, const auto& offset) {
+    return at::add(voxels, offset);
+  });
 }
 
 TransformRun random_scale(Parameters& parameters) {
   const DrawRange factors = parameters.range("factors", {0, 0});
-  parameters.only("channel_wise", false);
-  return on_values_at_random(
-      parameters, [factors](Draws& draws) { return draw(draws, factors); },
-      [](const at::Tensor& voxels, double factor) { return at::mul(voxels, 1 + factor); });
+  return change_by_drawn(parameters, factors, [](const at::Tensor& voxels, const auto& factor) {
+    return at::mul(voxels, factor + 1);
+  });
 }
 
 TransformRun random_contrast(Parameters& parameters) {

@@ -1,4 +1,5 @@
 // What chance does to examples: the draws belong to the example, and its volumes share them.
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -85,6 +86,36 @@ TEST(RandomTransforms, AddNoiseOfTheDeviationThatIsAskedFor) {
   const auto noise = chain.apply(volumes, {1, 2, 3}).at("image").voxels;
   EXPECT_NEAR(noise.mean().item<double>(), 2, 0.01);
   EXPECT_NEAR(noise.std().item<double>(), 0.5, 0.01);
+}
+
+/// How far `chain` moves each of three channels of ones, each of one number.
+std::vector<float> changes_of_channels(const char* chain, int64_t example) {
+  const Volumes ones{{"image", {at::ones({3, 2, 2, 2}), identity_affine()}}};
+  const auto changed = chain_of(chain).apply(ones, {1, 2, example}).at("image").voxels.flatten(1) - 1;
+  EXPECT_TRUE(changed.equal(changed.narrow(1, 0, 1).expand_as(changed)));
+  std::vector<float> changes;
+  for (int64_t channel = 0; channel < changed.size(0); ++channel)
+    changes.push_back(changed[channel][0].item<float>());
+  return changes;
+}
+
+TEST(RandomTransforms, ShiftAndScaleAnImageByOneNumberOrEachChannelByItsOwn) {
+  for (const char* together : {R"([{"RandShiftIntensity": {"prob": 1, "offsets": 0.5}}])",
+                               R"([{"RandScaleIntensity": {"prob": 1, "factors": 0.5}}])"}) {
+    const auto changes = changes_of_channels(together, 4);
+    EXPECT_EQ(changes[0], changes[1]);
+    EXPECT_EQ(changes[0], changes[2]);
+  }
+  for (const char* apart :
+       {R"([{"RandShiftIntensity": {"prob": 1, "offsets": 0.5, "channel_wise": true}}])",
+        R"([{"RandScaleIntensity": {"prob": 1, "factors": 0.5, "channel_wise": true}}])"}) {
+    const auto changes = changes_of_channels(apart, 4);
+    EXPECT_NE(changes[0], changes[1]);
+    EXPECT_NE(changes[1], changes[2]);
+    for (const float change : changes) EXPECT_LE(std::abs(change), 0.5F);
+    EXPECT_EQ(changes, changes_of_channels(apart, 4));
+    EXPECT_NE(changes, changes_of_channels(apart, 5));
+  }
 }
 
 TEST(RandomTransforms, LeaveMasksTheirValues) {

@@ -37,6 +37,23 @@ TEST(TransformChain, TakesMonaisDictionaryNamesForTheImage) {
   EXPECT_EQ(run(chain).voxels.sizes(), (std::vector<int64_t>{1, 4, 4, 4}));
 }
 
+TEST(TransformChain, PutsTheBackgroundAtTheBottomBehindNormalizeIntensity) {
+  const at::Tensor voxels = at::tensor({0.0F, 1.0F, 2.0F, 3.0F, 0.0F, 600.0F}).view({1, 6, 1, 1});
+  const auto after = [&](const std::string& nonzero) {
+    const auto chain = TransformChain(Json::parse(
+        R"([{"NormalizeIntensity": {"nonzero": true}}, {"ScaleIntensityRange":
+            {"a_min": -1.6, "a_max": 1.6, "b_min": -1, "b_max": 1, "clip": true, "nonzero": )" +
+        nonzero + "}}]"));
+    return chain.apply({{"image", {voxels, identity_affine()}}}, {1, 2, 3}).at("image").voxels.flatten();
+  };
+  const at::Tensor at_the_bottom = after("true"), in_the_middle = after("false");
+  EXPECT_EQ(at_the_bottom[0].item<float>(), -1);
+  EXPECT_EQ(at_the_bottom[4].item<float>(), -1);
+  EXPECT_EQ(in_the_middle[0].item<float>(), 0);
+  EXPECT_TRUE(at_the_bottom.slice(0, 1, 4).equal(in_the_middle.slice(0, 1, 4)));
+  EXPECT_EQ(at_the_bottom[5].item<float>(), 1);  // the clip
+}
+
 TEST(TransformChain, IsTheIdentityWhenEmpty) {
   for (const char* const chain : {"[]", "null"}) EXPECT_TRUE(run(chain).voxels.equal(counting().voxels));
 }
