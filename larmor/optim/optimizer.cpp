@@ -1,5 +1,6 @@
 #include "larmor/optim/optimizer.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -58,6 +59,18 @@ Tensors gradients_of(const Tensors& parameters, const std::vector<size_t>& indic
   return gradients;
 }
 
+/// Adds one to each. On a CPU without an operator a number: libtorch's loop over tensors takes longer for all
+/// of them than the gradients' norm.
+void count_step(const Tensors& counts) {
+  if (!std::all_of(counts.begin(), counts.end(), [](const at::Tensor& count) {
+        return count.is_cpu() && count.scalar_type() == at::kFloat;
+      })) {
+    at::_foreach_add_(counts, 1);
+    return;
+  }
+  for (const at::Tensor& count : counts) *count.mutable_data_ptr<float>() += 1;
+}
+
 class Adam final : public Optimizer {
  public:
   Adam(const OptimConfig& config, Tensors parameters, std::vector<ParameterTraits> traits,
@@ -87,7 +100,7 @@ class Adam final : public Optimizer {
     const Tensors parameters = pick(parameters_, indices), gradients = gradients_of(parameters_, indices);
     const Tensors means = pick(state_["exp_avg"], indices), squares = pick(state_["exp_avg_sq"], indices);
     const Tensors counts = pick(state_["step"], indices);
-    at::_foreach_add_(counts, 1);
+    count_step(counts);
     const auto update = [&](auto&& kernel) {
       kernel(parameters, gradients, means, squares, Tensors(), counts, learning_rate, config_.betas[0],
              config_.betas[1], group.traits.weight_decay, config_.eps, /*amsgrad=*/false, /*maximize=*/false);
