@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 #include <ATen/Context.h>
 #include <ATen/Version.h>
@@ -17,6 +18,7 @@
 
 #include "larmor/base/ensure.h"
 #include "larmor/kernels/linear_gradients.h"
+#include "larmor/kernels/parallel_loop.h"
 
 // libtorch_cpu exports it, and the header that declares it is not in libtorch's package: result = beta ·
 // result + alpha · left · right. Its matrices may be transposed views; it refuses CPUs without AVX-512.
@@ -37,23 +39,64 @@ constexpr double fewest_multiplications = 1 << 20;
 // oneDNN cuts a long sum into as many parts as there are threads, where the result is small. It leaves one of
 // so many rows whole.
 constexpr int64_t longest_sum = 512;
+// From so many pieces on, threads share pieces and not the product of each, where the result has so few
+// numbers. By sizes alone.
+constexpr int64_t fewest_pieces_apart = 4, largest_result_apart = 1 << 14;
 // A product of so many more rows than columns is made with the narrower matrix in front: up to twice as fast.
 constexpr int64_t rows_of_tall = 8;
 
 bool is_transposed(const Tensor& matrix) { return !matrix.is_contiguous() && matrix.t().is_contiguous(); }
 
+/// Pieces of a long sum: the products of left [rows, depth] and right [depth, columns] for so much of the
+/// depth each.
+struct SumPieces {
+  SumPieces(const Tensor& left, const Tensor& right) {
+    const int64_t depth = left.size(1), piece = is_transposed(left) ? longest_sum : depth;
+    for (int64_t first = 0; first < depth; first += piece) {
+      const int64_t length = std::min(piece, depth - first);
+      lefts.push_back(left.narrow(1, first, length));
+      rights.push_back(right.narrow(0, first, length));
+    }
+  }
+  int64_t count() const { return static_cast<int64_t>(lefts.size()); }
+  void multiply(int64_t which, const Tensor& result, bool adds) const {
+    const auto i = static_cast<size_t>(which);
+    at::native::mkldnn_matmul(lefts[i], rights[i], result, adds ? 1 : 0, 1);
+  }
+
+  std::vector<Tensor> lefts, rights;
+};
+
+/// Each piece by one thread, and the pieces added in order: where the result is small, oneDNN's threads wait
+/// for each other longer than they multiply.
+void add_pieces_apart(const SumPieces& pieces, const Tensor& result) {
+  const Tensor apart = at::empty({pieces.count(), result.size(0), result.size(1)}, result.options());
+  std::vector<Tensor> each;
+  for (int64_t i = 0; i < pieces.count(); ++i) each.push_back(apart.select(0, i));
+  parallel_loop(0, pieces.count(), /*grain=*/1, [&](int64_t first, int64_t end) {
+    for (int64_t i = first; i < end; ++i) pieces.multiply(i, each[static_cast<size_t>(i)], /*adds=*/false);
+  });
+  const int64_t numbers = result.numel();
+  const float* const from = apart.const_data_ptr<float>();
+  float* const to = result.mutable_data_ptr<float>();
+  std::copy_n(from, numbers, to);
+  for (int64_t i = 1; i < pieces.count(); ++i) {
+    const float* const more = from + i * numbers;
+    for (int64_t at = 0; at < numbers; ++at) to[at] += more[at];
+  }
+}
+
 /// left [rows, depth] and right [depth, columns], each as it lies or transposed.
 Tensor product_on_cpu(const Tensor& left, const Tensor& right, const Optional& bias) {
   ensure(left.dim() == 2 && right.dim() == 2 && left.size(1) == right.size(0));
   const Tensor result = at::empty({left.size(0), right.size(1)}, left.options());
-  if (bias) result.copy_(bias->expand_as(result));
-  const int64_t depth = left.size(1), piece = is_transposed(left) ? longest_sum : depth;
-  for (int64_t first = 0; first < depth; first += piece) {
-    const int64_t length = std::min(piece, depth - first);
-    const bool adds = bias || first > 0;
-    at::native::mkldnn_matmul(left.narrow(1, first, length), right.narrow(0, first, length), result,
-                              adds ? 1 : 0, 1);
+  const SumPieces pieces(left, right);
+  if (!bias && pieces.count() >= fewest_pieces_apart && result.numel() <= largest_result_apart) {
+    add_pieces_apart(pieces, result);
+    return result;
   }
+  if (bias) result.copy_(bias->expand_as(result));
+  for (int64_t i = 0; i < pieces.count(); ++i) pieces.multiply(i, result, bias.has_value() || i > 0);
   return result;
 }
 

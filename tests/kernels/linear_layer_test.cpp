@@ -25,9 +25,11 @@ using Sizes = std::vector<int64_t>;
 struct LayerSize {
   int64_t rows, in, out;
 };
-// Wide and narrow, tall and short, none a multiple of a vector; deep sums are cut into pieces.
-const LayerSize layer_sizes[] = {{3136, 40, 160}, {3136, 160, 40}, {1027, 77, 301}, {196, 320, 640},
-                                 {24, 512, 256},  {600, 33, 70},   {513, 1000, 9}};
+// Wide and narrow, tall and short, none a multiple of a vector; deep sums are cut into pieces, which
+// threads share where the result is small.
+const LayerSize layer_sizes[] = {{3136, 40, 160}, {3136, 160, 40}, {1027, 77, 301},
+                                 {196, 320, 640}, {24, 512, 256},  {600, 33, 70},
+                                 {513, 1000, 9},  {5003, 96, 32},  {2049, 64, 64}};
 
 /// Restores the number of threads.
 class Threads {
