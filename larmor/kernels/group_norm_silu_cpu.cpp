@@ -71,31 +71,50 @@ LARMOR_EVERY_CPU void normalise_rows(const Element* input, int64_t rows, int64_t
   }
 }
 
-/// With SiLU, `below` becomes the gradient of what SiLU is taken of.
+/// The gradient of what SiLU is taken of, which with SiLU is stored, too: sums are of what is stored, so that
+/// the rounding cancels where their terms do.
+template <bool activated, class Element, class Number>
+[[gnu::always_inline]] inline Number slope_below(Number distance, Number scale, Number shift, Number slope,
+                                                 Element& below) {
+  if constexpr (!activated) return slope;
+  Element rounded{};
+  store(rounded,
+        slope * exponentials::silu_slope<Number, exponential_degree<Element>>(distance * scale + shift));
+  below = rounded;
+  return load(rounded);
+}
+
+/// With SiLU, `below` becomes the gradient of what SiLU is taken of. Two rows at a time: the coefficients and
+/// sums of lanes are read and written once for both.
 template <bool activated, class Element, class Number>
 LARMOR_EVERY_CPU void add_gradients(const Element* input, const Element* gradient, int64_t rows,
                                     int64_t width, const Number* __restrict centre,
                                     const Number* __restrict scale, const Number* __restrict shift,
                                     Number* __restrict plain, Number* __restrict centred,
                                     Element* __restrict below) {
-  constexpr int degree = exponential_degree<Element>;
-  for (int64_t row = 0; row < rows; ++row) {
+  int64_t row = 0;
+  for (; row + 2 <= rows; row += 2) {
     const Element* const x = input + row * width;
     const Element* const dy = gradient + row * width;
     Element* const out = below + row * width;
     for (int64_t i = 0; i < width; ++i) {
-      const Number distance = load(x[i]) - centre[i];
-      Number slope = load(dy[i]);
-      if constexpr (activated) {
-        slope *= exponentials::silu_slope<Number, degree>(distance * scale[i] + shift[i]);
-        // The sums are of what is stored: where their terms cancel, the rounding does too.
-        Element rounded{};
-        store(rounded, slope);
-        out[i] = rounded;
-        slope = load(rounded);
-      }
-      plain[i] += slope;
-      centred[i] += slope * distance;
+      const Number a = load(x[i]) - centre[i], b = load(x[i + width]) - centre[i];
+      const Number of_a = slope_below<activated>(a, scale[i], shift[i], Number{load(dy[i])}, out[i]);
+      const Number of_b =
+          slope_below<activated>(b, scale[i], shift[i], Number{load(dy[i + width])}, out[i + width]);
+      plain[i] += of_a + of_b;
+      centred[i] += of_a * a + of_b * b;
+    }
+  }
+  for (; row < rows; ++row) {
+    const Element* const x = input + row * width;
+    const Element* const dy = gradient + row * width;
+    Element* const out = below + row * width;
+    for (int64_t i = 0; i < width; ++i) {
+      const Number a = load(x[i]) - centre[i];
+      const Number of_a = slope_below<activated>(a, scale[i], shift[i], Number{load(dy[i])}, out[i]);
+      plain[i] += of_a;
+      centred[i] += of_a * a;
     }
   }
 }

@@ -9,6 +9,13 @@ namespace larmor::group_norms {
 namespace {
 
 constexpr int64_t least_width = 256, most_piece_elements = 1 << 15;
+// A channel of a small volume is a piece of few rows, and what is done once a lane is most of the work then:
+// it gets fewer lanes.
+constexpr int64_t width_of_small = 64, most_voxels_of_small = 1 << 14;
+
+int64_t least_width_of(const Shape& shape) {
+  return !shape.channels_last && shape.voxels <= most_voxels_of_small ? width_of_small : least_width;
+}
 
 /// The moments of both together (Chan, Golub and LeVeque, 1979).
 void add_moments(Moments& sum, const Moments& more) {
@@ -27,7 +34,8 @@ double weight_of(const Affine& affine, int64_t channel) {
 
 Pieces::Pieces(const Shape& shape)
     : columns_(shape.channels_last ? shape.channels : 1),
-      width_(columns_ * std::clamp<int64_t>(least_width / columns_, 1, std::max<int64_t>(shape.voxels, 1))),
+      width_(columns_ *
+             std::clamp<int64_t>(least_width_of(shape) / columns_, 1, std::max<int64_t>(shape.voxels, 1))),
       runs_(shape.channels_last ? shape.samples : shape.samples * shape.channels),
       run_elements_(shape.voxels * columns_),
       piece_elements_(std::max<int64_t>(most_piece_elements / width_, 1) * width_),
