@@ -7,15 +7,19 @@
 #include <vector>
 
 #include <ATen/autocast_mode.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/conv_transpose3d.h>
 #include <ATen/ops/convolution_backward.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/sum.h>
 #include <ATen/ops/upsample_nearest3d.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "larmor/base/ensure.h"
 #include "larmor/kernels/conv3d.h"
+#include "larmor/kernels/parallel_loop.h"
+#include "larmor/kernels/upsample_taps_cpu.h"
 
 namespace larmor {
 namespace {
@@ -52,9 +56,69 @@ at::ScalarType type_of_product(const Tensor& input) {
   return is_cast ? at::autocast::get_autocast_dtype(input.device().type()) : input.scalar_type();
 }
 
+using upsample_taps::Bfloat16;
+using upsample_taps::Kernel;
+
+/// Whether loops of our own add taps: on a CPU, where nobody asks for a gradient of what they give. `wide` is
+/// the type of the kernel that is convolved with.
+bool is_for_tap_loops(const Tensor& weight, at::ScalarType wide) {
+  if (at::GradMode::is_enabled() || !weight.is_cpu()) return false;
+  const at::ScalarType type = weight.scalar_type();
+  return (type == at::kDouble && wide == at::kDouble) ||
+         (type == at::kFloat && (wide == at::kFloat || wide == at::kBFloat16));
+}
+
+/// Of a tensor [in, out, taps along each axis] that is whole in memory in one of the layouts.
+template <class Element>
+Kernel<Element> kernel_in(Element* numbers, const Tensor& tensor) {
+  return {
+      .numbers = numbers, .of_in = tensor.stride(0), .of_out = tensor.stride(1), .of_tap = tensor.stride(4)};
+}
+
+/// Both kernels are [in, out, …].
+template <class Number, class Element>
+void add_taps(const Tensor& narrow, const Tensor& wide) {
+  const upsample_taps::Channels channels{.in = narrow.size(0), .out = narrow.size(1)};
+  const auto from = kernel_in(static_cast<const Number*>(narrow.const_data_ptr()), narrow);
+  const auto to = kernel_in(static_cast<Element*>(wide.mutable_data_ptr()), wide);
+  parallel_loop(0, channels.in, /*grain=*/4,
+                [&](int64_t first, int64_t end) { upsample_taps::widen(channels, from, first, end, to); });
+}
+
+template <class Number, class Element>
+void add_gradients_of_taps(const Tensor& wide, const Tensor& narrow) {
+  const upsample_taps::Channels channels{.in = narrow.size(0), .out = narrow.size(1)};
+  const auto from = kernel_in(static_cast<const Element*>(wide.const_data_ptr()), wide);
+  const auto to = kernel_in(static_cast<Number*>(narrow.mutable_data_ptr()), narrow);
+  parallel_loop(0, channels.in, /*grain=*/4,
+                [&](int64_t first, int64_t end) { upsample_taps::narrow(channels, from, first, end, to); });
+}
+
 /// The kernel in the type and layout of `input`. A kernel in another layout would decide the result's.
 Tensor kernel_for(const Tensor& input, const Tensor& weight) {
-  return doubling_kernel(weight).to(input.scalar_type()).contiguous(input.suggest_memory_format());
+  const at::ScalarType type = input.scalar_type();
+  const at::MemoryFormat layout = input.suggest_memory_format();
+  if (!is_for_tap_loops(weight, type)) return doubling_kernel(weight).to(type).contiguous(layout);
+  const Tensor wide = at::empty({weight.size(1), weight.size(0), 4, 4, 4}, input.options(), layout);
+  const auto run = type == at::kDouble  ? add_taps<double, double>
+                   : type == at::kFloat ? add_taps<float, float>
+                                        : add_taps<float, Bfloat16>;
+  run(weight.contiguous().transpose(0, 1), wide);
+  return wide;
+}
+
+/// The gradient of the weight, from that of kernel_for()'s kernel: the adjoint of adding neighbours adds
+/// neighbours.
+Tensor gradient_of_weight(const Tensor& of_kernel, const Tensor& weight) {
+  const at::ScalarType type = of_kernel.scalar_type();
+  if (!is_for_tap_loops(weight, type))
+    return turned(add_neighbours(of_kernel.to(type_of_sums(weight)))).to(weight.scalar_type());
+  const Tensor narrow = at::empty(weight.sizes(), weight.options());
+  const auto run = type == at::kDouble  ? add_gradients_of_taps<double, double>
+                   : type == at::kFloat ? add_gradients_of_taps<float, float>
+                                        : add_gradients_of_taps<float, Bfloat16>;
+  run(of_kernel.contiguous(of_kernel.suggest_memory_format()), narrow.transpose(0, 1));
+  return narrow;
 }
 
 /// Keeps the weight, which is there anyway, and not the kernel, which is 64 / 27 as large: it is added up
@@ -87,11 +151,7 @@ struct SmallGridConvolution : torch::autograd::Function<SmallGridConvolution> {
                                ? at::sum(gradients[0], {0, 2, 3, 4}, /*keepdim=*/false, type_of_sums(weight))
                                      .to(gradients[0].scalar_type())
                                : Tensor();
-    if (wanted[1]) {
-      // The adjoint of adding neighbours adds neighbours.
-      of_kernel = turned(add_neighbours(of_kernel.to(type_of_sums(weight)))).to(weight.scalar_type());
-    }
-    return {of_input, of_kernel, of_bias};
+    return {of_input, wanted[1] ? gradient_of_weight(of_kernel, weight) : Tensor(), of_bias};
   }
 };
 

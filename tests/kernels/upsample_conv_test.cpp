@@ -18,6 +18,7 @@ namespace larmor::testing {
 namespace {
 
 using Sizes = std::vector<int64_t>;
+using Tensors = std::vector<at::Tensor>;
 
 /// What upsample_conv() stands for, by libtorch alone.
 at::Tensor upsample_then_convolve(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) {
@@ -189,6 +190,44 @@ TEST(UpsampleConv, AddsTapsOfSmallTypesInFloat32) {
   EXPECT_TRUE(at::equal(kernel, doubling_kernel(weight.to(at::kDouble)).to(at::kFloat)));
   const AutocastScope autocast(at::kCPU, Precision::bf16);
   EXPECT_EQ(doubling_kernel(weight.to(at::kFloat)).scalar_type(), at::kFloat);
+}
+
+/// The gradient of the weight, by loops of our own, and by libtorch's operators where it is to be
+/// differentiated itself.
+Tensors gradients_of_weight(const DoublingCase& of, bool by_operators) {
+  const at::ScalarType type = of.precision == Precision::fp64 ? at::kDouble : at::kFloat;
+  const at::Tensor input = draw_normal(3, "input", of.image).to(type).contiguous(of.layout);
+  const at::Tensor weight =
+      draw_normal(3, "weight", {of.out, of.image[1], 3, 3, 3}).to(type).requires_grad_();
+  at::Tensor output;
+  {
+    const AutocastScope autocast(at::kCPU, of.precision);
+    output = upsample_conv(input, weight, {});
+  }
+  const at::Tensor gradient = draw_normal(3, "gradient", output.sizes()).to(output.scalar_type());
+  Tensors found = torch::autograd::grad({output}, {weight}, {gradient}, /*retain_graph=*/true, by_operators);
+  found.push_back(output);
+  return found;
+}
+
+TEST(UpsampleConv, AddsTapsByLoopsWithTheBitsOfLibtorchsOperators) {
+  for (const at::MemoryFormat layout : both_layouts()) {
+    for (const Precision precision : {Precision::fp64, Precision::fp32, Precision::bf16}) {
+      for (const int64_t out : {1, 7, 16, 37}) {
+        const DoublingCase of{.image = {2, 5, 4, 5, 6}, .out = out, .precision = precision, .layout = layout};
+        const Tensors loops = gradients_of_weight(of, /*by_operators=*/false);
+        EXPECT_TRUE(at::equal(loops[0], gradients_of_weight(of, /*by_operators=*/true)[0]))
+            << to_text(precision) << " " << layout << " " << out;
+        const at::ScalarType type = loops[1].scalar_type();
+        const at::Tensor input = draw_normal(3, "input", of.image).to(type).contiguous(layout);
+        const at::Tensor weight = draw_normal(3, "weight", {out, 5, 3, 3, 3})
+                                      .to(precision == Precision::fp64 ? at::kDouble : at::kFloat);
+        const at::Tensor kernel = doubling_kernel(weight).to(type).contiguous(layout);
+        EXPECT_TRUE(at::equal(loops[1], at::conv_transpose3d(input, kernel, {}, 2, 1)))
+            << to_text(precision) << " " << layout << " " << out;
+      }
+    }
+  }
 }
 
 /// The gradient of a norm of the gradients: what a gradient penalty asks for.
