@@ -1,5 +1,6 @@
 // Attention in training, forward and backward, by larmor::attention() and by libtorch's operator, in turns:
-// attention THREADS PAIRS [SAMPLES HEADS QUERIES KEYS WIDTH]. One line of JSON a case.
+// attention THREADS PAIRS [SAMPLES HEADS QUERIES KEYS WIDTH], each in float32 and in bfloat16. One line of
+// JSON a case.
 #include "larmor/kernels/attention.h"
 
 #include <iostream>
@@ -16,6 +17,7 @@ namespace {
 
 struct BenchCase {
   int64_t samples, heads, queries, keys, width;
+  at::ScalarType type = at::kFloat;
 };
 
 /// Of the networks: the cascade's published stages and those for CPUs, each with itself and with a
@@ -34,7 +36,7 @@ struct BenchTensors {
 
   /// As a layer leaves it.
   static at::Tensor drawn(const BenchCase& of, int64_t tokens) {
-    return at::randn({of.samples, tokens, of.heads, of.width}).requires_grad_();
+    return at::randn({of.samples, tokens, of.heads, of.width}).to(of.type).requires_grad_();
   }
 
   at::Tensor query, key, value, gradient;
@@ -59,6 +61,7 @@ void measure_case(const BenchCase& of, int pairs) {
   row["queries"] = of.queries;
   row["keys"] = of.keys;
   row["width"] = of.width;
+  row["type"] = c10::toString(of.type);
   const auto by_larmor = [](const auto& query, const auto& key, const auto& value) {
     return attention(query, key, value);
   };
@@ -88,7 +91,12 @@ int run(int count, char** words) {
     const auto number = [&](int at) { return std::stoll(words[at]); };
     cases = {{number(3), number(4), number(5), number(6), number(7)}};
   }
-  for (const BenchCase& of : cases) measure_case(of, std::max(std::stoi(words[2]), 2));
+  for (BenchCase of : cases) {
+    for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+      of.type = type;
+      measure_case(of, std::max(std::stoi(words[2]), 2));
+    }
+  }
   return 0;
 }
 

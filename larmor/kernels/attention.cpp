@@ -71,8 +71,11 @@ Shape shape_of(const Tensor& query, const Tensor& key, const Tensor& value) {
   return shape;
 }
 
-/// The numbers of a token side by side.
-Tensor readable(const Tensor& tokens) { return tokens.stride(3) == 1 ? tokens : tokens.contiguous(); }
+/// In float32, the numbers of a token side by side.
+Tensor readable(const Tensor& tokens) {
+  const Tensor wide = tokens.to(at::kFloat);
+  return wide.stride(3) == 1 ? wide : wide.contiguous();
+}
 
 /// The heads of a token side by side, as the layer behind reads them.
 Tensor empty_like_layers(const Tensor& tokens) {
@@ -81,13 +84,13 @@ Tensor empty_like_layers(const Tensor& tokens) {
 }
 
 Tensor empty_sums(const Tensor& query) {
-  return at::empty({query.size(0), query.size(1), query.size(2)}, query.options());
+  return at::empty({query.size(0), query.size(1), query.size(2)}, query.options().dtype(at::kFloat));
 }
 
 Tensor empty_parts(const Shape& shape, const Tensor& query) {
   return at::empty(
       {shape.parts, shape.samples * shape.heads, shape.query_tiles(), shape.padded_width() * tile_queries},
-      query.options());
+      query.options().dtype(at::kFloat));
 }
 
 Tokens<const float> read(const Tensor& tokens) {
@@ -123,14 +126,15 @@ Two on_cpu(const Tensor& given_query, const Tensor& given_key, const Tensor& giv
   const auto run = loops().forward;
   for_tasks(forward_tasks(shape), forward_workspace(shape),
             [&](int64_t first, int64_t end, float* workspace) { run(with, first, end, workspace); });
-  return {output, sums};
+  return {output.to(given_query.scalar_type()), sums};
 }
 
 Three backward_on_cpu(const Tensor& given_gradient, const Tensor& given_query, const Tensor& given_key,
-                      const Tensor& given_value, const Tensor& output, const Tensor& sums) {
+                      const Tensor& given_value, const Tensor& given_output, const Tensor& sums) {
   const Shape shape = shape_of(given_query, given_key, given_value);
   const Tensor query = readable(given_query), key = readable(given_key), value = readable(given_value),
-               gradient = readable(given_gradient), parts = empty_parts(shape, query);
+               gradient = readable(given_gradient), output = readable(given_output),
+               parts = empty_parts(shape, query);
   const Tensor of_query = empty_like_layers(query), of_key = empty_like_layers(key),
                of_value = empty_like_layers(value);
   const Backward with{.shape = shape,
@@ -149,7 +153,8 @@ Three backward_on_cpu(const Tensor& given_gradient, const Tensor& given_query, c
             [&](int64_t first, int64_t end, float* workspace) { by.backward(with, first, end, workspace); });
   parallel_loop(0, adding_tasks(shape), /*grain=*/4,
                 [&](int64_t first, int64_t end) { by.add_parts(with, first, end); });
-  return {of_query, of_key, of_value};
+  const at::ScalarType type = given_query.scalar_type();
+  return {of_query.to(type), of_key.to(type), of_value.to(type)};
 }
 
 Two on_meta(const Tensor& query, const Tensor& key, const Tensor& value) {
@@ -221,16 +226,24 @@ bool is_worth_tiles(const Tensor& query, const Tensor& key) {
          key.size(2) >= fewest_tokens && query.size(2) * key.size(2) >= fewest_scores;
 }
 
-bool is_float32(const Tensor& tensor) {
-  return tensor.is_cpu() && tensor.layout() == at::kStrided && tensor.scalar_type() == at::kFloat;
+bool is_dense_on_cpu(const Tensor& tensor, at::ScalarType type) {
+  return tensor.is_cpu() && tensor.layout() == at::kStrided && tensor.scalar_type() == type;
+}
+
+/// Of all three: float32, or bfloat16, as layers under autocast leave them. Under autocast float32 is
+/// libtorch's, which rounds it to the lower type.
+bool are_for_loops(const Tensor& query, const Tensor& key, const Tensor& value) {
+  const at::ScalarType type = query.scalar_type();
+  if (type != at::kBFloat16 && (type != at::kFloat || at::autocast::is_autocast_enabled(at::kCPU)))
+    return false;
+  return is_dense_on_cpu(query, type) && is_dense_on_cpu(key, type) && is_dense_on_cpu(value, type);
 }
 
 }  // namespace
 }  // namespace attentions
 
 bool is_attention_by_tiles(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
-  return attentions::has_loops() && attentions::is_float32(query) && attentions::is_float32(key) &&
-         attentions::is_float32(value) && !at::autocast::is_autocast_enabled(at::kCPU) &&
+  return attentions::has_loops() && attentions::are_for_loops(query, key, value) &&
          attentions::are_of_heads(query, key, value) && attentions::is_worth_tiles(query, key);
 }
 

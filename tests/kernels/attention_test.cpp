@@ -92,6 +92,28 @@ TEST(Attention, IsAsExactAsLibtorchWhereScoresAreFarApart) {
   EXPECT_LT(most_apart(learn(by_tiles, of, at::kFloat, 6), exact), 2 * most);
 }
 
+TEST(Attention, RoundsBfloat16OnlyWhereItComesInAndGoesOut) {
+  if (!has_tiles()) GTEST_SKIP() << "neither AVX-512 nor AVX2";
+  for (const AttentionSize& of : attention_sizes) {
+    const auto leaf = [&](const char* name, int64_t tokens, at::ScalarType type) {
+      return drawn(name, of, tokens).to(at::kBFloat16).to(type).requires_grad_();
+    };
+    const auto learnt = [&](at::ScalarType type) {
+      const Tensor query = leaf("query", of.queries, type), key = leaf("key", of.keys, type),
+                   value = leaf("value", of.keys, type), output = attention(query, key, value);
+      EXPECT_TRUE(is_attention_by_tiles(query, key, value));
+      output.backward(drawn("gradient", of, of.queries).to(at::kBFloat16).to(type));
+      return std::vector<Tensor>{output.detach(), query.grad(), key.grad(), value.grad()};
+    };
+    const auto narrow = learnt(at::kBFloat16), wide = learnt(at::kFloat);
+    EXPECT_EQ(narrow[0].scalar_type(), at::kBFloat16);
+    EXPECT_TRUE(narrow[0].equal(wide[0].to(at::kBFloat16))) << text_of(of);
+    // Backward reads the output, which is rounded.
+    for (const std::size_t i : {1U, 2U, 3U})
+      EXPECT_LT(most_apart({narrow[i]}, {wide[i]}), 0.01) << text_of(of);
+  }
+}
+
 TEST(Attention, IsItsTwinInEveryTypeAndLayout) {
   register_meta_kernels();
   const Tensor key = draw_normal(6, "key", {2, 3, 21, 24}).to(at::kDouble),
@@ -103,7 +125,17 @@ TEST(Attention, IsItsTwinInEveryTypeAndLayout) {
     };
   };
   expect_twin(by(by_tiles), by(by_libtorch),
-              {.sizes = {2, 3, 25, 24}, .others = {key, value}, .tolerance = 1e-5});
+              {.sizes = {2, 3, 25, 24},
+               .others = {key, value},
+               .tolerance = 1e-5,
+               .types = {at::kFloat, at::kDouble, at::kHalf}});
+  // libtorch rounds what lies between the products as well.
+  expect_twin(by(by_tiles), by(by_libtorch),
+              {.sizes = {2, 3, 25, 24},
+               .others = {key, value},
+               .is_differentiable = false,
+               .tolerance = 0.02,
+               .types = {at::kBFloat16}});
 }
 
 TEST(Attention, HasOnTheMetaDeviceTheShapesThatItHasOnCpus) {
@@ -201,7 +233,8 @@ TEST(Attention, LeavesOthersToLibtorch) {
   EXPECT_EQ(is_attention_by_tiles(query, key, key), has_tiles());
   EXPECT_FALSE(is_attention_by_tiles(query.to(at::kDouble), key.to(at::kDouble), key.to(at::kDouble)));
   EXPECT_FALSE(is_attention_by_tiles(query.to(at::kMeta), key.to(at::kMeta), key.to(at::kMeta)));
-  EXPECT_FALSE(is_attention_by_tiles(query.to(at::kBFloat16), key.to(at::kBFloat16), key.to(at::kBFloat16)));
+  EXPECT_FALSE(is_attention_by_tiles(query.to(at::kHalf), key.to(at::kHalf), key.to(at::kHalf)));
+  EXPECT_FALSE(is_attention_by_tiles(query.to(at::kBFloat16), key, key));
   EXPECT_FALSE(is_attention_by_tiles(query, key.narrow(0, 0, 1), key.narrow(0, 0, 1)));
   EXPECT_FALSE(is_attention_by_tiles(query, key.narrow(2, 0, 0), key.narrow(2, 0, 0)));
   EXPECT_FALSE(is_attention_by_tiles(query.narrow(0, 0, 0), key.narrow(0, 0, 0), key.narrow(0, 0, 0)));
