@@ -4,6 +4,8 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 
+#include "larmor/kernels/token_norm.h"
+
 namespace larmor::nn {
 
 at::Tensor layer_norm(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
@@ -21,6 +23,11 @@ LayerNorm::LayerNorm(int64_t channels, c10::Device device, double epsilon)
 
 at::Tensor LayerNorm::forward(const at::Tensor& tokens) {
   return layer_norm(tokens, weight_, bias_, epsilon_);
+}
+
+at::Tensor LayerNorm::forward_modulated(const at::Tensor& tokens, const at::Tensor& scale,
+                                        const at::Tensor& shift) {
+  return normalise_and_modulate(tokens, weight_, bias_, scale, shift, epsilon_);
 }
 
 }  // namespace larmor::nn

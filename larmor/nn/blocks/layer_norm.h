@@ -19,6 +19,9 @@ class LayerNorm final : public Block {
  public:
   explicit LayerNorm(int64_t channels, c10::Device device = c10::kCPU, double epsilon = 1e-5);
   at::Tensor forward(const at::Tensor& tokens) override;  // [..., C]
+  /// Times (1 + scale) plus shift, as AdaLN has it. tokens [N, ..., C], scale and shift [N, C]; the result
+  /// has the type of the tokens.
+  at::Tensor forward_modulated(const at::Tensor& tokens, const at::Tensor& scale, const at::Tensor& shift);
 
  private:
   double epsilon_;

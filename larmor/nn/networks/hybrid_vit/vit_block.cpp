@@ -12,10 +12,6 @@ constexpr int64_t mlp_ratio = 4;
 
 std::shared_ptr<torch::nn::Module> empty_group() { return std::make_shared<torch::nn::Module>(); }
 
-at::Tensor modulated(const at::Tensor& tokens, const at::Tensor& shift, const at::Tensor& scale) {
-  return (1 + scale) * tokens + shift;
-}
-
 }  // namespace
 
 VitBlock::VitBlock(const VitBlockShape& shape, const std::string& path, bool begins_as_identity,
@@ -66,13 +62,14 @@ at::Tensor VitBlock::attended_to(const at::Tensor& tokens, const at::Tensor& con
 
 at::Tensor VitBlock::forward(const at::Tensor& tokens, const at::Tensor& context,
                              const at::Tensor& condition) {
-  const auto parts = linear(condition, *adaln_).unsqueeze(1).chunk(modulations, /*dim=*/-1);
-  at::Tensor value = tokens + parts[2] * attended(modulated(norm1_->forward(tokens), parts[0], parts[1]));
+  const auto parts = linear(condition, *adaln_).chunk(modulations, /*dim=*/-1);  // [N, C] each
+  at::Tensor value = tokens + parts[2].unsqueeze(1) *
+                                  attended(norm1_->forward_modulated(tokens, /*scale=*/parts[1], parts[0]));
   value = value + attended_to(norm2_->forward(value), context);
-  const at::Tensor hidden = linear(modulated(norm3_->forward(value), parts[3], parts[4]), *first_);
+  const at::Tensor hidden = linear(norm3_->forward_modulated(value, /*scale=*/parts[4], parts[3]), *first_);
   const at::Tensor mixed =
       outer_dropout_->forward(linear(inner_dropout_->forward(at::gelu(hidden)), *second_));
-  return value + parts[5] * mixed;
+  return value + parts[5].unsqueeze(1) * mixed;
 }
 
 }  // namespace larmor::nn
