@@ -155,6 +155,21 @@ TEST_F(Mistakes, AnAsynchronousCopyOfPageableMemory) {
   EXPECT_EQ(copies(host.pin_memory(), /*non_blocking=*/true), 0U);
 }
 
+TEST_F(Mistakes, AHostThatAsksACardForANumberOrHowManyThereAre) {
+  const auto waits = [](const std::function<void()>& ask) {
+    const uint64_t before = counters().host_waits;
+    ask();
+    return counters().host_waits - before;
+  };
+  const at::Tensor made = at::ones({numbers}, on_gpu), mask = made > 0;
+  EXPECT_EQ(waits([&] { made.sum().item<float>(); }), 1U);
+  EXPECT_EQ(waits([&] { made.nonzero(); }), 1U);
+  EXPECT_EQ(waits([&] { made.index({mask}); }), 1U);
+  EXPECT_EQ(waits([&] { made.equal(made.clone()); }), 1U);
+  EXPECT_EQ(waits([&] { made.index({at::zeros({3}, on_gpu.dtype(at::kLong))}); }), 0U);
+  EXPECT_EQ(waits([&] { at::where(mask, made, -made); }), 0U);
+}
+
 TEST_F(Mistakes, MoreMemoryThanTheCardHas) {
   constexpr int64_t terabyte = int64_t{1} << 40;
   EXPECT_THROW(at::empty({terabyte}, on_gpu), c10::OutOfMemoryError);

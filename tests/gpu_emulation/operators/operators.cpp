@@ -84,6 +84,22 @@ at::Generator generator_for(const IValue& given, c10::Device device) {
   return at::make_generator<at::CPUGeneratorImpl>(own.current_seed() * most_calls + offset);
 }
 
+bool holds_mask(const IValue& argument) {
+  bool found = false;
+  for_each_tensor(argument, [&](const at::Tensor& tensor) { found |= tensor.scalar_type() == at::kBool; });
+  return found;
+}
+
+/// Whether a card's kernel makes the host wait: for a number that it gives, or for how large its result is.
+bool makes_host_wait(const OperatorHandle& op, const std::vector<IValue>& arguments) {
+  static const Names waiting{"aten::_local_scalar_dense", "aten::equal",    "aten::nonzero",
+                             "aten::masked_select",       "aten::_unique2", "aten::unique_dim",
+                             "aten::unique_consecutive",  "aten::bincount"};
+  static const Names indexing{"aten::index", "aten::_unsafe_index"};  // by a mask, whose places are counted
+  const std::string_view name = op.operator_name().name;
+  return waiting.contains(name) || (indexing.contains(name) && holds_mask(arguments.at(1)));
+}
+
 void compute(const OperatorHandle& op, Stack* stack, bool in_float32) {
   const auto& parameters = op.schema().arguments();
   const auto count = static_cast<std::ptrdiff_t>(parameters.size());
@@ -105,6 +121,10 @@ void compute(const OperatorHandle& op, Stack* stack, bool in_float32) {
   }
   op.callBoxed(&inner);
   views.write_back();
+  if (makes_host_wait(op, arguments)) {
+    ++counters().copies_to_host;
+    cudaStreamSynchronize(c10::cuda::getCurrentCUDAStream(device.index()).stream());
+  }
   stack->erase(stack->end() - count, stack->end());
   for (const IValue& result : inner) stack->push_back(views.to_device(result));
 }
