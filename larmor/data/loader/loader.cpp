@@ -162,6 +162,14 @@ Batch Loader::next() {
   }
 }
 
+const Batch* Loader::upcoming() const {
+  State& state = *state_;
+  const std::lock_guard lock(state.mutex);
+  const auto& place = state.ring[static_cast<size_t>(state.taken) % state.ring.size()];
+  const bool is_ready = place && !state.failure && !place->error && place->batch.size() > 0;
+  return is_ready ? &place->batch : nullptr;  // a worker fills no place that has not been emptied
+}
+
 double Loader::take_wait_seconds() { return std::exchange(state_->wait_seconds, 0.0); }
 
 LoadSeconds Loader::take_stage_seconds() {

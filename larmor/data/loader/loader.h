@@ -43,6 +43,9 @@ class Loader {
   /// comes, and again by every later call. Throws Error (data) with all files once more than
   /// `bad_files` have failed.
   Batch next();
+  /// What next() will give, where a worker has it ready: null where next() would wait or fail. It counts as
+  /// handed out only by next(). Does not block. Valid until the next call of next().
+  const Batch* upcoming() const;
   /// Seconds that next() has waited since the last call of this.
   double take_wait_seconds();
   /// What the workers spent on each stage since the last call of this, all of them together.
