@@ -4,12 +4,13 @@
 
 namespace larmor {
 
+c10::ScalarType type_on_device(const at::Tensor& tensor, Precision precision) {
+  return precision == Precision::fp64 && tensor.is_floating_point() ? c10::kDouble : tensor.scalar_type();
+}
+
 Batch to_device(Batch batch, c10::Device device, Precision precision) {
-  for (auto& [name, tensor] : batch.tensors) {
-    const bool widen = precision == Precision::fp64 && tensor.is_floating_point();
-    tensor =
-        tensor.to(device, widen ? at::kDouble : tensor.scalar_type(), /*non_blocking=*/tensor.is_pinned());
-  }
+  for (auto& [name, tensor] : batch.tensors)
+    tensor = tensor.to(device, type_on_device(tensor, precision), /*non_blocking=*/tensor.is_pinned());
   return batch;
 }
 

@@ -39,6 +39,7 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerState& state)
       plan_(plan_to_go_on_with(parts.plan, state)),
       state_(state),
       loader_(parts.open_loader(plan_, state.progress.examples, {})),
+      feed_(parts.device, plan_.precision),
       data_wait_(
           {.workers = parts.plan.loader_threads,
            .free_cores = static_cast<int>(parts.plan.ranks.at(static_cast<size_t>(rank())).cores.size()) -

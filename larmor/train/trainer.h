@@ -19,6 +19,7 @@
 #include "larmor/parallel/rank_sums.h"
 #include "larmor/plan/plan.h"
 #include "larmor/track/tracker.h"
+#include "larmor/train/batch_feed.h"
 #include "larmor/train/data_wait.h"
 #include "larmor/train/learner.h"
 #include "larmor/train/quarantine.h"
@@ -117,6 +118,9 @@ class Trainer {
   /// Gradients of all micro-batches.
   void accumulate(const std::vector<bool>& active, Records& records, Votes& votes);
   Batch next_batch(Votes& votes);  // on the host
+  /// Begins to copy the micro-batch after this one to the device: `next`, or, where that is null, what the
+  /// loader has.
+  void copy_ahead(const Batch* next = nullptr);
   /// After a failure: the others must not wait for this rank within their networks. Whether they notice.
   bool leave_sums();
   /// Forward over all micro-batches, what the ranks have to say of it, backward over all: a whole-batch loss.
@@ -124,9 +128,9 @@ class Trainer {
   /// The same of a loss that is normalised over the step: all micro-batches are read and counted, then each
   /// is computed.
   void accumulate_counted(const std::vector<bool>& active, Records& records, Votes& votes);
-  /// `batch` is on the host.
-  void forward_backward(Batch batch, bool last, const std::vector<bool>& active, const StepContext& now,
-                        const Records& records, Votes& votes);
+  /// `batch` is on the host, and so is the next one, where it has been read.
+  void forward_backward(Batch batch, const Batch* next, bool last, const std::vector<bool>& active,
+                        const StepContext& now, const Records& records, Votes& votes);
   void move_weights(const std::vector<bool>& active, const std::vector<Reduced>& reduced, Values& values);
   /// Tells of it, and counts it unless a smaller loss scale may be all that it lacks. Throws Error (numerics)
   /// past the budget.
@@ -186,6 +190,7 @@ class Trainer {
   Plan plan_;  // parts_.plan, or the same batch in smaller micro-batches
   TrainerState state_;
   std::unique_ptr<Loader> loader_;
+  BatchFeed feed_;
   DataWait data_wait_;
   std::vector<BadFile> met_earlier_;             // by loaders before loader_
   std::vector<BadFile> bad_cases_;               // of validation, as far as all ranks know

@@ -45,6 +45,7 @@ void Trainer::take_smaller_micro_batches() {
 
 void Trainer::open_loader_again() {
   met_earlier_.insert(met_earlier_.end(), loader_->quarantine().begin(), loader_->quarantine().end());
+  feed_.clear();
   loader_.reset();  // before the next one: its batches take memory
   release_cached_memory(parts_.device);
   loader_ = parts_.open_loader(plan_, state_.progress.examples, odd_examples_);

@@ -15,7 +15,6 @@
 #include "larmor/launch/rank_lost.h"
 #include "larmor/launch/stop_signal.h"
 #include "larmor/optim/loss_scale.h"
-#include "larmor/train/batch_device.h"
 #include "larmor/train/kept_buffers.h"
 #include "larmor/train/networks.h"
 #include "larmor/train/pass.h"
@@ -139,7 +138,8 @@ void Trainer::accumulate(const std::vector<bool>& active, Records& records, Vote
     }
     const auto now = context(&records);
     for (int64_t micro = 0; micro < plan_.accumulation; ++micro)
-      forward_backward(next_batch(votes), micro + 1 == plan_.accumulation, active, now, records, votes);
+      forward_backward(next_batch(votes), nullptr, micro + 1 == plan_.accumulation, active, now, records,
+                       votes);
   } catch (...) {
     // The others are on their way into this step's collectives: take part with zeros and a flag, so that
     // all ranks come out of the step together. Where that cannot be, this rank's end tells them.
@@ -165,10 +165,21 @@ Batch Trainer::next_batch(Votes& votes) {
   return batch;
 }
 
+void Trainer::copy_ahead(const Batch* next) {
+  if (next == nullptr) next = loader_->upcoming();
+  if (next != nullptr) feed_.copy_ahead(*next);
+}
+
 void Trainer::accumulate_whole(WholeBatchLoss& loss, Records& records, Votes& votes) {
   auto& learner = parts_.learners.front();
   WholeBatch whole(loss, *learner.objective.network,
-                   {.accumulation = plan_.accumulation, .pass = PassOptions::of(plan_, parts_.device)});
+                   {.accumulation = plan_.accumulation,
+                    .pass = PassOptions::of(plan_, parts_.device),
+                    .take = [this](Batch host) {
+                      Batch batch = feed_.take(std::move(host));
+                      copy_ahead();
+                      return batch;
+                    }});
   std::exception_ptr failure;
   try {
     for (int64_t micro = 0; micro < plan_.accumulation; ++micro) {
@@ -195,6 +206,7 @@ void Trainer::accumulate_whole(WholeBatchLoss& loss, Records& records, Votes& vo
   for (int64_t micro = 0; micro < plan_.accumulation; ++micro)
     learner.parallel->backward(whole.share_of(micro, context(nullptr)), micro + 1 == plan_.accumulation,
                                votes);
+  copy_ahead();  // where no worker had it ready before
 }
 
 void Trainer::accumulate_counted(const std::vector<bool>& active, Records& records, Votes& votes) {
@@ -222,13 +234,17 @@ void Trainer::accumulate_counted(const std::vector<bool>& active, Records& recor
   }
   auto now = context(&records);
   now.counts = send(of_step->to(weight_type(plan_.precision)), parts_.device);
-  for (size_t micro = 0; micro < batches.size(); ++micro)
-    forward_backward(std::move(batches[micro]), micro + 1 == batches.size(), active, now, records, votes);
+  for (size_t micro = 0; micro < batches.size(); ++micro) {
+    const bool last = micro + 1 == batches.size();
+    forward_backward(std::move(batches[micro]), last ? nullptr : &batches[micro + 1], last, active, now,
+                     records, votes);
+  }
 }
 
-void Trainer::forward_backward(Batch batch, bool last, const std::vector<bool>& active,
+void Trainer::forward_backward(Batch batch, const Batch* next, bool last, const std::vector<bool>& active,
                                const StepContext& now, const Records& records, Votes& votes) {
-  const auto on_device = to_device(std::move(batch), parts_.device, plan_.precision);
+  const auto on_device = feed_.take(std::move(batch));
+  copy_ahead(next);
   std::vector<at::Tensor> losses;
   try_forward(on_device, [&](const Batch& part) {
     losses = losses_of(parts_.task, part, now, PassOptions::of(plan_, parts_.device));
@@ -244,6 +260,7 @@ void Trainer::forward_backward(Batch batch, bool last, const std::vector<bool>& 
                                             : losses[i] / static_cast<double>(plan_.accumulation);
     parts_.learners[i].parallel->backward(share, last, votes);
   }
+  copy_ahead(next);  // where no worker had it ready before
 }
 
 void Trainer::move_weights(const std::vector<bool>& active, const std::vector<Reduced>& reduced,

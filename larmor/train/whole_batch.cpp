@@ -59,7 +59,8 @@ void WholeBatch::forward(Batch batch, const StepContext& context) {
   if (batches_.empty() && options_.accumulation > 1) kept_.emplace(std::vector{&network_});
   const at::AutoGradMode graph(options_.accumulation == 1);
   targets_.push_back(loss_.targets(batch).detach());
-  batch = to_device(std::move(batch), options_.pass.device, options_.pass.precision);
+  batch = options_.take ? options_.take(std::move(batch))
+                        : to_device(std::move(batch), options_.pass.device, options_.pass.precision);
   rows_.push_back(rows_of(loss_, batch, context, options_.pass));
   batches_.push_back(std::move(batch));
 }

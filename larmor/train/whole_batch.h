@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,8 @@ namespace larmor {
 struct WholeBatchOptions {
   int64_t accumulation = 1;
   PassOptions pass = {};
+  /// From the host to the device; null: to_device().
+  std::function<Batch(Batch)> take = nullptr;
 };
 
 /// Of one step: forward() for each micro-batch, gather(), share_of() for each. With one micro-batch its graph

@@ -132,7 +132,9 @@ TEST_P(Workloads, AskACardForNoMemoryAndNoPageableCopyInAStep) {
   EXPECT_EQ(more.at("allocations"), few.at("allocations"));
   EXPECT_EQ(more.at("pageable_asynchronous_copies"), 0);
   EXPECT_EQ(more.at("host_waits") - few.at("host_waits"), 4) << "one a step";
-  for (const std::string name : {"kernels", "host_waits", "copies_to_host", "copies_to_device"}) {
+  EXPECT_GE(more.at("overlapping_copies") - few.at("overlapping_copies"), 4) << "a batch a step";
+  for (const std::string name :
+       {"kernels", "host_waits", "copies_to_host", "copies_to_device", "overlapping_copies"}) {
     RecordProperty(name + "_per_step", std::to_string(static_cast<double>(more.at(name) - few.at(name)) / 4));
   }
 }

@@ -22,9 +22,11 @@ void write_counters() {
   std::fprintf(
       file,
       "{\"kernels\": %llu, \"host_waits\": %llu, \"copies_to_host\": %llu, \"copies_to_device\": %llu, "
+      "\"overlapping_copies\": %llu, "
       "\"pageable_asynchronous_copies\": %llu, \"allocations\": %llu, \"collectives\": %llu}\n",
       number(all.kernels), number(all.host_waits), number(all.copies_to_host), number(all.copies_to_device),
-      number(all.pageable_asynchronous_copies), number(all.allocations), number(all.collectives));
+      number(all.overlapping_copies), number(all.pageable_asynchronous_copies), number(all.allocations),
+      number(all.collectives));
   std::fclose(file);
 }
 

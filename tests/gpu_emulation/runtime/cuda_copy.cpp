@@ -26,9 +26,23 @@ void copy_to_host(const Work& work, void* to, const void* from, size_t bytes) {
   note_pageable_copy();
 }
 
+/// A copy overlaps with works of the default stream that it does not come after, or that come after it and do
+/// not wait for it.
+void note_overlap(const Work& work, const void* to) {
+  const auto device = static_cast<size_t>(process().memory.device_of(to));
+  const Stream& computing = *process().devices[device].default_stream;
+  if (work.moment().stream == computing.number) return;
+  if (work.clock().of(computing.number) < computing.last_work) {
+    ++counters().overlapping_copies;
+  } else {
+    process().side_copies.push_back({work.moment(), computing.count});
+  }
+}
+
 void copy_to_device(const Work& work, void* to, const void* from, size_t bytes) {
   ++counters().copies_to_device;
   const std::lock_guard lock(process().mutex);
+  note_overlap(work, to);
   const auto* const source = static_cast<const char*>(from);
   if (is_pinned(from)) {
     process().copies.deliver(source, bytes, work.clock());

@@ -17,6 +17,15 @@ float milliseconds_between(const timespec& begin, const timespec& end) {
          static_cast<float>(end.tv_nsec - begin.tv_nsec) * per_nanosecond;
 }
 
+/// The default stream is about to wait for what comes before `clock`.
+void settle_side_copies(const Stream& computing, const Clock& clock) {
+  std::erase_if(process().side_copies, [&](const SideCopy& copy) {
+    if (copy.moment.count > clock.of(copy.moment.stream)) return false;
+    if (computing.last_work > copy.before) ++counters().overlapping_copies;
+    return true;
+  });
+}
+
 }  // namespace
 
 extern "C" {
@@ -65,6 +74,9 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
 cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned) {
   const std::lock_guard lock(process().mutex);
   Stream& stream = stream_of(handle);
+  const bool is_default =
+      &stream == process().devices[static_cast<size_t>(stream.device)].default_stream.get();
+  if (is_default) settle_side_copies(stream, event_of(event).clock);
   stream.clock.merge(event_of(event).clock);
   add_to(stream.pending, event_of(event).pending);
   return cudaSuccess;

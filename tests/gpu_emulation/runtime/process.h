@@ -29,6 +29,12 @@ struct PinnedBlock {
   bool is_ours = false;  // it was allocated here, not only registered
 };
 
+/// A copy to a device on another stream than the default one, which has yet to wait for it.
+struct SideCopy {
+  Moment moment;
+  uint64_t before = 0;  // works of the default stream that were put on it earlier
+};
+
 struct Process {
   Process();
 
@@ -43,6 +49,7 @@ struct Process {
   Clock host;  // which works the host knows to be done
   OrderCheck order;
   HostCopies copies;
+  std::vector<SideCopy> side_copies;
   std::map<uintptr_t, PinnedBlock> pinned;
   pid_t user = 0;  // the process that used a device first: a forked child cannot go on with its context
 };

@@ -35,8 +35,9 @@ struct Stream {
   int device = 0;
   unsigned flags = 0;
   int priority = 0;
-  uint64_t count = 0;  // works put on it so far
-  Clock clock = {};    // what the next work comes after
+  uint64_t count = 0;      // works put on it so far
+  uint64_t last_work = 0;  // the last of them that is no record of an event
+  Clock clock = {};        // what the next work comes after
   Pending pending = {};
 };
 

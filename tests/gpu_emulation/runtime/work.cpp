@@ -37,6 +37,7 @@ Work::Work(cudaStream_t stream, const char* what) {
   Stream& own = stream_of(stream);
   strike(process().devices[static_cast<size_t>(own.device)]);
   moment_ = next_moment(own, what);
+  own.last_work = moment_.count;
   clock_ = own.clock;
 }
 
