@@ -76,8 +76,8 @@ BatchFeed::State::Place* BatchFeed::State::on_its_way(const Batch& host) {
   return nullptr;
 }
 
-/// Of two the one that was given up earlier, or, where there is memory for one alone, that one. What is on its way
-/// to the only one left is not what is asked for next.
+/// Of two the one that was given up earlier, or, where there is memory for one alone, that one. What is on
+/// its way to the only one left is not what is asked for next.
 BatchFeed::State::Place& BatchFeed::State::free_place() {
   auto& [first, second] = places;
   if (!first.is_free() && !second.is_free()) return first.is_taken ? second : first;

@@ -1,5 +1,5 @@
-// Batches that are copied to a card while it computes the ones before: on a stream of their own, in order with what
-// reads them, with no host waiting, and in the memory of two.
+// Batches that are copied to a card while it computes the ones before: on a stream of their own, in order
+// with what reads them, with no host waiting, and in the memory of two.
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/train/batch_feed.h"
+
 #include "tests/gpu_emulation/runtime/counters.h"
 
 namespace larmor::testing {
@@ -29,7 +30,9 @@ Batch batch_of(float value, int64_t rows = 2) {
 }
 
 /// What a card computes of a batch, which the host does not see yet.
-at::Tensor mean_of(const Batch& batch) { return batch.at("image").mean() + batch.at("label").to(at::kFloat).mean(); }
+at::Tensor mean_of(const Batch& batch) {
+  return batch.at("image").mean() + batch.at("label").to(at::kFloat).mean();
+}
 
 int64_t bytes_in_use() {
   return c10::cuda::CUDACachingAllocator::getDeviceStats(card.index()).allocated_bytes[0].current;
@@ -44,8 +47,8 @@ void leave_the_card(int64_t more_bytes) {
   c10::cuda::CUDACachingAllocator::emptyCache();
   size_t unused = 0, total = 0;
   cudaMemGetInfo(&unused, &total);
-  c10::cuda::CUDACachingAllocator::setMemoryFraction(static_cast<double>(reserved_bytes() + more_bytes) / static_cast<double>(total),
-                                                     card.index());
+  c10::cuda::CUDACachingAllocator::setMemoryFraction(
+      static_cast<double>(reserved_bytes() + more_bytes) / static_cast<double>(total), card.index());
 }
 
 class BatchOrder : public ::testing::Test {
@@ -188,7 +191,8 @@ TEST_F(BatchOrderDeathTest, AStreamThatDoesNotWaitForTheCopyIsNamed) {
     EXPECT_EQ(mean_of(batch).item<float>(), 2);
   };
   read(/*waits=*/true);
-  EXPECT_DEATH(read(/*waits=*/false), "reads .* bytes that a copy on stream .* writes, and nothing orders the two");
+  EXPECT_DEATH(read(/*waits=*/false),
+               "reads .* bytes that a copy on stream .* writes, and nothing orders the two");
 }
 
 }  // namespace
