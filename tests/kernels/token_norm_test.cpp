@@ -23,7 +23,7 @@ using at::Tensor;
 using Sizes = std::vector<int64_t>;
 using Tensors = std::vector<Tensor>;
 
-constexpr double epsilon = 1e-5;
+constexpr double token_epsilon = 1e-5;
 
 /// input, weight, bias, and scale and shift or neither
 using Norm = Tensor(const Tensors&);
@@ -32,7 +32,7 @@ using Norm = Tensor(const Tensors&);
 Tensor by_the_paper(const Tensors& given) {
   const Tensor& input = given[0];
   const Tensor distances = input - input.mean(-1, /*keepdim=*/true);
-  const Tensor deviation = (distances.square().mean(-1, /*keepdim=*/true) + epsilon).sqrt();
+  const Tensor deviation = (distances.square().mean(-1, /*keepdim=*/true) + token_epsilon).sqrt();
   const Tensor normed = distances / deviation * given[1] + given[2];
   if (given.size() == 3) return normed;
   return normed * (1 + token_norms::beside_tokens(given[3], input)) +
@@ -41,8 +41,8 @@ Tensor by_the_paper(const Tensors& given) {
 
 Tensor by_kernel(const Tensors& given) {
   return given.size() == 3
-             ? normalise_tokens(given[0], given[1], given[2], epsilon)
-             : normalise_and_modulate(given[0], given[1], given[2], given[3], given[4], epsilon);
+             ? normalise_tokens(given[0], given[1], given[2], token_epsilon)
+             : normalise_and_modulate(given[0], given[1], given[2], given[3], given[4], token_epsilon);
 }
 
 /// Lanes that are full and that are not, one channel, one token, one axis of tokens or two, several pieces.
@@ -139,7 +139,7 @@ TEST(TokenNorm, HasOnGpusWhatOperatorsOfLibtorchGive) {
                                            .bias = given[2],
                                            .scale = is_modulated ? given[3] : Tensor(),
                                            .shift = is_modulated ? given[4] : Tensor()};
-    const auto [output, mean, rstd] = token_norms::forward_by_operators(arguments, epsilon);
+    const auto [output, mean, rstd] = token_norms::forward_by_operators(arguments, token_epsilon);
     const auto found =
         token_norms::backward_by_operators(draw_normal(3, "gradient", output.sizes()), arguments, mean, rstd);
     Tensors all{output, found.input, found.weight, found.bias};
@@ -153,9 +153,11 @@ TEST(TokenNorm, KeepsItsDigitsNextToALargeMean) {
   const Tensor input = draw_normal(3, "input", {4, 50, 96}) + 1e4F;
   const Tensor weight = at::ones({96}), bias = at::zeros({96});
   const Tensor truth = by_the_paper({input.to(at::kDouble), weight, bias});
-  EXPECT_LT(
-      (normalise_tokens(input, weight, bias, epsilon).to(at::kDouble) - truth).abs().max().item<double>(),
-      2e-6);
+  EXPECT_LT((normalise_tokens(input, weight, bias, token_epsilon).to(at::kDouble) - truth)
+                .abs()
+                .max()
+                .item<double>(),
+            2e-6);
 }
 
 TEST(TokenNorm, HasTheSameBitsOnAnyNumberOfThreadsAndForATokenAlone) {
@@ -168,8 +170,9 @@ TEST(TokenNorm, HasTheSameBitsOnAnyNumberOfThreadsAndForATokenAlone) {
       at::set_num_threads(threads);
       EXPECT_TRUE(have_equal_bits(learn(by_kernel, given), one)) << threads << " threads";
     }
-    const Tensor alone = normalise_and_modulate(given[0].narrow(0, 1, 1).narrow(1, 7, 1), given[1], given[2],
-                                                given[3].narrow(0, 1, 1), given[4].narrow(0, 1, 1), epsilon);
+    const Tensor alone =
+        normalise_and_modulate(given[0].narrow(0, 1, 1).narrow(1, 7, 1), given[1], given[2],
+                               given[3].narrow(0, 1, 1), given[4].narrow(0, 1, 1), token_epsilon);
     EXPECT_TRUE(alone.equal(one[0].narrow(0, 1, 1).narrow(1, 7, 1)));
   }
   at::set_num_threads(before);
@@ -183,7 +186,8 @@ TEST(TokenNorm, KeepsItsInputAndTwoNumbersATokenOnEachDevice) {
     for (const Sizes& sizes : {Sizes{48}, Sizes{48}, Sizes{2, 48}, Sizes{2, 48}})
       others.push_back(at::ones(sizes, device).requires_grad_());
     const SavedBytes own(others);
-    const Tensor output = normalise_and_modulate(input, others[0], others[1], others[2], others[3], epsilon);
+    const Tensor output =
+        normalise_and_modulate(input, others[0], others[1], others[2], others[3], token_epsilon);
     EXPECT_EQ(own.bytes(), static_cast<int64_t>(input.nbytes() + 2 * 2 * 30 * sizeof(float)));
   }
 }
@@ -211,10 +215,10 @@ TEST(TokenNorm, TakesTensorsWithoutTokens) {
 
 TEST(TokenNorm, WhatDoesNotFitIsRefused) {
   const Tensor input = at::ones({2, 5, 8}), channels = at::ones({8}), of_samples = at::ones({2, 8});
-  EXPECT_THROW(normalise_tokens(input, at::ones({7}), channels, epsilon), std::logic_error);
-  EXPECT_THROW(normalise_and_modulate(input, channels, channels, channels, of_samples, epsilon),
+  EXPECT_THROW(normalise_tokens(input, at::ones({7}), channels, token_epsilon), std::logic_error);
+  EXPECT_THROW(normalise_and_modulate(input, channels, channels, channels, of_samples, token_epsilon),
                std::logic_error);
-  EXPECT_THROW(normalise_and_modulate(input, channels, channels, at::ones({3, 8}), of_samples, epsilon),
+  EXPECT_THROW(normalise_and_modulate(input, channels, channels, at::ones({3, 8}), of_samples, token_epsilon),
                std::logic_error);
 }
 
