@@ -9,7 +9,7 @@
 namespace larmor::fast_ddpm {
 namespace {
 
-constexpr double background = -1, above_background = 1e-3;
+constexpr double above_background = 1e-3;
 
 /// [D, H, W] to [slices, 1, D, H]: those across the last axis that show brain.
 at::Tensor slices_of(const at::Tensor& volume, const at::Tensor& brain) {
@@ -25,6 +25,16 @@ at::Tensor from_zero_to_one(const at::Tensor& volume) {
 at::Tensor brain_of(const at::Tensor& image) {
   at::Tensor brain = image.gt(background + above_background).any(0);
   return brain.any().item<bool>() ? brain : at::ones_like(brain);
+}
+
+at::Tensor background_beside(const at::Tensor& image, const at::Tensor& is_target) {
+  const at::Tensor target = is_target.unflatten(1, {-1, 1, 1, 1});
+  const at::Tensor shows_background =
+      image.le(background + above_background).bitwise_and(target.bitwise_not());
+  const at::Tensor says_nothing = image.eq(0).bitwise_or(target);
+  return shows_background.bitwise_or(says_nothing)
+      .all(1, /*keepdim=*/true)
+      .bitwise_and(shows_background.any(1, /*keepdim=*/true));
 }
 
 double psnr_of_error(double mean_squared_error) { return -10 * std::log10(mean_squared_error); }

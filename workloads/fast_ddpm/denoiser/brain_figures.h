@@ -9,9 +9,16 @@
 
 namespace larmor::fast_ddpm {
 
-/// [D, H, W] bool: where any channel of image [C, D, H, W] is above the background, which the transforms
-/// leave at -1. Everywhere where nothing is.
+/// What the transforms leave outside the head.
+constexpr double background = -1;
+
+/// [D, H, W] bool: where any channel of image [C, D, H, W] is above the background. Everywhere where nothing
+/// is.
 at::Tensor brain_of(const at::Tensor& image);
+
+/// [N, 1, D, H, W] bool: where the channels of image [N, C, D, H, W] that are not the target, of which
+/// is_target [N, C] is true, show background. Zeros of a missing modality say nothing.
+at::Tensor background_beside(const at::Tensor& image, const at::Tensor& is_target);
 
 /// By name, of one case and one target.
 using BrainFigures = std::array<std::pair<const char*, double>, 6>;

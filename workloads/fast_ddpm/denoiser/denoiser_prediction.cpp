@@ -11,6 +11,7 @@
 #include "larmor/nn/sliding_window.h"
 #include "larmor/train/prediction.h"
 
+#include "workloads/fast_ddpm/denoiser/brain_figures.h"
 #include "workloads/fast_ddpm/denoiser/denoiser_task.h"
 #include "workloads/fast_ddpm/denoiser/target_choice.h"
 
@@ -57,7 +58,11 @@ at::Tensor DenoiserTask::output_of(const at::Tensor& seen, const at::Tensor& is_
                                    const at::Tensor& times) {
   const at::Tensor output = network_->forward(seen, times);
   if (!config_.network.linear_skip) return output;
-  const at::Tensor guess = network_->linear_guess(seen, is_target), noisy = channel_of(seen, is_target);
+  const at::Tensor noisy = channel_of(seen, is_target);
+  // Outside the head nothing is to be guessed. There are so many voxels of it that a combination which had to
+  // serve them as well would fit no brain.
+  const at::Tensor outside = background_beside(seen, is_target).to(noisy.scalar_type());
+  const at::Tensor guess = network_->linear_guess(seen, is_target) * (1 - outside) + background * outside;
   return nn::preconditioned(output, guess, noisy, schedule_.levels(times, noisy), spread_around_guess);
 }
 

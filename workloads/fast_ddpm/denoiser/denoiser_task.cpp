@@ -19,6 +19,11 @@
 namespace larmor::fast_ddpm {
 namespace {
 
+// Adam moves a weight by about the learning rate a step, whatever its gradient is: a few numbers between -1
+// and 1 would take a thousand steps to where the best fit is, and the network would learn to make up for
+// them.
+constexpr double linear_skip_rate = 10;
+
 /// Draws of one row of a batch, whatever batch it is in, for one of its targets: those of others are others.
 DrawPosition draws_of(const ExampleKey& row, int64_t target) {
   constexpr uint64_t apart = 0x9e3779b97f4a7c15;
@@ -43,7 +48,9 @@ DenoiserTask::DenoiserTask(const DenoiserConfig& config, uint64_t seed, std::vec
 }
 
 std::vector<Objective> DenoiserTask::objectives() {
-  return {{.name = "denoiser", .network = network_.get()}};
+  Objective denoiser{.name = "denoiser", .network = network_.get()};
+  if (config_.network.linear_skip) denoiser.rules = {{.prefix = "skip.", .rate = linear_skip_rate}};
+  return {denoiser};
 }
 
 void DenoiserTask::start() {

@@ -1,6 +1,7 @@
 #include "workloads/fast_ddpm/denoiser/brain_figures.h"
 
 #include <cmath>
+#include <vector>
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -24,6 +25,27 @@ TEST(BrainFigures, AreOnTheScaleFromZeroToOne) {
   EXPECT_STREQ(figures[4].first, "psnr_slices");
   EXPECT_NEAR(figures[4].second, figures[0].second, 1e-9) << "all slices are alike";
   EXPECT_LT(figures[5].second, 1);
+}
+
+TEST(BackgroundBeside, IsWhereNoGivenModalityShowsTheHead) {
+  // Four voxels of three modalities: outside, two of the head, outside for those given alone.
+  const at::Tensor image =
+      at::tensor({-1.0, 0.3, -1.0, -1.0, /**/ -1.0, 0.2, 0.4, -1.0, /**/ -1.0, -1.0, -1.0, 0.5})
+          .view({1, 3, 4, 1, 1});
+  const auto beside = [&](const at::Tensor& of, int64_t target) {
+    const at::Tensor is_target = at::zeros({1, 3}, at::kBool);
+    is_target[0][target] = true;
+    const at::Tensor found = background_beside(of, is_target);
+    EXPECT_EQ(found.sizes(), (std::vector<int64_t>{1, 1, 4, 1, 1}));
+    const at::Tensor row = found.flatten().to(at::kInt).contiguous();
+    return std::vector<int>(row.const_data_ptr<int>(), row.const_data_ptr<int>() + 4);
+  };
+  EXPECT_EQ(beside(image, 2), (std::vector{1, 0, 0, 1}));
+  EXPECT_EQ(beside(image, 0), (std::vector{1, 0, 0, 0}));
+  at::Tensor one_missing = image.clone();
+  one_missing.select(1, 1).zero_();
+  EXPECT_EQ(beside(one_missing, 2), (std::vector{1, 0, 1, 1})) << "zeros of a missing modality say nothing";
+  EXPECT_EQ(beside(at::zeros_like(image), 2), (std::vector{0, 0, 0, 0}));
 }
 
 TEST(BrainFigures, OfSlicesAreOfThoseThatShowBrain) {
