@@ -1,5 +1,6 @@
 #include "larmor/nn/diffusion/sampling.h"
 
+#include <cassert>
 #include <utility>
 
 #include <ATen/ops/full.h>
@@ -9,14 +10,17 @@
 #include "larmor/kernels/draw.h"
 
 namespace larmor::nn {
+namespace {
 
-at::Tensor sample(Sampler sampler, const at::Tensor& like, const DenoisingFunction& denoise,
-                  const std::function<void(double share)>& progress) {
-  const DrawTurn from_noise(0);
+/// Draws in turns `first_turn` to `first_turn` + steps.
+at::Tensor sample_in_turns(int64_t first_turn, Sampler sampler, const at::Tensor& like,
+                           const DenoisingFunction& denoise,
+                           const std::function<void(double share)>& progress) {
+  const DrawTurn from_noise(first_turn);
   at::Tensor x = draw_normal_like(like, "sampling from");
   const auto count = std::ssize(sampler.steps());
   for (int64_t i = 0; i < count; ++i) {
-    const DrawTurn turn(i + 1);
+    const DrawTurn turn(first_turn + i + 1);
     const double time = sampler.steps()[static_cast<std::size_t>(i)].from;
     const at::Tensor output = denoise(x, at::full({x.size(0)}, time, x.options().dtype(at::kDouble)));
     const at::Tensor noise = sampler.draws_noise(i) ? draw_normal_like(x, "sampling step") : at::Tensor();
@@ -25,6 +29,30 @@ at::Tensor sample(Sampler sampler, const at::Tensor& like, const DenoisingFuncti
     if (progress) progress(static_cast<double>(i + 1) / static_cast<double>(count));
   }
   return x;
+}
+
+}  // namespace
+
+at::Tensor sample(Sampler sampler, const at::Tensor& like, const DenoisingFunction& denoise,
+                  const std::function<void(double share)>& progress) {
+  return sample_in_turns(0, std::move(sampler), like, denoise, progress);
+}
+
+at::Tensor mean_of_samples(int64_t count, const Sampler& sampler, const at::Tensor& like,
+                           const DenoisingFunction& denoise,
+                           const std::function<void(double share)>& progress) {
+  assert(count >= 1);
+  const int64_t turns = std::ssize(sampler.steps()) + 1;
+  at::Tensor sum;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto of_all = [&](double share) {
+      progress((static_cast<double>(i) + share) / static_cast<double>(count));
+    };
+    const at::Tensor one =
+        sample_in_turns(i * turns, sampler, like, denoise, progress ? of_all : std::function<void(double)>());
+    sum = i == 0 ? one : sum + one;
+  }
+  return sum / static_cast<double>(count);
 }
 
 }  // namespace larmor::nn

@@ -19,4 +19,10 @@ using DenoisingFunction = std::function<at::Tensor(const at::Tensor& x, const at
 at::Tensor sample(Sampler sampler, const at::Tensor& like, const DenoisingFunction& denoise,
                   const std::function<void(double share)>& progress = {});
 
+/// The mean of `count` such images, each from noise of its own; the first one is sample()'s. Nearer to the
+/// truth than any of them, and smoother. Requires: count >= 1
+at::Tensor mean_of_samples(int64_t count, const Sampler& sampler, const at::Tensor& like,
+                           const DenoisingFunction& denoise,
+                           const std::function<void(double share)>& progress = {});
+
 }  // namespace larmor::nn

@@ -90,6 +90,41 @@ TEST(Sampling, KeepsTheTypeOfWhatItIsGiven) {
   }
 }
 
+/// The mean of `count` samples of each of `rows` examples; one step, which clips noise to [-1, 1].
+at::Tensor mean_of_noise(int64_t count, int64_t rows, std::vector<double>* shares = nullptr) {
+  SamplerOptions options;
+  options.num_inference_steps = 1;
+  const Sampler sampler(NoiseSchedule(NoiseScheduleOptions{}), PredictionType::sample, options);
+  std::vector<int64_t> numbers(static_cast<std::size_t>(rows));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  const DrawScope draws({.seed = 3, .epochs = std::vector<int64_t>(numbers.size(), 0), .examples = numbers});
+  const auto same = [](const at::Tensor& x, const at::Tensor&) { return x; };
+  return mean_of_samples(count, sampler, at::zeros({rows, 2000}), same, [&](double share) {
+    if (shares != nullptr) shares->push_back(share);
+  });
+}
+
+TEST(MeanOfSamples, OfOneIsTheSample) {
+  const DrawScope draws({.seed = 3, .epochs = {0}, .examples = {0}});
+  const at::Tensor mean = mean_of_samples(1, noisy_sampler(5), at::zeros({1, 2, 3, 4, 5}), denoise_rows);
+  EXPECT_TRUE(at::equal(mean, samples(0, 1)));
+}
+
+TEST(MeanOfSamples, HasNoiseOfItsOwnForEachSample) {
+  const double of_one = mean_of_noise(1, 1).std().item<double>();
+  EXPECT_NEAR(mean_of_noise(4, 1).std().item<double>() / of_one, 0.5, 0.025);
+}
+
+TEST(MeanOfSamples, IsTheSameInAnyBatch) {
+  EXPECT_TRUE(at::equal(mean_of_noise(3, 2)[0], mean_of_noise(3, 1)[0]));
+}
+
+TEST(MeanOfSamples, TellsItsProgressOverAllSamples) {
+  std::vector<double> shares;
+  mean_of_noise(4, 1, &shares);
+  EXPECT_EQ(shares, (std::vector<double>{0.25, 0.5, 0.75, 1}));
+}
+
 class CountingHeartbeat final : public Heartbeat {
  public:
   void show() override { ++count; }

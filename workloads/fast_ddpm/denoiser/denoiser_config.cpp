@@ -26,6 +26,15 @@ void DenoiserConfig::describe_model(Fields& f) {
         {{"generalized", nn::FastDdpmSampler::generalized}, {"ddpm_noisy", nn::FastDdpmSampler::ddpm_noisy}},
         "generalized: DDIM; ddpm_noisy: each step adds noise");
     inner.field("eta", eta, "noise that each generalized step adds; 0: none", fraction);
+    inner.field(
+        "steps", steps,
+        "how many of these times sampling visits, spread over them, the noisiest always; 0: all. One gives "
+        "the mean of what fits, which is nearer to the truth and smoother",
+        at_least_zero);
+    inner.field(
+        "samples", samples,
+        "how many images are sampled for one, their mean: with a few steps nearer to the truth, and smoother",
+        at_least_one);
     inner.field("always_in_windows", always_in_windows,
                 "samples in windows of a training example's size even where the image fits in one pass");
   });
@@ -40,6 +49,9 @@ void DenoiserConfig::check() const {
   network.check();
   noise.check();
   times();
+  if (steps > std::ssize(times()))
+    fail(Exit::usage, text("model.sampling.steps=", steps, ", and ", times().size(), " times are learned"),
+         "set it to as many at most, or to 0: all of them");
   const std::set<std::string> different(modalities.begin(), modalities.end());
   if (different.size() != modalities.size() || modalities.size() < 2)
     fail(Exit::usage, text("model.modalities is [", join(modalities, ", "), "]"),
@@ -66,6 +78,14 @@ void DenoiserConfig::check() const {
 
 std::vector<int64_t> DenoiserConfig::times() const {
   return nn::fast_ddpm_timesteps(scheduler_type, timesteps, noise.num_train_timesteps);
+}
+
+std::vector<double> DenoiserConfig::sampled_times() const {
+  const std::vector<double> all = nn::descending(times());
+  const auto count = steps == 0 ? all.size() : static_cast<std::size_t>(steps);
+  std::vector<double> visited;
+  for (std::size_t i = 0; i < count; ++i) visited.push_back(all[i * all.size() / count]);
+  return visited;
 }
 
 }  // namespace larmor::fast_ddpm

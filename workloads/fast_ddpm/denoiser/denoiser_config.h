@@ -28,6 +28,9 @@ struct DenoiserConfig {
   nn::FastDdpmTimesteps scheduler_type = nn::FastDdpmTimesteps::uniform;
   nn::FastDdpmSampler sampler = nn::FastDdpmSampler::generalized;
   double eta = 0;
+  int64_t steps = 0;  // of the list, that sampling visits; 0: all
+  /// How many images are sampled for one, which is their mean.
+  int64_t samples = 1;
   /// Images are gone over in windows of a training example's size, whether they fit in one pass or not: norms
   /// then see as much at once as in training.
   bool always_in_windows = false;
@@ -42,6 +45,8 @@ struct DenoiserConfig {
   int64_t channels() const { return static_cast<int64_t>(modalities.size()); }
   /// Ascending. Throws Error (usage): more than the schedule has.
   std::vector<int64_t> times() const;
+  /// Descending from the noisiest of them.
+  std::vector<double> sampled_times() const;
 };
 
 }  // namespace larmor::fast_ddpm

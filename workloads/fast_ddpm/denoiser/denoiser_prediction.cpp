@@ -1,7 +1,6 @@
 // Generating one modality: sampling over a whole volume, and what `predict` makes of it.
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include <ATen/ATen.h>
 
@@ -87,10 +86,11 @@ at::Tensor DenoiserTask::generate(const at::Tensor& image, const at::Tensor& is_
     return output_for(with_channel(image, is_target, noisy), is_target, time, pass.coverage)
         .to(noisy.scalar_type());
   };
-  nn::Sampler sampler(schedule_, config_.prediction_type, nn::fast_ddpm_sampler(config_.sampler, config_.eta),
-                      nn::sampling_steps(nn::descending(times_)));
+  const nn::Sampler sampler(schedule_, config_.prediction_type,
+                            nn::fast_ddpm_sampler(config_.sampler, config_.eta),
+                            nn::sampling_steps(config_.sampled_times()));
   const at::Tensor like = image.narrow(1, 0, 1);
-  return nn::sample(std::move(sampler), like, denoise, pass.progress).clamp(-1, 1);
+  return nn::mean_of_samples(config_.samples, sampler, like, denoise, pass.progress).clamp(-1, 1);
 }
 
 int64_t DenoiserTask::target_of(const Batch& inputs, const PredictionContext& context) const {

@@ -122,8 +122,22 @@ TEST(DenoiserStage, RefusesAConfigThatCannotWorkAndNamesTheKey) {
   names("model.sampling.timesteps=2000", "2000");
   names("model.noise.schedule=rectified_flow", "model.noise.schedule");
   names("model.linear_skip=true", "model.linear_skip");
-  names("model.linear_skip=true", "model.linear_skip");
+  names("model.sampling.samples=0", "model.sampling.samples");
+  names("model.sampling.steps=12", "model.sampling.steps");
   names("data.transforms=[{RandSpatialCrop: {roi_size: [62, 64, 64]}}]", "62");
+}
+
+TEST(DenoiserConfig, SamplesOverAllTimesOrSomeOfThemAndAlwaysTheNoisiest) {
+  DenoiserConfig config;
+  config.timesteps = 5;
+  config.scheduler_type = nn::FastDdpmTimesteps::non_uniform;
+  using Times = std::vector<double>;
+  EXPECT_EQ(config.sampled_times(), (Times{999, 849, 699, 350, 0}));
+  for (const auto& [steps, times] : std::vector<std::pair<int64_t, Times>>{
+           {1, {999}}, {2, {999, 699}}, {3, {999, 849, 350}}, {5, {999, 849, 699, 350, 0}}}) {
+    config.steps = steps;
+    EXPECT_EQ(config.sampled_times(), times);
+  }
 }
 
 TEST(DenoiserStage, AsksForModalitiesAndForTheNameOfTheMissingOne) {

@@ -1,6 +1,7 @@
 #include "workloads/fast_ddpm/denoiser/denoiser_task.h"
 
 #include <cmath>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -178,9 +179,11 @@ at::Tensor generated(bool fits, double noise, const std::string& missing, int64_
   return head.generated_by(task);
 }
 
-TEST(DenoiserTask, GeneratesTheLinearGuessWhereTheNetworkAddsNothing) {
+/// How far an image is from its linear guess where the network adds nothing; of 1000.
+double distance_from_linear_guess(const std::function<void(DenoiserConfig&)>& change = {}) {
   DenoiserConfig config = small_denoiser();
   config.timesteps = 2;
+  if (change) change(config);
   config.network.linear_skip = true;
   config.prediction_type = nn::PredictionType::sample;
   DenoiserTask task(config, /*seed=*/3, {8, 8, 8});
@@ -197,8 +200,22 @@ TEST(DenoiserTask, GeneratesTheLinearGuessWhereTheNetworkAddsNothing) {
   guess.narrow(2, 0, 5).fill_(-1);
   const at::Tensor expected = (guess[0] + 1) * 500;
   EXPECT_GT(expected.std().item<double>(), 80) << "a volume of one value tests nothing";
-  // Of 1000: two steps forget all but a thirtieth of the noise that they start from.
-  EXPECT_LE((head.generated_by(task) - expected).abs().mean().item<double>(), 20);
+  return (head.generated_by(task) - expected).abs().mean().item<double>();
+}
+
+TEST(DenoiserTask, GeneratesTheLinearGuessWhereTheNetworkAddsNothing) {
+  // Two steps forget all but a thirtieth of the noise that they start from.
+  EXPECT_LE(distance_from_linear_guess(), 20);
+}
+
+TEST(DenoiserTask, GivesTheMeanOfSeveralSamplesWhoseNoiseAveragesOut) {
+  const double of_many = distance_from_linear_guess([](DenoiserConfig& config) { config.samples = 16; });
+  EXPECT_LE(of_many, 0.5 * distance_from_linear_guess());
+}
+
+TEST(DenoiserTask, GivesInOneStepWhatTheNetworkSaysOfNoiseAlone) {
+  // At the noisiest time 1/157 of x_t is the image, and the guess is all that is left of it.
+  EXPECT_LE(distance_from_linear_guess([](DenoiserConfig& config) { config.steps = 1; }), 1);
 }
 
 TEST(DenoiserTask, SamplesWindowsFromTheNoiseOfTheWholeVolume) {
