@@ -49,6 +49,9 @@ std::string suffix_of(size_t place, const Learner& learner) {
 
 }  // namespace
 
+// The host's clock tells a device's time as well, without an event: reduce() waits for the device once a
+// step, so that a step ends where gradients have met. What the optimizer launches behind that counts for the
+// next step.
 Trainer::StepOutcome Trainer::step() {
   const double started = parts_.clock.steady_seconds();
   std::optional<StepOutcome> outcome;
