@@ -119,14 +119,26 @@ Box box_around_foreground(const at::Tensor& voxels) {
   return box;
 }
 
+/// The smallest box around both; an empty one counts for nothing.
+Box around_both(const Box& left, const Box& right) {
+  if (left[0].second == 0) return right;
+  if (right[0].second == 0) return left;
+  Box both{};
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    both[axis] = {std::min(left[axis].first, right[axis].first),
+                  std::max(left[axis].second, right[axis].second)};
+  }
+  return both;
+}
+
 struct ForegroundRule {
-  std::string source;
+  std::string source;  // empty: the image, or all volumes of an example that brings its channels as several
   std::array<int64_t, 3> margin{}, divisor{};
   bool allow_smaller = false;
 };
 
-Box foreground_box(const LazyVolume& source, const ForegroundRule& rule) {
-  Box box = box_around_foreground(source.volume().voxels);
+/// `box` as the rule widens it, in volumes of `size`.
+Box widened(Box box, const GridSize& whole, const ForegroundRule& rule) {
   for (std::size_t axis = 0; axis < 3; ++axis) {
     auto& [low, high] = box[axis];
     if (high == 0)
@@ -136,7 +148,7 @@ Box foreground_box(const LazyVolume& source, const ForegroundRule& rule) {
     high += rule.margin[axis];
     if (rule.allow_smaller) {
       low = std::max<int64_t>(low, 0);
-      high = std::min(high, source.size()[axis]);
+      high = std::min(high, whole[axis]);
     }
     const int64_t size = high - low, divisor = rule.divisor[axis];
     const int64_t divisible = (size + divisor - 1) / divisor * divisor;
@@ -144,6 +156,27 @@ Box foreground_box(const LazyVolume& source, const ForegroundRule& rule) {
     high = low + divisible;
   }
   return box;
+}
+
+Box foreground_of(LazyVolumes& volumes, const Targets& targets, const ForegroundRule& rule) {
+  const auto source = volumes.find(rule.source.empty() ? "image" : rule.source);
+  if (source != volumes.end())
+    return widened(box_around_foreground(source->second.volume().voxels), source->second.size(), rule);
+  if (!rule.source.empty())
+    fail(Exit::data, text("CropForeground looks at \"", rule.source, "\", which this example has not"),
+         "say source_key: image");
+  Box box{};
+  const LazyVolume* first = nullptr;
+  for (auto& [name, volume] : volumes) {
+    if (!targets.wants(name)) continue;
+    if (first != nullptr && first->size() != volume.size())
+      fail(Exit::data, text("CropForeground finds \"", name, "\" on another grid than the volumes before it"),
+           "register the files to one grid, or say by source_key which one to look at");
+    if (first == nullptr) first = &volume;
+    box = around_both(box, box_around_foreground(volume.volume().voxels));
+  }
+  if (first == nullptr) fail(Exit::data, "CropForeground finds no volume", "drop it, or give an image");
+  return widened(box, first->size(), rule);
 }
 
 void crop_to(LazyVolume& volume, const Box& box, const Filling& filling) {
@@ -163,7 +196,7 @@ void crop_to(LazyVolume& volume, const Box& box, const Filling& filling) {
 TransformRun crop_foreground(Parameters& parameters) {
   ForegroundRule rule;
   const auto targets = parameters.targets();
-  rule.source = parameters.find("source_key") != nullptr ? parameters.word("source_key") : "image";
+  rule.source = parameters.find("source_key") != nullptr ? parameters.word("source_key") : "";
   if (parameters.find("margin") != nullptr) rule.margin = parameters.sizes("margin");
   rule.divisor = {1, 1, 1};
   if (parameters.find("k_divisible") != nullptr) rule.divisor = parameters.sizes("k_divisible");
@@ -173,12 +206,7 @@ TransformRun crop_foreground(Parameters& parameters) {
   }
   rule.allow_smaller = parameters.flag("allow_smaller", false);
   return [rule, targets, filling = filling_in(parameters)](LazyVolumes& volumes, const ExampleKey&) {
-    const auto source = volumes.find(rule.source);
-    if (source == volumes.end()) {
-      fail(Exit::data, text("CropForeground looks at \"", rule.source, "\", which this example has not"),
-           "say source_key: image");
-    }
-    const Box box = foreground_box(source->second, rule);
+    const Box box = foreground_of(volumes, targets, rule);
     for (auto& [name, volume] : volumes) {
       if (targets.wants(name)) crop_to(volume, box, filling);
     }

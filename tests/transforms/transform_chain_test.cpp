@@ -54,6 +54,41 @@ TEST(TransformChain, PutsTheBackgroundAtTheBottomBehindNormalizeIntensity) {
   EXPECT_EQ(at_the_bottom[5].item<float>(), 1);  // the clip
 }
 
+/// Zeros but for ones from `low` to `high` (excluded) of the first axis.
+Volume bright_between(int64_t low, int64_t high, int64_t size = 12) {
+  at::Tensor voxels = at::zeros({1, size, 4, 4});
+  voxels.slice(1, low, high).fill_(1);
+  return {voxels, identity_affine()};
+}
+
+TEST(TransformChain, CropsTheChannelsOfAnImageThatComeAsSeveralAsItCropsTheImage) {
+  const TransformChain chain(Json::parse(R"([{"CropForeground": {}}])"));
+  const Volume t1 = bright_between(2, 5), t2 = bright_between(4, 9);
+  const Volume whole = chain.apply({{"image", {at::cat({t1.voxels, t2.voxels}), t1.affine}}}, {}).at("image");
+  const auto apart = chain.apply({{"t1", t1}, {"t2", t2}}, {});
+  EXPECT_EQ(whole.voxels.size(1), 7);
+  EXPECT_TRUE(at::cat({apart.at("t1").voxels, apart.at("t2").voxels}).equal(whole.voxels));
+  EXPECT_EQ(apart.at("t1").affine, whole.affine);
+  EXPECT_EQ(apart.at("t2").affine, whole.affine);
+}
+
+TEST(TransformChain, RefusesToCropToAForegroundThatIsNotThereOrOnTwoGrids) {
+  const auto refusal = [](const char* steps, const Volumes& volumes) -> std::string {
+    try {
+      TransformChain(Json::parse(steps)).apply(volumes, {});
+    } catch (const Error& error) {
+      EXPECT_EQ(error.exit(), Exit::data);
+      return error.message();
+    }
+    return "accepted";
+  };
+  const Volume t1 = bright_between(2, 5), shorter = bright_between(2, 5, 9), black = bright_between(0, 0);
+  EXPECT_THAT(refusal(R"([{"CropForeground": {}}])", {{"t1", t1}, {"t2", shorter}}), HasSubstr("t2"));
+  EXPECT_THAT(refusal(R"([{"CropForeground": {}}])", {{"t1", black}}), HasSubstr("above 0"));
+  EXPECT_THAT(refusal(R"([{"CropForeground": {"source_key": "image"}}])", {{"t1", t1}}), HasSubstr("image"));
+  EXPECT_EQ(refusal(R"([{"CropForeground": {}}])", {{"t1", t1}, {"t2", black}}), "accepted");
+}
+
 TEST(TransformChain, IsTheIdentityWhenEmpty) {
   for (const char* const chain : {"[]", "null"}) EXPECT_TRUE(run(chain).voxels.equal(counting().voxels));
 }
