@@ -131,13 +131,15 @@ Box around_both(const Box& left, const Box& right) {
   return both;
 }
 
+constexpr const char* whole_image = "image";
+
 struct ForegroundRule {
-  std::string source;  // empty: the image, or all volumes of an example that brings its channels as several
+  std::string source;
   std::array<int64_t, 3> margin{}, divisor{};
   bool allow_smaller = false;
 };
 
-/// `box` as the rule widens it, in volumes of `size`.
+/// `box` as the rule widens it, in volumes of size `whole`.
 Box widened(Box box, const GridSize& whole, const ForegroundRule& rule) {
   for (std::size_t axis = 0; axis < 3; ++axis) {
     auto& [low, high] = box[axis];
@@ -158,25 +160,33 @@ Box widened(Box box, const GridSize& whole, const ForegroundRule& rule) {
   return box;
 }
 
-Box foreground_of(LazyVolumes& volumes, const Targets& targets, const ForegroundRule& rule) {
-  const auto source = volumes.find(rule.source.empty() ? "image" : rule.source);
-  if (source != volumes.end())
-    return widened(box_around_foreground(source->second.volume().voxels), source->second.size(), rule);
-  if (!rule.source.empty())
-    fail(Exit::data, text("CropForeground looks at \"", rule.source, "\", which this example has not"),
-         "say source_key: image");
-  Box box{};
+/// Around what all volumes show together.
+Box box_around_all(const LazyVolumes& volumes, const Targets& targets, const ForegroundRule& rule) {
   const LazyVolume* first = nullptr;
-  for (auto& [name, volume] : volumes) {
+  Box box{};
+  for (const auto& [name, volume] : volumes) {
     if (!targets.wants(name)) continue;
-    if (first != nullptr && first->size() != volume.size())
+    if (first == nullptr) first = &volume;
+    if (volume.size() != first->size())
       fail(Exit::data, text("CropForeground finds \"", name, "\" on another grid than the volumes before it"),
            "register the files to one grid, or say by source_key which one to look at");
-    if (first == nullptr) first = &volume;
     box = around_both(box, box_around_foreground(volume.volume().voxels));
   }
-  if (first == nullptr) fail(Exit::data, "CropForeground finds no volume", "drop it, or give an image");
+  if (first == nullptr)
+    fail(Exit::data, "CropForeground finds no volume that its keys name", "correct its keys, or drop them");
   return widened(box, first->size(), rule);
+}
+
+/// Where an example brings the channels of its image as several volumes, as `predict` does, they are the
+/// image.
+Box foreground_of(const LazyVolumes& volumes, const Targets& targets, const ForegroundRule& rule) {
+  const auto source = volumes.find(rule.source);
+  if (source != volumes.end())
+    return widened(box_around_foreground(source->second.volume().voxels), source->second.size(), rule);
+  if (rule.source != whole_image)
+    fail(Exit::data, text("CropForeground looks at \"", rule.source, "\", which this example has not"),
+         "say source_key: image, or name a volume that it has");
+  return box_around_all(volumes, targets, rule);
 }
 
 void crop_to(LazyVolume& volume, const Box& box, const Filling& filling) {
@@ -196,7 +206,7 @@ void crop_to(LazyVolume& volume, const Box& box, const Filling& filling) {
 TransformRun crop_foreground(Parameters& parameters) {
   ForegroundRule rule;
   const auto targets = parameters.targets();
-  rule.source = parameters.find("source_key") != nullptr ? parameters.word("source_key") : "";
+  rule.source = parameters.find("source_key") != nullptr ? parameters.word("source_key") : whole_image;
   if (parameters.find("margin") != nullptr) rule.margin = parameters.sizes("margin");
   rule.divisor = {1, 1, 1};
   if (parameters.find("k_divisible") != nullptr) rule.divisor = parameters.sizes("k_divisible");

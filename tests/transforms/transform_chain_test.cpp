@@ -62,14 +62,18 @@ Volume bright_between(int64_t low, int64_t high, int64_t size = 12) {
 }
 
 TEST(TransformChain, CropsTheChannelsOfAnImageThatComeAsSeveralAsItCropsTheImage) {
-  const TransformChain chain(Json::parse(R"([{"CropForeground": {}}])"));
   const Volume t1 = bright_between(2, 5), t2 = bright_between(4, 9);
-  const Volume whole = chain.apply({{"image", {at::cat({t1.voxels, t2.voxels}), t1.affine}}}, {}).at("image");
-  const auto apart = chain.apply({{"t1", t1}, {"t2", t2}}, {});
-  EXPECT_EQ(whole.voxels.size(1), 7);
-  EXPECT_TRUE(at::cat({apart.at("t1").voxels, apart.at("t2").voxels}).equal(whole.voxels));
-  EXPECT_EQ(apart.at("t1").affine, whole.affine);
-  EXPECT_EQ(apart.at("t2").affine, whole.affine);
+  for (const char* const steps :
+       {R"([{"CropForeground": {}}])", R"([{"CropForeground": {"source_key": "image"}}])"}) {
+    const TransformChain chain(Json::parse(steps));
+    const Volume whole =
+        chain.apply({{"image", {at::cat({t1.voxels, t2.voxels}), t1.affine}}}, {}).at("image");
+    const auto apart = chain.apply({{"t1", t1}, {"t2", t2}}, {});
+    EXPECT_EQ(whole.voxels.size(1), 7);
+    EXPECT_TRUE(at::cat({apart.at("t1").voxels, apart.at("t2").voxels}).equal(whole.voxels));
+    EXPECT_EQ(apart.at("t1").affine, whole.affine);
+    EXPECT_EQ(apart.at("t2").affine, whole.affine);
+  }
 }
 
 TEST(TransformChain, RefusesToCropToAForegroundThatIsNotThereOrOnTwoGrids) {
@@ -85,7 +89,8 @@ TEST(TransformChain, RefusesToCropToAForegroundThatIsNotThereOrOnTwoGrids) {
   const Volume t1 = bright_between(2, 5), shorter = bright_between(2, 5, 9), black = bright_between(0, 0);
   EXPECT_THAT(refusal(R"([{"CropForeground": {}}])", {{"t1", t1}, {"t2", shorter}}), HasSubstr("t2"));
   EXPECT_THAT(refusal(R"([{"CropForeground": {}}])", {{"t1", black}}), HasSubstr("above 0"));
-  EXPECT_THAT(refusal(R"([{"CropForeground": {"source_key": "image"}}])", {{"t1", t1}}), HasSubstr("image"));
+  EXPECT_THAT(refusal(R"([{"CropForeground": {"source_key": "head"}}])", {{"t1", t1}}), HasSubstr("head"));
+  EXPECT_THAT(refusal(R"([{"CropForeground": {"keys": "image"}}])", {{"t1", t1}}), HasSubstr("keys"));
   EXPECT_EQ(refusal(R"([{"CropForeground": {}}])", {{"t1", t1}, {"t2", black}}), "accepted");
 }
 

@@ -46,10 +46,9 @@ at::Tensor mean_of_samples(int64_t count, const Sampler& sampler, const at::Tens
   at::Tensor sum;
   for (int64_t i = 0; i < count; ++i) {
     const auto of_all = [&](double share) {
-      progress((static_cast<double>(i) + share) / static_cast<double>(count));
+      if (progress) progress((static_cast<double>(i) + share) / static_cast<double>(count));
     };
-    const at::Tensor one =
-        sample_in_turns(i * turns, sampler, like, denoise, progress ? of_all : std::function<void(double)>());
+    const at::Tensor one = sample_in_turns(i * turns, sampler, like, denoise, of_all);
     sum = i == 0 ? one : sum + one;
   }
   return sum / static_cast<double>(count);

@@ -14,7 +14,9 @@ void DenoiserConfig::describe_model(Fields& f) {
   nn::describe(f, prediction_type);
   f.section("noise", [this](Fields& inner) { noise.describe(inner); });
   f.section("sampling", [this](Fields& inner) {
-    inner.field("timesteps", timesteps, "how many times are learned and sampled", at_least_one);
+    inner.field("timesteps", timesteps,
+                "how many times are learned; all of them are sampled where steps does not say otherwise",
+                at_least_one);
     inner.choice(
         "scheduler_type", scheduler_type,
         {{"uniform", nn::FastDdpmTimesteps::uniform},
@@ -48,9 +50,9 @@ void DenoiserConfig::describe_loss(Fields& f) {
 void DenoiserConfig::check() const {
   network.check();
   noise.check();
-  times();
-  if (steps > std::ssize(times()))
-    fail(Exit::usage, text("model.sampling.steps=", steps, ", and ", times().size(), " times are learned"),
+  const auto learned = std::ssize(times());
+  if (steps > learned)
+    fail(Exit::usage, text("model.sampling.steps=", steps, ", and ", learned, " times are learned"),
          "set it to as many at most, or to 0: all of them");
   const std::set<std::string> different(modalities.begin(), modalities.end());
   if (different.size() != modalities.size() || modalities.size() < 2)

@@ -28,7 +28,8 @@ struct DenoiserConfig {
   nn::FastDdpmTimesteps scheduler_type = nn::FastDdpmTimesteps::uniform;
   nn::FastDdpmSampler sampler = nn::FastDdpmSampler::generalized;
   double eta = 0;
-  int64_t steps = 0;  // of the list, that sampling visits; 0: all
+  /// How many times of the list sampling visits; 0: all.
+  int64_t steps = 0;
   /// How many images are sampled for one, which is their mean.
   int64_t samples = 1;
   /// Images are gone over in windows of a training example's size, whether they fit in one pass or not: norms

@@ -7,8 +7,10 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/text.h"
 #include "larmor/config/load.h"
 #include "larmor/train/loaded_stage.h"
+#include "larmor/transforms/transforms.h"
 
 #include "workloads/fast_ddpm/workload.h"
 
@@ -125,6 +127,25 @@ TEST(DenoiserStage, RefusesAConfigThatCannotWorkAndNamesTheKey) {
   names("model.sampling.samples=0", "model.sampling.samples");
   names("model.sampling.steps=12", "model.sampling.steps");
   names("data.transforms=[{RandSpatialCrop: {roi_size: [62, 64, 64]}}]", "62");
+}
+
+TEST(DenoiserStage, PreparesTheModalitiesOfAPredictionOnOneGrid) {
+  Sources sources;
+  sources.files = {shipped_configs() / "brain_cpu.yaml"};
+  sources.overrides = {"data.folder=."};
+  const auto loaded = load_stage(sources, make_workload(), "denoiser");
+  const TransformChain chain(loaded.stage->prediction(loaded.config.config).transforms);
+  Volumes files;
+  for (const int64_t corner : {4, 10, 20}) {
+    at::Tensor voxels = at::zeros({1, 200, 230, 170});
+    voxels.slice(1, corner, 190 - corner).slice(2, 5, 225).slice(3, 5, 165).fill_(100 + corner);
+    files.emplace(text("modality ", corner), Volume{voxels, identity_affine()});
+  }
+  const Volumes prepared = chain.deterministic_part(files);
+  for (const auto& [name, volume] : prepared) {
+    EXPECT_EQ(volume.voxels.sizes(), prepared.begin()->second.voxels.sizes()) << name;
+    EXPECT_EQ(volume.affine, prepared.begin()->second.affine) << name;
+  }
 }
 
 TEST(DenoiserConfig, SamplesOverAllTimesOrSomeOfThemAndAlwaysTheNoisiest) {
