@@ -7,6 +7,8 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/_foreach_add.h>
+#include <ATen/ops/_foreach_copy.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -81,12 +83,22 @@ GradientExchange::~GradientExchange() {
   }
 }
 
-void GradientExchange::backward(const at::Tensor& loss, bool last, const Votes& votes) {
+void GradientExchange::begin_micro_batch(bool last, const Votes& votes) {
   last_ = last;
   votes_ = votes;
   arrived_.assign(parameters_.size(), false);
   missing_.clear();
   for (const Bucket& bucket : layout_) missing_.push_back(bucket.members.size());
+}
+
+/// Parameters that have had no gradient hold their bucket back, and with it those behind it.
+void GradientExchange::end_micro_batch() {
+  if (!last_) return;
+  while (next_ < layout_.size()) start_bucket();
+}
+
+void GradientExchange::backward(const at::Tensor& loss, bool last, const Votes& votes) {
+  begin_micro_batch(last, votes);
   running_ = true;
   try {
     torch::autograd::backward({loss}, {});
@@ -95,9 +107,24 @@ void GradientExchange::backward(const at::Tensor& loss, bool last, const Votes& 
     throw;
   }
   running_ = false;
-  if (!last) return;
-  // Parameters that this backward did not reach hold their bucket back, and with it those behind it.
-  while (next_ < layout_.size()) start_bucket();
+  end_micro_batch();
+}
+
+void GradientExchange::receive(const std::vector<at::Tensor>& gradients, bool last, const Votes& votes) {
+  assert(gradients.size() == parameters_.size());
+  const at::NoGradGuard no_grad;
+  begin_micro_batch(last, votes);
+  std::vector<at::Tensor> empty_views, first, filled_views, more;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (!gradients[i].defined()) continue;
+    (touched_[i] ? filled_views : empty_views).push_back(views_[i]);
+    (touched_[i] ? more : first).push_back(gradients[i]);
+    parameters_[i].mutable_grad() = views_[i];
+    touched_[i] = true;
+  }
+  if (!first.empty()) at::_foreach_copy_(empty_views, first);
+  if (!more.empty()) at::_foreach_add_(filled_views, more);
+  end_micro_batch();
 }
 
 void GradientExchange::arrive(size_t parameter) {

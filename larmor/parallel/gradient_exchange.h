@@ -25,6 +25,9 @@ class GradientExchange {
 
   /// Adds loss's gradients; when `last`, starts the collectives of the step. Collective when `last`.
   void backward(const at::Tensor& loss, bool last, const Votes& votes);
+  /// The same of gradients that have been computed: one a parameter, in the parameters' order, undefined
+  /// where the loss does not reach it. They are copied. Collective when `last`.
+  void receive(const std::vector<at::Tensor>& gradients, bool last, const Votes& votes);
   /// Starts what backward has not started of the step's collectives, with zeros and `votes`. Collective.
   void fail_step(const Votes& votes);
   /// Ends the collectives: gradients() are the means over all ranks. What ranks have told each other, as
@@ -42,6 +45,8 @@ class GradientExchange {
 
  private:
   struct Hook;
+  void begin_micro_batch(bool last, const Votes& votes);
+  void end_micro_batch();
   void arrive(size_t parameter);
   void start_ready_buckets();
   void start_bucket();

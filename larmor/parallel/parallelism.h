@@ -60,6 +60,11 @@ class Parallelism {
   /// Adds loss's gradients of this micro-batch; on the `last` one they are averaged over ranks, with
   /// `votes` travelling along. The loss is already divided by the accumulation. Collective when `last`.
   virtual void backward(const at::Tensor& loss, bool last, const Votes& votes) = 0;
+  /// The same of gradients that have been computed, of the loss times loss_scale(): one a parameter, in the
+  /// order of learning_parameters(), undefined where the loss does not reach it. They are copied in the order
+  /// of the current stream. Requires: not ZeRO-3, which gathers weights as it computes. Collective when
+  /// `last`.
+  virtual void receive(const std::vector<at::Tensor>& gradients, bool last, const Votes& votes) = 0;
   /// In place of backward on a rank whose forward or backward failed: takes part in the step's collectives
   /// with zeros and `votes`, and gives true. Collective. Where the others need this rank's weights before
   /// they can go on, it ends their collectives with Error (rank_lost) instead, and gives false.

@@ -20,6 +20,9 @@ class Replicas final : public Parallelism {
            torch::nn::Module& module, Communicator& communicator);
 
   void backward(const at::Tensor& loss, bool last, const Votes& votes) override;
+  void receive(const std::vector<at::Tensor>& gradients, bool last, const Votes& votes) override {
+    exchange_->receive(gradients, last, votes);
+  }
   bool fail_step(const Votes& votes) override {
     exchange_->fail_step(votes);
     return true;

@@ -155,7 +155,7 @@ void Sharded::set_accumulation(int64_t micro_batches) {
   for (const auto& unit : units_) unit->set_gradient_sum(micro_batches > 1 ? where : GradientSum::none);
 }
 
-void Sharded::backward(const at::Tensor& loss, bool last, const Votes& votes) {
+void Sharded::begin_micro_batch(bool last, const Votes& votes) {
   reduces_ = last || exchanges_every_time_;
   votes_ = votes;
   reduced_.assign(units_.size(), false);
@@ -164,6 +164,18 @@ void Sharded::backward(const at::Tensor& loss, bool last, const Votes& votes) {
     arrived.assign(arrived.size(), false);
     missing_.push_back(arrived.size());
   }
+}
+
+void Sharded::end_micro_batch(bool last) {
+  if (!reduces_) return;
+  for (size_t unit = 0; unit < units_.size(); ++unit) {
+    if (!reduced_[unit]) reduce(unit);
+  }
+  if (!last) finish_reductions(0);
+}
+
+void Sharded::backward(const at::Tensor& loss, bool last, const Votes& votes) {
+  begin_micro_batch(last, votes);
   running_ = true;
   try {
     torch::autograd::backward({scale_.is_active() ? loss * scale_.scale() : loss}, {});
@@ -173,11 +185,29 @@ void Sharded::backward(const at::Tensor& loss, bool last, const Votes& votes) {
   }
   running_ = false;
   if (blocks_) blocks_->end_backward();
-  if (!reduces_) return;
+  end_micro_batch(last);
+}
+
+void Sharded::receive(const std::vector<at::Tensor>& gradients, bool last, const Votes& votes) {
+  assert(!cuts_weights_);
+  const at::NoGradGuard no_grad;
+  const TensorList parameters = learning_parameters(module_);
+  assert(parameters.size() == gradients.size());
+  std::map<const c10::TensorImpl*, at::Tensor> gradient_of;
+  for (size_t i = 0; i < parameters.size(); ++i)
+    gradient_of.emplace(parameters[i].second.unsafeGetTensorImpl(), gradients[i]);
+  begin_micro_batch(last, votes);
+  running_ = true;
   for (size_t unit = 0; unit < units_.size(); ++unit) {
-    if (!reduced_[unit]) reduce(unit);
+    for (size_t i = 0; i < units_[unit]->members(); ++i) {
+      const at::Tensor& gradient = gradient_of.at(units_[unit]->parameter(i).unsafeGetTensorImpl());
+      if (!gradient.defined()) continue;
+      units_[unit]->add_gradient(i, gradient);
+      arrive(unit, i);
+    }
   }
-  if (!last) finish_reductions(0);
+  running_ = false;
+  end_micro_batch(last);
 }
 
 void Sharded::arrive(size_t unit, size_t member) {

@@ -24,6 +24,7 @@ class Sharded final : public Parallelism {
 
   void set_accumulation(int64_t micro_batches) override;
   void backward(const at::Tensor& loss, bool last, const Votes& votes) override;
+  void receive(const std::vector<at::Tensor>& gradients, bool last, const Votes& votes) override;
   bool fail_step(const Votes& votes) override;
   at::Tensor meet() override;
   Reduced settle(const at::Tensor& met) override;
@@ -48,6 +49,8 @@ class Sharded final : public Parallelism {
   void make_units(const Plan& plan, const OptimConfig& optim, const std::vector<ParameterTraits>& traits,
                   const std::vector<const torch::nn::Module*>& blocks);
   void take_hooks();
+  void begin_micro_batch(bool last, const Votes& votes);
+  void end_micro_batch(bool last);
   void arrive(size_t unit, size_t member);
   void start_ready_units();
   void reduce(size_t unit);

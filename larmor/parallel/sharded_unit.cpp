@@ -108,6 +108,15 @@ void ShardedUnit::set_gradient_sum(GradientSum where) {
   full_gradient_ = at::Tensor();  // it may have another width
 }
 
+void ShardedUnit::add_gradient(size_t member, const at::Tensor& gradient) {
+  at::Tensor& so_far = parameter(member).mutable_grad();
+  if (so_far.defined()) {
+    so_far.add_(gradient);
+  } else {
+    so_far = gradient;
+  }
+}
+
 void ShardedUnit::arrive(size_t member) {
   const at::NoGradGuard no_grad;
   if (!full_gradient_.defined()) full_gradient_ = at::zeros({bucket_.elements}, gradient_options());

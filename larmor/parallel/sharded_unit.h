@@ -64,7 +64,9 @@ class ShardedUnit {
 
   /// From the next step on. The same on all ranks, for it decides how wide gradients travel.
   void set_gradient_sum(GradientSum where);
-  /// Takes the gradient that backward has left in the parameter.
+  /// Adds to the parameter's gradient, as autograd does it: the first one becomes the gradient itself.
+  void add_gradient(size_t member, const at::Tensor& gradient);
+  /// Takes the gradient that lies in the parameter.
   void arrive(size_t member);
   /// The mean of the ranks' gradients is on its way to its owners; members that had none count as zero. At
   /// most one at a time. Collective.

@@ -116,6 +116,19 @@ TEST_P(AStrategy, DoesNotDependOnTheSizeOfBuckets) {
   EXPECT_LE(testing::largest_difference(one_each, train_over_threads(training, 3)), 1e-14);
 }
 
+// Some of which are those of weights that the loss does not reach.
+TEST(ComputedGradients, TrainAsTheirLossDoesToTheBit) {
+  for (const Strategy strategy : {Strategy::ddp, Strategy::zero1, Strategy::zero2}) {
+    for (const int64_t accumulation : {1, 3}) {
+      Training training{
+          .optim = testing::adam(), .accumulation = accumulation, .rare_every = 2, .strategy = strategy};
+      const at::Tensor by_loss = train_over_threads(training, 2);
+      training.hands_over_gradients = true;
+      EXPECT_TRUE(torch::equal(by_loss, train_over_threads(training, 2))) << describe(training, 2);
+    }
+  }
+}
+
 TEST(Shards, MayHaveTheOptimizerOnTheHost) {
   for (const Strategy strategy : {Strategy::zero1, Strategy::zero2, Strategy::zero3}) {
     expect_as_plain({.optim = testing::adam(), .type = at::kDouble, .strategy = strategy, .offload = true},

@@ -3,10 +3,12 @@
 #include <memory>
 
 #include <ATen/Parallel.h>
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/nn.h>
 #include <torch/optim.h>
 
 #include "larmor/device/run_block.h"
+#include "larmor/parallel/agreement.h"
 #include "larmor/parallel/parallelism.h"
 
 #include "tests/parallel/support/small_net.h"
@@ -32,6 +34,14 @@ at::Tensor loss_of(SmallNet& net, const Training& training, int64_t step, const 
     sum = sum.defined() ? sum + term : term;
   }
   return sum / static_cast<double>(batch.size(0));
+}
+
+/// Undefined for parameters that the loss does not reach.
+std::vector<at::Tensor> gradients_of(const at::Tensor& loss, const torch::nn::Module& net) {
+  std::vector<at::Tensor> parameters;
+  for (const auto& [name, parameter] : learning_parameters(net)) parameters.push_back(parameter);
+  return torch::autograd::grad({loss}, parameters, /*grad_outputs=*/{}, /*retain_graph=*/false,
+                               /*create_graph=*/false, /*allow_unused=*/true);
 }
 
 std::unique_ptr<torch::optim::Optimizer> plain_optimizer(const OptimConfig& config,
@@ -136,8 +146,13 @@ at::Tensor train_as_rank(const Training& training, Communicator& communicator) {
     for (int64_t micro = 0; micro < training.accumulation; ++micro) {
       const int64_t first = (micro * communicator.size() + communicator.rank()) * share;
       const at::Tensor loss = loss_of(net, training, step, batch.narrow(0, first, share), first);
-      parallel->backward(loss / static_cast<double>(training.accumulation),
-                         micro + 1 == training.accumulation, {});
+      const at::Tensor part = loss / static_cast<double>(training.accumulation);
+      const bool last = micro + 1 == training.accumulation;
+      if (training.hands_over_gradients) {
+        parallel->receive(gradients_of(part, *net), last, {});
+      } else {
+        parallel->backward(part, last, {});
+      }
     }
     parallel->finish();
     parallel->step(learning_rate);

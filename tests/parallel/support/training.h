@@ -26,6 +26,7 @@ struct Training {
   bool exchange_every_micro_batch = false;
   bool offload = false;
   Compression compression = Compression::none;
+  bool hands_over_gradients = false;  // that have been computed, in place of the loss
   std::vector<ParameterRule> rules = {};
 };
 
