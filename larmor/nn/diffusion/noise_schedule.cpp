@@ -6,7 +6,9 @@
 #include <numbers>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/stack.h>
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
@@ -80,6 +82,19 @@ double beta_of(const NoiseScheduleOptions& options, int64_t i) {
   return 0;
 }
 
+/// [2, N] float64: signals and noises at `times` [N].
+at::Tensor levels_on_host(const NoiseSchedule& schedule, const at::Tensor& times) {
+  const at::Tensor host = times.to(at::TensorOptions().dtype(at::kDouble).device(at::kCPU)).contiguous();
+  const at::Tensor both = at::empty({2, times.size(0)}, host.options());
+  auto* const values = both.mutable_data_ptr<double>();
+  for (int64_t row = 0; row < times.size(0); ++row) {
+    const NoiseLevel one = schedule.level(host.const_data_ptr<double>()[row]);
+    values[row] = one.signal;
+    values[times.size(0) + row] = one.noise;
+  }
+  return both;
+}
+
 bool uses_beta_range(ScheduleKind kind) {
   return kind == ScheduleKind::linear || kind == ScheduleKind::scaled_linear || kind == ScheduleKind::quad ||
          kind == ScheduleKind::sigmoid || kind == ScheduleKind::sigmoid_decreasing;
@@ -125,6 +140,7 @@ NoiseSchedule::NoiseSchedule(const NoiseScheduleOptions& options) : size_(option
     betas_.push_back(beta_of(options, i));
     alphas_cumprod_.push_back(product *= 1 - betas_.back());
   }
+  table_ = DeviceConstant(levels_on_host(*this, at::arange(size_, at::kDouble)));
 }
 
 double NoiseSchedule::alpha_cumprod(double time) const {
@@ -149,16 +165,19 @@ NoiseLevel NoiseSchedule::level(double time) const {
   return {.signal = signal, .noise = sigma * signal};
 }
 
+at::Tensor NoiseSchedule::looked_up(const at::Tensor& times) const {
+  if (times.is_cuda() && is_straight()) {
+    const at::Tensor share = times.to(at::kDouble) / static_cast<double>(size_);
+    return at::stack({1 - share, share});
+  }
+  if (times.is_cuda() && times.scalar_type() == at::kLong)
+    return table_.on(times.device(), at::kDouble).index_select(1, times);
+  return levels_on_host(*this, times);
+}
+
 NoiseLevels NoiseSchedule::levels(const at::Tensor& times, const at::Tensor& like) const {
   assert(times.dim() == 1 && times.size(0) == like.size(0));
-  const at::Tensor host = times.to(at::TensorOptions().dtype(at::kDouble).device(at::kCPU)).contiguous();
-  at::Tensor both = at::empty({2, times.size(0)}, host.options());
-  auto* const values = both.mutable_data_ptr<double>();
-  for (int64_t row = 0; row < times.size(0); ++row) {
-    const NoiseLevel one = level(host.const_data_ptr<double>()[row]);
-    values[row] = one.signal;
-    values[times.size(0) + row] = one.noise;
-  }
+  at::Tensor both = looked_up(times);
   std::vector<int64_t> shape(static_cast<std::size_t>(like.dim()) + 1, 1);
   shape[0] = 2;
   shape[1] = times.size(0);

@@ -9,6 +9,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "larmor/config/fields.h"
+#include "larmor/device/device_constant.h"
 
 namespace larmor::nn {
 
@@ -69,14 +70,19 @@ class NoiseSchedule {
   /// Between two time steps of a table noise / signal is interpolated linearly, as Euler's method wants it.
   NoiseLevel level(double time) const;
   /// times [N], of integers or real numbers; the levels are typed and placed like `like` [N, …]. On a GPU
-  /// nothing waits when `times` lie on the CPU.
+  /// nothing waits when `times` lie on the CPU, and nothing is sent when they lie there and are whole, or the
+  /// path is straight.
   NoiseLevels levels(const at::Tensor& times, const at::Tensor& like) const;
   /// signal * x0 + noise * epsilon, row by row: x_t.
   at::Tensor add_noise(const at::Tensor& x0, const at::Tensor& epsilon, const at::Tensor& times) const;
 
  private:
+  /// [2, N] float64: signals and noises, where the times are.
+  at::Tensor looked_up(const at::Tensor& times) const;
+
   int64_t size_;
   std::vector<double> betas_, alphas_cumprod_;
+  DeviceConstant table_;  // [2, size()], of all time steps; none for a straight path
 };
 
 }  // namespace larmor::nn

@@ -35,18 +35,23 @@ void TrainingTimesOptions::check(const NoiseSchedule& schedule) const {
          "choose times=uniform or logit_normal for rectified_flow");
 }
 
+c10::Device device_of_times(const at::Tensor& like) {
+  return like.is_cuda() ? like.device() : c10::Device(c10::kCPU);
+}
+
 at::Tensor draw_training_times(const NoiseSchedule& schedule, const TrainingTimesOptions& options,
-                               int64_t rows) {
+                               const at::Tensor& like) {
+  const c10::Device device = device_of_times(like);
   if (!schedule.is_straight()) {
     return options.distribution == TimesDistribution::antithetic
-               ? draw_antithetic(schedule.size(), times_purpose)
-               : draw_integers(schedule.size(), times_purpose);
+               ? draw_antithetic(schedule.size(), times_purpose, device)
+               : draw_integers(schedule.size(), times_purpose, device);
   }
-  const at::Tensor like = at::empty({rows}, at::kDouble);
+  const at::Tensor rows = at::empty({like.size(0)}, at::TensorOptions(device).dtype(at::kDouble));
   const at::Tensor share =
       options.distribution == TimesDistribution::logit_normal
-          ? at::sigmoid(draw_normal_like(like, times_purpose) * options.logit_deviation + options.logit_mean)
-          : draw_uniform_like(like, times_purpose);
+          ? at::sigmoid(draw_normal_like(rows, times_purpose) * options.logit_deviation + options.logit_mean)
+          : draw_uniform_like(rows, times_purpose);
   return share * static_cast<double>(schedule.size());
 }
 

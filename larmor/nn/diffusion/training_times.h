@@ -22,9 +22,13 @@ struct TrainingTimesOptions {
   void check(const NoiseSchedule& schedule) const;
 };
 
-/// [N] on the CPU, for the examples of this thread's DrawScope: int64 of a table, float64 in [0, size()) of a
-/// straight path. Draws once a turn.
+/// Where the times of a step on `like` are drawn: on its GPU, so that no step sends them there, or on the
+/// host.
+c10::Device device_of_times(const at::Tensor& like);
+
+/// [N] on device_of_times(like), `like` [N, …], for the examples of this thread's DrawScope: int64 of a
+/// table, float64 in [0, size()) of a straight path. Draws once a turn.
 at::Tensor draw_training_times(const NoiseSchedule& schedule, const TrainingTimesOptions& options,
-                               int64_t rows);
+                               const at::Tensor& like);
 
 }  // namespace larmor::nn

@@ -23,7 +23,7 @@ at::Tensor times_of(const NoiseSchedule& schedule, const TrainingTimesOptions& o
                          .epochs = std::vector<int64_t>(examples.size(), 0),
                          .examples = examples,
                          .positions = examples});
-  return draw_training_times(schedule, options, count);
+  return draw_training_times(schedule, options, at::empty({count}));
 }
 
 const NoiseSchedule& table_of_thousand() {

@@ -10,6 +10,7 @@
 #include "larmor/device/initialisation.h"
 #include "larmor/device/module_state.h"
 #include "larmor/kernels/draw.h"
+#include "larmor/nn/diffusion/training_times.h"
 #include "larmor/transforms/planes.h"
 
 #include "workloads/fast_ddpm/denoiser/brain_figures.h"
@@ -38,7 +39,7 @@ DenoiserTask::DenoiserTask(const DenoiserConfig& config, uint64_t seed, std::vec
                            c10::Device device, const ValidationConfig& validation)
     : config_(config),
       window_(std::move(window)),
-      times_(config.times()),
+      times_(at::tensor(config.times(), at::kLong)),
       validation_windows_{.size = validation.roi_size,
                           .overlap = validation.overlap,
                           .divisor = config.network.size_divisor()},
@@ -77,16 +78,17 @@ at::Tensor DenoiserTask::denoising_error(const at::Tensor& image, const at::Tens
 }
 
 at::Tensor DenoiserTask::validation_error(const at::Tensor& image, int64_t target) {
-  const at::Tensor places = draw_integers(static_cast<int64_t>(times_.size()), "time");
-  const at::Tensor times = at::tensor(times_, at::kLong).index({places});
+  const at::Tensor times = times_.host().index_select(0, draw_integers(times_.host().size(0), "time"));
   return denoising_error(image, same_target(1, config_.channels(), target, image), times,
                          judges_whole_cases() ? Coverage::validation_windows : Coverage::one_pass);
 }
 
 std::vector<at::Tensor> DenoiserTask::losses(const Batch& batch, const StepContext& context) {
-  const at::Tensor places = draw_antithetic(static_cast<int64_t>(times_.size()), "time");
-  const at::Tensor times = at::tensor(times_, at::kLong).index({places});
-  const at::Tensor loss = denoising_error(batch.at("image"), draw_targets(present_in(batch)), times);
+  const at::Tensor& image = batch.at("image");
+  const c10::Device device = nn::device_of_times(image);
+  const at::Tensor times =
+      times_.on(device, at::kLong).index_select(0, draw_antithetic(times_.host().size(0), "time", device));
+  const at::Tensor loss = denoising_error(image, draw_targets(present_in(batch)), times);
   context.record("loss", loss);
   return {loss};
 }

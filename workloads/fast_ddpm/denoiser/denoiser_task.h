@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "larmor/config/run_config.h"
+#include "larmor/device/device_constant.h"
 #include "larmor/nn/sliding_window.h"
 #include "larmor/train/task.h"
 
@@ -70,7 +71,8 @@ class DenoiserTask final : public Task {
   at::Tensor gathered(const Batch& inputs, const PredictionContext& context) const;  // [1, C, D, H, W]
 
   DenoiserConfig config_;
-  std::vector<int64_t> window_, times_;
+  std::vector<int64_t> window_;
+  DeviceConstant times_;            // [n] int64, that training draws from
   nn::Windows validation_windows_;  // without size: validation looks at crops
   nn::NoiseSchedule schedule_;
   nn::FastDdpmUnet network_{nullptr};

@@ -66,7 +66,11 @@ std::vector<torch::nn::Module*> AutoencoderTask::companions() {
 }
 
 bool AutoencoderTask::is_active(const Objective& objective, const StepContext& context) const {
-  return objective.name == generator || context.epoch >= config_.adversarial_start;
+  return objective.name == generator || is_adversarial(context);
+}
+
+bool AutoencoderTask::is_adversarial(const StepContext& context) const {
+  return config_.is_adversarial() && context.epoch >= config_.adversarial_start;
 }
 
 // A pair of scans fills two channels where the network has two; otherwise it learns from the first.
@@ -109,9 +113,8 @@ std::vector<at::Tensor> AutoencoderTask::losses(const Batch& batch, const StepCo
     context.record("perceptual", perceptual);
   }
 
-  const bool adversarial = config_.is_adversarial() && context.epoch >= config_.adversarial_start;
   at::Tensor discriminator_loss;
-  if (adversarial) {
+  if (is_adversarial(context)) {
     {
       // The generator's term passes through the discriminator and leaves nothing in it.
       const nn::Frozen frozen(*discriminator_);

@@ -49,6 +49,7 @@ class AutoencoderTask final : public Task {
   const nn::AutoencoderKlOptions& options() const { return config_.network; }
 
  private:
+  bool is_adversarial(const StepContext& context) const;
   at::Tensor with_checked_channels(const at::Tensor& image) const;  // throws Error (data)
   at::Tensor reconstruct_whole(const at::Tensor& image);            // [1, C, D, H, W], sizes need not divide
   /// [N]: LPIPS of drawn slices. Requires: a perceptual network

@@ -31,7 +31,7 @@ DiffusionTask::DiffusionTask(const DiffusionConfig& config, uint64_t seed, std::
   config_.check_latent(latents_.options());
   const SeededInitialisation initialisation(seed);
   network_ = nn::DiffusionUnet(config.network, device);
-  scale_ = at::ones({1, 1, 1, 1, 1}, at::kDouble);
+  scale_ = DeviceConstant(at::ones({1, 1, 1, 1, 1}, at::kDouble));
 }
 
 std::vector<Objective> DiffusionTask::objectives() {
@@ -49,17 +49,13 @@ void DiffusionTask::prepare(const EachBatch& first, const StepContext& context) 
   const bool is_each = config_.scale == DiffusionConfig::Scale::per_channel;
   LatentSpread spread(is_each ? config_.network.out_channels : 1);
   first([&](const Batch& batch) { spread.add(target_latent(batch)); });
-  scale_ = spread.scale(context.sum_over_ranks);
-}
-
-at::Tensor DiffusionTask::scale_for(const at::Tensor& latent) const {
-  return latent.is_meta() ? at::empty(scale_.sizes(), latent.options()) : scale_.to(latent.options());
+  scale_ = DeviceConstant(spread.scale(context.sum_over_ranks));
 }
 
 // The condition stays unscaled, as in the reference, whose weights would otherwise be of no use.
 DiffusionTask::Latents DiffusionTask::latents_of(const Batch& batch) const {
   const at::Tensor target = target_latent(batch);
-  Latents latents{.target = target * scale_for(target), .condition = {}};
+  Latents latents{.target = target * scale_.like(target), .condition = {}};
   if (!config_.is_conditioned()) return latents;
   const auto kept = batch.tensors.find(kept_latent::condition);
   latents.condition = kept != batch.tensors.end() ? LatentSpace::drawn(kept->second, condition_purpose)
@@ -86,7 +82,7 @@ at::Tensor DiffusionTask::row_errors(const Latents& latents, const at::Tensor& t
 
 std::vector<at::Tensor> DiffusionTask::losses(const Batch& batch, const StepContext& context) {
   const Latents latents = latents_of(batch);
-  const at::Tensor times = nn::draw_training_times(schedule_, config_.times, batch.size());
+  const at::Tensor times = nn::draw_training_times(schedule_, config_.times, latents.target);
   const at::Tensor loss =
       row_errors(latents, times, draw_normal_like(latents.target, "diffusion noise")).mean();
   context.record("loss", loss);
@@ -132,7 +128,7 @@ void DiffusionTask::judge_samples(const Batch& batch, const Latents& latents, Me
   };
   const at::Tensor latent = sampled_latent(latents.target, denoising);
   if (!config_.is_conditioned()) {
-    const at::Tensor truth = latents.target / scale_for(latents.target);
+    const at::Tensor truth = latents.target / scale_.like(latents.target);
     for (int64_t row = 0; row < batch.size(); ++row) {
       const auto example = batch.keys[static_cast<size_t>(row)].example;
       note_latent("true", example, truth[row], metrics);
@@ -162,7 +158,7 @@ void DiffusionTask::summarize(const CaseValues& cases, const CaseValues& referen
 at::Tensor DiffusionTask::sampled_latent(const at::Tensor& like, const nn::DenoisingFunction& denoising,
                                          const std::function<void(double)>& progress) const {
   const nn::Sampler sampler(schedule_, config_.prediction_type, config_.sampling);
-  return nn::sample(sampler, like, denoising, progress) / scale_for(like);
+  return nn::sample(sampler, like, denoising, progress) / scale_.like(like);
 }
 
 Prediction DiffusionTask::invented(const PredictionContext& context) {
@@ -192,10 +188,11 @@ Prediction DiffusionTask::predict(const Batch& inputs, const PredictionContext& 
   return config_.is_conditioned() ? translated(inputs.at(condition_name), context) : invented(context);
 }
 
-void DiffusionTask::save(StateWriter& writer) const { writer.tensor(scale_name, scale_); }
+void DiffusionTask::save(StateWriter& writer) const { writer.tensor(scale_name, scale_.host()); }
 
 void DiffusionTask::load(const StateReader& reader, bool /*of_average*/) {
-  scale_ = reader.tensor(scale_name).to(at::TensorOptions().dtype(at::kDouble).device(at::kCPU));
+  scale_ = DeviceConstant(
+      reader.tensor(scale_name).to(at::TensorOptions().dtype(at::kDouble).device(at::kCPU), false, true));
 }
 
 }  // namespace larmor::latent_diffusion

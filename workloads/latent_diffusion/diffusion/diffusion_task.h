@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "larmor/device/device_constant.h"
 #include "larmor/formats/affine.h"
 #include "larmor/nn/diffusion/sampling.h"
 #include "larmor/train/task.h"
@@ -53,7 +54,6 @@ class DiffusionTask final : public Task {
   Latents latents_of(const Batch& batch) const;
   /// The latents that are learned, unscaled: of the image, or drawn from the posteriors that the data keep.
   at::Tensor target_latent(const Batch& batch) const;
-  at::Tensor scale_for(const at::Tensor& latent) const;
   at::Tensor denoise(const at::Tensor& x, const at::Tensor& condition, const at::Tensor& times);
   /// [N] of each row, weighted.
   at::Tensor row_errors(const Latents& latents, const at::Tensor& times, const at::Tensor& noise);
@@ -71,7 +71,7 @@ class DiffusionTask final : public Task {
   const SampleGrid grid_;
   LatentSpace latents_;
   nn::DiffusionUnet network_{nullptr};
-  at::Tensor scale_;  // [1, 1 or C, 1, 1, 1] float64, on the CPU
+  DeviceConstant scale_;  // [1, 1 or C, 1, 1, 1] float64
 };
 
 }  // namespace larmor::latent_diffusion

@@ -142,7 +142,7 @@ CascadeTask::Errors CascadeTask::errors_of(const Examples& examples, const at::T
 std::vector<at::Tensor> CascadeTask::losses(const Batch& batch, const StepContext& context) {
   Examples examples = examples_of(batch);
   if (config_.follows_another()) draw_earlier(examples, batch.at(earlier_name));
-  const at::Tensor times = nn::draw_training_times(schedule_, config_.times, batch.size());
+  const at::Tensor times = nn::draw_training_times(schedule_, config_.times, examples.volume);
   const Errors errors = errors_of(examples, times, draw_normal_like(examples.volume, "diffusion noise"));
   const at::Tensor diffusion = errors.diffusion.mean(), physics = errors.physics.mean();
   const at::Tensor loss = diffusion + config_.physics_weight * physics;

@@ -74,6 +74,16 @@ at::Tensor along_volume_axes(const at::Tensor& lifted, double angle) {
   }
 }
 
+/// Sine and cosine of each view's angle: [views, 2].
+at::Tensor view_directions(const std::vector<double>& angles) {
+  std::vector<double> directions;
+  for (const double angle : angles) {
+    directions.push_back(std::sin(radians(angle)));
+    directions.push_back(std::cos(radians(angle)));
+  }
+  return at::tensor(directions, at::kDouble).view({-1, 2});
+}
+
 at::Tensor view_positions(const std::vector<double>& angles, int64_t tokens) {
   const auto axes = at::meshgrid({centres(tokens), centres(tokens)}, "ij");
   const at::Tensor row = axes[0].flatten(), column = axes[1].flatten();
@@ -121,7 +131,10 @@ class XrayLifter::Residual final : public torch::nn::Module {
   std::shared_ptr<LayerWeights> conv1_, conv2_, view_;
 };
 
-XrayLifter::XrayLifter(const CascadeVitOptions& options, c10::Device device) : options_(options) {
+XrayLifter::XrayLifter(const CascadeVitOptions& options, c10::Device device)
+    : options_(options),
+      directions_(view_directions(options.view_angles)),
+      token_places_(view_positions(options.view_angles, options.xray_tokens)) {
   const int64_t channels = options.xray_channels;
   view_first_ = register_module("view_0", linear_weights(2, channels, /*has_bias=*/true, device));
   view_second_ = register_module("view_2", linear_weights(channels, channels, /*has_bias=*/true, device));
@@ -158,14 +171,9 @@ at::Tensor XrayLifter::lifted_from(const at::Tensor& features, int64_t rows) con
 
 std::vector<at::Tensor> XrayLifter::forward(const at::Tensor& xrays) {
   const int64_t rows = xrays.size(0);
-  std::vector<double> directions;
-  for (const double angle : options_.view_angles) {
-    directions.push_back(std::sin(radians(angle)));
-    directions.push_back(std::cos(radians(angle)));
-  }
-  const at::Tensor turned = send_like(at::tensor(directions, at::kDouble).view({-1, 2}), xrays);
-  const at::Tensor view = at::silu(linear(at::silu(linear(turned, *view_first_)), *view_second_));
-  const at::Tensor of_each = view.unsqueeze(0).expand({rows, -1, -1}).flatten(0, 1);
+  const at::Tensor turned =
+      at::silu(linear(at::silu(linear(directions_.like(xrays), *view_first_)), *view_second_));
+  const at::Tensor of_each = turned.unsqueeze(0).expand({rows, -1, -1}).flatten(0, 1);
 
   const at::Tensor shown =
       at::adaptive_avg_pool2d(xrays.flatten(0, 1).unsqueeze(1), {options_.volume_size, options_.volume_size});
@@ -175,9 +183,8 @@ std::vector<at::Tensor> XrayLifter::forward(const at::Tensor& xrays) {
 
   const int64_t side = options_.xray_tokens;
   const at::Tensor coarse = at::adaptive_avg_pool2d(features, {side, side}).flatten(2).transpose(1, 2);
-  const at::Tensor places_of_tokens = send_like(view_positions(options_.view_angles, side), xrays);
-  const at::Tensor tokens =
-      coarse.unflatten(0, {rows, options_.views()}).flatten(1, 2) + linear(places_of_tokens, *position_);
+  const at::Tensor tokens = coarse.unflatten(0, {rows, options_.views()}).flatten(1, 2) +
+                            linear(token_places_.like(xrays), *position_);
   const at::Tensor whole = features.mean({2, 3}).unflatten(0, {rows, options_.views()}).mean(1);
   return {lifted_from(features, rows), tokens, whole};
 }

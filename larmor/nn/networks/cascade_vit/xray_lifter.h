@@ -8,6 +8,7 @@
 #include <c10/core/Device.h>
 #include <torch/nn/module.h>
 
+#include "larmor/device/device_constant.h"
 #include "larmor/nn/blocks/group_norm.h"
 #include "larmor/nn/blocks/layer_weights.h"
 #include "larmor/nn/networks/cascade_vit/cascade_vit_options.h"
@@ -37,6 +38,7 @@ class XrayLifter final : public torch::nn::Module {
   at::Tensor lifted_from(const at::Tensor& features, int64_t rows) const;
 
   CascadeVitOptions options_;
+  DeviceConstant directions_, token_places_;  // of the views
   std::shared_ptr<LayerWeights> view_first_, view_second_, stem_, profile_, position_;
   std::vector<std::shared_ptr<Residual>> residual_;
   std::shared_ptr<GroupNorm> norm_;

@@ -1,0 +1,28 @@
+// Numbers of the host that never change, on the devices that compute with them.
+#pragma once
+
+#include <memory>
+
+#include <ATen/core/Tensor.h>
+
+namespace larmor {
+
+/// Keeps one copy for each device and type that has asked, so that no step sends them again. Copies of a
+/// constant share them. Thread-safe.
+class DeviceConstant {
+ public:
+  DeviceConstant() = default;
+  /// Requires: nobody changes `host` from here on.
+  explicit DeviceConstant(const at::Tensor& host);
+
+  const at::Tensor& host() const;
+  /// On the device and in the type of `like`; shapes alone on the meta device.
+  at::Tensor like(const at::Tensor& like) const;
+  at::Tensor on(c10::Device device, c10::ScalarType type) const;
+
+ private:
+  struct Copies;
+  std::shared_ptr<Copies> copies_;
+};
+
+}  // namespace larmor
