@@ -39,6 +39,7 @@ ncclResult_t begin(ncclComm* communicator, cudaStream_t stream, const Request& r
   if (!is_known)
     return communicator->fail(ncclInvalidArgument, "a type or an operation that is not emulated");
   if (request.call.count == 0) return ncclSuccess;
+  if (refuse_in_capture(stream, "a collective was put on it") != cudaSuccess) return ncclUnhandledCudaError;
   if (!is_device_address(request.from) || !is_device_address(request.to)) {
     return communicator->fail(ncclInvalidArgument, "a buffer lies on the host");
   }

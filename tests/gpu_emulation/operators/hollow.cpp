@@ -27,7 +27,7 @@ at::Tensor zeros_where_small(at::Tensor tensor, Work& work) {
 /// The shapes that a call sees, and the way back to tensors of the card.
 class Shapes {
  public:
-  Shapes(c10::Device device, Work& work) : device_(device), work_(work) {}
+  Shapes(Work& work, Results& results) : work_(work), results_(results) {}
 
   IValue to_shapes(const IValue& value, bool is_written) {
     if (value.isTensor()) return shape_of(value.toTensor(), is_written);
@@ -74,13 +74,11 @@ class Shapes {
     if (!shape.defined() || !shape.is_meta()) return shape;
     const auto known = originals_.find(shape.unsafeGetTensorImpl());
     if (known != originals_.end()) return known->second;
-    const auto made = at::empty_strided(shape.sizes(), shape.strides(),
-                                        shape.options().device(device_).pinned_memory(false));
-    return zeros_where_small(made, work_);
+    return zeros_where_small(results_.next(shape), work_);
   }
 
-  c10::Device device_;
   Work& work_;
+  Results& results_;
   std::unordered_map<c10::TensorImpl*, at::Tensor> shapes_, originals_;
   std::vector<std::pair<at::Tensor, at::Tensor>> written_;
 };
@@ -99,20 +97,18 @@ bool is_computed(const c10::OperatorHandle& op, const std::vector<IValue>& argum
   return some && all_small;
 }
 
-void give_shapes(const c10::OperatorHandle& op, torch::jit::Stack* stack, c10::Device device, Work& work) {
-  const auto& parameters = op.schema().arguments();
-  const auto count = static_cast<std::ptrdiff_t>(parameters.size());
-  const std::vector<IValue> arguments(stack->end() - count, stack->end());
-  Shapes shapes(device, work);
+torch::jit::Stack give_shapes(const Call& call, Work& work, Results& results) {
+  const auto& parameters = call.op.schema().arguments();
+  Shapes shapes(work, results);
   std::vector<IValue> values;
-  for (size_t i = 0; i < arguments.size(); ++i) {
+  for (size_t i = 0; i < parameters.size(); ++i) {
     const auto* const alias = parameters[i].alias_info();
-    values.push_back(shapes.to_shapes(arguments[i], alias != nullptr && alias->isWrite()));
+    values.push_back(shapes.to_shapes(call.arguments[i], alias != nullptr && alias->isWrite()));
   }
-  if (!gives_known_shapes(op, values)) op.callBoxed(&values);
+  if (!gives_known_shapes(call.op, values)) call.op.callBoxed(&values);
   shapes.resize_outputs();
-  stack->erase(stack->end() - count, stack->end());
-  for (const IValue& value : values) stack->push_back(shapes.to_device(value));
+  for (IValue& value : values) value = shapes.to_device(value);
+  return values;
 }
 
 }  // namespace emulated

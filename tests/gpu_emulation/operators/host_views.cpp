@@ -4,7 +4,6 @@
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_strided.h>
 #include <c10/cuda/CUDAStream.h>
 
 namespace emulated {
@@ -38,6 +37,12 @@ size_t extent_of(const at::Tensor& tensor) {
   return bytes_needed(tensor) - static_cast<size_t>(tensor.storage_offset()) * tensor.itemsize();
 }
 
+bool holds_mask(const c10::IValue& value) {
+  bool found = false;
+  for_each_tensor(value, [&](const at::Tensor& tensor) { found |= tensor.scalar_type() == at::kBool; });
+  return found;
+}
+
 c10::IValue HostViews::to_host(const c10::IValue& value, bool is_written) {
   if (value.isTensor()) return view_of(value.toTensor(), is_written);
   if (value.isDevice() && value.toDevice().is_cuda()) return c10::Device(c10::kCPU);
@@ -58,7 +63,12 @@ c10::IValue HostViews::to_device(const c10::IValue& value) {
 void HostViews::write_back() {
   for (const auto& [original, seen] : pairs_) {
     if (original.sizes() != seen.sizes()) {
+      const void* const before = original.storage().data();
       original.resize_(seen.sizes());
+      if (original.storage().data() != before) {
+        hand_out(c10::cuda::getCurrentCUDAStream(original.get_device()).stream(), original.storage().data(),
+                 original.storage().nbytes());
+      }
       // An operator that gives its output a size writes it as it computes: no copy, for which the host would
       // wait.
       work_.writes(original.const_data_ptr(), extent_of(original));
@@ -118,10 +128,7 @@ at::Tensor HostViews::bring_back(const at::Tensor& result) {
   if (narrow_ != at::kFloat && result.scalar_type() == at::kFloat) return bring_back(result.to(narrow_));
   const auto owner = owners_.find(result.storage().unsafeGetStorageImpl());
   if (owner != owners_.end()) return tensor_over(owner->second.storage(), c10::DispatchKey::CUDA, result);
-  const at::Tensor made = at::empty_strided(result.sizes(), result.strides(),
-                                            result.options().device(device_).pinned_memory(false));
-  // The block may have been freed, while this call computed, by a thread whose collective still uses it.
-  settle(c10::cuda::getCurrentCUDAStream(device_.index()).stream());
+  const at::Tensor made = results_.next(result);
   work_.writes(made.const_data_ptr(), extent_of(made));
   std::memcpy(host_address(made.const_data_ptr()), result.const_data_ptr(), extent_of(made));
   return made;

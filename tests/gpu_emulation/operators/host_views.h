@@ -9,6 +9,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
+#include "tests/gpu_emulation/operators/results.h"
 #include "tests/gpu_emulation/runtime/runtime.h"
 
 namespace emulated {
@@ -16,8 +17,8 @@ namespace emulated {
 class HostViews {
  public:
   /// `in_float32`: 16-bit numbers are computed in float32, as cuDNN and cuBLAS add them up.
-  HostViews(Work& work, c10::Device device, bool in_float32)
-      : work_(work), device_(device), in_float32_(in_float32) {}
+  HostViews(Work& work, Results& results, bool in_float32)
+      : work_(work), results_(results), in_float32_(in_float32) {}
 
   c10::IValue to_host(const c10::IValue& value, bool is_written);
   c10::IValue to_device(const c10::IValue& value);
@@ -30,7 +31,7 @@ class HostViews {
   at::Tensor bring_back(const at::Tensor& result);
 
   Work& work_;
-  c10::Device device_;
+  Results& results_;
   bool in_float32_;
   at::ScalarType narrow_ = at::kFloat;  // what results are rounded to
   std::unordered_map<c10::StorageImpl*, c10::Storage> storages_;
@@ -52,5 +53,8 @@ void for_each_tensor(const c10::IValue& value, const Visit& visit) {
     for (const c10::IValue& element : value.toListRef()) for_each_tensor(element, visit);
   }
 }
+
+/// Whether tensors of a value are masks.
+bool holds_mask(const c10::IValue& value);
 
 }  // namespace emulated

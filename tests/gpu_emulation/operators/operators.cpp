@@ -3,16 +3,13 @@
 // streams and guards see what they would see. What only gives views, or only allocates, keeps libtorch's
 // kernel. Larmor's own operators are among them: their kernels for CUDA are not in the program that runs
 // here.
-#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
 #include <vector>
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
-#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/EmptyTensor.h>
@@ -20,8 +17,9 @@
 #include <c10/core/DeviceGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
-#include "tests/gpu_emulation/operators/hollow.h"
+#include "tests/gpu_emulation/operators/computation.h"
 #include "tests/gpu_emulation/operators/host_views.h"
+#include "tests/gpu_emulation/operators/recorded.h"
 
 namespace emulated {
 namespace {
@@ -67,29 +65,6 @@ c10::Device device_of(const OperatorHandle& op, const std::vector<IValue>& argum
   return *device;
 }
 
-bool is_generator(const c10::Argument& argument) {
-  const auto optional = argument.type()->cast<c10::OptionalType>();
-  const auto type = optional ? optional->getElementType() : argument.type();
-  return type->kind() == c10::TypeKind::GeneratorType;
-}
-
-/// A generator of the host, seeded by the state of the card's, which moves on. Its numbers are not a card's.
-at::Generator generator_for(const IValue& given, c10::Device device) {
-  at::Generator own = given.isNone() ? at::globalContext().defaultGenerator(device) : given.toGenerator();
-  TORCH_CHECK(!own.device().is_cpu(), "Expected a 'cuda' device type for generator but found 'cpu'");
-  const std::lock_guard lock(own.mutex());
-  constexpr uint64_t numbers_of_a_call = 4, most_calls = uint64_t{1} << 32;
-  const uint64_t offset = own.get_offset();
-  own.set_offset(offset + numbers_of_a_call);
-  return at::make_generator<at::CPUGeneratorImpl>(own.current_seed() * most_calls + offset);
-}
-
-bool holds_mask(const IValue& argument) {
-  bool found = false;
-  for_each_tensor(argument, [&](const at::Tensor& tensor) { found |= tensor.scalar_type() == at::kBool; });
-  return found;
-}
-
 /// Whether a card's kernel makes the host wait: for a number that it gives, or for how large its result is.
 bool makes_host_wait(const OperatorHandle& op, const std::vector<IValue>& arguments) {
   static const Names waiting{"aten::_local_scalar_dense", "aten::equal",    "aten::nonzero",
@@ -101,32 +76,24 @@ bool makes_host_wait(const OperatorHandle& op, const std::vector<IValue>& argume
 }
 
 void compute(const OperatorHandle& op, Stack* stack, bool in_float32) {
-  const auto& parameters = op.schema().arguments();
-  const auto count = static_cast<std::ptrdiff_t>(parameters.size());
+  const auto count = static_cast<std::ptrdiff_t>(op.schema().arguments().size());
   const std::vector<IValue> arguments(stack->end() - count, stack->end());
-  const c10::Device device = device_of(op, arguments);
-  const c10::DeviceGuard guard(device);
-  Work work(c10::cuda::getCurrentCUDAStream(device.index()).stream(), op.operator_name().name.c_str());
-
-  const at::AutoDispatchBelowADInplaceOrView below;
-  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-  if (is_hollow() && !is_computed(op, arguments)) return give_shapes(op, stack, device, work);
-  HostViews views(work, device, in_float32);
-  Stack inner;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const auto* const alias = parameters[i].alias_info();
-    inner.push_back(is_generator(parameters[i])
-                        ? IValue(generator_for(arguments[i], device))
-                        : views.to_host(arguments[i], alias != nullptr && alias->isWrite()));
-  }
-  op.callBoxed(&inner);
-  views.write_back();
-  if (makes_host_wait(op, arguments)) {
+  Call call{op, arguments, device_of(op, arguments), in_float32};
+  const c10::DeviceGuard guard(call.device);
+  const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(call.device.index()).stream();
+  const bool waits = makes_host_wait(op, arguments);
+  check_recordable(call, stream, waits);
+  Work work(stream, op.operator_name().name.c_str());
+  take_draws(call);
+  Results results(call.device);
+  const Stack given = perform(call, work, results);
+  if (work.is_captured()) record(work, call, results);
+  if (waits) {
     ++counters().copies_to_host;
-    cudaStreamSynchronize(c10::cuda::getCurrentCUDAStream(device.index()).stream());
+    cudaStreamSynchronize(stream);
   }
   stack->erase(stack->end() - count, stack->end());
-  for (const IValue& result : inner) stack->push_back(views.to_device(result));
+  stack->insert(stack->end(), given.begin(), given.end());
 }
 
 bool lacks_narrow_kernel(const std::string& message) {
@@ -160,10 +127,11 @@ void copy(const OperatorHandle& op, Stack* stack) {
 
 /// Memory that was handed out holds poison until something is written: numbers of such bytes are none.
 at::Tensor poisoned(at::Tensor tensor) {
-  constexpr int poison = 0xFF;
-  if (tensor.numel() == 0 || is_hollow()) return tensor;
-  settle(c10::cuda::getCurrentCUDAStream(tensor.get_device()).stream());
-  std::memset(host_address(tensor.const_data_ptr()), poison, tensor.storage().nbytes());
+  if (tensor.numel() == 0) return tensor;
+  const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(tensor.get_device()).stream();
+  settle(stream);
+  hand_out(stream, tensor.const_data_ptr(), tensor.storage().nbytes());
+  poison(tensor.const_data_ptr(), tensor.storage().nbytes());
   return tensor;
 }
 

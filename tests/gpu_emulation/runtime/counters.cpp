@@ -23,10 +23,11 @@ void write_counters() {
       file,
       "{\"kernels\": %llu, \"host_waits\": %llu, \"copies_to_host\": %llu, \"copies_to_device\": %llu, "
       "\"overlapping_copies\": %llu, "
-      "\"pageable_asynchronous_copies\": %llu, \"allocations\": %llu, \"collectives\": %llu}\n",
+      "\"pageable_asynchronous_copies\": %llu, \"allocations\": %llu, \"collectives\": %llu, "
+      "\"graph_launches\": %llu}\n",
       number(all.kernels), number(all.host_waits), number(all.copies_to_host), number(all.copies_to_device),
       number(all.overlapping_copies), number(all.pageable_asynchronous_copies), number(all.allocations),
-      number(all.collectives));
+      number(all.collectives), number(all.graph_launches));
   std::fclose(file);
 }
 

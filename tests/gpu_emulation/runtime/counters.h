@@ -7,7 +7,8 @@
 namespace emulated {
 
 struct Counters {
-  std::atomic<uint64_t> kernels = 0;     // operators, fills and copies on the device
+  std::atomic<uint64_t> kernels = 0;  // operators, fills and copies on the device, outside of graphs
+  std::atomic<uint64_t> graph_launches = 0;
   std::atomic<uint64_t> host_waits = 0;  // the host waits for a stream, an event or the device
   std::atomic<uint64_t> copies_to_host = 0;
   std::atomic<uint64_t> copies_to_device = 0;

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "tests/gpu_emulation/runtime/capture.h"
 #include "tests/gpu_emulation/runtime/process.h"
 
 using namespace emulated;
@@ -63,9 +64,15 @@ cudaError_t copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, 
     return answer(cudaErrorInvalidValue);
   }
   if (bytes == 0) return cudaSuccess;
+  if (!to_device || !from_device) {
+    const auto status = refuse_in_capture(stream, "memory of the host is copied, at each launch anew");
+    if (status != cudaSuccess) return status;
+  }
+  if (const auto status = error_of_capture(stream); status != cudaSuccess) return status;
   Work work(stream, "a copy");
   work.reads(from, bytes);
   work.writes(to, bytes);
+  if (work.is_captured()) work.record([=](cudaStream_t later) { copy(to, from, bytes, kind, later); });
   if (to_device && !is_kept(bytes)) return cudaSuccess;
   if (from_device && !to_device) {
     copy_to_host(work, to, from, bytes);
@@ -90,6 +97,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
 }
 
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+  if (const auto status = check_thread("cudaMemcpy"); status != cudaSuccess) return status;
   const auto status = cudaMemcpyAsync(to, from, bytes, kind, nullptr);
   return status != cudaSuccess ? status : cudaStreamSynchronize(nullptr);
 }
@@ -101,7 +109,11 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t byt
 cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t stream) {
   if (const auto status = enter(current_device()); status != cudaSuccess) return answer(status);
   if (bytes == 0) return cudaSuccess;
-  Work(stream, "a fill").writes(pointer, bytes);
+  if (const auto status = error_of_capture(stream); status != cudaSuccess) return status;
+  Work work(stream, "a fill");
+  work.writes(pointer, bytes);
+  if (work.is_captured())
+    work.record([=](cudaStream_t later) { cudaMemsetAsync(pointer, value, bytes, later); });
   if (is_kept(bytes)) std::memset(host_address(pointer), value, bytes);
   return cudaSuccess;
 }

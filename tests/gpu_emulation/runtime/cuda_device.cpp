@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string>
 
+#include "tests/gpu_emulation/runtime/capture.h"
 #include "tests/gpu_emulation/runtime/process.h"
 
 using namespace emulated;
@@ -60,6 +61,7 @@ cudaError_t cudaSetDevice(int device) {
 
 cudaError_t cudaDeviceSynchronize() {
   if (const auto status = enter(current_device()); status != cudaSuccess) return answer(status);
+  if (const auto status = check_device("cudaDeviceSynchronize"); status != cudaSuccess) return status;
   note_call(/*is_wait=*/true);
   ++counters().host_waits;
   synchronize_device(current_device());

@@ -24,6 +24,18 @@ constexpr std::array known{
     Words{cudaErrorIllegalAddress, "cudaErrorIllegalAddress", "an illegal memory access was encountered"},
     Words{cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
     Words{cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
+    Words{cudaErrorIllegalState, "cudaErrorIllegalState",
+          "the operation cannot be performed in the present state"},
+    Words{cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
+          "operation not permitted when stream is capturing"},
+    Words{cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
+          "operation failed due to a previous error during capture"},
+    Words{cudaErrorStreamCaptureIsolation, "cudaErrorStreamCaptureIsolation",
+          "dependency created on uncaptured work in another stream"},
+    Words{cudaErrorCapturedEvent, "cudaErrorCapturedEvent",
+          "operation not permitted on an event last recorded in a capturing stream"},
+    Words{cudaErrorStreamCaptureWrongThread, "cudaErrorStreamCaptureWrongThread",
+          "attempt to terminate a thread-local capture sequence from another thread"},
     Words{cudaErrorUnknown, "cudaErrorUnknown", "unknown error"},
 };
 

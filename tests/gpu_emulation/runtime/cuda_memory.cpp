@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <iterator>
 
+#include "tests/gpu_emulation/runtime/capture.h"
 #include "tests/gpu_emulation/runtime/process.h"
 
 using namespace emulated;
@@ -22,6 +23,7 @@ extern "C" {
 
 cudaError_t cudaMalloc(void** pointer, size_t bytes) {
   if (const auto status = enter(current_device()); status != cudaSuccess) return answer(status);
+  if (const auto status = check_thread("cudaMalloc"); status != cudaSuccess) return status;
   ++counters().allocations;
   auto& all = process();
   const std::lock_guard lock(all.mutex);
@@ -37,13 +39,14 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes) {
 cudaError_t cudaFree(void* pointer) {
   if (pointer == nullptr) return answer(enter(current_device()));  // programs make a context so
   if (!is_device_address(pointer)) return answer(cudaErrorInvalidValue);
+  if (const auto status = check_thread("cudaFree"); status != cudaSuccess) return status;
   auto& all = process();
   const int owner = all.memory.device_of(pointer);
   synchronize_device(owner);
   const std::lock_guard lock(all.mutex);
   const size_t length = all.memory.release(pointer);
   if (length == 0) return answer(cudaErrorInvalidValue);
-  all.order.forget(reinterpret_cast<uintptr_t>(pointer), length);
+  all.forget(pointer, length);
   all.devices[static_cast<size_t>(owner)].used -= length;
   return cudaSuccess;
 }
@@ -59,6 +62,7 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
 
 cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned) {
   if (const auto status = enter(current_device()); status != cudaSuccess) return answer(status);
+  if (const auto status = check_thread("cudaHostAlloc"); status != cudaSuccess) return status;
   if (posix_memalign(pointer, page, bytes == 0 ? 1 : bytes) != 0) return answer(cudaErrorMemoryAllocation);
   const std::lock_guard lock(process().mutex);
   process().pinned[reinterpret_cast<uintptr_t>(*pointer)] = {bytes, /*is_ours=*/true};
@@ -66,6 +70,7 @@ cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned) {
 }
 
 cudaError_t cudaFreeHost(void* pointer) {
+  if (const auto status = check_thread("cudaFreeHost"); status != cudaSuccess) return status;
   synchronize_all_devices();
   const std::lock_guard lock(process().mutex);
   if (process().pinned.erase(reinterpret_cast<uintptr_t>(pointer)) == 0) return answer(cudaErrorInvalidValue);

@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "tests/gpu_emulation/runtime/capture.h"
 #include "tests/gpu_emulation/runtime/process.h"
 
 using namespace emulated;
@@ -55,6 +56,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle) {
 
 cudaError_t cudaStreamQuery(cudaStream_t handle) {
   if (const auto status = enter(current_device()); status != cudaSuccess) return answer(status);
+  if (const auto status = check_stream("cudaStreamQuery", handle); status != cudaSuccess) return status;
   if (!pending_of(handle).empty()) return cudaErrorNotReady;
   const std::lock_guard lock(process().mutex);
   host_learns(stream_of(handle).clock);
@@ -63,6 +65,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
 
 cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   if (const auto status = enter(current_device()); status != cudaSuccess) return answer(status);
+  if (const auto status = check_stream("cudaStreamSynchronize", handle); status != cudaSuccess) return status;
   note_call(/*is_wait=*/true);
   ++counters().host_waits;
   settle(handle);
@@ -74,6 +77,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
 cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned) {
   const std::lock_guard lock(process().mutex);
   Stream& stream = stream_of(handle);
+  if (const auto status = check_order(stream, event_of(event)); status != cudaSuccess) return status;
   const bool is_default =
       &stream == process().devices[static_cast<size_t>(stream.device)].default_stream.get();
   if (is_default) settle_side_copies(stream, event_of(event).clock);
@@ -82,31 +86,10 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
-  *status = cudaStreamCaptureStatusNone;
-  return cudaSuccess;
-}
-
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t, cudaStreamCaptureStatus* status, unsigned long long* id,
-                                     cudaGraph_t* graph, const cudaGraphNode_t** nodes,
-                                     const cudaGraphEdgeData** edges, size_t* count) {
-  *status = cudaStreamCaptureStatusNone;
-  if (id != nullptr) *id = 0;
-  if (graph != nullptr) *graph = nullptr;
-  if (nodes != nullptr) *nodes = nullptr;
-  if (edges != nullptr) *edges = nullptr;
-  if (count != nullptr) *count = 0;
-  return cudaSuccess;
-}
-
-cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
-  thread_local cudaStreamCaptureMode own = cudaStreamCaptureModeGlobal;
-  std::swap(*mode, own);
-  return cudaSuccess;
-}
-
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* argument,
                                   unsigned) {
+  const auto status = refuse_in_capture(stream, "a call of the host was put on it");
+  if (status != cudaSuccess) return status;
   settle(stream);
   callback(stream, cudaSuccess, argument);
   return cudaSuccess;
@@ -129,11 +112,17 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t handle, cudaStream_t stream, un
   static const auto refusals = static_cast<int>(read_number("EMULATED_QUERIES", 1));
   const std::lock_guard lock(process().mutex);
   Event& event = event_of(handle);
-  event.pending = pending_of(stream);
   Stream& recorded = stream_of(stream);
+  event.capture = recorded.capture;
+  event.is_recorded = true;
+  if (event.capture != nullptr) {  // the order within a graph is its own
+    event.clock = {};
+    event.pending = {};
+    return error_of_capture(stream);
+  }
+  event.pending = pending_of(stream);
   recorded.clock.set(recorded.number, ++recorded.count);  // the record is a work of its own
   event.clock = recorded.clock;
-  event.is_recorded = true;
   event.refusals = refusals;
   clock_gettime(CLOCK_MONOTONIC, &event.time);
   return cudaSuccess;
@@ -147,6 +136,7 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
   if (const auto status = enter(current_device()); status != cudaSuccess) return answer(status);
   const std::lock_guard lock(process().mutex);
   Event& event = event_of(handle);
+  if (const auto status = check_event("cudaEventQuery", event); status != cudaSuccess) return status;
   // The host may know by another wait that it has come.
   const bool is_known = process().host.covers(event.clock);
   if (!are_done(event.pending) || (!is_known && event.refusals-- > 0)) return cudaErrorNotReady;
@@ -156,6 +146,8 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
 
 cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
   if (const auto status = enter(current_device()); status != cudaSuccess) return answer(status);
+  const auto status = check_event("cudaEventSynchronize", event_of(handle));
+  if (status != cudaSuccess) return status;
   note_call(/*is_wait=*/true);
   ++counters().host_waits;
   Pending pending;
@@ -173,6 +165,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
   const Event &from = event_of(begin), &to = event_of(end);
   const bool is_timed = ((from.flags | to.flags) & cudaEventDisableTiming) == 0;
+  if (from.capture != nullptr || to.capture != nullptr) return answer(cudaErrorCapturedEvent);
   if (!from.is_recorded || !to.is_recorded || !is_timed) return answer(cudaErrorInvalidResourceHandle);
   *milliseconds = milliseconds_between(from.time, to.time);
   return cudaSuccess;

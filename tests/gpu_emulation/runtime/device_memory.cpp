@@ -13,13 +13,19 @@ namespace emulated {
 namespace {
 
 constexpr size_t granule = 2 * mebibyte;
-// Addresses of one device: a segment that may grow reserves more than the card has, and each stream has two.
-constexpr size_t span = size_t{1} << 40;
+/// Addresses of one device: a segment that may grow reserves more than the card has, each stream has two, and
+/// so has each graph's pool. Processes have 2^47 of them.
+size_t span_for(size_t devices) {
+  constexpr size_t most = size_t{1} << 42, all = size_t{1} << 45;
+  return std::min(most, all / std::max<size_t>(devices, 1) / granule * granule);
+}
 
 }  // namespace
 
 DeviceMemory::DeviceMemory(int devices)
-    : distance_(span * static_cast<size_t>(std::max(devices, 1))), blocks_(static_cast<size_t>(devices)) {
+    : span_(span_for(static_cast<size_t>(devices))),
+      distance_(span_ * static_cast<size_t>(std::max(devices, 1))),
+      blocks_(static_cast<size_t>(devices)) {
   void* const area =
       mmap(nullptr, 2 * distance_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (area == MAP_FAILED) {
@@ -41,19 +47,22 @@ void* DeviceMemory::reserve(int device, size_t bytes) {
     if (start - offset >= length) break;
     offset = start + taken;
   }
-  if (offset + length > span) return nullptr;
+  if (offset + length > span_) return nullptr;
   blocks[offset] = length;
-  return base_ + span * static_cast<size_t>(device) + offset;
+  return base_ + span_ * static_cast<size_t>(device) + offset;
 }
 
 bool DeviceMemory::put_pages(void* pointer, size_t bytes) {
-  return mprotect(static_cast<char*>(pointer) + distance_, bytes, PROT_READ | PROT_WRITE) == 0;
+  if (mprotect(static_cast<char*>(pointer) + distance_, bytes, PROT_READ | PROT_WRITE) != 0) return false;
+  mapped_.add(pointer, bytes);
+  return true;
 }
 
 void DeviceMemory::drop_pages(void* pointer, size_t bytes) {
   char* const place = static_cast<char*>(pointer) + distance_;
   madvise(place, bytes, MADV_DONTNEED);
   mprotect(place, bytes, PROT_NONE);
+  mapped_.remove(pointer, bytes);
 }
 
 void* DeviceMemory::take(int device, size_t bytes) {
@@ -65,8 +74,8 @@ void* DeviceMemory::take(int device, size_t bytes) {
 
 size_t DeviceMemory::release(void* pointer) {
   const auto place = static_cast<size_t>(static_cast<char*>(pointer) - base_);
-  auto& blocks = blocks_[place / span];
-  const auto block = blocks.find(place % span);
+  auto& blocks = blocks_[place / span_];
+  const auto block = blocks.find(place % span_);
   if (block == blocks.end()) return 0;
   const size_t length = block->second;
   drop_pages(pointer, length);
@@ -80,7 +89,7 @@ bool DeviceMemory::contains(const void* pointer) const {
 }
 
 int DeviceMemory::device_of(const void* pointer) const {
-  return static_cast<int>(static_cast<size_t>(static_cast<const char*>(pointer) - base_) / span);
+  return static_cast<int>(static_cast<size_t>(static_cast<const char*>(pointer) - base_) / span_);
 }
 
 void* DeviceMemory::host_address(const void* pointer) const {

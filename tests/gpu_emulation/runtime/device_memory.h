@@ -7,6 +7,8 @@
 #include <map>
 #include <vector>
 
+#include "tests/gpu_emulation/runtime/ranges.h"
+
 namespace emulated {
 
 class DeviceMemory {
@@ -27,11 +29,15 @@ class DeviceMemory {
   bool contains(const void* pointer) const;
   int device_of(const void* pointer) const;
   void* host_address(const void* pointer) const;
+  /// The addresses that have bytes.
+  const Ranges& mapped() const { return mapped_; }
 
  private:
   char* base_ = nullptr;
+  size_t span_ = 0;  // addresses of one device
   size_t distance_ = 0;
   std::vector<std::map<size_t, size_t>> blocks_;  // of each device: offset to length
+  Ranges mapped_;
 };
 
 }  // namespace emulated

@@ -76,7 +76,7 @@ CUresult allow_access(CUdeviceptr, size_t, const CUmemAccessDesc*, size_t) { ret
 CUresult unmap_memory(CUdeviceptr pointer, size_t bytes) {
   const std::lock_guard lock(process().mutex);
   process().memory.drop_pages(reinterpret_cast<void*>(pointer), bytes);
-  process().order.forget(pointer, bytes);
+  process().forget(reinterpret_cast<void*>(pointer), bytes);
   return CUDA_SUCCESS;
 }
 

@@ -67,6 +67,11 @@ bool Process::take_bytes(int device, size_t bytes) {
   return false;
 }
 
+void Process::forget(void* pointer, size_t bytes) {
+  order.forget(reinterpret_cast<uintptr_t>(pointer), bytes);
+  graph_memory.remove(pointer, bytes);
+}
+
 Process& process() {
   static auto* const only = new Process;  // outlives every static destructor
   return *only;
@@ -206,6 +211,11 @@ bool has_context(int device) {
 }
 
 void* host_address(const void* pointer) { return process().memory.host_address(pointer); }
+
+void poison(const void* pointer, size_t bytes) {
+  constexpr int of_no_number = 0xFF;
+  if (!is_hollow()) std::memset(host_address(pointer), of_no_number, bytes);
+}
 
 bool is_device_address(const void* pointer) { return process().memory.contains(pointer); }
 

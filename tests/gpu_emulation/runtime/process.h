@@ -40,6 +40,8 @@ struct Process {
 
   /// False where the card has no room for them, or a fault strikes. Requires: the mutex is held.
   bool take_bytes(int device, size_t bytes);
+  /// Bytes went back to the driver, which waits for the device. Requires: the mutex is held.
+  void forget(void* pointer, size_t bytes);
 
   std::recursive_mutex mutex;   // of all that follows
   std::vector<Device> devices;  // as CUDA_VISIBLE_DEVICES says
@@ -48,6 +50,9 @@ struct Process {
   int known_streams = 0;
   Clock host;  // which works the host knows to be done
   OrderCheck order;
+  std::vector<std::shared_ptr<Capture>> captures;  // under way
+  unsigned long long known_captures = 0;
+  Ranges graph_memory;  // that captures were handed out
   HostCopies copies;
   std::vector<SideCopy> side_copies;
   std::map<uintptr_t, PinnedBlock> pinned;

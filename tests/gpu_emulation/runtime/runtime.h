@@ -6,6 +6,7 @@
 //   cards EMULATED_TRACE     1: a line on stderr for contexts, refused memory and collectives
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,7 +37,17 @@ bool is_hollow();
 constexpr int64_t most_computed_numbers = 4096;
 bool is_kept(size_t bytes);
 
-/// A work that the host's thread does at once, in the order of its stream.
+/// Fills memory of a device with bytes that are no numbers, unless cards are hollow.
+void poison(const void* pointer, size_t bytes);
+
+struct Access {
+  const void* pointer = nullptr;
+  size_t bytes = 0;
+  bool writes = false;
+};
+
+/// A work that the host's thread does at once, in the order of its stream. Where the stream is captured
+/// (capture.h), it is for a graph to repeat, and what it writes is undone when the capture ends.
 class Work {
  public:
   /// Blocks until all that it comes after is done.
@@ -47,9 +58,15 @@ class Work {
   const Moment& moment() const { return moment_; }
   const Clock& clock() const { return clock_; }
 
+  bool is_captured() const { return capture_ != nullptr; }
+  /// How a graph repeats it, now that it has touched all that it touches. Requires: is_captured().
+  void record(std::function<void(cudaStream_t)> run);
+
  private:
   void touch(const void* pointer, size_t bytes, bool writes);
 
+  std::shared_ptr<Capture> capture_;
+  std::vector<Access> accesses_;  // in a capture
   Moment moment_;
   Clock clock_;
 };
@@ -59,15 +76,20 @@ struct Ticket {
   Pending before;
   std::shared_ptr<Completion> done;
 };
-struct Access {
-  const void* pointer = nullptr;
-  size_t bytes = 0;
-  bool writes = false;
-};
 Ticket issue(cudaStream_t stream, const char* what, const std::vector<Access>& accesses);
 
 /// Blocks until all that was put on the stream is done, without telling the host so.
 void settle(cudaStream_t stream);
+
+bool is_captured(cudaStream_t stream);
+/// The error that everything gets which is put on a stream whose capture has come to nothing.
+cudaError_t error_of_capture(cudaStream_t stream);
+/// Where the stream is captured: says that this cannot be part of a graph, and gives the error for it.
+cudaError_t refuse_in_capture(cudaStream_t stream, const std::string& what);
+/// The allocator has handed out memory to what computes on the stream. A capture notes and poisons it.
+void hand_out(cudaStream_t stream, const void* pointer, size_t bytes);
+/// Whether a capture was handed out this memory: it is a graph's as long as it is mapped.
+bool is_of_a_graph(const void* pointer);
 
 /// Something that no card forgives: prints it, and ends the process unless EMULATED_ORDER says otherwise.
 void report_disorder(const std::string& problem);

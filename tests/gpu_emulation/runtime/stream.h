@@ -12,6 +12,8 @@
 
 namespace emulated {
 
+class Capture;
+
 /// The end of a work that runs beside the host's threads. Only collectives do. Thread-safe.
 class Completion {
  public:
@@ -39,6 +41,7 @@ struct Stream {
   uint64_t last_work = 0;  // the last of them that is no record of an event
   Clock clock = {};        // what the next work comes after
   Pending pending = {};
+  std::shared_ptr<Capture> capture = {};  // under way
 };
 
 struct Event {
@@ -49,6 +52,7 @@ struct Event {
   timespec time = {};
   Clock clock = {};
   Pending pending = {};
+  std::shared_ptr<Capture> capture = {};  // that it was recorded in last; it may be over
 };
 
 }  // namespace emulated

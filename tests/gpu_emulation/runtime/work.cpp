@@ -1,4 +1,7 @@
 // Works on streams: what each comes after, and which bytes it touches.
+#include <utility>
+
+#include "tests/gpu_emulation/runtime/capture.h"
 #include "tests/gpu_emulation/runtime/fault.h"
 #include "tests/gpu_emulation/runtime/process.h"
 
@@ -12,10 +15,22 @@ Moment next_moment(Stream& stream, const char* what) {
   return {stream.number, stream.count, what};
 }
 
+/// Works of a capture change bytes until it ends, which a card's do not.
+void check_captures(const Process& all, const Moment& moment, const Access& access) {
+  for (const auto& capture : all.captures) {
+    if (!capture->has_changed(access.pointer, access.bytes)) continue;
+    report_disorder(std::string(moment.what) + " on stream " + std::to_string(moment.stream) + " touches " +
+                    std::to_string(access.bytes) + " bytes of which a capture of stream " +
+                    std::to_string(capture->stream()) +
+                    ", which has not ended, records that they are written");
+  }
+}
+
 void note(const Moment& moment, const Clock& clock, const Access& access) {
   if (access.bytes == 0 || !is_device_address(access.pointer)) return;
   auto& all = process();
   const std::lock_guard lock(all.mutex);
+  check_captures(all, moment, access);
   const auto begin = reinterpret_cast<uintptr_t>(access.pointer);
   const auto problem = all.order.note(begin, access.bytes, access.writes, moment, clock);
   if (problem) report_disorder(*problem);
@@ -32,9 +47,14 @@ void strike(Device& device) {
 Work::Work(cudaStream_t stream, const char* what) {
   wait_for(pending_of(stream));
   note_call(/*is_wait=*/false);
-  ++counters().kernels;
   const std::lock_guard lock(process().mutex);
   Stream& own = stream_of(stream);
+  capture_ = own.capture;
+  if (is_captured()) {
+    capture_->join();
+    return;
+  }
+  if (!is_launching()) ++counters().kernels;
   strike(process().devices[static_cast<size_t>(own.device)]);
   moment_ = next_moment(own, what);
   own.last_work = moment_.count;
@@ -42,7 +62,19 @@ Work::Work(cudaStream_t stream, const char* what) {
 }
 
 void Work::touch(const void* pointer, size_t bytes, bool writes) {
-  note(moment_, clock_, {pointer, bytes, writes});
+  if (!is_captured()) return note(moment_, clock_, {pointer, bytes, writes});
+  if (bytes == 0 || !is_device_address(pointer)) return;
+  accesses_.push_back({pointer, bytes, writes});
+  if (writes) capture_->save(pointer, bytes);
+}
+
+void Work::record(std::function<void(cudaStream_t)> run) {
+  capture_->add({std::move(run), std::move(accesses_)});
+}
+
+bool& is_launching() {
+  thread_local bool launching = false;
+  return launching;
 }
 
 Ticket issue(cudaStream_t handle, const char* what, const std::vector<Access>& accesses) {
