@@ -77,6 +77,11 @@ void TrainConfig::describe(Fields& f) {
   f.word("activation_checkpointing", activation_checkpointing, {"auto", "none", "blocks", "all"},
          "what backward computes again instead of keeping it: nothing, each block, or each section of blocks "
          "and each block in it; auto: the least that lets a rank hold its micro-batch");
+  f.word(
+      "graphs", graphs, {"none", "auto"},
+      "whether a GPU launches forward and backward of a micro-batch as a whole (a CUDA graph) in place of "
+      "each kernel; auto: where the stage's pass is the same for every batch, otherwise a sentence says why "
+      "not");
   f.field("validate_every", validate_every, "how often to validate, as a length; 0: never");
   f.word("validate_with", validate_with, {"live", "average"},
          "weights that validation and the best checkpoint go by: those that learn, or their average");

@@ -58,6 +58,7 @@ struct TrainConfig {
   std::string precision = "auto";
   std::string layout = "auto";                    // auto, contiguous or channels_last
   std::string activation_checkpointing = "auto";  // auto, none, blocks or all
+  std::string graphs = "none";                    // none or auto
   Length validate_every{1, Length::Unit::epochs};
   std::string validate_with = "live";  // live or average
   int64_t early_stopping = 0;

@@ -1,11 +1,17 @@
-// What device.cpp asks of CUDA: cuda.cpp where the build has it, no_cuda.cpp where not.
+// What this layer asks of CUDA: cuda.cpp and cuda_graph.cpp where the build has it, no_cuda.cpp where not.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 
 namespace c10 {
 struct StorageImpl;
+}
+
+namespace larmor {
+class Graph;
 }
 
 namespace larmor::cuda {
@@ -18,5 +24,7 @@ int64_t peak_reserved_bytes(int index);
 void reset_peak(int index);
 void release_cached_memory();
 void resize_bytes(c10::StorageImpl* storage, size_t bytes);
+std::unique_ptr<Graph> record_graph(int index, const std::function<void()>& compute);
+bool is_recording();
 
 }  // namespace larmor::cuda

@@ -15,35 +15,38 @@ namespace larmor {
 /// Thread-safe: forward and backward may run on different threads.
 class DrawRows {
  public:
-  explicit DrawRows(DrawPosition position) : position_(std::move(position)) {}
+  DrawRows(DrawPosition position, const at::Tensor& keys) : position_(std::move(position)) {
+    if (keys.defined()) copies_.push_back(keys);
+  }
 
   const DrawPosition& position() const { return position_; }
   int64_t size() const { return std::ssize(position_.examples); }
   bool has_positions() const { return !position_.positions.empty(); }
-  /// [1 or 3, N]: streams, streams of pairs, oddness.
+  /// draw_keys() there.
   at::Tensor on(c10::Device device);
 
  private:
-  at::Tensor make() const;
-
   const DrawPosition position_;
   std::mutex mutex_;
   std::vector<at::Tensor> copies_;  // one a device
 };
 
-at::Tensor DrawRows::make() const {
-  const at::Tensor rows = at::empty({has_positions() ? 3 : 1, size()}, at::TensorOptions().dtype(at::kLong));
+/// Streams, and, where there are positions, streams of pairs and oddness.
+at::Tensor draw_keys(const DrawPosition& position) {
+  const auto count = position.examples.size();
+  const bool has_pairs = !position.positions.empty();
+  const at::Tensor rows =
+      at::empty({has_pairs ? 3 : 1, static_cast<int64_t>(count)}, at::TensorOptions().dtype(at::kLong));
   auto* const values = rows.mutable_data_ptr<int64_t>();
-  const auto count = position_.examples.size();
   for (size_t i = 0; i < count; ++i) {
-    values[i] = static_cast<int64_t>(example_stream(static_cast<uint64_t>(position_.epochs[i]),
-                                                    static_cast<uint64_t>(position_.examples[i])));
-    if (!has_positions()) continue;
-    const auto position = static_cast<uint64_t>(position_.positions[i]);
+    values[i] = static_cast<int64_t>(example_stream(static_cast<uint64_t>(position.epochs[i]),
+                                                    static_cast<uint64_t>(position.examples[i])));
+    if (!has_pairs) continue;
+    const auto place = static_cast<uint64_t>(position.positions[i]);
     // No epoch has this number, so that no example shares a pair's stream.
     constexpr auto epoch_of_pairs = ~uint64_t{0};
-    values[count + i] = static_cast<int64_t>(example_stream(epoch_of_pairs, position / 2));
-    values[2 * count + i] = static_cast<int64_t>(position % 2);
+    values[count + i] = static_cast<int64_t>(example_stream(epoch_of_pairs, place / 2));
+    values[2 * count + i] = static_cast<int64_t>(place % 2);
   }
   return rows;
 }
@@ -57,7 +60,7 @@ at::Tensor DrawRows::on(c10::Device device) {
   }
   copies_.push_back(device.is_meta() ? at::empty({has_positions() ? 3 : 1, size()},
                                                  at::TensorOptions().dtype(at::kLong).device(device))
-                                     : send(make(), device));
+                                     : send(draw_keys(position_), device));
   return copies_.back();
 }
 
@@ -66,18 +69,19 @@ namespace {
 thread_local DrawPlace current_place;
 thread_local std::unordered_set<uint64_t>* drawn_here = nullptr;
 
-std::shared_ptr<DrawRows> rows_of(DrawPosition position) {
+std::shared_ptr<DrawRows> rows_of(DrawPosition position, const at::Tensor& keys) {
   const auto count = position.examples.size();
   if (position.epochs.size() != count || (!position.positions.empty() && position.positions.size() != count))
     throw std::logic_error(text("a draw position names ", count, " examples, ", position.epochs.size(),
                                 " epochs and ", position.positions.size(), " positions"));
-  return std::make_shared<DrawRows>(std::move(position));
+  return std::make_shared<DrawRows>(std::move(position), keys);
 }
 
 }  // namespace
 
-DrawScope::DrawScope(DrawPosition position) : DrawScope(DrawPlace{.rows = nullptr, .turn = position.turn}) {
-  current_place.rows = rows_of(std::move(position));
+DrawScope::DrawScope(DrawPosition position, const at::Tensor& keys)
+    : DrawScope(DrawPlace{.rows = nullptr, .turn = position.turn}) {
+  current_place.rows = rows_of(std::move(position), keys);
 }
 
 DrawScope::DrawScope(DrawPlace place)

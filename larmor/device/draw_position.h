@@ -33,7 +33,8 @@ struct DrawPlace {
 /// Makes a position this thread's while it lives. Within one scope each purpose is drawn once a turn.
 class DrawScope {
  public:
-  explicit DrawScope(DrawPosition position);
+  /// `keys`: draw_keys(position) on a device already, for draws there.
+  explicit DrawScope(DrawPosition position, const at::Tensor& keys = {});
   /// The position of another scope once more: a block that is computed again draws what it drew before.
   explicit DrawScope(DrawPlace place);
   ~DrawScope();
@@ -62,6 +63,9 @@ class DrawTurn {
 /// This thread's position; a recomputation that runs elsewhere captures the place in forward.
 DrawPosition draw_position();
 DrawPlace draw_place();
+
+/// [1 or 3, N] int64, on the host: what tells the rows' draws from each other, whatever they are drawn for.
+at::Tensor draw_keys(const DrawPosition& position);
 
 /// What one draw is keyed by: the first half of the Philox key, and for each row the second half.
 struct DrawKeys {

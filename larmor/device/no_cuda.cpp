@@ -1,5 +1,6 @@
 #include "larmor/base/error.h"
 #include "larmor/device/cuda.h"
+#include "larmor/device/graph.h"
 
 namespace larmor::cuda {
 
@@ -18,5 +19,7 @@ int64_t peak_reserved_bytes(int) { absent(); }
 void reset_peak(int) { absent(); }
 void release_cached_memory() { absent(); }
 void resize_bytes(c10::StorageImpl*, size_t) { absent(); }
+std::unique_ptr<Graph> record_graph(int, const std::function<void()>&) { absent(); }
+bool is_recording() { return false; }
 
 }  // namespace larmor::cuda

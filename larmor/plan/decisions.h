@@ -31,6 +31,9 @@ void choose_threads(const Question& question, Plan& plan);
 void choose_batch(const Question& question, Plan& plan);
 void choose_strategy(const Question& question, Plan& plan);
 void choose_recomputation(const Question& question, Plan& plan);
+/// Once the strategy is known; and, once the batch is known, no graphs where there is no room for them.
+void choose_graphs(const Question& question, Plan& plan);
+void check_graphs(const Question& question, Plan& plan);
 /// What travels between ranks besides, and in which form: choose_strategy reads the wishes first, and holds
 /// the strategy against them last.
 void read_exchange(const Question& question, Plan& plan);

@@ -81,6 +81,7 @@ std::string memory_text(const MemoryEstimate& memory) {
               ", gradients ", human_bytes(memory.gradients), ", optimizer ", human_bytes(memory.optimizer),
               ", activations ", memory.activations > 0 ? human_bytes(memory.activations) : "unknown",
               ", batches ", human_bytes(memory.batch),
+              memory.graphs > 0 ? text(", graphs ", human_bytes(memory.graphs)) : "",
               memory.validation > memory.activations
                   ? text("; while validating ", human_bytes(memory.validation), " in place of activations")
                   : "",
@@ -116,7 +117,7 @@ std::string explain(const Plan& plan, const Hardware& hardware) {
                            " accumulation × ", counted(plan.world_size(), "rank"))});
   table.add({"precision",
              text(to_text(plan.precision), plan.layout == Layout::channels_last ? ", channels last" : "",
-                  plan.deterministic ? ", deterministic" : "")});
+                  plan.deterministic ? ", deterministic" : "", plan.graphs ? ", graphs" : "")});
   table.add(
       {"threads", text(plan.threads_per_rank, " compute + ", plan.loader_threads, " loading a rank, ",
                        plan.prefetch, plan.prefetch == 1 ? " micro-batch ahead" : " micro-batches ahead")});

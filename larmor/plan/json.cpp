@@ -22,6 +22,7 @@ Json to_json(const MemoryEstimate& memory) {
             {"available", memory.available}, {"measured", memory.measured},
             {"predicted", memory.predicted}, {"offloaded", memory.offloaded}};
   if (memory.validation > 0) json["validation"] = memory.validation;
+  if (memory.graphs > 0) json["graphs"] = memory.graphs;
   return json;
 }
 
@@ -38,6 +39,7 @@ MemoryEstimate memory_from_json(const Json& json) {
   members.read_if_present("predicted", memory.predicted);
   members.read_if_present("offloaded", memory.offloaded);
   members.read_if_present("validation", memory.validation);
+  members.read_if_present("graphs", memory.graphs);
   return memory;
 }
 
@@ -117,6 +119,7 @@ Json to_json(const Plan& plan) {
                {"whole_micro_batch", plan.whole_micro_batch},
                {"compression", to_text(plan.compression)},
                {"exchange_every_micro_batch", plan.exchange_every_micro_batch},
+               {"graphs", plan.graphs},
                {"deterministic", plan.deterministic},
                {"loader_threads", plan.loader_threads},
                {"prefetch", plan.prefetch},
@@ -162,6 +165,7 @@ Plan plan_from_json(const Json& json) {
     members.read("offload_optimizer", plan.offload_optimizer);
     members.read("sync_batch_norm", plan.sync_batch_norm);
     members.read_if_present("whole_micro_batch", plan.whole_micro_batch);
+    members.read_if_present("graphs", plan.graphs);
     members.read("exchange_every_micro_batch", plan.exchange_every_micro_batch);
   }
   if (json.contains("layout"))

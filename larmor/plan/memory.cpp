@@ -129,6 +129,7 @@ std::string sum_text(const MemoryEstimate& memory, const char* batch) {
               " + optimizer ", human_bytes(memory.optimizer), " + activations ",
               memory.activations > 0 ? human_bytes(memory.activations) : "unknown", " + ", batch, " ",
               human_bytes(memory.batch),
+              memory.graphs > 0 ? text(" + graphs ", human_bytes(memory.graphs)) : "",
               memory.validation > memory.activations
                   ? text("; validation ", human_bytes(memory.validation), " in place of activations")
                   : "");
@@ -195,6 +196,11 @@ MemoryEstimate estimate(const Question& question, const Plan& plan, int64_t micr
   // On a CPU the batches that wait lie beside the model; on a GPU only the one in use and the next.
   const int64_t held = plan.device == DeviceKind::cpu ? plan.prefetch + 1 : 2;
   memory.batch = micro_batch * demand.sample_bytes * held;
+  if (plan.graphs) {
+    // Its activations stay where they are while a validation is under way.
+    memory.graphs = gradient_bytes(question, plan) + micro_batch * demand.sample_bytes +
+                    std::min(memory.validation, memory.activations);
+  }
   memory.available = available_to_a_rank(question, plan);
   return memory;
 }

@@ -97,12 +97,14 @@ Plan make_plan(const Hardware& hardware, const Demand& demand, const RunConfig& 
   choose_threads(question, plan);
   choose_recomputation(question, plan);
   choose_strategy(question, plan);
+  choose_graphs(question, plan);
   choose_batch(question, plan);
   plan.whole_micro_batch = demand.batch_norm;
   choose_gradient_keeping(question, plan);
   choose_determinism(question, plan);
   choose_bucket(question, plan);
   bind_cores(question, plan);
+  check_graphs(question, plan);
   check_memory(question, plan);
   return plan;
 }

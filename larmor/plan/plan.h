@@ -87,8 +87,9 @@ struct RankSeat {
 struct MemoryEstimate {
   int64_t weights = 0, gradients = 0, optimizer = 0, activations = 0, batch = 0;
   int64_t validation = 0;  // of whole cases, at its peak: in place of a step's activations
+  int64_t graphs = 0;  // what graphs keep beside all this: gradients, a batch, activations while validating
   /// During a step.
-  int64_t of_step() const { return weights + gradients + optimizer + activations + batch; }
+  int64_t of_step() const { return weights + gradients + optimizer + activations + batch + graphs; }
   /// The most at any time.
   int64_t total() const { return of_step() + std::max<int64_t>(validation - activations, 0); }
   int64_t available = 0;  // of one rank's device
@@ -110,6 +111,7 @@ struct Plan {
   bool sync_batch_norm = false;
   bool whole_micro_batch = false;  // batch norm: in smaller micro-batches the result would be another
   Compression compression = Compression::none;
+  bool graphs = false;  // GPUs launch a micro-batch's forward and backward as a whole
   /// Between micro-batches whole gradients stay on each rank, unless they are to meet at every one (ZeRO-2
   /// and ZeRO-3, where whole ones would not fit).
   bool exchange_every_micro_batch = false;

@@ -1,5 +1,7 @@
 #include "larmor/train/pass.h"
 
+#include <ATen/TensorOperators.h>
+
 #include "larmor/device/autocast.h"
 #include "larmor/device/draw_position.h"
 #include "larmor/device/layout.h"
@@ -12,8 +14,8 @@ namespace larmor {
 namespace {
 
 struct PassScope {
-  PassScope(const Batch& batch, const PassOptions& options)
-      : draws(draw_position_of(batch)),
+  PassScope(const Batch& batch, const PassOptions& options, const at::Tensor& keys = {})
+      : draws(draw_position_of(batch), keys),
         autocast(options.device.type(), options.precision),
         layout(options.layout),
         recompute(options.recompute) {}
@@ -27,9 +29,15 @@ struct PassScope {
 }  // namespace
 
 std::vector<at::Tensor> losses_of(Task& task, const Batch& batch, const StepContext& context,
-                                  const PassOptions& options) {
-  const PassScope scope(batch, options);
+                                  const PassOptions& options, const at::Tensor& keys) {
+  const PassScope scope(batch, options, keys);
   return task.losses(batch, context);
+}
+
+at::Tensor LossShare::of(const at::Tensor& loss, const StepContext& context) const {
+  // A part of a sum counts as often as there are ranks.
+  return context.counts.defined() ? loss * static_cast<double>(ranks)
+                                  : loss / static_cast<double>(accumulation);
 }
 
 at::Tensor rows_of(WholeBatchLoss& loss, const Batch& batch, const StepContext& context,

@@ -24,9 +24,19 @@ struct PassOptions {
   }
 };
 
-/// Task::losses() under the batch's draws, the precision and the recomputation. The batch is on the device.
+/// Task::losses() under the batch's draws, the precision and the recomputation. The batch is on the device,
+/// and so may be its draw_keys().
 std::vector<at::Tensor> losses_of(Task& task, const Batch& batch, const StepContext& context,
-                                  const PassOptions& options);
+                                  const PassOptions& options, const at::Tensor& keys = {});
+
+/// What of the step's loss a micro-batch's is: gradients are summed over micro-batches and averaged over
+/// ranks.
+struct LossShare {
+  int64_t accumulation = 1;
+  int ranks = 1;
+
+  at::Tensor of(const at::Tensor& loss, const StepContext& context) const;
+};
 
 /// WholeBatchLoss::rows() in the same surroundings.
 at::Tensor rows_of(WholeBatchLoss& loss, const Batch& batch, const StepContext& context,

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -104,6 +105,11 @@ class Task {
   /// not active at this step. A gradient reaches only its own objective's network. Error (data) says that the
   /// batch's examples are of no use: the step is done again without them, and they count as bad files.
   virtual std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) = 0;
+  /// Where losses() launches the same work for every batch of a shape, so that a GPU can repeat it without
+  /// the host: which of such passes it is at this step, by a number of the task's own. That is so where the
+  /// host looks at no value of the batch, refuses none, and computes nothing from the batch or its draws;
+  /// what it reads of the context has to be told by the number.
+  virtual std::optional<int64_t> fixed_pass(const StepContext&) const { return std::nullopt; }
   /// Not null: the one objective of the task learns from this, and losses() is not called.
   virtual WholeBatchLoss* whole_batch_loss() { return nullptr; }
   /// Without gradient, in evaluation mode. "loss" has to come from here, a value a case, or from summarize().

@@ -50,6 +50,10 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerState& state)
   for (auto& learner : parts_.learners) learner.parallel->set_accumulation(plan_.accumulation);
   const bool asks_first = parts_.task.whole_batch_loss() != nullptr || parts_.task.counted() > 0;
   if (asks_first && !parts_.device.is_cpu()) on_host_ = parts_.communicator.duplicate_on_host();
+  if (!plan_.graphs) return;
+  graphs_ = std::make_unique<PassGraphs>(
+      parts_.task, parts_.learners, PassOptions::of(plan_, parts_.device), share_of_losses(),
+      [this](const std::string& words) { parts_.tracker.event(moment(), "warning", {}, words); });
 }
 
 std::vector<std::unique_ptr<WholeNetwork>> Trainer::whole_networks() {

@@ -22,6 +22,7 @@
 #include "larmor/train/batch_feed.h"
 #include "larmor/train/data_wait.h"
 #include "larmor/train/learner.h"
+#include "larmor/train/pass_graphs.h"
 #include "larmor/train/quarantine.h"
 #include "larmor/train/records.h"
 #include "larmor/train/task.h"
@@ -110,7 +111,8 @@ class Trainer {
   /// Nothing where memory has run out on some rank: then nothing has changed.
   std::optional<StepOutcome> try_step();
   Reduction reduce(const std::vector<bool>& active, const Votes& own, const Records& records);
-  /// From here on, on every rank alike. Throws Error (memory) where micro-batches cannot be smaller.
+  /// From here on, on every rank alike; where there are graphs, they are given up instead. Throws Error
+  /// (memory) where micro-batches cannot be smaller.
   void take_smaller_micro_batches();
   [[noreturn]] void refuse_smaller_micro_batches(const std::string& what) const;
   /// Ends this rank, which cannot take part in the rest of a failed step.
@@ -181,6 +183,9 @@ class Trainer {
   std::optional<TrainingEnd::Reason> reason_to_stop(const StepOutcome& outcome) const;
 
   StepContext context(Records* records) const;
+  LossShare share_of_losses() const {
+    return {.accumulation = plan_.accumulation, .ranks = parts_.communicator.size()};
+  }
   Moment moment() const;
   int rank() const { return parts_.communicator.rank(); }
   /// The ranks' group for what a loss over the whole step has to know of them before it can be computed.
@@ -191,6 +196,7 @@ class Trainer {
   TrainerState state_;
   std::unique_ptr<Loader> loader_;
   BatchFeed feed_;
+  std::unique_ptr<PassGraphs> graphs_;  // null where the plan has none
   DataWait data_wait_;
   std::vector<BadFile> met_earlier_;             // by loaders before loader_
   std::vector<BadFile> bad_cases_;               // of validation, as far as all ranks know

@@ -29,9 +29,15 @@ Batch example_of(const Batch& batch, int64_t row) {
 }  // namespace
 
 void Trainer::take_smaller_micro_batches() {
-  const auto smaller = with_smaller_micro_batch(plan_);
   const auto what = text("step ", state_.progress.step + 1, ": memory ran out with micro-batch ",
                          plan_.micro_batch, " on at least one rank");
+  if (std::exchange(plan_.graphs, false)) {
+    failure_ = nullptr;
+    graphs_->stop(what);
+    open_loader_again();
+    return;
+  }
+  const auto smaller = with_smaller_micro_batch(plan_);
   if (!smaller) refuse_smaller_micro_batches(what);
   failure_ = nullptr;
   plan_ = *smaller;

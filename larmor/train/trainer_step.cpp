@@ -248,9 +248,12 @@ void Trainer::forward_backward(Batch batch, const Batch* next, bool last, const 
                                const StepContext& now, const Records& records, Votes& votes) {
   const auto on_device = feed_.take(std::move(batch));
   copy_ahead(next);
+  const ComputedPass* computed = nullptr;
   std::vector<at::Tensor> losses;
   try_forward(on_device, [&](const Batch& part) {
-    losses = losses_of(parts_.task, part, now, PassOptions::of(plan_, parts_.device));
+    computed = graphs_ ? graphs_->compute(part, now, active) : nullptr;
+    losses = computed != nullptr ? computed->losses
+                                 : losses_of(parts_.task, part, now, PassOptions::of(plan_, parts_.device));
   });
   for (const auto& loss : losses) {
     if (loss.defined()) note_whether_finite(loss, votes);
@@ -258,10 +261,12 @@ void Trainer::forward_backward(Batch batch, const Batch* next, bool last, const 
   votes.new_names = records.has_new(record_names_);
   for (size_t i = 0; i < parts_.learners.size(); ++i) {
     if (!active[i]) continue;
-    // Gradients are averaged over ranks, so that a part of a sum counts as often as there are ranks.
-    const auto share = now.counts.defined() ? losses[i] * static_cast<double>(parts_.communicator.size())
-                                            : losses[i] / static_cast<double>(plan_.accumulation);
-    parts_.learners[i].parallel->backward(share, last, votes);
+    auto& parallel = *parts_.learners[i].parallel;
+    if (computed != nullptr) {
+      parallel.receive(computed->gradients[i], last, votes);
+    } else {
+      parallel.backward(share_of_losses().of(losses[i], now), last, votes);
+    }
   }
   copy_ahead(next);  // where no worker had it ready before
 }

@@ -31,11 +31,12 @@ TEST(PlanJson, HasTheKeysOfTheCommandLinePage) {
   std::vector<std::string> keys;
   const Json json = example();
   for (const auto& item : json.items()) keys.push_back(item.key());
-  EXPECT_THAT(keys, ElementsAre("format", "device", "ranks", "micro_batch", "accumulation", "global_batch",
-                                "precision", "layout", "strategy", "activation_checkpointing",
-                                "offload_optimizer", "sync_batch_norm", "whole_micro_batch", "compression",
-                                "exchange_every_micro_batch", "deterministic", "loader_threads", "prefetch",
-                                "threads_per_rank", "bucket_bytes", "memory", "idle_devices", "reasons"));
+  EXPECT_THAT(keys,
+              ElementsAre("format", "device", "ranks", "micro_batch", "accumulation", "global_batch",
+                          "precision", "layout", "strategy", "activation_checkpointing", "offload_optimizer",
+                          "sync_batch_norm", "whole_micro_batch", "compression", "exchange_every_micro_batch",
+                          "graphs", "deterministic", "loader_threads", "prefetch", "threads_per_rank",
+                          "bucket_bytes", "memory", "idle_devices", "reasons"));
   EXPECT_EQ(json["ranks"][1], Json({{"rank", 1}, {"device", -1}, {"cores", {2, 3}}}));
   EXPECT_EQ(json["memory"]["total"],
             json["memory"]["weights"].get<int64_t>() + json["memory"]["gradients"].get<int64_t>() +

@@ -7,6 +7,7 @@
 #include <torch/nn/module.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/log.h"
 #include "larmor/device/device.h"
 #include "larmor/device/memory_meter.h"
 #include "larmor/device/module_state.h"
@@ -17,7 +18,7 @@
 #include "larmor/train/learner.h"
 #include "larmor/train/measure/block_order.h"
 #include "larmor/train/measure/collective_meter.h"
-#include "larmor/train/pass.h"
+#include "larmor/train/pass_graphs.h"
 #include "larmor/train/whole_batch.h"
 
 namespace larmor {
@@ -30,6 +31,7 @@ struct StepBenchmark::State {
   std::optional<RankSums> rank_sums;
   std::unique_ptr<Task> task;
   std::vector<Learner> learners;
+  std::unique_ptr<PassGraphs> graphs;  // null where the plan has none
   Sample example;
   std::vector<Batch> batches;
   int64_t steps = 0;
@@ -54,8 +56,15 @@ void StepBenchmark::State::compute(int64_t passes) {
 
 void StepBenchmark::State::backward(const Batch& batch, bool last) {
   const auto context = rehearsal_context(*task, batch, plan.precision);
-  const auto losses = losses_of(*task, batch, context, PassOptions::of(plan, device));
-  for (size_t i = 0; i < losses.size(); ++i) learners[i].parallel->backward(losses[i], last, {});
+  const std::vector<bool> active(learners.size(), true);
+  const auto* const computed = graphs ? graphs->compute(batch, context, active) : nullptr;
+  const auto losses = computed != nullptr ? computed->losses
+                                          : losses_of(*task, batch, context, PassOptions::of(plan, device));
+  for (size_t i = 0; i < losses.size(); ++i) {
+    auto& parallel = *learners[i].parallel;
+    computed != nullptr ? parallel.receive(computed->gradients[i], last, {})
+                        : parallel.backward(losses[i], last, {});
+  }
   loss = losses.front().item<double>();
 }
 
@@ -125,6 +134,10 @@ StepBenchmark::StepBenchmark(const Stage& stage, const RunConfig& config, const 
   const auto blocks = blocks_to_cut(stage, config, plan, index, *dataset, *state.task);
   state.learners = make_learners(*state.task, blocks, config, plan, /*timetable=*/nullptr, metered);
   for (auto& learner : state.learners) learner.objective.network->train();
+  if (plan.graphs)
+    state.graphs =
+        std::make_unique<PassGraphs>(*state.task, state.learners, PassOptions::of(plan, state.device),
+                                     LossShare(), [](const std::string& words) { log::warning(words); });
   auto order = stage.order(config, index, *dataset);
   for (int64_t batch = 0; batch < batches; ++batch) {
     std::vector<Sample> samples;

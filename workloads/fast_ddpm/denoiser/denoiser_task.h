@@ -29,6 +29,7 @@ class DenoiserTask final : public Task {
   /// `config.weights` replaces the network's.
   void start() override;
   std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override;
+  std::optional<int64_t> fixed_pass(const StepContext&) const override { return 0; }
   /// Metric loss; at full depth every modality of a case is generated and held against the true one.
   void validate(const Batch& batch, Metrics& metrics) override;
   /// Means by modality, and the linear fit's.

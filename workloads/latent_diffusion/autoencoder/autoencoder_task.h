@@ -30,6 +30,10 @@ class AutoencoderTask final : public Task {
   void start() override;
   bool is_active(const Objective& objective, const StepContext& context) const override;
   std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override;
+  /// Without and with the discriminator.
+  std::optional<int64_t> fixed_pass(const StepContext& context) const override {
+    return is_adversarial(context);
+  }
   /// Metrics psnr, ssim (data range 1), l1, perceptual where there is such a network, and loss of the mean's
   /// reconstruction: the reconstruction term and the weighted perceptual one.
   void validate(const Batch& batch, Metrics& metrics) override;

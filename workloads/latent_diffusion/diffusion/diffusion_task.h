@@ -36,6 +36,7 @@ class DiffusionTask final : public Task {
   /// The scale factor, from the latents of the first global batch.
   void prepare(const EachBatch& first, const StepContext& context) override;
   std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override;
+  std::optional<int64_t> fixed_pass(const StepContext&) const override { return 0; }
   /// "loss" at four evenly spaced times. At full depth what is sampled is judged: psnr, ssim and mae against
   /// the label where a condition is given, else the statistics of latents, and how near they come to those of
   /// training.

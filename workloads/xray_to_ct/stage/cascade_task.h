@@ -32,6 +32,7 @@ class CascadeTask final : public Task {
   /// Measures how volumes are scaled to a mean of zero and a deviation of one.
   void prepare(const EachBatch& first, const StepContext& context) override;
   std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override;
+  std::optional<int64_t> fixed_pass(const StepContext&) const override { return 0; }
   /// Metrics loss, diffusion and physics, of fixed times; at full depth a volume is sampled for every case.
   void validate(const Batch& batch, Metrics& metrics) override;
   /// Where several volumes are sampled of each case: their deviation and the error of their mean.

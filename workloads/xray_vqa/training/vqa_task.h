@@ -43,6 +43,10 @@ class VqaTask final : public Task {
   int64_t counted() const override { return heads + 2; }
   at::Tensor counts(const Batch& batch) override;
   std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override;
+  /// By which encoders are frozen.
+  std::optional<int64_t> fixed_pass(const StepContext& context) const override {
+    return (is_frozen("image", context.epoch) ? 1 : 0) + (is_frozen("text", context.epoch) ? 2 : 0);
+  }
   void validate(const Batch& batch, Metrics& metrics) override;
   void summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) override;
   /// Words: answer, head, and of boxes that are given the one that the question looks at most. Numbers: the
