@@ -148,6 +148,7 @@ std::vector<PredictedCase> predict_here(Program& program, const PredictArguments
        .device = device,
        .precision = call.plan.precision,
        .layout = call.plan.layout,
+       .resamples = config.data.grids == "resample",
        .fits_in_one_pass =
            room_for_one_pass(*call.loaded.stage, config, call.plan.precision, memory_for(call.plan, rank)),
        .progress = progress_for_person(quiet)});
@@ -214,6 +215,8 @@ int predict(Program& program, PredictArguments arguments) {
   auto loaded = stage_for(program, arguments);
   auto form = loaded.stage->prediction(loaded.config.config);
   choose_pictures(form, arguments);
+  if (const auto words = steps_without_input(form); !words.empty() && !arguments.call.is_rank())
+    log::warning(words);
   require(!arguments.output.empty() || form.volumes.empty(), Exit::usage, "--output is required",
           "say where the volumes go that come out");
   auto found = cases_for(arguments, form);

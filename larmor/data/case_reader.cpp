@@ -12,25 +12,10 @@
 #include "larmor/base/text.h"
 #include "larmor/data/synthetic/phantom.h"
 #include "larmor/formats/volume.h"
-#include "larmor/transforms/resample_like.h"
+#include "larmor/transforms/common_grid.h"
 
 namespace larmor {
 namespace {
-
-bool on_one_grid(const Volume& left, const Volume& right) {
-  if (!left.voxels.sizes().slice(1).equals(right.voxels.sizes().slice(1))) return false;
-  for (std::size_t row = 0; row < 4; ++row) {
-    for (std::size_t column = 0; column < 4; ++column) {
-      if (std::abs(left.affine[row][column] - right.affine[row][column]) > 1e-3) return false;
-    }
-  }
-  return true;
-}
-
-std::string sizes_of(const Volume& volume) {
-  const auto sizes = volume.voxels.sizes();
-  return text(sizes[1], " x ", sizes[2], " x ", sizes[3]);
-}
 
 void check_classes(const Volume& mask, const std::string& file) {
   constexpr float most = 65535;
@@ -148,8 +133,10 @@ Volumes CaseReader::read(const Case& entry, int64_t number) const {
     if (is_image(name) || !wants(name)) continue;
     Volume volume = read_volume(folder_ / file);
     if (is_mask(name)) check_classes(volume, file);
-    volumes[name] = on_grid_of(image, entry.name(), std::move(volume), file,
-                               is_mask(name) ? Interpolation::nearest : Interpolation::trilinear);
+    volumes[name] =
+        on_grid_of(image, entry.name(), std::move(volume), file,
+                   {.resamples = resamples_,
+                    .interpolation = is_mask(name) ? Interpolation::nearest : Interpolation::trilinear});
   }
   const bool is_pair = entry.files.size() == 1 && holds_pairs(entry.name()) && image.voxels.size(0) == 2;
   if (is_pair) {
@@ -187,7 +174,7 @@ Volume CaseReader::read_image(const Case& entry) const {
     if (!image.voxels.defined()) {
       image = volume;
     } else {
-      volume = on_grid_of(image, entry.name(), std::move(volume), file, Interpolation::trilinear);
+      volume = on_grid_of(image, entry.name(), std::move(volume), file, {.resamples = resamples_});
     }
     channels[i] = std::move(volume.voxels);
   }
@@ -197,22 +184,6 @@ Volume CaseReader::read_image(const Case& entry) const {
   }
   if (channels.size() > 1) image.voxels = at::cat(channels);
   return image;
-}
-
-Volume CaseReader::on_grid_of(const Volume& image, const std::string& image_file, Volume volume,
-                              const std::string& file, Interpolation interpolation) const {
-  if (on_one_grid(image, volume)) return volume;
-  // The same voxels in another order of axes are no other grid.
-  Volume turned = orient(volume, axcodes_of(image.affine));
-  if (on_one_grid(image, turned)) return turned;
-  if (!resamples_) {
-    fail(Exit::data,
-         text(file, ": its grid (", sizes_of(volume), " voxels, or their place) is not that of ", image_file,
-              " (", sizes_of(image), ")"),
-         "register them to one grid, or say data.grids=resample");
-  }
-  const auto sizes = image.voxels.sizes();
-  return resample_like(volume, image.affine, {sizes[1], sizes[2], sizes[3]}, interpolation);
 }
 
 }  // namespace larmor

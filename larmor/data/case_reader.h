@@ -44,9 +44,6 @@ class CaseReader {
   bool is_read(const Case& entry, const std::string& name) const;
   Volume read_image(const Case& entry) const;
   void read_own_grids(const Case& entry, Volumes& volumes) const;
-  /// `volume` as it is, or brought onto the grid of the case's first image.
-  Volume on_grid_of(const Volume& image, const std::string& image_file, Volume volume,
-                    const std::string& file, Interpolation interpolation) const;
 
   const MakeVolumes make_;  // empty: there are files
   const std::filesystem::path folder_;

@@ -31,13 +31,20 @@ struct PredictionInput {
 
 /// What `predict` asks of a person, and what it gives; the same for every case of a call.
 struct PredictionForm {
-  std::vector<PredictionInput> inputs;    // the first is meant where none is named; empty: the stage samples
-  Json transforms = Json::array();        // of all image inputs together: nothing random, no crop
+  std::vector<PredictionInput> inputs;  // the first is meant where none is named; empty: the stage samples
+  Json transforms = Json::array();      // of all image inputs together: nothing random, no crop
+  /// The inputs that are channels of what training calls image, in its order: they are prepared as that one
+  /// volume. Others are volumes of their own, under their own names.
+  std::vector<std::string> channels = {};
   std::vector<std::string> volumes = {};  // names of those that come out; empty: numbers and words alone
   bool draws = false;  // what comes out depends on the draws: a case may be sampled several times
   /// Names of the pictures that may be had beside; who predicts leaves those that a person has asked for.
   std::vector<std::string> pictures = {};
 };
+
+/// Words for a person about steps whose `keys` name nothing that is among the inputs, and that are left out
+/// therefore; empty where there are none. Labels and masks, which a prediction never has, are no news.
+std::string steps_without_input(const PredictionForm& form);
 
 /// Of one case. Volumes may be of any floating type, and are written in float32.
 struct Prediction {

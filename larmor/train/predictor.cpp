@@ -24,6 +24,7 @@ Predictor::Predictor(Task& task, PredictionForm form, PredictorOptions options)
       form_(std::move(form)),
       options_(std::move(options)),
       chain_(form_.transforms),
+      channels_(form_.channels, options_.resamples),
       reads_grey_(picture_reading(form_.transforms).grey) {}
 
 Prediction Predictor::predict(const PredictionCase& one) const {
@@ -53,6 +54,11 @@ Prediction Predictor::predict(const PredictionCase& one) const {
   }
 }
 
+Volumes Predictor::prepared(const Volumes& files) const {
+  if (files.empty()) return {};  // the task says what has to be given
+  return channels_.apart(chain_.deterministic_part(channels_.joined(files)), files);
+}
+
 Prediction Predictor::predict_prepared(const PredictionCase& one, const Volumes& files,
                                        const std::function<bool(double examples)>& fits_in_one_pass) const {
   const at::NoGradGuard no_grad;
@@ -69,7 +75,7 @@ Prediction Predictor::predict_prepared(const PredictionCase& one, const Volumes&
       context.texts.emplace(input.name, given->second);
   }
   Batch batch{.tensors = {}, .keys = {{.seed = options_.seed, .epoch = one.sample, .example = one.number}}};
-  for (const auto& [name, ready] : chain_.deterministic_part(files)) {
+  for (const auto& [name, ready] : prepared(files)) {
     const Volume& file = files.find(name)->second;
     context.grids[name] = {.of_file = file.affine,
                            .prepared = ready.affine,

@@ -9,6 +9,7 @@
 #include <c10/core/Device.h>
 
 #include "larmor/plan/plan.h"
+#include "larmor/train/input_channels.h"
 #include "larmor/train/prediction.h"
 #include "larmor/train/task.h"
 #include "larmor/transforms/transforms.h"
@@ -31,6 +32,7 @@ struct PredictorOptions {
   c10::Device device{c10::kCPU};          // where the task's networks are
   Precision precision = Precision::fp32;  // in which they were placed
   Layout layout = Layout::contiguous;
+  bool resamples = false;  // data.grids=resample: inputs that are channels come onto the grid of the first
   std::function<bool(double examples)> fits_in_one_pass = [](double) { return true; };
   std::function<void(double share)> progress = [](double) {};
 };
@@ -47,6 +49,7 @@ class Predictor {
   c10::Device device() const { return options_.device; }
 
  private:
+  Volumes prepared(const Volumes& files) const;
   Prediction predict_prepared(const PredictionCase& one, const Volumes& files,
                               const std::function<bool(double examples)>& fits_in_one_pass) const;
 
@@ -54,6 +57,7 @@ class Predictor {
   const PredictionForm form_;
   const PredictorOptions options_;
   const TransformChain chain_;
+  const InputChannels channels_;
   const bool reads_grey_;
 };
 

@@ -119,28 +119,14 @@ Box box_around_foreground(const at::Tensor& voxels) {
   return box;
 }
 
-/// The smallest box around both; an empty one counts for nothing.
-Box around_both(const Box& left, const Box& right) {
-  if (left[0].second == 0) return right;
-  if (right[0].second == 0) return left;
-  Box both{};
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    both[axis] = {std::min(left[axis].first, right[axis].first),
-                  std::max(left[axis].second, right[axis].second)};
-  }
-  return both;
-}
-
-constexpr const char* whole_image = "image";
-
 struct ForegroundRule {
   std::string source;
   std::array<int64_t, 3> margin{}, divisor{};
   bool allow_smaller = false;
 };
 
-/// `box` as the rule widens it, in volumes of size `whole`.
-Box widened(Box box, const GridSize& whole, const ForegroundRule& rule) {
+Box foreground_box(const LazyVolume& source, const ForegroundRule& rule) {
+  Box box = box_around_foreground(source.volume().voxels);
   for (std::size_t axis = 0; axis < 3; ++axis) {
     auto& [low, high] = box[axis];
     if (high == 0)
@@ -150,7 +136,7 @@ Box widened(Box box, const GridSize& whole, const ForegroundRule& rule) {
     high += rule.margin[axis];
     if (rule.allow_smaller) {
       low = std::max<int64_t>(low, 0);
-      high = std::min(high, whole[axis]);
+      high = std::min(high, source.size()[axis]);
     }
     const int64_t size = high - low, divisor = rule.divisor[axis];
     const int64_t divisible = (size + divisor - 1) / divisor * divisor;
@@ -158,35 +144,6 @@ Box widened(Box box, const GridSize& whole, const ForegroundRule& rule) {
     high = low + divisible;
   }
   return box;
-}
-
-/// Around what all volumes show together.
-Box box_around_all(const LazyVolumes& volumes, const Targets& targets, const ForegroundRule& rule) {
-  const LazyVolume* first = nullptr;
-  Box box{};
-  for (const auto& [name, volume] : volumes) {
-    if (!targets.wants(name)) continue;
-    if (first == nullptr) first = &volume;
-    if (volume.size() != first->size())
-      fail(Exit::data, text("CropForeground finds \"", name, "\" on another grid than the volumes before it"),
-           "register the files to one grid, or say by source_key which one to look at");
-    box = around_both(box, box_around_foreground(volume.volume().voxels));
-  }
-  if (first == nullptr)
-    fail(Exit::data, "CropForeground finds no volume that its keys name", "correct its keys, or drop them");
-  return widened(box, first->size(), rule);
-}
-
-/// Where an example brings the channels of its image as several volumes, as `predict` does, they are the
-/// image.
-Box foreground_of(const LazyVolumes& volumes, const Targets& targets, const ForegroundRule& rule) {
-  const auto source = volumes.find(rule.source);
-  if (source != volumes.end())
-    return widened(box_around_foreground(source->second.volume().voxels), source->second.size(), rule);
-  if (rule.source != whole_image)
-    fail(Exit::data, text("CropForeground looks at \"", rule.source, "\", which this example has not"),
-         "say source_key: image, or name a volume that it has");
-  return box_around_all(volumes, targets, rule);
 }
 
 void crop_to(LazyVolume& volume, const Box& box, const Filling& filling) {
@@ -206,7 +163,7 @@ void crop_to(LazyVolume& volume, const Box& box, const Filling& filling) {
 TransformRun crop_foreground(Parameters& parameters) {
   ForegroundRule rule;
   const auto targets = parameters.targets();
-  rule.source = parameters.find("source_key") != nullptr ? parameters.word("source_key") : whole_image;
+  rule.source = parameters.find("source_key") != nullptr ? parameters.word("source_key") : "image";
   if (parameters.find("margin") != nullptr) rule.margin = parameters.sizes("margin");
   rule.divisor = {1, 1, 1};
   if (parameters.find("k_divisible") != nullptr) rule.divisor = parameters.sizes("k_divisible");
@@ -216,7 +173,12 @@ TransformRun crop_foreground(Parameters& parameters) {
   }
   rule.allow_smaller = parameters.flag("allow_smaller", false);
   return [rule, targets, filling = filling_in(parameters)](LazyVolumes& volumes, const ExampleKey&) {
-    const Box box = foreground_of(volumes, targets, rule);
+    const auto source = volumes.find(rule.source);
+    if (source == volumes.end()) {
+      fail(Exit::data, text("CropForeground looks at \"", rule.source, "\", which this example has not"),
+           "say source_key: image, or name a volume that it has");
+    }
+    const Box box = foreground_box(source->second, rule);
     for (auto& [name, volume] : volumes) {
       if (targets.wants(name)) crop_to(volume, box, filling);
     }

@@ -75,6 +75,18 @@ Json prediction_chain(const Json& declared) {
   return chain;
 }
 
+std::vector<std::pair<std::string, std::vector<std::string>>> keys_of_steps(const Json& chain) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> steps;
+  for (const auto& step : chain) {
+    if (is_step_named(step, "LoadImage") || is_step_named(step, "EnsureChannelFirst")) continue;
+    if (!step.is_object() || !step.front().is_object() || !step.front().contains("keys")) continue;
+    const Json& keys = step.front()["keys"];
+    steps.emplace_back(step.begin().key(), keys.is_array() ? keys.get<std::vector<std::string>>()
+                                                           : std::vector{keys.get<std::string>()});
+  }
+  return steps;
+}
+
 std::vector<int64_t> training_crop(const Json& declared) { return crop_of(declared); }
 
 std::vector<int64_t> validation_crop(const Json& declared) { return crop_of(validation_chain(declared)); }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "larmor/base/json.h"
@@ -15,6 +17,9 @@ Json training_chain(const Json& declared);
 Json validation_chain(const Json& declared);
 /// Prediction: whole volumes, so no crop at all, and nothing random.
 Json prediction_chain(const Json& declared);
+/// The steps of a chain that say by `keys` which volumes they are for, by name, with these. What is said of
+/// reading (LoadImage, EnsureChannelFirst) is for files.
+std::vector<std::pair<std::string, std::vector<std::string>>> keys_of_steps(const Json& chain);
 /// The crop that training sees, voxels an axis; empty when the chain does not crop.
 std::vector<int64_t> training_crop(const Json& declared);
 /// The crop that validation sees, likewise.

@@ -133,8 +133,31 @@ TEST_F(MissingModality, HasToBeNamedWhereMoreThanOneIsMissing) {
 TEST_F(MissingModality, NeedsTheOthersOnOneGrid) {
   const auto end = predict({"t1n=a-t1n.nii", "t1c=c-t1c.nii", "t2w=a-t2w.nii"}, "no.nii");
   EXPECT_EQ(end.status, bad_data);
-  EXPECT_THAT(end.err, HasSubstr("t1c does not lie on the grid of the other modalities"));
+  EXPECT_THAT(end.err,
+              AllOf(HasSubstr("t1c: its grid (12 x 10 x 9 voxels, or their place) is not that of t1n"),
+                    HasSubstr("data.grids=resample")));
   EXPECT_FALSE(fs::exists(folder() / "no.nii"));
+  const auto sampled =
+      predict({"t1n=a-t1n.nii", "t1c=c-t1c.nii", "t2w=a-t2w.nii"}, "sampled.nii", {"data.grids=resample"});
+  EXPECT_EQ(sampled.status, 0) << sampled.err;
+  EXPECT_EQ(read_text(folder() / "sampled.nii").size(), generated().size());
+}
+
+TEST_F(MissingModality, IsMadeOfWhatTheStepsForTheImageHavePrepared) {
+  const auto transforms = [](const std::string& keys) {
+    return std::vector<std::string>{
+        "data.transforms=[{ScaleIntensityRangePercentiles: {lower: 10, upper: 90, b_min: -1, b_max: 1, "
+        "channel_wise: true" +
+        keys + "}}]"};
+  };
+  const auto by_all = generated(transforms(""));
+  EXPECT_EQ(generated(transforms(", keys: [image]")), by_all);
+  EXPECT_EQ(generated(transforms(", keys: image")), by_all);
+  EXPECT_NE(generated(transforms(", keys: label")), by_all);
+  const auto said = predict(three_, "said.nii", transforms(", keys: image_t1n"));
+  EXPECT_EQ(said.status, 0);
+  EXPECT_THAT(said.err, HasSubstr("none of the volumes of a prediction (image): "
+                                  "ScaleIntensityRangePercentiles (image_t1n)"));
 }
 
 }  // namespace

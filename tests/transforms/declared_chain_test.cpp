@@ -32,6 +32,15 @@ TEST(DeclaredChain, PredictsWholeVolumes) {
   EXPECT_TRUE(chain[0].contains("ScaleIntensityRanged"));
 }
 
+TEST(DeclaredChain, KnowsTheKeysOfItsStepsButNotThoseOfReading) {
+  const Json chain = parse_json(R"(["EnsureChannelFirst", {"LoadImaged": {"keys": "image"}}, {"Clip": {}},
+                                    {"Clipd": {"keys": ["image", "mask"]}}, {"RandFlip": {"keys": "label"}}])",
+                                "a chain");
+  using Keys = std::vector<std::string>;
+  EXPECT_EQ(keys_of_steps(chain), (std::vector<std::pair<std::string, Keys>>{{"Clipd", {"image", "mask"}},
+                                                                             {"RandFlip", {"label"}}}));
+}
+
 TEST(DeclaredChain, KnowsNoCropWhereNoneIsDeclared) {
   EXPECT_TRUE(training_crop(parse_json(R"([{"RandFlip": {}}])", "a chain")).empty());
 }

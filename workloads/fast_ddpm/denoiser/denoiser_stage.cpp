@@ -116,6 +116,7 @@ std::unique_ptr<Task> DenoiserStage::task(const RunConfig& config, const Index&)
 PredictionForm DenoiserStage::prediction(const RunConfig& config) const {
   PredictionForm form{.inputs = {},
                       .transforms = prediction_chain(config.data.transforms),
+                      .channels = config_.modalities,
                       .volumes = {DenoiserTask::output_name},
                       .draws = true};
   for (const std::string& modality : config_.modalities)

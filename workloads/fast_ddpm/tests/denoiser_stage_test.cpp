@@ -1,5 +1,6 @@
 #include "workloads/fast_ddpm/denoiser/denoiser_stage.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -7,10 +8,12 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/file.h"
 #include "larmor/base/text.h"
 #include "larmor/config/load.h"
+#include "larmor/formats/volume.h"
 #include "larmor/train/loaded_stage.h"
-#include "larmor/transforms/transforms.h"
+#include "larmor/train/predictor.h"
 
 #include "workloads/fast_ddpm/workload.h"
 
@@ -129,22 +132,49 @@ TEST(DenoiserStage, RefusesAConfigThatCannotWorkAndNamesTheKey) {
   names("data.transforms=[{RandSpatialCrop: {roi_size: [62, 64, 64]}}]", "62");
 }
 
-TEST(DenoiserStage, PreparesTheModalitiesOfAPredictionOnOneGrid) {
-  Sources sources;
-  sources.files = {shipped_configs() / "brain_cpu.yaml"};
-  sources.overrides = {"data.folder=."};
-  const auto loaded = load_stage(sources, make_workload(), "denoiser");
-  const TransformChain chain(loaded.stage->prediction(loaded.config.config).transforms);
-  Volumes files;
-  for (const int64_t corner : {4, 10, 20}) {
-    at::Tensor voxels = at::zeros({1, 200, 230, 170});
-    voxels.slice(1, corner, 190 - corner).slice(2, 5, 225).slice(3, 5, 165).fill_(100 + corner);
-    files.emplace(text("modality ", corner), Volume{voxels, identity_affine()});
+/// Keeps what it is given.
+class Listener final : public Task {
+ public:
+  std::vector<Objective> objectives() override { return {}; }
+  std::vector<at::Tensor> losses(const Batch&, const StepContext&) override { return {}; }
+  void validate(const Batch&, Metrics&) override {}
+  Prediction predict(const Batch& inputs, const PredictionContext&) override {
+    seen = inputs.tensors;
+    return {.volumes = {{"generated", {at::zeros({1, 1, 1, 1}), identity_affine()}}}};
   }
-  const Volumes prepared = chain.deterministic_part(files);
-  for (const auto& [name, volume] : prepared) {
-    EXPECT_EQ(volume.voxels.sizes(), prepared.begin()->second.voxels.sizes()) << name;
-    EXPECT_EQ(volume.affine, prepared.begin()->second.affine) << name;
+  std::map<std::string, at::Tensor, std::less<>> seen;
+};
+
+TEST(DenoiserStage, PreparesTheModalitiesOfAPredictionOnOneGridWhateverTheKeys) {
+  const auto prepared = [](const std::string& keys) {
+    Sources sources;
+    sources.files = {shipped_configs() / "brain_cpu.yaml"};
+    sources.overrides = {
+        "data.folder=.",
+        text("data.transforms=[{Spacing: {pixdim: [2, 2, 2]", keys, "}}, {CropForeground: {margin: 1", keys,
+             "}}, {NormalizeIntensity: {nonzero: true, channel_wise: true", keys, "}}]")};
+    const auto loaded = load_stage(sources, make_workload(), "denoiser");
+    const ScratchFolder folder;
+    DiskStorage storage;
+    PredictionCase one;
+    for (const int64_t corner : {4, 10, 20}) {
+      Volume head{at::zeros({1, 40, 30, 20}), identity_affine()};
+      head.voxels.slice(1, corner, 30).slice(2, 5, 25).slice(3, 5, 15).fill_(100).select(3, 7).fill_(200);
+      const std::string modality = corner == 4 ? "t2f" : corner == 10 ? "t1n" : "t2w";
+      one.inputs[modality] = (folder.path() / (modality + ".nii")).string();
+      write_nifti(storage, one.inputs[modality], head);
+    }
+    Listener task;
+    Predictor(task, loaded.stage->prediction(loaded.config.config), {}).predict(one);
+    return task.seen;
+  };
+  const auto all = prepared(""), of_image = prepared(", keys: image"), of_list = prepared(", keys: [image]");
+  ASSERT_EQ(all.size(), 3U);
+  for (const auto& [name, modality] : all) {
+    EXPECT_EQ(modality.sizes(), (std::vector<int64_t>{1, 1, 15, 12, 7})) << name;
+    EXPECT_NEAR(modality.masked_select(modality.ne(0)).mean().item<float>(), 0, 1e-6) << name;
+    EXPECT_TRUE(of_image.at(name).equal(modality)) << name;
+    EXPECT_TRUE(of_list.at(name).equal(modality)) << name;
   }
 }
 
@@ -171,6 +201,8 @@ TEST(DenoiserStage, AsksForModalitiesAndForTheNameOfTheMissingOne) {
   }
   EXPECT_EQ(names, (std::vector<std::string>{"t1n", "t1c", "t2w", "t2f", "target"}));
   EXPECT_EQ(form.inputs.back().kind, PredictionInput::Kind::text);
+  names.pop_back();
+  EXPECT_EQ(form.channels, names);
   EXPECT_TRUE(loaded.stage->predicts_by_average());
 }
 

@@ -188,6 +188,7 @@ PredictionForm DiffusionStage::prediction(const RunConfig& config) const {
   if (!config_.is_conditioned()) return form;
   form.inputs = {{.name = DiffusionTask::condition_name}};
   form.transforms = prediction_chain(config.data.transforms);
+  form.channels = {DiffusionTask::condition_name};  // in training it is the image, beside the label
   return form;
 }
 

@@ -96,6 +96,7 @@ TEST(DiffusionStage, TakesALowCountScanOrNothing) {
   EXPECT_TRUE(prediction("tutorial_32g").inputs.empty());
   ASSERT_EQ(prediction("32g").inputs.size(), 1U);
   EXPECT_EQ(prediction("32g").inputs.front().name, "low");
+  EXPECT_EQ(prediction("32g").channels, std::vector<std::string>{"low"}) << "training's image";
   EXPECT_EQ(prediction("32g").volumes, std::vector<std::string>{"sample"});
 }
 
