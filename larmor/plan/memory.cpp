@@ -191,8 +191,10 @@ MemoryEstimate estimate(const Question& question, const Plan& plan, int64_t micr
   estimate_model(question, plan, memory);
   const int64_t activations = activations_of_a_sample(demand, plan.recompute);
   memory.activations = micro_batch * (activations / 2 * widths_of(plan).activation_halves);
-  memory.validation = demand.validation_window_bytes / 2 * widths_of(plan).activation_halves +
-                      demand.validation_case_bytes * (plan.precision == Precision::fp64 ? 2 : 1);
+  const int64_t copied_ahead = plan.device == DeviceKind::cpu ? 0 : demand.validation_image_bytes;
+  memory.validation =
+      demand.validation_window_bytes / 2 * widths_of(plan).activation_halves +
+      (demand.validation_case_bytes + copied_ahead) * (plan.precision == Precision::fp64 ? 2 : 1);
   // On a CPU the batches that wait lie beside the model; on a GPU only the one in use and the next.
   const int64_t held = plan.device == DeviceKind::cpu ? plan.prefetch + 1 : 2;
   memory.batch = micro_batch * demand.sample_bytes * held;

@@ -70,8 +70,9 @@ struct Demand {
   int64_t parameters_outside_blocks = 0;    // of the parameters: ZeRO-3 leaves them whole on every rank
   int64_t frozen_bytes = 0;                 // in fp32, of networks that take part and do not learn: never cut
   /// Where validation goes over whole cases, for the largest of them: what a pass over one window keeps at
-  /// its peak, in fp32, and what lies beside it, in the type of the images.
-  int64_t validation_window_bytes = 0, validation_case_bytes = 0;
+  /// its peak, in fp32, and what lies beside it, in the type of the images; of this the images themselves, of
+  /// which a GPU holds those of the next case, too.
+  int64_t validation_window_bytes = 0, validation_case_bytes = 0, validation_image_bytes = 0;
   int64_t sample_bytes = 0;           // one example as the loader holds it
   int64_t preferred_micro_batch = 1;  // of the workload, when nothing else decides
   bool batch_norm = false;            // needs accumulation 1

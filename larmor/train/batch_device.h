@@ -14,7 +14,7 @@ namespace larmor {
 /// Floating-point tensors become float64 when the precision says so. Mixed precision leaves them float32:
 /// autocast chooses per operator.
 c10::ScalarType type_on_device(const at::Tensor& tensor, Precision precision);
-/// Copies to the device, in those types. A training step's batches go by BatchFeed.
+/// Copies to the device, in those types. Batches of training and of validation go by BatchFeed.
 Batch to_device(Batch batch, c10::Device device, Precision precision);
 
 /// The draw position of a batch's rows.

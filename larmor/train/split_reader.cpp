@@ -46,8 +46,10 @@ class SplitReader::Forgiving final : public Dataset {
 
 namespace {
 
-LoaderOptions loader_options_for(int workers) {
-  LoaderOptions options{.workers = workers, .prefetch = workers};
+LoaderOptions loader_options_for(const SplitReaderOptions& chosen) {
+  // One more where the next case is to be ready when this one has just been taken: a GPU copies it meanwhile.
+  const int prefetch = chosen.workers + (chosen.pinned ? 1 : 0);
+  LoaderOptions options{.workers = chosen.workers, .prefetch = prefetch, .pinned = chosen.pinned};
   if (Heartbeat* const sign = heartbeat()) options.goes_on = [sign] { sign->show(); };
   return options;
 }
@@ -61,8 +63,7 @@ struct SplitReader::State {
     // All examples that are never parted are one: an epoch is the dataset in its own order.
     const ExampleOrder in_order(options.seed, dataset.size(), dataset.size());
     const BatchSlice slice{.global_batch = options.ranks, .rank = options.rank, .ranks = options.ranks};
-    loader =
-        std::make_unique<Loader>(cases, in_order, slice, /*consumed=*/0, loader_options_for(options.workers));
+    loader = std::make_unique<Loader>(cases, in_order, slice, /*consumed=*/0, loader_options_for(options));
   }
 
   Batch read(const ExampleKey& key) {
@@ -93,6 +94,11 @@ std::optional<SplitReader::Read> SplitReader::next() {
   read.bad = state.cases.take_bad(state.example);
   state.next_example += state.options.ranks;
   return read;
+}
+
+const Batch* SplitReader::upcoming() const {
+  const Batch* const batch = state_->loader ? state_->loader->upcoming() : nullptr;
+  return batch != nullptr && !batch->tensors.empty() ? batch : nullptr;
 }
 
 int64_t SplitReader::example() const { return state_->example; }

@@ -15,7 +15,8 @@ namespace larmor {
 struct SplitReaderOptions {
   uint64_t seed = 0;
   int rank = 0, ranks = 1;
-  int workers = 0;  // 0: next() reads
+  int workers = 0;      // 0: next() reads
+  bool pinned = false;  // batches that threads read ahead lie in memory from which a GPU copies
 };
 
 /// One thread, apart from its own.
@@ -33,6 +34,9 @@ class SplitReader {
 
   /// Blocks. Nothing after the last case. Throws any error but Error (data), which is the case's.
   std::optional<Read> next();
+  /// The batch of the case that next() will give, where a thread has it ready: null where next() would wait
+  /// or fail, or where the case cannot be read. Does not block. Valid until the next call of next().
+  const Batch* upcoming() const;
   /// The case that next() gives, or has failed to give.
   int64_t example() const;
 

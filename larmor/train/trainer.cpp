@@ -134,6 +134,7 @@ ValidationResult Trainer::validated(bool with_pictures) {
                             .pictures = with_pictures,
                             .workers = plan_.loader_threads,
                             .reference = parts_.reference_cases,
+                            .feed = &feed_,
                             .after_case = [this] { parts_.board.beat(rank()); }});
     if (!result.bad.empty()) {
       bad_cases_ = result.bad;

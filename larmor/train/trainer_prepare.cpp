@@ -39,7 +39,7 @@ void Trainer::look_ahead(const std::function<void(const Batch&)>& use) {
   const auto loader = parts_.open_loader(plan_, state_.progress.examples, odd_examples_);
   try {
     for (int64_t micro = 0; micro < plan_.accumulation; ++micro) {
-      const auto batch = to_device(loader->next(), parts_.device, plan_.precision);
+      const auto batch = feed_.take(loader->next());
       const DrawScope draws(draw_position_of(batch));
       const AutocastScope autocast(parts_.device.type(), plan_.precision);
       const LayoutScope layout(plan_.layout);

@@ -20,6 +20,7 @@
 #include "larmor/device/layout.h"
 #include "larmor/device/out_of_memory.h"
 #include "larmor/train/batch_device.h"
+#include "larmor/train/batch_feed.h"
 #include "larmor/train/networks.h"
 #include "larmor/train/split_reader.h"
 
@@ -233,47 +234,40 @@ ValidationResult result_of(const Gathered& gathered, const Collected& summary) {
   return result;
 }
 
-void run_task(Task& task, const Batch& cases, const ValidationOptions& options, Metrics& metrics) {
-  const auto batch = to_device(cases, options.device, options.precision);
-  const DrawScope draws(draw_position_of(batch));
-  const AutocastScope autocast(options.device.type(), options.precision);
-  const LayoutScope layout(options.layout);
-  task.validate(batch, metrics);
-}
-
 /// The cases of a rank on their way through the task.
 class CaseRunner {
  public:
-  CaseRunner(Task& task, const Dataset& dataset, Communicator& communicator, const ValidationOptions& options,
-             Collected& collected)
+  CaseRunner(Task& task, const Dataset& dataset, const Communicator& communicator,
+             const ValidationOptions& options, BatchFeed& feed, Collected& collected)
       : task_(task),
         dataset_(dataset),
-        communicator_(communicator),
         options_(options),
-        collected_(collected) {}
+        feed_(feed),
+        collected_(collected),
+        reader_(dataset, {.seed = options.seed,
+                          .rank = communicator.rank(),
+                          .ranks = communicator.size(),
+                          .workers = options.workers,
+                          .pinned = !options.device.is_cpu()}) {}
 
   /// What has ended them before their time, if anything has.
   Failure run() {
-    SplitReader reader(dataset_, {.seed = options_.seed,
-                                  .rank = communicator_.rank(),
-                                  .ranks = communicator_.size(),
-                                  .workers = options_.workers});
     try {
-      while (auto read = next_of(reader)) take(std::move(*read));
+      while (auto read = next()) take(std::move(*read));
       run_waiting();
     } catch (...) {
-      const auto at_fault = failed_ >= 0 ? failed_ : reader.example();
+      const auto at_fault = failed_ >= 0 ? failed_ : reader_.example();
       return {std::current_exception(), dataset_.name(at_fault)};
     }
     return {};
   }
 
  private:
-  std::optional<SplitReader::Read> next_of(SplitReader& reader) const {
+  std::optional<SplitReader::Read> next() {
     try {
-      return reader.next();
+      return reader_.next();
     } catch (const Error& error) {
-      throw error.within(text("while validating ", dataset_.name(reader.example())));
+      throw error.within(text("while validating ", dataset_.name(reader_.example())));
     }
   }
 
@@ -307,6 +301,17 @@ class CaseRunner {
     for (std::size_t i = 0; i < cases.size(); ++i) options_.after_case();
   }
 
+  void run_task(const Batch& cases, Metrics& metrics) {
+    const Batch batch = feed_.take(cases);
+    // Tasks wait for what they find of a case, so that the next one is on its way before, or not beside it.
+    const Batch* const next = at_once() == 1 ? reader_.upcoming() : nullptr;
+    if (next != nullptr) feed_.copy_ahead(*next);
+    const DrawScope draws(draw_position_of(batch));
+    const AutocastScope autocast(options_.device.type(), options_.precision);
+    const LayoutScope layout(options_.layout);
+    task_.validate(batch, metrics);
+  }
+
   /// False where some case is of no use: then each is tried by itself.
   bool try_together(const std::vector<Batch>& cases) {
     Batch all;
@@ -318,7 +323,7 @@ class CaseRunner {
     }
     Collected own = collected_.anew();
     try {
-      run_task(task_, all, options_, own);
+      run_task(all, own);
     } catch (const Error& error) {
       if (error.exit() != Exit::data) throw;
       return false;
@@ -333,7 +338,7 @@ class CaseRunner {
     Collected own = collected_.anew();
     failed_ = example;
     try {
-      run_task(task_, one, options_, own);
+      run_task(one, own);
     } catch (const Error& error) {
       if (error.exit() != Exit::data) throw error.within(text("while validating ", dataset_.name(example)));
       collected_.bad.emplace_back(example, bad_file_of(dataset_, example, error));
@@ -346,9 +351,10 @@ class CaseRunner {
 
   Task& task_;
   const Dataset& dataset_;
-  Communicator& communicator_;
   const ValidationOptions& options_;
+  BatchFeed& feed_;
   Collected& collected_;
+  SplitReader reader_;
   std::vector<Batch> waiting_;
   int64_t failed_ = -1;  // the case at fault, where the task has failed with it
 };
@@ -359,9 +365,12 @@ ValidationResult validate(Task& task, const Dataset& dataset, Communicator& comm
                           const ValidationOptions& options) {
   const EvaluationMode evaluation(task);
   const torch::NoGradGuard no_grad;
+  std::optional<BatchFeed> own_feed;
+  BatchFeed& feed =
+      options.feed != nullptr ? *options.feed : own_feed.emplace(options.device, options.precision);
   Collected collected({.depth = options.depth, .pictures = options.pictures && communicator.is_first()},
                       communicator);
-  const auto failure = CaseRunner(task, dataset, communicator, options, collected).run();
+  const auto failure = CaseRunner(task, dataset, communicator, options, feed, collected).run();
   const auto gathered = gather(communicator, collected, failure);
   if (static_cast<int64_t>(gathered.bad.size()) == dataset.size()) {
     fail(Exit::data,
@@ -371,9 +380,11 @@ ValidationResult validate(Task& task, const Dataset& dataset, Communicator& comm
   CaseValues reference;
   if (options.reference != nullptr) {
     Collected of_reference({.depth = options.depth, .of_reference = true}, communicator);
-    const auto of_cases = CaseRunner(task, *options.reference, communicator, options, of_reference).run();
+    const auto of_cases =
+        CaseRunner(task, *options.reference, communicator, options, feed, of_reference).run();
     reference = gather(communicator, of_reference, of_cases).all();
   }
+  feed.clear();
   task.summarize(gathered.all(), reference, collected);
   auto result = result_of(gathered, collected);
   result.pictures = std::move(collected.pictures);

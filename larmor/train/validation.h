@@ -17,6 +17,8 @@
 
 namespace larmor {
 
+class BatchFeed;
+
 struct MetricResult {
   double mean = 0;                                         // over the cases, or a figure of them all
   std::vector<std::pair<int64_t, double>> per_case = {};   // by example; empty for a figure
@@ -41,6 +43,9 @@ struct ValidationOptions {
   int64_t batch = 1;  // cases of one shape that a GPU computes together; a CPU computes each alone
   int workers = 0;    // threads of this rank that read cases ahead; 0: the calling one reads them
   const Dataset* reference = nullptr;  // Stage::reference()'s
+  /// By which cases come to the device, and whose memory they have then, in place of what was in it; in the
+  /// end all of it is given up. Null: one of validate()'s own.
+  BatchFeed* feed = nullptr;
   std::function<void()> after_case = [] {};
 };
 

@@ -1,5 +1,10 @@
 // Batches that are copied to a card while it computes the ones before: on a stream of their own, in order
 // with what reads them, with no host waiting, and in the memory of two.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -10,7 +15,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "larmor/base/error.h"
 #include "larmor/train/batch_feed.h"
+#include "larmor/train/validation.h"
 
 #include "tests/gpu_emulation/runtime/counters.h"
 
@@ -176,6 +183,131 @@ TEST_F(BatchOrder, WithoutRoomForASecondBatchEachIsCopiedInItsTurn) {
   EXPECT_EQ(emulated::counters().copies_to_device, copies + 2);
   EXPECT_EQ(of_first.item<float>(), 2);
   EXPECT_EQ(mean_of(now).item<float>(), 4);
+}
+
+/// Cases whose voxels are all their number.
+class NumberedCases final : public Dataset {
+ public:
+  explicit NumberedCases(int64_t size, int64_t length = voxels) : size_(size), length_(length) {}
+  int64_t size() const override { return size_; }
+  std::string name(int64_t example) const override { return std::to_string(example); }
+  Sample get(const ExampleKey& key) const override {
+    if (key.example == broken) fail(Exit::data, "a torn file");
+    ++read;
+    return {{"image", at::full({length_}, static_cast<float>(key.example))}};
+  }
+  /// Until the case and those before it have been read, and a moment longer: they wait in the loader then.
+  void wait_for(int64_t example) const {
+    while (read <= std::min(example, size_ - 1)) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  int64_t broken = -1;
+  mutable std::atomic<int64_t> read = 0;
+
+ private:
+  int64_t size_, length_;
+};
+
+/// Waits for the mean of each case, as tasks do; keeps the voxels of so many.
+class Means final : public Task {
+ public:
+  explicit Means(size_t keeps = 0) : keeps_(keeps) {}
+  std::vector<Objective> objectives() override { return {}; }
+  std::vector<at::Tensor> losses(const Batch&, const StepContext&) override { return {}; }
+  void validate(const Batch& batch, Metrics& metrics) override {
+    const at::Tensor mean = batch.at("image").mean(1).cpu();
+    for (int64_t row = 0; row < batch.size(); ++row)
+      metrics.value("mean", batch.keys[static_cast<size_t>(row)].example, mean[row].item<double>());
+    if (kept.size() < keeps_) kept.push_back(batch.at("image").narrow(1, 0, 1));
+  }
+  std::vector<at::Tensor> kept;
+
+ private:
+  size_t keeps_;
+};
+
+class ValidationOrder : public BatchOrder {
+ protected:
+  /// Each case's mean is its number, and the host waited for it and for nothing else.
+  void validate_on_card(const NumberedCases& cases, Task& task, ValidationOptions options) {
+    options.device = card;
+    int64_t done = 0;
+    options.after_case = [&] {
+      if (options.workers > 0) cases.wait_for(++done + 1);
+    };
+    const auto waits = emulated::counters().host_waits.load();
+    const auto pageable = emulated::counters().pageable_asynchronous_copies.load();
+    const auto overlapping = emulated::counters().overlapping_copies.load();
+    const auto solo = make_solo();
+    const auto result = validate(task, cases, *solo, options);
+    overlapping_ = static_cast<int64_t>(emulated::counters().overlapping_copies - overlapping);
+    waits_ = static_cast<int64_t>(emulated::counters().host_waits - waits);
+    EXPECT_EQ(emulated::counters().pageable_asynchronous_copies, pageable);
+    const auto means = result.metrics.at("mean").per_case;
+    EXPECT_EQ(std::ssize(means) + std::ssize(result.bad), cases.size());
+    for (const auto& [example, mean] : means) EXPECT_EQ(mean, static_cast<double>(example));
+  }
+  int64_t overlapping_ = 0, waits_ = 0;
+};
+
+TEST_F(ValidationOrder, TheNextCaseIsCopiedWhileThisOneIsComputedAndTheHostWaitsForNoCopy) {
+  for (const int workers : {1, 3}) {
+    Means task;
+    validate_on_card(NumberedCases(8), task, {.workers = workers});
+    EXPECT_GE(overlapping_, 8 - 2) << "of the first and the second that may not be";
+    EXPECT_EQ(waits_, 8);
+  }
+}
+
+TEST_F(ValidationOrder, ACaseThatNobodyReadsAheadIsCopiedInItsTurn) {
+  Means task;
+  validate_on_card(NumberedCases(8), task, {.workers = 0});
+  EXPECT_EQ(overlapping_, 0);
+  EXPECT_EQ(waits_, 8);
+}
+
+TEST_F(ValidationOrder, CasesThatAreComputedTogetherAreCopiedTogether) {
+  Means task;
+  const auto copies = emulated::counters().copies_to_device.load();
+  validate_on_card(NumberedCases(8), task, {.batch = 3, .workers = 2});
+  EXPECT_EQ(emulated::counters().copies_to_device, copies + 3);
+  EXPECT_EQ(waits_, 3);
+}
+
+TEST_F(ValidationOrder, ACaseThatCannotBeReadIsLeftOutAndTheOthersKeepTheirOrder) {
+  NumberedCases cases(8);
+  cases.broken = 3;
+  cases.read = 1;  // as if it were counted
+  Means task;
+  validate_on_card(cases, task, {.workers = 2});
+  EXPECT_EQ(waits_, 7);
+}
+
+TEST_F(ValidationOrder, ACaseThatTheTaskKeepsStaysAsItIs) {
+  Means task(/*keeps=*/3);
+  validate_on_card(NumberedCases(8), task, {.workers = 2});
+  for (size_t i = 0; i < task.kept.size(); ++i) EXPECT_EQ(task.kept[i].item<float>(), static_cast<float>(i));
+}
+
+TEST_F(ValidationOrder, WithoutRoomForASecondCaseEachIsCopiedInItsTurn) {
+  constexpr int64_t length = 4'000'000;  // 16 MB
+  leave_the_card(20 << 20);
+  Means task;
+  validate_on_card(NumberedCases(4, length), task, {.workers = 2});
+  EXPECT_EQ(overlapping_, 0);
+}
+
+TEST_F(ValidationOrder, TheFeedOfATrainingHasNothingLeftBehindItAndGoesOn) {
+  const int64_t before = bytes_in_use();
+  const Batch first = batch_of(1), second = batch_of(2);
+  at::Tensor of_first = mean_of(feed_.take(first));
+  feed_.copy_ahead(second);
+  Means task;
+  validate_on_card(NumberedCases(5), task, {.workers = 2, .feed = &feed_});
+  EXPECT_EQ(of_first.item<float>(), 2);
+  of_first.reset();
+  EXPECT_EQ(bytes_in_use(), before);
+  EXPECT_EQ(mean_of(feed_.take(second)).item<float>(), 4);
 }
 
 TEST_F(BatchOrderDeathTest, AStreamThatDoesNotWaitForTheCopyIsNamed) {

@@ -60,6 +60,24 @@ TEST(Memory, OfValidationIsInPlaceOfTheActivationsOfAStep) {
   EXPECT_FALSE(to_json(without)["memory"].contains("validation"));
 }
 
+TEST(Memory, OfValidationHasTheNextCaseOnAGpuAndNotOnACpu) {
+  Demand demand = autoencoder();
+  demand.validation_window_bytes = 512 * signed_mebibyte;
+  demand.validation_case_bytes = 256 * signed_mebibyte;
+  const auto validation = [&](const Hardware& hardware, const char* precision) {
+    RunConfig config;
+    config.train.precision = precision;
+    demand.validation_image_bytes = 0;
+    const int64_t without = make_plan(hardware, demand, config).memory.validation;
+    demand.validation_image_bytes = 64 * signed_mebibyte;
+    return make_plan(hardware, demand, config).memory.validation - without;
+  };
+  const Hardware gpu = with_gpus(machine(4, 64), 1, "Card", 24 * gibibyte, 8, 0);
+  EXPECT_EQ(validation(machine(4, 16), "fp32"), 0);
+  EXPECT_EQ(validation(gpu, "fp32"), 64 * signed_mebibyte);
+  EXPECT_EQ(validation(gpu, "fp64"), 128 * signed_mebibyte);
+}
+
 TEST(Memory, OfValidationThatIsTooMuchIsRefusedWithWhatToSay) {
   Demand demand = autoencoder();
   demand.validation_case_bytes = static_cast<int64_t>(17 * gibibyte);

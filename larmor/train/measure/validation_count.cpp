@@ -194,6 +194,7 @@ void count_validation(Task& task, int64_t channels, const std::vector<int64_t>& 
     const int64_t of_window = peak_over(window), of_case = peak_over(case_size);
     demand.validation_window_bytes = of_window;
     demand.validation_case_bytes = std::max<int64_t>(of_case - of_window, 0);
+    demand.validation_image_bytes = static_cast<int64_t>(on_meta(channels, case_size).nbytes());
   } catch (const std::exception& error) {
     const std::string words = error.what();
     log::info(text("What validation of whole cases keeps in memory is not known before it runs: ",

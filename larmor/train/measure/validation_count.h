@@ -27,9 +27,9 @@ std::vector<int64_t> largest_case(const RunConfig& config, const Index& index);
 std::vector<int64_t> size_of_example(const RunConfig& config, const Index& index,
                                      const std::vector<int64_t>& configured, int64_t divisor = 1);
 
-/// Fills demand.validation_window_bytes and demand.validation_case_bytes from a pass of `judge`, which is
-/// what the task does with images [1, channels, D, H, W] of whole cases, on the meta device. Moves the task's
-/// networks there. A pass that looks at values is not counted, and the log says so.
+/// Fills demand.validation_…_bytes from a pass of `judge`, which is what the task does with images [1,
+/// channels, D, H, W] of whole cases, on the meta device. Moves the task's networks there. A pass that looks
+/// at values is not counted, and the log says so.
 void count_validation(Task& task, int64_t channels, const std::vector<int64_t>& case_size,
                       const ValidationConfig& validation,
                       const std::function<void(const at::Tensor& images)>& judge, Demand& demand);

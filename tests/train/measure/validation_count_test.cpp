@@ -106,6 +106,7 @@ TEST(CountValidation, TellsTheWindowFromTheCase) {
   constexpr int64_t of_window = 4 * (3 + 3) * 1000, of_case = 4 * (3 * 8000 + 3 * 1000);
   EXPECT_EQ(demand.validation_window_bytes, of_window);
   EXPECT_EQ(demand.validation_case_bytes, of_case - of_window);
+  EXPECT_EQ(demand.validation_image_bytes, 4 * 8000);
 }
 
 TEST(CountValidation, OfAJudgementThatLooksAtValuesIsNotKnown) {
@@ -116,6 +117,7 @@ TEST(CountValidation, OfAJudgementThatLooksAtValuesIsNotKnown) {
       [](const at::Tensor& images) { images.sum().item<double>(); }, demand);
   EXPECT_EQ(demand.validation_window_bytes, 0);
   EXPECT_EQ(demand.validation_case_bytes, 0);
+  EXPECT_EQ(demand.validation_image_bytes, 0);
 }
 
 }  // namespace
