@@ -4,6 +4,7 @@
 #include <mutex>
 #include <vector>
 
+#include <ATen/core/CachingHostAllocator.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/core/Event.h>
 #include <c10/core/StreamGuard.h>
@@ -83,11 +84,19 @@ class RecordedGraph final : public Graph {
       graph_.capture_end();
     } catch (...) {
       if (!failure) failure = std::current_exception();
-      // capture_end() does not come to this where CUDA has ended the recording.
-      allocator::endAllocateToPool(device_, pool_);
-      allocator::releasePool(device_, pool_);
+      leave_pool();
     }
     if (failure) std::rethrow_exception(failure);
+  }
+
+  /// capture_end() does not come to this where CUDA has ended the recording: both allocators would keep
+  /// asking the graph, which is about to go, whether memory is for it.
+  void leave_pool() {
+    allocator::endAllocateToPool(device_, pool_);
+    allocator::releasePool(device_, pool_);
+    auto* const of_host = at::getHostAllocator(c10::kCUDA);
+    of_host->end_allocate_to_pool(pool_);
+    of_host->release_pool(pool_);
   }
 
   c10::DeviceIndex device_;

@@ -15,6 +15,7 @@
 #include "larmor/launch/rank_lost.h"
 #include "larmor/launch/stop_signal.h"
 #include "larmor/train/networks.h"
+#include "larmor/train/pass_graphs.h"
 #include "larmor/train/snapshot.h"
 #include "larmor/train/whole_batch.h"
 
@@ -54,6 +55,12 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerState& state)
   graphs_ = std::make_unique<PassGraphs>(
       parts_.task, parts_.learners, PassOptions::of(plan_, parts_.device), share_of_losses(),
       [this](const std::string& words) { parts_.tracker.event(moment(), "warning", {}, words); });
+}
+
+Trainer::~Trainer() = default;
+
+LossShare Trainer::share_of_losses() const {
+  return {.accumulation = plan_.accumulation, .ranks = parts_.communicator.size()};
 }
 
 std::vector<std::unique_ptr<WholeNetwork>> Trainer::whole_networks() {

@@ -22,7 +22,6 @@
 #include "larmor/train/batch_feed.h"
 #include "larmor/train/data_wait.h"
 #include "larmor/train/learner.h"
-#include "larmor/train/pass_graphs.h"
 #include "larmor/train/quarantine.h"
 #include "larmor/train/records.h"
 #include "larmor/train/task.h"
@@ -32,6 +31,9 @@
 #include "larmor/watch/status_board.h"
 
 namespace larmor {
+
+class PassGraphs;
+struct LossShare;
 
 /// What of the loop itself a checkpoint carries.
 struct TrainerState {
@@ -85,6 +87,7 @@ class Trainer {
  public:
   /// `state` is a resumed run's, or empty. Collective.
   Trainer(const TrainerParts& parts, const TrainerState& state);
+  ~Trainer();
 
   /// Lets the task look around once, before a new run's first step. Collective.
   void prepare();
@@ -183,9 +186,7 @@ class Trainer {
   std::optional<TrainingEnd::Reason> reason_to_stop(const StepOutcome& outcome) const;
 
   StepContext context(Records* records) const;
-  LossShare share_of_losses() const {
-    return {.accumulation = plan_.accumulation, .ranks = parts_.communicator.size()};
-  }
+  LossShare share_of_losses() const;
   Moment moment() const;
   int rank() const { return parts_.communicator.rank(); }
   /// The ranks' group for what a loss over the whole step has to know of them before it can be computed.

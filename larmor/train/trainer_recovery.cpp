@@ -12,6 +12,7 @@
 #include "larmor/device/out_of_memory.h"
 #include "larmor/device/rank_sum.h"
 #include "larmor/launch/rank_lost.h"
+#include "larmor/train/pass_graphs.h"
 #include "larmor/train/trainer.h"
 
 namespace larmor {

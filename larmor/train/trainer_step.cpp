@@ -17,7 +17,7 @@
 #include "larmor/optim/loss_scale.h"
 #include "larmor/train/kept_buffers.h"
 #include "larmor/train/networks.h"
-#include "larmor/train/pass.h"
+#include "larmor/train/pass_graphs.h"
 #include "larmor/train/step_counts.h"
 #include "larmor/train/trainer.h"
 #include "larmor/train/whole_batch.h"

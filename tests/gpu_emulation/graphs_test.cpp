@@ -72,9 +72,9 @@ class RunsWithGraphs : public ::testing::TestWithParam<Stage> {
     EXPECT_THAT(warnings_of(with), warnings_of(without));
   }
   /// What so many steps asked of the cards, with all that goes before and after them.
-  Counts counted(const std::string& graphs, int steps) const {
+  Counts counted(int steps) const {
     const ScratchFolder counters;
-    trained(GetParam().words, graphs, steps, {"--ranks", "1", "train.precision=bf16"},
+    trained(GetParam().words, "auto", steps, {"--ranks", "1", "train.precision=bf16"},
             {{"EMULATED_COUNTERS", counters.path().string()}});
     Counts sums;
     for (const auto& file : std::filesystem::directory_iterator(counters.path())) {
@@ -101,20 +101,16 @@ TEST_P(RunsWithGraphs, GiveThemUnderALossScale) {
   expect_equal_values({"--ranks", "1", "train.precision=fp16"});
 }
 
-// From the eleventh step on all that is to be recorded has been.
+// From the eleventh step on all that is to be recorded has been. Kernel by kernel a step takes 690 to 2395
+// (workloads_test).
 TEST_P(RunsWithGraphs, LaunchAMicroBatchAsOneAndWaitOnceAStep) {
-  const Counts few = counted("auto", 11), more = counted("auto", 15);
-  const Counts plain_few = counted("none", 11), plain_more = counted("none", 15);
-  const auto in_four_steps = [](const Counts& from, const Counts& to, const std::string& name) {
-    return to.at(name) - from.at(name);
-  };
-  EXPECT_EQ(in_four_steps(plain_few, plain_more, "graph_launches"), 0);
-  EXPECT_GE(in_four_steps(few, more, "graph_launches"), 4);
-  EXPECT_EQ(in_four_steps(few, more, "host_waits"), 4);
+  const Counts few = counted(11), more = counted(15);
+  const auto in_four_steps = [&](const std::string& name) { return more.at(name) - few.at(name); };
+  EXPECT_GE(in_four_steps("graph_launches"), 4);
+  EXPECT_EQ(in_four_steps("host_waits"), 4);
+  EXPECT_LT(in_four_steps("kernels"), 4 * 120);
   EXPECT_EQ(more.at("pageable_asynchronous_copies"), 0);
-  const auto kernels = in_four_steps(few, more, "kernels");
-  EXPECT_LT(kernels, in_four_steps(plain_few, plain_more, "kernels") / 2);
-  RecordProperty("kernels_per_step", std::to_string(static_cast<double>(kernels) / 4));
+  RecordProperty("kernels_per_step", std::to_string(static_cast<double>(in_four_steps("kernels")) / 4));
 }
 
 class RunsWithoutGraphs : public RunsWithGraphs {};
