@@ -103,7 +103,7 @@ Json time_steps(StepBenchmark& benchmark, Communicator& communicator, const Step
 /// Of one more step. All ranks measure their peaks at the same time, as they share the machine. Collective.
 Roofline roofline_of(StepBenchmark& benchmark, Communicator& communicator, const Plan& plan, double step_ms) {
   Roofline roofline{.seconds = step_ms * 1e-3};
-  roofline.count = count_operations([&] { benchmark.step(); });
+  roofline.count = count_operations([&] { benchmark.step_without_graphs(); });
   communicator.barrier();
   roofline.peak = measured_peak(communicator.device(), plan.precision, plan.layout);
   return roofline;

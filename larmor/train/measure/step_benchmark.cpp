@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include <ATen/ATen.h>
 #include <torch/nn/module.h>
@@ -157,6 +158,12 @@ StepBenchmark::~StepBenchmark() = default;
 void StepBenchmark::step() {
   state_->compute(/*passes=*/1);
   state_->move_weights();
+}
+
+void StepBenchmark::step_without_graphs() {
+  auto graphs = std::exchange(state_->graphs, nullptr);
+  step();
+  state_->graphs = std::move(graphs);
 }
 
 MeasuredStep StepBenchmark::measured_step() {

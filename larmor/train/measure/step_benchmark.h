@@ -22,6 +22,8 @@ class StepBenchmark {
 
   /// Collective.
   void step();
+  /// The same, kernel by kernel: a graph's replay shows no operator to whoever counts them. Collective.
+  void step_without_graphs();
   /// The same, of two micro-batches where the plan accumulates, and what it took: on a CPU of the process, as
   /// far as start_memory_meter() counts it. The prepared batches are held before. Collective.
   MeasuredStep measured_step();
