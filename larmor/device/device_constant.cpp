@@ -1,6 +1,7 @@
 #include "larmor/device/device_constant.h"
 
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include <ATen/ops/empty_strided.h>
@@ -11,6 +12,7 @@ namespace larmor {
 
 struct DeviceConstant::Copies {
   at::Tensor host;
+  std::function<at::Tensor()> make;
   std::mutex mutex;
   std::vector<at::Tensor> there;
 };
@@ -19,14 +21,22 @@ DeviceConstant::DeviceConstant(const at::Tensor& host) : copies_(std::make_share
   copies_->host = host;
 }
 
-const at::Tensor& DeviceConstant::host() const { return copies_->host; }
+DeviceConstant::DeviceConstant(std::function<at::Tensor()> make) : copies_(std::make_shared<Copies>()) {
+  copies_->make = std::move(make);
+}
+
+at::Tensor DeviceConstant::host() const {
+  const std::lock_guard guard(copies_->mutex);
+  if (!copies_->host.defined()) copies_->host = copies_->make();
+  return copies_->host;
+}
 
 at::Tensor DeviceConstant::like(const at::Tensor& like) const {
   return on(like.device(), like.scalar_type());
 }
 
 at::Tensor DeviceConstant::on(c10::Device device, c10::ScalarType type) const {
-  const at::Tensor& host = copies_->host;
+  const at::Tensor host = this->host();
   if (device.is_meta())
     return at::empty_strided(host.sizes(), host.strides(), host.options().device(device).dtype(type));
   if (device == host.device() && type == host.scalar_type()) return host;

@@ -1,6 +1,7 @@
 // Numbers of the host that never change, on the devices that compute with them.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include <ATen/core/Tensor.h>
@@ -14,8 +15,10 @@ class DeviceConstant {
   DeviceConstant() = default;
   /// Requires: nobody changes `host` from here on.
   explicit DeviceConstant(const at::Tensor& host);
+  /// `make` gives it when somebody first asks: a network that is only counted holds none.
+  explicit DeviceConstant(std::function<at::Tensor()> make);
 
-  const at::Tensor& host() const;
+  at::Tensor host() const;
   /// On the device and in the type of `like`; shapes alone on the meta device.
   at::Tensor like(const at::Tensor& like) const;
   at::Tensor on(c10::Device device, c10::ScalarType type) const;

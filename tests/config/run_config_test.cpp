@@ -82,6 +82,7 @@ constexpr Documented documented[] = {
     {"parallel.compression", "none"},
     {"parallel.hang_limit", "auto"},
     {"checkpoint.every", "1ep"},
+    {"train.graphs", "none"},
     {"checkpoint.keep_last", "2"},
     {"checkpoint.keep_best", "1"},
     {"checkpoint.metric", "val/loss"},

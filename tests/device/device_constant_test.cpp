@@ -17,6 +17,18 @@ TEST(DeviceConstant, KeepsOneCopyOfEachType) {
   EXPECT_TRUE(copy.like(narrow).is_same(narrow));
 }
 
+TEST(DeviceConstant, IsMadeOnceWhenItIsAskedFor) {
+  int made = 0;
+  const DeviceConstant constant([&] {
+    ++made;
+    return at::arange(3, at::kDouble);
+  });
+  EXPECT_EQ(made, 0);
+  EXPECT_EQ(constant.on(c10::kCPU, at::kFloat).sum().item<float>(), 3);
+  EXPECT_EQ(constant.host().sum().item<double>(), 3);
+  EXPECT_EQ(made, 1);
+}
+
 TEST(DeviceConstant, IsAShapeOnTheMetaDevice) {
   const DeviceConstant constant(at::ones({2, 3}, at::kDouble));
   const at::Tensor shape = constant.like(at::empty({1}, at::TensorOptions(c10::kMeta).dtype(at::kHalf)));

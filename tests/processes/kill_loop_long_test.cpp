@@ -62,8 +62,8 @@ TEST_F(SmallKillLoop, ARunKilledTwentyTimesAtAnyTimeEndsInTheSameBits) {
       ASSERT_TRUE(reaches_step(run("killed"), newest_step(run("killed")) + number_to(12)));
       ASSERT_FALSE(training.ends_within(between(0, 0.1)));
     }
-    kill_one_of(training);
-    if (HasFatalFailure()) return;
+    ASSERT_TRUE(kill_one_of(training)) << "the run was over before";
+    if (HasFailure()) return;
   }
   expect_equal_to_a_run_left_alone("killed");
 }
@@ -81,8 +81,8 @@ TEST_F(SmallKillLoop, ALauncherKilledTwentyTimesLeavesNoRankAndTheNextStartGoesO
       ASSERT_TRUE(reaches_step(run("killed"), before + 1 + number_to(12))) << "it does not go on";
     }
     ranks_seen += children_of(training.id()).size();
-    kill_and_look(training, training.id());
-    if (HasFatalFailure()) return;
+    ASSERT_TRUE(kill_and_look(training, training.id())) << "the run was over before";
+    if (HasFailure()) return;
   }
   EXPECT_EQ(ranks_seen, 2U * kills);
   expect_equal_to_a_run_left_alone("killed");
@@ -97,8 +97,8 @@ TEST_F(SmallKillLoop, TheNewestAnnouncedCheckpointIsGoodAfterEveryKillInASave) {
     ASSERT_TRUE(reaches_step(run("saving"), first));
     ASSERT_TRUE(becomes_true([&] { return has_half_a_checkpoint("saving"); }, 30)) << training.err();
     ASSERT_FALSE(training.ends_within(between(0, 0.004)));
-    kill_one_of(training);
-    if (HasFatalFailure()) return;
+    ASSERT_TRUE(kill_one_of(training)) << "the run was over before";
+    if (HasFailure()) return;
     halves += has_half_a_checkpoint("saving") ? 1 : 0;
     const auto verified = larmor_program({"checkpoint", "verify", "saving", "--json"}, here());
     ASSERT_EQ(verified.status, 0) << verified.out << verified.err;

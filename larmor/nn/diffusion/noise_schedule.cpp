@@ -140,7 +140,9 @@ NoiseSchedule::NoiseSchedule(const NoiseScheduleOptions& options) : size_(option
     betas_.push_back(beta_of(options, i));
     alphas_cumprod_.push_back(product *= 1 - betas_.back());
   }
-  table_ = DeviceConstant(levels_on_host(*this, at::arange(size_, at::kDouble)));
+  // Of an own copy, since a schedule is a value.
+  table_ =
+      DeviceConstant([copy = *this] { return levels_on_host(copy, at::arange(copy.size(), at::kDouble)); });
 }
 
 double NoiseSchedule::alpha_cumprod(double time) const {

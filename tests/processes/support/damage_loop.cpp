@@ -74,8 +74,7 @@ bool DamageLoop::is_killed(const std::string& name) {
   }
   if (kind == 3) wait_for([&] { return has_half_a_checkpoint(name); });
   if (!training.ends_within(kind == 0 ? between(0.01, 1.5) : between(0, kind == 3 ? 0.004 : 0.1))) {
-    kill_one_of(training);
-    return true;
+    return kill_one_of(training);
   }
   const auto end = training.wait();
   EXPECT_EQ(end.status, 0) << end.err;

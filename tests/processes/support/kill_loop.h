@@ -23,9 +23,10 @@ class KillLoop : public ::testing::Test {
   double between(double least, double most);
   int number_to(int most);
 
-  /// Kills the launcher or one of its ranks, and sees that none of them is left.
-  void kill_one_of(Running& training);
-  void kill_and_look(Running& training, int victim);
+  /// Kills the launcher or one of its ranks, and sees that none of them is left. False where the run had come
+  /// to its end just before.
+  bool kill_one_of(Running& training);
+  bool kill_and_look(Running& training, int victim);
 
   bool has_half_a_checkpoint(const std::string& name) const;
 

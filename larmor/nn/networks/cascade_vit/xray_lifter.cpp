@@ -133,8 +133,10 @@ class XrayLifter::Residual final : public torch::nn::Module {
 
 XrayLifter::XrayLifter(const CascadeVitOptions& options, c10::Device device)
     : options_(options),
-      directions_(view_directions(options.view_angles)),
-      token_places_(view_positions(options.view_angles, options.xray_tokens)) {
+      directions_([angles = options.view_angles] { return view_directions(angles); }),
+      token_places_([angles = options.view_angles, tokens = options.xray_tokens] {
+        return view_positions(angles, tokens);
+      }) {
   const int64_t channels = options.xray_channels;
   view_first_ = register_module("view_0", linear_weights(2, channels, /*has_bias=*/true, device));
   view_second_ = register_module("view_2", linear_weights(channels, channels, /*has_bias=*/true, device));
