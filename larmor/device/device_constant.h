@@ -15,7 +15,7 @@ class DeviceConstant {
   DeviceConstant() = default;
   /// Requires: nobody changes `host` from here on.
   explicit DeviceConstant(const at::Tensor& host);
-  /// `make` gives it when somebody first asks: a network that is only counted holds none.
+  /// `make` gives it when somebody first asks, so that who is made to be counted need not hold it.
   explicit DeviceConstant(std::function<at::Tensor()> make);
 
   at::Tensor host() const;

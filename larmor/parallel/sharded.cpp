@@ -141,8 +141,13 @@ void Sharded::make_units(const Plan& plan, const OptimConfig& optim,
 }
 
 void Sharded::take_hooks() {
+  std::map<const c10::TensorImpl*, size_t> places;
+  for (const auto& named : learning_parameters(module_))
+    places.emplace(named.second.unsafeGetTensorImpl(), places.size());
   for (size_t unit = 0; unit < units_.size(); ++unit) {
+    order_.emplace_back();
     for (size_t i = 0; i < units_[unit]->members(); ++i) {
+      order_.back().push_back(places.at(units_[unit]->parameter(i).unsafeGetTensorImpl()));
       torch::autograd::impl::set_post_acc_grad_hooks(units_[unit]->parameter(i),
                                                      std::make_unique<Hook>(this, unit, i));
     }
@@ -191,16 +196,11 @@ void Sharded::backward(const at::Tensor& loss, bool last, const Votes& votes) {
 void Sharded::receive(const std::vector<at::Tensor>& gradients, bool last, const Votes& votes) {
   assert(!cuts_weights_);
   const at::NoGradGuard no_grad;
-  const TensorList parameters = learning_parameters(module_);
-  assert(parameters.size() == gradients.size());
-  std::map<const c10::TensorImpl*, at::Tensor> gradient_of;
-  for (size_t i = 0; i < parameters.size(); ++i)
-    gradient_of.emplace(parameters[i].second.unsafeGetTensorImpl(), gradients[i]);
   begin_micro_batch(last, votes);
   running_ = true;
   for (size_t unit = 0; unit < units_.size(); ++unit) {
     for (size_t i = 0; i < units_[unit]->members(); ++i) {
-      const at::Tensor& gradient = gradient_of.at(units_[unit]->parameter(i).unsafeGetTensorImpl());
+      const at::Tensor& gradient = gradients.at(order_[unit][i]);
       if (!gradient.defined()) continue;
       units_[unit]->add_gradient(i, gradient);
       arrive(unit, i);

@@ -72,6 +72,7 @@ class Sharded final : public Parallelism {
   bool running_ = false;  // backward
   bool reduces_ = false;  // in this backward
   Votes votes_;
+  std::vector<std::vector<size_t>> order_;  // by unit and member: which of learning_parameters() it is
   std::vector<std::vector<bool>> arrived_;  // in this backward, by unit and member
   std::vector<size_t> missing_;             // by unit
   std::vector<bool> reduced_;               // in this backward, by unit

@@ -1,6 +1,5 @@
 #include "larmor/train/input_channels.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <utility>
 

@@ -189,7 +189,7 @@ const ComputedPass* PassGraphs::compute(const Batch& batch, const StepContext& n
   if (is_stopped_) return nullptr;
   auto kind = kind_of(batch, now, active);
   if (!kind) {
-    stop("the task's host takes part in each pass");
+    stop("the host takes part in each pass of this task");
     return nullptr;
   }
   if (kind_ != kind) {

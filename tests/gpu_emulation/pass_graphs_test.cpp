@@ -235,7 +235,7 @@ TEST_F(PassGraphsOnACard, AreNotAskedForAPassOfTheHost) {
   } task;
   begin(task);
   for (int64_t number = 1; number <= 5; ++number) expect_as_plain(task, number);
-  EXPECT_THAT(told_, HasSubstr("the task's host takes part in each pass"));
+  EXPECT_THAT(told_, HasSubstr("the host takes part in each pass of this task"));
 }
 
 TEST_F(PassGraphsOnACard, EndWhereWeightsLeaveTheirPlace) {

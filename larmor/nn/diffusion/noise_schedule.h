@@ -70,7 +70,7 @@ class NoiseSchedule {
   /// Between two time steps of a table noise / signal is interpolated linearly, as Euler's method wants it.
   NoiseLevel level(double time) const;
   /// times [N], of integers or real numbers; the levels are typed and placed like `like` [N, …]. On a GPU
-  /// nothing waits when `times` lie on the CPU, and nothing is sent when they lie there and are whole, or the
+  /// nothing waits when `times` lie on the CPU; nothing is sent when they lie on the GPU as int64, or the
   /// path is straight.
   NoiseLevels levels(const at::Tensor& times, const at::Tensor& like) const;
   /// signal * x0 + noise * epsilon, row by row: x_t.
