@@ -2,12 +2,9 @@
 
 #include <cmath>
 #include <cstdint>
-#include <memory>
 #include <optional>
-#include <string>
 #include <tuple>
 
-#include <ATen/Version.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -21,6 +18,7 @@
 #include "larmor/kernels/attention_cpu.h"
 #include "larmor/kernels/attention_plain.h"
 #include "larmor/kernels/parallel_loop.h"
+#include "larmor/kernels/vector_cpu.h"
 
 namespace larmor {
 namespace attentions {
@@ -37,21 +35,11 @@ constexpr int64_t widest_head = 128;
 // Fewer are libtorch's: measured, what tiles cost beside their products is more than they gain.
 constexpr int64_t fewest_tokens = 8, fewest_scores = 512;
 
-enum class Cpu { other, avx2, avx512 };
-
-Cpu cpu() {
-  static const Cpu found = [] {
-    const std::string name = at::get_cpu_capability();
-    return name == "AVX512" ? Cpu::avx512 : name == "AVX2" ? Cpu::avx2 : Cpu::other;
-  }();
-  return found;
-}
-
-bool has_loops() { return cpu() != Cpu::other; }
+bool has_loops() { return vector_cpu() != VectorCpu::other; }
 
 Loops loops() {
   ensure(has_loops());
-  return cpu() == Cpu::avx512 ? loops_by_avx512() : loops_by_avx2();
+  return vector_cpu() == VectorCpu::avx512 ? loops_by_avx512() : loops_by_avx2();
 }
 
 bool are_of_heads(const Tensor& query, const Tensor& key, const Tensor& value) {
@@ -101,18 +89,6 @@ Tokens<float> written(const Tensor& tokens) {
   return {tokens.mutable_data_ptr<float>(), tokens.stride(0), tokens.stride(1), tokens.stride(2)};
 }
 
-/// Calls work(first, end, memory of so many numbers) for tasks.
-template <class Work>
-void for_tasks(int64_t tasks, int64_t numbers, const Work& work) {
-  constexpr int64_t alignment = 64 / sizeof(float);
-  parallel_loop(0, tasks, /*grain=*/1, [&](int64_t first, int64_t end) {
-    const auto memory =
-        std::make_unique_for_overwrite<float[]>(static_cast<std::size_t>(numbers + alignment));
-    const auto beyond = reinterpret_cast<std::uintptr_t>(memory.get()) / sizeof(float) % alignment;
-    work(first, end, memory.get() + (alignment - static_cast<int64_t>(beyond)) % alignment);
-  });
-}
-
 Two on_cpu(const Tensor& given_query, const Tensor& given_key, const Tensor& given_value) {
   const Shape shape = shape_of(given_query, given_key, given_value);
   const Tensor query = readable(given_query), key = readable(given_key), value = readable(given_value);
@@ -124,8 +100,9 @@ Two on_cpu(const Tensor& given_query, const Tensor& given_key, const Tensor& giv
                      .output = written(output),
                      .sums = sums.mutable_data_ptr<float>()};
   const auto run = loops().forward;
-  for_tasks(forward_tasks(shape), forward_workspace(shape),
-            [&](int64_t first, int64_t end, float* workspace) { run(with, first, end, workspace); });
+  parallel_loop_beside(
+      forward_tasks(shape), forward_workspace(shape),
+      [&](int64_t first, int64_t end, float* workspace) { run(with, first, end, workspace); });
   return {output.to(given_query.scalar_type()), sums};
 }
 
@@ -149,8 +126,9 @@ Three backward_on_cpu(const Tensor& given_gradient, const Tensor& given_query, c
                       .of_value = written(of_value),
                       .parts = parts.mutable_data_ptr<float>()};
   const Loops by = loops();
-  for_tasks(backward_tasks(shape), backward_workspace(shape),
-            [&](int64_t first, int64_t end, float* workspace) { by.backward(with, first, end, workspace); });
+  parallel_loop_beside(
+      backward_tasks(shape), backward_workspace(shape),
+      [&](int64_t first, int64_t end, float* workspace) { by.backward(with, first, end, workspace); });
   parallel_loop(0, adding_tasks(shape), /*grain=*/4,
                 [&](int64_t first, int64_t end) { by.add_parts(with, first, end); });
   const at::ScalarType type = given_query.scalar_type();

@@ -5,7 +5,7 @@
 
 #include "larmor/kernels/attention_cpu.h"
 #include "larmor/kernels/attention_loops.h"
-#include "larmor/kernels/attention_tiles.h"
+#include "larmor/kernels/attention_powers.h"
 
 namespace larmor::attentions {
 

@@ -1,11 +1,11 @@
-// Attention forward and backward by tiles, for the source of one width of vectors. As in attention_tiles.h,
+// Attention forward and backward by tiles, for the source of one width of vectors. As in vector_products.h,
 // everything is a member of a template over the lanes.
 #pragma once
 
 #include <cstdint>
 
 #include "larmor/kernels/attention_cpu.h"
-#include "larmor/kernels/attention_tiles.h"
+#include "larmor/kernels/attention_powers.h"
 
 namespace larmor::attentions {
 

@@ -7,11 +7,13 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/conv3d.h>
+#include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/mkldnn_convolution.h>
 
 #include "larmor/device/layout.h"
 #include "larmor/kernels/conv3d_form.h"
 #include "larmor/kernels/pointwise_conv.h"
+#include "larmor/kernels/winograd_conv.h"
 
 namespace larmor {
 namespace {
@@ -79,14 +81,18 @@ Conv3dForm conv3d_form(const Tensor& input, const Tensor& weight, const PerAxis&
                        input.scalar_type() != at::kDouble;
   const at::ScalarType others = is_cast ? at::autocast::get_autocast_dtype(device) : input.scalar_type();
   const Layout layout = layout_here();
-  const bool is_short = one_dnn && has_short_rows(input, weight, stride, padding);
-  return {.stride = stride,
-          .padding = padding,
-          .type = one_dnn.value_or(others),
-          .by_one_dnn = one_dnn.has_value(),
-          .keeps_layout = !one_dnn && (layout == Layout::contiguous || input.is_meta()),
-          .within = is_short ? Layout::contiguous : layout,
-          .layout = layout};
+  Conv3dForm form{.stride = stride,
+                  .padding = padding,
+                  .type = one_dnn.value_or(others),
+                  .by_one_dnn = one_dnn.has_value(),
+                  .keeps_layout = !one_dnn && (layout == Layout::contiguous || input.is_meta()),
+                  .by_winograd = false,
+                  .within = layout,
+                  .layout = layout};
+  form.by_winograd = is_for_winograd(form, input, weight);
+  if (!form.by_winograd && one_dnn && has_short_rows(input, weight, stride, padding))
+    form.within = Layout::contiguous;
+  return form;
 }
 
 Tensor volumes_for(const Conv3dForm& form, const Tensor& input) {
@@ -105,10 +111,21 @@ Tensor bias_for(const Conv3dForm& form, const Tensor& bias) {
 
 Tensor convolved(const Conv3dForm& form, const Tensor& volumes, const Tensor& kernel, const Tensor& bias) {
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+  if (form.by_winograd) return winograd_conv(volumes, kernel, bias);
   if (!form.by_one_dnn) return at::conv3d(volumes, kernel, bias, form.stride, form.padding);
   const Tensor result = at::mkldnn_convolution(volumes, kernel, bias, form.padding, form.stride,
                                                PerAxis{1, 1, 1}, /*groups=*/1);
   return form.within == form.layout ? result : in_layout(result, form.layout);
+}
+
+std::tuple<Tensor, Tensor, Tensor> convolved_gradients(const Conv3dForm& form, const Tensor& gradient,
+                                                       const Tensor& volumes, const Tensor& kernel,
+                                                       const std::array<bool, 3>& wanted) {
+  const Tensor laid = volumes_for(form, gradient);
+  if (form.by_winograd) return winograd_conv_gradients(laid, volumes, kernel, wanted);
+  return at::convolution_backward(laid, volumes, kernel, std::array<int64_t, 1>{kernel.size(0)}, form.stride,
+                                  form.padding, PerAxis{1, 1, 1}, /*transposed=*/false, PerAxis{0, 0, 0},
+                                  /*groups=*/1, wanted);
 }
 
 namespace {

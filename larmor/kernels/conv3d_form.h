@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <tuple>
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/ScalarType.h>
@@ -15,7 +16,7 @@ namespace larmor {
 struct Conv3dForm {
   std::array<int64_t, 3> stride, padding;
   at::ScalarType type;  // of the product
-  bool by_one_dnn, keeps_layout;
+  bool by_one_dnn, keeps_layout, by_winograd;
   Layout within, layout;  // of the product, and of the result
 };
 
@@ -33,5 +34,13 @@ at::Tensor bias_for(const Conv3dForm& form, const at::Tensor& bias);
 /// Of these. Differentiable.
 at::Tensor convolved(const Conv3dForm& form, const at::Tensor& volumes, const at::Tensor& kernel,
                      const at::Tensor& bias);
+
+/// The gradients of volumes, kernel and bias where they are wanted, for operators that differentiate
+/// convolved() themselves.
+std::tuple<at::Tensor, at::Tensor, at::Tensor> convolved_gradients(const Conv3dForm& form,
+                                                                   const at::Tensor& gradient,
+                                                                   const at::Tensor& volumes,
+                                                                   const at::Tensor& kernel,
+                                                                   const std::array<bool, 3>& wanted);
 
 }  // namespace larmor

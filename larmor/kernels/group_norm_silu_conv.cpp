@@ -7,7 +7,6 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/core/ivalue.h>
-#include <ATen/ops/convolution_backward.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/custom_class.h>
@@ -64,10 +63,8 @@ struct NormedConvolution : torch::autograd::Function<NormedConvolution> {
     Tensor volumes = volumes_for(form.conv, normed);
     const at::ScalarType type = normed.scalar_type();
     normed.reset();
-    auto [slopes, kernel, bias] = at::convolution_backward(
-        volumes_for(form.conv, gradients[0]), volumes, saved[of_kernel],
-        std::array<int64_t, 1>{saved[of_kernel].size(0)}, form.conv.stride, form.conv.padding,
-        PerAxis{1, 1, 1}, /*transposed=*/false, PerAxis{0, 0, 0}, /*groups=*/1, wanted);
+    auto [slopes, kernel, bias] =
+        convolved_gradients(form.conv, gradients[0], volumes, saved[of_kernel], wanted);
     volumes.reset();
     auto [input, norm_weight, norm_bias] =
         group_norms::call_backward(slopes.to(type), saved[of_input], saved[of_norm_weight],

@@ -69,7 +69,7 @@ double apart(const at::Tensor& actual, const at::Tensor& wanted) {
          wanted.to(at::kDouble).norm().item<double>();
 }
 
-double most_apart(const Learnt& actual, const Learnt& wanted) {
+double farthest_apart(const Learnt& actual, const Learnt& wanted) {
   return std::max({apart(actual.output, wanted.output), apart(actual.of_input, wanted.of_input),
                    apart(actual.of_weight, wanted.of_weight), apart(actual.of_bias, wanted.of_bias)});
 }
@@ -79,7 +79,7 @@ void expect_as_plain(DoublingCase of, double most) {
   const Learnt ours = learn(upsample_conv, of);
   DoublingCase exact = of;
   exact.precision = Precision::fp64;
-  EXPECT_LT(most_apart(ours, learn(upsample_then_convolve, exact)), most)
+  EXPECT_LT(farthest_apart(ours, learn(upsample_then_convolve, exact)), most)
       << to_text(of.precision) << ", image " << at::IntArrayRef(of.image) << ", " << of.out << " channels, "
       << of.layout;
 }

@@ -48,6 +48,13 @@ double backward_convolution(Values inputs) {
   return gradients * operations_of_convolution(volume, inputs[2].toTensor());
 }
 
+/// From (gradient, volumes, kernel, mask): as much as the sums as they are written would take.
+double backward_winograd(Values inputs) {
+  const auto mask = inputs[3].toBoolList();
+  const int gradients = static_cast<int>(mask[0]) + static_cast<int>(mask[1]);
+  return gradients * operations_of_convolution(inputs[0].toTensor(), inputs[2].toTensor());
+}
+
 /// From (query, key, value, …) [N, heads, tokens, width]: scores, and what is made of the values. Backward,
 /// after the gradient of the output, computes the scores again and four products more.
 double fused_attention(Values inputs, bool is_backward) {
@@ -62,6 +69,7 @@ enum class Arithmetic {
   none,
   convolution,
   convolution_backward,
+  winograd_backward,
   product,
   product_and_sum,
   attention,
@@ -69,8 +77,10 @@ enum class Arithmetic {
 };
 
 Arithmetic arithmetic_of(std::string_view name) {
-  if (name == "aten::convolution" || name == "aten::mkldnn_convolution") return Arithmetic::convolution;
+  if (name == "aten::convolution" || name == "aten::mkldnn_convolution" || name == "larmor::winograd_conv")
+    return Arithmetic::convolution;
   if (name == "aten::convolution_backward") return Arithmetic::convolution_backward;
+  if (name == "larmor::winograd_conv_backward") return Arithmetic::winograd_backward;
   if (name == "aten::mm" || name == "aten::bmm" || name == "larmor::product") return Arithmetic::product;
   if (name == "aten::addmm" || name == "aten::baddbmm") return Arithmetic::product_and_sum;
   if (name == "larmor::attention") return Arithmetic::attention;
@@ -92,6 +102,9 @@ void add_arithmetic(Arithmetic kind, Values inputs, Values outputs, OperationCou
       break;
     case Arithmetic::convolution_backward:
       count.convolution += backward_convolution(inputs);
+      break;
+    case Arithmetic::winograd_backward:
+      count.convolution += backward_winograd(inputs);
       break;
     case Arithmetic::product:
       count.product += product(0);

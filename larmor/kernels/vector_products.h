@@ -1,19 +1,16 @@
-// Tiles of attention, for vectors of as many lanes as the source that includes it is compiled for. Everything
-// is a member of a template over the lanes: what is compiled for a wide CPU is never linked into a path for
-// narrower ones.
+// Products of matrices for vectors of as many lanes as the source that includes it is compiled for. Everything is a
+// member of a template over the lanes: what is compiled for a wide CPU is never linked into a path for narrower ones.
 #pragma once
 
 #include <cstdint>
 
-#include "larmor/kernels/attention_cpu.h"
+namespace larmor::vectors {
 
-namespace larmor::attentions {
-
-/// Powers, sums and products over vectors. Requires: products that are added get fused (CMakeLists.txt).
+/// Requires: products that are added get fused (CMakeLists.txt).
 template <int lanes>
 struct Vectors {
   typedef float Vector __attribute__((vector_size(lanes * 4), may_alias));
-  typedef uint32_t Bits __attribute__((vector_size(lanes * 4)));
+  typedef float AnyVector __attribute__((vector_size(lanes * 4), may_alias, aligned(4)));
 
   [[gnu::always_inline]] static inline Vector load(const float* from) {
     return *reinterpret_cast<const Vector*>(from);
@@ -21,25 +18,14 @@ struct Vectors {
   [[gnu::always_inline]] static inline void store(float* to, Vector value) {
     *reinterpret_cast<Vector*>(to) = value;
   }
-  [[gnu::always_inline]] static inline Vector all(float value) { return Vector{} + value; }
-
-  /// 2^x within 2 units in the last place for x of at most 1; 2^-126 below that. What is no number stays
-  /// none.
-  [[gnu::always_inline]] static inline Vector power_of_two(Vector given) {
-    // The last bits of a sum with the second are the nearest integer and the bias of exponents.
-    constexpr float least = -126.0F, to_integer = 0x1.8p23F + 127.0F;
-    const Vector x = given < least ? all(least) : given;
-    const Vector shifted = x + to_integer;
-    const Vector rest = x - (shifted - to_integer);  // at most a half
-    // A polynomial of least relative error over halves.
-    Vector value = all(0x1.5bba14p-10F);
-    value = value * rest + 0x1.3cea88p-7F;
-    value = value * rest + 0x1.c6b752p-5F;
-    value = value * rest + 0x1.ebf9bcp-3F;
-    value = value * rest + 0x1.62e42ap-1F;
-    value = value * rest + 1.0F;
-    return value * __builtin_bit_cast(Vector, __builtin_bit_cast(Bits, shifted) << 23);
+  /// From and to any address.
+  [[gnu::always_inline]] static inline Vector load_any(const float* from) {
+    return *reinterpret_cast<const AnyVector*>(from);
   }
+  [[gnu::always_inline]] static inline void store_any(float* to, Vector value) {
+    *reinterpret_cast<AnyVector*>(to) = value;
+  }
+  [[gnu::always_inline]] static inline Vector all(float value) { return Vector{} + value; }
 };
 
 /// A matrix of factors that are read one by one: steps from row to row and from one to the next of a sum.
@@ -129,4 +115,4 @@ struct Products {
   }
 };
 
-}  // namespace larmor::attentions
+}  // namespace larmor::vectors

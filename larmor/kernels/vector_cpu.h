@@ -1,0 +1,11 @@
+// Which of the sources that are compiled for wide vectors (larmor_vector_source) this CPU runs.
+#pragma once
+
+namespace larmor {
+
+enum class VectorCpu { other, avx2, avx512 };
+
+/// As libtorch takes it, so that ATEN_CPU_CAPABILITY decides here, too.
+VectorCpu vector_cpu();
+
+}  // namespace larmor
