@@ -34,7 +34,7 @@ struct Hardware {
   std::vector<int>
       physical_of_core;  // parallel to `cores`: equal for hyperthreads of one core; empty = unknown
   bool has_avx2 = false, has_avx512 = false, has_amx_bf16 = false;
-  double bf16_speedup = 0;          // of convolutions on this CPU, beside fp32, as measured; 0 = not measured
+  double bf16_speedup = 0;          // of this CPU, beside fp32, as measured; 0 = not measured
   uint64_t memory_bytes = 0;        // of the machine
   uint64_t memory_limit_bytes = 0;  // what this job may use: cgroup, SLURM; never above memory_bytes
   uint64_t memory_available_bytes = 0;

@@ -41,12 +41,12 @@ void choose_on_cpu(const Question& question, Plan& plan) {
   if (asked == "auto") {
     const bool is_fast = speedup >= least_bf16_speedup;
     plan.precision = is_fast ? Precision::bf16 : Precision::fp32;
-    plan.reasons.push_back(is_fast ? text("Precision bf16: this CPU convolves in bf16 ", times,
-                                          "; train.precision=fp32 is a choice.")
-                           : is_measured
-                               ? text("Precision fp32: in bf16 this CPU convolves ", times, ", and it takes ",
-                                      least_bf16_speedup, ".")
-                               : "Precision fp32: the device is a CPU whose bf16 has not been measured.");
+    plan.reasons.push_back(
+        is_fast
+            ? text("Precision bf16: this CPU computes in bf16 ", times, "; train.precision=fp32 is a choice.")
+        : is_measured ? text("Precision fp32: in bf16 this CPU computes ", times, ", and it takes ",
+                             least_bf16_speedup, ".")
+                      : "Precision fp32: the device is a CPU whose bf16 has not been measured.");
     return;
   }
   plan.precision = parse_precision(asked);

@@ -97,14 +97,14 @@ std::vector<Row> cpu_rows() {
        with_bf16(2.91),
        nothing_asked,
        "cpu x1 | 2 = 2 x 1 x 1 | bf16 single | 8+1 threads",
-       {"Precision bf16: this CPU convolves in bf16 2.9 times as fast as in fp32 (measured); "
+       {"Precision bf16: this CPU computes in bf16 2.9 times as fast as in fp32 (measured); "
         "train.precision=fp32 is a choice.",
         "Layout channels_last: 3-D convolutions are faster where a voxel's channels lie side by side."}},
       {"a server whose bf16 gains little",
        with_bf16(1.2),
        nothing_asked,
        "cpu x1 | 2 = 2 x 1 x 1 | fp32 single | 8+1 threads",
-       {"Precision fp32: in bf16 this CPU convolves 1.2 times as fast as in fp32 (measured), and it takes "
+       {"Precision fp32: in bf16 this CPU computes 1.2 times as fast as in fp32 (measured), and it takes "
         "1.3."}},
       {"a container of two cores on a large host",
        quota_of_two(),

@@ -1,12 +1,12 @@
-// How much faster this CPU convolves in bf16. No flag of a CPU tells: with one release of libtorch a CPU that
+// How much faster this CPU computes in bf16. No flag of a CPU tells: with one release of libtorch a CPU that
 // has bf16 instructions was half as fast in it as in fp32, with another three times as fast.
 #pragma once
 
 namespace larmor {
 
-/// The time of a small 3-D convolution with its gradients in fp32, divided by the same in bf16; each the
-/// least of a few turns that alternate. Takes a tenth of a second on one core. This thread's libtorch threads
-/// take part.
+/// The time of a small 3-D encoder with its gradients in fp32, divided by the same in bf16; each the least of
+/// a few turns that alternate. Takes a fifth of a second on one core. This thread's libtorch threads take
+/// part.
 double measured_bf16_speedup();
 
 }  // namespace larmor
