@@ -1,6 +1,7 @@
-// larmor::conv3d() with a kernel of 3³ on volumes with channels last beside libtorch's, which is oneDNN's, forward and
-// backward in float32, in turns: winograd_conv IN OUT VOXELS_OF_AN_EDGE SAMPLES PAIRS, channels in sixteens. A/A is
-// ours beside ours. The distances are from float64, over its norm: the farthest of output and gradients.
+// larmor::conv3d() with a kernel of 3³ on volumes with channels last beside libtorch's, which is oneDNN's,
+// forward and backward in float32, in turns: winograd_conv IN OUT VOXELS_OF_AN_EDGE SAMPLES PAIRS, channels
+// in sixteens. A/A is ours beside ours. The distances are from float64, over its norm: the farthest of output
+// and gradients.
 #include <algorithm>
 #include <ctime>
 #include <iostream>
@@ -112,7 +113,8 @@ int main(int count, char** words) {
   }
   larmor::start_block_pool();
   at::set_num_threads(1);
-  const larmor::Layer layer(std::stoll(words[1]), std::stoll(words[2]), std::stoll(words[3]), std::stoll(words[4]));
+  const larmor::Layer layer(std::stoll(words[1]), std::stoll(words[2]), std::stoll(words[3]),
+                            std::stoll(words[4]));
   std::cout << larmor::measure_pairs(layer, std::stoi(words[5])).dump() << "\n";
   return 0;
 }

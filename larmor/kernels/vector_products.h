@@ -1,5 +1,6 @@
-// Products of matrices for vectors of as many lanes as the source that includes it is compiled for. Everything is a
-// member of a template over the lanes: what is compiled for a wide CPU is never linked into a path for narrower ones.
+// Products of matrices for vectors of as many lanes as the source that includes it is compiled for.
+// Everything is a member of a template over the lanes: what is compiled for a wide CPU is never linked into a
+// path for narrower ones.
 #pragma once
 
 #include <cstdint>

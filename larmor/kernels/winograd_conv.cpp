@@ -64,8 +64,7 @@ Tensor points_of(const Tensor& kernel, bool is_turned) {
   auto* const to = made.mutable_data_ptr<float>();
   const int64_t tasks = is_turned ? shape.out : shape.out / channel_step;
   const auto run = is_turned ? loops().turned_kernel_points : loops().kernel_points;
-  parallel_loop(0, tasks, /*grain=*/1,
-                [&](int64_t first, int64_t end) { run(from, shape, first, end, to); });
+  parallel_loop(0, tasks, /*grain=*/1, [&](int64_t first, int64_t end) { run(from, shape, first, end, to); });
   return made;
 }
 
@@ -77,9 +76,8 @@ Tensor convolve(const Shape& shape, const Tensor& volumes, const Tensor& kernel_
                          .bias = bias,
                          .results = results.mutable_data_ptr<float>()};
   const auto run = loops().convolve;
-  parallel_loop_beside(shape.blocks(), workspace(shape), [&](int64_t first, int64_t end, float* memory) {
-    run(with, first, end, memory);
-  });
+  parallel_loop_beside(shape.blocks(), workspace(shape),
+                       [&](int64_t first, int64_t end, float* memory) { run(with, first, end, memory); });
   return results;
 }
 
@@ -168,8 +166,8 @@ struct WinogradConvolution : torch::autograd::Function<WinogradConvolution> {
                                      has_bias && context->needs_input_grad(2)};
     const auto [of_volumes, of_kernel, of_bias] =
         at::GradMode::is_enabled()
-            ? at::convolution_backward(gradients[0], volumes, kernel,
-                                       std::array<int64_t, 1>{kernel.size(0)}, one_each, one_each, one_each,
+            ? at::convolution_backward(gradients[0], volumes, kernel, std::array<int64_t, 1>{kernel.size(0)},
+                                       one_each, one_each, one_each,
                                        /*transposed=*/false, none_each, /*groups=*/1, wanted)
             : winograd_conv_gradients(gradients[0], volumes, kernel, wanted);
     return {of_volumes, of_kernel, of_bias};
@@ -185,7 +183,8 @@ bool is_kernel_of_threes(const Tensor& weight) {
 
 bool is_for_winograd(const Conv3dForm& form, const at::Tensor& input, const at::Tensor& weight) {
   using namespace winograd;
-  // A kernel's points cost as much as those of so many tiles, and large ones are read from memory for each block.
+  // A kernel's points cost as much as those of so many tiles, and large ones are read from memory for each
+  // block.
   constexpr int64_t fewest_tiles = 8, kernel_numbers_a_tile = 1024;
   const auto in_sixteens = [](int64_t channels) { return channels > 0 && channels % channel_step == 0; };
   const Shape shape = shape_of(input, weight.size(0));

@@ -1,4 +1,5 @@
-// The loops of convolutions by Winograd's minimal filtering on CPUs. No libtorch: stretches of memory and sizes.
+// The loops of convolutions by Winograd's minimal filtering on CPUs. No libtorch: stretches of memory and
+// sizes.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,8 @@ inline constexpr int64_t channel_step = 16;
 /// Tiles are taken in blocks of so many, whose points stay in the second cache.
 inline constexpr int64_t block_tiles = 24;
 
-// What these types compute is always inlined: the linker would take a copy made for wide vectors for every CPU.
+// What these types compute is always inlined: the linker would take a copy made for wide vectors for every
+// CPU.
 /// A kernel of 3³ voxels in steps of one, over zeros one voxel wide: results are as large as volumes. Volumes
 /// are [samples, depth, height, width, in], results [samples, depth, height, width, out].
 struct Shape {
@@ -41,8 +43,8 @@ struct Shape {
 /// Numbers that a thread needs beside for blocks, at an address that 64 divides.
 int64_t workspace(const Shape& shape);
 
-/// Into how many parts the blocks are cut for the gradient of the kernel, each with sums of its own: by the sizes
-/// alone, since bits depend on it.
+/// Into how many parts the blocks are cut for the gradient of the kernel, each with sums of its own: by the
+/// sizes alone, since bits depend on it.
 int64_t parts_of(const Shape& shape);
 
 struct Convolution {
@@ -61,14 +63,16 @@ struct KernelGradient {
   float* bias_sums;  // [parts, out]
 };
 
-/// The loops for one width of vectors; their bits are alike, because no sum goes across lanes and every product
-/// that is added is fused. Tasks write different results, so any threads may share them in any way.
+/// The loops for one width of vectors; their bits are alike, because no sum goes across lanes and every
+/// product that is added is fused. Tasks write different results, so any threads may share them in any way.
 struct Loops {
-  /// The points of a kernel [out, 3, 3, 3, in], as Convolution has them, for outputs of so many `channel_step`s.
+  /// The points of a kernel [out, 3, 3, 3, in], as Convolution has them, for outputs of so many
+  /// `channel_step`s.
   void (*kernel_points)(const float* kernel, const Shape& shape, int64_t first, int64_t end, float* to);
   /// Of the kernel that takes gradients of results to those of volumes: the other way round along each axis,
   /// [points, out, in], for outputs `first` to `end`.
-  void (*turned_kernel_points)(const float* kernel, const Shape& shape, int64_t first, int64_t end, float* to);
+  void (*turned_kernel_points)(const float* kernel, const Shape& shape, int64_t first, int64_t end,
+                               float* to);
   /// Results of blocks.
   void (*convolve)(const Convolution& with, int64_t first, int64_t end, float* workspace);
   /// Sums of parts.

@@ -1,5 +1,5 @@
-// Convolutions by Winograd's minimal filtering, forward and backward, for the source of one width of vectors. As in
-// vector_products.h, everything is a member of a template over the lanes.
+// Convolutions by Winograd's minimal filtering, forward and backward, for the source of one width of vectors.
+// As in vector_products.h, everything is a member of a template over the lanes.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct WinogradLoops {
     int64_t sample, z, y, x;
   };
 
-  /// Tiles of a block, and the memory that it works in.
+  /// Which tiles are in a block.
   struct Block {
     int64_t first, tiles;
   };
@@ -42,25 +42,23 @@ struct WinogradLoops {
     return {.first = first, .tiles = left < block_tiles ? left : block_tiles};
   }
 
-  /// Where the channels of the voxels of a cube lie; `outside` for those that the volume does not have.
+  /// Where the channels of the voxels of a cube lie; null for those that the volume does not have.
   template <int edge, class Number>
   [[gnu::always_inline]] static inline void find(const Shape& shape, const Corner& first, int64_t channels,
-                                                 Number* volumes, Number* outside,
-                                                 Number* (&places)[edge * edge * edge]) {
+                                                 Number* volumes, Number* (&places)[edge * edge * edge]) {
     const bool is_inside = first.z >= 0 && first.y >= 0 && first.x >= 0 && first.z + edge <= shape.depth &&
                            first.y + edge <= shape.height && first.x + edge <= shape.width;
     const int64_t row = shape.width * channels, plane = shape.height * row;
-    Number* const corner = volumes + first.sample * shape.depth * plane + first.z * plane + first.y * row +
-                           first.x * channels;
+    const int64_t corner =
+        first.sample * shape.depth * plane + first.z * plane + first.y * row + first.x * channels;
     for (int z = 0; z < edge; ++z) {
       for (int y = 0; y < edge; ++y) {
-        Number* const begin = corner + z * plane + y * row;
-        const bool has_row =
-            is_inside || (first.z + z >= 0 && first.z + z < shape.depth && first.y + y >= 0 &&
-                          first.y + y < shape.height);
+        const int64_t begin = corner + z * plane + y * row;
+        const bool has_row = is_inside || (first.z + z >= 0 && first.z + z < shape.depth &&
+                                           first.y + y >= 0 && first.y + y < shape.height);
         for (int x = 0; x < edge; ++x) {
           const bool has_voxel = is_inside || (has_row && first.x + x >= 0 && first.x + x < shape.width);
-          places[(z * edge + y) * edge + x] = has_voxel ? begin + x * channels : outside;
+          places[(z * edge + y) * edge + x] = has_voxel ? volumes + begin + x * channels : nullptr;
         }
       }
     }
@@ -76,7 +74,7 @@ struct WinogradLoops {
       corner.y -= 1;
       corner.x -= 1;
       const float* places[points];
-      find<read_edge>(shape, corner, shape.in, volumes, static_cast<const float*>(nullptr), places);
+      find<read_edge>(shape, corner, shape.in, volumes, places);
       for (int64_t channel = 0; channel < shape.in; channel += lanes) {
         float* const first = to + tile * shape.in + channel;
         Transform::template along_axes<VolumeLine<Vector>>(
@@ -94,8 +92,7 @@ struct WinogradLoops {
     const int64_t step = point_step(shape.out);
     for (int64_t tile = 0; tile < block.tiles; ++tile) {
       float* places[tile_edge * tile_edge * tile_edge];
-      find<tile_edge>(shape, corner_of(shape, block.first + tile), shape.out, with.results,
-                      static_cast<float*>(nullptr), places);
+      find<tile_edge>(shape, corner_of(shape, block.first + tile), shape.out, with.results, places);
       for (int64_t channel = 0; channel < shape.out; channel += lanes) {
         const float* const first = from + tile * shape.out + channel;
         const Vector bias = with.bias == nullptr ? Vector{} : By::load_any(with.bias + channel);
@@ -113,8 +110,7 @@ struct WinogradLoops {
     const int64_t step = point_step(shape.out);
     for (int64_t tile = 0; tile < block.tiles; ++tile) {
       const float* places[tile_edge * tile_edge * tile_edge];
-      find<tile_edge>(shape, corner_of(shape, block.first + tile), shape.out, gradient,
-                      static_cast<const float*>(nullptr), places);
+      find<tile_edge>(shape, corner_of(shape, block.first + tile), shape.out, gradient, places);
       for (int64_t channel = 0; channel < shape.out; channel += lanes) {
         float* const first = to + tile * shape.out + channel;
         Transform::template along_axes<GradientLine<Vector>>(
@@ -178,8 +174,7 @@ struct WinogradLoops {
     }
   }
 
-  static void kernel_points(const float* kernel, const Shape& shape, int64_t first, int64_t end,
-                            float* to) {
+  static void kernel_points(const float* kernel, const Shape& shape, int64_t first, int64_t end, float* to) {
     const int64_t in = shape.in, out = shape.out, step = kernel_step(shape);
     for (int64_t output = first * channel_step; output < end * channel_step; output += lanes) {
       for (int64_t input = 0; input < in; ++input) {

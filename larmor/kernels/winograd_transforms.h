@@ -1,6 +1,6 @@
-// What Winograd's minimal filtering F(2, 3) takes volumes, kernels and results through: one short transform along
-// each axis of a cube. As in vector_products.h, everything is a member of a template over the lanes, which are
-// channels here.
+// What Winograd's minimal filtering F(2, 3) takes volumes, kernels and results through: one short transform
+// along each axis of a cube. As in vector_products.h, everything is a member of a template over the lanes,
+// which are channels here.
 #pragma once
 
 #include "larmor/kernels/vector_products.h"

@@ -29,12 +29,12 @@ struct WinogradSize {
   std::array<int64_t, 3> image;
   int64_t in, out;
 };
-// Images of even and odd lengths, flat ones, one that is a row; blocks that are full and that are not; one part
-// and several; as many channels as a vector has lanes, and more.
-const WinogradSize winograd_sizes[] = {{1, {4, 4, 4}, 16, 16},  {2, {4, 4, 4}, 32, 16}, {1, {5, 7, 9}, 16, 48},
-                                       {3, {1, 6, 8}, 16, 16},  {2, {7, 1, 5}, 48, 16}, {1, {1, 1, 17}, 16, 32},
-                                       {2, {16, 1, 1}, 16, 16}, {1, {6, 8, 8}, 64, 80}, {2, {15, 16, 13}, 32, 32},
-                                       {1, {24, 24, 24}, 16, 16}};
+// Images of even and odd lengths, flat ones, one that is a row; blocks that are full and that are not; one
+// part and several; as many channels as a vector has lanes, and more.
+const WinogradSize winograd_sizes[] = {
+    {1, {4, 4, 4}, 16, 16},    {2, {4, 4, 4}, 32, 16},   {1, {5, 7, 9}, 16, 48},  {3, {1, 6, 8}, 16, 16},
+    {2, {7, 1, 5}, 48, 16},    {1, {1, 1, 17}, 16, 32},  {2, {16, 1, 1}, 16, 16}, {1, {6, 8, 8}, 64, 80},
+    {2, {15, 16, 13}, 32, 32}, {1, {24, 24, 24}, 16, 16}};
 
 struct WinogradLeaves {
   Tensor volumes, kernel, bias;
@@ -46,8 +46,7 @@ Tensor drawn_volumes(const char* name, at::IntArrayRef sizes) {
 }
 
 WinogradLeaves leaves_of_conv(const WinogradSize& of, at::ScalarType type = at::kFloat) {
-  const Tensor volumes =
-      drawn_volumes("volumes", {of.samples, of.in, of.image[0], of.image[1], of.image[2]});
+  const Tensor volumes = drawn_volumes("volumes", {of.samples, of.in, of.image[0], of.image[1], of.image[2]});
   const Tensor kernel = drawn_volumes("kernel", {of.out, of.in, 3, 3, 3}) * 0.1;
   return {volumes.to(type).requires_grad_(), kernel.to(type).requires_grad_(),
           draw_normal(3, "bias", {of.out}).to(type).requires_grad_()};
@@ -65,7 +64,8 @@ std::vector<Tensor> conv_and_gradients(const Run& run, const WinogradLeaves& of)
   return {output.detach(), of.volumes.grad(), of.kernel.grad(), of.bias.grad()};
 }
 
-Conv3dForm form_of(const Tensor& input, const Tensor& weight, const std::array<int64_t, 3>& stride = {1, 1, 1},
+Conv3dForm form_of(const Tensor& input, const Tensor& weight,
+                   const std::array<int64_t, 3>& stride = {1, 1, 1},
                    const std::array<int64_t, 3>& padding = {1, 1, 1}, Precision precision = Precision::fp32,
                    Layout of_layout = Layout::channels_last) {
   const AutocastScope autocast(at::kCPU, precision);
@@ -143,7 +143,8 @@ TEST_F(WinogradConv, HasTheSameBitsOnAnyNumberOfThreads) {
   const auto on_one = conv_and_gradients(conv_by_winograd, leaves);
   for (const int threads : {2, 3, 7}) {
     at::set_num_threads(threads);
-    EXPECT_TRUE(have_equal_bits(conv_and_gradients(conv_by_winograd, leaves), on_one)) << threads << " threads";
+    EXPECT_TRUE(have_equal_bits(conv_and_gradients(conv_by_winograd, leaves), on_one))
+        << threads << " threads";
   }
   at::set_num_threads(before);
 }
@@ -152,8 +153,8 @@ TEST_F(WinogradConv, HasTheSameBitsForASampleAloneAndBesideOthers) {
   const WinogradLeaves all = leaves_of_conv({3, {5, 7, 9}, 16, 48});
   const Tensor together = conv_by_winograd(all);
   for (int64_t sample = 0; sample < 3; ++sample)
-    EXPECT_TRUE(
-        at::equal(winograd_conv(all.volumes.narrow(0, sample, 1), all.kernel, all.bias), together.narrow(0, sample, 1)));
+    EXPECT_TRUE(at::equal(winograd_conv(all.volumes.narrow(0, sample, 1), all.kernel, all.bias),
+                          together.narrow(0, sample, 1)));
 }
 
 TEST_F(WinogradConv, ComputesTheGradientsThatAreWantedAlone) {

@@ -23,7 +23,8 @@ std::vector<Tensor> written_by(const winograd::Loops& loops, const WinogradShape
   const int64_t voxels = shape.samples * shape.depth * shape.height * shape.width;
   const Tensor volumes = numbers_for("volumes", voxels, shape.in),
                kernel = numbers_for("kernel", shape.out * kernel_voxels, shape.in),
-               bias = numbers_for("bias", 1, shape.out), gradient = numbers_for("gradient", voxels, shape.out);
+               bias = numbers_for("bias", 1, shape.out),
+               gradient = numbers_for("gradient", voxels, shape.out);
   const Tensor of_kernel = at::zeros({points, kernel_step(shape)}), turned = at::zeros_like(of_kernel);
   loops.kernel_points(kernel.const_data_ptr<float>(), shape, 0, shape.out / channel_step,
                       of_kernel.mutable_data_ptr<float>());
@@ -38,8 +39,8 @@ std::vector<Tensor> written_by(const winograd::Loops& loops, const WinogradShape
                   .results = results.mutable_data_ptr<float>()},
                  0, shape.blocks(), room);
   const int64_t parts = parts_of(shape);
-  const Tensor sums = at::zeros({parts, points, kernel_step(shape)}), bias_sums = at::empty({parts, shape.out}),
-               of_weight = at::empty_like(kernel);
+  const Tensor sums = at::zeros({parts, points, kernel_step(shape)}),
+               bias_sums = at::empty({parts, shape.out}), of_weight = at::empty_like(kernel);
   const KernelGradient with{.shape = shape,
                             .volumes = volumes.const_data_ptr<float>(),
                             .gradient = gradient.const_data_ptr<float>(),
@@ -53,7 +54,8 @@ std::vector<Tensor> written_by(const winograd::Loops& loops, const WinogradShape
 
 TEST(WinogradLoops, HaveTheSameBitsByAvx512AndByAvx2) {
   if (vector_cpu() != VectorCpu::avx512) GTEST_SKIP() << "needs AVX-512";
-  for (const WinogradShape& shape : {WinogradShape{2, 5, 7, 9, 16, 48}, {1, 16, 16, 16, 64, 16}, {1, 1, 1, 9, 80, 32}}) {
+  for (const WinogradShape& shape :
+       {WinogradShape{2, 5, 7, 9, 16, 48}, {1, 16, 16, 16, 64, 16}, {1, 1, 1, 9, 80, 32}}) {
     const auto wide = written_by(winograd::loops_by_avx512(), shape),
                narrow = written_by(winograd::loops_by_avx2(), shape);
     for (std::size_t i = 0; i < wide.size(); ++i)

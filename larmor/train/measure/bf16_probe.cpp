@@ -4,6 +4,7 @@
 #include <chrono>
 #include <limits>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/full.h>
 
