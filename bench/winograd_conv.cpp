@@ -1,9 +1,7 @@
 // larmor::conv3d() with a kernel of 3³ on volumes with channels last beside libtorch's, which is oneDNN's,
 // forward and backward in float32, in turns: winograd_conv IN OUT VOXELS_OF_AN_EDGE SAMPLES PAIRS, channels
-// in sixteens. A/A is ours beside ours. The distances are from float64, over its norm: the farthest of output
-// and gradients.
+// in sixteens. The distances are from float64, over its norm: the farthest of output and gradients.
 #include <algorithm>
-#include <ctime>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -32,12 +30,6 @@ at::Tensor theirs(const at::Tensor& input, const at::Tensor& weight, const at::T
   return at::conv3d(input, weight, bias, 1, 1);
 }
 
-double processor_milliseconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
-}
-
 struct Layer {
   Layer(int64_t in, int64_t out, int64_t edge, int64_t samples)
       : input(learnt({samples, in, edge, edge, edge})),
@@ -52,9 +44,7 @@ struct Layer {
   double milliseconds(Convolve* convolve) const {
     for (const at::Tensor& tensor : {input, weight, bias}) tensor.mutable_grad() = at::Tensor();
     const LayoutScope layout(Layout::channels_last);
-    const double begin = processor_milliseconds();
-    convolve(input, weight, bias).backward(gradient);
-    return processor_milliseconds() - begin;
+    return processor_milliseconds([&] { convolve(input, weight, bias).backward(gradient); });
   }
 
   std::vector<at::Tensor> results(Convolve* convolve, at::ScalarType type) const {
@@ -80,27 +70,13 @@ struct Layer {
   at::Tensor input, weight, bias, gradient;
 };
 
-Json measure_pairs(const Layer& layer, int pairs) {
-  std::vector<double> own, peer, ratio, itself;
-  layer.milliseconds(ours);
-  layer.milliseconds(theirs);
-  for (int turn = 0; turn < pairs; ++turn) {
-    // The peer comes first in every second pair.
-    const bool peer_first = turn % 2 == 1;
-    if (peer_first) peer.push_back(layer.milliseconds(theirs));
-    own.push_back(layer.milliseconds(ours));
-    if (!peer_first) peer.push_back(layer.milliseconds(theirs));
-    ratio.push_back(peer.back() / own.back());
-    itself.push_back(layer.milliseconds(ours) / own.back());
-  }
-  Json result;
-  result["larmor_ms"] = median_of(own);
-  result["libtorch_ms"] = median_of(peer);
-  result["times_as_fast"] = median_of(ratio);
-  result["a_a"] = median_of(itself);
-  result["larmor_distance"] = layer.distance(ours);
-  result["libtorch_distance"] = layer.distance(theirs);
-  return result;
+Json measure(const Layer& layer, int pairs) {
+  Json row;
+  measure_in_turns([&] { return layer.milliseconds(ours); }, [&] { return layer.milliseconds(theirs); },
+                   pairs, row);
+  row["larmor_distance"] = layer.distance(ours);
+  row["libtorch_distance"] = layer.distance(theirs);
+  return row;
 }
 
 }  // namespace
@@ -115,6 +91,6 @@ int main(int count, char** words) {
   at::set_num_threads(1);
   const larmor::Layer layer(std::stoll(words[1]), std::stoll(words[2]), std::stoll(words[3]),
                             std::stoll(words[4]));
-  std::cout << larmor::measure_pairs(layer, std::stoi(words[5])).dump() << "\n";
+  std::cout << larmor::measure(layer, std::max(std::stoi(words[5]), 2)).dump() << "\n";
   return 0;
 }

@@ -100,7 +100,7 @@ Two on_cpu(const Tensor& given_query, const Tensor& given_key, const Tensor& giv
                      .output = written(output),
                      .sums = sums.mutable_data_ptr<float>()};
   const auto run = loops().forward;
-  parallel_loop_beside(
+  parallel_loop_with_memory(
       forward_tasks(shape), forward_workspace(shape),
       [&](int64_t first, int64_t end, float* workspace) { run(with, first, end, workspace); });
   return {output.to(given_query.scalar_type()), sums};
@@ -126,7 +126,7 @@ Three backward_on_cpu(const Tensor& given_gradient, const Tensor& given_query, c
                       .of_value = written(of_value),
                       .parts = parts.mutable_data_ptr<float>()};
   const Loops by = loops();
-  parallel_loop_beside(
+  parallel_loop_with_memory(
       backward_tasks(shape), backward_workspace(shape),
       [&](int64_t first, int64_t end, float* workspace) { by.backward(with, first, end, workspace); });
   parallel_loop(0, adding_tasks(shape), /*grain=*/4,

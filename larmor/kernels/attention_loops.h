@@ -6,8 +6,11 @@
 
 #include "larmor/kernels/attention_cpu.h"
 #include "larmor/kernels/attention_powers.h"
+#include "larmor/kernels/vector_products.h"
 
 namespace larmor::attentions {
+
+using vectors::Products;
 
 /// Rows of tokens to tiles and back.
 template <int lanes>

@@ -8,8 +8,6 @@
 
 namespace larmor::attentions {
 
-using vectors::Products;
-
 /// Powers over vectors.
 template <int lanes>
 struct Vectors : vectors::Vectors<lanes> {

@@ -16,7 +16,9 @@ namespace larmor {
 struct Conv3dForm {
   std::array<int64_t, 3> stride, padding;
   at::ScalarType type;  // of the product
-  bool by_one_dnn, keeps_layout, by_winograd;
+  bool by_one_dnn;      // called by ourselves, not where libtorch chooses it
+  bool keeps_layout;
+  bool by_winograd;       // winograd_conv() in place of oneDNN
   Layout within, layout;  // of the product, and of the result
 };
 

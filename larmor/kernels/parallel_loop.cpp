@@ -16,8 +16,8 @@ void parallel_loop(int64_t begin, int64_t end, int64_t grain,
   at::parallel_for(begin, end, grain, body);
 }
 
-void parallel_loop_beside(int64_t tasks, int64_t numbers,
-                          c10::function_ref<void(int64_t first, int64_t end, float* memory)> body) {
+void parallel_loop_with_memory(int64_t tasks, int64_t numbers,
+                               c10::function_ref<void(int64_t first, int64_t end, float* memory)> body) {
   constexpr int64_t alignment = 64 / sizeof(float);
   parallel_loop(0, tasks, /*grain=*/1, [&](int64_t first, int64_t end) {
     const auto memory =

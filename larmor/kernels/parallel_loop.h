@@ -17,7 +17,7 @@ void parallel_loop(int64_t begin, int64_t end, int64_t grain,
 
 /// Calls body(first, end, memory) for parts of [0, tasks), as parallel_loop() does: each with `numbers` of
 /// its own, not cleared, at an address that 64 divides.
-void parallel_loop_beside(int64_t tasks, int64_t numbers,
-                          c10::function_ref<void(int64_t first, int64_t end, float* memory)> body);
+void parallel_loop_with_memory(int64_t tasks, int64_t numbers,
+                               c10::function_ref<void(int64_t first, int64_t end, float* memory)> body);
 
 }  // namespace larmor

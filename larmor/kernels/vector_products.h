@@ -7,7 +7,6 @@
 
 namespace larmor::vectors {
 
-/// Requires: products that are added get fused (CMakeLists.txt).
 template <int lanes>
 struct Vectors {
   typedef float Vector __attribute__((vector_size(lanes * 4), may_alias));
@@ -46,6 +45,8 @@ struct Result {
   bool adds;  // to what is there
 };
 
+/// Requires: products that are added get fused (CMakeLists.txt); rows of panel and result begin at multiples
+/// of a vector's bytes.
 template <int lanes>
 struct Products {
   using By = Vectors<lanes>;

@@ -76,8 +76,9 @@ Tensor convolve(const Shape& shape, const Tensor& volumes, const Tensor& kernel_
                          .bias = bias,
                          .results = results.mutable_data_ptr<float>()};
   const auto run = loops().convolve;
-  parallel_loop_beside(shape.blocks(), workspace(shape),
-                       [&](int64_t first, int64_t end, float* memory) { run(with, first, end, memory); });
+  parallel_loop_with_memory(shape.blocks(), workspace(shape), [&](int64_t first, int64_t end, float* memory) {
+    run(with, first, end, memory);
+  });
   return results;
 }
 
@@ -98,7 +99,7 @@ OfKernel gradients_of_kernel(const Tensor& gradient, const Tensor& volumes, cons
                             .sums = sums.mutable_data_ptr<float>(),
                             .bias_sums = bias_sums.mutable_data_ptr<float>()};
   const Loops by = loops();
-  parallel_loop_beside(parts, workspace(shape), [&](int64_t first, int64_t end, float* memory) {
+  parallel_loop_with_memory(parts, workspace(shape), [&](int64_t first, int64_t end, float* memory) {
     by.add_products(with, first, end, memory);
   });
   auto* const written = of_kernel.mutable_data_ptr<float>();

@@ -15,6 +15,7 @@ inline constexpr int64_t block_tiles = 24;
 
 // What these types compute is always inlined: the linker would take a copy made for wide vectors for every
 // CPU.
+
 /// A kernel of 3³ voxels in steps of one, over zeros one voxel wide: results are as large as volumes. Volumes
 /// are [samples, depth, height, width, in], results [samples, depth, height, width, out].
 struct Shape {

@@ -64,9 +64,14 @@ struct WinogradLoops {
     }
   }
 
+  /// Channels of a voxel that find() gave; zeros for one outside.
+  [[gnu::always_inline]] static inline Vector read_voxel(const float* place, int64_t channel) {
+    alignas(64) static constexpr float zeros[channel_step] = {};
+    return By::load_any(place == nullptr ? zeros : place + channel);
+  }
+
   /// The points of what a block's tiles read: [points, tiles, in].
   static void take_volumes(const Shape& shape, const float* volumes, const Block& block, float* to) {
-    alignas(64) static const float zeros[channel_step] = {};
     const int64_t step = point_step(shape.in);
     for (int64_t tile = 0; tile < block.tiles; ++tile) {
       Corner corner = corner_of(shape, block.first + tile);
@@ -78,9 +83,7 @@ struct WinogradLoops {
       for (int64_t channel = 0; channel < shape.in; channel += lanes) {
         float* const first = to + tile * shape.in + channel;
         Transform::template along_axes<VolumeLine<Vector>>(
-            [&](int place) {
-              return By::load_any(places[place] == nullptr ? zeros : places[place] + channel);
-            },
+            [&](int place) { return read_voxel(places[place], channel); },
             [&](int place, Vector value) { By::store(first + place * step, value); });
       }
     }
@@ -114,9 +117,7 @@ struct WinogradLoops {
       for (int64_t channel = 0; channel < shape.out; channel += lanes) {
         float* const first = to + tile * shape.out + channel;
         Transform::template along_axes<GradientLine<Vector>>(
-            [&](int place) {
-              return places[place] == nullptr ? Vector{} : By::load_any(places[place] + channel);
-            },
+            [&](int place) { return read_voxel(places[place], channel); },
             [&](int place, Vector value) { By::store(first + place * step, value); });
       }
     }

@@ -1,5 +1,6 @@
 #include "larmor/kernels/parallel_loop.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -43,6 +44,20 @@ TEST_F(ParallelLoop, VisitsEachElementOnce) {
     for (int64_t i = first; i < end; ++i) ++visits[static_cast<size_t>(i)];
   });
   EXPECT_EQ(visits, std::vector<int>(1001, 1));
+}
+
+TEST_F(ParallelLoop, GivesEachPartMemoryOfItsOwn) {
+  constexpr int64_t numbers = 1000;
+  std::vector<int> visits(7, 0);
+  parallel_loop_with_memory(7, numbers, [&](int64_t first, int64_t end, float* memory) {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory) % 64, 0U);
+    const auto own = static_cast<float>(first);
+    std::fill(memory, memory + numbers, own);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_EQ(std::count(memory, memory + numbers, own), numbers);
+    for (int64_t i = first; i < end; ++i) ++visits[static_cast<size_t>(i)];
+  });
+  EXPECT_EQ(visits, std::vector<int>(7, 1));
 }
 
 TEST_F(ParallelLoop, LeavesLittleToTheThreadThatAsks) {

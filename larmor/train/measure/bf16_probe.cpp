@@ -62,7 +62,8 @@ class Encoder {
   Block large_{few}, small_{more};
 };
 
-/// One thread in place of all: another process on the same cores would have threads wait for one another.
+/// libtorch computes on one thread while it lives. With several, and another process on the same cores,
+/// threads would wait for one another.
 class OneThread {
  public:
   OneThread() : before_(at::get_num_threads()) { at::set_num_threads(1); }

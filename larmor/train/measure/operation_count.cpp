@@ -38,21 +38,24 @@ double forward_convolution(Values inputs, Values outputs) {
   return operations_of_convolution((is_transposed ? inputs[0] : outputs[0]).toTensor(), inputs[1].toTensor());
 }
 
+/// Of a mask of the gradients that are asked for: those of the volume and of the weight.
+int gradients_with_products(const c10::IValue& asked) {
+  const auto mask = asked.toBoolList();
+  return static_cast<int>(mask[0]) + static_cast<int>(mask[1]);
+}
+
 /// From (grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding,
 /// groups, output_mask): as much as forward for each of the two gradients that are asked for.
 double backward_convolution(Values inputs) {
   constexpr std::size_t transposed_at = 7, mask_at = 10;
   const auto& volume = inputs[inputs[transposed_at].toBool() ? 1 : 0].toTensor();
-  const auto mask = inputs[mask_at].toBoolList();
-  const int gradients = static_cast<int>(mask[0]) + static_cast<int>(mask[1]);
-  return gradients * operations_of_convolution(volume, inputs[2].toTensor());
+  return gradients_with_products(inputs[mask_at]) * operations_of_convolution(volume, inputs[2].toTensor());
 }
 
 /// From (gradient, volumes, kernel, mask): as much as the sums as they are written would take.
 double backward_winograd(Values inputs) {
-  const auto mask = inputs[3].toBoolList();
-  const int gradients = static_cast<int>(mask[0]) + static_cast<int>(mask[1]);
-  return gradients * operations_of_convolution(inputs[0].toTensor(), inputs[2].toTensor());
+  return gradients_with_products(inputs[3]) *
+         operations_of_convolution(inputs[0].toTensor(), inputs[2].toTensor());
 }
 
 /// From (query, key, value, …) [N, heads, tokens, width]: scores, and what is made of the values. Backward,

@@ -1,7 +1,9 @@
 // Counts of small works against counts on paper.
 #include "larmor/train/measure/operation_count.h"
 
+#include <cstdint>
 #include <functional>
+#include <utility>
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -19,17 +21,20 @@ double gradients_of(const at::Tensor& output) {
 }
 
 TEST(OperationCount, OfAConvolutionIsAMultiplicationAndAnAdditionForEachWeightAndVoxel) {
-  const auto volume = at::ones({2, 3, 8, 8, 8}).requires_grad_();
-  const auto kernel = at::ones({5, 3, 3, 3, 3}).requires_grad_();
-  const double forward = 2.0 * 2 * 8 * 8 * 8 * kernel.numel();
-  for (const Layout layout : {Layout::contiguous, Layout::channels_last}) {
-    const LayoutScope scope(layout);
-    at::Tensor output;
-    const auto count = count_operations(
-        [&] { output = larmor::conv3d(volume, kernel, at::Tensor(), {1, 1, 1}, {1, 1, 1}); });
-    EXPECT_EQ(count.convolution, forward);
-    EXPECT_EQ(count.operations(), forward);
-    EXPECT_EQ(gradients_of(output), 2 * forward);
+  // Of channels in sixteens, Winograd computes it with channels last.
+  for (const auto& [in, out] : {std::pair<int64_t, int64_t>{3, 5}, {16, 32}}) {
+    const auto volume = at::ones({2, in, 8, 8, 8}).requires_grad_();
+    const auto kernel = at::ones({out, in, 3, 3, 3}).requires_grad_();
+    const double forward = 2.0 * 2 * 8 * 8 * 8 * static_cast<double>(kernel.numel());
+    for (const Layout layout : {Layout::contiguous, Layout::channels_last}) {
+      const LayoutScope scope(layout);
+      at::Tensor output;
+      const auto count = count_operations(
+          [&] { output = larmor::conv3d(volume, kernel, at::Tensor(), {1, 1, 1}, {1, 1, 1}); });
+      EXPECT_EQ(count.convolution, forward);
+      EXPECT_EQ(count.operations(), forward);
+      EXPECT_EQ(gradients_of(output), 2 * forward);
+    }
   }
 }
 
