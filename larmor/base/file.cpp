@@ -26,22 +26,6 @@
 namespace larmor {
 namespace {
 
-// Closes at the end of its scope.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return number_; }
-  int release() { return std::exchange(number_, -1); }
-
- private:
-  int number_;
-};
-
 // Appends what comes next; false at the end of the file.
 bool read_more(int descriptor, const std::filesystem::path& path, std::string& content) {
   std::array<char, 65536> buffer;
@@ -103,17 +87,17 @@ ScratchFolder::~ScratchFolder() {
 FileLock::FileLock(const std::filesystem::path& path) {
   Descriptor file(
       after_signals([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600); }));
-  if (file.get() < 0) fail_errno(errno, "open the lock file", path);
+  if (!file.is_open()) fail_errno(errno, "open the lock file", path);
   struct stat status{};
   // A second name of a file that means something to us: the lock would empty it.
-  if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink > 1) {
+  if (::fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink > 1) {
     fail(Exit::environment, text("the lock file ", path.string(), " is no file of its own"),
          "remove it, and see who else may write into that folder");
   }
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+  if (::flock(file.number(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) fail_errno(errno, "lock", path);
     std::string holder;
-    while (holder.size() < 1024 && read_more(file.get(), path, holder)) {
+    while (holder.size() < 1024 && read_more(file.number(), path, holder)) {
     }
     if (trim(holder).empty()) holder = "another process";
     fail(Exit::environment, text(path.string(), " is held by ", trim(holder)),
@@ -121,15 +105,10 @@ FileLock::FileLock(const std::filesystem::path& path) {
   }
   // Says who we are to the next one who asks. Not being able to say it is no reason not to work.
   const std::string us = text("process ", ::getpid(), " on ", host_name(), "\n");
-  const bool told = ::ftruncate(file.get(), 0) == 0 && ::pwrite(file.get(), us.data(), us.size(), 0) > 0;
+  const bool told =
+      ::ftruncate(file.number(), 0) == 0 && ::pwrite(file.number(), us.data(), us.size(), 0) > 0;
   static_cast<void>(told);
-  descriptor_ = file.release();
+  file_ = std::move(file);
 }
-
-FileLock::~FileLock() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
-FileLock::FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 }  // namespace larmor

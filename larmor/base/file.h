@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "larmor/base/descriptor.h"
+
 namespace larmor {
 
 class Storage;
@@ -34,12 +36,11 @@ class ScratchFolder {
 class FileLock {
  public:
   explicit FileLock(const std::filesystem::path& path);
-  ~FileLock();
-  FileLock(FileLock&& other) noexcept;
+  FileLock(FileLock&& other) noexcept = default;
   FileLock& operator=(FileLock&&) = delete;
 
  private:
-  int descriptor_ = -1;
+  Descriptor file_;
 };
 
 }  // namespace larmor

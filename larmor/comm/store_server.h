@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "larmor/launch/descriptor.h"
+#include "larmor/base/descriptor.h"
 #include "larmor/launch/run_key.h"
 
 namespace larmor {

@@ -11,7 +11,7 @@
 
 #include <poll.h>
 
-#include "larmor/launch/descriptor.h"
+#include "larmor/base/descriptor.h"
 #include "larmor/launch/handshake.h"
 
 namespace larmor {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "larmor/base/descriptor.h"
 #include "larmor/base/json.h"
 #include "larmor/launch/authenticating_listener.h"
-#include "larmor/launch/descriptor.h"
 #include "larmor/launch/sealed_frames.h"
 
 namespace larmor {

@@ -9,10 +9,10 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "larmor/base/descriptor.h"
 #include "larmor/base/error.h"
 #include "larmor/base/process.h"
 #include "larmor/base/text.h"
-#include "larmor/launch/descriptor.h"
 #include "larmor/launch/environment.h"
 #include "larmor/launch/slurm_step.h"
 

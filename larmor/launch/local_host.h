@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "larmor/launch/descriptor.h"
+#include "larmor/base/descriptor.h"
 #include "larmor/launch/host.h"
 #include "larmor/launch/signal_pipe.h"
 #include "larmor/launch/socket.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "larmor/base/descriptor.h"
 #include "larmor/base/hmac.h"
-#include "larmor/launch/descriptor.h"
 
 namespace larmor {
 

@@ -1,7 +1,7 @@
 // The agent's view of INT, TERM and USR1: bytes of a pipe that its loop waits for.
 #pragma once
 
-#include "larmor/launch/descriptor.h"
+#include "larmor/base/descriptor.h"
 
 namespace larmor {
 

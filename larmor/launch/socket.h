@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "larmor/launch/descriptor.h"
+#include "larmor/base/descriptor.h"
 
 namespace larmor {
 

@@ -14,9 +14,9 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "larmor/base/descriptor.h"
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/launch/descriptor.h"
 
 namespace larmor {
 
