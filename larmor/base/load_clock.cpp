@@ -1,6 +1,5 @@
 #include "larmor/base/load_clock.h"
 
-#include <cassert>
 #include <utility>
 
 namespace larmor {
@@ -16,12 +15,10 @@ const char* to_text(LoadStage stage) {
   return names[static_cast<std::size_t>(stage)];
 }
 
-LoadClock::LoadClock(std::function<void()> after_stage) : after_stage_(std::move(after_stage)) {
-  assert(clock_of_thread == nullptr);
-  clock_of_thread = this;
-}
+LoadClock::LoadClock(std::function<void()> after_stage)
+    : outer_(std::exchange(clock_of_thread, this)), after_stage_(std::move(after_stage)) {}
 
-LoadClock::~LoadClock() { clock_of_thread = nullptr; }
+LoadClock::~LoadClock() { clock_of_thread = outer_; }
 
 LoadSeconds LoadClock::take() {
   count_until_now();
@@ -34,17 +31,17 @@ void LoadClock::count_until_now() {
   mark_ = now;
 }
 
-LoadScope::LoadScope(LoadStage stage) {
-  if (clock_of_thread == nullptr) return;
-  clock_of_thread->count_until_now();
-  before_ = std::exchange(clock_of_thread->current_, static_cast<int>(stage));
+LoadScope::LoadScope(LoadStage stage) : clock_(clock_of_thread) {
+  if (clock_ == nullptr) return;
+  clock_->count_until_now();
+  before_ = std::exchange(clock_->current_, static_cast<int>(stage));
 }
 
 LoadScope::~LoadScope() {
-  if (clock_of_thread == nullptr) return;
-  clock_of_thread->count_until_now();
-  clock_of_thread->current_ = before_;
-  clock_of_thread->after_stage_();
+  if (clock_ == nullptr) return;
+  clock_->count_until_now();
+  clock_->current_ = before_;
+  clock_->after_stage_();
 }
 
 }  // namespace larmor

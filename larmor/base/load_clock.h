@@ -17,8 +17,8 @@ const char* to_text(LoadStage stage);
 
 using LoadSeconds = std::array<double, load_stages>;
 
-/// While it lives, counts what its thread spends within each LoadScope. One at a time in a thread; threads
-/// do not know of each other's.
+/// While it lives, counts what its thread spends within each LoadScope that begins meanwhile. The innermost
+/// one of a thread counts; threads do not know of each other's.
 class LoadClock {
  public:
   /// `after_stage` is called on its thread at the end of each LoadScope.
@@ -34,6 +34,7 @@ class LoadClock {
   friend class LoadScope;
   void count_until_now();
 
+  LoadClock* outer_;
   std::function<void()> after_stage_;
   SystemClock clock_;
   LoadSeconds seconds_{};
@@ -50,6 +51,7 @@ class LoadScope {
   LoadScope& operator=(const LoadScope&) = delete;
 
  private:
+  LoadClock* clock_;
   int before_ = -1;
 };
 

@@ -11,6 +11,8 @@
 #include <climits>
 #include <csignal>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -20,6 +22,7 @@
 #include <unistd.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/signal_mask.h"
 #include "larmor/base/system_error.h"
 #include "larmor/base/text.h"
 
@@ -51,15 +54,6 @@ class Preparation {
     open_pipe();
   }
 
-  ~Preparation() {
-    for (const int descriptor : {in_, out_, err_, read_end_, write_end_}) {
-      if (descriptor >= 0) ::close(descriptor);
-    }
-    if (cores_ != nullptr) CPU_FREE(cores_);
-  }
-  Preparation(const Preparation&) = delete;
-  Preparation& operator=(const Preparation&) = delete;
-
   // In the child. Only async-signal-safe calls from here on.
   [[noreturn]] void become_program() const {
     if (die_with_parent_) {
@@ -68,12 +62,12 @@ class Preparation {
       if (::getppid() != parent_) give_up(Failure::Step::parent_gone, ESRCH);
     }
     if (own_group_ && ::setpgid(0, 0) != 0) give_up(Failure::Step::group, errno);
-    if (cores_ != nullptr && ::sched_setaffinity(0, cores_size_, cores_) != 0) {
+    if (cores_ && ::sched_setaffinity(0, cores_size_, cores_.get()) != 0) {
       give_up(Failure::Step::affinity, errno);
     }
-    if (in_ >= 0 && ::dup2(in_, STDIN_FILENO) < 0) give_up(Failure::Step::descriptors, errno);
-    if (out_ >= 0 && ::dup2(out_, STDOUT_FILENO) < 0) give_up(Failure::Step::descriptors, errno);
-    if (err_ >= 0 && ::dup2(err_, STDERR_FILENO) < 0) give_up(Failure::Step::descriptors, errno);
+    make_standard(in_, STDIN_FILENO);
+    make_standard(out_, STDOUT_FILENO);
+    make_standard(err_, STDERR_FILENO);
     // Marked rather than closed: the pipe must still carry the error of exec.
     if (::close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) != 0) {
       give_up(Failure::Step::descriptors, errno);
@@ -88,12 +82,9 @@ class Preparation {
 
   // In the parent, after the fork. What the child reported, or nothing once the program runs.
   std::optional<Failure> outcome() {
-    ::close(std::exchange(write_end_, -1));
+    write_end_.reset();
     Failure failure;
-    ssize_t count = 0;
-    do {
-      count = ::read(read_end_, &failure, sizeof failure);
-    } while (count < 0 && errno == EINTR);
+    const ssize_t count = after_signals([&] { return ::read(read_end_.number(), &failure, sizeof failure); });
     if (count != static_cast<ssize_t>(sizeof failure)) return std::nullopt;
     return failure;
   }
@@ -122,26 +113,31 @@ class Preparation {
   void fill_cores(const std::vector<int>& cores) {
     if (cores.empty()) return;
     const auto count = static_cast<size_t>(*std::max_element(cores.begin(), cores.end()) + 1);
-    cores_ = CPU_ALLOC(count);
+    cores_.reset(CPU_ALLOC(count));
+    if (!cores_) throw std::bad_alloc();
     cores_size_ = CPU_ALLOC_SIZE(count);
-    CPU_ZERO_S(cores_size_, cores_);
-    for (const int core : cores) CPU_SET_S(static_cast<size_t>(core), cores_size_, cores_);
+    CPU_ZERO_S(cores_size_, cores_.get());
+    for (const int core : cores) CPU_SET_S(static_cast<size_t>(core), cores_size_, cores_.get());
   }
 
   // A copy above 2, so that making one standard descriptor cannot overwrite the source of the other.
-  int lift(std::optional<int> descriptor) const {
-    if (!descriptor) return -1;
-    const int copy = ::fcntl(*descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    if (copy < 0) fail_errno(errno, "hand an output descriptor to", program_);
+  Descriptor lift(std::optional<int> descriptor) const {
+    if (!descriptor) return {};
+    Descriptor copy(::fcntl(*descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+    if (!copy.is_open()) fail_errno(errno, "hand a descriptor to", program_);
     return copy;
+  }
+
+  void make_standard(const Descriptor& source, int number) const {
+    if (source.is_open() && ::dup2(source.number(), number) < 0) give_up(Failure::Step::descriptors, errno);
   }
 
   void open_pipe() {
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail_errno(errno, "open a pipe to", program_);
-    read_end_ = ends[0];
-    write_end_ = lift(ends[1]);
-    ::close(ends[1]);
+    read_end_.reset(ends[0]);
+    const Descriptor low(ends[1]);
+    write_end_ = lift(low.number());
   }
 
   // Handlers of the parent mean nothing in the child, and what the parent blocks the child must hear. Ignored
@@ -162,7 +158,7 @@ class Preparation {
 
   [[noreturn]] void give_up(Failure::Step step, int code) const {
     const Failure failure{.code = code, .step = step};
-    const ssize_t written = ::write(write_end_, &failure, sizeof failure);
+    const ssize_t written = ::write(write_end_.number(), &failure, sizeof failure);
     ::_exit(written == static_cast<ssize_t>(sizeof failure) ? 127 : 126);
   }
 
@@ -172,26 +168,12 @@ class Preparation {
   pid_t parent_;
   std::vector<std::string> argument_texts_, environment_texts_;
   std::vector<char*> argv_, envp_;
-  cpu_set_t* cores_ = nullptr;
+  struct FreeCores {
+    void operator()(cpu_set_t* cores) const { CPU_FREE(cores); }
+  };
+  std::unique_ptr<cpu_set_t, FreeCores> cores_;
   size_t cores_size_ = 0;
-  int in_ = -1, out_ = -1, err_ = -1;
-  int read_end_ = -1, write_end_ = -1;
-};
-
-// No handler of the parent may run in the child, so nothing is delivered while the two are alike.
-class SignalsHeld {
- public:
-  SignalsHeld() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsHeld() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsHeld(const SignalsHeld&) = delete;
-  SignalsHeld& operator=(const SignalsHeld&) = delete;
-
- private:
-  sigset_t before_{};
+  Descriptor in_, out_, err_, read_end_, write_end_;
 };
 
 std::string_view action_of(Failure::Step step) {
@@ -226,7 +208,8 @@ Process Process::start(const ProcessOptions& options) {
   Process process;
   process.own_group_ = options.own_group;
   {
-    const SignalsHeld held;
+    // No handler of the parent may run in the child, so nothing is delivered while the two are alike.
+    const SignalsBlocked held = SignalsBlocked::all();
     process.id_ = ::fork();
     if (process.id_ == 0) preparation.become_program();
   }
@@ -236,55 +219,73 @@ Process Process::start(const ProcessOptions& options) {
     fail_errno(failure->code, action_of(failure->step), options.program);
   }
   // The header of glibc 2.36 for this call cannot be used from C++.
-  process.descriptor_ = static_cast<int>(::syscall(SYS_pidfd_open, process.id_, 0));
-  if (process.descriptor_ < 0) fail_errno(errno, "watch the process of", options.program);
+  process.pidfd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, process.id_, 0)));
+  if (!process.pidfd_.is_open()) fail_errno(errno, "watch the process of", options.program);
   return process;
 }
 
 Process::Process(Process&& other) noexcept
     : id_(std::exchange(other.id_, -1)),
-      descriptor_(std::exchange(other.descriptor_, -1)),
+      pidfd_(std::move(other.pidfd_)),
       own_group_(other.own_group_),
       ending_(std::exchange(other.ending_, std::nullopt)) {}
 
 Process& Process::operator=(Process&& other) noexcept {
-  std::swap(id_, other.id_);
-  std::swap(descriptor_, other.descriptor_);
-  std::swap(own_group_, other.own_group_);
-  std::swap(ending_, other.ending_);
+  if (this == &other) return *this;
+  end();
+  id_ = std::exchange(other.id_, -1);
+  pidfd_ = std::move(other.pidfd_);
+  own_group_ = other.own_group_;
+  ending_ = std::exchange(other.ending_, std::nullopt);
   return *this;
 }
 
-Process::~Process() {
-  if (id_ > 0 && !ending_) {
-    ::kill(own_group_ ? -id_ : id_, SIGKILL);
-    wait();
+Process::~Process() { end(); }
+
+void Process::end() {
+  if (id_ <= 0 || ending_) return;
+  send(SIGKILL);
+  reap(0);
+}
+
+// The child's number, and its group's, stay its own until waitpid(): what it has left running is killed
+// before.
+void Process::reap(int flags) {
+  siginfo_t facts{};
+  const auto wait = [&] {
+    return ::waitid(P_PID, static_cast<id_t>(id_), &facts, WEXITED | WNOWAIT | flags);
+  };
+  if (after_signals(wait) != 0) {
+    // ECHILD: somebody ignores SIGCHLD, and the kernel has thrown the status away.
+    ending_ = Ending{.status = 1, .signal = 0};
+    return;
   }
-  if (descriptor_ >= 0) ::close(descriptor_);
+  if (facts.si_pid == 0) return;  // WNOHANG, and it runs
+  if (own_group_) ::kill(-id_, SIGKILL);
+  int status = 0;
+  after_signals([&] { return ::waitpid(id_, &status, 0); });
+  ending_ = to_ending(status);
 }
 
 std::optional<Ending> Process::poll() {
-  if (ending_ || id_ <= 0) return ending_;
-  int status = 0;
-  if (::waitpid(id_, &status, WNOHANG) == id_) ending_ = to_ending(status);
+  if (id_ > 0 && !ending_) reap(WNOHANG);
   return ending_;
 }
 
 Ending Process::wait() {
   assert(id_ > 0);
-  int status = 0;
-  while (!ending_) {
-    const pid_t ended = ::waitpid(id_, &status, 0);
-    if (ended < 0 && errno == EINTR) continue;
-    // ECHILD: somebody ignores SIGCHLD, and the kernel has thrown the status away.
-    ending_ = ended == id_ ? to_ending(status) : Ending{.status = 1, .signal = 0};
-  }
+  if (!ending_) reap(0);
   return *ending_;
 }
 
+// By the pidfd, since the kernel reaps by itself where SIGCHLD is ignored, and then the number may be
+// another's.
 void Process::send(int signal) {
-  // Not yet reaped, so the number still belongs to this child.
-  if (id_ > 0 && !ending_) ::kill(id_, signal);
+  if (id_ <= 0 || ending_) return;
+  if (pidfd_.is_open())
+    ::syscall(SYS_pidfd_send_signal, pidfd_.number(), signal, nullptr, 0);
+  else
+    ::kill(id_, signal);
 }
 
 std::filesystem::path own_program() {

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "larmor/base/descriptor.h"
+
 namespace larmor {
 
 struct ProcessOptions {
@@ -19,7 +21,8 @@ struct ProcessOptions {
   std::vector<int> cores;                                        // affinity; empty = inherit
   std::vector<int> keep_open;                                    // descriptors that survive exec
   std::optional<int> standard_in, standard_out, standard_error;  // descriptors to use as 0, 1 and 2
-  // It and what it starts are a process group of their own, whose number is the child's.
+  // It and what it starts are a process group of their own, whose number is the child's. What is left of it
+  // when the child has ended is killed.
   bool own_group = false;
   bool die_with_parent = true;  // SIGKILL when the starter's thread ends (PR_SET_PDEATHSIG)
 };
@@ -34,18 +37,19 @@ struct Ending {
 };
 
 /// A child of ours. Not copyable; the destructor kills and reaps a child that still runs, with its group if
-/// it has one.
+/// it has one. Signals are sent only while the child's number is its own: before it is reaped.
 class Process {
  public:
   /// Throws Error (environment) when the program cannot be started.
   static Process start(const ProcessOptions& options);
   Process(Process&& other) noexcept;
+  /// Ends the child that this one held.
   Process& operator=(Process&& other) noexcept;
   ~Process();
 
   pid_t id() const { return id_; }
   /// A descriptor that becomes readable when the child ends (pidfd).
-  int wait_descriptor() const { return descriptor_; }
+  int wait_descriptor() const { return pidfd_.number(); }
   /// Nothing while it runs. Reaps.
   std::optional<Ending> poll();
   Ending wait();
@@ -53,8 +57,11 @@ class Process {
 
  private:
   Process() = default;
+  void reap(int flags);
+  void end();
+
   pid_t id_ = -1;
-  int descriptor_ = -1;
+  Descriptor pidfd_;
   bool own_group_ = false;
   std::optional<Ending> ending_;
 };

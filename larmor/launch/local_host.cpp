@@ -178,8 +178,6 @@ std::vector<RankEnding> LocalHost::take_endings() {
       ++at;
       continue;
     }
-    // What the rank itself has started has no business without it.
-    kill(-at->second.process.id(), SIGKILL);
     endings.push_back(ending_of(at->first, at->second, *ended));
     at = running_.erase(at);
   }

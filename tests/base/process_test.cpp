@@ -20,10 +20,15 @@
 #include "larmor/base/file.h"
 #include "larmor/base/text.h"
 
+#include "tests/support/faults/process_call_watch.h"
+
 namespace larmor {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::signalled_after_reaping;
 
 ProcessOptions shell(std::string script) {
   ProcessOptions options;
@@ -88,6 +93,51 @@ TEST(Process, TakesWhatItStartedWithItWhereItIsAGroup) {
   process.reset();
   EXPECT_TRUE(ends_within(descriptor, 10'000));
   ::close(descriptor);
+}
+
+TEST(Process, EndsWhatItLeftRunningBeforeItsNumberIsGivenUp) {
+  const ScratchFolder scratch;
+  const std::filesystem::path file = scratch.path() / "grandchild";
+  ProcessOptions options = shell(text("sleep 60 & echo $! > ", file.string()));
+  options.own_group = true;
+  signalled_after_reaping();
+  Process process = Process::start(options);
+  ASSERT_TRUE(ends_within(process.wait_descriptor(), 10'000));
+  const pid_t grandchild = std::stoi(read_text(file));
+  const Descriptor left(static_cast<int>(::syscall(SYS_pidfd_open, grandchild, 0)));
+  EXPECT_FALSE(ends_within(left.number(), 0));
+  EXPECT_TRUE(process.poll()->ok());
+  EXPECT_TRUE(ends_within(left.number(), 10'000));
+  EXPECT_THAT(signalled_after_reaping(), IsEmpty());
+}
+
+TEST(Process, IsSentNoSignalOnceItIsReaped) {
+  signalled_after_reaping();
+  for (const bool own_group : {false, true}) {
+    ProcessOptions options = shell("exit 0");
+    options.own_group = own_group;
+    Process waited = Process::start(options), polled = Process::start(options);
+    waited.wait();
+    ASSERT_TRUE(ends_within(polled.wait_descriptor(), 10'000));
+    EXPECT_TRUE(polled.poll().has_value());
+    for (Process* process : {&waited, &polled}) process->send(SIGTERM);
+  }
+  EXPECT_THAT(signalled_after_reaping(), IsEmpty());
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  ::kill(-child, SIGCONT);
+  EXPECT_THAT(signalled_after_reaping(), ElementsAre(-child)) << "or this test sees nothing";
+}
+
+TEST(Process, HasAnEndingWhereSomebodyIgnoresTheEndOfChildren) {
+  const auto old = std::signal(SIGCHLD, SIG_IGN);
+  ProcessOptions options = shell("exit 0");
+  options.own_group = true;
+  Process process = Process::start(options);
+  ASSERT_TRUE(ends_within(process.wait_descriptor(), 10'000));
+  EXPECT_EQ(process.poll()->status, 1);
+  std::signal(SIGCHLD, old);
 }
 
 TEST(Process, ReadsFromWhatItIsGiven) {
@@ -202,10 +252,12 @@ TEST(Process, IsKilledAndReapedByItsDestructor) {
   EXPECT_EQ(::kill(id, 0), -1);
 }
 
-TEST(Process, MovesWithItsChild) {
-  Process first = Process::start(shell("exit 1"));
+TEST(Process, MovesWithItsChildAndEndsTheOneBefore) {
+  Process first = Process::start(shell("exec sleep 60"));
   Process second = Process::start(shell("exit 2"));
+  const pid_t before = first.id();
   first = std::move(second);
+  EXPECT_EQ(::kill(before, 0), -1);
   EXPECT_EQ(first.wait().status, 2);
   const Process third = std::move(first);
   EXPECT_GT(third.id(), 0);

@@ -8,9 +8,11 @@
 #include "larmor/base/file.h"
 #include "larmor/base/process.h"
 #include "larmor/base/text.h"
+#include "larmor/watch/stack_dump.h"
 
 #include "tests/launch/support/acting.h"
 #include "tests/launch/support/agents.h"
+#include "tests/support/faults/process_call_watch.h"
 
 namespace larmor {
 namespace {
@@ -130,6 +132,19 @@ TEST_F(LocalHosts, ReportTheEndOfEachRankOnce) {
   EXPECT_THAT(host().take_endings(), IsEmpty());
   EXPECT_THAT(host().statuses(), IsEmpty());
   EXPECT_EQ(host().process_of(0), std::nullopt);
+}
+
+TEST_F(LocalHosts, SendNoSignalToANumberThatIsNoLongerTheirs) {
+  testing::signalled_after_reaping();
+  host().start(start_of({0, 1}, "sleep 600 & echo $!; exit 4"));
+  endings(2);
+  for (const int rank : {0, 1}) {
+    const pid_t left = std::stoi(log_of(rank));
+    EXPECT_TRUE(happens([&] { return kill(left, 0) != 0 || larmor::process_state(left) == "ended"; }))
+        << "what a rank has started ends with it";
+    host().send(rank, SIGTERM);
+  }
+  EXPECT_THAT(testing::signalled_after_reaping(), IsEmpty());
 }
 
 TEST_F(LocalHosts, TakeRanksOfOneProcessTogether) {
