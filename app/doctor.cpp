@@ -62,13 +62,12 @@ Check check_writable(const std::string& folder) {
   }
 }
 
-/// Without its own process a decoder still decodes; one that is there and does not start is a broken
-/// installation.
+/// One that is absent or does not start is a broken installation.
 Check check_decoder() {
   try {
     return {"decoder", true, describe_decoder()};
   } catch (const Error& error) {
-    return {"decoder", false, error.message()};
+    return {"decoder", false, text(error.message(), ": ", error.hint())};
   }
 }
 

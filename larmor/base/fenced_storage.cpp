@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "larmor/base/descriptor.h"
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/base/system_error.h"
@@ -27,19 +28,17 @@ namespace {
 }  // namespace
 
 std::optional<int64_t> read_fence(const std::filesystem::path& fence_file) {
-  int descriptor = -1;
+  Descriptor file;
   // On network file systems an old handle may be stale once: the file has been replaced.
-  for (int tries = 0; descriptor < 0 && tries < 3; ++tries) {
-    descriptor = after_signals([&] { return ::open(fence_file.c_str(), O_RDONLY | O_CLOEXEC); });
-    if (descriptor < 0 && errno == ENOENT) return std::nullopt;
-    if (descriptor < 0 && errno != ESTALE) break;
+  for (int tries = 0; !file.is_open() && tries < 3; ++tries) {
+    file.reset(after_signals([&] { return ::open(fence_file.c_str(), O_RDONLY | O_CLOEXEC); }));
+    if (!file.is_open() && errno == ENOENT) return std::nullopt;
+    if (!file.is_open() && errno != ESTALE) break;
   }
-  if (descriptor < 0) fail_errno(errno, "open the fence", fence_file);
+  if (!file.is_open()) fail_errno(errno, "open the fence", fence_file);
   std::array<char, 32> content;
-  const ssize_t count = after_signals([&] { return ::read(descriptor, content.data(), content.size()); });
-  const int code = errno;
-  ::close(descriptor);
-  if (count < 0) fail_errno(code, "read the fence", fence_file);
+  const ssize_t count = after_signals([&] { return ::read(file.number(), content.data(), content.size()); });
+  if (count < 0) fail_errno(errno, "read the fence", fence_file);
   const std::string_view written = trim(std::string_view(content.data(), static_cast<size_t>(count)));
   int64_t generation = -1;
   const auto [end, problem] = std::from_chars(written.data(), written.data() + written.size(), generation);

@@ -10,8 +10,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "larmor/base/descriptor.h"
 #include "larmor/base/error.h"
 #include "larmor/base/storage.h"
+#include "larmor/base/system_error.h"
 #include "larmor/base/text.h"
 
 namespace larmor {
@@ -22,14 +24,16 @@ namespace {
 
 /// Whether `to` has become a clone of `from`; otherwise it is not there.
 bool clone_file(const fs::path& from, const fs::path& to) {
-  const int source = open(from.c_str(), O_RDONLY | O_CLOEXEC);
-  if (source < 0) return false;
+  const Descriptor source(after_signals([&] { return open(from.c_str(), O_RDONLY | O_CLOEXEC); }));
+  if (!source.is_open()) return false;
   constexpr mode_t owner_alone = 0600;
-  const int target = open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, owner_alone);
-  const bool cloned = target >= 0 && ioctl(target, FICLONE, source) == 0 && fsync(target) == 0;
-  if (target >= 0) close(target);
-  close(source);
-  if (!cloned && target >= 0) unlink(to.c_str());
+  Descriptor target(
+      after_signals([&] { return open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, owner_alone); }));
+  if (!target.is_open()) return false;
+  const auto clone = [&] { return ioctl(target.number(), FICLONE, source.number()); };
+  const bool cloned = after_signals(clone) == 0 &&
+                      after_signals([&] { return fsync(target.number()); }) == 0 && target.close() == 0;
+  if (!cloned) unlink(to.c_str());
   return cloned;
 }
 

@@ -21,12 +21,12 @@ namespace {
 // Without O_NONBLOCK the opening of a FIFO waits until somebody writes to it. With it a file of which another
 // program holds a lease (a file server does) is refused until the lease is given up, which the attempt asks
 // for.
-int open_without_waiting(const std::filesystem::path& path) {
+Descriptor open_without_waiting(const std::filesystem::path& path) {
   constexpr int attempts = 500;
   for (int attempt = 1;; ++attempt) {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    const bool again = descriptor < 0 && (errno == EINTR || errno == EWOULDBLOCK);
-    if (!again || attempt == attempts) return descriptor;
+    Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    const bool again = !file.is_open() && (errno == EINTR || errno == EWOULDBLOCK);
+    if (!again || attempt == attempts) return file;
     if (errno == EWOULDBLOCK) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
 }
@@ -59,18 +59,11 @@ const char* noun_of(mode_t mode) {
 
 }  // namespace
 
-RegularFile::RegularFile(RegularFile&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_), exit_(other.exit_) {}
-
-RegularFile::~RegularFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
 std::size_t RegularFile::read_at(uint64_t offset, std::span<std::byte> to) const {
   std::size_t read = 0;
   while (read < to.size()) {
     const ssize_t count = after_signals([&] {
-      return ::pread(descriptor_, to.data() + read, to.size() - read, static_cast<off_t>(offset + read));
+      return ::pread(file_.number(), to.data() + read, to.size() - read, static_cast<off_t>(offset + read));
     });
     if (count < 0)
       fail(exit_, text("cannot be read: ", std::generic_category().message(errno)),
@@ -82,15 +75,13 @@ std::size_t RegularFile::read_at(uint64_t offset, std::span<std::byte> to) const
 }
 
 RegularFile open_regular(const std::filesystem::path& path, Exit exit) {
-  const int descriptor = open_without_waiting(path);
-  if (descriptor < 0) refuse_opening(exit, path, errno);
-  RegularFile file(descriptor, 0, exit);
+  Descriptor opened = open_without_waiting(path);
+  if (!opened.is_open()) refuse_opening(exit, path, errno);
   struct stat status{};
-  if (::fstat(descriptor, &status) != 0)
+  if (::fstat(opened.number(), &status) != 0)
     fail(exit, text("cannot be read: ", std::generic_category().message(errno)));
   if (!S_ISREG(status.st_mode)) refuse_kind(exit, status.st_mode);
-  file.size_ = static_cast<uint64_t>(status.st_size);
-  return file;
+  return {std::move(opened), static_cast<uint64_t>(status.st_size), exit};
 }
 
 }  // namespace larmor

@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <utility>
 
+#include "larmor/base/descriptor.h"
 #include "larmor/base/error.h"
 
 namespace larmor {
@@ -15,22 +17,21 @@ namespace larmor {
 /// Thread-safe. None of its messages names the path, which is the caller's to add: naming().
 class RegularFile {
  public:
-  RegularFile(RegularFile&& other) noexcept;
+  RegularFile(RegularFile&& other) noexcept = default;
   RegularFile& operator=(RegularFile&&) = delete;
-  ~RegularFile();
 
   /// Bytes that there were when it was opened; 0 for files that do not say it, as those under /proc.
   uint64_t size() const { return size_; }
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return file_.number(); }
   /// Fills `to` with what lies from `offset` on and gives how many bytes there were: fewer than asked for at
   /// the end of the file only. Throws Error, with the exit that open_regular() was given.
   std::size_t read_at(uint64_t offset, std::span<std::byte> to) const;
 
  private:
   friend RegularFile open_regular(const std::filesystem::path& path, Exit exit);
-  RegularFile(int descriptor, uint64_t size, Exit exit) : descriptor_(descriptor), size_(size), exit_(exit) {}
+  RegularFile(Descriptor file, uint64_t size, Exit exit) : file_(std::move(file)), size_(size), exit_(exit) {}
 
-  int descriptor_ = -1;
+  Descriptor file_;
   uint64_t size_ = 0;
   Exit exit_ = Exit::data;
 };

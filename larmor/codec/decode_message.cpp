@@ -47,14 +47,14 @@ bool send_packet(int socket, std::span<const std::byte> packet, std::optional<in
   return sent == static_cast<ssize_t>(packet.size());
 }
 
-bool receive_packet(int socket, std::span<std::byte> packet, int* descriptor) {
+bool receive_packet(int socket, std::span<std::byte> packet, Descriptor* descriptor) {
   iovec part{packet.data(), packet.size()};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   DescriptorRoom room{};
   if (descriptor != nullptr) {
-    *descriptor = -1;
+    descriptor->reset();
     message.msg_control = room.bytes.data();
     message.msg_controllen = room.bytes.size();
   }
@@ -63,7 +63,9 @@ bool receive_packet(int socket, std::span<std::byte> packet, int* descriptor) {
   const cmsghdr* const header = CMSG_FIRSTHDR(&message);
   if (descriptor != nullptr && header != nullptr && header->cmsg_level == SOL_SOCKET &&
       header->cmsg_type == SCM_RIGHTS && header->cmsg_len == CMSG_LEN(sizeof(int))) {
-    std::memcpy(descriptor, CMSG_DATA(header), sizeof(int));
+    int number = -1;
+    std::memcpy(&number, CMSG_DATA(header), sizeof(int));
+    descriptor->reset(number);
   }
   return received == static_cast<ssize_t>(packet.size()) && (message.msg_flags & MSG_TRUNC) == 0;
 }

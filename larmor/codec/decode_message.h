@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "larmor/base/descriptor.h"
+
 namespace larmor {
 
 /// Changes with the structures below.
@@ -59,8 +61,8 @@ std::string text_in(std::span<const char> field);
 /// One packet, with a descriptor or without. False when the other side is gone.
 bool send_packet(int socket, std::span<const std::byte> packet, std::optional<int> descriptor = std::nullopt);
 /// A packet of just this size. False when the other side is gone, or says something else. Takes a descriptor
-/// only where `descriptor` is given; it is -1 when none came.
-bool receive_packet(int socket, std::span<std::byte> packet, int* descriptor = nullptr);
+/// only where there is a place for it, which holds none when none came.
+bool receive_packet(int socket, std::span<std::byte> packet, Descriptor* descriptor = nullptr);
 
 template <class Message>
 std::span<const std::byte> as_packet(const Message& message) {

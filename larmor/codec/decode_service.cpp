@@ -10,6 +10,7 @@
 
 #include <unistd.h>
 
+#include "larmor/base/descriptor.h"
 #include "larmor/base/error.h"
 #include "larmor/base/printable.h"
 #include "larmor/codec/decode_message.h"
@@ -62,10 +63,10 @@ EncodedPixels to_encoded(const DecodeRequest& request, std::span<const std::byte
   return encoded;
 }
 
-DecodeReply answer(const DecodeRequest& request, int descriptor) {
+DecodeReply answer(const DecodeRequest& request, Descriptor shared) {
   DecodeReply reply;
   try {
-    const SharedMemory memory = SharedMemory::map(descriptor, request.memory_bytes);
+    const SharedMemory memory = SharedMemory::map(std::move(shared), request.memory_bytes);
     const DecodedForm form = decode_frames(to_encoded(request, memory.view()),
                                            memory.view().subspan(request.output_begin, request.output_bytes));
     reply.by_plane = form.by_plane ? 1 : 0;
@@ -95,15 +96,13 @@ int serve_decoding(int socket) {
   if (!send_packet(socket, as_packet(std::as_const(greeting)))) return 1;
   while (true) {
     DecodeRequest request;
-    int descriptor = -1;
-    if (!receive_packet(socket, as_packet(request), &descriptor)) return 0;
+    Descriptor shared;
+    if (!receive_packet(socket, as_packet(request), &shared)) return 0;
     DecodeReply reply;
-    if (request.protocol != decode_protocol || descriptor < 0) {
+    if (request.protocol != decode_protocol || !shared.is_open())
       reply.status = Status::other_protocol;
-      if (descriptor >= 0) ::close(descriptor);
-    } else {
-      reply = answer(request, descriptor);
-    }
+    else
+      reply = answer(request, std::move(shared));
     if (!send_packet(socket, as_packet(std::as_const(reply)))) return 0;
   }
 }

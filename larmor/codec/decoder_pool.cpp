@@ -1,16 +1,15 @@
 #include "larmor/codec/decoder_pool.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <optional>
 #include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
 
 #include "larmor/base/error.h"
-#include "larmor/base/log.h"
 #include "larmor/base/process.h"
 #include "larmor/base/text.h"
 #include "larmor/codec/frame_decoder.h"
@@ -22,42 +21,41 @@ namespace {
 namespace fs = std::filesystem;
 
 struct DecoderPlace {
-  fs::path program;  // empty: none
   bool is_unwanted = false;
+  DecoderOptions options = {};
 };
 
+/// Throws Error (environment): there is no program.
 DecoderPlace find_decoder() {
-  if (const char* named = std::getenv("LARMOR_DECODER"); named != nullptr && *named != '\0') {
-    if (std::string_view(named) == "none") return {.program = {}, .is_unwanted = true};
-    return {.program = named, .is_unwanted = false};
+  const char* const variable = std::getenv("LARMOR_DECODER");
+  const std::string_view named = variable == nullptr ? "" : variable;
+  DecoderPlace place{.is_unwanted = named == "none"};
+  place.options.may_be_unconfined = named == "unconfined";
+  if (place.is_unwanted) return place;
+  if (!named.empty() && !place.options.may_be_unconfined) {
+    place.options.program = named;
+    return place;
   }
-  const fs::path beside = own_program().parent_path() / "larmor-decode";
+  place.options.program = own_program().parent_path() / "larmor-decode";
   std::error_code absent;
-  return {.program = fs::is_regular_file(beside, absent) ? beside : fs::path(), .is_unwanted = false};
-}
-
-/// The warning of a process that decodes by itself.
-std::string warning_of_decoding_here(const std::string& reason) {
-  return text(
-      "compressed DICOM pixels are decoded in this process, and a file that crashes the decoder ends it: ",
-      reason);
+  if (!fs::is_regular_file(place.options.program, absent))
+    fail(Exit::environment,
+         text("there is no ", place.options.program.string(), ", which decodes compressed DICOM"),
+         "install larmor and larmor-decode of one build together, or set LARMOR_DECODER=PROGRAM; "
+         "LARMOR_DECODER=none decodes in the process that reads, where a file that was made to may do "
+         "anything");
+  return place;
 }
 
 /// Of the whole process: made at its first compressed file, and never destroyed, since threads may decode
-/// until its end. Null where there is no program to start.
+/// until its end. Null where the person wants none.
 DecoderPool* process_decoders() {
   static DecoderPool* const pool = []() -> DecoderPool* {
     const DecoderPlace place = find_decoder();
-    if (place.program.empty()) {
-      if (!place.is_unwanted) {
-        log::warning(warning_of_decoding_here(text("there is no larmor-decode beside ",
-                                                   own_program().string(), "; LARMOR_DECODER can name one")));
-      }
-      return nullptr;
-    }
+    if (place.is_unwanted) return nullptr;
+    auto* const made = new DecoderPool(place.options, std::max(1U, std::thread::hardware_concurrency()));
     std::atexit([] { process_decoders()->end_idle(); });
-    return new DecoderPool({.program = place.program, .arguments = {}},
-                           std::max(1U, std::thread::hardware_concurrency()));
+    return made;
   }();
   return pool;
 }
@@ -73,7 +71,6 @@ DecodedForm DecoderPool::decode(const EncodedPixels& encoded, std::span<std::byt
   DecodeOutcome outcome;
   for (int attempt = 0; attempt < 2; ++attempt) {
     Decoder decoder = take();
-    if (decoder == nullptr) return decode_frames(encoded, out);
     try {
       outcome = decoder->decode(encoded, out);
     } catch (...) {
@@ -101,7 +98,7 @@ std::vector<pid_t> DecoderPool::idle() const {
   return processes;
 }
 
-/// One that is idle, or a new one; null when none can be started.
+/// One that is idle, or a new one.
 DecoderPool::Decoder DecoderPool::take() {
   Decoder found;
   {
@@ -112,22 +109,35 @@ DecoderPool::Decoder DecoderPool::take() {
       found = std::move(idle_.back());
       idle_.pop_back();
     }
-    if (found == nullptr && cannot_start_) {
-      --taken_;
-      return nullptr;
-    }
   }
   if (found != nullptr && found->is_running()) return found;
   found = nullptr;
   try {
-    return std::make_unique<DecoderProcess>(options_);
-  } catch (const Error& error) {
-    say_once(error.message());
-    give_back(nullptr);
-    return nullptr;
+    return start();
   } catch (...) {
     give_back(nullptr);  // or the threads that wait would do so for ever
     throw;
+  }
+}
+
+// Processes, memory or descriptors may be short for a moment. Where that lasts, the files to come are told so
+// at once.
+DecoderPool::Decoder DecoderPool::start() {
+  constexpr int attempts = 6;
+  std::chrono::milliseconds pause(20);
+  for (int left = cannot_start_ ? 1 : attempts;; --left, pause *= 2) {
+    try {
+      auto decoder = std::make_unique<DecoderProcess>(options_);
+      cannot_start_ = false;
+      return decoder;
+    } catch (const Error& error) {
+      if (left > 1) {
+        std::this_thread::sleep_for(pause);
+        continue;
+      }
+      cannot_start_ = true;
+      fail(Exit::data, text("its compressed pixels have no decoder: ", error.message()), error.hint());
+    }
   }
 }
 
@@ -140,12 +150,6 @@ void DecoderPool::give_back(Decoder decoder) {
   freed_.notify_one();
 }
 
-void DecoderPool::say_once(const std::string& reason) {
-  const std::lock_guard lock(mutex_);
-  if (std::exchange(cannot_start_, true)) return;
-  log::warning(warning_of_decoding_here(reason));
-}
-
 DecodedForm decode_apart(const EncodedPixels& encoded, std::span<std::byte> out) {
   DecoderPool* const pool = process_decoders();
   return pool != nullptr ? pool->decode(encoded, out) : decode_frames(encoded, out);
@@ -155,16 +159,10 @@ std::string describe_decoder() {
   const DecoderPlace place = find_decoder();
   if (place.is_unwanted)
     return "compressed DICOM is decoded in the reading process, as LARMOR_DECODER=none asks";
-  if (place.program.empty())
-    return "no larmor-decode beside this program: compressed DICOM is decoded in the reading process";
-  const DecoderProcess decoder({.program = place.program, .arguments = {}});
-  const DecodeGreeting& greeting = decoder.greeting();
-  std::string means = greeting.has_seccomp != 0 ? "seccomp" : "";
-  if (greeting.landlock_version > 0) {
-    means += text(means.empty() ? "" : " and ", "Landlock ", greeting.landlock_version);
-  }
-  return text("compressed DICOM is decoded by ", place.program.string(), ", confined by ",
-              means.empty() ? "limits alone: this kernel has neither seccomp nor Landlock" : means);
+  const DecoderProcess decoder(place.options);
+  return text(
+      "compressed DICOM is decoded by ", place.options.program.string(), ", confined by ",
+      decoder.is_confined() ? decoder.confinement() : "limits alone, as LARMOR_DECODER=unconfined allows");
 }
 
 }  // namespace larmor

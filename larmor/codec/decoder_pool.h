@@ -2,6 +2,7 @@
 // after one is lost.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <memory>
@@ -18,15 +19,14 @@ namespace larmor {
 /// Thread-safe.
 class DecoderPool {
  public:
-  /// `most` decoders at a time; further threads wait. Where none can be started, pixels are decoded in this
-  /// process, and a warning says so once.
+  /// `most` decoders at a time; further threads wait.
   DecoderPool(DecoderOptions options, std::size_t most);
   ~DecoderPool();
   DecoderPool(const DecoderPool&) = delete;
   DecoderPool& operator=(const DecoderPool&) = delete;
 
-  /// Into `out`. Requires: `out` has decoded_bytes(encoded). Throws Error (data): damaged, cut short, or the
-  /// decoder crashed, took too long or too much memory.
+  /// Into `out`. Requires: `out` has decoded_bytes(encoded). Throws Error (data): damaged, cut short, the
+  /// decoder crashed, took too long or too much memory, or none could be started for more than half a second.
   DecodedForm decode(const EncodedPixels& encoded, std::span<std::byte> out);
   /// Ends those that have nothing to do.
   void end_idle();
@@ -37,8 +37,8 @@ class DecoderPool {
   using Decoder = std::unique_ptr<DecoderProcess>;
 
   Decoder take();
+  Decoder start();
   void give_back(Decoder decoder);
-  void say_once(const std::string& reason);
 
   const DecoderOptions options_;
   const std::size_t most_;
@@ -46,16 +46,16 @@ class DecoderPool {
   std::condition_variable freed_;
   std::vector<Decoder> idle_;
   std::size_t taken_ = 0;
-  bool cannot_start_ = false;
+  std::atomic<bool> cannot_start_ = false;  // as it was with the last
 };
 
-/// JPEG and JPEG-LS through the decoders of this process: by `larmor-decode` beside the running program, or
-/// by what LARMOR_DECODER names. Without either, and with LARMOR_DECODER=none, in this process. Throws as
-/// DecoderPool does.
+/// JPEG, JPEG-LS and JPEG 2000 through the decoders of this process: by `larmor-decode` beside the running
+/// program, or by what LARMOR_DECODER names. In this process with LARMOR_DECODER=none alone. Throws as
+/// DecoderPool does, and Error (environment) without a program to start.
 DecodedForm decode_apart(const EncodedPixels& encoded, std::span<std::byte> out);
 
 /// How compressed pixels are decoded here, for people: by which program, and how it is confined. Starts it to
-/// see.
+/// see. Throws Error (environment): compressed files will be refused.
 std::string describe_decoder();
 
 }  // namespace larmor

@@ -150,19 +150,21 @@ DecoderProcess::DecoderProcess(const DecoderOptions& options) : options_(options
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
     fail(Exit::environment, text("cannot make sockets for a decoder: ", std::strerror(errno)),
          "raise the limit of open files (ulimit -n)");
-  socket_ = ends[0];
-  try {
-    spawn(ends[1]);
-  } catch (...) {
-    ::close(ends[1]);
-    ::close(socket_);
-    throw;
+  socket_.reset(ends[0]);
+  {
+    const Descriptor theirs(ends[1]);
+    spawn(theirs.number());
   }
-  ::close(ends[1]);
-  const bool greets = wait_for_word(socket_, greeting_seconds) &&
-                      receive_packet(socket_, as_packet(greeting_)) && greeting_.protocol == decode_protocol;
-  if (greets) return;
+  const bool greets = wait_for_word(socket_.number(), greeting_seconds) &&
+                      receive_packet(socket_.number(), as_packet(greeting_)) &&
+                      greeting_.protocol == decode_protocol;
+  if (greets && (is_confined() || options_.may_be_unconfined)) return;
   const Ending ending = end();
+  if (greets)
+    fail(Exit::environment,
+         text("this kernel has neither seccomp nor Landlock, so nothing would confine ",
+              options_.program.string(), ", and a file that takes it over could do what you can do"),
+         "set LARMOR_DECODER=unconfined where all files are trusted");
   fail(Exit::environment,
        text(options_.program.string(), " does not decode: it began with no greeting of ours, and ended with ",
             ending.describe()),
@@ -182,8 +184,15 @@ void DecoderProcess::spawn(int socket) {
          "install larmor and larmor-decode of one build together");
 }
 
+std::string DecoderProcess::confinement() const {
+  std::vector<std::string> means;
+  if (greeting_.has_seccomp != 0) means.emplace_back("seccomp");
+  if (greeting_.landlock_version > 0) means.push_back(text("Landlock ", greeting_.landlock_version));
+  return join(means, " and ");
+}
+
 bool DecoderProcess::is_running() const {
-  pollfd entry{socket_, POLLIN, 0};  // it says nothing unasked, so a word is its end
+  pollfd entry{socket_.number(), POLLIN, 0};  // it says nothing unasked, so a word is its end
   return id_ > 0 && ::poll(&entry, 1, 0) == 0;
 }
 
@@ -209,14 +218,14 @@ void DecoderProcess::set_limits(const DecodeRequest& request) {
 DecodeOutcome DecoderProcess::decode(const EncodedPixels& encoded, std::span<std::byte> out) {
   PackedRequest packed = pack(encoded, out.size());
   set_limits(packed.request);
-  if (!send_packet(socket_, as_packet(std::as_const(packed.request)), packed.memory.descriptor())) {
+  if (!send_packet(socket_.number(), as_packet(std::as_const(packed.request)), packed.memory.descriptor())) {
     DecodeOutcome outcome = lose(nullptr);
     outcome.was_killed = true;  // by whatever it was, not by a file that it never saw
     return outcome;
   }
-  if (!wait_for_word(socket_, wait_limit_)) return lose("gave no answer");
+  if (!wait_for_word(socket_.number(), wait_limit_)) return lose("gave no answer");
   DecodeReply reply;
-  if (!receive_packet(socket_, as_packet(reply))) return lose(nullptr);
+  if (!receive_packet(socket_.number(), as_packet(reply))) return lose(nullptr);
   DecodeOutcome outcome;
   outcome.message = text_in(reply.message);
   outcome.hint = text_in(reply.hint);
@@ -262,7 +271,7 @@ DecodeOutcome DecoderProcess::lose(const char* reason_of_ours) {
 
 /// Kills it where it still runs. Its own ending counts when it came first.
 Ending DecoderProcess::end() {
-  if (socket_ >= 0) ::close(std::exchange(socket_, -1));
+  socket_.reset();
   if (id_ <= 0) return {};
   int status = 0;
   pid_t ended = ::waitpid(id_, &status, WNOHANG);

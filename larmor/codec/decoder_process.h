@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "larmor/base/descriptor.h"
 #include "larmor/base/process.h"
 #include "larmor/codec/decode_message.h"
 #include "larmor/codec/encoded_pixels.h"
@@ -21,6 +22,7 @@ namespace larmor {
 struct DecoderOptions {
   std::filesystem::path program;       // larmor-decode
   std::vector<std::string> arguments;  // without argv[0]
+  bool may_be_unconfined = false;      // where the kernel has neither seccomp nor Landlock
   // Beyond the samples themselves: this, or 64 times the compressed bytes where that is more.
   uint64_t memory = uint64_t{512} << 20;
   // Of the processor, and a second more for each 8 MiB of samples.
@@ -44,7 +46,7 @@ struct DecodeOutcome {
 /// Signals for our process group (interrupt, terminate, …) do not reach it.
 class DecoderProcess {
  public:
-  /// Throws Error (environment): it cannot be started, or does not greet.
+  /// Throws Error (environment): it cannot be started, does not greet, or is not confined.
   explicit DecoderProcess(const DecoderOptions& options);
   ~DecoderProcess();
   DecoderProcess(const DecoderProcess&) = delete;
@@ -56,6 +58,9 @@ class DecoderProcess {
 
   pid_t id() const { return id_; }
   const DecodeGreeting& greeting() const { return greeting_; }
+  bool is_confined() const { return greeting_.has_seccomp != 0 || greeting_.landlock_version > 0; }
+  /// "seccomp and Landlock 3"
+  std::string confinement() const;
   bool is_running() const;
 
  private:
@@ -67,7 +72,7 @@ class DecoderProcess {
   DecoderOptions options_;
   DecodeGreeting greeting_;
   pid_t id_ = -1;
-  int socket_ = -1;
+  Descriptor socket_;
   double processor_limit_ = 0, wait_limit_ = 0;  // of the present request, seconds
   uint64_t memory_limit_ = 0;                    // of it, bytes beyond the samples
 };

@@ -13,6 +13,8 @@
 
 #include <unistd.h>
 
+#include "larmor/base/descriptor.h"
+
 namespace larmor {
 
 namespace {
@@ -72,10 +74,9 @@ uint32_t close_files() {
   const long version = ::syscall(landlock_create, nullptr, 0, landlock_asks_version);
   if (version < 1) return 0;
   const LandlockRules rules = all_refused(version);
-  const long descriptor = ::syscall(landlock_create, &rules, sizeof rules, 0);
-  if (descriptor < 0) return 0;
-  const bool is_restricted = ::syscall(landlock_restrict, descriptor, 0) == 0;
-  ::close(static_cast<int>(descriptor));
+  const Descriptor ruleset(static_cast<int>(::syscall(landlock_create, &rules, sizeof rules, 0)));
+  if (!ruleset.is_open()) return 0;
+  const bool is_restricted = ::syscall(landlock_restrict, ruleset.number(), 0) == 0;
   return is_restricted ? static_cast<uint32_t>(version) : 0;
 }
 

@@ -4,26 +4,27 @@
 #include <cstddef>
 #include <span>
 
+#include "larmor/base/descriptor.h"
+
 namespace larmor {
 
 class SharedMemory {
  public:
   /// Zeros. Its size is sealed. Throws Error (environment).
   static SharedMemory create(std::size_t size);
-  /// What another process has created; takes the descriptor. Requires: `size` is the creator's. Throws Error
-  /// (environment).
-  static SharedMemory map(int descriptor, std::size_t size);
+  /// What another process has created. Requires: `size` is the creator's. Throws Error (environment).
+  static SharedMemory map(Descriptor memory, std::size_t size);
   SharedMemory(SharedMemory&& other) noexcept;
   SharedMemory& operator=(SharedMemory&&) = delete;
   ~SharedMemory();
 
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return memory_.number(); }
   std::span<std::byte> view() const { return view_; }
 
  private:
-  SharedMemory(int descriptor, std::size_t size);
+  SharedMemory(Descriptor memory, std::size_t size);
 
-  int descriptor_ = -1;
+  Descriptor memory_;
   std::span<std::byte> view_;
 };
 

@@ -82,7 +82,7 @@ RunKey KeyFile::renew() const {
     write_all(file.number(), key.hex() + "\n", path_);
     if (rename(beside.c_str(), path_.c_str()) != 0)
       refuse_file(path_, text("cannot be renewed: ", std::strerror(errno)));
-  } catch (const Error&) {
+  } catch (...) {
     unlink(beside.c_str());
     throw;
   }

@@ -21,6 +21,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "larmor/base/descriptor.h"
+#include "larmor/base/system_error.h"
 #include "larmor/base/text.h"
 #include "larmor/watch/symbol_names.h"
 
@@ -89,10 +91,9 @@ class StackLine {
 std::string_view task_file(uint64_t thread, std::string_view name, std::array<char, 128>& buffer) {
   StackLine path;
   path << "/proc/self/task/" << thread << "/" << name;
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return {};
-  const ssize_t length = read(file, buffer.data(), buffer.size());
-  close(file);
+  const Descriptor file(after_signals([&] { return open(path.c_str(), O_RDONLY | O_CLOEXEC); }));
+  if (!file.is_open()) return {};
+  const ssize_t length = after_signals([&] { return read(file.number(), buffer.data(), buffer.size()); });
   if (length <= 0) return {};
   const std::string_view all(buffer.data(), static_cast<size_t>(length));
   return all.substr(0, all.find('\n'));
@@ -152,12 +153,13 @@ void say_what_it_waits_for(uint64_t thread, StackLine& line) {
 
 /// Threads of this process; how many fit.
 size_t list_threads(std::array<uint64_t, most_threads>& threads) {
-  const int folder = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return 0;
+  const Descriptor folder(
+      after_signals([] { return open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+  if (!folder.is_open()) return 0;
   size_t count = 0;
   alignas(8) std::array<char, 4096> entries;
   while (true) {
-    const long length = syscall(SYS_getdents64, folder, entries.data(), entries.size());
+    const long length = syscall(SYS_getdents64, folder.number(), entries.data(), entries.size());
     if (length <= 0) break;
     // A record: 8 bytes inode, 8 bytes offset, 2 bytes length of the record, 1 byte kind, the name.
     for (long place = 0; place < length;) {
@@ -170,7 +172,6 @@ size_t list_threads(std::array<uint64_t, most_threads>& threads) {
       place += record;
     }
   }
-  close(folder);
   return count;
 }
 

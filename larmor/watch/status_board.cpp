@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/system_error.h"
 #include "larmor/base/text.h"
 
 namespace larmor {
@@ -76,14 +77,13 @@ void StatusBoard::map(int descriptor) {
 
 StatusBoard::StatusBoard(int ranks) : ranks_(ranks) {
   assert(ranks > 0);
-  descriptor_ = memfd_create("larmor-status", MFD_CLOEXEC);
-  if (descriptor_ < 0 || ftruncate(descriptor_, static_cast<off_t>(bytes())) != 0) {
-    const int reason = errno;
-    if (descriptor_ >= 0) close(descriptor_);
+  shared_.reset(memfd_create("larmor-status", MFD_CLOEXEC));
+  const auto lengthen = [&] { return ftruncate(shared_.number(), static_cast<off_t>(bytes())); };
+  if (!shared_.is_open() || after_signals(lengthen) != 0) {
     fail(Exit::environment,
-         text("cannot make the status board of ", ranks, " ranks: ", std::strerror(reason)));
+         text("cannot make the status board of ", ranks, " ranks: ", std::strerror(errno)));
   }
-  map(descriptor_);
+  map(shared_.number());
 }
 
 StatusBoard StatusBoard::from_environment(int rank, int ranks) {
@@ -111,11 +111,10 @@ StatusBoard StatusBoard::from_environment(int rank, int ranks) {
 
 StatusBoard::~StatusBoard() {
   if (memory_) munmap(memory_, bytes());
-  if (descriptor_ >= 0) close(descriptor_);
 }
 
 StatusBoard::StatusBoard(StatusBoard&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)),
+    : shared_(std::move(other.shared_)),
       ranks_(other.ranks_),
       memory_(std::exchange(other.memory_, nullptr)) {}
 

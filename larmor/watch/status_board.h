@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "larmor/base/descriptor.h"
 #include "larmor/watch/rank_cell.h"
 #include "larmor/watch/rank_status.h"
 
@@ -23,7 +24,7 @@ class StatusBoard {
   StatusBoard& operator=(StatusBoard&&) = delete;
 
   /// What the agent hands to its ranks; -1 in a rank.
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return shared_.number(); }
 
   /// Writes a new phase or step, which counts as a heartbeat. One thread of a rank: the one that trains.
   void set(int rank, Phase phase, int64_t step);
@@ -55,7 +56,7 @@ class StatusBoard {
   RankCell& cell(int rank) const;
   /// A heartbeat of a rank whose progress is `progress`.
   void sign(RankCell& cell, const RankProgress& progress, int64_t now);
-  int descriptor_ = -1;
+  Descriptor shared_;
   int ranks_ = 0;
   Memory* memory_ = nullptr;
 };

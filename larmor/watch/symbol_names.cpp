@@ -12,6 +12,9 @@
 #include <link.h>
 #include <unistd.h>
 
+#include "larmor/base/descriptor.h"
+#include "larmor/base/system_error.h"
+
 namespace larmor {
 namespace {
 
@@ -47,15 +50,14 @@ SymbolNames::SymbolNames() {
   begin_ = place.begin, end_ = place.end, moved_by_ = place.moved_by;
   std::error_code error;
   path_ = std::filesystem::read_symlink("/proc/self/exe", error).string();
-  const int descriptor = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return;
+  const Descriptor program(after_signals([] { return open("/proc/self/exe", O_RDONLY | O_CLOEXEC); }));
+  if (!program.is_open()) return;
   struct stat facts{};
-  if (fstat(descriptor, &facts) == 0 && facts.st_size > 0) {
+  if (fstat(program.number(), &facts) == 0 && facts.st_size > 0) {
     const auto size = static_cast<size_t>(facts.st_size);
-    void* memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    void* memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, program.number(), 0);
     if (memory != MAP_FAILED) file_ = {static_cast<const std::byte*>(memory), size};
   }
-  close(descriptor);
   find_table();
 }
 

@@ -8,7 +8,6 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 namespace larmor {
 namespace {
@@ -16,44 +15,44 @@ namespace {
 class Packets : public ::testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends_.data()), 0);
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()), 0);
+    ours_.reset(ends[0]);
+    theirs_.reset(ends[1]);
   }
-  void TearDown() override {
-    ::close(ends_[0]);
-    if (ends_[1] >= 0) ::close(ends_[1]);
-  }
+  int ours() const { return ours_.number(); }
+  int theirs() const { return theirs_.number(); }
 
-  std::array<int, 2> ends_{};
+  Descriptor ours_, theirs_;
 };
 
 TEST_F(Packets, CarryADescriptor) {
   const DecodeRequest sent{.rows = 7};
-  ASSERT_TRUE(send_packet(ends_[0], as_packet(sent), ends_[0]));
+  ASSERT_TRUE(send_packet(ours(), as_packet(sent), ours()));
   DecodeRequest received;
-  int descriptor = -1;
-  ASSERT_TRUE(receive_packet(ends_[1], as_packet(received), &descriptor));
+  Descriptor descriptor;
+  ASSERT_TRUE(receive_packet(theirs(), as_packet(received), &descriptor));
   EXPECT_EQ(received.rows, 7);
-  EXPECT_GT(descriptor, ends_[1]);
-  EXPECT_EQ(::fcntl(descriptor, F_GETFD), FD_CLOEXEC);
-  ::close(descriptor);
+  EXPECT_GT(descriptor.number(), theirs());
+  EXPECT_EQ(::fcntl(descriptor.number(), F_GETFD), FD_CLOEXEC);
 }
 
 TEST_F(Packets, OfAnotherSizeAreNone) {
   const DecodeGreeting greeting;
   const DecodeReply reply;
   DecodeReply received;
-  ASSERT_TRUE(send_packet(ends_[0], as_packet(greeting)));
-  EXPECT_FALSE(receive_packet(ends_[1], as_packet(received)));
+  ASSERT_TRUE(send_packet(ours(), as_packet(greeting)));
+  EXPECT_FALSE(receive_packet(theirs(), as_packet(received)));
   DecodeGreeting little;
-  ASSERT_TRUE(send_packet(ends_[0], as_packet(reply)));
-  EXPECT_FALSE(receive_packet(ends_[1], as_packet(little)));
+  ASSERT_TRUE(send_packet(ours(), as_packet(reply)));
+  EXPECT_FALSE(receive_packet(theirs(), as_packet(little)));
 }
 
 TEST_F(Packets, EndWithTheOtherSide) {
-  ::close(std::exchange(ends_[1], -1));
+  theirs_.reset();
   DecodeGreeting greeting;
-  EXPECT_FALSE(receive_packet(ends_[0], as_packet(greeting)));
-  EXPECT_FALSE(send_packet(ends_[0], as_packet(std::as_const(greeting)))) << "and no SIGPIPE ends the test";
+  EXPECT_FALSE(receive_packet(ours(), as_packet(greeting)));
+  EXPECT_FALSE(send_packet(ours(), as_packet(std::as_const(greeting)))) << "and no SIGPIPE ends the test";
 }
 
 TEST(ShortTexts, AreCutAndShownWithoutControlCharacters) {

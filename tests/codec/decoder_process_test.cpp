@@ -26,6 +26,7 @@
 #include "tests/codec/support/compressed_frames.h"
 #include "tests/support/cases.h"
 #include "tests/support/encoded_pixels.h"
+#include "tests/support/faults/process_call_watch.h"
 #include "tests/support/picture_files.h"
 
 namespace larmor {
@@ -225,7 +226,19 @@ TEST(DecoderProcess, ThatDoesNotGreetCannotBeUsed) {
   EXPECT_THAT(absent->message(), HasSubstr("cannot start /nowhere/larmor-decode: No such file"));
 }
 
+TEST(DecoderProcess, IsNotUsedWhereNothingConfinesItUnlessThePersonSaysSo) {
+  DecoderOptions options = double_of_decoder("GreetsUnconfined");
+  const auto error = testing::error_of([&] { DecoderProcess{options}; });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->exit(), Exit::environment);
+  EXPECT_THAT(error->message(), HasSubstr("neither seccomp nor Landlock"));
+  EXPECT_THAT(error->hint(), HasSubstr("LARMOR_DECODER=unconfined"));
+  options.may_be_unconfined = true;
+  EXPECT_TRUE(DecoderProcess(options).is_running());
+}
+
 TEST(DecoderProcess, LeavesNothingBehind) {
+  testing::signalled_after_reaping();
   const std::size_t before = open_descriptors();
   pid_t process = 0;
   {
@@ -238,6 +251,7 @@ TEST(DecoderProcess, LeavesNothingBehind) {
   EXPECT_EQ(open_descriptors(), before);
   EXPECT_EQ(::waitpid(process, nullptr, WNOHANG), -1);
   EXPECT_EQ(errno, ECHILD);
+  EXPECT_THAT(testing::signalled_after_reaping(), ::testing::IsEmpty());
 }
 
 TEST(DecoderProcess, EndsWithTheProcessThatStartedIt) {
@@ -261,11 +275,11 @@ TEST(DecoderProcess, EndsWithTheProcessThatStartedIt) {
 constexpr int decoder_socket = 3;
 
 DecodeRequest greet_and_receive() {
-  const DecodeGreeting greeting{.address_space = uint64_t{4} << 30};
+  const DecodeGreeting greeting{.has_seccomp = 1, .address_space = uint64_t{4} << 30};
   EXPECT_TRUE(send_packet(decoder_socket, as_packet(greeting)));
   DecodeRequest request;
-  int descriptor = -1;
-  receive_packet(decoder_socket, as_packet(request), &descriptor);
+  Descriptor shared;
+  receive_packet(decoder_socket, as_packet(request), &shared);
   return request;
 }
 
@@ -273,6 +287,11 @@ TEST(DecoderDouble, DISABLED_Spins) {
   greet_and_receive();
   for (volatile bool goes_on = true; goes_on;) {
   }
+}
+
+TEST(DecoderDouble, DISABLED_GreetsUnconfined) {
+  EXPECT_TRUE(send_packet(decoder_socket, as_packet(DecodeGreeting{})));
+  ::pause();
 }
 
 TEST(DecoderDouble, DISABLED_Lies) {

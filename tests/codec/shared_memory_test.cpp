@@ -16,7 +16,8 @@ TEST(SharedMemory, HoldsZerosThatBothSidesSee) {
   const SharedMemory ours = SharedMemory::create(70'000);
   EXPECT_TRUE(std::all_of(ours.view().begin(), ours.view().end(),
                           [](std::byte byte) { return byte == std::byte{0}; }));
-  const SharedMemory theirs = SharedMemory::map(::fcntl(ours.descriptor(), F_DUPFD_CLOEXEC, 0), 70'000);
+  const SharedMemory theirs =
+      SharedMemory::map(Descriptor(::fcntl(ours.descriptor(), F_DUPFD_CLOEXEC, 0)), 70'000);
   theirs.view()[69'999] = std::byte{7};
   EXPECT_EQ(ours.view()[69'999], std::byte{7});
 }
@@ -30,8 +31,8 @@ TEST(SharedMemory, CannotBeMadeShorterOrLonger) {
 }
 
 TEST(SharedMemory, ThatCannotBeMappedIsAnError) {
-  const auto error =
-      testing::error_of([] { SharedMemory::map(::open("/dev/null", O_RDONLY | O_CLOEXEC), 4096); });
+  const auto error = testing::error_of(
+      [] { SharedMemory::map(Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC)), 4096); });
   ASSERT_TRUE(error);
   EXPECT_EQ(error->exit(), Exit::environment);
 }
