@@ -4,9 +4,9 @@
 #include "larmor/base/text.h"
 #include "larmor/codec/decoder_pool.h"
 #include "larmor/device/device.h"
-#include "larmor/hardware/hardware.h"
 #include "larmor/plan/guide_report.h"
 #include "larmor/plan/plan.h"
+#include "larmor/train/machine.h"
 #include "larmor/train/run_setup.h"
 
 #include "app/program.h"
@@ -105,7 +105,7 @@ int report_on_stage(Program& program) {
 
 int doctor(Program& program) {
   if (!program.arguments().target.empty()) return report_on_stage(program);
-  const auto hardware = detect_hardware();
+  const auto hardware = detect_machine();
   // The settings of a small network: what is chosen from the machine alone.
   Demand demand;
   demand.training_examples = 1000;

@@ -1,12 +1,15 @@
 // The program: one verb a call, errors in one place, exit statuses of docs/cli.md.
 #include <exception>
 
+#include "larmor/device/cpu_ability.h"
+
 #include "app/program.h"
 #include "app/report.h"
 
 int main(int argc, char** argv) {
   using namespace larmor::app;
   try {
+    larmor::require_able_cpu();
     Program program;
     for (const auto add :
          {add_list, add_inspect, add_doctor, add_plan, add_prepare, add_train, add_evaluate, add_predict,

@@ -20,6 +20,7 @@
 #include "larmor/launch/member.h"
 #include "larmor/launch/signal_pipe.h"
 #include "larmor/launch/socket.h"
+#include "larmor/train/machine.h"
 
 #include "app/say.h"
 #include "app/train/gpu_watch.h"
@@ -252,7 +253,7 @@ Hardware hardware_of(const Fleet& fleet) {
   for (const auto& hello : agents) ++on_machine[hello.machine];
   std::vector<Hardware> all;
   for (const auto& hello : agents) {
-    all.push_back(hello.hardware.is_null() ? detect_hardware() : hardware_from_json(hello.hardware));
+    all.push_back(hello.hardware.is_null() ? detect_machine() : hardware_from_json(hello.hardware));
     auto& one = all.back();
     // Ranks' places are views of their host. Agents of ours are hosts of their own, with an equal share of
     // the machine where they are in namespaces of one.

@@ -13,6 +13,7 @@
 #include "larmor/launch/fleet.h"
 #include "larmor/launch/restart_policy.h"
 #include "larmor/train/earlier_run.h"
+#include "larmor/train/machine.h"
 #include "larmor/train/run_setup.h"
 
 #include "app/report.h"
@@ -38,7 +39,7 @@ Json own_hardware(const TrainRequest& request, const Agent& agent) {
   if (agent.is_alone()) return nullptr;
   HardwareSources sources;
   sources.run_folder = request.loaded.config.config.run.folder;
-  return to_json(detect_hardware(sources));
+  return to_json(detect_machine(sources));
 }
 
 Introduction introduction_of(const TrainRequest& request, const Agent& agent) {

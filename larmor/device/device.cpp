@@ -11,8 +11,10 @@
 #include <torch/version.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/process.h"
 #include "larmor/base/text.h"
 #include "larmor/device/block_pool.h"
+#include "larmor/device/cpu_ability.h"
 #include "larmor/device/cuda.h"
 
 namespace larmor {
@@ -49,6 +51,11 @@ c10::ScalarType scalar_type(Precision precision) {
 }
 
 void set_up_process(const Plan& plan, c10::Device device) {
+  // The plan has asked the CPUs that it knew; this may be another one.
+  if (device.is_cpu() && plan.precision == Precision::bf16 && !one_dnn_computes(c10::kBFloat16)) {
+    fail(Exit::usage, text("the plan says bf16, in which the CPU of ", host_name(), " does not compute"),
+         "train.precision=fp32, or hosts with AVX-512 (BW, DQ and VL) or AVX-NE-CONVERT");
+  }
   // Before the first use of a GPU or of NCCL, which read them once.
   for (const auto& [name, value] : plan.environment) setenv(name.c_str(), value.c_str(), /*overwrite=*/0);
   at::set_num_threads(plan.threads_per_rank);

@@ -34,7 +34,11 @@ struct Hardware {
   std::vector<int>
       physical_of_core;  // parallel to `cores`: equal for hyperthreads of one core; empty = unknown
   bool has_avx2 = false, has_avx512 = false, has_amx_bf16 = false;
-  double bf16_speedup = 0;          // of this CPU, beside fp32, as measured; 0 = not measured
+  /// Whether libtorch convolves in bf16 on this CPU; nothing: nobody asked it, as of a machine written by
+  /// hand.
+  std::optional<bool> computes_bf16;
+  double bf16_speedup = 0;  // of this CPU, beside fp32, as measured; 0 = not measured
+  std::string cpu_kernels;  // that run here, as libtorch names them: DEFAULT, AVX2, AVX512; "" = nobody asked
   uint64_t memory_bytes = 0;        // of the machine
   uint64_t memory_limit_bytes = 0;  // what this job may use: cgroup, SLURM; never above memory_bytes
   uint64_t memory_available_bytes = 0;

@@ -100,7 +100,9 @@ Json to_json(const Hardware& hardware) {
                {"has_avx2", hardware.has_avx2},
                {"has_avx512", hardware.has_avx512},
                {"has_amx_bf16", hardware.has_amx_bf16},
+               {"computes_bf16", nullptr},
                {"bf16_speedup", hardware.bf16_speedup},
+               {"cpu_kernels", hardware.cpu_kernels},
                {"memory_bytes", hardware.memory_bytes},
                {"memory_limit_bytes", hardware.memory_limit_bytes},
                {"memory_available_bytes", hardware.memory_available_bytes},
@@ -112,6 +114,7 @@ Json to_json(const Hardware& hardware) {
                {"driver_version", hardware.driver_version},
                {"notes", hardware.notes}};
   if (hardware.slurm_cpus_per_task) json["slurm_cpus_per_task"] = *hardware.slurm_cpus_per_task;
+  if (hardware.computes_bf16) json["computes_bf16"] = *hardware.computes_bf16;
   if (hardware.segments_grow) json["segments_grow"] = *hardware.segments_grow;
   for (const Gpu& gpu : hardware.gpus) json["gpus"].push_back(to_json(gpu));
   return json;
@@ -138,12 +141,11 @@ Hardware hardware_from_json(const Json& json) {
   members.read_if_present("has_avx2", hardware.has_avx2);
   members.read_if_present("has_avx512", hardware.has_avx512);
   members.read_if_present("has_amx_bf16", hardware.has_amx_bf16);
+  members.read_if_told("computes_bf16", hardware.computes_bf16);
   members.read_if_present("bf16_speedup", hardware.bf16_speedup);
+  members.read_if_present("cpu_kernels", hardware.cpu_kernels);
   read_memory(members, hardware);
-  if (members.has("slurm_cpus_per_task") && !members.at("slurm_cpus_per_task").is_null()) {
-    hardware.slurm_cpus_per_task.emplace();
-    members.read("slurm_cpus_per_task", *hardware.slurm_cpus_per_task);
-  }
+  members.read_if_told("slurm_cpus_per_task", hardware.slurm_cpus_per_task);
   if (members.has("gpus")) {
     const Json& gpus = members.at("gpus");
     if (!gpus.is_array()) fail(Exit::usage, text(place, ": gpus must be a list, found ", gpus.type_name()));
@@ -156,10 +158,7 @@ Hardware hardware_from_json(const Json& json) {
       hardware.gpus.push_back(added);
     }
   }
-  if (members.has("segments_grow") && !members.at("segments_grow").is_null()) {
-    hardware.segments_grow.emplace();
-    members.read("segments_grow", *hardware.segments_grow);
-  }
+  members.read_if_told("segments_grow", hardware.segments_grow);
   members.read_if_present("driver_version", hardware.driver_version);
   members.read_if_present("notes", hardware.notes);
   return hardware;

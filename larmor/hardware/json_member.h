@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -37,6 +38,11 @@ class JsonMembers {
   template <class Value>
   void read_if_present(const char* key, Value& value) const {
     if (has(key)) read(key, value);
+  }
+  /// Leaves `value` empty when the key is absent, or null.
+  template <class Value>
+  void read_if_told(const char* key, std::optional<Value>& value) const {
+    if (has(key) && !at(key).is_null()) read(key, value.emplace());
   }
   /// Refuses a key that is not in `known`, naming the nearest one that is.
   void refuse_others(const std::vector<std::string>& known) const {

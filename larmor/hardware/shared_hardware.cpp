@@ -29,13 +29,22 @@ void add_gpu(Hardware& whole, Gpu gpu) {
   whole.gpus.push_back(std::move(gpu));
 }
 
-/// Where one of them keeps its segments from growing, the plan has to leave room for that.
-void join_settings(std::optional<bool>& of_all, const std::optional<bool>& other) {
+/// What one of them cannot, all cannot; what nobody asked of one is not known of all.
+void join_answers(std::optional<bool>& of_all, const std::optional<bool>& other) {
   if (of_all == false || other == false) {
     of_all = false;
   } else if (!other) {
     of_all.reset();
   }
+}
+
+/// The narrower vectors of both; nothing where nobody asked one of them.
+void join_kernels(std::string& of_all, const std::string& other) {
+  const std::vector<std::string> narrowest_first{"", "DEFAULT", "AVX2", "AVX512"};
+  const auto width = [&](const std::string& kernels) {
+    return std::find(narrowest_first.begin(), narrowest_first.end(), kernels) - narrowest_first.begin();
+  };
+  if (width(other) < width(of_all)) of_all = other;
 }
 
 /// A host of which each task of a scheduler sees its own cores and cards.
@@ -49,7 +58,9 @@ Hardware join_views(const std::vector<Hardware>& views) {
     for (size_t core = 0; core < view.cores.size(); ++core) add_core(whole, view, core);
     if (whole.cores.size() > before) physical += view.physical_cores;
     for (const Gpu& gpu : view.gpus) add_gpu(whole, gpu);
-    join_settings(whole.segments_grow, view.segments_grow);
+    join_answers(whole.segments_grow, view.segments_grow);
+    join_answers(whole.computes_bf16, view.computes_bf16);
+    join_kernels(whole.cpu_kernels, view.cpu_kernels);
     if (cpus_of_tasks && view.slurm_cpus_per_task) *cpus_of_tasks += *view.slurm_cpus_per_task;
     whole.cpu_quota = std::max(whole.cpu_quota, view.cpu_quota);
     whole.memory_limit_bytes = std::min(whole.memory_limit_bytes, view.memory_limit_bytes);
@@ -77,13 +88,15 @@ void take_least(Hardware& least, const Hardware& other) {
   least.has_avx2 = least.has_avx2 && other.has_avx2;
   least.has_avx512 = least.has_avx512 && other.has_avx512;
   least.has_amx_bf16 = least.has_amx_bf16 && other.has_amx_bf16;
+  join_answers(least.computes_bf16, other.computes_bf16);
+  join_kernels(least.cpu_kernels, other.cpu_kernels);
   least.bf16_speedup = std::min(least.bf16_speedup, other.bf16_speedup);
   lessen(least.memory_bytes, other.memory_bytes);
   lessen(least.memory_limit_bytes, other.memory_limit_bytes);
   lessen(least.memory_available_bytes, other.memory_available_bytes);
   lessen(least.shm_bytes, other.shm_bytes);
   lessen(least.disk_free_bytes, other.disk_free_bytes);
-  join_settings(least.segments_grow, other.segments_grow);
+  join_answers(least.segments_grow, other.segments_grow);
   if (other.gpus.size() < least.gpus.size()) least.gpus.resize(other.gpus.size());
   for (size_t i = 0; i < least.gpus.size(); ++i) {
     Gpu& gpu = least.gpus[i];

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include <ATen/Context.h>
-#include <ATen/Version.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -19,6 +18,7 @@
 #include "larmor/base/ensure.h"
 #include "larmor/kernels/linear_gradients.h"
 #include "larmor/kernels/parallel_loop.h"
+#include "larmor/kernels/vector_cpu.h"
 
 // libtorch_cpu exports it, and the header that declares it is not in libtorch's package: result = beta ·
 // result + alpha · left · right. Its matrices may be transposed views; it refuses CPUs without AVX-512.
@@ -172,11 +172,6 @@ struct DifferentiableLinear : torch::autograd::Function<DifferentiableLinear> {
   }
 };
 
-bool has_avx512() {
-  static const bool has = at::get_cpu_capability() == "AVX512";
-  return has;
-}
-
 bool is_float32(const Tensor& tensor) {
   return tensor.is_cpu() && tensor.layout() == at::kStrided && tensor.scalar_type() == at::kFloat;
 }
@@ -186,7 +181,7 @@ bool is_float32(const Tensor& tensor) {
 
 bool is_layer_by_one_dnn(const at::Tensor& input, const at::Tensor& weight) {
   return linear_layers::is_float32(input) && linear_layers::is_float32(weight) &&
-         linear_layers::has_avx512() && at::globalContext().userEnabledMkldnn() &&
+         vector_cpu() == VectorCpu::avx512 && at::globalContext().userEnabledMkldnn() &&
          !at::autocast::is_autocast_enabled(at::kCPU) &&
          static_cast<double>(input.numel()) * static_cast<double>(weight.size(0)) >=
              linear_layers::fewest_multiplications;

@@ -52,6 +52,20 @@ std::string processor_text(const Hardware& hardware) {
   return abilities.empty() ? name : text(name, " (", join(abilities, ", "), ")");
 }
 
+/// What larmor and libtorch make of it: types, and the width of vectors for which their loops were compiled.
+std::string computing_text(const Hardware& hardware) {
+  const std::string types = !hardware.computes_bf16 ? "fp32"
+                            : *hardware.computes_bf16
+                                ? "fp32 and bf16"
+                                : "fp32; bf16 takes AVX-512 (BW, DQ and VL) or AVX-NE-CONVERT";
+  if (hardware.cpu_kernels.empty()) return types;
+  const std::string kernels = hardware.cpu_kernels == "AVX512" ? "AVX-512"
+                              : hardware.cpu_kernels == "AVX2"
+                                  ? "AVX2"
+                                  : "any CPU, several times as slow as with AVX2";
+  return text(types, "; kernels for ", kernels);
+}
+
 std::string cores_text(const Hardware& hardware) {
   std::vector<int> nodes = hardware.numa_of_core;
   std::sort(nodes.begin(), nodes.end());
@@ -76,6 +90,8 @@ std::string describe(const Hardware& hardware) {
   if (!hardware.host.empty()) table.add({"host", hardware.host});
   add_gpus(hardware, table);
   table.add({"CPU", processor_text(hardware)});
+  if (hardware.computes_bf16 || !hardware.cpu_kernels.empty())
+    table.add({"computes", computing_text(hardware)});
   table.add({"cores", cores_text(hardware)});
   table.add({"memory", memory_text(hardware)});
   table.add({"/dev/shm", text(human_bytes(hardware.shm_bytes), " free")});

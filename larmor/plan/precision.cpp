@@ -30,14 +30,32 @@ Precision parse_precision(const std::string& word) {
   fail(Exit::usage, text("train.precision is \"", word, "\""), "say auto, fp32, bf16, fp16 or fp64");
 }
 
+/// What a hint ends with: no value of the key helps a run that has been started.
+constexpr const char* goes_on_elsewhere = "; a run that was begun in bf16 goes on where that is computed";
+
 /// Below it the narrower numbers are not worth what they lose.
 constexpr double least_bf16_speedup = 1.3;
+
+void choose_on_cpu_without_bf16(const Question& question, Plan& plan) {
+  const std::string why =
+      text(question.hardware.hosts == 1 ? "this CPU" : "the CPU of a host",
+           " does not compute in bf16, which takes AVX-512 (BW, DQ and VL) or AVX-NE-CONVERT");
+  const std::string& asked = question.config.train.precision;
+  if (asked == "bf16") {
+    fail(Exit::usage, text("train.precision is bf16, but ", why),
+         text("train.precision=fp32, or leave it at auto", goes_on_elsewhere));
+  }
+  plan.precision = Precision::fp32;
+  plan.reasons.push_back(text("Precision fp32: ", why, "."));
+}
 
 void choose_on_cpu(const Question& question, Plan& plan) {
   const double speedup = question.hardware.bf16_speedup;
   const bool is_measured = speedup > 0;
   const std::string times = text(fixed(speedup, 1), " times as fast as in fp32 (measured)");
   const std::string& asked = question.config.train.precision;
+  if (question.hardware.computes_bf16 == false && (asked == "auto" || asked == "bf16"))
+    return choose_on_cpu_without_bf16(question, plan);
   if (asked == "auto") {
     const bool is_fast = speedup >= least_bf16_speedup;
     plan.precision = is_fast ? Precision::bf16 : Precision::fp32;
@@ -73,7 +91,9 @@ void choose_on_gpus(const Question& question, Plan& plan) {
   plan.precision = parse_precision(asked);
   if (plan.precision == Precision::bf16 && capability < computes_bf16) {
     fail(Exit::usage, text("train.precision is bf16, but ", who, " and bf16 needs 8.0"),
-         capability >= computes_fp16 ? "train.precision=fp16, or leave it at auto" : "train.precision=fp32");
+         text(capability >= computes_fp16 ? "train.precision=fp16, or leave it at auto"
+                                          : "train.precision=fp32",
+              goes_on_elsewhere));
   }
   plan.reasons.push_back(text("Precision ", asked, ", as asked."));
 }
@@ -81,7 +101,8 @@ void choose_on_gpus(const Question& question, Plan& plan) {
 }  // namespace
 
 bool computes(const Question& question, const Plan& plan, Precision precision) {
-  if (plan.device == DeviceKind::cpu) return true;
+  if (plan.device == DeviceKind::cpu)
+    return precision != Precision::bf16 || question.hardware.computes_bf16 != false;
   const Gpu gpu = least_able(question, plan);
   const Capability capability(gpu.capability_major, gpu.capability_minor);
   return precision == Precision::bf16   ? capability >= computes_bf16

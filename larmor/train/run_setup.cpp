@@ -15,6 +15,7 @@
 #include "larmor/train/data_check.h"
 #include "larmor/train/earlier_run.h"
 #include "larmor/train/kept_files.h"
+#include "larmor/train/machine.h"
 #include "larmor/train/measure/bf16_probe.h"
 #include "larmor/train/quarantine.h"
 #include "larmor/train/run_index.h"
@@ -28,13 +29,14 @@ namespace {
 Hardware hardware_for(const fs::path& run_folder) {
   HardwareSources sources;
   sources.run_folder = run_folder;
-  return detect_hardware(sources);
+  return detect_machine(sources);
 }
 
 /// Whether the CPU may be the device, and the precision is for the plan to choose.
 bool asks_what_bf16_gains(const Hardware& hardware, const RunConfig& config) {
   const bool on_cpu = hardware.gpus.empty() || !cuda_is_usable() || config.parallel.device == "cpu";
-  return on_cpu && config.train.precision == "auto" && hardware.bf16_speedup == 0;
+  return on_cpu && config.train.precision == "auto" && hardware.computes_bf16 == true &&
+         hardware.bf16_speedup == 0;
 }
 
 // A plan for this machine and this build.

@@ -17,7 +17,9 @@ Hardware every_field_set() {
   hardware.numa_of_core = {0, 0, 1};
   hardware.physical_of_core = {2, 2, 3};
   hardware.has_avx2 = hardware.has_avx512 = hardware.has_amx_bf16 = true;
+  hardware.computes_bf16 = true;
   hardware.bf16_speedup = 2.5;
+  hardware.cpu_kernels = "AVX512";
   hardware.memory_bytes = 64;
   hardware.memory_limit_bytes = 32;
   hardware.memory_available_bytes = 16;
@@ -56,6 +58,16 @@ TEST(HardwareJson, TakesAProfileWrittenByHand) {
   ASSERT_EQ(hardware.gpus.size(), 1U);
   EXPECT_EQ(hardware.gpus[0].free_bytes, 85899345920U);
   EXPECT_EQ(hardware.gpus[0].capability_major, 9);
+}
+
+TEST(HardwareJson, DoesNotKnowOfAnOlderFileWhatNobodyAskedThen) {
+  Json older = to_json(every_field_set());
+  older.erase("computes_bf16");
+  older.erase("cpu_kernels");
+  const Hardware hardware = hardware_from_json(older);
+  EXPECT_EQ(hardware.computes_bf16, std::nullopt);
+  EXPECT_EQ(hardware.cpu_kernels, "");
+  EXPECT_EQ(hardware_from_json(Json::parse(R"({"cores": 4, "computes_bf16": false})")).computes_bf16, false);
 }
 
 TEST(HardwareJson, NamesTheKeyThatIsWrong) {

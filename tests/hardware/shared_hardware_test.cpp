@@ -76,6 +76,24 @@ TEST(SharedHardware, OfTwoHostsIsTheLeastInEachRespect) {
   EXPECT_THAT(shared_hardware({large, small}).notes, Contains(HasSubstr("the least of 2 hosts: a, b")));
 }
 
+TEST(SharedHardware, ComputesInWhatEachOfItsCpusComputes) {
+  Hardware able = host("a", {0}), unable = host("b", {0}), unknown = host("c", {0});
+  able.computes_bf16 = true;
+  able.cpu_kernels = "AVX512";
+  unable.computes_bf16 = false;
+  unable.cpu_kernels = "AVX2";
+  for (const auto& order :
+       {std::vector{able, unable}, std::vector{unable, able}, std::vector{unknown, unable, able}})
+    EXPECT_EQ(shared_hardware(order).computes_bf16, false);
+  EXPECT_EQ(shared_hardware({able, unable}).cpu_kernels, "AVX2");
+  EXPECT_EQ(shared_hardware({unable, able}).cpu_kernels, "AVX2");
+  EXPECT_EQ(shared_hardware({able, unknown}).computes_bf16, std::nullopt);
+  EXPECT_EQ(shared_hardware({able, unknown}).cpu_kernels, "");
+  able.host = unable.host = "a";
+  EXPECT_EQ(shared_hardware({able, unable}).computes_bf16, false)
+      << "two views of one host, one of them limited";
+}
+
 TEST(SharedHardware, CountsAQuotaForFewerCores) {
   Hardware limited = host("a", {0, 1, 2, 3}), free = host("b", {0, 1, 2});
   limited.cpu_quota = 2;

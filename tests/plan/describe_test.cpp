@@ -42,6 +42,23 @@ TEST(Describe, ShowsCardsAndLimits) {
             "  note      affinity: 4 of 64 cores\n");
 }
 
+TEST(Describe, SaysInWhichTypesAndByWhichKernelsTheCpuComputes) {
+  Hardware hardware = machine(4, 16);
+  EXPECT_EQ(describe(hardware).find("computes"), std::string::npos) << "nobody asked";
+  hardware.computes_bf16 = true;
+  hardware.cpu_kernels = "AVX512";
+  EXPECT_NE(describe(hardware).find("  computes  fp32 and bf16; kernels for AVX-512\n"), std::string::npos);
+  hardware.computes_bf16 = false;
+  hardware.cpu_kernels = "AVX2";
+  EXPECT_NE(describe(hardware).find(
+                "  computes  fp32; bf16 takes AVX-512 (BW, DQ and VL) or AVX-NE-CONVERT; kernels for "
+                "AVX2\n"),
+            std::string::npos);
+  hardware.cpu_kernels = "DEFAULT";
+  EXPECT_NE(describe(hardware).find("; kernels for any CPU, several times as slow as with AVX2\n"),
+            std::string::npos);
+}
+
 TEST(Describe, SaysThatThereIsNoCard) {
   EXPECT_NE(describe(machine(4, 16)).find("  GPUs      none\n"), std::string::npos);
 }

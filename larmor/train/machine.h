@@ -1,0 +1,11 @@
+// The machine as a plan needs it: what it offers, and what libtorch and our kernels make of its CPU.
+#pragma once
+
+#include "larmor/hardware/hardware.h"
+
+namespace larmor {
+
+/// detect_hardware(), and on its CPU the types and kernels that this process can use.
+Hardware detect_machine(const HardwareSources& sources = {});
+
+}  // namespace larmor
