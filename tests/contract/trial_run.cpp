@@ -250,4 +250,24 @@ double largest_difference(const NamedTensors& a, const NamedTensors& b) {
   return largest;
 }
 
+double RoundedWeights::room() const {
+  return rounding_room *
+         std::min(largest_difference(in_float32, exact), largest_difference(in_other_layout, exact));
+}
+
+RoundedWeights rounded(const std::vector<std::string>& words,
+                       const std::function<NamedTensors(const std::vector<std::string>&)>& trained) {
+  return {.in_float32 = trained(words),
+          .in_other_layout = trained(with_others(words, {"train.layout=contiguous"})),
+          .exact = trained(with_others(words, {"train.precision=fp64"}))};
+}
+
+void expect_but_for_rounding(const NamedTensors& other, const RoundedWeights& weights,
+                             const std::string& what) {
+  EXPECT_GT(weights.room(), 0) << "float64 is float32: nothing is compared";
+  EXPECT_LE(std::min(largest_difference(other, weights.in_float32), largest_difference(other, weights.exact)),
+            weights.room())
+      << what;
+}
+
 }  // namespace larmor::testing

@@ -21,6 +21,8 @@
 #include "larmor/train/session.h"
 #include "larmor/train/workload.h"
 
+#include "tests/support/rounding.h"
+
 namespace larmor::testing {
 
 struct StageName {
@@ -97,5 +99,20 @@ std::vector<std::string> with_others(std::vector<std::string> words, const std::
 
 /// The largest absolute difference over all tensors; the names have to agree.
 double largest_difference(const NamedTensors& a, const NamedTensors& b);
+
+/// Weights of one training: in float32, in float32 with volumes in the other order, and in float64. What lies
+/// between is what float32 rounds. Of the two the nearer one counts: in the other rounding may have decided a
+/// tie, in a ReLU or for a maximum, from where on it goes another way.
+struct RoundedWeights {
+  NamedTensors in_float32, in_other_layout, exact;
+
+  double room() const;
+};
+/// Trains with `words` and more of them, thrice.
+RoundedWeights rounded(const std::vector<std::string>& words,
+                       const std::function<NamedTensors(const std::vector<std::string>&)>& trained);
+/// `other` is of a training in float32 that adds in another order. It may go the way of either.
+void expect_but_for_rounding(const NamedTensors& other, const RoundedWeights& weights,
+                             const std::string& what);
 
 }  // namespace larmor::testing

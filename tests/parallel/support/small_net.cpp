@@ -2,7 +2,11 @@
 
 #include <cmath>
 
+#include <gtest/gtest.h>
+
 #include "larmor/device/run_block.h"
+
+#include "tests/support/rounding.h"
 
 namespace larmor::testing {
 namespace {
@@ -85,6 +89,12 @@ at::Tensor flat_parameters(const torch::nn::Module& module) {
 
 double largest_difference(const at::Tensor& a, const at::Tensor& b) {
   return (a - b).abs().max().item<double>();
+}
+
+void expect_but_for_rounding(const at::Tensor& other, const at::Tensor& in_float32, const at::Tensor& exact) {
+  const double rounded = largest_difference(in_float32, exact);
+  EXPECT_GT(rounded, 0) << "float64 is float32: nothing is compared";
+  EXPECT_LE(largest_difference(other, exact), rounding_room * rounded);
 }
 
 }  // namespace larmor::testing

@@ -56,5 +56,7 @@ at::Tensor make_batch(int64_t step, int64_t count, at::ScalarType type);
 /// All parameters, one after the other.
 at::Tensor flat_parameters(const torch::nn::Module& module);
 double largest_difference(const at::Tensor& a, const at::Tensor& b);
+/// `other` and `in_float32` are the same but for the order of their sums; `exact` is in float64.
+void expect_but_for_rounding(const at::Tensor& other, const at::Tensor& in_float32, const at::Tensor& exact);
 
 }  // namespace larmor::testing
