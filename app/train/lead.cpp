@@ -49,10 +49,16 @@ Introduction introduction_of(const TrainRequest& request, const Agent& agent) {
 }
 
 int64_t newest_step(const RunFolder& folder) {
-  for (const auto& entry : list_checkpoints(folder.checkpoints(), /*verify=*/false)) {
-    if (entry.ok) return entry.step;
-  }
-  return -1;
+  const auto newest = newest_committed(folder);
+  return newest ? newest->step : -1;
+}
+
+/// What a person can go on with after a failure. Nobody has told of a save that ended with the ranks.
+std::string way_on(const RunFolder& folder) {
+  const auto newest = newest_committed(folder);
+  return text("larmor train ", folder.root.string(),
+              newest ? text(" goes on from the newest checkpoint, ", newest->folder.filename().string())
+                     : " begins anew: no checkpoint has been saved");
 }
 
 class Leader {
@@ -196,8 +202,7 @@ int Leader::conclude(const GroupEnding& ending) {
   }
   app::say("larmor: " + ending.message);
   say_last_lines(ending.last_lines);
-  app::say(text("  hint: the log is in ", folder.logs().string(), "; larmor train ", folder.root.string(),
-                " goes on from the newest checkpoint"));
+  app::say(text("  hint: the log is in ", folder.logs().string(), "; ", way_on(folder)));
   if (ending.exit == Exit::stopped) return ending.raw_status;  // asked for: no failure of the run
   const auto cause = cause_in(ending.last_lines);
   mark_failed(folder, ending.raw_status, text(ending.message, cause.empty() ? "" : ": ", cause));

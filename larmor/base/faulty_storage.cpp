@@ -1,8 +1,10 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <chrono>
 #include <cstdlib>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "larmor/base/error.h"
@@ -45,16 +47,22 @@ struct FailPoint {
   int error = 0;  // errno to report; 0 = the process is killed
 };
 
+constexpr int is_slow = -1;  // in place of an errno
+/// What a slow operation begins with.
+constexpr auto delay = std::chrono::seconds(1);
+/// Thrown by a fault that only delays, and caught where other operations need not wait as well.
+struct Delayed {};
+
 [[noreturn]] void refuse(std::string_view setting, std::string_view part) {
   fail(Exit::usage, text("LARMOR_FAIL_POINT=", setting, ": \"", part, "\" is not understood"),
-       "write <operation or point>[:<nth> or <nth>+][:kill|full|io|quota|readonly|files|stale]");
+       "write <operation or point>[:<nth> or <nth>+][:kill|full|io|quota|readonly|files|stale|slow]");
 }
 
 // 0: the process is killed.
 std::optional<int> error_named(std::string_view word) {
   constexpr std::pair<std::string_view, int> errors[] = {
       {"kill", 0},         {"full", ENOSPC},  {"io", EIO},      {"quota", EDQUOT},
-      {"readonly", EROFS}, {"files", EMFILE}, {"stale", ESTALE}};
+      {"readonly", EROFS}, {"files", EMFILE}, {"stale", ESTALE}, {"slow", is_slow}};
   for (const auto& [name, error] : errors) {
     if (word == name) return error;
   }
@@ -88,6 +96,7 @@ FaultyStorage::Fault make_fault(FailPoint point) {
     ++seen;
     if (seen < point.first || (seen > point.first && !point.and_later)) return;
     if (point.error == 0) ::raise(SIGKILL);
+    if (point.error == is_slow) throw Delayed();
     fail_errno(point.error, text("(LARMOR_FAIL_POINT) ", operation.name), operation.path);
   };
 }
@@ -95,9 +104,13 @@ FaultyStorage::Fault make_fault(FailPoint point) {
 }  // namespace
 
 void FaultyStorage::enter(std::string name, const Path& path) {
-  const std::lock_guard lock(mutex_);
-  operations_.push_back({.name = std::move(name), .path = path});
-  if (before_) before_(Operation(operations_.back()));
+  try {
+    const std::lock_guard lock(mutex_);
+    operations_.push_back({.name = std::move(name), .path = path});
+    if (before_) before_(Operation(operations_.back()));
+  } catch (const Delayed&) {
+    std::this_thread::sleep_for(delay);
+  }
 }
 
 void FaultyStorage::create_folders(const Path& folder) {

@@ -100,8 +100,8 @@ class FaultyStorage final : public Storage {
 
 /// The disk; or, when the environment names LARMOR_FAIL_POINT=<operation or point>[:<nth>][:<how>], a
 /// FaultyStorage that does so: the nth time (1), or from then on when a `+` follows the number, by SIGKILL
-/// (kill, the default) or an error: full, io, quota, readonly, files (too many are open), stale (of a network
-/// file system). One place decides, so that every program under test can be broken.
+/// (kill, the default), an error: full, io, quota, readonly, files (too many are open), stale (of a network
+/// file system), or a second late (slow). One place decides, so that every program under test can be broken.
 std::unique_ptr<Storage> make_storage();
 
 }  // namespace larmor

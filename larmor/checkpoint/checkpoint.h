@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -59,7 +60,9 @@ struct CheckpointOptions {
 
 /// What became of a save, for the log and the tracker.
 struct SaveOutcome {
-  int64_t step = 0;
+  int64_t step = 0;  // this and the next two are the snapshot's
+  double epoch = 0;
+  int64_t examples = 0;
   bool committed = false;
   bool is_best = false;
   double seconds = 0;         // of the commit, beside training
@@ -67,12 +70,18 @@ struct SaveOutcome {
   std::string warning;        // why it failed
 };
 
+/// Hears of an outcome on the thread that has committed, while training goes on.
+using TellOutcome = std::function<void(const SaveOutcome&)>;
+
 /// Saves a run's checkpoints. One thread on each rank; one save in flight.
 class CheckpointWriter {
  public:
+  /// `tell` hears of each outcome when the commit has ended; what it throws counts as thrown by the save.
   /// Borrows storage. Takes a group of its own (communicator.duplicate_on_host()). Collective.
   CheckpointWriter(std::filesystem::path folder, Storage& storage, Communicator& communicator,
-                   const CheckpointOptions& options);
+                   const CheckpointOptions& options, TellOutcome tell = {});
+  /// Requires: finish(), or an exception on its way, whose cause the peers may share: then a save in flight
+  /// is not waited for long, and its error is logged.
   ~CheckpointWriter();
 
   /// Copies the snapshot, then commits it beside training (or before returning, when not async or `last`).
@@ -80,7 +89,13 @@ class CheckpointWriter {
   /// save, throws Error (environment) on all ranks. A save that a fence stopped ends them with Error
   /// (rank_lost), by the next call at the latest. Collective.
   void save(const Snapshot& snapshot, bool last);
-  /// What has been committed or has failed since the last call.
+  /// Whether a save is in flight.
+  bool is_saving() const;
+  /// Whether one has been, and settle() or a later call has not taken its outcome.
+  bool has_ended() const;
+  /// Takes the outcome of a save that has ended on some rank, and throws what save() would. Collective.
+  void settle();
+  /// What has been committed or has failed, and was settled since the last call.
   std::vector<SaveOutcome> take_outcomes();
   /// Blocks until no save is in flight. Collective.
   void finish();

@@ -1,4 +1,5 @@
 // Staging, the commit beside training, and what a failed save means.
+#include <atomic>
 #include <exception>
 #include <thread>
 #include <utility>
@@ -21,10 +22,12 @@ struct CheckpointWriter::State {
   // for it.
   std::unique_ptr<Communicator> group;
   CheckpointOptions options;
+  TellOutcome tell;
   WholeCheckpoints whole;
   SystemClock clock;
   std::thread thread;
-  SaveOutcome in_flight;  // valid once the thread is joined
+  std::atomic<bool> has_ended = false;  // the commit, whose thread is not joined yet
+  SaveOutcome in_flight;                // valid once the thread is joined
   std::exception_ptr error;
   int failures_in_a_row = 0;
   std::vector<SaveOutcome> outcomes;
@@ -33,12 +36,18 @@ struct CheckpointWriter::State {
   void run(const Snapshot& staged, double staged_seconds) {
     const double start = clock.steady_seconds();
     try {
+      in_flight = {.step = staged.step};
       in_flight = commit(staged, {folder, storage, *group, options, whole});
+      in_flight.epoch = staged.epoch;
+      in_flight.examples = staged.examples;
       in_flight.seconds = clock.steady_seconds() - start;
       in_flight.staged_seconds = staged_seconds;
+      has_ended = true;  // before anybody is told: whoever has heard of it finds it so
+      if (tell) tell(in_flight);
     } catch (...) {
       error = std::current_exception();
     }
+    has_ended = true;
   }
 
   // Takes the outcome of a commit that has ended. `last`: there is no later save to make up for a failure.
@@ -54,7 +63,7 @@ struct CheckpointWriter::State {
       fail(
           Exit::environment,
           text("checkpoint of step ", in_flight.step, " could not be saved",
-               last ? "" : text(", the ", failures_in_a_row, "th failure in a row"), ": ", in_flight.warning),
+               last ? "" : text(", ", failures_in_a_row, " failures in a row"), ": ", in_flight.warning),
           "free space in the run folder's file system, then run `larmor train RUN` to go on from the last "
           "good checkpoint");
     }
@@ -64,6 +73,15 @@ struct CheckpointWriter::State {
     if (!thread.joinable()) return;
     thread.join();
     settle(last);
+  }
+
+  // What nobody will ask for any more.
+  void log_failure() {
+    try {
+      settle(/*last=*/true);
+    } catch (const std::exception& failure) {
+      log::error(text("the save of step ", in_flight.step, " has failed: ", failure.what()));
+    }
   }
 };
 
@@ -84,14 +102,16 @@ Snapshot stage(const Snapshot& live) {
 }  // namespace
 
 CheckpointWriter::CheckpointWriter(std::filesystem::path folder, Storage& storage, Communicator& communicator,
-                                   const CheckpointOptions& options)
+                                   const CheckpointOptions& options, TellOutcome tell)
     : state_(new State{.folder = std::move(folder),
                        .storage = storage,
                        .group = communicator.duplicate_on_host(),
                        .options = options,
+                       .tell = std::move(tell),
                        .whole = {},
                        .clock = {},
                        .thread = {},
+                       .has_ended = false,
                        .in_flight = {},
                        .error = {},
                        .failures_in_a_row = 0,
@@ -101,9 +121,9 @@ CheckpointWriter::CheckpointWriter(std::filesystem::path folder, Storage& storag
 
 CheckpointWriter::~CheckpointWriter() {
   if (!state_->thread.joinable()) return;
-  // Only an exception gets here with a save in flight: its peers may be gone, so it is not waited for long.
-  if (std::uncaught_exceptions() > 0) state_->group->abort();
+  if (!state_->has_ended) state_->group->abort();
   state_->thread.join();
+  state_->log_failure();
 }
 
 void CheckpointWriter::save(const Snapshot& snapshot, bool last) {
@@ -111,6 +131,7 @@ void CheckpointWriter::save(const Snapshot& snapshot, bool last) {
   const double start = state_->clock.steady_seconds();
   auto staged = stage(snapshot);
   const double staged_seconds = state_->clock.steady_seconds() - start;
+  state_->has_ended = false;
   if (state_->options.async && !last) {
     state_->thread = std::thread([state = state_.get(), staged = std::move(staged), staged_seconds] {
       state->run(staged, staged_seconds);
@@ -120,6 +141,12 @@ void CheckpointWriter::save(const Snapshot& snapshot, bool last) {
   state_->run(staged, staged_seconds);
   state_->settle(last);
 }
+
+bool CheckpointWriter::is_saving() const { return state_->thread.joinable() && !state_->has_ended; }
+
+bool CheckpointWriter::has_ended() const { return state_->thread.joinable() && state_->has_ended; }
+
+void CheckpointWriter::settle() { state_->join(/*last=*/false); }
 
 std::vector<SaveOutcome> CheckpointWriter::take_outcomes() { return std::exchange(state_->outcomes, {}); }
 

@@ -30,6 +30,7 @@ struct Votes {
   bool bad_file = false;       // a file could not be used, and another has taken its place
   bool out_of_memory = false;  // a micro-batch did not fit
   bool new_names = false;      // values are recorded under names that not all ranks know
+  bool save_ended = false;     // a save has ended, whose outcome has not been taken
   /// A number on the network's device: above zero where a loss was not finite. It travels as `non_finite`
   /// does, and no host waits for it. May be undefined.
   at::Tensor non_finite_losses = {};
@@ -41,6 +42,7 @@ struct Votes {
     bad_file = bad_file || more.bad_file;
     out_of_memory = out_of_memory || more.out_of_memory;
     new_names = new_names || more.new_names;
+    save_ended = save_ended || more.save_ended;
   }
 };
 

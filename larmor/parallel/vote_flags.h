@@ -9,11 +9,12 @@
 
 namespace larmor {
 
-constexpr size_t vote_count = 6;
+constexpr size_t vote_count = 7;
 constexpr int64_t non_finite_place = 0;
 
 inline std::array<bool, vote_count> to_flags(const Votes& votes) {
-  return {votes.non_finite, votes.stop, votes.failed, votes.bad_file, votes.out_of_memory, votes.new_names};
+  return {votes.non_finite, votes.stop, votes.failed, votes.bad_file, votes.out_of_memory, votes.new_names,
+          votes.save_ended};
 }
 
 inline Votes from_flags(const std::array<bool, vote_count>& flags) {
@@ -22,7 +23,8 @@ inline Votes from_flags(const std::array<bool, vote_count>& flags) {
           .failed = flags[2],
           .bad_file = flags[3],
           .out_of_memory = flags[4],
-          .new_names = flags[5]};
+          .new_names = flags[5],
+          .save_ended = flags[6]};
 }
 
 }  // namespace larmor

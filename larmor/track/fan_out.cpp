@@ -1,4 +1,5 @@
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,23 +23,28 @@ class FanOut final : public Tracker {
   explicit FanOut(std::vector<std::unique_ptr<Tracker>> sinks) : sinks_(std::move(sinks)) {}
 
   void start(const Moment& moment, const RunFacts& run) override {
+    const std::scoped_lock lock(mutex_);
     for (const auto& sink : sinks_) sink->start(moment, run);
     pass_on_complaints(moment);
   }
   void event(const Moment& moment, std::string_view kind, const Values& values,
              std::string_view words) override {
+    const std::scoped_lock lock(mutex_);
     for (const auto& sink : sinks_) sink->event(moment, kind, values, words);
     pass_on_complaints(moment);
   }
   void picture(const Moment& moment, std::string_view name, const Image& image) override {
+    const std::scoped_lock lock(mutex_);
     for (const auto& sink : sinks_) sink->picture(moment, name, image);
     pass_on_complaints(moment);
   }
   void flush() override {
+    const std::scoped_lock lock(mutex_);
     for (const auto& sink : sinks_) sink->flush();
   }
 
  private:
+  // Requires: the lock.
   void pass_on_complaints(const Moment& moment) {
     for (const auto& complaining : sinks_) {
       const std::string complaint = complaining->take_complaint();
@@ -49,6 +55,7 @@ class FanOut final : public Tracker {
     }
   }
 
+  std::mutex mutex_;
   std::vector<std::unique_ptr<Tracker>> sinks_;
 };
 

@@ -52,7 +52,7 @@ class Tracker {
 /// Does nothing: what ranks other than 0 hold.
 std::unique_ptr<Tracker> make_silent_tracker();
 
-/// Passes everything to each of its sinks.
+/// Passes everything to each of its sinks. Thread-safe: a save tells of its end while training records.
 std::unique_ptr<Tracker> make_fan_out(std::vector<std::unique_ptr<Tracker>> sinks);
 
 /// events.jsonl: one JSON object a line, handed to the system at once; appends. `generation` counts restarts.
@@ -90,7 +90,7 @@ struct TrackerOptions {
   int64_t generation = 0;
 };
 /// All sinks of a run as one; each that writes files has a queue and a thread of its own
-/// (track/background.h), so that no event waits for a disk. Borrows the storage and the clock.
+/// (track/background.h), so that no event waits for a disk. Thread-safe. Borrows the storage and the clock.
 std::unique_ptr<Tracker> make_tracker(const TrackerOptions& options, Storage& storage, const Clock& clock);
 
 /// The largest generation in an event log plus one; 0 when there is none. Reads what is there, ignores torn

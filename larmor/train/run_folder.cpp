@@ -16,8 +16,17 @@ void mark_ended(Storage& storage, const Clock& clock, const RunFolder& folder, i
   json["reason"] = reason;
   json["when"] = utc_text(clock.wall_seconds());
   const bool done = status == 0;
+  const auto newest = done ? std::nullopt : newest_committed(folder);
+  if (!done) json["checkpoint"] = newest ? Json(newest->folder.filename().string()) : Json(nullptr);
   write_text(storage, folder.root / (done ? "DONE" : "FAILED"), to_text(json));
   storage.remove_all(folder.root / (done ? "FAILED" : "DONE"));
+}
+
+std::optional<CheckpointEntry> newest_committed(const RunFolder& folder) {
+  for (auto& entry : list_checkpoints(folder.checkpoints(), /*verify=*/false)) {
+    if (entry.ok) return std::move(entry);
+  }
+  return std::nullopt;
 }
 
 void mark_going_on(Storage& storage, const RunFolder& folder) { storage.remove_all(folder.root / "FAILED"); }

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "larmor/base/clock.h"
 #include "larmor/base/storage.h"
+#include "larmor/checkpoint/checkpoint.h"
 
 namespace larmor {
 
@@ -32,10 +34,13 @@ struct RunFolder {
   bool is_done() const { return std::filesystem::exists(root / "DONE"); }
 };
 
-/// Writes DONE (status 0) or FAILED with its reason; removes the other. A step limit or a signal writes
-/// neither.
+/// Writes DONE (status 0) or FAILED with its reason, and in FAILED the folder of the newest checkpoint;
+/// removes the other. A step limit or a signal writes neither.
 void mark_ended(Storage& storage, const Clock& clock, const RunFolder& folder, int status,
                 const std::string& reason);
+/// Of the checkpoints that have been committed the newest, whether or not its rank has told of it; their
+/// manifests say so, whose files are not read.
+std::optional<CheckpointEntry> newest_committed(const RunFolder& folder);
 /// Removes FAILED: the run goes on.
 void mark_going_on(Storage& storage, const RunFolder& folder);
 

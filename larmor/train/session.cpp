@@ -255,7 +255,8 @@ SessionEnd run_session(const LoadedStage& loaded, const Plan& planned, const Ind
   const auto [resumed, state] = resume(options, loaded.config, index, *task, learners);
   const auto tracker = open_tracker(config, options, rank, *storage, clock, timetable, state);  // track
   CheckpointWriter checkpoints(options.folder.checkpoints(), *storage, *communicator,           // checkpoint
-                               checkpoint_options(config, plan, index, rank, loaded.config, resumed));
+                               checkpoint_options(config, plan, index, rank, loaded.config, resumed),
+                               [&](const SaveOutcome& outcome) { record_save(*tracker, outcome); });
   Quarantine quarantine(options.folder.quarantine(), cases.bad_files, *storage, *communicator, *tracker,
                         index.bad);
   Trainer trainer({.config = config,

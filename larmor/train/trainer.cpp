@@ -47,7 +47,7 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerState& state)
                          (parts.plan.device == DeviceKind::cpu ? parts.plan.threads_per_rank : 1),
            .is_prepared = parts.config.data.cache != "none"}),
       agree_on_time_(parts.timetable.needs_time(parts.config.checkpoint, parts.config.track)),
-      saved_step_(state.progress.step > 0 ? state.progress.step : -1) {
+      saves_(parts.checkpoints, parts.clock, state.progress.step > 0 ? state.progress.step : -1) {
   for (auto& learner : parts_.learners) learner.parallel->set_accumulation(plan_.accumulation);
   const bool asks_first = parts_.task.whole_batch_loss() != nullptr || parts_.task.counted() > 0;
   if (asks_first && !parts_.device.is_cpu()) on_host_ = parts_.communicator.duplicate_on_host();
@@ -90,7 +90,7 @@ TrainingEnd Trainer::run() {
     const auto outcome = step();
     advance();
     parts_.tracker.event(moment(), "step", outcome.values, "");
-    announce_saves();
+    if (outcome.save_ended) saves_.settle();
 
     const bool at_end = parts_.timetable.finished(state_.progress);
     const auto due = [&](const Length& interval) {
@@ -109,7 +109,6 @@ TrainingEnd Trainer::run() {
     }
   }
   save(metric, /*last=*/true);
-  announce_saves();
   enter(Phase::finished);
   end.state = state_;
   return end;
@@ -168,7 +167,6 @@ void Trainer::save_before_the_end(const std::exception_ptr& failure) {
   }
   try {
     save(std::nullopt, /*last=*/true);
-    announce_saves();
   } catch (const std::exception& error) {
     log::warning(text("step ", state_.progress.step, " is not saved: ", error.what()));
   }
@@ -219,47 +217,19 @@ Plateau Trainer::plateau_of(const Learner& learner) const {
 }
 
 void Trainer::save(std::optional<double> metric, bool last) {
-  if (saved_step_ == state_.progress.step) {
-    if (last) parts_.checkpoints.finish();
-    return;
-  }
-  const double started = parts_.clock.steady_seconds();
-  enter(Phase::saving);
-  auto snapshot = take_snapshot(parts_.task, parts_.learners, state_, rank());
-  snapshot.epoch = parts_.timetable.epoch(state_.progress);
-  snapshot.metric = metric;
-  parts_.checkpoints.save(snapshot, last);
-  saved_step_ = state_.progress.step;
-  is_saving_ = true;
-  longest_save_ = std::max(longest_save_, parts_.clock.steady_seconds() - started);
-}
-
-void Trainer::announce_saves() {
-  for (const auto& outcome : parts_.checkpoints.take_outcomes()) {
-    auto when = moment();
-    when.step = outcome.step;
-    is_saving_ = is_saving_ && outcome.step != saved_step_;
-    longest_save_ = std::max(longest_save_, outcome.seconds + outcome.staged_seconds);
-    if (outcome.committed) {
-      parts_.tracker.event(
-          when, "checkpoint",
-          {{"perf/save_seconds", outcome.seconds}, {"perf/save_stall_seconds", outcome.staged_seconds}},
-          outcome.is_best ? "best so far" : "");
-    } else {
-      parts_.tracker.event(
-          when, "warning", {},
-          text("the checkpoint was not saved: ", outcome.warning, "; tried again at the next interval"));
-    }
-  }
+  saves_.save(state_.progress.step, last, [&] {
+    enter(Phase::saving);
+    auto snapshot = take_snapshot(parts_.task, parts_.learners, state_, rank());
+    snapshot.epoch = parts_.timetable.epoch(state_.progress);
+    snapshot.metric = metric;
+    return snapshot;
+  });
 }
 
 bool Trainer::is_time_up() {
   if (!parts_.communicator.is_first() || time_is_up_) return time_is_up_;
   const auto& memory = plan_.memory;
-  const double one_save =
-      seconds_to_save(longest_save_, memory.weights + memory.optimizer + memory.offloaded);
-  // The last save begins where one that is under way has ended.
-  const double saves = is_saving_ ? 2 * one_save : one_save;
+  const double saves = saves_.seconds_outstanding(memory.weights + memory.optimizer + memory.offloaded);
   time_is_up_ =
       parts_.time_left.must_stop(parts_.clock.steady_seconds(), longest_step_, saves, validation_to_come());
   return time_is_up_;

@@ -24,6 +24,7 @@
 #include "larmor/train/learner.h"
 #include "larmor/train/quarantine.h"
 #include "larmor/train/records.h"
+#include "larmor/train/saves.h"
 #include "larmor/train/task.h"
 #include "larmor/train/time_left.h"
 #include "larmor/train/timetable.h"
@@ -98,8 +99,9 @@ class Trainer {
 
  private:
   struct StepOutcome {
-    bool stop = false;  // some rank was asked to stop
-    Values values;      // for the tracker
+    bool stop = false;        // some rank was asked to stop
+    bool save_ended = false;  // on some rank
+    Values values;            // for the tracker
   };
 
   /// The step's gradients and what ranks have said along with them.
@@ -173,7 +175,6 @@ class Trainer {
   /// What has been trained is saved before a validation that has failed ends the run.
   void save_before_the_end(const std::exception_ptr& failure);
   void save(std::optional<double> metric, bool last);
-  void announce_saves();
   /// On rank 0, whether the step that is about to begin has to be the last for want of time; the other ranks
   /// hear of it by its vote.
   bool is_time_up();
@@ -207,11 +208,10 @@ class Trainer {
   std::unique_ptr<Communicator> on_host_;        // null where the communicator is of hosts, or none is needed
   bool agree_on_time_;
   double mark_ = 0;  // steady seconds up to which elapsed_seconds counts
-  int64_t saved_step_ = -1;
-  bool is_saving_ = false;  // a save has been begun that nobody has told of yet
+  Saves saves_;
   bool time_is_up_ = false;
-  double longest_step_ = 0, longest_validation_ = 0, longest_save_ = 0;  // seconds, of this start
-  std::exception_ptr failure_;  // of this rank within the current step
+  double longest_step_ = 0, longest_validation_ = 0;  // seconds, of this start
+  std::exception_ptr failure_;                        // of this rank within the current step
 };
 
 }  // namespace larmor

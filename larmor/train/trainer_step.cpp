@@ -96,7 +96,9 @@ std::optional<Trainer::StepOutcome> Trainer::try_step() {
     records.share_names(record_names_, parts_.communicator);
     reduction.values = records.mean(plan_.accumulation, records_prefix, record_names_, parts_.communicator);
   }
-  StepOutcome outcome{.stop = reduction.votes.stop, .values = std::move(reduction.values)};
+  StepOutcome outcome{.stop = reduction.votes.stop,
+                      .save_ended = reduction.votes.save_ended,
+                      .values = std::move(reduction.values)};
   if (reduction.finite && !reduction.votes.non_finite) {
     move_weights(active, reduction.reduced, outcome.values);  // optimizer
   } else {
@@ -164,6 +166,7 @@ Batch Trainer::next_batch(Votes& votes) {
   enter(Phase::waiting_for_data);
   auto batch = loader_->next();
   votes.bad_file = parts_.quarantine.lacks_some(bad_files());
+  votes.save_ended = saves_.has_ended();
   enter(Phase::computing);
   return batch;
 }

@@ -1,8 +1,12 @@
 #include <atomic>
+#include <future>
 #include <memory>
+#include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
@@ -13,7 +17,120 @@
 namespace larmor::testing {
 namespace {
 
+using ::testing::HasSubstr;
+
 CheckpointOptions beside_training() { return {}; }
+
+/// A disk whose first write waits for a word, and fails where it is told to.
+class WaitingDisk {
+ public:
+  explicit WaitingDisk(bool fails = false)
+      : storage([this, fails, word = word_.get_future().share()](const FaultyStorage::Operation& operation) {
+          if (operation.name != "write") return;
+          word.wait();
+          if (fails) fail(Exit::environment, "no space left on device");
+        }) {}
+  void go_on() { word_.set_value(); }
+
+ private:
+  std::promise<void> word_;
+
+ public:
+  FaultyStorage storage;
+};
+
+/// Hears of outcomes on whatever thread, and waits for the first.
+class Listener {
+ public:
+  TellOutcome tell() {
+    return [this](const SaveOutcome& outcome) { heard_.set_value(outcome); };
+  }
+  SaveOutcome wait() { return heard_.get_future().get(); }
+
+ private:
+  std::promise<SaveOutcome> heard_;
+};
+
+TEST(CheckpointWriter, TellsOfASaveWhenItHasEndedUnderTheMomentOfItsSnapshot) {
+  for (const bool fails : {false, true}) {
+    const ScratchFolder scratch;
+    const auto solo = make_solo();
+    WaitingDisk disk(fails);
+    Listener listener;
+    CheckpointWriter writer(scratch.path(), disk.storage, *solo, beside_training(), listener.tell());
+    auto snapshot = small_snapshot(4);
+    snapshot.epoch = 0.5;
+    snapshot.examples = 16;
+    writer.save(snapshot, false);
+    EXPECT_TRUE(writer.is_saving());
+    EXPECT_FALSE(writer.has_ended());
+    disk.go_on();
+    const auto heard = listener.wait();  // nobody has asked the writer
+    EXPECT_EQ(heard.step, 4);
+    EXPECT_EQ(heard.epoch, 0.5);
+    EXPECT_EQ(heard.examples, 16);
+    EXPECT_EQ(heard.committed, !fails);
+    EXPECT_TRUE(writer.has_ended());
+    EXPECT_FALSE(writer.is_saving());
+    writer.settle();
+    EXPECT_FALSE(writer.has_ended());
+    EXPECT_EQ(writer.take_outcomes().size(), 1U);
+    writer.finish();
+  }
+}
+
+TEST(CheckpointWriter, TellsOfASaveThatTrainingWaitsFor) {
+  for (const bool last : {false, true}) {
+    const ScratchFolder scratch;
+    const auto solo = make_solo();
+    DiskStorage disk;
+    Listener listener;
+    CheckpointWriter writer(scratch.path(), disk, *solo, last ? beside_training() : saved_at_once(),
+                            listener.tell());
+    writer.save(small_snapshot(4), last);
+    EXPECT_TRUE(listener.wait().committed);
+    EXPECT_FALSE(writer.has_ended()) << "there is nothing to settle";
+  }
+}
+
+TEST(CheckpointWriter, EndsTheRunAtTheThirdFailureInARowWhenThatIsSettled) {
+  const ScratchFolder scratch;
+  const auto solo = make_solo();
+  FaultyStorage full([](const FaultyStorage::Operation& operation) {
+    if (operation.name == "write") fail(Exit::environment, "no space left on device");
+  });
+  CheckpointWriter writer(scratch.path(), full, *solo, beside_training());
+  for (const int64_t step : {1, 2}) {
+    writer.save(small_snapshot(step), false);
+    EXPECT_NO_THROW(writer.settle());
+  }
+  writer.save(small_snapshot(3), false);
+  EXPECT_THROW(writer.settle(), Error);
+  EXPECT_NO_THROW(writer.finish()) << "it has been said";
+}
+
+TEST(CheckpointWriter, LogsTheFailureOfASaveThatNobodyAsksForAnyMore) {
+  for (const bool throws : {false, true}) {
+    const ScratchFolder scratch;
+    const auto solo = make_solo();
+    WaitingDisk disk(/*fails=*/!throws);
+    ::testing::internal::CaptureStderr();
+    try {
+      CheckpointWriter writer(scratch.path(), disk.storage, *solo, beside_training(),
+                              [&](const SaveOutcome&) {
+                                if (throws) fail(Exit::rank_lost, "the run went on without us");
+                              });
+      writer.save(small_snapshot(7), false);
+      disk.go_on();
+      fail(Exit::data, "training has failed");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.exit(), Exit::data);
+    }
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+                HasSubstr(throws ? "the save of step 7 has failed: the run went on without us"
+                                 : "no space left on device"));
+  }
+}
 
 TEST(CheckpointWriter, SavesBesideTrainingWhatTheSnapshotHeldAtTheCall) {
   const ScratchFolder scratch;
