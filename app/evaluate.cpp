@@ -22,10 +22,12 @@
 #include "larmor/launch/launcher.h"
 #include "larmor/launch/rank.h"
 #include "larmor/launch/rank_threads.h"
+#include "larmor/launch/stop_signal.h"
 #include "larmor/train/beats_on_board.h"
 #include "larmor/train/checked_dataset.h"
 #include "larmor/train/networks.h"
 #include "larmor/train/run_index.h"
+#include "larmor/train/stoppable_work.h"
 #include "larmor/train/trained.h"
 #include "larmor/train/validation.h"
 #include "larmor/watch/hang_watch.h"
@@ -221,6 +223,8 @@ void judge(Program& program, const EvaluateArguments& arguments, const Plan& pla
            const Evaluation& evaluation, Communicator& communicator) {
   const auto device = communicator.device();
   set_up_process(plan, device);
+  watch_stop_signals();
+  const StoppableWork here(asked_by_signal);
   const auto task = task_of(evaluation.trained, program.run_folder(), device, plan.precision);
   lay_out_kernels(*task, plan.layout);
   const auto& config = evaluation.judging.config.config;
@@ -234,7 +238,8 @@ void judge(Program& program, const EvaluateArguments& arguments, const Plan& pla
                                 .batch = arguments.batch,
                                 .workers = plan.loader_threads,
                                 .reference = evaluation.reference.get(),
-                                .after_case = send_heartbeat});
+                                .after_case = send_heartbeat,
+                                .stop_asked = asked_by_signal});
   if (communicator.is_first()) show_result(program, result, evaluation);
 }
 
@@ -305,7 +310,8 @@ int judge_by_processes(const Program& program, const EvaluateArguments& argument
   const auto end = run_ranks(plan, launch);
   const auto reasons = gpus.finish();
   // A rank that ended by itself has said why.
-  const bool is_said = end.first_rank == 0 && end.rank_status != 0;
+  const bool is_said =
+      (end.first_rank == 0 && end.rank_status != 0) || end.raw_status == static_cast<int>(Exit::stopped);
   if (end.exit == Exit::done || is_said) return end.raw_status;
   say(text("larmor: ", end.message, reasons.empty() ? "" : "; ", reasons));
   say_last_lines(end.last_lines);

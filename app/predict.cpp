@@ -14,9 +14,11 @@
 #include "larmor/base/text.h"
 #include "larmor/device/device.h"
 #include "larmor/device/module_state.h"
+#include "larmor/launch/stop_signal.h"
 #include "larmor/train/networks.h"
 #include "larmor/train/prediction_ranks.h"
 #include "larmor/train/prediction_samples.h"
+#include "larmor/train/stoppable_work.h"
 #include "larmor/train/trained.h"
 #include "larmor/train/undrawn_task.h"
 
@@ -154,6 +156,8 @@ std::vector<PredictedCase> predict_here(Program& program, const PredictArguments
        .progress = progress_for_person(quiet)});
   DiskStorage storage;
   const PredictionRun run{predictor, call.form, call.files, call.found.cases, storage};
+  watch_stop_signals();
+  const StoppableWork here(asked_by_signal);
   if (arguments.call.is_rank()) {
     serve_cases(run);
     return {};
@@ -193,6 +197,7 @@ std::vector<PredictedCase> predict_by_ranks(Program& program, const PredictArgum
     for (const auto& word : arguments.call.weights.words()) words.push_back(word);
   }
   const GpuWatch gpus(gpus_of(call.plan));
+  watch_stop_signals();
   return deal_out(call.found.cases, ranks, [&](const PredictionCase& one) {
     if (!program.arguments().quiet) say(one.label + " …");
   });

@@ -13,8 +13,10 @@
 #include "larmor/data/index/index.h"
 #include "larmor/device/device.h"
 #include "larmor/hardware/hardware.h"
+#include "larmor/launch/stop_signal.h"
 #include "larmor/track/work_report.h"
 #include "larmor/train/stage.h"
+#include "larmor/train/stoppable_work.h"
 
 #include "app/program.h"
 #include "app/say.h"
@@ -39,13 +41,22 @@ void forecast(const Stage& stage, const RunConfig& config, const Index& index, c
   if (!datasets.empty()) say(forecast_cache(datasets).sentence(hardware.memory_limit_bytes));
 }
 
+/// Called now and then by work that leaves something behind where it is cut: from the first time on a signal
+/// ends it here, by Error (stopped).
+void look_for_stop() {
+  watch_stop_signals();
+  if (const auto words = asked_by_signal(); !words.empty())
+    fail(Exit::stopped, words, "the same command goes on: what has been prepared is not prepared again");
+}
+
 /// A stage's tables may take minutes to write: they show how far they are once that is more than a moment.
 Index find_cases(const LoadedStage& loaded, bool speaks, const Clock& clock) {
   constexpr double moment = 3;
   WorkReport report(STDERR_FILENO, moment, clock);
-  if (!speaks) return loaded.stage->index(loaded.config.config);
-  return loaded.stage->index_shown(loaded.config.config,
-                                   [&report](const WorkProgress& progress) { report.show(progress); });
+  return loaded.stage->index_shown(loaded.config.config, [&](const WorkProgress& progress) {
+    if (speaks) report.show(progress);
+    look_for_stop();
+  });
 }
 
 int clean(Program& program, const RunConfig& config) {
@@ -82,8 +93,10 @@ int prepare(Program& program, bool cleans) {
                          .progress = [&report, speaks](int64_t done, int64_t all) {
                            if (speaks)
                              report.show({.what = "prepared", .unit = "examples", .done = done, .all = all});
+                           look_for_stop();
                          }};
   loaded.stage->prepare(config, index, context);
+  look_for_stop();
   Json json;
   json["index"]["cases"] = index.cases.size();
   json["index"]["patients"] = index.patients();

@@ -132,12 +132,16 @@ LaunchOptions Leader::launch_options() const {
   launch.hang = parse_hang_limit(run_->config.config.parallel.hang_limit);
   // A rank that has lost its peers cannot save anything any more.
   launch.grace_seconds = 10;
+  launch.asks_starting_ranks = false;
   return launch;
 }
 
 GroupEnding Leader::train() {
   if (run_->resume_from) {
-    say(text("resuming from step ", run_->resume_from->step, " (", run_->resume_from->folder.string(), ")"));
+    const auto step = run_->resume_from->step;
+    say(text("resuming from step ", step, " (", run_->resume_from->folder.string(), ")"));
+    if (const auto limit = request_.flags.steps; limit && step >= *limit)
+      say(text("--steps ", *limit, ": the run has ", step, " steps already, and none is trained"));
   }
   agents_of_start_ = std::ssize(fleet_->agents());
   GpuWatch gpus(gpus_of_ranks());

@@ -106,9 +106,9 @@ SessionEnd train_as_threads(Program& program, const SessionOptions& options, con
 }  // namespace
 
 int train_as_rank(Program& program, const TrainFlags& flags, const Rank& rank) {
-  watch_stop_signals();
   dump_stacks_on_signal();
   SessionOptions options;
+  options.before_training = watch_stop_signals;
   options.folder = program.run_folder();
   const auto plan = plan_from_json(read_json(options.folder.plan()));
   const bool is_all = plan.in_one_process();

@@ -1,7 +1,7 @@
 #include <cerrno>
 #include <charconv>
-#include <csignal>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <optional>
 #include <thread>
@@ -61,7 +61,7 @@ struct Delayed {};
 // 0: the process is killed.
 std::optional<int> error_named(std::string_view word) {
   constexpr std::pair<std::string_view, int> errors[] = {
-      {"kill", 0},         {"full", ENOSPC},  {"io", EIO},      {"quota", EDQUOT},
+      {"kill", 0},         {"full", ENOSPC},  {"io", EIO},       {"quota", EDQUOT},
       {"readonly", EROFS}, {"files", EMFILE}, {"stale", ESTALE}, {"slow", is_slow}};
   for (const auto& [name, error] : errors) {
     if (word == name) return error;
@@ -131,6 +131,11 @@ std::unique_ptr<StorageFile> FaultyStorage::append(const Path& file) {
 void FaultyStorage::rename(const Path& from, const Path& to) {
   enter("rename", to);
   disk_.rename(from, to);
+}
+
+void FaultyStorage::exchange(const Path& one, const Path& other) {
+  enter("exchange", other);
+  disk_.exchange(one, other);
 }
 
 void FaultyStorage::sync_folder(const Path& folder) {

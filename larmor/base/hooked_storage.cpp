@@ -68,6 +68,10 @@ void HookedStorage::rename(const Path& from, const Path& to) {
   hooked([&] { inner_->rename(from, to); });
 }
 
+void HookedStorage::exchange(const Path& one, const Path& other) {
+  hooked([&] { inner_->exchange(one, other); });
+}
+
 void HookedStorage::sync_folder(const Path& folder) {
   hooked([&] { inner_->sync_folder(folder); });
 }

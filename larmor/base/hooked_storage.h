@@ -17,6 +17,7 @@ class HookedStorage : public Storage {
   std::unique_ptr<StorageFile> create(const Path& file) final;
   std::unique_ptr<StorageFile> append(const Path& file) final;
   void rename(const Path& from, const Path& to) final;
+  void exchange(const Path& one, const Path& other) final;
   void sync_folder(const Path& folder) final;
   void remove_all(const Path& path) final;
   void replace_link(const Path& link, const Path& target) final;

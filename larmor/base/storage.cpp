@@ -109,6 +109,19 @@ void DiskStorage::rename(const Path& from, const Path& to) {
   }
 }
 
+void DiskStorage::exchange(const Path& one, const Path& other) {
+  const auto swap = [&] {
+    return ::renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE);
+  };
+  if (after_signals(swap) == 0) return;
+  const bool is_unknown = errno == EINVAL || errno == ENOSYS;
+  if (!is_unknown) fail_errno(errno, text("exchange ", one.string(), " and"), other);
+  const Path aside = one.string() + ".aside";
+  rename(other, aside);
+  rename(one, other);
+  rename(aside, one);
+}
+
 void DiskStorage::sync_folder(const Path& folder) {
   const char* path = folder.empty() ? "." : folder.c_str();
   const int descriptor = after_signals([&] { return ::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC); });

@@ -37,6 +37,8 @@ class Storage {
   virtual std::unique_ptr<StorageFile> create(const Path& file) = 0;  // truncates; no links, as append()
   virtual std::unique_ptr<StorageFile> append(const Path& file) = 0;
   virtual void rename(const Path& from, const Path& to) = 0;
+  /// Each has the other's name afterwards: in one step, but on file systems that cannot (NFS).
+  virtual void exchange(const Path& one, const Path& other) = 0;
   virtual void sync_folder(const Path& folder) = 0;
   virtual void remove_all(const Path& path) = 0;
   /// Makes `link` point to `target` (relative), replacing an older link in one step.
@@ -54,6 +56,7 @@ class DiskStorage final : public Storage {
   std::unique_ptr<StorageFile> create(const Path& file) override;
   std::unique_ptr<StorageFile> append(const Path& file) override;
   void rename(const Path& from, const Path& to) override;
+  void exchange(const Path& one, const Path& other) override;
   void sync_folder(const Path& folder) override;
   void remove_all(const Path& path) override;
   void replace_link(const Path& link, const Path& target) override;
@@ -67,8 +70,8 @@ class DiskStorage final : public Storage {
 class FaultyStorage final : public Storage {
  public:
   struct Operation {
-    /// "create_folders", "create", "append", "write", "sync", "close", "rename", "sync_folder", "remove_all",
-    /// "link", "free_bytes", or a point's name.
+    /// "create_folders", "create", "append", "write", "sync", "close", "rename", "exchange", "sync_folder",
+    /// "remove_all", "link", "free_bytes", or a point's name.
     std::string name;
     Path path;  // empty at a point
   };
@@ -82,6 +85,7 @@ class FaultyStorage final : public Storage {
   std::unique_ptr<StorageFile> create(const Path& file) override;
   std::unique_ptr<StorageFile> append(const Path& file) override;
   void rename(const Path& from, const Path& to) override;
+  void exchange(const Path& one, const Path& other) override;
   void sync_folder(const Path& folder) override;
   void remove_all(const Path& path) override;
   void replace_link(const Path& link, const Path& target) override;

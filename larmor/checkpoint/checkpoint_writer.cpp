@@ -60,12 +60,11 @@ struct CheckpointWriter::State {
     }
     ++failures_in_a_row;
     if (last || failures_in_a_row > options.failures_allowed) {
-      fail(
-          Exit::environment,
-          text("checkpoint of step ", in_flight.step, " could not be saved",
-               last ? "" : text(", ", failures_in_a_row, " failures in a row"), ": ", in_flight.warning),
-          "free space in the run folder's file system, then run `larmor train RUN` to go on from the last "
-          "good checkpoint");
+      fail(Exit::environment,
+           text("checkpoint of step ", in_flight.step, " could not be saved",
+                last ? "" : text(", ", failures_in_a_row, " failures in a row"), ": ", in_flight.warning),
+           "free space in the run folder's file system, then run `larmor train RUN` to go on from the last "
+           "good checkpoint");
     }
   }
 

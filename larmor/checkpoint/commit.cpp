@@ -114,20 +114,29 @@ void clear_place(const CommitPlace& place, const fs::path& final) {
                     aside.string()));
 }
 
+// Whether the one that is there was saved when a stop had cut the validation of its step, which this start
+// has done first of all.
+bool replaces(const Snapshot& snapshot, const fs::path& final) {
+  return snapshot.metric && !read_entry(final).metric;
+}
+
 // What rank 0 tells the others before anything is written: null to go on, true when this start has saved the
 // checkpoint already, or the report of what is in the way.
-Json open_attempt(uint64_t bytes, const CommitPlace& place, const fs::path& attempt, const fs::path& final) {
+Json open_attempt(const Snapshot& snapshot, uint64_t bytes, const CommitPlace& place, const fs::path& attempt,
+                  const fs::path& final) {
   try {
     auto& storage = place.storage;
     storage.create_folders(place.folder);
     sweep(storage, place.folder);
     if (fs::exists(final)) {
-      if (place.whole.knows(final)) {
+      const bool is_known = place.whole.knows(final);
+      if (!is_known) {
+        clear_place(place, final);
+      } else if (!replaces(snapshot, final)) {
         // Whoever renamed it may have been killed before it was certain to stay.
         storage.sync_folder(place.folder);
         return true;
       }
-      clear_place(place, final);
     }
     storage.remove_all(attempt);
     const auto needed = static_cast<uint64_t>(static_cast<double>(bytes) * space_margin);
@@ -170,7 +179,8 @@ ListedFile write_json_file(Storage& storage, const fs::path& path, const std::st
 }
 
 Json manifest_of(const Snapshot& snapshot, const CommitPlace& place, const std::vector<ListedFile>& files) {
-  const auto earlier = list_checkpoints(place.folder, /*verify=*/false);
+  auto earlier = list_checkpoints(place.folder, /*verify=*/false);
+  std::erase_if(earlier, [&](const auto& entry) { return entry.step == snapshot.step; });  // is replaced
   Json manifest;
   manifest["format"] = checkpoint_format;
   manifest["step"] = snapshot.step;
@@ -211,6 +221,12 @@ bool tidy_up(const Snapshot& snapshot, const CommitPlace& place, const fs::path&
   return is_best;
 }
 
+// The next save tries again where this fails.
+void abandon(Storage& storage, const fs::path& attempt) {
+  tidy(text("could not remove the unfinished checkpoint ", attempt.string()),
+       [&] { storage.remove_all(attempt); });
+}
+
 // Rank 0 alone: from the shards' reports to the announced checkpoint. Throws Error (rank_lost) when the run
 // went on without us.
 SaveOutcome seal_attempt(const Snapshot& snapshot, const CommitPlace& place, const fs::path& attempt,
@@ -238,9 +254,15 @@ SaveOutcome seal_attempt(const Snapshot& snapshot, const CommitPlace& place, con
     }
     storage.sync_folder(attempt);
     storage.point("checkpoint.folder.synced");
-    storage.rename(attempt, final);
+    const bool is_replaced = fs::exists(final);
+    if (is_replaced) {
+      storage.exchange(attempt, final);
+    } else {
+      storage.rename(attempt, final);
+    }
     storage.point("checkpoint.renamed");
     storage.sync_folder(place.folder);
+    if (is_replaced) abandon(storage, attempt);  // which is the old one now
     place.whole.remember_written(final, manifest);
     outcome.committed = true;
     storage.point("checkpoint.committed");
@@ -252,12 +274,6 @@ SaveOutcome seal_attempt(const Snapshot& snapshot, const CommitPlace& place, con
   }
   outcome.is_best = tidy_up(snapshot, place, final);
   return outcome;
-}
-
-// The next save tries again where this fails.
-void abandon(Storage& storage, const fs::path& attempt) {
-  tidy(text("could not remove the unfinished checkpoint ", attempt.string()),
-       [&] { storage.remove_all(attempt); });
 }
 
 // Rank 0's outcome on every rank; `fenced` is null or the report of how rank 0 knows that the run went on
@@ -286,7 +302,7 @@ SaveOutcome commit(const Snapshot& snapshot, const CommitPlace& place) {
   const bool first = place.group.is_first();
 
   const auto bytes = bytes_of_all(place.group, snapshot);
-  const auto said = first ? open_attempt(bytes, place, attempt, final) : Json();
+  const auto said = first ? open_attempt(snapshot, bytes, place, attempt, final) : Json();
   const auto opened = parse_json(broadcast_bytes(place.group, to_line(said), 0), "the beginning of a save");
   SaveOutcome outcome;
   outcome.step = snapshot.step;

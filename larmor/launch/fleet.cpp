@@ -13,6 +13,7 @@
 #include "larmor/base/process.h"
 #include "larmor/base/storage.h"
 #include "larmor/base/text.h"
+#include "larmor/launch/socket.h"
 #include "larmor/launch/supervisor.h"
 
 namespace larmor {
@@ -175,6 +176,8 @@ GroupEnding Fleet::run(const Plan& plan, const LaunchOptions& options) {
   const auto seated = seats(plan);
   auto groups = starts(plan, options, seated);
   const std::string address = options.master_address.empty() ? place_.master_address : options.master_address;
+  // Ranks would find it out by waiting for one another.
+  if (is_loopback(address) && groups[0].ranks.size() > 1) refuse_unreachable(address);
   const int port = options.master_port > 0 ? options.master_port : here.open_store(address);
   std::vector<Host*> hosts{&here};
   for (const auto& member : members_) hosts.push_back(member.host.get());
@@ -191,6 +194,7 @@ GroupEnding Fleet::run(const Plan& plan, const LaunchOptions& options) {
   for (const auto& seat : seated) host_of_rank.push_back(seat.agent);
   Supervisor supervisor(hosts, host_of_rank, log,
                         {.grace_seconds = options.grace_seconds,
+                         .asks_starting_ranks = options.asks_starting_ranks,
                          .hang = options.hang,
                          .hang_file = options.log_folder / text("hang-", options.generation, ".txt")});
   GroupEnding ending = supervisor.run();

@@ -12,15 +12,15 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/launch/stop_signal.h"
 
 namespace larmor {
 namespace {
 
-constexpr int stop_signals[] = {SIGINT, SIGTERM, SIGUSR1};
-
 // A handler can reach nothing but a global.
 std::atomic<int> pipe_for_handler = -1;
 struct sigaction actions_before[std::size(stop_signals)];
+bool is_set[std::size(stop_signals)];
 
 void pass_to_pipe(int signal) {
   const int saved = errno;
@@ -45,12 +45,13 @@ SignalPipe::SignalPipe() {
   action.sa_handler = pass_to_pipe;
   action.sa_flags = SA_RESTART;
   for (size_t i = 0; i < std::size(stop_signals); ++i)
-    sigaction(stop_signals[i], &action, &actions_before[i]);
+    is_set[i] = set_stop_action(stop_signals[i], action, &actions_before[i]);
 }
 
 SignalPipe::~SignalPipe() {
-  for (size_t i = 0; i < std::size(stop_signals); ++i)
-    sigaction(stop_signals[i], &actions_before[i], nullptr);
+  for (size_t i = 0; i < std::size(stop_signals); ++i) {
+    if (is_set[i]) sigaction(stop_signals[i], &actions_before[i], nullptr);
+  }
   pipe_for_handler = -1;
 }
 

@@ -1,11 +1,11 @@
-// The agent's view of INT, TERM and USR1: bytes of a pipe that its loop waits for.
+// The agent's view of INT, TERM, HUP and USR1: bytes of a pipe that its loop waits for.
 #pragma once
 
 #include "larmor/base/descriptor.h"
 
 namespace larmor {
 
-/// Turns INT, TERM and USR1 into bytes of a pipe while it lives; the handlers of before come back after.
+/// Turns INT, TERM, HUP and USR1 into bytes of a pipe while it lives; the handlers of before come back after.
 /// One at a time.
 class SignalPipe {
  public:

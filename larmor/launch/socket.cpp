@@ -109,6 +109,17 @@ bool is_loopback(const std::string& address) {
   return address.starts_with("127.") || address == "::1" || address == "localhost";
 }
 
+void refuse_unreachable(const std::string& address) {
+  constexpr milliseconds limit(3000);
+  const Listener probe(address, 0);
+  std::string reason;
+  if (try_to_connect(address, probe.port(), limit, reason).is_open()) return;
+  fail(Exit::environment,
+       text("programs on ", host_name(), " cannot reach one another at ", address, ": ", lower(reason)),
+       "ranks of one host meet over its loopback device: bring it up (ip link set lo up), or train with one "
+       "rank");
+}
+
 std::string own_address(int socket) {
   sockaddr_storage address{};
   socklen_t length = sizeof(address);

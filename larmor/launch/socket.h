@@ -31,6 +31,10 @@ class Listener {
 /// Whether only this host can mean itself by that address or name.
 bool is_loopback(const std::string& address);
 
+/// Throws Error (environment) when a program of this host cannot reach another one at that address, which is
+/// one of this host's. At once, where loopback is down.
+void refuse_unreachable(const std::string& address);
+
 /// The numeric address that a socket has on this side.
 std::string own_address(int socket);
 

@@ -2,7 +2,6 @@
 
 #include <atomic>
 
-#include <signal.h>
 #include <unistd.h>
 
 namespace larmor {
@@ -35,11 +34,18 @@ void note_lost_peer(int) { lost_peer = true; }
 
 }  // namespace
 
+bool set_stop_action(int signal, const struct sigaction& action, struct sigaction* before) {
+  struct sigaction now{};
+  sigaction(signal, nullptr, &now);
+  if (signal == SIGHUP && now.sa_handler == SIG_IGN) return false;
+  return sigaction(signal, &action, before) == 0;
+}
+
 void watch_stop_signals() {
   struct sigaction action{};
   action.sa_sigaction = note_signal;
   action.sa_flags = SA_RESTART | SA_SIGINFO;
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) sigaction(signal, &action, nullptr);
+  for (const int signal : stop_signals) set_stop_action(signal, action, nullptr);
   struct sigaction loss{};
   loss.sa_handler = note_lost_peer;
   loss.sa_flags = SA_RESTART;

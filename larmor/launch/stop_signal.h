@@ -1,10 +1,20 @@
-// A rank's view of INT, TERM and USR1: the first asks for a stop at the next step, a second ends now.
+// A process's view of INT, TERM, HUP and USR1: the first asks for a stop soon, a second ends now.
 #pragma once
+
+#include <array>
+
+#include <signal.h>
 
 namespace larmor {
 
+/// A signal that was ignored when the program began, as nohup has it for HUP, is not among those heard.
+inline constexpr std::array<int, 4> stop_signals{SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+/// What to do with a stop signal from now on, unless it is HUP and ignored. Whether it was set.
+bool set_stop_action(int signal, const struct sigaction& action, struct sigaction* before);
+
 /// Installs handlers that only set flags; a second stop signal ends the process with 128 + its number. Call
-/// early: before, a signal simply ends the process.
+/// it where there is something to finish, and whoever asks stop_requested(): before, a signal ends the
+/// process.
 void watch_stop_signals();
 bool stop_requested();
 /// The signal that asked, or 0.

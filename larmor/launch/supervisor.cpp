@@ -101,12 +101,25 @@ void Supervisor::take_signal_of(size_t host, int signal) {
   }
 }
 
+/// A scheduler sends its signal to agents and ranks at once: where one of these has ended by it while it
+/// started, ours is on its way.
+void Supervisor::wait_for_signal_of(const RankEnding& how) {
+  if (first_signal_ != 0 || std::ranges::find(stop_signals, how.ending.signal) == stop_signals.end()) return;
+  constexpr double patience = 0.25;
+  const double end = clock_.steady_seconds() + patience;
+  while (first_signal_ == 0 && clock_.steady_seconds() < end) {
+    clock_.sleep(0.01);
+    take_signals();
+  }
+}
+
 void Supervisor::take_endings() {
   bool failed = false;
   for (Host* host : hosts_) {
     for (auto& how : host->take_endings()) {
       const auto rank = static_cast<size_t>(how.rank);
       if (rank >= deaths_.size() || deaths_[rank]) continue;
+      wait_for_signal_of(how);
       const int signal = how.ending.signal;
       // A terminal's Ctrl-C reaches ranks that do not watch for it yet without us.
       const bool by_first_signal = signal != 0 && signal == first_signal_;
@@ -204,7 +217,21 @@ void Supervisor::end_others() {
     log::warning(text(describe(*deaths_[*first]), "; the other ranks have ",
                       human_seconds(options_.grace_seconds), " to end"));
   }
-  send_all(SIGTERM);
+  if (options_.asks_starting_ranks) return send_all(SIGTERM);
+  for (const size_t rank : running_ranks(/*starting=*/false)) send(rank, SIGTERM);
+}
+
+std::vector<size_t> Supervisor::running_ranks(bool starting) {
+  std::vector<bool> starts(deaths_.size());
+  for (Host* host : hosts_) {
+    for (const auto& [rank, status] : host->statuses())
+      starts[static_cast<size_t>(rank)] = status.phase == Phase::starting;
+  }
+  std::vector<size_t> ranks;
+  for (size_t rank = 0; rank < deaths_.size(); ++rank) {
+    if (!deaths_[rank] && starts[rank] == starting) ranks.push_back(rank);
+  }
+  return ranks;
 }
 
 /// A rank whose collective waits on the device for a peer that is gone does not learn of it there.
@@ -216,11 +243,8 @@ void Supervisor::tell_of_loss(double now) {
   // Where ranks have ended only for want of peers, the one that was the reason still has to show itself.
   const auto first = first_cause(deaths_);
   if (!first || is_echo(*deaths_[*first])) return;
-  for (Host* host : hosts_) {
-    for (const auto& [rank, status] : host->statuses()) {
-      if (status.phase != Phase::starting || sent_[static_cast<size_t>(rank)].contains(SIGKILL)) continue;
-      send(static_cast<size_t>(rank), SIGKILL);
-    }
+  for (const size_t rank : running_ranks(/*starting=*/true)) {
+    if (!sent_[rank].contains(SIGKILL)) send(rank, SIGKILL);
   }
 }
 

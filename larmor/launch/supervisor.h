@@ -19,6 +19,7 @@ namespace larmor {
 
 struct SupervisorOptions {
   double grace_seconds = 20;        // from the end of the first rank to the killing of the others
+  bool asks_starting_ranks = true;  // LaunchOptions'
   HangLimits hang;                  // what counts as one
   std::filesystem::path hang_file;  // what is left of one; empty: nothing
 };
@@ -41,6 +42,7 @@ class Supervisor {
   void take_signals();
   void take_signal_of(size_t host, int signal);
   void take_endings();
+  void wait_for_signal_of(const RankEnding& how);
   void look_at_ranks(double now);
   void end_hang(double now);
   /// A process that stands still is the reason of a hang, even where one that waits for it was quiet first:
@@ -48,6 +50,8 @@ class Supervisor {
   void blame_stopped(const std::vector<RankStatus>& ranks);
   std::string process_state(size_t rank) const;
   void end_others();
+  /// Those that are in the phase of the start, or beyond it.
+  std::vector<size_t> running_ranks(bool starting);
   void tell_of_loss(double now);
   void end_overdue();
   void send(size_t rank, int signal);

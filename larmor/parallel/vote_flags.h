@@ -13,8 +13,8 @@ constexpr size_t vote_count = 7;
 constexpr int64_t non_finite_place = 0;
 
 inline std::array<bool, vote_count> to_flags(const Votes& votes) {
-  return {votes.non_finite, votes.stop, votes.failed, votes.bad_file, votes.out_of_memory, votes.new_names,
-          votes.save_ended};
+  return {votes.non_finite,    votes.stop,      votes.failed,    votes.bad_file,
+          votes.out_of_memory, votes.new_names, votes.save_ended};
 }
 
 inline Votes from_flags(const std::array<bool, vote_count>& flags) {

@@ -8,6 +8,7 @@
 
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
+#include "larmor/base/log.h"
 #include "larmor/base/process.h"
 #include "larmor/base/storage.h"
 #include "larmor/base/text.h"
@@ -37,7 +38,8 @@ class TensorBoard final : public Tracker {
   ~TensorBoard() override {
     try {
       write_waiting();
-    } catch (const Error&) {  // this rank is fenced off: its next write throws rank_lost
+    } catch (const Error& error) {  // this rank is fenced off: its next write throws rank_lost
+      log::error(error.message());
     }
   }
   TensorBoard(const TensorBoard&) = delete;

@@ -12,11 +12,14 @@
 #include <utility>
 
 #include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "larmor/base/descriptor.h"
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/launch/stop_signal.h"
+#include "larmor/train/stoppable_work.h"
 
 namespace larmor {
 
@@ -82,6 +85,7 @@ class Dealer {
     ranks_.resize(options_.size());
     for (std::size_t rank = 0; rank < options_.size(); ++rank) start(rank);
     while (some_rank_lives()) wait();
+    if (done_ == 0) throw_if_asked(asked_by_signal);
     if (done_ == 0 && !cases_.empty()) {
       fail(first_end_.value_or(Exit::rank_lost),
            text("no rank is left, and ", cases_.size() - done_, " of ", cases_.size(),
@@ -89,7 +93,8 @@ class Dealer {
            "what ended the ranks stands above");
     }
     for (std::size_t number = next_; number < cases_.size(); ++number)
-      results_[number] = not_tried(cases_[number], first_end_.value_or(Exit::rank_lost));
+      results_[number] =
+          not_tried(cases_[number], stop_requested() ? Exit::stopped : first_end_.value_or(Exit::rank_lost));
     return std::move(results_);
   }
 
@@ -117,7 +122,15 @@ class Dealer {
       watched.push_back({.fd = ranks_[rank]->socket.number(), .events = POLLIN, .revents = 0});
       rank_of.push_back(rank);
     }
-    if (poll(watched.data(), watched.size(), -1) < 0) return;  // a signal
+    // A signal may come before poll() waits.
+    constexpr int look_interval = 250;  // ms
+    const int ready_count = poll(watched.data(), watched.size(), look_interval);
+    if (stop_requested() && !std::exchange(has_told_stop_, true)) {
+      for (auto& rank : ranks_) {
+        if (rank) rank->process.send(SIGTERM);
+      }
+    }
+    if (ready_count < 0) return;  // a signal
     for (std::size_t i = 0; i < watched.size(); ++i) {
       if (watched[i].revents != 0) listen_to(rank_of[i]);
     }
@@ -137,7 +150,7 @@ class Dealer {
   }
 
   void give_next(RankProcess& one) {
-    if (next_ == cases_.size()) {
+    if (next_ == cases_.size() || stop_requested()) {
       shutdown(one.socket.number(), SHUT_WR);
       return;
     }
@@ -152,6 +165,10 @@ class Dealer {
     const auto ending = one.process.wait();
     if (!ending.ok() && !first_end_)
       first_end_ = ending.signal == 0 ? static_cast<Exit>(ending.status) : Exit::rank_lost;
+    if (one.at && stop_requested()) {
+      results_[*one.at] = stopped_at(cases_[*one.at]);
+      return;
+    }
     if (!one.at) return;
     results_[*one.at] = {
         .failure = text(cases_[*one.at].label, ": rank ", rank, " ended with it: ", ending.describe()),
@@ -168,6 +185,7 @@ class Dealer {
   std::vector<std::optional<RankProcess>> ranks_;
   std::size_t next_ = 0, done_ = 0;
   std::optional<Exit> first_end_;
+  bool has_told_stop_ = false;
 };
 
 std::size_t number_in(const std::string& line) {

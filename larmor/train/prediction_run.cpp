@@ -9,6 +9,7 @@
 #include "larmor/base/printable.h"
 #include "larmor/base/text.h"
 #include "larmor/device/out_of_memory.h"
+#include "larmor/train/stoppable_work.h"
 
 namespace larmor {
 
@@ -25,8 +26,9 @@ PredictedCase without_memory(const PredictionRun& run, const PredictionCase& one
 
 /// What ends the process's work altogether: a device that is lost, say. Its first line alone.
 PredictedCase failed_for_all(const PredictionCase& one, const std::exception& error) {
-  if (const auto* const own = dynamic_cast<const Error*>(&error))
-    return {.failure = own->message(), .hint = own->hint(), .exit = own->exit()};
+  const auto* const own = dynamic_cast<const Error*>(&error);
+  if (own != nullptr && own->exit() == Exit::stopped) return stopped_at(one);
+  if (own != nullptr) return {.failure = own->message(), .hint = own->hint(), .exit = own->exit()};
   const std::string words = error.what();
   return {.failure = text(one.label, ": ", words.substr(0, words.find('\n'))),
           .hint = "what was predicted before is there; predict the others again",
@@ -35,7 +37,14 @@ PredictedCase failed_for_all(const PredictionCase& one, const std::exception& er
 
 }  // namespace
 
+PredictedCase stopped_at(const PredictionCase& one) {
+  return {.failure = text(one.label, ": ", asked_by_signal()),
+          .hint = "what was predicted before is there; predict the others again",
+          .exit = Exit::stopped};
+}
+
 PredictedCase not_tried(const PredictionCase& one, Exit exit) {
+  if (exit == Exit::stopped) return stopped_at(one);
   return {.failure = text(one.label, ": not tried, as nothing was left to compute it on"),
           .hint = "predict it again",
           .exit = exit};
@@ -60,8 +69,9 @@ std::vector<PredictedCase> predict_cases(const PredictionRun& run,
                                          const std::function<void(const PredictionCase&)>& before) {
   std::vector<PredictedCase> results;
   for (const PredictionCase& one : run.cases) {
-    before(one);
     try {
+      throw_if_asked(asked_by_signal);
+      before(one);
       results.push_back(predict_case(run, results.size()));
     } catch (const std::exception& error) {
       if (run.cases.size() == 1) throw;
@@ -84,6 +94,11 @@ void throw_failed_cases(const std::vector<PredictionCase>& cases, const std::vec
   }
   if (first == nullptr) return;
   if (cases.size() == 1) fail(first->exit, first->failure, first->hint);
+  if (first->exit == Exit::stopped) {
+    fail(Exit::stopped,
+         text(first->failure, "; ", reasons.size(), " of the ", cases.size(), " cases are not predicted"),
+         first->hint);
+  }
   fail(first->exit,
        text("nothing came of ", reasons.size(), " of the ", cases.size(), " cases:", items(reasons)),
        first->hint);

@@ -25,7 +25,9 @@ struct PredictionRun {
 /// Predicts and writes case `number`. An Error (data) is the case's failure, and so is memory that runs out;
 /// anything else is thrown.
 PredictedCase predict_case(const PredictionRun& run, std::size_t number);
-/// Of a case for which no process was left.
+/// Of a case that a signal has cut.
+PredictedCase stopped_at(const PredictionCase& one);
+/// Of a case for which no process was left, or that comes after a stop.
 PredictedCase not_tried(const PredictionCase& one, Exit exit);
 /// Each case in turn, after `before` has been told of it. What a case throws beside its own failure, such as
 /// the loss of the device, ends them: of several, that case and those after it have failed.

@@ -16,8 +16,8 @@ void record_save(Tracker& tracker, const SaveOutcome& outcome) {
         outcome.is_best ? "best so far" : "");
   } else {
     tracker.event(when, "warning", {},
-                  text("the checkpoint of step ", outcome.step, " was not saved: ", outcome.warning,
-                       "; tried again at the next interval"));
+                  text("the checkpoint was not saved: ", outcome.warning, "; it is of step ", outcome.step,
+                       ", and tried again at the next interval"));
   }
 }
 

@@ -195,6 +195,7 @@ Resumed resume(const SessionOptions& options, const LoadedConfig& config, const 
     state.best_metric.reset();
     state.best_step = 0;
     state.validations_without_gain = 0;
+    state.due_validation.reset();
     for (auto& [objective, plateau] : state.plateaus) plateau.waited = 0;
   }
   return {.entry = std::move(entry), .state = std::move(state)};
@@ -208,6 +209,17 @@ void compare_ranks(const LoadedStage& loaded, const Plan& plan, const Index& ind
     facts.data_complaint =
         compare_data(index, [&] { return seen_of_run(index, loaded.stage->found(loaded.config.config)); });
   agree_on_start(facts, communicator);
+}
+
+/// `started`: steady seconds.
+SessionEnd train(Trainer& trainer, const SessionOptions& options, const Timetable& timetable,
+                 const Clock& clock, double started) {
+  if (!options.resume_from) trainer.prepare();
+  options.before_training();
+  SessionEnd end{.training = trainer.run()};
+  end.epochs = timetable.epoch(end.training.state.progress);
+  end.seconds = clock.steady_seconds() - started;
+  return end;
 }
 
 void record_end(Tracker& tracker, const SessionEnd& end) {
@@ -278,14 +290,12 @@ SessionEnd run_session(const LoadedStage& loaded, const Plan& planned, const Ind
                    .clock = clock,
                    .time_left = time_left(config, options, clock),
                    .device = device,
-                   .step_limit = options.step_limit},
+                   .step_limit = options.step_limit,
+                   .stop_asked = options.stop_asked},
                   state);
   log_start(rank, plan, device, cases, state.progress.step);
   tell_start(*tracker, loaded.config, planned, plan, options.folder, timetable.moment(state.progress));
-  if (!options.resume_from) trainer.prepare();
-  SessionEnd end{.training = trainer.run()};
-  end.epochs = timetable.epoch(end.training.state.progress);
-  end.seconds = clock.steady_seconds() - started;
+  const auto end = train(trainer, options, timetable, clock, started);
   record_end(*tracker, end);
   return end;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -11,6 +12,7 @@
 #include "larmor/track/tracker.h"
 #include "larmor/train/loaded_stage.h"
 #include "larmor/train/run_folder.h"
+#include "larmor/train/stoppable_work.h"
 #include "larmor/train/trainer.h"
 #include "larmor/watch/status_board.h"
 
@@ -25,6 +27,9 @@ struct SessionOptions {
   // For train.stop_before, in seconds since the epoch: when the scheduler ends the job, and when the run was
   // started, earlier generations of the same start included (now, where nothing is given).
   std::optional<double> ends_at, started_at;
+  /// Called when what is lost by a sudden end begins: up to then a signal may end the process.
+  std::function<void()> before_training = [] {};
+  StopAsked stop_asked = asked_by_signal;  // what ends training soon, with a checkpoint
 };
 
 /// What the parent reports when a run has ended.

@@ -126,6 +126,8 @@ Json to_json(const TrainerState& state) {
   for (const auto& [objective, plateau] : state.plateaus)
     json["plateaus"][objective] = {{"factor", plateau.factor}, {"waited", plateau.waited}};
   if (state.micro_batch > 0) json["micro_batch"] = state.micro_batch;
+  if (const auto& due = state.due_validation)
+    json["due_validation"] = {{"pictures", due->pictures}, {"checkpoint", due->checkpoint}};
   return json;
 }
 
@@ -144,6 +146,11 @@ TrainerState trainer_state_from_json(const Json& json) {
                                    .waited = plateau.at("waited").get<int64_t>()};
   }
   state.micro_batch = json.value("micro_batch", int64_t{0});
+  if (json.contains("due_validation")) {
+    const auto& due = json.at("due_validation");
+    state.due_validation = {.pictures = due.at("pictures").get<bool>(),
+                            .checkpoint = due.at("checkpoint").get<bool>()};
+  }
   return state;
 }
 

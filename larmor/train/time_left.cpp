@@ -1,6 +1,7 @@
 #include "larmor/train/time_left.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
@@ -35,8 +36,12 @@ TimeLeft::TimeLeft(const StopBefore& stop_before, std::optional<double> job_ends
 }
 
 bool TimeLeft::must_stop(double now_steady, double longest_step, double save, double validation) const {
-  if (!ends_) return false;
-  return *ends_ - now_steady < 2 * longest_step + validation + save + margin_seconds;
+  return seconds_before_save(now_steady, save) < 2 * longest_step + validation;
+}
+
+double TimeLeft::seconds_before_save(double now_steady, double save) const {
+  if (!ends_) return std::numeric_limits<double>::infinity();
+  return *ends_ - now_steady - save - margin_seconds;
 }
 
 double seconds_to_save(double longest_so_far, int64_t bytes) {

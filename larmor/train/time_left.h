@@ -25,6 +25,8 @@ class TimeLeft {
   /// next one, whose beginning is the next time to ask; for `validation`, where one is due after either (0
   /// otherwise); for the last save, see seconds_to_save(); and for a margin.
   bool must_stop(double now_steady, double longest_step, double save, double validation) const;
+  /// What is left before a last save that takes so long has to begin; infinite where there is no end.
+  double seconds_before_save(double now_steady, double save) const;
 
   /// "stopped before 2026-11-21T23:00:00Z"; "" where there is no end.
   const std::string& words() const { return words_; }

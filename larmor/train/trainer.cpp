@@ -13,7 +13,6 @@
 #include "larmor/base/text.h"
 #include "larmor/device/device.h"
 #include "larmor/launch/rank_lost.h"
-#include "larmor/launch/stop_signal.h"
 #include "larmor/train/networks.h"
 #include "larmor/train/pass_graphs.h"
 #include "larmor/train/snapshot.h"
@@ -47,7 +46,9 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerState& state)
                          (parts.plan.device == DeviceKind::cpu ? parts.plan.threads_per_rank : 1),
            .is_prepared = parts.config.data.cache != "none"}),
       agree_on_time_(parts.timetable.needs_time(parts.config.checkpoint, parts.config.track)),
-      saves_(parts.checkpoints, parts.clock, state.progress.step > 0 ? state.progress.step : -1) {
+      // Where its validation is still to be done, the step is saved once more, with the metric.
+      saves_(parts.checkpoints, parts.clock,
+             state.progress.step > 0 && !state.due_validation ? state.progress.step : -1) {
   for (auto& learner : parts_.learners) learner.parallel->set_accumulation(plan_.accumulation);
   const bool asks_first = parts_.task.whole_batch_loss() != nullptr || parts_.task.counted() > 0;
   if (asks_first && !parts_.device.is_cpu()) on_host_ = parts_.communicator.duplicate_on_host();
@@ -78,40 +79,54 @@ std::vector<std::unique_ptr<AveragedWeights>> Trainer::averaged_weights() {
 }
 
 TrainingEnd Trainer::run() {
-  const auto& config = parts_.config;
   for (auto& learner : parts_.learners) learner.objective.network->train();
   mark_ = parts_.clock.steady_seconds();
 
-  const bool validates = parts_.validation_cases.size() > 0;
-  TrainingEnd end;
   std::optional<double> metric;
-  while (!parts_.timetable.finished(state_.progress)) {
+  is_stopped_ = agrees_to_stop();
+  if (state_.due_validation && !is_stopped_)
+    metric = validate_and_save(*std::exchange(state_.due_validation, std::nullopt));
+  auto reason = reason_to_stop();
+  for (; !reason; reason = reason_to_stop()) {
     const Progress before = state_.progress;
     const auto outcome = step();
     advance();
     parts_.tracker.event(moment(), "step", outcome.values, "");
+    is_stopped_ = is_stopped_ || outcome.stop;
     if (outcome.save_ended) saves_.settle();
-
-    const bool at_end = parts_.timetable.finished(state_.progress);
-    const auto due = [&](const Length& interval) {
-      return at_end || parts_.timetable.due(interval, before, state_.progress);
-    };
-    if (at_end || due(config.train.validate_every)) warn_of_data_wait();
-    metric.reset();
-    if (validates && due(config.train.validate_every))
-      metric = validate_now(due(config.track.pictures_every));
-    const bool is_best = metric && state_.best_step == state_.progress.step;
-    if (is_best || due(config.checkpoint.every)) save(metric, /*last=*/at_end);
-    if (const auto reason = reason_to_stop(outcome); reason && !at_end) {
-      end.reason = *reason;
-      if (time_is_up_) end.words = parts_.time_left.words();
-      break;
-    }
+    metric = conclude_step(before);
   }
   save(metric, /*last=*/true);
   enter(Phase::finished);
-  end.state = state_;
+  TrainingEnd end{.reason = *reason, .words = {}, .state = state_};
+  if (*reason == TrainingEnd::Reason::signal && time_is_up_) end.words = parts_.time_left.words();
   return end;
+}
+
+std::optional<double> Trainer::conclude_step(const Progress& before) {
+  const auto& config = parts_.config;
+  const bool at_end = parts_.timetable.finished(state_.progress);
+  const auto due = [&](const Length& interval) {
+    return at_end || parts_.timetable.due(interval, before, state_.progress);
+  };
+  const bool checkpoint_due = due(config.checkpoint.every);
+  if (at_end || due(config.train.validate_every)) warn_of_data_wait();
+  if (parts_.validation_cases.size() > 0 && due(config.train.validate_every))
+    return validate_and_save({.pictures = due(config.track.pictures_every), .checkpoint = checkpoint_due});
+  if (checkpoint_due) save(std::nullopt, /*last=*/at_end);
+  return std::nullopt;
+}
+
+std::optional<double> Trainer::validate_and_save(const DueValidation& due) {
+  const auto metric = validate_now(due.pictures);
+  if (!metric) {
+    state_.due_validation = due;
+    return std::nullopt;
+  }
+  if (due.checkpoint || state_.best_step == state_.progress.step)
+    save(metric, /*last=*/parts_.timetable.finished(state_.progress));
+  is_stopped_ = agrees_to_stop() || is_stopped_;
+  return metric;
 }
 
 void Trainer::warn_of_data_wait() {
@@ -119,16 +134,19 @@ void Trainer::warn_of_data_wait() {
   if (!words.empty()) parts_.tracker.event(moment(), "warning", {}, words);
 }
 
-std::optional<TrainingEnd::Reason> Trainer::reason_to_stop(const StepOutcome& outcome) const {
+std::optional<TrainingEnd::Reason> Trainer::reason_to_stop() const {
   const auto patience = parts_.config.train.early_stopping;
-  if (outcome.stop) return TrainingEnd::Reason::signal;
+  if (parts_.timetable.finished(state_.progress) && !state_.due_validation)
+    return TrainingEnd::Reason::length_reached;
+  if (is_stopped_) return TrainingEnd::Reason::signal;
   if (parts_.step_limit && state_.progress.step >= *parts_.step_limit) return TrainingEnd::Reason::step_limit;
   if (patience > 0 && state_.validations_without_gain >= patience) return TrainingEnd::Reason::stopped_early;
   return std::nullopt;
 }
 
-ValidationResult Trainer::validated(bool with_pictures) {
+std::optional<ValidationResult> Trainer::validated(bool with_pictures) {
   try {
+    const auto stop_asked = stop_of_validation();
     for (auto& learner : parts_.learners) learner.parallel->share_buffers();
     const auto averaged = averaged_weights();
     const auto whole = whole_networks();  // ranks have different numbers of cases
@@ -141,16 +159,32 @@ ValidationResult Trainer::validated(bool with_pictures) {
                             .workers = plan_.loader_threads,
                             .reference = parts_.reference_cases,
                             .feed = &feed_,
-                            .after_case = [this] { parts_.board.beat(rank()); }});
+                            .after_case = [this] { parts_.board.beat(rank()); },
+                            .stop_asked = stop_asked});
     if (!result.bad.empty()) {
       bad_cases_ = result.bad;
       parts_.quarantine.share(bad_files(), moment());
     }
     return result;
   } catch (...) {
+    if (is_stop(std::current_exception())) return std::nullopt;
     save_before_the_end(std::current_exception());
     throw;
   }
+}
+
+StopAsked Trainer::stop_of_validation() {
+  // Rank 0's clock decides; each rank counts from here.
+  const auto left =
+      at::full({1}, parts_.time_left.seconds_before_save(parts_.clock.steady_seconds(), seconds_to_save()),
+               at::TensorOptions().dtype(at::kDouble).device(parts_.communicator.device()));
+  parts_.communicator.broadcast(left, 0).wait();
+  const double end = parts_.clock.steady_seconds() + left.item<double>();
+  return [this, end] {
+    if (parts_.clock.steady_seconds() < end) return parts_.stop_asked();
+    time_is_up_ = true;
+    return parts_.time_left.words();
+  };
 }
 
 // Validations fail on all ranks alike, so that they can save together; a rank that has lost the others
@@ -172,18 +206,23 @@ void Trainer::save_before_the_end(const std::exception_ptr& failure) {
   }
 }
 
-double Trainer::validate_now(bool with_pictures) {
+std::optional<double> Trainer::validate_now(bool with_pictures) {
   enter(Phase::validating);
   const double started = parts_.clock.steady_seconds();
   const auto result = validated(with_pictures);
+  if (!result) {
+    is_stopped_ = true;
+    time_is_up_ = time_is_up_ || parts_.stop_asked().empty();
+    return std::nullopt;
+  }
   Values values;
-  for (const auto& [name, metric] : result.metrics) {
+  for (const auto& [name, metric] : result->metrics) {
     values["val/" + name] = metric.mean;
     for (const auto& [part, value] : metric.parts) values[text("val/", name, "@", part)] = value;
   }
   longest_validation_ = std::max(longest_validation_, parts_.clock.steady_seconds() - started);
   parts_.tracker.event(moment(), "validation", values, "");
-  for (const auto& [name, image] : result.pictures) parts_.tracker.picture(moment(), name, image);
+  for (const auto& [name, image] : result->pictures) parts_.tracker.picture(moment(), name, image);
 
   const auto& wanted = parts_.config.checkpoint.metric;
   const auto found = values.find(wanted);
@@ -226,13 +265,23 @@ void Trainer::save(std::optional<double> metric, bool last) {
   });
 }
 
+double Trainer::seconds_to_save() const {
+  const auto& memory = plan_.memory;
+  return saves_.seconds_outstanding(memory.weights + memory.optimizer + memory.offloaded);
+}
+
 bool Trainer::is_time_up() {
   if (!parts_.communicator.is_first() || time_is_up_) return time_is_up_;
-  const auto& memory = plan_.memory;
-  const double saves = saves_.seconds_outstanding(memory.weights + memory.optimizer + memory.offloaded);
-  time_is_up_ =
-      parts_.time_left.must_stop(parts_.clock.steady_seconds(), longest_step_, saves, validation_to_come());
+  time_is_up_ = parts_.time_left.must_stop(parts_.clock.steady_seconds(), longest_step_, seconds_to_save(),
+                                           validation_to_come());
   return time_is_up_;
+}
+
+bool Trainer::agrees_to_stop() {
+  const bool own = is_time_up() || !parts_.stop_asked().empty();
+  auto asked = at::full({1}, own ? 1.0 : 0.0, at::TensorOptions(parts_.communicator.device()));
+  parts_.communicator.all_reduce(asked, Reduce::sum).wait();
+  return asked.item<double>() > 0;
 }
 
 double Trainer::validation_to_come() const {

@@ -25,6 +25,7 @@
 #include "larmor/train/quarantine.h"
 #include "larmor/train/records.h"
 #include "larmor/train/saves.h"
+#include "larmor/train/stoppable_work.h"
 #include "larmor/train/task.h"
 #include "larmor/train/time_left.h"
 #include "larmor/train/timetable.h"
@@ -36,6 +37,11 @@ namespace larmor {
 class PassGraphs;
 struct LossShare;
 
+/// What a validation that a stop has cut leaves to the next start, which does it before anything else.
+struct DueValidation {
+  bool pictures = false, checkpoint = false;  // that are due with it
+};
+
 /// What of the loop itself a checkpoint carries.
 struct TrainerState {
   Progress progress;
@@ -45,6 +51,7 @@ struct TrainerState {
   int64_t validations_without_gain = 0;
   std::map<std::string, Plateau> plateaus;  // of the objectives whose schedules go by validations
   int64_t micro_batch = 0;                  // smaller than the plan's, since memory ran out; 0: the plan's
+  std::optional<DueValidation> due_validation;  // of the step that has been done
 };
 Json to_json(const TrainerState& state);
 TrainerState trainer_state_from_json(const Json& json);
@@ -82,6 +89,7 @@ struct TrainerParts {
   TimeLeft time_left;
   c10::Device device;
   std::optional<int64_t> step_limit;  // --steps
+  StopAsked stop_asked;               // of this rank
 };
 
 class Trainer {
@@ -93,8 +101,9 @@ class Trainer {
   /// Lets the task look around once, before a new run's first step. Collective.
   void prepare();
 
-  /// Trains until the length is reached, a limit, or a signal; the last step's checkpoint is saved when it
-  /// returns. Collective. Blocks. Throws Error (numerics) past the budget of non-finite steps.
+  /// Trains until the length is reached, a limit, or a signal, all of which are asked before a step is begun;
+  /// the last step's checkpoint is saved when it returns. A stop cuts a validation, which the next start then
+  /// begins with. Collective. Blocks. Throws Error (numerics) past the budget of non-finite steps.
   TrainingEnd run();
 
  private:
@@ -167,24 +176,35 @@ class Trainer {
   /// The networks have the weights that train.validate_with asks for, likewise. Collective.
   std::vector<std::unique_ptr<AveragedWeights>> averaged_weights();
 
-  /// The metric that checkpoints are rated by; notes whether it is the best so far.
-  double validate_now(bool with_pictures);
+  /// A validation and a checkpoint where they are due after the step that has been done. The metric, where
+  /// there is one.
+  std::optional<double> conclude_step(const Progress& before);
+  std::optional<double> validate_and_save(const DueValidation& due);
+  /// The metric that checkpoints are rated by; notes whether it is the best so far. Nothing where a stop has
+  /// cut the validation.
+  std::optional<double> validate_now(bool with_pictures);
   void rate(double metric);
   Plateau plateau_of(const Learner& learner) const;
-  ValidationResult validated(bool with_pictures);
+  std::optional<ValidationResult> validated(bool with_pictures);
+  /// What asks a validation to stop: a signal of this rank, or the clock. Collective.
+  StopAsked stop_of_validation();
   /// What has been trained is saved before a validation that has failed ends the run.
   void save_before_the_end(const std::exception_ptr& failure);
   void save(std::optional<double> metric, bool last);
   /// On rank 0, whether the step that is about to begin has to be the last for want of time; the other ranks
   /// hear of it by its vote.
   bool is_time_up();
+  double seconds_to_save() const;
+  /// Whether some rank has been asked to stop, or time is up. Collective.
+  bool agrees_to_stop();
   /// What validations after this step or the next may take; 0 where none is due.
   double validation_to_come() const;
   void advance();
   /// A new part of the step, for those who watch.
   void enter(Phase phase);
   void warn_of_data_wait();
-  std::optional<TrainingEnd::Reason> reason_to_stop(const StepOutcome& outcome) const;
+  /// Why no step may be begun, if so.
+  std::optional<TrainingEnd::Reason> reason_to_stop() const;
 
   StepContext context(Records* records) const;
   LossShare share_of_losses() const;
@@ -209,7 +229,8 @@ class Trainer {
   bool agree_on_time_;
   double mark_ = 0;  // steady seconds up to which elapsed_seconds counts
   Saves saves_;
-  bool time_is_up_ = false;
+  bool is_stopped_ = false;                           // as all ranks know
+  bool time_is_up_ = false;                           // on rank 0
   double longest_step_ = 0, longest_validation_ = 0;  // seconds, of this start
   std::exception_ptr failure_;                        // of this rank within the current step
 };

@@ -13,7 +13,6 @@
 #include "larmor/device/rank_sum.h"
 #include "larmor/device/send.h"
 #include "larmor/launch/rank_lost.h"
-#include "larmor/launch/stop_signal.h"
 #include "larmor/optim/loss_scale.h"
 #include "larmor/train/kept_buffers.h"
 #include "larmor/train/networks.h"
@@ -78,7 +77,7 @@ std::optional<Trainer::StepOutcome> Trainer::try_step() {
   const KeptBuffers buffers(networks);  // for a step that may have to be done again
 
   Records records;
-  Votes votes{.stop = is_time_up() || stop_requested()};
+  Votes votes{.stop = is_time_up() || !parts_.stop_asked().empty()};
   accumulate(active, records, votes);  // data, model, losses, backward / reduce
   enter(Phase::communicating);
   Reduction reduction = reduce(active, votes, records);

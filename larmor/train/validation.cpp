@@ -31,6 +31,7 @@ namespace {
 class Collected final : public Metrics {
  public:
   struct Wants {
+    const StopAsked& stop_asked;
     ValidationDepth depth = ValidationDepth::quick;
     bool pictures = false, of_reference = false;
   };
@@ -199,6 +200,7 @@ std::vector<double> Collected::shared_out(int64_t count, const std::function<dou
   auto* const numbers = results.mutable_data_ptr<double>();
   Failure failure{.exception = {}, .name = "the split as a whole"};
   try {
+    const StoppableWork here(wants_.stop_asked);
     for (int64_t i = communicator_.rank(); i < count; i += communicator_.size()) {
       numbers[i] = work(i);
       send_heartbeat();
@@ -253,8 +255,10 @@ class CaseRunner {
   /// What has ended them before their time, if anything has.
   Failure run() {
     try {
+      const StoppableWork here(options_.stop_asked);
       while (auto read = next()) take(std::move(*read));
       run_waiting();
+      throw_if_asked(options_.stop_asked);
     } catch (...) {
       const auto at_fault = failed_ >= 0 ? failed_ : reader_.example();
       return {std::current_exception(), dataset_.name(at_fault)};
@@ -368,7 +372,7 @@ ValidationResult validate(Task& task, const Dataset& dataset, Communicator& comm
   std::optional<BatchFeed> own_feed;
   BatchFeed& feed =
       options.feed != nullptr ? *options.feed : own_feed.emplace(options.device, options.precision);
-  Collected collected({.depth = options.depth, .pictures = options.pictures && communicator.is_first()},
+  Collected collected({options.stop_asked, options.depth, options.pictures && communicator.is_first()},
                       communicator);
   const auto failure = CaseRunner(task, dataset, communicator, options, feed, collected).run();
   const auto gathered = gather(communicator, collected, failure);
@@ -379,7 +383,8 @@ ValidationResult validate(Task& task, const Dataset& dataset, Communicator& comm
   }
   CaseValues reference;
   if (options.reference != nullptr) {
-    Collected of_reference({.depth = options.depth, .of_reference = true}, communicator);
+    Collected of_reference({.stop_asked = options.stop_asked, .depth = options.depth, .of_reference = true},
+                           communicator);
     const auto of_cases =
         CaseRunner(task, *options.reference, communicator, options, feed, of_reference).run();
     reference = gather(communicator, of_reference, of_cases).all();

@@ -13,6 +13,7 @@
 #include "larmor/base/image.h"
 #include "larmor/comm/communicator.h"
 #include "larmor/plan/plan.h"
+#include "larmor/train/stoppable_work.h"
 #include "larmor/train/task.h"
 
 namespace larmor {
@@ -47,6 +48,7 @@ struct ValidationOptions {
   /// end all of it is given up. Null: one of validate()'s own.
   BatchFeed* feed = nullptr;
   std::function<void()> after_case = [] {};
+  StopAsked stop_asked = [] { return std::string(); };
 };
 
 /// Runs the task over `dataset` (and over the reference cases, of which only Task::summarize() hears): rank r
@@ -54,8 +56,9 @@ struct ValidationOptions {
 /// values meet on every rank in case order, so that all take the same decision from the same bits. Cases that
 /// cannot be used, because their files or Task::validate() fail with Error (data), are left out and listed,
 /// in the order of the cases. Networks are put into evaluation mode and back. Collective. Blocks. Throws on
-/// all ranks or on none: Error (data) when no case is left; where any other error ends a rank's cases, that
-/// error there, and its words on the others with the rank's number.
+/// all ranks or on none: Error (data) when no case is left; Error (stopped) when some rank was asked to stop;
+/// where any other error ends a rank's cases, that error there, and its words on the others with the rank's
+/// number.
 ValidationResult validate(Task& task, const Dataset& dataset, Communicator& communicator,
                           const ValidationOptions& options);
 

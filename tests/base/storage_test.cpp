@@ -101,6 +101,15 @@ TEST_F(DiskStorageTest, RenamesAndRemovesFoldersWithWhatIsInThem) {
   EXPECT_NO_THROW(storage_.remove_all(at("done")));
 }
 
+TEST_F(DiskStorageTest, ExchangesTwoFoldersWithWhatIsInThem) {
+  storage_.create_folders(at("one/first"));
+  storage_.create_folders(at("other/second"));
+  storage_.exchange(at("one"), at("other"));
+  EXPECT_TRUE(std::filesystem::is_directory(at("one/second")));
+  EXPECT_TRUE(std::filesystem::is_directory(at("other/first")));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(scratch_.path()), {}), 2);
+}
+
 TEST_F(DiskStorageTest, ReplacesALinkInOneStep) {
   storage_.replace_link(at("last"), "step-1");
   storage_.replace_link(at("last"), "step-2");
@@ -234,6 +243,7 @@ TEST_F(DiskStorageTest, ThrowsWithThePathForEveryOperationThatCannotBeDone) {
       [&] { storage_.append(nowhere); },
       [&] { storage_.create(scratch_.path()); },
       [&] { storage_.rename(nowhere, at("b")); },
+      [&] { storage_.exchange(nowhere, at("file")); },
       [&] { storage_.sync_folder(at("absent")); },
       [&] { storage_.sync_folder(at("file")); },
       [&] { storage_.remove_all(at("file/inner")); },

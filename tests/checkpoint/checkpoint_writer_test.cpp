@@ -25,7 +25,7 @@ CheckpointOptions beside_training() { return {}; }
 class WaitingDisk {
  public:
   explicit WaitingDisk(bool fails = false)
-      : storage([this, fails, word = word_.get_future().share()](const FaultyStorage::Operation& operation) {
+      : storage([fails, word = word_.get_future().share()](const FaultyStorage::Operation& operation) {
           if (operation.name != "write") return;
           word.wait();
           if (fails) fail(Exit::environment, "no space left on device");

@@ -144,6 +144,7 @@ class Interrupted final : public Storage {
     return std::make_unique<File>(*this, next().append(file));
   }
   void rename(const Path& from, const Path& to) override { next().rename(from, to); }
+  void exchange(const Path& one, const Path& other) override { next().exchange(one, other); }
   void sync_folder(const Path& folder) override { next().sync_folder(folder); }
   void remove_all(const Path& path) override { next().remove_all(path); }
   void replace_link(const Path& link, const Path& target) override { next().replace_link(link, target); }
@@ -264,6 +265,28 @@ TEST(Commit, PutsAnotherLinesCheckpointOfItsStepAside) {
   ASSERT_TRUE(saved.ok);
   EXPECT_EQ(read_checkpoint_file(saved, "model.safetensors").at("bias")[0].item<float>(), 7);
   EXPECT_TRUE(holds_step(verify_checkpoint(scratch.path() / "checkpoints.before-2" / "step-00000006"), 6));
+}
+
+TEST(Commit, TakesThePlaceOfOneWhoseValidationAStopHadCut) {
+  const ScratchFolder scratch;
+  const auto solo = make_solo();
+  DiskStorage disk;
+  const auto folder = scratch.path() / "checkpoints";
+  CheckpointWriter(folder, disk, *solo, saved_at_once()).save(small_snapshot(6), false);
+  auto options = saved_at_once();
+  options.generation = 1;
+  options.resumed_from = verify_checkpoint(folder / "step-00000006");
+  CheckpointWriter writer(folder, disk, *solo, options);
+  writer.save(small_snapshot(6), false);
+  EXPECT_EQ(verify_checkpoint(folder / "step-00000006").manifest.at("generation"), 0) << "it adds nothing";
+  writer.save(small_snapshot(6, 0, 0.25), false);
+  for (const auto& outcome : writer.take_outcomes()) EXPECT_TRUE(outcome.committed) << outcome.warning;
+  const auto saved = verify_checkpoint(folder / "step-00000006");
+  EXPECT_TRUE(holds_step(saved, 6));
+  EXPECT_EQ(saved.metric, 0.25);
+  EXPECT_FALSE(std::filesystem::exists(scratch.path() / "checkpoints.before-1"));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 3) << "beside best and last";
+  EXPECT_EQ(std::filesystem::read_symlink(folder / "best"), "step-00000006");
 }
 
 /// A rank of generation 0 saves step 2; before the operation of that number generation 1 takes over.

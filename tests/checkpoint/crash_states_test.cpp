@@ -100,9 +100,13 @@ Scenario save_after_kill_in_the_commit() {
 class Scenarios : public ::testing::Test {
  protected:
   static std::vector<std::pair<std::string, Scenario>> all() {
-    return {{"one rank", saves_of_one_rank()},    {"two ranks", saves_of_two_ranks()},
-            {"keeping one", saves_keeping_one()}, {"first saves", first_saves()},
-            {"over damage", saves_over_damage()}, {"killed in the commit", save_after_kill_in_the_commit()}};
+    return {{"one rank", saves_of_one_rank()},
+            {"two ranks", saves_of_two_ranks()},
+            {"keeping one", saves_keeping_one()},
+            {"first saves", first_saves()},
+            {"over an unrated one", saves_over_an_unrated_one()},
+            {"over damage", saves_over_damage()},
+            {"killed in the commit", save_after_kill_in_the_commit()}};
   }
 };
 

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <ostream>
 #include <thread>
+#include <utility>
 
 #include <ATen/ATen.h>
 
@@ -109,6 +110,7 @@ SessionEnd TrialRun::train(int ranks, std::optional<int64_t> until, const std::v
   SessionOptions options;
   options.folder = prepared.folder;
   options.step_limit = until;
+  options.stop_asked = std::exchange(stop_asked_, asked_by_signal);
   if (prepared.resume_from) options.resume_from = prepared.resume_from->folder;
 
   auto communicators = ranks == 1 ? std::vector<std::unique_ptr<Communicator>>{} : make_thread_ranks(ranks);

@@ -46,6 +46,9 @@ class TrialRun {
   using Change = std::function<std::unique_ptr<const Stage>(std::unique_ptr<const Stage>)>;
   void change_stage(Change change) { change_ = std::move(change); }
 
+  /// The next train() is asked to stop by that, as by a signal.
+  void stop_when(StopAsked asked) { stop_asked_ = std::move(asked); }
+
   /// Each rank of the next train() computes with so many threads, in place of one.
   void compute_with(int threads) { threads_ = threads; }
 
@@ -73,6 +76,7 @@ class TrialRun {
   std::vector<std::string> overrides_;
   Change change_ = [](std::unique_ptr<const Stage> stage) { return stage; };
   int threads_ = 1;
+  StopAsked stop_asked_ = asked_by_signal;
   std::optional<std::filesystem::path> resume_at_;
   std::vector<std::string> notes_;
   std::vector<std::exception_ptr> errors_;

@@ -16,9 +16,9 @@ TEST(SignalPipe, GivesTheSignalsInTheirOrderAndThenNone) {
   SignalPipe pipe;
   EXPECT_FALSE(is_readable(pipe));
   EXPECT_EQ(pipe.take(), 0);
-  for (const int signal : {SIGTERM, SIGINT, SIGUSR1, SIGTERM}) raise(signal);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGTERM}) raise(signal);
   EXPECT_TRUE(is_readable(pipe));
-  for (const int signal : {SIGTERM, SIGINT, SIGUSR1, SIGTERM}) EXPECT_EQ(pipe.take(), signal);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGTERM}) EXPECT_EQ(pipe.take(), signal);
   EXPECT_EQ(pipe.take(), 0);
   EXPECT_FALSE(is_readable(pipe));
 }

@@ -27,12 +27,23 @@ TEST(StopSignal, IsNotThereBeforeAnyoneAsks) {
 }
 
 TEST(StopSignal, OnlySetsAFlagAtTheFirstSignal) {
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) {
+  for (const int signal : stop_signals) {
     expect_status(0, [signal] {
       raise(signal);
       return !(stop_requested() && stop_signal() == signal);
     });
   }
+}
+
+TEST(StopSignal, LeavesAHangUpIgnoredThatNohupHasIgnored) {
+  EXPECT_EXIT(
+      {
+        signal(SIGHUP, SIG_IGN);
+        watch_stop_signals();
+        raise(SIGHUP);
+        std::exit(stop_requested() ? 1 : 0);
+      },
+      ::testing::ExitedWithCode(0), "");
 }
 
 TEST(StopSignal, SaysThatAPeerIsLostAndAsksForNoStop) {

@@ -125,7 +125,9 @@ TEST_P(StopAndResume, AKilledRankIsNamedAndTheRestEnds) {
   ASSERT_TRUE(training.ends_within(grace));
   const auto end = training.wait();
   EXPECT_EQ(end.status, rank_lost) << end.err;
-  EXPECT_THAT(end.err, AllOf(HasSubstr(words), HasSubstr("goes on from the newest checkpoint")));
+  const auto newest = checkpoint_names(run("killed")).back();
+  EXPECT_THAT(end.err, AllOf(HasSubstr(words), HasSubstr("goes on from the newest checkpoint, " + newest)));
+  EXPECT_EQ(read_json(run("killed") / "FAILED").at("checkpoint"), newest);
   for (const int process : processes) EXPECT_TRUE(is_over(process)) << process;
   EXPECT_THAT(read_text(run("killed") / "FAILED"), HasSubstr(words));
   expect_it_goes_on_as_if_nothing_had_been("killed");

@@ -17,6 +17,7 @@ TEST(RunFolder, IsDoneOrFailedButNeverBoth) {
   mark_ended(disk, clock, folder, 8, "rank 1 was killed");
   EXPECT_FALSE(folder.is_done());
   EXPECT_EQ(read_json(scratch.path() / "FAILED").at("status"), 8);
+  EXPECT_TRUE(read_json(scratch.path() / "FAILED").at("checkpoint").is_null());
   mark_ended(disk, clock, folder, 0, "length reached");
   EXPECT_TRUE(folder.is_done());
   EXPECT_FALSE(std::filesystem::exists(scratch.path() / "FAILED"));

@@ -29,8 +29,7 @@ TEST(Saves, ReservesForTheLastSaveAndTheRestOfTheOneThatIsUnderWay) {
   FaultyStorage disk([waits = word.get_future().share()](const FaultyStorage::Operation& operation) {
     if (operation.name == "checkpoint.begun") waits.wait();
   });
-  CheckpointWriter writer(scratch.path(), disk, *solo, {},
-                          [&](const SaveOutcome&) { told.set_value(); });
+  CheckpointWriter writer(scratch.path(), disk, *solo, {}, [&](const SaveOutcome&) { told.set_value(); });
   Saves saves(writer, clock, /*saved_step=*/-1);
   EXPECT_EQ(saves.seconds_outstanding(no_bytes), least);
   saves.save(3, /*last=*/false, [] { return empty_snapshot(3); });
@@ -74,7 +73,8 @@ TEST(Saves, AreRecordedUnderTheMomentOfTheirSnapshot) {
   EXPECT_EQ(recorder.kinds, (std::vector<std::string>{"checkpoint", "warning"}));
   EXPECT_EQ(recorder.said.front(), "best so far");
   EXPECT_EQ(recorder.said.back(),
-            "the checkpoint of step 6 was not saved: the disk is full; tried again at the next interval");
+            "the checkpoint was not saved: the disk is full; it is of step 6, and tried again at the next "
+            "interval");
 }
 
 }  // namespace

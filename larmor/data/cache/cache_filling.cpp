@@ -54,7 +54,7 @@ class Workshop {
       } catch (...) {
         const std::lock_guard lock(mutex_);
         if (!failure_) failure_ = std::current_exception();
-        next_ = tasks_.size();
+        begin_no_more();
       }
       const std::lock_guard lock(mutex_);
       ++done_;
@@ -64,19 +64,25 @@ class Workshop {
     changed_.notify_all();
   }
 
-  /// Until all `threads` have ended.
+  /// Until all `threads` have ended. What `progress` throws ends the work.
   void watch(int threads, const std::function<void(int64_t, int64_t)>& progress) {
     std::unique_lock lock(mutex_);
     while (!changed_.wait_for(lock, std::chrono::milliseconds(250), [&] { return gone_ == threads; })) {
       const int64_t done = done_;
       lock.unlock();
-      progress(done, static_cast<int64_t>(tasks_.size()));
+      try {
+        progress(done, static_cast<int64_t>(tasks_.size()));
+      } catch (...) {
+        begin_no_more();
+        throw;
+      }
       lock.lock();
     }
     if (failure_) std::rethrow_exception(failure_);
   }
 
  private:
+  void begin_no_more() { next_ = tasks_.size(); }
   static void prepare(const Task& task, Outcome& outcome) {
     try {
       outcome.bytes = task.dataset->prepare(task.number);

@@ -36,7 +36,8 @@ using Datasets = std::span<const PreparableDataset* const>;
 /// Blocks. Prepares one case of each dataset; one that fails is passed over.
 CacheForecast forecast_cache(Datasets datasets);
 /// Blocks. Prepares all cases with that many threads. `progress(done, all)` is called from one thread at a
-/// time, a few times a second. Throws the first Error that is not about data.
+/// time, a few times a second; what it throws ends the work when the cases that have been begun are done.
+/// Throws the first Error that is not about data.
 CacheFilling fill_cache(Datasets datasets, int threads,
                         const std::function<void(int64_t, int64_t)>& progress);
 

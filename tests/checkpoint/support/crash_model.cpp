@@ -104,6 +104,14 @@ void CrashModel::rename(const std::string& from, const std::string& to) {
   change(new_folder, {.entries = {{new_name, node}}, .twin = twins_++});
 }
 
+// Of one folder, which is all that a save exchanges within.
+void CrashModel::exchange(const std::string& one, const std::string& other) {
+  const auto [folder, name] = place_of(one);
+  const auto [same_folder, other_name] = place_of(other);
+  if (folder != same_folder) throw std::logic_error("the model exchanges within a folder");
+  change(folder, {.entries = {{name, find(other)}, {other_name, find(one)}}});
+}
+
 // As DiskStorage::replace_link(): a link of another name, renamed.
 void CrashModel::replace_link(const Recorded& operation, const std::function<void()>& after_step) {
   const auto temporary = operation.path + ".new-1";
@@ -159,6 +167,9 @@ void CrashModel::apply(const Recorded& operation, const std::function<void()>& a
     }
     case Kind::rename:
       rename(operation.path, operation.target);
+      break;
+    case Kind::exchange:
+      exchange(operation.path, operation.target);
       break;
     case Kind::sync_folder:
       sync_folder(find(operation.path));

@@ -70,6 +70,7 @@ class CrashModel {
   void remove(size_t folder, const std::string& name, const std::function<void()>& after_step);
   void create(const Recorded& operation);
   void rename(const std::string& from, const std::string& to);
+  void exchange(const std::string& one, const std::string& other);
   void replace_link(const Recorded& operation, const std::function<void()>& after_step);
   void sync_folder(size_t folder);
   void settle(size_t folder, std::vector<bool> kept);

@@ -123,6 +123,24 @@ Scenario saves_over_damage() {
   return scenario;
 }
 
+Scenario saves_over_an_unrated_one() {
+  Scenario scenario{.options = keeping(2, 1)};
+  const MemoryFolder root;
+  begin(scenario, root.path(), 1, 2, 1);
+  DiskStorage disk;
+  const auto solo = make_solo();
+  const auto folder = root.path() / checkpoints_name;
+  CheckpointWriter(folder, disk, *solo, scenario.options).save(small_snapshot(3), false);
+  scenario.before = read_tree(root.path());
+  scenario.announced = 3;
+  scenario.options.resumed_from = verify_checkpoint(folder / "step-00000003");
+  RecordingStorage storage(root.path());
+  for (const int64_t step : {3, 4}) save(storage, root.path(), step, scenario.options, 1);
+  scenario.recording = storage.recording();
+  scenario.after = read_tree(root.path());
+  return scenario;
+}
+
 Scenario save_after_kill(size_t operation) {
   Scenario scenario{.options = keeping(2, 1)};
   const MemoryFolder root;

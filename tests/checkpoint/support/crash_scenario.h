@@ -32,6 +32,9 @@ Scenario saves_keeping_one();
 Scenario first_saves();
 /// A save of a step whose folder is there and damaged, and the one after it.
 Scenario saves_over_damage();
+/// The save of a step that is there without a metric, since a stop had cut its validation, and the one after
+/// it.
+Scenario saves_over_an_unrated_one();
 /// A save during which the process is killed in front of that operation; another process goes on from what it
 /// finds, saves the same step, which may be there by now, and the next one. The record is empty when the save
 /// has fewer operations.

@@ -34,6 +34,8 @@ std::string words_for(const Recorded& operation) {
       return "close " + operation.path;
     case Kind::rename:
       return text("rename ", operation.path, " to ", operation.target);
+    case Kind::exchange:
+      return text("exchange ", operation.path, " and ", operation.target);
     case Kind::sync_folder:
       return "sync_folder " + operation.path;
     case Kind::remove_all:
@@ -133,6 +135,14 @@ void RecordingStorage::rename(const Path& from, const Path& to) {
   record(std::move(recorded), [&] { disk_.rename(from, to); });
 }
 
+void RecordingStorage::exchange(const Path& one, const Path& other) {
+  Recorded recorded;
+  recorded.kind = Kind::exchange;
+  recorded.path = inside(one);
+  recorded.target = inside(other);
+  record(std::move(recorded), [&] { disk_.exchange(one, other); });
+}
+
 void RecordingStorage::sync_folder(const Path& folder) {
   Recorded recorded;
   recorded.kind = Kind::sync_folder;
@@ -159,7 +169,8 @@ void RecordingStorage::point(std::string_view name) {
   if (name != "checkpoint.committed") return;
   const std::lock_guard lock(mutex_);
   for (auto last = recording_.rbegin(); last != recording_.rend(); ++last) {
-    if (last->kind == Kind::rename && step_of(last->target) >= 0) return announce(step_of(last->target));
+    if ((last->kind == Kind::rename || last->kind == Kind::exchange) && step_of(last->target) >= 0)
+      return announce(step_of(last->target));
   }
   throw std::logic_error("a checkpoint was committed without a rename");
 }

@@ -22,6 +22,7 @@ struct Recorded {
     sync,
     close,
     rename,
+    exchange,
     sync_folder,
     remove_all,
     link,
@@ -29,7 +30,7 @@ struct Recorded {
   };
   Kind kind = Kind::announce;
   std::string path = {};
-  std::string target = {};  // rename: the new path; link: what it points to
+  std::string target = {};  // rename: the new path; exchange: the other one; link: what it points to
   std::string bytes = {};   // of a write
   int64_t file = -1;        // create, write, sync, close: the number of the opened file
   int64_t step = -1;        // announce: of the checkpoint that counts as committed from here on
@@ -61,6 +62,7 @@ class RecordingStorage final : public Storage {
   /// Refused: a save appends to nothing.
   std::unique_ptr<StorageFile> append(const Path& file) override;
   void rename(const Path& from, const Path& to) override;
+  void exchange(const Path& one, const Path& other) override;
   void sync_folder(const Path& folder) override;
   void remove_all(const Path& path) override;
   void replace_link(const Path& link, const Path& target) override;
