@@ -106,6 +106,7 @@ SessionEnd train_as_threads(Program& program, const SessionOptions& options, con
 }  // namespace
 
 int train_as_rank(Program& program, const TrainFlags& flags, const Rank& rank) {
+  watch_lost_peers();
   dump_stacks_on_signal();
   SessionOptions options;
   options.before_training = watch_stop_signals;

@@ -46,6 +46,10 @@ void watch_stop_signals() {
   action.sa_sigaction = note_signal;
   action.sa_flags = SA_RESTART | SA_SIGINFO;
   for (const int signal : stop_signals) set_stop_action(signal, action, nullptr);
+  watch_lost_peers();
+}
+
+void watch_lost_peers() {
   struct sigaction loss{};
   loss.sa_handler = note_lost_peer;
   loss.sa_flags = SA_RESTART;

@@ -25,6 +25,9 @@ void request_stop();
 /// What the launcher sends to ranks that have lost a peer, besides its request to end: their collectives
 /// cannot succeed any more. A process that does not watch for it ignores it.
 int lost_peer_signal();
+/// Installs the handler that notes it, which watch_stop_signals() does as well: a rank that starts may wait
+/// for others, too.
+void watch_lost_peers();
 /// Whether it has arrived.
 bool peer_is_lost();
 
