@@ -10,6 +10,7 @@
 #include <torch/nn/modules/batchnorm.h>
 
 #include "larmor/device/autocast.h"
+#include "larmor/device/cpu_ability.h"
 #include "larmor/device/run_block.h"
 #include "larmor/nn/blocks/batch_norm.h"
 #include "larmor/nn/networks/resnet.h"
@@ -322,6 +323,7 @@ TEST(BatchNormOverRanks, MakesAWholeNetworkThatOfOneRank) {
 }
 
 TEST(BatchNormOverRanks, LosesNoMoreUnderAutocastThanOneRankDoes) {
+  if (!one_dnn_computes(c10::kBFloat16)) GTEST_SKIP() << "this CPU does not compute in bf16";
   at::set_num_threads(1);
   const NetworkOutcome exact = run_network(0, images, Precision::fp32, Recompute::none);
   const double of_one_rank = error_over({images}, Precision::bf16, Recompute::none, exact);
