@@ -16,6 +16,8 @@
 #include "larmor/device/block_pool.h"
 #include "larmor/device/cpu_ability.h"
 #include "larmor/device/cuda.h"
+#include "larmor/device/poisoned_memory.h"
+#include "larmor/device/trial_record.h"
 
 namespace larmor {
 
@@ -27,6 +29,7 @@ namespace {
 // heap.
 void keep_freed_memory() {
   start_block_pool();
+  start_poisonable_memory();
 #ifdef __GLIBC__
   constexpr int largest_block_kept = 1 << 30;
   mallopt(M_MMAP_THRESHOLD, largest_block_kept);
@@ -71,6 +74,7 @@ void set_up_process(const Plan& plan, c10::Device device) {
     cuda::use_device(device.index());
   } else {
     keep_freed_memory();
+    start_trial_record();
   }
 }
 

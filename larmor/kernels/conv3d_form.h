@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <tuple>
 
 #include <ATen/core/Tensor.h>
@@ -11,22 +12,28 @@
 
 namespace larmor {
 
+/// By what a convolution is computed.
+enum class ConvPath : uint8_t {
+  libtorch,      // which chooses
+  one_dnn,       // called by ourselves
+  padded,        // oneDNN, of a copy of the volumes with zeros around it
+  columns,       // column_conv()
+  wide_columns,  // column_conv() in float32, whatever the type
+  winograd       // winograd_conv()
+};
+
 /// How conv3d() convolves an input: read from the input, autocast and layout_here() before, since backward
 /// runs where neither is set.
 struct Conv3dForm {
   std::array<int64_t, 3> stride, padding;
   at::ScalarType type;  // of the product
-  bool by_one_dnn;      // called by ourselves, not where libtorch chooses it
+  ConvPath path;
   bool keeps_layout;
-  bool by_winograd;       // winograd_conv() in place of oneDNN
   Layout within, layout;  // of the product, and of the result
 };
 
 Conv3dForm conv3d_form(const at::Tensor& input, const at::Tensor& weight,
                        const std::array<int64_t, 3>& stride, const std::array<int64_t, 3>& padding);
-
-/// What conv3d() pads before: there is no form for it.
-bool wants_padded_image(const at::Tensor& input, const at::Tensor& weight);
 
 /// The input, the weight and the bias in the type and layout of the product. Differentiable.
 at::Tensor volumes_for(const Conv3dForm& form, const at::Tensor& input);

@@ -97,7 +97,7 @@ struct NormedConvolution : torch::autograd::Function<NormedConvolution> {
 
 Tensor group_norm_silu_conv(const Tensor& input, const GroupNormWeights& norm, const Tensor& weight,
                             const Tensor& bias, const PerAxis& stride, const PerAxis& padding) {
-  if (!at::GradMode::is_enabled() || wants_padded_image(input, weight)) {
+  if (!at::GradMode::is_enabled()) {
     return conv3d(group_norm_silu(input, norm.groups, norm.weight, norm.bias, norm.epsilon), weight, bias,
                   stride, padding);
   }

@@ -64,7 +64,7 @@ struct PointwiseConvolution : torch::autograd::Function<PointwiseConvolution> {
 
 bool is_pointwise(const Conv3dForm& form, const Tensor& input, const Tensor& weight) {
   const bool is_one_voxel = weight.size(2) == 1 && weight.size(3) == 1 && weight.size(4) == 1;
-  return is_one_voxel && form.stride == ones && form.padding == zeros && form.by_one_dnn &&
+  return is_one_voxel && form.stride == ones && form.padding == zeros && form.path == ConvPath::one_dnn &&
          form.within == Layout::channels_last && form.layout == Layout::channels_last &&
          is_layer_by_one_dnn(input, weight);
 }

@@ -190,7 +190,7 @@ bool is_for_winograd(const Conv3dForm& form, const at::Tensor& input, const at::
   const auto in_sixteens = [](int64_t channels) { return channels > 0 && channels % channel_step == 0; };
   const Shape shape = shape_of(input, weight.size(0));
   const int64_t fewest = std::max(fewest_tiles, shape.in * shape.out / kernel_numbers_a_tile);
-  return vector_cpu() != VectorCpu::other && form.by_one_dnn && form.type == at::kFloat &&
+  return vector_cpu() != VectorCpu::other && form.path != ConvPath::libtorch && form.type == at::kFloat &&
          form.layout == Layout::channels_last && is_kernel_of_threes(weight) && form.stride == one_each &&
          form.padding == one_each && in_sixteens(shape.in) && in_sixteens(shape.out) && shape.samples > 0 &&
          shape.tiles() >= fewest * shape.samples;

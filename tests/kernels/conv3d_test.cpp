@@ -73,7 +73,7 @@ bool is_by_winograd(const Convolution& of) {
   return conv3d_form(at::empty({of.samples, of.in, of.image[0], of.image[1], of.image[2]}),
                      at::empty({of.out, of.in, of.kernel[0], of.kernel[1], of.kernel[2]}), of.stride,
                      {of.kernel[0] / 2, of.kernel[1] / 2, of.kernel[2] / 2})
-      .by_winograd;
+             .path == ConvPath::winograd;
 }
 
 TEST(Conv3d, HasTheGradientsOfDoubleHoweverSmallTheImage) {

@@ -103,7 +103,7 @@ TEST_F(WinogradConv, IsWhatConv3dTakesForVolumesWithChannelsLast) {
     const LayoutScope layout(Layout::channels_last);
     return conv3d(of.volumes, of.kernel, of.bias, {1, 1, 1}, {1, 1, 1});
   };
-  EXPECT_TRUE(form_of(leaves.volumes, leaves.kernel).by_winograd);
+  EXPECT_TRUE(form_of(leaves.volumes, leaves.kernel).path == ConvPath::winograd);
   const auto taken = conv_and_gradients(conv, leaves);
   EXPECT_TRUE(have_equal_bits(taken, conv_and_gradients(conv_by_winograd, leaves)));
   EXPECT_TRUE(taken[0].is_contiguous(at::MemoryFormat::ChannelsLast3d));
@@ -118,22 +118,22 @@ TEST_F(WinogradConv, LeavesWhatItIsNotForToOthers) {
     return at::zeros({out, in, edge, edge, edge});
   };
   const Tensor usual = volumes(16, 8), of_usual = kernel(16, 16, 3);
-  ASSERT_TRUE(form_of(usual, of_usual).by_winograd);
-  EXPECT_FALSE(form_of(usual.to(at::kDouble), of_usual.to(at::kDouble)).by_winograd);
-  EXPECT_FALSE(form_of(usual, of_usual, {1, 1, 1}, {1, 1, 1}, Precision::bf16).by_winograd);
-  EXPECT_FALSE(
-      form_of(usual, of_usual, {1, 1, 1}, {1, 1, 1}, Precision::fp32, Layout::contiguous).by_winograd);
-  EXPECT_FALSE(form_of(usual, of_usual, {2, 2, 2}).by_winograd);
-  EXPECT_FALSE(form_of(usual, of_usual, {1, 1, 1}, {0, 0, 0}).by_winograd);
-  EXPECT_FALSE(form_of(usual, kernel(16, 16, 1), {1, 1, 1}, {0, 0, 0}).by_winograd);
-  EXPECT_FALSE(form_of(usual, kernel(16, 16, 5), {1, 1, 1}, {2, 2, 2}).by_winograd);
-  EXPECT_FALSE(form_of(volumes(24, 8), kernel(16, 24, 3)).by_winograd);
-  EXPECT_FALSE(form_of(usual, kernel(4, 16, 3)).by_winograd);
-  EXPECT_FALSE(form_of(volumes(16, 2), of_usual).by_winograd);
+  ASSERT_TRUE(form_of(usual, of_usual).path == ConvPath::winograd);
+  EXPECT_FALSE(form_of(usual.to(at::kDouble), of_usual.to(at::kDouble)).path == ConvPath::winograd);
+  EXPECT_FALSE(form_of(usual, of_usual, {1, 1, 1}, {1, 1, 1}, Precision::bf16).path == ConvPath::winograd);
+  EXPECT_FALSE(form_of(usual, of_usual, {1, 1, 1}, {1, 1, 1}, Precision::fp32, Layout::contiguous).path ==
+               ConvPath::winograd);
+  EXPECT_FALSE(form_of(usual, of_usual, {2, 2, 2}).path == ConvPath::winograd);
+  EXPECT_FALSE(form_of(usual, of_usual, {1, 1, 1}, {0, 0, 0}).path == ConvPath::winograd);
+  EXPECT_FALSE(form_of(usual, kernel(16, 16, 1), {1, 1, 1}, {0, 0, 0}).path == ConvPath::winograd);
+  EXPECT_FALSE(form_of(usual, kernel(16, 16, 5), {1, 1, 1}, {2, 2, 2}).path == ConvPath::winograd);
+  EXPECT_FALSE(form_of(volumes(24, 8), kernel(16, 24, 3)).path == ConvPath::winograd);
+  EXPECT_FALSE(form_of(usual, kernel(4, 16, 3)).path == ConvPath::winograd);
+  EXPECT_FALSE(form_of(volumes(16, 2), of_usual).path == ConvPath::winograd);
   // The larger a kernel, the more tiles its points are worth.
-  EXPECT_TRUE(form_of(volumes(64, 4), kernel(64, 64, 3)).by_winograd);
-  EXPECT_FALSE(form_of(volumes(128, 4), kernel(128, 128, 3)).by_winograd);
-  EXPECT_FALSE(form_of(usual.to(at::kMeta), of_usual.to(at::kMeta)).by_winograd);
+  EXPECT_TRUE(form_of(volumes(64, 4), kernel(64, 64, 3)).path == ConvPath::winograd);
+  EXPECT_FALSE(form_of(volumes(128, 4), kernel(128, 128, 3)).path == ConvPath::winograd);
+  EXPECT_FALSE(form_of(usual.to(at::kMeta), of_usual.to(at::kMeta)).path == ConvPath::winograd);
 }
 
 TEST_F(WinogradConv, HasTheSameBitsOnAnyNumberOfThreads) {
