@@ -15,6 +15,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/custom_class.h>
 
+#include "larmor/device/cpu_ability.h"
 #include "larmor/device/layout.h"
 #include "larmor/device/trial_record.h"
 #include "larmor/kernels/column_conv.h"
@@ -105,6 +106,7 @@ ConvSizes sizes_of(const Tensor& input, const Tensor& weight) {
 /// at a time. So rows have to be longer than such neighbours, and images longer than the kernel. In float32
 /// nothing is taken together, and kernels of up to 3 voxels along each axis are read as they are.
 ConvPath path_in_one_dnn(const Tensor& input, const Tensor& weight, const Conv3dForm& form) {
+  if (!one_dnn_computes(form.type)) return ConvPath::columns;
   const int64_t longest = std::max({weight.size(2), weight.size(3), weight.size(4)});
   if (form.type != at::kBFloat16 && longest <= longest_kernel_read_whole) return ConvPath::one_dnn;
   if (has_short_rows(input, weight, form)) return ConvPath::columns;

@@ -32,7 +32,8 @@ constexpr int64_t examples = 3;
 
 /// Of one step.
 struct Counts {
-  int convolutions = 0;  // forward, and each gradient of one, by oneDNN and by loops of our own
+  // Forward, and each gradient of one, by oneDNN, in bf16 over short rows as products, and by loops of our own.
+  int convolutions = 0;
   int of_kernels = 0;
   int of_short_rows = 0;   // of volumes that a convolution over short rows reads or gives, by either library
   int others = 0;          // of other volumes
@@ -54,7 +55,8 @@ void count_line(const std::string& line, Counts& counts) {
   const std::vector<std::string> fields = split(line, ',');
   if (fields.size() < 12 || fields[0] != "onednn_verbose" || fields[3] != "exec") return;
   const std::string& primitive = fields[5];
-  if (primitive == "convolution" || primitive == "deconvolution") counts.convolutions += 1;
+  if (primitive == "convolution" || primitive == "deconvolution" || primitive == "matmul")
+    counts.convolutions += 1;
   if (primitive != "reorder") return;
   std::vector<int64_t> dimensions;
   for (const std::string& size : split(fields[fields.size() - 2], 'x'))

@@ -12,6 +12,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "larmor/device/autocast.h"
+#include "larmor/device/cpu_ability.h"
 #include "larmor/device/layout.h"
 #include "larmor/device/poisoned_memory.h"
 #include "larmor/kernels/conv3d.h"
@@ -271,18 +272,7 @@ std::optional<std::string> fault_of(uint64_t index, const MemoryCase& of) {
 }  // namespace
 }  // namespace memory_cases
 
-bool has_bf16() {
-  static const bool has = [] {
-    try {
-      const at::Tensor one = at::ones({1, 1, 1, 1, 1}, at::kBFloat16);
-      at::mkldnn_convolution(one, one, std::nullopt, {0, 0, 0}, {1, 1, 1}, {1, 1, 1}, 1);
-      return true;
-    } catch (const c10::Error&) {
-      return false;
-    }
-  }();
-  return has;
-}
+bool has_bf16() { return one_dnn_computes(at::kBFloat16); }
 
 std::optional<std::string> fault_of_memory_case(uint64_t index) { return memory_cases::fault_of(index, memory_cases::draw_case(index)); }
 
