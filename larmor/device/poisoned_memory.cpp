@@ -15,7 +15,7 @@
 namespace larmor {
 namespace {
 
-constexpr std::size_t guard = 4096;       // as far as a kernel is known to write past an end, and a page
+constexpr std::size_t guard = 4096;        // as far as a kernel is known to write past an end, and a page
 constexpr unsigned char no_number = 0xff;  // all bits set is NaN in every type
 
 thread_local bool poisons = false;
@@ -54,8 +54,8 @@ class GuardedBlocks {
       count_.fetch_sub(1);
     }
     auto* const first = static_cast<unsigned char*>(block);
-    const bool is_whole = is_untouched(first - guard, first) &&
-                          is_untouched(first + bytes, first + whole_pages(bytes) + guard);
+    const bool is_whole =
+        is_untouched(first - guard, first) && is_untouched(first + bytes, first + whole_pages(bytes) + guard);
     if (!is_whole) ++overruns;
     std::free(first - guard);
     return true;

@@ -5,10 +5,10 @@
 
 namespace larmor {
 
-/// While it lives, what this thread takes for tensors on the CPU, and for workspaces of oneDNN, which libtorch
-/// takes in the same way, holds NaN in every type of number from the first byte to the last, between guards that
-/// hold it too. Blocks may outlive the scope. The first scope of a process puts itself behind libtorch's
-/// allocator: start_poisonable_memory() before there are threads, and none waits for that.
+/// While it lives, what this thread takes for tensors on the CPU, and for workspaces of oneDNN, which
+/// libtorch takes in the same way, holds NaN in every type of number from the first byte to the last, between
+/// guards that hold it too. Blocks may outlive the scope. The first scope of a process puts itself behind
+/// libtorch's allocator: start_poisonable_memory() before there are threads, and none waits for that.
 class PoisonedMemory {
  public:
   PoisonedMemory();

@@ -105,8 +105,8 @@ void start_trial_record() {
   if (trial_record() != nullptr) return;
   const std::string machine = machine_words();
   const fs::path folder = folder_of_trials();
-  of_process = new TrialRecord(folder.empty() ? fs::path() : folder / (sha256(machine).substr(0, 16) + ".txt"),
-                               machine);
+  of_process = new TrialRecord(
+      folder.empty() ? fs::path() : folder / (sha256(machine).substr(0, 16) + ".txt"), machine);
 }
 
 }  // namespace larmor

@@ -16,8 +16,8 @@ class TrialRecord {
   /// path: nothing is read and nothing kept.
   TrialRecord(std::filesystem::path file, std::string machine);
 
-  /// Once what is new has been asked for again, the file is written whole, beside what others have put into it
-  /// meanwhile; a folder that cannot be written to is no error.
+  /// Once what is new has been asked for again, the file is written whole, beside what others have put into
+  /// it meanwhile; a folder that cannot be written to is no error.
   std::optional<std::string> outcome(const std::string& tried);
   void keep(const std::string& tried, const std::string& outcome);
 

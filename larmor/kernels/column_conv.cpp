@@ -71,7 +71,9 @@ class Columns {
   /// The kernel and the bias as a matrix [results, columns], in blocks.
   Tensor kernel_matrix(const Tensor& kernel, const Tensor& bias) const {
     Tensor matrix = at::zeros({in_blocks(out_), pitch_}, plain_);
-    matrix.narrow(0, 0, out_).narrow(1, 0, taps()).copy_(kernel.permute({0, 2, 3, 4, 1}).reshape({out_, taps()}));
+    matrix.narrow(0, 0, out_)
+        .narrow(1, 0, taps())
+        .copy_(kernel.permute({0, 2, 3, 4, 1}).reshape({out_, taps()}));
     if (bias.defined()) matrix.narrow(0, 0, out_).select(1, taps()).copy_(bias);
     return matrix;
   }
@@ -126,9 +128,8 @@ class Columns {
   void gather_into(const Stretch& stretch, const Tensor& matrix) const {
     const auto* const from = static_cast<const Element*>(volumes_.const_data_ptr());
     auto* const to = static_cast<Element*>(matrix.mutable_data_ptr());
-    parallel_loop(stretch.first, stretch.end, /*grain=*/4, [&](int64_t first, int64_t end) {
-      gather(shape_, stretch, from, first, end, to);
-    });
+    parallel_loop(stretch.first, stretch.end, /*grain=*/4,
+                  [&](int64_t first, int64_t end) { gather(shape_, stretch, from, first, end, to); });
   }
 
   /// Only rows of the image that the stretch's results see.
@@ -200,8 +201,10 @@ std::tuple<Tensor, Tensor, Tensor> column_conv_gradients(const Tensor& gradient,
   }
   if (wanted[1]) of_kernel = columns.kernel_of(of_weights.to(type));
   if (wanted[2])
-    of_bias = of_weights.narrow(0, 0, kernel.size(0)).select(1, columns.taps()).to(type, /*non_blocking=*/false,
-                                                                                   /*copy=*/true);
+    of_bias = of_weights.narrow(0, 0, kernel.size(0))
+                  .select(1, columns.taps())
+                  .to(type, /*non_blocking=*/false,
+                      /*copy=*/true);
   return {of_volumes, of_kernel, of_bias};
 }
 

@@ -16,9 +16,7 @@ Element one() {
 }
 
 float number_of(float element) { return element; }
-float number_of(Bfloat16 element) {
-  return std::bit_cast<float>(static_cast<uint32_t>(element) << 16);
-}
+float number_of(Bfloat16 element) { return std::bit_cast<float>(static_cast<uint32_t>(element) << 16); }
 
 template <class Element>
 Element* fill_zeros(Element* to, int64_t count) {

@@ -1,5 +1,5 @@
-// The loops between a volume and the columns of a matrix, for convolutions as products of matrices on CPUs. No
-// libtorch: stretches of memory and sizes. Every number of a matrix is written, whatever the sizes.
+// The loops between a volume and the columns of a matrix, for convolutions as products of matrices on CPUs.
+// No libtorch: stretches of memory and sizes. Every number of a matrix is written, whatever the sizes.
 #pragma once
 
 #include <array>
@@ -30,15 +30,16 @@ struct Stretch {
   int64_t first, end, pitch;
 };
 
-/// For rows of results from `first` until before `end` of the stretch: what each result sees of the volume, tap
-/// after tap, zeros where it sees the padding; then a one, by which a bias is multiplied, and zeros up to the
-/// pitch. `matrix` begins with the stretch. Any threads may share the rows.
+/// For rows of results from `first` until before `end` of the stretch: what each result sees of the volume,
+/// tap after tap, zeros where it sees the padding; then a one, by which a bias is multiplied, and zeros up to
+/// the pitch. `matrix` begins with the stretch. Any threads may share the rows.
 template <class Element>
 void gather(const Shape& shape, const Stretch& stretch, const Element* volumes, int64_t first, int64_t end,
             Element* matrix);
 
 /// The adjoint: adds what the stretch's matrix has of each voxel to sums [image_rows(), width, channels], for
-/// rows of the image from `first` until before `end`, in the order of the taps. Any threads may share the rows.
+/// rows of the image from `first` until before `end`, in the order of the taps. Any threads may share the
+/// rows.
 template <class Element>
 void scatter(const Shape& shape, const Stretch& stretch, const Element* matrix, int64_t first, int64_t end,
              float* sums);

@@ -42,11 +42,13 @@ constexpr std::array<std::pair<ConvPath, std::string_view>, 6> names{
      {ConvPath::winograd, "winograd"}}};
 
 std::string name_of(ConvPath path) {
-  return std::string(std::find_if(names.begin(), names.end(), [&](const auto& of) { return of.first == path; })->second);
+  return std::string(
+      std::find_if(names.begin(), names.end(), [&](const auto& of) { return of.first == path; })->second);
 }
 
 std::optional<ConvPath> path_named(std::string_view name) {
-  const auto found = std::find_if(names.begin(), names.end(), [&](const auto& of) { return of.second == name; });
+  const auto found =
+      std::find_if(names.begin(), names.end(), [&](const auto& of) { return of.second == name; });
   return found == names.end() ? std::nullopt : std::optional(found->first);
 }
 
@@ -64,8 +66,9 @@ double multiplications(const Conv3dForm& form, const ConvSizes& sizes) {
          volume(result_of(form, sizes));
 }
 
-/// Fewer samples, slices and rows of a large one. Kernels go over them one by one; rows along the last axis and
-/// channels, which they take in blocks, stay, and so do slices and rows within the reach of either border.
+/// Fewer samples, slices and rows of a large one. Kernels go over them one by one; rows along the last axis
+/// and channels, which they take in blocks, stay, and so do slices and rows within the reach of either
+/// border.
 ConvSizes to_try(const Conv3dForm& form, ConvSizes sizes) {
   sizes.samples = std::min<int64_t>(sizes.samples, 2);
   const auto fewest = [&](std::size_t axis) { return 2 * sizes.kernel[axis] + form.stride[axis]; };
@@ -147,7 +150,8 @@ class Written {
         const PerAxis at = apart(i, 1, result_).at;
         const auto seen = seen_by(at, tap);
         if (seen)
-          sum.add(x_[together(n, c, sizes_.in, sizes_.image, *seen)], g_[(n * sizes_.out + o) * positions() + i]);
+          sum.add(x_[together(n, c, sizes_.in, sizes_.image, *seen)],
+                  g_[(n * sizes_.out + o) * positions() + i]);
       }
     }
     return sum;
@@ -203,23 +207,26 @@ class Written {
   const float *x_ = nullptr, *w_ = nullptr, *g_ = nullptr;
 };
 
-/// Whether each number is one, and those at places all over the tensor are near their sums in float64: each term
-/// is rounded a few times in the type of the form, and sums in float32.
+/// Whether each number is one, and those at places all over the tensor are near their sums in float64: each
+/// term is rounded a few times in the type of the form, and sums in float32.
 template <class SumAt>
 bool is_near(const Tensor& found, at::ScalarType type, int64_t terms, const SumAt& sum_at) {
   const Tensor numbers = found.to(at::kFloat).contiguous();
   const auto* const all = numbers.const_data_ptr<float>();
   const int64_t count = numbers.numel();
   if (!std::all_of(all, all + count, [](float number) { return std::isfinite(number); })) return false;
-  const int64_t places = std::min(count, std::max(fewest_places, most_in_float64 / std::max<int64_t>(1, terms)));
+  const int64_t places =
+      std::min(count, std::max(fewest_places, most_in_float64 / std::max<int64_t>(1, terms)));
   for (int64_t i = 0; i < places; ++i) {
     constexpr uint64_t far_apart = 0x9E3779B97F4A7C15;
-    const auto place = places == count ? i
-                                       : static_cast<int64_t>(static_cast<uint64_t>(i) * far_apart %
-                                                              static_cast<uint64_t>(count));
+    const auto place =
+        places == count
+            ? i
+            : static_cast<int64_t>(static_cast<uint64_t>(i) * far_apart % static_cast<uint64_t>(count));
     const Sum sum = sum_at(place);
-    const double relative =
-        type == at::kFloat ? 0x1p-18 * std::sqrt(static_cast<double>(std::max<int64_t>(1, sum.terms))) : 0x1p-6;
+    const double relative = type == at::kFloat
+                                ? 0x1p-18 * std::sqrt(static_cast<double>(std::max<int64_t>(1, sum.terms)))
+                                : 0x1p-6;
     const double apart = std::abs(static_cast<double>(all[place]) - sum.value);
     if (!(apart <= relative * (std::abs(sum.value) + std::sqrt(sum.squares)))) return false;
   }
@@ -236,8 +243,10 @@ std::string fault_of(const Conv3dForm& form, const ConvSizes& sizes) {
   int64_t overrun = 0;
   try {
     const PoisonedMemory poisoned;
-    volumes = volumes_for(form, numbers("volumes", {sizes.samples, sizes.in, sizes.image[0], sizes.image[1], sizes.image[2]}));
-    kernel = kernel_for(form, numbers("kernel", {sizes.out, sizes.in, sizes.kernel[0], sizes.kernel[1], sizes.kernel[2]}));
+    volumes = volumes_for(
+        form, numbers("volumes", {sizes.samples, sizes.in, sizes.image[0], sizes.image[1], sizes.image[2]}));
+    kernel = kernel_for(
+        form, numbers("kernel", {sizes.out, sizes.in, sizes.kernel[0], sizes.kernel[1], sizes.kernel[2]}));
     bias = numbers("bias", {sizes.out});
     slopes = numbers("slopes", {sizes.samples, sizes.out, result[0], result[1], result[2]});
     output = convolved(form, volumes, kernel, bias);
@@ -251,7 +260,8 @@ std::string fault_of(const Conv3dForm& form, const ConvSizes& sizes) {
   const int64_t sums = sizes.samples * written.positions();
   if (!is_near(output, form.type, written.taps() * sizes.in, [&](int64_t i) { return written.result(i); }))
     return "the result is wrong";
-  if (!is_near(of_volumes, form.type, written.taps() * sizes.out, [&](int64_t i) { return written.of_volumes(i); }))
+  if (!is_near(of_volumes, form.type, written.taps() * sizes.out,
+               [&](int64_t i) { return written.of_volumes(i); }))
     return "the gradient of the image is wrong";
   if (!is_near(of_kernel, form.type, sums, [&](int64_t i) { return written.of_kernel(i); }))
     return "the gradient of the weight is wrong";
@@ -287,13 +297,14 @@ ConvPath try_paths(const Conv3dForm& form, const ConvSizes& sizes) {
       continue;
     }
     if (path != form.path) {
-      log::warning(text("A convolution by ", name_of(form.path), " is not right on this CPU (", first_fault, "): ",
-                        words_of(form, sizes), ". It is computed by ", name_of(path), " instead."));
+      log::warning(text("A convolution by ", name_of(form.path), " is not right on this CPU (", first_fault,
+                        "): ", words_of(form, sizes), ". It is computed by ", name_of(path), " instead."));
     }
     return path;
   }
   fail(Exit::environment,
-       text("no way to compute a convolution is right on this CPU (", first_fault, "): ", words_of(form, sizes)),
+       text("no way to compute a convolution is right on this CPU (", first_fault,
+            "): ", words_of(form, sizes)),
        form.type == at::kFloat ? "report it, with what larmor doctor says" : "say train.precision=fp32");
 }
 
@@ -301,8 +312,9 @@ ConvPath try_paths(const Conv3dForm& form, const ConvSizes& sizes) {
 
 Conv3dForm tried_form(TrialRecord& record, Conv3dForm form, const ConvSizes& sizes) {
   const ConvSizes of_trial = to_try(form, sizes);
-  const std::string tried = text(words_of(form, of_trial), ", by ", name_of(form.path), ", ", at::get_num_threads(),
-                                 " threads", faulty_paths.load() == 0 ? "" : ", planted fault");
+  const std::string tried =
+      text(words_of(form, of_trial), ", by ", name_of(form.path), ", ", at::get_num_threads(), " threads",
+           faulty_paths.load() == 0 ? "" : ", planted fault");
   if (const auto outcome = record.outcome(tried))
     if (const auto path = path_named(*outcome)) return by(*path, form);
   const ConvPath path = try_paths(form, of_trial);

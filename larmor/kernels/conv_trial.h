@@ -18,10 +18,11 @@ struct ConvSizes {
   std::array<int64_t, 3> image, kernel;
 };
 
-/// The form by a path that gives on this CPU what float64 gives, also on memory that nobody wrote: its own, or
-/// else the first that does of padded, columns and wide columns, and a warning says so, once. Tries forward and
-/// gradients where the record has no outcome. Draws no random numbers that others draw, keeps nothing
-/// for backward, and is seen by no profile. Throws Error (environment) where no path is right. Thread-safe.
+/// The form by a path that gives on this CPU what float64 gives, also on memory that nobody wrote: its own,
+/// or else the first that does of padded, columns and wide columns, and a warning says so, once. Tries
+/// forward and gradients where the record has no outcome. Draws no random numbers that others draw, keeps
+/// nothing for backward, and is seen by no profile. Throws Error (environment) where no path is right.
+/// Thread-safe.
 Conv3dForm tried_form(TrialRecord& record, Conv3dForm form, const ConvSizes& sizes);
 
 /// What a form computes by is left unwritten at one place while it lives, on every thread: for tests.

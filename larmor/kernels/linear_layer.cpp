@@ -16,6 +16,7 @@
 #include <torch/library.h>
 
 #include "larmor/base/ensure.h"
+#include "larmor/device/cpu_ability.h"
 #include "larmor/kernels/linear_gradients.h"
 #include "larmor/kernels/parallel_loop.h"
 #include "larmor/kernels/vector_cpu.h"
@@ -182,6 +183,7 @@ bool is_float32(const Tensor& tensor) {
 bool is_layer_by_one_dnn(const at::Tensor& input, const at::Tensor& weight) {
   return linear_layers::is_float32(input) && linear_layers::is_float32(weight) &&
          vector_cpu() == VectorCpu::avx512 && at::globalContext().userEnabledMkldnn() &&
+         one_dnn_computes(at::kBFloat16) &&  // what mkldnn_matmul() asks for in every type
          !at::autocast::is_autocast_enabled(at::kCPU) &&
          static_cast<double>(input.numel()) * static_cast<double>(weight.size(0)) >=
              linear_layers::fewest_multiplications;
