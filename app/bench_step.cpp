@@ -175,6 +175,7 @@ Plan find_plan(const LoadedStage& loaded, const StepArguments& arguments, Rendez
 }
 
 int run_as_rank(Program& program, const StepArguments& arguments, const Rank& rank) {
+  if (!arguments.plan.empty()) set_up_environment(plan_from_json(read_json(arguments.plan)));
   const auto& workload = program.workload(program.arguments().target);
   if (arguments.plan.empty()) program.arguments().overrides.push_back(text("parallel.ranks=", rank.count));
   const auto loaded = program.load(workload);

@@ -279,6 +279,7 @@ int judge_as_rank(Program& program, const EvaluateArguments& arguments) {
   const auto rank = find_rank(process_environment());
   require(rank.has_value(), Exit::usage, "--plan is for ranks that larmor has started");
   const auto plan = plan_from_json(read_json(arguments.call.plan));
+  set_up_environment(plan);
   auto board = StatusBoard::from_environment(rank->index, rank->count);
   const BeatsOnBoard beats(board, rank->index);
   Rendezvous rendezvous(*rank, {.rendezvous = start_limit()});
@@ -335,9 +336,10 @@ int evaluate(Program& program, const EvaluateArguments& arguments) {
   const auto loaded =
       load_run_stage(folder, program.workload(workload_of(folder)), program.arguments().overrides);
   const auto plan = plan_call(arguments.call, loaded.config.config, count_cases(program, arguments, loaded));
-  if (plan.world_size() > 1 && plan.device == DeviceKind::cpu)
-    return judge_by_threads(program, arguments, plan);
-  if (plan.world_size() > 1) return judge_by_processes(program, arguments, loaded.config.config, plan);
+  if (plan.world_size() > 1 && plan.device != DeviceKind::cpu)
+    return judge_by_processes(program, arguments, loaded.config.config, plan);
+  set_up_environment(plan);
+  if (plan.world_size() > 1) return judge_by_threads(program, arguments, plan);
   const auto alone = connect(Rank(), {.device = plan.device, .device_index = device_index(Rank(), plan)});
   StatusBoard board(1);
   return judge(program, arguments, plan, *alone, board);

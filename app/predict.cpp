@@ -229,6 +229,7 @@ int predict(Program& program, PredictArguments arguments) {
   auto plan = arguments.call.is_rank()
                   ? plan_from_json(read_json(arguments.call.plan))
                   : plan_call(arguments.call, loaded.config.config, std::ssize(found.cases));
+  if (plan.world_size() == 1 || arguments.call.is_rank()) set_up_environment(plan);
   const Call call{std::move(loaded), form, std::move(found), std::move(files), std::move(plan)};
   if (arguments.call.is_rank()) {
     predict_here(program, arguments, call);

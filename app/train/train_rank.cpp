@@ -13,6 +13,7 @@
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
 #include "larmor/comm/communicator.h"
+#include "larmor/device/device.h"
 #include "larmor/launch/rank_threads.h"
 #include "larmor/launch/stop_signal.h"
 #include "larmor/train/run_setup.h"
@@ -107,11 +108,12 @@ SessionEnd train_as_threads(Program& program, const SessionOptions& options, con
 
 int train_as_rank(Program& program, const TrainFlags& flags, const Rank& rank) {
   watch_lost_peers();
-  dump_stacks_on_signal();
   SessionOptions options;
   options.before_training = watch_stop_signals;
   options.folder = program.run_folder();
   const auto plan = plan_from_json(read_json(options.folder.plan()));
+  set_up_environment(plan);
+  dump_stacks_on_signal();  // by a thread
   const bool is_all = plan.in_one_process();
   log::open(is_all ? text("ranks 0 to ", plan.world_size() - 1) : text("rank ", rank.index), {},
             flags.debug ? log::Level::debug : log::Level::info);

@@ -22,16 +22,14 @@ namespace {
 /// A rank whose collective has failed would sleep for four times the time that is set here, usually a minute,
 /// so that those notes can be written down; its peers are told instead. Nor are they asked to write such
 /// notes down: a rank that was asked waits eight minutes for its group's end, which waits for that. Whoever
-/// sets the variables has all back.
-void stop_flight_recorder() {
-  [[maybe_unused]] static const bool once = [] {
-    setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/0);
-    setenv("TORCH_NCCL_DUMP_ON_TIMEOUT", "0", /*overwrite=*/0);
-    setenv("TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC", "0", /*overwrite=*/0);
-    setenv("TORCH_NCCL_PROPAGATE_ERROR", "1", /*overwrite=*/0);
-    return true;
-  }();
-}
+/// sets the variables has all back. Before main(), since threads may read the environment later.
+[[maybe_unused]] const bool flight_recorder_is_stopped = [] {
+  setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/0);
+  setenv("TORCH_NCCL_DUMP_ON_TIMEOUT", "0", /*overwrite=*/0);
+  setenv("TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC", "0", /*overwrite=*/0);
+  setenv("TORCH_NCCL_PROPAGATE_ERROR", "1", /*overwrite=*/0);
+  return true;
+}();
 
 c10::Device device_at(DeviceKind kind, int index) {
   if (kind == DeviceKind::cpu) return c10::kCPU;
@@ -87,7 +85,6 @@ Rendezvous::~Rendezvous() = default;
 std::unique_ptr<Communicator> Rendezvous::connect(DeviceKind kind, int device_index) {
   const c10::Device device = device_at(kind, device_index);
   if (!state_->rank_store) return make_solo(device);
-  stop_flight_recorder();
   const auto& [rank, limits, rank_store, groups, peers] = *state_;
   // Ranks of an earlier life of the run may still hold keys in a store that outlived them.
   const std::string name = text("larmor/", rank.generation, "/", state_->groups++);
@@ -115,7 +112,6 @@ ThreadRendezvous::ThreadRendezvous(int ranks, DeviceKind kind, std::chrono::mill
     state_->on_cpu = make_thread_ranks(ranks);
     return;
   }
-  stop_flight_recorder();  // before there are threads that look at the environment
   state_->rank_store = {.store = c10::make_intrusive<c10d::HashStore>(), .local_address = "127.0.0.1"};
   state_->everyone = std::make_shared<std::barrier<>>(ranks);
 }

@@ -2,7 +2,11 @@
 
 #include <sys/resource.h>
 
+#include <cassert>
 #include <climits>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
@@ -37,6 +41,11 @@ void keep_freed_memory() {
 #endif
 }
 
+[[maybe_unused]] bool is_only_thread() {
+  const std::filesystem::directory_iterator threads("/proc/self/task");
+  return std::distance(begin(threads), end(threads)) == 1;
+}
+
 }  // namespace
 
 c10::ScalarType scalar_type(Precision precision) {
@@ -53,14 +62,18 @@ c10::ScalarType scalar_type(Precision precision) {
   fail(Exit::unexpected, "unknown precision");
 }
 
+void set_up_environment(const Plan& plan) {
+  if (plan.environment.empty()) return;
+  assert(is_only_thread());
+  for (const auto& [name, value] : plan.environment) setenv(name.c_str(), value.c_str(), /*overwrite=*/0);
+}
+
 void set_up_process(const Plan& plan, c10::Device device) {
   // The plan has asked the CPUs that it knew; this may be another one.
   if (device.is_cpu() && plan.precision == Precision::bf16 && !one_dnn_computes(c10::kBFloat16)) {
     fail(Exit::usage, text("the plan says bf16, in which the CPU of ", host_name(), " does not compute"),
          "train.precision=fp32, or hosts with AVX-512 (BW, DQ and VL) or AVX-NE-CONVERT");
   }
-  // Before the first use of a GPU or of NCCL, which read them once.
-  for (const auto& [name, value] : plan.environment) setenv(name.c_str(), value.c_str(), /*overwrite=*/0);
   at::set_num_threads(plan.threads_per_rank);
   auto& context = at::globalContext();
   context.setDeterministicAlgorithms(plan.deterministic, /*warn_only=*/true);

@@ -13,6 +13,11 @@ namespace larmor {
 
 c10::ScalarType scalar_type(Precision precision);
 
+/// Puts what the plan asks of libraries into the environment, where nobody has set it otherwise. Requires: no
+/// other thread, since any may be reading the environment; no use of a GPU or of NCCL before, which read it
+/// once.
+void set_up_environment(const Plan& plan);
+
 /// Fixes this process's state once, before any work: threads, the current device, deterministic
 /// algorithms, TF32.
 void set_up_process(const Plan& plan, c10::Device device);
