@@ -87,7 +87,7 @@ int bench_loader(Program& program, const LoaderArguments& arguments) {
   json["workers"] = workers;
   json["peak_rss_mib"] = static_cast<double>(peak_memory_bytes(c10::kCPU)) / (1 << 20);
   json["versions"] = {{"build", build_description()}, {"threads", arguments.threads}};
-  print(Lines(json.dump()));
+  program.print(Lines(json.dump()));
   return 0;
 }
 

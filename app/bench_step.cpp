@@ -110,11 +110,12 @@ Roofline roofline_of(StepBenchmark& benchmark, Communicator& communicator, const
 }
 
 /// Collective.
-void trace_steps(StepBenchmark& benchmark, const Communicator& communicator, const StepArguments& arguments) {
+void trace_steps(StepBenchmark& benchmark, const Communicator& communicator, const StepArguments& arguments,
+                 Storage& storage) {
   const auto steps = [&] {
     for (int i = 0; i < arguments.steps; ++i) benchmark.step();
   };
-  communicator.is_first() ? trace(arguments.profile, communicator.device(), steps) : steps();
+  communicator.is_first() ? trace(storage, arguments.profile, communicator.device(), steps) : steps();
 }
 
 /// Of a GPU, in MiB: the most that libtorch's allocator has given out, and what the plan foresees. Empty on a
@@ -131,7 +132,7 @@ Json memory_of(const StepBenchmark& benchmark, const Communicator& communicator,
 
 /// The line of rank 0.
 Json time_as_rank(const LoadedStage& loaded, const Plan& plan, const Index& index, Communicator& communicator,
-                  const StepArguments& arguments) {
+                  const StepArguments& arguments, Storage& storage) {
   StepBenchmark benchmark(*loaded.stage, loaded.config.config, plan, index, communicator,
                           batches_of_benchmark);
   auto result = time_steps(benchmark, communicator, arguments, plan.micro_batch * communicator.size());
@@ -140,7 +141,7 @@ Json time_as_rank(const LoadedStage& loaded, const Plan& plan, const Index& inde
   const Json memory = memory_of(benchmark, communicator, plan);
   const auto roofline = roofline_of(benchmark, communicator, plan, result["median_ms"].get<double>());
   result["roofline"] = to_json(roofline);
-  if (!arguments.profile.empty()) trace_steps(benchmark, communicator, arguments);
+  if (!arguments.profile.empty()) trace_steps(benchmark, communicator, arguments, storage);
   Json json;
   json["script"] = "larmor bench step";
   json["shape"] = benchmark.shape();
@@ -183,22 +184,21 @@ int run_as_rank(Program& program, const StepArguments& arguments, const Rank& ra
   const auto plan = find_plan(loaded, arguments, rendezvous);
   const auto index = loaded.stage->index(loaded.config.config);
   const auto communicator = rendezvous.connect(plan.device, device_index(rank, plan));
-  const auto line = time_as_rank(loaded, plan, index, *communicator, arguments).dump();
+  const auto line = time_as_rank(loaded, plan, index, *communicator, arguments, program.storage()).dump();
   if (!communicator->is_first()) return 0;
   if (arguments.line.empty()) {
-    print(Lines(line));
+    program.print(Lines(line));
   } else {
-    DiskStorage storage;
-    write_text(storage, arguments.line, line);
+    write_text(program.storage(), arguments.line, line);
   }
   return 0;
 }
 
 /// The exit status; rank 0's line where that is 0.
-int run_ranks_of(const Plan& plan, const VerbArguments& words, const StepArguments& arguments, Json& line) {
+int run_ranks_of(Storage& storage, const Plan& plan, const VerbArguments& words,
+                 const StepArguments& arguments, Json& line) {
   const ScratchFolder scratch;
   const auto plan_file = scratch.path() / "plan.json", line_file = scratch.path() / "line.json";
-  DiskStorage storage;
   write_text(storage, plan_file, to_text(to_json(plan)));
   LaunchOptions launch;
   launch.hang.never = true;  // its ranks send no heartbeats
@@ -276,7 +276,7 @@ void show_scaling(const Json& rows) {
 /// The line of one number of ranks.
 void show(const Program& program, const Json& line) {
   if (!program.arguments().quiet) say(line["roofline"].get<std::string>());
-  print(Lines(line.dump()));
+  program.print(Lines(line.dump()));
 }
 
 void prepare_profile(StepArguments& arguments, std::size_t counts) {
@@ -315,12 +315,13 @@ int bench_step(Program& program, StepArguments arguments) {
     const auto& [words, loaded, plan] = turns.front();
     const auto alone = connect(Rank(), {.device = plan.device, .device_index = device_index(Rank(), plan)});
     const auto index = loaded.stage->index(loaded.config.config);
-    show(program, time_as_rank(loaded, plan, index, *alone, arguments));
+    show(program, time_as_rank(loaded, plan, index, *alone, arguments, program.storage()));
     return 0;
   }
   std::vector<Json> lines;
   for (const auto& turn : turns) {
-    const int status = run_ranks_of(turn.plan, turn.words, arguments, lines.emplace_back());
+    const int status =
+        run_ranks_of(program.storage(), turn.plan, turn.words, arguments, lines.emplace_back());
     if (status != 0) return status;
   }
   if (lines.size() == 1) {
@@ -333,7 +334,7 @@ int bench_step(Program& program, StepArguments arguments) {
   json["ranks"] = scaling_of(lines);
   json["versions"].erase("threads");
   if (!program.arguments().quiet) show_scaling(json["ranks"]);
-  print(Lines(json.dump()));
+  program.print(Lines(json.dump()));
   return 0;
 }
 

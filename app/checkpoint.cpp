@@ -52,8 +52,7 @@ int prune(Program& program) {
   const auto loaded = load_run_stage(folder, program.workload(workload_of(folder)));
   const auto& config = loaded.config.config.checkpoint;
   const FileLock lock(folder.lock());
-  DiskStorage storage;
-  const auto pruned = prune_checkpoints(folder.checkpoints(), storage,
+  const auto pruned = prune_checkpoints(folder.checkpoints(), program.storage(),
                                         {.keep_last = config.keep_last,
                                          .keep_best = config.keep_best,
                                          .lower_is_better = config.mode == "min"});

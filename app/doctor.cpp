@@ -1,6 +1,7 @@
 // What this machine and this job offer, whether they will do, and what Larmor would choose.
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
+#include "larmor/base/temporary_name.h"
 #include "larmor/base/text.h"
 #include "larmor/codec/decoder_pool.h"
 #include "larmor/device/device.h"
@@ -46,12 +47,11 @@ Check check_disk(const Hardware& hardware) {
                ok ? "" : "; at least 1 GiB is needed")};
 }
 
-Check check_writable(const std::string& folder) {
-  DiskStorage storage;
+Check check_writable(Storage& storage, const std::string& folder) {
   const bool is_new = !std::filesystem::exists(folder);
   try {
     storage.create_folders(folder);
-    const auto probe = std::filesystem::path(folder) / ".larmor-doctor";
+    const auto probe = temporary_beside(std::filesystem::path(folder) / "larmor-doctor");
     write_text(storage, probe, "");
     storage.remove_all(probe);
     std::error_code not_empty;
@@ -114,7 +114,7 @@ int doctor(Program& program) {
   if (!cuda_is_usable()) usable.gpus.clear();
   const auto plan = make_plan(usable, demand, RunConfig{});
   const std::vector<Check> checks{check_gpus(hardware), check_memory(hardware), check_disk(hardware),
-                                  check_writable(RunSection{}.folder), check_decoder()};
+                                  check_writable(program.storage(), RunSection{}.folder), check_decoder()};
   bool fit = true;
   Json json;
   json["hardware"] = to_json(hardware);

@@ -88,10 +88,10 @@ std::string metric_line(const std::string& name, const MetricResult& metric) {
 }
 
 // Beside the pictures of training; a run that cannot be written to can be judged all the same.
-Lines written_pictures(const ValidationResult& result, const std::filesystem::path& folder) {
+Lines written_pictures(Storage& storage, const ValidationResult& result,
+                       const std::filesystem::path& folder) {
   Lines lines;
   try {
-    DiskStorage storage;
     for (const auto& [name, image] : result.pictures) {
       storage.create_folders(folder);
       const auto file = folder / (name + ".png");
@@ -192,8 +192,8 @@ void show_result(Program& program, const ValidationResult& result, const Evaluat
     json[name] = metric_json(metric, dataset);
     lines.add(metric_line(name, metric));
   }
-  lines.add(
-      written_pictures(result, program.run_folder().pictures() / ("evaluate-" + to_text(judged.split))));
+  lines.add(written_pictures(program.storage(), result,
+                             program.run_folder().pictures() / ("evaluate-" + to_text(judged.split))));
   program.show(json, lines);
 }
 
@@ -288,12 +288,11 @@ int judge_as_rank(Program& program, const EvaluateArguments& arguments) {
 }
 
 /// Rank 0 speaks for all.
-int judge_by_processes(const Program& program, const EvaluateArguments& arguments, const RunConfig& config,
+int judge_by_processes(Program& program, const EvaluateArguments& arguments, const RunConfig& config,
                        const Plan& plan) {
   const ScratchFolder scratch;
-  DiskStorage storage;
   const auto plan_file = scratch.path() / "plan.json";
-  write_text(storage, plan_file, to_text(to_json(plan)));
+  write_text(program.storage(), plan_file, to_text(to_json(plan)));
   LaunchOptions launch;
   launch.arguments = {"evaluate"};
   for (const auto& word : words_for_ranks(program)) launch.arguments.push_back(word);

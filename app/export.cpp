@@ -1,5 +1,6 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/base/whole_file.h"
 #include "larmor/device/tensor_file.h"
 #include "larmor/train/snapshot.h"
 #include "larmor/train/trained.h"
@@ -23,8 +24,9 @@ int export_weights(Program& program, const ExportArguments& arguments) {
   const auto entry =
       choose_checkpoint(folder, arguments.checkpoint, loaded.config.config.checkpoint.mode == "min");
   const bool average = takes_average(arguments.weights.choice(), *loaded.stage, entry);
-  DiskStorage storage;
-  const auto written = write_tensors(storage, arguments.output, read_weights(entry, average));
+  // An output that cannot be is refused before anything is read.
+  const auto file = open_output(program.storage(), arguments.output);
+  const auto written = write_tensors(*file, read_weights(entry, average));
   Json json;
   json["output"] = arguments.output;
   json["checkpoint"] = entry.folder.filename().string();

@@ -58,8 +58,7 @@ int inspect(Program& program, const std::vector<std::string>& files, const std::
   }
   if (!convert.empty() && unreadable == 0) {
     require(files.size() == 1, Exit::usage, "--convert takes one file", "call inspect once for each file");
-    DiskStorage storage;
-    write_nifti(storage, convert, read_volume(files.front()), files.front());
+    write_nifti(program.storage(), convert, read_volume(files.front()), files.front());
     lines.add(text("  written to ", convert));
   }
   program.show(all, lines);

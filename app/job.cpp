@@ -1,11 +1,11 @@
 // `job`: files that start a training on several nodes, and again where it was stopped.
+#include <system_error>
 
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
 #include "larmor/base/process.h"
-#include "larmor/base/storage.h"
 #include "larmor/base/text.h"
+#include "larmor/base/whole_file.h"
 #include "larmor/config/units.h"
 
 #include "app/job_script.h"
@@ -69,11 +69,11 @@ int write_job(Program& program, const JobFlags& flags, const std::string& script
     program.show(said, Lines().add_text(script));
     return 0;
   }
-  if (fs::exists(output))
+  std::error_code unknown;  // is said where it is written
+  if (fs::is_regular_file(output, unknown))
     fail(Exit::usage, text("--output ", output, " is there already"),
          "give another name, or remove it first");
-  DiskStorage storage;
-  write_text(storage, output, script);
+  write_output(program.storage(), output, script);
   program.show(said, Lines(text("wrote ", output, " for the run ", flags.request.run)));
   return 0;
 }

@@ -1,6 +1,7 @@
 // The program: one verb a call, errors in one place, exit statuses of docs/cli.md.
 #include <exception>
 
+#include "larmor/base/program_start.h"
 #include "larmor/device/cpu_ability.h"
 
 #include "app/program.h"
@@ -8,6 +9,7 @@
 
 int main(int argc, char** argv) {
   using namespace larmor::app;
+  larmor::begin_program();
   try {
     larmor::require_able_cpu();
     Program program;

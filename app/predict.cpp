@@ -1,6 +1,7 @@
 // `predict`: what a trained network makes of a person's files, of a table of them, or of nothing.
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "larmor/base/file.h"
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
+#include "larmor/base/whole_file.h"
 #include "larmor/device/device.h"
 #include "larmor/device/module_state.h"
 #include "larmor/launch/stop_signal.h"
@@ -84,28 +86,27 @@ std::unique_ptr<Task> task_for(const Program& program, const LoadedStage& loaded
   return task;
 }
 
-/// The table of numbers and words in its file, and the words that a person is shown of all results.
-Lines written_results(const PredictionForm& form, const PredictionFiles& files,
-                      const std::vector<PredictionCase>& cases, const std::vector<PredictedCase>& results) {
-  Lines lines;
+/// The table of numbers and words goes to its file, and to the person with the names of the other files.
+void write_results(Storage& storage, const PredictionForm& form, const PredictionFiles& files,
+                   const std::vector<PredictionCase>& cases, const std::vector<PredictedCase>& results,
+                   Lines& lines) {
   for (const auto& result : results) {
     for (const auto& [name, file] : result.files) lines.add(file);
   }
   const bool has_table = std::any_of(results.begin(), results.end(), [](const PredictedCase& one) {
     return !one.numbers.empty() || !one.words.empty();
   });
-  if (!has_table) return lines;
+  if (!has_table) return;
   std::string table;
   for (const auto& line : prediction_table(form, cases, results)) {
     lines.add(line);
     table += line + "\n";
   }
   const auto file = files.table();
-  if (file.empty()) return lines;
-  DiskStorage storage;
+  if (file.empty()) return;
   if (file.has_parent_path()) storage.create_folders(file.parent_path());
-  write_text(storage, file, table);
-  return lines.add("written to " + file.string());
+  write_output(storage, file, table);
+  lines.add("written to " + file.string());
 }
 
 /// Long cases say now and then how far they are.
@@ -154,8 +155,7 @@ std::vector<PredictedCase> predict_here(Program& program, const PredictArguments
        .fits_in_one_pass =
            room_for_one_pass(*call.loaded.stage, config, call.plan.precision, memory_for(call.plan, rank)),
        .progress = progress_for_person(quiet)});
-  DiskStorage storage;
-  const PredictionRun run{predictor, call.form, call.files, call.found.cases, storage};
+  const PredictionRun run{predictor, call.form, call.files, call.found.cases, program.storage()};
   watch_stop_signals();
   const StoppableWork here(asked_by_signal);
   if (arguments.call.is_rank()) {
@@ -170,7 +170,7 @@ std::vector<PredictedCase> predict_here(Program& program, const PredictArguments
 std::vector<PredictedCase> predict_by_ranks(Program& program, const PredictArguments& arguments,
                                             const Call& call) {
   const ScratchFolder scratch;
-  DiskStorage storage;
+  auto& storage = program.storage();
   const auto plan_file = scratch.path() / "plan.json", cases_file = scratch.path() / "cases.json";
   write_text(storage, plan_file, to_text(to_json(call.plan)));
   write_text(storage, cases_file, to_text(to_json(call.found)));
@@ -239,14 +239,20 @@ int predict(Program& program, PredictArguments arguments) {
   const auto results =
       is_shared ? predict_by_ranks(program, arguments, call) : predict_here(program, arguments, call);
   const auto& cases = call.found.cases;
-  auto lines = written_results(form, call.files, cases, results);
+  Lines lines;
   auto json = prediction_json(call.files, cases, results);
-  DiskStorage storage;
-  for (const auto& summary : summarize_samples(storage, call.files, form, cases, results)) {
-    for (const auto& [name, file] : summary.files) lines.add(file);
-    json.push_back(to_json(summary));
+  std::exception_ptr unwritten;
+  try {
+    write_results(program.storage(), form, call.files, cases, results, lines);
+    for (const auto& summary : summarize_samples(program.storage(), call.files, form, cases, results)) {
+      for (const auto& [name, file] : summary.files) lines.add(file);
+      json.push_back(to_json(summary));
+    }
+  } catch (const Error&) {
+    unwritten = std::current_exception();  // what was computed is shown all the same
   }
   program.show(json, lines);
+  if (unwritten) std::rethrow_exception(unwritten);
   throw_failed_cases(cases, results);
   return 0;
 }

@@ -1,7 +1,11 @@
 #include "app/program.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <csignal>
+#include <sstream>
+#include <system_error>
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
@@ -138,6 +142,30 @@ void Program::refuse_arguments(const std::vector<std::string>& words) const {
 }
 
 int Program::run(std::vector<std::string> arguments) {
+  int status = 0;
+  try {
+    status = parse_and_act(std::move(arguments));
+  } catch (const std::exception&) {
+    if (!words_of_loss().empty()) say("larmor: " + words_of_loss());
+    throw;
+  }
+  if (loss_ == 0) return status;
+  // The reader had enough, as `head` has. What others have done then is end by the signal.
+  constexpr int by_signal = 128;
+  if (loss_ == EPIPE) return status == 0 ? by_signal + SIGPIPE : status;
+  if (status == 0)
+    fail(Exit::environment, words_of_loss(), "the work is done: make room for its result, and ask again");
+  say("larmor: " + words_of_loss());
+  return status;
+}
+
+/// For a person who can still see it; empty where nothing was lost, or nobody was there to read it.
+std::string Program::words_of_loss() const {
+  if (loss_ == 0 || loss_ == EPIPE) return {};
+  return text("stdout has not taken the result: ", std::generic_category().message(loss_));
+}
+
+int Program::parse_and_act(std::vector<std::string> arguments) {
   if (const auto dashes = std::find(arguments.begin(), arguments.end(), "--"); dashes != arguments.end()) {
     arguments_.command.assign(dashes + 1, arguments.end());
     arguments.erase(dashes, arguments.end());
@@ -155,7 +183,10 @@ int Program::run(std::vector<std::string> arguments) {
   try {
     cli_.parse(arguments);
   } catch (const CLI::Success& done) {
-    return cli_.exit(done);
+    std::ostringstream help;
+    const int status = cli_.exit(done, help, help);
+    print(Lines().add_text(help.str()));
+    return status;
   } catch (const CLI::ExtrasError&) {
     refuse_arguments(cli_.remaining(/*recurse=*/true));
   } catch (const CLI::ParseError& error) {
@@ -269,6 +300,15 @@ void Program::show(const Json& json, const Lines& lines) const {
     return;
   }
   print(arguments_.json ? Lines().add_text(to_text(json)) : lines);
+}
+
+void Program::print(const Lines& lines, int descriptor) const {
+  if (const int error = write_to(descriptor, lines); loss_ == 0) loss_ = error;
+}
+
+Storage& Program::storage() {
+  if (!storage_) storage_ = make_storage();
+  return *storage_;
 }
 
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }

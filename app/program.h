@@ -10,6 +10,7 @@
 
 #include "larmor/base/json.h"
 #include "larmor/base/printable.h"
+#include "larmor/base/storage.h"
 #include "larmor/train/loaded_stage.h"
 #include "larmor/train/run_folder.h"
 #include "larmor/train/workload.h"
@@ -66,11 +67,16 @@ class Program {
   LoadedStage load_to_show(const Workload& workload) const;
   /// The run that the target names. Throws Error (usage) for a -c, or for a stage that is not the run's.
   RunFolder run_folder() const;
+  /// Of everything that verbs write; make_storage() when it is first asked for.
+  Storage& storage();
   /// Throws Error (usage) when there are key=value words, for a verb that reads no config.
   void refuse_overrides() const;
 
-  /// With --json one document on stdout; otherwise `lines`.
+  /// With --json one document on stdout; otherwise `lines`. run() ends with the status of the environment
+  /// where stdout could not take it, once the verb's work is done.
   void show(const Json& json, const Lines& lines) const;
+  /// The same of lines that are the result in any case; rank 0 has the launcher's stdout in place of its own.
+  void print(const Lines& lines, int descriptor = 1) const;
   /// From here on show() shows nothing: show_kept() shows all of it, as one list.
   void keep_shown() { kept_ = std::make_unique<Kept>(); }
   void show_kept();
@@ -86,7 +92,9 @@ class Program {
   LoadedStage load(const Workload& workload, bool is_draft) const;
   /// Refuses arguments that nothing took: a verb that is not there, or a target for a verb without one.
   [[noreturn]] void refuse_arguments(const std::vector<std::string>& words) const;
+  int parse_and_act(std::vector<std::string> arguments);
   int act();
+  std::string words_of_loss() const;
 
   CLI::App cli_;
   VerbArguments arguments_;
@@ -94,6 +102,8 @@ class Program {
   Action action_;
   std::vector<Workload> workloads_;
   std::unique_ptr<Kept> kept_;  // null: shown at once
+  std::unique_ptr<Storage> storage_;
+  mutable int loss_ = 0;  // the errno with which stdout has refused a result
 };
 
 /// The config file that `-c name` means for a stage of a workload: a path, or one that ships with the

@@ -1,8 +1,12 @@
 #include "app/say.h"
 
+#include <cerrno>
 #include <iostream>
 
+#include <poll.h>
 #include <unistd.h>
+
+#include "larmor/base/system_error.h"
 
 namespace larmor::app {
 
@@ -14,10 +18,21 @@ void say_last_lines(std::string_view lines) {
   if (!lines.empty()) say(Lines("  its last lines:").add_text(lines, "  | "));
 }
 
-void print(const Lines& lines) { std::cout << lines.shown() << std::flush; }
-
-void write_to(int descriptor, const Lines& lines) {
-  static_cast<void>(!write(descriptor, lines.shown().data(), lines.shown().size()));
+int write_to(int descriptor, const Lines& lines) {
+  std::string_view words = lines.shown();
+  while (!words.empty()) {
+    const ssize_t count = after_signals([&] { return ::write(descriptor, words.data(), words.size()); });
+    if (count < 0 && errno == EAGAIN) {
+      // Another program that has the same terminal or pipe has asked for not being kept waiting.
+      pollfd taker{.fd = descriptor, .events = POLLOUT, .revents = 0};
+      poll(&taker, 1, -1);
+    } else if (count < 0) {
+      return errno;
+    } else {
+      words.remove_prefix(static_cast<size_t>(count));
+    }
+  }
+  return 0;
 }
 
 }  // namespace larmor::app

@@ -4,9 +4,11 @@
 #include <sys/stat.h>
 
 #include "larmor/base/log.h"
+#include "larmor/base/program_start.h"
 #include "larmor/codec/decode_service.h"
 
 int main() {
+  larmor::begin_program();
   constexpr int socket = 3, usage = 2;
   struct stat status{};
   if (::fstat(socket, &status) != 0 || !S_ISSOCK(status.st_mode)) {

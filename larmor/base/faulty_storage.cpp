@@ -128,6 +128,11 @@ std::unique_ptr<StorageFile> FaultyStorage::append(const Path& file) {
   return std::make_unique<FaultyFile>(*this, disk_.append(file), file);
 }
 
+std::unique_ptr<StorageFile> FaultyStorage::stream(const Path& path) {
+  enter("stream", path);
+  return std::make_unique<FaultyFile>(*this, disk_.stream(path), path);
+}
+
 void FaultyStorage::rename(const Path& from, const Path& to) {
   enter("rename", to);
   disk_.rename(from, to);

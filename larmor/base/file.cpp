@@ -17,11 +17,11 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/process.h"
-#include "larmor/base/random_bytes.h"
 #include "larmor/base/regular_file.h"
 #include "larmor/base/storage.h"
 #include "larmor/base/system_error.h"
 #include "larmor/base/text.h"
+#include "larmor/base/whole_file.h"
 
 namespace larmor {
 namespace {
@@ -55,22 +55,9 @@ std::string read_text(const std::filesystem::path& path, uint64_t limit) {
 }
 
 void write_text(Storage& storage, const std::filesystem::path& path, std::string_view content) {
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  // Processes and threads that write the same file must not share the one beside it, and nobody who may write
-  // into the folder can have put his own there before.
-  const std::string unique = text(".", path.filename().string(), ".partial-", random_name());
-  const std::filesystem::path temporary = folder / unique;
-  try {
-    const std::unique_ptr<StorageFile> file = storage.create(temporary);
-    file->write(content);
-    file->sync();
-    file->close();
-    storage.rename(temporary, path);
-  } catch (...) {
-    ::unlink(temporary.c_str());
-    throw;
-  }
-  storage.sync_folder(folder);
+  const auto file = create_whole(storage, path);
+  file->write(content);
+  file->close();
 }
 
 ScratchFolder::ScratchFolder() {

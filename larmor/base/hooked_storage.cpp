@@ -64,6 +64,10 @@ std::unique_ptr<StorageFile> HookedStorage::append(const Path& file) {
   return std::make_unique<File>(*this, hooked([&] { return inner_->append(file); }));
 }
 
+std::unique_ptr<StorageFile> HookedStorage::stream(const Path& path) {
+  return std::make_unique<File>(*this, hooked([&] { return inner_->stream(path); }));
+}
+
 void HookedStorage::rename(const Path& from, const Path& to) {
   hooked([&] { inner_->rename(from, to); });
 }

@@ -16,6 +16,7 @@ class HookedStorage : public Storage {
   void create_folders(const Path& folder) final;
   std::unique_ptr<StorageFile> create(const Path& file) final;
   std::unique_ptr<StorageFile> append(const Path& file) final;
+  std::unique_ptr<StorageFile> stream(const Path& path) final;
   void rename(const Path& from, const Path& to) final;
   void exchange(const Path& one, const Path& other) final;
   void sync_folder(const Path& folder) final;

@@ -15,6 +15,7 @@
 #include "larmor/base/storage.h"
 #include "larmor/base/system_error.h"
 #include "larmor/base/text.h"
+#include "larmor/base/whole_file.h"
 
 namespace larmor {
 
@@ -40,12 +41,11 @@ bool clone_file(const fs::path& from, const fs::path& to) {
 void copy_file(Storage& storage, const fs::path& from, const fs::path& to) {
   std::ifstream source(from, std::ios::binary);
   if (!source) fail(Exit::environment, text("cannot read ", from.string()), "check who may read it");
-  const auto target = storage.create(to);
+  const auto target = create_whole(storage, to);
   std::array<char, size_t{1} << 16> block{};
   while (source.read(block.data(), block.size()) || source.gcount() > 0)
     target->write(std::as_bytes(std::span(block).first(static_cast<size_t>(source.gcount()))));
   if (source.bad()) fail(Exit::environment, text("cannot read ", from.string()), "look at its disk");
-  target->sync();
   target->close();
 }
 

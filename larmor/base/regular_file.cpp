@@ -18,19 +18,6 @@
 namespace larmor {
 namespace {
 
-// Without O_NONBLOCK the opening of a FIFO waits until somebody writes to it. With it a file of which another
-// program holds a lease (a file server does) is refused until the lease is given up, which the attempt asks
-// for.
-Descriptor open_without_waiting(const std::filesystem::path& path) {
-  constexpr int attempts = 500;
-  for (int attempt = 1;; ++attempt) {
-    Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-    const bool again = !file.is_open() && (errno == EINTR || errno == EWOULDBLOCK);
-    if (!again || attempt == attempts) return file;
-    if (errno == EWOULDBLOCK) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-}
-
 const char* noun_of(mode_t mode) {
   if (S_ISFIFO(mode)) return "a FIFO";
   if (S_ISSOCK(mode)) return "a socket";
@@ -74,8 +61,18 @@ std::size_t RegularFile::read_at(uint64_t offset, std::span<std::byte> to) const
   return read;
 }
 
+Descriptor open_without_waiting(const std::filesystem::path& path, int flags) {
+  constexpr int attempts = 500;
+  for (int attempt = 1;; ++attempt) {
+    Descriptor file(::open(path.c_str(), flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    const bool again = !file.is_open() && (errno == EINTR || errno == EWOULDBLOCK);
+    if (!again || attempt == attempts) return file;
+    if (errno == EWOULDBLOCK) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
 RegularFile open_regular(const std::filesystem::path& path, Exit exit) {
-  Descriptor opened = open_without_waiting(path);
+  Descriptor opened = open_without_waiting(path, O_RDONLY);
   if (!opened.is_open()) refuse_opening(exit, path, errno);
   struct stat status{};
   if (::fstat(opened.number(), &status) != 0)

@@ -40,6 +40,11 @@ class RegularFile {
 /// or device, no permission. Blocks while another program gives up a lease of the file, at most five seconds.
 RegularFile open_regular(const std::filesystem::path& path, Exit exit = Exit::data);
 
+/// open(2) of what is there, whoever has put it there. A FIFO is not waited for: reading one that nobody
+/// writes succeeds, writing one that nobody reads is ENXIO. Of a file of which another program holds a lease
+/// (a file server does) it asks for the lease to be given up, and tries for five seconds.
+Descriptor open_without_waiting(const std::filesystem::path& path, int flags);
+
 /// Runs `work` and puts the path before the message of an Error that it throws.
 template <class Work>
 auto naming(const std::filesystem::path& path, const Work& work) {

@@ -6,11 +6,16 @@
 #include <cerrno>
 #include <cstdio>
 #include <system_error>
+#include <utility>
 
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "larmor/base/descriptor.h"
+#include "larmor/base/error.h"
+#include "larmor/base/regular_file.h"
 #include "larmor/base/system_error.h"
+#include "larmor/base/temporary_name.h"
 #include "larmor/base/text.h"
 
 namespace larmor {
@@ -21,16 +26,13 @@ constexpr mode_t file_mode = 0600;
 
 class DiskFile final : public StorageFile {
  public:
-  DiskFile(int descriptor, std::filesystem::path path) : descriptor_(descriptor), path_(std::move(path)) {}
-  DiskFile(const DiskFile&) = delete;
-  DiskFile& operator=(const DiskFile&) = delete;
-  ~DiskFile() override {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
+  DiskFile(Descriptor descriptor, std::filesystem::path path)
+      : descriptor_(std::move(descriptor)), path_(std::move(path)) {}
 
   void write(std::span<const std::byte> bytes) override {
     while (!bytes.empty()) {
-      const ssize_t count = after_signals([&] { return ::write(descriptor_, bytes.data(), bytes.size()); });
+      const ssize_t count =
+          after_signals([&] { return ::write(descriptor_.number(), bytes.data(), bytes.size()); });
       if (count <= 0) fail_errno(count < 0 ? errno : EIO, "write", path_);
       bytes = bytes.subspan(static_cast<size_t>(count));
     }
@@ -39,38 +41,36 @@ class DiskFile final : public StorageFile {
   void sync() override {
     // The kernel drops dirty pages after a failed fsync and reports the next one as good.
     if (lost_) fail_errno(EIO, "sync", path_);
-    if (after_signals([&] { return ::fsync(descriptor_); }) != 0 && errno != EINVAL) {
+    if (after_signals([&] { return ::fsync(descriptor_.number()); }) != 0 && errno != EINVAL) {
       lost_ = true;
       fail_errno(errno, "sync", path_);
     }
   }
 
   void close() override {
-    if (descriptor_ < 0) return;
-    const int result = ::close(descriptor_);
-    descriptor_ = -1;
-    // Network file systems report a full disk here. After EINTR the descriptor is gone all the same.
-    if (result != 0 && errno != EINTR) fail_errno(errno, "close", path_);
+    // Network file systems report a full disk here.
+    if (const int code = descriptor_.close(); code != 0) fail_errno(code, "close", path_);
   }
 
  private:
-  int descriptor_;
+  Descriptor descriptor_;
   std::filesystem::path path_;
   bool lost_ = false;
 };
 
-// A new file gets our mode whatever the umask; one that was there keeps its own. A link is refused: who may
-// write into the folder could have it lead to any file of ours.
-std::unique_ptr<StorageFile> open_file(const std::filesystem::path& path, int flags) {
-  flags |= O_WRONLY | O_CLOEXEC | O_NOFOLLOW;
-  int descriptor = after_signals([&] { return ::open(path.c_str(), flags | O_CREAT | O_EXCL, file_mode); });
-  if (descriptor >= 0) {
-    ::fchmod(descriptor, file_mode);
-  } else if (errno == EEXIST) {
-    descriptor = after_signals([&] { return ::open(path.c_str(), flags); });
-  }
-  if (descriptor < 0) fail_errno(errno, "open for writing", path);
-  return std::make_unique<DiskFile>(descriptor, path);
+constexpr int for_writing = O_WRONLY | O_CLOEXEC | O_NOCTTY;
+
+// A new file, with our mode whatever the umask; EEXIST where there is something, be it a link to nothing.
+Descriptor open_new(const std::filesystem::path& path, int flags) {
+  flags |= for_writing | O_CREAT | O_EXCL;
+  Descriptor file(after_signals([&] { return ::open(path.c_str(), flags, file_mode); }));
+  if (file.is_open()) ::fchmod(file.number(), file_mode);
+  return file;
+}
+
+[[noreturn]] void refuse_kind(const std::filesystem::path& path) {
+  fail(Exit::environment, text("cannot write ", path.string(), ": it is no file"),
+       "remove it, or name another file");
 }
 
 // False when it was there.
@@ -99,9 +99,42 @@ void DiskStorage::create_folders(const Path& folder) {
   }
 }
 
-std::unique_ptr<StorageFile> DiskStorage::create(const Path& file) { return open_file(file, O_TRUNC); }
+std::unique_ptr<StorageFile> DiskStorage::create(const Path& file) {
+  Descriptor opened = open_new(file, 0);
+  if (!opened.is_open()) fail_errno(errno, "create", file);
+  return std::make_unique<DiskFile>(std::move(opened), file);
+}
 
-std::unique_ptr<StorageFile> DiskStorage::append(const Path& file) { return open_file(file, O_APPEND); }
+std::unique_ptr<StorageFile> DiskStorage::append(const Path& file) {
+  Descriptor opened = open_new(file, O_APPEND);
+  // Who may write into the folder could have a link lead to any file of ours, or put something there that
+  // keeps whoever opens it waiting. A file that was there keeps its mode.
+  if (!opened.is_open() && errno == EEXIST)
+    opened = open_without_waiting(file, for_writing | O_APPEND | O_NOFOLLOW);
+  if (!opened.is_open() && errno == ENXIO) refuse_kind(file);
+  if (!opened.is_open()) fail_errno(errno, "open for writing", file);
+  struct stat status{};
+  if (::fstat(opened.number(), &status) != 0) fail_errno(errno, "look at", file);
+  if (!S_ISREG(status.st_mode) && !S_ISCHR(status.st_mode)) refuse_kind(file);
+  return std::make_unique<DiskFile>(std::move(opened), file);
+}
+
+std::unique_ptr<StorageFile> DiskStorage::stream(const Path& path) {
+  Descriptor opened = open_without_waiting(path, for_writing);
+  if (!opened.is_open() && errno == ENXIO) {
+    fail(Exit::environment, text("cannot write ", path.string(), ": it is a FIFO that nobody reads"),
+         "start its reader first, or name a file");
+  }
+  if (!opened.is_open()) fail_errno(errno, "open for writing", path);
+  struct stat status{};
+  if (::fstat(opened.number(), &status) != 0) fail_errno(errno, "look at", path);
+  if (!S_ISFIFO(status.st_mode) && !S_ISCHR(status.st_mode)) refuse_kind(path);
+  // From here on a reader that is slow is waited for.
+  const int flags = ::fcntl(opened.number(), F_GETFL);
+  if (flags < 0 || ::fcntl(opened.number(), F_SETFL, flags & ~O_NONBLOCK) != 0)
+    fail_errno(errno, "open for writing", path);
+  return std::make_unique<DiskFile>(std::move(opened), path);
+}
 
 void DiskStorage::rename(const Path& from, const Path& to) {
   if (after_signals([&] { return ::rename(from.c_str(), to.c_str()); }) != 0) {
@@ -116,7 +149,7 @@ void DiskStorage::exchange(const Path& one, const Path& other) {
   if (after_signals(swap) == 0) return;
   const bool is_unknown = errno == EINVAL || errno == ENOSYS;
   if (!is_unknown) fail_errno(errno, text("exchange ", one.string(), " and"), other);
-  const Path aside = one.string() + ".aside";
+  const Path aside = temporary_beside(one);
   rename(other, aside);
   rename(one, other);
   rename(aside, one);
@@ -124,13 +157,11 @@ void DiskStorage::exchange(const Path& one, const Path& other) {
 
 void DiskStorage::sync_folder(const Path& folder) {
   const char* path = folder.empty() ? "." : folder.c_str();
-  const int descriptor = after_signals([&] { return ::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
-  if (descriptor < 0) fail_errno(errno, "open the folder", folder);
-  const int result = after_signals([&] { return ::fsync(descriptor); });
-  const int code = errno;
-  ::close(descriptor);
+  const Descriptor opened(after_signals([&] { return ::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+  if (!opened.is_open()) fail_errno(errno, "open the folder", folder);
   // Some file systems do not know how to sync a folder and say EINVAL.
-  if (result != 0 && code != EINVAL) fail_errno(code, "sync the folder", folder);
+  if (after_signals([&] { return ::fsync(opened.number()); }) != 0 && errno != EINVAL)
+    fail_errno(errno, "sync the folder", folder);
 }
 
 void DiskStorage::remove_all(const Path& path) {
@@ -142,8 +173,7 @@ void DiskStorage::remove_all(const Path& path) {
 }
 
 void DiskStorage::replace_link(const Path& link, const Path& target) {
-  const Path temporary = link.string() + text(".new-", ::getpid());
-  ::unlink(temporary.c_str());
+  const Path temporary = temporary_beside(link);
   if (after_signals([&] { return ::symlink(target.c_str(), temporary.c_str()); }) != 0)
     fail_errno(errno, "create the link", temporary);
   if (after_signals([&] { return ::rename(temporary.c_str(), link.c_str()); }) != 0) {

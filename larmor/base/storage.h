@@ -33,9 +33,14 @@ class Storage {
   using Path = std::filesystem::path;
   virtual ~Storage() = default;
 
-  virtual void create_folders(const Path& folder) = 0;                // mode 0700; there after a power cut
-  virtual std::unique_ptr<StorageFile> create(const Path& file) = 0;  // truncates; no links, as append()
+  virtual void create_folders(const Path& folder) = 0;  // mode 0700; there after a power cut
+  /// A file that was not there: what stands under that name, a link too, is an error.
+  virtual std::unique_ptr<StorageFile> create(const Path& file) = 0;
+  /// To the end of a file, made where there is none, or of a device of characters. Through no link.
   virtual std::unique_ptr<StorageFile> append(const Path& file) = 0;
+  /// To what is no file and takes bytes as they come: a FIFO that is read, a device of characters. Links are
+  /// followed. Opening never waits; writing does while nobody reads.
+  virtual std::unique_ptr<StorageFile> stream(const Path& path) = 0;
   virtual void rename(const Path& from, const Path& to) = 0;
   /// Each has the other's name afterwards: in one step, but on file systems that cannot (NFS).
   virtual void exchange(const Path& one, const Path& other) = 0;
@@ -55,6 +60,7 @@ class DiskStorage final : public Storage {
   void create_folders(const Path& folder) override;
   std::unique_ptr<StorageFile> create(const Path& file) override;
   std::unique_ptr<StorageFile> append(const Path& file) override;
+  std::unique_ptr<StorageFile> stream(const Path& path) override;
   void rename(const Path& from, const Path& to) override;
   void exchange(const Path& one, const Path& other) override;
   void sync_folder(const Path& folder) override;
@@ -70,8 +76,8 @@ class DiskStorage final : public Storage {
 class FaultyStorage final : public Storage {
  public:
   struct Operation {
-    /// "create_folders", "create", "append", "write", "sync", "close", "rename", "exchange", "sync_folder",
-    /// "remove_all", "link", "free_bytes", or a point's name.
+    /// "create_folders", "create", "append", "stream", "write", "sync", "close", "rename", "exchange",
+    /// "sync_folder", "remove_all", "link", "free_bytes", or a point's name.
     std::string name;
     Path path;  // empty at a point
   };
@@ -84,6 +90,7 @@ class FaultyStorage final : public Storage {
   void create_folders(const Path& folder) override;
   std::unique_ptr<StorageFile> create(const Path& file) override;
   std::unique_ptr<StorageFile> append(const Path& file) override;
+  std::unique_ptr<StorageFile> stream(const Path& path) override;
   void rename(const Path& from, const Path& to) override;
   void exchange(const Path& one, const Path& other) override;
   void sync_folder(const Path& folder) override;

@@ -14,12 +14,16 @@ std::string hint_for(int code) {
   switch (code) {
     case ENOSPC:
     case EDQUOT:
-      return "free space or choose another run.folder";
+      return "free space, or write to another place (run.folder=, --output)";
+    case EFBIG:
+      return "raise the limit of a file's size (ulimit -f)";
+    case EPIPE:
+      return "what was to read it has ended: see why, or write to a file";
     case EROFS:
-      return "the file system is read-only: choose another run.folder";
+      return "the file system is read-only: write to another place (run.folder=, --output)";
     case EACCES:
     case EPERM:
-      return "check the permissions, or choose another run.folder";
+      return "check the permissions, or write to another place (run.folder=, --output)";
     case ENOENT:
       return "check the path";
     case EMFILE:

@@ -25,7 +25,10 @@ struct WrittenFile {
 };
 
 /// Little-endian, row-major, wide types first and then by name, so that every tensor is aligned; equal
-/// tensors give equal bytes. Synced before it returns. Tensors may be on any device.
+/// tensors give equal bytes. From front to back, synced and closed before it returns. Tensors may be on any
+/// device.
+WrittenFile write_tensors(StorageFile& file, const NamedTensors& tensors, const Metadata& metadata = {});
+/// The same into a new file.
 WrittenFile write_tensors(Storage& storage, const std::filesystem::path& path, const NamedTensors& tensors,
                           const Metadata& metadata = {});
 

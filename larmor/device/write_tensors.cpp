@@ -30,8 +30,7 @@ std::vector<Entry> in_file_order(const NamedTensors& tensors) {
   return entries;
 }
 
-std::string header_text(const std::vector<Entry>& entries, const Metadata& metadata,
-                        const std::string& file) {
+std::string header_text(const std::vector<Entry>& entries, const Metadata& metadata) {
   Json header = Json::object();
   if (!metadata.empty()) {
     for (const auto& [key, value] : metadata) header["__metadata__"][key] = value;
@@ -40,7 +39,7 @@ std::string header_text(const std::vector<Entry>& entries, const Metadata& metad
   for (const auto& [name, tensor] : entries) {
     const auto type = safetensors_name(tensor.scalar_type());
     if (!type) {
-      fail(Exit::unexpected, text("cannot store tensor ", name, " of ", file, ": type ",
+      fail(Exit::unexpected, text("cannot store tensor ", name, ": type ",
                                   c10::toString(tensor.scalar_type()), " has no safetensors name"));
     }
     header[name]["dtype"] = *type;
@@ -55,16 +54,14 @@ std::string header_text(const std::vector<Entry>& entries, const Metadata& metad
 
 }  // namespace
 
-WrittenFile write_tensors(Storage& storage, const std::filesystem::path& path, const NamedTensors& tensors,
-                          const Metadata& metadata) {
+WrittenFile write_tensors(StorageFile& file, const NamedTensors& tensors, const Metadata& metadata) {
   const auto entries = in_file_order(tensors);
-  const auto header = header_text(entries, metadata, path.string());
-  const auto file = storage.create(path);
+  const auto header = header_text(entries, metadata);
   Sha256 hash;
   WrittenFile written;
   const auto put = [&](std::span<const std::byte> bytes) {
     hash.update(bytes);
-    file->write(bytes);
+    file.write(bytes);
     written.bytes += bytes.size();
   };
   const uint64_t header_size = header.size();
@@ -75,10 +72,15 @@ WrittenFile write_tensors(Storage& storage, const std::filesystem::path& path, c
     const auto host = tensor.to(at::kCPU).contiguous();
     put({static_cast<const std::byte*>(host.const_data_ptr()), host.nbytes()});
   }
-  file->sync();
-  file->close();
+  file.sync();
+  file.close();
   written.sha256 = hash.hex();
   return written;
+}
+
+WrittenFile write_tensors(Storage& storage, const std::filesystem::path& path, const NamedTensors& tensors,
+                          const Metadata& metadata) {
+  return write_tensors(*storage.create(path), tensors, metadata);
 }
 
 }  // namespace larmor

@@ -46,9 +46,9 @@ void check_volume(const std::filesystem::path& path);
 FileReport inspect_file(const std::filesystem::path& path);
 Json to_json(const FileReport& report, const std::string& path);
 
-/// Writes .nii or .nii.gz (by name): float32, sform and qform from the affine; a channel axis becomes the
-/// fourth axis. With `like`, keeps that file's header (units, description, codes; where the affine is the
-/// same, its forms and spacing as they are) where it still holds.
+/// Writes .nii or .nii.gz (by name), as open_output() has it: float32, sform and qform from the affine; a
+/// channel axis becomes the fourth axis. With `like`, keeps that file's header (units, description, codes;
+/// where the affine is the same, its forms and spacing as they are) where it still holds.
 void write_nifti(Storage& storage, const std::filesystem::path& path, const Volume& volume,
                  const std::filesystem::path& like = {});
 

@@ -1,5 +1,7 @@
 #include "larmor/launch/local_host.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
@@ -20,9 +22,14 @@ namespace larmor {
 namespace {
 
 Descriptor open_log(const std::filesystem::path& file) {
-  Descriptor log(open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!log.is_open()) {
-    fail(Exit::environment, text("cannot write ", file.string(), ": ", std::strerror(errno)),
+  // Without O_NONBLOCK a FIFO of that name would be waited for.
+  constexpr int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+  Descriptor log(open(file.c_str(), flags, 0600));
+  struct stat status{};
+  const bool is_open = log.is_open() && fstat(log.number(), &status) == 0;
+  if (!is_open || !S_ISREG(status.st_mode)) {
+    fail(Exit::environment,
+         text("cannot write ", file.string(), ": ", is_open ? "it is no file" : std::strerror(errno)),
          "free space or make the run folder writable, on every host");
   }
   return log;

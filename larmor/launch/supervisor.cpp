@@ -4,16 +4,17 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
 #include <poll.h>
 #include <signal.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/file.h"
 #include "larmor/base/log.h"
 #include "larmor/base/printable.h"
 #include "larmor/base/process.h"
+#include "larmor/base/storage.h"
 #include "larmor/base/text.h"
 #include "larmor/launch/stop_signal.h"
 #include "larmor/watch/stack_dump.h"
@@ -165,8 +166,12 @@ void Supervisor::look_at_ranks(double now) {
   log_.line(hang_->what);
   log::warning(hang_->what);
   if (!options_.hang_file.empty()) {
-    std::ofstream file(options_.hang_file);
-    file << Lines(hang_->what).add("").add_text(collectives_report(ranks)).shown();
+    try {
+      write_text(*make_storage(), options_.hang_file,
+                 Lines(hang_->what).add("").add_text(collectives_report(ranks)).shown());
+    } catch (const Error& error) {  // the log has what matters
+      log::warning(error.message());
+    }
   }
   send_all(stack_signal());
   hang_stage_ = HangStage::stacks_asked;

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "larmor/base/text.h"
+#include "larmor/base/whole_file.h"
 #include "larmor/formats/csv.h"
 #include "larmor/formats/dicom/dicom_series.h"
 
@@ -118,7 +119,8 @@ std::vector<std::string> given_texts(const PredictionForm& form) {
 
 PredictionFiles::PredictionFiles(const PredictionForm& form, const PredictionCases& cases, fs::path output)
     : volumes_(form.volumes), output_(std::move(output)) {
-  const bool is_folder = !output_.empty() && (fs::is_directory(output_) || !output_.has_filename());
+  std::error_code unknown;  // is said where it is written
+  const bool is_folder = !output_.empty() && (fs::is_directory(output_, unknown) || !output_.has_filename());
   const bool is_table = form.volumes.empty();
   into_folder_ = is_folder || (!is_table && (cases.of_folder || cases.cases.size() > 1));
   check_outputs(form, cases.cases, *this);
@@ -198,7 +200,7 @@ PredictedCase write_prediction(Storage& storage, const PredictionFiles& files, c
   for (const auto& name : form.pictures) {
     const auto file = files.picture(one, name);
     if (file.has_parent_path()) storage.create_folders(file.parent_path());
-    write_png(storage, file, prediction.pictures.at(name));
+    write_output(storage, file, encode_png(prediction.pictures.at(name)));
     result.files.emplace_back(name, file.string());
   }
   return result;

@@ -76,6 +76,7 @@ TEST_F(Fence, StopsEveryOperationThatChangesSomething) {
       [&] { storage.create_folders(folder / "new"); },
       [&] { storage.create(folder / "file"); },
       [&] { storage.append(folder / "file"); },
+      [&] { storage.stream("/dev/null"); },
       [&] { storage.rename(folder / "file", folder / "other"); },
       [&] { storage.sync_folder(folder); },
       [&] { storage.remove_all(folder / "file"); },
@@ -133,13 +134,14 @@ TEST_F(Fence, PassesItsOperationsOn) {
   storage.replace_link(folder / "last", "file");
   storage.rename(folder / "file", folder / "other");
   storage.append(folder / "other")->close();
+  storage.stream("/dev/null")->close();
   static_cast<void>(storage.free_bytes(folder));
   storage.remove_all(folder);
   std::string names;
   for (const auto& operation : recorded) names += operation.name + " ";
   EXPECT_THAT(names,
               HasSubstr("a point create_folders create write sync close sync_folder link rename append close "
-                        "free_bytes remove_all"));
+                        "stream close free_bytes remove_all"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -72,23 +73,25 @@ TEST_F(DiskStorageTest, MakesFoldersAndFilesForTheirOwnerAloneWhateverTheUmask) 
 TEST_F(DiskStorageTest, KeepsTheModeOfAFileThatWasThere) {
   std::ofstream(at("shared")) << "old";
   std::filesystem::permissions(at("shared"), std::filesystem::perms(0640));
-  storage_.create(at("shared"))->close();
+  storage_.append(at("shared"))->close();
   EXPECT_EQ(mode_of(at("shared")), 0640U);
-  EXPECT_EQ(read_text(at("shared")), "");
+  EXPECT_EQ(read_text(at("shared")), "old");
 }
 
-TEST_F(DiskStorageTest, CreatesTruncatesAndAppends) {
-  for (const char* content : {"a longer text", "short"}) {
-    const auto file = storage_.create(at("file"));
-    file->write(std::string_view(content));
-    file->sync();
-    file->close();
-    EXPECT_EQ(read_text(at("file")), content);
+TEST_F(DiskStorageTest, CreatesWhatIsNotThereAndAppendsToWhatIs) {
+  const auto created = storage_.create(at("file"));
+  created->write(std::string_view("short"));
+  created->sync();
+  created->close();
+  EXPECT_EQ(read_text(at("file")), "short");
+  EXPECT_THROW(storage_.create(at("file")), Error) << "it may be another's";
+  for (const auto* name : {"file", "new"}) {
+    const auto appended = storage_.append(at(name));
+    appended->write(std::string_view(" and more"));
+    appended->close();
   }
-  const auto file = storage_.append(at("file"));
-  file->write(std::string_view(" and more"));
-  file->close();
   EXPECT_EQ(read_text(at("file")), "short and more");
+  EXPECT_EQ(read_text(at("new")), " and more");
 }
 
 TEST_F(DiskStorageTest, RenamesAndRemovesFoldersWithWhatIsInThem) {
@@ -117,6 +120,27 @@ TEST_F(DiskStorageTest, ReplacesALinkInOneStep) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(scratch_.path()), {}), 1);
 }
 
+// Threads have one process number, as processes of two containers may have.
+TEST_F(DiskStorageTest, ReplacesALinkForManyAtOnce) {
+  constexpr int writers = 4, times = 1500;
+  std::atomic<int> failures = 0;
+  std::vector<std::thread> threads;
+  for (int writer = 0; writer < writers; ++writer) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < times; ++i) {
+        try {
+          DiskStorage().replace_link(at("last"), "step-1");
+        } catch (const Error&) {
+          ++failures;
+        }
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(failures, 0) << "of " << writers * times;
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(scratch_.path()), {}), 1);
+}
+
 TEST_F(DiskStorageTest, SyncsTheFolderInWhichItHasMadeOne) {
   const SystemCallWatch watch(scratch_.path(), nullptr);
   storage_.create_folders(at("a/b"));
@@ -138,7 +162,7 @@ TEST_F(DiskStorageTest, WritesThroughNoLink) {
         ADD_FAILURE() << name;
       } catch (const Error& error) {
         EXPECT_THAT(error.message(), HasSubstr(at(name).string()));
-        EXPECT_THAT(error.hint(), HasSubstr("a link stands where a file is meant"));
+        EXPECT_THAT(error.hint(), HasSubstr("stands where a f"));
       }
     }
   }
@@ -241,6 +265,10 @@ TEST_F(DiskStorageTest, ThrowsWithThePathForEveryOperationThatCannotBeDone) {
       [&] { storage_.create_folders(at("file")); },
       [&] { storage_.create(nowhere); },
       [&] { storage_.append(nowhere); },
+      [&] { storage_.append(scratch_.path()); },
+      [&] { storage_.stream(nowhere); },
+      [&] { storage_.stream(scratch_.path()); },
+      [&] { storage_.stream(at("file")); },
       [&] { storage_.create(scratch_.path()); },
       [&] { storage_.rename(nowhere, at("b")); },
       [&] { storage_.exchange(nowhere, at("file")); },
@@ -263,13 +291,13 @@ TEST_F(DiskStorageTest, ThrowsWithThePathForEveryOperationThatCannotBeDone) {
 }
 
 TEST_F(DiskStorageTest, SaysThatTheDiskIsFull) {
-  const auto file = storage_.create("/dev/full");
+  const auto file = storage_.stream("/dev/full");
   try {
     file->write(std::string_view("x"));
     FAIL();
   } catch (const Error& error) {
     EXPECT_THAT(error.message(), HasSubstr("/dev/full: No space left on device"));
-    EXPECT_EQ(error.hint(), "free space or choose another run.folder");
+    EXPECT_EQ(error.hint(), "free space, or write to another place (run.folder=, --output)");
   }
 }
 
@@ -306,7 +334,13 @@ TEST_F(DiskStorageTest, WritesEveryByteThoughSignalsCutTheWrites) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   });
-  const auto file = storage_.append(at("pipe"));
+  std::unique_ptr<StorageFile> file;
+  while (!file) {
+    try {
+      file = storage_.stream(at("pipe"));
+    } catch (const Error&) {  // the reader is on its way
+    }
+  }
   const itimerval often{.it_interval = {.tv_sec = 0, .tv_usec = 200},
                         .it_value = {.tv_sec = 0, .tv_usec = 200}};
   ::setitimer(ITIMER_REAL, &often, nullptr);

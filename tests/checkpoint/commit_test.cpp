@@ -143,6 +143,7 @@ class Interrupted final : public Storage {
   std::unique_ptr<StorageFile> append(const Path& file) override {
     return std::make_unique<File>(*this, next().append(file));
   }
+  std::unique_ptr<StorageFile> stream(const Path& path) override { return next().stream(path); }
   void rename(const Path& from, const Path& to) override { next().rename(from, to); }
   void exchange(const Path& one, const Path& other) override { next().exchange(one, other); }
   void sync_folder(const Path& folder) override { next().sync_folder(folder); }

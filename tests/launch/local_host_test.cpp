@@ -1,9 +1,13 @@
 #include "larmor/launch/local_host.h"
 
+#include <sys/stat.h>
+
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include "larmor/base/descriptor.h"
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/base/process.h"
@@ -188,6 +192,14 @@ TEST_F(LocalHosts, LeaveNoRankBehindWhenAnotherCannotBeStarted) {
   EXPECT_EQ(host().process_of(0), std::nullopt);
   host().start(start_of({0}, "exit 0"));
   EXPECT_TRUE(endings(1).at(0).ending.ok());
+}
+
+TEST_F(LocalHosts, WaitForNobodyWhoReadsALog) {
+  std::filesystem::create_directories(log_file(0).parent_path());
+  ASSERT_EQ(mkfifo(log_file(0).c_str(), 0600), 0);
+  EXPECT_THROW(host().start(start_of({0}, "exit 0")), Error);
+  const Descriptor reader(open(log_file(0).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  EXPECT_THROW(host().start(start_of({0}, "exit 0")), Error) << "nor write into what is no file";
 }
 
 TEST_F(LocalHosts, ReportSignalsThatTheirAgentWasSent) {

@@ -5,11 +5,15 @@
 #include <set>
 #include <utility>
 
+#include <unistd.h>
+
 #include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/base/regular_file.h"
+#include "larmor/base/temporary_name.h"
 #include "larmor/base/text.h"
+#include "larmor/base/whole_file.h"
 #include "larmor/data/table/table_format.h"
 
 namespace larmor {
@@ -18,10 +22,6 @@ namespace {
 constexpr std::size_t buffered = std::size_t{1} << 20;
 // Texts that are looked for again: short ones, which questions are, and not too many of them.
 constexpr std::size_t longest_known = 200, most_known = 100'000;
-
-std::filesystem::path beside(const std::filesystem::path& file, const char* ending) {
-  return std::filesystem::path(file).concat(ending);
-}
 
 template <class Number>
 void store(char* to, Number value) {
@@ -35,11 +35,14 @@ TableWriter::TableWriter(Storage& storage, std::filesystem::path file, std::vect
       file_(std::move(file)),
       columns_(std::move(columns)),
       offsets_(table_format::offsets_of(columns_)),
-      joined_(storage_.create(beside(file_, ".partial"))),
-      row_file_(storage_.create(beside(file_, ".rows"))),
+      row_path_(temporary_beside(file_)),
+      joined_(create_whole(storage_, file_)),
+      row_file_(storage_.create(row_path_)),
       row_(offsets_.back(), '\0') {}
 
-TableWriter::~TableWriter() = default;
+TableWriter::~TableWriter() {
+  if (row_file_) ::unlink(row_path_.c_str());
+}
 
 void TableWriter::set(std::size_t column, int64_t value) {
   char* const to = row_.data() + offsets_[column];
@@ -122,7 +125,7 @@ void TableWriter::flush_rows() {
 void TableWriter::copy_rows() {
   flush_rows();
   row_file_->close();
-  const RegularFile rows = open_regular(beside(file_, ".rows"), Exit::environment);
+  const RegularFile rows = open_regular(row_path_, Exit::environment);
   std::string chunk(buffered, '\0');
   for (uint64_t place = 0; place < rows.size();) {
     const std::size_t count = rows.read_at(place, std::as_writable_bytes(std::span(chunk)));
@@ -149,11 +152,8 @@ std::string TableWriter::finish() {
   std::copy(sha256.begin(), sha256.end(), footer.sha256.begin());
   joined_->write(std::as_bytes(std::span(&footer, 1)));
   joined_->sync();
-  joined_->close();
   storage_.point("table.written");
-  storage_.rename(beside(file_, ".partial"), file_);
-  storage_.sync_folder(file_.parent_path());
-  storage_.remove_all(beside(file_, ".rows"));
+  joined_->close();
   return sha256;
 }
 

@@ -16,8 +16,8 @@
 
 namespace larmor {
 
-/// Writes one part. Holds some megabytes, however many rows there are: texts and rows go to two files beside
-/// `file`, which finish() joins and renames. One thread. Borrows the storage.
+/// Writes one part. Holds some megabytes, however many rows there are: texts and rows go to two temporary
+/// files beside `file`, which finish() joins; without it nothing is left. One thread. Borrows the storage.
 class TableWriter {
  public:
   TableWriter(Storage& storage, std::filesystem::path file, std::vector<TableColumn> columns);
@@ -50,6 +50,7 @@ class TableWriter {
   const std::filesystem::path file_;
   const std::vector<TableColumn> columns_;
   const std::vector<std::size_t> offsets_;
+  const std::filesystem::path row_path_;
   std::unique_ptr<StorageFile> joined_, row_file_;
   Sha256 hash_;
   std::string texts_, row_bytes_;  // not yet written

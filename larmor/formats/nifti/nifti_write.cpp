@@ -12,6 +12,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/storage.h"
 #include "larmor/base/text.h"
+#include "larmor/base/whole_file.h"
 #include "larmor/formats/gzip.h"
 #include "larmor/formats/nifti/nifti.h"
 #include "larmor/formats/nifti/nifti_affine.h"
@@ -195,19 +196,6 @@ std::vector<int64_t> shape_like(const std::vector<int64_t>& shape, const std::ve
   return needed == shape ? other : shape;
 }
 
-/// A reader sees the old file or the new one, never half of one.
-void replace_file(Storage& storage, const std::filesystem::path& path,
-                  std::span<const std::span<const std::byte>> parts) {
-  const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-  const auto unfinished = folder / text(".", path.filename().string(), ".unfinished");
-  const auto file = storage.create(unfinished);
-  for (const auto part : parts) file->write(part);
-  file->sync();
-  file->close();
-  storage.rename(unfinished, path);
-  storage.sync_folder(folder);
-}
-
 }  // namespace
 
 void write_nifti(Storage& storage, const std::filesystem::path& path, const Volume& volume,
@@ -225,16 +213,18 @@ void write_nifti(Storage& storage, const std::filesystem::path& path, const Volu
   const at::Tensor ordered = voxels.to(at::kCPU, at::kFloat).permute({0, 3, 2, 1}).contiguous();
   const auto numbers =
       std::as_bytes(std::span(ordered.const_data_ptr<float>(), static_cast<std::size_t>(ordered.numel())));
+  const auto file = open_output(storage, path);
   if (name.ends_with(".nii")) {
-    const std::array<std::span<const std::byte>, 2> parts{header, numbers};
-    return replace_file(storage, path, parts);
+    file->write(header);
+    file->write(numbers);
+  } else {
+    Bytes plain(header.size() + numbers.size());
+    std::copy(header.begin(), header.end(), plain.data());
+    std::copy(numbers.begin(), numbers.end(), plain.data() + header.size());
+    file->write(gzip(plain.view()).view());
   }
-  Bytes plain(header.size() + numbers.size());
-  std::copy(header.begin(), header.end(), plain.data());
-  std::copy(numbers.begin(), numbers.end(), plain.data() + header.size());
-  const Bytes packed = gzip(plain.view());
-  const std::array<std::span<const std::byte>, 1> parts{packed.view()};
-  replace_file(storage, path, parts);
+  file->sync();
+  file->close();
 }
 
 }  // namespace larmor

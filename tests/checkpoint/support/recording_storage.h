@@ -61,6 +61,7 @@ class RecordingStorage final : public Storage {
   std::unique_ptr<StorageFile> create(const Path& file) override;
   /// Refused: a save appends to nothing.
   std::unique_ptr<StorageFile> append(const Path& file) override;
+  std::unique_ptr<StorageFile> stream(const Path& path) override { return append(path); }
   void rename(const Path& from, const Path& to) override;
   void exchange(const Path& one, const Path& other) override;
   void sync_folder(const Path& folder) override;

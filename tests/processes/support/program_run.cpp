@@ -43,14 +43,14 @@ Process start(const fs::path& outputs, std::vector<std::string> arguments, const
       options.program.empty() ? fs::path(environment_value("LARMOR_PROGRAM")) : options.program;
   ProcessOptions process;
   process.program = "/bin/sh";
-  process.arguments = {"-c", R"(cd "$0" && exec "$@")",
+  process.arguments = {"-c", R"(cd "$0" && )" + options.before + R"( && exec "$@")",
                        (options.folder.empty() ? fs::current_path() : options.folder).string(),
                        program.string()};
   process.arguments.insert(process.arguments.end(), arguments.begin(), arguments.end());
   process.environment = options.environment;
   // Nothing is left in the cache folder of whoever runs the tests.
   process.environment.emplace("XDG_CACHE_HOME", (outputs / "cache").string());
-  process.standard_out = out.descriptor();
+  process.standard_out = options.standard_out.value_or(out.descriptor());
   process.standard_error = err.descriptor();
   return Process::start(process);
 }

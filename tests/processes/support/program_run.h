@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,10 @@ struct ProgramOptions {
   std::map<std::string, std::string> environment = {};  // on top of ours
   /// The program to start; empty = the larmor of this build.
   std::filesystem::path program = {};
+  /// Where its stdout goes in place of Finished::out.
+  std::optional<int> standard_out = {};
+  /// What a shell does before it becomes the program: `ulimit -f 64`; or to its descriptors: `exec >&-`.
+  std::string before = ":";
 };
 
 /// How a program ended. `status` is what a shell calls $?: 128 + the signal's number for a signal.

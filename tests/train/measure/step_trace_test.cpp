@@ -32,17 +32,20 @@ TEST(Trace, HoldsOperatorsBackwardAndTheNamesOfBlocks) {
   const ScratchFolder scratch;
   const auto file = scratch.path() / "trace.json";
   const auto block = std::make_shared<Doubling>();
-  trace(file, at::kCPU, [&] { nn::run_block(block, at::ones({3}).requires_grad_()).sum().backward(); });
+  DiskStorage storage;
+  trace(storage, file, at::kCPU,
+        [&] { nn::run_block(block, at::ones({3}).requires_grad_()).sum().backward(); });
   const auto names = names_in(file);
   EXPECT_THAT(names, ::testing::Contains("aten::sigmoid"));
   EXPECT_THAT(names, ::testing::Contains(HasSubstr("SigmoidBackward")));
   EXPECT_THAT(names, ::testing::Contains(HasSubstr("Doubling")));
 }
 
-TEST(Trace, SaysWhereItCannotBeWritten) {
+TEST(Trace, SaysWhereItCannotBeWrittenBeforeTheWork) {
   const ScratchFolder scratch;
+  DiskStorage storage;
   try {
-    trace(scratch.path() / "nowhere" / "trace.json", at::kCPU, [] {});
+    trace(storage, scratch.path() / "nowhere" / "trace.json", at::kCPU, [] { FAIL(); });
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.exit(), Exit::environment);

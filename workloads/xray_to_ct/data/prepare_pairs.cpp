@@ -9,6 +9,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
+#include "larmor/base/temporary_name.h"
 #include "larmor/base/text.h"
 #include "larmor/data/cache/source_hashes.h"
 #include "larmor/formats/file_kinds.h"
@@ -65,15 +66,20 @@ class PairWriter {
                                 .extent = pairs_.extent,
                                 .made_from = made_from};
     Storage& storage = context_.storage;
-    const fs::path unfinished = set_ / ("." + name + ".unfinished");
-    storage.remove_all(unfinished);
-    storage.create_folders(unfinished);
-    write_nifti(storage, unfinished / volume.filename(), pair.volume);
-    for (int64_t view = 0; view < all_views; ++view)
-      write_radiograph(unfinished / text(name, view == 0 ? "_pa_drr" : "_lat_drr", ".nii.gz"), pair, view);
-    write_text(storage, unfinished / geometry_file(volume).filename(), to_text(to_json(geometry)));
-    storage.remove_all(folder);
-    storage.rename(unfinished, folder);
+    const fs::path unfinished = temporary_beside(folder);
+    try {
+      storage.create_folders(unfinished);
+      write_nifti(storage, unfinished / volume.filename(), pair.volume);
+      for (int64_t view = 0; view < all_views; ++view)
+        write_radiograph(unfinished / text(name, view == 0 ? "_pa_drr" : "_lat_drr", ".nii.gz"), pair, view);
+      write_text(storage, unfinished / geometry_file(volume).filename(), to_text(to_json(geometry)));
+      storage.remove_all(folder);
+      storage.rename(unfinished, folder);
+    } catch (...) {
+      std::error_code ignored;
+      fs::remove_all(unfinished, ignored);
+      throw;
+    }
     storage.sync_folder(set_);
     ++made_;
     return geometry;

@@ -1,0 +1,42 @@
+#include "larmor/base/program_start.h"
+
+#include <cerrno>
+#include <csignal>
+#include <initializer_list>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace larmor {
+namespace {
+
+// A descriptor of the other direction: to read from stdin and to write to stdout fails as if they were closed
+// still. What is said to people on stderr is lost without a word.
+int flags_of_nothing(int descriptor) { return descriptor == STDOUT_FILENO ? O_RDONLY : O_WRONLY; }
+
+void open_closed_ones() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // Opening takes the lowest number that is free, which is this one.
+    if (::fcntl(descriptor, F_GETFD) < 0 && errno == EBADF)
+      static_cast<void>(::open("/dev/null", flags_of_nothing(descriptor)));
+  }
+}
+
+// A handler, because exec sets those back: SIG_IGN would go on to whatever is started from here.
+void make_an_error_of(int signal) {
+  struct sigaction action{};
+  if (::sigaction(signal, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) return;
+  action.sa_handler = [](int) {};
+  action.sa_flags = SA_RESTART;
+  ::sigaction(signal, &action, nullptr);
+}
+
+}  // namespace
+
+void begin_program() {
+  open_closed_ones();
+  make_an_error_of(SIGPIPE);
+  make_an_error_of(SIGXFSZ);
+}
+
+}  // namespace larmor

@@ -1,0 +1,13 @@
+// What main() does first, in each of larmor's programs.
+#pragma once
+
+namespace larmor {
+
+/// Makes three things that would end or mislead a program into errors of the call that meets them. A standard
+/// descriptor that was closed is opened onto nothing, so that no file that is opened later becomes stdout;
+/// what is written to such a stdout fails. Where nobody reads any more, and where a file would outgrow the
+/// limit of its size (`ulimit -f`), writing fails with EPIPE and EFBIG in place of a signal. Programs that
+/// are started find both signals as they were. Before there are threads.
+void begin_program();
+
+}  // namespace larmor
