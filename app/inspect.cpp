@@ -1,6 +1,15 @@
 // Files as they say they are, and as they are.
+#include <filesystem>
+#include <iterator>
+#include <limits>
+#include <set>
+#include <system_error>
+#include <utility>
+
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/formats/folder_images.h"
+#include "larmor/formats/mistaken_file.h"
 #include "larmor/formats/volume.h"
 
 #include "app/program.h"
@@ -43,30 +52,82 @@ Lines lines_of(const std::string& path, const FileReport& report) {
   }
   for (const auto& problem : report.problems)
     lines.add(bounded(text(report.readable ? "  warning: " : "  cannot be read: ", problem)));
+  if (!report.remedy.empty()) lines.add(bounded(text("  ", report.remedy)));
   return lines;
 }
 
-int inspect(Program& program, const std::vector<std::string>& files, const std::string& convert) {
-  Json all = Json::array();
-  Lines lines;
-  size_t unreadable = 0;
-  for (const auto& file : files) {
-    const auto report = inspect_file(file);
-    all.push_back(to_json(file, report));
-    lines.add(lines_of(file, report));
-    if (!report.readable) ++unreadable;
+struct Inspected {
+  std::string path;
+  FileReport report;
+};
+
+FileReport unreadable(const std::string& reason, const std::string& remedy) {
+  FileReport report;
+  report.min = report.max = report.mean = std::numeric_limits<double>::quiet_NaN();
+  report.problems = {reason};
+  report.readable = false;
+  report.remedy = remedy;
+  return report;
+}
+
+/// The file; or what lies in a folder that was named.
+std::vector<Inspected> inspect_path(const std::string& path) {
+  std::error_code absent;
+  const auto mistaken = mistaken_file(path);
+  if (!std::filesystem::is_directory(path, absent)) {
+    auto report = inspect_file(path);
+    if (!report.readable && mistaken) report = unreadable(mistaken->what, mistaken->remedy);
+    return {{path, std::move(report)}};
   }
-  if (!convert.empty() && unreadable == 0) {
-    require(files.size() == 1, Exit::usage, "--convert takes one file", "call inspect once for each file");
-    write_nifti(program.storage(), convert, read_volume(files.front()), files.front());
+  if (mistaken) return {{path, unreadable(mistaken->what, mistaken->remedy)}};
+  std::vector<Inspected> all;
+  try {
+    for (const auto& image : images_below(path)) all.push_back({image.string(), inspect_file(image)});
+  } catch (const Error& error) {
+    return {{path, unreadable(error.message(), error.hint())}};
+  }
+  return all;
+}
+
+[[noreturn]] void refuse_unreadable(const std::vector<Inspected>& all) {
+  std::vector<const Inspected*> bad;
+  std::set<std::string> remedies;
+  for (const auto& one : all) {
+    if (one.report.readable) continue;
+    bad.push_back(&one);
+    remedies.insert(one.report.remedy);
+  }
+  const auto what = all.size() == 1 ? text(all[0].path, " cannot be read: ", all[0].report.problems.front())
+                                    : text(bad.size(), " of ", all.size(), " files cannot be read");
+  const bool is_known = remedies.size() == 1 && !remedies.begin()->empty();
+  fail(Exit::data, what,
+       is_known              ? *remedies.begin()
+       : remedies.size() > 1 ? "what to do stands beside each of them"
+                             : "fetch the file again, or write it anew with the program that made it");
+}
+
+int inspect(Program& program, const std::vector<std::string>& paths, const std::string& convert) {
+  std::vector<Inspected> all;
+  for (const auto& path : paths) {
+    auto here = inspect_path(path);
+    std::move(here.begin(), here.end(), std::back_inserter(all));
+  }
+  Json json = Json::array();
+  Lines lines;
+  bool is_readable = true;
+  for (const auto& [path, report] : all) {
+    json.push_back(to_json(path, report));
+    lines.add(lines_of(path, report));
+    is_readable = is_readable && report.readable;
+  }
+  if (!convert.empty() && is_readable) {
+    require(all.size() == 1, Exit::usage, "--convert takes one file", "call inspect once for each file");
+    write_nifti(program.storage(), convert, read_volume(all[0].path), all[0].path);
     lines.add(text("  written to ", convert));
   }
-  program.show(all, lines);
-  if (unreadable == 0) return 0;
-  fail(Exit::data,
-       files.size() == 1 ? text(files.front(), " cannot be read: ", all[0]["problems"][0].get<std::string>())
-                         : text(unreadable, " of ", files.size(), " files cannot be read"),
-       "fetch the file again, or write it anew with the program that made it");
+  program.show(json, lines);
+  if (!is_readable) refuse_unreadable(all);
+  return 0;
 }
 
 }  // namespace
@@ -80,7 +141,7 @@ void add_inspect(Program& program) {
   auto& verb = program.add_verb(
       "inspect", "what image files hold: shape, spacing, values, faults",
       [&program, arguments] { return inspect(program, arguments->files, arguments->convert); });
-  verb.add_option("FILE", arguments->files, "image files")->required();
+  verb.add_option("FILE", arguments->files, "image files, or folders of them")->required();
   verb.add_option("--convert", arguments->convert, "write the one file as NIfTI (.nii or .nii.gz)");
 }
 

@@ -28,8 +28,7 @@ const char* noun_of(mode_t mode) {
 // Why what has this mode is not read.
 [[noreturn]] void refuse_kind(Exit exit, mode_t mode) {
   if (S_ISDIR(mode)) fail(exit, "is a folder, not a file", "name a file in it");
-  fail(exit, text("is ", noun_of(mode), ", not a file with bytes in it"),
-       "name a regular file, or remove it");
+  fail(exit, text("is ", noun_of(mode), ", not a file with bytes in it"), "name a file that lies on a disk");
 }
 
 [[noreturn]] void refuse_opening(Exit exit, const std::filesystem::path& path, int code) {

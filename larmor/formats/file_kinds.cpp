@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "larmor/base/error.h"
@@ -135,9 +136,13 @@ std::vector<std::filesystem::path> images_in(const std::filesystem::path& folder
   std::vector<std::filesystem::path> images;
   std::vector<std::string> others;
   const auto& dicom = file_kind("dicom").suffixes;
-  for (const auto& item : std::filesystem::directory_iterator(folder)) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator items(folder, error);
+       !error && items != std::filesystem::directory_iterator(); items.increment(error)) {
+    const auto& item = *items;
     const auto name = item.path().filename().string();
-    if (!item.is_regular_file() || name.starts_with('.')) continue;
+    std::error_code unknown;
+    if (!item.is_regular_file(unknown) || name.starts_with('.')) continue;
     const auto suffix = known_suffix(item.path());
     const bool is_plain = !suffix.empty() && std::ranges::find(dicom, suffix) == dicom.end();
     if (is_plain) {
@@ -145,6 +150,10 @@ std::vector<std::filesystem::path> images_in(const std::filesystem::path& folder
     } else {
       others.push_back(name);
     }
+  }
+  if (error) {
+    fail(Exit::data, text("cannot read the folder ", folder.string(), ": ", error.message()),
+         text("check its permissions: ls -ld ", folder.string()));
   }
   std::ranges::sort(others);
   const auto series = find_dicom_series(folder, others);

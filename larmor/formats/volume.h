@@ -26,11 +26,12 @@ struct FileReport {
   std::array<double, 3> spacing_mm{};  // NIfTI: pixdim, 1 where it says 0; arrays, PNG, JPEG: 1
   Affine affine = identity_affine();
   std::string dtype;                  // "int16", "uint8", "float32", … as stored, before scaling
-  double min = 0, max = 0, mean = 0;  // of the scaled voxels that are not NaN; NaN when there are none
+  double min = 0, max = 0, mean = 0;  // of the scaled voxels that are finite; NaN when there are none
   std::string
       sha256;  // of the voxels, scaled in float64, rounded once to float32 LE, first axis of `shape` fastest
   std::vector<std::string> problems;  // warnings; when `readable` is false, the reason comes first
   bool readable = true;
+  std::string remedy;  // what to do about the reason, where that is known
 };
 
 /// Reads by content: NIfTI-1/2 (.nii, .nii.gz, .hdr + .img, also Analyze), .npy, .npz, PNG, JPEG, DICOM (a

@@ -7,10 +7,13 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
+#include "larmor/base/regular_file.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/csv.h"
 #include "larmor/formats/dicom/dicom_series.h"
 #include "larmor/formats/file_kinds.h"
+#include "larmor/formats/folder_images.h"
+#include "larmor/formats/mistaken_file.h"
 
 namespace larmor {
 
@@ -56,12 +59,12 @@ void check_image(const std::string& name, const std::string& value, const Predic
       fail(Exit::data, text(name, " is an image, and there is no file or folder ", value), takes(form));
     fail(Exit::data, text("there is no file or folder ", value), "check --input");
   }
-  if (may_hold_image(value)) return;
+  if (const auto mistaken = mistaken_file(value); mistaken && known_suffix(value).empty())
+    fail(Exit::data, text(value, " ", mistaken->what), mistaken->remedy);
+  if (naming(value, [&] { return may_hold_image(value); })) return;
   fail(Exit::data, text(value, " is no image that larmor reads"),
        text("give one of ", known_suffixes(), ", or a folder of them"));
 }
-
-bool is_folder_of_images(const fs::path& path) { return fs::is_directory(path); }
 
 /// Values by input, in the order in which they were given.
 using Given = std::map<std::string, std::vector<std::string>>;
@@ -107,16 +110,22 @@ std::string stem_of(const fs::path& image) {
   return image.stem().string();
 }
 
-/// The images that a value stands for.
-std::vector<std::string> images_of(const std::string& value, bool& of_folder) {
-  if (!is_folder_of_images(value)) return {value};
-  const auto found = images_in(value);
-  if (found.empty())
-    fail(Exit::data, text("no image was found in ", value), text("give files as ", known_suffixes()));
+struct NamedImage {
+  std::string path, name;
+};
+
+/// The images that a value stands for. Those of a folder are called by their paths below it.
+std::vector<NamedImage> images_of(const std::string& value, bool& of_folder) {
+  if (!fs::is_directory(value)) return {{value, stem_of(value)}};
+  const auto found = images_below(value);
   const bool is_one_series = found.size() == 1 && found.front() == fs::path(value);
   of_folder = of_folder || !is_one_series;
-  std::vector<std::string> images;
-  for (const auto& path : found) images.push_back(path.string());
+  std::vector<NamedImage> images;
+  for (const auto& path : found) {
+    auto below = is_one_series ? fs::path() : path.lexically_relative(value).parent_path();
+    if (!below.empty() && *below.begin() == "..") below.clear();  // FOLDER#SERIES stands beside the folder
+    images.push_back({path.string(), (below / stem_of(path)).string()});
+  }
   return images;
 }
 
@@ -130,7 +139,7 @@ std::vector<PredictionCase> cases_of_images(const PredictionForm& form, const Gi
   for (const auto& input : form.inputs) {
     const auto found = given.find(input.name);
     if (input.kind != Kind::image || found == given.end()) continue;
-    std::vector<std::string> images;
+    std::vector<NamedImage> images;
     for (const auto& value : found->second) {
       check_image(input.name, value, form);
       const auto here = images_of(value, of_folder);
@@ -143,9 +152,9 @@ std::vector<PredictionCase> cases_of_images(const PredictionForm& form, const Gi
     cases.resize(images.size(), cases.front());
     for (std::size_t i = 0; i < images.size(); ++i) {
       auto& one = cases[i];
-      one.inputs[input.name] = images[i];
-      if (one.name.empty()) one.name = stem_of(images[i]);
-      if (one.label.empty()) one.label = images[i];
+      one.inputs[input.name] = images[i].path;
+      if (one.name.empty()) one.name = images[i].name;
+      if (one.label.empty()) one.label = images[i].path;
     }
   }
   return cases;

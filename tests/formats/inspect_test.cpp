@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/base/hash.h"
 #include "larmor/formats/volume.h"
@@ -16,6 +17,7 @@
 namespace larmor {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -67,10 +69,45 @@ TEST_F(Inspecting, WarnsOfVoxelsThatAreNoNumbersAndLeavesThemOut) {
   const FileReport some = inspect(file.voxels_of(std::vector<float>{nan, 1, 2, nan}).whole());
   EXPECT_TRUE(some.readable);
   EXPECT_EQ(some.mean, 1.5);
-  EXPECT_THAT(some.problems, ElementsAre("2 voxels are NaN"));
+  EXPECT_THAT(some.problems,
+              ElementsAre("2 voxels are NaN of 4, the first at [0, 0, 0]; training and predict take "
+                          "the file for a bad one"));
+  const float inf = std::numeric_limits<float>::infinity();
+  const FileReport infinite = inspect(file.voxels_of(std::vector<float>{1, 3, inf, -inf}).whole());
+  EXPECT_EQ(infinite.min, 1);
+  EXPECT_EQ(infinite.max, 3);
+  EXPECT_THAT(infinite.problems,
+              ElementsAre(AllOf(HasSubstr("2 voxels are infinite of 4"), HasSubstr("at [2, 0, 0]"))));
+  const FileReport both = inspect(file.voxels_of(std::vector<float>{5, 5, nan, inf}).whole());
+  EXPECT_THAT(both.problems, ElementsAre(HasSubstr("1 voxel is NaN and 1 voxel is infinite of 4"),
+                                         HasSubstr("all other voxels are 5")));
+}
+
+TEST_F(Inspecting, CannotReadWhatHoldsNoNumber) {
+  NiftiBytes file;
+  file.put(70, int16_t{16}).put(72, int16_t{32}).put(42, int16_t{4}).put(44, int16_t{1}).put(46, int16_t{1});
+  const float nan = std::numeric_limits<float>::quiet_NaN();
   const FileReport all = inspect(file.voxels_of(std::vector<float>{nan, nan, nan, nan}).whole());
   EXPECT_TRUE(std::isnan(all.mean));
-  EXPECT_TRUE(all.readable);
+  EXPECT_FALSE(all.readable) << "training would read none of it";
+  EXPECT_THAT(all.problems, ElementsAre("holds no finite number: of 4 voxels 4 voxels are NaN"));
+  EXPECT_THAT(all.shape, ElementsAre(4, 1, 1));
+  EXPECT_NE(all.remedy, "");
+  EXPECT_THROW(read_volume(scratch_.path() / "file"), Error);
+}
+
+TEST_F(Inspecting, WarnsOfOneValueAndOfSpacingsThatNoBodyHas) {
+  std::vector<int16_t> same(24, 7);
+  EXPECT_THAT(inspect(NiftiBytes().voxels_of(same).whole()).problems,
+              ElementsAre(HasSubstr("all voxels are 7")));
+  NiftiBytes metres;
+  for (const std::size_t axis : {80, 84, 88}) metres.put(axis, 0.0001F);
+  for (const std::size_t form : {252, 254}) metres.put(form, int16_t{0});
+  const auto report = inspect(metres.whole());
+  EXPECT_TRUE(report.readable);
+  EXPECT_THAT(report.problems,
+              ElementsAre(HasSubstr("spacing along axis 1"), HasSubstr("spacing along axis 2"),
+                          HasSubstr("is it in millimetres?")));
 }
 
 TEST_F(Inspecting, PutsTheReasonFirstAndStillShowsTheRestWhenThereAreNoVoxels) {

@@ -71,6 +71,18 @@ TEST_F(PredictionCasesOf, OneImageInputAreFilesAndWhatTheFoldersHold) {
   EXPECT_EQ(named.cases[0].label, file("a.nii"));
 }
 
+TEST_F(PredictionCasesOf, AFolderOfPatientsAreCalledByTheirPathsBelowIt) {
+  for (const auto* name : {"heads/p0/t1.nii", "heads/p1/t1.nii", "heads/p1/visit/t2.nii"})
+    put(name, "as good as an image");
+  const auto found = find_prediction_cases(one_image(), {.inputs = {file("heads")}});
+  EXPECT_THAT(names(found), ElementsAre("p0/t1", "p1/t1"));
+  EXPECT_TRUE(found.of_folder);
+  EXPECT_THAT(names(find_prediction_cases(one_image(), {.inputs = {file("heads/p1")}})), ElementsAre("t1"));
+  put("empty/cases.csv", "image");
+  EXPECT_THAT(refusal(one_image(), {.inputs = {file("empty")}}), HasSubstr("there lie 1 file (.csv 1)"));
+  EXPECT_THAT(refusal(one_image(), {.inputs = {file("empty/cases.csv")}}), HasSubstr("--table FILE"));
+}
+
 TEST_F(PredictionCasesOf, OnlyTheNameOfADeclaredInputSplitsAtTheSign) {
   put("x=1.nii", "as good as an image");
   EXPECT_THAT(names(find_prediction_cases(one_image(), {.inputs = {file("x=1.nii")}})), ElementsAre("x=1"));

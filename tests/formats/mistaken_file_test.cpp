@@ -1,0 +1,68 @@
+#include "larmor/formats/mistaken_file.h"
+
+#include <filesystem>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "larmor/base/file.h"
+
+#include "tests/support/image_files.h"
+
+namespace larmor::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class MistakenFiles : public ::testing::Test {
+ protected:
+  std::string told(const std::string& name, const std::string& bytes) const {
+    const auto path = scratch_.path() / name;
+    std::filesystem::create_directories(path.parent_path());
+    write_file(path, bytes);
+    const auto mistaken = mistaken_file(path);
+    return mistaken ? mistaken->what + " / " + mistaken->remedy : "";
+  }
+  ScratchFolder scratch_;
+};
+
+TEST_F(MistakenFiles, AreToldByTheirContentAndNameWithWhoReadsThem) {
+  const std::string weights = published(uint64_t{2}) + "{}" + std::string(8, '\0');
+  EXPECT_THAT(told("w.safetensors", weights), AllOf(HasSubstr("weights"), HasSubstr("--weights FILE")));
+  EXPECT_THAT(told("renamed.nii", weights), HasSubstr("safetensors"));
+  EXPECT_THAT(told("a.pt", "PK\x03\x04 archive/data.pkl"), HasSubstr("tools/weights_to_safetensors.py"));
+  EXPECT_THAT(told("a.zip", "PK\x03\x04 head.nii"), HasSubstr("zip archive"));
+  EXPECT_THAT(told("cases.csv", "image,patient\na,b\n"), HasSubstr("data.kind=list data.list=FILE"));
+  EXPECT_THAT(told("my.yaml", "train: {length: 1ep}"), HasSubstr("-c FILE"));
+  EXPECT_THAT(told("machine.json", "{}"), HasSubstr("plan --hardware"));
+  EXPECT_THAT(told("empty.nii.gz", ""), HasSubstr("is empty"));
+  EXPECT_THAT(told("page.nii.gz", "<!DOCTYPE html>"), HasSubstr("web page"));
+  EXPECT_THAT(told("pointer.nii.gz", "version https://git-lfs.github.com/spec/v1"),
+              HasSubstr("git lfs pull"));
+  EXPECT_THAT(told("head.nrrd", "NRRD0004\n"), HasSubstr("NIfTI"));
+  EXPECT_THAT(told("notes", "hello\nthere"), AllOf(HasSubstr("is text"), HasSubstr("\"hello\"")));
+  EXPECT_THAT(told("run/config.yaml", "a: 1"), HasSubstr("configuration"));
+}
+
+TEST_F(MistakenFiles, AreNoImagesWholeOrNot) {
+  EXPECT_EQ(told("head.nii", NiftiBytes().whole()), "");
+  EXPECT_EQ(told("cut.nii", NiftiBytes().whole().substr(0, 360)), "");
+  EXPECT_EQ(told("cut.npz", "PK\x03\x04 a.npy"), "");
+  EXPECT_EQ(told("rubbish.nii", std::string("\x01\x02\x03\x00", 4)), "");
+  EXPECT_FALSE(mistaken_file(scratch_.path() / "absent").has_value());
+  EXPECT_FALSE(mistaken_file("/dev/null").has_value());
+  EXPECT_FALSE(mistaken_file(scratch_.path()).has_value());
+}
+
+TEST_F(MistakenFiles, MayBeFoldersOfRunsAndCheckpoints) {
+  for (const auto* name :
+       {"run/config.yaml", "run/plan.json", "step/manifest.json", "step/model.safetensors"})
+    told(name, "{}");
+  EXPECT_THAT(mistaken_file(scratch_.path() / "run")->what, HasSubstr("folder of a run"));
+  EXPECT_THAT(mistaken_file(scratch_.path() / "step")->what, HasSubstr("checkpoint"));
+}
+
+}  // namespace
+}  // namespace larmor::testing
