@@ -11,9 +11,13 @@ import subprocess
 import tempfile
 
 
+# The heads of the shared data that are held out.
+SPLIT = "data.split={val: [tcga_fg_6692, cstar_stroke], test: 0}"
+
+
 def train_larmor(run, seed):
     folder = pathlib.Path(tempfile.mkdtemp())
-    command = [run.program, "train", "latent_diffusion", "-c", "brain", f"data.folder={run.data}", f"run.seed={seed}",
+    command = [run.program, "train", "latent_diffusion", "-c", "brain", f"data.folder={run.data}", SPLIT, f"run.seed={seed}",
                f"run.folder={folder}", "run.name=brain", f"train.length={run.seconds}s", "--quiet",
                f"train.precision={run.precision}", *(["--ranks", run.ranks] if run.ranks else [])]
     subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL)

@@ -41,6 +41,7 @@ def crop(run):
 
 def brain(run, name, batch=2):
     return ["latent_diffusion", "-c", "brain", f"data.folder={run.data}", f"data.cache_folder={run.scratch}/brain",
+            "data.split={val: [tcga_fg_6692, cstar_stroke], test: 0}",
             "train.micro_batch=2", f"train.global_batch={batch}", f"run.folder={run.scratch}", f"run.name={name}"]
 
 

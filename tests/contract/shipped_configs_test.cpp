@@ -58,8 +58,7 @@ Hardware machine_of(const Shipped& shipped) {
   return hardware_from_json(json);
 }
 
-/// Of images that the program invents, as no config brings its data along, and dealt out by share, as brain
-/// names its heads.
+/// Of images that the program invents, as no config brings its data along.
 Plan plan_of(const Shipped& shipped) {
   const bool is_survival = shipped.workload == std::string("survival");
   std::vector<std::string> invented{"data.kind=cohort"};
@@ -137,6 +136,45 @@ TEST(ShippedConfigs, AreAllInTheTable) {
       there.insert(text(workload.name(), "/", file.path().stem().string()));
   }
   EXPECT_EQ(here, there);
+}
+
+/// Its data are whoever's trains with it: no folder, list or file of ours, and no name of a patient, be it in
+/// a split or in a pattern.
+TEST(ShippedConfigs, NameNoDataOfOurs) {
+  const std::set<std::string> paths{"data.folder", "data.list",       "data.cache_folder",
+                                    "data.ct",     "data.vocabulary", "model.weights"};
+  const auto names_somebody = [](const std::string& pattern) {
+    return pattern.find_first_of("0123456789_") != std::string::npos;
+  };
+  for (const auto& workload : make_workloads()) {
+    for (const auto& stage : workload.stages()) {
+      const fs::path folder =
+          tiny_sources(workload.name()).files.front().parent_path().parent_path().parent_path() / stage /
+          "configs";
+      for (const auto& file : fs::directory_iterator(folder)) {
+        SCOPED_TRACE(file.path().string());
+        auto sources = tiny_sources(workload.name());
+        sources.files = {folder / "default.yaml", file.path()};
+        sources.is_draft = true;
+        const auto loaded = load_stage(sources, workload, stage);
+        for (const auto& origin : loaded.config.origins) {
+          const auto& value = origin.value;
+          if (origin.key.starts_with("data.split.") && origin.key != "data.split.by") {
+            EXPECT_EQ(value.find_first_not_of("0123456789."), std::string::npos)
+                << origin.key << ": " << value;
+          }
+          if (paths.contains(origin.key)) {
+            EXPECT_TRUE(value.empty() || value == "auto" || value == "''" || value == "\"\"")
+                << origin.key << ": " << value;
+          }
+          if (origin.key == "data.include" || origin.key == "data.exclude") {
+            EXPECT_FALSE(names_somebody(value)) << origin.key << ": " << value;
+          }
+          EXPECT_FALSE(value.starts_with('/') || value.find(": /") != std::string::npos) << origin.key;
+        }
+      }
+    }
+  }
 }
 
 /// MONAI's AutoencoderKL takes a number, or one for each level, and refuses a list of one number; so does its
