@@ -72,9 +72,12 @@ std::vector<Operation> chosen_operations(const CollectivesArguments& arguments) 
   for (const auto& operation : operations()) names.push_back(operation.name);
   for (const auto& name : split(arguments.operations, ',')) {
     const auto found = std::find(names.begin(), names.end(), name);
-    if (found == names.end())
+    if (found == names.end()) {
+      const auto near = nearest(name, names);
       fail(Exit::usage, text("there is no operation ", name),
-           text("the operations are: ", join(names, ", ")));
+           text(near.empty() ? "" : text("did you mean ", near, "? "),
+                "the operations are: ", join(names, ", ")));
+    }
     chosen.push_back(operations().at(static_cast<size_t>(found - names.begin())));
   }
   return chosen;
@@ -104,9 +107,13 @@ std::vector<std::string> chosen_backends(const CollectivesArguments& arguments, 
     return all;
   }
   auto chosen = split(arguments.backends, ',');
+  const std::vector<std::string> known{"gloo", "nccl"};
   for (const auto& name : chosen) {
-    if (name != "gloo" && name != "nccl")
-      fail(Exit::usage, text("there is no backend ", name), "the backends are: gloo, nccl");
+    if (std::ranges::find(known, name) == known.end()) {
+      const auto near = nearest(name, known);
+      fail(Exit::usage, text("there is no backend ", name),
+           text(near.empty() ? "" : text("did you mean ", near, "? "), "the backends are: gloo, nccl"));
+    }
     if (name == "nccl" && !gpus_do(hardware, ranks)) {
       fail(Exit::environment,
            text("nccl needs a GPU a rank: there are ", ranks, " ranks and ", hardware.gpus.size(), " GPUs",
@@ -265,12 +272,12 @@ void add_bench_collectives(Program& program, CLI::App& family) {
       "collectives", "what the ranks' collectives take, by backend, operation and size; one JSON line",
       [&program, arguments] { return bench_collectives(program, *arguments); }, &family);
   verb.add_option("--ranks", arguments->ranks, "how many processes; one a GPU, at least two")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   verb.add_option("--backends", arguments->backends, "gloo, nccl; auto: gloo, and nccl where GPUs suffice");
   verb.add_option("--operations", arguments->operations, "all_reduce, reduce_scatter, all_gather, broadcast");
   verb.add_option("--sizes", arguments->sizes, "of the whole buffer, float32: 4KiB,1MiB");
   verb.add_option("--seconds", arguments->seconds, "of measuring, about, for each figure")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1e-3, 3600.0));
 }
 
 }  // namespace larmor::app

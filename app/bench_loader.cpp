@@ -22,7 +22,6 @@ namespace {
 
 struct LoaderArguments {
   int repeats = 5;
-  int threads = 1;
   int workers = 0;  // 0: one a core
 };
 
@@ -63,7 +62,7 @@ int bench_loader(Program& program, const LoaderArguments& arguments) {
   require(!index.of(Split::train).empty(), Exit::data, "the training split has no case to fetch",
           "raise data.split.train");
   Plan plan;  // as a rank on CPUs is set up
-  plan.threads_per_rank = arguments.threads;
+  plan.threads_per_rank = static_cast<int>(config.parallel.threads.value_or(1));
   set_up_process(plan, c10::kCPU);
   const auto transforms = training_chain(config.data.transforms);
   const bool speaks = !program.arguments().quiet;
@@ -86,7 +85,7 @@ int bench_loader(Program& program, const LoaderArguments& arguments) {
   json["cores_used"] = throughput.cores_used;
   json["workers"] = workers;
   json["peak_rss_mib"] = static_cast<double>(peak_memory_bytes(c10::kCPU)) / (1 << 20);
-  json["versions"] = {{"build", build_description()}, {"threads", arguments.threads}};
+  json["versions"] = {{"build", build_description()}, {"threads", plan.threads_per_rank}};
   program.print(Lines(json.dump()));
   return 0;
 }
@@ -97,9 +96,8 @@ void add_bench_loader(Program& program, CLI::App& family) {
   const auto arguments = std::make_shared<LoaderArguments>();
   auto& verb = program.add_workload_verb(
       "loader", "every case from file to sample, stage by stage; one JSON line",
-      [&program, arguments] { return bench_loader(program, *arguments); }, &family);
-  verb.add_option("--repeats", arguments->repeats, "timed rounds over all cases")->check(CLI::PositiveNumber);
-  verb.add_option("--threads", arguments->threads, "threads of the timed stages")->check(CLI::PositiveNumber);
+      [&program, arguments] { return bench_loader(program, *arguments); }, {}, &family);
+  verb.add_option("--repeats", arguments->repeats, "timed rounds over all cases")->check(at_least(1));
   verb.add_option("--workers", arguments->workers, "loader threads of the throughput; 0: one a core");
 }
 

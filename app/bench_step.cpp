@@ -35,11 +35,10 @@ constexpr int64_t batches_of_benchmark = 4;
 
 struct StepArguments {
   int blocks = 7, steps = 3, warmup = 3;
-  int threads = 0;
-  std::string ranks = "1";
-  std::string profile;  // where rank 0 writes a trace
-  std::string plan;     // of the parent, for a rank
-  std::string line;     // where rank 0 writes its line for the parent
+  PlaceFlags place = {.ranks = "1", .device = "", .threads = ""};  // of several numbers each in turn
+  std::string profile;                                             // where rank 0 writes a trace
+  std::string plan;                                                // of the parent, for a rank
+  std::string line;  // where rank 0 writes its line for the parent
 };
 
 double quantile(const std::vector<double>& sorted, double share) {
@@ -157,13 +156,12 @@ Json time_as_rank(const LoadedStage& loaded, const Plan& plan, const Index& inde
   return json;
 }
 
-Plan draft_plan(const LoadedStage& loaded, const StepArguments& arguments) {
+Plan draft_plan(const LoadedStage& loaded) {
   auto plan = draft_run(loaded).plan;
   if (plan.in_one_process()) {
     fail(Exit::usage, "bench step times ranks that are processes, and parallel.strategy is dp",
          "parallel.strategy=ddp; between GPUs the arithmetic and the collectives are the same");
   }
-  if (arguments.threads > 0) plan.threads_per_rank = arguments.threads;
   return plan;
 }
 
@@ -171,7 +169,7 @@ Plan draft_plan(const LoadedStage& loaded, const StepArguments& arguments) {
 Plan find_plan(const LoadedStage& loaded, const StepArguments& arguments, Rendezvous& rendezvous) {
   if (!arguments.plan.empty()) return plan_from_json(read_json(arguments.plan));
   const auto group = rendezvous.connect(DeviceKind::cpu, -1);
-  const auto own = to_text(to_json(draft_plan(loaded, arguments)));
+  const auto own = to_text(to_json(draft_plan(loaded)));
   return plan_from_json(parse_json(broadcast_bytes(*group, own, 0), "rank 0's plan"));
 }
 
@@ -293,9 +291,12 @@ void prepare_profile(StepArguments& arguments, std::size_t counts) {
 }
 
 int bench_step(Program& program, StepArguments arguments) {
+  auto place = arguments.place;
+  place.ranks.clear();  // one number after the other
+  for (const auto& key : place.keys()) program.arguments().overrides.push_back(key);
   if (const auto rank = find_rank(process_environment())) return run_as_rank(program, arguments, *rank);
   const auto& workload = program.workload(program.arguments().target);
-  const auto counts = rank_counts(arguments.ranks);
+  const auto counts = rank_counts(arguments.place.ranks);
   prepare_profile(arguments, counts.size());
   struct Turn {
     VerbArguments words;
@@ -307,7 +308,7 @@ int bench_step(Program& program, StepArguments arguments) {
     auto& words = program.arguments();
     words.overrides.push_back(text("parallel.ranks=", count));
     auto loaded = program.load(workload);
-    auto plan = draft_plan(loaded, arguments);
+    auto plan = draft_plan(loaded);
     turns.push_back({words, std::move(loaded), std::move(plan)});
     words.overrides.pop_back();
   }
@@ -344,12 +345,12 @@ void add_bench_step(Program& program, CLI::App& family) {
   const auto arguments = std::make_shared<StepArguments>();
   auto& verb = program.add_workload_verb(
       "step", "one training step, in blocks; one JSON line",
-      [&program, arguments] { return bench_step(program, *arguments); }, &family);
-  verb.add_option("--blocks", arguments->blocks, "timed blocks")->check(CLI::PositiveNumber);
-  verb.add_option("--steps", arguments->steps, "steps in a block")->check(CLI::PositiveNumber);
-  verb.add_option("--warmup", arguments->warmup, "steps before the first block")->check(CLI::PositiveNumber);
-  verb.add_option("--threads", arguments->threads, "threads of a rank instead of the plan's");
-  verb.add_option("--ranks", arguments->ranks, "how many processes; of a list each in turn: 1,2,4");
+      [&program, arguments] { return bench_step(program, *arguments); }, {.place_is_config = false}, &family);
+  verb.add_option("--blocks", arguments->blocks, "timed blocks")->check(at_least(1));
+  verb.add_option("--steps", arguments->steps, "steps in a block")->check(at_least(1));
+  verb.add_option("--warmup", arguments->warmup, "steps before the first block")->check(at_least(1));
+  add_place_flags(verb, arguments->place);
+  verb.get_option("--ranks")->description("how many processes; of a list each in turn: 1,2,4");
   verb.add_option("--profile", arguments->profile, "writes a trace of a block of steps for chrome://tracing");
   verb.add_option("--plan", arguments->plan, "")->group("");
   verb.add_option("--line", arguments->line, "")->group("");

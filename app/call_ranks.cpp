@@ -34,16 +34,18 @@ void add_weight_flags(CLI::App& verb, WeightFlags& flags) {
 }
 
 void add_call_flags(CLI::App& verb, CallFlags& flags) {
-  verb.add_option("--ranks", flags.ranks, "how many processes, auto, or a list of devices; one by default");
-  verb.add_option("--device", flags.device, "auto, cpu or cuda");
+  add_place_flags(verb, flags.place);
+  verb.get_option("--ranks")->description("how many processes, auto, or a list of devices; one by default");
   add_weight_flags(verb, flags.weights);
   verb.add_option("--plan", flags.plan, "")->group("");
 }
 
 Plan plan_call(const CallFlags& flags, const RunConfig& config, int64_t most) {
   RunConfig request;
-  request.parallel.ranks = flags.ranks;
-  request.parallel.device = flags.device == "auto" ? config.parallel.device : flags.device;
+  request.parallel.ranks = flags.place.ranks;
+  request.parallel.device = flags.place.device == "auto" ? config.parallel.device : flags.place.device;
+  request.parallel.threads =
+      flags.place.threads.empty() ? config.parallel.threads : flags.place.threads_of_a_rank();
   request.parallel.strategy = "ddp";
   request.train.precision = precision_of_call(config);
   request.run.deterministic = config.run.deterministic;
@@ -52,7 +54,7 @@ Plan plan_call(const CallFlags& flags, const RunConfig& config, int64_t most) {
   const auto hardware = detect_hardware();
   auto plan = make_plan(hardware, demand, request);
   if (plan.world_size() <= most) return plan;
-  if (flags.ranks != "auto") {
+  if (flags.place.ranks != "auto") {
     fail(Exit::usage, text(plan.world_size(), " ranks for ", most, most == 1 ? " case" : " cases"),
          text("say --ranks ", most, " at most"));
   }

@@ -30,13 +30,13 @@ struct WeightFlags {
 void add_weight_flags(CLI::App& verb, WeightFlags& flags);
 
 struct CallFlags {
-  std::string ranks = "1", device = "auto";
+  PlaceFlags place = {.ranks = "1", .device = "auto", .threads = ""};
   WeightFlags weights;
   std::string plan;  // of the process that started this one as a rank
 
   bool is_rank() const { return !plan.empty(); }
 };
-/// --ranks, --device, --ema, --no-ema.
+/// --ranks, --device, --threads, --ema, --no-ema.
 void add_call_flags(CLI::App& verb, CallFlags& flags);
 
 /// Where the ranks of a call run, `most` of them at most where their number is left to the plan. It takes the

@@ -94,7 +94,8 @@ void add_config(Program& program) {
         std::pair{"explain", "every value with its meaning, its origin and what it overrode"},
         std::pair{"schema", "JSON Schema of all keys"}}) {
     program.add_workload_verb(
-        name, help, [&program, what = std::string(name)] { return config(program, what); }, &family);
+        name, help, [&program, what = std::string(name)] { return config(program, what); },
+        {.stages = WorkloadVerb::Stages::each}, &family);
   }
 }
 

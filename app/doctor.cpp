@@ -1,4 +1,6 @@
 // What this machine and this job offer, whether they will do, and what Larmor would choose.
+#include <algorithm>
+
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/base/temporary_name.h"
@@ -9,7 +11,9 @@
 #include "larmor/plan/plan.h"
 #include "larmor/train/machine.h"
 #include "larmor/train/run_setup.h"
+#include "larmor/train/supposed_data.h"
 
+#include "app/caches.h"
 #include "app/program.h"
 
 namespace larmor::app {
@@ -94,8 +98,8 @@ Json limits_of(const Hardware& hardware) {
 
 /// What the stage that was named would be trained with here, in the layout of the guide.
 int report_on_stage(Program& program) {
-  const auto loaded = program.load(program.workload(program.arguments().target));
-  const auto draft = draft_run(loaded);
+  const auto loaded = program.load_to_show(program.workload(program.arguments().target));
+  const auto draft = draft_run_to_show(loaded);
   Json json;
   json["hardware"] = to_json(draft.hardware);
   json["plan"] = to_json(draft.plan);
@@ -103,8 +107,30 @@ int report_on_stage(Program& program) {
   return 0;
 }
 
+/// The place of ranks is the machine's; other words of a config are a workload's.
+RunConfig config_of_machine(const VerbArguments& words) {
+  const auto place = words.place.keys();
+  const auto is_of_place = [&](const std::string& word) {
+    return std::ranges::find(place, word) != place.end();
+  };
+  const auto other = std::ranges::find_if_not(words.overrides, is_of_place);
+  if (other != words.overrides.end() || !words.configs.empty() || !words.stage.empty()) {
+    const auto& word = other != words.overrides.end() ? *other
+                       : !words.configs.empty()       ? words.configs.front()
+                                                      : words.stage;
+    fail(Exit::usage, text(word, ": no workload was named, whose config it would be a word of"),
+         "say larmor doctor WORKLOAD; larmor list names them");
+  }
+  RunConfig config;
+  if (!words.place.ranks.empty()) config.parallel.ranks = words.place.ranks;
+  if (!words.place.device.empty()) config.parallel.device = words.place.device;
+  config.parallel.threads = words.place.threads_of_a_rank();
+  return config;
+}
+
 int doctor(Program& program) {
   if (!program.arguments().target.empty()) return report_on_stage(program);
+  const auto config = config_of_machine(program.arguments());
   const auto hardware = detect_machine();
   // The settings of a small network: what is chosen from the machine alone.
   Demand demand;
@@ -112,7 +138,7 @@ int doctor(Program& program) {
   demand.parameters = 1'000'000;
   auto usable = hardware;
   if (!cuda_is_usable()) usable.gpus.clear();
-  const auto plan = make_plan(usable, demand, RunConfig{});
+  const auto plan = make_plan(usable, demand, config);
   const std::vector<Check> checks{check_gpus(hardware), check_memory(hardware), check_disk(hardware),
                                   check_writable(program.storage(), RunSection{}.folder), check_decoder()};
   bool fit = true;
@@ -131,6 +157,9 @@ int doctor(Program& program) {
     lines.add(text(check.ok ? "  ok    " : "  FAIL  ", check.name, ": ", check.message));
     fit = fit && check.ok;
   }
+  const auto caches = cache_reports();
+  json["caches"] = to_json(caches);
+  lines.add("").add(lines_of(caches));
   json["settings"] = settings_of(plan);
   lines.add("").add("settings that larmor would choose");
   for (const auto& [name, value] : json["settings"].items()) {
@@ -148,7 +177,7 @@ void add_doctor(Program& program) {
       "doctor",
       "what this machine offers, and whether it will do; of a workload, what it would be "
       "trained with, as its guide shows it",
-      [&program] { return doctor(program); });
+      [&program] { return doctor(program); }, {.stages = WorkloadVerb::Stages::each});
 }
 
 }  // namespace larmor::app

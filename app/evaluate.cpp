@@ -57,7 +57,9 @@ std::optional<Split> split_named(const std::string& name) {
   for (const auto split : {Split::train, Split::val, Split::test}) {
     if (to_text(split) == name) return split;
   }
-  fail(Exit::usage, text("there is no split ", name), "say train, val or test");
+  const auto near = nearest(name, std::vector<std::string>{"train", "val", "test"});
+  fail(Exit::usage, text("there is no split ", name),
+       text(near.empty() ? "" : text("did you mean ", near, "? "), "say train, val or test"));
 }
 
 Json metric_json(const MetricResult& metric, const Dataset& dataset) {
@@ -320,7 +322,7 @@ int judge_by_processes(Program& program, const EvaluateArguments& arguments, con
 
 /// How many cases there are to judge. One rank alone need not know: the files are looked at but once then.
 int64_t count_cases(const Program& program, const EvaluateArguments& arguments, const LoadedStage& loaded) {
-  if (arguments.call.ranks == "1") return 1;
+  if (arguments.call.place.ranks == "1") return 1;
   const auto start = index_from_json(read_json(program.run_folder().index()));
   const auto judged = cases_to_judge(start, loaded.stage->found(loaded.config.config),
                                      split_named(arguments.split), names_data(program.arguments().overrides));
@@ -352,8 +354,7 @@ void add_evaluate(Program& program) {
                                     [&program, arguments] { return evaluate(program, *arguments); });
   verb.add_option("--split", arguments->split, "train, val or test; without it val, and of other data test");
   verb.add_option("--checkpoint", arguments->checkpoint, "best, last or a checkpoint folder");
-  verb.add_option("--batch", arguments->batch, "cases that a GPU computes together")
-      ->check(CLI::PositiveNumber);
+  verb.add_option("--batch", arguments->batch, "cases that a GPU computes together")->check(at_least(1));
   verb.add_flag("--quick", arguments->quick, "no sampling and no intervals, as during training");
   add_call_flags(verb, arguments->call);
 }

@@ -10,6 +10,7 @@
 
 #include "app/job_script.h"
 #include "app/program.h"
+#include "app/stage_chain.h"
 
 namespace larmor::app {
 
@@ -28,7 +29,7 @@ bool names_a_value_of_the_environment(const Origin& origin) {
 
 // What `train` is to be called with: the words as they were given, the values that this shell's environment
 // adds, which the job will not have, and a name for the run, so that a second start is no second run.
-void fill_train_words(Program& program, JobRequest& request) {
+JobRun run_of_words(Program& program, const JobRequest& request, fs::path& runs_folder) {
   const auto config = program.load(program.workload(program.arguments().target)).config;
   if (config.config.parallel.strategy == "dp" && request.nodes > 1) {
     fail(Exit::usage,
@@ -36,34 +37,53 @@ void fill_train_words(Program& program, JobRequest& request) {
          "parallel.strategy=ddp");
   }
   const auto& words = program.arguments();
-  request.train = {words.target};
+  JobRun job{.name = config.config.run.name, .train = {words.target}};
   for (const auto& name : words.configs) {
-    request.train.emplace_back("-c");
-    request.train.push_back(name);
+    job.train.emplace_back("-c");
+    job.train.push_back(name);
   }
   if (!words.stage.empty()) {
-    request.train.emplace_back("--stage");
-    request.train.push_back(words.stage);
+    job.train.emplace_back("--stage");
+    job.train.push_back(words.stage);
   }
   for (const auto& origin : config.origins) {
-    if (names_a_value_of_the_environment(origin)) request.train.push_back(origin.key + "=" + origin.value);
+    if (names_a_value_of_the_environment(origin)) job.train.push_back(origin.key + "=" + origin.value);
   }
-  const auto& run = config.config.run;
-  request.run = run.name;
-  request.runs = (fs::path(request.folder) / run.folder).lexically_normal().string();
+  runs_folder = config.config.run.folder;
   for (const auto& word : words.overrides) {
-    if (word != "run.name=auto") request.train.push_back(word);
+    if (word != "run.name=auto") job.train.push_back(word);
   }
-  if (run.name != "auto") return;
-  request.run = new_run_name(SystemClock(), run.folder, words.target, config.config.stage);
-  request.train.push_back("run.name=" + request.run);
+  if (job.name != "auto") return job;
+  job.name = new_run_name(SystemClock(), config.config.run.folder, words.target, config.config.stage);
+  job.train.push_back("run.name=" + job.name);
+  return job;
+}
+
+void fill_runs(Program& program, JobRequest& request) {
+  fs::path runs_folder;
+  if (asks_for_every_stage(program.arguments())) {
+    const auto& workload = program.workload(program.arguments().target);
+    StageChain chain(program, workload, StageChain::Runs::to_come);
+    for (const auto& stage : workload.stages()) {
+      chain.begin(stage);
+      request.runs.push_back(run_of_words(program, request, runs_folder));
+    }
+  } else {
+    request.runs.push_back(run_of_words(program, request, runs_folder));
+  }
+  request.runs_folder = (fs::path(request.folder) / runs_folder).lexically_normal().string();
 }
 
 int write_job(Program& program, const JobFlags& flags, const std::string& script) {
   const auto& output = flags.output;
   Json said;
   said["output"] = output.empty() ? Json(nullptr) : Json(output);
-  said["run"] = flags.request.run;
+  const auto& runs = flags.request.runs;
+  said["run"] = runs.back().name;
+  if (runs.size() > 1) {
+    said["runs"] = Json::array();
+    for (const auto& run : runs) said["runs"].push_back(run.name);
+  }
   if (output.empty()) {
     said["script"] = script;
     program.show(said, Lines().add_text(script));
@@ -74,7 +94,7 @@ int write_job(Program& program, const JobFlags& flags, const std::string& script
     fail(Exit::usage, text("--output ", output, " is there already"),
          "give another name, or remove it first");
   write_output(program.storage(), output, script);
-  program.show(said, Lines(text("wrote ", output, " for the run ", flags.request.run)));
+  program.show(said, Lines(text("wrote ", output, " for the run ", runs.back().name)));
   return 0;
 }
 
@@ -89,7 +109,7 @@ JobRequest here(Program& program, const JobRequest& asked) {
   auto request = asked;
   request.program = own_program().string();
   request.folder = fs::current_path().string();
-  fill_train_words(program, request);
+  fill_runs(program, request);
   return request;
 }
 
@@ -115,7 +135,7 @@ void add_shared_flags(CLI::App& verb, JobFlags& flags) {
       ->check(CLI::Range(int64_t{1}, most_nodes));
   verb.add_option("--max-restarts", flags.request.max_restarts,
                   "how often ranks that fail are started again without a new start of the job (3)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
   verb.add_option("--output", flags.output, "the file to write; stdout without it");
 }
 
@@ -126,11 +146,12 @@ void add_job(Program& program) {
   const auto slurm_flags = std::make_shared<JobFlags>(), shell_flags = std::make_shared<JobFlags>();
   auto& slurm = program.add_workload_verb(
       "slurm", "an sbatch file that goes back into the queue until the run is done",
-      [&program, slurm_flags] { return job_slurm(program, *slurm_flags); }, &family);
+      [&program, slurm_flags] { return job_slurm(program, *slurm_flags); },
+      {.stages = WorkloadVerb::Stages::own}, &family);
   add_shared_flags(slurm, *slurm_flags);
   auto& request = slurm_flags->request;
-  slurm.add_option("--gpus-per-node", request.gpus_per_node, "GPUs of each")->check(CLI::PositiveNumber);
-  slurm.add_option("--cpus-per-task", request.cpus_per_task, "cores of each")->check(CLI::PositiveNumber);
+  slurm.add_option("--gpus-per-node", request.gpus_per_node, "GPUs of each")->check(at_least(1));
+  slurm.add_option("--cpus-per-task", request.cpus_per_task, "cores of each")->check(at_least(1));
   slurm.add_option("--time", request.time, "limit of one start of the job, as sbatch reads it: 12:00:00")
       ->required();
   slurm.add_option("--partition", request.partition, "the scheduler's partition");
@@ -138,7 +159,8 @@ void add_job(Program& program) {
   slurm.add_option("--signal-before", slurm_flags->signal_before, "how long before the limit to stop (5min)");
   auto& shell = program.add_workload_verb(
       "shell", "a shell script for nodes without a scheduler, to start on each",
-      [&program, shell_flags] { return job_shell(program, *shell_flags); }, &family);
+      [&program, shell_flags] { return job_shell(program, *shell_flags); },
+      {.stages = WorkloadVerb::Stages::own}, &family);
   add_shared_flags(shell, *shell_flags);
   constexpr int64_t default_port = 29400, most_port = 65535;
   shell_flags->request.port = default_port;

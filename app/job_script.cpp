@@ -24,9 +24,8 @@ std::string quoted(const std::string& word) {
 
 /// A line that ends within a comment would go on as a command, and on stdout the script is shown as it is.
 void refuse_control_letters(const JobRequest& request) {
-  auto words = request.train;
-  words.push_back(request.folder);
-  words.push_back(request.runs);
+  std::vector<std::string> words{request.folder, request.runs_folder};
+  for (const auto& run : request.runs) words.insert(words.end(), run.train.begin(), run.train.end());
   for (const auto& word : words) {
     if (printable(word) != word) {
       fail(Exit::usage, "a word of the job holds a control character, or is no UTF-8: " + quoted(word),
@@ -38,10 +37,10 @@ void refuse_control_letters(const JobRequest& request) {
 std::string lines_of(const std::vector<std::string>& lines) { return join(lines, "\n") + "\n"; }
 
 /// `larmor train …`, a few words a line.
-std::string train_command(const JobRequest& request, const std::vector<std::string>& place) {
+std::string train_command(const JobRequest& request, const JobRun& run,
+                          const std::vector<std::string>& place) {
   constexpr size_t width = 90;
-  refuse_control_letters(request);
-  auto words = request.train;
+  auto words = run.train;
   words.insert(words.end(), place.begin(), place.end());
   std::string lines = quoted(request.program) + " train", line;
   for (const auto& word : words) {
@@ -56,7 +55,7 @@ std::string train_command(const JobRequest& request, const std::vector<std::stri
 
 /// Names the file of the key; `name` is a word of the shell.
 std::string name_key(const JobRequest& request, const std::string& name) {
-  return lines_of({"key_folder=" + quoted(request.runs + "/.rendezvous"),
+  return lines_of({"key_folder=" + quoted(request.runs_folder + "/.rendezvous"),
                    R"(export LARMOR_RUN_KEY_FILE="$key_folder"/)" + name});
 }
 
@@ -104,6 +103,24 @@ std::string slurm_demands(const JobRequest& request) {
   return lines;
 }
 
+/// The first comment of a script, without its end.
+std::string what_is_trained(const JobRequest& request) {
+  std::vector<std::string> names;
+  for (const auto& run : request.runs) names.push_back(run.name);
+  if (names.size() == 1) return "# Trains the run " + names.front();
+  return text("# Trains the runs ", join(names, ", "),
+              " one after the other, each when the one before is over");
+}
+
+/// Of a shell script for several runs: a run that does not come to its end ends the script with its status. A
+/// TERM is handed on; Ctrl-C comes to all processes of a terminal by itself.
+std::string in_turn() {
+  return lines_of({"train_stage() {", R"(  "$@" &)", "  stage=$!", R"(  trap 'kill -TERM "$stage"' TERM)",
+                   "  trap : INT", R"(  wait "$stage"; status=$?)",
+                   R"(  while kill -0 "$stage" 2>/dev/null; do wait "$stage"; status=$?; done)",
+                   R"(  [ "$status" -eq 0 ] || exit "$status")", "}", ""});
+}
+
 void refuse_unfit_request(const JobRequest& request) {
   refuse_unfit("--partition", request.partition);
   refuse_unfit("--account", request.account);
@@ -141,52 +158,55 @@ int64_t parse_time_limit(const std::string& time) {
 
 std::string slurm_script(const JobRequest& request) {
   refuse_unfit_request(request);
-  const auto command =
-      train_command(request, {"--nnodes", "auto", "--max-restarts", text(request.max_restarts)});
+  refuse_control_letters(request);
+  std::vector<std::string> commands{"status=0"};
+  for (const auto& run : request.runs) {
+    const auto command =
+        train_command(request, run, {"--nnodes", "auto", "--max-restarts", text(request.max_restarts)});
+    commands.push_back(lines_of({R"(if [ "$status" -eq 0 ]; then)",
+                                 R"(  srun --export=ALL --ntasks-per-node=1 --kill-on-bad-exit=0 \)",
+                                 "  " + command, "  status=$?", "fi"}));
+  }
   return lines_of(
-      {"#!/bin/bash",
-       slurm_demands(request),
-       "# Trains the run " + request.run + ". Before the time is up the ranks get USR1, write a",
+      {"#!/bin/bash", slurm_demands(request),
+       what_is_trained(request) + ". Before the time is up the ranks get USR1, write a",
        "# checkpoint and end with 75: then this job goes back into the queue, and the run goes on.",
        "# To adapt: the lines above, and what training needs besides. Of the shell that calls sbatch",
-       "# nothing comes with the job, so this is the place for, say,",
-       "#   module load …",
+       "# nothing comes with the job, so this is the place for, say,", "#   module load …",
        "#   export NCCL_SOCKET_IFNAME=ib0",
-       "# The nodes meet at the first one, under its name in SLURM, or at MASTER_ADDR and MASTER_PORT.",
-       "",
-       "cd " + quoted(request.folder) + " || exit 4",
-       "",
+       "# The nodes meet at the first one, under its name in SLURM, or at MASTER_ADDR and MASTER_PORT.", "",
+       "cd " + quoted(request.folder) + " || exit 4", "",
        "# By this key, which nobody else can read, the nodes know one another.",
-       name_key(request, R"(job-"$SLURM_JOB_ID")") + make_key(""),
-       R"(srun --export=ALL --ntasks-per-node=1 --kill-on-bad-exit=0 \)",
-       "  " + command,
-       "status=$?",
-       R"(rm -f "$LARMOR_RUN_KEY_FILE" && rmdir "$key_folder" 2>/dev/null)",
-       R"(if [ "$status" -eq 75 ]; then)",
-       R"(  scontrol requeue "$SLURM_JOB_ID")",
-       "fi",
+       name_key(request, R"(job-"$SLURM_JOB_ID")") + make_key("") + join(commands, "\n") +
+           R"(rm -f "$LARMOR_RUN_KEY_FILE" && rmdir "$key_folder" 2>/dev/null)",
+       R"(if [ "$status" -eq 75 ]; then)", R"(  scontrol requeue "$SLURM_JOB_ID")", "fi",
        R"(exit "$status")"});
 }
 
 std::string shell_script(const JobRequest& request) {
   refuse_bad_master(request.master);
-  const auto nodes = text(request.nodes);
-  const auto command =
-      train_command(request, {"--nnodes", nodes, "--master-addr", request.master, "--master-port",
-                              text(request.port), "--max-restarts", text(request.max_restarts)});
+  refuse_control_letters(request);
+  const std::vector<std::string> place{"--nnodes",       text(request.nodes),       "--master-addr",
+                                       request.master,   "--master-port",           text(request.port),
+                                       "--max-restarts", text(request.max_restarts)};
+  const bool is_one = request.runs.size() == 1;
+  std::string commands;
+  for (const auto& run : request.runs) {
+    const auto command = train_command(request, run, place) + " --node-rank \"$1\"";
+    commands += is_one ? "exec " + command : "train_stage " + command + "\n";
+  }
   const auto usage = text("usage: $0 NODE, a number from 0 to ", request.nodes - 1);
   return lines_of(
-      {"#!/bin/sh",
-       "# Trains the run " + request.run + " on nodes that share the folder below. Start this on each of",
+      {"#!/bin/sh", what_is_trained(request) + " on nodes that share the folder below. Start this on each of",
        "# them with the node's number, 0 on " + request.master + ". Ctrl-C or TERM stops all of them with a",
        "# checkpoint (75); started again in the same way, the run goes on. To adapt: what training needs of",
        "# the environment, such as", "#   export NCCL_SOCKET_IFNAME=eth1", "", "if [ $# -ne 1 ]; then",
        "  echo \"" + usage + "\" >&2", "  exit 2", "fi", "cd " + quoted(request.folder) + " || exit 4", "",
        "# By this key, which nobody else can read, the nodes know one another: node 0 makes it at each "
        "start.",
-       name_key(request, quoted("job-" + request.run)) + R"(if [ "$1" -eq 0 ]; then)" + "\n" +
-           make_key("  ") + "fi\n",
-       "exec " + command + " --node-rank \"$1\""});
+       name_key(request, quoted("job-" + request.runs.back().name)) + R"(if [ "$1" -eq 0 ]; then)" + "\n" +
+           make_key("  ") + "fi\n" + (is_one ? "" : in_turn()),
+       commands});
 }
 
 }  // namespace larmor::app

@@ -23,7 +23,8 @@ namespace larmor::app {
 namespace {
 
 struct LaunchFlags {
-  std::string ranks = "auto", device = "auto", logs = "larmor-log", hang_limit = "never";
+  PlaceFlags place = {.ranks = "auto", .device = "auto", .threads = ""};
+  std::string logs = "larmor-log", hang_limit = "never";
   AgentFlags agents;
 };
 
@@ -41,8 +42,10 @@ std::filesystem::path find_program(const std::string& name) {
 
 RunConfig config_of(const LaunchFlags& flags, const Agent& agent) {
   RunConfig config;
-  config.parallel.ranks = flags.ranks == "auto" && agent.given ? text(agent.given->count) : flags.ranks;
-  config.parallel.device = flags.device;
+  const auto& ranks = flags.place.ranks;
+  config.parallel.ranks = ranks == "auto" && agent.given ? text(agent.given->count) : ranks;
+  config.parallel.device = flags.place.device;
+  config.parallel.threads = flags.place.threads_of_a_rank();
   return config;
 }
 
@@ -118,8 +121,10 @@ int launch(Program& program, const LaunchFlags& flags) {
   find_program(command.front());
   Agent agent = find_agent(flags.agents, given_rank(flags.agents));
   Introduction introduction;
-  introduction.words = {
-      {"command", join(command, " ")}, {"--ranks", flags.ranks}, {"--device", flags.device}};
+  introduction.words = {{"command", join(command, " ")},
+                        {"--ranks", flags.place.ranks},
+                        {"--device", flags.place.device},
+                        {"--threads", flags.place.threads}};
   if (!agent.is_alone()) introduction.hardware = to_json(detect_hardware());
   if (!agent.place.leads()) {
     return follow(agent, std::move(introduction),
@@ -143,8 +148,7 @@ void add_launch(Program& program) {
   auto& verb =
       program.add_verb("launch", "start any program as ranks, watch it, start it again: launch -- CMD",
                        [&program, flags] { return launch(program, *flags); });
-  verb.add_option("--ranks", flags->ranks, "how many processes, auto, or a list of devices");
-  verb.add_option("--device", flags->device, "auto, cpu or cuda");
+  add_place_flags(verb, flags->place);
   verb.add_option("--logs", flags->logs, "folder of launcher.log and rank-N.log (larmor-log)");
   verb.add_option("--hang-limit", flags->hang_limit,
                   "time without a heartbeat, for programs that use larmor's library (never)");

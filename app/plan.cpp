@@ -1,6 +1,10 @@
+#include <filesystem>
+#include <system_error>
+
 #include "larmor/base/error.h"
+#include "larmor/base/regular_file.h"
 #include "larmor/base/text.h"
-#include "larmor/train/run_setup.h"
+#include "larmor/train/supposed_data.h"
 
 #include "app/program.h"
 
@@ -9,8 +13,10 @@ namespace larmor::app {
 namespace {
 
 Hardware read_hardware(const std::string& file) {
-  if (!std::filesystem::is_regular_file(file))
+  std::error_code absent;
+  if (!std::filesystem::exists(file, absent))
     fail(Exit::usage, text("there is no file ", file), "check --hardware");
+  naming(file, [&] { open_regular(file, Exit::usage); });
   const auto hardware = hardware_from_json(read_json(file));
   if (hardware.cores.empty()) {
     fail(Exit::usage, text(file, " names no cores"),
@@ -21,10 +27,10 @@ Hardware read_hardware(const std::string& file) {
 }
 
 int plan(Program& program, const std::string& hardware_file) {
-  const auto loaded = program.load(program.workload(program.arguments().target));
+  const auto loaded = program.load_to_show(program.workload(program.arguments().target));
   std::optional<Hardware> hardware;
   if (!hardware_file.empty()) hardware = read_hardware(hardware_file);
-  const auto draft = draft_run(loaded, hardware);
+  const auto draft = draft_run_to_show(loaded, hardware);
   program.show(to_json(draft.plan), Lines().add_text(explain(draft.plan, draft.hardware)));
   return 0;
 }
@@ -34,7 +40,8 @@ int plan(Program& program, const std::string& hardware_file) {
 void add_plan(Program& program) {
   const auto hardware = std::make_shared<std::string>();
   auto& verb = program.add_workload_verb("plan", "what would be done on this machine, and why",
-                                         [&program, hardware] { return plan(program, *hardware); });
+                                         [&program, hardware] { return plan(program, *hardware); },
+                                         {.stages = WorkloadVerb::Stages::each});
   verb.add_option("--hardware", *hardware, "plan for the machine of this hardware.json instead");
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include <torch/nn/module.h>
@@ -12,6 +13,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/base/log.h"
+#include "larmor/base/regular_file.h"
 #include "larmor/base/text.h"
 #include "larmor/base/whole_file.h"
 #include "larmor/device/device.h"
@@ -61,8 +63,10 @@ LoadedStage stage_for(const Program& program, const PredictArguments& arguments)
   }
   require(!arguments.weights.empty(), Exit::usage, "a workload without a run needs weights",
           "add --weights FILE, or name a run");
-  if (!fs::is_regular_file(arguments.weights))
+  std::error_code absent;
+  if (!fs::exists(arguments.weights, absent))
     fail(Exit::usage, text("there is no file ", arguments.weights), "check --weights");
+  naming(arguments.weights, [&] { open_regular(arguments.weights, Exit::usage); });
   return program.load(program.workload(words.target));
 }
 
@@ -261,9 +265,9 @@ int predict(Program& program, PredictArguments arguments) {
 
 void add_predict(Program& program) {
   const auto arguments = std::make_shared<PredictArguments>();
-  auto& verb =
-      program.add_workload_or_run_verb("predict", "what a trained network makes of images",
-                                       [&program, arguments] { return predict(program, *arguments); });
+  auto& verb = program.add_workload_or_run_verb(
+      "predict", "what a trained network makes of images",
+      [&program, arguments] { return predict(program, *arguments); }, {.place_is_config = false});
   verb.add_option("--input", arguments->request.inputs,
                   "a file, a folder or a text for the stage's first input, or NAME=VALUE; repeatable");
   verb.add_option("--table", arguments->table, "a CSV file of inputs, one case a row");
@@ -272,8 +276,7 @@ void add_predict(Program& program) {
   verb.add_option("--output", arguments->output,
                   "the file to write, or a folder for several; numbers and words are shown in any case");
   verb.add_flag("--saliency", arguments->saliency, "a picture of what the answer goes by, beside the output");
-  verb.add_option("--seed", arguments->seed, "of all draws, instead of the run's")
-      ->check(CLI::NonNegativeNumber);
+  verb.add_option("--seed", arguments->seed, "of all draws, instead of the run's")->check(at_least(0));
   verb.add_option("--weights", arguments->weights, "safetensors weights, for a workload without a run");
   verb.add_option("--checkpoint", arguments->checkpoint, "best, last or a checkpoint folder");
   add_call_flags(verb, arguments->call);

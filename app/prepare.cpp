@@ -18,6 +18,7 @@
 #include "larmor/train/stage.h"
 #include "larmor/train/stoppable_work.h"
 
+#include "app/caches.h"
 #include "app/program.h"
 #include "app/say.h"
 
@@ -74,7 +75,9 @@ int clean(Program& program, const RunConfig& config) {
 }
 
 int prepare(Program& program, bool cleans) {
-  const auto loaded = program.load(program.workload(program.arguments().target));
+  const auto& workload = program.workload(program.arguments().target);
+  // What is prepared lies in one folder, whatever the data.
+  const auto loaded = cleans ? program.load_to_show(workload) : program.load(workload);
   const auto& config = loaded.config.config;
   if (cleans) return clean(program, config);
   const bool speaks = !program.arguments().quiet;
@@ -107,6 +110,7 @@ int prepare(Program& program, bool cleans) {
   json["bad"] = to_json(context.bad);
   Lines lines(text(index.cases.size(), " cases, sha256 ", index.sha256()));
   for (const auto& line : context.lines) lines.add(line);
+  if (!json["cache"].is_null()) lines.add(word_on_prepared_images(config.data, config.workload));
   for (const auto& file : context.bad) lines.add(bounded(text("  bad: ", file.path, ": ", file.reason)));
   if (context.bad.empty()) lines.add("every file is whole");
   program.show(json, lines);
@@ -121,9 +125,9 @@ int prepare(Program& program, bool cleans) {
 
 void add_prepare(Program& program) {
   const auto cleans = std::make_shared<bool>(false);
-  auto& verb =
-      program.add_workload_verb("prepare", "index the data, check every file, fill the prepared cache",
-                                [&program, cleans] { return prepare(program, *cleans); });
+  auto& verb = program.add_workload_verb(
+      "prepare", "index the data, check every file, fill the prepared cache",
+      [&program, cleans] { return prepare(program, *cleans); }, {.stages = WorkloadVerb::Stages::each});
   verb.add_flag("--clean", *cleans, "instead: empty the prepared cache of what nobody uses");
 }
 

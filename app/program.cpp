@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <csignal>
 #include <sstream>
@@ -13,6 +14,7 @@
 #include "larmor/launch/rank.h"
 
 #include "app/say.h"
+#include "app/stage_chain.h"
 
 namespace larmor::app {
 
@@ -45,6 +47,15 @@ std::string help_hint(const CLI::App* verb, const std::string& what) {
   return text("larmor ", words.empty() ? "--help" : "help " + words, " lists ", what);
 }
 
+std::vector<std::string> flags_of(const CLI::App* verb) {
+  std::vector<std::string> flags;
+  for (const auto* option : verb->get_options()) {
+    if (option->get_group().empty()) continue;  // of ranks that larmor starts
+    for (const auto& name : option->get_lnames()) flags.push_back("--" + name);
+  }
+  return flags;
+}
+
 /// The workloads' own answers come first: they know what their guides mean by a flag.
 std::string answer_to(const std::string& flag, const std::vector<Workload>& workloads) {
   ForeignFlags all;
@@ -56,9 +67,19 @@ std::string answer_to(const std::string& flag, const std::vector<Workload>& work
 [[noreturn]] void refuse_flag(const std::string& word, const CLI::App* verb,
                               const std::vector<Workload>& workloads) {
   const auto flag = word.substr(0, word.find('='));
+  const auto words = words_of(verb);
   const auto instead = answer_to(flag, workloads);
-  fail(Exit::usage, text(flag, " is not a flag of larmor"),
-       instead.empty() ? help_hint(verb, "the flags") : instead);
+  const auto near = nearest(flag, flags_of(verb));
+  fail(Exit::usage, text(flag, " is not a flag of larmor", words.empty() ? "" : " ", words),
+       !instead.empty() ? instead
+       : near.empty()   ? help_hint(verb, "the flags")
+                        : text("did you mean ", near, "?"));
+}
+
+std::vector<std::string> names_of(const std::vector<Workload>& workloads) {
+  std::vector<std::string> names;
+  for (const auto& workload : workloads) names.push_back(workload.name());
+  return names;
 }
 
 std::vector<std::string> verbs_below(const CLI::App* app) {
@@ -98,18 +119,66 @@ void Program::add_target(CLI::App& verb, const std::string& kind) {
   verb.add_option("target", operands_, kind + ", then key=value …")->type_name(kind + " key=value");
 }
 
-void Program::add_config_flags(CLI::App& verb) {
+std::vector<std::string> PlaceFlags::keys() const {
+  std::vector<std::string> keys;
+  if (!ranks.empty()) keys.push_back("parallel.ranks=" + ranks);
+  if (!device.empty()) keys.push_back("parallel.device=" + device);
+  if (!threads.empty()) keys.push_back("parallel.threads=" + threads);
+  return keys;
+}
+
+std::optional<int64_t> PlaceFlags::threads_of_a_rank() const {
+  if (threads.empty() || threads == "auto") return std::nullopt;
+  int64_t count = 0;
+  const auto [stop, problem] = std::from_chars(threads.data(), threads.data() + threads.size(), count);
+  if (problem != std::errc() || stop != threads.data() + threads.size() || count < 1)
+    fail(Exit::usage, text("--threads ", threads, " is no number of threads"), "say auto, or a count from 1");
+  return count;
+}
+
+CLI::Validator at_least(int64_t least) {
+  return {
+      [least](const std::string& word) {
+        int64_t number = 0;
+        const auto [stop, problem] = std::from_chars(word.data(), word.data() + word.size(), number);
+        const bool is_one = problem == std::errc() && stop == word.data() + word.size() && number >= least;
+        return is_one ? std::string() : text("has to be a whole number of at least ", least, "; got ", word);
+      },
+      ""};
+}
+
+void add_place_flags(CLI::App& verb, PlaceFlags& flags) {
+  verb.add_option("--ranks", flags.ranks, "how many processes, auto, or a list of devices");
+  verb.add_option("--device", flags.device, "auto, cpu or cuda");
+  verb.add_option("--threads", flags.threads, "threads that a rank computes with, or auto");
+}
+
+void Program::add_config_flags(CLI::App& verb, WorkloadVerb kind) {
   verb.add_option("-c,--config", arguments_.configs,
                   "a config file (YAML or JSON), or the name of a shipped one")
       ->allow_extra_args(false);
-  verb.add_option("--stage", arguments_.stage, "the stage of the workload; default its first");
+  verb.add_option("--stage", arguments_.stage,
+                  text("the stage of the workload; default its first",
+                       kind.stages == WorkloadVerb::Stages::one ? "" : "; all: each in turn"));
+  if (kind.place_is_config) add_place_flags(verb, arguments_.place);
 }
 
-CLI::App& Program::add_workload_verb(const std::string& name, const std::string& help, Action action,
-                                     CLI::App* parent) {
-  auto& verb = add_verb(name, help, std::move(action), parent);
+Program::Action Program::for_stages(const Action& action, WorkloadVerb::Stages stages) {
+  if (stages == WorkloadVerb::Stages::own) return action;
+  return [this, action, stages] {
+    if (!asks_for_every_stage(arguments_)) return action();
+    const auto& all = workload(arguments_.target);
+    if (stages == WorkloadVerb::Stages::each) return act_for_each_stage(*this, all, action);
+    fail(Exit::usage, text(words_of(named_verb(&cli_)), " takes one stage at a time"),
+         text("name it: ", join(all.stages(), ", ")));
+  };
+}
+
+CLI::App& Program::add_workload_verb(const std::string& name, const std::string& help, const Action& action,
+                                     WorkloadVerb kind, CLI::App* parent) {
+  auto& verb = add_verb(name, help, for_stages(action, kind.stages), parent);
   add_target(verb, "WORKLOAD");
-  add_config_flags(verb);
+  add_config_flags(verb, kind);
   return verb;
 }
 
@@ -120,18 +189,23 @@ CLI::App& Program::add_run_verb(const std::string& name, const std::string& help
   return verb;
 }
 
-CLI::App& Program::add_workload_or_run_verb(const std::string& name, const std::string& help, Action action) {
-  auto& verb = add_verb(name, help, std::move(action));
+CLI::App& Program::add_workload_or_run_verb(const std::string& name, const std::string& help,
+                                            const Action& action, WorkloadVerb kind) {
+  auto& verb = add_verb(name, help, for_stages(action, kind.stages));
   add_target(verb, "WORKLOAD|RUN");
-  add_config_flags(verb);
+  add_config_flags(verb, kind);
   return verb;
 }
 
-void Program::refuse_arguments(const std::vector<std::string>& words) const {
-  const auto* verb = named_verb(&cli_);
+void Program::refuse_flags(const std::vector<std::string>& words) const {
   for (const auto& word : words) {
-    if (word.starts_with("-")) refuse_flag(word, verb, workloads_);
+    if (word.starts_with("-")) refuse_flag(word, named_verb(&cli_), workloads_);
   }
+}
+
+void Program::refuse_arguments(const std::vector<std::string>& words) const {
+  refuse_flags(words);
+  const auto* verb = named_verb(&cli_);
   const auto names = verbs_below(verb);
   const auto before = words_of(verb);
   if (names.empty())
@@ -190,6 +264,8 @@ int Program::parse_and_act(std::vector<std::string> arguments) {
   } catch (const CLI::ExtrasError&) {
     refuse_arguments(cli_.remaining(/*recurse=*/true));
   } catch (const CLI::ParseError& error) {
+    // A flag that seems to be missing may have been mistyped.
+    refuse_flags(cli_.remaining(/*recurse=*/true));
     fail(Exit::usage, error.what(), help_hint(named_verb(&cli_), "what it takes"));
   }
   return act();
@@ -207,6 +283,7 @@ int Program::act() {
       fail(Exit::usage, text("two targets: ", arguments_.target, " and ", operand),
            "give one workload or run, then key=value");
   }
+  for (const auto& key : arguments_.place.keys()) arguments_.overrides.push_back(key);
   if (!action_) {
     print(Lines().add_text(cli_.help()));
     return static_cast<int>(Exit::usage);
@@ -220,11 +297,10 @@ bool Program::is_workload(const std::string& name) const {
 }
 
 const Workload& Program::workload(const std::string& name) const {
-  std::vector<std::string> names;
   for (const auto& one : workloads_) {
     if (one.name() == name) return one;
-    names.push_back(one.name());
   }
+  const auto names = names_of(workloads_);
   if (name.empty())
     fail(Exit::usage, "no workload was named", text("the workloads are: ", join(names, ", ")));
   const auto near = nearest(name, names);
@@ -236,12 +312,6 @@ std::string Program::stage_of(const Workload& workload) const {
   return arguments_.stage.empty() ? workload.stages().front() : workload.named(arguments_.stage).name;
 }
 
-LoadedStage Program::load(const Workload& workload) const { return load(workload, /*is_draft=*/false); }
-
-LoadedStage Program::load_to_show(const Workload& workload) const {
-  return load(workload, /*is_draft=*/true);
-}
-
 LoadedStage Program::load(const Workload& workload, bool is_draft) const {
   const auto stage = stage_of(workload);
   Sources sources;
@@ -251,7 +321,7 @@ LoadedStage Program::load(const Workload& workload, bool is_draft) const {
   sources.environment = process_environment();
   sources.overrides = arguments_.overrides;
   sources.is_draft = is_draft;
-  auto loaded = load_stage(sources, workload, stage);
+  auto loaded = load_stage(sources, workload, stage, earlier_);
   if (!arguments_.quiet) {
     for (const auto& note : loaded.config.notes) say(note);
   }
@@ -266,7 +336,9 @@ RunFolder Program::run_folder() const {
     fail(Exit::usage, text("a run is needed, and ", target, " is a workload"),
          text("larmor train ", target, " makes one; the newest is then runs/latest"));
   }
-  const auto folder = find_run(target, RunSection{}.folder);
+  const bool may_be_workload = named_verb(&cli_)->get_option_no_throw("--stage") != nullptr;
+  const auto folder = find_run(target, RunSection{}.folder,
+                               may_be_workload ? names_of(workloads_) : std::vector<std::string>());
   if (!arguments_.configs.empty()) {
     fail(Exit::usage,
          text("-c ", arguments_.configs.front(), ": the run ", target, " has its config already"),
@@ -288,6 +360,12 @@ void Program::refuse_overrides() const {
        help_hint(named_verb(&cli_), "what it takes"));
 }
 
+void Program::keep_shown(bool by_stage) {
+  kept_ = std::make_unique<Kept>();
+  kept_->by_stage = by_stage;
+  kept_->all = by_stage ? Json::object() : Json::array();
+}
+
 void Program::show_kept() {
   const auto kept = std::move(kept_);
   show(kept->all, kept->lines);
@@ -295,7 +373,12 @@ void Program::show_kept() {
 
 void Program::show(const Json& json, const Lines& lines) const {
   if (kept_) {
-    kept_->all.push_back(json);
+    if (kept_->by_stage) {
+      kept_->all[arguments_.stage] = json;
+      kept_->lines.add(text(kept_->lines.empty() ? "" : "\n", "stage ", arguments_.stage));
+    } else {
+      kept_->all.push_back(json);
+    }
     kept_->lines.add(lines);
     return;
   }

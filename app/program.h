@@ -1,8 +1,10 @@
 // What every verb shares: the words on the command line, the workloads, and how results are shown.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,32 @@
 
 namespace larmor::app {
 
+/// Where ranks run, in the words of every verb that starts or plans any; empty: not said.
+struct PlaceFlags {
+  std::string ranks, device, threads;
+
+  /// As keys of the section `parallel`.
+  std::vector<std::string> keys() const;
+  /// parallel.threads, for verbs whose flags are no keys. Throws Error (usage).
+  std::optional<int64_t> threads_of_a_rank() const;
+};
+/// --ranks, --device, --threads.
+void add_place_flags(CLI::App& verb, PlaceFlags& flags);
+
+/// Of a flag: a whole number that is not below `least`.
+CLI::Validator at_least(int64_t least);
+
+/// What a verb with a WORKLOAD makes of the flags that all of them take.
+struct WorkloadVerb {
+  /// Of `--stage all`: `one` refuses it, `each` is called for each stage in turn (app/stage_chain.h), `own`
+  /// sees to it itself.
+  enum class Stages { one, each, own };
+  Stages stages = Stages::one;
+  /// --ranks, --device and --threads are keys of `parallel`; otherwise the verb adds them with a meaning of
+  /// its own.
+  bool place_is_config = true;
+};
+
 /// The words after a verb, as far as verbs share them.
 struct VerbArguments {
   std::string target;                  // a workload, a run folder or a run's name
@@ -24,6 +52,7 @@ struct VerbArguments {
   std::vector<std::string> overrides;  // key=value
   std::vector<std::string> command;    // after --
   std::string stage;
+  PlaceFlags place;  // already among the overrides
   bool json = false, quiet = false, no_color = false;
 };
 
@@ -39,14 +68,15 @@ class Program {
   /// A verb without target, below `parent` or at the top.
   CLI::App& add_verb(const std::string& name, const std::string& help, Action action,
                      CLI::App* parent = nullptr);
-  /// A verb that takes WORKLOAD, -c, key=value and --stage.
-  CLI::App& add_workload_verb(const std::string& name, const std::string& help, Action action,
-                              CLI::App* parent = nullptr);
+  /// A verb that takes WORKLOAD, -c, key=value, --stage, and the place of its ranks.
+  CLI::App& add_workload_verb(const std::string& name, const std::string& help, const Action& action,
+                              WorkloadVerb kind, CLI::App* parent = nullptr);
   /// A verb that takes RUN and key=value; -c and --stage are fixed by the run.
   CLI::App& add_run_verb(const std::string& name, const std::string& help, Action action,
                          CLI::App* parent = nullptr);
   /// A verb that takes either: run_folder() refuses the -c and --stage that do not fit the run.
-  CLI::App& add_workload_or_run_verb(const std::string& name, const std::string& help, Action action);
+  CLI::App& add_workload_or_run_verb(const std::string& name, const std::string& help, const Action& action,
+                                     WorkloadVerb kind);
   /// A name with verbs below it: `config show`.
   CLI::App& add_family(const std::string& name, const std::string& help);
 
@@ -62,9 +92,11 @@ class Program {
   std::string stage_of(const Workload& workload) const;
 
   /// The stage asked for, with its config from default.yaml, -c, environment and overrides; checked.
-  LoadedStage load(const Workload& workload) const;
+  LoadedStage load(const Workload& workload) const { return load(workload, /*is_draft=*/false); }
   /// The same before the data are named: a value that a person has yet to give is no fault.
-  LoadedStage load_to_show(const Workload& workload) const;
+  LoadedStage load_to_show(const Workload& workload) const { return load(workload, /*is_draft=*/true); }
+  /// What the stages that load() reads build on, in place of the runs that their config names; null: those.
+  void build_on(std::shared_ptr<const EarlierRuns> earlier) { earlier_ = std::move(earlier); }
   /// The run that the target names. Throws Error (usage) for a -c, or for a stage that is not the run's.
   RunFolder run_folder() const;
   /// Of everything that verbs write; make_storage() when it is first asked for.
@@ -77,19 +109,24 @@ class Program {
   void show(const Json& json, const Lines& lines) const;
   /// The same of lines that are the result in any case; rank 0 has the launcher's stdout in place of its own.
   void print(const Lines& lines, int descriptor = 1) const;
-  /// From here on show() shows nothing: show_kept() shows all of it, as one list.
-  void keep_shown() { kept_ = std::make_unique<Kept>(); }
+  /// From here on show() shows nothing: show_kept() shows all of it, as one list, or as an object by stage.
+  void keep_shown(bool by_stage = false);
   void show_kept();
 
  private:
   struct Kept {
-    Json all = Json::array();
+    bool by_stage = false;
+    Json all;
     Lines lines;
   };
 
   void add_target(CLI::App& verb, const std::string& kind);
-  void add_config_flags(CLI::App& verb);
+  void add_config_flags(CLI::App& verb, WorkloadVerb kind);
+  /// The action that does as `kind` says of `--stage all`.
+  Action for_stages(const Action& action, WorkloadVerb::Stages stages);
   LoadedStage load(const Workload& workload, bool is_draft) const;
+  /// Refuses those of the words that look like flags.
+  void refuse_flags(const std::vector<std::string>& words) const;
   /// Refuses arguments that nothing took: a verb that is not there, or a target for a verb without one.
   [[noreturn]] void refuse_arguments(const std::vector<std::string>& words) const;
   int parse_and_act(std::vector<std::string> arguments);
@@ -101,6 +138,7 @@ class Program {
   std::vector<std::string> operands_;
   Action action_;
   std::vector<Workload> workloads_;
+  std::shared_ptr<const EarlierRuns> earlier_;
   std::unique_ptr<Kept> kept_;  // null: shown at once
   std::unique_ptr<Storage> storage_;
   mutable int loss_ = 0;  // the errno with which stdout has refused a result

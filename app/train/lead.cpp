@@ -16,6 +16,7 @@
 #include "larmor/train/machine.h"
 #include "larmor/train/run_setup.h"
 
+#include "app/caches.h"
 #include "app/report.h"
 #include "app/say.h"
 #include "app/train/gpu_watch.h"
@@ -107,6 +108,9 @@ PreparedRun Leader::prepare(LoadedStage loaded, const std::optional<RunFolder>& 
   start.again = agent_.job.restarts > 0;
   auto run = prepare_run(request_.workload, std::move(loaded), existing, std::move(start), *storage_, clock_);
   for (const auto& note : run.notes) say(note);
+  const auto& config = run.config.config;
+  if (config.data.cache == "full" && !run.index.is_invented() && !run.already_done)
+    say(word_on_prepared_images(config.data, config.workload));
   // Ranks of other hosts stand in other folders.
   run.folder.root = std::filesystem::absolute(run.folder.root);
   return run;

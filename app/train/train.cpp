@@ -1,4 +1,5 @@
 // `train`: an agent prepares a run and has its ranks started; a process that was started as a rank trains.
+#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "larmor/train/time_left.h"
 
 #include "app/program.h"
+#include "app/stage_chain.h"
 #include "app/train/lead.h"
 #include "app/train/train_flags.h"
 #include "app/train/train_rank.h"
@@ -18,16 +20,6 @@
 namespace larmor::app {
 
 namespace {
-
-// A flag is a key under another name; both at once is a duplicate that load_config refuses.
-void flags_to_overrides(const TrainFlags& flags, const std::optional<Rank>& given, VerbArguments& words) {
-  if (!flags.ranks.empty()) {
-    words.overrides.push_back("parallel.ranks=" + flags.ranks);
-  } else if (given) {
-    words.overrides.push_back(text("parallel.ranks=", given->count));
-  }
-  if (!flags.device.empty()) words.overrides.push_back("parallel.device=" + flags.device);
-}
 
 /// Another launcher's ranks are processes.
 void refuse_threads(const RunConfig& config, const std::optional<Rank>& given) {
@@ -47,7 +39,7 @@ void refuse_launcher(const std::optional<Rank>& given) {
 
 int train_as_agent(Program& program, const TrainFlags& flags, const std::optional<Rank>& given) {
   auto& words = program.arguments();
-  flags_to_overrides(flags, given, words);
+  if (given && words.place.ranks.empty()) words.overrides.push_back(text("parallel.ranks=", given->count));
   const bool is_new = program.is_workload(words.target);
   const auto existing = is_new ? std::nullopt : std::optional(program.run_folder());
   const auto& workload = program.workload(existing ? workload_of(*existing) : words.target);
@@ -71,24 +63,29 @@ int train_as_agent(Program& program, const TrainFlags& flags, const std::optiona
 ResumeChoice TrainFlags::resume_choice() const {
   if (resume == "auto") return {};
   if (resume == "never") return {.kind = ResumeChoice::Kind::never, .path = {}};
+  const auto near = nearest(resume, std::vector<std::string>{"auto", "never"});
+  if (!near.empty() && !std::filesystem::exists(resume))
+    fail(Exit::usage, text("--resume ", resume, " is no checkpoint"), text("did you mean ", near, "?"));
   return {.kind = ResumeChoice::Kind::path, .path = resume};
 }
 
 void add_train(Program& program) {
   const auto flags = std::make_shared<TrainFlags>();
-  auto& verb =
-      program.add_workload_or_run_verb("train", "train a workload, or go on with a run", [&program, flags] {
+  auto& verb = program.add_workload_or_run_verb(
+      "train", "train a workload, or go on with a run",
+      [&program, flags] {
         const auto rank = given_rank(flags->agents);
         if (rank && rank->launcher == "larmor") return train_as_rank(program, *flags, *rank);
         if (!asks_for_every_stage(program.arguments())) return train_as_agent(program, *flags, rank);
         refuse_launcher(rank);
-        return train_every_stage(program, *flags, [&] { return train_as_agent(program, *flags, rank); });
-      });
-  verb.add_option("--ranks", flags->ranks, "how many processes, auto, or a list of devices");
-  verb.add_option("--device", flags->device, "auto, cpu or cuda");
+        const auto train = [&] { return train_as_agent(program, *flags, rank); };
+        if (!flags->dry_run) return train_every_stage(program, *flags, train);
+        return act_for_each_stage(program, program.workload(program.arguments().target), train);
+      },
+      {.stages = WorkloadVerb::Stages::own});
   verb.add_option("--resume", flags->resume, "auto, never, or a checkpoint folder");
   verb.add_option("--steps", flags->steps, "stop after this global step, with a checkpoint")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   verb.add_flag("--dry-run", flags->dry_run, "show the plan and stop");
   verb.add_flag("--debug", flags->debug, "log everything to stderr");
   add_agent_flags(verb, flags->agents);

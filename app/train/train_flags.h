@@ -12,7 +12,6 @@
 namespace larmor::app {
 
 struct TrainFlags {
-  std::string ranks, device;
   std::string resume = "auto";
   std::optional<int64_t> steps;
   bool dry_run = false, debug = false;

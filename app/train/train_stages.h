@@ -8,9 +8,6 @@
 
 namespace larmor::app {
 
-/// Whether that is what the words ask for.
-bool asks_for_every_stage(const VerbArguments& words);
-
 /// Calls `train_stage` for each stage, the program's words being those of that stage's run. A stage whose run
 /// is over is not trained again, which is for `train_stage` to see; one that ends otherwise is the last. The
 /// exit status is the last one's. Throws Error (usage) for words that make no sense for several stages.

@@ -45,7 +45,7 @@ class LoadedConfig {
   /// the origins of such a file, "plan" among them, from its comments.
   std::string to_yaml(bool with_origins) const;
   /// SHA-256 of the resolved values that define a run. Left out: run.folder, run.name; and how its work is
-  /// shared, held in memory and watched: parallel.ranks, .device, .strategy, .offload, .hang_limit,
+  /// shared, held in memory and watched: parallel.ranks, .device, .threads, .strategy, .offload, .hang_limit,
   /// train.activation_checkpointing, train.stop_before, plan.probe.
   std::string sha256() const;
   /// Keys whose values differ from `other` and count in sha256(); `auto` equals anything it was frozen to.

@@ -22,11 +22,12 @@ const Source plan_source{.name = "the plan", .short_name = "plan"};
 
 // Where a run lies, and how its work is shared and held in memory, define no other run.
 constexpr std::array<std::string_view, 2> whereabouts{"run.folder", "run.name"};
-constexpr std::array<std::string_view, 10> ways{
-    "parallel.ranks",   "parallel.device",     "parallel.strategy",
-    "parallel.offload", "parallel.hang_limit", "plan.probe",
-    "train.layout",     "train.stop_before",   "train.activation_checkpointing",
-    "train.graphs"};
+constexpr std::array<std::string_view, 11> ways{"parallel.ranks",    "parallel.device",
+                                                "parallel.threads",  "parallel.strategy",
+                                                "parallel.offload",  "parallel.hang_limit",
+                                                "plan.probe",        "train.layout",
+                                                "train.stop_before", "train.activation_checkpointing",
+                                                "train.graphs"};
 
 template <size_t count>
 bool is_among(const std::array<std::string_view, count>& keys, const Origin& origin) {

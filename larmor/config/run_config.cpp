@@ -144,6 +144,7 @@ void OptimConfig::describe(Fields& f) {
 void ParallelConfig::describe(Fields& f) {
   f.field("ranks", ranks, "processes: auto, a count, or a list of GPU numbers such as \"0,2\"");
   f.word("device", device, {"auto", "cpu", "cuda"}, "what to compute on; auto: GPUs where there are any");
+  f.field("threads", threads, "threads that a rank computes with; auto: its part of the cores", at_least_one);
   f.word(
       "strategy", strategy, {"auto", "single", "dp", "ddp", "zero1", "zero2", "zero3"},
       "how ranks share the work: whole replicas in processes (ddp) or in threads of one (dp), or a part each "

@@ -110,6 +110,7 @@ struct OptimConfig {
 struct ParallelConfig {
   std::string ranks = "auto";          // auto, a count, or a list of device numbers "0,2"
   std::string device = "auto";         // auto, cpu, cuda
+  std::optional<int64_t> threads;      // of a rank; auto: its part of the cores
   std::string strategy = "auto";       // auto, single, dp, ddp, zero1, zero2, zero3
   std::string offload = "auto";        // auto, none, optimizer
   std::optional<bool> sync_batchnorm;  // auto: with several ranks

@@ -203,10 +203,11 @@ void choose_device(const Question& question, Plan& plan) {
   }
   if (asked != "auto" && asked != "cpu" && asked != "cuda") {
     const bool names_one = asked.starts_with("cuda:");
+    const auto near = nearest(asked, std::vector<std::string>{"auto", "cpu", "cuda"});
     fail(Exit::usage, text("parallel.device is \"", asked, "\""),
          names_one ? text("say cuda, and which GPU by a list of one, with the comma: parallel.ranks=",
                           asked.substr(std::string_view("cuda:").size()), ",")
-                   : "say auto, cpu or cuda");
+                   : text(near.empty() ? "" : text("did you mean ", near, "? "), "say auto, cpu or cuda"));
   }
   plan.device = asked == "cpu" || gpus == 0 ? DeviceKind::cpu : DeviceKind::cuda;
   const std::string seen = gpus == 0 ? "no GPU" : counted(gpus, "GPU");

@@ -14,7 +14,7 @@
 namespace larmor {
 namespace {
 
-constexpr int64_t most_loader_threads = 1024, most_prefetch = 1024;
+constexpr int64_t most_loader_threads = 1024, most_prefetch = 1024, most_threads = 4096;
 
 void check_range(const char* key, const std::optional<int64_t>& count, int64_t least, int64_t most) {
   if (!count || (*count >= least && *count <= most)) return;
@@ -199,15 +199,21 @@ void choose_threads(const Question& question, Plan& plan) {
   const DataConfig& data = question.config.data;
   check_range("data.workers", data.workers, 0, most_loader_threads);
   check_range("data.prefetch", data.prefetch, 1, most_prefetch);
+  check_range("parallel.threads", question.config.parallel.threads, 1, most_threads);
   const int cores = question.hardware.usable_cores();
   const int ranks = plan.local_size();
   plan.threads_per_rank = std::max(1, cores / ranks);
   const bool on_gpus = plan.device == DeviceKind::cuda;
-  if (!on_gpus || !question.follows_guide() || question.demand.guide.cores_a_thread == 0)
+  const auto& given = question.config.parallel.threads;
+  if (!given && (!on_gpus || !question.follows_guide() || question.demand.guide.cores_a_thread == 0))
     plan.reasons.push_back(text(counted(plan.threads_per_rank, "compute thread"),
                                 " a rank: ", counted(cores, "core"), " of ", question.hardware.machine_cores,
                                 " / ", counted(ranks, "rank"), "."));
   if (on_gpus && question.follows_guide()) follow_guide_on_gpus(question.demand.guide, cores, plan);
+  if (given) {
+    plan.threads_per_rank = static_cast<int>(*given);
+    plan.reasons.push_back(text(counted(*given, "compute thread"), " a rank, as asked."));
+  }
   choose_loader(question, plan);
   choose_prefetch(question, plan);
 }

@@ -110,6 +110,11 @@ LoadedStage EarlierRuns::stage(const std::string& name) const {
 
 EarlierRun EarlierRuns::read(const std::string& name) const {
   const auto& from = source(name);
+  if (from.weights.path.empty()) {
+    fail(Exit::usage,
+         text("a run of the stage ", name, " of ", workload_.name(), " is needed, and there is none"),
+         text("larmor train ", workload_.name(), " --stage ", name, " makes one"));
+  }
   if (!std::filesystem::exists(from.weights.path)) {
     fail(Exit::checkpoint,
          text("the weights of the stage ", name, " are not there any more: ", from.weights.path.string()),

@@ -71,8 +71,12 @@ CheckpointEntry checkpoint_of(const std::string& key, const RunFolder& folder, c
   }
   const bool is_named = choice == "best" || choice == "last" || choice.starts_with("step-");
   if (!is_named || !fs::exists(chosen)) {
+    std::vector<std::string> names{"best", "last"};
+    for (const auto& entry : entries) names.push_back(entry.folder.filename().string());
+    const auto near = nearest(choice, names);
     fail(Exit::usage, text(key, ": ", folder.root.string(), " has no checkpoint ", choice),
-         text("say #best, #last or the name of one: larmor checkpoint list ", folder.root.string()));
+         text(near.empty() ? "" : text("did you mean #", near, "? "),
+              "say #best, #last or the name of one: larmor checkpoint list ", folder.root.string()));
   }
   auto entry = verify_checkpoint(fs::canonical(chosen));
   if (!entry.ok) {

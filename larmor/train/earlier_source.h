@@ -24,7 +24,7 @@ struct EarlierSource {
   bool averaged = false;         // the weights are the average
   std::filesystem::path config;  // the run's config.yaml
   std::string config_sha256;     // of its values, not of the file
-  File weights;                  // of the predicting network
+  File weights;                  // of the predicting network; an empty path where no run is there yet
   File task;                     // the tensors of the task itself; an empty path where it has none
   Json task_values;
   std::map<std::string, File> kept;  // files that its run has kept (train/kept_files.h), by name

@@ -1,5 +1,7 @@
 #include "larmor/train/run_folder.h"
 
+#include <system_error>
+
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/base/json.h"
@@ -39,14 +41,23 @@ std::string new_run_name(const Clock& clock, const fs::path& parent, const std::
   return candidate;
 }
 
-RunFolder find_run(const std::string& text_form, const fs::path& runs) {
+RunFolder find_run(const std::string& text_form, const fs::path& runs,
+                   const std::vector<std::string>& others) {
   for (const auto& root : {fs::path(text_form), runs / text_form}) {
     if (RunFolder folder{root}; folder.is_run()) return {fs::weakly_canonical(root)};
   }
+  auto names = others;
+  std::error_code absent;
+  for (const auto& item : fs::directory_iterator(runs, absent)) {
+    if (RunFolder{item.path()}.is_run()) names.push_back(item.path().filename().string());
+  }
+  const auto near = nearest(text_form, names);
   fail(Exit::usage,
        text("there is no run ", text_form, ": neither that folder nor ", (runs / text_form).string(),
             " holds a config.yaml"),
-       "give the folder of a run, or a workload of `larmor list`");
+       !near.empty()    ? text("did you mean ", near, "?")
+       : others.empty() ? "give the folder of a run, or its name below " + runs.string()
+                        : std::string("give the folder of a run, or a workload of `larmor list`"));
 }
 
 }  // namespace larmor

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "larmor/base/clock.h"
 #include "larmor/base/storage.h"
@@ -48,7 +49,9 @@ void mark_going_on(Storage& storage, const RunFolder& folder);
 std::string new_run_name(const Clock& clock, const std::filesystem::path& parent, const std::string& workload,
                          const std::string& stage);
 
-/// A run by its folder or by its name under `runs`. Throws Error (usage) when there is none.
-RunFolder find_run(const std::string& text, const std::filesystem::path& runs);
+/// A run by its folder or by its name under `runs`. Throws Error (usage) when there is none, with the nearest
+/// of the runs there and of `others`: what else the words might have been meant to name.
+RunFolder find_run(const std::string& text, const std::filesystem::path& runs,
+                   const std::vector<std::string>& others = {});
 
 }  // namespace larmor

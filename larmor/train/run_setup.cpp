@@ -318,8 +318,11 @@ void keep_what_it_needs(const PreparedRun& run, const Stage& stage, Storage& sto
 }  // namespace
 
 RunDraft draft_run(const LoadedStage& loaded, const std::optional<Hardware>& hardware) {
-  const auto& config = loaded.config.config;
-  return draft_run_on(loaded.stage->index(config), *loaded.stage, config, hardware, hardware.has_value());
+  return draft_run(loaded, loaded.stage->index(loaded.config.config), hardware);
+}
+
+RunDraft draft_run(const LoadedStage& loaded, Index index, const std::optional<Hardware>& hardware) {
+  return draft_run_on(std::move(index), *loaded.stage, loaded.config.config, hardware, hardware.has_value());
 }
 
 void freeze_plan(LoadedConfig& config, const Plan& plan) {

@@ -55,6 +55,8 @@ struct RunDraft {
   Plan plan;
 };
 RunDraft draft_run(const LoadedStage& loaded, const std::optional<Hardware>& hardware = {});
+/// Of these cases.
+RunDraft draft_run(const LoadedStage& loaded, Index index, const std::optional<Hardware>& hardware);
 
 /// Writes the values that were `auto` into the config as the plan chose them.
 void freeze_plan(LoadedConfig& config, const Plan& plan);

@@ -50,6 +50,8 @@ class Stage {
   virtual Index found(const RunConfig& config) const {
     return make_index(without_splits(config.data), static_cast<uint64_t>(config.run.seed));
   }
+  /// Whether the config asks for data that the program makes, so that none have to be named.
+  virtual bool invents_data(const RunConfig& config) const { return config.data.kind == "phantom"; }
   /// The groups in which its networks' parameters learn, by objective_groups() of a task of shapes alone;
   /// none where its objectives have no rules. Asked before any data are named.
   virtual std::vector<ObjectiveGroup> groups(const RunConfig& /*config*/) const { return {}; }

@@ -17,9 +17,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
-[[noreturn]] void refuse_absent(const fs::path& path) {
+[[noreturn]] void refuse_absent(const RunFolder& folder, const fs::path& path) {
+  std::vector<std::string> names{"best", "last"};
+  for (const auto& entry : list_checkpoints(folder.checkpoints(), /*verify=*/false))
+    names.push_back(entry.folder.filename().string());
+  const bool has_any = names.size() > 2;
+  const auto near = has_any ? nearest(path.string(), names) : "";
   fail(Exit::usage, text("there is no checkpoint ", path.string()),
-       "larmor checkpoint list RUN shows what there is");
+       near.empty() ? text("larmor checkpoint list ", folder.root.string(), " shows what there is")
+                    : text("did you mean ", near, "?"));
 }
 
 // The best one by the manifests, or where none has a metric the newest.
@@ -43,12 +49,12 @@ CheckpointEntry choose_checkpoint(const RunFolder& folder, const std::string& ch
   fs::path path = choice;
   if (choice == "best" || choice == "last") {
     const auto entries = list_checkpoints(folder.checkpoints(), /*verify=*/false);
-    if (entries.empty()) refuse_absent(folder.checkpoints() / choice);
+    if (entries.empty()) refuse_absent(folder, folder.checkpoints() / choice);
     path = choice == "best" ? best_or_last(entries, lower_is_better) : entries.front().folder;
   } else if (!fs::exists(path) && fs::exists(folder.checkpoints() / choice)) {
     path = folder.checkpoints() / choice;  // "step-00000004"
   }
-  if (!fs::exists(path)) refuse_absent(path);
+  if (!fs::exists(path)) refuse_absent(folder, path);
   auto entry = verify_checkpoint(fs::canonical(path));
   if (!entry.ok) {
     fail(Exit::checkpoint, text("checkpoint ", entry.folder.string(), " is damaged: ", entry.reason),

@@ -40,7 +40,9 @@ const Workload::NamedStage& Workload::named(const std::string& stage) const {
   for (const auto& one : stages_) {
     if (one.name == stage) return one;
   }
-  fail(Exit::usage, text(name_, " has no stage ", stage), text("its stages are: ", join(stages(), ", ")));
+  const auto near = nearest(stage, stages());
+  fail(Exit::usage, text(name_, " has no stage ", stage),
+       text(near.empty() ? "" : text("did you mean ", near, "? "), "its stages are: ", join(stages(), ", ")));
 }
 
 std::unique_ptr<Stage> Workload::stage(const std::string& name) const { return named(name).make(); }

@@ -124,9 +124,9 @@ TEST(LoadedConfig, RefusesToFreezeNonsense) {
 
 TEST(LoadedConfig, ComparesWhatDefinesTheRun) {
   const LoadedConfig one = load({});
-  const LoadedConfig elsewhere =
-      load_overrides({"run.folder=/other", "run.name=x", "parallel.ranks=2", "parallel.device=cpu",
-                      "parallel.strategy=zero3", "train.activation_checkpointing=blocks"});
+  const LoadedConfig elsewhere = load_overrides(
+      {"run.folder=/other", "run.name=x", "parallel.ranks=2", "parallel.device=cpu", "parallel.threads=3",
+       "parallel.strategy=zero3", "train.activation_checkpointing=blocks"});
   EXPECT_EQ(one.sha256(), elsewhere.sha256());
   EXPECT_THAT(one.differing_keys(elsewhere), IsEmpty());
 

@@ -76,6 +76,7 @@ constexpr Documented documented[] = {
     {"optim.ema_decay", "0.0"},
     {"parallel.ranks", "auto"},
     {"parallel.device", "auto"},
+    {"parallel.threads", "auto"},
     {"parallel.strategy", "auto"},
     {"parallel.offload", "auto"},
     {"parallel.sync_batchnorm", "auto"},

@@ -31,7 +31,9 @@ TEST(PoisonedMemory, EndsWithItsScopeAndItsBlocksDoNot) {
   at::Tensor later;
   {
     const PoisonedMemory outer;
-    { const PoisonedMemory inner; }
+    {
+      const PoisonedMemory inner;
+    }
     later = at::empty({100}).fill_(1);
     EXPECT_TRUE(at::empty({100}).isnan().all().item<bool>());
   }

@@ -11,6 +11,7 @@
 #include "larmor/kernels/conv3d.h"
 #include "larmor/kernels/conv3d_form.h"
 #include "larmor/kernels/draw.h"
+
 #include "tests/kernels/support/outputs_and_gradients.h"
 
 namespace larmor::testing {
@@ -82,7 +83,8 @@ TEST(ColumnConv, GivesTheGradientsThatAreWanted) {
   const Tensor volumes = numbers_for_columns("volumes", {1, 2, 3, 3, 3}),
                kernel = numbers_for_columns("kernel", {4, 2, 3, 3, 3}),
                slopes = numbers_for_columns("slopes", {1, 4, 3, 3, 3});
-  const auto found = column_conv_gradients(slopes, volumes, kernel, {1, 1, 1}, {1, 1, 1}, {false, true, false});
+  const auto found =
+      column_conv_gradients(slopes, volumes, kernel, {1, 1, 1}, {1, 1, 1}, {false, true, false});
   EXPECT_FALSE(std::get<0>(found).defined());
   EXPECT_TRUE(std::get<1>(found).defined());
   EXPECT_FALSE(std::get<2>(found).defined());

@@ -9,6 +9,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/device/trial_record.h"
+
 #include "tests/kernels/support/memory_cases.h"
 
 namespace larmor::testing {
@@ -55,7 +56,8 @@ TEST(ConvTrial, TakesTheNextPathThatIsRightAndSaysSoOnce) {
 
 TEST(ConvTrial, RefusesAFormThatNoPathComputes) {
   TrialRecord record({}, "");
-  const PlantedConvFault fault({ConvPath::one_dnn, ConvPath::padded, ConvPath::columns, ConvPath::wide_columns});
+  const PlantedConvFault fault(
+      {ConvPath::one_dnn, ConvPath::padded, ConvPath::columns, ConvPath::wide_columns});
   const auto type = has_bf16() ? at::kBFloat16 : at::kFloat;
   try {
     tried_form(record, form_by(ConvPath::one_dnn, type), usual);
@@ -91,7 +93,8 @@ TEST(ConvTrial, IsKeptForTheNextStart) {
   }
   TrialRecord next(file, "a CPU"), of_another(file, "another CPU");
   const auto take_from = [&](TrialRecord& record) {
-    return what_is_said([&] { EXPECT_EQ(tried_form(record, form_by(ConvPath::one_dnn), usual).path, ConvPath::padded); });
+    return what_is_said(
+        [&] { EXPECT_EQ(tried_form(record, form_by(ConvPath::one_dnn), usual).path, ConvPath::padded); });
   };
   EXPECT_EQ(take_from(next), "");
   EXPECT_THAT(take_from(of_another), HasSubstr("is not right on this CPU"));

@@ -16,7 +16,8 @@ uint64_t number_in(const char* variable, uint64_t otherwise) {
 }
 
 TEST(UnwrittenMemory, IsNotWhatAnyValueRestsOn) {
-  const uint64_t first = number_in("LARMOR_FIRST_MEMORY_CASE", 0), count = number_in("LARMOR_MEMORY_CASES", 150);
+  const uint64_t first = number_in("LARMOR_FIRST_MEMORY_CASE", 0),
+                 count = number_in("LARMOR_MEMORY_CASES", 150);
   uint64_t wrong = 0;
   for (uint64_t index = first; index < first + count; ++index) {
     if (const auto fault = fault_of_memory_case(index)) {
@@ -28,8 +29,8 @@ TEST(UnwrittenMemory, IsNotWhatAnyValueRestsOn) {
   RecordProperty("wrong", std::to_string(wrong));
 }
 
-/// Were it not, the test above would see nothing. A kernel that writes beside its result may end the process, so
-/// these are few, and end at the first.
+/// Were it not, the test above would see nothing. A kernel that writes beside its result may end the process,
+/// so these are few, and end at the first.
 TEST(UnwrittenMemory, IsSeenWhereLibtorchReadsIt) {
   if (!has_bf16()) GTEST_SKIP() << "oneDNN does not compute in bfloat16 here";
   for (uint64_t index = 0; index < 100; ++index)

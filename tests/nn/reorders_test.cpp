@@ -32,7 +32,8 @@ constexpr int64_t examples = 3;
 
 /// Of one step.
 struct Counts {
-  // Forward, and each gradient of one, by oneDNN, in bf16 over short rows as products, and by loops of our own.
+  // Forward, and each gradient of one, by oneDNN, in bf16 over short rows as products, and by loops of our
+  // own.
   int convolutions = 0;
   int of_kernels = 0;
   int of_short_rows = 0;   // of volumes that a convolution over short rows reads or gives, by either library

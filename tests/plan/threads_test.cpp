@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/hardware/hardware.h"
 #include "larmor/plan/plan.h"
@@ -50,6 +51,18 @@ std::string nodes_of_ranks(const Hardware& hardware, const Plan& plan) {
     for (const int node : nodes) rank += text(node);
   }
   return join(ranks, "+");
+}
+
+TEST(Threads, AreAPartOfTheCoresUnlessTheirNumberIsSaid) {
+  RunConfig config;
+  config.parallel.ranks = "2";
+  EXPECT_EQ(make_plan(machine(8, 64), autoencoder(), config).threads_per_rank, 4);
+  config.parallel.threads = 3;
+  const Plan plan = make_plan(machine(8, 64), autoencoder(), config);
+  EXPECT_EQ(plan.threads_per_rank, 3);
+  EXPECT_THAT(plan.reasons, Contains("3 compute threads a rank, as asked."));
+  config.parallel.threads = 5000;
+  EXPECT_THROW(make_plan(machine(8, 64), autoencoder(), config), Error);
 }
 
 TEST(Cores, OfCpuRanksAreContiguousPartsThatDifferByOneAtMost) {

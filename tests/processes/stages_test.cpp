@@ -6,6 +6,7 @@
 #include "larmor/base/storage.h"
 #include "larmor/base/text.h"
 
+#include "tests/processes/support/nifti_bytes.h"
 #include "tests/processes/support/program_run.h"
 #include "tests/processes/support/toy_program.h"
 
@@ -16,6 +17,7 @@ namespace fs = std::filesystem;
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr int usage = 2, damaged = 7;
 
@@ -203,10 +205,92 @@ TEST_F(AllStages, GiveTheSameBitsWhenTheyAreStoppedAtEveryStepOfEachStage) {
 TEST_F(AllStages, RefuseWordsThatMakeNoSenseForSeveral) {
   EXPECT_EQ(chain({"from.coder=elsewhere"}).status, usage);
   EXPECT_EQ(chain({"--resume", "never"}).status, usage);
-  EXPECT_EQ(chain({"--dry-run"}).status, usage);
   EXPECT_THAT(chain({"pretrain:train.length=1st"}).err, HasSubstr("toy has no stage pretrain"));
   EXPECT_THAT(chain({"train.lenght=1st"}).err, HasSubstr("did you mean train.length?"));
   EXPECT_FALSE(fs::exists(run("toys-coder")));
+}
+
+TEST_F(AllStages, ArePlannedBeforeAnyIsTrained) {
+  const auto dry = chain({"--dry-run", "--json"});
+  ASSERT_EQ(dry.status, 0) << dry.err;
+  const auto plan = call({"plan", "toy", "--stage", "all", "-c", "tiny", "--ranks", "1", "--json"});
+  ASSERT_EQ(plan.status, 0) << plan.err;
+  for (const auto* stage : {"coder", "refiner"}) {
+    EXPECT_EQ(dry.json()[stage]["micro_batch"], plan.json()[stage]["micro_batch"]);
+    EXPECT_EQ(plan.json()[stage]["ranks"].size(), 1U);
+  }
+  EXPECT_FALSE(fs::exists(scratch_.path() / "runs"));
+}
+
+TEST_F(AllStages, ShowTheRunsThatTheyBuildOnWhereThereAreSome) {
+  const auto shown = [&] {
+    std::string from;
+    const auto end =
+        call({"config", "show", "toy", "--stage", "all", "-c", "tiny", "run.name=toys", "--json"});
+    for (const auto& row : end.json()["refiner"]) {
+      if (row["key"] == "from.coder") from = row["value"];
+    }
+    return from;
+  };
+  EXPECT_THAT(shown(), Not(HasSubstr("toys-coder")));
+  ASSERT_EQ(chain().status, 0);
+  EXPECT_THAT(shown(), HasSubstr("runs/toys-coder"));
+}
+
+TEST_F(AllStages, OfAJobFileAreTrainedAsTheyAreByOneCommand) {
+  ASSERT_EQ(chain().status, 0);
+  const auto coder = weights("coder"), refiner = weights("refiner");
+  fs::remove_all(scratch_.path() / "runs");
+  const std::vector<std::string> words{"toy",
+                                       "--stage",
+                                       "all",
+                                       "-c",
+                                       "tiny",
+                                       "--ranks",
+                                       "1",
+                                       "train.length=4st",
+                                       "train.validate_every=2st",
+                                       "checkpoint.every=2st",
+                                       "optim.schedule.warmup=0",
+                                       "run.name=toys",
+                                       "coder:train.length=6st",
+                                       "refiner:model.channels=5"};
+  std::vector<std::string> job{"job",       "shell",    "--nodes", "1",     "--master",
+                               "127.0.0.1", "--output", "job.sh",  "--json"};
+  job.insert(job.end(), words.begin(), words.end());
+  const auto written = call(job);
+  ASSERT_EQ(written.status, 0) << written.err;
+  EXPECT_EQ(written.json()["runs"], Json::array({"toys-coder", "toys-refiner"}));
+  const auto end = larmor_program({"job.sh", "0"}, {.folder = scratch_.path(), .program = "/bin/sh"});
+  ASSERT_EQ(end.status, 0) << end.err;
+  EXPECT_EQ(weights("coder"), coder);
+  EXPECT_EQ(weights("refiner"), refiner);
+}
+
+TEST_F(AllStages, OfAJobFileEndWithTheFirstThatDoesNotComeToItsEnd) {
+  const auto slurm = call({"job", "slurm", "toy", "--stage", "all", "-c", "tiny", "--nodes", "1",
+                           "--cpus-per-task", "1", "--time", "60", "run.name=toys"});
+  ASSERT_EQ(slurm.status, 0) << slurm.err;
+  put_file(scratch_.path() / "job.sh", slurm.out);
+  put_file(scratch_.path() / "srun", "#!/bin/sh\necho \"$@\" >>started\nexit $(cat status)\n");
+  put_file(scratch_.path() / "scontrol", "#!/bin/sh\necho \"$@\" >>requeued\n");
+  for (const auto* name : {"srun", "scontrol"}) fs::permissions(scratch_.path() / name, fs::perms::owner_all);
+  const auto started = [&](const std::string& status) {
+    fs::remove(scratch_.path() / "started");
+    put_file(scratch_.path() / "status", status);
+    const auto end = larmor_program(
+        {"job.sh"},
+        {.folder = scratch_.path(),
+         .environment = {{"PATH", scratch_.path().string() + ":/usr/bin:/bin"}, {"SLURM_JOB_ID", "7"}},
+         .program = "/bin/bash"});
+    EXPECT_EQ(text(end.status), status) << end.err;
+    return read_text(scratch_.path() / "started");
+  };
+  EXPECT_THAT(started("0"), AllOf(HasSubstr("run.name=toys-coder"), HasSubstr("run.name=toys-refiner"),
+                                  HasSubstr("from.coder=runs/toys-coder")));
+  EXPECT_FALSE(fs::exists(scratch_.path() / "requeued"));
+  EXPECT_THAT(started("75"), Not(HasSubstr("toys-refiner")));
+  EXPECT_TRUE(fs::exists(scratch_.path() / "requeued")) << "the job goes back into the queue";
 }
 
 TEST_F(Stages, AreListedWithWhatTheyNeed) {

@@ -11,5 +11,7 @@ namespace larmor {
 std::filesystem::path default_cache_folder();
 /// That, or the one that the config names.
 std::filesystem::path chosen_cache_folder(const DataConfig& data);
+/// /dev/shm/larmor-<user>, where this user's shared folders are.
+std::filesystem::path memory_folder();
 
 }  // namespace larmor

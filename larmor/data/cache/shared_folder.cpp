@@ -14,6 +14,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/data/cache/cache_folder.h"
 
 namespace larmor {
 namespace {

@@ -25,8 +25,6 @@ class SharedFolder {
   int descriptor_ = -1;
 };
 
-/// /dev/shm/larmor-<user>, where this user's shared folders are.
-std::filesystem::path memory_folder();
 /// What /dev/shm has free; 0 where there is none.
 uint64_t free_shared_memory();
 

@@ -132,8 +132,8 @@ MemoryCase normed_convolution(Draw& draw) {
                    form.longest_sum(),
                    "normed convolution " + form.words()};
   drawn.run = [form](const Tensors& of) {
-    return group_norm_silu_conv(of[0], {.groups = groups, .weight = of[2], .bias = of[3], .epsilon = 0.1}, of[1],
-                                of[4], form.stride, form.padding);
+    return group_norm_silu_conv(of[0], {.groups = groups, .weight = of[2], .bias = of[3], .epsilon = 0.1},
+                                of[1], of[4], form.stride, form.padding);
   };
   return drawn;
 }
@@ -145,7 +145,8 @@ MemoryCase upsampling(Draw& draw) {
     form.kernel = {3, 3, 3};
     form.stride = form.padding = {1, 1, 1};
   } while (8 * form.multiplications() > most_multiplications);
-  MemoryCase drawn{{form.input(), form.weight(), {form.out}}, {}, 8 * form.longest_sum(), "upsampling " + form.words()};
+  MemoryCase drawn{
+      {form.input(), form.weight(), {form.out}}, {}, 8 * form.longest_sum(), "upsampling " + form.words()};
   drawn.run = [](const Tensors& of) { return upsample_conv(of[0], of[1], of[2]); };
   return drawn;
 }
@@ -164,7 +165,8 @@ MemoryCase pooling(Draw& draw) {
   const Form form = draw_form(draw);
   const int64_t window = draw.within(1, 3), step = draw.within(1, 3), around = draw.within(0, window / 2);
   const bool takes_most = draw.one_in(2);
-  MemoryCase drawn{{form.input()}, {}, static_cast<double>(window * window * window), "pooling " + form.words()};
+  MemoryCase drawn{
+      {form.input()}, {}, static_cast<double>(window * window * window), "pooling " + form.words()};
   drawn.run = [=](const Tensors& of) {
     const Tensor wide = at::constant_pad_nd(of[0], {1, 1, 1, 1, 1, 1});
     if (takes_most) return at::max_pool3d(wide, window, step, around);
@@ -193,12 +195,13 @@ MemoryCase depthwise(Draw& draw) {
 MemoryCase draw_case(uint64_t index) {
   Draw draw(index);
   using Make = MemoryCase(Draw&);
-  constexpr std::array<Make*, 10> operators{convolution, convolution, convolution,        convolution, convolution,
-                                            linear,      pooling,     normed_convolution, depthwise,   upsampling};
+  constexpr std::array<Make*, 10> operators{convolution, convolution, convolution, convolution,
+                                            convolution, linear,      pooling,     normed_convolution,
+                                            depthwise,   upsampling};
   MemoryCase drawn = operators[index % operators.size()](draw);
-  const std::vector<Type> types = has_bf16() ? std::vector{Type::fp32, Type::bf16, Type::bf16_by_autocast,
-                                                          Type::bf16_by_autocast}
-                                             : std::vector{Type::fp32};
+  const std::vector<Type> types =
+      has_bf16() ? std::vector{Type::fp32, Type::bf16, Type::bf16_by_autocast, Type::bf16_by_autocast}
+                 : std::vector{Type::fp32};
   drawn.type = types[static_cast<std::size_t>(draw.within(0, static_cast<int64_t>(types.size()) - 1))];
   drawn.layout = draw.one_in(2) ? larmor::Layout::contiguous : larmor::Layout::channels_last;
   return drawn;
@@ -266,7 +269,8 @@ std::optional<std::string> fault_of(uint64_t index, const MemoryCase& of) {
   constexpr std::array<const char*, 3> types{"float32", "bfloat16", "bfloat16 by autocast"};
   std::ostringstream words;
   words << "case " << index << ", " << types[static_cast<std::size_t>(of.type)] << ", "
-        << (of.layout == larmor::Layout::contiguous ? "channels first, " : "channels last, ") << of.words << ":" << faults.str();
+        << (of.layout == larmor::Layout::contiguous ? "channels first, " : "channels last, ") << of.words
+        << ":" << faults.str();
   return words.str();
 }
 
@@ -275,13 +279,16 @@ std::optional<std::string> fault_of(uint64_t index, const MemoryCase& of) {
 
 bool has_bf16() { return one_dnn_computes(at::kBFloat16); }
 
-std::optional<std::string> fault_of_memory_case(uint64_t index) { return memory_cases::fault_of(index, memory_cases::draw_case(index)); }
+std::optional<std::string> fault_of_memory_case(uint64_t index) {
+  return memory_cases::fault_of(index, memory_cases::draw_case(index));
+}
 
 std::optional<std::string> fault_of_libtorch_case(uint64_t index) {
   using namespace memory_cases;
   Draw draw(index);
   const Form form = draw_form(draw);
-  MemoryCase drawn{{form.input(), form.weight()}, {}, form.longest_sum(), "libtorch's convolution " + form.words()};
+  MemoryCase drawn{
+      {form.input(), form.weight()}, {}, form.longest_sum(), "libtorch's convolution " + form.words()};
   drawn.type = has_bf16() ? Type::bf16 : Type::fp32;
   drawn.run = [form](const Tensors& of) {
     if (of[0].scalar_type() == at::kDouble) return at::conv3d(of[0], of[1], {}, form.stride, form.padding);

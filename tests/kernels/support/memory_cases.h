@@ -1,5 +1,5 @@
-// Operators of random shapes on memory that holds no numbers, beside float64: what rests on memory that nobody
-// wrote shows.
+// Operators of random shapes on memory that holds no numbers, beside float64: what rests on memory that
+// nobody wrote shows.
 #pragma once
 
 #include <cstdint>

@@ -120,6 +120,10 @@ Index RiskStage::index(const RunConfig& config) const {
   return index;
 }
 
+bool RiskStage::invents_data(const RunConfig& config) const {
+  return config.data.kind == cohort_kind || Stage::invents_data(config);
+}
+
 Demand RiskStage::demand(const RunConfig& config, const Index& index) const {
   SurvivalTask trial(config_, SurvivalOutcomes{}, /*seed=*/0, c10::kMeta);
   const auto size = size_of_example(config, index, image_size(config.data));

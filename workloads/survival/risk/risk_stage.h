@@ -23,6 +23,7 @@ class RiskStage final : public Stage {
   Index found(const RunConfig& config) const override {
     return cases_in(without_splits(config.data), config);
   }
+  bool invents_data(const RunConfig& config) const override;
   Demand demand(const RunConfig& config, const Index& index) const override;
   std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override;
   std::unique_ptr<Dataset> reference(const RunConfig& config, const Index& index,

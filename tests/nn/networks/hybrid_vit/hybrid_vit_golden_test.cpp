@@ -90,8 +90,8 @@ void expect_sampled(const at::Tensor& actual, const Golden& golden, const std::s
 
 void expect_near_in_float32(const at::Tensor& single, const at::Tensor& exact, const Golden& golden,
                             const std::string& name) {
-  // The reference's error is what came out on one CPU, and may be nearly none by luck: of a sum of float32 that is
-  // rounded a few times at its end, each to half of its last bit, so much is left on any.
+  // The reference's error is what came out on one CPU, and may be nearly none by luck: of a sum of float32
+  // that is rounded a few times at its end, each to half of its last bit, so much is left on any.
   constexpr double half_a_bit = 0x1p-24, roundings = 8;
   const double least = roundings * half_a_bit * exact.abs().max().item<double>();
   EXPECT_LE(testing::largest_difference(single, exact),

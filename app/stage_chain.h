@@ -1,0 +1,64 @@
+// `--stage all`: the stages of a workload one after the other, the words of a call being those of each in
+// turn.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "larmor/base/file.h"
+#include "larmor/train/run_folder.h"
+#include "larmor/train/workload.h"
+
+#include "app/program.h"
+#include "app/stage_words.h"
+
+namespace larmor::app {
+
+/// Whether that is what the words ask for.
+bool asks_for_every_stage(const VerbArguments& words);
+
+/// As long as it lives, the program's words are those of the stage that was begun last. Throws Error (usage)
+/// for words that make no sense for several stages.
+class StageChain {
+ public:
+  /// Of the runs of the stages. `made`: each is over before the next stage begins; `to_come`: all have their
+  /// names already; `perhaps`: those that are over count, if run.name says which they are. What stages build
+  /// on that no run has made yet is taken from the configs of the earlier stages, and has no weights.
+  enum class Runs { made, to_come, perhaps };
+
+  StageChain(Program& program, const Workload& workload, Runs runs);
+  ~StageChain();
+  StageChain(const StageChain&) = delete;
+  StageChain& operator=(const StageChain&) = delete;
+
+  /// The first part of the names of runs; "auto" where there is none.
+  const std::string& name() const { return name_; }
+  /// Makes the program's words those of the stage, all stages before it having been begun. Gives the folder
+  /// of its run; without a name of runs an empty one.
+  RunFolder begin(const std::string& stage);
+
+ private:
+  void take_words_of(const std::string& stage);
+  std::shared_ptr<const EarlierRuns> before(const std::string& stage) const;
+  bool is_there(const std::string& stage) const;
+
+  Program& program_;
+  const Workload& workload_;
+  const VerbArguments asked_;
+  const StageWords words_;
+  const Runs runs_;
+  std::string name_;
+  std::map<std::string, std::filesystem::path> folders_;  // of the runs of stages that were begun
+  std::map<std::string, std::filesystem::path> configs_;  // of the same stages
+  const ScratchFolder scratch_;
+};
+
+/// Calls the action once for each stage, and shows what it shows as an object by stage. The exit status is
+/// the first that is not 0. An Error of a stage, which is named in it, ends the call when the stages before
+/// it have been shown.
+int act_for_each_stage(Program& program, const Workload& workload, const Program::Action& action);
+
+}  // namespace larmor::app
