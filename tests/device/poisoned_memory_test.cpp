@@ -13,7 +13,8 @@ TEST(PoisonedMemory, HoldsNoNumberOfAnyType) {
 }
 
 TEST(PoisonedMemory, SeesWhatIsWrittenBesideABlock) {
-  for (const int64_t place : {-1, 10, 1000}) {
+  // Before a block lies what the memory meter keeps of it, where one has been started.
+  for (const int64_t place : {-1000, 10, 1000}) {
     const PoisonedMemory poisoned;
     {
       const at::Tensor block = at::zeros({10});

@@ -85,7 +85,8 @@ TEST_F(Ranks, RefuseABatchThatTheRanksCannotShare) {
 
 TEST_F(Ranks, RefuseWordsThatNobodyKnows) {
   config.parallel.device = "tpu";
-  EXPECT_EQ(refusal_on(machine(4, 16)), "2: parallel.device is \"tpu\" | say auto, cpu or cuda");
+  EXPECT_EQ(refusal_on(machine(4, 16)),
+            "2: parallel.device is \"tpu\" | did you mean cpu? say auto, cpu or cuda");
   config.parallel.device = "cuda:1";
   EXPECT_EQ(refusal_on(machine(4, 16)),
             "2: parallel.device is \"cuda:1\" | say cuda, and which GPU by a list of one, with the comma: "
