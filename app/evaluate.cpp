@@ -311,6 +311,7 @@ int judge_by_processes(Program& program, const EvaluateArguments& arguments, con
   GpuWatch gpus(gpus_of(plan));
   const auto end = run_ranks(plan, launch);
   const auto reasons = gpus.finish();
+  if (end.rank_status == reader_had_enough) return reader_had_enough;
   // A rank that ended by itself has said why.
   const bool is_said =
       (end.first_rank == 0 && end.rank_status != 0) || end.raw_status == static_cast<int>(Exit::stopped);

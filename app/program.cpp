@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <csignal>
 #include <sstream>
 #include <system_error>
 
@@ -224,9 +223,7 @@ int Program::run(std::vector<std::string> arguments) {
     throw;
   }
   if (loss_ == 0) return status;
-  // The reader had enough, as `head` has. What others have done then is end by the signal.
-  constexpr int by_signal = 128;
-  if (loss_ == EPIPE) return status == 0 ? by_signal + SIGPIPE : status;
+  if (loss_ == EPIPE) return status == 0 ? reader_had_enough : status;
   if (status == 0)
     fail(Exit::environment, words_of_loss(), "the work is done: make room for its result, and ask again");
   say("larmor: " + words_of_loss());

@@ -1,6 +1,7 @@
 // What every verb shares: the words on the command line, the workloads, and how results are shown.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -55,6 +56,10 @@ struct VerbArguments {
   PlaceFlags place;  // already among the overrides
   bool json = false, quiet = false, no_color = false;
 };
+
+/// How a verb ends whose stdout nobody reads any more, as a shell shows it of a program that SIGPIPE has
+/// ended.
+constexpr int reader_had_enough = 128 + SIGPIPE;
 
 class Program {
  public:

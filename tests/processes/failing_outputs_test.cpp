@@ -42,8 +42,8 @@ const std::vector<Output> outputs{
      {"predict", "run", "--input", "in.nii", "--input", "in2.nii", "--output", "several"}},
     {"risks.csv", {"predict", "risks", "--input", "in.nii", "--output", "risks.csv"}},
     {"run.sh",
-     {"job", "shell", "latent_diffusion", "-c", "tiny", "--nodes", "2", "--master", "m", "--output",
-      "run.sh"},
+     {"job", "shell", "latent_diffusion", "-c", "tiny", "run.name=mine", "--nodes", "2", "--master", "m",
+      "--output", "run.sh"},
      1,
      /*replaces=*/false},
     {"trace.json",
@@ -135,7 +135,7 @@ TEST_F(FailingOutputs, OfAStartOfTrainingLeaveNoTemporaryFile) {
   for (const auto& failing : failing_calls({.file = "", .words = {}, .writes = 4})) {
     fs::remove_all(folder() / "runs" / "broken");
     const auto fault = text(failing.operation, ":", failing.nth, ":", failing.error);
-    const auto end = call_with(small_training("broken", 1, 1), fault);
+    const auto end = call_with(small_training("broken", 1, 12), fault);
     EXPECT_EQ(end.status, environment) << fault << '\n' << end.err;
     for (const auto& path : files())
       EXPECT_FALSE(is_temporary_name(path.filename().string())) << path << " with " << fault;

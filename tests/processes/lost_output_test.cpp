@@ -178,7 +178,7 @@ TEST_F(LostOutput, LeavesAVerbTheStatusThatItHasOtherwise) {
 }
 
 TEST_F(LostOutput, LosesNoWork) {
-  const auto trained = call_full(small_training("lost", /*ranks=*/1, /*steps=*/2));
+  const auto trained = call_full(small_training("lost", /*ranks=*/1, /*steps=*/12));
   EXPECT_EQ(trained.status, environment);
   EXPECT_TRUE(std::filesystem::exists(folder() / "runs" / "lost" / "DONE"));
   EXPECT_FALSE(std::filesystem::exists(folder() / "runs" / "lost" / "FAILED"));
@@ -206,7 +206,7 @@ TEST_F(LostOutput, OfWordsForPeopleStopsNothing) {
   ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
   ::close(ends[0]);
   const Descriptor gone(ends[1]);
-  const auto end = larmor_program(small_training("unseen", /*ranks=*/1, /*steps=*/2),
+  const auto end = larmor_program(small_training("unseen", /*ranks=*/1, /*steps=*/12),
                                   {.folder = folder(), .standard_out = gone.number(), .before = "exec 2>&1"});
   EXPECT_EQ(end.status, reader_gone);
   EXPECT_TRUE(std::filesystem::exists(folder() / "runs" / "unseen" / "DONE"));
