@@ -1,5 +1,6 @@
 #include "larmor/base/process.h"
 
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -220,6 +221,12 @@ Process Process::start(const ProcessOptions& options) {
   }
   // The header of glibc 2.36 for this call cannot be used from C++.
   process.pidfd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, process.id_, 0)));
+  if (!process.pidfd_.is_open() && errno == ESRCH) {
+    // Where SIGCHLD is ignored the kernel has reaped a child that has ended already: a descriptor that is
+    // ready stands for it.
+    process.ending_ = Ending{.status = 1};
+    process.pidfd_.reset(::eventfd(1, EFD_CLOEXEC));
+  }
   if (!process.pidfd_.is_open()) fail_errno(errno, "watch the process of", options.program);
   return process;
 }
