@@ -170,7 +170,7 @@ TEST_F(PredictionCasesOf, WhatCannotBeMeantIsRefusedWithOneSentence) {
   EXPECT_THAT(refusal(one_image(), {}), HasSubstr("2 the input image is missing"));
   EXPECT_THAT(refusal(questions(), {.inputs = {"Is there an effusion?", "question=x"}}),
               AllOf(HasSubstr("3 image is an image"), HasSubstr("image, question")));
-  EXPECT_THAT(refusal(one_image(), {.inputs = {file("notes.txt")}}), HasSubstr("is no image"));
+  EXPECT_THAT(refusal(one_image(), {.inputs = {file("notes.txt")}}), HasSubstr("is text, not an image"));
   EXPECT_THAT(refusal(one_image(), {.inputs = {file("gone.nii")}}),
               HasSubstr("3 there is no file or folder"));
   put("empty/notes.txt", "nothing to see");
