@@ -29,7 +29,8 @@ class Caches : public ::testing::Test {
         verb, "latent_diffusion", "-c", "tiny", "data.kind=nifti", "data.folder=heads", "data.cache=full"};
   }
   Json row_of(const std::string& what) const {
-    for (const auto& row : call({"doctor", "--json"}).json()["caches"]) {
+    const Json report = call({"doctor", "--json"}).json();
+    for (const auto& row : report["caches"]) {
       if (row["what"] == what) return row;
     }
     return nullptr;
