@@ -1,5 +1,6 @@
 // The same flags for the same things in every verb, and the nearest name for everything that has one.
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 #include <gmock/gmock.h>
@@ -82,6 +83,7 @@ TEST_F(Flags, AreThoseOfAllVerbsOfTheirKind) {
 }
 
 TEST_F(Flags, ThatAreMistypedAreAnsweredWithTheNearestInEveryVerb) {
+  std::set<std::string> answered;
   for (const auto& verb : all_verbs()) {
     for (const auto& [flag, mistyped] : {std::pair{"--json", "--jsno"},
                                          {"--quiet", "--queit"},
@@ -91,7 +93,9 @@ TEST_F(Flags, ThatAreMistypedAreAnsweredWithTheNearestInEveryVerb) {
                                          {"--threads", "--thread"},
                                          {"--checkpoint", "--chekpoint"},
                                          {"--output", "--outptu"}}) {
-      if (!verb.has(flag)) continue;
+      // One flag of every verb, and every flag of one: each call is a process.
+      const bool is_for_all = std::string(flag) == "--json";
+      if (!verb.has(flag) || (!is_for_all && !answered.insert(flag).second)) continue;
       auto words = verb.words;
       words.emplace_back(mistyped);
       const auto end = call(words);
@@ -114,7 +118,7 @@ TEST_F(Flags, OfThePlaceAreKeysWhereverThereIsAWorkload) {
     std::map<std::string, std::string> values;
     for (const auto& row : shown.json()) values[row["key"]] = row["value"];
     EXPECT_EQ(values["parallel.device"], "cpu");
-    EXPECT_EQ(values["parallel.ranks"], "3");
+    EXPECT_EQ(values["parallel.ranks"], "\"3\"") << "a text, which may name GPUs: 0,2";
     EXPECT_EQ(values["parallel.threads"], "2");
   }
   EXPECT_THAT(call({"plan", "latent_diffusion", "-c", "tiny", "--device", "cdua"}).err,
@@ -172,7 +176,8 @@ TEST_F(Flags, StageAllShowsEachStageInTurn) {
     const auto shown = each(verb, all);
     ASSERT_EQ(shown.status, 0) << shown.err;
     Words stages;
-    for (const auto& [stage, content] : shown.json().items()) stages.push_back(stage);
+    const auto by_stage = shown.json();
+    for (const auto& [stage, content] : by_stage.items()) stages.push_back(stage);
     EXPECT_THAT(stages, ElementsAre("autoencoder", "diffusion"));
     if (verb != Words{"plan"} && verb != Words{"doctor"}) {
       EXPECT_EQ(shown.json()["autoencoder"], each(verb, one).json());

@@ -227,7 +227,8 @@ TEST_F(AllStages, ShowTheRunsThatTheyBuildOnWhereThereAreSome) {
     std::string from;
     const auto end =
         call({"config", "show", "toy", "--stage", "all", "-c", "tiny", "run.name=toys", "--json"});
-    for (const auto& row : end.json()["refiner"]) {
+    const auto stages = end.json();
+    for (const auto& row : stages["refiner"]) {
       if (row["key"] == "from.coder") from = row["value"];
     }
     return from;
