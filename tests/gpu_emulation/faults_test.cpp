@@ -111,7 +111,7 @@ TEST_F(CardFaults, AFailureOfNcclEndsItsRankAndThenItsPeerAndTheNextStartGivesTh
 // Each step has five collectives of the cards: the first carries the rows of the loss, three carry gradients
 // while backward may still run, and the last carries what the step records, after backward.
 TEST_F(CardFaults, TheEndOfARankWithinACollectiveEndsItsPeerLongBeforeTheGraceIsOver) {
-  const std::map<std::string, std::string> phases{{"20", "computing"}, {"24", "communicating in"}};
+  const std::map<std::string, std::string> phases{{"21", "computing"}, {"25", "communicating in"}};
   for (const int rank : {0, 1}) {  // rank 0 keeps the store
     for (const auto& [collective, phase] : phases) {
       const ScratchFolder scratch;
