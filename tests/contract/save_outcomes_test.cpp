@@ -104,7 +104,7 @@ void PrintTo(const SavingCase& one, std::ostream* out) { *out << one.name; }
 class SaveOutcomes : public ::testing::TestWithParam<SavingCase> {
  protected:
   static std::vector<std::string> words() {
-    return {"train.length=8st",
+    return {"train.length=30st",
             text("checkpoint.every=", every, "st"),
             text("train.global_batch=", global_batch),
             "train.validate_every=0",
@@ -137,26 +137,26 @@ class SaveOutcomes : public ::testing::TestWithParam<SavingCase> {
 };
 
 TEST_P(SaveOutcomes, AreToldWithinAStep) {
-  run_.train(GetParam().ranks);
+  run_.train(GetParam().ranks, 8);
   EXPECT_THAT(told("checkpoint"), ElementsAre(3, 6, 8));
 }
 
 TEST_P(SaveOutcomes, OfASlowDiskAreToldWithinAStep) {
   const FailPoint slow("checkpoint.begun:1+:slow");
-  run_.train(GetParam().ranks);
+  run_.train(GetParam().ranks, 8);
   EXPECT_THAT(told("checkpoint"), ElementsAre(3, 6, 8));
 }
 
 TEST_P(SaveOutcomes, OfADiskThatIsFullForAWhileAreToldWithinAStep) {
   const FailPoint full("checkpoint.begun:1:full");
-  run_.train(GetParam().ranks);
+  run_.train(GetParam().ranks, 8);
   EXPECT_THAT(told("warning"), ElementsAre(3));
   EXPECT_THAT(told("checkpoint"), ElementsAre(6, 8));
 }
 
 TEST_P(SaveOutcomes, OfADiskThatStaysFullEndTheRunAtTheThirdOnAllRanks) {
   const FailPoint full("checkpoint.begun:1+:full");
-  EXPECT_THROW(run_.train(GetParam().ranks, {}, {"train.length=30st"}), Error);
+  EXPECT_THROW(run_.train(GetParam().ranks), Error);
   EXPECT_THAT(told("warning"), ElementsAre(3, 6, 9));
   // Beside training it has ended before step 10 was computed, and step 11 says so to all ranks.
   EXPECT_EQ(run_.logged_steps().size(), GetParam().beside ? 11U : 9U);
@@ -172,7 +172,7 @@ TEST_P(SaveOutcomes, OfADiskThatStaysFullEndTheRunAtTheThirdOnAllRanks) {
 
 TEST_P(SaveOutcomes, OfTheLastOneAreToldUnderItsMoment) {
   const FailPoint full("checkpoint.begun:3:full");
-  EXPECT_THROW(run_.train(GetParam().ranks), Error);
+  EXPECT_THROW(run_.train(GetParam().ranks, 8), Error);
   EXPECT_THAT(told("checkpoint"), ElementsAre(3, 6));
   EXPECT_THAT(told("warning"), ElementsAre(8));
 }

@@ -190,7 +190,7 @@ TEST(StepLimit, ThatARunHasPassedTrainsNoStep) {
 }
 
 TEST(Stop, ThatIsAskedForBeforeTheFirstStepTrainsNoneAndIsSaved) {
-  TrialRun run(StageName{"toy", "refiner"}, {"train.length=4st"});
+  TrialRun run(StageName{"toy", "refiner"}, {"train.length=4st", "optim.schedule.warmup=0"});
   run.stop_when([] { return "stopped by a test"; });
   const auto end = run.train(2);
   EXPECT_EQ(end.training.reason, Reason::signal);
@@ -198,7 +198,7 @@ TEST(Stop, ThatIsAskedForBeforeTheFirstStepTrainsNoneAndIsSaved) {
   EXPECT_THAT(run.logged_steps(), IsEmpty());
   EXPECT_EQ(newest_good(run.folder().checkpoints(), nullptr).value().step, 0);
   EXPECT_EQ(run.train(2).training.reason, Reason::length_reached);
-  TrialRun whole(StageName{"toy", "refiner"}, {"train.length=4st"});
+  TrialRun whole(StageName{"toy", "refiner"}, {"train.length=4st", "optim.schedule.warmup=0"});
   whole.train(2);
   EXPECT_EQ(run.logged_steps(), whole.logged_steps());
   EXPECT_EQ(run.hashes(), whole.hashes());
