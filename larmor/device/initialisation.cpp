@@ -13,7 +13,7 @@
 namespace larmor {
 
 namespace {
-std::mutex initialisation_mutex;
+std::recursive_mutex initialisation_mutex;
 thread_local SkippedInitialisation* skipped_here = nullptr;
 
 at::Tensor generator_state() {

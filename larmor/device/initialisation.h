@@ -22,7 +22,7 @@ class SeededInitialisation {
 
  private:
   struct Saved;
-  std::unique_lock<std::mutex> lock_;
+  std::unique_lock<std::recursive_mutex> lock_;
   std::unique_ptr<Saved> saved_;
 };
 

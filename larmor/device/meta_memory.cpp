@@ -3,18 +3,29 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include <c10/core/Allocator.h>
 #include <c10/core/Device.h>
 
 namespace larmor {
-namespace {
 
-struct Count {
+struct MetaMemoryScope::Count {
   int64_t held = 0, peak = 0;
+  std::shared_ptr<Count> outer = {};
+
+  void add(int64_t bytes) {
+    held += bytes;
+    peak = std::max(peak, held);
+    if (outer) outer->add(bytes);
+  }
 };
 
-/// Of the scope that is open on this thread. What is made in one may die after it.
+namespace {
+
+using Count = MetaMemoryScope::Count;
+
+/// Of the innermost scope that is open on this thread. What is made in one may die after it.
 thread_local std::shared_ptr<Count> count_of_thread;
 
 struct Block {
@@ -29,9 +40,7 @@ class CountingAllocator final : public c10::Allocator {
     const c10::Device meta(c10::kMeta);
     if (!count_of_thread) return {nullptr, nullptr, &release, meta};
     auto block = std::make_unique<Block>(Block{count_of_thread, static_cast<int64_t>(bytes)});
-    Count& count = *block->count;
-    count.held += block->bytes;
-    count.peak = std::max(count.peak, count.held);
+    block->count->add(block->bytes);
     return {nullptr, block.release(), &release, meta};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &release; }
@@ -40,7 +49,7 @@ class CountingAllocator final : public c10::Allocator {
  private:
   static void release(void* block) {
     const std::unique_ptr<Block> owned(static_cast<Block*>(block));
-    if (owned) owned->count->held -= owned->bytes;
+    if (owned) owned->count->add(-owned->bytes);
   }
 };
 
@@ -54,11 +63,12 @@ MetaMemoryScope::MetaMemoryScope() {
     constexpr uint8_t above_the_default = 100;
     c10::SetAllocator(c10::kMeta, counting, above_the_default);
   });
-  count_of_thread = std::make_shared<Count>();
+  count_ = std::make_shared<Count>();
+  count_->outer = std::exchange(count_of_thread, count_);
 }
 
-MetaMemoryScope::~MetaMemoryScope() { count_of_thread.reset(); }
+MetaMemoryScope::~MetaMemoryScope() { count_of_thread = count_->outer; }
 
-int64_t MetaMemoryScope::peak() const { return count_of_thread->peak; }
+int64_t MetaMemoryScope::peak() const { return count_->peak; }
 
 }  // namespace larmor

@@ -3,11 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 namespace larmor {
 
-/// Counts those that this thread makes while the scope is open; workspaces of libraries are not tensors. A
-/// tensor that it makes has to die on the same thread.
+/// Counts those that this thread makes while the scope is open, in scopes within it too; workspaces of
+/// libraries are not tensors. A tensor that it makes has to die on the same thread.
 class MetaMemoryScope {
  public:
   MetaMemoryScope();
@@ -17,6 +18,11 @@ class MetaMemoryScope {
 
   /// The most that was held at one time, in bytes.
   int64_t peak() const;
+
+  struct Count;
+
+ private:
+  std::shared_ptr<Count> count_;
 };
 
 }  // namespace larmor

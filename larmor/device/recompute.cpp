@@ -57,22 +57,12 @@ struct Surroundings {
 class Again {
  public:
   Again(const Surroundings& then, const Tensors& parameters, const std::vector<bool>& learned,
-        Tensors buffers)
-      : autocast_(then.autocast),
-        layout_(then.layout),
-        draws_(then.draws),
-        ranks_(then.ranks),
-        sign_(then.sign),
-        within_(then.within),
-        keepers_(then.keepers),
-        parameters_(parameters),
-        buffers_(std::move(buffers)) {
+        const Tensors& buffers)
+      : Again(then, parameters, buffers) {
+    // Now ~Again() puts back what has been changed, should one of these throw.
     for (size_t i = 0; i < parameters_.size(); ++i) {
-      learns_.push_back(parameters_[i].requires_grad());
       if (learns_[i] != learned[i]) parameters_[i].requires_grad_(learned[i]);
     }
-    const at::NoGradGuard no_grad;
-    for (const at::Tensor& buffer : buffers_) kept_.push_back(buffer.clone());
   }
   ~Again() {
     for (size_t i = 0; i < parameters_.size(); ++i) {
@@ -86,6 +76,21 @@ class Again {
   Again& operator=(const Again&) = delete;
 
  private:
+  Again(const Surroundings& then, const Tensors& parameters, const Tensors& buffers)
+      : autocast_(then.autocast),
+        layout_(then.layout),
+        draws_(then.draws),
+        ranks_(then.ranks),
+        sign_(then.sign),
+        within_(then.within),
+        keepers_(then.keepers),
+        parameters_(parameters),
+        buffers_(buffers) {
+    for (const at::Tensor& parameter : parameters_) learns_.push_back(parameter.requires_grad());
+    const at::NoGradGuard no_grad;
+    for (const at::Tensor& buffer : buffers_) kept_.push_back(buffer.clone());
+  }
+
   AutocastAgain autocast_;
   LayoutScope layout_;
   DrawScope draws_;

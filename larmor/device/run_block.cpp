@@ -1,5 +1,7 @@
 #include "larmor/device/run_block.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <ATen/core/grad_mode.h>
@@ -36,7 +38,11 @@ WeightKeeperScope::WeightKeeperScope(WeightKeeper& keeper) : keeper_(&keeper) {
   known_keepers.push_back(keeper_);
 }
 
-WeightKeeperScope::~WeightKeeperScope() { std::erase(known_keepers, keeper_); }
+// Not every scope ends before those that were there earlier, and one keeper may have several.
+WeightKeeperScope::~WeightKeeperScope() {
+  const auto last = std::find(known_keepers.rbegin(), known_keepers.rend(), keeper_);
+  if (last != known_keepers.rend()) known_keepers.erase(std::next(last).base());
+}
 
 std::vector<WeightKeeper*> weight_keepers() { return known_keepers; }
 
