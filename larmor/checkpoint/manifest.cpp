@@ -181,4 +181,10 @@ std::string folder_name(int64_t step) {
          digits;
 }
 
+bool is_checkpoint_file(const std::filesystem::path& within) {
+  const auto name = within.string();
+  return name == manifest_name || name == state_name || within.extension() == ".safetensors" ||
+         (name.starts_with('.') && name.find(".partial-") != std::string::npos);
+}
+
 }  // namespace larmor

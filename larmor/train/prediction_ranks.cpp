@@ -16,6 +16,7 @@
 
 #include "larmor/base/descriptor.h"
 #include "larmor/base/error.h"
+#include "larmor/base/readiness.h"
 #include "larmor/base/text.h"
 
 namespace larmor {
@@ -117,7 +118,7 @@ class Dealer {
       watched.push_back({.fd = ranks_[rank]->socket.number(), .events = POLLIN, .revents = 0});
       rank_of.push_back(rank);
     }
-    if (poll(watched.data(), watched.size(), -1) < 0) return;  // a signal
+    if (!wait_for_any(watched, std::chrono::milliseconds(-1))) return;
     for (std::size_t i = 0; i < watched.size(); ++i) {
       if (watched[i].revents != 0) listen_to(rank_of[i]);
     }

@@ -3,6 +3,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/base/json.h"
+#include "larmor/base/removal.h"
 #include "larmor/base/text.h"
 
 namespace larmor {
@@ -17,10 +18,12 @@ void mark_ended(Storage& storage, const Clock& clock, const RunFolder& folder, i
   json["when"] = utc_text(clock.wall_seconds());
   const bool done = status == 0;
   write_text(storage, folder.root / (done ? "DONE" : "FAILED"), to_text(json));
-  storage.remove_all(folder.root / (done ? "FAILED" : "DONE"));
+  remove_file(storage, folder.root / (done ? "FAILED" : "DONE"));
 }
 
-void mark_going_on(Storage& storage, const RunFolder& folder) { storage.remove_all(folder.root / "FAILED"); }
+void mark_going_on(Storage& storage, const RunFolder& folder) {
+  remove_file(storage, folder.root / "FAILED");
+}
 
 std::string new_run_name(const Clock& clock, const fs::path& parent, const std::string& workload,
                          const std::string& stage) {

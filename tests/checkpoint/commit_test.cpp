@@ -19,6 +19,7 @@
 
 #include "tests/checkpoint/support/file_tree.h"
 #include "tests/checkpoint/support/small_snapshot.h"
+#include "tests/support/strangers.h"
 
 namespace larmor::testing {
 namespace {
@@ -118,6 +119,32 @@ TEST(Commit, RemovesWhatEarlierKillsLeftBehind) {
   for (const auto& item : std::filesystem::directory_iterator(scratch.path()))
     left.insert(item.path().filename().string());
   EXPECT_EQ(left, (std::set<std::string>{"last", "step-00000004"}));
+}
+
+TEST(Commit, LeavesWhatOthersHavePutBesideItsCheckpoints) {
+  const ScratchFolder scratch;
+  const auto folder = scratch.path() / "checkpoints", half = folder / "step-00000003.gen-1.tmp",
+             trash = folder / ".trash-step-00000001";
+  DiskStorage disk;
+  for (const auto& place : {half, trash}) {
+    std::filesystem::create_directories(place);
+    write_text(disk, place / "model.safetensors", "half of it");
+  }
+  const Strangers strangers(
+      scratch.path() / "outside",
+      {folder / "notes", folder / "notes.tmp", folder / ".trash-can", folder / "a.new-idea",
+       folder / "step-5.gen-x.tmp", folder / "last.new-one", half / "notes", trash / "notes"});
+  const auto solo = make_solo();
+  auto options = saved_at_once();
+  options.keep_last = 1;
+  CheckpointWriter writer(folder, disk, *solo, options);
+  writer.save(small_snapshot(4), false);
+  strangers.expect_there();
+  EXPECT_FALSE(std::filesystem::exists(half / "model.safetensors"));
+  EXPECT_FALSE(std::filesystem::exists(trash / "model.safetensors"));
+  writer.save(small_snapshot(5), false);
+  EXPECT_FALSE(std::filesystem::exists(folder / "step-00000004"));
+  strangers.expect_there();
 }
 
 TEST(Commit, LeavesEqualFilesForEqualSnapshots) {

@@ -10,6 +10,7 @@
 #include "larmor/checkpoint/manifest.h"
 
 #include "tests/checkpoint/support/small_snapshot.h"
+#include "tests/support/strangers.h"
 
 namespace larmor::testing {
 namespace {
@@ -56,6 +57,29 @@ class Retained : public ::testing::Test {
  private:
   ScratchFolder scratch_;
 };
+
+TEST_F(Retained, LeavesWhatOthersHavePutIntoACheckpointThatGoes) {
+  for (const int64_t step : {1, 2}) fill(step);
+  const auto first = folder() / folder_name(1);
+  const Strangers strangers(folder().parent_path() / "outside", {first / "notes"});
+  DiskStorage disk;
+  EXPECT_EQ(prune_checkpoints(folder(), disk, {.keep_last = 1, .keep_best = 0}).removed.size(), 1U);
+  EXPECT_EQ(steps(), (std::vector<int64_t>{2}));
+  const auto kept = folder() / (".trash-" + folder_name(1));
+  EXPECT_FALSE(fs::exists(kept / model_name));
+  fs::rename(kept, first);  // where they are looked for
+  strangers.expect_there();
+}
+
+TEST_F(Retained, LeavesAFileThatIsCalledAsALink) {
+  DiskStorage disk;
+  fs::create_directories(folder());
+  write_text(disk, folder() / "best", "mine");
+  fs::create_directory(folder() / "last");
+  save(3, 1, 1, 0.5);
+  EXPECT_EQ(read_text(folder() / "best"), "mine");
+  EXPECT_TRUE(fs::is_directory(folder() / "last"));
+}
 
 TEST_F(Retained, IsWhatHasJustBeenSavedWhereANewerDamagedOneLies) {
   for (const int64_t keep_last : {1, 2}) {

@@ -16,6 +16,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/base/hash.h"
+#include "larmor/base/removal.h"
 #include "larmor/base/text.h"
 #include "larmor/data/cache/source_files.h"
 
@@ -71,7 +72,8 @@ SourceHashes::State SourceHashes::state_of(const std::filesystem::path& file) {
 void SourceHashes::load() {
   std::string content;
   std::error_code error;
-  if (!std::filesystem::exists(file_, error)) return;
+  if (!std::filesystem::exists(std::filesystem::symlink_status(file_, error))) return;
+  can_write_ = std::filesystem::is_regular_file(std::filesystem::symlink_status(file_, error));
   try {
     content = read_text(file_, largest_index);
   } catch (const Error&) {
@@ -95,14 +97,22 @@ void SourceHashes::load() {
     known.sha256 = words[1];
     known_.insert_or_assign(std::string(words[6]), std::move(known));
   }
+  // A file without a line of ours is somebody else's.
+  if (known_.empty() && lines > 0) can_write_ = false;
   // Mostly lines that newer ones have overtaken: begun anew.
-  if (lines < 1000 || lines < 2 * known_.size()) return;
+  if (!can_write_ || lines < 1000 || lines < 2 * known_.size()) return;
   try {
-    storage_.remove_all(file_);
+    remove_file(storage_, file_);
     for (const auto& [path, known] : std::exchange(known_, {})) remember(path, known);
   } catch (const Error&) {
     can_write_ = false;
   }
+}
+
+void SourceHashes::remove() {
+  const std::lock_guard lock(mutex_);
+  known_.clear();
+  if (can_write_) remove_file(storage_, file_);
 }
 
 void SourceHashes::remember(const std::string& file, const Known& known) {

@@ -23,6 +23,8 @@ class SourceHashes {
   /// Reads what has not been hashed since it last changed (size, times, inode). Throws Error (data) when it
   /// cannot be read.
   std::string of(const std::filesystem::path& source);
+  /// Forgets all, with the file, unless it holds something else. Throws Error (environment).
+  void remove();
 
  private:
   /// What tells one state of a file from the next.
@@ -44,7 +46,7 @@ class SourceHashes {
   const std::filesystem::path file_;
   std::mutex mutex_;  // guards what follows
   std::map<std::string, Known> known_;
-  bool can_write_ = true;
+  bool can_write_ = true;  // false, too, where the file is somebody else's
 };
 
 }  // namespace larmor

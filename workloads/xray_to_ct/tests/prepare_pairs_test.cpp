@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/formats/volume.h"
 
@@ -11,6 +12,8 @@
 #include "workloads/xray_to_ct/data/pair_dataset.h"
 #include "workloads/xray_to_ct/data/pair_geometry.h"
 #include "workloads/xray_to_ct/data/radiograph_pair.h"
+
+#include "tests/support/strangers.h"
 
 namespace larmor::xray_to_ct::testing {
 namespace {
@@ -97,6 +100,18 @@ TEST(PreparePairs, WhatIsThereStaysAndWhatWasMadeOtherwiseIsMadeAgain) {
   EXPECT_EQ(folder.prepare().outputs.at("pairs").at("made").get<int>(), 2);
   folder.pairs.beam = "parallel";
   EXPECT_EQ(folder.prepare().outputs.at("pairs").at("made").get<int>(), 2);
+}
+
+TEST(PreparePairs, WhatOthersHavePutBesideAPairStays) {
+  const ScratchFolder outside;
+  CtFolder folder;
+  folder.prepare();
+  const testing::Strangers strangers(outside.path(),
+                                     {folder.set("one/notes"), folder.set(".one.unfinished/notes")});
+  folder.pairs.beam = "parallel";
+  EXPECT_THROW(folder.prepare(), Error);
+  strangers.expect_there();
+  EXPECT_TRUE(std::filesystem::exists(folder.set("one/one.nii.gz"))) << "until its place is free";
 }
 
 TEST(PreparePairs, AFolderOfPairsIsListedWithItsCorrelations) {
