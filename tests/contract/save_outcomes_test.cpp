@@ -22,6 +22,7 @@
 namespace larmor::testing {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -158,8 +159,9 @@ TEST_P(SaveOutcomes, OfADiskThatStaysFullEndTheRunAtTheThirdOnAllRanks) {
   const FailPoint full("checkpoint.begun:1+:full");
   EXPECT_THROW(run_.train(GetParam().ranks), Error);
   EXPECT_THAT(told("warning"), ElementsAre(3, 6, 9));
-  // Beside training it has ended before step 10 was computed, and step 11 says so to all ranks.
-  EXPECT_EQ(run_.logged_steps().size(), GetParam().beside ? 11U : 9U);
+  // Beside training it ends while step 10 is computed, whose gradients or the next step's say so to all
+  // ranks.
+  EXPECT_THAT(run_.logged_steps().size(), GetParam().beside ? AnyOf(10U, 11U) : AnyOf(9U, 9U));
   for (const auto& failure : run_.errors()) {
     try {
       std::rethrow_exception(failure);
