@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <system_error>
 
-#include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/base/user_cache.h"
 #include "larmor/data/cache/cache_folder.h"
 
 namespace larmor::app {
@@ -51,6 +51,17 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   return entries;
 }
 
+/// Images, then tables, which lie among them.
+std::vector<CacheReport> reports_on_prepared(const fs::path& folder) {
+  std::vector<CacheReport> reports{report_on("prepared images", folder, "larmor prepare WORKLOAD --clean")};
+  for (const auto& entry : entries_of(folder)) {
+    if (!entry.filename().string().starts_with("questions-")) continue;
+    reports.push_back(report_on("tables of questions", entry, "rm -r " + entry.string()));
+    reports.front().bytes -= std::min(reports.front().bytes, reports.back().bytes);
+  }
+  return reports;
+}
+
 bool is_within(const fs::path& path, const char* variable) {
   const char* const value = std::getenv(variable);
   if (value == nullptr || *value == '\0') return false;
@@ -64,25 +75,18 @@ bool is_within(const fs::path& path, const char* variable) {
 std::vector<CacheReport> cache_reports() {
   std::vector<CacheReport> caches;
   std::error_code absent;
-  try {
-    const auto prepared = default_cache_folder();
-    if (fs::is_directory(prepared, absent)) {
-      auto images = report_on("prepared images", prepared, "larmor prepare WORKLOAD --clean");
-      for (const auto& entry : entries_of(prepared)) {
-        if (!entry.filename().string().starts_with("questions-")) continue;
-        caches.push_back(report_on("tables of questions", entry, "rm -r " + entry.string()));
-        images.bytes -= std::min(images.bytes, caches.back().bytes);
-      }
-      caches.insert(caches.begin(), images);
+  const auto all = user_cache_folder();  // of an empty path there are no entries
+  for (const auto& entry : entries_of(all)) {
+    if (!fs::is_directory(entry, absent)) continue;
+    const auto name = entry.filename().string();
+    if (name == "prepared") {
+      const auto prepared = reports_on_prepared(entry);
+      caches.insert(caches.begin(), prepared.begin(), prepared.end());
+      continue;
     }
-    for (const auto& entry : entries_of(prepared.parent_path())) {
-      if (entry == prepared || !fs::is_directory(entry, absent)) continue;
-      const auto name = entry.filename().string();
-      const bool is_library = name.starts_with("libtorch");
-      caches.push_back(
-          report_on(is_library ? "libtorch, for building larmor" : name, entry, "rm -r " + entry.string()));
-    }
-  } catch (const Error&) {  // no folder for caches is known, so nothing lies there
+    const bool is_library = name.starts_with("libtorch");
+    caches.push_back(
+        report_on(is_library ? "libtorch, for building larmor" : name, entry, "rm -r " + entry.string()));
   }
   if (const auto windows = memory_folder(); fs::is_directory(windows, absent))
     caches.push_back(report_on("windows of SmartCache, in memory", windows,

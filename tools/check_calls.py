@@ -25,9 +25,7 @@ def free(*names):
 
 RULES = (
     Rule(re.compile(r"(?<![\w.>:])::(?P<name>close)\("), "give the descriptor to a Descriptor (larmor/base/descriptor.h)",
-         {"larmor/base/descriptor.h": "the one owner",
-          "larmor/base/storage.cpp": "files that are written, which say here that a write was lost",
-          "larmor/data/cache/prepared_cache.cpp": "locks", "larmor/data/cache/shared_folder.cpp": "locks"}),
+         {"larmor/base/descriptor.h": "the one owner"}),
     Rule(free("setenv", "putenv", "unsetenv", "clearenv", "setlocale", "umask", "chdir", "fchdir"),
          "threads may be reading what this changes: hand it on as an argument, or set it for a process that is started",
          {"larmor/device/device.cpp": "set_up_environment(), before there are threads",

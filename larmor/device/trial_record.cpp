@@ -14,6 +14,7 @@
 #include "larmor/base/hash.h"
 #include "larmor/base/storage.h"
 #include "larmor/base/text.h"
+#include "larmor/base/user_cache.h"
 #include "larmor/base/version.h"
 
 namespace larmor {
@@ -43,13 +44,6 @@ std::string machine_words() {
               at::get_cpu_capability());
 }
 
-/// Empty where the user has none.
-fs::path folder_of_trials() {
-  const fs::path cache = variable("XDG_CACHE_HOME"), home = variable("HOME");
-  if (cache.is_absolute()) return cache / "larmor" / "trials";
-  return home.is_absolute() ? home / ".cache" / "larmor" / "trials" : fs::path();
-}
-
 std::atomic<TrialRecord*> of_process{nullptr};
 
 }  // namespace
@@ -77,9 +71,8 @@ void TrialRecord::write() {
   lines << machine_ << '\n';
   for (const auto& [tried, outcome] : outcomes_) lines << outcome << ' ' << tried << '\n';
   try {
-    std::error_code no_matter;
-    fs::create_directories(file_.parent_path(), no_matter);
     DiskStorage disk;  // no operation of the run, and no place of a planted fault
+    disk.create_folders(file_.parent_path());
     write_text(disk, file_, lines.str());
   } catch (const Error&) {  // the next start tries again
   }
@@ -104,9 +97,9 @@ TrialRecord* trial_record() { return of_process.load(); }
 void start_trial_record() {
   if (trial_record() != nullptr) return;
   const std::string machine = machine_words();
-  const fs::path folder = folder_of_trials();
+  const fs::path folder = user_cache_folder();
   of_process = new TrialRecord(
-      folder.empty() ? fs::path() : folder / (sha256(machine).substr(0, 16) + ".txt"), machine);
+      folder.empty() ? fs::path() : folder / "trials" / (sha256(machine).substr(0, 16) + ".txt"), machine);
 }
 
 }  // namespace larmor

@@ -25,6 +25,10 @@ constexpr const char* convert =
     "convert it to NIfTI: with SimpleITK WriteImage(ReadImage(IN), \"OUT.nii.gz\"), or with the program that "
     "wrote it";
 constexpr const char* unpack = "unpack it, and name the images in it";
+constexpr const char* save_array = "save its array as .npy, or as NIfTI where its voxels have a place";
+constexpr const char* is_page = "is a web page: what a server answers in place of a file";
+constexpr const char* fetch_page = "fetch the file again: its address may want a login";
+constexpr const char* show_config = "larmor config show WORKLOAD -c FILE shows what it says";
 
 /// Begins with the bytes, or is called so where there are none.
 struct Known {
@@ -38,15 +42,11 @@ constexpr std::array known_files{
     Known{"", ".mha", "is a MetaImage, which larmor does not read", convert},
     Known{"", ".mgz", "is a FreeSurfer image, which larmor does not read",
           "mri_convert IN.mgz OUT.nii.gz makes a NIfTI file of it"},
-    Known{"\x89HDF", ".h5", "is an HDF5 file, which larmor does not read",
-          "save its array as .npy, or as NIfTI where its voxels have a place"},
-    Known{"MATLAB", ".mat", "is a MATLAB file, which larmor does not read",
-          "save its array as .npy, or as NIfTI where its voxels have a place"},
+    Known{"\x89HDF", ".h5", "is an HDF5 file, which larmor does not read", save_array},
+    Known{"MATLAB", ".mat", "is a MATLAB file, which larmor does not read", save_array},
     Known{"%PDF", ".pdf", "is a PDF document", "name the image files"},
-    Known{"<!DOCTYPE", ".html", "is a web page: what a server answers in place of a file",
-          "fetch the file again: its address may want a login"},
-    Known{"<html", ".htm", "is a web page: what a server answers in place of a file",
-          "fetch the file again: its address may want a login"},
+    Known{"<!DOCTYPE", ".html", is_page, fetch_page},
+    Known{"<html", ".htm", is_page, fetch_page},
     Known{"version https://git-lfs", "", "is a pointer of Git LFS, not the file itself",
           "git lfs pull fetches it"},
     Known{"", ".tar.gz", "is an archive", unpack},
@@ -57,8 +57,8 @@ constexpr std::array known_files{
     Known{"", ".csv", "is a table",
           "training reads one with data.kind=list data.list=FILE, predict with --table FILE"},
     Known{"", ".tsv", "is a table with tabs, which larmor does not read", "save it with commas, as CSV"},
-    Known{"", ".yaml", "is a configuration", "larmor config show WORKLOAD -c FILE shows what it says"},
-    Known{"", ".yml", "is a configuration", "larmor config show WORKLOAD -c FILE shows what it says"},
+    Known{"", ".yaml", "is a configuration", show_config},
+    Known{"", ".yml", "is a configuration", show_config},
     Known{"", ".json", "is JSON, which is no image",
           "a config goes behind -c, a machine behind plan --hardware, a list of cases behind data.list="}};
 

@@ -26,9 +26,9 @@ class Stages : public ::testing::Test {
   Finished call(std::vector<std::string> words) const {
     return larmor_program(std::move(words), {.folder = scratch_.path(), .program = toy_program()});
   }
-  Finished train(const std::string& stage, std::vector<std::string> more) const {
-    std::vector<std::string> words{"train",
-                                   "toy",
+  /// Of a short training on one rank, behind its verb.
+  static std::vector<std::string> words_of(const std::string& stage, std::vector<std::string> more) {
+    std::vector<std::string> words{"toy",
                                    "--stage",
                                    stage,
                                    "-c",
@@ -40,6 +40,11 @@ class Stages : public ::testing::Test {
                                    "checkpoint.every=2st",
                                    "optim.schedule.warmup=0"};
     words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  Finished train(const std::string& stage, std::vector<std::string> more) const {
+    auto words = words_of(stage, std::move(more));
+    words.insert(words.begin(), "train");
     return call(words);
   }
   fs::path run(const std::string& name) const { return scratch_.path() / "runs" / name; }
@@ -242,20 +247,7 @@ TEST_F(AllStages, OfAJobFileAreTrainedAsTheyAreByOneCommand) {
   ASSERT_EQ(chain().status, 0);
   const auto coder = weights("coder"), refiner = weights("refiner");
   fs::remove_all(scratch_.path() / "runs");
-  const std::vector<std::string> words{"toy",
-                                       "--stage",
-                                       "all",
-                                       "-c",
-                                       "tiny",
-                                       "--ranks",
-                                       "1",
-                                       "train.length=4st",
-                                       "train.validate_every=2st",
-                                       "checkpoint.every=2st",
-                                       "optim.schedule.warmup=0",
-                                       "run.name=toys",
-                                       "coder:train.length=6st",
-                                       "refiner:model.channels=5"};
+  const auto words = words_of("all", {"run.name=toys", "coder:train.length=6st", "refiner:model.channels=5"});
   std::vector<std::string> job{"job",       "shell",    "--nodes", "1",     "--master",
                                "127.0.0.1", "--output", "job.sh",  "--json"};
   job.insert(job.end(), words.begin(), words.end());

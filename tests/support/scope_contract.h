@@ -1,17 +1,10 @@
 // What every scope of the program owes: to put back what it found, also where it is left by an exception, and
 // where it stands in another one of its kind.
 //
-// All scopes of the program, and where they are held to it:
-//   base      LoadClock, LoadScope, SignalsBlocked                        tests/base/scopes_test.cpp
-//   device    AutocastAgain, AutocastScope, DrawScope, DrawTurn, DrawnInitialisation, HeartbeatScope,
-//   LayoutScope,
-//             MetaMemoryScope, RankSumScope, RecomputeScope, SavedTensorScope, SeededInitialisation,
-//             SkippedInitialisation, WeightKeeperScope, WeightKeepersAgain  tests/device/scopes_test.cpp
-//   formats   BudgetScope tests/formats/memory_budget_test.cpp nn        Frozen tests/nn/frozen_test.cpp
-//   parallel  AveragedWeights, WholeNetwork                               tests/parallel/scopes_test.cpp
-//   train     EvaluationMode                                              tests/train/networks_test.cpp
-// Those that are private to one source are made of these, or are held to it by the test of that source: what
-// a recomputation puts back (tests/device/recompute_test.cpp), hooks of gradients (tests/train/measure).
+// Scopes that are held to it:
+//   base    LoadClock, LoadScope, SignalsBlocked (tests/base/scopes_test.cpp)
+//   device  all of its scopes (tests/device/scopes_test.cpp)
+// Those of formats, nn, parallel and train are not held to it yet.
 #pragma once
 
 #include <functional>

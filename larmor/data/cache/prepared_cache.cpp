@@ -5,17 +5,19 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <ctime>
 #include <system_error>
 
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "larmor/base/descriptor.h"
 #include "larmor/base/error.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/log.h"
+#include "larmor/base/system_error.h"
 #include "larmor/base/text.h"
+#include "larmor/base/user_cache.h"
 #include "larmor/data/cache/cache_layout.h"
 
 namespace larmor {
@@ -57,21 +59,12 @@ class Lock {
  public:
   Lock(const fs::path& path, int flags, int operation)
       : file_(::open(path.c_str(), flags | O_CLOEXEC, 0600)) {
-    int result = -1;
-    do {
-      result = file_ < 0 ? -1 : ::flock(file_, operation);
-    } while (result != 0 && file_ >= 0 && errno == EINTR);
-    held_ = result == 0;
+    held_ = file_.is_open() && after_signals([&] { return ::flock(file_.number(), operation); }) == 0;
   }
-  ~Lock() {
-    if (file_ >= 0) ::close(file_);
-  }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
   bool held() const { return held_; }
 
  private:
-  int file_;
+  Descriptor file_;
   bool held_ = false;
 };
 
@@ -86,14 +79,7 @@ int64_t age_seconds(const fs::path& path) {
 }  // namespace
 
 fs::path default_cache_folder() {
-  const auto variable = [](const char* name) {
-    const char* const value = std::getenv(name);
-    return fs::path(value == nullptr ? "" : value);
-  };
-  // A relative one is to be ignored, says the standard of these folders.
-  const fs::path cache = variable("XDG_CACHE_HOME"), home = variable("HOME");
-  if (cache.is_absolute()) return cache / "larmor" / "prepared";
-  if (home.is_absolute()) return home / ".cache" / "larmor" / "prepared";
+  if (const fs::path folder = user_cache_folder(); !folder.empty()) return folder / "prepared";
   fail(Exit::usage, "there is no folder for the prepared cache: neither HOME nor XDG_CACHE_HOME names one",
        "set data.cache_folder");
 }

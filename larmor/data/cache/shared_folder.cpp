@@ -38,28 +38,23 @@ void make_own(const fs::path& folder) {
 
 // With its lock, which nobody holds.
 void remove_if_forsaken(const fs::path& lock) {
-  const int file = ::open(lock.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-  if (file < 0) return;
-  if (::flock(file, LOCK_EX | LOCK_NB) == 0) {
-    std::error_code ignored;
-    fs::path folder = lock;
-    fs::remove_all(folder.replace_extension(), ignored);
-    ::unlink(lock.c_str());
-  }
-  ::close(file);
+  const Descriptor file(::open(lock.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  if (!file.is_open() || ::flock(file.number(), LOCK_EX | LOCK_NB) != 0) return;
+  std::error_code ignored;
+  fs::path folder = lock;
+  fs::remove_all(folder.replace_extension(), ignored);
+  ::unlink(lock.c_str());
 }
 
 // A shared lock on the file of that name as it is now, not on one that was removed meanwhile.
-int hold(const fs::path& lock) {
+Descriptor hold(const fs::path& lock) {
   for (;;) {
-    const int file = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (file < 0) fail_shared(errno, "open the lock file", lock);
+    Descriptor file(::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!file.is_open()) fail_shared(errno, "open the lock file", lock);
     struct stat held{}, named{};
-    const bool locked = ::flock(file, LOCK_SH) == 0 && ::fstat(file, &held) == 0;
+    const bool locked = ::flock(file.number(), LOCK_SH) == 0 && ::fstat(file.number(), &held) == 0;
     if (locked && ::stat(lock.c_str(), &named) == 0 && held.st_ino == named.st_ino) return file;
-    const int code = errno;
-    ::close(file);
-    if (!locked && code != EINTR) fail_shared(code, "lock", lock);
+    if (!locked && errno != EINTR) fail_shared(errno, "lock", lock);
   }
 }
 
@@ -75,16 +70,11 @@ SharedFolder::SharedFolder(const fs::path& parent, const std::string& name)
   }
   for (const fs::path& lock : locks) remove_if_forsaken(lock);
   descriptor_ = hold(lock_);
-  try {
-    make_own(path_);
-  } catch (...) {
-    ::close(descriptor_);
-    throw;
-  }
+  make_own(path_);
 }
 
 SharedFolder::~SharedFolder() {
-  ::close(descriptor_);
+  descriptor_.reset();
   remove_if_forsaken(lock_);
 }
 

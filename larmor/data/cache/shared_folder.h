@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <string>
 
+#include "larmor/base/descriptor.h"
+
 namespace larmor {
 
 class SharedFolder {
@@ -22,7 +24,7 @@ class SharedFolder {
 
  private:
   std::filesystem::path path_, lock_;
-  int descriptor_ = -1;
+  Descriptor descriptor_;
 };
 
 /// What /dev/shm has free; 0 where there is none.
