@@ -29,8 +29,9 @@ class Peer:
 
     def step(self):
         """{mode: milliseconds}, of the modes that the card had room for."""
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
+        if self.process.poll() is None:
+            self.process.stdin.write("\n")
+            self.process.stdin.flush()
         line = self.process.stdout.readline()
         if not line:
             raise SystemExit(f"the peer ended with {self.process.wait()}")
@@ -38,8 +39,22 @@ class Peer:
         return {mode: result["median_ms"] for mode, result in json.loads(line)["result"].items()}
 
     def end(self):
-        self.process.stdin.close()
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass
         self.process.wait()
+
+
+def our_turn(run, command, profile):
+    """Milliseconds a step."""
+    line = guide_steps.timed(command + (["--profile", profile] if profile else []))
+    median = line["result"]["larmor"]["median_ms"]
+    print("figures: " + guide_steps.sentence(run.name, line), flush=True)
+    if profile:
+        trace_table.show(profile, run.steps, median)
+        trace_table.keep_packed(profile)
+    return median
 
 
 def main():
@@ -55,25 +70,25 @@ def main():
     run, more = parser.parse_known_args()
     peer = Peer(run)
     command = guide_steps.command(run.name, run.folder, more, run.blocks, run.steps, run.warmup)
-    ours, theirs = [], []
+    ours, theirs, faults = [], [], []
     for turn in run.order:
-        if turn == "b":
-            theirs.append(peer.step())
-            print("figures: peer " + ", ".join(f"{mode} {ms:.1f} ms" for mode, ms in theirs[-1].items()), flush=True)
-            continue
-        profile = ["--profile", run.profile] if run.profile and not ours else []
-        line = guide_steps.timed(command + profile)
-        ours.append(line["result"]["larmor"]["median_ms"])
-        print("figures: " + guide_steps.sentence(run.name, line), flush=True)
-        if profile:
-            trace_table.show(run.profile, run.steps, ours[0])
-            trace_table.keep_packed(run.profile)
+        try:
+            if turn == "b":
+                theirs.append(peer.step())
+                print("figures: peer " + ", ".join(f"{mode} {ms:.1f} ms" for mode, ms in theirs[-1].items()), flush=True)
+            else:
+                ours.append(our_turn(run, command, run.profile if not ours and not faults else None))
+        except SystemExit as fault:  # the other side is worth its figures all the same
+            faults.append(str(fault))
+            print(f"figures: {fault}", flush=True)
     peer.end()
-    for mode in theirs[0]:
+    for mode in theirs[0] if theirs else ():
         ratios = [peer_ms[mode] / ours_ms for peer_ms in theirs if mode in peer_ms for ours_ms in ours]
-        pairs.report(f"{run.name}: peer {mode} / larmor", ratios)
-        print(f"figures: peer {mode} / larmor {min(ratios):.2f} to {max(ratios):.2f}", flush=True)
+        if ratios:
+            pairs.report(f"{run.name}: peer {mode} / larmor", ratios)
+            print(f"figures: peer {mode} / larmor {min(ratios):.2f} to {max(ratios):.2f}", flush=True)
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

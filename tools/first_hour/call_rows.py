@@ -20,6 +20,7 @@ class Kit:
         self.larmor = os.environ.get("LARMOR", "larmor").split()
         self.tests = Path(os.environ.get("TESTS", "tests"))
         self.runs = Path(os.environ.get("RUNS", "first-hour-runs"))
+        self.on_card = {} if rehearse else {"LARMOR_TEST_DEVICE": "cuda", "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
         # A card that computes nothing takes any size in seconds.
         self.hollow = {"EMULATED_HOLLOW": "1"} if rehearse else {}
 
@@ -28,6 +29,13 @@ class Kit:
 
     def tests_of(self, name, wanted):
         return [self.tests / name, "--gtest_brief=1", "--gtest_color=no", f"--gtest_filter={wanted}"]
+
+    def sanitized(self, tool, wanted, seconds, beside=""):
+        """Each tensor is an allocation of its own there, so that an access beyond one is seen."""
+        test = self.tests_of("kernels_test", wanted)
+        return Row(tool, test if self.rehearse else ["compute-sanitizer", "--tool", tool, "--error-exitcode", 9, *test],
+                   "there is no error", seconds, 15, beside, {**self.on_card, "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"},
+                   [test[0]] if self.rehearse else ["compute-sanitizer", test[0]])
 
     def stages(self, what, seconds, beside):
         steps = ["--steps", 4, "--at-once", 2] if self.rehearse else ["--at-once", 8]
@@ -58,22 +66,21 @@ class Kit:
 
 
 def first(kit):
-    on_card = {} if kit.rehearse else {"LARMOR_TEST_DEVICE": "cuda", "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
     wanted, twins = ("Philox*:PatchDiscriminatorGolden.*", "Philox*") if kit.rehearse else (CARD_TESTS, TWINS)
     kernels = kit.tests / "kernels_test"
     return [
         Row("card", ["nvidia-smi", "--query-gpu=name,driver_version,clocks.sm,clocks.max.sm,temperature.gpu,power.draw",
                      "--format=csv,noheader"], "it ends with 0", 15, needs=["nvidia-smi"]),
-        Row("doctor", [*kit.larmor, "doctor", "--no-color"], "1 GPU can be used", 30, shows=r" *(?:GPU 0|ok    gpu:|FAIL).*"),
+        Row("doctor", [*kit.larmor, "doctor", "--no-color"], "1 GPU can be used", 30,
+            says="1 GPU can be used", shows=r" *(?:GPU 0|ok    gpu:|FAIL).*"),
         Row("doctor-json", [*kit.larmor, "doctor", "--json"], "it ends with 0", 30),
         Row("ceilings", kit.script("ceilings"), "3.0 TB/s, 790 TFLOP/s or so", 45),
-        Row("kernels", kit.tests_of("kernels_test", wanted), "all tests pass", 75, 15, "a", on_card, [kernels]),
-        Row("golden", kit.tests_of("nn_test", wanted), "all tests pass", 75, 15, "a", on_card, [kit.tests / "nn_test"]),
+        Row("kernels", kit.tests_of("kernels_test", wanted), "all tests pass", 75, 15, "a", kit.on_card, [kernels]),
+        Row("golden", kit.tests_of("nn_test", wanted), "all tests pass", 75, 15, "a", kit.on_card, [kit.tests / "nn_test"]),
         kit.stages("exact", 75, "a"),
         kit.stages("bf16", 60, "b"),
         kit.stages("fp16", 60, "b"),
-        Row("memcheck", ["compute-sanitizer", "--tool", "memcheck", *kit.tests_of("kernels_test", twins)], "there is no error",
-            60, 15, "b", on_card, ["compute-sanitizer", kernels]),
+        kit.sanitized("memcheck", twins, 60, "b"),
         kit.stages("graphs", 60, "b"),
         Row("convolutions", kit.script("conv_table", "--seconds", 3 if kit.rehearse else 50), "transposed takes 0.45 of the pair",
             75, 30),
@@ -95,6 +102,8 @@ def second(kit):
         kit.steps("vqa", "train.graphs=auto"),
         kit.steps("cascade1", "train.graphs=auto"),
         kit.beside_peer("autoencoder_alone", "ab", 60),
+        Row("autoencoder-peer-compiled", kit.script("peer_step", "autoencoder", "--modes", "compile_bf16_channels_last_3d",
+                                                    "--shows"), "it ends with 0", 120, 60),
     ]
 
 
@@ -109,6 +118,7 @@ def third(kit):
     return [
         under_ncu(kit, "channels_last"),
         under_ncu(kit, "contiguous"),
+        kit.sanitized("racecheck", "Philox*" if kit.rehearse else "GroupNormSilu*Twin*:Philox*Twin*", 60),
         kit.steps("autoencoder"),
         kit.steps("fast_ddpm"),
     ]

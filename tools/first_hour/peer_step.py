@@ -173,13 +173,18 @@ def main():
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--warmup", type=int, default=5)
     parser.add_argument("--serve", action="store_true")
+    parser.add_argument("--shows", action="store_true", help="the medians once more, as a row's figures")
     run = parser.parse_args()
     import monai.networks.nets  # noqa: F401  before anybody waits
     peer = Peer(run.name, run.modes.split(","), run.warmup)
     for _ in sys.stdin if run.serve else [""]:
         torch.backends.cudnn.benchmark = True
         torch.set_default_device(DEVICE)  # what the peers' scripts make lies on the card
-        print(json.dumps(peer.time(run.blocks, run.steps)), flush=True)
+        line = peer.time(run.blocks, run.steps)
+        print(json.dumps(line), flush=True)
+        if run.shows:
+            print("figures: " + ", ".join(f"{mode} {result['median_ms']:.1f} ms, first step {result['first_step_s']:.0f} s"
+                                          for mode, result in line["result"].items()), flush=True)
 
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ class Row:
     beside: str = ""         # rows in a row with the same word run together
     environment: dict = dataclasses.field(default_factory=dict)
     needs: list = dataclasses.field(default_factory=list)  # programs and files without which it is skipped
+    says: str = ""           # without it in its output it fails
     shows: str = ""          # whole lines that match this are figures as well
 
 
@@ -163,10 +164,11 @@ class Call:
         text = output.read_text(encoding="utf-8", errors="replace")
         outcome.figures = figures_of(text, outcome.row.shows)
         tested_nothing = any(re.fullmatch(r"PASSED +\] 0 tests?", figure) for figure in outcome.figures)
-        passed = status == 0 and not tested_nothing
+        says = re.search(outcome.row.says, text) is not None
+        passed = status == 0 and says and not tested_nothing
         outcome.what = "out of time" if status is None else "passed" if passed else "failed"
         if outcome.what == "failed":
-            outcome.figures.append(f"status {status}: {reason_in(text)}")
+            outcome.figures.append(f"status {status}: " + (reason_in(text) if status or says else f"it does not say {outcome.row.says}"))
         with open(self.out / "log.txt", "a", encoding="utf-8") as log:
             log.write(f"\n===== {outcome.row.name}: {outcome.what} after {outcome.seconds:.1f} s; passes when "
                       f"{outcome.row.passes}\n===== {' '.join(map(str, outcome.row.command))}\n{shortened(text)}")
@@ -191,6 +193,7 @@ def self_test():
         Row("nowhere", ["/no/such/program"], "never", 20, 0),
         Row("late", ["true"], "never", 20, 1000),
         Row("empty", python("print('[  PASSED  ] 0 tests.')"), "a test ran", 20, 0),
+        Row("silent", ["true"], "it says so", 20, 0, says="1 GPU"),
         Row("shown", python("print('a\\n  GPU 0   H100\\nb')"), "always", 20, 0, shows=" *GPU 0.*"),
     ]
     with tempfile.TemporaryDirectory() as folder:
@@ -203,13 +206,13 @@ def self_test():
         log = (Path(folder) / "log.txt").read_text()
         found = [" ".join(line.split()[1:4]) for line in table]
         for line, words in zip(found, ("passed", "failed", "out of time", "skipped", "failed", "not started", "failed",
-                                      "passed")):
+                                      "failed", "passed")):
             assert line.startswith(words), (line, words)
         assert "3.0 TB/s; PASSED  ] 7 tests" in table[0] and "status 3: larmor: no driver" in table[1], table
         assert "begun" in log and "no-such-program" in table[3] and "status 127" in table[4], log
-        assert table[7].endswith("s  GPU 0 H100"), table
+        assert table[8].endswith("s  GPU 0 H100"), table
         assert Call(rows[:1], folder, 30, show=lambda line: None).run() == 0
-        assert [len(group) for group in Call(rows, folder, 1).groups()] == [1, 2, 1, 1, 1, 1, 1]
+        assert [len(group) for group in Call(rows, folder, 1).groups()] == [1, 2, 1, 1, 1, 1, 1, 1]
     assert len(shortened("x" * (MOST_OF_A_LOG * 2))) < MOST_OF_A_LOG + 100
     print("self-test passed")
 

@@ -20,7 +20,7 @@ FAMILIES = [
     ("norm: differentiate", r"differentiate"),
     ("batch norm, token norm", r"batch_?norm|layer_?norm|token_norm|bn_fw|bn_bw"),
     ("attention", r"flash|fmha|attention|softmax"),
-    ("layout", r"nchwToNhwc|nhwcToNchw|transpose|permute"),
+    ("layout", r"nchwToNhwc|nhwcToNchw|transpose|permute|tensorTransform"),
     ("convolution: weight gradient", r"wgrad"),
     ("convolution: data gradient", r"dgrad"),
     ("convolution: forward", r"fprop|conv|implicit|cudnn|xmma"),
@@ -30,7 +30,7 @@ FAMILIES = [
     ("random numbers", r"philox|random|draw|distribution|dropout|curand"),
     ("upsampling, pooling", r"upsample|pool"),
     ("projector", r"project|attenuat"),
-    ("copies, casts, joins", r"copy|cat|Memcpy|Memset|fill"),
+    ("copies, casts, joins", r"copy|CatArray|Memcpy|Memset|fill"),
     ("by elements", r"elementwise|vectorized|unrolled|index|gather|scatter"),
 ]
 PATTERNS = [(name, re.compile(pattern, re.IGNORECASE)) for name, pattern in FAMILIES]

@@ -36,7 +36,7 @@ BEHAVIOURS = {  # by side: device, words
 
 def train(side, workload, run):
     """Trains a workload's stages in turn: (side, workload, status, what it said)."""
-    device, words = BEHAVIOURS[side]
+    device, words = BEHAVIOURS[side.split("-")[0]]
     own = ["autoencoder:loss.adversarial_start=2"] if workload == "latent_diffusion" else []
     length = f"{run.steps}st"
     command = [*larmor(), "train", workload, "--stage", "all", "-c", "tiny", "--device", device, "--ranks", "1",
@@ -75,7 +75,7 @@ def furthest(ours, theirs):
 
 
 def judge_exact(run, name):
-    ours, theirs = values_of(run, "exact", name), values_of(run, "cpu", name)
+    ours, theirs = values_of(run, "exact", name), values_of(run, run.reference, name)
     if len(ours) != run.steps or len(theirs) != run.steps:
         return False, f"{len(ours)} steps on the GPU, {len(theirs)} on the CPU"
     worst, where = furthest(ours, theirs)
@@ -83,7 +83,7 @@ def judge_exact(run, name):
 
 
 def judge_rounded(run, name):
-    losses, exact = losses_of(run, run.what, name), losses_of(run, "cpu", name)
+    losses, exact = losses_of(run, run.what, name), losses_of(run, run.reference, name)
     if len(losses) != run.steps:
         return False, f"{len(losses)} steps"
     if not all(loss is not None and math.isfinite(loss) for loss in losses):
@@ -114,7 +114,9 @@ def main():
     parser.add_argument("--at-once", type=int, default=5, help="processes")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "first-hour-runs")
     run = parser.parse_args()
-    sides = [run.what] if (run.folder / "cpu").exists() else [run.what, "cpu"]
+    # Rows that run at the same time do not train the same reference.
+    run.reference = "cpu" if run.what == "exact" or (run.folder / "cpu").exists() else f"cpu-{run.what}"
+    sides = [run.what] if (run.folder / run.reference).exists() else [run.what, run.reference]
     # Stages of a chain wait for one another: the longest chain first.
     chains = [(side, workload) for workload in sorted(STAGES, key=lambda each: -len(STAGES[each])) for side in sides]
     with ThreadPoolExecutor(run.at_once) as pool:
