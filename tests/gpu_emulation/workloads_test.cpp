@@ -100,6 +100,14 @@ TEST_P(Workloads, TrainInSixteenBits) {
   }
 }
 
+// As users start them: before the first step one is measured.
+TEST_P(Workloads, AreMeasuredBeforeTheyTrainAndTimed) {
+  on_gpus(
+      {"train", GetParam(), "-c", "tiny", "--no-color", "--device", "cuda", "--ranks", "1", "--steps", "1"});
+  on_gpus({"bench", "step", GetParam(), "-c", "tiny", "--device", "cuda", "--ranks", "1", "--blocks", "1",
+           "--steps", "1", "--warmup", "1"});
+}
+
 TEST_P(Workloads, GoOnFromCpusOnTwoCardsAndFromThereOnOne) {
   const Words saved{"train.precision=fp64", "checkpoint.every=2st", "run.name=wanderer"};
   const auto with = [&](const Words& more) {

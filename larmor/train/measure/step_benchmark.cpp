@@ -13,6 +13,7 @@
 #include "larmor/device/memory_meter.h"
 #include "larmor/device/module_state.h"
 #include "larmor/device/rank_sum.h"
+#include "larmor/device/send.h"
 #include "larmor/parallel/rank_sums.h"
 #include "larmor/train/batch_device.h"
 #include "larmor/train/checked_dataset.h"
@@ -35,28 +36,31 @@ struct StepBenchmark::State {
   std::unique_ptr<PassGraphs> graphs;  // null where the plan has none
   Sample example;
   std::vector<Batch> batches;
+  std::vector<StepContext> contexts;  // of each of them
   int64_t steps = 0;
   double loss = 0;
 
   /// Runs forward and backward `passes` times on one batch.
   void compute(int64_t passes);
-  void backward(const Batch& batch, bool last);
-  void backward_whole(WholeBatchLoss& whole_loss, const Batch& batch, int64_t passes);
+  void backward(const Batch& batch, const StepContext& context, bool last);
+  void backward_whole(WholeBatchLoss& whole_loss, const Batch& batch, const StepContext& context,
+                      int64_t passes);
   void move_weights();
 };
 
 void StepBenchmark::State::compute(int64_t passes) {
   const RankSumScope all_ranks(rank_sums ? &*rank_sums : nullptr);
-  const auto& batch = batches[static_cast<size_t>(steps++) % batches.size()];
+  const size_t turn = static_cast<size_t>(steps++) % batches.size();
+  const auto& batch = batches[turn];
+  const auto& context = contexts[turn];
   if (auto* const whole = task->whole_batch_loss()) {
-    backward_whole(*whole, batch, passes);
+    backward_whole(*whole, batch, context, passes);
     return;
   }
-  for (int64_t pass = 0; pass < passes; ++pass) backward(batch, pass + 1 == passes);
+  for (int64_t pass = 0; pass < passes; ++pass) backward(batch, context, pass + 1 == passes);
 }
 
-void StepBenchmark::State::backward(const Batch& batch, bool last) {
-  const auto context = rehearsal_context(*task, batch, plan.precision);
+void StepBenchmark::State::backward(const Batch& batch, const StepContext& context, bool last) {
   const std::vector<bool> active(learners.size(), true);
   const auto* const computed = graphs ? graphs->compute(batch, context, active) : nullptr;
   const auto losses = computed != nullptr ? computed->losses
@@ -69,11 +73,11 @@ void StepBenchmark::State::backward(const Batch& batch, bool last) {
   loss = losses.front().item<double>();
 }
 
-void StepBenchmark::State::backward_whole(WholeBatchLoss& whole_loss, const Batch& batch, int64_t passes) {
+void StepBenchmark::State::backward_whole(WholeBatchLoss& whole_loss, const Batch& batch,
+                                          const StepContext& context, int64_t passes) {
   auto& learner = learners.front();
   WholeBatch whole(whole_loss, *learner.objective.network,
                    {.accumulation = passes, .pass = PassOptions::of(plan, device)});
-  const auto context = rehearsal_context(*task, batch, plan.precision);
   for (int64_t pass = 0; pass < passes; ++pass) whole.forward(batch, context);
   whole.gather(/*well=*/true, context, *communicator, *communicator);
   for (int64_t pass = 0; pass < passes; ++pass)
@@ -149,7 +153,11 @@ StepBenchmark::StepBenchmark(const Stage& stage, const RunConfig& config, const 
           read_in_training(*dataset, order, place * plan.micro_batch + row, keys.emplace_back()));
     }
     state.example = shapes_of(samples.front());
-    state.batches.push_back(to_device(collate(samples, keys), state.device, plan.precision));
+    Batch on_host = collate(samples, keys);
+    StepContext& context =
+        state.contexts.emplace_back(rehearsal_context(*state.task, on_host, plan.precision));
+    if (context.counts.defined()) context.counts = send(context.counts, state.device);
+    state.batches.push_back(to_device(std::move(on_host), state.device, plan.precision));
   }
 }
 
