@@ -18,7 +18,8 @@ find_library(LibTorch_CPU torch_cpu PATHS ${_torch}/lib NO_DEFAULT_PATH)
 find_library(LibTorch_C10 c10 PATHS ${_torch}/lib NO_DEFAULT_PATH)
 find_library(LibTorch_CUDA torch_cuda PATHS ${_torch}/lib NO_DEFAULT_PATH)
 find_library(LibTorch_C10_CUDA c10_cuda PATHS ${_torch}/lib NO_DEFAULT_PATH)
-mark_as_advanced(LibTorch_CPU LibTorch_C10 LibTorch_CUDA LibTorch_C10_CUDA)
+find_library(LibTorch_CUDART NAMES libcudart.so.13 PATHS ${LibTorch_ROOT}/nvidia/cu13/lib NO_DEFAULT_PATH)
+mark_as_advanced(LibTorch_CPU LibTorch_C10 LibTorch_CUDA LibTorch_C10_CUDA LibTorch_CUDART)
 
 if(LibTorch_CPU)
   foreach(_part MAJOR MINOR PATCH)
@@ -65,6 +66,11 @@ if(LibTorch_FOUND AND LibTorch_CUDA AND LibTorch_C10_CUDA AND NOT TARGET LibTorc
     IMPORTED_LOCATION ${LibTorch_CUDA}
     INTERFACE_LINK_LIBRARIES "LibTorch::cpu;LibTorch::c10_cuda"
     INTERFACE_LINK_OPTIONS "LINKER:--no-as-needed")
+endif()
+# CUDA's runtime, which Larmor's own kernels and streams call. Emulated GPUs bring one of their own, so it is apart.
+if(LibTorch_FOUND AND LibTorch_CUDART AND NOT TARGET LibTorch::cudart)
+  add_library(LibTorch::cudart SHARED IMPORTED)
+  set_target_properties(LibTorch::cudart PROPERTIES IMPORTED_LOCATION ${LibTorch_CUDART} IMPORTED_SONAME libcudart.so.13)
 endif()
 
 # CUDA's headers come with libtorch's wheels, nccl.h with NCCL's wheel or with the toolkit.

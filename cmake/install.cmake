@@ -12,7 +12,6 @@ target_link_libraries(larmor_all INTERFACE ${targets})
 target_sources(larmor_all INTERFACE FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}
                FILES ${PROJECT_SOURCE_DIR}/larmor/larmor.h)
 install(TARGETS ${targets} larmor_all EXPORT larmorTargets FILE_SET HEADERS)
-set_target_properties(larmor PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS larmor larmor_decode)
 install(EXPORT larmorTargets NAMESPACE larmor:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/larmor)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/larmorConfig.cmake.in

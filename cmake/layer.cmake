@@ -35,8 +35,11 @@ endfunction()
 
 # larmor_cuda_sources(<target> <files…>): sources that nvcc compiles, with flags of their own, since what g++ and clang++
 # are told here nvcc's generated code does not stand. No fused multiply-add: what CPUs compute has to have the same bits.
-set(LARMOR_CUDA_ARCHITECTURES "80;90" CACHE STRING "GPUs that CUDA sources are compiled for (compute capability)")
+# The GPUs are those that libtorch has code for; the compiler is the one beside libtorch before any of the machine.
+set(LARMOR_CUDA_ARCHITECTURES "75;80;86;90;100;120"
+    CACHE STRING "GPUs that CUDA sources are compiled for (compute capability)")
 function(larmor_cuda_sources target)
+  find_program(LARMOR_NVCC nvcc PATHS ${LibTorch_ROOT}/nvidia/cu13/bin NO_DEFAULT_PATH)
   find_program(LARMOR_NVCC nvcc HINTS ENV CUDACXX /usr/local/cuda/bin REQUIRED)
   set(code "")
   foreach(architecture ${LARMOR_CUDA_ARCHITECTURES})
