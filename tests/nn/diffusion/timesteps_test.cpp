@@ -32,7 +32,7 @@ const std::vector<SpacingCase>& spacings() {
 
 void expect_equal(const std::vector<double>& actual, const at::Tensor& expected, double tolerance,
                   const std::string& name) {
-  const at::Tensor values = expected.to(at::kDouble);
+  const at::Tensor values = expected.to(at::kCPU, at::kDouble);
   ASSERT_EQ(std::ssize(actual), values.size(0)) << name;
   for (int64_t i = 0; i < values.size(0); ++i)
     EXPECT_NEAR(actual[static_cast<std::size_t>(i)], values[i].item<double>(), tolerance) << name << " " << i;
@@ -77,7 +77,7 @@ TEST(TimestepsGolden, EqualTheListsOfFastDdpm) {
   for (const auto& [name, kind] : lists) {
     for (const int64_t steps : {4, 5, 8, 10, 12, 15, 20, 25, 40, 50, 100}) {
       const at::Tensor expected = golden->at("timesteps/" + name + "/" + std::to_string(steps));
-      const at::Tensor actual = at::tensor(fast_ddpm_timesteps(kind, steps, 1000), at::kLong);
+      const at::Tensor actual = at::tensor(fast_ddpm_timesteps(kind, steps, 1000), expected.options());
       EXPECT_TRUE(at::equal(actual, expected)) << name << " " << steps << "\n" << actual << expected;
     }
   }

@@ -11,6 +11,7 @@
 #include "larmor/device/module_state.h"
 
 #include "tests/nn/support/golden.h"
+#include "tests/support/card/device_of_tests.h"
 
 namespace larmor::testing {
 namespace {
@@ -23,7 +24,7 @@ std::shared_ptr<nn::Lpips> filled(const Golden& golden, at::ScalarType type) {
   torch::nn::Module trunk;  // without the linear layers, which are the published ones already
   trunk.register_module("features", lpips->named_children()["features"]);
   rule_fill_as(trunk, golden, type);
-  lpips->to(type);
+  lpips->to(device_of_tests(), type);
   return lpips;
 }
 

@@ -10,6 +10,7 @@
 
 #include "larmor/device/module_state.h"
 
+#include "tests/support/card/device_of_tests.h"
 #include "tests/support/shared_data.h"
 
 namespace larmor::testing {
@@ -35,6 +36,8 @@ std::vector<std::pair<std::string, at::Tensor>> gradients(const torch::nn::Modul
       all, [&](const auto& entry) { return entry.second.norm().template item<double>() <= 1e-7 * largest; });
   return all;
 }
+
+at::Tensor on_cpu(const at::Tensor& tensor) { return tensor.detach().to(at::kCPU, at::kDouble); }
 
 at::Tensor rule_values(std::string_view name, at::IntArrayRef sizes) {
   int64_t hash = 0;
@@ -68,7 +71,7 @@ Golden Golden::run(std::string_view prefix) const {
   return Golden(std::move(of_run));
 }
 
-at::Tensor Golden::at(const std::string& key) const { return tensors_.at(key); }
+at::Tensor Golden::at(const std::string& key) const { return tensors_.at(key).to(device_of_tests()); }
 
 double Golden::number(const std::string& key) const { return tensors_.at(key).item<double>(); }
 
@@ -81,17 +84,17 @@ NamedTensors Golden::under(std::string_view prefix) const {
 }
 
 void Golden::load_weights(torch::nn::Module& module, at::ScalarType type) const {
-  module.to(type);
+  module.to(device_of_tests(), type);
   load_state_dict(module, under("weight/"));
 }
 
 double relative_l2(const at::Tensor& actual, const at::Tensor& expected) {
-  const at::Tensor reference = expected.detach().to(at::kDouble);
-  return ((actual.detach().to(at::kDouble) - reference).norm() / reference.norm()).item<double>();
+  const at::Tensor reference = on_cpu(expected);
+  return ((on_cpu(actual) - reference).norm() / reference.norm()).item<double>();
 }
 
 double largest_difference(const at::Tensor& actual, const at::Tensor& expected) {
-  return (actual.detach().to(at::kDouble) - expected.detach().to(at::kDouble)).abs().max().item<double>();
+  return (on_cpu(actual) - on_cpu(expected)).abs().max().item<double>();
 }
 
 void expect_golden_output(const Golden& golden, const std::string& key, const at::Tensor& in_float64,
@@ -155,11 +158,12 @@ void expect_golden_float32_error(const torch::nn::Module& module, const torch::n
 }
 
 at::Tensor rule_input(std::string_view name, at::IntArrayRef sizes, double low, double high) {
-  return rule_values(name, sizes) * (high - low) + (high + low) / 2;
+  return (rule_values(name, sizes) * (high - low) + (high + low) / 2).to(device_of_tests());
 }
 
 void rule_fill(torch::nn::Module& module) {
   const at::NoGradGuard no_gradient;
+  module.to(device_of_tests());
   for (const auto& item : module.named_parameters()) {
     const at::Tensor& parameter = item.value();
     at::Tensor values = rule_values(item.key(), parameter.sizes());

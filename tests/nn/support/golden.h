@@ -25,11 +25,12 @@ class Golden {
   Golden run(std::string_view prefix) const;
 
   bool has(const std::string& key) const { return tensors_.contains(key); }
+  /// On the device of the tests.
   at::Tensor at(const std::string& key) const;
   double number(const std::string& key) const;
   /// What stands under `prefix`, without it.
   NamedTensors under(std::string_view prefix) const;
-  /// Loads weight/* into the module, as `type`.
+  /// Loads weight/* into the module, as `type`, on the device of the tests.
   void load_weights(torch::nn::Module& module, at::ScalarType type) const;
 
  private:
@@ -57,11 +58,13 @@ void expect_golden_gradients(const torch::nn::Module& module, const Golden& gold
 void expect_golden_float32_error(const torch::nn::Module& module, const torch::nn::Module& twin,
                                  const Golden& golden);
 
-/// A tensor filled from its name by the rule of tests/golden/README.md, in [low, high].
+/// A tensor filled from its name by the rule of tests/golden/README.md, in [low, high], on the device of the
+/// tests.
 at::Tensor rule_input(std::string_view name, at::IntArrayRef sizes, double low, double high);
-/// Every parameter filled from its name.
+/// Every parameter filled from its name, on the device of the tests.
 void rule_fill(torch::nn::Module& module);
-/// The same rounded to float32, and then of the type; its sums are held to weight_sum/* of the golden file.
+/// The same rounded to float32, and then of the type; its sums are held to
+/// weight_sum/* of the golden file.
 void rule_fill_as(torch::nn::Module& module, const Golden& golden, at::ScalarType type);
 
 /// Mean, mean of absolute values, first and last element: a line of the table of check values.

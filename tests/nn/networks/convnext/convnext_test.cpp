@@ -13,6 +13,7 @@
 #include "larmor/device/run_block.h"
 
 #include "tests/nn/support/golden.h"
+#include "tests/support/card/device_of_tests.h"
 
 namespace larmor::nn {
 namespace {
@@ -30,7 +31,7 @@ ConvNextOptions convnext_of_the_golden(ConvNextForm form) {
 
 /// The golden file's weights, which have a classifier's names, in either form.
 void load_convnext(ConvNext& network, const Golden& golden, at::ScalarType type) {
-  network->to(type);
+  network->to(testing::device_of_tests(), type);
   NamedTensors weights;
   for (const auto& [key, tensor] : golden.under("weight/")) {
     std::string name = key;

@@ -163,7 +163,7 @@ TEST(HybridVitGolden, TakesZerosForTheMeanOfAPreviousStageThatIsNotGiven) {
   const at::Tensor volume = testing::rule_input("input", {1, 1, 64, 64, 64}, -1, 1);
   CascadeInput input{
       .noisy = volume,
-      .time = at::full({1}, 0.01, at::kDouble),
+      .time = at::full({1}, 0.01, volume.options()),
       .xrays = testing::rule_input("xray", {2, 2, 1, 128, 128}, -1, 1).squeeze(2).narrow(0, 0, 1)};
   testing::expect_check_values(network->denoise(input), {-1.054981836511e+00, 1.055049435986e+00,
                                                          -6.180026943025e-01, -1.099529181294e+00});
