@@ -38,7 +38,7 @@ class Kit:
                    [test[0]] if self.rehearse else ["compute-sanitizer", test[0]])
 
     def stages(self, what, seconds, beside):
-        steps = ["--steps", 4, "--at-once", 2] if self.rehearse else ["--at-once", 8]
+        steps = ["--steps", 12, "--at-once", 2] if self.rehearse else ["--at-once", 8]
         return Row(f"stages-{what}", self.script("train_stages", what, *steps, "--folder", self.runs / "stages"),
                    f"9 of 9 tiny configs train ({what})", 600 if self.rehearse else seconds, 25, beside)
 

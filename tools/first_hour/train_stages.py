@@ -23,6 +23,8 @@ from guide_steps import larmor
 
 STAGES = {"latent_diffusion": ("autoencoder", "diffusion"), "survival": ("risk",), "fast_ddpm": ("denoiser",),
           "xray_to_ct": ("stage1", "stage2", "stage3"), "xray_vqa": ("pretrain", "finetune")}
+# The discriminator takes part early. At the config's rate survival's loss leaps by itself: four subjects are a batch.
+OWN = {"latent_diffusion": ["autoencoder:loss.adversarial_start=2"], "survival": ["optim.learning_rate=1.0e-4"]}
 NAMES = [f"{workload}-{stage}" for workload, stages in STAGES.items() for stage in stages]
 WITHIN, NEAR = 1e-9, 0.05
 BEHAVIOURS = {  # by side: device, words
@@ -37,7 +39,7 @@ BEHAVIOURS = {  # by side: device, words
 def train(side, workload, run):
     """Trains a workload's stages in turn: (side, workload, status, what it said)."""
     device, words = BEHAVIOURS[side.split("-")[0]]
-    own = ["autoencoder:loss.adversarial_start=2"] if workload == "latent_diffusion" else []
+    own = OWN.get(workload, [])
     length = f"{run.steps}st"
     command = [*larmor(), "train", workload, "--stage", "all", "-c", "tiny", "--device", device, "--ranks", "1",
                "--threads", "2", "--no-color", f"train.length={length}", f"train.validate_every={length}",
