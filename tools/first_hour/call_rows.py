@@ -118,6 +118,7 @@ def third(kit):
     return [
         under_ncu(kit, "channels_last"),
         under_ncu(kit, "contiguous"),
+        kit.stages("deterministic", 60, ""),
         kit.sanitized("racecheck", "Philox*" if kit.rehearse else "GroupNormSilu*Twin*:Philox*Twin*", 60),
         kit.steps("autoencoder"),
         kit.steps("fast_ddpm"),
