@@ -58,7 +58,7 @@ class Preparation {
   // In the child. Only async-signal-safe calls from here on.
   [[noreturn]] void become_program() const {
     if (die_with_parent_) {
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) give_up(Failure::Step::parent_gone, errno);
       // The parent may have ended between the fork and the line above.
       if (::getppid() != parent_) give_up(Failure::Step::parent_gone, ESRCH);
     }
@@ -268,9 +268,10 @@ void Process::reap(int flags) {
     return;
   }
   if (facts.si_pid == 0) return;  // WNOHANG, and it runs
-  if (own_group_) ::kill(-id_, SIGKILL);
+  // Whatever is left of it: mostly nothing.
+  if (own_group_) static_cast<void>(::kill(-id_, SIGKILL));
   int status = 0;
-  after_signals([&] { return ::waitpid(id_, &status, 0); });
+  static_cast<void>(after_signals([&] { return ::waitpid(id_, &status, 0); }));  // it has ended
   ending_ = to_ending(status);
 }
 
@@ -285,14 +286,14 @@ Ending Process::wait() {
   return *ending_;
 }
 
-// By the pidfd, since the kernel reaps by itself where SIGCHLD is ignored, and then the number may be
-// another's.
+// A child that has ended by then has no need of it. By the pidfd, since the kernel reaps by itself where
+// SIGCHLD is ignored, and then the number may be another's.
 void Process::send(int signal) {
   if (id_ <= 0 || ending_) return;
   if (pidfd_.is_open())
-    ::syscall(SYS_pidfd_send_signal, pidfd_.number(), signal, nullptr, 0);
+    static_cast<void>(::syscall(SYS_pidfd_send_signal, pidfd_.number(), signal, nullptr, 0));
   else
-    ::kill(id_, signal);
+    static_cast<void>(::kill(id_, signal));
 }
 
 std::filesystem::path own_program() {

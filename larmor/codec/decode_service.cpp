@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <fstream>
@@ -32,13 +33,15 @@ uint64_t own_address_space() {
   return pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// No core file holds patients' pixels, and no file can be written or opened beyond a few.
-void limit_files() {
-  const rlimit none{0, 0}, few{16, 16};
-  ::setrlimit(RLIMIT_CORE, &none);
-  ::setrlimit(RLIMIT_FSIZE, &none);
-  ::setrlimit(RLIMIT_NOFILE, &few);
+bool limit(int resource, rlim_t most) {
+  rlimit now{};
+  if (::getrlimit(static_cast<__rlimit_resource>(resource), &now) != 0) return false;
+  now.rlim_cur = now.rlim_max = std::min(now.rlim_max, most);
+  return ::setrlimit(static_cast<__rlimit_resource>(resource), &now) == 0;
 }
+
+/// No core file holds patients' pixels, and no file can be written or opened beyond a few.
+bool limit_files() { return limit(RLIMIT_CORE, 0) && limit(RLIMIT_FSIZE, 0) && limit(RLIMIT_NOFILE, 16); }
 
 EncodedPixels to_encoded(const DecodeRequest& request, std::span<const std::byte> memory) {
   EncodedPixels encoded{.transfer_syntax = text_in(request.transfer_syntax),
@@ -87,7 +90,7 @@ DecodeReply answer(const DecodeRequest& request, Descriptor shared) {
 }  // namespace
 
 int serve_decoding(int socket) {
-  limit_files();
+  if (!limit_files()) return 1;
   item("");  // it draws its mark, and Errors need that, while the system can still be asked for chance
   DecodeGreeting greeting{.address_space = own_address_space()};
   const Sandbox sandbox = enter_sandbox();

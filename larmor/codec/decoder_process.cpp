@@ -21,6 +21,7 @@
 
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
+#include "larmor/base/system_error.h"
 #include "larmor/base/text.h"
 #include "larmor/codec/shared_memory.h"
 
@@ -105,6 +106,18 @@ double processor_seconds_of(pid_t process) {
   timespec time{};
   if (::clock_getcpuclockid(process, &clock) != 0 || ::clock_gettime(clock, &time) != 0) return 0;
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+/// The hard limit stays as it is, so that the soft one can be raised again for the next request. Throws Error
+/// (environment): nothing is decoded without limits.
+void set_limit(pid_t process, __rlimit_resource resource, rlim_t most) {
+  rlimit limit{};
+  if (::prlimit(process, resource, nullptr, &limit) == 0) {
+    limit.rlim_cur = std::min(limit.rlim_max, most);
+    if (::prlimit(process, resource, &limit, nullptr) == 0) return;
+  }
+  fail(Exit::environment, text("cannot limit what a decoder takes: ", std::strerror(errno)),
+       "see what confines this process: it may not set limits of its own children");
 }
 
 struct PackedRequest {
@@ -203,16 +216,8 @@ void DecoderProcess::set_limits(const DecodeRequest& request) {
   wait_limit_ = options_.wait_seconds + 6 * processor_limit_;
   memory_limit_ = std::max(options_.memory, 64 * request.output_begin);
   if (is_sanitized) return;
-  // The hard limits stay as they are, so that the soft ones can be raised again for the next request.
-  rlimit limit{};
-  ::prlimit(id_, RLIMIT_CPU, nullptr, &limit);
-  limit.rlim_cur = std::min<rlim_t>(
-      limit.rlim_max, static_cast<rlim_t>(std::ceil(processor_seconds_of(id_) + processor_limit_)));
-  ::prlimit(id_, RLIMIT_CPU, &limit, nullptr);
-  ::prlimit(id_, RLIMIT_AS, nullptr, &limit);
-  limit.rlim_cur =
-      std::min<rlim_t>(limit.rlim_max, greeting_.address_space + request.memory_bytes + memory_limit_);
-  ::prlimit(id_, RLIMIT_AS, &limit, nullptr);
+  set_limit(id_, RLIMIT_CPU, static_cast<rlim_t>(std::ceil(processor_seconds_of(id_) + processor_limit_)));
+  set_limit(id_, RLIMIT_AS, greeting_.address_space + request.memory_bytes + memory_limit_);
 }
 
 DecodeOutcome DecoderProcess::decode(const EncodedPixels& encoded, std::span<std::byte> out) {
@@ -276,10 +281,8 @@ Ending DecoderProcess::end() {
   int status = 0;
   pid_t ended = ::waitpid(id_, &status, WNOHANG);
   if (ended == 0) {
-    ::kill(id_, SIGKILL);
-    do {
-      ended = ::waitpid(id_, &status, 0);
-    } while (ended < 0 && errno == EINTR);
+    static_cast<void>(::kill(id_, SIGKILL));  // not yet reaped, so there is one of that number
+    ended = after_signals([&] { return ::waitpid(id_, &status, 0); });
   }
   const bool is_known = ended == std::exchange(id_, -1);  // not where somebody ignores SIGCHLD
   if (is_known && WIFSIGNALED(status)) return {.status = 0, .signal = WTERMSIG(status)};

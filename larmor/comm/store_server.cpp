@@ -2,6 +2,8 @@
 
 #include <sys/eventfd.h>
 
+#include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <thread>
@@ -11,6 +13,9 @@
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 
 #include "larmor/base/error.h"
+#include "larmor/base/log.h"
+#include "larmor/base/readiness.h"
+#include "larmor/base/text.h"
 #include "larmor/launch/authenticating_listener.h"
 #include "larmor/launch/channel.h"
 
@@ -49,6 +54,14 @@ size_t fields_of(StoreOperation operation) {
 
 bool waits(const StoreMessage& request) {
   return request.operation == StoreOperation::get || request.operation == StoreOperation::wait;
+}
+
+Descriptor open_event() {
+  Descriptor event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!event.is_open())
+    fail(Exit::environment, text("cannot keep a store for the ranks: ", std::strerror(errno)),
+         "raise the limit of open files (ulimit -n)");
+  return event;
 }
 
 }  // namespace
@@ -92,15 +105,17 @@ struct StoreServer::State {
 
   State(Descriptor listening_socket, const RunKey& key)
       : listening(std::move(listening_socket)),
-        stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+        stop(open_event()),
         listener(listening.number(), key, store_purpose),
         thread([this] { serve(); }) {}
   ~State() {
-    eventfd_write(stop.number(), 1);
+    // Never full: this is all that is written to it.
+    static_cast<void>(eventfd_write(stop.number(), 1));
     thread.join();
   }
 
   void serve();
+  void serve_once();
   bool wait_for_something() const;
   void hear(Client& client);
   void answer(Client& client, const StoreMessage& request);
@@ -124,19 +139,28 @@ bool StoreServer::State::wait_for_something() const {
   }
   // Unproven peers have a time limit; otherwise nothing happens without an event.
   constexpr int soon_ms = 250;
-  poll(watched.data(), watched.size(), listener.unproven() == 0 && accepts_peers ? -1 : soon_ms);
+  wait_for_any(watched, std::chrono::milliseconds(listener.unproven() == 0 && accepts_peers ? -1 : soon_ms));
   return (watched[0].revents & POLLIN) == 0;
 }
 
+void StoreServer::State::serve_once() {
+  for (auto& peer : listener.serve()) clients.push_back({SealedStream(std::move(peer))});
+  for (auto& client : clients) hear(client);
+  // What one has said may be what another waits for.
+  for (auto& client : clients) {
+    if (client.waiting) answer(client, *std::exchange(client.waiting, std::nullopt));
+  }
+  std::erase_if(clients, [](const Client& client) { return client.stream.is_closed(); });
+}
+
 void StoreServer::State::serve() {
-  while (wait_for_something()) {
-    for (auto& peer : listener.serve()) clients.push_back({SealedStream(std::move(peer))});
-    for (auto& client : clients) hear(client);
-    // What one has said may be what another waits for.
-    for (auto& client : clients) {
-      if (client.waiting) answer(client, *std::exchange(client.waiting, std::nullopt));
-    }
-    std::erase_if(clients, [](const Client& client) { return client.stream.is_closed(); });
+  try {
+    while (wait_for_something()) serve_once();
+  } catch (const std::exception& error) {
+    // Ranks that wait for an answer lose the store at once.
+    log::error(text("the store of the ranks has ended: ", error.what()));
+    clients.clear();
+    listening.reset();
   }
 }
 

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <netdb.h>
 
+#include "larmor/base/error.h"
 #include "larmor/base/text.h"
 
 namespace larmor {
@@ -67,8 +68,10 @@ struct AuthenticatingListener::UnprovenPeer {
 
 AuthenticatingListener::AuthenticatingListener(int listening, const RunKey& key, std::string_view purpose)
     : listening_(listening), key_(key), purpose_(purpose) {
-  // Who knocked may be gone again when it is accepted.
-  fcntl(listening, F_SETFL, fcntl(listening, F_GETFL) | O_NONBLOCK);
+  // A peer that has connected may be gone again when it is accepted, which would wait for the next one.
+  const int flags = fcntl(listening, F_GETFL);
+  if (flags < 0 || fcntl(listening, F_SETFL, flags | O_NONBLOCK) != 0)
+    fail(Exit::environment, text("cannot listen to peers: ", std::strerror(errno)));
 }
 
 AuthenticatingListener::~AuthenticatingListener() = default;

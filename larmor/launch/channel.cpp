@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include <poll.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/readiness.h"
 #include "larmor/base/text.h"
 
 namespace larmor {
@@ -80,8 +82,8 @@ std::vector<std::string> SealedStream::receive() {
 void SealedStream::wait(std::chrono::milliseconds limit) const {
   if (is_closed()) return;
   const auto events = static_cast<short>(outgoing_.empty() ? POLLIN : POLLIN | POLLOUT);
-  pollfd watched{descriptor(), events, 0};
-  poll(&watched, 1, static_cast<int>(limit.count()));
+  std::array<pollfd, 1> watched{{{descriptor(), events, 0}}};
+  wait_for_any(watched, limit);
 }
 
 void SealedStream::flush(std::chrono::milliseconds limit) {
@@ -90,8 +92,8 @@ void SealedStream::flush(std::chrono::milliseconds limit) {
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     if (left.count() <= 0) return;
-    pollfd watched{descriptor(), POLLOUT, 0};
-    poll(&watched, 1, static_cast<int>(left.count()));
+    std::array<pollfd, 1> watched{{{descriptor(), POLLOUT, 0}}};
+    wait_for_any(watched, left);
   }
 }
 

@@ -154,7 +154,7 @@ void FaultPoint::reach(Phase phase, int64_t step) {
       ::raise(SIGSEGV);
       return;
     case Fault::Action::stop:
-      ::kill(::getpid(), SIGSTOP);
+      ::raise(SIGSTOP);
       return;
     case Fault::Action::exit:
       ::_exit(1);

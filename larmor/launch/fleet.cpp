@@ -1,6 +1,7 @@
 #include "larmor/launch/fleet.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 #include <map>
@@ -11,6 +12,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/process.h"
+#include "larmor/base/readiness.h"
 #include "larmor/base/storage.h"
 #include "larmor/base/text.h"
 #include "larmor/launch/socket.h"
@@ -205,8 +207,8 @@ GroupEnding Fleet::run(const Plan& plan, const LaunchOptions& options) {
 
 int Fleet::signal_within(double seconds) {
   if (!signals_) return 0;
-  pollfd watched{signals_->descriptor(), POLLIN, 0};
-  poll(&watched, 1, static_cast<int>(std::ceil(seconds * 1000)));
+  std::array<pollfd, 1> watched{{{signals_->descriptor(), POLLIN, 0}}};
+  wait_for_any(watched, std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(seconds)));
   return signals_->take();
 }
 

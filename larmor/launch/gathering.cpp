@@ -12,6 +12,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/log.h"
 #include "larmor/base/process.h"
+#include "larmor/base/readiness.h"
 #include "larmor/base/text.h"
 #include "larmor/launch/authenticating_listener.h"
 #include "larmor/launch/wire_number.h"
@@ -91,7 +92,7 @@ class AgentAcceptor {
     std::vector<pollfd> watched;
     authenticating_.watch(watched);
     for (const auto& newcomer : newcomers_) watched.push_back({newcomer.channel.descriptor(), POLLIN, 0});
-    poll(watched.data(), watched.size(), static_cast<int>(limit.count()));
+    wait_for_any(watched, limit);
     for (auto& peer : authenticating_.serve())
       newcomers_.push_back({Channel(std::move(peer)), steady_clock::now()});
     for (auto& newcomer : newcomers_) hear(newcomer);

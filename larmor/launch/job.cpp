@@ -12,6 +12,7 @@
 #include "larmor/base/descriptor.h"
 #include "larmor/base/error.h"
 #include "larmor/base/process.h"
+#include "larmor/base/system_error.h"
 #include "larmor/base/text.h"
 #include "larmor/launch/environment.h"
 #include "larmor/launch/slurm_step.h"
@@ -57,18 +58,21 @@ std::string ask_program(ProcessOptions options, double patience_seconds) {
   const Descriptor read_end(ends[0]);
   Descriptor write_end(ends[1]);
   const Descriptor nowhere(open("/dev/null", O_WRONLY | O_CLOEXEC));
+  if (!nowhere.is_open()) return {};
   options.standard_out = write_end.number();
   options.standard_error = nowhere.number();
   auto process = Process::start(options);  // which kills what outlives it
-  write_end = Descriptor();
+  write_end.reset();
   pollfd ended{.fd = process.wait_descriptor(), .events = POLLIN, .revents = 0};
-  if (poll(&ended, 1, static_cast<int>(patience_seconds * 1000)) != 1) return {};
+  if (after_signals([&] { return poll(&ended, 1, static_cast<int>(patience_seconds * 1000)); }) != 1)
+    return {};
   const auto ending = process.poll();
   if (!ending || !ending->ok()) return {};
   std::array<char, 256> letters{};
   // A grandchild that holds the pipe open must not hold us up.
-  fcntl(read_end.number(), F_SETFL, O_NONBLOCK);
-  const auto count = std::max<ssize_t>(0, read(read_end.number(), letters.data(), letters.size()));
+  if (fcntl(read_end.number(), F_SETFL, O_NONBLOCK) != 0) return {};
+  const auto count = std::max<ssize_t>(
+      0, after_signals([&] { return read(read_end.number(), letters.data(), letters.size()); }));
   const std::string_view printed(letters.data(), static_cast<size_t>(count));
   return std::string(printed.substr(0, printed.find('\n')));
 }

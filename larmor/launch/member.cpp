@@ -1,5 +1,6 @@
 #include "larmor/launch/member.h"
 
+#include <array>
 #include <exception>
 #include <optional>
 #include <vector>
@@ -9,6 +10,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/log.h"
+#include "larmor/base/readiness.h"
 #include "larmor/base/text.h"
 #include "larmor/launch/wire_number.h"
 
@@ -67,7 +69,7 @@ void obey(const Json& message, Channel& leader, LocalHost& host, const CompleteS
 void wait_for_something(const Channel& leader, const LocalHost& host, milliseconds limit) {
   std::vector<pollfd> watched = {{leader.descriptor(), POLLIN, 0}};
   for (const int descriptor : host.descriptors()) watched.push_back({descriptor, POLLIN, 0});
-  poll(watched.data(), watched.size(), static_cast<int>(limit.count()));
+  wait_for_any(watched, limit);
 }
 
 /// Returns when they are gone, or after a while when the kernel holds one.
@@ -77,7 +79,7 @@ void end_ranks(LocalHost& host) {
   while (!host.statuses().empty() && steady_clock::now() < deadline) {
     std::vector<pollfd> watched;
     for (const int descriptor : host.descriptors()) watched.push_back({descriptor, POLLIN, 0});
-    poll(watched.data(), watched.size(), 20);
+    wait_for_any(watched, milliseconds(20));
     host.take_endings();
   }
 }

@@ -1,9 +1,11 @@
 #include "larmor/launch/rank_threads.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -71,7 +73,8 @@ void bind_this_thread(const std::vector<int>& cores) {
     if (core < 0 || core >= CPU_SETSIZE || !CPU_ISSET(static_cast<size_t>(core), &allowed)) return;
     CPU_SET(static_cast<size_t>(core), &own);
   }
-  if (!cores.empty()) sched_setaffinity(0, sizeof(own), &own);
+  if (!cores.empty() && sched_setaffinity(0, sizeof(own), &own) != 0)
+    log::warning(text("this rank is not bound to its cores: ", std::strerror(errno)));
 }
 
 void live_as_rank(const RankThread& thread, size_t rank, ThreadLives& lives) {

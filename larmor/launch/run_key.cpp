@@ -44,11 +44,12 @@ Descriptor RunKey::to_descriptor() const {
 
 RunKey RunKey::from_descriptor(int descriptor) {
   RunKey key;
-  if (pread(descriptor, key.bytes_.data(), key.bytes_.size(), 0) != std::ssize(key.bytes_)) {
+  const bool is_read = pread(descriptor, key.bytes_.data(), key.bytes_.size(), 0) == std::ssize(key.bytes_);
+  // What this process starts does not get it.
+  if (!is_read || fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0) {
     fail(Exit::environment, text("LARMOR_STORE_KEY_FD=", descriptor, " is not the ranks' key"),
          "only larmor's own launcher sets this variable: unset it");
   }
-  fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   return key;
 }
 

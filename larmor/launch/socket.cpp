@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -16,6 +17,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/log.h"
 #include "larmor/base/process.h"
+#include "larmor/base/readiness.h"
 #include "larmor/base/text.h"
 
 namespace larmor {
@@ -42,16 +44,23 @@ Addresses addresses_of(const std::string& host, int port, int flags, std::string
   return {found, &freeaddrinfo};
 }
 
+milliseconds left_before(steady_clock::time_point deadline) {
+  return std::max(std::chrono::ceil<milliseconds>(deadline - steady_clock::now()), milliseconds(0));
+}
+
 /// 0, or why there is no connection. A host that drops packets would hold a plain connect() for minutes.
 int connect_to(int socket, const addrinfo& address, milliseconds limit) {
   if (connect(socket, address.ai_addr, address.ai_addrlen) == 0) return 0;
-  if (errno != EINPROGRESS) return errno;
-  pollfd watched{socket, POLLOUT, 0};
-  if (poll(&watched, 1, static_cast<int>(limit.count())) <= 0) return ETIMEDOUT;
+  // Interrupted, it goes on as one that is in progress.
+  if (errno != EINPROGRESS && errno != EINTR) return errno;
+  const auto deadline = steady_clock::now() + limit;
+  std::array<pollfd, 1> watched{{{socket, POLLOUT, 0}}};
+  while (!wait_for_any(watched, left_before(deadline))) {
+    if (left_before(deadline).count() == 0) return ETIMEDOUT;
+  }
   int error = 0;
   socklen_t length = sizeof(error);
-  getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &length);
-  return error;
+  return getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
 }
 
 /// With nobody there, the kernel may take the port asked for as the caller's own and connect it to itself.
@@ -63,10 +72,6 @@ bool is_connected_to_itself(int socket) {
          own_length == other_length && std::memcmp(&own, &other, own_length) == 0;
 }
 
-milliseconds left_before(steady_clock::time_point deadline) {
-  return std::max(std::chrono::ceil<milliseconds>(deadline - steady_clock::now()), milliseconds(0));
-}
-
 }  // namespace
 
 Listener::Listener(const std::string& address, int port) {
@@ -74,11 +79,11 @@ Listener::Listener(const std::string& address, int port) {
   const Addresses all = addresses_of(address, port, AI_PASSIVE | AI_NUMERICSERV, reason);
   for (const addrinfo* one = all.get(); one != nullptr; one = one->ai_next) {
     Descriptor candidate(socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!candidate.is_open()) continue;
     // Connections of an earlier start linger in the kernel; a program that listens is still in the way.
     const int yes = 1;
-    setsockopt(candidate.number(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-    if (bind(candidate.number(), one->ai_addr, one->ai_addrlen) == 0 &&
+    if (candidate.is_open() &&
+        setsockopt(candidate.number(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) == 0 &&
+        bind(candidate.number(), one->ai_addr, one->ai_addrlen) == 0 &&
         listen(candidate.number(), SOMAXCONN) == 0) {
       socket_ = std::move(candidate);
       break;
@@ -95,8 +100,9 @@ Listener::Listener(const std::string& address, int port) {
   char number[NI_MAXSERV] = {};
   auto* const any =
       reinterpret_cast<sockaddr*>(&bound);  // the socket calls take every kind through this type
-  getsockname(socket_.number(), any, &length);
-  getnameinfo(any, length, nullptr, 0, number, sizeof(number), NI_NUMERICSERV);
+  if (getsockname(socket_.number(), any, &length) != 0 ||
+      getnameinfo(any, length, nullptr, 0, number, sizeof(number), NI_NUMERICSERV) != 0)
+    fail(Exit::environment, text("cannot tell at which port of ", address, " this process listens"));
   const std::string_view written = number;
   std::from_chars(written.data(), written.data() + written.size(), port_);
 }
@@ -136,8 +142,7 @@ Descriptor try_to_connect(const std::string& host, int port, milliseconds limit,
   const Addresses all = addresses_of(host, port, 0, reason);
   for (const addrinfo* one = all.get(); one != nullptr; one = one->ai_next) {
     Descriptor candidate(socket(one->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (!candidate.is_open()) continue;
-    int error = connect_to(candidate.number(), *one, limit);
+    int error = candidate.is_open() ? connect_to(candidate.number(), *one, limit) : errno;
     if (error == 0 && is_connected_to_itself(candidate.number())) error = ECONNREFUSED;
     if (error == 0) return candidate;
     reason = std::strerror(error);

@@ -17,6 +17,7 @@
 
 #include "larmor/base/descriptor.h"
 #include "larmor/base/error.h"
+#include "larmor/base/readiness.h"
 #include "larmor/base/text.h"
 #include "larmor/launch/stop_signal.h"
 #include "larmor/train/stoppable_work.h"
@@ -122,15 +123,15 @@ class Dealer {
       watched.push_back({.fd = ranks_[rank]->socket.number(), .events = POLLIN, .revents = 0});
       rank_of.push_back(rank);
     }
-    // A signal may come before poll() waits.
-    constexpr int look_interval = 250;  // ms
-    const int ready_count = poll(watched.data(), watched.size(), look_interval);
+    // A signal may come before the wait.
+    constexpr std::chrono::milliseconds look_interval(250);
+    const bool is_ready = wait_for_any(watched, look_interval);
     if (stop_requested() && !std::exchange(has_told_stop_, true)) {
       for (auto& rank : ranks_) {
         if (rank) rank->process.send(SIGTERM);
       }
     }
-    if (ready_count < 0) return;  // a signal
+    if (!is_ready) return;
     for (std::size_t i = 0; i < watched.size(); ++i) {
       if (watched[i].revents != 0) listen_to(rank_of[i]);
     }

@@ -113,7 +113,7 @@ void answer_with_stack(int, siginfo_t* facts, void*) {
 /// For a thread that does not have the signal blocked.
 void pass_to_dumping_thread(int signal) {
   const int saved = errno;
-  syscall(SYS_tgkill, getpid(), dumping_thread.load(), signal);
+  static_cast<void>(syscall(SYS_tgkill, getpid(), dumping_thread.load(), signal));
   errno = saved;
 }
 

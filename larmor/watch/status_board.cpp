@@ -99,13 +99,13 @@ StatusBoard StatusBoard::from_environment(int rank, int ranks) {
   const char* end = name + std::strlen(name);
   const bool is_number = std::from_chars(name, end, descriptor).ptr == end && descriptor >= 0;
   struct stat facts{};
-  if (!is_number || fstat(descriptor, &facts) != 0 || static_cast<size_t>(facts.st_size) != board.bytes()) {
+  if (!is_number || fstat(descriptor, &facts) != 0 || static_cast<size_t>(facts.st_size) != board.bytes() ||
+      fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0) {
     fail(Exit::usage,
          text("rank ", rank, ": LARMOR_STATUS_FD=", name, " is not the status board of ", ranks, " ranks"),
          "unset it: only the launcher sets it, for the ranks that it starts");
   }
   board.map(descriptor);
-  fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   return board;
 }
 

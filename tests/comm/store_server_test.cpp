@@ -1,5 +1,7 @@
 #include "larmor/comm/store_server.h"
 
+#include <sys/resource.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -66,6 +68,30 @@ TEST(StoreServer, EndsAtOnce) {
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < 20; ++i) StoreServer(Listener("127.0.0.1", 0).take(), RunKey::draw());
   EXPECT_LT(std::chrono::steady_clock::now() - start, milliseconds(2000));
+}
+
+TEST(StoreServer, HangsUpWhereTheSystemCannotWait) {
+  const auto key = RunKey::draw();
+  Listener listener("127.0.0.1", 0);
+  const int port = listener.port();
+  const StoreServer server(listener.take(), key);
+  std::string reason;
+  auto peer = authenticate(try_to_connect("127.0.0.1", port, milliseconds(1000), reason), key, store_purpose,
+                           milliseconds(5000), reason);
+  ASSERT_TRUE(peer.socket.is_open()) << reason;
+  SealedStream stream(std::move(peer));
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  // The peer waits for one descriptor, the store for those of its peers and of its end.
+  const rlimit few{.rlim_cur = 1, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  stream.send(to_bytes({.number = 1, .operation = StoreOperation::count}));
+  for (int i = 0; i < 100 && !stream.is_closed(); ++i) {
+    stream.wait(milliseconds(50));
+    stream.receive();
+  }
+  EXPECT_TRUE(stream.is_closed()) << "a rank would wait for its whole limit";
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 }  // namespace

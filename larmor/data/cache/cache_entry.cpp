@@ -215,8 +215,9 @@ bool can_be_read(std::span<const std::byte> bytes) {
 CacheEntry CacheEntry::open(const std::filesystem::path& path) {
   return naming(path, [&] {
     const RegularFile file = open_regular(path);
-    // Belongs to the open file, which lives as long as it is mapped: no descriptor has to stay open.
-    ::flock(file.descriptor(), LOCK_SH | LOCK_NB);
+    // Belongs to the open file, which lives as long as it is mapped: no descriptor has to stay open. Where it
+    // cannot be had the entry may be cleaned away meanwhile, and stays readable here.
+    static_cast<void>(::flock(file.descriptor(), LOCK_SH | LOCK_NB));
     auto state = std::make_shared<State>();
     const uint64_t size = file.size();
     if (size == 0) refuse_entry("it is empty");
