@@ -6,9 +6,8 @@
 #include <thread>
 #include <utility>
 
-#include <signal.h>
-
 #include "larmor/base/log.h"
+#include "larmor/base/signal_mask.h"
 #include "larmor/base/text.h"
 #include "larmor/hardware/gpu_health.h"
 
@@ -57,11 +56,8 @@ GpuWatch::GpuWatch(const std::vector<Gpu>& gpus) {
   if (gpus.empty()) return;
   shared_ = std::make_shared<Shared>();
   // Signals are for the thread that waits for the ranks.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const SignalsBlocked held = SignalsBlocked::all();
   std::thread([shared = shared_, gpus] { shared->watch(gpus); }).detach();
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 GpuWatch::~GpuWatch() { finish(); }

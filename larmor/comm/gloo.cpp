@@ -6,6 +6,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include "larmor/base/error.h"
+#include "larmor/base/signal_mask.h"
 #include "larmor/base/text.h"
 #include "larmor/comm/backends.h"
 #include "larmor/launch/socket.h"
@@ -20,24 +21,6 @@ class Gloo final : public c10d::ProcessGroupGloo {
   void abort() override {
     for (const auto& context : contexts_) context->closeConnections();
   }
-};
-
-/// Threads that begin while it lives get an error instead of SIGPIPE: Gloo writes to sockets that a peer may
-/// have closed, and the signal would end this process in the place of a collective.
-class WithoutBrokenPipes {
- public:
-  WithoutBrokenPipes() {
-    sigset_t pipe;
-    sigemptyset(&pipe);
-    sigaddset(&pipe, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipe, &before_);
-  }
-  ~WithoutBrokenPipes() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  WithoutBrokenPipes(const WithoutBrokenPipes&) = delete;
-  WithoutBrokenPipes& operator=(const WithoutBrokenPipes&) = delete;
-
- private:
-  sigset_t before_;
 };
 
 std::shared_ptr<gloo::transport::Device> make_device(const RankStore& rank_store, const Rank& rank) {
@@ -60,7 +43,9 @@ std::shared_ptr<gloo::transport::Device> make_device(const RankStore& rank_store
 
 MakeBackend gloo_backends(const RankStore& rank_store, const Rank& rank, std::chrono::milliseconds limit) {
   return [=](const std::string& group) -> c10::intrusive_ptr<c10d::Backend> {
-    const WithoutBrokenPipes all_threads_of_the_backend;
+    // Gloo writes to sockets that a peer may have closed. Its threads, which begin here, get an error instead
+    // of SIGPIPE, which would end this process in the place of a collective.
+    const SignalsBlocked of_all_threads{SIGPIPE};
     auto options = c10d::ProcessGroupGloo::Options::create(limit);
     options->devices.push_back(make_device(rank_store, rank));
     options->group_name = group;

@@ -1,8 +1,7 @@
 #include "larmor/formats/memory_budget.h"
 
 #include <algorithm>
-
-#include "larmor/base/ensure.h"
+#include <utility>
 
 namespace larmor {
 namespace {
@@ -19,13 +18,10 @@ bool MemoryBudget::take(uint64_t bytes) {
   return false;
 }
 
-BudgetScope::BudgetScope(MemoryBudget& budget) : budget_(budget) {
-  ensure(current == nullptr);
-  current = this;
-}
+BudgetScope::BudgetScope(MemoryBudget& budget) : budget_(budget), outer_(std::exchange(current, this)) {}
 
 BudgetScope::~BudgetScope() {
-  current = nullptr;
+  current = outer_;
   budget_.left_ += held_;
 }
 

@@ -29,7 +29,7 @@ class MemoryBudget {
 };
 
 /// While it lives, the Bytes that its thread makes count against the budget, until they are gone or it ends.
-/// One at a time in a thread. Borrows the budget.
+/// The innermost scope of a thread counts. Borrows the budget.
 class BudgetScope {
  public:
   explicit BudgetScope(MemoryBudget& budget);
@@ -44,6 +44,7 @@ class BudgetScope {
 
  private:
   MemoryBudget& budget_;
+  BudgetScope* outer_;
   uint64_t held_ = 0;
 };
 

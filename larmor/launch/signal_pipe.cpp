@@ -1,26 +1,21 @@
 #include "larmor/launch/signal_pipe.h"
 
 #include <atomic>
-#include <cassert>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <iterator>
 
 #include <fcntl.h>
 #include <signal.h>
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/launch/stop_signal.h"
 
 namespace larmor {
 namespace {
 
 // A handler can reach nothing but a global.
 std::atomic<int> pipe_for_handler = -1;
-struct sigaction actions_before[std::size(stop_signals)];
-bool is_set[std::size(stop_signals)];
 
 void pass_to_pipe(int signal) {
   const int saved = errno;
@@ -33,26 +28,25 @@ void pass_to_pipe(int signal) {
 }  // namespace
 
 SignalPipe::SignalPipe() {
-  assert(pipe_for_handler.load() == -1);
   int ends[2];
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
     fail(Exit::environment, text("cannot make a pipe for signals: ", std::strerror(errno)));
   }
   read_end_ = Descriptor(ends[0]);
   write_end_ = Descriptor(ends[1]);
-  pipe_for_handler = ends[1];
+  outer_pipe_ = pipe_for_handler.exchange(ends[1]);
   struct sigaction action{};
   action.sa_handler = pass_to_pipe;
   action.sa_flags = SA_RESTART;
-  for (size_t i = 0; i < std::size(stop_signals); ++i)
-    is_set[i] = set_stop_action(stop_signals[i], action, &actions_before[i]);
+  for (size_t i = 0; i < stop_signals.size(); ++i)
+    is_set_[i] = set_stop_action(stop_signals[i], action, &before_[i]);
 }
 
 SignalPipe::~SignalPipe() {
-  for (size_t i = 0; i < std::size(stop_signals); ++i) {
-    if (is_set[i]) sigaction(stop_signals[i], &actions_before[i], nullptr);
+  for (size_t i = 0; i < stop_signals.size(); ++i) {
+    if (is_set_[i]) sigaction(stop_signals[i], &before_[i], nullptr);
   }
-  pipe_for_handler = -1;
+  pipe_for_handler = outer_pipe_;
 }
 
 int SignalPipe::take() {

@@ -1,12 +1,17 @@
 // The agent's view of INT, TERM, HUP and USR1: bytes of a pipe that its loop waits for.
 #pragma once
 
+#include <array>
+
+#include <signal.h>
+
 #include "larmor/base/descriptor.h"
+#include "larmor/launch/stop_signal.h"
 
 namespace larmor {
 
 /// Turns INT, TERM, HUP and USR1 into bytes of a pipe while it lives; the handlers of before come back after.
-/// One at a time.
+/// The innermost one of a process gets the signals.
 class SignalPipe {
  public:
   SignalPipe();
@@ -21,6 +26,9 @@ class SignalPipe {
 
  private:
   Descriptor read_end_, write_end_;
+  int outer_pipe_ = -1;
+  std::array<struct sigaction, stop_signals.size()> before_{};
+  std::array<bool, stop_signals.size()> is_set_{};
 };
 
 }  // namespace larmor

@@ -21,6 +21,8 @@ class Frozen {
   Frozen& operator=(const Frozen&) = delete;
 
  private:
+  explicit Frozen(std::vector<at::Tensor> learning);
+
   std::vector<at::Tensor> thawed_;  // parameters that required a gradient before
 };
 

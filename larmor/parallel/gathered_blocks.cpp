@@ -115,9 +115,9 @@ void GatheredBlocks::end_backward() {
 }
 
 void GatheredBlocks::hold() {
-  held_ = true;
   for (ShardedUnit* const unit : units_) unit->start_gather();
   for (ShardedUnit* const unit : units_) unit->finish_gather();
+  held_ = true;
 }
 
 void GatheredBlocks::let_go() {

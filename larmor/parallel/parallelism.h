@@ -114,37 +114,59 @@ class Parallelism {
   virtual void save(StateWriter& writer) const = 0;
   /// From the state of any world size.
   virtual void load(const StateReader& reader) = 0;
+
+ private:
+  friend class WholeNetwork;
+  friend class AveragedWeights;
+  bool is_whole_ = false, is_averaged_ = false;
 };
 
 /// Every rank has the whole network until the end of the scope. Collective at its start.
 class WholeNetwork {
  public:
-  explicit WholeNetwork(Parallelism& parallelism) : parallelism_(parallelism) {
-    parallelism_.hold_whole_network();
+  explicit WholeNetwork(Parallelism& parallelism)
+      : parallelism_(parallelism), is_outermost_(!parallelism.is_whole_) {
+    if (is_outermost_) parallelism_.hold_whole_network();
+    parallelism_.is_whole_ = true;
   }
-  ~WholeNetwork() { parallelism_.let_whole_network_go(); }
+  ~WholeNetwork() {
+    if (!is_outermost_) return;
+    parallelism_.is_whole_ = false;
+    parallelism_.let_whole_network_go();
+  }
   WholeNetwork(const WholeNetwork&) = delete;
   WholeNetwork& operator=(const WholeNetwork&) = delete;
 
  private:
   Parallelism& parallelism_;
+  const bool is_outermost_;
 };
 
 /// The network has its averaged weights until the end of the scope; nothing where there is no average.
 /// Collective at its start.
 class AveragedWeights {
  public:
-  explicit AveragedWeights(Parallelism& parallelism) : parallelism_(parallelism) {
-    if (parallelism_.has_average()) parallelism_.use_average();
+  explicit AveragedWeights(Parallelism& parallelism)
+      : AveragedWeights(parallelism, parallelism.has_average() && !parallelism.is_averaged_) {
+    // Now ~AveragedWeights() puts back what has been changed, should this throw.
+    if (is_outermost_) parallelism_.use_average();
   }
   ~AveragedWeights() {
-    if (parallelism_.has_average()) parallelism_.use_live();
+    if (!is_outermost_) return;
+    parallelism_.is_averaged_ = false;
+    parallelism_.use_live();
   }
   AveragedWeights(const AveragedWeights&) = delete;
   AveragedWeights& operator=(const AveragedWeights&) = delete;
 
  private:
+  AveragedWeights(Parallelism& parallelism, bool is_outermost)
+      : parallelism_(parallelism), is_outermost_(is_outermost) {
+    parallelism_.is_averaged_ = parallelism_.is_averaged_ || is_outermost;
+  }
+
   Parallelism& parallelism_;
+  const bool is_outermost_;
 };
 
 /// By the plan's strategy. Rank 0's weights and buffers win. ZeRO-3 cuts the weights of `blocks`: modules

@@ -243,7 +243,7 @@ void ShardedUnit::use_live() {
     release();
     return;
   }
-  full_.copy_(live_);
+  if (live_.defined()) full_.copy_(live_);  // undefined where use_average() has thrown before
   live_ = at::Tensor();
   is_whole_ = true;
 }

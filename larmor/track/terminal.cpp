@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "larmor/base/printable.h"
+#include "larmor/base/signal_mask.h"
 #include "larmor/base/text.h"
 
 namespace larmor {
@@ -38,23 +39,22 @@ std::string_view color_of(Tone tone) {
 class WithoutSigpipe {
  public:
   WithoutSigpipe() {
-    sigemptyset(&pipe_);
-    sigaddset(&pipe_, SIGPIPE);
     sigset_t pending;
     sigpending(&pending);
     was_pending_ = sigismember(&pending, SIGPIPE) == 1;
-    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
   }
   ~WithoutSigpipe() {
+    sigset_t pipe;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
     constexpr timespec no_time{};
-    if (!was_pending_) sigtimedwait(&pipe_, nullptr, &no_time);
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    if (!was_pending_) sigtimedwait(&pipe, nullptr, &no_time);
   }
   WithoutSigpipe(const WithoutSigpipe&) = delete;
   WithoutSigpipe& operator=(const WithoutSigpipe&) = delete;
 
  private:
-  sigset_t pipe_{}, before_{};
+  const SignalsBlocked blocked_{SIGPIPE};
   bool was_pending_ = false;
 };
 

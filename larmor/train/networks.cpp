@@ -40,13 +40,14 @@ void freeze_companions(Task& task) {
 
 EvaluationMode::EvaluationMode(Task& task) {
   for (torch::nn::Module* const network : networks_of(task)) {
-    if (network->is_training()) training_.push_back(network);
-    network->eval();
+    for (const auto& module : network->modules()) before_.emplace_back(module, module->is_training());
   }
+  for (torch::nn::Module* const network : networks_of(task)) network->eval();
 }
 
+// What stands in a module comes after it, and has the last word.
 EvaluationMode::~EvaluationMode() {
-  for (torch::nn::Module* const network : training_) network->train();
+  for (const auto& [module, was_training] : before_) module->train(was_training);
 }
 
 }  // namespace larmor

@@ -1,6 +1,8 @@
 // All networks of a task: those that learn and those that only take part.
 #pragma once
 
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include <c10/core/Device.h>
@@ -28,7 +30,8 @@ void lay_out_kernels(Task& task, Layout layout);
 /// Companions cannot learn from here on, and are in evaluation mode.
 void freeze_companions(Task& task);
 
-/// All networks are in evaluation mode until the end of the scope; then those that were training train again.
+/// All networks are in evaluation mode until the end of the scope; then each of their modules is in the mode
+/// in which it was.
 class EvaluationMode {
  public:
   explicit EvaluationMode(Task& task);
@@ -37,7 +40,7 @@ class EvaluationMode {
   EvaluationMode& operator=(const EvaluationMode&) = delete;
 
  private:
-  std::vector<torch::nn::Module*> training_;
+  std::vector<std::pair<std::shared_ptr<torch::nn::Module>, bool>> before_;
 };
 
 }  // namespace larmor

@@ -1,6 +1,7 @@
 #include "larmor/formats/memory_budget.h"
 
 #include <atomic>
+#include <functional>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -9,6 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "larmor/formats/bytes.h"
+
+#include "tests/support/scope_contract.h"
 
 namespace larmor {
 namespace {
@@ -81,5 +84,41 @@ TEST(MemoryBudget, IsNeverExceededByThreadsTogether) {
   EXPECT_EQ(budget.left(), 3000U);
 }
 
+/// Which of two budgets what is made now counts against.
+struct Budgets {
+  std::pair<bool, bool> state() {
+    const uint64_t first = budgets_[0].left(), second = budgets_[1].left();
+    const Bytes made(8);
+    return {budgets_[0].left() < first, budgets_[1].left() < second};
+  }
+  void within(int which, const std::function<void()>& work) {
+    const BudgetScope scope(budgets_[which]);
+    work();
+  }
+  MemoryBudget budgets_[2] = {MemoryBudget(1000), MemoryBudget(1000)};
+};
+
+TEST(MemoryBudget, IsWholeAgainAfterScopesWithinOneAnother) {
+  MemoryBudget outer(100), inner(100);
+  {
+    const BudgetScope around(outer);
+    const Bytes first(10);
+    {
+      const BudgetScope within(inner);
+      const Bytes second(20);
+      EXPECT_EQ(inner.left(), 80U);
+      EXPECT_EQ(outer.left(), 90U);
+    }
+    EXPECT_EQ(inner.left(), 100U);
+    const Bytes third(5);
+    EXPECT_EQ(outer.left(), 85U);
+  }
+  EXPECT_EQ(outer.left(), 100U);
+}
+
 }  // namespace
+
+namespace testing {
+INSTANTIATE_TYPED_TEST_SUITE_P(Formats, ScopeContract, Budgets);
+}  // namespace testing
 }  // namespace larmor

@@ -1,8 +1,12 @@
 #include "larmor/launch/signal_pipe.h"
 
+#include <functional>
+
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+
+#include "tests/support/scope_contract.h"
 
 namespace larmor {
 namespace {
@@ -44,5 +48,34 @@ TEST(SignalPipe, BringsBackTheHandlersOfBefore) {
   EXPECT_EQ(after.sa_handler, SIG_IGN);
 }
 
+TEST(SignalPipe, LeavesTheNextSignalToTheOneAroundIt) {
+  SignalPipe outer;
+  {
+    SignalPipe inner;
+    raise(SIGTERM);
+    EXPECT_EQ(outer.take(), 0);
+    EXPECT_EQ(inner.take(), SIGTERM);
+  }
+  raise(SIGINT);
+  EXPECT_EQ(outer.take(), SIGINT);
+}
+
+struct Pipes {
+  /// Whether a signal would end the process.
+  bool state() {
+    struct sigaction now{};
+    sigaction(SIGUSR1, nullptr, &now);
+    return now.sa_handler == SIG_DFL;
+  }
+  void within(int /*which*/, const std::function<void()>& work) {
+    const SignalPipe scope;
+    work();
+  }
+};
+
 }  // namespace
+
+namespace testing {
+INSTANTIATE_TYPED_TEST_SUITE_P(Launch, ScopeContract, Pipes);
+}  // namespace testing
 }  // namespace larmor

@@ -1,10 +1,14 @@
 #include "larmor/nn/frozen.h"
 
+#include <functional>
 #include <stdexcept>
+#include <vector>
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/nn/modules/linear.h>
+
+#include "tests/support/scope_contract.h"
 
 namespace larmor::nn {
 namespace {
@@ -63,5 +67,19 @@ TEST(Frozen, RestoresAfterAnException) {
   EXPECT_TRUE(critic->weight.requires_grad());
 }
 
+struct FrozenNetwork {
+  FrozenNetwork() { network_->bias.set_requires_grad(false); }
+  std::vector<bool> state() { return {network_->weight.requires_grad(), network_->bias.requires_grad()}; }
+  void within(int /*which*/, const std::function<void()>& work) {
+    const Frozen scope(*network_);
+    work();
+  }
+  torch::nn::Linear network_{2, 1};
+};
+
 }  // namespace
 }  // namespace larmor::nn
+
+namespace larmor::testing {
+INSTANTIATE_TYPED_TEST_SUITE_P(Nn, ScopeContract, nn::FrozenNetwork);
+}  // namespace larmor::testing

@@ -2,9 +2,13 @@
 // where it stands in another one of its kind.
 //
 // Scopes that are held to it:
-//   base    LoadClock, LoadScope, SignalsBlocked (tests/base/scopes_test.cpp)
-//   device  all of its scopes (tests/device/scopes_test.cpp)
-// Those of formats, nn, parallel and train are not held to it yet.
+//   base      LoadClock, LoadScope, SignalsBlocked (tests/base/scopes_test.cpp)
+//   launch    SignalPipe (tests/launch/signal_pipe_test.cpp)
+//   device    all of its scopes (tests/device/scopes_test.cpp)
+//   formats   BudgetScope (tests/formats/memory_budget_test.cpp)
+//   nn        Frozen (tests/nn/frozen_test.cpp)
+//   parallel  WholeNetwork, AveragedWeights (tests/parallel/scopes_test.cpp)
+//   train     EvaluationMode, StoppableWork (networks_test.cpp and stoppable_work_test.cpp of tests/train)
 #pragma once
 
 #include <functional>

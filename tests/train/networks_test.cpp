@@ -1,12 +1,18 @@
 #include "larmor/train/networks.h"
 
+#include <functional>
+#include <vector>
+
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/linear.h>
 
 #include "larmor/train/measure/activation_count.h"
 #include "larmor/train/measure/demand_count.h"
+
+#include "tests/support/scope_contract.h"
 
 namespace larmor::testing {
 namespace {
@@ -108,6 +114,32 @@ TEST(LayOutKernels, ChangesTheOrderOfKernelsAndNoValue) {
   EXPECT_TRUE(laid.equal(kernel));
   EXPECT_TRUE(task.learning->weight.is_contiguous());
 }
+
+/// A network of which a part stays in evaluation mode while the rest trains.
+class PartlyTraining final : public Task {
+ public:
+  PartlyTraining() { network[1]->train(false); }
+  std::vector<Objective> objectives() override { return {{.name = "main", .network = network.ptr().get()}}; }
+  std::vector<at::Tensor> losses(const Batch&, const StepContext&) override { return {}; }
+  void validate(const Batch&, Metrics&) override {}
+
+  torch::nn::Sequential network{torch::nn::Linear(3, 3), torch::nn::BatchNorm1d(3), torch::nn::Linear(3, 3)};
+};
+
+struct Modes {
+  std::vector<bool> state() {
+    std::vector<bool> all;
+    for (const auto& module : task_.network->modules()) all.push_back(module->is_training());
+    return all;
+  }
+  void within(int /*which*/, const std::function<void()>& work) {
+    const EvaluationMode scope(task_);
+    work();
+  }
+  PartlyTraining task_;
+};
+
+INSTANTIATE_TYPED_TEST_SUITE_P(Train, ScopeContract, Modes);
 
 }  // namespace
 }  // namespace larmor::testing

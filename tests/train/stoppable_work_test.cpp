@@ -1,11 +1,14 @@
 #include "larmor/train/stoppable_work.h"
 
 #include <exception>
+#include <functional>
 #include <thread>
 
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
+
+#include "tests/support/scope_contract.h"
 
 namespace larmor::testing {
 namespace {
@@ -64,6 +67,16 @@ TEST(StoppableWork, KnowsAStopFromAnotherFailure) {
   EXPECT_FALSE(is_stop(thrown(Exit::data)));
   EXPECT_FALSE(is_stop(std::make_exception_ptr(1)));
 }
+
+struct Works {
+  Heartbeat* state() { return heartbeat(); }
+  void within(int /*which*/, const std::function<void()>& work) {
+    const StoppableWork scope([] { return ""; });
+    work();
+  }
+};
+
+INSTANTIATE_TYPED_TEST_SUITE_P(Stoppable, ScopeContract, Works);
 
 }  // namespace
 }  // namespace larmor::testing

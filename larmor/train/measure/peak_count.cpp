@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -25,14 +26,14 @@ class FreedGradients {
     for (const Objective& objective : task.objectives()) {
       for (const at::Tensor& parameter : objective.network->parameters()) {
         if (!parameter.requires_grad()) continue;
-        parameters_.push_back(parameter);
-        torch::autograd::impl::set_post_acc_grad_hooks(parameter, std::make_unique<Hook>());
+        auto& hook = torch::autograd::impl::post_acc_grad_hooks(parameter);
+        before_.emplace_back(parameter, std::exchange(hook, std::make_unique<Hook>()));
       }
     }
   }
   ~FreedGradients() {
-    for (const at::Tensor& parameter : parameters_)
-      torch::autograd::impl::set_post_acc_grad_hooks(parameter, nullptr);
+    for (auto& [parameter, hook] : before_)
+      torch::autograd::impl::set_post_acc_grad_hooks(parameter, std::move(hook));
   }
   FreedGradients(const FreedGradients&) = delete;
   FreedGradients& operator=(const FreedGradients&) = delete;
@@ -41,7 +42,7 @@ class FreedGradients {
   struct Hook final : torch::autograd::PostAccumulateGradHook {
     void operator()(const at::Tensor& parameter) override { parameter.mutable_grad() = at::Tensor(); }
   };
-  std::vector<at::Tensor> parameters_;
+  std::vector<std::pair<at::Tensor, std::unique_ptr<torch::autograd::PostAccumulateGradHook>>> before_;
 };
 
 /// As a step does it: one forward, then backward of each result, which frees its graph.
