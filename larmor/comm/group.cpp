@@ -43,8 +43,10 @@ struct Group::Watch {
   std::mutex mutex;
   std::condition_variable changed;
   bool aborted = false, lost_peer = false;
+  int64_t unfinished = 0;  // collectives that nobody has waited for, or that have failed
 
   void abort(bool has_lost_peer);
+  bool leaves_nothing();
   [[noreturn]] void give_up(const std::string& operation) const;
   [[noreturn]] void lose(const std::string& operation, const std::string& reason);
 };
@@ -54,6 +56,11 @@ void Group::Watch::abort(bool has_lost_peer) {
   lost_peer = lost_peer || (has_lost_peer && !aborted);
   aborted = true;
   changed.notify_all();
+}
+
+bool Group::Watch::leaves_nothing() {
+  const std::lock_guard lock(mutex);
+  return unfinished == 0 && !aborted;
 }
 
 /// Requires: the lock.
@@ -111,8 +118,8 @@ Group::~Group() {
   const bool finished =
       std::all_of(under_way_.begin(), under_way_.end(), [](const Work& work) { return work->isCompleted(); });
   if (device_.is_cuda()) {
-    // Kernels may still run although every wait() has returned.
-    if (std::uncaught_exceptions() == 0) {
+    // Kernels may still run although every wait() has returned: the others join those, and shutdown() waits.
+    if (watch_->leaves_nothing()) {
       backend_->shutdown();
     } else {
       backend_->abort();
@@ -131,6 +138,7 @@ Pending Group::begin(const char* operation, const std::function<Work()>& start, 
   {
     const std::lock_guard lock(watch_->mutex);
     if (watch_->aborted) watch_->give_up(what);
+    ++watch_->unfinished;
   }
   Work work;
   try {
@@ -146,6 +154,10 @@ Pending Group::begin(const char* operation, const std::function<Work()>& start, 
       work->wait();
     } catch (const std::exception& error) {
       watch->lose(what, one_line(error));
+    }
+    {
+      const std::lock_guard lock(watch->mutex);
+      --watch->unfinished;
     }
     if (!after) return;
     const at::NoGradGuard no_grad;
