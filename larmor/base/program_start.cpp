@@ -37,6 +37,8 @@ void begin_program() {
   open_closed_ones();
   make_an_error_of(SIGPIPE);
   make_an_error_of(SIGXFSZ);
+  // Ignored, as some starters hand it on, the kernel would throw the status of every child away.
+  static_cast<void>(std::signal(SIGCHLD, SIG_DFL));
 }
 
 }  // namespace larmor

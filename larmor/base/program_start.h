@@ -7,7 +7,8 @@ namespace larmor {
 /// descriptor that was closed is opened onto nothing, so that no file that is opened later becomes stdout;
 /// what is written to such a stdout fails. Where nobody reads any more, and where a file would outgrow the
 /// limit of its size (`ulimit -f`), writing fails with EPIPE and EFBIG in place of a signal. Programs that
-/// are started find both signals as they were. Before there are threads.
+/// are started find both signals as they were. How a child has ended is told also where whoever started this
+/// program ignores that (SIGCHLD). Before there are threads.
 void begin_program();
 
 }  // namespace larmor

@@ -102,6 +102,16 @@ TEST(BeginProgram, MakesAnErrorOfTheLimitOfAFilesSize) {
               }).ok());
 }
 
+TEST(BeginProgram, HearsHowAChildHasEndedWhereItsStarterIgnoresThat) {
+  const auto status_of_a_child = [] {
+    std::signal(SIGCHLD, SIG_IGN);
+    begin_program();
+    return Process::start({.program = "/bin/sh", .arguments = {"-c", "exit 42"}}).wait().status == 42;
+  };
+  const auto ending = in_child(status_of_a_child);
+  EXPECT_TRUE(ending.ok()) << ending.describe();
+}
+
 TEST(BeginProgram, LeavesBothSignalsToTheProgramsThatAreStarted) {
   for (const int signal : {SIGPIPE, SIGXFSZ}) {
     for (const bool ignored : {false, true}) {

@@ -50,6 +50,14 @@ TEST_F(LaunchVerb, PassesOnTheStatusOfTheRankThatFailedFirst) {
   EXPECT_THAT(end.err, AllOf(HasSubstr("rank 1 ended with exit status 42"), HasSubstr("no such luck")));
 }
 
+TEST_F(LaunchVerb, HearsTheStatusOfARankWhereItsStarterIgnoresChildren) {
+  const auto end = larmor_program(
+      {"-c", "trap '' CHLD; exec $LARMOR_PROGRAM launch --ranks 2 -- sh -c 'exit $((42 * RANK))'"},
+      {.folder = scratch_.path(), .program = "/bin/sh"});
+  EXPECT_EQ(end.status, 42) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("rank 1 ended with exit status 42"));
+}
+
 TEST_F(LaunchVerb, StartsAllRanksAgain) {
   const auto end = launch({"--ranks", "2", "--max-restarts", "2"},
                           "echo start $TORCHELASTIC_RESTART_COUNT; "
