@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Calls that are made in few places, because what they do has one owner: closing descriptors, changing the
-environment, sending signals."""
+environment, sending signals, masking them, removing folders with all that is in them."""
 
 import re
 from dataclasses import dataclass
@@ -34,25 +34,43 @@ RULES = (
     Rule(free("kill", "killpg", "pidfd_send_signal"), "send signals by Process (larmor/base/process.h), which knows that the number is "
          "still the child's",
          {"larmor/base/process.cpp": "children that are not reaped",
-          "larmor/codec/decoder_process.cpp": "a child that is not reaped",
-          "larmor/launch/fault_point.cpp": "this process"}),
+          "larmor/codec/decoder_process.cpp": "a child that is not reaped"}),
+    Rule(free("sigprocmask", "pthread_sigmask"), "block signals by SignalsBlocked (larmor/base/signal_mask.h), which ends with its scope",
+         {"larmor/base/signal_mask.h": "the scope", "larmor/base/process.cpp": "the child's",
+          "larmor/watch/stack_dump.cpp": "for good, before there are threads"}),
+    Rule(re.compile(r"\b(?P<name>remove_all)\("), "take away what is ours, by name: remove_file() or remove_own() "
+         "(larmor/base/removal.h)",
+         {"larmor/base/storage.h": "the interface", "larmor/base/storage.cpp": "the interface",
+          "larmor/base/faulty_storage.cpp": "the interface", "larmor/base/hooked_storage.h": "the interface",
+          "larmor/base/hooked_storage.cpp": "the interface",
+          "larmor/base/removal.cpp": "what was looked at", "larmor/base/file.cpp": "ScratchFolder, whose name was drawn by chance",
+          "app/doctor.cpp": "a file whose name was drawn by chance",
+          "workloads/xray_to_ct/data/prepare_pairs.cpp": "a folder that it has just made"}),
 )
 
 
 def check(root, _arguments=None):
+    used = set()
     for path in source_tree.sources(root, FOLDERS):
         if source_tree.is_test_of_workload(path):
             continue
         text = blanked(read(root, path))
         for rule in RULES:
             for found in rule.calls.finditer(text):
+                used.add((rule, str(path)))
                 if str(path) not in rule.places:
                     line = text.count("\n", 0, found.start()) + 1
                     yield Problem(str(path), line, f"{found.group('name')}() is called here: {rule.instead}")
+    for rule in RULES:
+        for path in rule.places:
+            if (rule, path) not in used and (root / path).is_file():
+                yield Problem(path, 1, f"calls none of what tools/check_calls.py lets it call ({rule.instead}): "
+                              "take it off the list")
 
 
 GOOD_TREE = {
     "larmor/base/descriptor.h": "int close() { return ::close(number_); }\n",
+    "larmor/base/signal_mask.h": "void f() { pthread_sigmask(SIG_BLOCK, &a, &b); }\n",
     "larmor/watch/fine.cpp": "// ::close(a), setenv(b)\nvoid f() { file.close(); a->kill(1); Door::close(2); }\n",
     "workloads/one/tests/a_test.cpp": "void f() { setenv(a, b, 1); ::close(3); }\n",
 }
@@ -63,6 +81,10 @@ BAD_TREES = [
     ({"larmor/nn/a.h": "void f() { ::umask(0); }\n"}, ["larmor/nn/a.h:1: umask() is called here"]),
     ({"larmor/launch/a.cpp": "void f() { ::kill(a, 9); }\n"}, ["a.cpp:1: kill() is called here"]),
     ({"app/a.cpp": "void f() { killpg(a, 9); }\n"}, ["app/a.cpp:1: killpg() is called here"]),
+    ({"app/a.cpp": "void f() { pthread_sigmask(a, b, c); }\n"}, ["app/a.cpp:1: pthread_sigmask() is called here"]),
+    ({"larmor/data/a.cpp": "void f() { fs::remove_all(a); }\n"}, ["a.cpp:1: remove_all() is called here"]),
+    ({"larmor/data/a.cpp": "void f() { storage_.remove_all(a); }\n"}, ["a.cpp:1: remove_all() is called here"]),
+    ({"larmor/base/descriptor.h": "int a;\n"}, ["descriptor.h:1: calls none of what"]),
 ]
 
 

@@ -64,7 +64,8 @@ constexpr int for_writing = O_WRONLY | O_CLOEXEC | O_NOCTTY;
 Descriptor open_new(const std::filesystem::path& path, int flags) {
   flags |= for_writing | O_CREAT | O_EXCL;
   Descriptor file(after_signals([&] { return ::open(path.c_str(), flags, file_mode); }));
-  if (file.is_open()) ::fchmod(file.number(), file_mode);
+  // A mode that cannot be had, as on a share of another system, is no reason not to write.
+  if (file.is_open()) static_cast<void>(::fchmod(file.number(), file_mode));
   return file;
 }
 
@@ -165,6 +166,9 @@ void DiskStorage::sync_folder(const Path& folder) {
 }
 
 void DiskStorage::remove_all(const Path& path) {
+  if (after_signals([&] { return ::unlink(path.c_str()); }) == 0 || errno == ENOENT) return;
+  const bool may_be_a_folder = errno == EISDIR || errno == EPERM;
+  if (!may_be_a_folder) fail_errno(errno, "remove", path);
   std::error_code error;
   do {
     std::filesystem::remove_all(path, error);

@@ -13,6 +13,8 @@
 #include "larmor/base/file.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/log.h"
+#include "larmor/base/removal.h"
+#include "larmor/base/temporary_name.h"
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/manifest.h"
 #include "larmor/checkpoint/retention.h"
@@ -79,21 +81,43 @@ void tidy(const std::string& what, const Work& work) {
   }
 }
 
-// Removes what starts of the run that were killed have left. Nobody else writes here: a run saves one
+// step-N.gen-G.tmp of a save, .trash-step-N of one that was to go.
+bool is_left_by_a_save(const std::string& name) {
+  constexpr std::string_view trash = ".trash-", unfinished = ".tmp", generation = ".gen-";
+  if (name.starts_with(trash)) return step_of_name(name.substr(trash.size())).has_value();
+  const auto mark = name.find(generation);
+  if (!name.ends_with(unfinished) || mark == std::string::npos) return false;
+  const auto number = std::string_view(name).substr(mark + generation.size());
+  return step_of_name(name.substr(0, mark)) &&
+         number.find_first_not_of("0123456789") == number.size() - unfinished.size();
+}
+
+// A link that was to take the place of last or best.
+bool is_half_a_link(const fs::directory_entry& item) {
+  const auto name = item.path().filename().string();
+  return item.is_symlink() && is_temporary_name(name) &&
+         (name.starts_with(".last.") || name.starts_with(".best."));
+}
+
+// Removes what starts of the run that were killed have left. No other process saves here: a run saves one
 // checkpoint at a time.
 void sweep(Storage& storage, const fs::path& folder) {
   tidy(text("cannot tidy up ", folder.string()), [&] {
     std::vector<fs::path> rubbish;
     for (const auto& item : fs::directory_iterator(folder)) {
-      const auto name = item.path().filename().string();
-      const bool half_a_link = name.find(".new-") != std::string::npos;
-      if (half_a_link || name.ends_with(".tmp") || name.starts_with(".trash-"))
+      if (is_half_a_link(item) || is_left_by_a_save(item.path().filename().string()))
         rubbish.push_back(item.path());
     }
     // A process may have been killed between a rename to .trash and its sync. Without this sync a power cut
     // could bring the old name back over files that are gone.
     if (!rubbish.empty()) storage.sync_folder(folder);
-    for (const auto& path : rubbish) storage.remove_all(path);
+    for (const auto& path : rubbish) {
+      if (fs::is_symlink(path)) {
+        remove_file(storage, path);
+      } else {
+        remove_own(storage, path, is_checkpoint_file);
+      }
+    }
   });
 }
 
@@ -138,7 +162,7 @@ Json open_attempt(const Snapshot& snapshot, uint64_t bytes, const CommitPlace& p
         return true;
       }
     }
-    storage.remove_all(attempt);
+    remove_own(storage, attempt, is_checkpoint_file);
     const auto needed = static_cast<uint64_t>(static_cast<double>(bytes) * space_margin);
     if (const auto free = storage.free_bytes(place.folder); free < needed) {
       fail(Exit::environment, text(place.folder.string(), " has ", human_bytes(free),
@@ -224,7 +248,7 @@ bool tidy_up(const Snapshot& snapshot, const CommitPlace& place, const fs::path&
 // The next save tries again where this fails.
 void abandon(Storage& storage, const fs::path& attempt) {
   tidy(text("could not remove the unfinished checkpoint ", attempt.string()),
-       [&] { storage.remove_all(attempt); });
+       [&] { remove_own(storage, attempt, is_checkpoint_file); });
 }
 
 // Rank 0 alone: from the shards' reports to the announced checkpoint. Throws Error (rank_lost) when the run

@@ -9,6 +9,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/base/hash.h"
+#include "larmor/base/temporary_name.h"
 #include "larmor/base/text.h"
 
 namespace larmor {
@@ -179,6 +180,12 @@ std::string folder_name(int64_t step) {
   constexpr size_t width = 8;
   return std::string(step_prefix) + std::string(digits.size() < width ? width - digits.size() : 0, '0') +
          digits;
+}
+
+bool is_checkpoint_file(const std::filesystem::path& within) {
+  const auto name = within.string();
+  return name == manifest_name || name == state_name || within.extension() == ".safetensors" ||
+         is_temporary_name(name);
 }
 
 }  // namespace larmor

@@ -41,4 +41,7 @@ void check_manifest(const Json& manifest, const std::string& folder);
 /// large for a step.
 std::optional<int64_t> step_of_name(const std::string& name);
 
+/// Whether a file of a checkpoint's folder, finished or not, is one of those that a save writes.
+bool is_checkpoint_file(const std::filesystem::path& within);
+
 }  // namespace larmor

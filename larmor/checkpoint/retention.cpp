@@ -4,6 +4,8 @@
 #include <system_error>
 #include <utility>
 
+#include "larmor/base/log.h"
+#include "larmor/base/removal.h"
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/manifest.h"
 
@@ -48,8 +50,12 @@ bool is_whole(Candidate& candidate, WholeCheckpoints& whole) {
 void set_link(const fs::path& link, const CheckpointEntry* entry, Storage& storage) {
   std::error_code none;
   const bool is_link = fs::is_symlink(link, none);
+  if (!is_link && fs::exists(link, none)) {
+    log::warning(text(link.string(), " is no link, and stays as it is: rename it"));
+    return;
+  }
   if (entry == nullptr) {
-    if (is_link) storage.remove_all(link);
+    if (is_link) remove_file(storage, link);
     return;
   }
   const auto name = entry->folder.filename();
@@ -111,7 +117,10 @@ void remove_checkpoints(const std::vector<CheckpointEntry>& entries, const fs::p
   // The new names have to be on the disk before a file goes: otherwise a power cut could leave half a
   // checkpoint under its old one.
   if (!trash.empty()) storage.sync_folder(folder);
-  for (const auto& path : trash) storage.remove_all(path);
+  for (const auto& path : trash) {
+    if (!remove_own(storage, path, is_checkpoint_file))
+      log::warning(text(path.string(), " stays: it holds files that no checkpoint has; move them elsewhere"));
+  }
 }
 
 Pruned prune_checkpoints(const fs::path& folder, Storage& storage, const Retention& retention) {

@@ -1,12 +1,19 @@
 #include "larmor/train/earlier_source.h"
 
+#include <algorithm>
 #include <optional>
+#include <set>
+#include <string>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/linked_file.h"
+#include "larmor/base/removal.h"
+#include "larmor/base/temporary_name.h"
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/checkpoint.h"
 #include "larmor/train/kept_files.h"
@@ -184,8 +191,30 @@ EarlierSources kept_earlier(const RunFolder& folder) {
   return all;
 }
 
+namespace {
+
+/// What a start that was killed has left.
+void remove_earlier(const RunFolder& folder, Storage& storage) {
+  const std::set<std::string> names = {record_name, config_name, kept_weights, kept_task};
+  std::error_code absent;
+  std::vector<fs::path> places;
+  for (const auto& item : fs::directory_iterator(folder.from(), absent)) {
+    const bool is_ours = std::any_of(names.begin(), names.end(),
+                                     [&](const std::string& name) { return fs::exists(item.path() / name); });
+    if (is_ours && !item.is_symlink()) places.push_back(item.path());
+  }
+  for (const fs::path& place : places) {
+    remove_kept_files(place, storage);
+    remove_own(storage, place, [&](const fs::path& within) {
+      return names.contains(within.string()) || is_temporary_name(within.string());
+    });
+  }
+}
+
+}  // namespace
+
 void keep_earlier(const EarlierSources& sources, const RunFolder& folder, Storage& storage) {
-  storage.remove_all(folder.from());  // of a start that was killed
+  remove_earlier(folder, storage);
   for (const auto& [stage, source] : sources) {
     const auto place = folder.from() / stage;
     storage.create_folders(place);
@@ -202,7 +231,8 @@ void keep_earlier(const EarlierSources& sources, const RunFolder& folder, Storag
 void forget_starting_weights(const std::vector<Need>& needs, const RunFolder& folder, Storage& storage) {
   for (const auto& need : needs) {
     if (need.use != Need::Use::starts_from) continue;
-    for (const char* name : {kept_weights, kept_task}) storage.remove_all(folder.from() / need.stage / name);
+    for (const char* name : {kept_weights, kept_task})
+      remove_file(storage, folder.from() / need.stage / name);
   }
 }
 

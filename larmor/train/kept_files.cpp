@@ -1,9 +1,13 @@
 #include "larmor/train/kept_files.h"
 
+#include <set>
+
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/json.h"
+#include "larmor/base/removal.h"
+#include "larmor/base/temporary_name.h"
 #include "larmor/base/text.h"
 
 namespace larmor {
@@ -19,7 +23,7 @@ constexpr const char* list_of_kept = "kept_files.json";
 
 void keep_files(const std::map<std::string, std::string>& contents, const fs::path& place, Storage& storage) {
   const auto folder = place / folder_of_kept;
-  storage.remove_all(folder);
+  remove_kept_files(place, storage);
   if (contents.empty()) return;
   storage.create_folders(folder);
   Json hashes = Json::object();
@@ -28,6 +32,19 @@ void keep_files(const std::map<std::string, std::string>& contents, const fs::pa
     hashes[name] = sha256(bytes);
   }
   write_text(storage, folder / list_of_kept, to_text(hashes));  // last: it says that all of them are there
+}
+
+void remove_kept_files(const fs::path& place, Storage& storage) {
+  const auto folder = place / folder_of_kept;
+  std::set<std::string> names = {list_of_kept};
+  try {
+    const Json listed = read_json(folder / list_of_kept);
+    for (const auto& [name, hash] : listed.items()) names.insert(name);
+  } catch (const Error&) {  // the list comes last
+  }
+  remove_own(storage, folder, [&](const fs::path& within) {
+    return names.contains(within.string()) || is_temporary_name(within.string());
+  });
 }
 
 std::map<std::string, KeptFile> kept_files(const fs::path& place) {

@@ -10,10 +10,13 @@
 
 namespace larmor {
 
-/// Writes `contents`, by names of files, below `place`/kept, with their hashes. What lies there of a start
-/// that was killed goes first. Without contents there is no folder.
+/// Writes `contents`, by names of files, below `place`/kept, with their hashes. What was kept there before
+/// goes first.
 void keep_files(const std::map<std::string, std::string>& contents, const std::filesystem::path& place,
                 Storage& storage);
+
+/// What is listed there as kept, and nothing else.
+void remove_kept_files(const std::filesystem::path& place, Storage& storage);
 
 /// A file that is kept, and its SHA-256.
 struct KeptFile {

@@ -5,6 +5,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/base/json.h"
+#include "larmor/base/removal.h"
 #include "larmor/base/text.h"
 
 namespace larmor {
@@ -21,7 +22,7 @@ void mark_ended(Storage& storage, const Clock& clock, const RunFolder& folder, i
   const auto newest = done ? std::nullopt : newest_committed(folder);
   if (!done) json["checkpoint"] = newest ? Json(newest->folder.filename().string()) : Json(nullptr);
   write_text(storage, folder.root / (done ? "DONE" : "FAILED"), to_text(json));
-  storage.remove_all(folder.root / (done ? "FAILED" : "DONE"));
+  remove_file(storage, folder.root / (done ? "FAILED" : "DONE"));
 }
 
 std::optional<CheckpointEntry> newest_committed(const RunFolder& folder) {
@@ -31,7 +32,9 @@ std::optional<CheckpointEntry> newest_committed(const RunFolder& folder) {
   return std::nullopt;
 }
 
-void mark_going_on(Storage& storage, const RunFolder& folder) { storage.remove_all(folder.root / "FAILED"); }
+void mark_going_on(Storage& storage, const RunFolder& folder) {
+  remove_file(storage, folder.root / "FAILED");
+}
 
 std::string new_run_name(const Clock& clock, const fs::path& parent, const std::string& workload,
                          const std::string& stage) {

@@ -112,7 +112,7 @@ TEST(Commit, RemovesWhatEarlierKillsLeftBehind) {
     std::filesystem::create_directory(scratch.path() / rubbish);
     write_text(disk, scratch.path() / rubbish / "model.safetensors", "half of it");
   }
-  std::filesystem::create_symlink("step-00000001", scratch.path() / "last.new-1234");
+  std::filesystem::create_symlink("step-00000001", scratch.path() / ".last.partial-0123456789abcdef");
   CheckpointWriter(scratch.path(), disk, *solo, saved_at_once()).save(small_snapshot(4), false);
   std::set<std::string> left;
   for (const auto& item : std::filesystem::directory_iterator(scratch.path()))

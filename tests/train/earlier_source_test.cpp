@@ -10,6 +10,7 @@
 #include "larmor/train/kept_files.h"
 
 #include "tests/checkpoint/support/small_snapshot.h"
+#include "tests/support/strangers.h"
 #include "tests/train/support/made_up_stage.h"
 
 namespace larmor::testing {
@@ -111,6 +112,17 @@ TEST_F(EarlierSourceOf, WhatARunHasKeptIsWhatWasFound) {
   const auto again = load_run_stage(run("later"), workload_);
   EXPECT_EQ(again.config.config.from.at("first"), expected.hash());
   EXPECT_EQ(again.stage->earlier()->stage("first").config.config.stage, "first");
+}
+
+TEST_F(EarlierSourceOf, AStartThatWasKilledGoesWithoutWhatOthersHavePutThere) {
+  put_run("run", "first", {1});
+  put_run("later", "second", {1}, {"from.first=run"});
+  const auto from = run("later").from();
+  const Strangers strangers(scratch_.path() / "outside", {from / "notes", from / "first" / "notes"});
+  keep_earlier({}, run("later"), disk_);
+  EXPECT_TRUE(kept_earlier(run("later")).empty());
+  EXPECT_FALSE(fs::exists(from / "first" / "model.safetensors"));
+  strangers.expect_there();
 }
 
 TEST_F(EarlierSourceOf, WhatItHasKeptIsHandedOnFlat) {

@@ -6,6 +6,8 @@
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 
+#include "tests/support/strangers.h"
+
 namespace larmor::testing {
 namespace {
 
@@ -34,6 +36,19 @@ TEST(KeptFiles, OfAStartThatWasKilledGo) {
   EXPECT_THAT(kept_files(scratch.path()), UnorderedElementsAre(Key("two")));
   keep_files({}, scratch.path(), disk);
   EXPECT_FALSE(fs::exists(scratch.path() / "kept"));
+}
+
+TEST(KeptFiles, GoWithoutWhatOthersHavePutThere) {
+  const ScratchFolder scratch;
+  DiskStorage disk;
+  const auto place = scratch.path() / "run";
+  fs::create_directory(place);
+  keep_files({{"one", "1"}}, place, disk);
+  const Strangers strangers(scratch.path() / "outside", {place / "kept" / "notes"});
+  keep_files({{"two", "2"}}, place, disk);
+  keep_files({}, place, disk);
+  EXPECT_FALSE(fs::exists(place / "kept" / "two"));
+  strangers.expect_there();
 }
 
 TEST(KeptFiles, ThatHaveChangedAreRefused) {

@@ -6,6 +6,8 @@
 #include "larmor/base/file.h"
 #include "larmor/base/json.h"
 
+#include "tests/support/strangers.h"
+
 namespace larmor::testing {
 namespace {
 
@@ -21,6 +23,17 @@ TEST(RunFolder, IsDoneOrFailedButNeverBoth) {
   mark_ended(disk, clock, folder, 0, "length reached");
   EXPECT_TRUE(folder.is_done());
   EXPECT_FALSE(std::filesystem::exists(scratch.path() / "FAILED"));
+}
+
+TEST(RunFolder, LeavesAFolderThatIsCalledAsItsMark) {
+  const ScratchFolder scratch;
+  DiskStorage disk;
+  ManualClock clock;
+  const RunFolder folder{scratch.path()};
+  const Strangers strangers(scratch.path() / "outside", {scratch.path() / "FAILED"});
+  mark_ended(disk, clock, folder, 0, "length reached");
+  mark_going_on(disk, folder);
+  strangers.expect_there();
 }
 
 TEST(RunFolder, GetsANameThatNoOtherRunHas) {

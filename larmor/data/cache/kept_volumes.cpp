@@ -57,7 +57,7 @@ class LazyCache {
     if (data_.cache != "smart" || !is_free_to_choose || free < least_shared_memory) return;
     try {
       const std::string of = text(name_, data_.cache_rate, data_.replace_rate);
-      memory_ = std::make_unique<SharedFolder>(memory_folder(), "window-" + sha256(of).substr(0, 16));
+      memory_ = std::make_unique<SharedFolder>(memory_folder(), sha256(of).substr(0, 16));
       cache_ =
           std::make_unique<PreparedCache>(*storage_, memory_->path(), budget_of(data_).value_or(free / 2));
     } catch (const Error& error) {

@@ -15,6 +15,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/log.h"
+#include "larmor/base/removal.h"
 #include "larmor/base/system_error.h"
 #include "larmor/base/text.h"
 #include "larmor/base/user_cache.h"
@@ -26,6 +27,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view entry_ending = ".entry", partial_mark = ".entry.partial-";
+constexpr const char* claims_name = "claims";
+constexpr const char* sources_name = "sources";
 
 bool is_hex(std::string_view word) {
   return !word.empty() && word.find_first_not_of("0123456789abcdef") == std::string_view::npos;
@@ -41,13 +44,15 @@ bool is_partial(const std::string& name) {
   return name.starts_with(".") && name.find(partial_mark) == 1 + cache_key_letters;
 }
 
+bool is_shelf(const std::string& name) { return name.size() == 2 && is_hex(name); }
+
 // Runs `work` for each file of the folders that hold entries.
 template <class Work>
 void for_each_file(const fs::path& folder, const Work& work) {
   std::error_code error;
   for (fs::directory_iterator shelf(folder, error), end; !error && shelf != end; shelf.increment(error)) {
     const std::string name = shelf->path().filename().string();
-    if (name.size() != 2 || !is_hex(name)) continue;
+    if (!is_shelf(name) || shelf->is_symlink(error) || error) continue;
     std::error_code inner;
     for (fs::directory_iterator file(shelf->path(), inner); !inner && file != end; file.increment(inner))
       work(file->path());
@@ -58,7 +63,7 @@ void for_each_file(const fs::path& folder, const Work& work) {
 class Lock {
  public:
   Lock(const fs::path& path, int flags, int operation)
-      : file_(::open(path.c_str(), flags | O_CLOEXEC, 0600)) {
+      : file_(after_signals([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0600); })) {
     held_ = file_.is_open() && after_signals([&] { return ::flock(file_.number(), operation); }) == 0;
   }
   bool held() const { return held_; }
@@ -99,9 +104,9 @@ std::string cache_key(const std::vector<std::pair<std::string, std::string>>& co
 }
 
 PreparedCache::PreparedCache(Storage& storage, fs::path folder, std::optional<uint64_t> budget_bytes)
-    : storage_(storage), folder_(std::move(folder)), sources_(storage, folder_ / "sources") {
+    : storage_(storage), folder_(std::move(folder)), sources_(storage, folder_ / sources_name) {
   try {
-    storage_.create_folders(folder_ / "claims");
+    storage_.create_folders(folder_ / claims_name);
   } catch (const Error& error) {
     // One that others have filled and that may only be read is good enough.
     std::error_code ignored;
@@ -110,6 +115,12 @@ PreparedCache::PreparedCache(Storage& storage, fs::path folder, std::optional<ui
   }
   counted_ = bytes();
   budget_ = budget_bytes ? *budget_bytes : counted_ + storage_.free_bytes(folder_) / 5 * 4;
+}
+
+bool PreparedCache::names(const fs::path& within) {
+  const std::string name = within.filename().string(), shelf = within.parent_path().string();
+  if (shelf.empty()) return is_shelf(name) || name == claims_name || name == sources_name;
+  return shelf == claims_name ? is_shelf(name) : is_shelf(shelf) && (is_entry(name) || is_partial(name));
 }
 
 fs::path PreparedCache::path_of(const std::string& key) const {
@@ -121,6 +132,7 @@ std::vector<PreparedCache::Found> PreparedCache::scan() const {
   for_each_file(folder_, [&](const fs::path& path) {
     struct stat status{};
     if (!is_entry(path.filename().string()) || ::lstat(path.c_str(), &status) != 0) return;
+    if (!S_ISREG(status.st_mode)) return;
     const int64_t used = status.st_mtim.tv_sec * int64_t{1'000'000'000} + status.st_mtim.tv_nsec;
     found.push_back({path, static_cast<uint64_t>(status.st_size), used});
   });
@@ -149,7 +161,7 @@ void PreparedCache::say_once(const std::string& subject, const std::string& word
 void PreparedCache::discard(const std::string& key, const std::string& reason) {
   say_once("damaged " + key, text("prepared cache: ", reason, "; it is made anew"));
   try {
-    storage_.remove_all(path_of(key));
+    remove_file(storage_, path_of(key));
   } catch (const Error&) {
     // It will be written over.
   }
@@ -176,7 +188,7 @@ std::optional<CacheEntry> PreparedCache::find(const std::string& key) {
 
 PreparedCache::Filled PreparedCache::fill(const std::string& key, const Make& make) {
   if (holds(key)) return Filled::there;
-  const Lock claim(folder_ / "claims" / key.substr(0, 2), O_RDWR | O_CREAT, LOCK_EX | LOCK_NB);
+  const Lock claim(folder_ / claims_name / key.substr(0, 2), O_RDWR | O_CREAT, LOCK_EX | LOCK_NB);
   if (!claim.held()) return Filled::somebody_is_at_it;
   if (holds(key)) return Filled::there;
   PreparedExample example;
@@ -198,7 +210,7 @@ void PreparedCache::drop(const std::string& key) {
 PreparedExample PreparedCache::get(const std::string& key, const Make& make) {
   PreparedExample example;
   if ((example.entry = find(key))) return example;
-  const Lock claim(folder_ / "claims" / key.substr(0, 2), O_RDWR | O_CREAT, LOCK_EX);
+  const Lock claim(folder_ / claims_name / key.substr(0, 2), O_RDWR | O_CREAT, LOCK_EX);
   if (holds(key) && (example.entry = find(key))) return example;
   example.volumes = make();
   keep(key, example);
@@ -255,16 +267,16 @@ PreparedCache::Removed PreparedCache::clean() {
       ++removed.in_use;
       continue;
     }
-    storage_.remove_all(one.path);
+    remove_file(storage_, one.path);
     ++removed.entries;
     removed.bytes += one.bytes;
   }
   constexpr int64_t forsaken_seconds = 3600;  // nobody writes one entry for so long
   for_each_file(folder_, [&](const fs::path& path) {
     if (is_partial(path.filename().string()) && age_seconds(path) > forsaken_seconds)
-      storage_.remove_all(path);
+      remove_file(storage_, path);
   });
-  storage_.remove_all(folder_ / "sources");
+  remove_file(storage_, folder_ / sources_name);
   const uint64_t left = bytes();
   const std::lock_guard lock(mutex_);
   counted_ = left;

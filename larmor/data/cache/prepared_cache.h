@@ -45,6 +45,9 @@ class PreparedCache {
   /// free. Throws Error (environment) when the folder cannot be made.
   PreparedCache(Storage& storage, std::filesystem::path folder, std::optional<uint64_t> budget_bytes = {});
 
+  /// Whether what lies in a cache's folder under this path is called as caches call their own.
+  static bool names(const std::filesystem::path& within);
+
   const std::filesystem::path& folder() const { return folder_; }
   uint64_t budget_bytes() const { return budget_; }
   uint64_t free_bytes() { return storage_.free_bytes(folder_); }

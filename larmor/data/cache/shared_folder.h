@@ -1,4 +1,5 @@
-// A folder in the machine's memory that the processes of a run share, gone with the last of them.
+// A folder in the machine's memory for a prepared cache that the processes of a run share, gone with the last
+// of them.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +12,11 @@ namespace larmor {
 
 class SharedFolder {
  public:
-  /// Makes `parent`/`name`, or joins those who use it. First removes the folders in `parent` that nobody uses
-  /// any more: their processes were killed. Throws Error (environment): `parent` belongs to somebody else, or
-  /// cannot be written.
-  SharedFolder(const std::filesystem::path& parent, const std::string& name);
+  /// Makes `parent`/window-N, or joins those who use it; N are sixteen hexadecimal digits. First removes the
+  /// folders of such names in `parent` that nobody uses any more: their processes were killed. What no
+  /// prepared cache has made stays. Throws Error (environment): `parent` belongs to somebody else, or cannot
+  /// be written.
+  SharedFolder(const std::filesystem::path& parent, const std::string& digits);
   /// Removes the folder, unless somebody else still uses it.
   ~SharedFolder();
   SharedFolder(const SharedFolder&) = delete;

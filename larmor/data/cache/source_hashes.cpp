@@ -16,6 +16,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/base/hash.h"
+#include "larmor/base/removal.h"
 #include "larmor/base/text.h"
 #include "larmor/data/cache/source_files.h"
 
@@ -98,7 +99,7 @@ void SourceHashes::load() {
   // Mostly lines that newer ones have overtaken: begun anew.
   if (lines < 1000 || lines < 2 * known_.size()) return;
   try {
-    storage_.remove_all(file_);
+    remove_file(storage_, file_);
     for (const auto& [path, known] : std::exchange(known_, {})) remember(path, known);
   } catch (const Error&) {
     can_write_ = false;

@@ -11,6 +11,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/base/regular_file.h"
+#include "larmor/base/removal.h"
 #include "larmor/base/temporary_name.h"
 #include "larmor/base/text.h"
 #include "larmor/base/whole_file.h"
@@ -157,6 +158,36 @@ std::string TableWriter::finish() {
   return sha256;
 }
 
+namespace {
+
+bool is_table(const std::filesystem::path& file) {
+  try {
+    return RowTable(file).rows() >= 0;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+bool is_note(const std::filesystem::path& file) {
+  try {
+    const Json note = read_json(file);
+    return note.is_object() && note.contains("stamp") && note.contains("sha256") && note.contains("notes");
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// Whether a build has written it: a part, its note, or what a build that was killed has left of one.
+bool is_of_a_build(const std::filesystem::directory_entry& item) {
+  const std::string name = item.path().filename().string();
+  if (item.is_symlink() || !item.is_regular_file()) return false;
+  if (name.ends_with(".table")) return is_table(item.path());
+  if (name.ends_with(".note")) return is_note(item.path());
+  return is_temporary_name(name);
+}
+
+}  // namespace
+
 TableBuild::TableBuild(Storage& storage, std::filesystem::path folder, std::string name,
                        std::vector<TableColumn> columns)
     : storage_(storage), folder_(std::move(folder)), name_(std::move(name)), columns_(std::move(columns)) {
@@ -184,7 +215,7 @@ Json TableBuild::noted(const std::string& part, const std::string& stamp) const 
 }
 
 TableWriter TableBuild::begin(const std::string& part) {
-  storage_.remove_all(note_of(part));
+  remove_file(storage_, note_of(part));
   return TableWriter(storage_, file_of(part), columns_);
 }
 
@@ -215,7 +246,7 @@ IndexedTable TableBuild::finish(const std::vector<std::string>& parts) {
   list["sha256"] = sha256;
   write_text(storage_, file, to_text(list));
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
-    if (!kept.contains(entry.path())) storage_.remove_all(entry.path());
+    if (!kept.contains(entry.path()) && is_of_a_build(entry)) remove_file(storage_, entry.path());
   }
   return {.name = name_, .file = file, .rows = rows, .sha256 = sha256};
 }

@@ -74,7 +74,7 @@ class TableBuild {
   TableWriter begin(const std::string& part);
   void finish(const std::string& part, const std::string& stamp, TableWriter& writer, const Json& notes);
 
-  /// The table of these parts, in this order. Other files of the folder are taken away.
+  /// The table of these parts, in this order. Parts of earlier builds are taken away from the folder.
   IndexedTable finish(const std::vector<std::string>& parts);
 
  private:

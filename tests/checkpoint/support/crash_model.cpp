@@ -114,7 +114,9 @@ void CrashModel::exchange(const std::string& one, const std::string& other) {
 
 // As DiskStorage::replace_link(): a link of another name, renamed.
 void CrashModel::replace_link(const Recorded& operation, const std::function<void()>& after_step) {
-  const auto temporary = operation.path + ".new-1";
+  const std::filesystem::path link = operation.path;
+  const auto temporary =
+      (link.parent_path() / ("." + link.filename().string() + ".partial-0000000000000001")).string();
   const auto [folder, name] = place_of(temporary);
   if (nodes_[folder].cached_entries.contains(name)) remove(folder, name, after_step);
   change(folder, {.entries = {{name, add(FileItem::Kind::link, operation.target)}}});

@@ -77,9 +77,10 @@ void prune_before_the_commit(Recording& recording) {
 
 void prune_without_a_trash(Recording& recording) {
   const size_t rename = last(recording, Kind::rename, "run/checkpoints/step-00000004");
+  const std::string trash = recording[rename].target;
   for (auto& operation : recording) {
-    if (operation.kind == Kind::remove_all && operation.path == recording[rename].target)
-      operation.path = recording[rename].path;
+    if (operation.kind == Kind::remove_all && operation.path.starts_with(trash))
+      operation.path = text(recording[rename].path, operation.path.substr(trash.size()));
   }
   drop(recording, rename);
 }

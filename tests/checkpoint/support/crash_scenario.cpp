@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/temporary_name.h"
 #include "larmor/base/text.h"
 
 namespace larmor::testing {
@@ -214,7 +215,7 @@ Verdict CrashJudge::judge_recovery(int64_t newest) const {
     return {Loss::recovery, "last points elsewhere"};
   for (const auto& item : fs::directory_iterator(checkpoints())) {
     const auto name = item.path().filename().string();
-    if (name.ends_with(".tmp") || name.starts_with(".trash-") || name.find(".new-") != std::string::npos)
+    if (name.ends_with(".tmp") || name.starts_with(".trash-") || is_temporary_name(name))
       return {Loss::recovery, name + " was left behind"};
   }
   return {};

@@ -19,6 +19,7 @@
 
 #include "tests/support/cases.h"
 #include "tests/support/image_files.h"
+#include "tests/support/strangers.h"
 
 namespace larmor {
 namespace {
@@ -180,7 +181,13 @@ TEST_F(PreparedCacheTest, IsCleanedOfItsOwnFilesAndOfNoOthers) {
   testing::write_file(folder() / "photos" / "one.entry", "somebody's");
   testing::write_file(path_of(0).parent_path() / "mine.entry", "somebody's");
   fs::last_write_time(partial, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  const std::string named = key_of(7) + ".entry", shelf = key_of(7).substr(0, 2);
+  const testing::Strangers strangers(scratch_.path() / "outside",
+                                     {folder() / "notes", folder() / "sources", folder() / "claims" / "notes",
+                                      path_of(0).parent_path() / "notes", folder() / shelf / named,
+                                      folder() / shelf / ("." + key_of(7) + ".entry.partial-12-3")});
   const auto removed = any.clean();
+  strangers.expect_there();
   EXPECT_EQ(removed.entries, 2);
   EXPECT_EQ(removed.in_use, 1);
   EXPECT_EQ(removed.bytes, 2 * in_use.bytes());

@@ -75,11 +75,32 @@ TEST_F(TableBuilds, TakeAwayWhatTheTableDoesNotHave) {
   TableBuild first = build();
   write_part(first, "a", "source", 1);
   write_part(first, "old", "source", 2);
-  std::ofstream(folder() / "b.table.partial") << "half";
+  std::ofstream(folder() / ".b.table.partial-0123456789abcdef") << "half";
   const IndexedTable made = first.finish({"a"});
   EXPECT_FALSE(std::filesystem::exists(folder() / "old.table"));
-  EXPECT_FALSE(std::filesystem::exists(folder() / "b.table.partial"));
+  EXPECT_FALSE(std::filesystem::exists(folder() / ".b.table.partial-0123456789abcdef"));
   EXPECT_EQ(RowTable(made.file).rows(), 1);
+}
+
+TEST_F(TableBuilds, LeaveWhatOthersHavePutThere) {
+  const std::filesystem::path outside = scratch_.path() / "outside";
+  std::filesystem::create_directories(outside / "mine.table");
+  std::filesystem::create_directories(folder() / "mine.table");
+  std::ofstream(outside / "mine.table" / "work") << "of years";
+  std::ofstream(folder() / "mine.table" / "work") << "of years";
+  for (const char* const name : {"notes.txt", "my.table", "my.note", ".hidden"})
+    std::ofstream(folder() / name) << "a word";
+  std::filesystem::create_symlink(outside, folder() / "link.table");
+  std::filesystem::create_symlink(outside / "mine.table" / "work", folder() / "link.note");
+  TableBuild first = build();
+  write_part(first, "a", "source", 1);
+  write_part(first, "old", "source", 2);
+  first.finish({"a"});
+  EXPECT_FALSE(std::filesystem::exists(folder() / "old.table"));
+  EXPECT_FALSE(std::filesystem::exists(folder() / "old.note"));
+  for (const char* const name : {"mine.table/work", "notes.txt", "my.table", "my.note", ".hidden",
+                                 "link.table/mine.table/work", "link.note"})
+    EXPECT_TRUE(std::filesystem::exists(folder() / name)) << name;
 }
 
 TEST_F(TableBuilds, AnExchangedPartIsNoticedWhenTheTableIsOpened) {

@@ -9,6 +9,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
+#include "larmor/base/removal.h"
 #include "larmor/base/temporary_name.h"
 #include "larmor/base/text.h"
 #include "larmor/data/cache/source_hashes.h"
@@ -73,7 +74,7 @@ class PairWriter {
       for (int64_t view = 0; view < all_views; ++view)
         write_radiograph(unfinished / text(name, view == 0 ? "_pa_drr" : "_lat_drr", ".nii.gz"), pair, view);
       write_text(storage, unfinished / geometry_file(volume).filename(), to_text(to_json(geometry)));
-      storage.remove_all(folder);
+      make_room(folder);
       storage.rename(unfinished, folder);
     } catch (...) {
       std::error_code ignored;
@@ -88,6 +89,25 @@ class PairWriter {
   int64_t made() const { return made_; }
 
  private:
+  /// For a pair that takes the place of an earlier one.
+  void make_room(const fs::path& folder) {
+    const std::string name = folder.filename().string();
+    const auto is_of_pair = [&](const fs::path& within) {
+      const std::string file = within.string();
+      return file == name + ".nii.gz" || file == name + "_pa_drr.nii.gz" ||
+             file == name + "_lat_drr.nii.gz" ||
+             file == geometry_file(folder / (name + ".nii.gz")).filename().string();
+    };
+    std::error_code absent;
+    for (const auto& item : fs::directory_iterator(folder, absent)) {
+      if (!is_of_pair(item.path().filename()))
+        fail(Exit::data,
+             text(item.path().string(), " lies where a pair of radiographs and a CT is to be made anew"),
+             "move it elsewhere, or choose another data.folder");
+    }
+    remove_own(context_.storage, folder, is_of_pair);
+  }
+
   static std::optional<PairGeometry> find_made(const fs::path& volume) {
     std::error_code error;
     if (!fs::is_regular_file(volume, error)) return std::nullopt;

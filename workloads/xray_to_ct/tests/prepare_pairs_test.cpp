@@ -12,6 +12,8 @@
 #include "workloads/xray_to_ct/data/pair_geometry.h"
 #include "workloads/xray_to_ct/data/radiograph_pair.h"
 
+#include "tests/support/strangers.h"
+
 namespace larmor::xray_to_ct::testing {
 namespace {
 
@@ -97,6 +99,20 @@ TEST(PreparePairs, WhatIsThereStaysAndWhatWasMadeOtherwiseIsMadeAgain) {
   EXPECT_EQ(folder.prepare().outputs.at("pairs").at("made").get<int>(), 2);
   folder.pairs.beam = "parallel";
   EXPECT_EQ(folder.prepare().outputs.at("pairs").at("made").get<int>(), 2);
+}
+
+TEST(PreparePairs, WhatOthersHavePutBesideAPairStays) {
+  const ScratchFolder outside;
+  CtFolder folder;
+  folder.prepare();
+  const larmor::testing::Strangers strangers(outside.path(), {folder.set("one/notes")});
+  folder.pairs.beam = "parallel";
+  const PrepareContext again = folder.prepare();
+  EXPECT_EQ(again.outputs.at("pairs").at("made").get<int>(), 1) << "the other one";
+  ASSERT_EQ(again.bad.size(), 2U);
+  EXPECT_THAT(again.bad[1].reason, HasSubstr("lies where a pair of radiographs and a CT is to be made anew"));
+  strangers.expect_there();
+  EXPECT_TRUE(std::filesystem::exists(folder.set("one/one.nii.gz"))) << "until its place is free";
 }
 
 TEST(PreparePairs, AFolderOfPairsIsListedWithItsCorrelations) {
