@@ -13,6 +13,7 @@
 
 #include "larmor/base/ensure.h"
 #include "larmor/base/seed.h"
+#include "larmor/kernels/norm_tensors.h"
 #include "larmor/kernels/parallel_loop.h"
 #include "larmor/kernels/philox_cuda.h"
 
@@ -111,10 +112,12 @@ Tensor integers_on_cuda(const Tensor& streams, int64_t key, int64_t limit) {
 Tensor dropout_on_cuda(const Tensor& input, const Tensor& streams, int64_t key, int64_t threshold,
                        double scale) {
   ensure(input.size(0) == streams.size(0));
-  const Tensor whole = input.contiguous(), out = at::empty_like(whole);
+  const bool has_voxels = input.dim() > 2;
+  const Tensor whole = has_voxels ? norms::whole(input) : input.contiguous(), out = at::empty_like(whole);
+  const int64_t channels = has_voxels && norms::has_channels_last(whole) ? whole.size(1) : 1;
   drop_out_on_gpu(out, whole, streams.contiguous(), static_cast<uint64_t>(key),
-                  static_cast<uint64_t>(threshold), scale);
-  return input.is_contiguous() ? out : at::empty_like(input).copy_(out);
+                  static_cast<uint64_t>(threshold), scale, channels);
+  return input.is_non_overlapping_and_dense() ? norms::laid_out_as(out, input) : out;
 }
 
 Tensor floats_on_meta(const Tensor& streams, int64_t /*key*/, Sizes sizes) {

@@ -8,8 +8,8 @@
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
 
-#include "larmor/base/philox.h"
 #include "larmor/kernels/philox_cuda.h"
+#include "larmor/kernels/philox_order.h"
 
 namespace larmor {
 namespace {
@@ -31,32 +31,35 @@ struct Rows {
   }
 };
 
-/// Calls store(element of the row, index in the tensor, words, which of them) for the four elements of a
-/// block.
-template <class Store>
-__global__ void for_each_block(Rows rows, Store store) {
-  const int64_t per_row = rows.blocks_per_row();
+/// Calls store(words of a block, where the row begins, where each word's element lies in it, how many are of
+/// the row).
+template <class Order, class Store>
+__global__ void for_each_block(Rows rows, Order order, Store store) {
+  const int64_t per_row = rows.blocks_per_row(), turns = order.turns(per_row);
   const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < rows.rows * per_row;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < rows.rows * turns;
        i += step) {
-    const int64_t row = i / per_row, counter = i % per_row;
-    const px::Block block =
-        px::block_of(rows.key, static_cast<uint64_t>(rows.streams[row]), static_cast<uint64_t>(counter));
-    constexpr auto lanes = static_cast<int64_t>(px::lanes), group = static_cast<int64_t>(px::group);
-    const int64_t first = counter / lanes * group + counter % lanes;
-    store(block, row * rows.row_size, first, rows.row_size);
+    const int64_t row = i / turns, counter = order.block_of(i % turns, per_row);
+    if (counter >= per_row) continue;
+    const int64_t first = px::first_element_of(counter), left = rows.row_size - first;
+    if (left <= 0) continue;
+    int64_t places[px::words_of_a_block];
+    order.place(first, places);
+    store(px::block_of(rows.key, static_cast<uint64_t>(rows.streams[row]), static_cast<uint64_t>(counter)),
+          row * rows.row_size, places, left);
   }
 }
 
 struct StoreNormals {
   float* out;
-  __device__ void operator()(const px::Block& block, int64_t row, int64_t first, int64_t size) const {
+  __device__ void operator()(const px::Block& block, int64_t row, const int64_t (&places)[4],
+                             int64_t left) const {
     constexpr auto lanes = static_cast<int64_t>(px::lanes);
     const px::NormalPair early = px::to_normals(__fsqrt_rn(px::squared_radius(block.word_0)), block.word_1);
     const px::NormalPair late = px::to_normals(__fsqrt_rn(px::squared_radius(block.word_2)), block.word_3);
     const float values[4] = {early.first, early.second, late.first, late.second};
     for (int word = 0; word < 4; ++word) {
-      if (first + word * lanes < size) out[row + first + word * lanes] = values[word];
+      if (word * lanes < left) out[row + places[word]] = values[word];
     }
   }
 };
@@ -66,12 +69,13 @@ template <class Number, class Convert>
 struct StoreWords {
   Number* out;
   Convert convert;
-  __device__ void operator()(const px::Block& block, int64_t row, int64_t first, int64_t size) const {
+  __device__ void operator()(const px::Block& block, int64_t row, const int64_t (&places)[4],
+                             int64_t left) const {
     constexpr auto lanes = static_cast<int64_t>(px::lanes);
     const uint32_t words[4] = {block.word_0, block.word_1, block.word_2, block.word_3};
     for (int word = 0; word < 4; ++word) {
-      const int64_t index = row + first + word * lanes;
-      if (first + word * lanes < size) out[index] = convert(words[word], index);
+      const int64_t index = row + places[word];
+      if (word * lanes < left) out[index] = convert(words[word], index);
     }
   }
 };
@@ -110,16 +114,16 @@ int64_t grid_of(int64_t work) {
   return std::clamp<int64_t>((work + threads - 1) / threads, 1, most);
 }
 
-template <class Store>
-void run(const at::Tensor& out, const at::Tensor& streams, uint64_t key, Store store) {
+template <class Store, class Order = px::NumberedOrder>
+void run(const at::Tensor& out, const at::Tensor& streams, uint64_t key, Store store, Order order = {}) {
   if (out.numel() == 0) return;
   const c10::cuda::CUDAGuard guard(out.device());
   const Rows rows{.streams = streams.const_data_ptr<int64_t>(),
                   .key = key,
                   .rows = streams.numel(),
                   .row_size = out.numel() / streams.numel()};
-  for_each_block<<<grid_of(rows.rows * rows.blocks_per_row()), threads, 0,
-                   at::cuda::getCurrentCUDAStream()>>>(rows, store);
+  for_each_block<<<grid_of(rows.rows * order.turns(rows.blocks_per_row())), threads, 0,
+                   at::cuda::getCurrentCUDAStream()>>>(rows, order, store);
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
@@ -146,12 +150,18 @@ void fill_integers_on_gpu(const at::Tensor& out, const at::Tensor& streams, uint
 }
 
 void drop_out_on_gpu(const at::Tensor& out, const at::Tensor& input, const at::Tensor& streams, uint64_t key,
-                     uint64_t threshold, double scale) {
+                     uint64_t threshold, double scale, int64_t channels_side_by_side) {
   AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, input.scalar_type(), "philox_dropout", [&] {
     const DropOut<scalar_t> convert{input.const_data_ptr<scalar_t>(), threshold,
                                     static_cast<at::opmath_type<scalar_t>>(scale)};
-    run(out, streams, key,
-        StoreWords<scalar_t, DropOut<scalar_t>>{out.mutable_data_ptr<scalar_t>(), convert});
+    const StoreWords<scalar_t, DropOut<scalar_t>> store{out.mutable_data_ptr<scalar_t>(), convert};
+    if (channels_side_by_side > 1) {
+      const int64_t voxels = input.numel() / (input.size(0) * channels_side_by_side);
+      run(out, streams, key, store,
+          px::ChannelsLastOrder{.channels = channels_side_by_side, .voxels = voxels});
+    } else {
+      run(out, streams, key, store);
+    }
   });
 }
 

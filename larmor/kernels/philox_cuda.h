@@ -14,8 +14,9 @@ void fill_on_gpu(PhiloxNumbers numbers, const at::Tensor& out, const at::Tensor&
                  uint64_t threshold);
 /// out [N] int64
 void fill_integers_on_gpu(const at::Tensor& out, const at::Tensor& streams, uint64_t key, int64_t limit);
-/// Both contiguous and of one floating type.
+/// Both of one floating type. Contiguous, or of each voxel so many channels lie side by side, which are all
+/// that there are.
 void drop_out_on_gpu(const at::Tensor& out, const at::Tensor& input, const at::Tensor& streams, uint64_t key,
-                     uint64_t threshold, double scale);
+                     uint64_t threshold, double scale, int64_t channels_side_by_side = 1);
 
 }  // namespace larmor

@@ -15,7 +15,8 @@ void fill_on_gpu(PhiloxNumbers, const at::Tensor&, const at::Tensor&, uint64_t, 
 
 void fill_integers_on_gpu(const at::Tensor&, const at::Tensor&, uint64_t, int64_t) { refuse_gpu(); }
 
-void drop_out_on_gpu(const at::Tensor&, const at::Tensor&, const at::Tensor&, uint64_t, uint64_t, double) {
+void drop_out_on_gpu(const at::Tensor&, const at::Tensor&, const at::Tensor&, uint64_t, uint64_t, double,
+                     int64_t) {
   refuse_gpu();
 }
 
