@@ -1,6 +1,6 @@
 """Training steps at the guides' sizes: what `larmor bench step` is asked for, and what is read from its line.
 
-    python3 guide_steps.py NAME [--profile FILE] [--folder FOLDER] [key=value…]     times one step of ours
+    python3 guide_steps.py NAME [--profile FILE [--host]] [--folder FOLDER] [key=value…]     times one step of ours
 """
 
 import argparse
@@ -97,6 +97,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", choices=STEPS)
     parser.add_argument("--profile", type=Path, help="a trace of more steps, and its table by kernels' families")
+    parser.add_argument("--host", action="store_true", help="of that trace also what the threads do that launch")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="of runs that a network builds on")
     parser.add_argument("--blocks", type=int, default=4)
     parser.add_argument("--steps", type=int, default=3)
@@ -107,7 +108,7 @@ def main():
         words += ["--profile", run.profile]
     line = timed(words)
     if run.profile:
-        trace_table.show(run.profile, run.steps, line["result"]["larmor"]["median_ms"])
+        trace_table.show(run.profile, run.steps, line["result"]["larmor"]["median_ms"], with_host=run.host)
         trace_table.keep_packed(run.profile)
     print("figures: " + sentence(" ".join([run.name, *[word for word in more if "layout" in word or "graphs" in word]]), line), flush=True)
 

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """What a step on a GPU is made of: the trace of `larmor bench step --profile` as a table by families of kernels.
 
-    python3 trace_table.py TRACE.json[.gz] [--steps N] [--kernels N]
+    python3 trace_table.py TRACE.json[.gz] [--steps N] [--kernels N] [--host]
+
+With --host also what the threads do that launch: each one's time by operators and calls of CUDA, without what these
+call in turn, and every call in which it waits, with the operators around it.
 """
 
 import argparse
@@ -35,17 +38,19 @@ FAMILIES = [
 ]
 PATTERNS = [(name, re.compile(pattern, re.IGNORECASE)) for name, pattern in FAMILIES]
 ON_THE_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
+ON_THE_HOST = ("cpu_op", "user_annotation", "cuda_runtime", "cuda_driver")
+WAITS = re.compile(r"Synchronize|^cudaMemcpy$|^cudaMalloc|^cudaFree|^cudaHostAlloc|^cuMem|GetAttributes")
 
 
 def family_of(kernel):
     return next((name for name, pattern in PATTERNS if pattern.search(kernel)), "other")
 
 
-def events_of(path):
+def events_of(path, kinds=ON_THE_DEVICE):
     open_file = gzip.open if path.suffix == ".gz" else open
     with open_file(path, "rt", encoding="utf-8", errors="replace") as file:
         events = json.load(file)["traceEvents"]
-    return [event for event in events if event.get("ph") == "X" and event.get("cat") in ON_THE_DEVICE]
+    return [event for event in events if event.get("ph") == "X" and event.get("cat") in kinds]
 
 
 def busy_and_gaps(events):
@@ -90,7 +95,51 @@ def slowest(events, steps, count):
             for name, micros in spent.most_common(count)]
 
 
-def show(path, steps, step_ms=None, kernels=25):
+def with_own_time(events):
+    """(event, microseconds without those of what it calls, names of what it is called from) of one thread's events."""
+    around, own = [], []
+    for event in sorted(events, key=lambda event: (event["ts"], -event["dur"])):
+        while around and around[-1][0]["ts"] + around[-1][0]["dur"] <= event["ts"]:
+            around.pop()
+        entry = [event, event["dur"], [outer[0]["name"] for outer in around]]
+        if around:
+            around[-1][1] -= event["dur"]
+        own.append(entry)
+        around.append(entry)
+    return own
+
+
+def host(events, steps, count=20):
+    """Lines: what each thread that launches does, slowest first, and where it waits."""
+    threads = collections.defaultdict(list)
+    for event in events:
+        threads[event["tid"]].append(event)
+    lines = []
+    for thread, of_thread in threads.items():
+        launches = sum("Launch" in event["name"] for event in of_thread)
+        if launches == 0:
+            continue
+        own = with_own_time(of_thread)
+        spent, calls, waited = collections.Counter(), collections.Counter(), collections.defaultdict(list)
+        for event, micros, outer in own:
+            spent[event["name"]] += micros
+            calls[event["name"]] += 1
+            if event["cat"].startswith("cuda") and WAITS.search(event["name"]):
+                waited[" > ".join([*outer[-3:], event["name"]])].append(event["dur"])
+        waits = sum(sum(micros) for micros in waited.values())
+        works = sum(spent.values()) - waits
+        lines.append(f"host: thread {thread}: {works / steps / 1000:.2f} ms a step of work, {waits / steps / 1000:.2f} ms in "
+                     f"calls that may wait, {launches / steps:.0f} launches, {works / launches:.1f} us of work for each")
+        lines += [f"{micros / steps / 1000:9.3f} ms {calls[name] / steps:8.1f} x  {micros / calls[name]:8.1f} us  {name[:110]}"
+                  for name, micros in spent.most_common(count)]
+        lines += [f"  may wait {sum(micros) / steps / 1000:9.3f} ms {len(micros) / steps:6.1f} x  longest {max(micros):.0f} us  {name[:150]}"
+                  for name, micros in sorted(waited.items(), key=lambda item: -sum(item[1]))[:count // 2]]
+    return lines
+
+
+def show(path, steps, step_ms=None, kernels=25, with_host=False):
+    if with_host:
+        print("\n".join(host(events_of(path, ON_THE_HOST), steps)), flush=True)
     events = events_of(path)
     if not events:
         print(f"{path.name}: nothing ran on a GPU", flush=True)
@@ -125,7 +174,22 @@ def self_test():
     assert found["convolution: forward"][0] == "0.500" and found["convolution: weight gradient"][0] == "0.250", lines
     assert found["norm: normalise"][2] == "0.5" and found["other"][0] == "0.050" and "gaps 0.30 ms" in lines[-1], lines
     assert "xmma_fprop" in slowest(kept, 2, 1)[0]
+    self_test_of_host(event)
     print("self-test passed")
+
+
+def self_test_of_host(event):
+    """Two steps of one thread: an operator within another, launches, a wait, and a thread that launches nothing."""
+    events = [event("aten::add", 0, 100, "cpu_op"), event("cudaLaunchKernel", 20, 30, "cuda_runtime"),
+              event("aten::item", 200, 1000, "cpu_op"), event("aten::_local_scalar_dense", 210, 900, "cpu_op"),
+              event("cudaStreamSynchronize", 300, 800, "cuda_runtime"), event("cudaLaunchKernel", 1300, 10, "cuda_runtime")]
+    for each in events:
+        each["tid"] = 1
+    lines = host([*events, {**event("aten::copy_", 0, 50, "cpu_op"), "tid": 2}], 2)
+    assert "thread 1: 0.15 ms a step of work, 0.40 ms in calls that may wait, 1 launches, 155.0 us" in lines[0], lines[0]
+    found = {line.split()[-1]: line.split()[0] for line in lines[1:] if "may wait" not in line}
+    assert found["aten::add"] == "0.035" and found["cudaLaunchKernel"] == "0.020" and found["aten::item"] == "0.050", found
+    assert "aten::item > aten::_local_scalar_dense > cudaStreamSynchronize" in lines[-1] and len(lines) == 7, lines
 
 
 def main():
@@ -134,12 +198,13 @@ def main():
     parser.add_argument("--self-test", action="store_true")
     parser.add_argument("--steps", type=int, default=3, help="steps in the trace")
     parser.add_argument("--kernels", type=int, default=25, help="how many to name")
+    parser.add_argument("--host", action="store_true", help="also what the threads do that launch")
     run = parser.parse_args()
     if run.self_test:
         return self_test()
     if run.trace is None:
         parser.error("which trace")
-    show(run.trace, run.steps, kernels=run.kernels)
+    show(run.trace, run.steps, kernels=run.kernels, with_host=run.host)
 
 
 if __name__ == "__main__":
