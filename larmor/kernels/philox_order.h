@@ -1,6 +1,6 @@
-// In which order a GPU makes the blocks of a row, and where their elements lie: a row is numbered in logical order, in
-// memory a voxel's channels may lie side by side. The turns are such that neighbouring threads write neighbouring
-// elements; each block has one turn, and a few turns have none.
+// In which order a GPU makes the blocks of a row, and where their elements lie: a row is numbered in logical
+// order, in memory a voxel's channels may lie side by side. The turns are such that neighbouring threads
+// write neighbouring elements; each block has one turn, and a few turns have none.
 #pragma once
 
 #include <cstdint>

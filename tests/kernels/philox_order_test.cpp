@@ -51,7 +51,8 @@ TEST(PhiloxOrder, ElementsOfARowLieWhereStridesSay) {
           << row.channels << " channels of " << row.voxels;
     };
     expect_numbers(numbers_by_place(row, NumberedOrder{}), numbers);
-    expect_numbers(numbers_by_place(row, ChannelsLastOrder{row.channels, row.voxels}), numbers.t().contiguous());
+    expect_numbers(numbers_by_place(row, ChannelsLastOrder{row.channels, row.voxels}),
+                   numbers.t().contiguous());
   }
 }
 

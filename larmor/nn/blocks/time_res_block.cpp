@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include <ATen/ops/avg_pool3d.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/silu.h>
 
+#include "larmor/kernels/join_channels.h"
 #include "larmor/kernels/upsample_conv.h"
 
 namespace larmor::nn {
@@ -78,7 +78,7 @@ at::Tensor TimeResBlock::second_half(const at::Tensor& value) const {
 }
 
 at::Tensor TimeResBlock::forward(const at::Tensor& input, const at::Tensor& skip, const at::Tensor& time) {
-  const at::Tensor whole = skip.defined() ? at::cat({input, skip}, 1) : input;
+  const at::Tensor whole = skip.defined() ? join_channels(input, skip) : input;
   at::Tensor value = first_half(whole);
   // In place here and below: backward needs neither a convolution's result nor a sum.
   value.add_(linear(at::silu(time), *time_).unflatten(1, {-1, 1, 1, 1}));
