@@ -61,13 +61,15 @@ TEST_F(AmongCheckpoints, StaysWhatLiesInOneThatGoes) {
 }
 
 TEST_F(AmongCheckpoints, StaysWhatIsCalledAsALink) {
-  fs::create_directories(folder_ / "last");
+  fs::create_directories(folder_);
   write_text(disk_, folder_ / "best", "mine");
-  auto snapshot = small_snapshot(3, 0, 0.5);
-  CheckpointWriter(folder_, disk_, *solo_, saved_at_once()).save(snapshot, false);
+  CheckpointWriter(folder_, disk_, *solo_, saved_at_once()).save(small_snapshot(3, 0, 0.5), false);
   EXPECT_EQ(read_text(folder_ / "best"), "mine");
+  fs::remove(folder_ / "last");
+  fs::create_directory(folder_ / "last");
+  save(4);
   EXPECT_TRUE(fs::is_directory(folder_ / "last"));
-  EXPECT_TRUE(holds_step(*newest_good(folder_, nullptr), 3));
+  EXPECT_TRUE(holds_step(*newest_good(folder_, nullptr), 4));
 }
 
 }  // namespace
