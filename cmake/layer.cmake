@@ -33,22 +33,23 @@ function(larmor_layer name)
   set_property(GLOBAL APPEND PROPERTY larmor_layers ${name})
 endfunction()
 
-# larmor_cuda_sources(<target> <files…>): sources that nvcc compiles, with flags of their own, since what g++ and clang++
-# are told here nvcc's generated code does not stand. No fused multiply-add: what CPUs compute has to have the same bits.
+# larmor_cuda_sources(<target> <files…> OPTIONS <of nvcc…>): sources that nvcc compiles, with flags of their own, since what
+# g++ and clang++ are told here nvcc's generated code does not stand.
 # The GPUs are those that libtorch has code for; the compiler is the one beside libtorch before any of the machine.
 set(LARMOR_CUDA_ARCHITECTURES "75;80;86;90;100;120"
     CACHE STRING "GPUs that CUDA sources are compiled for (compute capability)")
 function(larmor_cuda_sources target)
+  cmake_parse_arguments(cuda "" "" "OPTIONS" ${ARGN})
   find_program(LARMOR_NVCC nvcc PATHS ${LibTorch_ROOT}/nvidia/cu13/bin NO_DEFAULT_PATH)
   find_program(LARMOR_NVCC nvcc HINTS ENV CUDACXX /usr/local/cuda/bin REQUIRED)
   set(code "")
   foreach(architecture ${LARMOR_CUDA_ARCHITECTURES})
     list(APPEND code "-gencode=arch=compute_${architecture},code=[sm_${architecture},compute_${architecture}]")
   endforeach()
-  foreach(file ${ARGN})
+  foreach(file ${cuda_UNPARSED_ARGUMENTS})
     set(object ${CMAKE_CURRENT_BINARY_DIR}/${file}.o)
     add_custom_command(OUTPUT ${object} DEPENDS ${file} DEPFILE ${object}.d VERBATIM
-      COMMAND ${LARMOR_NVCC} -std=c++20 -O3 -fmad=false --expt-relaxed-constexpr -Xcompiler=-fPIC ${code}
+      COMMAND ${LARMOR_NVCC} -std=c++20 -O3 ${cuda_OPTIONS} --expt-relaxed-constexpr -Xcompiler=-fPIC ${code}
               -I${PROJECT_SOURCE_DIR} -isystem ${LibTorch_ROOT}/torch/include
               -MD -MF ${object}.d -c ${CMAKE_CURRENT_SOURCE_DIR}/${file} -o ${object})
     target_sources(${target} PRIVATE ${object})

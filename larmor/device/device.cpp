@@ -83,7 +83,11 @@ void set_up_process(const Plan& plan, c10::Device device) {
     context.setBenchmarkCuDNN(!plan.deterministic);
     const auto product =
         plan.precision == Precision::fp64 ? at::Float32Precision::IEEE : at::Float32Precision::TF32;
-    context.setFloat32Precision(at::Float32Backend::CUDA, at::Float32Op::ALL, product);
+    // Each operation has a setting of its own, before that of all: libtorch sets TF32 for convolutions at the
+    // start.
+    for (const auto operation :
+         {at::Float32Op::ALL, at::Float32Op::CONV, at::Float32Op::RNN, at::Float32Op::MATMUL})
+      context.setFloat32Precision(at::Float32Backend::CUDA, operation, product);
     cuda::use_device(device.index());
   } else {
     keep_freed_memory();

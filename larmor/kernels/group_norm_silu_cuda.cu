@@ -1,7 +1,7 @@
-// A block reads a stretch of voxels of a few channels, one channel a column of threads: so many blocks share
-// a channel that the whole device works on one sample. What they found is brought together by small kernels
-// in one order: no atomics, the same bits in every run.
-#include <algorithm>
+// The kernels of group normalisation and SiLU, forward and backward, and what launches them.
+#include <cstdint>
+#include <initializer_list>
+#include <type_traits>
 
 #include <ATen/Dispatch.h>
 #include <ATen/OpMathType.h>
@@ -11,42 +11,12 @@
 #include <c10/cuda/CUDAGuard.h>
 
 #include "larmor/kernels/group_norm_silu_cuda.h"
+#include "larmor/kernels/group_norm_silu_packs.cuh"
 
 namespace larmor {
 namespace {
 
-constexpr int threads = 256, channels_of_a_block = 32, merging_threads = 128;
-constexpr int64_t least_voxels_of_a_thread = 16, most_pieces = 256;
-
-/// A tensor [samples, channels, voxels] in either layout, cut into pieces of voxels.
-struct Tiles {
-  int64_t samples, channels, voxels, groups, piece_voxels, pieces;
-  bool channels_last;
-  int columns, rows;  // of a block's threads: channels, and voxels at a time
-
-  __host__ __device__ int64_t group_channels() const { return channels / groups; }
-  __device__ int64_t place(int64_t sample, int64_t channel, int64_t voxel) const {
-    return channels_last ? (sample * voxels + voxel) * channels + channel
-                         : (sample * channels + channel) * voxels + voxel;
-  }
-};
-
-/// What a thread has of its block: a channel of a sample, and every `rows`th voxel of a stretch.
-struct ThreadPart {
-  __device__ explicit ThreadPart(const Tiles& tiles)
-      : column(static_cast<int>(threadIdx.x) % tiles.columns),
-        row(static_cast<int>(threadIdx.x) / tiles.columns),
-        sample(blockIdx.z),
-        piece(blockIdx.x),
-        channel(static_cast<int64_t>(blockIdx.y) * tiles.columns + column),
-        first(piece * tiles.piece_voxels + row),
-        end(channel < tiles.channels ? min((piece + 1) * tiles.piece_voxels, tiles.voxels) : 0) {}
-
-  __device__ int64_t run(const Tiles& tiles) const { return sample * tiles.channels + channel; }
-
-  int column, row;
-  int64_t sample, piece, channel, first, end;
-};
+using namespace group_norms;
 
 struct Moments {
   double count, mean, squares;
@@ -61,55 +31,40 @@ struct AddMoments {
   }
 };
 
-struct Sums {
-  double plain, other;
-};
-
-struct AddSums {
-  __device__ Sums operator()(const Sums& a, const Sums& b) const {
-    return {a.plain + b.plain, a.other + b.other};
+/// partial [samples, channels, pieces]. A block measures each channel from its first element there, so that a
+/// large mean costs no digits.
+template <class Element, class Number, int size, int lanes>
+__global__ void measure(Tiles tiles, const Element* __restrict__ input, Moments* __restrict__ partial) {
+  const ThreadPart<lanes> part(tiles);
+  Number origin[lanes], sum[lanes] = {}, squares[lanes] = {};
+  if (part.count > 0) {
+#pragma unroll
+    for (int lane = 0; lane < lanes; ++lane)
+      origin[lane] = static_cast<Number>(input[part.block_begin + lane]);
   }
-};
-
-/// Brings the values of threads index, index + step, index + 2 * step… together, halves onto halves. The
-/// result is that of the first `step` threads. Requires: count is a power of two, and all threads come here.
-template <class Value, class Add>
-__device__ Value join(Value* shared, Value own, int step, int count, Add add) {
-  const int index = static_cast<int>(threadIdx.x);
-  shared[index] = own;
-  for (int half = count / 2; half > 0; half /= 2) {
-    __syncthreads();
-    if (index < half * step) shared[index] = add(shared[index], shared[index + half * step]);
-  }
-  __syncthreads();
-  return shared[index % step];
-}
-
-/// partial [samples, channels, pieces]. Each thread measures from its own first element, so that a large mean
-/// costs no digits.
-template <class Element, class Number>
-__global__ void measure(Tiles tiles, const Element* input, Moments* partial) {
-  __shared__ Moments shared[threads];
-  const ThreadPart part(tiles);
-  Moments own{};
-  if (part.first < part.end) {
-    const auto origin = static_cast<Number>(input[tiles.place(part.sample, part.channel, part.first)]);
-    Number sum = 0, squares = 0;
-    int64_t count = 0;
-#pragma unroll 4
-    for (int64_t voxel = part.first; voxel < part.end; voxel += tiles.rows, ++count) {
-      const Number distance =
-          static_cast<Number>(input[tiles.place(part.sample, part.channel, voxel)]) - origin;
-      sum += distance;
-      squares += distance * distance;
-    }
-    const auto all = static_cast<double>(count), beside = static_cast<double>(sum) / all;
-    own = {all, static_cast<double>(origin) + beside,
-           fmax(static_cast<double>(squares) - static_cast<double>(sum) * beside, 0.0)};
-  }
-  const Moments all = join(shared, own, tiles.columns, tiles.rows, AddMoments());
-  if (part.row == 0 && part.channel < tiles.channels)
-    partial[part.run(tiles) * tiles.pieces + part.piece] = all;
+  for_packs(
+      part, [&](int64_t place) { return pack_at<Element, size>(input, place); },
+      [&](int64_t, const Pack<Element, size>& pack) {
+#pragma unroll
+        for (int i = 0; i < size; ++i) {
+          const Number distance = static_cast<Number>(pack.of[i]) - origin[i % lanes];
+          sum[i % lanes] += distance;
+          squares[i % lanes] = fma(distance, distance, squares[i % lanes]);
+        }
+      });
+  const int64_t begin = blockIdx.x * tiles.piece_packs;
+  const auto elements =
+      static_cast<double>((min(begin + tiles.piece_packs, tiles.packs) - begin) * (size / lanes));
+  add_rows<lanes>(tiles, sum, squares, [&](int of_block, const Sums& sums) {
+    const int64_t channel = part.first_column * lanes + of_block;
+    if (channel >= tiles.channels) return;
+    const int64_t first =
+        part.sample_begin + channel / lanes * tiles.column_step + channel % lanes + begin * tiles.pack_step;
+    const double beside = sums.plain / elements;
+    partial[(blockIdx.z * tiles.channels + channel) * tiles.pieces + blockIdx.x] = {
+        elements, static_cast<double>(static_cast<Number>(input[first])) + beside,
+        fmax(sums.other - sums.plain * beside, 0.0)};
+  });
 }
 
 /// One block a group of a sample.
@@ -120,7 +75,7 @@ __global__ void merge_moments(Tiles tiles, const Moments* partial, double epsilo
   Moments own{};
   for (int64_t i = threadIdx.x; i < count; i += merging_threads)
     own = AddMoments()(own, partial[group * count + i]);
-  const Moments all = join(shared, own, 1, merging_threads, AddMoments());
+  const Moments all = join(shared, own, merging_threads, AddMoments());
   if (threadIdx.x != 0) return;
   mean[group] = all.mean;
   rstd[group] = 1 / sqrt(all.squares / fmax(all.count, 1.0) + epsilon);
@@ -153,69 +108,108 @@ __global__ void make_channels(Tiles tiles, Statistics statistics, Channel<Number
                  static_cast<Number>(bias - statistics.lacking<Number>(group) * scale), 0, 0};
 }
 
-template <bool activated, class Element, class Number>
-__global__ void normalise(Tiles tiles, const Channel<Number>* channels, const Element* input,
-                          Element* output) {
-  const ThreadPart part(tiles);
-  if (part.first >= part.end) return;
-  const Channel<Number> by = channels[part.run(tiles)];
-#pragma unroll 4
-  for (int64_t voxel = part.first; voxel < part.end; voxel += tiles.rows) {
-    const int64_t place = tiles.place(part.sample, part.channel, voxel);
-    const Number value = (static_cast<Number>(input[place]) - by.centre) * by.scale + by.shift;
-    output[place] = static_cast<Element>(activated ? value / (1 + exp(-value)) : value);
+/// 1 / (1 + exp(-value)). What is rounded to 16 bits takes the device's fast exponential and quotient.
+template <class Element, class Number>
+__device__ Number sigmoid(Number value) {
+  if constexpr (sizeof(Element) == 2) return __fdividef(1.0F, 1 + __expf(-value));
+  return 1 / (1 + exp(-value));
+}
+
+template <bool activated, class Element, class Number, int size, int lanes>
+__global__ void normalise(Tiles tiles, const Channel<Number>* __restrict__ channels,
+                          const Element* __restrict__ input, Element* __restrict__ output) {
+  const ThreadPart<lanes> part(tiles);
+  if (part.count == 0) return;
+  Number centre[lanes], scale[lanes], shift[lanes];
+#pragma unroll
+  for (int lane = 0; lane < lanes; ++lane) {
+    const Channel<Number> by = channels[part.run + lane];
+    centre[lane] = by.centre, scale[lane] = by.scale, shift[lane] = by.shift;
   }
+  for_packs(
+      part, [&](int64_t place) { return pack_at<Element, size>(input, place); },
+      [&](int64_t place, const Pack<Element, size>& pack) {
+        Pack<Element, size> result;
+#pragma unroll
+        for (int i = 0; i < size; ++i) {
+          const int lane = i % lanes;
+          const Number value = fma(static_cast<Number>(pack.of[i]) - centre[lane], scale[lane], shift[lane]);
+          result.of[i] = static_cast<Element>(activated ? value * sigmoid<Element>(value) : value);
+        }
+        *reinterpret_cast<Pack<Element, size>*>(output + place) = result;
+      });
 }
 
-/// The gradient of what SiLU is taken of.
-template <bool activated, class Number>
-__device__ Number before_silu(const Channel<Number>& by, Number distance, Number gradient) {
-  if (!activated) return gradient;
-  const Number value = distance * by.scale + by.shift, part = 1 / (1 + exp(-value));
-  return gradient * part * (1 + value * (1 - part));
-}
-
+/// The gradient of what SiLU is taken of, where SiLU's input is `value`.
 template <bool activated, class Element, class Number>
-__global__ void sum_gradients(Tiles tiles, const Channel<Number>* channels, const Element* input,
-                              const Element* gradient, Sums* partial) {
-  __shared__ Sums shared[threads];
-  const ThreadPart part(tiles);
-  Number plain = 0, centred = 0;
-  if (part.first < part.end) {
-    const Channel<Number> by = channels[part.run(tiles)];
-#pragma unroll 4
-    for (int64_t voxel = part.first; voxel < part.end; voxel += tiles.rows) {
-      const int64_t place = tiles.place(part.sample, part.channel, voxel);
-      const Number distance = static_cast<Number>(input[place]) - by.centre;
-      const Number below = before_silu<activated>(by, distance, static_cast<Number>(gradient[place]));
-      plain += below;
-      centred += below * distance;
+__device__ Number before_silu(Number value, Number gradient) {
+  if (!activated) return gradient;
+  const Number part = sigmoid<Element>(value);
+  return gradient * part * fma(value, 1 - part, Number(1));
+}
+
+/// Packs of an input and of its gradient.
+template <class Element, int size>
+struct TwoPacks {
+  Pack<Element, size> input, gradient;
+};
+
+template <bool activated, class Element, class Number, int size, int lanes>
+__global__ void sum_gradients(Tiles tiles, const Channel<Number>* __restrict__ channels,
+                              const Element* __restrict__ input, const Element* __restrict__ gradient,
+                              Sums* __restrict__ partial) {
+  const ThreadPart<lanes> part(tiles);
+  Number centre[lanes], scale[lanes], shift[lanes], plain[lanes] = {}, centred[lanes] = {};
+  if (part.count > 0) {
+#pragma unroll
+    for (int lane = 0; lane < lanes; ++lane) {
+      const Channel<Number> by = channels[part.run + lane];
+      centre[lane] = by.centre, scale[lane] = by.scale, shift[lane] = by.shift;
     }
   }
-  const Sums all = join(shared, Sums{static_cast<double>(plain), static_cast<double>(centred)}, tiles.columns,
-                        tiles.rows, AddSums());
-  if (part.row == 0 && part.channel < tiles.channels)
-    partial[part.run(tiles) * tiles.pieces + part.piece] = all;
+  for_packs(
+      part,
+      [&](int64_t place) {
+        return TwoPacks<Element, size>{pack_at<Element, size>(input, place),
+                                       pack_at<Element, size>(gradient, place)};
+      },
+      [&](int64_t, const TwoPacks<Element, size>& packs) {
+#pragma unroll
+        for (int i = 0; i < size; ++i) {
+          const int lane = i % lanes;
+          const Number distance = static_cast<Number>(packs.input.of[i]) - centre[lane];
+          const Number below = before_silu<activated, Element>(fma(distance, scale[lane], shift[lane]),
+                                                               static_cast<Number>(packs.gradient.of[i]));
+          plain[lane] += below;
+          centred[lane] = fma(below, distance, centred[lane]);
+        }
+      });
+  add_rows<lanes>(tiles, plain, centred, [&](int of_block, const Sums& sums) {
+    const int64_t channel = part.first_column * lanes + of_block;
+    if (channel < tiles.channels)
+      partial[(blockIdx.z * tiles.channels + channel) * tiles.pieces + blockIdx.x] = sums;
+  });
 }
 
 /// One block a group of a sample; affine [samples, channels]: its gradients of weight and bias.
 template <class Number>
-__global__ void merge_gradients(Tiles tiles, Statistics statistics, const Sums* partial,
-                                Channel<Number>* channels, Sums* affine) {
+__global__ void merge_gradients(Tiles tiles, Statistics statistics, const Sums* __restrict__ partial,
+                                Channel<Number>* __restrict__ channels, Sums* __restrict__ affine) {
   __shared__ Sums shared[merging_threads];
   const int64_t group = blockIdx.x, begin = group * tiles.group_channels(),
                 end = begin + tiles.group_channels();
   const double lacking = statistics.lacking<Number>(group), rstd = statistics.rstd[group];
-  Sums own{};
-  for (int64_t i = begin + threadIdx.x; i < end; i += merging_threads) {
-    Sums sums{};
-    for (int64_t piece = 0; piece < tiles.pieces; ++piece)
-      sums = AddSums()(sums, partial[i * tiles.pieces + piece]);
-    affine[i] = {rstd * (sums.other - lacking * sums.plain), sums.plain};
+  Sums all{};
+  for (int64_t i = begin; i < end; ++i) {
+    Sums own{};
+    for (int64_t piece = threadIdx.x; piece < tiles.pieces; piece += merging_threads)
+      own = AddSums()(own, partial[i * tiles.pieces + piece]);
+    const Sums sums = join(shared, own, merging_threads, AddSums());
+    const Sums of_channel{rstd * (sums.other - lacking * sums.plain), sums.plain};
     const double weight = statistics.weight_of(i % tiles.channels);
-    own = AddSums()(own, {weight * sums.plain, weight * affine[i].plain});
+    all = AddSums()(all, {weight * sums.plain, weight * of_channel.plain});
+    if (threadIdx.x == 0) affine[i] = of_channel;
   }
-  const Sums all = join(shared, own, 1, merging_threads, AddSums());
   const auto elements = static_cast<double>(tiles.group_channels() * tiles.voxels);
   const double slope = -rstd * rstd * all.other / elements;
   const double offset = -rstd * all.plain / elements - slope * lacking;
@@ -235,41 +229,46 @@ __global__ void add_samples(Tiles tiles, const Sums* affine, double* of_weight, 
   of_bias[channel] = sums.other;
 }
 
-template <bool activated, class Element, class Number>
-__global__ void differentiate(Tiles tiles, const Channel<Number>* channels, const Element* input,
-                              const Element* gradient, Element* of_input) {
-  const ThreadPart part(tiles);
-  if (part.first >= part.end) return;
-  const Channel<Number> by = channels[part.run(tiles)];
-#pragma unroll 4
-  for (int64_t voxel = part.first; voxel < part.end; voxel += tiles.rows) {
-    const int64_t place = tiles.place(part.sample, part.channel, voxel);
-    const Number distance = static_cast<Number>(input[place]) - by.centre;
-    const Number below = before_silu<activated>(by, distance, static_cast<Number>(gradient[place]));
-    of_input[place] = static_cast<Element>(by.scale * below + (by.slope * distance + by.offset));
-  }
+template <bool activated, class Element, class Number, int size, int lanes>
+__global__ void differentiate(Tiles tiles, const Channel<Number>* __restrict__ channels,
+                              const Element* __restrict__ input, const Element* __restrict__ gradient,
+                              Element* __restrict__ of_input) {
+  const ThreadPart<lanes> part(tiles);
+  if (part.count == 0) return;
+  Channel<Number> by[lanes];
+#pragma unroll
+  for (int lane = 0; lane < lanes; ++lane) by[lane] = channels[part.run + lane];
+  for_packs(
+      part,
+      [&](int64_t place) {
+        return TwoPacks<Element, size>{pack_at<Element, size>(input, place),
+                                       pack_at<Element, size>(gradient, place)};
+      },
+      [&](int64_t place, const TwoPacks<Element, size>& packs) {
+        Pack<Element, size> result;
+#pragma unroll
+        for (int i = 0; i < size; ++i) {
+          const Channel<Number>& own = by[i % lanes];
+          const Number distance = static_cast<Number>(packs.input.of[i]) - own.centre;
+          const Number below = before_silu<activated, Element>(fma(distance, own.scale, own.shift),
+                                                               static_cast<Number>(packs.gradient.of[i]));
+          result.of[i] = static_cast<Element>(fma(own.scale, below, fma(own.slope, distance, own.offset)));
+        }
+        *reinterpret_cast<Pack<Element, size>*>(of_input + place) = result;
+      });
 }
 
-Tiles tiles_of(const GroupNormOnGpu& norm) {
-  Tiles tiles{.samples = norm.input.size(0),
-              .channels = norm.input.size(1),
-              .voxels = norm.input.numel() / std::max<int64_t>(norm.input.size(0) * norm.input.size(1), 1),
-              .groups = norm.groups,
-              .piece_voxels = 0,
-              .pieces = 0,
-              .channels_last = norm.channels_last,
-              .columns = norm.channels_last ? channels_of_a_block : 1,
-              .rows = norm.channels_last ? threads / channels_of_a_block : threads};
-  const int64_t least = tiles.rows * least_voxels_of_a_thread;
-  tiles.pieces = std::clamp<int64_t>((tiles.voxels + least - 1) / least, 1, most_pieces);
-  tiles.piece_voxels = (tiles.voxels + tiles.pieces - 1) / tiles.pieces;
-  return tiles;
+Tiles tiles_of(const GroupNormOnGpu& norm, int size, int lanes) {
+  Tiles tiles{.samples = norm.input.size(0), .channels = norm.input.size(1)};
+  tiles.voxels = norm.input.numel() / std::max<int64_t>(tiles.samples * tiles.channels, 1);
+  tiles.groups = norm.groups;
+  return cut(tiles, norm.channels_last, size, lanes);
 }
 
 /// Samples beyond a grid's limit of 65535 do not occur; channels come in tiles.
 dim3 grid_of(const Tiles& tiles) {
   return {static_cast<unsigned>(tiles.pieces),
-          static_cast<unsigned>((tiles.channels + tiles.columns - 1) / tiles.columns),
+          static_cast<unsigned>((tiles.columns + tiles.block_columns - 1) / tiles.block_columns),
           static_cast<unsigned>(tiles.samples)};
 }
 
@@ -292,53 +291,79 @@ Value* values_in(const at::Tensor& memory) {
   return static_cast<Value*>(memory.mutable_data_ptr());
 }
 
-template <class Element>
+template <class Element, int size, int lanes>
 void forward(const GroupNormOnGpu& norm, double epsilon, const at::Tensor& output) {
   using Number = at::opmath_type<Element>;
   const auto stream = at::cuda::getCurrentCUDAStream();
-  const Tiles tiles = tiles_of(norm);
+  const Tiles tiles = tiles_of(norm, size, lanes);
   const int64_t runs = tiles.samples * tiles.channels;
   const auto partial = memory_for<Moments>(runs * tiles.pieces, norm.input);
   const auto channels = memory_for<Channel<Number>>(runs, norm.input);
   const auto* const input = norm.input.const_data_ptr<Element>();
   auto* const of_channels = values_in<Channel<Number>>(channels);
-  measure<Element, Number><<<grid_of(tiles), threads, 0, stream>>>(tiles, input, values_in<Moments>(partial));
+  measure<Element, Number, size, lanes>
+      <<<grid_of(tiles), threads, 0, stream>>>(tiles, input, values_in<Moments>(partial));
   merge_moments<<<static_cast<unsigned>(tiles.samples * tiles.groups), merging_threads, 0, stream>>>(
       tiles, values_in<Moments>(partial), epsilon, norm.mean.mutable_data_ptr<double>(),
       norm.rstd.mutable_data_ptr<double>());
   make_channels<<<blocks_for(runs), threads, 0, stream>>>(tiles, statistics_of(norm), of_channels);
-  (norm.activated ? normalise<true, Element, Number>
-                  : normalise<false, Element, Number>)<<<grid_of(tiles), threads, 0, stream>>>(
+  (norm.activated ? normalise<true, Element, Number, size, lanes>
+                  : normalise<false, Element, Number, size, lanes>)<<<grid_of(tiles), threads, 0, stream>>>(
       tiles, of_channels, input, output.mutable_data_ptr<Element>());
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
-template <class Element>
-void backward(const GroupNormOnGpu& norm, const at::Tensor& gradients, const at::Tensor& of_input,
-              const at::Tensor& of_weight, const at::Tensor& of_bias) {
+struct GradientsOnGpu {
+  at::Tensor gradient, of_input, of_weight, of_bias;
+};
+
+template <class Element, int size, int lanes>
+void backward(const GroupNormOnGpu& norm, const GradientsOnGpu& given) {
   using Number = at::opmath_type<Element>;
   const auto stream = at::cuda::getCurrentCUDAStream();
-  const Tiles tiles = tiles_of(norm);
+  const Tiles tiles = tiles_of(norm, size, lanes);
   const int64_t runs = tiles.samples * tiles.channels;
   const auto partial = memory_for<Sums>(runs * tiles.pieces, norm.input);
   const auto affine = memory_for<Sums>(runs, norm.input);
   const auto channels = memory_for<Channel<Number>>(runs, norm.input);
   const auto* const input = norm.input.const_data_ptr<Element>();
-  const auto* const gradient = gradients.const_data_ptr<Element>();
+  const auto* const gradient = given.gradient.const_data_ptr<Element>();
   auto* const of_channels = values_in<Channel<Number>>(channels);
   make_channels<<<blocks_for(runs), threads, 0, stream>>>(tiles, statistics_of(norm), of_channels);
-  (norm.activated ? sum_gradients<true, Element, Number>
-                  : sum_gradients<false, Element, Number>)<<<grid_of(tiles), threads, 0, stream>>>(
+  (norm.activated
+       ? sum_gradients<true, Element, Number, size, lanes>
+       : sum_gradients<false, Element, Number, size, lanes>)<<<grid_of(tiles), threads, 0, stream>>>(
       tiles, of_channels, input, gradient, values_in<Sums>(partial));
   merge_gradients<<<static_cast<unsigned>(tiles.samples * tiles.groups), merging_threads, 0, stream>>>(
       tiles, statistics_of(norm), values_in<Sums>(partial), of_channels, values_in<Sums>(affine));
   add_samples<<<blocks_for(tiles.channels), threads, 0, stream>>>(tiles, values_in<Sums>(affine),
-                                                                  of_weight.mutable_data_ptr<double>(),
-                                                                  of_bias.mutable_data_ptr<double>());
-  (norm.activated ? differentiate<true, Element, Number>
-                  : differentiate<false, Element, Number>)<<<grid_of(tiles), threads, 0, stream>>>(
-      tiles, of_channels, input, gradient, of_input.mutable_data_ptr<Element>());
+                                                                  given.of_weight.mutable_data_ptr<double>(),
+                                                                  given.of_bias.mutable_data_ptr<double>());
+  (norm.activated
+       ? differentiate<true, Element, Number, size, lanes>
+       : differentiate<false, Element, Number, size, lanes>)<<<grid_of(tiles), threads, 0, stream>>>(
+      tiles, of_channels, input, gradient, given.of_input.mutable_data_ptr<Element>());
   C10_CUDA_KERNEL_LAUNCH_CHECK();
+}
+
+/// Whether packs of `size` elements fill the rows of memory, and each begins at a multiple of its bytes.
+bool fits_packs(const GroupNormOnGpu& norm, int64_t size, std::initializer_list<at::Tensor> elements) {
+  const int64_t channels = norm.input.size(1),
+                row = norm.channels_last ? channels : norm.input.numel() / (norm.input.size(0) * channels);
+  return row % size == 0 && std::ranges::all_of(elements, [](const at::Tensor& tensor) {
+           return reinterpret_cast<std::uintptr_t>(tensor.const_data_ptr()) % bytes_of_a_pack == 0;
+         });
+}
+
+/// Calls run(size, lanes) with what suits the tensors.
+template <class Element, class Run>
+void in_packs(const GroupNormOnGpu& norm, std::initializer_list<at::Tensor> elements, Run run) {
+  constexpr int size = bytes_of_a_pack / static_cast<int>(sizeof(Element));
+  using One = std::integral_constant<int, 1>;
+  using All = std::integral_constant<int, size>;
+  if (!fits_packs(norm, size, elements)) return run(One(), One());
+  if (norm.channels_last) return run(All(), All());
+  run(All(), One());
 }
 
 }  // namespace
@@ -350,8 +375,10 @@ void group_norm_on_gpu(const GroupNormOnGpu& norm, double epsilon, const at::Ten
     return;
   }
   const c10::cuda::CUDAGuard guard(norm.input.device());
-  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, norm.input.scalar_type(), "group_norm_silu",
-                                  [&] { forward<scalar_t>(norm, epsilon, output); });
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, norm.input.scalar_type(), "group_norm_silu", [&] {
+    in_packs<scalar_t>(norm, {norm.input, output},
+                       [&](auto size, auto lanes) { forward<scalar_t, size, lanes>(norm, epsilon, output); });
+  });
 }
 
 void group_norm_backward_on_gpu(const GroupNormOnGpu& norm, const at::Tensor& gradient,
@@ -363,8 +390,11 @@ void group_norm_backward_on_gpu(const GroupNormOnGpu& norm, const at::Tensor& gr
     return;
   }
   const c10::cuda::CUDAGuard guard(norm.input.device());
-  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, norm.input.scalar_type(), "group_norm_silu",
-                                  [&] { backward<scalar_t>(norm, gradient, of_input, of_weight, of_bias); });
+  const GradientsOnGpu given{gradient, of_input, of_weight, of_bias};
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, norm.input.scalar_type(), "group_norm_silu", [&] {
+    in_packs<scalar_t>(norm, {norm.input, gradient, of_input},
+                       [&](auto size, auto lanes) { backward<scalar_t, size, lanes>(norm, given); });
+  });
 }
 
 }  // namespace larmor

@@ -34,7 +34,8 @@ void expect_golden_fast_ddpm(const std::string& name, const FastDdpmUnetOptions&
   input.narrow(1, target, 1).copy_(golden->at("input/x_t"));
   // x_t is stored in float32, and the reference computes it in float64 with the schedule of DDPM.
   const at::Tensor betas = at::linspace(1e-4, 0.02, 1000, at::kDouble);
-  const at::Tensor signal = at::cumprod(1 - betas, 0).index({golden->at("input/t")}).view({-1, 1, 1, 1, 1});
+  const at::Tensor signal =
+      at::cumprod(1 - betas, 0).to(input.device()).index({golden->at("input/t")}).view({-1, 1, 1, 1, 1});
   const auto noisy = [&](at::ScalarType type) {
     const at::Tensor share = signal.to(type);
     at::Tensor channels = input.to(type);

@@ -5,8 +5,8 @@
 
 namespace larmor::testing {
 
-/// The CPU, or the GPU that the variable asks for, ready for use: float32 is IEEE's there. Where it asks for one and
-/// there is none, the test program has ended as one that skipped all of its tests.
+/// The CPU, or the GPU that the variable asks for, ready for use: float32 is IEEE's there. Where it asks for
+/// one and there is none, the test program has ended as one that skipped all of its tests.
 c10::Device device_of_tests();
 
 }  // namespace larmor::testing
