@@ -274,6 +274,12 @@ TEST_F(Card, DrawsTheBitsOfTheCpu) {
       const Tensor input = draw_normal(3, "input", sizes).to(type);
       expect_same_bits(philox_dropout(input.to(device_of_tests()), there, key, uint64_t{3} << 30U, 4.0 / 3),
                        philox_dropout(input, streams, key, uint64_t{3} << 30U, 4.0 / 3), c10::toString(type));
+      const Tensor last = input.movedim(1, -1).contiguous().movedim(-1, 1);
+      const Tensor dropped =
+          philox_dropout(last.to(device_of_tests()), there, key, uint64_t{3} << 30U, 4.0 / 3);
+      expect_same_bits(dropped, philox_dropout(input, streams, key, uint64_t{3} << 30U, 4.0 / 3),
+                       "channels last");
+      EXPECT_EQ(dropped.strides(), last.strides());
     }
   }
   expect_same_bits(philox_integers(there, key, 1000), philox_integers(streams, key, 1000), "integers");
