@@ -44,6 +44,7 @@ function(emulated_library target soname)
   list(GET parts 0 name)
   list(GET parts 1 major)
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} SOVERSION ${major} VERSION ${major})
+  set_property(GLOBAL APPEND PROPERTY emulated_files ${emulated_folder}/${soname})
   if(library_VERSION)  # importers ask for the library's functions by it
     set(script ${CMAKE_CURRENT_BINARY_DIR}/${target}.version)
     file(CONFIGURE OUTPUT ${script} CONTENT "${library_VERSION} { global: *; };\n" @ONLY)
