@@ -94,9 +94,8 @@ void expect_golden_resnet(int64_t depth) {
 
   const ResNetPass in_float32 = pass_of(single, golden, at::kFloat);
   EXPECT_LE(largest_difference(in_float32.eval_before, in_float64.eval_before),
-            3 * golden.number("fp32_error/out/eval_before"));
-  EXPECT_LE(largest_difference(in_float32.train, in_float64.train),
-            3 * golden.number("fp32_error/out/train"));
+            golden.allowed_in_float32("out/eval_before"));
+  EXPECT_LE(largest_difference(in_float32.train, in_float64.train), golden.allowed_in_float32("out/train"));
 }
 
 }  // namespace larmor::testing

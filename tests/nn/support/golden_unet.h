@@ -30,7 +30,7 @@ void expect_golden_unet(const Golden& golden, const at::Tensor& target, const st
   expect_golden_gradients(*exact, golden);
 
   const at::Tensor in_float32 = run(single, at::kFloat).first;
-  EXPECT_LE(largest_difference(in_float32, out), 3 * golden.number("fp32_error/out/y"));
+  EXPECT_LE(largest_difference(in_float32, out), golden.allowed_in_float32("out/y"));
   expect_golden_float32_error(*single, *exact, golden);
 }
 

@@ -130,7 +130,7 @@ void expect_golden_parts(const Golden& golden, const VqaOptions& options,
   EXPECT_LE(testing::relative_l2(pass.loss.vqa, golden.at("loss/vqa")), 1e-9);
   EXPECT_LE(testing::relative_l2(pass.loss.total, golden.at("loss/total")), 1e-9);
   EXPECT_LE(testing::largest_difference(in_float32.loss.total, pass.loss.total),
-            3 * golden.number("fp32_error/loss/total"));
+            golden.allowed_in_float32("loss/total"));
   testing::expect_golden_gradients(*exact, golden);
   testing::expect_golden_float32_error(*single, *exact, golden);
 }

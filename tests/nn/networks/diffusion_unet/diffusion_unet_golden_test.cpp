@@ -18,8 +18,7 @@ using testing::Golden;
 /// [N, width]: the sinusoids in float32 arithmetic, as MONAI has them on a CPU.
 at::Tensor sinusoids_in_float32(const at::Tensor& times, int64_t width) {
   const int64_t half = width / 2;
-  const at::Tensor exponent =
-      at::arange(half, times.options().dtype(at::kFloat)) * -std::log(10'000.0) / half;
+  const at::Tensor exponent = at::arange(half, at::kFloat) * -std::log(10'000.0) / half;
   const at::Tensor angles = times.to(at::kCPU, at::kFloat).unsqueeze(1) * exponent.exp().unsqueeze(0);
   return at::cat({angles.cos(), angles.sin()}, 1).to(times.device());
 }

@@ -94,8 +94,7 @@ void expect_near_in_float32(const at::Tensor& single, const at::Tensor& exact, c
   // that is rounded a few times at its end, each to half of its last bit, so much is left on any.
   constexpr double half_a_bit = 0x1p-24, roundings = 8;
   const double least = roundings * half_a_bit * exact.abs().max().item<double>();
-  EXPECT_LE(testing::largest_difference(single, exact),
-            std::max(3 * golden.number("fp32_error/" + name), least))
+  EXPECT_LE(testing::largest_difference(single, exact), std::max(golden.allowed_in_float32(name), least))
       << name;
 }
 
