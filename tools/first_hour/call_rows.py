@@ -78,6 +78,10 @@ def first(kit):
         Row("kernels", kit.tests_of("kernels_test", wanted), "all tests pass", 75, 15, "a", kit.on_card, [kernels]),
         Row("golden", kit.tests_of("nn_test", wanted), "all tests pass", 75, 15, "a", kit.on_card, [kit.tests / "nn_test"]),
         kit.stages("exact", 75, "a"),
+        # The machine's CPU may have units that ours lack: AMX.
+        Row("cpu-kernels", kit.tests_of("kernels_test", "ColumnConv.*" if kit.rehearse else
+                                        "UnwrittenMemory.*:ConvTrial.*:ColumnConv.*"), "all tests pass", 90, 20, "a",
+            needs=[kernels]),
         kit.stages("bf16", 60, "b"),
         kit.stages("fp16", 60, "b"),
         kit.sanitized("memcheck", twins, 60, "b"),
