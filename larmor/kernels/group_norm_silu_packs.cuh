@@ -55,7 +55,7 @@ struct ThreadPart {
   int64_t run;                                       // of samples and channels: the column's first
 };
 
-/// Calls visit(place) for a thread's packs, two at a time where there are two: visit loads first and returns what computes.
+/// Calls compute(place, load(place)) for each of a thread's packs; of two packs both are loaded before one is computed.
 template <int lanes, class Load, class Compute>
 __device__ void for_packs(const ThreadPart<lanes>& part, Load load, Compute compute) {
   int64_t place = part.begins, left = part.count;
