@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 
 #include <fcntl.h>
@@ -17,11 +18,17 @@ namespace {
 // A handler can reach nothing but a global.
 std::atomic<int> pipe_for_handler = -1;
 
+/// Small enough for a pipe to take it whole or not at all.
+struct Arrival {
+  std::int64_t at_nanoseconds;
+  int signal;
+};
+
 void pass_to_pipe(int signal) {
   const int saved = errno;
-  const char byte = static_cast<char>(signal);
+  const Arrival arrival{SignalCount::monotonic_nanoseconds(), signal};
   // A full pipe holds more signals than matter.
-  [[maybe_unused]] const ssize_t written = write(pipe_for_handler.load(), &byte, 1);
+  [[maybe_unused]] const ssize_t written = write(pipe_for_handler.load(), &arrival, sizeof arrival);
   errno = saved;
 }
 
@@ -50,8 +57,11 @@ SignalPipe::~SignalPipe() {
 }
 
 int SignalPipe::take() {
-  char byte = 0;
-  return read(read_end_.number(), &byte, 1) == 1 ? byte : 0;
+  Arrival arrival{};
+  while (read(read_end_.number(), &arrival, sizeof arrival) == sizeof arrival) {
+    if (count_.counts(arrival.signal, arrival.at_nanoseconds)) return arrival.signal;
+  }
+  return 0;
 }
 
 }  // namespace larmor

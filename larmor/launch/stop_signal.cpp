@@ -4,6 +4,8 @@
 
 #include <unistd.h>
 
+#include "larmor/launch/signal_count.h"
+
 namespace larmor {
 namespace {
 
@@ -13,14 +15,18 @@ constexpr int from_inside = -1;
 std::atomic<int> first_signal = 0;
 static_assert(std::atomic<int>::is_always_lock_free, "a handler must not wait for a lock");
 
-// Whether a first one came from our parent, and from anybody else.
-std::atomic<bool> heard_from_parent = false, heard_from_others = false;
+struct Sender {
+  SignalCount signals;
+  std::atomic<bool> was_heard = false;
+};
+Sender parent, others;
 
 // SLURM sends a signal to every process of a step: to us, and to the agent, which passes it on. That is one
 // signal, so the second is the second of the same sender.
 void note_signal(int signal, siginfo_t* sent, void*) {
-  auto& heard = sent->si_code == SI_USER && sent->si_pid == getppid() ? heard_from_parent : heard_from_others;
-  if (heard.exchange(true)) _exit(128 + signal);
+  Sender& sender = sent->si_code == SI_USER && sent->si_pid == getppid() ? parent : others;
+  if (!sender.signals.counts(signal)) return;
+  if (sender.was_heard.exchange(true)) _exit(128 + signal);
   int none = 0;
   // A stop asked for from inside leaves the person their first signal.
   if (!first_signal.compare_exchange_strong(none, signal) && none == from_inside)

@@ -12,9 +12,9 @@ inline constexpr std::array<int, 4> stop_signals{SIGINT, SIGTERM, SIGHUP, SIGUSR
 /// What to do with a stop signal from now on, unless it is HUP and ignored. Whether it was set.
 bool set_stop_action(int signal, const struct sigaction& action, struct sigaction* before);
 
-/// Installs handlers that only set flags; a second stop signal ends the process with 128 + its number. Call
-/// it where there is something to finish, and whoever asks stop_requested(): before, a signal ends the
-/// process.
+/// Installs handlers that only set flags; a second stop signal (signal_count.h) ends the process with 128 +
+/// its number. Call it where there is something to finish, and whoever asks stop_requested(): before, a
+/// signal ends the process.
 void watch_stop_signals();
 bool stop_requested();
 /// The signal that asked, or 0.

@@ -2,7 +2,9 @@
 
 #include <sys/wait.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -71,6 +73,22 @@ TEST(StopSignal, EndsTheProcessAtTheSecondWithItsNumber) {
   });
 }
 
+TEST(StopSignal, CountsOneThatIsSentTwiceWithinASecondOnce) {
+  for (const int again : {SIGTERM, SIGHUP}) {
+    expect_status(0, [again] {
+      raise(SIGTERM);
+      raise(again);
+      return stop_signal() != SIGTERM;
+    });
+  }
+  expect_status(128 + SIGTERM, [] {
+    raise(SIGTERM);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+    raise(SIGTERM);
+    return 0;
+  });
+}
+
 /// How a process ends that has heard SIGUSR1 from somebody else, and then so often from its parent.
 int status_after_signals_of_the_parent(int count) {
   int ready[2], go_on[2];
@@ -109,10 +127,10 @@ TEST(StopSignal, CountsSignalsAloneTowardsTheSecond) {
     raise(SIGINT);
     return stop_signal() != SIGINT;
   });
-  expect_status(128 + SIGINT, [] {
+  expect_status(128 + SIGTERM, [] {
     request_stop();
     raise(SIGINT);
-    raise(SIGINT);
+    raise(SIGTERM);
     return 0;
   });
 }

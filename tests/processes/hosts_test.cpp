@@ -1,5 +1,7 @@
 // Ranks on two hosts that see one another over a wire of their own.
+#include <chrono>
 #include <csignal>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -81,6 +83,17 @@ TEST_F(TwoHosts, ASignalOnEitherStopsBothAndTheSameCommandsGoOn) {
   EXPECT_EQ(second.wait().status, 0) << second.err();
   EXPECT_THAT(generations_of(run("stopped")), ElementsAre(0, 1));
   EXPECT_EQ(trained_state(run("stopped")), own());
+}
+
+TEST_F(TwoHosts, SignalsThatReachEachHostTwiceWithinASecondAreOne) {
+  auto first = launch(0, words("doubled", 4000)), second = launch(1, words("doubled", 4000));
+  ASSERT_TRUE(reaches_step(run("doubled"), 3)) << first.err() << second.err();
+  for (int times = 0; times < 2; ++times) {
+    for (Running* one : {&first, &second}) one->send(SIGTERM);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_EQ(first.wait().status, stopped) << first.err();
+  EXPECT_EQ(second.wait().status, stopped) << second.err();
 }
 
 TEST_F(TwoHosts, AHostThatNeverComesIsNamedWithinTheStartLimit) {
