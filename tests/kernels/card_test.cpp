@@ -3,7 +3,6 @@
 // libtorch's by their own tests.
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,6 +22,7 @@
 #include "larmor/kernels/token_norm.h"
 #include "larmor/kernels/upsample_conv.h"
 
+#include "tests/kernels/support/card_case.h"
 #include "tests/support/card/device_of_tests.h"
 
 namespace larmor::testing {
@@ -40,94 +40,7 @@ class Card : public ::testing::Test {
   }
 };
 
-/// An operator and the sizes of what it takes. The first leaf has the case's type and layout; the others its
-/// type too, or at least float32 where `keeps_float32`, as the weights of norms have it under autocast.
-struct CardCase {
-  std::string name;
-  std::vector<Sizes> leaves;
-  std::function<Tensor(const Tensors&)> run;
-  bool keeps_float32 = false;
-  /// Of gradients in 16 bits: where rounding decides on which side of ReLU's zero a value lies, some are far
-  /// away.
-  double allowed_beside = 0;
-  std::vector<at::ScalarType> types = {at::kDouble, at::kFloat, at::kHalf, at::kBFloat16};
-};
-
-struct Results {
-  Tensor output;
-  Tensors gradients;
-};
-
-Results differentiate(const CardCase& given, const Tensors& values, c10::Device device, at::ScalarType type) {
-  Tensors leaves;
-  for (const Tensor& value : values) {
-    const auto own = type == at::kDouble ? type : value.scalar_type();
-    leaves.push_back(value.to(at::TensorOptions(device).dtype(own)).detach().requires_grad_());
-  }
-  const Tensor output = given.run(leaves);
-  const Tensor weights = draw_normal(5, "weights of outputs", output.sizes());
-  output.backward(weights.to(values[0].scalar_type()).to(output.options()));
-  Results results{.output = output.detach(), .gradients = {}};
-  for (const Tensor& leaf : leaves) results.gradients.push_back(leaf.grad());
-  return results;
-}
-
-double allowed_of(at::ScalarType type) {
-  switch (type) {
-    case at::kDouble:
-      return 1e-12;
-    case at::kFloat:
-      return 1e-5;
-    case at::kHalf:
-      return 2e-3;
-    default:
-      return 1.6e-2;
-  }
-}
-
-void expect_near(const Tensor& actual, const Tensor& truth, double allowed, const std::string& what) {
-  ASSERT_TRUE(actual.defined()) << what;
-  ASSERT_EQ(actual.sizes(), truth.sizes()) << what;
-  const Tensor own = actual.to(at::kCPU, at::kDouble);
-  EXPECT_LE((own - truth).norm().item<double>(), allowed * truth.norm().item<double>()) << what;
-}
-
-bool can_lie_channels_last(const Tensor& tensor) { return tensor.dim() == 4 || tensor.dim() == 5; }
-
-Tensor laid_out(const Tensor& tensor, bool channels_last) {
-  if (!channels_last || !can_lie_channels_last(tensor)) return tensor.contiguous();
-  return tensor.contiguous(tensor.dim() == 5 ? at::MemoryFormat::ChannelsLast3d
-                                             : at::MemoryFormat::ChannelsLast);
-}
-
-Tensors drawn(const CardCase& given, at::ScalarType type, bool channels_last) {
-  Tensors values;
-  for (const Sizes& sizes : given.leaves) {
-    const Tensor value = draw_normal(3, given.name + std::to_string(values.size()), sizes);
-    const bool is_wide = given.keeps_float32 && !values.empty() && type != at::kDouble;
-    values.push_back(laid_out(value.to(is_wide ? at::kFloat : type), channels_last));
-  }
-  return values;
-}
-
-void expect_on_card(const CardCase& given) {
-  for (const at::ScalarType type : given.types) {
-    for (const bool channels_last : {false, true}) {
-      SCOPED_TRACE(given.name + ", " + c10::toString(type) +
-                   (channels_last ? ", channels last" : ", channels first"));
-      const Tensors values = drawn(given, type, channels_last);
-      if (channels_last && !can_lie_channels_last(values[0])) continue;
-      const Results truth = differentiate(given, values, c10::kCPU, at::kDouble);
-      const Results actual = differentiate(given, values, device_of_tests(), type);
-      const double beside = c10::isReducedFloatingType(type) ? given.allowed_beside : 0;
-      EXPECT_EQ(actual.output.device(), device_of_tests());
-      expect_near(actual.output, truth.output, allowed_of(type), "output");
-      for (size_t i = 0; i < truth.gradients.size(); ++i)
-        expect_near(actual.gradients[i], truth.gradients[i], 2 * allowed_of(type) + beside,
-                    "gradient " + std::to_string(i));
-    }
-  }
-}
+void expect_on_card(const CardCase& given) { expect_cpu_values(given, device_of_tests()); }
 
 /// An input [2, in, image…] and a weight [out, in, kernel…] with its bias.
 CardCase convolution(const std::string& name, Sizes input, Sizes weight, int64_t stride, int64_t padding) {
