@@ -55,8 +55,8 @@ unsigned vote(unsigned mask, bool value) { return runner().vote(mask, value); }
 void exchange(unsigned mask, void* value, std::size_t bytes, int lane) {
   runner().exchange(mask, value, bytes, lane);
 }
-void* block_memory(const void* source_place, std::size_t bytes, std::size_t alignment) {
-  return runner().shared().at(source_place, bytes, alignment);
+void* block_memory(const void* source_place, std::size_t bytes) {
+  return runner().shared().at(source_place, bytes);
 }
 void* launched_block_memory() { return runner().shared().launched(); }
 

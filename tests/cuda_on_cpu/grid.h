@@ -42,15 +42,16 @@ Value value_of_lane(unsigned mask, Value value, int lane) {
   return value;
 }
 
-/// Memory of the running block for a place in a source. It holds rubbish when the block begins.
-void* block_memory(const void* source_place, std::size_t bytes, std::size_t alignment);
+/// Memory of the running block for a place in a source. It holds NaN when the block begins, and
+/// begins at a multiple of 128 bytes.
+void* block_memory(const void* source_place, std::size_t bytes);
 /// As many bytes as the launch asked for.
 void* launched_block_memory();
 
 template <class Variable, class SourcePlace>
 Variable& shared_memory(SourcePlace) {
   static const char place = 0;
-  return *static_cast<Variable*>(block_memory(&place, sizeof(Variable), alignof(Variable)));
+  return *static_cast<Variable*>(block_memory(&place, sizeof(Variable)));
 }
 template <class Element>
 Element* launched_memory() {

@@ -1,7 +1,6 @@
 // Where the threads of a block wait for each other.
-#include <cstring>
-
 #include "tests/cuda_on_cpu/block.h"
+#include "tests/cuda_on_cpu/unseen.h"
 
 namespace cuda_on_cpu {
 namespace {
@@ -62,11 +61,11 @@ void BlockRunner::meet_warp(unsigned mask, bool orders_memory) {
 }
 
 void BlockRunner::exchange(unsigned mask, void* value, std::size_t bytes, int lane) {
-  std::memcpy(running_->brought, value, bytes);
+  copy_unseen(running_->brought, value, bytes);
   meet_warp(mask, /*orders_memory=*/false);
   const Thread* const other = of_warp(lane);
   if (!holds(mask, lane) || other == nullptr) refuse("a lane asks one that is not there for its value");
-  std::memcpy(value, other->brought, bytes);
+  copy_unseen(value, other->brought, bytes);
   meet_warp(mask, /*orders_memory=*/false);
 }
 

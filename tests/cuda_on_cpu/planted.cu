@@ -63,7 +63,8 @@ __global__ void beyond(int* numbers, int count) { numbers[count] = 1; }
 
 __global__ void beyond_shared(int index) {
   __shared__ int shared[8];
-  shared[index] = 1;
+  int* const any = shared;
+  any[index] = 1;
 }
 
 __global__ void nothing() {}

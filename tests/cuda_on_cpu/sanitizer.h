@@ -19,5 +19,8 @@ void after_switch(Stack& from, Stack& to);
 /// What was done before leave(place) comes before what is done after meet(place).
 void leave(void* place);
 void meet(void* place);
+/// Whether kernels may touch these bytes.
+void forbid(void* memory, std::size_t bytes);
+void allow(void* memory, std::size_t bytes);
 
 }  // namespace cuda_on_cpu::sanitizer

@@ -21,5 +21,7 @@ void after_switch(Stack& from, Stack& to) {
 
 void leave(void* /*place*/) {}
 void meet(void* /*place*/) {}
+void forbid(void* memory, std::size_t bytes) { __asan_poison_memory_region(memory, bytes); }
+void allow(void* memory, std::size_t bytes) { __asan_unpoison_memory_region(memory, bytes); }
 
 }  // namespace cuda_on_cpu::sanitizer

@@ -18,5 +18,7 @@ void before_switch(Stack& from, Stack& to, bool /*from_ends*/) {
 void after_switch(Stack& /*from*/, Stack& /*to*/) {}
 void leave(void* place) { __tsan_release(place); }
 void meet(void* place) { __tsan_acquire(place); }
+void forbid(void* /*memory*/, std::size_t /*bytes*/) {}
+void allow(void* /*memory*/, std::size_t /*bytes*/) {}
 
 }  // namespace cuda_on_cpu::sanitizer

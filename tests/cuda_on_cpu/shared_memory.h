@@ -8,7 +8,7 @@ namespace cuda_on_cpu {
 
 class SharedMemory {
  public:
-  SharedMemory() = default;
+  SharedMemory();
   ~SharedMemory();
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
@@ -17,21 +17,19 @@ class SharedMemory {
   void begin_launch(const char* kernel, std::size_t bytes);
   /// Fills all of it: NaN as a number, -1 as an index.
   void begin_block();
-  void* at(const void* source_place, std::size_t bytes, std::size_t alignment);
-  void* launched() { return at(this, launched_bytes_, launched_alignment); }
+  void* at(const void* source_place, std::size_t bytes);
+  void* launched() { return at(this, launched_bytes_); }
 
  private:
-  static constexpr std::size_t launched_alignment = 16;
   struct Piece {
     const void* source_place;
-    void* memory;
-    std::size_t bytes, alignment;
+    char* memory;
+    std::size_t bytes;
   };
 
-  void clear();
-
+  char* const all_;            // had before a kernel runs: to a sanitizer, to have memory is to write it
   std::vector<Piece> pieces_;  // of this launch
-  std::size_t launched_bytes_ = 0, bytes_ = 0;
+  std::size_t launched_bytes_ = 0, bytes_ = 0, next_ = 0;
   const char* kernel_ = "";
 };
 
