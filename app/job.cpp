@@ -54,7 +54,7 @@ JobRun run_of_words(Program& program, const JobRequest& request, fs::path& runs_
     if (word != "run.name=auto") job.train.push_back(word);
   }
   if (job.name != "auto") return job;
-  job.name = new_run_name(SystemClock(), config.config.run.folder, words.target, config.config.stage);
+  job.name = planned_run_name(SystemClock(), words.target, config.config.stage);
   job.train.push_back("run.name=" + job.name);
   return job;
 }

@@ -1,12 +1,13 @@
 #include "app/stage_chain.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
+#include "larmor/base/new_folder.h"
 #include "larmor/base/text.h"
 #include "larmor/train/earlier_run.h"
+#include "larmor/train/folder_claim.h"
 
 namespace larmor::app {
 
@@ -14,17 +15,20 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A name by which no stage has a run yet.
-std::string new_name(const Workload& workload, const fs::path& runs) {
-  const auto stem = text(utc_text(SystemClock().wall_seconds(), /*compact=*/true), "-", workload.name());
-  const auto is_taken = [&](const std::string& name) {
-    const auto stages = workload.stages();
-    return std::any_of(stages.begin(), stages.end(),
-                       [&](const auto& stage) { return fs::exists(runs / text(name, "-", stage)); });
-  };
-  auto name = stem;
-  for (int number = 2; is_taken(name); ++number) name = text(stem, "-", number);
-  return name;
+/// The folders of the runs of all stages by that name, none of which has been there; nothing where one has.
+std::vector<RunFolder> make_folders(const Workload& workload, const fs::path& runs, const std::string& name,
+                                    Storage& storage) {
+  std::vector<RunFolder> made;
+  for (const auto& stage : workload.stages()) {
+    const RunFolder folder{runs / text(name, "-", stage)};
+    if (create_folder(folder.root)) {
+      made.push_back(folder);
+      continue;
+    }
+    for (const auto& other : made) remove_unbegun(other, storage);
+    return {};
+  }
+  return made;
 }
 
 }  // namespace
@@ -41,10 +45,24 @@ StageChain::StageChain(Program& program, const Workload& workload, Runs runs)
   take_words_of(workload.stages().front());
   const auto config = program_.load_to_show(workload).config.config.run;
   if (name_ == "auto") name_ = config.name;
-  if (name_ == "auto" && runs != Runs::perhaps) name_ = new_name(workload, config.folder);
+  if (name_ != "auto" || runs == Runs::perhaps) return;
+  const SystemClock clock;
+  if (runs == Runs::to_come) {
+    name_ = planned_run_name(clock, workload.name(), "");
+    return;
+  }
+  const auto stem = new_run_name(clock, workload.name(), "");
+  program_.storage().create_folders(config.folder);
+  name_ = stem;
+  for (int number = 2;; ++number) {
+    claimed_ = make_folders(workload, config.folder, name_, program_.storage());
+    if (!claimed_.empty()) return;
+    name_ = text(stem, "-", number);
+  }
 }
 
 StageChain::~StageChain() {
+  for (const auto& folder : claimed_) remove_unbegun(folder, program_.storage());
   program_.arguments() = asked_;
   program_.build_on(nullptr);
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "larmor/base/file.h"
 #include "larmor/train/run_folder.h"
@@ -51,6 +52,7 @@ class StageChain {
   const StageWords words_;
   const Runs runs_;
   std::string name_;
+  std::vector<RunFolder> claimed_;                        // by a name that nobody has given
   std::map<std::string, std::filesystem::path> folders_;  // of the runs of stages that were begun
   std::map<std::string, std::filesystem::path> configs_;  // of the same stages
   const ScratchFolder scratch_;

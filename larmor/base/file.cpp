@@ -71,7 +71,9 @@ ScratchFolder::~ScratchFolder() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-FileLock::FileLock(const std::filesystem::path& path) {
+namespace {
+
+Descriptor open_lock_file(const std::filesystem::path& path) {
   Descriptor file(
       after_signals([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600); }));
   if (!file.is_open()) fail_errno(errno, "open the lock file", path);
@@ -81,7 +83,25 @@ FileLock::FileLock(const std::filesystem::path& path) {
     fail(Exit::environment, text("the lock file ", path.string(), " is no file of its own"),
          "remove it, and see who else may write into that folder");
   }
-  if (::flock(file.number(), LOCK_EX | LOCK_NB) != 0) {
+  return file;
+}
+
+// A holder may have taken the file away, and its folder, between the opening and the lock: what is locked
+// then is a file that nobody finds.
+bool is_file_of(const Descriptor& file, const std::filesystem::path& path) {
+  struct stat ours{}, named{};
+  return ::fstat(file.number(), &ours) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+         ours.st_ino == named.st_ino && ours.st_dev == named.st_dev;
+}
+
+}  // namespace
+
+FileLock::FileLock(const std::filesystem::path& path) {
+  Descriptor file;
+  int tries = 100;  // of a file system whose numbers of files change, one lock is as good as another
+  do {
+    file = open_lock_file(path);
+    if (::flock(file.number(), LOCK_EX | LOCK_NB) == 0) continue;
     if (errno != EWOULDBLOCK) fail_errno(errno, "lock", path);
     std::string holder;
     while (holder.size() < 1024 && read_more(file.number(), path, holder)) {
@@ -89,7 +109,7 @@ FileLock::FileLock(const std::filesystem::path& path) {
     if (trim(holder).empty()) holder = "another process";
     fail(Exit::environment, text(path.string(), " is held by ", trim(holder)),
          "wait until it has ended, or end it; the lock goes with the process");
-  }
+  } while (!is_file_of(file, path) && --tries > 0);
   // Says who we are to the next one who asks. Not being able to say it is no reason not to work.
   const std::string us = text("process ", ::getpid(), " on ", host_name(), "\n");
   const bool told =

@@ -13,6 +13,7 @@
 
 #include "larmor/base/descriptor.h"
 #include "larmor/base/error.h"
+#include "larmor/base/new_folder.h"
 #include "larmor/base/regular_file.h"
 #include "larmor/base/system_error.h"
 #include "larmor/base/temporary_name.h"
@@ -21,7 +22,6 @@
 namespace larmor {
 namespace {
 
-constexpr mode_t folder_mode = 0700;
 constexpr mode_t file_mode = 0600;
 
 class DiskFile final : public StorageFile {
@@ -72,19 +72,6 @@ Descriptor open_new(const std::filesystem::path& path, int flags) {
 [[noreturn]] void refuse_kind(const std::filesystem::path& path) {
   fail(Exit::environment, text("cannot write ", path.string(), ": it is no file"),
        "remove it, or name another file");
-}
-
-// False when it was there.
-bool create_folder(const std::filesystem::path& folder) {
-  if (after_signals([&] { return ::mkdir(folder.c_str(), folder_mode); }) == 0) {
-    ::chmod(folder.c_str(), folder_mode);
-    return true;
-  }
-  const int code = errno;
-  struct stat status{};
-  const bool exists = ::stat(folder.c_str(), &status) == 0;
-  if (exists && S_ISDIR(status.st_mode)) return false;
-  fail_errno(exists ? ENOTDIR : code, "create the folder", folder);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <system_error>
 
+#include <unistd.h>
+
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/base/json.h"
@@ -36,18 +38,25 @@ void mark_going_on(Storage& storage, const RunFolder& folder) {
   remove_file(storage, folder.root / "FAILED");
 }
 
-std::string new_run_name(const Clock& clock, const fs::path& parent, const std::string& workload,
-                         const std::string& stage) {
-  const auto name = text(utc_text(clock.wall_seconds(), /*compact=*/true), "-", workload, "-", stage);
-  auto candidate = name;
-  for (int number = 2; fs::exists(parent / candidate); ++number) candidate = text(name, "-", number);
-  return candidate;
+std::string new_run_name(const Clock& clock, const std::string& workload, const std::string& stage) {
+  return text(utc_text(clock.wall_seconds(), /*compact=*/true), "-", workload, stage.empty() ? "" : "-",
+              stage);
+}
+
+std::string planned_run_name(const Clock& clock, const std::string& workload, const std::string& stage) {
+  return text(new_run_name(clock, workload, stage), "-", ::getpid());
 }
 
 RunFolder find_run(const std::string& text_form, const fs::path& runs,
                    const std::vector<std::string>& others) {
   for (const auto& root : {fs::path(text_form), runs / text_form}) {
-    if (RunFolder folder{root}; folder.is_run()) return {fs::weakly_canonical(root)};
+    const RunFolder folder{root};
+    if (folder.is_run()) return {fs::weakly_canonical(root)};
+    std::error_code why;
+    if (!fs::exists(folder.config(), why) && why) {
+      fail(Exit::environment, text("cannot look into ", root.string(), ": ", why.message()),
+           "whom the run folder belongs to has to let others read it");
+    }
   }
   auto names = others;
   std::error_code absent;

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "larmor/base/clock.h"
@@ -31,8 +32,15 @@ struct RunFolder {
   /// What keeps ranks of earlier generations from writing here (base/fenced_storage.h).
   std::filesystem::path generation_file() const { return root / ".generation"; }
 
-  bool is_run() const { return std::filesystem::exists(config()); }
-  bool is_done() const { return std::filesystem::exists(root / "DONE"); }
+  /// As far as this user may look.
+  bool is_run() const { return is_there(config()); }
+  bool is_done() const { return is_there(root / "DONE"); }
+
+ private:
+  static bool is_there(const std::filesystem::path& path) {
+    std::error_code unknown;
+    return std::filesystem::exists(path, unknown);
+  }
 };
 
 /// Writes DONE (status 0) or FAILED with its reason, and in FAILED the folder of the newest checkpoint;
@@ -45,9 +53,11 @@ std::optional<CheckpointEntry> newest_committed(const RunFolder& folder);
 /// Removes FAILED: the run goes on.
 void mark_going_on(Storage& storage, const RunFolder& folder);
 
-/// "20260302-140509-latent_diffusion-autoencoder", with "-2", "-3" … when that folder exists.
-std::string new_run_name(const Clock& clock, const std::filesystem::path& parent, const std::string& workload,
-                         const std::string& stage);
+/// "20260302-140509-latent_diffusion-autoencoder"; the stage may be "".
+std::string new_run_name(const Clock& clock, const std::string& workload, const std::string& stage);
+/// The same with the number of this process, of a run whose folder nobody makes yet: another call of the same
+/// second has another one.
+std::string planned_run_name(const Clock& clock, const std::string& workload, const std::string& stage);
 
 /// A run by its folder or by its name under `runs`. Throws Error (usage) when there is none, with the nearest
 /// of the runs there and of `others`: what else the words might have been meant to name.

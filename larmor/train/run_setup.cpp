@@ -14,46 +14,18 @@
 #include "larmor/track/tracker.h"
 #include "larmor/train/data_check.h"
 #include "larmor/train/earlier_run.h"
+#include "larmor/train/folder_claim.h"
 #include "larmor/train/kept_files.h"
-#include "larmor/train/machine.h"
 #include "larmor/train/measure/bf16_probe.h"
 #include "larmor/train/quarantine.h"
 #include "larmor/train/run_index.h"
+#include "larmor/train/run_plan.h"
 
 namespace larmor {
 
 namespace fs = std::filesystem;
 
 namespace {
-
-Hardware hardware_for(const fs::path& run_folder) {
-  HardwareSources sources;
-  sources.run_folder = run_folder;
-  return detect_machine(sources);
-}
-
-/// Whether the CPU may be the device, and the precision is for the plan to choose.
-bool asks_what_bf16_gains(const Hardware& hardware, const RunConfig& config) {
-  const bool on_cpu = hardware.gpus.empty() || !cuda_is_usable() || config.parallel.device == "cpu";
-  return on_cpu && config.train.precision == "auto" && hardware.computes_bf16 == true &&
-         hardware.bf16_speedup == 0;
-}
-
-// A plan for this machine and this build.
-Plan plan_here(const Hardware& hardware, const Demand& demand, const RunConfig& config) {
-  const bool blind = !hardware.gpus.empty() && !cuda_is_usable() && config.parallel.device != "cpu";
-  if (!blind) return make_plan(hardware, demand, config);
-  const auto what = text(hardware.gpus.size(), hardware.gpus.size() == 1 ? " GPU is" : " GPUs are",
-                         " here, but this build of larmor has no CUDA");
-  constexpr const char* remedy =
-      "build with -DLARMOR_CUDA=ON, which script/build does where there is a GPU driver";
-  if (config.parallel.device == "cuda") fail(Exit::environment, what, remedy);
-  auto without = hardware;
-  without.gpus.clear();
-  auto plan = make_plan(without, demand, config);
-  plan.reasons.front() = text("Device cpu: ", what, "; ", remedy, ".");
-  return plan;
-}
 
 // What was asked for, before the plan froze it.
 std::string asked_sha256(const LoadedConfig& config) {
@@ -64,12 +36,17 @@ std::string asked_sha256(const LoadedConfig& config) {
 // maybe. One job may start several, one after the other.
 std::optional<RunFolder> run_of_job(const fs::path& runs, const std::string& job, const std::string& asked) {
   std::optional<RunFolder> newest;
-  std::error_code absent;
-  for (const auto& item : fs::directory_iterator(runs, absent)) {
-    const RunFolder folder{item.path()};
-    if (item.is_symlink() || !folder.is_run()) continue;
-    const auto environment = read_json(folder.environment());
-    if (environment.value("job", "") != job || environment.value("asked", "") != asked) continue;
+  std::error_code error;
+  for (fs::directory_iterator item(runs, error), end; !error && item != end; item.increment(error)) {
+    const RunFolder folder{item->path()};
+    if (fs::is_symlink(folder.root, error) || !folder.is_run()) continue;
+    try {
+      const auto environment = read_json(folder.environment());
+      if (environment.value("job", "") != job || environment.value("asked", "") != asked) continue;
+    } catch (const std::exception& broken) {
+      log::debug(text(folder.root.string(), " is not looked at: ", broken.what()));
+      continue;
+    }
     // Names of runs begin with the time.
     if (!newest || newest->root.filename() < folder.root.filename()) newest = folder;
   }
@@ -77,14 +54,17 @@ std::optional<RunFolder> run_of_job(const fs::path& runs, const std::string& job
 }
 
 // Where a new or an unfinished run of this config lives.
-RunFolder choose_folder(const LoadedConfig& config, const StartOptions& start, const Clock& clock) {
+FolderClaim claim_folder(const LoadedConfig& config, const std::optional<RunFolder>& existing,
+                         StartOptions& start, Storage& storage, const Clock& clock) {
+  if (start.lock) return {existing.value(), std::move(*start.lock), storage};
+  if (existing) return {*existing, storage};
   const fs::path runs = config.config.run.folder;
   const auto& name = config.config.run.name;
-  if (name != "auto") return {runs / name};
+  if (name != "auto") return {RunFolder{runs / name}, storage};
   if (start.again && !start.job.empty()) {
-    if (const auto folder = run_of_job(runs, start.job, asked_sha256(config))) return *folder;
+    if (const auto folder = run_of_job(runs, start.job, asked_sha256(config))) return {*folder, storage};
   }
-  return {runs / new_run_name(clock, runs, config.config.workload, config.config.stage)};
+  return FolderClaim::of_new(runs, new_run_name(clock, config.config.workload, config.config.stage), storage);
 }
 
 void refuse_other_config(const RunFolder& folder, const LoadedConfig& stored, const LoadedConfig& asked) {
@@ -152,36 +132,6 @@ std::optional<std::string> word_on_origin(const CheckpointEntry& entry, const Pr
               same.index ? "" : "; what it was trained on may be among this run's validation cases");
 }
 
-// A stored plan is used again as it is, unless another number of ranks is asked for or this machine
-// cannot carry it out.
-Plan plan_again(const RunFolder& folder, const Hardware& hardware, const Demand& demand,
-                const LoadedConfig& loaded, std::vector<std::string>& notes) {
-  const auto stored = plan_from_json(read_json(folder.plan()));
-  // The global batch is part of the run; how it is cut into micro-batches was the plan's choice, and may
-  // change with the number of ranks.
-  auto config = loaded.config;
-  for (const auto& origin : loaded.origins) {
-    if (origin.origin != "plan") continue;
-    if (origin.key == "train.micro_batch") config.train.micro_batch.reset();
-    if (origin.key == "train.accumulation") config.train.accumulation.reset();
-  }
-  const auto fresh = plan_here(hardware, demand, config);
-  const bool same_count = config.parallel.ranks == "auto" || fresh.world_size() == stored.world_size();
-  const bool same_device = fresh.device == stored.device;
-  const bool same_strategy =
-      config.parallel.strategy == "auto" || config.parallel.strategy == to_text(stored.strategy);
-  const bool same_memory = fresh.recompute == stored.recompute &&
-                           (fresh.offload_optimizer == stored.offload_optimizer || !same_strategy);
-  if (same_count && same_device && same_strategy && same_memory) {
-    auto kept = stored;
-    if (stored.world_size() == fresh.world_size()) kept.ranks = fresh.ranks;  // cores and devices of today
-    return kept;
-  }
-  notes.push_back(text("planned anew for ", fresh.world_size(), " ranks by ", to_text(fresh.strategy),
-                       "; the run was started with ", stored.world_size(), " by ", to_text(stored.strategy)));
-  return fresh;
-}
-
 // Files that cannot be read are the quarantine's: the next one will do.
 void check_start(const Stage& stage, RunConfig config, const Index& index) {
   config.data.cache = "none";
@@ -227,20 +177,23 @@ int64_t next_generation_of(const RunFolder& folder) {
   return fence ? std::max(by_events, *fence + 1) : by_events;
 }
 
-// No other start has the folder from here on.
-void take_folder(PreparedRun& run, StartOptions& start, Storage& storage) {
-  storage.create_folders(run.folder.root);
-  if (start.lock) {
-    run.lock.emplace(std::move(*start.lock));
-  } else {
-    run.lock.emplace(run.folder.lock());
-  }
+void open_folder(PreparedRun& run, Storage& storage) {
   for (auto& warning : check_private(run.folder.root)) run.notes.push_back(std::move(warning));
   for (const auto& folder :
        {run.folder.logs(), run.folder.tensorboard(), run.folder.pictures(), run.folder.checkpoints()}) {
     storage.create_folders(folder);
   }
   run.generation = next_generation_of(run.folder);
+}
+
+// In a folder of several users the link may be another's, which is no reason not to train.
+void renew_latest(PreparedRun& run, Storage& storage) {
+  const auto link = run.folder.root.parent_path() / "latest";
+  try {
+    storage.replace_link(link, run.folder.root.filename());
+  } catch (const Error& error) {
+    run.notes.push_back(text("the link ", link.string(), " does not lead to this run: ", error.message()));
+  }
 }
 
 // config.yaml makes a folder a run, so it comes last: a disk that fills up on the way leaves none that is
@@ -254,14 +207,6 @@ void write_down(const PreparedRun& run, const std::string& job, const std::strin
   write_text(storage, run.folder.index(), to_text(to_json(run.index)));
   record_bad_files(storage, run.folder.quarantine(), run.index.bad);
   write_text(storage, run.folder.config(), run.config.to_yaml(/*with_origins=*/true));
-}
-
-void check_batch(const RunConfig& config, const Plan& plan) {
-  if (!config.train.global_batch || *config.train.global_batch == plan.global_batch) return;
-  fail(Exit::usage,
-       text("the run's global batch is ", *config.train.global_batch, " and the plan makes ",
-            plan.global_batch),
-       "ask for a number of ranks that divides the global batch");
 }
 
 // Where the run goes on from. What earlier starts have left is out of the way then, and their ranks kept out.
@@ -336,14 +281,11 @@ void freeze_plan(LoadedConfig& config, const Plan& plan) {
 PreparedRun prepare_run(const Workload& workload, LoadedStage asked, const std::optional<RunFolder>& existing,
                         StartOptions start, Storage& storage, const Clock& clock) {
   PreparedRun run;
-  run.folder = existing ? *existing : choose_folder(asked.config, start, clock);
+  auto claim = claim_folder(asked.config, existing, start, storage, clock);
+  run.folder = claim.folder();
   const bool again = run.folder.is_run();
   const Json environment = again ? read_json(run.folder.environment()) : Json::object();
   const auto asked_hash = again ? environment.value("asked", "") : asked_sha256(asked.config);
-  if (fs::exists(run.folder.root) && !fs::is_directory(run.folder.root)) {
-    fail(Exit::environment, text(run.folder.root.string(), " is not a folder"),
-         "choose another run.folder or run.name");
-  }
   run.earlier = settle_earlier(asked, environment);
   if (again) {
     auto stored = load_run_stage(run.folder, workload);
@@ -354,25 +296,23 @@ PreparedRun prepare_run(const Workload& workload, LoadedStage asked, const std::
   run.config = std::move(asked.config);
   run.already_done = again && run.folder.is_done();
   if (run.already_done) return run;
+  claim.require_lock();
   const Stage& stage = *asked.stage;
   const RunConfig& config = run.config.config;
-  auto draft = RunDraft{};
-  if (!again) {
-    auto index = stage.index(config);
-    index.bad = check_data(index, config);
-    check_start(stage, config, index);
-    index.states = states_of_files(index);
-    draft = draft_run_on(std::move(index), stage, config, start.hardware, /*is_rehearsal=*/false);
-  }
-
-  take_folder(run, start, storage);
   if (again) {
+    open_folder(run, storage);
     run.index = index_of_run(run.folder, stage, config, run.notes);
     run.index.bad = check_data(run.index, config);
     run.hardware = start.hardware ? *start.hardware : hardware_for(run.folder.root);
     run.plan = plan_again(run.folder, run.hardware, stage.demand(config, run.index), run.config, run.notes);
     check_batch(config, run.plan);
   } else {
+    auto index = stage.index(config);
+    index.bad = check_data(index, config);
+    check_start(stage, config, index);
+    index.states = states_of_files(index);
+    auto draft = draft_run_on(std::move(index), stage, config, start.hardware, /*is_rehearsal=*/false);
+    open_folder(run, storage);
     run.index = std::move(draft.index);
     run.hardware = std::move(draft.hardware);
     run.plan = std::move(draft.plan);
@@ -383,7 +323,8 @@ PreparedRun prepare_run(const Workload& workload, LoadedStage asked, const std::
   keep_what_it_needs(run, stage, storage);
   mark_going_on(storage, run.folder);
   write_down(run, start.job, asked_hash, record, storage);
-  storage.replace_link(run.folder.root.parent_path() / "latest", run.folder.root.filename());
+  run.lock.emplace(claim.keep());
+  renew_latest(run, storage);
   // An earlier start that was killed may have made the folder and not synced where it lies.
   storage.sync_folder(run.folder.root.parent_path());
   return run;

@@ -2,14 +2,18 @@
 
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <fstream>
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -223,6 +227,29 @@ TEST(FileLock, IsNoLinkAndNoSecondNameOfAnotherFile) {
     }
   }
   EXPECT_EQ(read_text(scratch.path() / "precious"), "mine");
+}
+
+// Who holds it takes the file away before it lets go, as a start does that gives its folder up.
+TEST(FileLock, IsOfTheFileThatHasTheName) {
+  const ScratchFolder scratch;
+  const auto path = scratch.path() / "lock";
+  std::atomic<int> holders = 0, most = 0;
+  const auto hold_often = [&] {
+    for (int i = 0; i < 2000; ++i) {
+      try {
+        const FileLock lock(path);
+        most = std::max<int>(most, ++holders);
+        --holders;
+        std::filesystem::remove(path);
+      } catch (const Error&) {
+        continue;  // is held
+      }
+    }
+  };
+  std::vector<std::thread> all;
+  for (int thread = 0; thread < 4; ++thread) all.emplace_back(hold_often);
+  for (auto& thread : all) thread.join();
+  EXPECT_EQ(most, 1);
 }
 
 TEST(FileLock, RefusesASecondHolderInTheSameProcess) {

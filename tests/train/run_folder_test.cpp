@@ -36,13 +36,12 @@ TEST(RunFolder, LeavesAFolderThatIsCalledAsItsMark) {
   strangers.expect_there();
 }
 
-TEST(RunFolder, GetsANameThatNoOtherRunHas) {
-  const ScratchFolder scratch;
-  ManualClock clock;
-  const auto first = new_run_name(clock, scratch.path(), "survival", "train");
-  EXPECT_EQ(first, "19700101-000000-survival-train");
-  std::filesystem::create_directory(scratch.path() / first);
-  EXPECT_EQ(new_run_name(clock, scratch.path(), "survival", "train"), first + "-2");
+TEST(RunFolder, IsCalledAfterTheTimeAndWhatIsTrained) {
+  const ManualClock clock;
+  const auto name = new_run_name(clock, "survival", "train");
+  EXPECT_EQ(name, "19700101-000000-survival-train");
+  EXPECT_EQ(new_run_name(clock, "survival", ""), "19700101-000000-survival");
+  EXPECT_TRUE(planned_run_name(clock, "survival", "train").starts_with(name + "-")) << "and the process";
 }
 
 TEST(RunFolder, IsFoundByItsPathOrItsNameAndRefusedOtherwise) {
