@@ -116,8 +116,9 @@ __device__ Number sigmoid(Number value) {
 }
 
 template <bool activated, class Element, class Number, int size, int lanes>
-__global__ void normalise(Tiles tiles, const Channel<Number>* __restrict__ channels,
-                          const Element* __restrict__ input, Element* __restrict__ output) {
+__global__ void __launch_bounds__(threads, sizeof(Element) == 2 && lanes > 1 ? 4 : 0)  // else packs wait
+    normalise(Tiles tiles, const Channel<Number>* __restrict__ channels, const Element* __restrict__ input,
+              Element* __restrict__ output) {
   const ThreadPart<lanes> part(tiles);
   if (part.count == 0) return;
   Number centre[lanes], scale[lanes], shift[lanes];
@@ -148,7 +149,6 @@ __device__ Number before_silu(Number value, Number gradient) {
   return gradient * part * fma(value, 1 - part, Number(1));
 }
 
-/// Packs of an input and of its gradient.
 template <class Element, int size>
 struct TwoPacks {
   Pack<Element, size> input, gradient;

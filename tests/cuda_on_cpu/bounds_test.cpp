@@ -1,5 +1,5 @@
-// Linked where the kernels are compiled for AddressSanitizer and UndefinedBehaviorSanitizer, beside the twins: what they
-// find in a kernel, by mistakes that are planted.
+// Linked where the kernels are compiled for AddressSanitizer and UndefinedBehaviorSanitizer, beside the
+// twins: what they find in a kernel, by mistakes that are planted.
 #include <vector>
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
-// The kernels of cards under ThreadSanitizer, which takes each of a block's threads for a thread of its own. The kernels
-// alone are compiled for it. Two accesses to one place, of which one writes, need a barrier between them.
+// The kernels of cards under ThreadSanitizer, which takes each of a block's threads for a thread of its own.
+// The kernels alone are compiled for it. Two accesses to one place, of which one writes, need a barrier
+// between them.
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -43,7 +44,8 @@ int races_of(const std::function<void()>& run) {
 void normalise_and_differentiate(const Tensor& plain, int64_t groups, bool activated) {
   const CardKernels kernels({.kind = Order::shuffled});
   const Tensor input = plain.detach().requires_grad_();
-  const Tensor weight = at::ones({input.size(1)}).requires_grad_(), bias = at::zeros({input.size(1)}).requires_grad_();
+  const Tensor weight = at::ones({input.size(1)}).requires_grad_(),
+               bias = at::zeros({input.size(1)}).requires_grad_();
   const Tensor output = activated ? larmor::group_norm_silu(input, groups, weight, bias, 1e-5)
                                   : larmor::normalise_groups(input, groups, weight, bias, 1e-5);
   output.backward(at::ones_like(output));
@@ -52,7 +54,8 @@ void normalise_and_differentiate(const Tensor& plain, int64_t groups, bool activ
 TEST(Races, NormsHaveNone) {
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kDouble}) {
     // Packs that fit and that do not; the last has several pieces of a channel.
-    for (const Sizes& sizes : {Sizes{2, 8, 3, 4, 5}, Sizes{1, 48, 4, 6, 5}, Sizes{1, 6, 9, 9, 9}, Sizes{1, 2, 32, 17, 16}}) {
+    for (const Sizes& sizes :
+         {Sizes{2, 8, 3, 4, 5}, Sizes{1, 48, 4, 6, 5}, Sizes{1, 6, 9, 9, 9}, Sizes{1, 2, 32, 17, 16}}) {
       const Tensor plain = larmor::draw_normal(3, "input", sizes).to(type);
       for (const Tensor& input : {plain, plain.contiguous(at::MemoryFormat::ChannelsLast3d)}) {
         for (const bool activated : {false, true})

@@ -146,13 +146,14 @@ INSTANTIATE_TEST_SUITE_P(Orders, Twins,
 
 /// The names of all kernels in Larmor's sources for GPUs.
 std::vector<std::string> kernels_of_sources() {
-  static const std::regex definition(R"(__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\s*\()");
+  static const std::regex definition(
+      R"(__global__\s+void\s+(?:__launch_bounds__\((?:[^()]|\([^()]*\))*\)\s*)?(\w+)\s*\()");
   std::vector<std::string> names;
   std::istringstream files(CUDA_SOURCES);
   for (std::string file; std::getline(files, file, ':');) {
     std::stringstream text;
     text << std::ifstream(file).rdbuf();
-    const std::string words = text.str();
+    const std::string words = std::regex_replace(text.str(), std::regex("//[^\n]*"), "");
     for (std::sregex_iterator found(words.begin(), words.end(), definition), end; found != end; ++found)
       names.push_back((*found)[1]);
   }

@@ -1,5 +1,5 @@
-// Copies and fills of the machine itself. ThreadSanitizer sees each call of memcpy() and memset(), also in sources that
-// are not compiled for it, and would take them for accesses of a kernel.
+// Copies and fills of the machine itself. ThreadSanitizer sees each call of memcpy() and memset(), also in
+// sources that are not compiled for it, and would take them for accesses of a kernel.
 #pragma once
 
 #include <cstddef>

@@ -6,6 +6,6 @@
 
 namespace at::cuda {
 
-inline cudaStream_t getCurrentCUDAStream(c10::DeviceIndex = -1) { return nullptr; }
+static inline cudaStream_t getCurrentCUDAStream(c10::DeviceIndex = -1) { return nullptr; }
 
 }  // namespace at::cuda
