@@ -1,7 +1,9 @@
 #include "tests/gpu_emulation/operators/computation.h"
 
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <string_view>
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
@@ -10,6 +12,7 @@
 
 #include "tests/gpu_emulation/operators/hollow.h"
 #include "tests/gpu_emulation/operators/host_views.h"
+#include "tests/gpu_emulation/runtime/counters.h"
 
 namespace emulated {
 namespace {
@@ -43,6 +46,13 @@ at::Generator generator_for(const at::PhiloxCudaState& state, Work& work) {
 
 }  // namespace
 
+bool has_own_kernels(const c10::OperatorHandle& op) {
+  static const char* const asked = std::getenv("EMULATED_KERNELS");
+  static const bool are_asked = asked != nullptr && std::string_view(asked) == "own";
+  return are_asked && op.operator_name().name.starts_with("larmor::") &&
+         op.hasKernelForDispatchKey(c10::DispatchKey::CUDA);
+}
+
 void take_draws(Call& call) {
   constexpr uint64_t numbers_of_a_call = 4;
   const auto& parameters = call.op.schema().arguments();
@@ -72,7 +82,12 @@ Stack perform(const Call& call, Work& work, Results& results) {
     inner.push_back(is_generator(parameters[i]) ? c10::IValue(generator_for(*draw++, work))
                                                 : views.to_host(call.arguments[i], is_written));
   }
-  call.op.callBoxed(&inner);
+  if (has_own_kernels(call.op)) {
+    call.op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CUDA), &inner);
+    ++counters().own_kernels;
+  } else {
+    call.op.callBoxed(&inner);
+  }
   views.write_back();
   for (c10::IValue& result : inner) result = views.to_device(result);
   return inner;

@@ -24,6 +24,10 @@ struct Call {
 /// Moves the generators on that the call draws from, and notes where they stood.
 void take_draws(Call& call);
 
+/// Whether it is computed by its kernels for GPUs, which run on the CPU (tests/cuda_on_cpu): Larmor's own
+/// operators, with EMULATED_KERNELS=own.
+bool has_own_kernels(const c10::OperatorHandle& op);
+
 /// Computes, or in hollow mode gives shapes. What the operator leaves on its stack.
 /// Requires: the call's device is the current one.
 torch::jit::Stack perform(const Call& call, Work& work, Results& results);

@@ -191,6 +191,13 @@ std::optional<c10::KernelFunction> kernel_for(const OperatorHandle& op) {
   return c10::KernelFunction::makeFromBoxedFunction<&compute_on_host>();
 }
 
+/// An operator whose function for CUDA stays: it is asked for before that, and computes by it.
+void compute_by_own_kernels(const OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
+  if (keys.has(cuda)) return compute_on_host(op, stack);
+  constexpr c10::DispatchKeySet after(c10::DispatchKeySet::FULL_AFTER, c10::DispatchKey::BackendSelect);
+  op.redispatchBoxed(keys & after, stack);
+}
+
 class Silence : public c10::WarningHandler {
   void process(const c10::Warning&) override {}
 };
@@ -204,6 +211,13 @@ bool replace_kernels() {
   for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
     const auto op = dispatcher.findSchema(name);
     if (!op) continue;
+    if (has_own_kernels(*op)) {
+      handles->push_back(
+          dispatcher.registerImpl(name, c10::DispatchKey::BackendSelect,
+                                  c10::KernelFunction::makeFromBoxedFunction<&compute_by_own_kernels>(),
+                                  std::nullopt, nullptr, "emulated GPU"));
+      continue;
+    }
     if (auto kernel = kernel_for(*op)) {
       handles->push_back(
           dispatcher.registerImpl(name, cuda, std::move(*kernel), std::nullopt, nullptr, "emulated GPU"));

@@ -24,10 +24,10 @@ void write_counters() {
       "{\"kernels\": %llu, \"host_waits\": %llu, \"copies_to_host\": %llu, \"copies_to_device\": %llu, "
       "\"overlapping_copies\": %llu, "
       "\"pageable_asynchronous_copies\": %llu, \"allocations\": %llu, \"collectives\": %llu, "
-      "\"graph_launches\": %llu}\n",
+      "\"graph_launches\": %llu, \"own_kernels\": %llu}\n",
       number(all.kernels), number(all.host_waits), number(all.copies_to_host), number(all.copies_to_device),
       number(all.overlapping_copies), number(all.pageable_asynchronous_copies), number(all.allocations),
-      number(all.collectives), number(all.graph_launches));
+      number(all.collectives), number(all.graph_launches), number(all.own_kernels));
   std::fclose(file);
 }
 

@@ -17,6 +17,7 @@ struct Counters {
       0;                                  // of memory that is not pinned, without a wait behind them
   std::atomic<uint64_t> allocations = 0;  // by the driver
   std::atomic<uint64_t> collectives = 0;
+  std::atomic<uint64_t> own_kernels = 0;  // operators of Larmor's by their kernels for GPUs
 };
 
 Counters& counters();
