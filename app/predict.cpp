@@ -202,9 +202,11 @@ std::vector<PredictedCase> predict_by_ranks(Program& program, const PredictArgum
   }
   const GpuWatch gpus(gpus_of(call.plan));
   watch_stop_signals();
-  return deal_out(call.found.cases, ranks, [&](const PredictionCase& one) {
+  const auto tell = [&](const PredictionCase& one) {
     if (!program.arguments().quiet) say(one.label + " …");
-  });
+  };
+  return deal_out(call.found.cases, ranks, tell,
+                  parse_hang_limit(call.loaded.config.config.parallel.hang_limit));
 }
 
 /// Leaves those pictures in the form that are asked for.

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,12 +16,16 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "larmor/base/clock.h"
 #include "larmor/base/descriptor.h"
 #include "larmor/base/error.h"
+#include "larmor/base/log.h"
 #include "larmor/base/readiness.h"
 #include "larmor/base/text.h"
+#include "larmor/device/heartbeat.h"
 #include "larmor/launch/stop_signal.h"
 #include "larmor/train/stoppable_work.h"
+#include "larmor/watch/stack_dump.h"
 
 namespace larmor {
 
@@ -28,6 +33,9 @@ namespace {
 
 /// What a rank says when its network is loaded, and it can be given cases.
 constexpr const char* ready = "ready";
+/// What it says while it computes.
+constexpr const char* beat = "beat";
+constexpr double seconds_between_beats = 1, least_start_seconds = 60;
 
 /// False when the other side is gone.
 bool send_line(int descriptor, const std::string& line) {
@@ -74,13 +82,41 @@ struct RankProcess {
   Descriptor socket;
   LineReader lines;
   std::optional<std::size_t> at;  // the case that it is computing
+  bool is_ready = false;
+  double heard = SystemClock().steady_seconds();
+  std::string hang = {};  // why it was killed
+};
+
+/// A rank's heartbeats as lines between its results.
+class BeatLines final : public Heartbeat {
+ public:
+  void show() override {
+    if (outer_ != nullptr) outer_->show();
+    const std::lock_guard lock(mutex_);
+    const double now = clock_.steady_seconds();
+    if (now - said_ < seconds_between_beats) return;
+    said_ = now;
+    send_line(STDIN_FILENO, beat);
+  }
+  /// Not within a beat of another thread.
+  void send_result(const std::string& line) {
+    const std::lock_guard lock(mutex_);
+    send_line(STDIN_FILENO, line);
+  }
+
+ private:
+  std::mutex mutex_;
+  SystemClock clock_;
+  double said_ = 0;
+  Heartbeat* outer_ = heartbeat();
+  HeartbeatScope here_{this};
 };
 
 class Dealer {
  public:
   Dealer(const std::vector<PredictionCase>& cases, const std::vector<ProcessOptions>& options,
-         const std::function<void(const PredictionCase&)>& before)
-      : cases_(cases), options_(options), before_(before), results_(cases.size()) {}
+         const std::function<void(const PredictionCase&)>& before, const HangLimits& hang)
+      : cases_(cases), options_(options), before_(before), hang_(hang), results_(cases.size()) {}
 
   std::vector<PredictedCase> run() {
     ranks_.resize(options_.size());
@@ -131,16 +167,37 @@ class Dealer {
         if (rank) rank->process.send(SIGTERM);
       }
     }
-    if (!is_ready) return;
-    for (std::size_t i = 0; i < watched.size(); ++i) {
+    for (std::size_t i = 0; is_ready && i < watched.size(); ++i) {
       if (watched[i].revents != 0) listen_to(rank_of[i]);
     }
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      if (ranks_[rank]) end_if_it_hangs(rank);
+    }
+  }
+
+  /// One that waits for a case has nothing to show.
+  void end_if_it_hangs(std::size_t rank) {
+    auto& one = *ranks_[rank];
+    if (hang_.never || !one.hang.empty() || (one.is_ready && !one.at)) return;
+    const double quiet = clock_.steady_seconds() - one.heard;
+    const double limit = one.is_ready ? hang_.fixed.value_or(hang_.floor)
+                                      : std::max(hang_.fixed.value_or(hang_.start), least_start_seconds);
+    if (quiet <= limit) return;
+    const auto state = process_state(one.process.id());
+    one.hang =
+        text("rank ", rank, " hangs: no heartbeat for ", fixed(quiet, 1), " s while ",
+             one.at ? "computing it" : "starting", state.empty() ? "" : text("; its process is ", state));
+    log::warning(text(one.at ? cases_[*one.at].label + ": " : "", one.hang));
+    one.process.send(SIGKILL);
   }
 
   void listen_to(std::size_t rank) {
     auto& one = *ranks_[rank];
     if (!one.lines.read_more(one.socket.number())) return bury(rank);
+    one.heard = clock_.steady_seconds();
     while (const auto line = one.lines.take()) {
+      if (*line == beat) continue;
+      one.is_ready = true;
       if (*line != ready) {
         results_[*one.at] = predicted_case_from_json(parse_json(*line, "a rank's result"));
         one.at.reset();
@@ -171,9 +228,13 @@ class Dealer {
       return;
     }
     if (!one.at) return;
+    const bool has_hung = !one.hang.empty();
     results_[*one.at] = {
-        .failure = text(cases_[*one.at].label, ": rank ", rank, " ended with it: ", ending.describe()),
-        .hint = "predict this case again; if the rank ends again, its memory may not do",
+        .failure = text(cases_[*one.at].label, ": ",
+                        has_hung ? one.hang : text("rank ", rank, " ended with it: ", ending.describe())),
+        .hint = has_hung ? "predict this case again; where one block of its network takes longer, set "
+                           "parallel.hang_limit"
+                         : "predict this case again; if the rank ends again, its memory may not do",
         .exit = ending.signal == 0 ? static_cast<Exit>(ending.status) : Exit::rank_lost};
     ++done_;
     if (next_ < cases_.size()) start(rank);
@@ -182,6 +243,8 @@ class Dealer {
   const std::vector<PredictionCase>& cases_;
   const std::vector<ProcessOptions>& options_;
   const std::function<void(const PredictionCase&)>& before_;
+  const HangLimits& hang_;
+  SystemClock clock_;
   std::vector<PredictedCase> results_;
   std::vector<std::optional<RankProcess>> ranks_;
   std::size_t next_ = 0, done_ = 0;
@@ -199,19 +262,21 @@ std::size_t number_in(const std::string& line) {
 
 std::vector<PredictedCase> deal_out(const std::vector<PredictionCase>& cases,
                                     const std::vector<ProcessOptions>& ranks,
-                                    const std::function<void(const PredictionCase&)>& before) {
-  return Dealer(cases, ranks, before).run();
+                                    const std::function<void(const PredictionCase&)>& before,
+                                    const HangLimits& hang) {
+  return Dealer(cases, ranks, before, hang).run();
 }
 
 void serve_cases(const PredictionRun& run) {
   LineReader lines;
-  send_line(STDIN_FILENO, ready);
+  BeatLines beats;
+  beats.send_result(ready);
   while (lines.read_more(STDIN_FILENO)) {
     while (const auto line = lines.take()) {
       const auto number = number_in(*line);
       if (number >= run.cases.size()) return;
       const auto json = to_json(predict_case(run, number));
-      send_line(STDIN_FILENO, json.dump(-1, ' ', false, Json::error_handler_t::replace));
+      beats.send_result(json.dump(-1, ' ', false, Json::error_handler_t::replace));
     }
   }
 }

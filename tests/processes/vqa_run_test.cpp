@@ -1,5 +1,6 @@
 // Both stages of xray_vqa, what is judged of them, and what a person asks of the second.
 #include <array>
+#include <deque>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -43,6 +44,26 @@ class QuestionsAboutRadiographs : public ::testing::Test {
  private:
   static inline ScratchFolder* scratch_ = nullptr;
 };
+
+TEST_F(QuestionsAboutRadiographs, AreTakenFromOneColdCacheByRunsThatStartAtOnce) {
+  put_file(folder() / "y.png", read_text(folder() / "x.png"));
+  put_file(folder() / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nis\nthere\n?\n");
+  put_file(folder() / "own.csv",
+           "image,question,answer,patient,split\nx.png,Is there?,yes,a,train\ny.png,Is there?,yes,b,val\n");
+  ProgramOptions options{.folder = folder()};
+  options.environment = {{"LARMOR_FAIL_POINT", "create:1+:slow"}};  // long enough to overlap
+  std::deque<Running> runs;
+  for (int run = 0; run < 3; ++run)
+    runs.emplace_back(std::vector<std::string>{"train", "xray_vqa", "-c", "tiny", "--dry-run",
+                                               "data.kind=questions", "data.list=own.csv", "data.folder=.",
+                                               "data.split={by: file}", "data.cache_folder=cold",
+                                               "data.vocabulary=vocab.txt", "train.global_batch=1"},
+                      options);
+  for (auto& run : runs) {
+    const auto end = run.wait();
+    EXPECT_EQ(end.status, 0) << end.err;
+  }
+}
 
 TEST_F(QuestionsAboutRadiographs, AreJudgedBesideWhatNeedsNoImage) {
   const auto report = call({"evaluate", "runs/both-finetune", "--json"}).json();

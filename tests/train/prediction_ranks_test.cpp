@@ -10,6 +10,7 @@
 namespace larmor::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 /// A rank that answers with the number of each case, after it has done `before` with it.
@@ -55,6 +56,29 @@ TEST(PredictionRanks, OneThatIsKilledCostsTheCaseThatItWasAtAndNothingElse) {
     EXPECT_THAT(results[2].failure, HasSubstr("case 2"));
     EXPECT_THAT(results[2].failure, HasSubstr("SIGKILL"));
   }
+}
+
+TEST(PredictionRanks, OneThatStandsStillIsNamedAndCostsTheCaseThatItWasAt) {
+  HangLimits soon;
+  soon.fixed = 1;
+  const auto stops_at_2 = rank_that("if [ $n = 2 ]; then kill -STOP $$; fi");
+  for (const size_t count : {1, 2}) {
+    const auto results = deal_out(cases(6), std::vector(count, stops_at_2), silent, soon);
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (i == 2) continue;
+      EXPECT_EQ(results[i].failure, "") << i << " of " << count;
+    }
+    EXPECT_EQ(results[2].exit, Exit::rank_lost);
+    EXPECT_THAT(results[2].failure, AllOf(HasSubstr("case 2: rank "), HasSubstr("hangs: no heartbeat for "),
+                                          HasSubstr("its process is stopped by a signal")));
+  }
+}
+
+TEST(PredictionRanks, OneThatShowsHeartbeatsMayTakeLongerThanTheLimit) {
+  HangLimits soon;
+  soon.fixed = 1;
+  const auto slow = rank_that("for i in 1 2 3 4 5 6; do sleep 0.4; echo beat >&0; done");
+  EXPECT_EQ(deal_out(cases(1), {slow}, silent, soon).at(0).failure, "");
 }
 
 /// As a rank whose GPU is lost: it ends at a case, and none can be started there again.

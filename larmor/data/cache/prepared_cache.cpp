@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <ctime>
 #include <system_error>
+#include <thread>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -14,6 +16,7 @@
 #include "larmor/base/descriptor.h"
 #include "larmor/base/error.h"
 #include "larmor/base/hash.h"
+#include "larmor/base/load_clock.h"
 #include "larmor/base/log.h"
 #include "larmor/base/removal.h"
 #include "larmor/base/system_error.h"
@@ -28,6 +31,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view entry_ending = ".entry", partial_mark = ".entry.partial-";
 constexpr const char* claims_name = "claims";
+constexpr std::chrono::milliseconds claim_pause(50);
 constexpr const char* sources_name = "sources";
 
 bool is_hex(std::string_view word) {
@@ -64,13 +68,22 @@ class Lock {
  public:
   Lock(const fs::path& path, int flags, int operation)
       : file_(after_signals([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0600); })) {
-    held_ = file_.is_open() && after_signals([&] { return ::flock(file_.number(), operation); }) == 0;
+    take(operation);
   }
   bool held() const { return held_; }
+  /// Whether it could be had but for another who holds it.
+  bool is_taken() const { return file_.is_open() && !held_ && errno_ == EWOULDBLOCK; }
+  void try_again(int operation) { take(operation); }
 
  private:
+  void take(int operation) {
+    held_ = file_.is_open() && after_signals([&] { return ::flock(file_.number(), operation); }) == 0;
+    errno_ = errno;
+  }
+
   Descriptor file_;
   bool held_ = false;
+  int errno_ = 0;
 };
 
 bool is_in_use(const fs::path& path) { return !Lock(path, O_RDONLY, LOCK_EX | LOCK_NB).held(); }
@@ -103,8 +116,12 @@ std::string cache_key(const std::vector<std::pair<std::string, std::string>>& co
   return sha256(all.dump());
 }
 
-PreparedCache::PreparedCache(Storage& storage, fs::path folder, std::optional<uint64_t> budget_bytes)
-    : storage_(storage), folder_(std::move(folder)), sources_(storage, folder_ / sources_name) {
+PreparedCache::PreparedCache(Storage& storage, fs::path folder, std::optional<uint64_t> budget_bytes,
+                             std::chrono::milliseconds claim_patience)
+    : storage_(storage),
+      folder_(std::move(folder)),
+      claim_patience_(claim_patience),
+      sources_(storage, folder_ / sources_name) {
   try {
     storage_.create_folders(folder_ / claims_name);
   } catch (const Error& error) {
@@ -207,10 +224,37 @@ void PreparedCache::drop(const std::string& key) {
   counted_ -= std::min(counted_, bytes);
 }
 
+bool PreparedCache::waits_for(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  return !forsaken_.contains(key.substr(0, 2));
+}
+
+void PreparedCache::forsake(const std::string& key) {
+  const auto claim = key.substr(0, 2);
+  {
+    const std::lock_guard lock(mutex_);
+    forsaken_.insert(claim);
+  }
+  say_once("claim " + claim,
+           text("prepared cache: a process has held ", (folder_ / claims_name / claim).string(), " for ",
+                human_seconds(std::chrono::duration<double>(claim_patience_).count()),
+                "; what it claims is prepared without waiting for it. It may be stopped"));
+}
+
 PreparedExample PreparedCache::get(const std::string& key, const Make& make) {
   PreparedExample example;
   if ((example.entry = find(key))) return example;
-  const Lock claim(folder_ / claims_name / key.substr(0, 2), O_RDWR | O_CREAT, LOCK_EX);
+  Lock claim(folder_ / claims_name / key.substr(0, 2), O_RDWR | O_CREAT, LOCK_EX | LOCK_NB);
+  const auto end = std::chrono::steady_clock::now() + claim_patience_;
+  while (claim.is_taken() && !holds(key) && waits_for(key)) {
+    if (std::chrono::steady_clock::now() > end) {
+      forsake(key);
+      break;
+    }
+    const LoadScope shown(LoadStage::read);  // its end is a heartbeat
+    std::this_thread::sleep_for(claim_pause);
+    claim.try_again(LOCK_EX | LOCK_NB);
+  }
   if (holds(key) && (example.entry = find(key))) return example;
   example.volumes = make();
   keep(key, example);

@@ -2,6 +2,7 @@
 // that wants the same. An entry is found by what is in the files and in the chain, never by names or times.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -43,7 +44,10 @@ class PreparedCache {
 
   /// Borrows the storage. Without a budget: what lies there already and four fifths of what the disk has
   /// free. Throws Error (environment) when the folder cannot be made.
-  PreparedCache(Storage& storage, std::filesystem::path folder, std::optional<uint64_t> budget_bytes = {});
+  /// `claim_patience`: how long get() waits for somebody who is making an example; work that is done twice
+  /// costs less than waiting for a process that has stopped.
+  PreparedCache(Storage& storage, std::filesystem::path folder, std::optional<uint64_t> budget_bytes = {},
+                std::chrono::milliseconds claim_patience = std::chrono::seconds(10));
 
   /// Whether what lies in a cache's folder under this path is called as caches call their own.
   static bool names(const std::filesystem::path& within);
@@ -58,10 +62,10 @@ class PreparedCache {
 
   /// Nothing when it is not there. A damaged one is told once, removed, and counts as not there.
   std::optional<CacheEntry> find(const std::string& key);
-  /// Finds it, or makes and keeps it. Whoever else on this machine wants it meanwhile waits and finds it.
-  /// Over the budget, the entries that were not used for longest go, but none that is in use and none that
-  /// this process has asked for; where that is not enough, and where writing fails, the example is not kept,
-  /// which is told once. Throws what `make` throws.
+  /// Finds it, or makes and keeps it. Whoever else on this machine wants it meanwhile waits for a while,
+  /// shows that as a stage of loading, and finds it. Over the budget, the entries that were not used for
+  /// longest go, but none that is in use and none that this process has asked for; where that is not enough,
+  /// and where writing fails, the example is not kept, which is told once. Throws what `make` throws.
   PreparedExample get(const std::string& key, const Make& make);
   enum class Filled { there, no_room, somebody_is_at_it };
   /// For what will be wanted soon: makes and keeps it, without waiting for anybody. Throws what `make`
@@ -90,16 +94,20 @@ class PreparedCache {
   std::vector<Found> scan() const;
   bool make_room(uint64_t bytes);
   void keep(const std::string& key, PreparedExample& example);
+  /// Whether it is worth waiting for who holds its claim, and that it is not any more.
+  bool waits_for(const std::string& key);
+  void forsake(const std::string& key);
   void say_once(const std::string& subject, const std::string& words);
 
   Storage& storage_;
   const std::filesystem::path folder_;
+  const std::chrono::milliseconds claim_patience_;
   SourceHashes sources_;
   uint64_t budget_ = 0;
-  std::mutex mutex_;                      // guards what follows
-  uint64_t counted_ = 0, uncounted_ = 0;  // all entries at the last look and ours since; ours since
-  std::set<std::string> asked_for_;       // file names
-  std::set<std::string> said_;
+  std::mutex mutex_;                       // guards what follows
+  uint64_t counted_ = 0, uncounted_ = 0;   // all entries at the last look and ours since; ours since
+  std::set<std::string> asked_for_;        // file names
+  std::set<std::string> said_, forsaken_;  // the latter names of claims
 };
 
 }  // namespace larmor

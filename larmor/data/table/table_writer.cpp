@@ -244,7 +244,11 @@ IndexedTable TableBuild::finish(const std::vector<std::string>& parts) {
   }
   const std::string sha256 = hash.hex();
   list["sha256"] = sha256;
-  write_text(storage_, file, to_text(list));
+  // Others may be reading it: a list that says the same stays.
+  std::error_code none;
+  const std::string words = to_text(list);
+  if (!std::filesystem::is_regular_file(file, none) || read_text(file) != words)
+    write_text(storage_, file, words);
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
     if (!kept.contains(entry.path()) && is_of_a_build(entry)) remove_file(storage_, entry.path());
   }

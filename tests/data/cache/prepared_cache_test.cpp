@@ -14,6 +14,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/base/hash.h"
+#include "larmor/base/load_clock.h"
 #include "larmor/base/text.h"
 #include "larmor/data/cache/cache_layout.h"
 
@@ -73,6 +74,21 @@ TEST_F(PreparedCacheTest, MakesAnExampleOnceForAllWhoComeAfter) {
   EXPECT_TRUE(example.entry->read("image").voxels.equal(volume_of(7).at("image").voxels));
   EXPECT_EQ(made_, 1);
   EXPECT_EQ(second.bytes(), example.entry->bytes());
+}
+
+TEST_F(PreparedCacheTest, MakesByItselfWhatAStoppedProcessClaimsAndShowsLifeMeanwhile) {
+  PreparedCache waiting(storage_, folder(), {}, std::chrono::milliseconds(200));
+  fs::create_directories(folder() / "claims");
+  const FileLock stopped(folder() / "claims" / key_of(7).substr(0, 2));
+  int signs = 0;
+  const LoadClock clock([&] { ++signs; });
+  for (int times = 0; times < 2; ++times) {
+    ASSERT_TRUE(get(waiting, 7).entry);
+    EXPECT_GE(signs, 2);
+    waiting.drop(key_of(7));
+  }
+  EXPECT_EQ(made_, 2);
+  EXPECT_LE(signs, 6) << "who has stopped is waited for once";
 }
 
 TEST_F(PreparedCacheTest, MakesAnExampleOnceHoweverManyWantItAtOnce) {

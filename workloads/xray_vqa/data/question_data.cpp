@@ -1,16 +1,19 @@
 #include "workloads/xray_vqa/data/question_data.h"
 
 #include <chrono>
+#include <optional>
+#include <utility>
 
 #include <ATen/ops/empty.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/log.h"
 #include "larmor/base/storage.h"
 #include "larmor/base/text.h"
 #include "larmor/data/cache/cache_folder.h"
+#include "larmor/data/table/claimed_folder.h"
+#include "larmor/device/heartbeat.h"
 #include "larmor/formats/pictures/small_picture.h"
 
 #include "workloads/xray_vqa/data/mimic_questions.h"
@@ -59,11 +62,8 @@ std::filesystem::path folder_of_tables(const QuestionData& questions, const Data
   return chosen_cache_folder(data) / text("questions-", sha256(key).substr(0, 16));
 }
 
-BuiltQuestions build_tables(const QuestionData& questions, const DataConfig& data, Storage& storage,
-                            const ShowsProgress& shows) {
-  const auto folder = folder_of_tables(questions, data);
-  storage.create_folders(folder);
-  const FileLock lock(std::filesystem::path(folder).concat(".lock"));
+BuiltQuestions build_tables_in(const std::filesystem::path& folder, const QuestionData& questions,
+                               const DataConfig& data, Storage& storage, const ShowsProgress& shows) {
   if (data.kind == table_kind)
     return build_own_questions(storage, data.list, folder, questions.uncertain, shows);
   const bool all = questions.quality_grade == "all";
@@ -77,6 +77,40 @@ BuiltQuestions build_tables(const QuestionData& questions, const DataConfig& dat
                                 .uncertain = questions.uncertain,
                                 .bad_files = data.bad_files},
                                shows);
+}
+
+/// Thrown where a build would have to write.
+struct IsNotBuilt {};
+
+/// Tables that are whole are read without a lock: hosts and runs that share a cache do not wait for one
+/// another.
+std::optional<BuiltQuestions> whole_tables_in(const std::filesystem::path& folder,
+                                              const QuestionData& questions, const DataConfig& data) {
+  if (!std::filesystem::is_directory(folder)) return std::nullopt;
+  FaultyStorage nothing_to_write([](const FaultyStorage::Operation& operation) {
+    if (operation.name != "create_folders") throw IsNotBuilt();
+  });
+  try {
+    return build_tables_in(folder, questions, data, nothing_to_write, [](const WorkProgress&) {});
+  } catch (const IsNotBuilt&) {
+    return std::nullopt;
+  }
+}
+
+BuiltQuestions build_tables(const QuestionData& questions, const DataConfig& data, Storage& storage,
+                            const ShowsProgress& shows) {
+  const auto folder = folder_of_tables(questions, data);
+  for (const auto& one : folders_to_claim(folder)) {
+    if (auto built = whole_tables_in(one, questions, data)) return std::move(*built);
+  }
+  storage.create_folders(folder.parent_path());
+  constexpr std::chrono::seconds patience(30);
+  const ClaimedFolder claimed = claim_folder(folder, patience, send_heartbeat);
+  storage.create_folders(claimed.folder);
+  return build_tables_in(claimed.folder, questions, data, storage, [&](const WorkProgress& progress) {
+    send_heartbeat();
+    shows(progress);
+  });
 }
 
 /// A configuration is shown and explained before there are data, so this is asked when they are looked for.

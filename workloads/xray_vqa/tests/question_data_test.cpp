@@ -48,6 +48,17 @@ TEST_F(QuestionSets, HaveTheStudiesAsCasesAndTheQuestionsAsRows) {
   EXPECT_NE(question_index(questions_, data_, 1).sha256(), index.sha256());
 }
 
+TEST_F(QuestionSets, OfTablesThatAreThereAreReadThoughAnotherProcessHoldsThem) {
+  const Index index = question_index(questions_, data_, 1);
+  const auto folder = index.table("questions").file.parent_path();
+  const auto list = std::filesystem::last_write_time(index.table("questions").file);
+  const FileLock held(std::filesystem::path(folder).concat(".lock"));
+  const Index again = question_index(questions_, data_, 1);
+  EXPECT_EQ(again.sha256(), index.sha256());
+  EXPECT_EQ(again.table("questions").file, index.table("questions").file);
+  EXPECT_EQ(std::filesystem::last_write_time(index.table("questions").file), list) << "nothing is written";
+}
+
 TEST_F(QuestionSets, GiveSamplesOfTablesAndPictures) {
   const Index index = question_index(questions_, data_, 1);
   const auto dataset = question_dataset(questions_, data_, index, Split::train);
