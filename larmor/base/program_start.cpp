@@ -1,5 +1,8 @@
 #include "larmor/base/program_start.h"
 
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <initializer_list>
@@ -31,10 +34,20 @@ void make_an_error_of(int signal) {
   ::sigaction(signal, &action, nullptr);
 }
 
+// Ranks hold connections to all others. Without the right to raise it the limit stays as it is.
+void take_all_descriptors() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  constexpr rlim_t enough = rlim_t{1} << 20;
+  files.rlim_cur = std::max(files.rlim_cur, std::min(files.rlim_max, enough));
+  static_cast<void>(::setrlimit(RLIMIT_NOFILE, &files));
+}
+
 }  // namespace
 
 void begin_program() {
   open_closed_ones();
+  take_all_descriptors();
   make_an_error_of(SIGPIPE);
   make_an_error_of(SIGXFSZ);
   // Ignored, as some starters hand it on, the kernel would throw the status of every child away.

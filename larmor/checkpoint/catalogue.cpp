@@ -95,11 +95,15 @@ void check_files(CheckpointEntry& entry) {
   entry.ok = entry.reason.empty();
 }
 
-CheckpointEntry verify_checkpoint(const fs::path& folder) {
+CheckpointEntry open_checkpoint(const fs::path& folder) {
   std::error_code none;
   const bool by_own_name = step_of_name(folder.filename().string()) && !fs::is_symlink(folder, none);
   const auto real = by_own_name ? folder : fs::canonical(folder, none);
-  auto entry = read_entry(none ? folder : real);
+  return read_entry(none ? folder : real);
+}
+
+CheckpointEntry verify_checkpoint(const fs::path& folder) {
+  auto entry = open_checkpoint(folder);
   if (entry.ok) check_files(entry);
   return entry;
 }

@@ -111,7 +111,9 @@ std::string folder_name(int64_t step);
 /// without it `ok` says that the manifest is sealed and makes sense. Throws Error (environment) when the
 /// folder cannot be read.
 std::vector<CheckpointEntry> list_checkpoints(const std::filesystem::path& folder, bool verify);
-/// Reads every byte of one, which may be named by a link.
+/// One, which may be named by a link; `ok` as in a list without `verify`.
+CheckpointEntry open_checkpoint(const std::filesystem::path& folder);
+/// The same, with every byte read.
 CheckpointEntry verify_checkpoint(const std::filesystem::path& folder);
 /// The newest one whose hashes all match; what was passed over is in `passed_over`. Nothing when there are
 /// none at all; throws Error (checkpoint) when there are some and none is good.

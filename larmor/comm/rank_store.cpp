@@ -1,7 +1,6 @@
 #include "larmor/comm/rank_store.h"
 
 #include <algorithm>
-#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -113,26 +112,78 @@ RankStore find_rank_store(const Rank& rank, milliseconds limit) {
   return rank_store;
 }
 
+namespace {
+
+/// Keys of one request, which fit into one frame of a store.
+constexpr int keys_at_once = 256;
+/// Of a rank that waits: the busier the store, the more seldom it is asked.
+constexpr milliseconds longest_pause(250), pause_per_thousand(300);
+constexpr size_t most_named = 8;
+
+/// The ranks that are to come to a group. Each tells of itself, and the last one that all are there: a
+/// message or three a rank, however many there are.
+class Gathering {
+ public:
+  Gathering(c10d::Store& store, const Rank& rank, const std::string& group)
+      : store_(store), rank_(rank), group_(group) {
+    store_.set(key_of(rank_.index), host_name());
+    if (store_.add(count_key(), 1) == rank_.count) store_.set(whole_key(), "1");
+  }
+
+  bool is_whole() { return store_.check({whole_key()}); }
+  milliseconds longest_pause_here() const {
+    return std::max(longest_pause, pause_per_thousand * rank_.count / 1000);
+  }
+  /// The first of them, and how many more there are.
+  std::string missing() {
+    std::vector<std::string> names;
+    for (int first = 0; first < rank_.count && names.size() < most_named; first += keys_at_once)
+      add_missing(first, std::min(first + keys_at_once, rank_.count), names);
+    const auto more = rank_.count - store_.add(count_key(), 0) - std::ssize(names);
+    return text(ranks_text(names), more > 0 ? text(" and ", more, " more") : "");
+  }
+
+ private:
+  std::string key_of(int rank) const { return text(group_, "/came/", rank); }
+  std::string count_key() const { return group_ + "/count"; }
+  std::string whole_key() const { return group_ + "/whole"; }
+
+  /// Of the ranks from `first` to before `end`.
+  void add_missing(int first, int end, std::vector<std::string>& names) {
+    if (names.size() == most_named) return;
+    std::vector<std::string> keys;
+    for (int rank = first; rank < end; ++rank) keys.push_back(key_of(rank));
+    if (store_.check(keys)) return;
+    if (end - first == 1) return names.push_back(std::to_string(first));
+    const int middle = first + (end - first) / 2;
+    add_missing(first, middle, names);
+    add_missing(middle, end, names);
+  }
+
+  c10d::Store& store_;
+  const Rank& rank_;
+  const std::string& group_;
+};
+
+}  // namespace
+
 void wait_for_all(c10d::Store& store, const Rank& rank, const std::string& group, milliseconds limit) {
   const SteadyTime start = std::chrono::steady_clock::now(), deadline = start + limit;
-  const auto key_of = [&](int index) { return text(group, "/came/", index); };
-  std::vector<std::string> missing;
+  std::string missing;
   bool warned = false;
   try {
-    store.set(key_of(rank.index), host_name());
-    std::vector<int> expected(static_cast<size_t>(rank.count));
-    std::iota(expected.begin(), expected.end(), 0);
-    // Asked again and again, because a blocking wait of the store could only say that somebody is missing.
-    for (milliseconds pause(2);; pause = std::min(pause * 2, milliseconds(250))) {
-      std::erase_if(expected, [&](int index) { return store.check({key_of(index)}); });
-      if (expected.empty()) return;
+    Gathering gathering(store, rank, group);
+    // Asked again and again, because a blocking wait of the store does not hear that a peer is lost.
+    for (milliseconds pause(2);; pause = std::min(pause * 2, gathering.longest_pause_here())) {
+      if (gathering.is_whole()) return;
       if (peer_is_lost()) break;
-      missing.clear();
-      for (const int index : expected) missing.push_back(std::to_string(index));
-      if (left_until(deadline).count() == 0) break;
+      if (left_until(deadline).count() == 0) {
+        missing = gathering.missing();
+        break;
+      }
       if (!warned && std::chrono::steady_clock::now() - start > patience) {
         warned = true;
-        log::warning(text("still waiting for ", ranks_text(missing), " of ", rank.count));
+        log::warning(text("still waiting for ", gathering.missing(), " of ", rank.count));
       }
       std::this_thread::sleep_for(std::min(pause, left_until(deadline)));
     }
@@ -148,7 +199,7 @@ void wait_for_all(c10d::Store& store, const Rank& rank, const std::string& group
   }
   fail(Exit::environment,
        text("rank ", rank.index, " waited ", duration_text(limit), " at ", rank.master_address, ":",
-            rank.master_port, " for ", ranks_text(missing), " of ", rank.count, ", which never came"),
+            rank.master_port, " for ", missing, " of ", rank.count, ", which never came"),
        "the log of such a rank, or of the job that should have started it, says why");
 }
 

@@ -52,6 +52,19 @@ size_t fields_of(StoreOperation operation) {
   }
 }
 
+/// Whether it may give what another waits for.
+bool adds_values(const StoreMessage& request) {
+  switch (request.operation) {
+    case StoreOperation::set:
+    case StoreOperation::compare_set:
+    case StoreOperation::add:
+    case StoreOperation::append:
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool waits(const StoreMessage& request) {
   return request.operation == StoreOperation::get || request.operation == StoreOperation::wait;
 }
@@ -101,6 +114,7 @@ struct StoreServer::State {
   struct Client {
     SealedStream stream;
     std::optional<StoreMessage> waiting = {};
+    bool has_spoken = false;  // or is to be sent more, or is gone
   };
 
   State(Descriptor listening_socket, const RunKey& key)
@@ -116,7 +130,7 @@ struct StoreServer::State {
 
   void serve();
   void serve_once();
-  bool wait_for_something() const;
+  bool wait_for_something();
   void hear(Client& client);
   void answer(Client& client, const StoreMessage& request);
   std::vector<std::string> carry_out(const StoreMessage& request);
@@ -125,11 +139,12 @@ struct StoreServer::State {
   AuthenticatingListener listener;
   std::vector<Client> clients;
   c10::intrusive_ptr<c10d::HashStore> values = c10::make_intrusive<c10d::HashStore>();
+  bool has_changed = false;  // the values, since those that wait were looked at
   std::thread thread;
 };
 
 /// False when it is to end.
-bool StoreServer::State::wait_for_something() const {
+bool StoreServer::State::wait_for_something() {
   std::vector<pollfd> watched{{stop.number(), POLLIN, 0}};
   listener.watch(watched);
   const bool accepts_peers = watched.size() > 1 && watched[1].fd == listening.number();
@@ -140,15 +155,21 @@ bool StoreServer::State::wait_for_something() const {
   // Unproven peers have a time limit; otherwise nothing happens without an event.
   constexpr int soon_ms = 250;
   wait_for_any(watched, std::chrono::milliseconds(listener.unproven() == 0 && accepts_peers ? -1 : soon_ms));
+  const size_t others = watched.size() - clients.size();
+  for (size_t i = 0; i < clients.size(); ++i) clients[i].has_spoken = watched[others + i].revents != 0;
   return (watched[0].revents & POLLIN) == 0;
 }
 
 void StoreServer::State::serve_once() {
   for (auto& peer : listener.serve()) clients.push_back({SealedStream(std::move(peer))});
-  for (auto& client : clients) hear(client);
-  // What one has said may be what another waits for.
+  // Only those that have: asking each one at every message of another would be the square of the ranks.
   for (auto& client : clients) {
-    if (client.waiting) answer(client, *std::exchange(client.waiting, std::nullopt));
+    if (std::exchange(client.has_spoken, false)) hear(client);
+  }
+  // What one has said may be what another waits for.
+  const bool has_news = std::exchange(has_changed, false);
+  for (auto& client : clients) {
+    if (has_news && client.waiting) answer(client, *std::exchange(client.waiting, std::nullopt));
   }
   std::erase_if(clients, [](const Client& client) { return client.stream.is_closed(); });
 }
@@ -178,6 +199,7 @@ void StoreServer::State::answer(Client& client, const StoreMessage& request) {
     client.waiting = request;
     return;
   }
+  has_changed = has_changed || adds_values(request);
   StoreMessage reply{.number = request.number};
   try {
     reply.fields = carry_out(request);

@@ -16,6 +16,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/storage.h"
 #include "larmor/base/text.h"
+#include "larmor/launch/open_files.h"
 #include "larmor/watch/stack_dump.h"
 
 namespace larmor {
@@ -142,6 +143,7 @@ void LocalHost::start(const GroupStart& start) {
   memory_kills_.emplace();
   // One process that is all ranks meets nobody, and what it starts would inherit the key.
   const bool is_alone = start.ranks.size() == 1 && start.ranks.front().ranks == start.world_size;
+  if (!is_alone) refuse_too_many_ranks(start.world_size, limit_of_open_files());
   store_key_ = start.store_key && !is_alone ? start.store_key->to_descriptor() : Descriptor();
   running_.clear();
   // When one cannot be started, those before it end with this map.

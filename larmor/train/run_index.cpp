@@ -249,14 +249,16 @@ Index seen_of_run(const Index& start, const Index& now) {
   seen.tables = now.tables;
   const auto keys = keys_of(start);
   const auto places = places_of(now);
+  const std::set<std::string> touched(start.touched.begin(), start.touched.end());
+  std::set<std::string> bad;
+  for (const BadFile& one : start.bad) bad.insert(one.path);
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const Case& then = start.cases[i];
-    const bool is_bad = holds(start.bad, then.name());
+    const bool is_bad = bad.contains(then.name());
     const auto place = places.find(keys[i]);
     if (!is_bad && place == places.end()) continue;
-    const bool is_touched =
-        std::find(start.touched.begin(), start.touched.end(), then.name()) != start.touched.end();
-    Case& entry = seen.cases.emplace_back(is_bad || is_touched ? then : now.cases[place->second]);
+    const bool is_then = is_bad || touched.contains(then.name());
+    Case& entry = seen.cases.emplace_back(is_then ? then : now.cases[place->second]);
     entry.patient = then.patient;
     entry.split = then.split;
   }

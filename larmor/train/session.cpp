@@ -184,10 +184,24 @@ struct Resumed {
   TrainerState state;
 };
 
+/// Whether it is whole, by one look at each of its bytes on each host: what one finds damaged none reads.
+/// Collective.
+CheckpointEntry verify_together(const std::filesystem::path& chosen, const Rank& rank,
+                                Communicator& communicator) {
+  auto entry = rank.local_index == 0 ? verify_checkpoint(chosen) : open_checkpoint(chosen);
+  for (const auto& reason : all_gather_bytes(communicator, entry.ok ? "" : entry.reason)) {
+    if (reason.empty() || !entry.ok) continue;
+    entry.ok = false;
+    entry.reason = reason;
+  }
+  return entry;
+}
+
+/// Collective.
 Resumed resume(const SessionOptions& options, const LoadedConfig& config, const Index& index, Task& task,
-               std::vector<Learner>& learners) {
+               std::vector<Learner>& learners, const Rank& rank, Communicator& communicator) {
   if (!options.resume_from) return {};
-  auto entry = verify_checkpoint(*options.resume_from);
+  auto entry = verify_together(*options.resume_from, rank, communicator);
   auto state = restore(entry, task, learners);
   const bool is_own = is_own_checkpoint(options.folder, entry);
   if (!is_own && !compare_origin(entry, config.sha256(), index.sha256()).both()) {
@@ -264,7 +278,7 @@ SessionEnd run_session(const LoadedStage& loaded, const Plan& planned, const Ind
   auto learners =
       make_learners(*task, blocks, config, plan, &timetable, *communicator);  // parallel, optimizer
   const auto rank_sums = plan.sync_batch_norm ? std::make_unique<RankSums>(*communicator) : nullptr;
-  const auto [resumed, state] = resume(options, loaded.config, index, *task, learners);
+  const auto [resumed, state] = resume(options, loaded.config, index, *task, learners, rank, *communicator);
   const auto tracker = open_tracker(config, options, rank, *storage, clock, timetable, state);  // track
   CheckpointWriter checkpoints(options.folder.checkpoints(), *storage, *communicator,           // checkpoint
                                checkpoint_options(config, plan, index, rank, loaded.config, resumed),

@@ -72,6 +72,20 @@ TEST(BeginProgram, LeavesDescriptorsThatAreOpen) {
   EXPECT_TRUE(ending.ok()) << ending.describe();
 }
 
+TEST(BeginProgram, MayOpenAsManyFilesAsTheHardLimitAllows) {
+  const auto ending = in_child([] {
+    rlimit files{};
+    if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return false;
+    files.rlim_cur = 32;
+    files.rlim_max = std::min(files.rlim_max, rlim_t{500});
+    if (::setrlimit(RLIMIT_NOFILE, &files) != 0) return false;
+    begin_program();
+    rlimit now{};
+    return ::getrlimit(RLIMIT_NOFILE, &now) == 0 && now.rlim_cur == files.rlim_max;
+  });
+  EXPECT_TRUE(ending.ok()) << ending.describe();
+}
+
 TEST(BeginProgram, MakesAnErrorOfAPipeThatNobodyReads) {
   const auto write_to_nobody = [] {
     std::array<int, 2> ends{};

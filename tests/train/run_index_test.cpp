@@ -1,6 +1,8 @@
 #include "larmor/train/run_index.h"
 
 #include <chrono>
+#include <ctime>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -241,6 +243,23 @@ TEST_F(ResumedIndex, IsWhatAnotherHostSeesBadAndTouchedFilesAside) {
   EXPECT_NE(seen_of_run(start, now()).sha256(), start.sha256());
   start.touched = {"p03/v.npy"};
   EXPECT_EQ(seen_of_run(start, now()).sha256(), start.sha256());
+}
+
+// By a search of the list for each case it would take half a minute.
+TEST(SeenOfRun, IsFoundOutForAHundredThousandFilesThatWereTouched) {
+  constexpr int cases = 100'000;
+  Index start;
+  for (int number = 0; number < cases; ++number) {
+    const auto name = text("p", number, ".npy");
+    start.cases.push_back({.files = {{"image", name}}, .patient = name, .bytes = 5});
+    start.touched.push_back(name);
+  }
+  Index now = start;
+  for (Case& one : now.cases) one.bytes = 6;
+  const auto before = std::clock();
+  EXPECT_EQ(seen_of_run(start, now).cases, start.cases);
+  const double seconds = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
+  RecordProperty("cpu_seconds", std::to_string(seconds));
 }
 
 }  // namespace
