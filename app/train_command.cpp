@@ -71,6 +71,7 @@ RankCommand train_command(const TrainRequest& request, const RunFolder& folder, 
     command.arguments.emplace_back("--steps");
     command.arguments.push_back(text(*request.flags.steps));
   }
+  if (request.flags.no_check) command.arguments.emplace_back("--no-check");
   if (words.quiet) command.arguments.emplace_back("--quiet");
   if (words.no_color) command.arguments.emplace_back("--no-color");
   if (words.json) command.arguments.emplace_back("--json");
@@ -84,7 +85,7 @@ RankCommand train_command(const TrainRequest& request, const RunFolder& folder, 
   command.log_folder = folder.logs();
   // What a host's own folders are called, and how its ranks speak, does not count.
   command.hash = sha256(text("train ", folder.root.filename().string(), " ", terms.resume_step, " ",
-                             request.flags.steps.value_or(0), " ", words_hash));
+                             request.flags.steps.value_or(0), " ", request.flags.no_check, " ", words_hash));
   return command;
 }
 

@@ -90,5 +90,6 @@ void add_train(Program& program) {
   verb.add_flag("--debug", flags->debug, "log everything to stderr");
   add_agent_flags(verb, flags->agents);
 }
+  verb.add_flag("--no-check", flags->no_check, "do not try a validation before the first step of a new run");
 
 }  // namespace larmor::app

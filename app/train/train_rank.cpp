@@ -119,6 +119,7 @@ int train_as_rank(Program& program, const TrainFlags& flags, const Rank& rank) {
             flags.debug ? log::Level::debug : log::Level::info);
   if (flags.resume != "never") options.resume_from = flags.resume;
   options.step_limit = flags.steps;
+  options.tries_out = !flags.no_check;
   options.console = console_of(rank, program.arguments());
   options.ends_at = time_from("LARMOR_JOB_END");
   options.started_at = time_from("LARMOR_JOB_START");

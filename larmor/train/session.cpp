@@ -228,7 +228,10 @@ void compare_ranks(const LoadedStage& loaded, const Plan& plan, const Index& ind
 /// `started`: steady seconds.
 SessionEnd train(Trainer& trainer, const SessionOptions& options, const Timetable& timetable,
                  const Clock& clock, double started) {
-  if (!options.resume_from) trainer.prepare();
+  if (!options.resume_from) {
+    trainer.prepare();
+    if (options.tries_out) trainer.try_out();
+  }
   options.before_training();
   SessionEnd end{.training = trainer.run()};
   end.epochs = timetable.epoch(end.training.state.progress);

@@ -29,6 +29,7 @@ struct SessionOptions {
   std::optional<double> ends_at, started_at;
   /// Called when what is lost by a sudden end begins: up to then a signal may end the process.
   std::function<void()> before_training = [] {};
+  bool tries_out = false;                  // Trainer::try_out(), where the run is new
   StopAsked stop_asked = asked_by_signal;  // what ends training soon, with a checkpoint
 };
 

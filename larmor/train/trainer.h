@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -100,6 +101,10 @@ class Trainer {
 
   /// Lets the task look around once, before a new run's first step. Collective.
   void prepare();
+  /// Validates a case or a few, draws their pictures and gathers what a save writes, and keeps nothing: not
+  /// one bit of what is trained depends on it. Throws Error (usage) where checkpoint.metric is a name that no
+  /// such case gives, and what a validation throws. Collective.
+  void try_out();
 
   /// Trains until the length is reached, a limit, or a signal, all of which are asked before a step is begun;
   /// the last step's checkpoint is saved when it returns. A stop cuts a validation, which the next start then
@@ -107,6 +112,9 @@ class Trainer {
   TrainingEnd run();
 
  private:
+  /// Of the metrics of a validation of these; none where no case can be used.
+  std::set<std::string> names_given(const Dataset& cases);
+
   struct StepOutcome {
     bool stop = false;        // some rank was asked to stop
     bool save_ended = false;  // on some rank
