@@ -363,6 +363,8 @@ void Program::keep_shown(bool by_stage) {
   kept_->all = by_stage ? Json::object() : Json::array();
 }
 
+void Program::drop_shown() { kept_.reset(); }
+
 void Program::show_kept() {
   const auto kept = std::move(kept_);
   show(kept->all, kept->lines);

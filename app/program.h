@@ -117,6 +117,8 @@ class Program {
   /// From here on show() shows nothing: show_kept() shows all of it, as one list, or as an object by stage.
   void keep_shown(bool by_stage = false);
   void show_kept();
+  /// Instead: nothing of it is shown.
+  void drop_shown();
 
  private:
   struct Kept {

@@ -115,9 +115,10 @@ RunFolder StageChain::begin(const std::string& stage) {
   return {folder};
 }
 
-int act_for_each_stage(Program& program, const Workload& workload, const Program::Action& action) {
+namespace {
+
+int act_on_stages(Program& program, const Workload& workload, const Program::Action& action) {
   StageChain chain(program, workload, StageChain::Runs::perhaps);
-  program.keep_shown(/*by_stage=*/true);
   int status = 0;
   for (const auto& stage : workload.stages()) {
     try {
@@ -125,12 +126,33 @@ int act_for_each_stage(Program& program, const Workload& workload, const Program
       const int own = action();
       if (status == 0) status = own;
     } catch (const Error& error) {
-      program.show_kept();
       throw error.within("stage " + stage);
     }
   }
+  return status;
+}
+
+}  // namespace
+
+int act_for_each_stage(Program& program, const Workload& workload, const Program::Action& action) {
+  program.keep_shown(/*by_stage=*/true);
+  int status = 0;
+  try {
+    status = act_on_stages(program, workload, action);
+  } catch (const Error&) {
+    program.show_kept();
+    throw;
+  }
   program.show_kept();
   return status;
+}
+
+void check_each_stage(Program& program, const Workload& workload, const Program::Action& action) {
+  const bool was_quiet = std::exchange(program.arguments().quiet, true);
+  program.keep_shown(/*by_stage=*/true);
+  act_on_stages(program, workload, action);
+  program.drop_shown();
+  program.arguments().quiet = was_quiet;
 }
 
 }  // namespace larmor::app

@@ -62,5 +62,7 @@ class StageChain {
 /// the first that is not 0. An Error of a stage, which is named in it, ends the call when the stages before
 /// it have been shown.
 int act_for_each_stage(Program& program, const Workload& workload, const Program::Action& action);
+/// The same for the faults that it may find alone: nothing is shown.
+void check_each_stage(Program& program, const Workload& workload, const Program::Action& action);
 
 }  // namespace larmor::app

@@ -79,17 +79,20 @@ void add_train(Program& program) {
         if (!asks_for_every_stage(program.arguments())) return train_as_agent(program, *flags, rank);
         refuse_launcher(rank);
         const auto train = [&] { return train_as_agent(program, *flags, rank); };
-        if (!flags->dry_run) return train_every_stage(program, *flags, train);
-        return act_for_each_stage(program, program.workload(program.arguments().target), train);
+        const auto& workload = program.workload(program.arguments().target);
+        if (flags->dry_run) return act_for_each_stage(program, workload, train);
+        auto look = *flags;
+        look.dry_run = true;
+        return train_every_stage(program, *flags, train, [&] { return train_as_agent(program, look, rank); });
       },
       {.stages = WorkloadVerb::Stages::own});
   verb.add_option("--resume", flags->resume, "auto, never, or a checkpoint folder");
   verb.add_option("--steps", flags->steps, "stop after this global step, with a checkpoint")
       ->check(at_least(1));
   verb.add_flag("--dry-run", flags->dry_run, "show the plan and stop");
+  verb.add_flag("--no-check", flags->no_check, "do not try a validation before the first step of a new run");
   verb.add_flag("--debug", flags->debug, "log everything to stderr");
   add_agent_flags(verb, flags->agents);
 }
-  verb.add_flag("--no-check", flags->no_check, "do not try a validation before the first step of a new run");
 
 }  // namespace larmor::app

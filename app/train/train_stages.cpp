@@ -41,9 +41,12 @@ int train_stages(const VerbArguments& asked, const Workload& workload, StageChai
 
 }  // namespace
 
-int train_every_stage(Program& program, const TrainFlags& flags, const std::function<int()>& train_stage) {
+int train_every_stage(Program& program, const TrainFlags& flags, const std::function<int()>& train_stage,
+                      const std::function<int()>& look_at_stage) {
   refuse_flags(flags);
   const auto& workload = program.workload(program.arguments().target);
+  // A fault of the last stage would otherwise show when all others have been trained.
+  check_each_stage(program, workload, look_at_stage);
   const auto asked = program.arguments();
   StageChain chain(program, workload, StageChain::Runs::made);
   program.keep_shown();

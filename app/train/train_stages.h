@@ -8,9 +8,11 @@
 
 namespace larmor::app {
 
-/// Calls `train_stage` for each stage, the program's words being those of that stage's run. A stage whose run
-/// is over is not trained again, which is for `train_stage` to see; one that ends otherwise is the last. The
-/// exit status is the last one's. Throws Error (usage) for words that make no sense for several stages.
-int train_every_stage(Program& program, const TrainFlags& flags, const std::function<int()>& train_stage);
+/// Calls `look_at_stage`, which throws what is wrong with it, for all stages, and then `train_stage` for
+/// each, the program's words being those of that stage's run. A stage whose run is over is not trained again,
+/// which is for `train_stage` to see; one that ends otherwise is the last. The exit status is the last one's.
+/// Throws Error (usage) for words that make no sense for several stages.
+int train_every_stage(Program& program, const TrainFlags& flags, const std::function<int()>& train_stage,
+                      const std::function<int()>& look_at_stage);
 
 }  // namespace larmor::app

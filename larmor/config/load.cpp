@@ -30,7 +30,29 @@ struct Forest {
   std::vector<std::string> notes;
 };
 
-void read_file(const std::filesystem::path& path, Forest& forest, Problems& problems) {
+bool is_stage(const Entry& entry, const std::vector<std::string>& stages) {
+  return std::ranges::find(stages, entry.key) != stages.end();
+}
+
+/// Takes the sections that are called after stages out of a file's tree. Gives the one of `stage`.
+Node take_section(Node& tree, const std::vector<std::string>& stages, const std::string& stage,
+                  Problems& problems) {
+  Node own = empty_mapping();
+  for (Entry& entry : tree.entries) {
+    if (!is_stage(entry, stages) || entry.value.kind == Node::Kind::nothing) continue;
+    if (entry.value.kind != Node::Kind::mapping) {
+      problems.push_back({entry.key, place_text(entry.place),
+                          text("is ", shown(entry.value), ", and not a section of keys for that stage")});
+    } else if (entry.key == stage) {
+      own = std::move(entry.value);
+    }
+  }
+  std::erase_if(tree.entries, [&](const Entry& entry) { return is_stage(entry, stages); });
+  return own;
+}
+
+void read_file(const std::filesystem::path& path, const std::vector<std::string>& stages,
+               const std::string& stage, Forest& forest, Problems& problems) {
   Source& source = forest.sources.emplace_back();
   source.name = path.string();
   source.short_name = printable(path.filename().string());  // it becomes a comment of config.yaml
@@ -46,7 +68,9 @@ void read_file(const std::filesystem::path& path, Forest& forest, Problems& prob
       tree = std::move(translation.tree);
       forest.notes.insert(forest.notes.end(), translation.notes.begin(), translation.notes.end());
     }
+    Node own = take_section(tree, stages, stage, problems);
     forest.trees.push_back(std::move(tree));
+    forest.trees.push_back(std::move(own));
   } catch (const Error& error) {
     problems.push_back({"", source.name, error.message()});
   }
@@ -135,7 +159,8 @@ LoadedConfig load_config(const Sources& sources, const std::string& workload, co
                          const WorkloadFields& fields) {
   Forest forest;
   Problems problems;
-  for (const std::filesystem::path& file : sources.files) read_file(file, forest, problems);
+  for (const std::filesystem::path& file : sources.files)
+    read_file(file, sources.stages, stage, forest, problems);
   read_environment(sources.environment, forest, problems);
   read_overrides(sources.overrides, forest, problems);
 

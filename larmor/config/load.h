@@ -17,6 +17,9 @@ struct Sources {
       files;  // default.yaml first, then each -c in order; YAML, JSON with comments, or DeepSpeed's JSON
   std::map<std::string, std::string> environment;  // LARMOR_<SECTION>__<KEY>=value, other names are ignored
   std::vector<std::string> overrides;              // key=value from the command line
+  /// A section of a file that is called after one of these is for that stage alone, and goes before what the
+  /// same file says for all.
+  std::vector<std::string> stages = {};
   bool is_draft = false;  // to be shown: a value that a person has yet to give is no fault
 };
 

@@ -69,7 +69,9 @@ WorkloadFields fields_of(const Workload& workload, const std::string& name, Stag
 LoadedStage load_stage(const Sources& sources, const Workload& workload, const std::string& stage,
                        std::shared_ptr<const EarlierRuns> earlier, const std::filesystem::path& place) {
   auto made = workload.stage(stage);
-  auto config = load_config(sources, workload.name(), stage, fields_of(workload, stage, *made));
+  Sources all = sources;
+  all.stages = workload.stages();
+  auto config = load_config(all, workload.name(), stage, fields_of(workload, stage, *made));
   made->build_on(earlier ? std::move(earlier) : earlier_of_config(workload, config.config));
   if (!place.empty()) {
     std::map<std::string, std::filesystem::path> files;

@@ -35,6 +35,32 @@ TEST(LoadConfig, LetsLaterSourcesWin) {
   EXPECT_EQ(origin_of(loaded, "train.length").overrode, "environment LARMOR_TRAIN__LENGTH");
 }
 
+TEST(LoadConfig, TakesASectionThatIsCalledAfterAStageForThatStageAlone) {
+  const ConfigFile first(
+      "run: {seed: 1}\nfirst: {train: {length: 1ep}}\ntrain: {length: 2ep, early_stopping: 2}\n");
+  const ConfigFile later("second: {train: {length: 3ep, no_such_key: 1}}\ntrain: {early_stopping: 4}\n",
+                         "more.yaml");
+  Sources sources;
+  sources.files = {first.path(), later.path()};
+  sources.stages = {"first", "second"};
+  const LoadedConfig loaded = load(sources);
+  EXPECT_EQ(to_text(loaded.config.train.length), "1ep") << "of its own section";
+  EXPECT_EQ(loaded.config.train.early_stopping, 4) << "of all stages, by the later file";
+  EXPECT_EQ(origin_of(loaded, "train.length").origin, "default.yaml:2");
+  EXPECT_EQ(origin_of(loaded, "train.length").overrode, "default.yaml:3");
+  MadeUpWorkload workload;
+  EXPECT_THROW(load_config(sources, "made_up", "second", workload.fields()), Error)
+      << "a fault in its section";
+}
+
+TEST(LoadConfig, RefusesAStageThatIsNoSection) {
+  const ConfigFile file("first: 3\n");
+  Sources sources;
+  sources.files = {file.path()};
+  sources.stages = {"first"};
+  EXPECT_THROW(load(sources), Error);
+}
+
 TEST(LoadConfig, MergesSectionsAndReplacesLists) {
   const ConfigFile first(
       "data: {include: [a, b], exclude: [c], transforms: [{Orientation: {axcodes: RAS}}]}\n");

@@ -227,6 +227,29 @@ TEST_F(AllStages, ArePlannedBeforeAnyIsTrained) {
   EXPECT_FALSE(fs::exists(scratch_.path() / "runs"));
 }
 
+TEST_F(AllStages, AreAllLookedAtBeforeTheFirstIsTrained) {
+  const auto without_data = chain({"refiner:data.kind=nifti", "refiner:data.folder=nowhere"});
+  EXPECT_EQ(without_data.status, 3) << without_data.err;
+  EXPECT_THAT(without_data.err, AllOf(HasSubstr("stage refiner"), HasSubstr("nowhere")));
+  DiskStorage disk;
+  write_text(disk, scratch_.path() / "sizes.yaml", "refiner: {model: {chanels: 4}}\n");
+  const auto typed = chain({"-c", "sizes.yaml"});
+  EXPECT_EQ(typed.status, usage) << typed.err;
+  EXPECT_THAT(typed.err, AllOf(HasSubstr("sizes.yaml:1"), HasSubstr("model.channels")));
+  EXPECT_FALSE(fs::exists(run("toys-coder")));
+}
+
+TEST_F(AllStages, HaveSectionsOfTheirOwnInOneFile) {
+  DiskStorage disk;
+  write_text(disk, scratch_.path() / "sizes.yaml",
+             "coder: {train: {early_stopping: 7}}\nrefiner: {train: {early_stopping: 9}}\n");
+  const auto end = call({"config", "show", "toy", "--stage", "all", "-c", "tiny", "-c", "sizes.yaml"});
+  ASSERT_EQ(end.status, 0) << end.err;
+  const auto second = end.out.find("stage refiner");
+  EXPECT_THAT(end.out.substr(0, second), HasSubstr("early_stopping: 7"));
+  EXPECT_THAT(end.out.substr(second), HasSubstr("early_stopping: 9"));
+}
+
 TEST_F(AllStages, ShowTheRunsThatTheyBuildOnWhereThereAreSome) {
   const auto shown = [&] {
     std::string from;
