@@ -116,7 +116,7 @@ std::vector<std::string> chosen_backends(const CollectivesArguments& arguments, 
     if (name == "nccl" && !gpus_do(hardware, ranks)) {
       fail(Exit::environment,
            text("nccl needs a GPU a rank: there are ", ranks, " ranks and ", hardware.gpus.size(), " GPUs",
-                cuda_is_usable() ? "" : ", and this build cannot use CUDA here"),
+                hardware.gpus.empty() || !cuda_obstacle() ? "" : text(", but ", cuda_obstacle()->why)),
            "--backends gloo");
     }
   }

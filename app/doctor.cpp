@@ -32,9 +32,10 @@ Check check_gpus(const Hardware& hardware) {
   if (hardware.gpus.empty()) return {"gpu", true, "no GPU: training runs on the CPU"};
   const auto count = hardware.gpus.size();
   const auto gpus = text(count, count == 1 ? " GPU" : " GPUs");
-  if (cuda_is_usable()) return {"gpu", true, gpus + " can be used"};
+  const auto obstacle = cuda_obstacle();
+  if (!obstacle) return {"gpu", true, gpus + " can be used"};
   return {"gpu", false,
-          text(gpus, count == 1 ? " is" : " are", " here, but this build has no CUDA: build preset cuda")};
+          text(gpus, count == 1 ? " is" : " are", " here, but ", obstacle->why, ": ", obstacle->remedy)};
 }
 
 Check check_memory(const Hardware& hardware) {

@@ -7,8 +7,13 @@
 #include <ATen/native/cuda/Resize.h>
 #include <c10/core/AllocatorConfig.h>
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAFunctions.h>
+#include <cuda_runtime_api.h>
 #include <dlfcn.h>
+
+#include "larmor/base/text.h"
+#include "larmor/device/device.h"
 
 namespace larmor::cuda {
 
@@ -30,6 +35,9 @@ bool maps_memory() {
   return true;
 }
 
+/// 12040 as "12.4".
+std::string version_of(int number) { return text(number / 1000, ".", number % 1000 / 10); }
+
 /// A segment of the allocator that grows leaves no pieces behind that nothing fits in. Who has set the
 /// allocator's variable has chosen.
 void let_segments_grow() {
@@ -41,6 +49,31 @@ void let_segments_grow() {
 }  // namespace
 
 bool is_usable() { return c10::cuda::device_count() > 0; }
+
+std::optional<CudaObstacle> obstacle() {
+  int devices = 0, of_driver = 0, of_runtime = 0;
+  const cudaError_t status = cudaGetDeviceCount(&devices);
+  if (status == cudaSuccess && devices > 0) return std::nullopt;
+  if (status != cudaSuccess) cudaGetLastError();  // it would be told at the next launch
+  C10_CUDA_CHECK_WARN(cudaDriverGetVersion(&of_driver));
+  C10_CUDA_CHECK_WARN(cudaRuntimeGetVersion(&of_runtime));
+  if (of_driver == 0)
+    return CudaObstacle{
+        .why = "no driver of NVIDIA's answers (libcuda.so.1)",
+        .remedy = "install the driver; in a container, give it the GPUs (docker run --gpus all)"};
+  if (status == cudaErrorInsufficientDriver)
+    return CudaObstacle{
+        .why = text("their driver is of CUDA ", version_of(of_driver), " and this build of CUDA ",
+                    version_of(of_runtime)),
+        .remedy =
+            "install a newer driver (580 or later is of CUDA 13), or build with a libtorch of the "
+            "driver's CUDA (LARMOR_LIBTORCH)"};
+  if (status == cudaSuccess || status == cudaErrorNoDevice)
+    return CudaObstacle{.why = "CUDA sees none of them",
+                        .remedy = "look at CUDA_VISIBLE_DEVICES and at who may open /dev/nvidia*"};
+  return CudaObstacle{.why = text("CUDA does not start: ", cudaGetErrorString(status)),
+                      .remedy = "nvidia-smi and the kernel's log (dmesg) say more"};
+}
 
 void use_device(int index) {
   at::globalContext().lazyInitDevice(c10::kCUDA);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace c10 {
 struct StorageImpl;
@@ -12,11 +13,13 @@ struct StorageImpl;
 
 namespace larmor {
 class Graph;
-}
+struct CudaObstacle;
+}  // namespace larmor
 
 namespace larmor::cuda {
 
 bool is_usable();
+std::optional<CudaObstacle> obstacle();
 void use_device(int index);
 void synchronize(int index);
 int64_t peak_bytes(int index);

@@ -97,6 +97,8 @@ void set_up_process(const Plan& plan, c10::Device device) {
 
 bool cuda_is_usable() { return cuda::is_usable(); }
 
+std::optional<CudaObstacle> cuda_obstacle() { return cuda::obstacle(); }
+
 void synchronize(c10::Device device) {
   if (device.is_cuda()) cuda::synchronize(device.index());
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include <c10/core/Device.h>
@@ -24,6 +25,12 @@ void set_up_process(const Plan& plan, c10::Device device);
 
 /// Whether this build and machine can use CUDA.
 bool cuda_is_usable();
+/// What keeps this program from this machine's GPUs, as the end of a sentence, and what helps.
+struct CudaObstacle {
+  std::string why, remedy;
+};
+/// Nothing where CUDA can be used.
+std::optional<CudaObstacle> cuda_obstacle();
 /// Blocks until the device's queue is empty; nothing on CPU.
 void synchronize(c10::Device device);
 /// The most memory used so far, in bytes: allocator peak on CUDA, peak resident size on CPU.

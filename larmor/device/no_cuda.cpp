@@ -1,5 +1,6 @@
 #include "larmor/base/error.h"
 #include "larmor/device/cuda.h"
+#include "larmor/device/device.h"
 #include "larmor/device/graph.h"
 
 namespace larmor::cuda {
@@ -7,11 +8,14 @@ namespace larmor::cuda {
 namespace {
 [[noreturn]] void absent() {
   fail(Exit::usage, "this build of larmor has no CUDA",
-       "build it with the CMake preset cuda, or say parallel.device=cpu");
+       "build it by script/build --cuda, or say parallel.device=cpu");
 }
 }  // namespace
 
 bool is_usable() { return false; }
+std::optional<CudaObstacle> obstacle() {
+  return CudaObstacle{.why = "this build of larmor has no CUDA", .remedy = "build it by script/build --cuda"};
+}
 void use_device(int) { absent(); }
 void synchronize(int) { absent(); }
 int64_t peak_bytes(int) { absent(); }

@@ -6,7 +6,7 @@ namespace {
 
 [[noreturn]] void refuse_gpu() {
   fail(Exit::environment, "random tensors on a GPU need a larmor that is built with CUDA",
-       "configure with -DLARMOR_CUDA=ON, or train on the CPU");
+       "build it by script/build --cuda, or train on the CPU");
 }
 
 }  // namespace

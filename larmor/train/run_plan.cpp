@@ -23,12 +23,12 @@ bool asks_what_bf16_gains(const Hardware& hardware, const RunConfig& config) {
 }
 
 Plan plan_here(const Hardware& hardware, const Demand& demand, const RunConfig& config) {
-  const bool blind = !hardware.gpus.empty() && !cuda_is_usable() && config.parallel.device != "cpu";
-  if (!blind) return make_plan(hardware, demand, config);
+  const bool wants_gpus = !hardware.gpus.empty() && config.parallel.device != "cpu";
+  const auto obstacle = wants_gpus ? cuda_obstacle() : std::nullopt;
+  if (!obstacle) return make_plan(hardware, demand, config);
   const auto what = text(hardware.gpus.size(), hardware.gpus.size() == 1 ? " GPU is" : " GPUs are",
-                         " here, but this build of larmor has no CUDA");
-  constexpr const char* remedy =
-      "build with -DLARMOR_CUDA=ON, which script/build does where there is a GPU driver";
+                         " here, but ", obstacle->why);
+  const std::string& remedy = obstacle->remedy;
   if (config.parallel.device == "cuda") fail(Exit::environment, what, remedy);
   auto without = hardware;
   without.gpus.clear();

@@ -29,14 +29,14 @@ TEST_F(BlindBuild, PlansForTheCpuAndSaysWhy) {
   ASSERT_EQ(plan.status, 0) << plan.err;
   const auto json = plan.json();
   EXPECT_THAT(json["reasons"].dump(),
-              AllOf(HasSubstr("2 GPUs are here"), HasSubstr("no CUDA"), HasSubstr("-DLARMOR_CUDA=ON")));
+              AllOf(HasSubstr("2 GPUs are here"), HasSubstr("no CUDA"), HasSubstr("script/build --cuda")));
   EXPECT_EQ(json["precision"], "fp32");
 }
 
 TEST_F(BlindBuild, RefusesWhatCannotBeWhenGpusAreAskedFor) {
   const auto end = call({"train", "latent_diffusion", "-c", "tiny", "--device", "cuda"});
   EXPECT_EQ(end.status, 4) << end.err;
-  EXPECT_THAT(end.err, AllOf(HasSubstr("no CUDA"), HasSubstr("hint: "), HasSubstr("-DLARMOR_CUDA=ON")));
+  EXPECT_THAT(end.err, AllOf(HasSubstr("no CUDA"), HasSubstr("hint: "), HasSubstr("script/build --cuda")));
   EXPECT_FALSE(std::filesystem::exists(scratch_.path() / "runs" / "latest"));
 }
 

@@ -12,6 +12,11 @@ namespace {
 
 constexpr int runtime_version = 13000;
 
+/// EMULATED_DRIVER_CUDA=12040: the driver is one of CUDA 12.4; 0: there is none.
+int driver_version_of_cuda() {
+  return static_cast<int>(read_number("EMULATED_DRIVER_CUDA", runtime_version));
+}
+
 bool is_device(int device) { return device >= 0 && device < static_cast<int>(process().devices.size()); }
 
 const Card& card_of(int device) { return process().devices[static_cast<size_t>(device)].card; }
@@ -43,6 +48,8 @@ extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
   load_operators();
+  *count = 0;
+  if (driver_version_of_cuda() < runtime_version) return answer(cudaErrorInsufficientDriver);
   *count = static_cast<int>(process().devices.size());
   return *count == 0 ? answer(cudaErrorNoDevice) : cudaSuccess;
 }
@@ -69,7 +76,7 @@ cudaError_t cudaDeviceSynchronize() {
 }
 
 cudaError_t cudaDriverGetVersion(int* version) {
-  *version = runtime_version;
+  *version = driver_version_of_cuda();
   return cudaSuccess;
 }
 
