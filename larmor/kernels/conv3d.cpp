@@ -22,6 +22,7 @@
 #include "larmor/kernels/conv3d_form.h"
 #include "larmor/kernels/conv_trial.h"
 #include "larmor/kernels/pointwise_conv.h"
+#include "larmor/kernels/taps_conv.h"
 #include "larmor/kernels/winograd_conv.h"
 
 namespace larmor {
@@ -299,6 +300,12 @@ std::tuple<Tensor, Tensor, Tensor> convolved_gradients(const Conv3dForm& form, c
 Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias, const PerAxis& stride,
               const PerAxis& padding) {
   const Conv3dForm form = conv3d_form(input, weight, stride, padding);
+  if (takes_taps(form, input, weight)) {
+    const Tensor volumes = volumes_for(form, input), kernel = kernel_for(form, weight),
+                 own_bias = bias_for(form, bias);
+    const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+    return taps_conv(volumes, kernel, own_bias, stride, padding);
+  }
   const auto run = is_pointwise(form, input, weight) ? pointwise_conv : convolved;
   return run(form, volumes_for(form, input), kernel_for(form, weight), bias_for(form, bias));
 }

@@ -1,4 +1,5 @@
-// GPUs that are there, and that the program with CUDA cannot use: each reason by its own words, before a run begins.
+// GPUs that are there, and that the program with CUDA cannot use: each reason by its own words, before a run
+// begins.
 #include <map>
 #include <string>
 
@@ -23,14 +24,18 @@ struct Obstacle {
 };
 
 const Obstacle obstacles[] = {
-    {"OldDriver", {{"EMULATED_DRIVER_CUDA", "12040"}}, "their driver is of CUDA 12.4 and this build of CUDA 13.0", "580"},
+    {"OldDriver",
+     {{"EMULATED_DRIVER_CUDA", "12040"}},
+     "their driver is of CUDA 12.4 and this build of CUDA 13.0",
+     "580"},
     {"NoDriver", {{"EMULATED_DRIVER_CUDA", "0"}}, "no driver of NVIDIA's answers", "--gpus all"},
 };
 
 class Obstacles : public ::testing::TestWithParam<Obstacle> {
  protected:
   Finished call(std::vector<std::string> words) {
-    return run_on_gpus(std::move(words), scratch_.path(), {.cards = "2*H100", .environment = GetParam().environment});
+    return run_on_gpus(std::move(words), scratch_.path(),
+                       {.cards = "2*H100", .environment = GetParam().environment});
   }
   ScratchFolder scratch_;
 };
