@@ -97,7 +97,7 @@ def second(kit):
     return [
         kit.beside_peer("autoencoder", "abba", 100, profile=True),
         kit.beside_peer("fast_ddpm", "abba", 100, profile=True),
-        kit.beside_peer("resnet", "abb", 75),
+        kit.beside_peer("resnet", "abb", 75, profile=True),
         kit.beside_peer("diffusion", "abb", 75),
         kit.steps("vqa"),
         kit.steps("cascade2"),
@@ -124,7 +124,8 @@ def third(kit):
         under_ncu(kit, "channels_last"),
         under_ncu(kit, "contiguous"),
         kit.stages("deterministic", 60, ""),
-        kit.sanitized("racecheck", "Philox*" if kit.rehearse else "Card.NormalisesGroups*:Card.Draws*", 60),
+        kit.sanitized("racecheck", "Philox*" if kit.rehearse else "Card.Normalises*:Card.Draws*:Card.AddsBiases*", 60),
+        Row("first-step", kit.script("first_step", "grow", "four", "two", "one"), "it ends with 0", 90, 40),
         kit.steps("autoencoder"),
         kit.steps("fast_ddpm"),
     ]

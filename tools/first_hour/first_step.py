@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""How long the first call of a convolution takes, in which cuDNN searches: with segments of the allocator that grow and
-with plain ones, and where the cache is emptied after each search, as libtorch does, or kept.
+"""How long the first call of a convolution takes, in which cuDNN searches, and how long later ones take: with segments of
+the allocator that grow and with plain ones, where the cache is emptied after each search, as libtorch does, or kept, and
+where four engines, two or one are tried in place of ten.
 
-    python3 first_step.py                      each way in a process of its own
-    python3 first_step.py --way grow|plain|kept
+    python3 first_step.py [WAY…]               each way in a process of its own
+    python3 first_step.py --way grow|plain|kept|four|two|one
 """
 
 import argparse
@@ -12,7 +13,8 @@ import subprocess
 import sys
 import time
 
-WAYS = {"plain": "False", "grow": "True", "kept": "True"}
+WAYS = {"plain": "False", "grow": "True", "kept": "True", "four": "True", "two": "True", "one": "True"}
+ENGINES = {"four": 4, "two": 2, "one": 1}
 LAYERS = [(64, 64, (112, 128, 80), 3), (128, 128, (56, 64, 40), 3), (256, 256, (28, 32, 20), 3), (1, 64, (112, 128, 80), 3)]
 
 
@@ -22,6 +24,8 @@ def searched(way):
     from card import DEVICE, ON_A_CARD, synchronize
 
     torch.backends.cudnn.benchmark = True
+    if way in ENGINES:
+        torch.backends.cudnn.benchmark_limit = ENGINES[way]
     if way == "kept":
         torch._C._cudnn_set_conv_benchmark_empty_cache(False)
     last = torch.channels_last_3d
@@ -50,13 +54,15 @@ def searched(way):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--way", choices=WAYS)
-    way = parser.parse_args().way
-    if way:
-        searched(way)
+    parser.add_argument("ways", nargs="*", metavar="WAY", help="all where none is named")
+    parser.add_argument("--way", choices=WAYS, help="in this process")
+    options = parser.parse_args()
+    if options.way:
+        searched(options.way)
         return 0
     status = 0
-    for each, grows in WAYS.items():
+    for each in options.ways or WAYS:
+        grows = WAYS[each]
         begun = time.perf_counter()
         environment = {**os.environ, "PYTORCH_CUDA_ALLOC_CONF": f"expandable_segments:{grows}"}
         done = subprocess.run([sys.executable, "-B", __file__, "--way", each], env=environment)
