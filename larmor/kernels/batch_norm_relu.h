@@ -1,10 +1,10 @@
 // Batch normalisation, with what often stands behind it: a sum with another tensor, and ReLU. Operators of
 // libtorch's dispatcher for CPUs, GPUs and the meta device (larmor::batch_norm_moments,
-// larmor::batch_norm_relu and two for backward), and their gradient. Results and gradients lie in memory as
-// the input does, channels first or last, and have its type; moments are float64, and float32 is computed in
-// it. Backward keeps the input, the weights and the moments, and the output where something was added before
-// ReLU. On CPUs the bits depend neither on the number of threads nor on the CPU; GPUs compute with libtorch's
-// kernels for norms over ranks.
+// larmor::batch_norm_remember, larmor::batch_norm_relu and two for backward), and their gradient. Results and
+// gradients lie in memory as the input does, channels first or last, and have its type; moments are float64,
+// and on CPUs float32 is computed in it. Backward keeps the input, the weights and the moments, and the
+// output where something was added before ReLU. On CPUs the bits depend neither on the number of threads nor
+// on the CPU; a GPU has the same ones in every run.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -22,6 +22,11 @@ struct BatchMoments {
 /// input [N, C, …] of any floating type and layout. `ranks`: null for the values of this rank alone, or
 /// collective, and of all ranks' values. Ranks may have different numbers of rows, also none.
 BatchMoments batch_moments(const at::Tensor& input, RankSum* ranks);
+
+/// Moves the running moments [C], of any floating type, towards these: running = (1 - momentum) * running +
+/// momentum * own, the variance by the unbiased one. One kernel on a GPU.
+void remember_moments(const BatchMoments& moments, double momentum, const at::Tensor& running_mean,
+                      const at::Tensor& running_variance);
 
 /// What stands around a normalisation. Weight and bias [C], also in fewer bits than the moments have.
 struct BatchNormParts {

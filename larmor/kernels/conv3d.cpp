@@ -18,6 +18,7 @@
 #include "larmor/device/cpu_ability.h"
 #include "larmor/device/layout.h"
 #include "larmor/device/trial_record.h"
+#include "larmor/kernels/channel_bias.h"
 #include "larmor/kernels/column_conv.h"
 #include "larmor/kernels/conv3d_form.h"
 #include "larmor/kernels/conv_trial.h"
@@ -153,6 +154,10 @@ Tensor kernel_for(const Conv3dForm& form, const Tensor& weight) {
 
 Tensor bias_for(const Conv3dForm& form, const Tensor& bias) {
   return bias.defined() ? at::autocast::cached_cast(form.type, bias, bias.device().type()) : bias;
+}
+
+bool has_bias_apart(const Conv3dForm& form, const Tensor& input, const Tensor& bias) {
+  return bias.defined() && form.path == ConvPath::libtorch && is_bias_apart(input, form.type);
 }
 
 namespace {
@@ -300,14 +305,18 @@ std::tuple<Tensor, Tensor, Tensor> convolved_gradients(const Conv3dForm& form, c
 Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias, const PerAxis& stride,
               const PerAxis& padding) {
   const Conv3dForm form = conv3d_form(input, weight, stride, padding);
+  const bool is_apart = has_bias_apart(form, input, bias);
+  const Tensor volumes = volumes_for(form, input), kernel = kernel_for(form, weight),
+               own_bias = is_apart ? Tensor() : bias_for(form, bias);
+  Tensor result;
   if (takes_taps(form, input, weight)) {
-    const Tensor volumes = volumes_for(form, input), kernel = kernel_for(form, weight),
-                 own_bias = bias_for(form, bias);
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-    return taps_conv(volumes, kernel, own_bias, stride, padding);
+    result = taps_conv(volumes, kernel, own_bias, stride, padding);
+  } else {
+    const auto run = is_pointwise(form, input, weight) ? pointwise_conv : convolved;
+    result = run(form, volumes, kernel, own_bias);
   }
-  const auto run = is_pointwise(form, input, weight) ? pointwise_conv : convolved;
-  return run(form, volumes_for(form, input), kernel_for(form, weight), bias_for(form, bias));
+  return is_apart ? add_channel_bias(result, bias) : result;
 }
 
 }  // namespace larmor

@@ -40,6 +40,9 @@ at::Tensor volumes_for(const Conv3dForm& form, const at::Tensor& input);
 at::Tensor kernel_for(const Conv3dForm& form, const at::Tensor& weight);
 at::Tensor bias_for(const Conv3dForm& form, const at::Tensor& bias);
 
+/// Whether the bias is added behind the product, by add_channel_bias(), and not within.
+bool has_bias_apart(const Conv3dForm& form, const at::Tensor& input, const at::Tensor& bias);
+
 /// Of these. Differentiable.
 at::Tensor convolved(const Conv3dForm& form, const at::Tensor& volumes, const at::Tensor& kernel,
                      const at::Tensor& bias);

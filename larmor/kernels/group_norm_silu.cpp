@@ -171,8 +171,8 @@ GroupNormOnGpu gpu_norm(const Tensor& input, const Optional& weight, const Optio
                         const Tensor& rstd, int64_t groups, bool activated) {
   const Shape shape = shape_of(input, or_undefined(weight), or_undefined(bias), groups, activated);
   return {.input = input,
-          .weight = widened(or_undefined(weight)),
-          .bias = widened(or_undefined(bias)),
+          .weight = norms::at_least_float32(or_undefined(weight)),
+          .bias = norms::at_least_float32(or_undefined(bias)),
           .mean = mean,
           .rstd = rstd,
           .groups = groups,

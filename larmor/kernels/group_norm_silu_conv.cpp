@@ -11,6 +11,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/custom_class.h>
 
+#include "larmor/kernels/channel_bias.h"
 #include "larmor/kernels/conv3d.h"
 #include "larmor/kernels/conv3d_form.h"
 #include "larmor/kernels/group_norm_silu.h"
@@ -102,10 +103,13 @@ Tensor group_norm_silu_conv(const Tensor& input, const GroupNormWeights& norm, c
                   stride, padding);
   }
   const Conv3dForm form = conv3d_form(input, weight, stride, padding);
-  const Tensor laid_bias = bias_for(form, bias);
-  return NormedConvolution::apply(input, kernel_for(form, weight), norm.weight, norm.bias,
-                                  laid_bias.defined() ? Optional(laid_bias) : std::nullopt,
-                                  c10::make_intrusive<NormedConvForm>(norm.groups, norm.epsilon, form));
+  const bool is_apart = has_bias_apart(form, input, bias);
+  const Tensor laid_bias = is_apart ? Tensor() : bias_for(form, bias);
+  const Tensor result =
+      NormedConvolution::apply(input, kernel_for(form, weight), norm.weight, norm.bias,
+                               laid_bias.defined() ? Optional(laid_bias) : std::nullopt,
+                               c10::make_intrusive<NormedConvForm>(norm.groups, norm.epsilon, form));
+  return is_apart ? add_channel_bias(result, bias) : result;
 }
 
 }  // namespace larmor

@@ -1,8 +1,4 @@
 // The kernels of group normalisation and SiLU, forward and backward, and what launches them.
-#include <cstdint>
-#include <initializer_list>
-#include <type_traits>
-
 #include <ATen/Dispatch.h>
 #include <ATen/OpMathType.h>
 #include <ATen/cuda/CUDAContext.h>
@@ -11,61 +7,12 @@
 #include <c10/cuda/CUDAGuard.h>
 
 #include "larmor/kernels/group_norm_silu_cuda.h"
-#include "larmor/kernels/group_norm_silu_packs.cuh"
+#include "larmor/kernels/norm_passes.cuh"
 
 namespace larmor {
 namespace {
 
-using namespace group_norms;
-
-struct Moments {
-  double count, mean, squares;
-};
-
-struct AddMoments {
-  __device__ Moments operator()(const Moments& a, const Moments& b) const {
-    const double count = a.count + b.count, distance = b.mean - a.mean;
-    if (count == 0) return a;
-    return {count, a.mean + distance * (b.count / count),
-            a.squares + b.squares + distance * distance * (a.count * b.count / count)};
-  }
-};
-
-/// partial [samples, channels, pieces]. A block measures each channel from its first element there, so that a
-/// large mean costs no digits.
-template <class Element, class Number, int size, int lanes>
-__global__ void measure(Tiles tiles, const Element* __restrict__ input, Moments* __restrict__ partial) {
-  const ThreadPart<lanes> part(tiles);
-  Number origin[lanes], sum[lanes] = {}, squares[lanes] = {};
-  if (part.count > 0) {
-#pragma unroll
-    for (int lane = 0; lane < lanes; ++lane)
-      origin[lane] = static_cast<Number>(input[part.block_begin + lane]);
-  }
-  for_packs(
-      part, [&](int64_t place) { return pack_at<Element, size>(input, place); },
-      [&](int64_t, const Pack<Element, size>& pack) {
-#pragma unroll
-        for (int i = 0; i < size; ++i) {
-          const Number distance = static_cast<Number>(pack.of[i]) - origin[i % lanes];
-          sum[i % lanes] += distance;
-          squares[i % lanes] = fma(distance, distance, squares[i % lanes]);
-        }
-      });
-  const int64_t begin = blockIdx.x * tiles.piece_packs;
-  const auto elements =
-      static_cast<double>((min(begin + tiles.piece_packs, tiles.packs) - begin) * (size / lanes));
-  add_rows<lanes>(tiles, sum, squares, [&](int of_block, const Sums& sums) {
-    const int64_t channel = part.first_column * lanes + of_block;
-    if (channel >= tiles.channels) return;
-    const int64_t first =
-        part.sample_begin + channel / lanes * tiles.column_step + channel % lanes + begin * tiles.pack_step;
-    const double beside = sums.plain / elements;
-    partial[(blockIdx.z * tiles.channels + channel) * tiles.pieces + blockIdx.x] = {
-        elements, static_cast<double>(static_cast<Number>(input[first])) + beside,
-        fmax(sums.other - sums.plain * beside, 0.0)};
-  });
-}
+using namespace norm_packs;
 
 /// One block a group of a sample.
 __global__ void merge_moments(Tiles tiles, const Moments* partial, double epsilon, double* mean,
@@ -81,16 +28,10 @@ __global__ void merge_moments(Tiles tiles, const Moments* partial, double epsilo
   rstd[group] = 1 / sqrt(all.squares / fmax(all.count, 1.0) + epsilon);
 }
 
-/// scale * (x - centre) + shift; the gradient adds slope * (x - centre) + offset.
-template <class Number>
-struct Channel {
-  Number centre, scale, shift, slope, offset;
-};
-
 struct Statistics {
-  const double *weight, *bias, *mean, *rstd;  // weight and bias may be null
+  Numbers weight, bias;
+  const double *mean, *rstd;
 
-  __device__ double weight_of(int64_t channel) const { return weight == nullptr ? 1 : weight[channel]; }
   template <class Number>
   __device__ double lacking(int64_t group) const {  // what the rounded mean lacks
     return mean[group] - static_cast<double>(static_cast<Number>(mean[group]));
@@ -102,10 +43,10 @@ __global__ void make_channels(Tiles tiles, Statistics statistics, Channel<Number
   const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= tiles.samples * tiles.channels) return;
   const int64_t channel = i % tiles.channels, group = i / tiles.group_channels();
-  const double scale = statistics.rstd[group] * statistics.weight_of(channel);
-  const double bias = statistics.bias == nullptr ? 0 : statistics.bias[channel];
+  const double scale = statistics.rstd[group] * statistics.weight[channel];
   channels[i] = {static_cast<Number>(statistics.mean[group]), static_cast<Number>(scale),
-                 static_cast<Number>(bias - statistics.lacking<Number>(group) * scale), 0, 0};
+                 static_cast<Number>(statistics.bias[channel] - statistics.lacking<Number>(group) * scale), 0,
+                 0};
 }
 
 /// 1 / (1 + exp(-value)). What is rounded to 16 bits takes the device's fast exponential and quotient.
@@ -120,21 +61,15 @@ __global__ void __launch_bounds__(threads, sizeof(Element) == 2 && lanes > 1 ? 4
     normalise(Tiles tiles, const Channel<Number>* __restrict__ channels, const Element* __restrict__ input,
               Element* __restrict__ output) {
   const ThreadPart<lanes> part(tiles);
-  if (part.count == 0) return;
-  Number centre[lanes], scale[lanes], shift[lanes];
-#pragma unroll
-  for (int lane = 0; lane < lanes; ++lane) {
-    const Channel<Number> by = channels[part.run + lane];
-    centre[lane] = by.centre, scale[lane] = by.scale, shift[lane] = by.shift;
-  }
+  const Channels<Number, lanes> by(channels, part);
   for_packs(
       part, [&](int64_t place) { return pack_at<Element, size>(input, place); },
       [&](int64_t place, const Pack<Element, size>& pack) {
         Pack<Element, size> result;
 #pragma unroll
         for (int i = 0; i < size; ++i) {
-          const int lane = i % lanes;
-          const Number value = fma(static_cast<Number>(pack.of[i]) - centre[lane], scale[lane], shift[lane]);
+          const Channel<Number>& own = by.of[i % lanes];
+          const Number value = fma(static_cast<Number>(pack.of[i]) - own.centre, own.scale, own.shift);
           result.of[i] = static_cast<Element>(activated ? value * sigmoid<Element>(value) : value);
         }
         *reinterpret_cast<Pack<Element, size>*>(output + place) = result;
@@ -149,39 +84,24 @@ __device__ Number before_silu(Number value, Number gradient) {
   return gradient * part * fma(value, 1 - part, Number(1));
 }
 
-template <class Element, int size>
-struct TwoPacks {
-  Pack<Element, size> input, gradient;
-};
-
 template <bool activated, class Element, class Number, int size, int lanes>
 __global__ void sum_gradients(Tiles tiles, const Channel<Number>* __restrict__ channels,
                               const Element* __restrict__ input, const Element* __restrict__ gradient,
                               Sums* __restrict__ partial) {
   const ThreadPart<lanes> part(tiles);
-  Number centre[lanes], scale[lanes], shift[lanes], plain[lanes] = {}, centred[lanes] = {};
-  if (part.count > 0) {
-#pragma unroll
-    for (int lane = 0; lane < lanes; ++lane) {
-      const Channel<Number> by = channels[part.run + lane];
-      centre[lane] = by.centre, scale[lane] = by.scale, shift[lane] = by.shift;
-    }
-  }
+  const Channels<Number, lanes> by(channels, part);
+  Number plain[lanes] = {}, centred[lanes] = {};
   for_packs(
-      part,
-      [&](int64_t place) {
-        return TwoPacks<Element, size>{pack_at<Element, size>(input, place),
-                                       pack_at<Element, size>(gradient, place)};
-      },
+      part, [&](int64_t place) { return packs_at<Element, size>(input, gradient, place); },
       [&](int64_t, const TwoPacks<Element, size>& packs) {
 #pragma unroll
         for (int i = 0; i < size; ++i) {
-          const int lane = i % lanes;
-          const Number distance = static_cast<Number>(packs.input.of[i]) - centre[lane];
-          const Number below = before_silu<activated, Element>(fma(distance, scale[lane], shift[lane]),
-                                                               static_cast<Number>(packs.gradient.of[i]));
-          plain[lane] += below;
-          centred[lane] = fma(below, distance, centred[lane]);
+          const Channel<Number>& own = by.of[i % lanes];
+          const Number distance = static_cast<Number>(packs.input.of[i]) - own.centre;
+          const Number below = before_silu<activated, Element>(fma(distance, own.scale, own.shift),
+                                                               static_cast<Number>(packs.beside.of[i]));
+          plain[i % lanes] += below;
+          centred[i % lanes] = fma(below, distance, centred[i % lanes]);
         }
       });
   add_rows<lanes>(tiles, plain, centred, [&](int of_block, const Sums& sums) {
@@ -206,7 +126,7 @@ __global__ void merge_gradients(Tiles tiles, Statistics statistics, const Sums* 
       own = AddSums()(own, partial[i * tiles.pieces + piece]);
     const Sums sums = join(shared, own, merging_threads, AddSums());
     const Sums of_channel{rstd * (sums.other - lacking * sums.plain), sums.plain};
-    const double weight = statistics.weight_of(i % tiles.channels);
+    const double weight = statistics.weight[i % tiles.channels];
     all = AddSums()(all, {weight * sums.plain, weight * of_channel.plain});
     if (threadIdx.x == 0) affine[i] = of_channel;
   }
@@ -234,24 +154,17 @@ __global__ void differentiate(Tiles tiles, const Channel<Number>* __restrict__ c
                               const Element* __restrict__ input, const Element* __restrict__ gradient,
                               Element* __restrict__ of_input) {
   const ThreadPart<lanes> part(tiles);
-  if (part.count == 0) return;
-  Channel<Number> by[lanes];
-#pragma unroll
-  for (int lane = 0; lane < lanes; ++lane) by[lane] = channels[part.run + lane];
+  const Channels<Number, lanes> by(channels, part);
   for_packs(
-      part,
-      [&](int64_t place) {
-        return TwoPacks<Element, size>{pack_at<Element, size>(input, place),
-                                       pack_at<Element, size>(gradient, place)};
-      },
+      part, [&](int64_t place) { return packs_at<Element, size>(input, gradient, place); },
       [&](int64_t place, const TwoPacks<Element, size>& packs) {
         Pack<Element, size> result;
 #pragma unroll
         for (int i = 0; i < size; ++i) {
-          const Channel<Number>& own = by[i % lanes];
+          const Channel<Number>& own = by.of[i % lanes];
           const Number distance = static_cast<Number>(packs.input.of[i]) - own.centre;
           const Number below = before_silu<activated, Element>(fma(distance, own.scale, own.shift),
-                                                               static_cast<Number>(packs.gradient.of[i]));
+                                                               static_cast<Number>(packs.beside.of[i]));
           result.of[i] = static_cast<Element>(fma(own.scale, below, fma(own.slope, distance, own.offset)));
         }
         *reinterpret_cast<Pack<Element, size>*>(of_input + place) = result;
@@ -265,30 +178,9 @@ Tiles tiles_of(const GroupNormOnGpu& norm, int size, int lanes) {
   return cut(tiles, norm.channels_last, size, lanes);
 }
 
-/// Samples beyond a grid's limit of 65535 do not occur; channels come in tiles.
-dim3 grid_of(const Tiles& tiles) {
-  return {static_cast<unsigned>(tiles.pieces),
-          static_cast<unsigned>((tiles.columns + tiles.block_columns - 1) / tiles.block_columns),
-          static_cast<unsigned>(tiles.samples)};
-}
-
-unsigned blocks_for(int64_t count) { return static_cast<unsigned>((count + threads - 1) / threads); }
-
 Statistics statistics_of(const GroupNormOnGpu& norm) {
-  const auto numbers = [](const at::Tensor& tensor) {
-    return tensor.defined() ? tensor.const_data_ptr<double>() : nullptr;
-  };
-  return {numbers(norm.weight), numbers(norm.bias), numbers(norm.mean), numbers(norm.rstd)};
-}
-
-template <class Value>
-at::Tensor memory_for(int64_t count, const at::Tensor& like) {
-  return at::empty({count * static_cast<int64_t>(sizeof(Value))}, like.options().dtype(at::kByte));
-}
-
-template <class Value>
-Value* values_in(const at::Tensor& memory) {
-  return static_cast<Value*>(memory.mutable_data_ptr());
+  return {Numbers(norm.weight, 1), Numbers(norm.bias), norm.mean.const_data_ptr<double>(),
+          norm.rstd.const_data_ptr<double>()};
 }
 
 template <class Element, int size, int lanes>
@@ -346,24 +238,10 @@ void backward(const GroupNormOnGpu& norm, const GradientsOnGpu& given) {
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
-/// Whether packs of `size` elements fill the rows of memory, and each begins at a multiple of its bytes.
-bool fits_packs(const GroupNormOnGpu& norm, int64_t size, std::initializer_list<at::Tensor> elements) {
-  const int64_t channels = norm.input.size(1),
-                row = norm.channels_last ? channels : norm.input.numel() / (norm.input.size(0) * channels);
-  return row % size == 0 && std::ranges::all_of(elements, [](const at::Tensor& tensor) {
-           return reinterpret_cast<std::uintptr_t>(tensor.const_data_ptr()) % bytes_of_a_pack == 0;
-         });
-}
-
-/// Calls run(size, lanes) with what suits the tensors.
-template <class Element, class Run>
-void in_packs(const GroupNormOnGpu& norm, std::initializer_list<at::Tensor> elements, Run run) {
-  constexpr int size = bytes_of_a_pack / static_cast<int>(sizeof(Element));
-  using One = std::integral_constant<int, 1>;
-  using All = std::integral_constant<int, size>;
-  if (!fits_packs(norm, size, elements)) return run(One(), One());
-  if (norm.channels_last) return run(All(), All());
-  run(All(), One());
+/// Voxels or channels that lie side by side.
+int64_t row_of(const GroupNormOnGpu& norm) {
+  const int64_t channels = norm.input.size(1);
+  return norm.channels_last ? channels : norm.input.numel() / (norm.input.size(0) * channels);
 }
 
 }  // namespace
@@ -376,7 +254,7 @@ void group_norm_on_gpu(const GroupNormOnGpu& norm, double epsilon, const at::Ten
   }
   const c10::cuda::CUDAGuard guard(norm.input.device());
   AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, norm.input.scalar_type(), "group_norm_silu", [&] {
-    in_packs<scalar_t>(norm, {norm.input, output},
+    in_packs<scalar_t>(row_of(norm), norm.channels_last, {norm.input, output},
                        [&](auto size, auto lanes) { forward<scalar_t, size, lanes>(norm, epsilon, output); });
   });
 }
@@ -392,7 +270,7 @@ void group_norm_backward_on_gpu(const GroupNormOnGpu& norm, const at::Tensor& gr
   const c10::cuda::CUDAGuard guard(norm.input.device());
   const GradientsOnGpu given{gradient, of_input, of_weight, of_bias};
   AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, norm.input.scalar_type(), "group_norm_silu", [&] {
-    in_packs<scalar_t>(norm, {norm.input, gradient, of_input},
+    in_packs<scalar_t>(row_of(norm), norm.channels_last, {norm.input, gradient, of_input},
                        [&](auto size, auto lanes) { backward<scalar_t, size, lanes>(norm, given); });
   });
 }

@@ -7,8 +7,8 @@
 
 namespace larmor {
 
-/// Tensors of one of the two layouts, and what belongs to them: weight and bias [C], or undefined for ones
-/// and zeros; mean and rstd [N, groups]; these four are float64.
+/// Tensors of one of the two layouts, and what belongs to them: weight and bias [C], float32 or float64, or
+/// undefined for ones and zeros; mean and rstd [N, groups], float64.
 struct GroupNormOnGpu {
   at::Tensor input, weight, bias, mean, rstd;
   int64_t groups;

@@ -23,6 +23,10 @@ bool has_channels_last(const Tensor& tensor) {
   return !tensor.is_contiguous() && tensor.movedim(1, -1).is_contiguous();
 }
 
+bool lies_by_voxels(const Tensor& tensor) { return voxels_of(tensor) == 1 || has_channels_last(tensor); }
+
+int64_t row_of(const Tensor& tensor) { return lies_by_voxels(tensor) ? tensor.size(1) : voxels_of(tensor); }
+
 Tensor whole(const Tensor& tensor) {
   if (tensor.is_contiguous() || has_channels_last(tensor)) return tensor;
   return tensor.contiguous(tensor.suggest_memory_format());
@@ -47,6 +51,11 @@ int64_t voxels_of(const Tensor& input) {
 
 Tensor widened(const Tensor& channels) {
   return channels.defined() ? channels.to(at::kDouble).contiguous() : channels;
+}
+
+Tensor at_least_float32(const Tensor& channels) {
+  if (!channels.defined()) return channels;
+  return (channels.scalar_type() == at::kDouble ? channels : channels.to(at::kFloat)).contiguous();
 }
 
 }  // namespace larmor::norms

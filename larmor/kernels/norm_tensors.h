@@ -12,6 +12,10 @@
 namespace larmor::norms {
 
 bool has_channels_last(const at::Tensor& tensor);
+/// Whether a voxel's channels lie side by side, as those of a single voxel do in both layouts.
+bool lies_by_voxels(const at::Tensor& tensor);
+/// Elements that lie side by side: a voxel's channels, or a channel's voxels.
+int64_t row_of(const at::Tensor& tensor);
 /// The tensor itself where it is whole in memory, with channels first or last.
 at::Tensor whole(const at::Tensor& tensor);
 /// With the type and layout of `like`; itself where it has them. Axes of one element lie anyhow.
@@ -22,6 +26,8 @@ bool is_for_loops(const at::Tensor& input);
 int64_t voxels_of(const at::Tensor& input);
 /// [C] in float64, as loops take it; an undefined one stays so.
 at::Tensor widened(const at::Tensor& channels);
+/// [C] in float64 or float32, as kernels of GPUs read it; an undefined one stays so.
+at::Tensor at_least_float32(const at::Tensor& channels);
 
 /// Calls body(first, end) for all pieces, on as many threads as libtorch has. What is small stays on one.
 template <class Body>

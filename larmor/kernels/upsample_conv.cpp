@@ -17,6 +17,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "larmor/base/ensure.h"
+#include "larmor/kernels/channel_bias.h"
 #include "larmor/kernels/conv3d.h"
 #include "larmor/kernels/parallel_loop.h"
 #include "larmor/kernels/upsample_taps_cpu.h"
@@ -177,8 +178,10 @@ at::Tensor upsample_conv(const at::Tensor& input, const at::Tensor& weight, cons
          weight.sizes().slice(first_axis) == at::IntArrayRef({taps, taps, taps}));
   if (!is_for_small_grid(input)) return conv3d(doubled(input), weight, bias, {1, 1, 1}, {1, 1, 1});
   const at::ScalarType type = type_of_product(input);
-  return SmallGridConvolution::apply(input.to(type), weight,
-                                     bias.defined() ? std::optional(bias.to(type)) : std::nullopt);
+  const bool is_apart = bias.defined() && is_bias_apart(input, type);
+  const Tensor result = SmallGridConvolution::apply(
+      input.to(type), weight, bias.defined() && !is_apart ? std::optional(bias.to(type)) : std::nullopt);
+  return is_apart ? add_channel_bias(result, bias) : result;
 }
 
 }  // namespace larmor

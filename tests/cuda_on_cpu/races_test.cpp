@@ -7,8 +7,10 @@
 #include <vector>
 
 #include <ATen/ATen.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <gtest/gtest.h>
 
+#include "larmor/kernels/batch_norm_relu.h"
 #include "larmor/kernels/draw.h"
 #include "larmor/kernels/group_norm_silu.h"
 #include "larmor/kernels/philox.h"
@@ -62,6 +64,36 @@ TEST(Races, NormsHaveNone) {
           EXPECT_EQ(races_of([&] { normalise_and_differentiate(input, 2, activated); }), 0) << sizes << type;
       }
     }
+  }
+}
+
+TEST(Races, NormsOfBatchesAndBiasesHaveNone) {
+  const auto add = c10::Dispatcher::singleton()
+                       .findSchemaOrThrow("larmor::add_channel_bias_", "")
+                       .typed<void(const Tensor&, const Tensor&)>();
+  const auto sum = c10::Dispatcher::singleton()
+                       .findSchemaOrThrow("larmor::channel_sums", "")
+                       .typed<Tensor(const Tensor&, bool, at::ScalarType)>();
+  const auto run = [&](const Tensor& plain, bool adds) {
+    const CardKernels kernels({.kind = Order::shuffled});
+    const Tensor input = plain.detach().requires_grad_(), channels = at::ones({input.size(1)});
+    const larmor::BatchMoments moments = larmor::batch_moments(input, nullptr);
+    larmor::remember_moments(moments, 0.1, channels.clone(), channels.clone());
+    larmor::batch_norm_relu(input, moments,
+                            {.weight = channels,
+                             .bias = channels,
+                             .residual = adds ? at::ones_like(plain) : Tensor(),
+                             .activated = true})
+        .sum()
+        .backward();
+    const Tensor own = plain.clone();
+    add.call(own, channels);
+    sum.call(own, adds, at::kFloat);
+  };
+  for (const Sizes& sizes : {Sizes{2, 8, 3, 4, 5}, Sizes{3, 6, 9, 9, 9}, Sizes{1, 2, 32, 17, 16}}) {
+    const Tensor plain = larmor::draw_normal(3, "input", sizes).to(at::kBFloat16);
+    for (const Tensor& input : {plain, plain.contiguous(at::MemoryFormat::ChannelsLast3d)})
+      for (const bool adds : {false, true}) EXPECT_EQ(races_of([&] { run(input, adds); }), 0) << sizes;
   }
 }
 

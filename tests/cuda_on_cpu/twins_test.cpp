@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <ATen/ATen.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <gtest/gtest.h>
 
 #include "larmor/kernels/draw.h"
@@ -20,6 +21,7 @@
 
 #include "tests/cuda_on_cpu/card_kernels.h"
 #include "tests/cuda_on_cpu/launches.h"
+#include "tests/kernels/support/batch_norm_cases.h"
 #include "tests/kernels/support/card_case.h"
 
 namespace cuda_on_cpu {
@@ -30,6 +32,7 @@ using larmor::testing::card::allowed_of;
 using larmor::testing::card::CardCase;
 using larmor::testing::card::expect_cpu_values;
 using larmor::testing::card::expect_near;
+using larmor::testing::card::remembered_moments;
 using Sizes = std::vector<int64_t>;
 using Tensors = std::vector<Tensor>;
 
@@ -82,6 +85,47 @@ TEST_P(Twins, NormaliseGroupsThatLieBetweenPacks) {
     expect_near(larmor::group_norm_silu(input, 2, {}, {}, 1e-5), truth, allowed_of(type),
                 c10::toString(type));
   }
+}
+
+TEST_P(Twins, NormaliseBatches) {
+  for (const CardCase& each : larmor::testing::card::batch_norm_cases()) expect_twin(each);
+}
+
+TEST_P(Twins, RememberMoments) {
+  for (const at::ScalarType type : {at::kDouble, at::kFloat, at::kHalf}) {
+    const Tensor truth = remembered_moments(c10::kCPU, type);
+    const CardKernels kernels(GetParam());
+    expect_near(remembered_moments(c10::kCPU, type), truth, allowed_of(type), c10::toString(type));
+  }
+}
+
+template <class Signature>
+auto operator_of(const char* name) {
+  return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Signature>();
+}
+
+TEST_P(Twins, AddBiasesAndSumTheirGradients) {
+  const auto add = operator_of<void(const Tensor&, const Tensor&)>("larmor::add_channel_bias_");
+  const auto sum = operator_of<Tensor(const Tensor&, bool, at::ScalarType)>("larmor::channel_sums");
+  for (const Sizes& sizes :
+       {Sizes{2, 8, 3, 4, 5}, Sizes{3, 48, 9, 11, 13}, Sizes{2, 6, 15, 14}, Sizes{4, 16, 1}})
+    for (const at::ScalarType type : every_type)
+      for (const bool of_each_sample : {false, true}) {
+        const Tensor input = larmor::draw_normal(3, "input", sizes).to(type);
+        const Tensor bias =
+            larmor::draw_normal(3, "bias", of_each_sample ? Sizes{sizes[0], sizes[1]} : Sizes{sizes[1]});
+        const at::ScalarType wide = type == at::kDouble ? at::kDouble : at::kFloat;
+        for (const Tensor& given : {input, input.movedim(1, -1).contiguous().movedim(-1, 1)}) {
+          const Tensor added = given.to(at::kDouble).clone(),
+                       sums = sum.call(added, of_each_sample, at::kDouble);
+          add.call(added, bias.to(at::kDouble));
+          const CardKernels kernels(GetParam());
+          const Tensor own = given.clone();
+          add.call(own, bias);
+          expect_near(own, added, allowed_of(type), c10::toString(type));
+          expect_near(sum.call(given, of_each_sample, wide), sums, allowed_of(wide), c10::toString(type));
+        }
+      }
 }
 
 /// What runs computes by the CPU's functions and by the kernels of cards; both have the same bits and layout.

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/kernels/attention.h"
-#include "larmor/kernels/batch_norm_relu.h"
+#include "larmor/kernels/channel_bias.h"
 #include "larmor/kernels/conv3d.h"
 #include "larmor/kernels/depthwise_conv.h"
 #include "larmor/kernels/draw.h"
@@ -22,6 +22,7 @@
 #include "larmor/kernels/token_norm.h"
 #include "larmor/kernels/upsample_conv.h"
 
+#include "tests/kernels/support/batch_norm_cases.h"
 #include "tests/kernels/support/card_case.h"
 #include "tests/support/card/device_of_tests.h"
 
@@ -103,23 +104,22 @@ TEST_F(Card, NormalisesAndConvolvesAsTheCpuDoes) {
 }
 
 TEST_F(Card, NormalisesBatchesAsTheCpuDoes) {
-  for (const bool activated : {false, true}) {
-    for (const Sizes& input : {Sizes{2, 8, 3, 4, 5}, Sizes{3, 48, 9, 11, 13}, Sizes{4, 6, 15, 14}}) {
-      const int64_t channels = input[1];
-      expect_on_card({.name = "batch_norm_relu",
-                      .leaves = {input, {channels}, {channels}, input},
-                      .run =
-                          [=](const Tensors& leaves) {
-                            return batch_norm_relu(leaves[0], batch_moments(leaves[0], nullptr),
-                                                   {.weight = leaves[1],
-                                                    .bias = leaves[2],
-                                                    .residual = leaves[3].to(leaves[0].scalar_type()),
-                                                    .activated = activated});
-                          },
-                      .keeps_float32 = true,
-                      .allowed_beside = activated ? 0.1 : 0});
-    }
-  }
+  for (const CardCase& each : batch_norm_cases()) expect_on_card(each);
+}
+
+TEST_F(Card, RemembersMomentsAsTheCpuDoes) {
+  for (const at::ScalarType type : {at::kDouble, at::kFloat, at::kHalf})
+    expect_near(remembered_moments(device_of_tests(), type), remembered_moments(c10::kCPU, type),
+                allowed_of(type), c10::toString(type));
+}
+
+TEST_F(Card, AddsBiasesAsTheCpuDoes) {
+  for (const Sizes& input : {Sizes{2, 8, 3, 4, 5}, Sizes{3, 48, 9, 11, 13}, Sizes{2, 6, 15, 14}})
+    for (const Sizes& bias : {Sizes{input[1]}, Sizes{input[0], input[1]}})
+      expect_on_card({.name = "add_channel_bias",
+                      .leaves = {input, bias},
+                      .run = [](const Tensors& leaves) { return add_channel_bias(leaves[0] * 1, leaves[1]); },
+                      .keeps_float32 = true});
 }
 
 TEST_F(Card, NormalisesTokensAsTheCpuDoes) {

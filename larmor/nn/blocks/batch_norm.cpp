@@ -1,10 +1,7 @@
 #include "larmor/nn/blocks/batch_norm.h"
 
-#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/batch_norm.h>
 #include <ATen/ops/ones.h>
-#include <ATen/ops/relu.h>
 #include <ATen/ops/zeros.h>
 
 #include "larmor/base/error.h"
@@ -34,28 +31,11 @@ BatchNorm::BatchNorm(int64_t channels, c10::Device device, Behind behind)
       num_batches_tracked_(register_buffer("num_batches_tracked",
                                            at::zeros({}, at::TensorOptions(at::kLong).device(device)))) {}
 
-/// A GPU on its own: cuDNN knows both layouts, and needs one pass less than the operators that ranks share.
-/// The meta device takes the same path, so that a plan counts what a GPU keeps for backward, which is one map
-/// more than a CPU.
-at::Tensor BatchNorm::forward_by_libtorch(const at::Tensor& input, const at::Tensor& residual) {
-  if (is_training()) num_batches_tracked_.add_(1);
-  // Ranks that share a network's weights out may hold these two in half precision, and the kernels take
-  // coefficients of the statistics' type alone.
-  const auto type = input.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-  at::Tensor value = at::batch_norm(input, weight_.to(type), bias_.to(type), running_mean_, running_var_,
-                                    is_training(), batch_norm_momentum, batch_norm_epsilon,
-                                    /*cudnn_enabled=*/true);
-  // In place: the norm does not need its result for backward, and ReLU needs only its own.
-  if (residual.defined()) value.add_(residual);
-  return behind_ == Behind::relu ? at::relu_(value) : value;
-}
-
 at::Tensor BatchNorm::forward_onto(const at::Tensor& input, const at::Tensor& residual) {
   RankSum* const ranks = is_training() ? ranks_together() : nullptr;
   if (is_training() && ranks == nullptr && input.numel() == input.size(1))
     fail(Exit::usage, "batch norm of one image that has come down to a single voxel has no variance",
          "use a larger micro-batch, larger images, or model.norm=group");
-  if ((input.is_cuda() || input.is_meta()) && ranks == nullptr) return forward_by_libtorch(input, residual);
   const BatchNormParts parts{.weight = weight_,
                              .bias = bias_,
                              .residual = residual,
@@ -70,10 +50,8 @@ at::Tensor BatchNorm::forward_onto(const at::Tensor& input, const at::Tensor& re
 }
 
 void BatchNorm::remember(const BatchMoments& moments) {
+  remember_moments(moments, batch_norm_momentum, running_mean_, running_var_);
   const at::NoGradGuard no_gradient;
-  const at::Tensor unbiased = moments.variance * (moments.count / (moments.count - 1).clamp_min(1));
-  running_mean_.mul_(1 - batch_norm_momentum).add_(moments.mean, batch_norm_momentum);
-  running_var_.mul_(1 - batch_norm_momentum).add_(unbiased, batch_norm_momentum);
   num_batches_tracked_.add_(1);
 }
 

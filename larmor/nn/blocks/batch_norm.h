@@ -31,7 +31,6 @@ class BatchNorm final : public NormBlock {
   at::Tensor forward_onto(const at::Tensor& input, const at::Tensor& residual) override;
 
  private:
-  at::Tensor forward_by_libtorch(const at::Tensor& input, const at::Tensor& residual);
   void remember(const BatchMoments& moments);
 
   Behind behind_;

@@ -5,6 +5,7 @@
 #include <ATen/ops/avg_pool3d.h>
 #include <ATen/ops/silu.h>
 
+#include "larmor/kernels/channel_bias.h"
 #include "larmor/kernels/join_channels.h"
 #include "larmor/kernels/upsample_conv.h"
 
@@ -81,7 +82,7 @@ at::Tensor TimeResBlock::forward(const at::Tensor& input, const at::Tensor& skip
   const at::Tensor whole = skip.defined() ? join_channels(input, skip) : input;
   at::Tensor value = first_half(whole);
   // In place here and below: backward needs neither a convolution's result nor a sum.
-  value.add_(linear(at::silu(time), *time_).unflatten(1, {-1, 1, 1, 1}));
+  value = add_channel_bias(value, linear(at::silu(time), *time_));
   value = second_half(value);
   const at::Tensor beside = resampled(whole);
   return value.add_(shortcut_ ? shortcut_->forward(beside) : beside);

@@ -1,4 +1,4 @@
-// How the kernels of group_norm_silu_cuda.cu go through a tensor. A thread reads and writes 16 bytes at a time: neighbouring
+// How the kernels of norms go through a tensor. A thread reads and writes 16 bytes at a time: neighbouring
 // channels of a voxel, or neighbouring voxels of a channel, and two such packs before it computes, so that memory is never
 // waited for with one small load under way. A block has a stretch of a few channels: so many blocks share a channel that
 // the whole device works on one sample. What they found is brought together in one order: no atomics, the same bits in
@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace larmor::group_norms {
+namespace larmor::norm_packs {
 
 constexpr int threads = 256, most_columns = 32, merging_threads = 128, bytes_of_a_pack = 16;
 constexpr int64_t least_packs_of_a_thread = 16, most_pieces = 1024, enough_blocks = 2048;
@@ -140,4 +140,4 @@ inline Tiles cut(Tiles tiles, bool channels_last, int size, int lanes) {
   return tiles;
 }
 
-}  // namespace larmor::group_norms
+}  // namespace larmor::norm_packs
