@@ -32,6 +32,7 @@ Json words_of(const TrainRequest& request) {
   for (const auto& origin : request.loaded.config.origins) words[origin.key] = origin.value;
   words["--resume"] = request.flags.resume;
   words["--steps"] = request.flags.steps.value_or(0);
+  words["--accept-config"] = request.flags.accept_config;
   return words;
 }
 
@@ -196,7 +197,8 @@ std::optional<std::vector<int>> Leader::devices_left() const {
 int Leader::conclude(const GroupEnding& ending) {
   const auto& folder = run_->folder;
   if (run_->already_done) {
-    say(folder.root.string() + " is finished already");
+    say(text(folder.root.string(), " is finished already; larmor train ", folder.root.string(),
+             " train.length=LENGTH trains it for longer"));
     show_run(request_.program, folder, run_->config.config.checkpoint.metric, "done");
     return 0;
   }
@@ -228,8 +230,10 @@ void Leader::mark_failed(const RunFolder& folder, int status, const std::string&
 int Leader::run() {
   fleet_.emplace(assemble(agent_, introduction_of(request_, agent_)));
   try {
-    run_.emplace(
-        prepare(std::move(request_.loaded), request_.existing, {.resume = request_.flags.resume_choice()}));
+    StartOptions start{.resume = request_.flags.resume_choice(),
+                       .accept_config = request_.flags.accept_config};
+    if (request_.existing) start.changes = request_.program.arguments().overrides;
+    run_.emplace(prepare(std::move(request_.loaded), request_.existing, std::move(start)));
     const GroupEnding ending = run_->already_done ? GroupEnding() : train_to_the_end();
     const int status = conclude(ending);
     fleet_->dismiss(status, ending.message);

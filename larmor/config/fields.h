@@ -50,6 +50,8 @@ class Fields {
   /// One word of `words`.
   virtual void word(const char* name, std::string& value, const std::vector<std::string>& words,
                     const char* help) = 0;
+  /// A file or folder that the person names, maybe from the folder in which they stand.
+  virtual void path(const char* name, std::string& value, const char* help) { field(name, value, help); }
   /// A nested mapping.
   virtual void section(const char* name, const std::function<void(Fields&)>& describe) = 0;
 

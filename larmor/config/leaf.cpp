@@ -228,6 +228,10 @@ void LeafVisitor::field(const char* name, Json& value, const char* help) { visit
 void LeafVisitor::bytes(const char* name, std::optional<uint64_t>& value, const char* help) {
   visit({name, &value, help});
 }
+void LeafVisitor::path(const char* name, std::string& value, const char* help) {
+  visit({.name = name, .target = &value, .help = help, .is_path = true});
+}
+
 void LeafVisitor::word(const char* name, std::string& value, const std::vector<std::string>& words,
                        const char* help) {
   visit({name, &value, help, {}, words});

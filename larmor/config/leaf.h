@@ -23,6 +23,7 @@ struct Leaf {
   std::string help;
   Range range = {};
   std::span<const std::string> words = {};  // all that a word can be; empty for other types
+  bool is_path = false;                     // of a text
 
   /// Whether `auto` is one of its values: then a plan may choose for it.
   bool can_be_auto() const;
@@ -55,6 +56,7 @@ class LeafVisitor : public Fields {
   void bytes(const char* name, std::optional<uint64_t>& value, const char* help) final;
   void word(const char* name, std::string& value, const std::vector<std::string>& words,
             const char* help) final;
+  void path(const char* name, std::string& value, const char* help) final;
 
  protected:
   virtual void visit(const Leaf& leaf) = 0;

@@ -5,7 +5,9 @@
 #include <deque>
 #include <set>
 #include <span>
+#include <system_error>
 #include <utility>
+#include <variant>
 
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
@@ -153,6 +155,35 @@ void show_as_understood(LoadedConfig& loaded, const WorkloadFields& fields) {
   describe(loaded.config, fields, shower);
 }
 
+/// Where the files and folders are that a config names.
+class PathFinder final : public LeafVisitor {
+ public:
+  PathFinder(const Sources& sources, std::map<std::string, LoadedConfig::NamedPath>& paths)
+      : sources_(sources), paths_(paths) {}
+  void section(const char* name, const std::function<void(Fields&)>& describe) override {
+    const std::string around = std::exchange(prefix_, text(prefix_, name, '.'));
+    describe(*this);
+    prefix_ = around;
+  }
+
+ protected:
+  void visit(const Leaf& leaf) override {
+    if (!leaf.is_path) return;
+    auto& value = *std::get<std::string*>(leaf.target);
+    if (value.empty() || value == "auto") return;
+    const std::string key = prefix_ + leaf.name, said = value;
+    if (sources_.find_path) value = sources_.find_path(key, said);
+    std::error_code unknown;
+    const auto absolute = std::filesystem::absolute(value, unknown);
+    paths_[key] = {.said = said, .is = unknown ? value : absolute.lexically_normal().string()};
+  }
+
+ private:
+  const Sources& sources_;
+  std::map<std::string, LoadedConfig::NamedPath>& paths_;
+  std::string prefix_;
+};
+
 }  // namespace
 
 LoadedConfig load_config(const Sources& sources, const std::string& workload, const std::string& stage,
@@ -181,6 +212,8 @@ LoadedConfig load_config(const Sources& sources, const std::string& workload, co
   show_as_understood(loaded, fields);
   check_together(loaded.config, loaded.origins, sources.is_draft, problems);
   if (!problems.empty()) refuse(problems, workload);
+  PathFinder finder(sources, loaded.paths);
+  describe(loaded.config, fields, finder);
   return loaded;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -21,6 +22,8 @@ struct Sources {
   /// same file says for all.
   std::vector<std::string> stages = {};
   bool is_draft = false;  // to be shown: a value that a person has yet to give is no fault
+  /// Where the file or folder is that a key names; origins keep what was said. Nothing: where it was said.
+  std::function<std::string(const std::string& key, const std::string& said)> find_path = {};
 };
 
 /// A resolved value and where it came from.
@@ -36,12 +39,23 @@ struct Origin {
   bool is_inherited() const { return origin == "optim"; }
 };
 
+/// A key with its value in one config and in another; "" where one does not have it.
+struct KeyDifference {
+  std::string key, ours, theirs;
+};
+
 class LoadedConfig {
  public:
   RunConfig config;
   std::vector<Origin> origins;  // one per leaf, in listing order
   /// What a person should hear of a source in other words than ours: one sentence a key, with its place.
   std::vector<std::string> notes;
+
+  /// What keys that name a file or folder name: as it was said, and where it is, absolute.
+  struct NamedPath {
+    std::string said, is;
+  };
+  std::map<std::string, NamedPath> paths;
 
   /// The whole config as YAML, which load_config reads back to the same config; inherited values are left
   /// out. When asked, each value has its origin as a comment, and the first line says so: load_config takes
@@ -51,7 +65,14 @@ class LoadedConfig {
   /// shared, held in memory and watched: parallel.ranks, .device, .threads, .strategy, .offload, .hang_limit,
   /// train.activation_checkpointing, train.stop_before, plan.probe.
   std::string sha256() const;
-  /// Keys whose values differ from `other` and count in sha256(); `auto` equals anything it was frozen to.
+  /// Whether its value counts in sha256().
+  static bool defines_the_run(const std::string& key);
+  /// Whether another value leaves as it is what a run has learned: where its data lie, how long it trains,
+  /// when it validates and saves, what it bears, shows and loads with.
+  static bool may_change(const std::string& key);
+  /// Of keys that count in sha256(); `auto` equals anything it was frozen to.
+  std::vector<KeyDifference> differences(const LoadedConfig& other) const;
+  /// Their keys.
   std::vector<std::string> differing_keys(const LoadedConfig& other) const;
   /// Replaces a value that stands as `auto` by what the plan chose ("plan" becomes its origin); another value
   /// stays. Throws Error (unexpected) for a key or a value that the config does not know.

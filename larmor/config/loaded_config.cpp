@@ -29,13 +29,16 @@ constexpr std::array<std::string_view, 11> ways{"parallel.ranks",    "parallel.d
                                                 "train.stop_before", "train.activation_checkpointing",
                                                 "train.graphs"};
 
-template <size_t count>
-bool is_among(const std::array<std::string_view, count>& keys, const Origin& origin) {
-  return std::find(keys.begin(), keys.end(), origin.key) != keys.end();
-}
+// What leaves as it is what a run has learned.
+constexpr std::array<std::string_view, 16> courses{
+    "train.length",      "train.validate_every", "train.early_stopping", "train.non_finite_budget",
+    "checkpoint.every",  "checkpoint.keep_last", "checkpoint.keep_best", "checkpoint.async",
+    "track.tensorboard", "track.pictures_every", "data.folder",          "data.list",
+    "data.workers",      "data.prefetch",        "data.cache_folder",    "data.budget"};
 
-bool defines_the_run(const Origin& origin) {
-  return !is_among(whereabouts, origin) && !is_among(ways, origin);
+template <size_t count>
+bool is_among(const std::array<std::string_view, count>& keys, const std::string& key) {
+  return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
 /// Whether all cases are judged by a crop, as in runs from before there was a choice: the section then says
@@ -172,33 +175,51 @@ std::string LoadedConfig::sha256() const {
   const bool is_off = has_validation_off(origins);
   for (const Origin& origin : origins) {
     if (is_off && origin.key.starts_with("validation.")) continue;
-    if (defines_the_run(origin)) all += text(origin.key, "=", origin.value, "\n");
+    if (defines_the_run(origin.key)) all += text(origin.key, "=", origin.value, "\n");
   }
   return larmor::sha256(all);
 }
 
-std::vector<std::string> LoadedConfig::differing_keys(const LoadedConfig& other) const {
-  std::vector<std::string> keys;
-  if (config.workload != other.config.workload) keys.emplace_back("workload");
-  if (config.stage != other.config.stage) keys.emplace_back("stage");
+bool LoadedConfig::defines_the_run(const std::string& key) {
+  return !is_among(whereabouts, key) && !is_among(ways, key);
+}
+
+bool LoadedConfig::may_change(const std::string& key) {
+  const bool is_of_optim = key.starts_with("optim.");
+  return is_among(courses, key) || (is_of_optim && key.ends_with(".schedule.steps"));
+}
+
+std::vector<KeyDifference> LoadedConfig::differences(const LoadedConfig& other) const {
+  std::vector<KeyDifference> all;
+  if (config.workload != other.config.workload)
+    all.push_back({"workload", config.workload, other.config.workload});
+  if (config.stage != other.config.stage) all.push_back({"stage", config.stage, other.config.stage});
   const auto find = [](const LoadedConfig& in, const std::string& key) {
     return std::find_if(in.origins.begin(), in.origins.end(),
                         [&](const Origin& one) { return one.key == key; });
   };
   for (const Origin& origin : origins) {
     const auto theirs = find(other, origin.key);
-    const bool is_equal = theirs != other.origins.end() && is_same(origin, *theirs);
-    if (defines_the_run(origin) && !is_equal) keys.push_back(origin.key);
+    const bool is_there = theirs != other.origins.end();
+    if (!defines_the_run(origin.key) || (is_there && is_same(origin, *theirs))) continue;
+    all.push_back({origin.key, origin.value, is_there ? theirs->value : ""});
   }
   for (const Origin& origin : other.origins) {
-    if (defines_the_run(origin) && find(*this, origin.key) == origins.end()) keys.push_back(origin.key);
+    if (defines_the_run(origin.key) && find(*this, origin.key) == origins.end())
+      all.push_back({origin.key, "", origin.value});
   }
+  return all;
+}
+
+std::vector<std::string> LoadedConfig::differing_keys(const LoadedConfig& other) const {
+  std::vector<std::string> keys;
+  for (auto& difference : differences(other)) keys.push_back(std::move(difference.key));
   return keys;
 }
 
 void LoadedConfig::work_as(const LoadedConfig& other) {
   for (Origin& origin : origins) {
-    if (!is_among(ways, origin)) continue;
+    if (!is_among(ways, origin.key)) continue;
     const auto theirs = std::find_if(other.origins.begin(), other.origins.end(),
                                      [&](const Origin& one) { return one.key == origin.key; });
     if (theirs == other.origins.end()) continue;

@@ -22,8 +22,8 @@ void DataConfig::describe(Fields& f, const std::vector<std::string>& more_kinds)
   kinds.insert(kinds.end(), more_kinds.begin(), more_kinds.end());
   f.word("kind", kind, kinds,
          "what the examples are: files below a folder, a list file, or volumes that the program invents");
-  f.field("folder", folder, "folder that holds the images");
-  f.field("list", list, "CSV or data-list JSON file that names the images, for kind list");
+  f.path("folder", folder, "folder that holds the images");
+  f.path("list", list, "CSV or data-list JSON file that names the images, for kind list");
   f.field("include", include, "globs of the files to take; empty: all of the kind");
   f.field("exclude", exclude, "globs of the files to leave out");
   f.field(
@@ -45,8 +45,8 @@ void DataConfig::describe(Fields& f, const std::vector<std::string>& more_kinds)
       "in a window that slides over the training cases");
   // Nothing stands for auto, and each visitor is done with a value when its call returns.
   std::string chosen = cache_folder.empty() ? "auto" : cache_folder;
-  f.field("cache_folder", chosen,
-          "folder of the prepared cache; auto: larmor/prepared in the user's cache folder");
+  f.path("cache_folder", chosen,
+         "folder of the prepared cache; auto: larmor/prepared in the user's cache folder");
   cache_folder = chosen == "auto" ? "" : chosen;
   f.field("cache_rate", cache_rate, "share of the training cases that SmartCache's window holds", fraction);
   f.field("replace_rate", replace_rate, "share of the window that is replaced after each epoch", fraction);

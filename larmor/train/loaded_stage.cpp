@@ -11,6 +11,8 @@
 #include "larmor/base/text.h"
 #include "larmor/train/earlier_run.h"
 #include "larmor/train/kept_files.h"
+#include "larmor/train/run_change.h"
+#include "larmor/train/run_paths.h"
 
 namespace larmor {
 
@@ -88,7 +90,10 @@ std::string stage_of(const RunFolder& folder) { return word_of(folder, "stage");
 LoadedStage load_run_stage(const RunFolder& folder, const Workload& workload,
                            const std::vector<std::string>& overrides) {
   refuse_other_earlier(overrides);
+  const auto environment = read_json(folder.environment());
+  refuse_cut_config(folder, environment);
   Sources sources;
+  sources.find_path = find_paths(folder, environment, overrides);
   sources.files = {folder.config()};
   sources.overrides = overrides;
   const auto stage = stage_of(folder);

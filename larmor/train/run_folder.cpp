@@ -35,7 +35,7 @@ std::optional<CheckpointEntry> newest_committed(const RunFolder& folder) {
 }
 
 void mark_going_on(Storage& storage, const RunFolder& folder) {
-  remove_file(storage, folder.root / "FAILED");
+  for (const char* mark : {"DONE", "FAILED"}) remove_file(storage, folder.root / mark);
 }
 
 std::string new_run_name(const Clock& clock, const std::string& workload, const std::string& stage) {

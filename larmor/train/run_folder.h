@@ -50,7 +50,7 @@ void mark_ended(Storage& storage, const Clock& clock, const RunFolder& folder, i
 /// Of the checkpoints that have been committed the newest, whether or not its rank has told of it; their
 /// manifests say so, whose files are not read.
 std::optional<CheckpointEntry> newest_committed(const RunFolder& folder);
-/// Removes FAILED: the run goes on.
+/// Removes both: the run goes on.
 void mark_going_on(Storage& storage, const RunFolder& folder);
 
 /// "20260302-140509-latent_diffusion-autoencoder"; the stage may be "".

@@ -1,7 +1,9 @@
 #include "larmor/train/run_plan.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "larmor/base/error.h"
-#include "larmor/base/json.h"
 #include "larmor/base/text.h"
 #include "larmor/device/device.h"
 #include "larmor/train/machine.h"
@@ -37,11 +39,92 @@ Plan plan_here(const Hardware& hardware, const Demand& demand, const RunConfig& 
   return plan;
 }
 
-// A stored plan is used again as it is, unless another number of ranks is asked for or this machine
-// cannot carry it out.
-Plan plan_again(const RunFolder& folder, const Hardware& hardware, const Demand& demand,
-                const LoadedConfig& loaded, std::vector<std::string>& notes) {
-  const auto stored = plan_from_json(read_json(folder.plan()));
+namespace {
+
+/// With as many ranks as before, where the machine offers them.
+Plan plan_of_today(const Plan& stored, const Hardware& hardware, const Demand& demand, RunConfig config) {
+  const auto asked = std::exchange(config.parallel.ranks, text(stored.world_size()));
+  if (asked == "auto") {
+    try {
+      return plan_here(hardware, demand, config);
+    } catch (const Error&) {
+      // What the machine offers is said below.
+    }
+  }
+  config.parallel.ranks = asked;
+  return plan_here(hardware, demand, config);
+}
+
+bool holds_memory(const Plan& stored, const Plan& fresh) {
+  const auto needed = std::max(stored.memory.total(), stored.memory.measured);
+  return fresh.memory.available == 0 || needed <= fresh.memory.available;
+}
+
+/// Whether the stored plan can be carried out on the machine of the fresh one, and is what is asked for.
+bool holds(const Plan& stored, const Plan& fresh, const RunConfig& config) {
+  const auto& threads = config.parallel.threads;
+  const bool same_threads =
+      threads ? *threads == stored.threads_per_rank : stored.threads_per_rank <= fresh.threads_per_rank;
+  const bool same_strategy =
+      config.parallel.strategy == "auto" || config.parallel.strategy == to_text(stored.strategy);
+  const bool same_memory = fresh.recompute == stored.recompute &&
+                           (fresh.offload_optimizer == stored.offload_optimizer || !same_strategy);
+  return fresh.world_size() == stored.world_size() && fresh.device == stored.device && same_threads &&
+         same_strategy && same_memory && holds_memory(stored, fresh);
+}
+
+/// The stored plan at the places of today.
+Plan placed(Plan stored, const Plan& fresh) {
+  stored.ranks = fresh.ranks;
+  stored.hosts = fresh.hosts;
+  stored.idle_devices = fresh.idle_devices;
+  stored.loader_threads = fresh.loader_threads;
+  stored.prefetch = fresh.prefetch;
+  stored.memory.available = fresh.memory.available;
+  return stored;
+}
+
+/// The fresh plan, with the micro-batch of the stored one where that can be.
+Plan with_micro_batch_of(const Plan& stored, Plan fresh, const Hardware& hardware, const Demand& demand,
+                         RunConfig config) {
+  if (config.train.micro_batch || fresh.micro_batch == stored.micro_batch || fresh.device != stored.device)
+    return fresh;
+  config.train.micro_batch = stored.micro_batch;
+  try {
+    auto wanted = plan_of_today(stored, hardware, demand, config);
+    if (wanted.world_size() == fresh.world_size()) return wanted;
+  } catch (const Error&) {
+    // It does not fit, or does not divide the batch among these ranks.
+  }
+  return fresh;
+}
+
+RunChange change_of(const Plan& stored, const Plan& plan) {
+  RunChange change;
+  change.words = text("planned anew for ", plan.world_size(), " ranks by ", to_text(plan.strategy),
+                      "; the run was started with ", stored.world_size(), " by ", to_text(stored.strategy));
+  const bool same_batch = plan.micro_batch == stored.micro_batch && plan.accumulation == stored.accumulation;
+  const bool same_threads = plan.threads_per_rank == stored.threads_per_rank;
+  if (!same_batch)
+    change.words += text("; micro-batch × accumulation is ", plan.micro_batch, " × ", plan.accumulation,
+                         ", it was ", stored.micro_batch, " × ", stored.accumulation);
+  if (!same_threads)
+    change.words +=
+        text("; threads a rank are ", plan.threads_per_rank, ", they were ", stored.threads_per_rank);
+  if (plan.device != stored.device)
+    change.words += text("; the device is ", to_text(plan.device), ", it was ", to_text(stored.device));
+  if (plan.recompute != stored.recompute)
+    change.words +=
+        text("; backward computes again: ", to_text(plan.recompute), ", it was ", to_text(stored.recompute));
+  change.is_bitwise = same_batch && same_threads && plan.device == stored.device &&
+                      plan.strategy == stored.strategy && plan.world_size() == stored.world_size();
+  return change;
+}
+
+}  // namespace
+
+Plan plan_again(const Plan& stored, const Hardware& hardware, const Demand& demand,
+                const LoadedConfig& loaded, std::vector<RunChange>& changes) {
   // The global batch is part of the run; how it is cut into micro-batches was the plan's choice, and may
   // change with the number of ranks.
   auto config = loaded.config;
@@ -50,21 +133,11 @@ Plan plan_again(const RunFolder& folder, const Hardware& hardware, const Demand&
     if (origin.key == "train.micro_batch") config.train.micro_batch.reset();
     if (origin.key == "train.accumulation") config.train.accumulation.reset();
   }
-  const auto fresh = plan_here(hardware, demand, config);
-  const bool same_count = config.parallel.ranks == "auto" || fresh.world_size() == stored.world_size();
-  const bool same_device = fresh.device == stored.device;
-  const bool same_strategy =
-      config.parallel.strategy == "auto" || config.parallel.strategy == to_text(stored.strategy);
-  const bool same_memory = fresh.recompute == stored.recompute &&
-                           (fresh.offload_optimizer == stored.offload_optimizer || !same_strategy);
-  if (same_count && same_device && same_strategy && same_memory) {
-    auto kept = stored;
-    if (stored.world_size() == fresh.world_size()) kept.ranks = fresh.ranks;  // cores and devices of today
-    return kept;
-  }
-  notes.push_back(text("planned anew for ", fresh.world_size(), " ranks by ", to_text(fresh.strategy),
-                       "; the run was started with ", stored.world_size(), " by ", to_text(stored.strategy)));
-  return fresh;
+  auto fresh = plan_of_today(stored, hardware, demand, config);
+  if (holds(stored, fresh, config)) return placed(stored, fresh);
+  auto plan = with_micro_batch_of(stored, std::move(fresh), hardware, demand, config);
+  changes.push_back(change_of(stored, plan));
+  return plan;
 }
 
 void check_batch(const RunConfig& config, const Plan& plan) {

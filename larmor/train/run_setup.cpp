@@ -12,6 +12,7 @@
 #include "larmor/base/version.h"
 #include "larmor/device/device.h"
 #include "larmor/track/tracker.h"
+#include "larmor/train/changed_run.h"
 #include "larmor/train/data_check.h"
 #include "larmor/train/earlier_run.h"
 #include "larmor/train/folder_claim.h"
@@ -19,6 +20,7 @@
 #include "larmor/train/measure/bf16_probe.h"
 #include "larmor/train/quarantine.h"
 #include "larmor/train/run_index.h"
+#include "larmor/train/run_paths.h"
 #include "larmor/train/run_plan.h"
 
 namespace larmor {
@@ -65,15 +67,6 @@ FolderClaim claim_folder(const LoadedConfig& config, const std::optional<RunFold
     if (const auto folder = run_of_job(runs, start.job, asked_sha256(config))) return {*folder, storage};
   }
   return FolderClaim::of_new(runs, new_run_name(clock, config.config.workload, config.config.stage), storage);
-}
-
-void refuse_other_config(const RunFolder& folder, const LoadedConfig& stored, const LoadedConfig& asked) {
-  const auto keys = stored.differing_keys(asked);
-  if (keys.empty()) return;
-  fail(Exit::usage,
-       text("the run ", folder.root.string(),
-            " was started with another configuration; these keys differ: ", join(keys, ", ")),
-       "go on with `larmor train RUN`, or give this run another run.name");
 }
 
 // The index of an unfinished run is frozen.
@@ -154,8 +147,9 @@ void check_start(const Stage& stage, RunConfig config, const Index& index) {
   }
 }
 
-Json environment_of(const RunConfig& config, const std::string& job, const std::string& asked,
-                    const ResumeRecord& resume, const Json& earlier) {
+Json environment_of(const PreparedRun& run, const std::string& job, const std::string& asked,
+                    const ResumeRecord& resume) {
+  const RunConfig& config = run.config.config;
   Json json;
   json["workload"] = config.workload;
   json["stage"] = config.stage;
@@ -166,7 +160,10 @@ Json environment_of(const RunConfig& config, const std::string& job, const std::
   json["asked"] = asked;
   json["resume"] = resume.asked;
   if (!resume.origin.empty()) json["origin"] = resume.origin.string();
-  if (!earlier.empty()) json["from"] = earlier;
+  if (!run.earlier.empty()) json["from"] = run.earlier;
+  note_paths(json, run.folder, run.config);
+  json["changes"] = to_json(run.changes);
+  json["config"] = values_to_find(run.config);
   return json;
 }
 
@@ -202,8 +199,7 @@ void write_down(const PreparedRun& run, const std::string& job, const std::strin
                 const ResumeRecord& resume, Storage& storage) {
   write_text(storage, run.folder.hardware(), to_text(to_json(run.hardware)));
   write_text(storage, run.folder.plan(), to_text(to_json(run.plan)));
-  write_text(storage, run.folder.environment(),
-             to_text(environment_of(run.config.config, job, asked, resume, run.earlier)));
+  write_text(storage, run.folder.environment(), to_text(environment_of(run, job, asked, resume)));
   write_text(storage, run.folder.index(), to_text(to_json(run.index)));
   record_bad_files(storage, run.folder.quarantine(), run.index.bad);
   write_text(storage, run.folder.config(), run.config.to_yaml(/*with_origins=*/true));
@@ -260,6 +256,38 @@ void keep_what_it_needs(const PreparedRun& run, const Stage& stage, Storage& sto
   if (run.resume_from) forget_starting_weights(stage.earlier()->needs(), run.folder, storage);
 }
 
+void plan_new(PreparedRun& run, const Stage& stage, const StartOptions& start, Storage& storage) {
+  const RunConfig& config = run.config.config;
+  auto index = stage.index(config);
+  index.bad = check_data(index, config);
+  check_start(stage, config, index);
+  index.states = states_of_files(index);
+  auto draft = draft_run_on(std::move(index), stage, config, start.hardware, /*is_rehearsal=*/false);
+  open_folder(run, storage);
+  run.index = std::move(draft.index);
+  run.hardware = std::move(draft.hardware);
+  run.plan = std::move(draft.plan);
+  freeze_plan(run.config, run.plan);
+}
+
+void plan_again(PreparedRun& run, const Stage& stage, const StartOptions& start,
+                std::vector<RunChange> changes, Storage& storage) {
+  const RunConfig& config = run.config.config;
+  open_folder(run, storage);
+  run.index = index_of_run(run.folder, stage, config, run.notes);
+  run.index.bad = check_data(run.index, config);
+  run.hardware = start.hardware ? *start.hardware : hardware_for(run.folder.root);
+  const auto stored = plan_from_json(read_json(run.folder.plan()));
+  const auto of_person = changes.size();
+  run.plan = plan_again(stored, run.hardware, stage.demand(config, run.index), run.config, changes);
+  if (changes.size() > of_person) run.notes.push_back(changes.back().words);
+  check_batch(config, run.plan);
+  for (auto& change : changes) {
+    change.generation = run.generation;
+    run.changes.push_back(std::move(change));
+  }
+}
+
 }  // namespace
 
 RunDraft draft_run(const LoadedStage& loaded, const std::optional<Hardware>& hardware) {
@@ -285,38 +313,30 @@ PreparedRun prepare_run(const Workload& workload, LoadedStage asked, const std::
   run.folder = claim.folder();
   const bool again = run.folder.is_run();
   const Json environment = again ? read_json(run.folder.environment()) : Json::object();
-  const auto asked_hash = again ? environment.value("asked", "") : asked_sha256(asked.config);
+  const auto own_hash = asked_sha256(asked.config);
+  const auto asked_hash = again ? environment.value("asked", "") : own_hash;
   run.earlier = settle_earlier(asked, environment);
+  std::vector<RunChange> changes;
   if (again) {
-    auto stored = load_run_stage(run.folder, workload);
-    refuse_other_config(run.folder, stored.config, asked.config);
-    stored.config.work_as(asked.config);
-    asked = std::move(stored);
+    auto changed = go_on_with(run.folder, workload, asked.config,
+                              {.words = start.changes,
+                               .accepts_config = start.accept_config,
+                               .has_first_words = own_hash == asked_hash},
+                              environment);
+    asked = std::move(changed.loaded);
+    changes = std::move(changed.changes);
+    run.notes = std::move(changed.notes);
+    run.changes = changes_of(environment);
   }
   run.config = std::move(asked.config);
-  run.already_done = again && run.folder.is_done();
+  run.already_done = again && run.folder.is_done() && changes.empty();
   if (run.already_done) return run;
   claim.require_lock();
   const Stage& stage = *asked.stage;
-  const RunConfig& config = run.config.config;
   if (again) {
-    open_folder(run, storage);
-    run.index = index_of_run(run.folder, stage, config, run.notes);
-    run.index.bad = check_data(run.index, config);
-    run.hardware = start.hardware ? *start.hardware : hardware_for(run.folder.root);
-    run.plan = plan_again(run.folder, run.hardware, stage.demand(config, run.index), run.config, run.notes);
-    check_batch(config, run.plan);
+    plan_again(run, stage, start, std::move(changes), storage);
   } else {
-    auto index = stage.index(config);
-    index.bad = check_data(index, config);
-    check_start(stage, config, index);
-    index.states = states_of_files(index);
-    auto draft = draft_run_on(std::move(index), stage, config, start.hardware, /*is_rehearsal=*/false);
-    open_folder(run, storage);
-    run.index = std::move(draft.index);
-    run.hardware = std::move(draft.hardware);
-    run.plan = std::move(draft.plan);
-    freeze_plan(run.config, run.plan);
+    plan_new(run, stage, start, storage);
   }
   note_bad_files(run);
   const auto record = resume(run, start, environment, workload, storage);

@@ -14,6 +14,7 @@
 #include "larmor/plan/plan.h"
 #include "larmor/train/loaded_stage.h"
 #include "larmor/train/resume_point.h"
+#include "larmor/train/run_change.h"
 #include "larmor/train/run_folder.h"
 #include "larmor/train/workload.h"
 
@@ -30,6 +31,8 @@ struct StartOptions {
   /// start before.
   std::string job = {};
   bool again = false;
+  std::vector<std::string> changes = {};  // key=value of `train RUN`
+  bool accept_config = false;             // a config.yaml that was edited
 };
 
 /// A run that is ready to start.
@@ -43,6 +46,7 @@ struct PreparedRun {
   Json earlier;  // record_of_earlier(): for environment.json
   int64_t generation = 0;
   bool already_done = false;
+  std::vector<RunChange> changes;  // of this start and of earlier ones
   std::vector<std::string> notes;  // for people: what was resumed, what was passed over
   std::optional<FileLock> lock;    // held as long as this lives
 };

@@ -20,6 +20,7 @@
 #include "larmor/train/heartbeat_storage.h"
 #include "larmor/train/measure/block_order.h"
 #include "larmor/train/measure/memory_probe.h"
+#include "larmor/train/run_change.h"
 #include "larmor/train/run_index.h"
 #include "larmor/train/run_setup.h"
 #include "larmor/train/snapshot.h"
@@ -66,9 +67,24 @@ std::unique_ptr<Tracker> open_tracker(const RunConfig& config, const SessionOpti
   return make_tracker(sinks, storage, clock);
 }
 
+/// What has been changed of the run since it was begun.
+struct Changes {
+  std::vector<std::string> new_ones;  // by this start
+  bool are_bitwise = true;            // all of them
+};
+
+Changes changes_since_begun(const RunFolder& folder, const Rank& rank) {
+  Changes changes;
+  for (auto& change : changes_of(read_json(folder.environment()))) {
+    changes.are_bitwise = changes.are_bitwise && change.is_bitwise;
+    if (change.generation == rank.generation) changes.new_ones.push_back(std::move(change.words));
+  }
+  return changes;
+}
+
 /// `planned` is the plan before a probe.
 void tell_start(Tracker& tracker, const LoadedConfig& loaded, const Plan& planned, const Plan& plan,
-                const RunFolder& folder, const Moment& moment) {
+                const RunFolder& folder, const Moment& moment, const Changes& changes) {
   tracker.start(moment, {.name = folder.root.filename().string(),
                          .facts = {{"workload", loaded.config.workload},
                                    {"stage", loaded.config.stage},
@@ -81,11 +97,12 @@ void tell_start(Tracker& tracker, const LoadedConfig& loaded, const Plan& planne
                                    {"micro_batch", plan.micro_batch},
                                    {"accumulation", plan.accumulation}}});
   if (plan.memory.measured > planned.memory.measured) tracker.event({}, "plan", {}, plan.reasons.back());
+  for (const auto& words : changes.new_ones) tracker.event(moment, "change", {}, words);
 }
 
 CheckpointOptions checkpoint_options(const RunConfig& config, const Plan& plan, const Index& index,
                                      const Rank& rank, const LoadedConfig& loaded,
-                                     const std::optional<CheckpointEntry>& resumed) {
+                                     const std::optional<CheckpointEntry>& resumed, const Changes& changes) {
   CheckpointOptions options;
   options.keep_last = config.checkpoint.keep_last;
   options.keep_best = config.checkpoint.keep_best;
@@ -95,7 +112,7 @@ CheckpointOptions checkpoint_options(const RunConfig& config, const Plan& plan, 
   options.config_sha256 = loaded.sha256();
   options.index_sha256 = index.sha256();
   options.build = build_description();
-  options.bitwise = plan.deterministic && index.touched.empty();
+  options.bitwise = plan.deterministic && index.touched.empty() && changes.are_bitwise;
   options.resumed_from = resumed;
   return options;
 }
@@ -273,18 +290,18 @@ SessionEnd run_session(const LoadedStage& loaded, const Plan& planned, const Ind
   const auto device = communicator->device();  // device
   set_up_process(planned, device);
   compare_ranks(loaded, planned, index, rank, *communicator);
+  const auto changes = changes_since_begun(options.folder, rank);
   const Plan plan = plan_to_train_by(stage, config, planned, index, *communicator, options, *storage);
   const Cases cases = open_cases(stage, config, index);  // data
   const Timetable timetable(config.train, cases.order.examples(), plan.global_batch);
   const auto task = open_task(stage, config, index, options);  // model
   const auto blocks = blocks_to_cut(stage, config, plan, index, *cases.training, *task);
-  auto learners =
-      make_learners(*task, blocks, config, plan, &timetable, *communicator);  // parallel, optimizer
+  auto learners = make_learners(*task, blocks, config, plan, &timetable, *communicator);  // parallel
   const auto rank_sums = plan.sync_batch_norm ? std::make_unique<RankSums>(*communicator) : nullptr;
   const auto [resumed, state] = resume(options, loaded.config, index, *task, learners, rank, *communicator);
   const auto tracker = open_tracker(config, options, rank, *storage, clock, timetable, state);  // track
   CheckpointWriter checkpoints(options.folder.checkpoints(), *storage, *communicator,           // checkpoint
-                               checkpoint_options(config, plan, index, rank, loaded.config, resumed),
+                               checkpoint_options(config, plan, index, rank, loaded.config, resumed, changes),
                                [&](const SaveOutcome& outcome) { record_save(*tracker, outcome); });
   Quarantine quarantine(options.folder.quarantine(), cases.bad_files, *storage, *communicator, *tracker,
                         index.bad);
@@ -311,7 +328,8 @@ SessionEnd run_session(const LoadedStage& loaded, const Plan& planned, const Ind
                    .stop_asked = options.stop_asked},
                   state);
   log_start(rank, plan, device, cases, state.progress.step);
-  tell_start(*tracker, loaded.config, planned, plan, options.folder, timetable.moment(state.progress));
+  tell_start(*tracker, loaded.config, planned, plan, options.folder, timetable.moment(state.progress),
+             changes);
   const auto end = train(trainer, options, timetable, clock, started);
   record_end(*tracker, end);
   return end;

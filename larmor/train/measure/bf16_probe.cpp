@@ -17,7 +17,8 @@
 namespace larmor {
 namespace {
 
-constexpr int turns = 5;  // the first, in which oneDNN makes its code, never counts: it is not the least
+constexpr int probe_turns =
+    5;  // the first, in which oneDNN makes its code, never counts: it is not the least
 
 at::Tensor learnt(at::IntArrayRef sizes, double value) { return at::full(sizes, value).requires_grad_(); }
 
@@ -81,7 +82,7 @@ double measured_bf16_speedup() {
   const OneThread one_thread;
   const Encoder encoder;
   double least_wide = std::numeric_limits<double>::infinity(), least_narrow = least_wide;
-  for (int turn = 0; turn < turns; ++turn) {
+  for (int turn = 0; turn < probe_turns; ++turn) {
     least_wide = std::min(least_wide, encoder.seconds(Precision::fp32));
     least_narrow = std::min(least_narrow, encoder.seconds(Precision::bf16));
   }

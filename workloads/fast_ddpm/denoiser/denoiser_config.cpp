@@ -10,7 +10,7 @@ namespace larmor::fast_ddpm {
 void DenoiserConfig::describe_model(Fields& f) {
   f.field("modalities", modalities, "channels of an image, in this order; any of them may be the target");
   network.describe(f);
-  f.field("weights", weights, "safetensors file of such a network to start from; empty: a new one");
+  f.path("weights", weights, "safetensors file of such a network to start from; empty: a new one");
   nn::describe(f, prediction_type);
   f.section("noise", [this](Fields& inner) { noise.describe(inner); });
   f.section("sampling", [this](Fields& inner) {

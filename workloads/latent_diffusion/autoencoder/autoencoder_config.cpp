@@ -7,7 +7,7 @@ namespace larmor::latent_diffusion {
 
 void AutoencoderConfig::describe_model(Fields& f) {
   network.describe(f);
-  f.field("weights", weights, "safetensors file of an AutoencoderKL to start from; empty: a new one");
+  f.path("weights", weights, "safetensors file of an AutoencoderKL to start from; empty: a new one");
 }
 
 void AutoencoderConfig::describe_loss(Fields& f) {

@@ -32,8 +32,8 @@ void SurvivalConfig::describe_data(Fields& f) {
 
 void SurvivalConfig::describe_model(Fields& f) {
   network.describe(f);
-  f.field("weights", weights,
-          "safetensors file to start from, MONAI's or MedicalNet's names; its last layer is left out");
+  f.path("weights", weights,
+         "safetensors file to start from, MONAI's or MedicalNet's names; its last layer is left out");
   f.field("freeze_epochs", freeze_epochs, "epochs at the start in which only the last layer learns",
           at_least_zero);
 }

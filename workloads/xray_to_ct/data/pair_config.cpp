@@ -6,7 +6,7 @@
 namespace larmor::xray_to_ct {
 
 void PairConfig::describe(Fields& f) {
-  f.field("ct", ct, "folder of CT series and NIfTI files that `prepare` computes radiographs from");
+  f.path("ct", ct, "folder of CT series and NIfTI files that `prepare` computes radiographs from");
   f.field("extent", extent, "edge in mm of the cube of the body that volumes show", Range{50, 2000});
   f.field("volume_size", volume_size, "voxels along an edge of the volumes that `prepare` writes",
           Range{8, 512});

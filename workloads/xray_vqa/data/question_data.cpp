@@ -127,9 +127,9 @@ void check_places(const QuestionData& questions, const DataConfig& data) {
 }  // namespace
 
 void QuestionData::describe(Fields& f) {
-  f.field("questions", documents, "folder of MIMIC-Ext-CXR-QBA or of one of its exports, for kind mimic_cxr");
-  f.field("vocabulary", vocabulary,
-          "vocab.txt or tokenizer.json; empty: the words of the phantoms' questions");
+  f.path("questions", documents, "folder of MIMIC-Ext-CXR-QBA or of one of its exports, for kind mimic_cxr");
+  f.path("vocabulary", vocabulary,
+         "vocab.txt or tokenizer.json; empty: the words of the phantoms' questions");
   f.word("quality_grade", quality_grade, grade_words,
          "worst grade of the questions that are taken; all: not asked");
   f.choice("view_filter", views, {{"frontal_only", Views::frontal_only}, {"all", Views::all}},

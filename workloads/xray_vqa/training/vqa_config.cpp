@@ -58,9 +58,9 @@ void VqaConfig::describe_model(Fields& f) {
     f.field((std::string(head_names[i]) + "_hidden").c_str(), network.head_hidden[i],
             "width inside the head of that name", at_least_one);
   f.field("chexpert_hidden", network.labels_hidden, "width inside CheXpert's head", at_least_one);
-  f.field("image_weights", image_weights,
-          "safetensors file of timm to start the ConvNeXt from; its head is left out");
-  f.field("text_weights", text_weights, "safetensors file of transformers to start the BERT from");
+  f.path("image_weights", image_weights,
+         "safetensors file of timm to start the ConvNeXt from; its head is left out");
+  f.path("text_weights", text_weights, "safetensors file of transformers to start the BERT from");
   f.field("frozen", frozen, "encoders that do not learn: [image], [text] or [image, text]");
   f.field("thaw_after", thaw_after, "epochs after which frozen encoders learn, too; 0: never", at_least_zero);
   f.field("encoder_rate", encoder_rate, "factor of the learning rate for both encoders", at_least_zero);
