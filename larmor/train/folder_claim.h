@@ -38,7 +38,7 @@ class FolderClaim {
  private:
   RunFolder folder_;
   Storage& storage_;
-  bool is_made_ = false;
+  bool is_made_ = false, is_first_ = false;  // its folder, and the one that it lies in
   std::optional<FileLock> lock_;
   std::exception_ptr refusal_;
 };
