@@ -26,7 +26,7 @@ Finished timed(const std::map<std::string, std::string>& variables = {}) {
       {"bench", "step", "survival", "--blocks", "1", "--steps", "1", "--warmup", "1", "--ranks", "1",
        "--json", "data.kind=cohort", "data.cohort_size=[128,128,64]", "data.transforms=[]",
        "parallel.device=cuda", "train.micro_batch=16", "train.global_batch=16", "train.precision=fp32"},
-      scratch.path(), {.cards = "H100:20G", .environment = environment});
+      scratch.path(), {.cards = "H100:17G", .environment = environment});
 }
 
 TEST(AllocatorOfACard, HasSegmentsThatGrowAndKeepsLessThanATenthBeside) {
@@ -55,7 +55,7 @@ std::string planned(const std::map<std::string, std::string>& environment) {
   const auto end = run_on_gpus(
       {"plan", "survival", "data.kind=cohort", "data.cohort_size=[128,128,64]", "data.transforms=[]",
        "parallel.device=cuda", "train.micro_batch=16", "train.global_batch=16", "train.precision=fp32"},
-      scratch.path(), {.cards = "H100:22G", .environment = environment});
+      scratch.path(), {.cards = "H100:19G", .environment = environment});
   EXPECT_EQ(end.status, 0) << end.err;
   return end.out + end.err;
 }
