@@ -26,8 +26,8 @@ using ForwardOperator = at::Tensor(const at::Tensor& input, const Optional& adde
 using SumsOperator = Two(const at::Tensor& gradient, const at::Tensor& input, const Optional& output,
                          const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& mean,
                          const at::Tensor& variance, double epsilon, bool activated);
-/// The gradient of the input. means: those of the sums over all values, or nothing where moments are
-/// constants; gated: the gradient is that before ReLU's gate.
+/// The gradient of the input. `means` are those of the sums over all values, or nothing where moments are
+/// constants. Where `gated`, ReLU has not been applied to the gradient yet.
 using BackwardOperator = at::Tensor(const at::Tensor& gradient, const at::Tensor& input,
                                     const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& mean,
                                     const at::Tensor& variance, const Optional& means, double epsilon,
