@@ -24,6 +24,7 @@
 #include "larmor/launch/rank_threads.h"
 #include "larmor/launch/stop_signal.h"
 #include "larmor/train/beats_on_board.h"
+#include "larmor/train/begun_run.h"
 #include "larmor/train/checked_dataset.h"
 #include "larmor/train/networks.h"
 #include "larmor/train/run_index.h"
@@ -210,7 +211,8 @@ Evaluation read_evaluation(Program& program, const EvaluateArguments& arguments)
   const Stage& stage = *judging.stage;
   const auto& config = judging.config.config;
   auto start = index_from_json(read_json(folder.index()));
-  auto judged = cases_to_judge(start, stage.found(config), split_named(arguments.split), names_data(words));
+  auto judged = cases_to_judge(start, stage.found(config), split_named(arguments.split), names_data(words),
+                               trained_before(folder));
   auto dataset = checked_dataset(stage, config, judged.index, judged.split);
   auto reference = reference_of(judging, trained.loaded, start, judged, depth_of(arguments));
   Json json;

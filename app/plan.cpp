@@ -4,6 +4,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/regular_file.h"
 #include "larmor/base/text.h"
+#include "larmor/train/begun_run.h"
 #include "larmor/train/supposed_data.h"
 
 #include "app/program.h"
@@ -27,10 +28,12 @@ Hardware read_hardware(const std::string& file) {
 }
 
 int plan(Program& program, const std::string& hardware_file) {
-  const auto loaded = program.load_to_show(program.workload(program.arguments().target));
+  const auto& workload = program.workload(program.arguments().target);
+  const auto loaded = program.load_to_show(workload);
   std::optional<Hardware> hardware;
   if (!hardware_file.empty()) hardware = read_hardware(hardware_file);
   const auto draft = draft_run_to_show(loaded, hardware);
+  check_begun(workload, loaded, draft.index);
   program.show(to_json(draft.plan), Lines().add_text(explain(draft.plan, draft.hardware)));
   return 0;
 }

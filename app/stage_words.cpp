@@ -62,7 +62,12 @@ void StageWords::add(Word word) {
     name_ = word.word.substr(word.word.find('=') + 1);
     return;
   }
-  if (word.key == "run.name" || word.key.starts_with("from."))
+  const bool is_of_one = !word.stage.empty() && (word.key == "from.run" || word.key == "from.optimizer");
+  if (word.key == "from.run" && word.stage.empty()) {
+    fail(Exit::usage, text(word.word, " with --stage all is of one stage"),
+         text("say which: ", workload_.stages().front(), ":", word.word));
+  }
+  if (word.key == "run.name" || (word.key.starts_with("from.") && !is_of_one))
     fail(Exit::usage, text(word.key, " with --stage all, which names the runs and hands them on"),
          text("say run.name=N: the run of the stage ", workload_.stages().front(), " is then N-",
               workload_.stages().front()));

@@ -12,6 +12,7 @@
 #include "larmor/hardware/hardware.h"
 #include "larmor/launch/fleet.h"
 #include "larmor/launch/restart_policy.h"
+#include "larmor/train/begun_run.h"
 #include "larmor/train/earlier_run.h"
 #include "larmor/train/machine.h"
 #include "larmor/train/run_setup.h"
@@ -198,13 +199,16 @@ int Leader::conclude(const GroupEnding& ending) {
   const auto& folder = run_->folder;
   if (run_->already_done) {
     say(text(folder.root.string(), " is finished already; larmor train ", folder.root.string(),
-             " train.length=LENGTH trains it for longer"));
+             " train.length=LENGTH trains it for longer, and from.run=", folder.root.string(),
+             " begins another run with its weights"));
     show_run(request_.program, folder, run_->config.config.checkpoint.metric, "done");
     return 0;
   }
   const auto earlier = earlier_of_run(request_.workload, run_->config.config.stage, folder);
-  if (earlier != nullptr && newest_step(folder) >= 0)
-    forget_starting_weights(earlier->needs(), folder, *storage_);
+  if (newest_step(folder) >= 0) {
+    if (earlier != nullptr) forget_starting_weights(earlier->needs(), folder, *storage_);
+    forget_begun(folder, *storage_);
+  }
   const bool is_stopped = ending.raw_status == static_cast<int>(Exit::stopped);
   if (ending.exit == Exit::done || is_stopped) {
     return conclude_training(request_.program, folder, run_->config.config.checkpoint.metric, ending.exit,

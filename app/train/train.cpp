@@ -2,11 +2,15 @@
 #include <filesystem>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/hardware/hardware.h"
 #include "larmor/launch/rank.h"
+#include "larmor/train/begun_run.h"
+#include "larmor/train/machine.h"
 #include "larmor/train/run_setup.h"
 #include "larmor/train/time_left.h"
 
@@ -37,6 +41,14 @@ void refuse_launcher(const std::optional<Rank>& given) {
        "train the stages one by one, each with from.<stage>=RUN");
 }
 
+/// What so many hosts offer, if they are as this one; nothing for one.
+std::optional<Hardware> hosts_like_this(int count) {
+  if (count == 1) return std::nullopt;
+  std::vector<Hardware> all(static_cast<size_t>(count), detect_machine());
+  for (size_t i = 0; i < all.size(); ++i) all[i].host = text(all[i].host, " (", i, ")");
+  return shared_hardware(all);
+}
+
 int train_as_agent(Program& program, const TrainFlags& flags, const std::optional<Rank>& given) {
   auto& words = program.arguments();
   if (given && words.place.ranks.empty()) words.overrides.push_back(text("parallel.ranks=", given->count));
@@ -48,7 +60,9 @@ int train_as_agent(Program& program, const TrainFlags& flags, const std::optiona
   refuse_past_stop(loaded.config.config.train.stop_before, SystemClock());
   refuse_threads(loaded.config.config, given);
   if (flags.dry_run) {
-    const auto draft = draft_run(loaded);
+    const auto draft = draft_run(
+        loaded, given ? std::nullopt : hosts_like_this(find_agent(flags.agents, given).place.agents));
+    check_begun(workload, loaded, draft.index);
     program.show(to_json(draft.plan), Lines().add_text(explain(draft.plan, draft.hardware)));
     return 0;
   }

@@ -99,6 +99,11 @@ class Checker {
     if (!is_kept) refuse("train.validate_with", "is average, and none is kept: set optim.ema_decay");
   }
 
+  void beginning() {
+    if (config_.from.at("optimizer") == "true" && config_.from.at("run").empty())
+      refuse("from.optimizer", "is true, and from.run names no run");
+  }
+
   void end() {
     try {
       parse_stop_before(config_.train.stop_before);
@@ -176,6 +181,7 @@ void check_together(const RunConfig& config, std::span<const Origin> origins, bo
   checker.data();
   checker.length();
   checker.modalities();
+  checker.beginning();
   checker.end();
   checker.validation();
   checker.optimizer("optim", config.optim);

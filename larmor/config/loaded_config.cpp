@@ -49,6 +49,12 @@ bool has_validation_off(const std::vector<Origin>& origins) {
   });
 }
 
+/// Whether it begins with no other run's weights, as those from before there was a choice.
+bool begins_alone(const RunConfig& config) {
+  const auto begun = config.from.find("run");
+  return begun == config.from.end() || begun->second.empty();
+}
+
 bool is_same(const Origin& a, const Origin& b) {
   if (a.value == b.value) return true;
   return (a.origin == plan_origin && b.value == "auto") || (b.origin == plan_origin && a.value == "auto");
@@ -172,9 +178,10 @@ std::string LoadedConfig::to_yaml(bool with_origins) const {
 
 std::string LoadedConfig::sha256() const {
   std::string all = text("workload=", config.workload, "\nstage=", config.stage, "\n");
-  const bool is_off = has_validation_off(origins);
+  const bool is_off = has_validation_off(origins), is_alone = begins_alone(config);
   for (const Origin& origin : origins) {
     if (is_off && origin.key.starts_with("validation.")) continue;
+    if (is_alone && (origin.key == "from.run" || origin.key == "from.optimizer")) continue;
     if (defines_the_run(origin.key)) all += text(origin.key, "=", origin.value, "\n");
   }
   return larmor::sha256(all);

@@ -191,16 +191,20 @@ const OptimConfig& RunConfig::optim_of(const std::string& objective) const {
 
 void describe(RunConfig& config, const WorkloadFields& workload, Fields& f) {
   f.section("run", [&](Fields& inner) { config.run.describe(inner); });
-  if (!workload.needs.empty()) {
-    f.section("from", [&](Fields& inner) {
-      for (const std::string& stage : workload.needs) {
-        inner.field(
-            stage.c_str(), config.from[stage],
-            "run of that stage to build on: RUN, or RUN#best, RUN#last, RUN#step-…; the run keeps what it "
-            "needs of it, and shows its hash");
-      }
-    });
-  }
+  f.section("from", [&](Fields& inner) {
+    for (const std::string& stage : workload.needs) {
+      inner.field(
+          stage.c_str(), config.from[stage],
+          "run of that stage to build on: RUN, or RUN#best, RUN#last, RUN#step-…; the run keeps what it "
+          "needs of it, and shows its hash");
+    }
+    inner.field("run", config.from["run"],
+                "run of this stage whose weights a new run begins with: RUN, RUN#best, RUN#last, RUN#step-…, "
+                "or the folder of a checkpoint; the run shows its hash");
+    bool with_optimizer = config.from["optimizer"] == "true";
+    inner.field("optimizer", with_optimizer, "with from.run: begin with the state of its optimizer as well");
+    config.from["optimizer"] = with_optimizer ? "true" : "false";
+  });
   f.section("data", [&](Fields& inner) {
     config.data.describe(inner, workload.data_kinds);
     if (workload.data) workload.data(inner);

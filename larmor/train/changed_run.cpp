@@ -102,19 +102,14 @@ std::string words_of(const Differences& differences) {
   return words;
 }
 
-/// A command that begins another run with the weights of this one.
+/// A command that begins another run with the weights of this one, and with what this one was built on.
 std::string command_of_another(const RunFolder& folder, const LoadedConfig& stored,
                                const Differences& wanted) {
   const auto& config = stored.config;
   std::string command = text("larmor train ", config.workload, " --stage ", config.stage, " -c ",
                              quoted(folder.config().string()), " run.name=auto");
   for (const auto& [key, path] : stored.paths) command += text(" ", quoted(text(key, "=", path.is)));
-  for (const auto& [stage, hash] : config.from) {
-    const auto origin = std::ranges::find(stored.origins, "from." + stage, &Origin::key);
-    const auto name = origin == stored.origins.end() ? std::string() : origin->origin;
-    command += text(" ", quoted(text("from.", stage, "=", name.substr(0, name.find(", ")))));
-  }
-  return text(command, words_of(wanted), " --resume ", quoted((folder.checkpoints() / "last").string()));
+  return text(command, words_of(wanted), " ", quoted(text("from.run=", folder.root.string())));
 }
 
 [[noreturn]] void refuse(const RunFolder& folder, const LoadedConfig& stored, const Differences& bound,
@@ -122,11 +117,14 @@ std::string command_of_another(const RunFolder& folder, const LoadedConfig& stor
   auto wanted = bound;
   wanted.insert(wanted.end(), free.begin(), free.end());
   const auto run = text("larmor train ", quoted(folder.root.string()));
+  const auto beginning = quoted(text("from.run=", folder.root.string()));
   std::string remedy;
   if (bound.empty()) {
-    remedy = text("`", run, words_of(free), "` goes on with it so; or give this run another run.name");
+    remedy = text("`", run, words_of(free), "` goes on with it so; or give this run another run.name, and ",
+                  beginning, " begins it with those weights");
   } else if (is_by_name) {
-    remedy = text("`", run, "` goes on with it as it is; or give this run another run.name");
+    remedy = text("`", run, "` goes on with it as it is; or give this run another run.name, and ", beginning,
+                  " begins it with those weights");
   } else {
     remedy = text("go on without them: `", run, "`; or begin another run with its weights: `",
                   command_of_another(folder, stored, wanted), "`");

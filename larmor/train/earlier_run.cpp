@@ -9,6 +9,7 @@
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/state_parts.h"
 #include "larmor/device/module_state.h"
+#include "larmor/train/begun_run.h"
 #include "larmor/train/networks.h"
 #include "larmor/train/undrawn_task.h"
 
@@ -37,15 +38,21 @@ void add_sources(EarlierSources& all, const std::string& needed, const EarlierSo
   }
 }
 
-EarlierSources find_all(const Workload& workload, const std::string& stage,
-                        const std::map<std::string, std::string>& words, const std::filesystem::path& runs) {
+EarlierSources find_all(const Workload& workload, const RunConfig& config) {
+  const auto& stage = config.stage;
   EarlierSources all;
   const auto& needs = workload.named(stage).needs;
+  // What a run of this stage was built on comes with its weights, unless another is named.
+  const auto begun = run_of_begun(config);
+  auto of_begun = begun.empty() ? EarlierSources() : kept_earlier({begun});
   for (const auto& need : needs) {
-    const auto named = words.find(need.stage);
-    if (named == words.end() || named->second.empty()) continue;
-    add_sources(all, need.stage, find_earlier(workload, need.stage, named->second, runs));
+    const auto named = config.from.find(need.stage);
+    if (named == config.from.end() || named->second.empty()) continue;
+    const auto kept = of_begun.find(need.stage);
+    if (kept != of_begun.end() && kept->second.hash() == named->second) continue;
+    add_sources(all, need.stage, find_earlier(workload, need.stage, named->second, config.run.folder));
   }
+  all.merge(of_begun);
   for (const auto& need : needs) {
     if (!all.contains(need.stage)) refuse_missing(workload, stage, need.stage);
   }
@@ -134,9 +141,7 @@ EarlierRun EarlierRuns::read(const std::string& name) const {
 std::shared_ptr<const EarlierRuns> earlier_of_config(const Workload& workload, const RunConfig& config) {
   const auto& needs = workload.named(config.stage).needs;
   if (needs.empty()) return nullptr;
-  return std::make_shared<EarlierRuns>(workload, needs, [=, words = config.from] {
-    return find_all(workload, config.stage, words, config.run.folder);
-  });
+  return std::make_shared<EarlierRuns>(workload, needs, [=] { return find_all(workload, config); });
 }
 
 std::shared_ptr<const EarlierRuns> earlier_of_run(const Workload& workload, const std::string& stage,

@@ -1,7 +1,6 @@
 #include "larmor/train/earlier_source.h"
 
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <string>
 #include <system_error>
@@ -16,6 +15,7 @@
 #include "larmor/base/temporary_name.h"
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/checkpoint.h"
+#include "larmor/train/checkpoint_reference.h"
 #include "larmor/train/kept_files.h"
 #include "larmor/train/loaded_stage.h"
 #include "larmor/train/trained.h"
@@ -32,75 +32,10 @@ constexpr const char* kept_weights = "model.safetensors";
 constexpr const char* kept_task = "task.safetensors";
 constexpr int64_t format = 1;
 
-/// RUN#best in its two halves.
-struct Reference {
-  std::string run, checkpoint;
-};
-
-Reference reference_of(const std::string& words) {
-  const auto mark = words.rfind('#');
-  if (mark == std::string::npos) return {.run = words, .checkpoint = "best"};
-  return {.run = words.substr(0, mark), .checkpoint = words.substr(mark + 1)};
-}
-
-RunFolder run_of(const std::string& key, const Reference& reference, const fs::path& runs) {
-  try {
-    return find_run(reference.run, runs);
-  } catch (const Error& error) {
-    throw error.within(key);
-  }
-}
-
-void check_stage(const std::string& key, const RunFolder& folder, const Workload& workload,
-                 const std::string& stage) {
-  const auto environment = read_json(folder.environment());
-  const auto its_workload = environment.at("workload").get<std::string>();
-  const auto its_stage = environment.at("stage").get<std::string>();
-  if (its_workload == workload.name() && its_stage == stage) return;
-  fail(Exit::usage,
-       text(key, ": ", folder.root.string(), " is a run of the stage ", its_stage, " of ", its_workload,
-            ", and one of the stage ", stage, " of ", workload.name(), " is needed"),
-       text("larmor train ", workload.name(), " --stage ", stage, " makes one"));
-}
-
-CheckpointEntry checkpoint_of(const std::string& key, const RunFolder& folder, const std::string& choice,
-                              bool lower_is_better) {
-  const auto entries = list_checkpoints(folder.checkpoints(), /*verify=*/false);
-  if (entries.empty()) {
-    fail(Exit::usage, text(key, ": the run ", folder.root.string(), " has no checkpoint yet"),
-         text("larmor train ", folder.root.string(), " goes on with it"));
-  }
-  fs::path chosen = folder.checkpoints() / choice;
-  if (choice == "last") chosen = entries.front().folder;
-  if (choice == "best") {
-    const auto* best = best_of(entries, lower_is_better);
-    chosen = best == nullptr ? entries.front().folder : best->folder;
-  }
-  const bool is_named = choice == "best" || choice == "last" || choice.starts_with("step-");
-  if (!is_named || !fs::exists(chosen)) {
-    std::vector<std::string> names{"best", "last"};
-    for (const auto& entry : entries) names.push_back(entry.folder.filename().string());
-    const auto near = nearest(choice, names);
-    fail(Exit::usage, text(key, ": ", folder.root.string(), " has no checkpoint ", choice),
-         text(near.empty() ? "" : text("did you mean #", near, "? "),
-              "say #best, #last or the name of one: larmor checkpoint list ", folder.root.string()));
-  }
-  auto entry = verify_checkpoint(fs::canonical(chosen));
-  if (!entry.ok) {
-    fail(Exit::checkpoint,
-         text(key, ": the checkpoint ", entry.folder.string(), " is damaged: ", entry.reason),
-         text("name another behind #: larmor checkpoint verify ", folder.root.string(),
-              " says which are whole"));
-  }
-  return entry;
-}
-
 EarlierSource::File file_of(const CheckpointEntry& entry, const std::string& name) {
-  for (const auto& file : entry.manifest.at("files")) {
-    if (file.at("name") == name)
-      return {.path = entry.folder / name, .sha256 = file.at("sha256").get<std::string>()};
-  }
-  return {};
+  auto hash = hash_in(entry, name);
+  if (hash.empty()) return {};
+  return {.path = entry.folder / name, .sha256 = std::move(hash)};
 }
 
 void find_kept_files(EarlierSource& source) {
@@ -157,12 +92,12 @@ std::string EarlierSource::hash() const {
 EarlierSources find_earlier(const Workload& workload, const std::string& stage, const std::string& words,
                             const fs::path& runs) {
   const auto key = "from." + stage;
-  const auto reference = reference_of(words);
-  const auto folder = run_of(key, reference, runs);
+  const auto reference = find_reference(key, words, runs);
+  const auto& folder = reference.run;
   check_stage(key, folder, workload, stage);
   const auto loaded = load_run_stage(folder, workload);
   const bool lower_is_better = loaded.config.config.checkpoint.mode == "min";
-  const auto entry = checkpoint_of(key, folder, reference.checkpoint, lower_is_better);
+  const auto entry = require_whole(key, reference, choose(key, reference, lower_is_better).entry);
   EarlierSource source;
   source.stage = stage;
   source.run = fs::weakly_canonical(folder.root).string();
@@ -218,8 +153,9 @@ void keep_earlier(const EarlierSources& sources, const RunFolder& folder, Storag
   for (const auto& [stage, source] : sources) {
     const auto place = folder.from() / stage;
     storage.create_folders(place);
-    link_or_copy(storage, source.weights.path, place / kept_weights);
-    if (!source.task.path.empty()) link_or_copy(storage, source.task.path, place / kept_task);
+    // Of what a run merely started from, a run that begins with that one's weights gets none.
+    if (fs::exists(source.weights.path)) link_or_copy(storage, source.weights.path, place / kept_weights);
+    if (fs::exists(source.task.path)) link_or_copy(storage, source.task.path, place / kept_task);
     write_text(storage, place / config_name, read_text(source.config));
     std::map<std::string, std::string> contents;
     for (const auto& [name, file] : source.kept) contents[name] = read_text(file.path);

@@ -9,6 +9,7 @@
 #include "larmor/base/hash.h"
 #include "larmor/base/json.h"
 #include "larmor/base/text.h"
+#include "larmor/train/begun_run.h"
 #include "larmor/train/earlier_run.h"
 #include "larmor/train/kept_files.h"
 #include "larmor/train/run_change.h"
@@ -75,9 +76,11 @@ LoadedStage load_stage(const Sources& sources, const Workload& workload, const s
   all.stages = workload.stages();
   auto config = load_config(all, workload.name(), stage, fields_of(workload, stage, *made));
   made->build_on(earlier ? std::move(earlier) : earlier_of_config(workload, config.config));
-  if (!place.empty()) {
+  // Weights go with the vocabulary, say, that they were trained with.
+  const auto keeper = place.empty() ? run_of_begun(config.config) : place;
+  if (!keeper.empty()) {
     std::map<std::string, std::filesystem::path> files;
-    for (const auto& [name, file] : kept_files(place)) files.emplace(name, file.path);
+    for (const auto& [name, file] : kept_files(keeper)) files.emplace(name, file.path);
     made->read_from(std::move(files));
   }
   return {.stage = std::move(made), .config = std::move(config)};

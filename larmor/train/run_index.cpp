@@ -132,19 +132,6 @@ void add_line(std::vector<std::string>& lines, const std::string& what,
   if (!names.empty()) lines.push_back(text(names.size(), " ", what, ": ", first_few(names)));
 }
 
-/// What is in the images that the run has trained on: sizes and samples.
-std::set<std::pair<uint64_t, uint64_t>> trained_contents(const Index& start) {
-  std::set<std::pair<uint64_t, uint64_t>> contents;
-  for (const Case& entry : start.cases) {
-    if (entry.split != Split::train) continue;
-    for (const auto& [name, file] : entry.files) {
-      const auto* const state = is_image(name) ? state_of(start.states, file) : nullptr;
-      if (state != nullptr && state->bytes > 0) contents.emplace(state->bytes, state->sample);
-    }
-  }
-  return contents;
-}
-
 /// Of whom an invented case is: numbers are given anew under every seed.
 std::string person_of(const Index& index, const Case& entry) {
   if (!index.is_invented()) return entry.patient;
@@ -152,25 +139,25 @@ std::string person_of(const Index& index, const Case& entry) {
   return text(entry.patient, seed == std::string::npos ? "" : entry.name().substr(seed));
 }
 
-/// Takes those out of val and test whom the run has trained on. Gives their names. `is_as_it_was`: a case
-/// that the run had in val or test when it was started.
+bool has_trained_on(const TrainedOn& trained, const Index& index, const Case& entry, const States& states) {
+  if (trained.people.contains(person_of(index, entry))) return true;
+  return std::any_of(entry.files.begin(), entry.files.end(), [&](const auto& named) {
+    const auto* const state = is_image(named.first) ? state_of(states, named.second) : nullptr;
+    return state != nullptr && trained.contents.contains({state->bytes, state->sample});
+  });
+}
+
+/// Takes those out of val and test whom the weights have been trained on: by the run, or `before`. Gives
+/// their names. `is_as_it_was`: a case that the run had in val or test when it was started.
 template <class AsItWas>
-std::vector<std::string> take_out_trained(const Index& start, const States& states_now, Index& judged,
+std::vector<std::string> take_out_trained(const Index& start, const TrainedOn& before,
+                                          const States& states_now, Index& judged,
                                           const AsItWas& is_as_it_was) {
-  std::set<std::string> trained;
-  for (const Case& entry : start.cases) {
-    if (entry.split == Split::train) trained.insert(person_of(start, entry));
-  }
-  const auto contents = trained_contents(start);
-  std::set<std::string> found;
+  auto found = patients_among(before, judged, states_now);
+  const auto own = trained_on(start);
   for (const Case& entry : judged.cases) {
     if (entry.split == Split::train || is_as_it_was(entry)) continue;
-    bool is_trained = trained.contains(person_of(judged, entry));
-    for (const auto& [name, file] : entry.files) {
-      const auto* const state = is_image(name) ? state_of(states_now, file) : nullptr;
-      is_trained = is_trained || (state != nullptr && contents.contains({state->bytes, state->sample}));
-    }
-    if (is_trained) found.insert(entry.patient);
+    if (has_trained_on(own, judged, entry, states_now)) found.insert(entry.patient);
   }
   std::erase_if(judged.cases, [&](const Case& entry) {
     return entry.split != Split::train && found.contains(entry.patient);
@@ -204,6 +191,42 @@ Index all_in(const Index& now, Split asked) {
 }
 
 }  // namespace
+
+void TrainedOn::add(const TrainedOn& more) {
+  people.insert(more.people.begin(), more.people.end());
+  contents.insert(more.contents.begin(), more.contents.end());
+}
+
+TrainedOn trained_on(const Index& start) {
+  TrainedOn trained;
+  for (const Case& entry : start.cases) {
+    if (entry.split != Split::train) continue;
+    trained.people.insert(person_of(start, entry));
+    for (const auto& [name, file] : entry.files) {
+      const auto* const state = is_image(name) ? state_of(start.states, file) : nullptr;
+      if (state != nullptr && state->bytes > 0) trained.contents.emplace(state->bytes, state->sample);
+    }
+  }
+  return trained;
+}
+
+Json to_json(const TrainedOn& trained) {
+  return {{"people", trained.people}, {"contents", trained.contents}};
+}
+
+TrainedOn trained_on_from_json(const Json& json) {
+  return {.people = json.at("people").get<std::set<std::string>>(),
+          .contents = json.at("contents").get<std::set<std::pair<uint64_t, uint64_t>>>()};
+}
+
+std::set<std::string> patients_among(const TrainedOn& trained, const Index& index, const States& states) {
+  std::set<std::string> found;
+  for (const Case& entry : index.cases) {
+    if (entry.split != Split::train && has_trained_on(trained, index, entry, states))
+      found.insert(entry.patient);
+  }
+  return found;
+}
 
 DataChanges changes_since(const Index& start, const Index& now) {
   return compare(start, now, states_now_of(start, now));
@@ -265,8 +288,8 @@ Index seen_of_run(const Index& start, const Index& now) {
   return seen;
 }
 
-JudgedCases cases_to_judge(const Index& start, const Index& now, std::optional<Split> asked,
-                           bool names_data) {
+JudgedCases cases_to_judge(const Index& start, const Index& now, std::optional<Split> asked, bool names_data,
+                           const TrainedOn& before) {
   JudgedCases judged;
   const auto states = states_now_of(start, now);
   const auto changes = compare(start, now, states);
@@ -283,7 +306,7 @@ JudgedCases cases_to_judge(const Index& start, const Index& now, std::optional<S
     judged.index = found_of_run(start, now);
   }
   const std::set<std::string> edited(changes.edited.begin(), changes.edited.end());
-  judged.trained_on = take_out_trained(start, states, judged.index, [&](const Case& entry) {
+  judged.trained_on = take_out_trained(start, before, states, judged.index, [&](const Case& entry) {
     return !judged.is_other && !edited.contains(entry.name());
   });
   if (judged.index.of(judged.split).empty()) refuse_nobody(judged, now.cases.size());

@@ -2,8 +2,12 @@
 // that nobody whom the run has trained on comes to judge it.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "larmor/base/json.h"
@@ -36,6 +40,22 @@ Index found_of_run(const Index& start, const Index& now);
 /// `start`, whatever the host has of them.
 Index seen_of_run(const Index& start, const Index& now);
 
+/// Whom weights have been trained on.
+struct TrainedOn {
+  std::set<std::string> people;
+  std::set<std::pair<uint64_t, uint64_t>> contents;  // of their images: sizes and samples
+
+  void add(const TrainedOn& more);
+  bool empty() const { return people.empty() && contents.empty(); }
+};
+/// The training cases of an index, and what it remembers of their images.
+TrainedOn trained_on(const Index& start);
+Json to_json(const TrainedOn& trained);
+TrainedOn trained_on_from_json(const Json& json);
+/// The patients in val and test of `index` who are among them: by name, or by what `states` says of images.
+std::set<std::string> patients_among(const TrainedOn& trained, const Index& index,
+                                     const std::map<std::string, FileState>& states);
+
 /// The cases that a run is to be judged by.
 struct JudgedCases {
   Index index;
@@ -49,9 +69,10 @@ struct JudgedCases {
 /// contents, or unless the person has named other data (`names_data`). Then the splits are the run's, and new
 /// cases are in none. Cases of another data set are all in the split that is asked for (without a word:
 /// test), or in those that their list says. Nobody gets into val or test whom the run has trained on, by name
-/// or by what is in the files. Throws Error: usage for the split train of another data set; data when nobody
-/// is left.
-JudgedCases cases_to_judge(const Index& start, const Index& now, std::optional<Split> asked, bool names_data);
+/// or by what is in the files, nor who is among `before`, by whom the weights were trained that the run has
+/// begun with. Throws Error: usage for the split train of another data set; data when nobody is left.
+JudgedCases cases_to_judge(const Index& start, const Index& now, std::optional<Split> asked, bool names_data,
+                           const TrainedOn& before = {});
 
 /// What a resumed run goes by: the cases, order and splits of its start, with what was touched or repaired
 /// since under `touched`. Throws Error (data), with all changes, where cases were edited that were not

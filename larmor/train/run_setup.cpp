@@ -12,6 +12,7 @@
 #include "larmor/base/version.h"
 #include "larmor/device/device.h"
 #include "larmor/track/tracker.h"
+#include "larmor/train/begun_run.h"
 #include "larmor/train/changed_run.h"
 #include "larmor/train/data_check.h"
 #include "larmor/train/earlier_run.h"
@@ -236,29 +237,48 @@ RunDraft draft_run_on(Index index, const Stage& stage, const RunConfig& config,
   return draft;
 }
 
-/// Freezes in `asked` what it says of earlier runs; the record of it.
-Json settle_earlier(LoadedStage& asked, const Json& environment) {
+/// Freezes in `asked` what it says of earlier runs, and notes it. What a new run begins with.
+std::optional<BegunFrom> settle_earlier(PreparedRun& run, const Workload& workload, LoadedStage& asked,
+                                        const Json& environment) {
   const auto& earlier = asked.stage->earlier();
-  if (earlier == nullptr) return {};
-  Json record = environment.value("from", Json::object());
   const bool is_new = environment.empty();
-  if (is_new) record = record_of_earlier(asked.config, *earlier);
-  freeze_earlier(asked.config, *earlier, record);
-  return record;
+  run.earlier = environment.value("from", Json::object());
+  if (earlier != nullptr) {
+    if (is_new) run.earlier = record_of_earlier(asked.config, *earlier);
+    freeze_earlier(asked.config, *earlier, run.earlier);
+  }
+  auto begun = settle_begun(workload, asked, is_new, run.earlier);
+  if (begun) run.notes.push_back(words_on(*begun));
+  return begun;
+}
+
+/// Who trained the weights that a new run begins with is no judge of it.
+void note_trained_before(PreparedRun& run, const TrainedOn& before) {
+  const auto among = patients_among(before, run.index, run.index.states);
+  if (among.empty()) return;
+  run.notes.push_back(text("by ", among.size(), among.size() == 1 ? " patient" : " patients",
+                           " of val and test the weights were trained that the run begins with: its own "
+                           "validation counts them, and evaluate leaves them out"));
 }
 
 /// What the run needs beside its data lies in its folder from here on.
-void keep_what_it_needs(const PreparedRun& run, const Stage& stage, Storage& storage) {
+void keep_what_it_needs(const PreparedRun& run, const Stage& stage, const std::optional<BegunFrom>& begun,
+                        Storage& storage) {
   const bool is_new = !fs::exists(run.folder.config());
+  if (begun) keep_begun(*begun, run.folder, storage);
+  if (run.resume_from) forget_begun(run.folder, storage);
   if (is_new) keep_files(stage.keeps(run.config.config, run.index), run.folder.root, storage);
   if (stage.earlier() == nullptr) return;
   if (is_new) keep_earlier(stage.earlier()->sources(), run.folder, storage);
   if (run.resume_from) forget_starting_weights(stage.earlier()->needs(), run.folder, storage);
 }
 
-void plan_new(PreparedRun& run, const Stage& stage, const StartOptions& start, Storage& storage) {
+void plan_new(PreparedRun& run, const LoadedStage& asked, const std::optional<BegunFrom>& begun,
+              const StartOptions& start, Storage& storage) {
+  const auto& stage = *asked.stage;
   const RunConfig& config = run.config.config;
   auto index = stage.index(config);
+  if (begun) check_begun(*begun, asked, index);
   index.bad = check_data(index, config);
   check_start(stage, config, index);
   index.states = states_of_files(index);
@@ -268,6 +288,7 @@ void plan_new(PreparedRun& run, const Stage& stage, const StartOptions& start, S
   run.hardware = std::move(draft.hardware);
   run.plan = std::move(draft.plan);
   freeze_plan(run.config, run.plan);
+  if (begun) note_trained_before(run, begun->trained_on);
 }
 
 void plan_again(PreparedRun& run, const Stage& stage, const StartOptions& start,
@@ -315,7 +336,7 @@ PreparedRun prepare_run(const Workload& workload, LoadedStage asked, const std::
   const Json environment = again ? read_json(run.folder.environment()) : Json::object();
   const auto own_hash = asked_sha256(asked.config);
   const auto asked_hash = again ? environment.value("asked", "") : own_hash;
-  run.earlier = settle_earlier(asked, environment);
+  const auto begun = settle_earlier(run, workload, asked, environment);
   std::vector<RunChange> changes;
   if (again) {
     auto changed = go_on_with(run.folder, workload, asked.config,
@@ -328,7 +349,7 @@ PreparedRun prepare_run(const Workload& workload, LoadedStage asked, const std::
     run.notes = std::move(changed.notes);
     run.changes = changes_of(environment);
   }
-  run.config = std::move(asked.config);
+  run.config = asked.config;
   run.already_done = again && run.folder.is_done() && changes.empty();
   if (run.already_done) return run;
   claim.require_lock();
@@ -336,11 +357,11 @@ PreparedRun prepare_run(const Workload& workload, LoadedStage asked, const std::
   if (again) {
     plan_again(run, stage, start, std::move(changes), storage);
   } else {
-    plan_new(run, stage, start, storage);
+    plan_new(run, asked, begun, start, storage);
   }
   note_bad_files(run);
   const auto record = resume(run, start, environment, workload, storage);
-  keep_what_it_needs(run, stage, storage);
+  keep_what_it_needs(run, stage, begun, storage);
   mark_going_on(storage, run.folder);
   write_down(run, start.job, asked_hash, record, storage);
   run.lock.emplace(claim.keep());

@@ -16,6 +16,7 @@
 #include "larmor/device/device.h"
 #include "larmor/device/memory_meter.h"
 #include "larmor/train/beats_on_board.h"
+#include "larmor/train/begun_run.h"
 #include "larmor/train/checked_dataset.h"
 #include "larmor/train/heartbeat_storage.h"
 #include "larmor/train/measure/block_order.h"
@@ -187,14 +188,6 @@ Plan plan_to_train_by(const Stage& stage, const RunConfig& config, const Plan& p
   return probed;
 }
 
-std::unique_ptr<Task> open_task(const Stage& stage, const RunConfig& config, const Index& index,
-                                const SessionOptions& options) {
-  if (options.resume_from) return undrawn_task(stage, config, index);
-  auto task = stage.task(config, index);
-  task->start();
-  return task;
-}
-
 /// What a session goes on from.
 struct Resumed {
   std::optional<CheckpointEntry> entry;
@@ -214,9 +207,33 @@ CheckpointEntry verify_together(const std::filesystem::path& chosen, const Rank&
   return entry;
 }
 
+/// A task, and what the run begins with, where it is new.
+struct OpenTask {
+  std::unique_ptr<Task> task;
+  std::optional<BegunFrom> begun;
+};
+
 /// Collective.
-Resumed resume(const SessionOptions& options, const LoadedConfig& config, const Index& index, Task& task,
-               std::vector<Learner>& learners, const Rank& rank, Communicator& communicator) {
+OpenTask open_task(const Stage& stage, const RunConfig& config, const Index& index,
+                   const SessionOptions& options, const Rank& rank, Communicator& communicator) {
+  if (options.resume_from) return {.task = undrawn_task(stage, config, index), .begun = {}};
+  auto begun = kept_begun(options.folder);
+  if (!begun) {
+    auto task = stage.task(config, index);
+    task->start();
+    return {.task = std::move(task), .begun = {}};
+  }
+  begun->checkpoint = verify_together(begun->checkpoint.folder, rank, communicator);
+  auto task = undrawn_task(stage, config, index);
+  begin_with(begun->checkpoint, begun->average, *task);
+  return {.task = std::move(task), .begun = std::move(begun)};
+}
+
+/// Collective.
+Resumed resume(const SessionOptions& options, const std::optional<BegunFrom>& begun,
+               const LoadedConfig& config, const Index& index, Task& task, std::vector<Learner>& learners,
+               const Rank& rank, Communicator& communicator) {
+  if (begun && begun->with_optimizer) restore_optimizers(begun->checkpoint, learners);
   if (!options.resume_from) return {};
   auto entry = verify_together(*options.resume_from, rank, communicator);
   auto state = restore(entry, task, learners);
@@ -243,10 +260,11 @@ void compare_ranks(const LoadedStage& loaded, const Plan& plan, const Index& ind
 }
 
 /// `started`: steady seconds.
-SessionEnd train(Trainer& trainer, const SessionOptions& options, const Timetable& timetable,
+SessionEnd train(Trainer& trainer, const SessionOptions& options, bool is_begun, const Timetable& timetable,
                  const Clock& clock, double started) {
   if (!options.resume_from) {
-    trainer.prepare();
+    // What a task has found out belongs to its weights.
+    if (!is_begun) trainer.prepare();
     if (options.tries_out) trainer.try_out();
   }
   options.before_training();
@@ -256,7 +274,7 @@ SessionEnd train(Trainer& trainer, const SessionOptions& options, const Timetabl
   return end;
 }
 
-void record_end(Tracker& tracker, const SessionEnd& end) {
+SessionEnd record_end(Tracker& tracker, const SessionEnd& end) {
   static constexpr const char* reasons[] = {"length reached", "stopped early", "step limit", "signal"};
   const auto& state = end.training.state;
   Values values{{"end/seconds", end.seconds},
@@ -270,6 +288,7 @@ void record_end(Tracker& tracker, const SessionEnd& end) {
       end.training.words.empty() ? reasons[static_cast<size_t>(end.training.reason)] : end.training.words);
   tracker.flush();
   log::info(text("done at step ", state.progress.step, " after ", fixed(end.seconds, 1), " s"));
+  return end;
 }
 
 }  // namespace
@@ -294,11 +313,12 @@ SessionEnd run_session(const LoadedStage& loaded, const Plan& planned, const Ind
   const Plan plan = plan_to_train_by(stage, config, planned, index, *communicator, options, *storage);
   const Cases cases = open_cases(stage, config, index);  // data
   const Timetable timetable(config.train, cases.order.examples(), plan.global_batch);
-  const auto task = open_task(stage, config, index, options);  // model
+  const auto [task, begun] = open_task(stage, config, index, options, rank, *communicator);  // model
   const auto blocks = blocks_to_cut(stage, config, plan, index, *cases.training, *task);
   auto learners = make_learners(*task, blocks, config, plan, &timetable, *communicator);  // parallel
   const auto rank_sums = plan.sync_batch_norm ? std::make_unique<RankSums>(*communicator) : nullptr;
-  const auto [resumed, state] = resume(options, loaded.config, index, *task, learners, rank, *communicator);
+  const auto [resumed, state] =
+      resume(options, begun, loaded.config, index, *task, learners, rank, *communicator);
   const auto tracker = open_tracker(config, options, rank, *storage, clock, timetable, state);  // track
   CheckpointWriter checkpoints(options.folder.checkpoints(), *storage, *communicator,           // checkpoint
                                checkpoint_options(config, plan, index, rank, loaded.config, resumed, changes),
@@ -330,9 +350,7 @@ SessionEnd run_session(const LoadedStage& loaded, const Plan& planned, const Ind
   log_start(rank, plan, device, cases, state.progress.step);
   tell_start(*tracker, loaded.config, planned, plan, options.folder, timetable.moment(state.progress),
              changes);
-  const auto end = train(trainer, options, timetable, clock, started);
-  record_end(*tracker, end);
-  return end;
+  return record_end(*tracker, train(trainer, options, begun.has_value(), timetable, clock, started));
 }
 
 Json read_end(const RunFolder& folder) {

@@ -1,11 +1,15 @@
 #include "larmor/train/snapshot.h"
 
+#include <algorithm>
+
 #include <torch/nn/module.h>
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/state_parts.h"
+#include "larmor/device/module_state.h"
 #include "larmor/parallel/state_ranges.h"
+#include "larmor/train/networks.h"
 
 namespace larmor {
 
@@ -14,12 +18,17 @@ namespace {
 constexpr const char* model_file = "model.safetensors";
 constexpr const char* average_file = "ema.safetensors";
 
-std::string weights_file(const std::vector<Learner>& learners, size_t index) {
-  return index == 0 ? model_file : text("model.", learners[index].objective.name, ".safetensors");
+std::string average_file_of(const std::string& objective, bool is_first) {
+  return is_first ? average_file : text("ema.", objective, ".safetensors");
 }
 
-std::string average_file_of(const std::vector<Learner>& learners, size_t index) {
-  return index == 0 ? average_file : text("ema.", learners[index].objective.name, ".safetensors");
+void require_undamaged(const CheckpointEntry& entry) {
+  if (entry.ok) return;
+  fail(Exit::checkpoint,
+       text("the checkpoint ", entry.folder.string(),
+            " is not what it was when the run started: ", entry.reason),
+       "start again: the run goes on from the newest whole one. Where only some hosts see the damage, look "
+       "at their disks");
 }
 
 // The optimizer's state of one objective as all ranks have saved it, and the averages of its weights: each
@@ -60,8 +69,8 @@ Snapshot take_snapshot(const Task& task, const std::vector<Learner>& learners, c
     NamedTensors weights = parallel->weights(), average;
     if (parallel->has_average()) average = parallel->average();
     if (rank != 0) continue;
-    snapshot.files[weights_file(learners, i)] = std::move(weights);
-    if (parallel->has_average()) snapshot.files[average_file_of(learners, i)] = std::move(average);
+    snapshot.files[weights_file(objective.name, i == 0)] = std::move(weights);
+    if (parallel->has_average()) snapshot.files[average_file_of(objective.name, i == 0)] = std::move(average);
   }
   if (!optimizer.empty()) snapshot.files[text("optimizer-", rank, ".safetensors")] = optimizer;
   PartWriter own;
@@ -74,26 +83,45 @@ Snapshot take_snapshot(const Task& task, const std::vector<Learner>& learners, c
 }
 
 TrainerState restore(const CheckpointEntry& entry, Task& task, std::vector<Learner>& learners) {
-  if (!entry.ok) {
-    fail(Exit::checkpoint,
-         text("the checkpoint ", entry.folder.string(),
-              " is not what it was when the run started: ", entry.reason),
-         "start again: the run goes on from the newest whole one. Where only some hosts see the damage, look "
-         "at "
-         "their disks");
+  require_undamaged(entry);
+  for (size_t i = 0; i < learners.size(); ++i) {
+    const auto file = weights_file(learners[i].objective.name, i == 0);
+    learners[i].parallel->load_weights(read_checkpoint_file(entry, file));
   }
-  const auto state = read_checkpoint_state(entry);
-  const auto place = entry.folder.string();
+  restore_optimizers(entry, learners);
+  restore_task(entry, task, /*of_average=*/false);
+  return trainer_state_from_json(read_checkpoint_state(entry).at("trainer"));
+}
+
+void restore_optimizers(const CheckpointEntry& entry, std::vector<Learner>& learners) {
+  const auto state = read_checkpoint_state(entry).at("objectives");
   for (size_t i = 0; i < learners.size(); ++i) {
     const auto& name = learners[i].objective.name;
-    learners[i].parallel->load_weights(read_checkpoint_file(entry, weights_file(learners, i)));
-    const auto averages = average_file_of(learners, i);
+    auto averages = average_file_of(name, i == 0);
+    if (!has_checkpoint_file(entry, averages)) averages = weights_file(name, i == 0);
     learners[i].parallel->load(
         RangedState(stored_state(entry, name, learners[i].parallel->has_average() ? &averages : nullptr),
-                    state.at("objectives").at(name), text(place, ", objective ", name)));
+                    state.at(name), text(entry.folder.string(), ", objective ", name)));
   }
-  restore_task(entry, task, /*of_average=*/false);
-  return trainer_state_from_json(state.at("trainer"));
+}
+
+void begin_with(const CheckpointEntry& entry, bool average, Task& task) {
+  require_undamaged(entry);
+  bool is_first = true;
+  for (const auto& objective : task.objectives()) {
+    const auto weights = is_first ? read_weights(entry, average)
+                                  : read_checkpoint_file(entry, weights_file(objective.name, is_first));
+    const bool in_doubles =
+        std::ranges::any_of(weights, [](const auto& one) { return one.second.scalar_type() == at::kDouble; });
+    if (is_first && in_doubles) place(task, c10::kCPU, Precision::fp64);
+    load_state_dict(*objective.network, weights);
+    is_first = false;
+  }
+  restore_task(entry, task, average);
+}
+
+std::string weights_file(const std::string& objective, bool is_first) {
+  return is_first ? model_file : text("model.", objective, ".safetensors");
 }
 
 void restore_task(const CheckpointEntry& entry, Task& task, bool of_average) {

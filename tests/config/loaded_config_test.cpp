@@ -145,6 +145,9 @@ TEST(LoadedConfig, HashesValuesAndNotHowTheyWereWritten) {
       load_overrides({"train.length=1h", "optim.schedule.steps=5", "optim.learning_rate=0.0001"}).sha256());
   EXPECT_EQ(load_overrides({"optim.generator.eps=1e-8"}).sha256(), load({}).sha256());
   MadeUpWorkload workload;
+  const auto begun = load_overrides({"from.run=other"});
+  EXPECT_NE(begun.sha256(), load({}).sha256());
+  EXPECT_NE(begun.sha256(), load_overrides({"from.run=other", "from.optimizer=true"}).sha256());
   EXPECT_NE(load_config({}, "made_up", "second", workload.fields()).sha256(), load({}).sha256());
   EXPECT_THAT(load_config({}, "other", "second", workload.fields()).differing_keys(load({})),
               ElementsAre("workload", "stage"));

@@ -19,6 +19,8 @@ constexpr Documented documented[] = {
     {"run.name", "auto"},
     {"run.seed", "42"},
     {"run.deterministic", "auto"},
+    {"from.run", "\"\""},
+    {"from.optimizer", "false"},
     {"data.kind", "nifti"},
     {"data.folder", "\"\""},
     {"data.list", "\"\""},

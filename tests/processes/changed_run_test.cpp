@@ -77,11 +77,14 @@ TEST_F(ChangedRun, ThatIsExtendedByHalfIsTheOneThatWasStartedLonger) {
   EXPECT_THAT(changes_in(run("short")), ElementsAre("train.length was 20st and is 30st"));
   EXPECT_TRUE(is_bitwise(run("short")));
   // By the words that it was begun with it stays what it has become.
-  EXPECT_THAT(train("short", 20).err, HasSubstr("is finished already"));
+  EXPECT_THAT(train("short", 20).err,
+              AllOf(HasSubstr("is finished already"), HasSubstr("train.length=LENGTH trains it for longer"),
+                    HasSubstr("runs/short begins another run with its weights")));
   const auto other = train("short", 24);
   EXPECT_EQ(other.status, usage);
   EXPECT_THAT(other.err, AllOf(HasSubstr("train.length (30st there, 24st here)"),
-                               HasSubstr("larmor train runs/short train.length=24st")));
+                               HasSubstr("larmor train runs/short train.length=24st"),
+                               HasSubstr("from.run=runs/short begins it with those weights")));
 }
 
 TEST_F(ChangedRun, ThatIsUnfinishedMayBeShorterAndSavedOtherwise) {
@@ -121,7 +124,8 @@ TEST_F(ChangedRun, RefusesWhatWouldBeAnotherRunWithACommandThatBeginsIt) {
   const auto begun = fs::canonical(run("latest"));
   EXPECT_NE(begun.filename(), "x");
   EXPECT_THAT(read_text(begun / "config.yaml"), HasSubstr("weight_decay: 0.5"));
-  EXPECT_EQ(trained_state(begun).steps.size(), 2U);
+  EXPECT_THAT(read_text(begun / "config.yaml"), HasSubstr("run: \"sha256:"));
+  EXPECT_EQ(trained_state(begun).steps.size(), 6U) << "steps of its own";
 }
 
 TEST_F(ChangedRun, WhoseConfigWasEditedIsRefusedOrAcceptedAloud) {

@@ -193,7 +193,10 @@ std::map<std::string, std::string> VqaStage::keeps(const RunConfig& config, cons
     files[kept_names] =
         to_text(Json{{"regions", names_in(names.regions)}, {"finding_entities", names_in(names.entities)}});
   TrainingCounts counts = count_training(data, config.data, index);
-  if (earlier() != nullptr) {
+  // Of a run that begins with another's weights, that one's count, in which earlier ones are.
+  if (const auto begun = learnt()) {
+    counts += *begun;
+  } else if (earlier() != nullptr) {
     const LoadedStage before = earlier()->stage(first_stage);
     const auto known = dynamic_cast<const VqaStage&>(*before.stage).learnt();
     if (!known) return files;  // of an older run: nobody knows what its weights have seen
