@@ -27,50 +27,50 @@ bool names_a_value_of_the_environment(const Origin& origin) {
   return origin.origin.starts_with("environment ");
 }
 
-// What `train` is to be called with: the words as they were given, the values that this shell's environment
-// adds, which the job will not have, and a name for the run, so that a second start is no second run.
-JobRun run_of_words(Program& program, const JobRequest& request, fs::path& runs_folder) {
+// What `train` is to be called with beside the words as they were given: the values that this shell's
+// environment adds, which the job will not have. `prefix` is said of a stage where there are several.
+RunConfig add_run(Program& program, JobRequest& request, const std::string& prefix) {
   const auto config = program.load(program.workload(program.arguments().target)).config;
   if (config.config.parallel.strategy == "dp" && request.nodes > 1) {
     fail(Exit::usage,
          text("parallel.strategy dp is one process, and --nodes asks for ", request.nodes, " hosts"),
          "parallel.strategy=ddp");
   }
-  const auto& words = program.arguments();
-  JobRun job{.name = config.config.run.name, .train = {words.target}};
-  for (const auto& name : words.configs) {
-    job.train.emplace_back("-c");
-    job.train.push_back(name);
-  }
-  if (!words.stage.empty()) {
-    job.train.emplace_back("--stage");
-    job.train.push_back(words.stage);
-  }
   for (const auto& origin : config.origins) {
-    if (names_a_value_of_the_environment(origin)) job.train.push_back(origin.key + "=" + origin.value);
+    if (names_a_value_of_the_environment(origin))
+      request.train.push_back(text(prefix, origin.key, "=", origin.value));
   }
-  runs_folder = config.config.run.folder;
-  for (const auto& word : words.overrides) {
-    if (word != "run.name=auto") job.train.push_back(word);
-  }
-  if (job.name != "auto") return job;
-  job.name = planned_run_name(SystemClock(), words.target, config.config.stage);
-  job.train.push_back("run.name=" + job.name);
-  return job;
+  request.runs.push_back(config.config.run.name);
+  return config.config;
 }
 
+// A run without a name gets one, so that a second start is no second run.
 void fill_runs(Program& program, JobRequest& request) {
+  const auto asked = program.arguments();
+  auto& train = request.train = {asked.target};
+  for (const auto& name : asked.configs) train.insert(train.end(), {"-c", name});
+  if (!asked.stage.empty()) train.insert(train.end(), {"--stage", asked.stage});
   fs::path runs_folder;
-  if (asks_for_every_stage(program.arguments())) {
-    const auto& workload = program.workload(program.arguments().target);
+  std::string name;
+  if (asks_for_every_stage(asked)) {
+    const auto& workload = program.workload(asked.target);
     StageChain chain(program, workload, StageChain::Runs::to_come);
+    name = chain.name();
     for (const auto& stage : workload.stages()) {
       chain.begin(stage);
-      request.runs.push_back(run_of_words(program, request, runs_folder));
+      runs_folder = add_run(program, request, stage + ":").run.folder;
     }
   } else {
-    request.runs.push_back(run_of_words(program, request, runs_folder));
+    const auto config = add_run(program, request, "");
+    runs_folder = config.run.folder;
+    auto& run = request.runs.front();
+    if (run == "auto") run = planned_run_name(SystemClock(), asked.target, config.stage);
+    name = run;
   }
+  for (const auto& word : asked.overrides) {
+    if (!word.starts_with("run.name=")) train.push_back(word);
+  }
+  train.push_back("run.name=" + name);
   request.runs_folder = (fs::path(request.folder) / runs_folder).lexically_normal().string();
 }
 
@@ -79,11 +79,8 @@ int write_job(Program& program, const JobFlags& flags, const std::string& script
   Json said;
   said["output"] = output.empty() ? Json(nullptr) : Json(output);
   const auto& runs = flags.request.runs;
-  said["run"] = runs.back().name;
-  if (runs.size() > 1) {
-    said["runs"] = Json::array();
-    for (const auto& run : runs) said["runs"].push_back(run.name);
-  }
+  said["run"] = runs.back();
+  if (runs.size() > 1) said["runs"] = runs;
   if (output.empty()) {
     said["script"] = script;
     program.show(said, Lines().add_text(script));
@@ -94,7 +91,7 @@ int write_job(Program& program, const JobFlags& flags, const std::string& script
     fail(Exit::usage, text("--output ", output, " is there already"),
          "give another name, or remove it first");
   write_output(program.storage(), output, script);
-  program.show(said, Lines(text("wrote ", output, " for the run ", runs.back().name)));
+  program.show(said, Lines(text("wrote ", output, " for the run ", runs.back())));
   return 0;
 }
 

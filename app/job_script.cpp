@@ -25,7 +25,7 @@ std::string quoted(const std::string& word) {
 /// A line that ends within a comment would go on as a command, and on stdout the script is shown as it is.
 void refuse_control_letters(const JobRequest& request) {
   std::vector<std::string> words{request.folder, request.runs_folder};
-  for (const auto& run : request.runs) words.insert(words.end(), run.train.begin(), run.train.end());
+  words.insert(words.end(), request.train.begin(), request.train.end());
   for (const auto& word : words) {
     if (printable(word) != word) {
       fail(Exit::usage, "a word of the job holds a control character, or is no UTF-8: " + quoted(word),
@@ -37,10 +37,9 @@ void refuse_control_letters(const JobRequest& request) {
 std::string lines_of(const std::vector<std::string>& lines) { return join(lines, "\n") + "\n"; }
 
 /// `larmor train …`, a few words a line.
-std::string train_command(const JobRequest& request, const JobRun& run,
-                          const std::vector<std::string>& place) {
+std::string train_command(const JobRequest& request, const std::vector<std::string>& place) {
   constexpr size_t width = 90;
-  auto words = run.train;
+  auto words = request.train;
   words.insert(words.end(), place.begin(), place.end());
   std::string lines = quoted(request.program) + " train", line;
   for (const auto& word : words) {
@@ -105,20 +104,9 @@ std::string slurm_demands(const JobRequest& request) {
 
 /// The first comment of a script, without its end.
 std::string what_is_trained(const JobRequest& request) {
-  std::vector<std::string> names;
-  for (const auto& run : request.runs) names.push_back(run.name);
-  if (names.size() == 1) return "# Trains the run " + names.front();
-  return text("# Trains the runs ", join(names, ", "),
+  if (request.runs.size() == 1) return "# Trains the run " + request.runs.front();
+  return text("# Trains the runs ", join(request.runs, ", "),
               " one after the other, each when the one before is over");
-}
-
-/// Of a shell script for several runs: a run that does not come to its end ends the script with its status. A
-/// TERM is handed on; Ctrl-C comes to all processes of a terminal by itself.
-std::string in_turn() {
-  return lines_of({"train_stage() {", R"(  "$@" &)", "  stage=$!", R"(  trap 'kill -TERM "$stage"' TERM)",
-                   "  trap : INT", R"(  wait "$stage"; status=$?)",
-                   R"(  while kill -0 "$stage" 2>/dev/null; do wait "$stage"; status=$?; done)",
-                   R"(  [ "$status" -eq 0 ] || exit "$status")", "}", ""});
 }
 
 void refuse_unfit_request(const JobRequest& request) {
@@ -159,14 +147,10 @@ int64_t parse_time_limit(const std::string& time) {
 std::string slurm_script(const JobRequest& request) {
   refuse_unfit_request(request);
   refuse_control_letters(request);
-  std::vector<std::string> commands{"status=0"};
-  for (const auto& run : request.runs) {
-    const auto command =
-        train_command(request, run, {"--nnodes", "auto", "--max-restarts", text(request.max_restarts)});
-    commands.push_back(lines_of({R"(if [ "$status" -eq 0 ]; then)",
-                                 R"(  srun --export=ALL --ntasks-per-node=1 --kill-on-bad-exit=0 \)",
-                                 "  " + command, "  status=$?", "fi"}));
-  }
+  const auto command =
+      train_command(request, {"--nnodes", "auto", "--max-restarts", text(request.max_restarts)});
+  const auto step = lines_of(
+      {R"(srun --export=ALL --ntasks-per-node=1 --kill-on-bad-exit=0 \)", "  " + command, "status=$?"});
   return lines_of(
       {"#!/bin/bash", slurm_demands(request),
        what_is_trained(request) + ". Before the time is up the ranks get USR1, write a",
@@ -177,7 +161,7 @@ std::string slurm_script(const JobRequest& request) {
        "# The nodes meet at the first one, under its name in SLURM, or at MASTER_ADDR and MASTER_PORT.", "",
        "cd " + quoted(request.folder) + " || exit 4", "",
        "# By this key, which nobody else can read, the nodes know one another.",
-       name_key(request, R"(job-"$SLURM_JOB_ID")") + make_key("") + join(commands, "\n") +
+       name_key(request, R"(job-"$SLURM_JOB_ID")") + make_key("") + "\n" + step +
            R"(rm -f "$LARMOR_RUN_KEY_FILE" && rmdir "$key_folder" 2>/dev/null)",
        R"(if [ "$status" -eq 75 ]; then)", R"(  scontrol requeue "$SLURM_JOB_ID")", "fi",
        R"(exit "$status")"});
@@ -189,12 +173,6 @@ std::string shell_script(const JobRequest& request) {
   const std::vector<std::string> place{"--nnodes",       text(request.nodes),       "--master-addr",
                                        request.master,   "--master-port",           text(request.port),
                                        "--max-restarts", text(request.max_restarts)};
-  const bool is_one = request.runs.size() == 1;
-  std::string commands;
-  for (const auto& run : request.runs) {
-    const auto command = train_command(request, run, place) + " --node-rank \"$1\"";
-    commands += is_one ? "exec " + command : "train_stage " + command + "\n";
-  }
   const auto usage = text("usage: $0 NODE, a number from 0 to ", request.nodes - 1);
   return lines_of(
       {"#!/bin/sh", what_is_trained(request) + " on nodes that share the folder below. Start this on each of",
@@ -204,9 +182,9 @@ std::string shell_script(const JobRequest& request) {
        "  echo \"" + usage + "\" >&2", "  exit 2", "fi", "cd " + quoted(request.folder) + " || exit 4", "",
        "# By this key, which nobody else can read, the nodes know one another: node 0 makes it at each "
        "start.",
-       name_key(request, quoted("job-" + request.runs.back().name)) + R"(if [ "$1" -eq 0 ]; then)" + "\n" +
-           make_key("  ") + "fi\n" + (is_one ? "" : in_turn()),
-       commands});
+       name_key(request, quoted("job-" + request.runs.back())) + R"(if [ "$1" -eq 0 ]; then)" + "\n" +
+           make_key("  ") + "fi\n",
+       "exec " + train_command(request, place) + " --node-rank \"$1\""});
 }
 
 }  // namespace larmor::app

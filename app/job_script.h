@@ -7,17 +7,12 @@
 
 namespace larmor::app {
 
-/// A run that a job trains.
-struct JobRun {
-  std::string name;
-  std::vector<std::string> train;  // the words of `train`, the name among them
-};
-
 struct JobRequest {
-  std::string program;       // its absolute path
-  std::string folder;        // to run in
-  std::vector<JobRun> runs;  // in the order in which they are trained, each when the one before it is over
-  std::string runs_folder;   // the folder above them, absolute
+  std::string program;             // its absolute path
+  std::string folder;              // to run in
+  std::vector<std::string> runs;   // names, in the order in which they are trained
+  std::vector<std::string> train;  // the words of `train`, which say what the runs are called
+  std::string runs_folder;         // the folder above them, absolute
   int64_t nodes = 1, max_restarts = 3;
   // sbatch only; 0 and empty: the file does not ask for it.
   int64_t gpus_per_node = 0, cpus_per_task = 0;

@@ -1,9 +1,12 @@
 #include "app/stage_chain.h"
 
+#include <algorithm>
+#include <cctype>
 #include <utility>
 
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
+#include "larmor/base/hash.h"
 #include "larmor/base/new_folder.h"
 #include "larmor/base/text.h"
 #include "larmor/train/earlier_run.h"
@@ -31,11 +34,28 @@ std::vector<RunFolder> make_folders(const Workload& workload, const fs::path& ru
   return made;
 }
 
+/// The same for the same words of a job, whenever it is started.
+std::string name_of_job(const std::string& job, const std::string& workload, const VerbArguments& asked) {
+  std::string place;
+  for (const char letter : job) {
+    const bool is_plain = (std::isalnum(static_cast<unsigned char>(letter)) != 0) || letter == '.' ||
+                          letter == '_' || letter == '-';
+    place += is_plain ? letter : '-';
+  }
+  std::string words = join(asked.configs, "\n");
+  for (const auto& word : asked.overrides) {
+    const auto key = word.substr(0, word.find('='));
+    if (LoadedConfig::defines_the_run(key.substr(key.find(':') + 1))) words += text("\n", word);
+  }
+  constexpr size_t digits = 8;
+  return text(place, "-", workload, "-", sha256(words).substr(0, digits));
+}
+
 }  // namespace
 
 bool asks_for_every_stage(const VerbArguments& words) { return words.stage == "all"; }
 
-StageChain::StageChain(Program& program, const Workload& workload, Runs runs)
+StageChain::StageChain(Program& program, const Workload& workload, Runs runs, const ChainJob& job)
     : program_(program),
       workload_(workload),
       asked_(program.arguments()),
@@ -44,19 +64,41 @@ StageChain::StageChain(Program& program, const Workload& workload, Runs runs)
       name_(words_.name()) {
   take_words_of(workload.stages().front());
   const auto config = program_.load_to_show(workload).config.config.run;
+  runs_folder_ = config.folder;
   if (name_ == "auto") name_ = config.name;
   if (name_ != "auto" || runs == Runs::perhaps) return;
-  const SystemClock clock;
-  if (runs == Runs::to_come) {
-    name_ = planned_run_name(clock, workload.name(), "");
-    return;
+  if (runs == Runs::made) {
+    name_new(job);
+  } else {
+    name_ = planned_run_name(SystemClock(), workload.name(), "");
   }
-  const auto stem = new_run_name(clock, workload.name(), "");
-  program_.storage().create_folders(config.folder);
+}
+
+void StageChain::name_new(const ChainJob& job) {
+  if (job.id.empty() && job.is_of_hosts) {
+    fail(Exit::usage, "the hosts cannot agree on a name for the runs of --stage all, as no job tells of them",
+         "say run.name=N, the same on every host");
+  }
+  const auto stem = job.id.empty() ? new_run_name(SystemClock(), workload_.name(), "")
+                                   : name_of_job(job.id, workload_.name(), asked_);
   name_ = stem;
+  if (job.is_of_hosts) return;
+  program_.storage().create_folders(runs_folder_);
+  const auto is_taken = [&] {
+    return std::ranges::any_of(workload_.stages(),
+                               [&](const auto& stage) { return fs::exists(run_of(stage).root); });
+  };
+  std::string newest;
   for (int number = 2;; ++number) {
-    claimed_ = make_folders(workload, config.folder, name_, program_.storage());
-    if (!claimed_.empty()) return;
+    if (job.again && is_taken()) {
+      newest = name_;
+    } else if (!newest.empty()) {
+      name_ = newest;
+      return;
+    } else if (claimed_ = make_folders(workload_, runs_folder_, name_, program_.storage());
+               !claimed_.empty()) {
+      return;
+    }
     name_ = text(stem, "-", number);
   }
 }
@@ -73,14 +115,54 @@ void StageChain::take_words_of(const std::string& stage) {
   program_.arguments().overrides = words_.of(stage);
 }
 
+RunFolder StageChain::run_of(const std::string& stage) const {
+  return {runs_folder_ / text(name_, "-", stage)};
+}
+
 bool StageChain::is_there(const std::string& stage) const {
   const RunFolder folder{folders_.at(stage)};
   return !folder.root.empty() && folder.is_done();
 }
 
+bool StageChain::has_kept(const std::string& stage) const {
+  const auto run = run_of(stage);
+  if (name_ == "auto" || runs_ == Runs::to_come || !run.is_run()) return false;
+  const auto kept = kept_earlier(run);
+  return std::ranges::all_of(workload_.named(stage).needs,
+                             [&](const Need& need) { return kept.contains(need.stage); });
+}
+
+bool StageChain::can_begin_at(const std::string& stage) const {
+  if (!has_kept(stage)) return false;
+  const auto kept = kept_earlier(run_of(stage));
+  const auto stages = workload_.stages();
+  const auto here = std::ranges::find(stages, stage);
+  // What stages to come need of those before this one is there, or comes with what this one has kept.
+  return std::all_of(here + 1, stages.end(), [&](const auto& later) {
+    const auto& needs = workload_.named(later).needs;
+    const bool brings = std::ranges::any_of(needs, [&](const Need& need) { return need.stage == stage; });
+    return std::ranges::all_of(needs, [&](const Need& need) {
+      const bool is_before = std::find(stages.begin(), here, need.stage) != here;
+      return !is_before || run_of(need.stage).is_done() || (brings && kept.contains(need.stage));
+    });
+  });
+}
+
+std::string StageChain::first_to_train() const {
+  auto stages = workload_.stages();
+  std::ranges::reverse(stages);
+  const auto first = std::ranges::find_if(stages, [&](const auto& stage) { return can_begin_at(stage); });
+  return first == stages.end() ? stages.back() : *first;
+}
+
 std::shared_ptr<const EarlierRuns> StageChain::before(const std::string& stage) const {
   const auto& needs = workload_.named(stage).needs;
-  if (runs_ == Runs::made || needs.empty()) return nullptr;
+  if (needs.empty()) return nullptr;
+  // What a run has kept counts, whatever has become of the earlier ones.
+  if (has_kept(stage))
+    return std::make_shared<EarlierRuns>(workload_, needs,
+                                         [run = run_of(stage)] { return kept_earlier(run); });
+  if (runs_ == Runs::made) return nullptr;
   EarlierSources all;
   for (const auto& need : needs) {
     if (is_there(need.stage)) all.merge(find_earlier(workload_, need.stage, folders_.at(need.stage), ""));
@@ -101,6 +183,8 @@ RunFolder StageChain::begin(const std::string& stage) {
   if (name_ != "auto") words.overrides.push_back("run.name=" + name);
   for (const auto& need : workload_.named(stage).needs) {
     if (runs_ == Runs::perhaps && !is_there(need.stage)) continue;
+    // One that is gone comes with what another one has kept.
+    if (runs_ == Runs::made && !has_kept(stage) && !run_of(need.stage).is_run()) continue;
     words.overrides.push_back(text("from.", need.stage, "=", folders_.at(need.stage).string()));
   }
   program_.build_on(before(stage));

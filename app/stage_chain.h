@@ -21,6 +21,14 @@ namespace larmor::app {
 /// Whether that is what the words ask for.
 bool asks_for_every_stage(const VerbArguments& words);
 
+/// Of which job a chain of runs is, where nobody has given it a name. A chain that the job has begun before
+/// it was started again goes on by its name, which is made of the job and the words.
+struct ChainJob {
+  std::string id;            // "": of none
+  bool again = false;        // the job was started again
+  bool is_of_hosts = false;  // that start the chain together, and have to give it one name
+};
+
 /// As long as it lives, the program's words are those of the stage that was begun last. Throws Error (usage)
 /// for words that make no sense for several stages.
 class StageChain {
@@ -30,7 +38,7 @@ class StageChain {
   /// on that no run has made yet is taken from the configs of the earlier stages, and has no weights.
   enum class Runs { made, to_come, perhaps };
 
-  StageChain(Program& program, const Workload& workload, Runs runs);
+  StageChain(Program& program, const Workload& workload, Runs runs, const ChainJob& job = {});
   ~StageChain();
   StageChain(const StageChain&) = delete;
   StageChain& operator=(const StageChain&) = delete;
@@ -40,8 +48,15 @@ class StageChain {
   /// Makes the program's words those of the stage, all stages before it having been begun. Gives the folder
   /// of its run; without a name of runs an empty one.
   RunFolder begin(const std::string& stage);
+  /// Where to begin: at the last stage whose run is there and has kept what it needs of stages before it,
+  /// whose runs may then be gone.
+  std::string first_to_train() const;
 
  private:
+  RunFolder run_of(const std::string& stage) const;
+  void name_new(const ChainJob& job);
+  bool has_kept(const std::string& stage) const;
+  bool can_begin_at(const std::string& stage) const;
   void take_words_of(const std::string& stage);
   std::shared_ptr<const EarlierRuns> before(const std::string& stage) const;
   bool is_there(const std::string& stage) const;
@@ -52,6 +67,7 @@ class StageChain {
   const StageWords words_;
   const Runs runs_;
   std::string name_;
+  std::filesystem::path runs_folder_;
   std::vector<RunFolder> claimed_;                        // by a name that nobody has given
   std::map<std::string, std::filesystem::path> folders_;  // of the runs of stages that were begun
   std::map<std::string, std::filesystem::path> configs_;  // of the same stages

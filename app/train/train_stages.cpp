@@ -1,5 +1,6 @@
 #include "app/train/train_stages.h"
 
+#include <optional>
 #include <string>
 
 #include "larmor/base/error.h"
@@ -7,6 +8,7 @@
 
 #include "app/say.h"
 #include "app/stage_chain.h"
+#include "app/train/agent.h"
 
 namespace larmor::app {
 
@@ -17,21 +19,34 @@ void refuse_flags(const TrainFlags& flags) {
     fail(Exit::usage, text(flag, " and --stage all do not go together"), remedy);
   };
   if (flags.resume != "auto") refuse("--resume", "name one stage; without it each goes on where it was");
-  if (!flags.agents.nodes.empty())
-    refuse("--nnodes", "train the stages one by one, each with from.<stage>=RUN");
 }
 
-int train_stages(const VerbArguments& asked, const Workload& workload, StageChain& chain,
-                 const std::function<int()>& train_stage) {
+/// A chain that several hosts train is one: none of them can know what name another one would make.
+ChainJob job_of(const TrainFlags& flags) {
+  const auto agent = find_agent(flags.agents, std::nullopt);
+  return {.id = agent.job.id, .again = agent.job.restarts > 0, .is_of_hosts = !agent.is_alone()};
+}
+
+int train_stages(const VerbArguments& asked, const TrainFlags& flags, const Workload& workload,
+                 StageChain& chain, const std::function<int()>& train_stage) {
   const auto tell = [&](const std::string& line) {
     if (!asked.quiet) say(line);
   };
   const auto stages = workload.stages();
+  const auto first = chain.first_to_train();
+  bool is_before = true;
   for (size_t i = 0; i < stages.size(); ++i) {
     const auto folder = chain.begin(stages[i]);
+    is_before = is_before && stages[i] != first;
     tell(text("stage ", i + 1, " of ", stages.size(), ": ", stages[i], " (", folder.root.string(), ")"));
+    if (is_before && !folder.is_done()) {
+      tell(text(folder.root.string(), folder.is_run() ? " is not over" : " is not there any more",
+                ", and need not be: the run of the stage ", first, " has kept what it needs of it"));
+      continue;
+    }
     const int status = train_stage();
-    if (status == 0 && folder.is_done()) continue;
+    // On another host than the one that leads, the end may be seen later than it is told of.
+    if (status == 0 && (!flags.steps || folder.is_done())) continue;
     tell(text("ended in stage ", i + 1, " of ", stages.size(), ": ", stages[i],
               "; the same command with run.name=", chain.name(), " goes on there"));
     return status;
@@ -48,9 +63,9 @@ int train_every_stage(Program& program, const TrainFlags& flags, const std::func
   // A fault of the last stage would otherwise show when all others have been trained.
   check_each_stage(program, workload, look_at_stage);
   const auto asked = program.arguments();
-  StageChain chain(program, workload, StageChain::Runs::made);
+  StageChain chain(program, workload, StageChain::Runs::made, job_of(flags));
   program.keep_shown();
-  const int status = train_stages(asked, workload, chain, train_stage);
+  const int status = train_stages(asked, flags, workload, chain, train_stage);
   program.show_kept();
   return status;
 }

@@ -9,6 +9,7 @@
 #include "larmor/base/text.h"
 
 #include "tests/processes/support/network_hosts.h"
+#include "tests/processes/support/toy_program.h"
 #include "tests/processes/support/two_ranks.h"
 
 namespace larmor::testing {
@@ -19,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Words = std::vector<std::string>;
 
-constexpr int environment = 4, stopped = 75;
+constexpr int usage = 2, environment = 4, stopped = 75;
 
 class TwoHosts : public TwoRanks {
  protected:
@@ -83,6 +84,45 @@ TEST_F(TwoHosts, ASignalOnEitherStopsBothAndTheSameCommandsGoOn) {
   EXPECT_EQ(second.wait().status, 0) << second.err();
   EXPECT_THAT(generations_of(run("stopped")), ElementsAre(0, 1));
   EXPECT_EQ(trained_state(run("stopped")), own());
+}
+
+TEST_F(TwoHosts, EveryStageIsTrainedByTheSameCommandOnEach) {
+  const auto chain = [](const std::string& name) {
+    return Words{toy_program().string(),
+                 "train",
+                 "toy",
+                 "--stage",
+                 "all",
+                 "-c",
+                 "tiny",
+                 "--ranks",
+                 "2",
+                 "--threads",
+                 "1",
+                 "train.length=4st",
+                 "train.validate_every=2st",
+                 "checkpoint.every=2st",
+                 "optim.schedule.warmup=0"} +
+           (name.empty() ? Words{} : Words{"run.name=" + name});
+  };
+  const auto on = [&](int host, const std::string& name) {
+    const Words place{
+        "--nnodes", "2", "--node-rank", text(host), "--master-addr", NetworkHosts::addresses[0]};
+    return hosts_->start(host, chain(name) + place,
+                         {.folder = folder(), .environment = {{"LARMOR_START_LIMIT", "60s"}}});
+  };
+  auto first = on(0, "both"), second = on(1, "both");
+  const auto end = first.wait();
+  ASSERT_EQ(end.status, 0) << end.err;
+  EXPECT_EQ(second.wait().status, 0) << second.err();
+  const auto one = hosts_->start(0, chain("one"), {.folder = folder()}).wait();
+  ASSERT_EQ(one.status, 0) << one.err;
+  for (const auto* stage : {"coder", "refiner"}) {
+    EXPECT_EQ(trained_state(run(text("both-", stage))), trained_state(run(text("one-", stage)))) << stage;
+  }
+  const auto nameless = on(1, "").wait();
+  EXPECT_EQ(nameless.status, usage);
+  EXPECT_THAT(nameless.err, HasSubstr("run.name=N"));
 }
 
 TEST_F(TwoHosts, SignalsThatReachEachHostTwiceWithinASecondAreOne) {

@@ -1,5 +1,7 @@
 // Stages that build on others, by the program with the workload of the tests (tests/toy/workload.h): what a
 // later run keeps of an earlier one, and a chain of all stages.
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,8 +9,7 @@
 #include "larmor/base/text.h"
 
 #include "tests/processes/support/nifti_bytes.h"
-#include "tests/processes/support/program_run.h"
-#include "tests/processes/support/toy_program.h"
+#include "tests/processes/support/toy_stages.h"
 
 namespace larmor::testing {
 namespace {
@@ -20,41 +21,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr int usage = 2, damaged = 7;
-
-class Stages : public ::testing::Test {
- protected:
-  Finished call(std::vector<std::string> words) const {
-    return larmor_program(std::move(words), {.folder = scratch_.path(), .program = toy_program()});
-  }
-  /// Of a short training on one rank, behind its verb.
-  static std::vector<std::string> words_of(const std::string& stage, std::vector<std::string> more) {
-    std::vector<std::string> words{"toy",
-                                   "--stage",
-                                   stage,
-                                   "-c",
-                                   "tiny",
-                                   "--ranks",
-                                   "1",
-                                   "train.length=4st",
-                                   "train.validate_every=2st",
-                                   "checkpoint.every=2st",
-                                   "optim.schedule.warmup=0"};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
-  }
-  Finished train(const std::string& stage, std::vector<std::string> more) const {
-    auto words = words_of(stage, std::move(more));
-    words.insert(words.begin(), "train");
-    return call(words);
-  }
-  fs::path run(const std::string& name) const { return scratch_.path() / "runs" / name; }
-  void train_coder(const std::string& name = "coder") const {
-    const auto end = train("coder", {"run.name=" + name});
-    ASSERT_EQ(end.status, 0) << end.err;
-  }
-
-  ScratchFolder scratch_;
-};
 
 TEST_F(Stages, KeepWhatTheyNeedOfAnEarlierRunWhichMayThenGo) {
   train_coder();
@@ -151,18 +117,6 @@ TEST_F(Stages, OfARunCannotBeExchanged) {
   EXPECT_EQ(end.status, usage);
   EXPECT_THAT(end.err, HasSubstr("a run keeps what it was started with"));
 }
-
-class AllStages : public Stages {
- protected:
-  Finished chain(std::vector<std::string> more = {}) const {
-    std::vector<std::string> words{"run.name=toys", "coder:train.length=6st", "refiner:model.channels=5"};
-    words.insert(words.end(), more.begin(), more.end());
-    return train("all", words);
-  }
-  std::string weights(const std::string& stage) const {
-    return read_text(run("toys-" + stage) / "checkpoints" / "last" / "model.safetensors");
-  }
-};
 
 TEST_F(AllStages, AreTrainedInOrderEachOnTheRunBeforeIt) {
   const auto end = chain({"--json"});
@@ -283,7 +237,7 @@ TEST_F(AllStages, OfAJobFileAreTrainedAsTheyAreByOneCommand) {
   EXPECT_EQ(weights("refiner"), refiner);
 }
 
-TEST_F(AllStages, OfAJobFileEndWithTheFirstThatDoesNotComeToItsEnd) {
+TEST_F(AllStages, OfAJobFileAreOneStepThatIsQueuedAgainWhenItWasStopped) {
   const auto slurm = call({"job", "slurm", "toy", "--stage", "all", "-c", "tiny", "--nodes", "1",
                            "--cpus-per-task", "1", "--time", "60", "run.name=toys"});
   ASSERT_EQ(slurm.status, 0) << slurm.err;
@@ -302,10 +256,12 @@ TEST_F(AllStages, OfAJobFileEndWithTheFirstThatDoesNotComeToItsEnd) {
     EXPECT_EQ(text(end.status), status) << end.err;
     return read_text(scratch_.path() / "started");
   };
-  EXPECT_THAT(started("0"), AllOf(HasSubstr("run.name=toys-coder"), HasSubstr("run.name=toys-refiner"),
-                                  HasSubstr("from.coder=runs/toys-coder")));
+  const auto one = started("0");
+  EXPECT_THAT(
+      one, AllOf(HasSubstr("train toy"), HasSubstr("--stage all"), HasSubstr("run.name=toys --nnodes auto")));
+  EXPECT_EQ(std::ranges::count(one, '\n'), 1) << "all stages are one step: " << one;
   EXPECT_FALSE(fs::exists(scratch_.path() / "requeued"));
-  EXPECT_THAT(started("75"), Not(HasSubstr("toys-refiner")));
+  EXPECT_EQ(started("75"), one) << "the same command";
   EXPECT_TRUE(fs::exists(scratch_.path() / "requeued")) << "the job goes back into the queue";
 }
 
