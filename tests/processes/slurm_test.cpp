@@ -7,7 +7,9 @@
 
 #include "larmor/base/text.h"
 
+#include "tests/processes/support/nifti_bytes.h"
 #include "tests/processes/support/slurm_cluster.h"
+#include "tests/processes/support/toy_program.h"
 #include "tests/processes/support/two_ranks.h"
 
 namespace larmor::testing {
@@ -102,6 +104,51 @@ TEST_F(Slurm, AJobThatIsStoppedGoesBackIntoTheQueueAndFinishes) {
       << cluster().state_of(job);
   EXPECT_THAT(generations_of(run("requeued")), ElementsAre(0, 1));
   EXPECT_EQ(trained_state(run("requeued")), own());
+}
+
+TEST_F(Slurm, AJobOfAllStagesGoesOnInEachThoughTheEarlierRunIsGone) {
+  const auto words_of = [](const std::string& name) {
+    return Words{"toy",
+                 "--stage",
+                 "all",
+                 "-c",
+                 "tiny",
+                 "--ranks",
+                 "2",
+                 "run.name=" + name,
+                 "train.length=60st",
+                 "train.validate_every=10st",
+                 "checkpoint.every=10st",
+                 "optim.schedule.warmup=0"};
+  };
+  auto options = here();
+  options.program = toy_program();
+  const auto written = larmor_program(Words{"job", "slurm"} + words_of("toys") +
+                                          Words{"--nodes", "2", "--cpus-per-task", "1", "--time", "10"},
+                                      options);
+  ASSERT_EQ(written.status, 0) << written.err;
+  // Runs are slow in their first generation, so that they can be stopped in their midst.
+  auto script = written.out;
+  const auto place = script.find("cd ");
+  ASSERT_NE(place, std::string::npos);
+  script.insert(place, "export LARMOR_FAULT='rank=0 phase=computing step=3 do=slow'\n");
+  put_file(folder() / "job.sh", script);
+  const auto submitted = cluster().call("sbatch", {"--parsable", (folder() / "job.sh").string()}, here());
+  ASSERT_EQ(submitted.status, 0) << submitted.err;
+  const std::string job(trim(submitted.out));
+  constexpr double seconds = 120;
+  ASSERT_TRUE(reaches_step(run("toys-coder"), 4, seconds)) << log_of(job);
+  ASSERT_EQ(cluster().call("scancel", {"--signal=USR1", job}).status, 0);
+  ASSERT_TRUE(reaches_step(run("toys-refiner"), 4, seconds)) << log_of(job);
+  EXPECT_THAT(generations_of(run("toys-coder")), ElementsAre(0, 1));
+  std::filesystem::remove_all(run("toys-coder"));
+  ASSERT_EQ(cluster().call("scancel", {"--signal=USR1", job}).status, 0);
+  ASSERT_TRUE(becomes_true([&] { return cluster().state_of(job) == "COMPLETED"; }, seconds)) << log_of(job);
+  EXPECT_THAT(generations_of(run("toys-refiner")), ElementsAre(0, 1));
+  EXPECT_FALSE(std::filesystem::exists(run("toys-coder"))) << "nothing is trained twice";
+  const auto one = larmor_program(Words{"train"} + words_of("one"), options);
+  ASSERT_EQ(one.status, 0) << one.err;
+  EXPECT_EQ(trained_state(run("toys-refiner")), trained_state(run("one-refiner")));
 }
 
 TEST_F(Slurm, AJobThatFailsIsNotStartedAgain) {
