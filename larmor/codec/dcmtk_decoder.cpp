@@ -206,10 +206,12 @@ DecodedForm decode_by_dcmtk(const EncodedPixels& encoded, std::span<std::byte> o
     if (wants_jpeg_ls) {
       form.photometric = decode_jpeg_ls(encoded, stream, frame);
     } else {
-      const EP_Interpretation after = decode_jpeg(
-          encoded,
-          {.stream = stream, .precision = found.precision, .is_ybr = is_ybr, .is_signed = encoded.is_signed},
-          frame);
+      const EP_Interpretation after = decode_jpeg(encoded,
+                                                  {.stream = stream,
+                                                   .precision = found.precision,
+                                                   .is_ybr = is_ybr || (colours == "RGB" && found.says_ybr),
+                                                   .is_signed = encoded.is_signed},
+                                                  frame);
       form.photometric = colours_after(after, encoded.photometric);
     }
     at += frame_size;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <string_view>
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
@@ -34,6 +35,7 @@ class JpegWalk {
       if (marker < 0xc0 || (marker >= 0xd0 && marker <= 0xd8)) fail_damaged();
       const std::size_t begin = at_ + 2, length = length_here();
       at_ += length;
+      take_application(marker, begin, length - 2);
       if (begins_frame(marker)) take_frame(marker, begin, length - 2);
       if (marker == start_of_scan) {
         take_scan(begin, length - 2);
@@ -41,7 +43,11 @@ class JpegWalk {
       }
     }
     check_complete();
-    return {.precision = precision_, .is_jpeg_ls = frame_ == jpeg_ls_frame};
+    const bool is_lossy = frame_ == 0xc0 || frame_ == 0xc1 || frame_ == progressive_frame;
+    const bool says_ybr = adobe_transform_ >= 0 ? adobe_transform_ == 1 : is_jfif_;
+    return {.precision = precision_,
+            .is_jpeg_ls = frame_ == jpeg_ls_frame,
+            .says_ybr = is_lossy && missing_.size() == 3 && says_ybr};
   }
 
  private:
@@ -61,6 +67,14 @@ class JpegWalk {
     if (length < 2) fail_damaged();
     if (stream_.size() - at_ < length) fail_short();
     return length;
+  }
+
+  /// Source: ITU-T T.871; T.872 6.5.3.
+  void take_application(int marker, std::size_t begin, std::size_t length) {
+    const auto* const letters = reinterpret_cast<const char*>(stream_.data());
+    const std::string_view payload(letters + begin, length);
+    if (marker == 0xe0 && payload.starts_with(std::string_view("JFIF\0", 5))) is_jfif_ = true;
+    if (marker == 0xee && payload.starts_with("Adobe") && length >= 12) adobe_transform_ = byte(begin + 11);
   }
 
   void take_frame(int marker, std::size_t begin, std::size_t length) {
@@ -146,7 +160,8 @@ class JpegWalk {
   std::span<const std::byte> stream_;
   const EncodedPixels& encoded_;
   std::size_t at_ = 0;
-  int frame_ = 0, precision_ = 0;
+  int frame_ = 0, precision_ = 0, adobe_transform_ = -1;
+  bool is_jfif_ = false;
   std::map<int, std::array<int, 64>>
       missing_;  // by component: the lowest bit that was sent of each coefficient
 };

@@ -13,6 +13,7 @@ namespace larmor {
 struct JpegStream {
   int precision = 0;  // bits a sample
   bool is_jpeg_ls = false;
+  bool says_ybr = false;  // lossy, in three colours, which its own markers (JFIF, Adobe) say are YCbCr
 };
 
 /// The stream states the size of the header; each of its components has a scan, a progressive one all bits of

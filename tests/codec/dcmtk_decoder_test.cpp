@@ -72,6 +72,33 @@ TEST(DcmtkDecoder, WidensSamplesOfFewerBytesThanTheHeaderAllocates) {
   }
 }
 
+// A viewer wrote its screen as a JFIF picture, and RGB into the header: teeth were pink. Source of the rule:
+// ITU-T T.871, T.872; Pillow and pydicom show these colours.
+TEST(DcmtkDecoder, BelievesTheColoursThatAStreamSaysOfItself) {
+  const std::string jfif = testing::jpeg_of(24, 16, 3, 100);
+  ASSERT_EQ(jfif.substr(6, 4), "JFIF");
+  const auto colours_of = [](const std::string& stream) {
+    CompressedFrames frames("1.2.840.10008.1.2.4.50", 16, 24, 8);
+    return decoded(frames.allocated(8).colours("RGB").piece(stream));
+  };
+  const std::string pixels = colours_of(jfif);
+  for (int pixel = 0; pixel < 24 * 16; ++pixel) {
+    for (int channel = 0; channel < 3; ++channel)
+      ASSERT_NEAR(static_cast<unsigned char>(pixels[static_cast<std::size_t>(3 * pixel + channel)]),
+                  testing::ramp(pixel % 24, pixel / 24, channel), 4);
+  }
+  const std::string plain = jfif.substr(0, 2) + jfif.substr(2 + 2 + 16);
+  EXPECT_NE(colours_of(plain), pixels) << "nobody says that they are YCbCr";
+  const std::string adobe(
+      "\xff\xee\0\x0e"
+      "Adobe\0\x64\0\0\0\0\x01",
+      16);
+  EXPECT_EQ(colours_of(plain.substr(0, 2) + adobe + plain.substr(2)), pixels);
+  std::string as_rgb = adobe;
+  as_rgb.back() = 0;
+  EXPECT_NE(colours_of(jfif.substr(0, 20) + as_rgb + jfif.substr(20)), pixels);
+}
+
 TEST(DcmtkDecoder, TakesWarningsForErrors) {
   const auto values = testing::uneven_values(17, 13, 12);
   std::string stream = testing::encoded_frame(testing::jpeg_lossless, 17, 13, 12, values);
