@@ -97,14 +97,58 @@ TEST(ParseJpeg, RefusesWhatIsCutShort) {
   EXPECT_THAT(error->message(), HasSubstr("cut short"));
 }
 
-// The library tells of its first warning alone, and stray bytes are one.
+// The places between the segments before the first scan.
+std::vector<std::size_t> places_before_scan(const std::string& picture) {
+  std::vector<std::size_t> places;
+  for (std::size_t at = 2; picture[at + 1] != '\xda';) {
+    places.push_back(at);
+    at += 2U + static_cast<std::size_t>(static_cast<unsigned char>(picture[at + 2]) << 8 |
+                                        static_cast<unsigned char>(picture[at + 3]));
+  }
+  return places;
+}
+
+TEST(ParseJpeg, PassesOverStrayBytesThatHarmNoPixel) {
+  for (const bool progressive : {false, true}) {
+    const std::string picture = jpeg_of(20, 18, 3, 50, progressive);
+    const auto pixels = jpeg_values(parse_jpeg(as_bytes(picture)));
+    for (const std::size_t place : places_before_scan(picture)) {
+      for (const std::string stray : {"s", "sixteen of them!", "\xff", "a\xff"}) {
+        std::string longer = picture;
+        longer.insert(place, stray);
+        EXPECT_EQ(jpeg_values(parse_jpeg(as_bytes(longer))), pixels) << place << ' ' << stray;
+      }
+    }
+    EXPECT_EQ(jpeg_values(parse_jpeg(as_bytes(picture + "\xff\xd8 behind"))), pixels);
+  }
+}
+
+// The decoder ended elsewhere than the encoder, so its pixels are invented. The library tells of its first
+// warning alone: stray bytes before the scan hide none of these.
+TEST(ParseJpeg, RefusesStrayBytesBehindAScan) {
+  for (const bool progressive : {false, true}) {
+    std::string picture = jpeg_of(20, 18, 3, 50, progressive);
+    for (const bool has_more : {false, true}) {
+      if (has_more) picture.insert(places_before_scan(picture).back(), "stray");
+      std::vector<std::size_t> places = {picture.rfind("\xff\xd9")};
+      const std::size_t first = picture.find("\xff\xda");
+      if (progressive) places.push_back(picture.find("\xff\xda", first + 2));
+      for (const std::size_t place : places) {
+        std::string longer = picture;
+        longer.insert(place, "stray");
+        const auto error = error_of([&] { parse_jpeg(as_bytes(longer)); });
+        ASSERT_TRUE(error) << place;
+        EXPECT_THAT(error->message(), HasSubstr("extraneous bytes"));
+      }
+    }
+  }
+}
+
 TEST(ParseJpeg, RefusesWhatIsCutShortBehindStrayBytes) {
   for (const bool progressive : {false, true}) {
     std::string picture = jpeg_of(20, 18, 3, 50, progressive);
-    const std::string scan = "\xff\xda", end = "\xff\xd9";
-    picture.insert(progressive ? picture.find(scan, picture.find(scan) + 2) : picture.rfind(end), "stray");
+    picture.insert(places_before_scan(picture).back(), "stray");
     EXPECT_NO_THROW(parse_jpeg(as_bytes(picture)));
-    EXPECT_NO_THROW(parse_jpeg(as_bytes(picture + "\xff\xd8 behind")));
     for (std::size_t cut = 0; cut + 1 < picture.size(); ++cut)
       EXPECT_THROW(parse_jpeg(as_bytes(picture.substr(0, cut))), Error) << cut << " of " << picture.size();
   }

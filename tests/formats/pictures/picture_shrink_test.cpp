@@ -37,7 +37,7 @@ std::vector<uint8_t> resampled(const std::vector<uint8_t>& row, int64_t size) {
   return made;
 }
 
-std::vector<uint8_t> noise(std::size_t count) {
+std::vector<uint8_t> noisy_row(std::size_t count) {
   std::vector<uint8_t> values(count);
   uint32_t state = 7;
   for (uint8_t& value : values) {
@@ -60,7 +60,7 @@ TEST(PictureShrink, WeighsPixelsAsPillowDoesWhateverTheSizes) {
                                                                          {3, 224},
                                                                          {20000, 16}}) {
     const ShrinkTaps taps(from, to);
-    std::vector<uint8_t> row = noise(static_cast<std::size_t>(from));
+    std::vector<uint8_t> row = noisy_row(static_cast<std::size_t>(from));
     const std::vector<uint8_t> expected = resampled(row, to);
     std::vector<uint8_t> made(static_cast<std::size_t>(to));
     row.resize(static_cast<std::size_t>(taps.readable), 255);  // what lies behind has no weight
@@ -73,7 +73,7 @@ TEST(PictureShrink, WeighsPixelsAsPillowDoesWhateverTheSizes) {
 
 TEST(PictureShrink, WeighsTheRowsOfAColumnAsItDoesTheColumnsOfARow) {
   const ShrinkTaps taps(61, 9);
-  const std::vector<uint8_t> column = noise(61);
+  const std::vector<uint8_t> column = noisy_row(61);
   std::vector<uint8_t> two_columns;
   for (const uint8_t value : column) two_columns.insert(two_columns.end(), {value, 200});
   std::vector<uint8_t> made(18);
@@ -87,10 +87,10 @@ TEST(PictureShrink, WeighsTheRowsOfAColumnAsItDoesTheColumnsOfARow) {
 
 TEST(PictureShrink, FindsTheOnePixelThatHasColours) {
   std::vector<uint8_t> grey;
-  for (const uint8_t value : noise(75)) grey.insert(grey.end(), {value, value, value});
+  for (const uint8_t value : noisy_row(75)) grey.insert(grey.end(), {value, value, value});
   std::vector<uint8_t> picked(75);
   EXPECT_TRUE(pick_first_colour(grey.data(), 75, picked.data()));
-  EXPECT_EQ(picked, noise(75));
+  EXPECT_EQ(picked, noisy_row(75));
   for (std::size_t sample = 0; sample < grey.size(); ++sample) {
     grey[sample] ^= 1;
     EXPECT_FALSE(pick_first_colour(grey.data(), 75, picked.data())) << sample;
