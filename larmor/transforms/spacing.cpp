@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "larmor/base/error.h"
+#include "larmor/base/text.h"
 #include "larmor/transforms/grids.h"
 #include "larmor/transforms/lazy_volume.h"
 #include "larmor/transforms/sampling.h"
@@ -60,6 +61,21 @@ std::array<double, 3> corner_index(const GridSize& size, int corner) {
   return index;
 }
 
+/// So many voxels come of one where a unit was mistaken, and each thread that loads would hold them. Compared
+/// before they become whole numbers, which may not hold them.
+void refuse_growth(const GridSize& size, const Affine& affine, const std::array<double, 3>& lengths) {
+  constexpr double most = 512;
+  double growth = 1;
+  for (std::size_t axis = 0; axis < 3; ++axis) growth *= lengths[axis] / static_cast<double>(size[axis]);
+  if (growth <= most) return;
+  const auto present = spacing_of(affine);
+  fail(Exit::data,
+       text("would have ", growth, " times as many voxels when it is resampled, and not more than ", most,
+            " times as many are made: its voxels are ", present[0], " x ", present[1], " x ", present[2],
+            " mm"),
+       "correct the spacing in the file's header, which is in millimetres, or choose a larger pixdim");
+}
+
 /// Size and place of the grid with `directions` that holds the old one. It starts at the old corner with the
 /// smallest coordinates; when shear leaves no such corner, the two centres are laid on each other.
 Grid covering_grid(const GridSize& old_size, const Affine& old_affine, const Affine& directions) {
@@ -77,10 +93,12 @@ Grid covering_grid(const GridSize& old_size, const Affine& old_affine, const Aff
       high[axis] = std::max(high[axis], corner[axis]);
     }
   }
+  std::array<double, 3> lengths{};
+  for (int axis = 0; axis < 3; ++axis) lengths[axis] = std::nearbyint(high[axis] - low[axis] + 1);
+  refuse_growth(old_size, old_affine, lengths);
   Grid grid{{}, directions};
-  for (int axis = 0; axis < 3; ++axis) {
-    grid.size[axis] = std::max<int64_t>(1, static_cast<int64_t>(std::nearbyint(high[axis] - low[axis] + 1)));
-  }
+  for (int axis = 0; axis < 3; ++axis)
+    grid.size[axis] = std::max<int64_t>(1, static_cast<int64_t>(lengths[axis]));
   std::optional<std::array<double, 3>> start;
   for (int corner = 0; corner < 8 && !start; ++corner) {
     bool smallest = true;

@@ -222,8 +222,7 @@ TEST_F(InputChannelsOf, OnOtherGridsAreTurnedOrSampledOrRefusedAsInTraining) {
     FAIL() << "two grids became one image";
   } catch (const Error& error) {
     EXPECT_EQ(error.exit(), Exit::data);
-    EXPECT_THAT(error.message(),
-                HasSubstr("t2: its grid (7 x 12 x 8 voxels, or their place) is not that of t1"));
+    EXPECT_THAT(error.message(), HasSubstr("t2: its grid has 7 x 12 x 8 voxels, and that of t1"));
   }
 }
 

@@ -39,14 +39,25 @@ TEST(CommonGrid, SamplesWhatLiesElsewhereWhereItIsTold) {
   EXPECT_TRUE(on_that_grid(moved, nearest).voxels.equal(numbered_grid().voxels));
 }
 
+// A mask whose origin differs by 0.0011 mm: both grids have as many voxels.
+TEST(CommonGrid, SaysHowFarApartGridsOfOneSizeLie) {
+  Volume moved = numbered_grid();
+  moved.affine[0][3] += 0.0011;
+  try {
+    on_that_grid(moved);
+    FAIL() << "two grids are one";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.message(), HasSubstr("lies up to 0.0011 mm away from that of t1"));
+  }
+}
+
 TEST(CommonGrid, RefusesItByNameOtherwise) {
   try {
     on_that_grid(center_crop(numbered_grid(), {4, 5, 3}));
     FAIL() << "two grids are one";
   } catch (const Error& error) {
     EXPECT_EQ(error.exit(), Exit::data);
-    EXPECT_THAT(error.message(),
-                HasSubstr("t2: its grid (4 x 5 x 3 voxels, or their place) is not that of t1"));
+    EXPECT_THAT(error.message(), HasSubstr("t2: its grid has 4 x 5 x 3 voxels, and that of t1 4 x 5 x 6"));
     EXPECT_THAT(error.hint(), HasSubstr("data.grids=resample"));
   }
 }
