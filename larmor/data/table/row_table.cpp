@@ -1,8 +1,10 @@
 #include "larmor/data/table/row_table.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstring>
+#include <deque>
 
 #include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
@@ -10,6 +12,7 @@
 #include "larmor/base/hash.h"
 #include "larmor/base/json.h"
 #include "larmor/base/mapped_file.h"
+#include "larmor/base/printable.h"
 #include "larmor/base/regular_file.h"
 #include "larmor/base/text.h"
 #include "larmor/data/table/table_format.h"
@@ -33,23 +36,32 @@ Number load(const char* from) {
   return value;
 }
 
+/// A part lies beside the list that names it.
+std::string plain_name(const std::string& name) {
+  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
+    spoilt(text("its list names a part that does not lie beside it: ", printable(name)));
+  return name;
+}
+
 }  // namespace
 
-struct RowTable::Part {
-  explicit Part(const std::filesystem::path& path);
-  const char* at(int64_t row) const {
-    return mapping.bytes().data() + footer.rows_begin + static_cast<uint64_t>(row) * footer.row_bytes;
-  }
+struct TablePart {
+  explicit TablePart(const std::filesystem::path& path);
+  /// Bytes that are as they were written. Throws Error (data) where they are not.
+  std::string_view read(uint64_t begin, uint64_t count) const;
+  void check_block(uint64_t block) const;
   std::string sha256() const { return {footer.sha256.data(), footer.sha256.size()}; }
+  uint64_t body() const { return footer.columns_begin + footer.columns_bytes; }
 
   std::filesystem::path file;
   MappedFile mapping;
   table_format::Footer footer;
   std::vector<TableColumn> columns;
+  mutable std::vector<std::atomic<bool>> sound;  // by block: has been held against its hash
 };
 
 struct RowTable::State {
-  std::vector<Part> parts;
+  std::deque<TablePart> parts;
   std::vector<TableColumn> columns;
   std::vector<TableRow::Field> fields;
   std::vector<int64_t> first_rows;  // of parts
@@ -57,21 +69,45 @@ struct RowTable::State {
   std::string sha256;
 };
 
-RowTable::Part::Part(const std::filesystem::path& path)
+TablePart::TablePart(const std::filesystem::path& path)
     : file(path), mapping(path, MappedFile::Use::anywhere) {
   const std::string_view bytes = mapping.bytes();
   if (bytes.size() < sizeof(footer)) spoilt("it is cut short");
   std::memcpy(&footer, bytes.data() + bytes.size() - sizeof(footer), sizeof(footer));
   if (footer.magic != table_format::magic) spoilt("it is cut short, or no table");
-  const uint64_t body = bytes.size() - sizeof(footer);
+  if (footer.hash_of_footer != footer.hash()) spoilt("its footer is not as it was written");
+  const uint64_t behind = bytes.size() - sizeof(footer);
   const bool rows_fit = footer.rows_begin <= footer.columns_begin && footer.row_bytes > 0 &&
                         footer.rows <= (footer.columns_begin - footer.rows_begin) / footer.row_bytes;
-  if (footer.text_bytes > footer.rows_begin || !rows_fit || footer.columns_begin > body ||
-      footer.columns_bytes != body - footer.columns_begin) {
+  if (footer.text_bytes > footer.rows_begin || !rows_fit || footer.columns_begin > behind ||
+      footer.columns_bytes > behind - footer.columns_begin) {
     spoilt("its footer does not fit it");
   }
-  columns = table_format::columns_from(bytes.substr(footer.columns_begin, footer.columns_bytes));
+  const uint64_t blocks = table_format::blocks_of(body());
+  if (behind - body() != blocks * sizeof(uint64_t)) spoilt("its footer does not fit it");
+  if (fast_hash(bytes.substr(body(), behind - body())) != footer.hash_of_hashes)
+    spoilt("the hashes of its blocks are not as they were written");
+  sound = std::vector<std::atomic<bool>>(blocks);
+  columns = table_format::columns_from(read(footer.columns_begin, footer.columns_bytes));
   if (table_format::offsets_of(columns).back() != footer.row_bytes) spoilt("its columns do not fit its rows");
+}
+
+void TablePart::check_block(uint64_t block) const {
+  if (sound[block].load(std::memory_order_relaxed)) return;
+  const uint64_t begin = block * table_format::block_bytes;
+  const std::string_view bytes =
+      mapping.bytes().substr(begin, std::min(table_format::block_bytes, body() - begin));
+  if (load<uint64_t>(mapping.bytes().data() + body() + block * sizeof(uint64_t)) != fast_hash(bytes))
+    spoilt(text(file.string(), ": the bytes from ", begin, " on are not those that were written"));
+  sound[block].store(true, std::memory_order_relaxed);
+}
+
+std::string_view TablePart::read(uint64_t begin, uint64_t count) const {
+  if (count == 0) return {};
+  for (uint64_t block = begin / table_format::block_bytes;
+       block <= (begin + count - 1) / table_format::block_bytes; ++block)
+    check_block(block);
+  return mapping.bytes().substr(begin, count);
 }
 
 RowTable::RowTable(const std::filesystem::path& file) {
@@ -88,7 +124,7 @@ RowTable::RowTable(const std::filesystem::path& file) {
       state->columns = table_format::columns_from(list.at("columns").dump());
       state->sha256 = list.at("sha256").get<std::string>();
       for (const Json& part : list.at("parts")) {
-        state->parts.emplace_back(file.parent_path() / part.at("file").get<std::string>());
+        state->parts.emplace_back(file.parent_path() / plain_name(part.at("file").get<std::string>()));
         if (state->parts.back().sha256() != part.at("sha256").get<std::string>())
           spoilt(larmor::text(state->parts.back().file.string(), " is not the part that the list names"));
       }
@@ -96,7 +132,7 @@ RowTable::RowTable(const std::filesystem::path& file) {
       spoilt(error.what());
     }
   });
-  for (const Part& part : state->parts) {
+  for (const TablePart& part : state->parts) {
     if (state->columns.empty()) state->columns = part.columns;
     if (part.columns != state->columns)
       fail(Exit::data, larmor::text(part.file.string(), ": the columns of the table's parts differ"),
@@ -128,10 +164,12 @@ TableRow RowTable::row(int64_t row) const {
   const auto& first_rows = state_->first_rows;
   const auto next = std::upper_bound(first_rows.begin(), first_rows.end(), row);
   const auto place = static_cast<std::size_t>(next - first_rows.begin()) - 1;
-  const Part& part = state_->parts[place];
+  const TablePart& part = state_->parts[place];
   TableRow found;
-  found.bytes_ = part.at(row - first_rows[place]);
-  found.texts_ = part.mapping.bytes().substr(0, part.footer.text_bytes);
+  const auto inside = static_cast<uint64_t>(row - first_rows[place]);
+  found.bytes_ =
+      part.read(part.footer.rows_begin + inside * part.footer.row_bytes, part.footer.row_bytes).data();
+  found.part_ = &part;
   found.fields_ = state_->fields.data();
   return found;
 }
@@ -164,15 +202,17 @@ std::string_view TableRow::text(std::size_t column) const {
   ensure(fields_[column].type == ColumnType::text);
   const auto place = load<uint64_t>(bytes_ + fields_[column].offset);
   const uint64_t begin = place >> table_format::length_bits, length = place & table_format::longest_text;
-  if (begin > texts_.size() || length > texts_.size() - begin) spoilt("a text lies outside of it");
-  return texts_.substr(begin, length);
+  const uint64_t texts = part_->footer.text_bytes;
+  if (begin > texts || length > texts - begin) spoilt("a text lies outside of it");
+  return part_->read(begin, length);
 }
 
 void RowTable::verify() const {
-  for (const Part& part : state_->parts) {
-    const std::string_view bytes = part.mapping.bytes();
-    if (larmor::sha256(bytes.substr(0, bytes.size() - sizeof(part.footer))) != part.sha256())
-      spoilt(larmor::text(part.file.string(), ": its bytes are not those that were written"));
+  for (const TablePart& part : state_->parts) {
+    for (uint64_t block = 0; block < part.sound.size(); ++block) {
+      part.sound[block].store(false, std::memory_order_relaxed);
+      part.check_block(block);
+    }
   }
 }
 

@@ -29,6 +29,8 @@ struct IndexedTable {
   bool operator==(const IndexedTable&) const = default;
 };
 
+struct TablePart;
+
 /// One row of a table; borrows it. Requires for all: a column of such a type.
 class TableRow {
  public:
@@ -44,7 +46,7 @@ class TableRow {
     ColumnType type = ColumnType::int64;
   };
   const char* bytes_ = nullptr;
-  std::string_view texts_;
+  const TablePart* part_ = nullptr;
   const Field* fields_ = nullptr;
 };
 
@@ -52,8 +54,9 @@ class TableRow {
 /// tables (table_writer.h) puts new files in the place of old ones.
 class RowTable {
  public:
-  /// A part that TableWriter wrote, or the list of parts that TableBuild::finish() wrote. Looks at sizes, not
-  /// at contents. Throws Error (data): no table, cut short, parts of another shape, a list that does not fit.
+  /// A part that TableWriter wrote, or the list of parts that TableBuild::finish() wrote, which lie beside
+  /// it. Looks at sizes; contents are held against their hashes, a block at a time, when they are first read.
+  /// Throws Error (data): no table, cut short, parts of another shape, a list that does not fit.
   explicit RowTable(const std::filesystem::path& file);
 
   int64_t rows() const;
@@ -61,7 +64,7 @@ class RowTable {
   /// The place of a column. Throws Error (data) naming those there are.
   std::size_t column(std::string_view name) const;
 
-  /// Requires: 0 <= row < rows()
+  /// Requires: 0 <= row < rows(). Throws Error (data) where the file was spoilt.
   TableRow row(int64_t row) const;
 
   /// Over the contents, as its writer has computed it.
@@ -70,7 +73,6 @@ class RowTable {
   void verify() const;
 
  private:
-  struct Part;
   struct State;
   std::shared_ptr<const State> state_;
 };

@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "larmor/base/error.h"
+#include "larmor/base/hash.h"
 #include "larmor/base/json.h"
 #include "larmor/base/text.h"
 
@@ -21,6 +22,12 @@ ColumnType type_called(const std::string& name) {
 }
 
 }  // namespace
+
+uint64_t Footer::hash() const {
+  Footer footer = *this;
+  footer.hash_of_footer = 0;
+  return fast_hash({reinterpret_cast<const char*>(&footer), sizeof(footer)});
+}
 
 std::string to_text(const std::vector<TableColumn>& columns) {
   Json json = Json::array();

@@ -1,5 +1,5 @@
-// How a part of a table lies on disk: texts, rows, the columns' names as JSON, and a footer of fixed size, so
-// that a file that was cut has none. Little-endian.
+// How a part of a table lies on disk: texts, rows, the columns' names as JSON, a hash of each block of all
+// that, and a footer of fixed size, so that a file that was cut has none. Little-endian.
 #pragma once
 
 #include <array>
@@ -12,17 +12,25 @@
 
 namespace larmor::table_format {
 
-inline constexpr std::array<char, 8> magic = {'L', 'A', 'R', 'M', 'O', 'R', 'T', '1'};
-inline constexpr const char* list_kind = "larmor table 1";
+inline constexpr std::array<char, 8> magic = {'L', 'A', 'R', 'M', 'O', 'R', 'T', '2'};
+inline constexpr const char* list_kind = "larmor table 2";
 
 struct Footer {
   uint64_t text_bytes = 0;  // from 0 on
   uint64_t rows_begin = 0, row_bytes = 0, rows = 0;
   uint64_t columns_begin = 0, columns_bytes = 0;
-  std::array<char, 64> sha256{};  // of all bytes before the footer
+  std::array<char, 64> sha256{};  // of all bytes before the hashes of the blocks
+  uint64_t hash_of_hashes = 0;    // of the blocks
+  uint64_t hash_of_footer = 0;    // with 0 in its place
   std::array<char, 8> magic{};
+
+  uint64_t hash() const;
 };
-static_assert(sizeof(Footer) == 120);
+static_assert(sizeof(Footer) == 136);
+
+/// So many bytes are held against their hash when one of them is first read.
+inline constexpr uint64_t block_bytes = uint64_t{1} << 16;
+inline uint64_t blocks_of(uint64_t bytes) { return (bytes + block_bytes - 1) / block_bytes; }
 
 /// Where a text lies: its first byte, and how long it is.
 inline constexpr int length_bits = 24;

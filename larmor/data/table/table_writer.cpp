@@ -111,6 +111,17 @@ void TableWriter::write(std::string_view bytes) {
   joined_->write(bytes);
   hash_.update(bytes);
   written_ += bytes.size();
+  while (!bytes.empty()) {
+    const std::size_t count = std::min<std::size_t>(table_format::block_bytes - block_.size(), bytes.size());
+    block_ += bytes.substr(0, count);
+    bytes.remove_prefix(count);
+    if (block_.size() == table_format::block_bytes) hash_block();
+  }
+}
+
+void TableWriter::hash_block() {
+  block_hashes_.push_back(fast_hash(block_));
+  block_.clear();
 }
 
 void TableWriter::flush_texts() {
@@ -143,6 +154,8 @@ std::string TableWriter::finish() {
                               .row_bytes = offsets_.back(),
                               .rows = static_cast<uint64_t>(rows_),
                               .sha256 = {},
+                              .hash_of_hashes = 0,
+                              .hash_of_footer = 0,
                               .magic = table_format::magic};
   copy_rows();
   const std::string names = table_format::to_text(columns_);
@@ -151,6 +164,11 @@ std::string TableWriter::finish() {
   write(names);
   const std::string sha256 = hash_.hex();
   std::copy(sha256.begin(), sha256.end(), footer.sha256.begin());
+  if (!block_.empty()) hash_block();
+  const auto hashes = std::as_bytes(std::span(block_hashes_));
+  footer.hash_of_hashes = fast_hash({reinterpret_cast<const char*>(hashes.data()), hashes.size()});
+  footer.hash_of_footer = footer.hash();
+  joined_->write(hashes);
   joined_->write(std::as_bytes(std::span(&footer, 1)));
   joined_->sync();
   storage_.point("table.written");
@@ -207,7 +225,9 @@ Json TableBuild::noted(const std::string& part, const std::string& stamp) const 
     const RowTable table(file_of(part));
     const bool is_done =
         note.at("stamp") == stamp && note.at("sha256") == table.sha256() && table.columns() == columns_;
-    return is_done ? note.at("notes") : Json();
+    if (!is_done) return {};
+    table.verify();
+    return note.at("notes");
   } catch (const Error&) {
   } catch (const Json::exception&) {
   }

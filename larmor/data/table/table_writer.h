@@ -45,6 +45,7 @@ class TableWriter {
   void flush_rows();
   void copy_rows();
   void write(std::string_view bytes);
+  void hash_block();
 
   Storage& storage_;
   const std::filesystem::path file_;
@@ -54,6 +55,8 @@ class TableWriter {
   std::unique_ptr<StorageFile> joined_, row_file_;
   Sha256 hash_;
   std::string texts_, row_bytes_;  // not yet written
+  std::string block_;              // written, not yet hashed
+  std::vector<uint64_t> block_hashes_;
   std::string row_;
   uint64_t text_bytes_ = 0, written_ = 0;
   int64_t rows_ = 0;

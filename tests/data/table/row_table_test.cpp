@@ -10,9 +10,13 @@
 #include "larmor/base/file.h"
 #include "larmor/data/table/table_writer.h"
 
+#include "tests/support/cases.h"
+#include "tests/support/image_files.h"
+
 namespace larmor {
 namespace {
 
+using testing::error_of;
 using ::testing::HasSubstr;
 
 std::vector<TableColumn> all_columns() {
@@ -115,6 +119,52 @@ TEST_F(RowTables, NoticeEveryByteThatChanged) {
     changed[place] = static_cast<char>(changed[place] ^ 0x41);
     std::ofstream(file, std::ios::binary | std::ios::trunc) << changed;
     EXPECT_NE(refusal(file), "not refused") << place;
+  }
+}
+
+// What a disk or another program changes inside a part, behind a footer that is whole.
+TEST_F(RowTables, NoticeARowThatChangedWhenItIsRead) {
+  const auto file = write("a.table", 20'000);
+  const std::string whole = read_text(file);
+  for (const int64_t row : {0, 9'999, 19'999}) {
+    const std::string value = testing::published((int64_t{1} << 40) + row);
+    std::string changed = whole;
+    changed[changed.find(value)] ^= 1;
+    std::ofstream(file, std::ios::binary | std::ios::trunc) << changed;
+    const RowTable table(file);
+    EXPECT_THAT(error_of([&] { table.row(row); })->message(), HasSubstr("not those that were written"))
+        << row;
+    EXPECT_EQ(table.row(5'000).integer(3), (int64_t{1} << 40) + 5'000) << "other blocks are read";
+    EXPECT_TRUE(error_of([&] { table.verify(); }));
+  }
+}
+
+TEST_F(RowTables, AreWrittenAnewWhereAPartThatIsDoneWasChanged) {
+  TableBuild build(storage_, scratch_.path() / "questions", "questions", all_columns());
+  TableWriter writer = build.begin("p0");
+  writer.set(3, int64_t{7} << 40);
+  writer.end_row();
+  build.finish("p0", "stamp", writer, Json(1));
+  EXPECT_EQ(build.noted("p0", "stamp"), Json(1));
+  const auto file = scratch_.path() / "questions" / "p0.table";
+  std::string bytes = read_text(file);
+  bytes[bytes.find(testing::published(int64_t{7} << 40))] ^= 1;
+  std::ofstream(file, std::ios::binary | std::ios::trunc) << bytes;
+  EXPECT_EQ(build.noted("p0", "stamp"), Json());
+}
+
+TEST_F(RowTables, HaveTheirPartsBesideTheirList) {
+  TableBuild build(storage_, scratch_.path() / "questions", "questions", all_columns());
+  TableWriter writer = build.begin("p0");
+  build.finish("p0", "stamp", writer, Json(1));
+  const auto list = build.finish({"p0"}).file;
+  const std::string words = read_text(list);
+  for (const std::string& name : {(scratch_.path() / "questions" / "p0.table").string(),
+                                  std::string("../questions/p0.table"), std::string("..")}) {
+    std::string other = words;
+    other.replace(other.find("p0.table"), 8, name);
+    std::ofstream(list, std::ios::binary | std::ios::trunc) << other;
+    EXPECT_THAT(refusal(list), HasSubstr("does not lie beside it")) << name;
   }
 }
 
