@@ -18,6 +18,7 @@
 #include "larmor/base/whole_file.h"
 #include "larmor/device/device.h"
 #include "larmor/device/module_state.h"
+#include "larmor/device/weights_file.h"
 #include "larmor/launch/stop_signal.h"
 #include "larmor/train/networks.h"
 #include "larmor/train/prediction_ranks.h"
@@ -85,7 +86,7 @@ std::unique_ptr<Task> task_for(const Program& program, const LoadedStage& loaded
   auto task = undrawn_task(*loaded.stage, loaded.config.config, Index{});
   place(*task, device, precision);
   auto& network = *task->objectives().front().network;
-  load_state_dict(network, read_tensors(arguments.weights));
+  load_state_dict(network, read_published_weights(arguments.weights));
   network.eval();
   return task;
 }

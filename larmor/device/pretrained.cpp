@@ -20,8 +20,8 @@ namespace {
 
 using std::string_view;
 
-constexpr std::array<string_view, 5> wrapper_prefixes = {"module.", "state_dict.", "model.", "net.",
-                                                         "backbone."};
+constexpr std::array<string_view, 6> wrapper_prefixes = {"module.", "state_dict.", "model.",
+                                                         "net.",    "backbone.",   "_orig_mod."};
 
 string_view without_wrappers(string_view name) {
   for (bool found = true; found;) {

@@ -7,6 +7,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/sum.h>
 
 #include "larmor/base/error.h"
 #include "larmor/base/json.h"
@@ -20,8 +24,6 @@ namespace {
 using std::string_view;
 namespace fs = std::filesystem;
 
-constexpr string_view index_suffix = ".index.json";
-
 /// What a file that is no safetensors file begins with.
 struct Beginning {
   string_view bytes;
@@ -29,18 +31,31 @@ struct Beginning {
   const char* hint;
 };
 constexpr const char* convert = "tools/weights_to_safetensors.py makes a safetensors file of it";
-constexpr std::array<Beginning, 5> strangers = {{
+constexpr std::array<Beginning, 8> strangers = {{
     {"PK\x03\x04", "has been saved by PyTorch (.bin, .pt, .pth): a pickle, which could run code", convert},
     {"\x80\x02", "has been saved by PyTorch (.bin, .pt, .pth): a pickle, which could run code", convert},
+    {"\x80\x03", "has been saved by PyTorch (.bin, .pt, .pth): a pickle, which could run code", convert},
+    {"\x80\x05", "has been saved by PyTorch (.bin, .pt, .pth): a pickle, which could run code", convert},
+    {"GGUF", "is a GGUF file, of llama.cpp", "take the weights that were saved for PyTorch"},
     {"\x80\x04", "has been saved by PyTorch (.bin, .pt, .pth): a pickle, which could run code", convert},
     {"version https://git-lfs", "is what git leaves in the place of a large file", "fetch it: git lfs pull"},
     {"\x89HDF\r\n", "is an HDF5 file, of Keras", "take the weights that were saved for PyTorch"},
 }};
 
-void refuse_strangers(const fs::path& path) {
+std::string beginning_of(const fs::path& path) {
   const RegularFile file = open_regular(path, Exit::usage);
   std::string beginning(32, '\0');
   beginning.resize(file.read_at(0, std::as_writable_bytes(std::span(beginning))));
+  return beginning;
+}
+
+/// The length of a safetensors header stands in eight bytes, most of them 0.
+bool is_json(string_view beginning) {
+  return beginning.starts_with('{') && beginning.substr(0, 8).find('\0') == string_view::npos;
+}
+
+void refuse_strangers(const fs::path& path) {
+  const std::string beginning = beginning_of(path);
   for (const Beginning& stranger : strangers) {
     if (beginning.starts_with(stranger.bytes))
       fail(Exit::usage, text(path.string(), " ", stranger.what), stranger.hint);
@@ -81,16 +96,59 @@ NamedTensors read_shards(const fs::path& index) {
   return all;
 }
 
-}  // namespace
-
-NamedTensors read_published_weights(const fs::path& path) {
+NamedTensors read_any(const fs::path& path) {
   std::error_code unknown;
   if (fs::is_directory(path, unknown))
     fail(Exit::usage, text(path.string(), " is a folder"),
          "give the file in it: model.safetensors, or model.safetensors.index.json where there are several");
-  if (path.filename().string().ends_with(index_suffix)) return read_shards(path);
+  if (is_json(beginning_of(path))) return read_shards(path);
   refuse_strangers(path);
   return read_tensors(path);
+}
+
+/// Training goes on from such weights to no figure, and says that the learning rate is too high.
+void refuse_values_that_are_none(const NamedTensors& tensors, const fs::path& path) {
+  int64_t count = 0;
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : tensors) {
+    if (!tensor.is_floating_point()) continue;
+    const auto here = tensor.numel() - at::isfinite(tensor).sum().item<int64_t>();
+    if (here == 0) continue;
+    count += here;
+    names.push_back(printable(name));
+  }
+  if (count == 0) return;
+  const auto more = names.size() > 1 ? text(" and ", names.size() - 1, " more") : std::string();
+  fail(Exit::usage,
+       text(path.string(), " holds ", count, count == 1 ? " value that is" : " values that are",
+            " NaN or infinite, in ", names.front(), more),
+       "take the weights of an earlier checkpoint of the training that they come from");
+}
+
+}  // namespace
+
+std::string without_wrappers_of_torch(std::string name) {
+  constexpr string_view compiled = "_orig_mod.", parallel = "module.";
+  for (auto at = name.find(compiled); at != std::string::npos; at = name.find(compiled, at)) {
+    if (at == 0 || name[at - 1] == '.')
+      name.erase(at, compiled.size());
+    else
+      ++at;
+  }
+  while (name.starts_with(parallel)) name.erase(0, parallel.size());
+  return name;
+}
+
+NamedTensors read_published_weights(const fs::path& path) {
+  NamedTensors plain;
+  for (auto& [name, tensor] : read_any(path)) {
+    if (!plain.emplace(without_wrappers_of_torch(name), tensor).second)
+      fail(Exit::usage,
+           text(path.string(), " holds ", printable(name), " with and without a wrapper's prefix"),
+           "keep one of the two networks in it: tools/weights_to_safetensors.py takes the one under --key");
+  }
+  refuse_values_that_are_none(plain, path);
+  return plain;
 }
 
 }  // namespace larmor

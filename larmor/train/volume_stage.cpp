@@ -5,6 +5,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/data/volume_dataset.h"
+#include "larmor/device/weights_file.h"
 #include "larmor/transforms/declared_chain.h"
 #include "larmor/transforms/transforms.h"
 
@@ -63,8 +64,10 @@ std::vector<int64_t> training_window(const RunConfig& config) {
 }
 
 void check_weights(const std::string& weights) {
-  if (weights.empty() || std::filesystem::is_regular_file(weights)) return;
-  fail(Exit::usage, text("there is no file ", weights), "check model.weights");
+  if (weights.empty()) return;
+  if (!std::filesystem::exists(weights))
+    fail(Exit::usage, text("there is no file ", weights), "check model.weights");
+  read_published_weights(weights);
 }
 
 void check_windows(const ValidationConfig& validation, int64_t divisor) {

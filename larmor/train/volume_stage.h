@@ -32,7 +32,7 @@ void check_sizes(const Sample& sample, int64_t divisor);
 void check_size_for_ssim(const Sample& sample, int64_t window);
 /// Voxels an axis that a training example has where data.transforms crops; 64 where it does not.
 std::vector<int64_t> training_window(const RunConfig& config);
-/// Throws Error (usage) where there is no such file; an empty name is none.
+/// Throws Error where there is no such file, and as read_published_weights(); an empty name is none.
 void check_weights(const std::string& weights);
 /// Throws Error (usage) unless whole cases can be judged in such windows, by a network that takes multiples
 /// of `divisor` voxels; nothing where they are not.

@@ -1,6 +1,7 @@
 #include "larmor/device/weights_file.h"
 
 #include <fstream>
+#include <limits>
 #include <string>
 
 #include <ATen/ATen.h>
@@ -59,6 +60,31 @@ TEST_F(WeightsFile, IsOneFileOrTheFilesOfAnIndex) {
   ASSERT_EQ(all.size(), 2U);
   EXPECT_TRUE(all.at("b.weight").equal(second.at("b.weight")));
   EXPECT_EQ(all.at("b.weight").scalar_type(), at::kHalf);
+}
+
+TEST_F(WeightsFile, NamesTensorsWithoutWhatWrappersOfPyTorchPutIntoTheNames) {
+  for (const std::string name :
+       {"module.a.weight", "_orig_mod.a.weight", "module._orig_mod.a.weight", "_orig_mod.module.a.weight",
+        "a._orig_mod.weight", "module.module.a.weight"}) {
+    const auto read = read_published_weights(write(name + ".safetensors", {{name, at::arange(4)}}));
+    EXPECT_EQ(read.begin()->first, "a.weight") << name;
+  }
+  EXPECT_EQ(without_wrappers_of_torch("a.module.weight"), "a.module.weight") << "a part of the network";
+  EXPECT_EQ(without_wrappers_of_torch("my_orig_mod.weight"), "my_orig_mod.weight");
+  EXPECT_THAT(refusal(write("model.safetensors", {{"a", at::arange(4)}, {"module.a", at::arange(4)}})),
+              HasSubstr("with and without a wrapper's prefix"));
+}
+
+TEST_F(WeightsFile, RefusesValuesThatAreNone) {
+  for (const auto type : {at::kFloat, at::kHalf, at::kBFloat16, at::kDouble}) {
+    at::Tensor values = at::zeros({4}, type);
+    values[2] = std::numeric_limits<double>::quiet_NaN();
+    values[3] = std::numeric_limits<double>::infinity();
+    const std::string refused = refusal(
+        write(std::string(c10::toString(type)) + ".safetensors", {{"a", values}, {"b", at::arange(3)}}));
+    EXPECT_THAT(refused, HasSubstr("holds 2 values that are NaN or infinite, in a"));
+    EXPECT_THAT(refused, HasSubstr("an earlier checkpoint"));
+  }
 }
 
 TEST_F(WeightsFile, RefusesWhatPyTorchHasSavedAndSaysWhatMakesAFileOfIt) {

@@ -9,6 +9,7 @@
 #include "larmor/device/draw_position.h"
 #include "larmor/device/initialisation.h"
 #include "larmor/device/module_state.h"
+#include "larmor/device/weights_file.h"
 #include "larmor/kernels/draw.h"
 #include "larmor/nn/diffusion/training_times.h"
 #include "larmor/transforms/planes.h"
@@ -55,7 +56,7 @@ std::vector<Objective> DenoiserTask::objectives() {
 }
 
 void DenoiserTask::start() {
-  if (!config_.weights.empty()) load_state_dict(*network_, read_tensors(config_.weights));
+  if (!config_.weights.empty()) load_state_dict(*network_, read_published_weights(config_.weights));
 }
 
 at::Tensor DenoiserTask::present_in(const Batch& batch) const {

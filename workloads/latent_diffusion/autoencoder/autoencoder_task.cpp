@@ -6,6 +6,7 @@
 
 #include "larmor/device/initialisation.h"
 #include "larmor/device/module_state.h"
+#include "larmor/device/weights_file.h"
 #include "larmor/kernels/draw.h"
 #include "larmor/nn/losses/losses.h"
 #include "larmor/nn/metrics/image_metrics.h"
@@ -51,7 +52,7 @@ AutoencoderTask::AutoencoderTask(const AutoencoderConfig& config, uint64_t seed,
 }
 
 void AutoencoderTask::start() {
-  if (!config_.weights.empty()) load_state_dict(*autoencoder_, read_tensors(config_.weights));
+  if (!config_.weights.empty()) load_state_dict(*autoencoder_, read_published_weights(config_.weights));
 }
 
 std::vector<Objective> AutoencoderTask::objectives() {

@@ -9,7 +9,7 @@
 #include "larmor/base/text.h"
 #include "larmor/data/some_cases.h"
 #include "larmor/data/volume_dataset.h"
-#include "larmor/device/tensor_file.h"
+#include "larmor/device/weights_file.h"
 #include "larmor/train/measure/demand_count.h"
 #include "larmor/train/measure/validation_count.h"
 #include "larmor/train/volume_stage.h"
@@ -92,7 +92,7 @@ void RiskStage::check_start(const Sample& first) const {
   check_first(first, config_.network.n_input_channels, channels_key, config_.weights);
   if (config_.weights.empty()) return;
   nn::ResNet shapes(config_.network, c10::kMeta);
-  const auto report = start_from(*shapes, read_tensors(config_.weights), config_.weights);
+  const auto report = start_from(*shapes, read_published_weights(config_.weights), config_.weights);
   for (const auto& line : lines_of(report)) log::info(line);
 }
 

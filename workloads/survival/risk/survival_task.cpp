@@ -10,7 +10,7 @@
 #include "larmor/base/text.h"
 #include "larmor/device/initialisation.h"
 #include "larmor/device/send.h"
-#include "larmor/device/tensor_file.h"
+#include "larmor/device/weights_file.h"
 #include "larmor/train/prediction.h"
 
 #include "workloads/survival/risk/concordance.h"
@@ -48,7 +48,8 @@ SurvivalTask::SurvivalTask(const SurvivalConfig& config, const SurvivalOutcomes&
 }
 
 void SurvivalTask::start() {
-  if (!config_.weights.empty()) start_from(*network_, read_tensors(config_.weights), config_.weights);
+  if (!config_.weights.empty())
+    start_from(*network_, read_published_weights(config_.weights), config_.weights);
 }
 
 std::vector<Objective> SurvivalTask::objectives() { return {{"risk", network_.get()}}; }
