@@ -21,8 +21,8 @@ constexpr std::size_t chunk = std::size_t{1} << 15;
 
 struct Counted {
   double min = std::numeric_limits<double>::infinity(), max = -min, sum = 0;
-  int64_t numbers = 0, not_numbers = 0, infinite = 0;
-  std::optional<int64_t> first_odd;  // in the order of the file
+  int64_t numbers = 0, not_numbers = 0, infinite = 0, too_large = 0;  // too_large: for float32, and a number
+  std::optional<int64_t> first_odd;                                   // in the order of the file
 
   void add(std::span<const double> values) {
     for (const double value : values) {
@@ -31,6 +31,7 @@ struct Counted {
         ++(std::isnan(value) ? not_numbers : infinite);
         continue;
       }
+      if (std::isinf(static_cast<float>(value))) ++too_large;
       min = std::min(min, value);
       max = std::max(max, value);
       sum += value;
@@ -81,6 +82,9 @@ void describe_odd_values(FileReport& report, const Counted& counted, const Store
     report.remedy = "write it anew with the program that made it: its values were lost on the way";
     return;
   }
+  if (counted.too_large > 0)
+    report.problems.push_back(text(counted.too_large, counted.too_large == 1 ? " voxel is" : " voxels are",
+                                   " too large for float32, in which voxels are read", refused_in_training));
   if (!odd.empty())
     report.problems.push_back(text(join(odd, " and "), " of ", all, ", the first at ",
                                    position_of(*counted.first_odd, array), refused_in_training));

@@ -54,21 +54,16 @@ StoredVolume open_whole(const std::filesystem::path& path, const PictureReading&
   return volume;
 }
 
-/// Numbers with a point may be none; whole ones cannot.
-bool may_hold_nan(const VoxelFormat& format) {
-  return format.type == VoxelType::float32 || format.type == VoxelType::float64;
+/// Numbers with a point may be none, and a scale may lead whole ones out of float32.
+bool may_be_infinite(const VoxelFormat& format) {
+  return format.is_scaled() || format.type == VoxelType::float16 || format.type == VoxelType::float32 ||
+         format.type == VoxelType::float64;
 }
 
 void check_finite(const at::Tensor& voxels) {
-  constexpr uint32_t exponent = 0x7f800000;  // all ones: infinite, or no number
-  const float* const values = voxels.const_data_ptr<float>();
-  unsigned found = 0;  // no early way out, so that many are looked at together
-  for (int64_t i = 0; i < voxels.numel(); ++i)
-    found |= (std::bit_cast<uint32_t>(values[i]) & exponent) == exponent ? 1U : 0U;
-  if (found == 0) return;
-  const int64_t count = std::count_if(values, values + voxels.numel(), [](float value) {
-    return (std::bit_cast<uint32_t>(value) & exponent) == exponent;
-  });
+  const int64_t count =
+      count_not_finite({voxels.const_data_ptr<float>(), static_cast<std::size_t>(voxels.numel())});
+  if (count == 0) return;
   fail(Exit::data,
        text("holds ", count, count == 1 ? " voxel that is" : " voxels that are", " NaN or infinite"),
        "replace them in the file, or leave it out with data.exclude");
@@ -76,13 +71,22 @@ void check_finite(const at::Tensor& voxels) {
 
 }  // namespace
 
+int64_t count_not_finite(std::span<const float> values) {
+  constexpr uint32_t exponent = 0x7f800000;  // all ones: infinite, or no number
+  unsigned found = 0;                        // no early way out, so that many are looked at together
+  for (const float value : values) found |= (std::bit_cast<uint32_t>(value) & exponent) == exponent ? 1U : 0U;
+  if (found == 0) return 0;
+  return std::ranges::count_if(
+      values, [](float value) { return (std::bit_cast<uint32_t>(value) & exponent) == exponent; });
+}
+
 Volume read_volume(const std::filesystem::path& path) { return read_volume(path, PictureReading{}); }
 
 Volume read_volume(const std::filesystem::path& path, const PictureReading& reading) {
   return naming(path, [&]() -> Volume {
     StoredVolume volume = open_whole(path, reading);
     const std::vector<int64_t> shape = volume.array.shape;
-    const bool suspicious = may_hold_nan(volume.array.format);
+    const bool suspicious = may_be_infinite(volume.array.format);
     const at::Tensor voxels = to_tensor(std::move(volume.array));
     if (suspicious) check_finite(voxels);
     if (volume.is_numpy && voxels.dim() == 4) return {voxels, volume.affine};

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,8 @@ struct FileReport {
 /// fourth axis (axes of 1 behind the third are dropped), an array's first of four, a picture's colours.
 /// Missing spatial axes are added at the end: a picture [X, Y], X its columns, becomes [1, X, Y, 1].
 Volume read_volume(const std::filesystem::path& path);
+/// How many are NaN or infinite.
+int64_t count_not_finite(std::span<const float> values);
 /// Whether read_volume would find all it needs: header, types, sizes, every byte (compressed data is
 /// unpacked, voxels are not converted). Throws Error (data) as it does.
 void check_volume(const std::filesystem::path& path);

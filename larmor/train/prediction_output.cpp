@@ -6,6 +6,7 @@
 #include <map>
 #include <system_error>
 
+#include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/base/whole_file.h"
 #include "larmor/formats/csv.h"
@@ -16,6 +17,17 @@ namespace larmor {
 namespace {
 
 namespace fs = std::filesystem;
+
+void refuse_what_is_not_finite(const fs::path& file, const at::Tensor& voxels) {
+  const at::Tensor all = voxels.to(at::kCPU, at::kFloat).contiguous();
+  const auto size = static_cast<std::size_t>(all.numel());
+  const int64_t count = count_not_finite({all.const_data_ptr<float>(), size});
+  if (count == 0) return;
+  fail(Exit::numerics,
+       text(file.string(), " is not written: ", count, " of its ", size,
+            " voxels were computed as NaN or infinite"),
+       "compute it with train.precision=fp32, or by another checkpoint of the run (--checkpoint)");
+}
 
 /// The images that are read, by their input's kind.
 std::vector<fs::path> image_files(const PredictionForm& form, const PredictionCase& one) {
@@ -184,6 +196,7 @@ PredictedCase predicted_case_from_json(const Json& json) {
 void write_volume(Storage& storage, const fs::path& file, const PredictionForm& form,
                   const PredictionCase& one, const Volume& volume) {
   const auto images = image_files(form, one);
+  refuse_what_is_not_finite(file, volume.voxels);
   if (file.has_parent_path()) storage.create_folders(file.parent_path());
   write_nifti(storage, file, volume, images.empty() ? fs::path() : images.front());
 }

@@ -2,6 +2,7 @@
 #include "larmor/train/prediction_samples.h"
 
 #include <cmath>
+#include <limits>
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
@@ -97,6 +98,24 @@ TEST_F(PredictionSamplesOf, SeveralVolumesAreAPairOfEach) {
   EXPECT_THAT(names, ElementsAre("mean-ct", "deviation-ct", "mean-twice", "deviation-twice"));
   EXPECT_EQ(value_in("a-mean-twice.nii.gz"), 1);
   EXPECT_NEAR(value_in("a-deviation-twice.nii.gz"), std::sqrt(2.0), 1e-6);
+}
+
+TEST_F(PredictionSamplesOf, AreNotWrittenWhereAVoxelIsNotFinite) {
+  find(drawing_form({"ct"}), {.inputs = {file("a.nii")}, .count = 1});
+  for (const double odd :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    Prediction made;
+    made.volumes["ct"] = filled(1);
+    made.volumes["ct"].voxels[0][1][2][3] = odd;
+    try {
+      write_prediction(storage_, *files_, form_, found_.cases.front(), made);
+      FAIL() << "written";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.exit(), Exit::numerics);
+      EXPECT_THAT(error.message(), ::testing::HasSubstr("1 of its 24 voxels"));
+    }
+    EXPECT_FALSE(fs::exists(files_->volume(found_.cases.front(), "ct")));
+  }
 }
 
 TEST_F(PredictionSamplesOf, ACaseThatLacksASampleAreNone) {
