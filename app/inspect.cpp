@@ -73,13 +73,9 @@ FileReport unreadable(const std::string& reason, const std::string& remedy) {
 /// The file; or what lies in a folder that was named.
 std::vector<Inspected> inspect_path(const std::string& path) {
   std::error_code absent;
-  const auto mistaken = mistaken_file(path);
-  if (!std::filesystem::is_directory(path, absent)) {
-    auto report = inspect_file(path);
-    if (!report.readable && mistaken) report = unreadable(mistaken->what, mistaken->remedy);
-    return {{path, std::move(report)}};
-  }
-  if (mistaken) return {{path, unreadable(mistaken->what, mistaken->remedy)}};
+  if (!std::filesystem::is_directory(path, absent)) return {{path, inspect_file(path)}};
+  if (const auto mistaken = mistaken_file(path))
+    return {{path, unreadable(mistaken->what, mistaken->remedy)}};
   std::vector<Inspected> all;
   try {
     for (const auto& image : images_below(path)) all.push_back({image.string(), inspect_file(image)});

@@ -23,8 +23,8 @@ char find_separator(std::string_view source) {
 
 class Reader {
  public:
-  Reader(std::string_view source, std::string_view place)
-      : source_(source), place_(place), separator_(find_separator(source)) {
+  Reader(std::string_view source, std::string_view place, char separator, int64_t line)
+      : source_(source), place_(place), separator_(separator), line_(line) {
     const std::string_view first = source.substr(0, source.find('\n'));
     cells_expected_ = static_cast<size_t>(std::count(first.begin(), first.end(), separator_)) + 1;
   }
@@ -87,7 +87,7 @@ class Reader {
   std::string_view source_, place_;
   char separator_;
   size_t at_ = 0, cells_expected_;
-  int64_t line_ = 1;
+  int64_t line_;
 };
 
 // A file without line ends or with one quote too many makes a name of megabytes.
@@ -102,6 +102,25 @@ std::string shortened(const std::string& name) {
 
 bool is_blank(const CsvTable::Row& row) {
   return std::all_of(row.cells.begin(), row.cells.end(), [](const auto& cell) { return cell.empty(); });
+}
+
+/// Programs for tables write their separator into a first line of its own: sep=;
+char said_separator(std::string_view source) {
+  const std::string_view first = trim(source.substr(0, source.find('\n')));
+  return first.size() == 5 && lower(first.substr(0, 4)) == "sep=" ? first[4] : char{0};
+}
+
+void refuse_other_encodings(std::string_view source, std::string_view place) {
+  constexpr size_t looked_at = 256;
+  const bool is_workbook = source.starts_with("PK\x03\x04") || source.starts_with("\xd0\xcf\x11\xe0");
+  if (is_workbook)
+    fail(Exit::data, text(place, ": is a workbook of Excel, not CSV"),
+         "save it as CSV UTF-8 (comma delimited)");
+  const bool is_wide = source.starts_with("\xff\xfe") || source.starts_with("\xfe\xff") ||
+                       source.substr(0, looked_at).find('\0') != std::string_view::npos;
+  if (is_wide)
+    fail(Exit::data, text(place, ": is written in UTF-16, or is no text"),
+         text("save it as CSV UTF-8: iconv -f UTF-16 -t UTF-8 ", place, " > OTHER.csv"));
 }
 
 }  // namespace
@@ -122,7 +141,10 @@ std::string CsvTable::listed() const {
 CsvTable parse_csv(std::string_view source, std::string_view place) {
   constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
   if (source.starts_with(byte_order_mark)) source.remove_prefix(byte_order_mark.size());
-  Reader reader(source, place);
+  refuse_other_encodings(source, place);
+  const char said = said_separator(source);
+  if (said != 0) source.remove_prefix(std::min(source.find('\n') + 1, source.size()));
+  Reader reader(source, place, said != 0 ? said : find_separator(source), said != 0 ? 2 : 1);
   CsvTable table;
   table.rows.reserve(static_cast<size_t>(std::count(source.begin(), source.end(), '\n')));
   while (!reader.at_end()) {

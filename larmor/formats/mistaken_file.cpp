@@ -30,33 +30,76 @@ constexpr const char* is_page = "is a web page: what a server answers in place o
 constexpr const char* fetch_page = "fetch the file again: its address may want a login";
 constexpr const char* show_config = "larmor config show WORKLOAD -c FILE shows what it says";
 
-/// Begins with the bytes, or is called so where there are none.
+/// Begins with the bytes, from the first on or a later one, or is called so.
 struct Known {
   std::string_view beginning, suffix;
   const char *what, *remedy;
+  std::size_t offset = 0;
 };
+
+constexpr const char* is_meta_image = "is a MetaImage, which larmor does not read";
+constexpr const char* save_png = "save it as PNG, for instance with ImageMagick: magick IN OUT.png";
+constexpr const char* is_tiff = "is a TIFF picture, which larmor does not read";
+constexpr const char* is_pickle = "is a pickle of Python, which could run code, or weights of PyTorch";
+constexpr const char* save_csv = "save it as CSV; training reads that with data.kind=list data.list=FILE";
+constexpr const char* is_pointer = "is a pointer of git-annex, not the file itself";
+constexpr const char* get_annexed = "git annex get FILE, or datalad get FILE, fetches it";
 
 constexpr std::array known_files{
     Known{"NRRD", ".nrrd", "is an NRRD image, which larmor does not read", convert},
-    Known{"ObjectType", ".mhd", "is a MetaImage, which larmor does not read", convert},
-    Known{"", ".mha", "is a MetaImage, which larmor does not read", convert},
+    Known{"", ".nhdr", "is the header of an NRRD image, which larmor does not read", convert},
+    Known{"ObjectType", ".mhd", is_meta_image, convert},
+    Known{"NDims", ".mha", is_meta_image, convert},
     Known{"", ".mgz", "is a FreeSurfer image, which larmor does not read",
           "mri_convert IN.mgz OUT.nii.gz makes a NIfTI file of it"},
+    Known{"", ".mgh", "is a FreeSurfer image, which larmor does not read",
+          "mri_convert IN.mgh OUT.nii.gz makes a NIfTI file of it"},
+    Known{"CDF\x01", ".mnc", "is a MINC image, which larmor does not read",
+          "mnc2nii IN.mnc OUT.nii converts it"},
+    Known{std::string_view("II*\0", 4), ".tif", is_tiff, save_png},
+    Known{std::string_view("MM\0*", 4), ".tiff", is_tiff, save_png},
+    Known{"WEBP", ".webp", "is a WebP picture, which larmor does not read", save_png, 8},
+    Known{"BM", ".bmp", "is a BMP picture, which larmor does not read", save_png},
+    Known{"GIF8", ".gif", "is a GIF picture, which larmor does not read", save_png},
+    Known{"ftyphei", ".heic", "is a HEIC picture, which larmor does not read", save_png, 4},
+    Known{"ftypavif", ".avif", "is an AVIF picture, which larmor does not read", save_png, 4},
+    Known{std::string_view("\0\0\0\x0cjP  ", 8), ".jp2",
+          "is a JPEG 2000 picture outside of DICOM, which larmor does not read", save_png},
+    Known{"\xff\x4f\xff\x51", ".j2k", "is a JPEG 2000 stream outside of DICOM, which larmor does not read",
+          save_png},
     Known{"\x89HDF", ".h5", "is an HDF5 file, which larmor does not read", save_array},
     Known{"MATLAB", ".mat", "is a MATLAB file, which larmor does not read", save_array},
+    Known{"\x80\x02", ".pkl", is_pickle, save_array},
+    Known{"\x80\x03", ".pickle", is_pickle, save_array},
+    Known{"\x80\x04", ".pt", is_pickle, save_array},
+    Known{"\x80\x05", ".pth", is_pickle, save_array},
+    Known{"PAR1", ".parquet", "is a Parquet table", save_csv},
+    Known{"\xd0\xcf\x11\xe0", ".xls", "is a workbook of Excel", save_csv},
+    Known{"", ".xlsx", "is a workbook of Excel", save_csv},
     Known{"%PDF", ".pdf", "is a PDF document", "name the image files"},
     Known{"<!DOCTYPE", ".html", is_page, fetch_page},
-    Known{"<html", ".htm", is_page, fetch_page},
+    Known{"<!doctype", ".htm", is_page, fetch_page},
+    Known{"<html", "", is_page, fetch_page},
+    Known{"<HTML", "", is_page, fetch_page},
+    Known{"<?xml", ".xml", "is XML, which is no image", "name the image files"},
     Known{"version https://git-lfs", "", "is a pointer of Git LFS, not the file itself",
           "git lfs pull fetches it"},
+    Known{"/annex/objects/", "", is_pointer, get_annexed},
+    Known{"../.git/annex/", "", is_pointer, get_annexed},
+    Known{".git/annex/", "", is_pointer, get_annexed},
+    Known{"ustar", ".tar", "is an archive", unpack, 257},
     Known{"", ".tar.gz", "is an archive", unpack},
     Known{"", ".tgz", "is an archive", unpack},
-    Known{"", ".tar", "is an archive", unpack},
     Known{"7z\xbc\xaf", ".7z", "is an archive", unpack},
     Known{"Rar!", ".rar", "is an archive", unpack},
+    Known{"BZh", ".bz2", "is packed with bzip2, which larmor does not read", "bunzip2 FILE unpacks it"},
+    Known{std::string_view("\xfd\x37zXZ\0", 6), ".xz", "is packed with xz, which larmor does not read",
+          "unxz FILE unpacks it"},
+    Known{"\x28\xb5\x2f\xfd", ".zst", "is packed with zstd, which larmor does not read",
+          "unzstd FILE unpacks it"},
     Known{"", ".csv", "is a table",
           "training reads one with data.kind=list data.list=FILE, predict with --table FILE"},
-    Known{"", ".tsv", "is a table with tabs, which larmor does not read", "save it with commas, as CSV"},
+    Known{"", ".tsv", "is a table with tabs", "training reads one with data.kind=list data.list=FILE"},
     Known{"", ".yaml", "is a configuration", show_config},
     Known{"", ".yml", "is a configuration", show_config},
     Known{"", ".json", "is JSON, which is no image",
@@ -88,12 +131,17 @@ std::optional<MistakenFile> by_content(const fs::path& path, std::string_view st
     if (start.find(".pkl") != std::string_view::npos || start.find("/version") != std::string_view::npos)
       return MistakenFile{"is a file of PyTorch: weights, not an image",
                           "tools/weights_to_safetensors.py makes a file of it that --weights takes"};
+    if (start.find("xl/") != std::string_view::npos) return MistakenFile{"is a workbook of Excel", save_csv};
     if (start.find(".npy") == std::string_view::npos) return MistakenFile{"is a zip archive", unpack};
   }
+  // What it is called counts where its bytes say nothing.
   for (const auto& known : known_files) {
-    const bool begins_so = !known.beginning.empty() && start.starts_with(known.beginning);
-    const bool is_called_so = !known.suffix.empty() && name.ends_with(known.suffix);
-    if (begins_so || is_called_so) return MistakenFile{known.what, known.remedy};
+    if (!known.beginning.empty() && start.size() > known.offset &&
+        start.substr(known.offset).starts_with(known.beginning))
+      return MistakenFile{known.what, known.remedy};
+  }
+  for (const auto& known : known_files) {
+    if (!known.suffix.empty() && name.ends_with(known.suffix)) return MistakenFile{known.what, known.remedy};
   }
   if (is_text(start))
     return MistakenFile{

@@ -10,6 +10,7 @@
 namespace larmor {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using testing::error_of;
 using ::testing::HasSubstr;
@@ -51,6 +52,29 @@ TEST(ParseCsv, NamesTheLineOfAFault) {
   EXPECT_THAT(message("a,a\n"), HasSubstr("list.csv:1: the column a is there twice"));
   EXPECT_THAT(message("a,b\n\"1\"x,2\n"), HasSubstr("list.csv:2: text behind"));
   EXPECT_THAT(message("\n\n"), HasSubstr("list.csv:1"));
+}
+
+TEST(ParseCsv, TakesTheSeparatorThatTheFirstLineSays) {
+  for (const char* first : {"sep=;\n", "sep=;\r\n", "SEP=;\n"}) {
+    const CsvTable table = parse_csv(std::string(first) + "a;b,c\n1;2\n", "x");
+    EXPECT_THAT(table.columns, ElementsAre("a", "b,c")) << first;
+    EXPECT_THAT(table.rows.at(0).cells, ElementsAre("1", "2"));
+    EXPECT_EQ(table.rows.at(0).line, 3);
+  }
+  EXPECT_THAT(parse_csv("sep=,x\n1,2\n", "x").columns, ElementsAre("sep=", "x")) << "a column's name";
+}
+
+TEST(ParseCsv, SaysWhatIsNoTextOrInAnotherEncoding) {
+  const auto refused = [](const std::string& source) {
+    const auto error = error_of([&] { parse_csv(source, "list.csv"); });
+    return error ? error->message() + " / " + error->hint() : "";
+  };
+  std::string wide;
+  for (const char letter : std::string("a,b\n1,2\n")) wide += {letter, '\0'};
+  for (const std::string& source : {"\xff\xfe" + wide, wide})
+    EXPECT_THAT(refused(source), AllOf(HasSubstr("UTF-16"), HasSubstr("iconv -f UTF-16 -t UTF-8 list.csv")));
+  for (const char* beginning : {"PK\x03\x04", "\xd0\xcf\x11\xe0"})
+    EXPECT_THAT(refused(beginning + wide), AllOf(HasSubstr("workbook of Excel"), HasSubstr("CSV UTF-8")));
 }
 
 // The message of such a file had two megabytes.

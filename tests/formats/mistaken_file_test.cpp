@@ -7,7 +7,9 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/file.h"
+#include "larmor/formats/volume.h"
 
+#include "tests/support/cases.h"
 #include "tests/support/image_files.h"
 
 namespace larmor::testing {
@@ -44,6 +46,52 @@ TEST_F(MistakenFiles, AreToldByTheirContentAndNameWithWhoReadsThem) {
   EXPECT_THAT(told("head.nrrd", "NRRD0004\n"), HasSubstr("NIfTI"));
   EXPECT_THAT(told("notes", "hello\nthere"), AllOf(HasSubstr("is text"), HasSubstr("\"hello\"")));
   EXPECT_THAT(told("run/config.yaml", "a: 1"), HasSubstr("configuration"));
+}
+
+TEST_F(MistakenFiles, AreToldByTheirFirstBytesWhateverTheyAreCalled) {
+  const std::string zeros(300, '\0');
+  std::string tar = zeros;
+  tar.replace(257, 5, "ustar");
+  const std::pair<std::string, const char*> rows[] = {
+      {std::string("II*\0", 4) + zeros, "TIFF"},
+      {std::string("MM\0*", 4) + zeros, "TIFF"},
+      {"RIFF\x10\x20\x01\x02WEBPVP8 " + zeros, "WebP"},
+      {"BM" + zeros, "BMP"},
+      {"GIF89a" + zeros, "GIF"},
+      {std::string("\0\0\0\x18", 4) + "ftypheic" + zeros, "HEIC"},
+      {std::string("\0\0\0\x0cjP  ", 8) + zeros, "JPEG 2000"},
+      {"ObjectType = Image\nNDims = 3\n", "MetaImage"},
+      {"NRRD0005\n", "NRRD"},
+      {"CDF\x01" + zeros, "MINC"},
+      {"/annex/objects/SHA256E-s1--ab.nii.gz\n", "git annex get"},
+      {"<!doctype html>", "web page"},
+      {"\xd0\xcf\x11\xe0" + zeros, "workbook of Excel"},
+      {"PK\x03\x04 xl/workbook.xml", "workbook of Excel"},
+      {"\x80\x05\x95" + zeros, "pickle"},
+      {"PAR1" + zeros, "Parquet"},
+      {tar, "archive"},
+      {"BZh9" + zeros, "bunzip2"}};
+  for (const auto& [bytes, what] : rows) {
+    for (const char* name : {"head.png", "head.nii", "head.dcm", "head"})
+      EXPECT_THAT(told(name, bytes), HasSubstr(what)) << name;
+  }
+}
+
+// What training, predict and inspect say of such a file is the same.
+TEST_F(MistakenFiles, AreToldByWhoReadsThemAsAnImage) {
+  const std::pair<const char*, const char*> rows[] = {
+      {"NRRD0005\n", "is an NRRD image"},
+      {"version https://git-lfs.github.com/spec/v1\n", "pointer of Git LFS"},
+      {"PK\x03\x04 archive/data.pkl", "is a file of PyTorch"},
+      {"hello\n", "is text, not an image"}};
+  for (const auto& [bytes, what] : rows) {
+    told("file", bytes);
+    const auto error = error_of([&] { read_volume(scratch_.path() / "file"); });
+    ASSERT_TRUE(error);
+    EXPECT_THAT(error->message(), HasSubstr(what));
+    EXPECT_THAT(error->hint(), ::testing::Not(::testing::IsEmpty()));
+    EXPECT_EQ(inspect_file(scratch_.path() / "file").remedy, error->hint());
+  }
 }
 
 TEST_F(MistakenFiles, AreNoImagesWholeOrNot) {
