@@ -1,7 +1,6 @@
 // Some thousands of spoilt PNG, JPEG, DICOM, NumPy and list files: each is refused with an Error, or read,
 // and nothing else happens. tests/fuzz does the same for as long as one likes.
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <string>
 #include <vector>
@@ -31,6 +30,7 @@ namespace {
 
 using testing::as_bytes;
 using testing::mutated;
+using testing::owned;
 
 struct Tally {
   int accepted = 0, refused = 0;
@@ -52,12 +52,6 @@ Tally try_mutations(const std::vector<std::string>& files, int rounds, std::size
     }
   }
   return tally;
-}
-
-Bytes copied(const std::string& text) {
-  Bytes bytes(text.size());
-  std::memcpy(bytes.data(), text.data(), text.size());
-  return bytes;
 }
 
 TEST(SpoiltFiles, OfPngAreRefusedOrRead) {
@@ -82,7 +76,7 @@ TEST(SpoiltFiles, OfJpegAreRefusedOrRead) {
 TEST(SpoiltFiles, OfDicomAreRefusedOrRead) {
   const auto files = testing::seeds().at("dicom");
   const Tally tally = try_mutations(files, 20000, 1000, [](const auto& bytes) {
-    const StoredVolume volume = parse_dicom_volume(copied(bytes));
+    const StoredVolume volume = parse_dicom_volume(owned(bytes));
     if (!volume.fault.empty()) throw Error(Exit::data, volume.fault);
     return volume.array.file.size();
   });
@@ -109,12 +103,12 @@ TEST(SpoiltFiles, OnDiskAreRefusedOrReadToo) {
 TEST(SpoiltFiles, OfNumpyAreRefusedOrRead) {
   const Tally tally = try_mutations(testing::seeds().at("npz"), 6000, 1032, [](const std::string& bytes) {
     if (bytes.starts_with("PK")) {
-      const ZipArchive archive(copied(bytes));
+      const ZipArchive archive(owned(bytes));
       std::size_t size = 0;
       for (const auto& entry : archive.entries()) size += parse_npy(archive.extract(entry)).bytes;
       return size;
     }
-    return parse_npy(copied(bytes)).bytes;
+    return parse_npy(owned(bytes)).bytes;
   });
   EXPECT_GT(tally.accepted, 100);
   EXPECT_GT(tally.refused, 1000);

@@ -1,6 +1,7 @@
 #include "tests/support/image_files.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 
@@ -28,6 +29,12 @@ void write_file(const std::filesystem::path& path, std::string_view bytes) {
 std::string read_whole(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+Bytes owned(std::string_view bytes) {
+  Bytes copy(bytes.size());
+  std::memcpy(copy.data(), bytes.data(), bytes.size());
+  return copy;
 }
 
 std::string packed(std::string_view bytes) {

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "larmor/formats/bytes.h"
+
 #include "tests/support/shared_data.h"
 
 namespace larmor::testing {
@@ -21,6 +23,7 @@ void write_file(const std::filesystem::path& path, std::string_view bytes);
 std::string read_whole(const std::filesystem::path& path);
 inline std::span<const std::byte> as_bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
 std::string packed(std::string_view bytes);
+Bytes owned(std::string_view bytes);
 
 /// A number as it lies in a file.
 template <class Value>

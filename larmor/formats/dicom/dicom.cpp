@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "larmor/base/error.h"
+#include "larmor/base/hash.h"
 #include "larmor/base/load_clock.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/dicom/dicom_codec.h"
@@ -56,9 +57,10 @@ class Values {
       : developed_(header.is_radiograph()) {
     const DicomPlane& first = *planes.front();
     developed_ = developed_ || header.photometric == "MONOCHROME1";
-    one_scale_ = std::all_of(planes.begin(), planes.end(), [&](const DicomPlane* plane) {
-      return plane->slope == first.slope && plane->intercept == first.intercept;
-    });
+    one_scale_ =
+        !header.value_table && std::all_of(planes.begin(), planes.end(), [&](const DicomPlane* plane) {
+          return plane->slope == first.slope && plane->intercept == first.intercept;
+        });
     if (is_stored()) {
       format_ = {voxel_type_of(header), std::endian::native == std::endian::big, first.slope,
                  first.intercept};
@@ -77,8 +79,10 @@ class Values {
       return;
     }
     std::vector<float> numbers(from.size() / bytes_of(voxel_type_of(header)));
-    if (developed_) {
+    if (header.is_radiograph()) {
       develop(from, header, plane, numbers);
+    } else if (header.photometric == "MONOCHROME1") {
+      turn_round(from, header, plane, numbers);
     } else {
       rescale(from, header, plane, numbers);
     }
@@ -93,6 +97,8 @@ class Values {
 };
 
 void note_oddities(const DicomHeader& header, std::vector<std::string>& problems) {
+  if (const DicomClass kind = class_of(header); kind != DicomClass::image)
+    problems.push_back(text("is ", to_text(kind), " by its class (0008,0016), not an image of a scanner"));
   if (header.is_mosaic) {
     problems.push_back(
         "is a mosaic: the slices of a volume as tiles of one picture, which stay as they are; dcm2niix "
@@ -131,11 +137,20 @@ void keeping_fault(StoredVolume& volume, const Work& work) {
   }
 }
 
+void refuse_fault(const DicomHeader& header, const std::string& subject = "") {
+  const std::string fault = fault_of(header);
+  if (fault.empty()) return;
+  fail(Exit::data, subject + fault,
+       fault == header.misread
+           ? "fetch the file again, or correct the element: dcmodify -m \"(GGGG,EEEE)=VALUE\" FILE"
+           : "");
+}
+
 StoredVolume volume_of(DicomFile file) {
   const DicomHeader& header = file.header;
   StoredVolume volume = described(header, header.frames);
   keeping_fault(volume, [&] {
-    if (const std::string fault = fault_of(header); !fault.empty()) fail(Exit::data, fault);
+    refuse_fault(header);
     check_pixels_are_there(header);
     const SliceStack stack = stack_frames(header);
     place(volume, stack);
@@ -164,9 +179,35 @@ StoredVolume volume_of(DicomFile file) {
 }
 
 struct Headers {
+  std::vector<std::string> files;  // of the slices
   std::vector<DicomHeader> all;
   SliceStack stack;
+  std::vector<std::string> copies;  // files that are left out
 };
+
+/// Whether a slice with these very bytes is there already: archives hand one out twice.
+bool is_copy(const DicomSlices& chosen, const Headers& headers, const std::string& name,
+             const DicomHeader& header) {
+  for (std::size_t i = 0; i < headers.all.size(); ++i) {
+    const DicomHeader& other = headers.all[i];
+    if (other.bytes == header.bytes && other.plane.position == header.plane.position &&
+        sha256_of_file(chosen.folder / headers.files[i]) == sha256_of_file(chosen.folder / name))
+      return true;
+  }
+  return false;
+}
+
+void check_alike(const std::string& one, const DicomHeader& first, const std::string& other,
+                 const DicomHeader& second) {
+  const char* different = nullptr;
+  if (voxel_type_of(first) != voxel_type_of(second) || first.samples != second.samples)
+    different = "the type of their voxels";
+  else if (first.photometric != second.photometric)
+    different = "what dark and bright mean (0028,0004)";
+  else if (first.value_table.has_value() != second.value_table.has_value())
+    different = "whether a table (0028,3000) says what their values mean";
+  if (different != nullptr) fail(Exit::data, text("slices differ in ", different, ": ", one, " and ", other));
+}
 
 /// The headers of a series' files, which fit together.
 Headers read_headers(const DicomSlices& chosen) {
@@ -176,13 +217,14 @@ Headers read_headers(const DicomSlices& chosen) {
     const auto header = read_dicom_header(chosen.folder / name);
     if (!header)
       fail(Exit::data, text(name, " is no DICOM file any more"), "do not change the folder meanwhile");
-    if (const std::string fault = fault_of(*header); !fault.empty()) fail(Exit::data, text(name, ' ', fault));
+    refuse_fault(*header, name + ' ');
     naming(name, [&] { check_pixels_are_there(*header); });
-    const bool alike = headers.all.empty() || (voxel_type_of(headers.all.front()) == voxel_type_of(*header) &&
-                                               headers.all.front().samples == header->samples);
-    if (!alike)
-      fail(Exit::data,
-           text("slices differ in the type of their voxels: ", chosen.files.front(), " and ", name));
+    if (is_copy(chosen, headers, name, *header)) {
+      headers.copies.push_back(name);
+      continue;
+    }
+    if (!headers.all.empty()) check_alike(headers.files.front(), headers.all.front(), name, *header);
+    headers.files.push_back(name);
     slices.push_back({name, header->rows, header->columns, header->plane});
     headers.all.push_back(*header);
   }
@@ -203,8 +245,8 @@ void read_slices(StoredVolume& volume, const DicomSlices& chosen, const Headers&
   const std::size_t slice = array.bytes / planes.size();
   for (std::size_t place = 0; place < planes.size(); ++place) {
     const std::size_t i = headers.stack.order[place];
-    naming(chosen.files[i], [&] {
-      const DicomFile file = open_dicom_file(chosen.folder / chosen.files[i]);
+    naming(headers.files[i], [&] {
+      const DicomFile file = open_dicom_file(chosen.folder / headers.files[i]);
       const Bytes plain = plain_pixels(file);
       if (plain.size() / bytes_of(voxel_type_of(file.header)) != slice / width)
         fail(Exit::data, "has changed while it was read");
@@ -221,6 +263,11 @@ StoredVolume open_series(const fs::path& path) {
   StoredVolume volume = described(*first, static_cast<int64_t>(chosen.files.size()));
   keeping_fault(volume, [&] {
     const Headers headers = read_headers(chosen);
+    volume.array.shape = {headers.all.front().columns, headers.all.front().rows,
+                          static_cast<int64_t>(headers.all.size())};
+    if (!headers.copies.empty())
+      volume.problems.push_back(
+          text("holds copies of slices, which are left out: ", join(headers.copies, ", ")));
     place(volume, headers.stack);
     read_slices(volume, chosen, headers);
   });

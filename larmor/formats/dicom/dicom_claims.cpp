@@ -27,6 +27,11 @@ void check_pixels_are_there(const DicomHeader& header) {
   const auto frames = static_cast<uint64_t>(header.frames);
   const uint64_t samples = static_cast<uint64_t>(header.rows * header.columns * header.samples) * frames;
   const uint64_t needed = (samples * static_cast<uint64_t>(header.bits_allocated) + 7) / 8;
+  if (!header.pixels.in_fragments && header.pixels.length > there)
+    fail(Exit::data,
+         text("is cut short: its pixels (7fe0,0010) claim ", header.pixels.length, " bytes, but there are ",
+              there),
+         "fetch the file again");
   uint64_t possible = std::min(there, header.pixels.length);
   if (header.pixels.in_fragments) {
     // Some codecs shrink empty pictures a thousandfold, and a piece of pixels starts with 8 bytes.
@@ -42,6 +47,7 @@ void check_pixels_are_there(const DicomHeader& header) {
 
 std::string fault_of(const DicomHeader& header) {
   if (header.pixels.tag == 0) return "holds no image: it has no pixels (7fe0,0010)";
+  if (!header.misread.empty()) return header.misread;
   if (header.rows <= 0 || header.columns <= 0 || header.frames <= 0) {
     return text("claims ", header.rows, " rows (0028,0010), ", header.columns, " columns (0028,0011) and ",
                 header.frames, " frames (0028,0008)");
@@ -69,7 +75,7 @@ std::string fault_of(const DicomHeader& header) {
     return text("is a colour image of ", allocated, " bits; 8 are read");
   if (header.photometric == "PALETTE COLOR")
     return "has the colours of a palette (0028,0004), which are not read: convert it to RGB first";
-  const bool is_grey = header.photometric.empty() || header.photometric.starts_with("MONOCHROME");
+  const bool is_grey = header.photometric.starts_with("MONOCHROME");
   if ((header.samples == 1) != is_grey)
     return text("contradicts itself: ", header.samples, " samples a pixel (0028,0002), but ",
                 is_grey ? "grey" : "coloured", " (0028,0004)");

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "larmor/formats/bytes.h"
+#include "larmor/formats/dicom/dicom_class.h"
 #include "larmor/formats/dicom/dicom_scan.h"
 #include "larmor/formats/voxel_format.h"
 
@@ -34,14 +35,15 @@ struct DicomWindow {
   std::string function = "LINEAR";
 };
 
-/// The same as a table: of values from `first` on, those before and behind it like its ends.
+/// A table of values from `first` on, those before and behind it like its ends.
 struct DicomTable {
   int first = 0, bits = 0;             // bits: of an entry
   std::vector<uint16_t> entries = {};  // not empty
 };
 
 struct DicomHeader {
-  std::string transfer_syntax, series, modality, photometric;
+  std::string transfer_syntax, series, sop_class, modality, photometric;
+  std::string misread;  // which element that decides something cannot be understood, and why; empty: none
   int64_t rows = 0, columns = 0, frames = 1, samples = 1;
   int bits_allocated = 0, bits_stored = 0, high_bit = 0;
   bool is_signed = false, by_plane = false;  // by_plane: all red, then all green
@@ -49,8 +51,10 @@ struct DicomHeader {
   std::vector<DicomPlane> frame_planes;      // one a frame, or none
   std::optional<double> step;                // (0018,0088), mm between slices
   std::optional<DicomWindow> window;
-  std::optional<DicomTable> table;  // the first of the VOI lookup tables
-  bool is_mosaic = false;           // many slices as tiles of one picture
+  std::optional<DicomTable> table;        // the first of the VOI lookup tables
+  std::optional<DicomTable> value_table;  // of the modality, in place of slope and intercept
+  bool is_mosaic = false;                 // many slices as tiles of one picture
+  bool is_localizer = false;              // a scout on which slices are planned
   DicomPixels pixels;
   uint64_t bytes = 0;  // of the whole file
 
@@ -78,6 +82,9 @@ std::optional<DicomHeader> read_dicom_header(const std::filesystem::path& path);
 
 /// Frames of one file; each takes a few hundred bytes of its own.
 constexpr int64_t most_frames = int64_t{1} << 18;
+
+/// By its SOP class, its image type and, where it does not say a class, its modality.
+DicomClass class_of(const DicomHeader& header);
 
 /// Why there cannot be an image: no pixels, impossible sizes, a kind that is not read. Empty when there can.
 std::string fault_of(const DicomHeader& header);

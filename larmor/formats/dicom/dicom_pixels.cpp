@@ -81,6 +81,22 @@ RawPixels decode(const DicomFile& file, std::size_t needed) {
   return raw;
 }
 
+/// A few zeros may fill the element up. More than a row or a column of them were pixels, so the header's
+/// sizes are not theirs.
+void refuse_pixels_left_over(const DicomHeader& header, std::span<const std::byte> left_over) {
+  if (left_over.size() <= 1) return;
+  const auto side = static_cast<uint64_t>(std::min(header.rows, header.columns));
+  const bool is_padding =
+      left_over.size() * 8 < side * static_cast<uint64_t>(header.bits_allocated) &&
+      std::ranges::all_of(left_over, [](std::byte value) { return value == std::byte{0}; });
+  if (is_padding) return;
+  fail(
+      Exit::data,
+      text("contradicts itself: ", left_over.size(), " bytes of its pixels are left over by ", header.columns,
+           " x ", header.rows, " pixels (0028,0010 and 0028,0011) in ", header.frames, " frames (0028,0008)"),
+      "fetch the file again, or correct its sizes");
+}
+
 RawPixels raw_pixels(const DicomFile& file) {
   const DicomHeader& header = file.header;
   const std::size_t needed = raw_bytes(header, header.frames);
@@ -91,6 +107,7 @@ RawPixels raw_pixels(const DicomFile& file) {
   const std::size_t there = file.bytes.size() - std::min(file.bytes.size(), header.pixels.begin);
   const uint64_t found = std::min<uint64_t>(there, header.pixels.length);
   if (found < needed) fail_short(needed, found);
+  refuse_pixels_left_over(header, file.bytes.view().subspan(header.pixels.begin, found).subspan(needed));
   RawPixels raw;
   raw.view = file.bytes.view().subspan(header.pixels.begin, needed);
   raw.big_endian = header.transfer_syntax == "1.2.840.10008.1.2.2";
@@ -110,13 +127,23 @@ void unpack_words(const RawPixels& raw, const DicomHeader& header, Bytes& out) {
   const int shift = header.high_bit + 1 - header.bits_stored;
   const auto mask = static_cast<Word>(~uint64_t{0} >> (64 - header.bits_stored));
   const auto sign = static_cast<Word>(header.is_signed ? uint64_t{1} << (header.bits_stored - 1) : 0);
+  const auto below = static_cast<Word>((uint64_t{1} << shift) - 1);
+  Word lost = 0;
   for (std::size_t at = 0; at < raw.view.size(); at += sizeof(Word)) {
     std::array<std::byte, sizeof(Word)> part;
     std::memcpy(part.data(), raw.view.data() + at, sizeof(Word));
     if (swap) std::reverse(part.begin(), part.end());
-    auto word = static_cast<Word>(std::bit_cast<Word>(part) >> shift & mask);
+    const auto stored = std::bit_cast<Word>(part);
+    lost = static_cast<Word>(lost | (stored & below));
+    auto word = static_cast<Word>(stored >> shift & mask);
     word = static_cast<Word>((word ^ sign) - sign);
     std::memcpy(out.data() + at, &word, sizeof(Word));
+  }
+  if (lost != 0) {
+    fail(Exit::data,
+         text("contradicts itself: there are values below the lowest bit that is stored, as it has ",
+              header.bits_stored, " bits (0028,0101) up to bit ", header.high_bit, " (0028,0102)"),
+         "fetch the file again, or write it anew with the program that made it");
   }
 }
 
@@ -158,6 +185,7 @@ void unpack_colours(const RawPixels& raw, const DicomHeader& header, Bytes& out)
 
 /// The range of the stored bits, in the units of the rescaled values.
 std::array<double, 2> range_of(const DicomHeader& header, const DicomPlane& plane) {
+  if (header.value_table) return {0, std::ldexp(1.0, header.value_table->bits) - 1};
   const double span = std::ldexp(1.0, header.bits_stored);
   const double low = header.is_signed ? -span / 2 : 0;
   return {low * plane.slope + plane.intercept, (low + span - 1) * plane.slope + plane.intercept};
@@ -175,19 +203,28 @@ double windowed(double value, const DicomWindow& window, const std::array<double
   return ((value - centre) / length + 0.5) * width + range[0];
 }
 
-double looked_up(double value, const DicomTable& table, const std::array<double, 2>& range) {
+double looked_up(double value, const DicomTable& table) {
   const double last = static_cast<double>(table.entries.size() - 1);
-  const auto index = static_cast<std::size_t>(std::clamp(std::round(value) - table.first, 0.0, last));
+  return table.entries[static_cast<std::size_t>(std::clamp(std::round(value) - table.first, 0.0, last))];
+}
+
+double shown(double value, const DicomTable& table, const std::array<double, 2>& range) {
   const double most = std::ldexp(1.0, table.bits) - 1;
-  return table.entries[index] / most * (range[1] - range[0]) + range[0];
+  return looked_up(value, table) / most * (range[1] - range[0]) + range[0];
 }
 
 std::vector<double> rescaled(std::span<const std::byte> voxels, const DicomHeader& header,
                              const DicomPlane& plane, std::size_t count) {
   std::vector<double> values(count);
-  decode_voxels(
-      voxels, {voxel_type_of(header), std::endian::native == std::endian::big, plane.slope, plane.intercept},
-      values);
+  VoxelFormat format{voxel_type_of(header), std::endian::native == std::endian::big};
+  if (!header.value_table) {
+    format.slope = plane.slope;
+    format.intercept = plane.intercept;
+  }
+  decode_voxels(voxels, format, values);
+  if (header.value_table) {
+    for (double& value : values) value = looked_up(value, *header.value_table);
+  }
   return values;
 }
 
@@ -223,9 +260,16 @@ Bytes plain_pixels(const DicomFile& file) {
 
 void rescale(std::span<const std::byte> voxels, const DicomHeader& header, const DicomPlane& plane,
              std::span<float> out) {
-  decode_voxels(
-      voxels, {voxel_type_of(header), std::endian::native == std::endian::big, plane.slope, plane.intercept},
-      out);
+  const std::vector<double> values = rescaled(voxels, header, plane, out.size());
+  std::ranges::transform(values, out.begin(), [](double value) { return static_cast<float>(value); });
+}
+
+void turn_round(std::span<const std::byte> voxels, const DicomHeader& header, const DicomPlane& plane,
+                std::span<float> out) {
+  const std::vector<double> values = rescaled(voxels, header, plane, out.size());
+  const auto range = range_of(header, plane);
+  std::ranges::transform(values, out.begin(),
+                         [&](double value) { return static_cast<float>(range[0] + range[1] - value); });
 }
 
 void develop(std::span<const std::byte> voxels, const DicomHeader& header, const DicomPlane& plane,
@@ -237,7 +281,7 @@ void develop(std::span<const std::byte> voxels, const DicomHeader& header, const
     if (header.window) {
       value = windowed(value, *header.window, range);
     } else if (header.table) {
-      value = looked_up(value, *header.table, range);
+      value = shown(value, *header.table, range);
     }
     if (header.photometric == "MONOCHROME1") value = range[0] + range[1] - value;
     out[i] = static_cast<float>(value);

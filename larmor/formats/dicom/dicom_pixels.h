@@ -18,9 +18,13 @@ Bytes plain_pixels(const DicomFile& file);
 /// value * slope + intercept in float64, rounded once. `voxels` is one plane of the header's voxel type.
 void rescale(std::span<const std::byte> voxels, const DicomHeader& header, const DicomPlane& plane,
              std::span<float> out);
-/// The same for a radiograph: rescaled, through its window, or its VOI lookup table where it has no window,
-/// to the range of its stored bits, and where low values mean white (MONOCHROME1) turned round within that
-/// range. Source: PS3.3 C.11.2.1.2, C.11.2.1.3 and C.7.6.3.1.2; the range as in pydicom's apply_windowing.
+/// The same where low values mean white (MONOCHROME1): turned round within the range of the stored bits.
+void turn_round(std::span<const std::byte> voxels, const DicomHeader& header, const DicomPlane& plane,
+                std::span<float> out);
+/// The same for a radiograph: rescaled, through its window, or
+/// its VOI lookup table where it has no window, to the range of its stored bits, and where low values mean
+/// white (MONOCHROME1) turned round within that range. Source: PS3.3 C.11.2.1.2, C.11.2.1.3 and C.7.6.3.1.2;
+/// the range as in pydicom's apply_windowing.
 void develop(std::span<const std::byte> voxels, const DicomHeader& header, const DicomPlane& plane,
              std::span<float> out);
 

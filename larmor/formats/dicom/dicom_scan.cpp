@@ -20,6 +20,15 @@ constexpr DicomTag transfer_syntax_tag = 0x00020010;
 
 bool is_pixels(DicomTag tag) { return tag == 0x7fe00008 || tag == 0x7fe00009 || tag == 0x7fe00010; }
 
+/// Source: DICOM PS3.5 6.2.
+bool is_type(std::string_view name) {
+  constexpr std::string_view types =
+      "AE AS AT CS DA DS DT FD FL IS LO LT OB OD OF OL OV OW PN SH SL SQ SS ST SV TM UC UI UL UN UR US UT "
+      "UV ";
+  const auto at = types.find(name);
+  return name.size() == 2 && at != std::string_view::npos && at % 3 == 0;
+}
+
 /// The bytes given end, the file does not.
 struct OutOfBytes {};
 
@@ -106,9 +115,7 @@ class Walker {
   void read_type_and_length(Element& element, const DicomEncoding& encoding, uint64_t end) {
     need(at_, 8, end);
     std::memcpy(element.type.data(), bytes_.data() + at_ + 4, 2);
-    for (const char letter : element.type) {
-      if (letter < 'A' || letter > 'Z') fail_at(element, "has no valid type");
-    }
+    if (!is_type({element.type.data(), 2})) fail_at(element, "has no valid type");
     constexpr std::array<std::string_view, 13> wide = {"OB", "OD", "OF", "OL", "OV", "OW", "SQ",
                                                        "SV", "UC", "UN", "UR", "UT", "UV"};
     bool is_wide = false;
@@ -197,6 +204,71 @@ class Walker {
   DicomPath path_;
 };
 
+bool has_preamble(std::span<const std::byte> bytes) {
+  return bytes.size() >= meta_begin && std::memcmp(bytes.data() + preamble, "DICM", 4) == 0;
+}
+
+/// The meta group without the preamble before it.
+bool begins_with_meta(std::span<const std::byte> bytes) {
+  constexpr std::array<char, 8> length_of_group = {2, 0, 0, 0, 'U', 'L', 4, 0};
+  return bytes.size() >= meta_begin &&
+         std::memcmp(bytes.data(), length_of_group.data(), length_of_group.size()) == 0;
+}
+
+/// The first elements, so many that no other kind of file has them by chance.
+class Beginning {
+ public:
+  Beginning(std::span<const std::byte> bytes, const DicomEncoding& encoding)
+      : bytes_(bytes), encoding_(encoding) {}
+
+  bool holds_elements() {
+    constexpr int enough = 4;
+    for (int count = 0; count < enough; ++count) {
+      if (!take_element()) return false;
+    }
+    return true;
+  }
+
+ private:
+  uint32_t number(std::size_t at, std::size_t size) const {
+    uint32_t value = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      const std::size_t place = encoding_.big_endian ? i : size - 1 - i;
+      value = value << 8 | std::to_integer<uint32_t>(bytes_[at + place]);
+    }
+    return value;
+  }
+
+  /// Short texts of group 8, in rising order.
+  bool take_element() {
+    constexpr uint32_t longest = 1024;
+    if (bytes_.size() < 8 || at_ > bytes_.size() - 8) return false;
+    const DicomTag tag = number(at_, 2) << 16 | number(at_ + 2, 2);
+    if (tag >> 16 != 8 || tag <= last_) return false;
+    last_ = tag;
+    uint32_t length = number(at_ + 4, 4);
+    if (encoding_.explicit_types) {
+      if (!is_type({reinterpret_cast<const char*>(bytes_.data()) + at_ + 4, 2})) return false;
+      length = number(at_ + 6, 2);
+    }
+    at_ += 8 + length;
+    return length <= longest && length % 2 == 0;
+  }
+
+  std::span<const std::byte> bytes_;
+  DicomEncoding encoding_;
+  std::size_t at_ = 0;
+  DicomTag last_ = 0x0007ffff;
+};
+
+/// The transfer syntax of a data set that begins so; empty when it does not begin like one.
+std::string syntax_of_beginning(std::span<const std::byte> bytes) {
+  if (Beginning(bytes, {true, false}).holds_elements()) return "1.2.840.10008.1.2.1";
+  if (Beginning(bytes, {false, false}).holds_elements()) return "1.2.840.10008.1.2";
+  if (Beginning(bytes, {true, true}).holds_elements()) return "1.2.840.10008.1.2.2";
+  return "";
+}
+
 const DicomVisitor& nothing_wanted() {
   static const DicomVisitor visitor{[](DicomTag) { return false; }, [](DicomTag) { return false; },
                                     [](const auto&, auto, auto) {}};
@@ -216,7 +288,7 @@ std::string to_text_of_tag(DicomTag tag) {
 }
 
 bool looks_like_dicom(std::span<const std::byte> bytes) {
-  return bytes.size() >= meta_begin && std::memcmp(bytes.data() + preamble, "DICM", 4) == 0;
+  return has_preamble(bytes) || begins_with_meta(bytes) || !syntax_of_beginning(bytes).empty();
 }
 
 DicomScan scan_dicom(std::span<const std::byte> bytes, uint64_t total, std::size_t begin,
@@ -240,13 +312,17 @@ DicomMeta scan_dicom_meta(std::span<const std::byte> bytes, uint64_t total) {
                text("the DICOM data is damaged: its transfer syntax (0002,0010) is ", value.size(),
                     " bytes long"),
                "fetch the file again");
+        if (!meta.transfer_syntax.empty())
+          fail(Exit::data, "the DICOM data is damaged: its transfer syntax (0002,0010) stands there twice",
+               "fetch the file again");
         const auto* letters = reinterpret_cast<const char*>(value.data());
         const std::string_view uid(letters, value.size());
         meta.transfer_syntax = uid.substr(0, uid.find_last_not_of(std::string_view("\0 ", 2)) + 1);
       }};
   try {
-    meta.end = Walker(bytes, total, meta_begin, visitor).walk_meta();
+    meta.end = Walker(bytes, total, has_preamble(bytes) ? meta_begin : 0, visitor).walk_meta();
     meta.complete = true;
+    if (meta.transfer_syntax.empty()) meta.transfer_syntax = syntax_of_beginning(bytes.subspan(meta.end));
   } catch (const OutOfBytes&) {
     meta.complete = false;
   }

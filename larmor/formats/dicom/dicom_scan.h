@@ -50,7 +50,7 @@ struct DicomScan {
   DicomPixels pixels;
 };
 
-/// Whether the preamble's end says DICM.
+/// Whether the preamble's end says DICM, or the bytes begin like a meta group or a data set without it.
 bool looks_like_dicom(std::span<const std::byte> bytes);
 
 /// Walks elements from `begin` on. `bytes` are the beginning of `total` ones. Throws Error (data), with a
@@ -59,6 +59,8 @@ DicomScan scan_dicom(std::span<const std::byte> bytes, uint64_t total, std::size
                      const DicomEncoding& encoding, const DicomVisitor& visitor);
 
 /// The transfer syntax of the file's meta group, and where the data set begins. `complete` false as above.
+/// Old archives and treatment planning write data sets without the group, plain ones by the standard: of
+/// those the syntax is how their first elements are written; empty where those are no elements.
 struct DicomMeta {
   bool complete = false;
   std::string transfer_syntax;

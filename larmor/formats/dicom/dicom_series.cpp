@@ -43,11 +43,11 @@ std::vector<DicomSeries> find_dicom_series(const fs::path& folder, const std::ve
     const auto header = naming(name, [&] { return read_dicom_header(folder / name); });
     if (!header || header->pixels.tag == 0) continue;
     if (stands_alone(*header)) {
-      found.push_back({header->series, {name}});
+      found.push_back({header->series, {name}, class_of(*header)});
       continue;
     }
     const auto [place, is_new] = known.emplace(header->series, found.size());
-    if (is_new) found.push_back({header->series, {}});
+    if (is_new) found.push_back({header->series, {}, class_of(*header)});
     found[place->second].files.push_back(name);
   }
   return found;
@@ -83,8 +83,9 @@ DicomSlices choose_dicom_series(const fs::path& path) {
   for (const DicomSeries& series : all) {
     if ((named && series.uid == uid && series.files.size() > 1) || (!named && all.size() == 1))
       chosen.files = series.files;
+    const std::string kind = series.kind == DicomClass::image ? "" : ", " + to_text(series.kind);
     offered.push_back(text(path_of(chosen.folder, series, false).string(), " (", series.files.size(),
-                           series.files.size() == 1 ? " file)" : " slices)"));
+                           series.files.size() == 1 ? " file" : " slices", kind, ')'));
   }
   if (!chosen.files.empty()) return chosen;
   if (all.empty()) fail(Exit::data, "holds no DICOM images", "name a folder with the slices of a series");

@@ -5,12 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "larmor/formats/dicom/dicom_class.h"
+
 namespace larmor {
 
 /// Files that make one volume: the slices of a series, or one file that is a volume or a picture by itself.
 struct DicomSeries {
   std::string uid;                 // SeriesInstanceUID: digits and dots
   std::vector<std::string> files;  // names in the folder, sorted
+  DicomClass kind = DicomClass::image;
 };
 
 /// What the named files of a folder hold, sorted by first file. Files that are not DICOM, or hold no image

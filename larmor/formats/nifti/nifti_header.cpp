@@ -16,6 +16,9 @@ namespace {
 
 using Fields = NiftiFields<const std::byte>;
 
+/// Of a quaternion whose parts were rounded on the way.
+constexpr double longest_excess = 1e-4;
+
 struct Kind {
   int version = 1;
   bool big_endian = false;
@@ -25,6 +28,17 @@ struct Kind {
 bool has_text(std::span<const std::byte> bytes, std::size_t offset, std::string_view word) {
   return offset + word.size() <= bytes.size() &&
          std::memcmp(bytes.data() + offset, word.data(), word.size()) == 0;
+}
+
+/// One letter away from the magic of NIfTI-1: no Analyze file has that by chance, whose numbers lie there.
+bool has_damaged_magic(std::span<const std::byte> bytes) {
+  for (const std::string_view magic : {std::string_view("n+1\0", 4), std::string_view("ni1\0", 4)}) {
+    int equal = 0;
+    for (std::size_t i = 0; i < magic.size(); ++i)
+      equal += has_text(bytes, nifti1_layout.magic + i, magic.substr(i, 1)) ? 1 : 0;
+    if (equal == 3) return true;
+  }
+  return false;
 }
 
 std::optional<Kind> recognise(std::span<const std::byte> bytes) {
@@ -170,6 +184,11 @@ class Scan {
     }
   }
 
+  /// Of the qform, which counts where there is no sform.
+  void doubt(const std::string& sentence) {
+    if (header_.sform_code > 0) return problem(sentence + "; the sform is taken");
+    fault("has no place: " + sentence);
+  }
   void read_affine();
   Affine read_sform() const;
   NiftiQform read_qform();
@@ -199,8 +218,7 @@ NiftiQform Scan::read_qform() {
   qform.handedness = real(layout_.pixdim, 0);
   if (qform.handedness != 1 && qform.handedness != -1) {
     // Zero is what files older than the field have, and the standard says it means 1.
-    if (qform.handedness != 0)
-      problem(text("the handedness of the qform (pixdim[0]) is ", qform.handedness, "; 1 is taken"));
+    if (qform.handedness != 0) doubt(text("the handedness of the qform (pixdim[0]) is ", qform.handedness));
     qform.handedness = 1;
   }
   return qform;
@@ -248,15 +266,18 @@ void Scan::read_affine() {
   header_.sform_code = fields_.code(layout_, layout_.sform_code);
   for (int* const code : {&header_.qform_code, &header_.sform_code}) {
     if (*code >= 0 && *code <= 5) continue;
-    problem(text("the ", code == &header_.sform_code ? "sform" : "qform", " code is ", *code,
-                 ", which means nothing; it is not used"));
+    fault(text("has the ", code == &header_.sform_code ? "sform" : "qform", " code ", *code,
+               ", which means nothing; 0 to 5 do"));
     *code = 0;
   }
   Affine qform_affine = identity_affine();
   if (header_.qform_code > 0) {
     const NiftiQform qform = read_qform();
     qform_affine = from_qform(qform, header_.pixdim);
-    if (quaternion_excess(qform) > 0)
+    const double excess = quaternion_excess(qform);
+    if (excess > longest_excess)
+      doubt(text("the quaternion of the qform is longer than 1: the sum of its squares is ", 1 + excess));
+    else if (excess > 0)
       problem("the quaternion of the qform is longer than 1; it is shortened");
   }
   if (header_.sform_code > 0) {
@@ -288,9 +309,12 @@ NiftiHeader scan_nifti_header(std::span<const std::byte> bytes) {
     fail(Exit::data, text("is ", bytes.size(), " bytes long, too short for a NIfTI header"));
   }
   const auto kind = recognise(bytes);
+  if (kind && kind->version == 0 && has_damaged_magic(bytes))
+    fail(Exit::data, "does not say of which version of NIfTI it is: its magic is damaged",
+         "fetch the file again");
   if (!kind) {
     fail(Exit::data, "does not begin like a NIfTI or Analyze header",
-         "files that are read: NIfTI (.nii, .nii.gz, .hdr with .img), .npy and .npz");
+         "files that are read: NIfTI (.nii, .nii.gz, .hdr with .img), DICOM, .npy, .npz, PNG and JPEG");
   }
   if (kind->version == 2 && bytes.size() < nifti2_layout.header) {
     fail(Exit::data, text("is ", bytes.size(), " bytes long, too short for a NIfTI-2 header"));

@@ -28,20 +28,26 @@ bool begins_with(std::span<const std::byte> bytes, std::string_view word) {
          });
 }
 
+struct Described {
+  StoredArray array;
+  bool holds_truth = false;  // a byte a value, 0 or 1
+};
+
 /// The header of a .npy is a Python dictionary with three keys. This reads that and nothing else.
 class HeaderText {
  public:
   explicit HeaderText(std::string_view text) : rest_(text) {}
 
-  StoredArray read() {
-    StoredArray array;
+  Described read() {
+    Described described;
+    StoredArray& array = described.array;
     bool has_type = false, has_order = false, has_shape = false;
     expect('{');
     while (!take('}')) {
       const std::string_view key = quoted();
       expect(':');
       if (key == "descr" && !has_type) {
-        read_type(array);
+        read_type(described);
         has_type = true;
       } else if (key == "fortran_order" && !has_order) {
         array.first_axis_fastest = truth();
@@ -58,7 +64,7 @@ class HeaderText {
       }
     }
     if (!has_type || !has_order || !has_shape || !skip().empty()) damaged();
-    return array;
+    return described;
   }
 
  private:
@@ -100,7 +106,9 @@ class HeaderText {
     while (!take(')')) {
       int64_t size = 0;
       const auto [end, error] = std::from_chars(skip().data(), rest_.data() + rest_.size(), size);
-      if (error != std::errc() || shape.size() == most_axes) damaged();
+      const bool is_padded =
+          rest_.starts_with('0') && end - rest_.data() > 1;  // which is no number of Python
+      if (error != std::errc() || is_padded || shape.size() == most_axes) damaged();
       rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
       shape.push_back(size);
       if (!take(',')) {
@@ -110,12 +118,13 @@ class HeaderText {
     }
     return shape;
   }
-  void read_type(StoredArray& array);
+  void read_type(Described& described);
 
   std::string_view rest_;
 };
 
-void HeaderText::read_type(StoredArray& array) {
+void HeaderText::read_type(Described& described) {
+  StoredArray& array = described.array;
   if (skip().starts_with('[')) fail(Exit::data, "holds records with named fields, not numbers");
   const std::string_view type = quoted();
   struct Known {
@@ -136,6 +145,7 @@ void HeaderText::read_type(StoredArray& array) {
       if (row.name != type.substr(1)) continue;
       array.format.type = row.type;
       array.format.big_endian = type[0] == '>';
+      described.holds_truth = row.name == "b1";
       return;
     }
   }
@@ -157,13 +167,22 @@ const ZipArchive::Entry& choose(const ZipArchive& archive, const std::string& ke
   fail(Exit::data, text("has no array \"", key, "\"; it has ", join(keys, ", ")));
 }
 
+void check_truth(const StoredArray& array) {
+  const bool sound =
+      std::ranges::all_of(array.voxels(), [](std::byte value) { return value <= std::byte{1}; });
+  if (!sound)
+    fail(Exit::data, "holds truth values (b1) that are neither 0 nor 1",
+         "write it anew, as uint8 where they are numbers");
+}
+
 /// All of a .npy array but its numbers, which may be absent from `bytes`.
-StoredArray described_array(std::span<const std::byte> bytes) {
+Described described_array(std::span<const std::byte> bytes) {
   if (bytes.size() < 12 || !begins_with(bytes, npy_magic))
     fail(Exit::data, "does not begin like a .npy array");
   const auto byte = [&](std::size_t place) { return std::to_integer<uint64_t>(bytes[place]); };
   const uint64_t version = byte(6);
-  if (version < 1 || version > 3) fail(Exit::data, text("is of .npy version ", version, "; 1 to 3 are read"));
+  if (version < 1 || version > 3 || byte(7) != 0)
+    fail(Exit::data, text("is of .npy version ", version, '.', byte(7), "; 1.0, 2.0 and 3.0 are read"));
   const uint64_t start = version == 1 ? 10 : 12;
   uint64_t length = byte(8) | byte(9) << 8;
   if (version > 1) length |= byte(10) << 16 | byte(11) << 24;
@@ -172,15 +191,16 @@ StoredArray described_array(std::span<const std::byte> bytes) {
   std::string header;
   for (uint64_t i = 0; i < length; ++i) header += static_cast<char>(byte(start + i));
 
-  StoredArray array = HeaderText(header).read();
+  Described described = HeaderText(header).read();
+  StoredArray& array = described.array;
   array.offset = start + length;
   array.bytes = checked_bytes(array.shape, bytes_of(array.format.type));
-  return array;
+  return described;
 }
 
 uint64_t claimed_by_npy(std::span<const std::byte> beginning) {
   try {
-    return described_array(beginning).bytes;
+    return described_array(beginning).array.bytes;
   } catch (const Error&) {
     return 0;
   }
@@ -194,13 +214,21 @@ bool looks_like_numpy(std::span<const std::byte> bytes) {
 }
 
 StoredArray parse_npy(Bytes file) {
-  StoredArray array = described_array(file.view());
+  Described described = described_array(file.view());
+  StoredArray& array = described.array;
   if (array.bytes > file.size() - array.offset) {
     fail(Exit::data, text("is cut short: its header claims ", array.bytes,
                           " bytes of numbers, but there are only ", file.size() - array.offset));
   }
+  if (array.bytes < file.size() - array.offset) {
+    fail(Exit::data,
+         text("contradicts itself: its header claims ", array.bytes, " bytes of numbers, and ",
+              file.size() - array.offset, " are there"),
+         "fetch the file again, or write it anew: one array in a .npy file, several in an .npz archive");
+  }
   array.file = std::move(file);
-  return array;
+  if (described.holds_truth) check_truth(array);
+  return std::move(described.array);
 }
 
 StoredArray open_numpy(const std::filesystem::path& path, const std::string& key) {

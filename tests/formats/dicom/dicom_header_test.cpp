@@ -15,17 +15,14 @@
 namespace larmor {
 namespace {
 
+using ::testing::AllOf;
 using testing::DicomBytes;
 using ::testing::ElementsAre;
 using testing::error_of;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::owned;
 using testing::rle_lossless;
-
-Bytes owned(const std::string& text) {
-  Bytes bytes(text.size());
-  std::memcpy(bytes.data(), text.data(), text.size());
-  return bytes;
-}
 
 DicomHeader header_of(const DicomBytes& file) { return parse_dicom(owned(file.whole())).header; }
 
@@ -47,7 +44,8 @@ TEST(DicomHeader, TellsShapeEncodingAndPlace) {
 }
 
 TEST(DicomHeader, TakesAnEmptyNumberForNone) {
-  const DicomHeader header = header_of(DicomBytes().put(0x00180050, "DS", "").put(0x00280030, "DS", "x\\1"));
+  const DicomHeader header = header_of(DicomBytes().put(0x00180050, "DS", "").put(0x00280030, "DS", " "));
+  EXPECT_EQ(fault_of(header), "");
   EXPECT_FALSE(header.plane.thickness);
   EXPECT_FALSE(header.plane.spacing);
   EXPECT_EQ(header_of(DicomBytes().put(0x00180050, "DS", " +1.5e0 ")).plane.thickness, 1.5);
@@ -89,6 +87,41 @@ TEST(DicomHeader, TakesAWindowOnlyWhenItHasAWidth) {
 TEST(DicomHeader, NeverTakesFreeText) {
   const DicomHeader header = header_of(DicomBytes().put(0x00080060, "CS", "name^of somebody"));
   EXPECT_EQ(header.modality, "");
+  EXPECT_THAT(fault_of(header),
+              AllOf(HasSubstr("Modality (0008,0060) is no code word"), Not(HasSubstr("somebody"))));
+}
+
+// A data set that a treatment planning system or an old archive writes: it begins with its first element.
+TEST(DicomHeader, IsReadWithoutPreambleAndMetaGroup) {
+  for (const char* syntax : {testing::explicit_little, testing::implicit_little, testing::explicit_big}) {
+    SCOPED_TRACE(syntax);
+    DicomBytes file(syntax);
+    file.put(0x00080005, "CS", "ISO_IR 100")
+        .put(0x00080008, "CS", "ORIGINAL\\PRIMARY")
+        .put(0x00080018, "UI", "1.2");
+    const DicomHeader bare = parse_dicom(owned(file.data_set())).header;
+    EXPECT_EQ(bare.transfer_syntax, syntax);
+    EXPECT_EQ(fault_of(bare), "");
+    EXPECT_EQ(bare.columns, 3);
+    EXPECT_EQ(parse_dicom(owned(std::string(128, '\0') + "DICM" + file.data_set())).header.columns, 3);
+  }
+  const std::string whole = DicomBytes(testing::implicit_little).whole();
+  EXPECT_EQ(parse_dicom(owned(whole.substr(132))).header.columns, 3) << "a meta group without its preamble";
+}
+
+TEST(DicomHeader, IsNotSeenInOtherFiles) {
+  DicomBytes file;
+  file.put(0x00080005, "CS", "ISO_IR 100").put(0x00080008, "CS", "ORIGINAL").put(0x00080018, "UI", "1.2");
+  const std::string bare = file.data_set();
+  EXPECT_TRUE(looks_like_dicom(testing::as_bytes(bare)));
+  for (const std::size_t byte : {0, 2, 4, 20}) {
+    std::string other = bare;
+    other[byte] = static_cast<char>(other[byte] ^ 0x40);
+    EXPECT_FALSE(looks_like_dicom(testing::as_bytes(other))) << byte;
+  }
+  EXPECT_FALSE(looks_like_dicom(testing::as_bytes(bare.substr(0, 30))));
+  EXPECT_FALSE(looks_like_dicom(testing::as_bytes(std::string(4096, '\0'))));
+  EXPECT_FALSE(looks_like_dicom(testing::as_bytes(std::string("\x08\0\x05\0notes of a day in spring", 28))));
 }
 
 TEST(DicomHeader, SaysWhatContradictsItself) {

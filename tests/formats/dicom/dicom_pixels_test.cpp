@@ -60,8 +60,17 @@ TEST(PlainPixels, LeaveOutTheBitsThatAreNotStored) {
   low.put_short(stored, 12).put_short(high, 11).pixels_of({0xf001, 0x0002, 0x1fff, 0, 0, 0x8000});
   EXPECT_THAT(values_of(low), ElementsAre(1, 2, 4095, 0, 0, 0));
   DicomBytes shifted;
-  shifted.put_short(stored, 12).put_short(high, 15).pixels_of({0x0010, 0x0020, 0xfff0, 0x000f, 0, 0});
+  shifted.put_short(stored, 12).put_short(high, 15).pixels_of({0x0010, 0x0020, 0xfff0, 0, 0, 0});
   EXPECT_THAT(values_of(shifted), ElementsAre(1, 2, 4095, 0, 0, 0));
+}
+
+// One bit of HighBit shifts all values by four; what it pushes out says so.
+TEST(PlainPixels, RefuseValuesBelowTheLowestStoredBit) {
+  DicomBytes shifted;
+  shifted.put_short(stored, 12).put_short(high, 15).pixels_of({0x0010, 0x0020, 0xfff0, 0x000f, 0, 0});
+  const auto error = testing::error_of([&] { values_of(shifted); });
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->message(), ::testing::HasSubstr("below the lowest bit"));
 }
 
 TEST(PlainPixels, TakeTheHighestStoredBitForTheSign) {

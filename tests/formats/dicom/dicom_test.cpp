@@ -45,6 +45,41 @@ std::string dicom_refusal(const std::filesystem::path& path) {
   return error ? error->message() : "";
 }
 
+// An archive handed "0 (1).dcm" out beside "0.dcm".
+TEST(DicomSeries, CountsSlicesThatAreThereTwiceOnce) {
+  CaseFolder folder;
+  fill(folder, "", 4);
+  folder.file("9 (1).dcm", slice(0).whole()).file("7 (1).dcm", slice(2).whole());
+  EXPECT_EQ(read_volume(folder.path()).voxels.sizes(), (std::vector<int64_t>{1, 3, 2, 4}));
+  const FileReport report = inspect_file(folder.path());
+  EXPECT_THAT(report.shape, ElementsAre(3, 2, 4));
+  EXPECT_THAT(report.problems, ElementsAre(HasSubstr("copies of slices")));
+  folder.file("8 (1).dcm", slice(1).put_short(0x00280106, 1).whole());
+  EXPECT_THAT(dicom_refusal(folder.path()), HasSubstr("lie at the same place")) << "another slice is no copy";
+}
+
+// The hint is to name one of the series, and each name that the message offers leads on.
+TEST(DicomSeries, OffersNamesOfSeriesThatOpenThem) {
+  CaseFolder folder;
+  fill(folder, "a", 3, "1.2.3");
+  fill(folder, "b", 4, "1.2.4");
+  const auto error = error_of([&] { read_volume(folder.path()); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->hint(), "name one of them");
+  std::vector<int64_t> slices;
+  const std::string words = error->message(), place = folder.path().string() + '#';
+  for (auto at = words.find(place); at != std::string::npos; at = words.find(place, at + 1))
+    slices.push_back(read_volume(words.substr(at, words.find(' ', at) - at)).voxels.size(3));
+  EXPECT_THAT(slices, ElementsAre(3, 4));
+}
+
+TEST(DicomSeries, RefusesSlicesThatMeanDarkAndBrightDifferently) {
+  CaseFolder folder;
+  fill(folder, "", 3);
+  folder.file("0.dcm", slice(3).put(0x00280004, "CS", "MONOCHROME1").whole());
+  EXPECT_THAT(dicom_refusal(folder.path()), HasSubstr("what dark and bright mean"));
+}
+
 TEST(DicomSeries, BecomesOneVolumeSortedByPlace) {
   CaseFolder folder;
   fill(folder, "", 4);

@@ -1,0 +1,27 @@
+// What kind of object a DICOM file holds: an image of a scanner, or something that was made of one.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace larmor {
+
+enum class DicomClass {
+  image,
+  secondary_capture,
+  segmentation,
+  dose,
+  localizer,
+  radiotherapy,
+  report,
+  presentation,
+  document
+};
+
+/// "a segmentation", for a person.
+std::string to_text(DicomClass kind);
+/// By the header of the file; nothing where it is no DICOM file. Throws Error (data) when it cannot be read.
+std::optional<DicomClass> dicom_class_of_file(const std::filesystem::path& path);
+
+}  // namespace larmor
