@@ -14,6 +14,7 @@
 #include "larmor/base/text.h"
 #include "larmor/device/initialisation.h"
 #include "larmor/device/module_state.h"
+#include "larmor/device/weights_file.h"
 #include "larmor/kernels/draw.h"
 #include "larmor/nn/losses/lpips_linear.h"
 
@@ -71,7 +72,7 @@ Lpips::Lpips(c10::Device device)
 }
 
 void Lpips::read_weights(const std::string& file) {
-  const NamedTensors there = read_tensors(file);
+  const NamedTensors there = read_published_weights(file);
   NamedTensors wanted = state_dict(*this);
   for (auto& [name, tensor] : wanted) {
     const auto found = there.find(name);
