@@ -126,7 +126,7 @@ TEST_F(RowTables, NoticeEveryByteThatChanged) {
 TEST_F(RowTables, NoticeARowThatChangedWhenItIsRead) {
   const auto file = write("a.table", 20'000);
   const std::string whole = read_text(file);
-  for (const int64_t row : {0, 9'999, 19'999}) {
+  for (const int64_t row : {0, 9'999, 15'000}) {
     const std::string value = testing::published((int64_t{1} << 40) + row);
     std::string changed = whole;
     changed[changed.find(value)] ^= 1;
