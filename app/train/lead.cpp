@@ -152,6 +152,7 @@ GroupEnding Leader::train() {
   agents_of_start_ = std::ssize(fleet_->agents());
   GpuWatch gpus(gpus_of_ranks());
   GroupEnding ending = fleet_->run(run_->plan, launch_options());
+  require_newest_start(run_->folder, run_->generation);
   const auto reasons = gpus.finish();
   if (ending.exit != Exit::done && !ending.was_asked && !reasons.empty()) ending.message += "; " + reasons;
   return ending;
@@ -171,12 +172,14 @@ void Leader::prepare_again(const std::string& ranks) {
   const RunFolder folder = run_->folder;
   StartOptions start;
   start.lock.emplace(std::move(*run_->lock));
+  start.led = run_->generation;
   run_.reset();
   std::vector<std::string> overrides;
   if (!ranks.empty()) overrides.push_back("parallel.ranks=" + ranks);
   try {
     run_.emplace(prepare(load_run_stage(folder, request_.workload, overrides), folder, std::move(start)));
   } catch (const Error& error) {
+    if (error.exit() == Exit::rank_lost) throw;  // the folder is another start's
     mark_failed(folder, static_cast<int>(error.exit()), text("cannot be started again: ", error.message()));
     throw;
   }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/fenced_storage.h"
 #include "larmor/base/file.h"
 #include "larmor/base/json.h"
 #include "larmor/base/removal.h"
@@ -32,6 +33,15 @@ std::optional<CheckpointEntry> newest_committed(const RunFolder& folder) {
     if (entry.ok) return std::move(entry);
   }
   return std::nullopt;
+}
+
+void require_newest_start(const RunFolder& folder, int64_t led) {
+  const auto newest = read_fence(folder.generation_file());
+  if (!newest || *newest <= led) return;
+  fail(Exit::rank_lost,
+       text("another start has taken over ", folder.root.string(), ": it is at generation ", *newest,
+            " of the run, and this one has led generation ", led),
+       "nothing is lost: the run goes on there, and nothing more is written here");
 }
 
 void mark_going_on(Storage& storage, const RunFolder& folder) {

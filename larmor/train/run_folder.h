@@ -43,6 +43,10 @@ struct RunFolder {
   }
 };
 
+/// Throws Error (rank_lost) where a later start than that of generation `led` has taken the run over, which
+/// may be where a network file system has lost a lock: the folder is the other's from then on.
+void require_newest_start(const RunFolder& folder, int64_t led);
+
 /// Writes DONE (status 0) or FAILED with its reason, and in FAILED the folder of the newest checkpoint;
 /// removes the other. A step limit or a signal writes neither.
 void mark_ended(Storage& storage, const Clock& clock, const RunFolder& folder, int status,

@@ -211,6 +211,7 @@ ResumeRecord resume(PreparedRun& run, const StartOptions& start, const Json& env
                     const Workload& workload, Storage& storage) {
   auto point = find_resume_point(run.folder, choice_of(start, environment), environment.value("origin", ""));
   // The fence is raised only now: a start that failed a check above must not invalidate running ranks.
+  if (start.led) require_newest_start(run.folder, *start.led);
   raise_fence(storage, run.folder.generation_file(), run.generation);
   for (auto& note : settle_resume_point(point, run.folder, run.generation,
                                         run.config.config.checkpoint.mode == "min", storage))

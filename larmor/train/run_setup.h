@@ -32,6 +32,7 @@ struct StartOptions {
   std::string job = {};
   bool again = false;
   std::vector<std::string> changes = {};  // key=value of `train RUN`
+  std::optional<int64_t> led = {};        // the generation that this process has led before
   bool accept_config = false;             // a config.yaml that was edited
 };
 

@@ -99,6 +99,23 @@ TEST_F(Fence, ARankThatWakesUpBeforeItsFirstStepChangesNothing) {
   expect_that_it_changes_nothing("phase=starting");
 }
 
+/// As where a network file system has lost the lock of a run.
+TEST_F(Fence, ALeaderThatAnotherStartHasOvertakenEndsAndLeavesTheFolderToIt) {
+  auto words = small_training("run", 1, 5000);
+  words.insert(words.end(), {"--max-restarts", "3"});
+  Running overtaken(words, here());
+  ASSERT_TRUE(becomes_true([&] { return fs::exists(run() / "checkpoints" / "last"); }, seconds_to_come))
+      << overtaken.err();
+  std::ofstream(run() / ".generation") << "7\n";
+  ASSERT_TRUE(overtaken.ends_within(seconds_to_come)) << overtaken.err();
+  const auto end = overtaken.wait();
+  EXPECT_EQ(end.status, rank_lost) << end.err;
+  EXPECT_THAT(end.err,
+              AllOf(HasSubstr("another start has taken over"), HasSubstr("at generation 7 of the run")));
+  EXPECT_FALSE(fs::exists(run() / "FAILED")) << "the run is the other's";
+  EXPECT_EQ(read_text(run() / ".generation"), "7\n");
+}
+
 TEST_F(Fence, AFaultThatIsMalformedIsRefused) {
   auto words = small_training("run", 1, 12);
   words.insert(words.end(), {"--steps", "1"});

@@ -1,8 +1,10 @@
 #include "larmor/train/run_folder.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/fenced_storage.h"
 #include "larmor/base/file.h"
 #include "larmor/base/json.h"
 
@@ -34,6 +36,23 @@ TEST(RunFolder, LeavesAFolderThatIsCalledAsItsMark) {
   mark_ended(disk, clock, folder, 0, "length reached");
   mark_going_on(disk, folder);
   strangers.expect_there();
+}
+
+TEST(RunFolder, IsNoLongerOfAStartThatAnotherHasOvertaken) {
+  const ScratchFolder scratch;
+  const RunFolder folder{scratch.path()};
+  DiskStorage storage;
+  EXPECT_NO_THROW(require_newest_start(folder, 0)) << "no start has raised the fence yet";
+  raise_fence(storage, folder.generation_file(), 2);
+  EXPECT_NO_THROW(require_newest_start(folder, 2));
+  try {
+    require_newest_start(folder, 1);
+    FAIL() << "the folder is another start's";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::rank_lost);
+    EXPECT_THAT(error.message(),
+                ::testing::HasSubstr("at generation 2 of the run, and this one has led generation 1"));
+  }
 }
 
 TEST(RunFolder, IsCalledAfterTheTimeAndWhatIsTrained) {
