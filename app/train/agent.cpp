@@ -300,7 +300,9 @@ int follow(Agent& agent, Introduction introduction, const MakeCommand& make_comm
   SignalPipe signals;
   LocalHost host(signals, /*console=*/false, environment_of_ranks(agent));
   const GpuWatch gpus(detect_hardware().gpus);
-  const Dismissal over = serve(leader, host, complete, agent.place.silence, agent.place.start_limit);
+  const Dismissal over =
+      serve(leader, host, complete,
+            {.while_ranks_run = agent.place.silence, .between_starts = agent.place.start_limit});
   if (over.status != 0 && !over.message.empty()) say(Lines().add_text("larmor: " + over.message));
   return over.status;
 }

@@ -22,6 +22,11 @@ void SystemClock::sleep(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(std::max(seconds, 0.0)));
 }
 
+Clock& system_clock() {
+  static SystemClock clock;
+  return clock;
+}
+
 std::string utc_text(double wall_seconds, bool compact) {
   const std::time_t seconds = static_cast<std::time_t>(std::floor(wall_seconds));
   std::tm parts{};

@@ -22,6 +22,9 @@ class SystemClock final : public Clock {
   void sleep(double seconds) override;
 };
 
+/// The one that programs live by.
+Clock& system_clock();
+
 /// Moves only when told to.
 class ManualClock final : public Clock {
  public:

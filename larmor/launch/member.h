@@ -8,10 +8,12 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 
+#include "larmor/base/clock.h"
 #include "larmor/launch/channel.h"
-#include "larmor/launch/local_host.h"
+#include "larmor/launch/host.h"
 
 namespace larmor {
 
@@ -25,10 +27,37 @@ struct Dismissal {
 /// and key. Throws Error (usage) when the hash of that is not the leader's.
 using CompleteStart = std::function<void(GroupStart&)>;
 
-/// Blocks until the leader says that the group is over; ranks that still run are ended then. Throws Error
-/// (rank_lost) when the leader is gone, or silent for so long while ranks of ours run, or for `pause` between
-/// two starts; our ranks are dead by then.
-Dismissal serve(Channel& leader, LocalHost& host, const CompleteStart& complete,
-                std::chrono::milliseconds silence, std::chrono::milliseconds pause);
+/// How long the leader may be silent.
+struct LeaderSilence {
+  std::chrono::milliseconds while_ranks_run, between_starts;
+};
+
+/// One thread. Borrows all that it is given.
+class Service {
+ public:
+  Service(Channel& leader, Host& host, const CompleteStart& complete, const LeaderSilence& silence,
+          const Clock& clock = system_clock());
+  /// Does what the leader has said since the last call, and reports what is due. The dismissal once it has
+  /// come; ranks that still ran are ended then. Throws Error (rank_lost) when the leader is gone or was
+  /// silent for too long; our ranks are dead by then.
+  std::optional<Dismissal> step();
+
+ private:
+  void obey(const Json& message);
+  void start_or_report(GroupStart start);
+  void report();
+  [[noreturn]] void lose_leader(const std::string& why);
+
+  Channel& leader_;
+  Host& host_;
+  const CompleteStart& complete_;
+  LeaderSilence silence_;
+  const Clock& clock_;
+  double heard_, reported_;  // steady seconds
+  std::optional<Dismissal> over_;
+};
+
+/// Service::step() until the leader says that the group is over. Blocks.
+Dismissal serve(Channel& leader, Host& host, const CompleteStart& complete, const LeaderSilence& silence);
 
 }  // namespace larmor

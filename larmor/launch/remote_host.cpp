@@ -8,13 +8,16 @@
 
 namespace larmor {
 
-using std::chrono::steady_clock;
-
 /// Signals that an agent reported and nobody has asked for; more say nothing new.
 static constexpr size_t most_signals = 64;
 
-RemoteHost::RemoteHost(Channel channel, std::string name, std::chrono::milliseconds silence)
-    : channel_(std::move(channel)), name_(std::move(name)), silence_(silence), heard_(steady_clock::now()) {}
+RemoteHost::RemoteHost(Channel channel, std::string name, std::chrono::milliseconds silence,
+                       const Clock& clock)
+    : channel_(std::move(channel)),
+      name_(std::move(name)),
+      silence_(std::chrono::duration<double>(silence).count()),
+      clock_(&clock),
+      heard_(clock.steady_seconds()) {}
 
 void RemoteHost::start(const GroupStart& start) {
   running_.clear();
@@ -84,16 +87,15 @@ void RemoteHost::read_messages() {
   if (is_lost_) return;
   try {
     for (const auto& message : channel_.receive()) {
-      heard_ = steady_clock::now();
+      heard_ = clock_->steady_seconds();
       take(message);
     }
   } catch (const std::exception& error) {  // a number out of range, a key that is not there
     return lose(text("it sent something that is no message of larmor (", error.what(), ")"));
   }
   if (channel_.is_closed()) return lose(channel_.why_closed());
-  if (steady_clock::now() - heard_ > silence_) {
-    lose(text("it has been silent for ", human_seconds(std::chrono::duration<double>(silence_).count())));
-  }
+  if (clock_->steady_seconds() - heard_ > silence_)
+    lose(text("it has been silent for ", human_seconds(silence_)));
 }
 
 std::vector<RankEnding> RemoteHost::take_endings() {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <set>
 
+#include "larmor/base/clock.h"
 #include "larmor/launch/channel.h"
 #include "larmor/launch/host.h"
 
@@ -13,7 +14,8 @@ namespace larmor {
 class RemoteHost final : public Host {
  public:
   /// `silence`: after so long without a word the host is lost.
-  RemoteHost(Channel channel, std::string name, std::chrono::milliseconds silence);
+  RemoteHost(Channel channel, std::string name, std::chrono::milliseconds silence,
+             const Clock& clock = system_clock());
 
   const std::string& name() const override { return name_; }
   void start(const GroupStart& start) override;
@@ -36,8 +38,9 @@ class RemoteHost final : public Host {
 
   Channel channel_;
   std::string name_;
-  std::chrono::milliseconds silence_;
-  std::chrono::steady_clock::time_point heard_;
+  double silence_;  // seconds
+  const Clock* clock_;
+  double heard_;  // steady seconds
   bool is_lost_ = false;
   std::set<int> running_;
   std::vector<RankEnding> endings_;

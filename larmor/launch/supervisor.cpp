@@ -33,39 +33,44 @@ constexpr int stopped_exit_status = static_cast<int>(Exit::stopped);
 }  // namespace
 
 Supervisor::Supervisor(std::vector<Host*> hosts, std::vector<size_t> host_of_rank, LauncherLog& log,
-                       const SupervisorOptions& options)
+                       const SupervisorOptions& options, Clock& clock)
     : hosts_(std::move(hosts)),
       host_of_rank_(std::move(host_of_rank)),
       deaths_(host_of_rank_.size()),
       sent_(host_of_rank_.size()),
       log_(log),
       options_(options),
+      clock_(clock),
       hang_watch_(options.hang) {}
 
-bool Supervisor::some_rank_runs() const {
-  return std::any_of(deaths_.begin(), deaths_.end(), [](const auto& death) { return !death; });
+bool Supervisor::is_over() const {
+  return std::all_of(deaths_.begin(), deaths_.end(), [](const auto& death) { return death.has_value(); });
 }
 
 GroupEnding Supervisor::run() {
-  while (some_rank_runs()) {
+  while (!is_over()) {
     wait_for_events();
-    ++round_;
-    take_signals();
-    take_endings();
-    const double now = clock_.steady_seconds();
-    if (now - beaten_ >= beat_interval) {
-      for (Host* host : hosts_) host->beat();
-      beaten_ = now;
-    }
-    if (now - looked_ >= look_interval) {
-      look_at_ranks(now);
-      looked_ = now;
-    }
-    end_hang(now);
-    tell_of_loss(now);
-    end_overdue();
+    step();
   }
   return ending();
+}
+
+void Supervisor::step() {
+  ++round_;
+  take_signals();
+  take_endings();
+  const double now = clock_.steady_seconds();
+  if (now - beaten_ >= beat_interval) {
+    for (Host* host : hosts_) host->beat();
+    beaten_ = now;
+  }
+  if (now - looked_ >= look_interval) {
+    look_at_ranks(now);
+    looked_ = now;
+  }
+  end_hang(now);
+  tell_of_loss(now);
+  end_overdue();
 }
 
 void Supervisor::wait_for_events() {
@@ -134,7 +139,7 @@ void Supervisor::take_endings() {
                                                          : describe(death));
     }
   }
-  if ((failed || ended_early_) && !deadline_ && !hang_ && some_rank_runs()) end_others();
+  if ((failed || ended_early_) && !deadline_ && !hang_ && !is_over()) end_others();
 }
 
 void Supervisor::look_at_ranks(double now) {

@@ -24,20 +24,26 @@ struct SupervisorOptions {
   std::filesystem::path hang_file;  // what is left of one; empty: nothing
 };
 
-/// One thread. Borrows the hosts and the log.
+/// One thread. Borrows the hosts, the log and the clock.
 class Supervisor {
  public:
   /// hosts[host_of_rank[r]] runs rank r.
   Supervisor(std::vector<Host*> hosts, std::vector<size_t> host_of_rank, LauncherLog& log,
-             const SupervisorOptions& options);
+             const SupervisorOptions& options, Clock& clock = system_clock());
   /// Blocks until every rank has ended.
   GroupEnding run();
+
+  /// What run() does between two waits: takes what the hosts report, and does what is due.
+  void step();
+  /// Whether every rank has ended.
+  bool is_over() const;
+  /// Requires: it is over.
+  GroupEnding ending() const;
 
  private:
   /// The end of a hanging group, step by step.
   enum class HangStage { none, stacks_asked, woken, killed };
 
-  bool some_rank_runs() const;
   void wait_for_events();
   void take_signals();
   void take_signal_of(size_t host, int signal);
@@ -56,7 +62,6 @@ class Supervisor {
   void end_overdue();
   void send(size_t rank, int signal);
   void send_all(int signal);
-  GroupEnding ending() const;
   std::optional<GroupEnding> asked_ending() const;
 
   std::vector<Host*> hosts_;
@@ -65,7 +70,7 @@ class Supervisor {
   std::vector<std::set<int>> sent_;  // signals that each rank got from us
   LauncherLog& log_;
   SupervisorOptions options_;
-  SystemClock clock_;
+  Clock& clock_;
   HangWatch hang_watch_;
   SlowWatch slow_watch_;
   std::optional<double> asked_;     // when the rest was asked to end, after the first had

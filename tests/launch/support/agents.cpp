@@ -82,7 +82,7 @@ MemberThread::MemberThread(Descriptor socket, CompleteStart complete, millisecon
           Channel leader = members_end(std::move(socket));
           SignalPipe signals;
           LocalHost host(signals, /*console=*/false);
-          const Dismissal over = serve(leader, host, complete, silence, pause);
+          const Dismissal over = serve(leader, host, complete, {silence, pause});
           outcome_ = text("dismissed with ", over.status, ": ", over.message);
         } catch (const Error& error) {
           outcome_ = text(static_cast<int>(error.exit()), ": ", error.message());
