@@ -32,6 +32,11 @@ int Hardware::usable_cores() const {
   return std::max(usable, 1);
 }
 
+uint64_t Hardware::free_memory_bytes() const {
+  return memory_available_bytes == 0 ? memory_limit_bytes
+                                     : std::min(memory_limit_bytes, memory_available_bytes);
+}
+
 Surroundings surroundings_of(const HardwareSources& sources) {
   return {sources, sources.environment ? *sources.environment : own_environment()};
 }

@@ -53,6 +53,8 @@ struct Hardware {
 
   /// Cores that may be kept busy: the affinity set, cut by the quota and the SLURM task's share; at least 1.
   int usable_cores() const;
+  /// Of the memory that this job may use, what is free; 0 = unknown.
+  uint64_t free_memory_bytes() const;
 };
 
 /// Where detect_hardware looks; tests point it elsewhere. What no file tells has a field of its own.

@@ -64,6 +64,7 @@ Hardware join_views(const std::vector<Hardware>& views) {
     if (cpus_of_tasks && view.slurm_cpus_per_task) *cpus_of_tasks += *view.slurm_cpus_per_task;
     whole.cpu_quota = std::max(whole.cpu_quota, view.cpu_quota);
     whole.memory_limit_bytes = std::min(whole.memory_limit_bytes, view.memory_limit_bytes);
+    whole.memory_available_bytes = std::min(whole.memory_available_bytes, view.memory_available_bytes);
   }
   whole.physical_cores = std::min(physical, static_cast<int>(whole.cores.size()));
   if (whole.numa_of_core.size() != whole.cores.size()) whole.numa_of_core.clear();

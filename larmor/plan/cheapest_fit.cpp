@@ -71,7 +71,7 @@ std::vector<MemoryWay> all_ways(const Question& question, const Plan& plan,
 }
 
 bool holds(const Question& question, const Plan& plan, const MemoryEstimate& memory) {
-  const auto host = static_cast<int64_t>(question.hardware.memory_limit_bytes);
+  const auto host = static_cast<int64_t>(question.hardware.free_memory_bytes());
   const bool host_holds = host == 0 || memory.offloaded * plan.world_size() <= host;
   return memory.available == 0 || (memory.total() <= memory.available && host_holds);
 }

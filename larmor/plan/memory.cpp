@@ -23,6 +23,10 @@ constexpr int64_t cuda_context_bytes = int64_t{768} << 20;
 // before the allocator has no more to give back (docs/gpu.md).
 constexpr int64_t percent_in_pieces = 7, percent_in_plain_segments = 30, percent_of_all = 100;
 
+// What a process holds before its first tensor: libtorch's code and tables, its threads' stacks. 158 to 161
+// MB were measured (docs/measurements.md).
+constexpr int64_t process_bytes = int64_t{200} << 20;
+
 /// A person's settings come before the guide's, whose variables are for ranks that have none.
 bool segments_grow(const Question& question, const Plan& plan) {
   const auto of_guide = segments_grow_by(plan.environment);
@@ -35,7 +39,9 @@ int64_t percent_kept(const Question& question, const Plan& plan) {
 
 int64_t available_to_a_rank(const Question& question, const Plan& plan) {
   if (plan.device == DeviceKind::cpu) {
-    return static_cast<int64_t>(question.hardware.memory_limit_bytes) / plan.local_size();
+    const auto free = static_cast<int64_t>(question.hardware.free_memory_bytes());
+    const int64_t processes = plan.in_one_process() ? 1 : plan.local_size();
+    return free == 0 ? 0 : std::max<int64_t>((free - processes * process_bytes) / plan.local_size(), 1);
   }
   int64_t least = std::numeric_limits<int64_t>::max();
   for (const Gpu& gpu : used_gpus(question, plan))
@@ -115,13 +121,22 @@ int64_t activations_of_a_sample(const Demand& demand, Recompute recompute) {
   return keeps_all ? demand.activation_bytes_per_sample : recomputed;
 }
 
-/// Of a GPU's free memory.
+/// Of the free memory of a GPU, or of a CPU's host.
 std::string kept_back(const Question& question, const Plan& plan) {
+  if (plan.device == DeviceKind::cpu)
+    return text(human_bytes(process_bytes), " of ", plan.in_one_process() ? "the process" : "each process",
+                " itself");
   return text("its context and ", percent_kept(question, plan),
               " % for pieces that libtorch's allocator keeps",
               segments_grow(question, plan)
                   ? ""
                   : ", whose settings lack expandable_segments:True (PYTORCH_CUDA_ALLOC_CONF)");
+}
+
+/// "3 GiB free of 8 GiB"; "8 GiB" where all is free.
+std::string free_memory(const Hardware& hardware) {
+  const uint64_t free = hardware.free_memory_bytes(), limit = hardware.memory_limit_bytes;
+  return free < limit ? text(human_bytes(free), " free of ", human_bytes(limit)) : human_bytes(limit);
 }
 
 std::string sum_text(const MemoryEstimate& memory, const char* batch) {
@@ -139,11 +154,11 @@ void refuse_if_one_example_is_too_much(const Question& question, const Plan& pla
   const MemoryEstimate one = estimate(question, plan, 1);
   if (one.total() <= one.available) return;
   const bool on_cpu = plan.device == DeviceKind::cpu;
-  const std::string have = on_cpu ? text("it may use ", human_bytes(one.available), " (",
-                                         human_bytes(question.hardware.memory_limit_bytes), " / ",
-                                         counted(plan.local_size(), "rank"), ")")
-                                  : text("the smallest GPU has ", human_bytes(one.available), " free beside ",
-                                         kept_back(question, plan));
+  const std::string have =
+      on_cpu ? text("it may use ", human_bytes(one.available), " (", free_memory(question.hardware), " / ",
+                    counted(plan.local_size(), "rank"), ", beside ", kept_back(question, plan), ")")
+             : text("the smallest GPU has ", human_bytes(one.available), " free beside ",
+                    kept_back(question, plan));
   fail(Exit::memory,
        text("under ", to_text(plan.strategy), " a rank with one example needs ", human_bytes(one.total()),
             " (", sum_text(one, "batches"), "), but ", have),
@@ -165,7 +180,7 @@ void refuse_if_validation_is_too_much(const Question& question, const Plan& plan
 
 /// What the ranks of GPUs keep in the host's memory, all together: batches that wait, and what is offloaded.
 void check_host_memory(const Question& question, const Plan& plan) {
-  const auto limit = static_cast<int64_t>(question.hardware.memory_limit_bytes);
+  const auto limit = static_cast<int64_t>(question.hardware.free_memory_bytes());
   if (plan.device == DeviceKind::cpu || limit == 0) return;
   const int64_t examples = plan.micro_batch * (plan.prefetch + 1) + plan.loader_threads;
   const int64_t ranks = plan.world_size();
@@ -178,7 +193,7 @@ void check_host_memory(const Question& question, const Plan& plan) {
             " of the host's memory (", examples, " examples a rank × ",
             human_bytes(question.demand.sample_bytes), ")",
             offloads ? text(" and the optimizer's states there ", human_bytes(offloaded)) : "",
-            ", but the job may use ", human_bytes(limit)),
+            ", but the job may use ", free_memory(question.hardware)),
        text("data.prefetch=1, fewer data.workers, ", offloads ? "parallel.offload=none, " : "",
             "or a smaller train.micro_batch"));
 }
@@ -258,9 +273,12 @@ void check_memory(const Question& question, Plan& plan) {
   }
   check_host_memory(question, plan);
   const bool on_cpu = plan.device == DeviceKind::cpu;
-  const std::string sum = text(human_bytes(plan.memory.total()), " of ", human_bytes(plan.memory.available),
-                               on_cpu ? "" : text(" beside ", kept_back(question, plan)), " (",
-                               sum_text(plan.memory, "batches"), ")");
+  if (on_cpu && question.hardware.free_memory_bytes() < question.hardware.memory_limit_bytes)
+    plan.reasons.push_back(
+        text("Memory is what is free now: ", free_memory(question.hardware), " that this job may use."));
+  const std::string sum =
+      text(human_bytes(plan.memory.total()), " of ", human_bytes(plan.memory.available), " beside ",
+           kept_back(question, plan), " (", sum_text(plan.memory, "batches"), ")");
   if (plan.memory.total() <= plan.memory.available) {
     const bool is_measured = question.config.plan.probe.value_or(!on_cpu);
     const bool can_be = !(on_cpu && plan.in_one_process());

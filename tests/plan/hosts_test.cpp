@@ -125,7 +125,7 @@ TEST_F(Hosts, ShareTheirOwnMemoryAndCores) {
   config.parallel.ranks = "4";
   const Plan plan = plan_on(of(2, machine(4, 16)));
   EXPECT_EQ(plan.local_size(), 2);
-  EXPECT_EQ(plan.memory.available, static_cast<int64_t>(8 * testing::gibibyte));
+  EXPECT_EQ(plan.memory.available, static_cast<int64_t>(8 * testing::gibibyte - 200 * testing::mebibyte));
   EXPECT_EQ(plan.threads_per_rank, 2);
   EXPECT_THAT(plan.ranks[0].cores, ElementsAre(0, 1));
   EXPECT_THAT(plan.ranks[1].cores, ElementsAre(2, 3));

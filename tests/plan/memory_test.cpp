@@ -20,6 +20,8 @@ using testing::gibibyte;
 using ::testing::HasSubstr;
 using testing::machine;
 using testing::mebibyte;
+using ::testing::Not;
+using ::testing::StartsWith;
 using testing::with_gpus;
 
 constexpr auto signed_mebibyte = static_cast<int64_t>(mebibyte);
@@ -27,6 +29,11 @@ constexpr auto signed_mebibyte = static_cast<int64_t>(mebibyte);
 /// What the tensors of a rank may take of a GPU with so much free: less the context, and room for pieces.
 int64_t room_on_a_gpu(uint64_t free_bytes) {
   return (static_cast<int64_t>(free_bytes) - 768 * signed_mebibyte) * 100 / 107;
+}
+
+/// What the tensors of a rank that is a process may take of so much on a CPU.
+int64_t room_on_a_cpu(uint64_t free_bytes) {
+  return static_cast<int64_t>(free_bytes) - 200 * signed_mebibyte;
 }
 
 class MemoryRequest : public testing::Request {};
@@ -38,7 +45,58 @@ TEST(Memory, OfACpuRankIsCountedByPart) {
   EXPECT_EQ(memory.optimizer, 168'000'000);
   EXPECT_EQ(memory.activations, 2 * 1024 * signed_mebibyte);
   EXPECT_EQ(memory.batch, 2 * 16 * 3 * signed_mebibyte);  // the batch in use and two ahead
-  EXPECT_EQ(memory.available, static_cast<int64_t>(16 * gibibyte));
+  EXPECT_EQ(memory.available, room_on_a_cpu(16 * gibibyte));
+}
+
+TEST(Memory, OfACpuIsWhatIsFree) {
+  Hardware hardware = machine(4, 16);
+  const auto available = [&hardware](const RunConfig& config = {}) {
+    return make_plan(hardware, autoencoder(), config).memory.available;
+  };
+  hardware.memory_available_bytes = 5 * gibibyte;
+  EXPECT_EQ(available(), room_on_a_cpu(5 * gibibyte));
+  hardware.memory_limit_bytes = 4 * gibibyte;
+  EXPECT_EQ(available(), room_on_a_cpu(4 * gibibyte)) << "a limit of the job";
+  hardware.memory_available_bytes = 0;
+  EXPECT_EQ(available(), room_on_a_cpu(4 * gibibyte)) << "nobody knows what is free";
+  RunConfig config;
+  config.parallel.ranks = "2";
+  EXPECT_EQ(available(config), room_on_a_cpu(2 * gibibyte)) << "each rank is a process";
+  config.parallel.strategy = "dp";
+  EXPECT_EQ(available(config), (static_cast<int64_t>(4 * gibibyte) - 200 * signed_mebibyte) / 2)
+      << "two ranks are threads of one process";
+}
+
+TEST(Memory, ThatIsFreeIsSaid) {
+  Hardware hardware = machine(4, 16);
+  EXPECT_THAT(make_plan(hardware, autoencoder(), RunConfig{}).reasons,
+              AllOf(Not(Contains(HasSubstr("free now"))),
+                    Contains(HasSubstr(" of 15.8 GiB beside 200 MiB of each process itself ("))));
+  hardware.memory_available_bytes = 5 * gibibyte;
+  EXPECT_THAT(make_plan(hardware, autoencoder(), RunConfig{}).reasons,
+              Contains("Memory is what is free now: 5 GiB free of 16 GiB that this job may use."));
+}
+
+TEST(Memory, ThatIsUsedByOthersMakesMicroBatchesSmaller) {
+  Hardware hardware = machine(4, 64);
+  const auto micro_batch = [&hardware] {
+    RunConfig config;
+    config.train.global_batch = 16;
+    Demand demand = autoencoder();
+    demand.preferred_micro_batch = 16;
+    return make_plan(hardware, demand, config).micro_batch;
+  };
+  EXPECT_EQ(micro_batch(), 16);
+  hardware.memory_available_bytes = 6 * gibibyte;
+  EXPECT_EQ(micro_batch(), 4);
+}
+
+TEST_F(MemoryRequest, RefusesAProcessThatDoesNotFitItself) {
+  Hardware hardware = machine(4, 16);
+  hardware.memory_limit_bytes = 64 * mebibyte;
+  demand = Demand{.training_examples = 10, .parameters = 1000, .model_bytes = 4000};
+  EXPECT_THAT(refusal_on(hardware),
+              AllOf(StartsWith("5: "), HasSubstr("64 MiB / 1 rank, beside 200 MiB of each process itself")));
 }
 
 TEST(Memory, OfValidationIsInPlaceOfTheActivationsOfAStep) {
@@ -295,8 +353,8 @@ TEST_F(MemoryRequest, RefusesAModelThatDoesNotFit) {
   EXPECT_EQ(
       refusal_on(machine(4, 8)),
       "5: under single a rank with one example needs 9.05 GiB (weights 2 GiB + gradients 2 GiB + "
-      "optimizer 4 GiB + activations 1 GiB + batches 48 MiB), but it may use 8 GiB (8 GiB / 1 rank) | a "
-      "smaller model, or devices with more memory");
+      "optimizer 4 GiB + activations 1 GiB + batches 48 MiB), but it may use 7.8 GiB (8 GiB / 1 rank, beside "
+      "200 MiB of each process itself) | a smaller model, or devices with more memory");
 }
 
 TEST_F(MemoryRequest, RefusesAModelThatDoesNotFitOnTheCard) {

@@ -121,7 +121,8 @@ std::vector<Row> asked_cpu_rows() {
        [](RunConfig& c, Demand&) { c.parallel.ranks = "2"; },
        "cpu x2 | 4 = 2 x 1 x 2 | fp32 ddp | 1+1 threads",
        {"2 ranks on 2 cores, as asked.",
-        "Strategy ddp: each of 2 ranks needs 1.36 GiB of 12 GiB for a micro-batch of 1, and none costs less "
+        "Strategy ddp: each of 2 ranks needs 1.36 GiB of 11.8 GiB for a micro-batch of 1, and none costs "
+        "less "
         "time.",
         "Each rank is bound to its part of 2 cores.", "Gradient buckets of 25 MiB: the usual size."}},
       {"two CPU ranks and a global batch",

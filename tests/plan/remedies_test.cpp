@@ -70,7 +70,7 @@ TEST_F(Remedies, AreHalfTheWidthWhereTheCardComputesIt) {
 TEST_F(Remedies, AreFewerRanksOnACpuAndMoreOnGpus) {
   demand.activation_bytes_per_sample = int64_t{5} << 30;
   config.parallel.ranks = "4";
-  EXPECT_THAT(refusal_on(machine(4, 16)), HasSubstr("parallel.ranks=3 (5.15 GiB)"));
+  EXPECT_THAT(refusal_on(machine(4, 17)), HasSubstr("parallel.ranks=3 (5.15 GiB)"));
   demand = testing::autoencoder();
   demand.optimizer_bytes = int64_t{80} << 30;
   config.parallel.ranks = "2";
