@@ -4,6 +4,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/hardware/free_cores.h"
 
 namespace larmor::app {
 
@@ -51,7 +52,8 @@ Plan plan_call(const CallFlags& flags, const RunConfig& config, int64_t most) {
   request.run.deterministic = config.run.deterministic;
   Demand demand;
   demand.training_examples = int64_t{1} << 30;
-  const auto hardware = detect_hardware();
+  auto hardware = detect_hardware();
+  measure_free_cores({}, hardware);
   auto plan = make_plan(hardware, demand, request);
   if (plan.world_size() <= most) return plan;
   if (flags.place.ranks != "auto") {

@@ -263,6 +263,8 @@ Hardware hardware_of(const Fleet& fleet) {
     if (share == 1) continue;
     one.cpu_quota = std::max(1.0, static_cast<double>(one.usable_cores()) / share);
     one.memory_limit_bytes /= static_cast<uint64_t>(share);
+    one.memory_available_bytes /= static_cast<uint64_t>(share);
+    if (one.free_cores) *one.free_cores /= share;
   }
   return shared_hardware(all);
 }

@@ -26,9 +26,12 @@ struct Hardware {
   std::string host;
   int hosts = 1;  // that share the run, each offering what follows
   std::string cpu_name;
-  int machine_cores = 0;          // logical cores of the machine, whoever may use them
-  std::vector<int> cores;         // logical cores this job may use: affinity and cgroup cpuset
-  double cpu_quota = 0;           // cores' worth of time by cgroup v1/v2; 0 = no limit
+  int machine_cores = 0;   // logical cores of the machine, whoever may use them
+  std::vector<int> cores;  // logical cores this job may use: affinity and cgroup cpuset
+  double cpu_quota = 0;    // cores' worth of time by cgroup v1/v2; 0 = no limit
+  /// Of the time of `cores`, what nobody used in the moment before the plan, in cores; nothing: nobody
+  /// looked, as of a machine written by hand, and all are taken for free.
+  std::optional<double> free_cores;
   int physical_cores = 0;         // among `cores`
   std::vector<int> numa_of_core;  // parallel to `cores`; empty = unknown
   std::vector<int>

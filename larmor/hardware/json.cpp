@@ -94,6 +94,7 @@ Json to_json(const Hardware& hardware) {
                {"machine_cores", hardware.machine_cores},
                {"cores", hardware.cores},
                {"cpu_quota", hardware.cpu_quota},
+               {"free_cores", nullptr},
                {"physical_cores", hardware.physical_cores},
                {"numa_of_core", hardware.numa_of_core},
                {"physical_of_core", hardware.physical_of_core},
@@ -114,6 +115,7 @@ Json to_json(const Hardware& hardware) {
                {"driver_version", hardware.driver_version},
                {"notes", hardware.notes}};
   if (hardware.slurm_cpus_per_task) json["slurm_cpus_per_task"] = *hardware.slurm_cpus_per_task;
+  if (hardware.free_cores) json["free_cores"] = *hardware.free_cores;
   if (hardware.computes_bf16) json["computes_bf16"] = *hardware.computes_bf16;
   if (hardware.segments_grow) json["segments_grow"] = *hardware.segments_grow;
   for (const Gpu& gpu : hardware.gpus) json["gpus"].push_back(to_json(gpu));
@@ -138,6 +140,7 @@ Hardware hardware_from_json(const Json& json) {
   members.read_if_present("cpu_name", hardware.cpu_name);
   read_cores(members, hardware);
   members.read_if_present("cpu_quota", hardware.cpu_quota);
+  members.read_if_told("free_cores", hardware.free_cores);
   members.read_if_present("has_avx2", hardware.has_avx2);
   members.read_if_present("has_avx512", hardware.has_avx512);
   members.read_if_present("has_amx_bf16", hardware.has_amx_bf16);

@@ -20,6 +20,16 @@ void add_core(Hardware& whole, const Hardware& view, size_t i) {
     whole.physical_of_core.push_back(view.physical_of_core[i]);
 }
 
+/// Of a view's free cores, the part that `added` new ones of its cores have.
+void add_free_cores(Hardware& whole, const Hardware& view, size_t added) {
+  if (!whole.free_cores || !view.free_cores) {
+    whole.free_cores.reset();
+  } else if (added > 0) {
+    *whole.free_cores +=
+        *view.free_cores * static_cast<double>(added) / static_cast<double>(view.cores.size());
+  }
+}
+
 void add_gpu(Hardware& whole, Gpu gpu) {
   const auto is_it = [&](const Gpu& other) {
     return gpu.uuid.empty() ? other.index == gpu.index : other.uuid == gpu.uuid;
@@ -57,6 +67,7 @@ Hardware join_views(const std::vector<Hardware>& views) {
     const size_t before = whole.cores.size();
     for (size_t core = 0; core < view.cores.size(); ++core) add_core(whole, view, core);
     if (whole.cores.size() > before) physical += view.physical_cores;
+    add_free_cores(whole, view, whole.cores.size() - before);
     for (const Gpu& gpu : view.gpus) add_gpu(whole, gpu);
     join_answers(whole.segments_grow, view.segments_grow);
     join_answers(whole.computes_bf16, view.computes_bf16);
@@ -86,6 +97,8 @@ void take_least(Hardware& least, const Hardware& other) {
     least.physical_of_core = other.physical_of_core;
     least.machine_cores = other.machine_cores;
   }
+  if (other.free_cores)
+    least.free_cores = std::min(least.free_cores.value_or(*other.free_cores), *other.free_cores);
   least.has_avx2 = least.has_avx2 && other.has_avx2;
   least.has_avx512 = least.has_avx512 && other.has_avx512;
   least.has_amx_bf16 = least.has_amx_bf16 && other.has_amx_bf16;

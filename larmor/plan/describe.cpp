@@ -72,7 +72,8 @@ std::string cores_text(const Hardware& hardware) {
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   const auto count = static_cast<int64_t>(nodes.size());
   return text(hardware.usable_cores(), " of ", hardware.machine_cores, " usable, ", hardware.physical_cores,
-              " physical", count > 1 ? text(", on ", counted(count, "memory node")) : "");
+              " physical", hardware.free_cores ? text(", ", fixed(*hardware.free_cores, 1), " free now") : "",
+              count > 1 ? text(", on ", counted(count, "memory node")) : "");
 }
 
 std::string memory_text(const Hardware& hardware) {

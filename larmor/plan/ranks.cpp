@@ -134,10 +134,10 @@ void choose_cpu_ranks(const Question& question, const RanksAsked& asked, Plan& p
   plan.ranks.assign(static_cast<size_t>(count), RankSeat{-1, {}});
   plan.hosts = hosts_for(count, hosts);
   plan.reasons.push_back(
-      asked.count ? text(counted(count, "rank"), " on ", counted(cores, "core"), on_each_of(hosts),
-                         ", as asked", count > cores * hosts ? ": they share cores, so each is slower." : ".")
-                  : text(ranks_text(count, hosts), ": on a CPU one process uses all ", counted(cores, "core"),
-                         " best."));
+      asked.count
+          ? text(counted(count, "rank"), " on ", counted(cores, "core"), on_each_of(hosts), ", as asked",
+                 count > cores * hosts ? ": they share cores, so each is slower." : ".")
+          : text(ranks_text(count, hosts), ": on a CPU the cores are for the threads of one process."));
   if (!asked.count && count < hosts) {
     plan.reasons.push_back(text(counted(hosts - count, "host"), hosts - count == 1 ? " stays" : " stay",
                                 " idle", why_no_more(question, count, hosts), "."));

@@ -1,5 +1,6 @@
 // What the cores do: compute, load, and which rank owns which.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <string>
@@ -19,6 +20,32 @@ constexpr int64_t most_loader_threads = 1024, most_prefetch = 1024, most_threads
 void check_range(const char* key, const std::optional<int64_t>& count, int64_t least, int64_t most) {
   if (!count || (*count >= least && *count <= most)) return;
   fail(Exit::usage, text(key, " is ", *count), text("say auto, or ", least, " to ", most));
+}
+
+/// Of the cores of this job, on how many threads are to compute. On a CPU no more than nobody else uses:
+/// threads wait for one another at the end of every loop, and one that shares its core holds up all. Whoever
+/// asks for the same bits from every start gets as many threads on a busy machine as on a quiet one.
+int cores_to_compute_on(const Question& question, const Plan& plan) {
+  const Hardware& hardware = question.hardware;
+  const int usable = hardware.usable_cores();
+  const bool counts_free =
+      plan.device == DeviceKind::cpu && !question.config.run.deterministic.value_or(false);
+  if (!counts_free || !hardware.free_cores) return usable;
+  return std::clamp(static_cast<int>(std::lround(*hardware.free_cores)), 1, usable);
+}
+
+std::string why_so_many_threads(const Question& question, const Plan& plan, int computing) {
+  const Hardware& hardware = question.hardware;
+  const int usable = hardware.usable_cores(), ranks = plan.local_size();
+  const int all = std::max(1, usable / ranks);
+  if (plan.threads_per_rank == all)
+    return text(": ", counted(usable, "core"), " of ", hardware.machine_cores, " / ", counted(ranks, "rank"),
+                ".");
+  return text(": of ", counted(usable, "core"), " others use ",
+              fixed(static_cast<double>(hardware.cores.size()) - *hardware.free_cores, 1), " just now, so ",
+              counted(computing, "core"), computing == 1 ? " is" : " are", " counted on",
+              ranks == 1 ? "" : text(" by ", counted(ranks, "rank")), "; parallel.threads=", all,
+              " takes all.");
 }
 
 void choose_loader(const Question& question, Plan& plan) {
@@ -200,15 +227,13 @@ void choose_threads(const Question& question, Plan& plan) {
   check_range("data.workers", data.workers, 0, most_loader_threads);
   check_range("data.prefetch", data.prefetch, 1, most_prefetch);
   check_range("parallel.threads", question.config.parallel.threads, 1, most_threads);
-  const int cores = question.hardware.usable_cores();
-  const int ranks = plan.local_size();
-  plan.threads_per_rank = std::max(1, cores / ranks);
+  const int cores = question.hardware.usable_cores(), computing = cores_to_compute_on(question, plan);
+  plan.threads_per_rank = std::max(1, computing / plan.local_size());
   const bool on_gpus = plan.device == DeviceKind::cuda;
   const auto& given = question.config.parallel.threads;
   if (!given && (!on_gpus || !question.follows_guide() || question.demand.guide.cores_a_thread == 0))
-    plan.reasons.push_back(text(counted(plan.threads_per_rank, "compute thread"),
-                                " a rank: ", counted(cores, "core"), " of ", question.hardware.machine_cores,
-                                " / ", counted(ranks, "rank"), "."));
+    plan.reasons.push_back(text(counted(plan.threads_per_rank, "compute thread"), " a rank",
+                                why_so_many_threads(question, plan, computing)));
   if (on_gpus && question.follows_guide()) follow_guide_on_gpus(question.demand.guide, cores, plan);
   if (given) {
     plan.threads_per_rank = static_cast<int>(*given);

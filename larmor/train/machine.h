@@ -5,7 +5,8 @@
 
 namespace larmor {
 
-/// detect_hardware(), and on its CPU the types and kernels that this process can use.
+/// detect_hardware(), how much of its cores nobody uses, which takes a fifth of a second, and on its CPU the
+/// types and kernels that this process can use. Blocks.
 Hardware detect_machine(const HardwareSources& sources = {});
 
 }  // namespace larmor

@@ -41,8 +41,10 @@ Plan plan_here(const Hardware& hardware, const Demand& demand, const RunConfig& 
 
 namespace {
 
-/// With as many ranks as before, where the machine offers them.
-Plan plan_of_today(const Plan& stored, const Hardware& hardware, const Demand& demand, RunConfig config) {
+/// With as many ranks as before, where the machine offers them, and with threads for all its cores: a run
+/// that goes on keeps its threads, however busy the machine is.
+Plan plan_of_today(const Plan& stored, Hardware hardware, const Demand& demand, RunConfig config) {
+  hardware.free_cores.reset();
   const auto asked = std::exchange(config.parallel.ranks, text(stored.world_size()));
   if (asked == "auto") {
     try {

@@ -17,6 +17,7 @@ Hardware every_field_set() {
   hardware.numa_of_core = {0, 0, 1};
   hardware.physical_of_core = {2, 2, 3};
   hardware.has_avx2 = hardware.has_avx512 = hardware.has_amx_bf16 = true;
+  hardware.free_cores = 2.5;
   hardware.computes_bf16 = true;
   hardware.bf16_speedup = 2.5;
   hardware.cpu_kernels = "AVX512";
@@ -64,9 +65,11 @@ TEST(HardwareJson, DoesNotKnowOfAnOlderFileWhatNobodyAskedThen) {
   Json older = to_json(every_field_set());
   older.erase("computes_bf16");
   older.erase("cpu_kernels");
+  older.erase("free_cores");
   const Hardware hardware = hardware_from_json(older);
   EXPECT_EQ(hardware.computes_bf16, std::nullopt);
   EXPECT_EQ(hardware.cpu_kernels, "");
+  EXPECT_EQ(hardware.free_cores, std::nullopt);
   EXPECT_EQ(hardware_from_json(Json::parse(R"({"cores": 4, "computes_bf16": false})")).computes_bf16, false);
 }
 

@@ -42,6 +42,31 @@ TEST(SharedHardware, OfOneHostIsThatHost) {
   EXPECT_EQ(to_json(shared_hardware({alone})), to_json(alone));
 }
 
+TEST(SharedHardware, HasTheFreeCoresOfTheBusiestHostThatTells) {
+  const Hardware untold = host("a", {0, 1, 2, 3});
+  Hardware quiet = host("b", {0, 1, 2, 3}), busy = host("c", {0, 1, 2, 3});
+  quiet.free_cores = 3.9;
+  busy.free_cores = 0.5;
+  EXPECT_EQ(shared_hardware({quiet, busy}).free_cores, 0.5);
+  EXPECT_EQ(shared_hardware({busy, quiet, untold}).free_cores, 0.5);
+  EXPECT_EQ(shared_hardware({untold, quiet}).free_cores, 3.9);
+  EXPECT_EQ(shared_hardware({untold, untold}).free_cores, std::nullopt);
+}
+
+TEST(SharedHardware, OfViewsAddsUpTheFreeCoresOfTheirCores) {
+  Hardware first = host("a", {0, 1}), other = host("a", {2, 3}), same = host("a", {0, 1}),
+           more = host("a", {1, 2});
+  first.free_cores = 1.5;
+  other.free_cores = 0.5;
+  same.free_cores = 1.4;
+  more.free_cores = 1;
+  EXPECT_EQ(shared_hardware({first, other}).free_cores, 2.0);
+  EXPECT_EQ(shared_hardware({first, same}).free_cores, 1.5);
+  EXPECT_EQ(shared_hardware({first, more}).free_cores, 2.0) << "half of its cores are new";
+  other.free_cores.reset();
+  EXPECT_EQ(shared_hardware({first, other}).free_cores, std::nullopt);
+}
+
 TEST(SharedHardware, OfTwoHostsIsTheLeastInEachRespect) {
   Hardware large = host("a", {0, 1, 2, 3}), small = host("b", {8, 9});
   large.shm_bytes = 100;

@@ -108,8 +108,9 @@ TEST_F(Hosts, GetOneRankEachOnTheCpu) {
   EXPECT_EQ(plan.local_size(), 1);
   EXPECT_EQ(plan.threads_per_rank, plan_on(machine(4, 16)).threads_per_rank);
   EXPECT_EQ(plan.ranks[0].cores, plan.ranks[1].cores);
-  EXPECT_THAT(plan.reasons,
-              Contains("2 ranks, 1 on each of 2 hosts: on a CPU one process uses all 4 cores best."));
+  EXPECT_THAT(
+      plan.reasons,
+      Contains("2 ranks, 1 on each of 2 hosts: on a CPU the cores are for the threads of one process."));
 }
 
 TEST_F(Hosts, StayIdleOnTheCpuWhereTheBatchAllowsNoMoreRanks) {

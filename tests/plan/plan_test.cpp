@@ -78,7 +78,7 @@ std::vector<Row> cpu_rows() {
        machine(4, 16),
        nothing_asked,
        "cpu x1 | 2 = 2 x 1 x 1 | fp32 single | 4+1 threads",
-       {"Device cpu: this job sees no GPU.", "1 rank: on a CPU one process uses all 4 cores best.",
+       {"Device cpu: this job sees no GPU.", "1 rank: on a CPU the cores are for the threads of one process.",
         "Precision fp32: the device is a CPU whose bf16 has not been measured.",
         "Layout channels_last: 3-D convolutions are faster where a voxel's channels lie side by side.",
         "4 compute threads a rank: 4 cores of 4 / 1 rank.",

@@ -53,6 +53,56 @@ std::string nodes_of_ranks(const Hardware& hardware, const Plan& plan) {
   return join(ranks, "+");
 }
 
+Plan on_free_cores(double free, int cores, const RunConfig& config = {}) {
+  Hardware hardware = machine(cores, 64);
+  hardware.free_cores = free;
+  return make_plan(hardware, autoencoder(), config);
+}
+
+TEST(Threads, AreNoMoreThanTheCoresThatNobodyElseUses) {
+  EXPECT_EQ(on_free_cores(2, 2).threads_per_rank, 2);
+  EXPECT_EQ(on_free_cores(1.6, 2).threads_per_rank, 2) << "a little work of others does not count";
+  EXPECT_EQ(on_free_cores(1.4, 2).threads_per_rank, 1);
+  EXPECT_EQ(on_free_cores(0, 2).threads_per_rank, 1) << "one computes in any case";
+  EXPECT_EQ(on_free_cores(60.7, 64).threads_per_rank, 61);
+  EXPECT_EQ(on_free_cores(0, 2).world_size(), 1) << "with more ranks the batch would be another";
+  RunConfig of_two_ranks;
+  of_two_ranks.parallel.ranks = "2";
+  EXPECT_EQ(on_free_cores(5, 8, of_two_ranks).threads_per_rank, 2);
+  EXPECT_EQ(on_free_cores(0, 8, of_two_ranks).threads_per_rank, 1);
+}
+
+TEST(Threads, AreExplainedByWhatOthersUse) {
+  EXPECT_THAT(on_free_cores(1.9, 2).reasons, Contains("2 compute threads a rank: 2 cores of 2 / 1 rank."));
+  EXPECT_THAT(
+      on_free_cores(0.3, 2).reasons,
+      Contains("1 compute thread a rank: of 2 cores others use 1.7 just now, so 1 core is counted on; "
+               "parallel.threads=2 takes all."));
+  RunConfig of_two_ranks;
+  of_two_ranks.parallel.ranks = "2";
+  EXPECT_THAT(on_free_cores(4, 8, of_two_ranks).reasons,
+              Contains("2 compute threads a rank: of 8 cores others use 4.0 just now, so 4 cores are counted "
+                       "on by 2 ranks; parallel.threads=4 takes all."));
+}
+
+TEST(Threads, DoNotFollowTheLoadWhereTheyAreAskedForOrEqualBitsAre) {
+  RunConfig config;
+  config.parallel.threads = 8;
+  EXPECT_EQ(on_free_cores(0, 8, config).threads_per_rank, 8);
+  config.parallel.threads.reset();
+  config.run.deterministic = true;
+  const Plan busy = on_free_cores(0, 8, config), quiet = on_free_cores(8, 8, config);
+  EXPECT_EQ(busy.threads_per_rank, 8);
+  EXPECT_EQ(busy.reasons, quiet.reasons);
+  EXPECT_EQ(plan_for(machine(8, 64)).threads_per_rank, 8) << "a machine by hand is quiet";
+}
+
+TEST(Threads, OfRanksOnGpusDoNotFollowTheLoad) {
+  Hardware hardware = with_gpus(machine(8, 64), 2, "Card", 24 * gibibyte, 8, 0);
+  hardware.free_cores = 0;
+  EXPECT_EQ(make_plan(hardware, autoencoder(), RunConfig{}).threads_per_rank, 4);
+}
+
 TEST(Threads, AreAPartOfTheCoresUnlessTheirNumberIsSaid) {
   RunConfig config;
   config.parallel.ranks = "2";

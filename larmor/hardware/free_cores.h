@@ -1,0 +1,31 @@
+// How much of the cores nobody uses, by what the kernel counts over a short while.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "larmor/hardware/hardware.h"
+
+namespace larmor {
+
+/// Of one core since the machine started, in the kernel's ticks.
+struct CoreTicks {
+  int64_t idle = 0, all = 0;
+};
+
+/// Of each core of a /proc/stat.
+std::map<int, CoreTicks> core_ticks(std::string_view statistics);
+
+/// Of the time between the two, what `cores` were idle for, in cores. Nothing where the kernel says nothing
+/// of one of them, or has counted nothing meanwhile.
+std::optional<double> free_between(const std::map<int, CoreTicks>& before,
+                                   const std::map<int, CoreTicks>& after, const std::vector<int>& cores);
+
+/// `hardware.free_cores`, over a fifth of a second in which this thread sleeps: other work of this process
+/// would count. LARMOR_FREE_CORES (a number, or all) answers in its place. Throws Error (usage) where that is
+/// neither. Blocks.
+void measure_free_cores(const HardwareSources& sources, Hardware& hardware);
+
+}  // namespace larmor
