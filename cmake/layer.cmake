@@ -101,8 +101,8 @@ function(larmor_test name)
   # What ran and what was skipped, and why: tools/test_summary.py counts it.
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1
                                         --gtest_output=xml:${PROJECT_BINARY_DIR}/test-cases/${name}.xml)
-  # Passive: tests share the cores with each other, and threads that spin while they wait for a thread that has no
-  # core make one of seconds last for minutes.
+  # Passive: tests share the cores with each other, and libgomp's own spin would make seconds last for minutes. The
+  # program chooses a short one by itself (app/thread_spin.cpp), test binaries do not.
   set_tests_properties(${name} PROPERTIES LABELS "${test_LABELS}" TIMEOUT ${test_TIMEOUT}
     ENVIRONMENT "LARMOR_SOURCE=${PROJECT_SOURCE_DIR};LARMOR_PROGRAM=$<TARGET_FILE:larmor>;LARMOR_DECODER=$<TARGET_FILE:larmor_decode>;OMP_WAIT_POLICY=passive${surroundings}"
     SKIP_RETURN_CODE ${larmor_all_skipped})
