@@ -45,6 +45,7 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerState& state)
            .free_cores = static_cast<int>(parts.plan.ranks.at(static_cast<size_t>(rank())).cores.size()) -
                          (parts.plan.device == DeviceKind::cpu ? parts.plan.threads_per_rank : 1),
            .is_prepared = parts.config.data.cache != "none"}),
+      core_wait_(parts.plan, rank()),
       agree_on_time_(parts.timetable.needs_time(parts.config.checkpoint, parts.config.track)),
       // Where its validation is still to be done, the step is saved once more, with the metric.
       saves_(parts.checkpoints, parts.clock,
@@ -92,6 +93,7 @@ TrainingEnd Trainer::run() {
     const auto outcome = step();
     advance();
     parts_.tracker.event(moment(), "step", outcome.values, "");
+    warn_of_core_wait();
     is_stopped_ = is_stopped_ || outcome.stop;
     if (outcome.save_ended) saves_.settle();
     metric = conclude_step(before);
@@ -132,6 +134,13 @@ std::optional<double> Trainer::validate_and_save(const DueValidation& due) {
 void Trainer::warn_of_data_wait() {
   const auto words = data_wait_.verdict();
   if (!words.empty()) parts_.tracker.event(moment(), "warning", {}, words);
+}
+
+void Trainer::warn_of_core_wait() {
+  const auto words = core_wait_.look(parts_.clock.steady_seconds());
+  if (words.empty()) return;
+  parts_.tracker.event(moment(), "warning", {}, words);
+  if (!parts_.communicator.is_first()) log::warning(words);  // the first rank alone has sinks
 }
 
 std::optional<TrainingEnd::Reason> Trainer::reason_to_stop() const {

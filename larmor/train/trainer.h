@@ -21,6 +21,7 @@
 #include "larmor/plan/plan.h"
 #include "larmor/track/tracker.h"
 #include "larmor/train/batch_feed.h"
+#include "larmor/train/core_wait.h"
 #include "larmor/train/data_wait.h"
 #include "larmor/train/learner.h"
 #include "larmor/train/quarantine.h"
@@ -211,6 +212,7 @@ class Trainer {
   /// A new part of the step, for those who watch.
   void enter(Phase phase);
   void warn_of_data_wait();
+  void warn_of_core_wait();
   /// Why no step may be begun, if so.
   std::optional<TrainingEnd::Reason> reason_to_stop() const;
 
@@ -228,6 +230,7 @@ class Trainer {
   BatchFeed feed_;
   std::unique_ptr<PassGraphs> graphs_;  // null where the plan has none
   DataWait data_wait_;
+  CoreWait core_wait_;
   std::vector<BadFile> met_earlier_;             // by loaders before loader_
   std::vector<BadFile> bad_cases_;               // of validation, as far as all ranks know
   std::map<int64_t, BadFile> odd_examples_;      // of training, that the task cannot take: of all ranks
