@@ -13,6 +13,7 @@
 #include "larmor/train/run_setup.h"
 #include "larmor/train/supposed_data.h"
 
+#include "app/build_words.h"
 #include "app/caches.h"
 #include "app/program.h"
 
@@ -29,13 +30,23 @@ struct Check {
 constexpr uint64_t gib = uint64_t{1} << 30;
 
 Check check_gpus(const Hardware& hardware) {
-  if (hardware.gpus.empty()) return {"gpu", true, "no GPU: training runs on the CPU"};
+  if (hardware.gpus.empty())
+    return {"gpu", true,
+            text("no GPU: training runs on the CPU",
+                 hardware.no_gpus.empty() ? "" : text(" (", hardware.no_gpus, ")"))};
   const auto count = hardware.gpus.size();
   const auto gpus = text(count, count == 1 ? " GPU" : " GPUs");
-  const auto obstacle = cuda_obstacle();
-  if (!obstacle) return {"gpu", true, gpus + " can be used"};
-  return {"gpu", false,
-          text(gpus, count == 1 ? " is" : " are", " here, but ", obstacle->why, ": ", obstacle->remedy)};
+  if (const auto obstacle = cuda_obstacle())
+    return {"gpu", false,
+            text(gpus, count == 1 ? " is" : " are", " here, but ", obstacle->why, ": ", obstacle->remedy)};
+  std::vector<std::string> barred;
+  for (const Gpu& gpu : hardware.gpus) {
+    if (const auto obstacle = obstacle_of(gpu))
+      barred.push_back(text(name_of(gpu), " cannot compute here: ", obstacle->why, "; ", obstacle->remedy));
+  }
+  if (barred.empty()) return {"gpu", true, gpus + " can be used"};
+  return {"gpu", barred.size() < count,
+          text(count - barred.size(), " of ", gpus, " can be used: ", join(barred, "; "))};
 }
 
 Check check_memory(const Hardware& hardware) {
@@ -145,10 +156,11 @@ int doctor(Program& program) {
   bool fit = true;
   Json json;
   json["hardware"] = to_json(hardware);
+  json["versions"] = versions_of(hardware);
   json["limits"] = limits_of(hardware);
   json["checks"] = Json::array();
   Lines lines;
-  lines.add_text(describe(hardware)).add("");
+  lines.add(build_line()).add_text(describe(hardware)).add("");
   for (const auto& check : checks) {
     Json row;
     row["name"] = check.name;

@@ -9,9 +9,9 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/base/version.h"
 #include "larmor/launch/rank.h"
 
+#include "app/build_words.h"
 #include "app/say.h"
 #include "app/stage_chain.h"
 
@@ -93,7 +93,7 @@ std::vector<std::string> verbs_below(const CLI::App* app) {
 Program::Program()
     : cli_("Larmor trains 3-D medical-imaging models on as many GPUs as there are.", "larmor"),
       workloads_(make_workloads()) {
-  cli_.set_version_flag("--version", text("larmor ", version()));
+  cli_.set_version_flag("--version", build_line);
   cli_.require_subcommand(0, 1);
   cli_.footer("larmor help VERB says more of one. Configuration: key=value, or -c FILE.");
 }

@@ -35,6 +35,12 @@ bool maps_memory() {
   return true;
 }
 
+/// Of a library that the program was linked to, or that one of those brought; nullptr where there is none.
+template <class Function>
+Function loaded_function(const char* name) {
+  return reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
+}
+
 /// 12040 as "12.4".
 std::string version_of(int number) { return text(number / 1000, ".", number % 1000 / 10); }
 
@@ -46,11 +52,20 @@ void let_segments_grow() {
   if (maps_memory()) c10::CachingAllocator::setAllocatorSettings("expandable_segments:True");
 }
 
+/// NVML lists GPUs, and CUDA none.
+GpuObstacle unseen() {
+  const auto file = closed_device_file("/");
+  if (!file.empty())
+    return {.why = text("their files cannot be opened: ", file),
+            .remedy = "ask the scheduler for GPUs, or the administrator who may open /dev/nvidia*"};
+  return {.why = "CUDA sees none of them", .remedy = "look at CUDA_VISIBLE_DEVICES"};
+}
+
 }  // namespace
 
 bool is_usable() { return c10::cuda::device_count() > 0; }
 
-std::optional<CudaObstacle> obstacle() {
+std::optional<GpuObstacle> obstacle() {
   int devices = 0, of_driver = 0, of_runtime = 0;
   const cudaError_t status = cudaGetDeviceCount(&devices);
   if (status == cudaSuccess && devices > 0) return std::nullopt;
@@ -58,21 +73,34 @@ std::optional<CudaObstacle> obstacle() {
   C10_CUDA_CHECK_WARN(cudaDriverGetVersion(&of_driver));
   C10_CUDA_CHECK_WARN(cudaRuntimeGetVersion(&of_runtime));
   if (of_driver == 0)
-    return CudaObstacle{
+    return GpuObstacle{
         .why = "no driver of NVIDIA's answers (libcuda.so.1)",
         .remedy = "install the driver; in a container, give it the GPUs (docker run --gpus all)"};
   if (status == cudaErrorInsufficientDriver)
-    return CudaObstacle{
+    return GpuObstacle{
         .why = text("their driver is of CUDA ", version_of(of_driver), " and this build of CUDA ",
                     version_of(of_runtime)),
         .remedy =
             "install a newer driver (580 or later is of CUDA 13), or build with a libtorch of the "
             "driver's CUDA (LARMOR_LIBTORCH)"};
-  if (status == cudaSuccess || status == cudaErrorNoDevice)
-    return CudaObstacle{.why = "CUDA sees none of them",
-                        .remedy = "look at CUDA_VISIBLE_DEVICES and at who may open /dev/nvidia*"};
-  return CudaObstacle{.why = text("CUDA does not start: ", cudaGetErrorString(status)),
-                      .remedy = "nvidia-smi and the kernel's log (dmesg) say more"};
+  if (status == cudaSuccess || status == cudaErrorNoDevice) return unseen();
+  return GpuObstacle{.why = text("CUDA does not start: ", cudaGetErrorString(status)),
+                     .remedy = "nvidia-smi and the kernel's log (dmesg) say more"};
+}
+
+LibraryVersions library_versions() {
+  int cuda = 0;
+  C10_CUDA_CHECK_WARN(cudaRuntimeGetVersion(&cuda));
+  LibraryVersions versions{.libtorch = "", .cuda = version_of(cuda), .cudnn = "", .nccl = ""};
+  const auto of_three = [](int number) {
+    return text(number / 10000, ".", number % 10000 / 100, ".", number % 100);
+  };
+  if (const auto ask = loaded_function<size_t (*)()>("cudnnGetVersion"))
+    versions.cudnn = of_three(static_cast<int>(ask()));
+  int nccl = 0;
+  if (const auto ask = loaded_function<int (*)(int*)>("ncclGetVersion"); ask != nullptr && ask(&nccl) == 0)
+    versions.nccl = of_three(nccl);
+  return versions;
 }
 
 void use_device(int index) {

@@ -13,13 +13,16 @@ struct StorageImpl;
 
 namespace larmor {
 class Graph;
-struct CudaObstacle;
+struct GpuObstacle;
+struct LibraryVersions;
 }  // namespace larmor
 
 namespace larmor::cuda {
 
 bool is_usable();
-std::optional<CudaObstacle> obstacle();
+std::optional<GpuObstacle> obstacle();
+/// Without libtorch's.
+LibraryVersions library_versions();
 void use_device(int index);
 void synchronize(int index);
 int64_t peak_bytes(int index);

@@ -97,7 +97,7 @@ void set_up_process(const Plan& plan, c10::Device device) {
 
 bool cuda_is_usable() { return cuda::is_usable(); }
 
-std::optional<CudaObstacle> cuda_obstacle() { return cuda::obstacle(); }
+std::optional<GpuObstacle> cuda_obstacle() { return cuda::obstacle(); }
 
 void synchronize(c10::Device device) {
   if (device.is_cuda()) cuda::synchronize(device.index());
@@ -114,6 +114,12 @@ int64_t peak_reserved_bytes(c10::Device device) { return cuda::peak_reserved_byt
 
 void reset_peak_memory(c10::Device device) {
   if (device.is_cuda()) cuda::reset_peak(device.index());
+}
+
+LibraryVersions library_versions() {
+  auto versions = cuda::library_versions();
+  versions.libtorch = TORCH_VERSION;
+  return versions;
 }
 
 std::string program_build() { return text("libtorch ", TORCH_VERSION, ", compiler ", __VERSION__); }

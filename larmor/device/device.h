@@ -8,6 +8,7 @@
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
+#include "larmor/hardware/gpu_obstacle.h"
 #include "larmor/plan/plan.h"
 
 namespace larmor {
@@ -25,12 +26,8 @@ void set_up_process(const Plan& plan, c10::Device device);
 
 /// Whether this build and machine can use CUDA.
 bool cuda_is_usable();
-/// What keeps this program from this machine's GPUs, as the end of a sentence, and what helps.
-struct CudaObstacle {
-  std::string why, remedy;
-};
-/// Nothing where CUDA can be used.
-std::optional<CudaObstacle> cuda_obstacle();
+/// What keeps this program from all of this machine's GPUs; nothing where CUDA can be used.
+std::optional<GpuObstacle> cuda_obstacle();
 /// Blocks until the device's queue is empty; nothing on CPU.
 void synchronize(c10::Device device);
 /// The most memory used so far, in bytes: allocator peak on CUDA, peak resident size on CPU.
@@ -39,6 +36,11 @@ int64_t peak_memory_bytes(c10::Device device);
 int64_t peak_reserved_bytes(c10::Device device);
 void reset_peak_memory(c10::Device device);
 
+/// "2.11.0"; of CUDA, cuDNN and NCCL as they are loaded, "" where there is none.
+struct LibraryVersions {
+  std::string libtorch, cuda, cudnn, nccl;
+};
+LibraryVersions library_versions();
 /// "libtorch 2.11.0, compiler 12.2.0": the same on every host that has the same program.
 std::string program_build();
 /// "AVX512": which of libtorch's kernels this host runs. Others round otherwise.

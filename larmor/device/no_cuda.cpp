@@ -13,9 +13,10 @@ namespace {
 }  // namespace
 
 bool is_usable() { return false; }
-std::optional<CudaObstacle> obstacle() {
-  return CudaObstacle{.why = "this build of larmor has no CUDA", .remedy = "build it by script/build --cuda"};
+std::optional<GpuObstacle> obstacle() {
+  return GpuObstacle{.why = "this build of larmor has no CUDA", .remedy = "build it by script/build --cuda"};
 }
+LibraryVersions library_versions() { return {}; }
 void use_device(int) { absent(); }
 void synchronize(int) { absent(); }
 int64_t peak_bytes(int) { absent(); }

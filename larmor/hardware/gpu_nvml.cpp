@@ -4,6 +4,7 @@
 #include <string>
 
 #include "larmor/base/text.h"
+#include "larmor/hardware/gpu_obstacle.h"
 #include "larmor/hardware/kernel_file.h"
 #include "larmor/hardware/nvml.h"
 #include "larmor/hardware/probes.h"
@@ -19,6 +20,14 @@ int numa_node_of(const std::filesystem::path& root, const Nvml::PciAddress& pci)
   if (address.size() == 16) address.erase(0, 4);
   const auto file = read_kernel_file(root / "sys/bus/pci/devices" / address / "numa_node");
   return static_cast<int>(whole_number(file.value_or("")).value_or(-1));
+}
+
+ComputeMode compute_mode_of(const Nvml& nvml, Device device) {
+  int mode = 0;
+  if (nvml.compute_mode == nullptr || nvml.compute_mode(device, &mode) != Nvml::success)
+    return ComputeMode::shared;
+  if (mode == 2) return ComputeMode::prohibited;
+  return mode == 0 ? ComputeMode::shared : ComputeMode::exclusive;  // 1, of a thread, and 3, of a process
 }
 
 Gpu describe_device(const Nvml& nvml, Device device, const std::filesystem::path& root) {
@@ -38,28 +47,32 @@ Gpu describe_device(const Nvml& nvml, Device device, const std::filesystem::path
   }
   Nvml::PciAddress pci{};
   if (nvml.pci_address(device, &pci) == Nvml::success) gpu.numa_node = numa_node_of(root, pci);
+  unsigned mig = 0, after_restart = 0;
+  gpu.is_sliced =
+      nvml.mig_mode != nullptr && nvml.mig_mode(device, &mig, &after_restart) == Nvml::success && mig == 1;
+  gpu.compute_mode = compute_mode_of(nvml, device);
+  gpu.processes = nvml.processes_on(device);
   return gpu;
 }
 
-std::vector<Gpu> list_devices(const Nvml& nvml, const std::filesystem::path& root, Hardware& hardware) {
+std::vector<Gpu> list_devices(const Nvml& nvml, const std::filesystem::path& root,
+                              std::vector<std::string>& notes) {
   std::vector<Gpu> gpus;
   unsigned count = 0;
   const int status = nvml.device_count(&count);
-  if (status != Nvml::success)
-    hardware.notes.push_back(text("NVML cannot count the GPUs: ", nvml.explain(status)));
+  if (status != Nvml::success) notes.push_back(text("NVML cannot count the GPUs: ", nvml.explain(status)));
   for (unsigned index = 0; index < count; ++index) {
     Device device = nullptr;
     const int problem = nvml.device_by_index(index, &device);
     if (problem == Nvml::no_permission) {
-      hardware.notes.push_back(text("GPU ", index, " of this machine is not granted to this job"));
+      notes.push_back(text("GPU ", index, " of this machine is not granted to this job"));
     } else if (problem != Nvml::success) {
-      hardware.notes.push_back(text("NVML cannot open GPU ", index, ": ", nvml.explain(problem)));
+      notes.push_back(text("NVML cannot open GPU ", index, ": ", nvml.explain(problem)));
     } else {
       gpus.push_back(describe_device(nvml, device, root));
       gpus.back().index = static_cast<int>(gpus.size()) - 1;
       const auto slowed = nvml.words_of_slowing(nvml.slowing_of(device));
-      if (!slowed.empty())
-        hardware.notes.push_back(text("GPU ", index, " runs slower than it could: ", slowed));
+      if (!slowed.empty()) notes.push_back(text("GPU ", index, " runs slower than it could: ", slowed));
     }
   }
   return gpus;
@@ -79,26 +92,30 @@ void probe_gpus(const Surroundings& surroundings, Hardware& hardware) {
   const std::filesystem::path& root = surroundings.sources.root;
   const std::string library = surroundings.nvml_library();
   const Nvml nvml(library);
+  const auto is_without = [&](const std::string& why) {
+    hardware.no_gpus = why;
+    hardware.notes.push_back(why);
+  };
   if (!nvml.is_open()) {
-    if (std::filesystem::exists(root / "proc/driver/nvidia/version")) {
-      hardware.notes.push_back(
-          text("an NVIDIA driver is loaded, but ", library, " cannot be opened: no GPUs"));
-    }
+    hardware.no_gpus = text("no driver of NVIDIA's is here (", library, " cannot be opened)");
+    if (std::filesystem::exists(root / "proc/driver/nvidia/version"))
+      is_without(text("an NVIDIA driver is loaded, but ", library, " cannot be opened: no GPUs"));
     return;
   }
-  if (!nvml.is_complete()) {
-    hardware.notes.push_back(text(library, " is not an NVML that can be used: functions are missing"));
-    return;
-  }
+  if (!nvml.is_complete())
+    return is_without(text(library, " is not an NVML that can be used: functions are missing"));
   if (const int status = nvml.init(); status != Nvml::success) {
-    hardware.notes.push_back(text("NVML does not start: ", nvml.explain(status)));
-    return;
+    const auto file = closed_device_file(root);
+    return is_without(text("NVML does not start: ", nvml.explain(status), file.empty() ? "" : "; ", file));
   }
   Nvml::TextBuffer version{};
   if (nvml.driver_version(version.data(), version.size()) == Nvml::success)
     hardware.driver_version = version.data();
-  hardware.gpus = visible_gpus(list_devices(nvml, root, hardware),
-                               surroundings.variable("CUDA_VISIBLE_DEVICES"), hardware.notes);
+  std::vector<std::string> notes;
+  hardware.gpus =
+      visible_gpus(list_devices(nvml, root, notes), surroundings.variable("CUDA_VISIBLE_DEVICES"), notes);
+  if (hardware.gpus.empty()) hardware.no_gpus = notes.empty() ? "the driver sees none" : join(notes, "; ");
+  hardware.notes.insert(hardware.notes.end(), notes.begin(), notes.end());
   warn_of_order(surroundings, hardware);
   nvml.shutdown();
 }

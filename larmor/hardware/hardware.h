@@ -12,6 +12,9 @@
 
 namespace larmor {
 
+/// Which processes may compute on a GPU, as `nvidia-smi -c` sets it.
+enum class ComputeMode { shared, exclusive, prohibited };
+
 struct Gpu {
   int index = 0;  // as CUDA counts them in this process: 0 is the first visible one
   std::string name;
@@ -20,6 +23,9 @@ struct Gpu {
   int capability_major = 0, capability_minor = 0;  // compute capability 8.9 -> 8, 9
   int numa_node = -1;
   std::string uuid;
+  bool is_sliced = false;  // into MIG instances, of which CUDA shows one
+  ComputeMode compute_mode = ComputeMode::shared;
+  int processes = 0;  // that compute on it
 };
 
 struct Hardware {
@@ -49,6 +55,7 @@ struct Hardware {
   uint64_t disk_free_bytes = 0;            // where the run folder goes
   std::optional<int> slurm_cpus_per_task;  // inside a step the task's cores, in a batch script the node's
   std::vector<Gpu> gpus;                   // those this job may see (CUDA_VISIBLE_DEVICES applied)
+  std::string no_gpus;  // why `gpus` is empty, as the end of a sentence; "" = nobody looked
   /// Of libtorch's allocator of GPU memory, by the environment (segments_grow_by); nothing: it says nothing.
   std::optional<bool> segments_grow;
   std::string driver_version;      // "" without a driver

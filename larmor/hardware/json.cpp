@@ -1,5 +1,7 @@
 #include "larmor/base/json.h"
 
+#include <algorithm>
+#include <array>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -15,6 +17,8 @@ namespace {
 constexpr int64_t format = 1;
 constexpr const char* place = "hardware.json";
 
+constexpr std::array<const char*, 3> compute_modes{"shared", "exclusive", "prohibited"};
+
 Json to_json(const Gpu& gpu) {
   return {{"index", gpu.index},
           {"name", gpu.name},
@@ -22,13 +26,17 @@ Json to_json(const Gpu& gpu) {
           {"free_bytes", gpu.free_bytes},
           {"capability", {gpu.capability_major, gpu.capability_minor}},
           {"numa_node", gpu.numa_node},
-          {"uuid", gpu.uuid}};
+          {"uuid", gpu.uuid},
+          {"mig", gpu.is_sliced},
+          {"compute_mode", compute_modes[static_cast<size_t>(gpu.compute_mode)]},
+          {"processes", gpu.processes}};
 }
 
 Gpu gpu_from_json(const Json& json, int position) {
   const std::string where = text(place, ": gpus[", position, "]");
   const JsonMembers members(json, where);
-  members.refuse_others({"index", "name", "memory_bytes", "free_bytes", "capability", "numa_node", "uuid"});
+  members.refuse_others({"index", "name", "memory_bytes", "free_bytes", "capability", "numa_node", "uuid",
+                         "mig", "compute_mode", "processes"});
   Gpu gpu;
   gpu.index = position;
   members.read_if_present("index", gpu.index);
@@ -44,6 +52,14 @@ Gpu gpu_from_json(const Json& json, int position) {
   gpu.capability_minor = capability[1];
   members.read_if_present("numa_node", gpu.numa_node);
   members.read_if_present("uuid", gpu.uuid);
+  members.read_if_present("mig", gpu.is_sliced);
+  members.read_if_present("processes", gpu.processes);
+  std::string mode = compute_modes.front();
+  members.read_if_present("compute_mode", mode);
+  const auto known = std::ranges::find(compute_modes, mode);
+  if (known == compute_modes.end())
+    fail(Exit::usage, text(where, ": compute_mode cannot be ", mode), "say shared, exclusive or prohibited");
+  gpu.compute_mode = static_cast<ComputeMode>(known - compute_modes.begin());
   return gpu;
 }
 
@@ -111,6 +127,7 @@ Json to_json(const Hardware& hardware) {
                {"disk_free_bytes", hardware.disk_free_bytes},
                {"slurm_cpus_per_task", nullptr},
                {"gpus", Json::array()},
+               {"no_gpus", hardware.no_gpus},
                {"segments_grow", nullptr},
                {"driver_version", hardware.driver_version},
                {"notes", hardware.notes}};
@@ -162,6 +179,7 @@ Hardware hardware_from_json(const Json& json) {
     }
   }
   members.read_if_told("segments_grow", hardware.segments_grow);
+  members.read_if_present("no_gpus", hardware.no_gpus);
   members.read_if_present("driver_version", hardware.driver_version);
   members.read_if_present("notes", hardware.notes);
   return hardware;

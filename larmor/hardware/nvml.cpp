@@ -21,6 +21,11 @@ Nvml::Nvml(const std::string& library) : handle_(dlopen(library.c_str(), RTLD_NO
   // Drivers before r535 know it under its old name alone.
   find("nvmlDeviceGetCurrentClocksEventReasons", slowing) ||
       find("nvmlDeviceGetCurrentClocksThrottleReasons", slowing);
+  // Cards without the feature, and old drivers, tell nothing of it.
+  find("nvmlDeviceGetMigMode", mig_mode);
+  find("nvmlDeviceGetComputeMode", compute_mode);
+  find("nvmlDeviceGetComputeRunningProcesses_v3", running) ||
+      find("nvmlDeviceGetComputeRunningProcesses_v2", running);
   has_events_ = find("nvmlEventSetCreate", make_events) &&
                 find("nvmlDeviceRegisterEvents", register_events) &&
                 find("nvmlEventSetWait_v2", wait_for_event) && find("nvmlEventSetFree", free_events);
@@ -35,6 +40,14 @@ uint64_t Nvml::slowing_of(Device device) const {
   unsigned long long reasons = 0;
   if (slowing == nullptr || slowing(device, &reasons) != success) return 0;
   return reasons & (hardware | too_hot | much_too_hot | power_brake);
+}
+
+int Nvml::processes_on(Device device) const {
+  constexpr int insufficient_size = 7;  // the answer to a list of no room, where there are some
+  unsigned count = 0;
+  if (running == nullptr) return 0;
+  const int status = running(device, &count, nullptr);
+  return status == success || status == insufficient_size ? static_cast<int>(count) : 0;
 }
 
 std::string Nvml::words_of_slowing(uint64_t reasons) {

@@ -41,6 +41,8 @@ class Nvml {
   /// NVML's bits for what holds a GPU's clocks down: heat, the hardware's protection, the power supply. Idle
   /// GPUs and power limits are left out. 0 where NVML does not tell.
   uint64_t slowing_of(Device device) const;
+  /// How many processes compute on it; 0 where NVML does not tell.
+  int processes_on(Device device) const;
   /// "too hot", "the power supply asks for it"; "" for none.
   static std::string words_of_slowing(uint64_t reasons);
   /// "Xid 79 (the GPU has fallen off the bus)". Source: NVIDIA, XID Errors, r580.
@@ -58,6 +60,9 @@ class Nvml {
   int (*driver_version)(char*, unsigned) = nullptr;
   const char* (*error_string)(int) = nullptr;
   int (*slowing)(Device, unsigned long long*) = nullptr;
+  int (*mig_mode)(Device, unsigned* now, unsigned* after_restart) = nullptr;
+  int (*compute_mode)(Device, int*) = nullptr;
+  int (*running)(Device, unsigned* count, void* processes) = nullptr;
   int (*make_events)(EventSet*) = nullptr;
   int (*register_events)(Device, unsigned long long, EventSet) = nullptr;
   int (*wait_for_event)(EventSet, Event*, unsigned milliseconds) = nullptr;

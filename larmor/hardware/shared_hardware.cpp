@@ -111,12 +111,18 @@ void take_least(Hardware& least, const Hardware& other) {
   lessen(least.shm_bytes, other.shm_bytes);
   lessen(least.disk_free_bytes, other.disk_free_bytes);
   join_answers(least.segments_grow, other.segments_grow);
-  if (other.gpus.size() < least.gpus.size()) least.gpus.resize(other.gpus.size());
+  if (other.gpus.size() < least.gpus.size()) {
+    least.gpus.resize(other.gpus.size());
+    least.no_gpus = other.no_gpus;
+  }
   for (size_t i = 0; i < least.gpus.size(); ++i) {
     Gpu& gpu = least.gpus[i];
     if (other.gpus[i].memory_bytes < gpu.memory_bytes) gpu.name = other.gpus[i].name;
     lessen(gpu.memory_bytes, other.gpus[i].memory_bytes);
     lessen(gpu.free_bytes, other.gpus[i].free_bytes);
+    gpu.is_sliced = gpu.is_sliced || other.gpus[i].is_sliced;
+    gpu.compute_mode = std::max(gpu.compute_mode, other.gpus[i].compute_mode);
+    gpu.processes = std::max(gpu.processes, other.gpus[i].processes);
     if (std::pair(other.gpus[i].capability_major, other.gpus[i].capability_minor) <
         std::pair(gpu.capability_major, gpu.capability_minor)) {
       gpu.capability_major = other.gpus[i].capability_major;

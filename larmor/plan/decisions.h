@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "larmor/hardware/gpu_obstacle.h"
 #include "larmor/plan/plan.h"
 
 namespace larmor {
@@ -13,15 +14,24 @@ namespace larmor {
 /// A bucket of gradients, where nothing asks for less.
 constexpr int64_t usual_bucket_bytes = int64_t{25} << 20;
 
+/// A GPU that is here and that this program cannot compute on.
+struct BarredGpu {
+  Gpu gpu;
+  GpuObstacle obstacle;
+};
+
 struct Question {
-  const Hardware& hardware;
+  const Hardware& hardware;  // without the GPUs that cannot compute
   const Demand& demand;
   const RunConfig& config;
+  std::vector<BarredGpu> barred{};
 
   /// Whether the plan's numbers are those of the stage's guide: only one that has a table of them.
   bool follows_guide() const { return config.plan.profile == "guide" && !demand.guide.rows.empty(); }
 };
 
+/// Takes from `hardware` the GPUs that cannot compute.
+std::vector<BarredGpu> take_barred(Hardware& hardware);
 void choose_device(const Question& question, Plan& plan);
 /// One rank a GPU, or as many on the CPU as were asked for. Cores are given later.
 void choose_ranks(const Question& question, Plan& plan);

@@ -81,7 +81,9 @@ Plan make_plan(const Hardware& hardware, const Demand& demand, const RunConfig& 
   if (profile != "auto" && profile != "guide") {
     fail(Exit::usage, text("plan.profile is ", profile), "say auto or guide");
   }
-  const Question question{hardware, demand, config};
+  Hardware usable = hardware;
+  auto barred = take_barred(usable);
+  const Question question{usable, demand, config, std::move(barred)};
   Plan plan;
   check_batch_request(question);
   if (profile == "guide" && !question.follows_guide()) {

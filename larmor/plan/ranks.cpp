@@ -144,12 +144,24 @@ void choose_cpu_ranks(const Question& question, const RanksAsked& asked, Plan& p
   }
 }
 
+/// "GPU 0 (Tesla V100-SXM2-16GB) cannot compute here: it is divided into …"
+std::string words_of(const BarredGpu& barred) {
+  return text(name_of(barred.gpu), " cannot compute here: ", barred.obstacle.why);
+}
+
+void refuse_if_barred(const Question& question, int device) {
+  for (const auto& barred : question.barred) {
+    if (barred.gpu.index == device) fail(Exit::environment, words_of(barred), barred.obstacle.remedy);
+  }
+}
+
 /// The GPUs to use on every host, and how many ranks there are on all of them.
 std::vector<int> asked_gpus(const Question& question, const RanksAsked& asked, int64_t& count) {
   const std::vector<int> present = by_size(question.hardware.gpus);
   const auto seen = static_cast<int64_t>(present.size());
   for (const int device : asked.devices) {
     if (std::find(present.begin(), present.end(), device) != present.end()) continue;
+    refuse_if_barred(question, device);
     std::vector<int> sorted = present;
     std::sort(sorted.begin(), sorted.end());
     fail(Exit::usage, text("parallel.ranks names GPU ", device, ", but this job sees ", gpu_numbers(sorted)),
@@ -166,6 +178,12 @@ std::vector<int> asked_gpus(const Question& question, const RanksAsked& asked, i
   }
   count = asked.count ? *asked.count : largest_count(question, seen * hosts);
   return {present.begin(), present.begin() + (count + hosts - 1) / hosts};
+}
+
+/// They are idle whatever is chosen.
+void add_barred(const Question& question, Plan& plan) {
+  for (const auto& barred : question.barred) plan.idle_devices.push_back(barred.gpu.index);
+  std::ranges::sort(plan.idle_devices);
 }
 
 void explain_gpus(const Question& question, bool was_asked, Plan& plan) {
@@ -194,11 +212,23 @@ void explain_gpus(const Question& question, bool was_asked, Plan& plan) {
 
 }  // namespace
 
+std::vector<BarredGpu> take_barred(Hardware& hardware) {
+  std::vector<BarredGpu> barred;
+  std::erase_if(hardware.gpus, [&](const Gpu& gpu) {
+    const auto obstacle = obstacle_of(gpu);
+    if (obstacle) barred.push_back({gpu, *obstacle});
+    return obstacle.has_value();
+  });
+  return barred;
+}
+
 void choose_device(const Question& question, Plan& plan) {
   const std::string& asked = question.config.parallel.device;
   const auto gpus = static_cast<int64_t>(question.hardware.gpus.size());
   if (asked == "cuda" && gpus == 0) {
-    fail(Exit::usage, "parallel.device is cuda, but this job sees no GPU",
+    if (!question.barred.empty()) refuse_if_barred(question, question.barred.front().gpu.index);
+    const auto& why = question.hardware.no_gpus;
+    fail(Exit::usage, text("parallel.device is cuda, but this job sees no GPU", why.empty() ? "" : ": ", why),
          "`larmor doctor` shows what was looked for; parallel.device=cpu trains without");
   }
   if (asked != "auto" && asked != "cpu" && asked != "cuda") {
@@ -210,9 +240,13 @@ void choose_device(const Question& question, Plan& plan) {
                    : text(near.empty() ? "" : text("did you mean ", near, "? "), "say auto, cpu or cuda"));
   }
   plan.device = asked == "cpu" || gpus == 0 ? DeviceKind::cpu : DeviceKind::cuda;
-  const std::string seen = gpus == 0 ? "no GPU" : counted(gpus, "GPU");
+  const std::string seen =
+      text(gpus == 0 ? "no GPU" : counted(gpus, "GPU"), question.barred.empty() ? "" : " that can compute");
   plan.reasons.push_back(text("Device ", to_text(plan.device), asked == "auto" ? "" : ", as asked",
                               ": this job sees ", seen, "."));
+  if (asked == "cpu") return;
+  for (const auto& barred : question.barred)
+    plan.reasons.push_back(text(words_of(barred), "; ", barred.obstacle.remedy, "."));
 }
 
 void choose_ranks(const Question& question, Plan& plan) {
@@ -220,6 +254,7 @@ void choose_ranks(const Question& question, Plan& plan) {
   if (plan.device == DeviceKind::cpu) {
     choose_cpu_ranks(question, asked, plan);
     for (const Gpu& gpu : question.hardware.gpus) plan.idle_devices.push_back(gpu.index);
+    add_barred(question, plan);
     return;
   }
   int64_t count = 0;
@@ -234,6 +269,7 @@ void choose_ranks(const Question& question, Plan& plan) {
   }
   plan.hosts = hosts_for(count, question.hardware.hosts);
   explain_gpus(question, asked.count || !asked.devices.empty(), plan);
+  add_barred(question, plan);
 }
 
 std::vector<Gpu> used_gpus(const Question& question, const Plan& plan) {

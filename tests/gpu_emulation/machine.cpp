@@ -40,11 +40,15 @@ void add_cards(std::string word, Machine& machine) {
   size_t count = 1;
   if (word.find('*') != std::string::npos) count = std::strtoul(take_until(word, '*').c_str(), nullptr, 10);
   std::string with_memory = take_until(word, '/');
-  const bool is_granted = word != "denied", is_hot = word == "hot";
+  constexpr int prohibited = 2, exclusive = 3;
+  const bool is_granted = word != "denied", is_hot = word == "hot", is_held = word == "held";
+  const bool is_sliced = word == "mig", is_prohibited = word == "prohibited";
+  const bool is_exclusive = is_held || word == "exclusive";
+  const bool is_known = word.empty() || !is_granted || is_hot || is_sliced || is_prohibited || is_exclusive;
   const std::string name = take_until(with_memory, ':');
   const auto kind =
       std::find_if(kinds.begin(), kinds.end(), [&](const Kind& each) { return each.word == name; });
-  if (kind == kinds.end() || count == 0 || (is_granted && !is_hot && !word.empty())) refuse(whole);
+  if (kind == kinds.end() || count == 0 || !is_known) refuse(whole);
   const size_t bytes = with_memory.empty() ? kind->gibibytes * gibibyte : read_bytes(with_memory);
   if (bytes == 0) refuse(whole);
   for (size_t i = 0; i < count; ++i) {
@@ -53,6 +57,9 @@ void add_cards(std::string word, Machine& machine) {
         {kind->name, bytes, kind->major, kind->minor, kind->multiprocessors, number, is_granted});
     // It stays away for all processes that begin afterwards.
     machine.cards.back().is_lost = fault_that_struck(number) == "gone";
+    machine.cards.back().is_sliced = is_sliced;
+    machine.cards.back().compute_mode = is_prohibited ? prohibited : is_exclusive ? exclusive : 0;
+    machine.cards.back().processes = is_held ? 1 : 0;
     if (is_hot) machine.cards.back().slowing = too_hot_by_hardware;
   }
 }

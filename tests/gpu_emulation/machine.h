@@ -4,6 +4,9 @@
 //   A100-40,T4        two of different kinds
 //   2*H100:1400M      with another amount of memory; M and G are MiB and GiB
 //   H100,H100/denied  the second is not granted to the job
+//   H100/mig          it is divided into MIG instances
+//   H100/prohibited   nobody may compute on it
+//   H100/exclusive    it is one process' own, and H100/held has that process
 //   H100/hot          it is so hot that it slows itself down
 //   none              a driver without a card; also where the variable is not set
 //   broken            a driver that does not start
@@ -25,8 +28,10 @@ struct Card {
   int multiprocessors = 0;
   unsigned number = 0;  // among the cards of the machine
   bool is_granted = true;
-  bool is_lost = false;            // a fault has struck it (runtime/fault.h)
-  unsigned long long slowing = 0;  // NVML's reasons for clocks that are lower than they could be
+  bool is_lost = false;  // a fault has struck it (runtime/fault.h)
+  bool is_sliced = false;
+  int compute_mode = 0, processes = 0;  // NVML's number of the mode; processes that compute on it
+  unsigned long long slowing = 0;       // NVML's reasons for clocks that are lower than they could be
 
   unsigned bus() const;
   std::string uuid() const;         // "GPU-10000000-0000-4000-8000-000000000000"

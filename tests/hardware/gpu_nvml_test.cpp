@@ -92,6 +92,34 @@ TEST_F(GpuNvml, LeavesOutACardThatIsNotGranted) {
   EXPECT_THAT(hardware.notes, Contains(HasSubstr("GPU 1 of this machine is not granted")));
 }
 
+TEST_F(GpuNvml, TellsWhyThereIsNone) {
+  EXPECT_THAT(machine.detect().no_gpus, HasSubstr("no driver of NVIDIA's is here"));
+  show("none");
+  EXPECT_EQ(machine.detect().no_gpus, "the driver sees none");
+  show("2*H100/denied");
+  EXPECT_THAT(machine.detect().no_gpus, HasSubstr("GPU 0 of this machine is not granted to this job; GPU 1"));
+  show("2*H100");
+  EXPECT_EQ(machine.detect().no_gpus, "");
+  machine.environment()["CUDA_VISIBLE_DEVICES"] = "";
+  EXPECT_EQ(machine.detect().no_gpus, "CUDA_VISIBLE_DEVICES: 0 of 2 GPUs");
+  show("broken");
+  std::filesystem::create_directories(machine.sources.root / "dev/nvidiactl");
+  EXPECT_THAT(machine.detect().no_gpus, HasSubstr("nvidiactl: Is a directory"));
+}
+
+TEST_F(GpuNvml, TellsOfSlicesModesAndProcesses) {
+  show("H100,H100/mig,H100/prohibited,H100/exclusive,H100/held");
+  const auto gpus = machine.detect().gpus;
+  ASSERT_EQ(gpus.size(), 5U);
+  EXPECT_FALSE(gpus[0].is_sliced);
+  EXPECT_TRUE(gpus[1].is_sliced);
+  EXPECT_EQ(gpus[0].compute_mode, ComputeMode::shared);
+  EXPECT_EQ(gpus[2].compute_mode, ComputeMode::prohibited);
+  EXPECT_EQ(gpus[3].compute_mode, ComputeMode::exclusive);
+  EXPECT_EQ(gpus[3].processes, 0);
+  EXPECT_EQ(gpus[4].processes, 1);
+}
+
 TEST_F(GpuNvml, ShowsOnlyThoseThatCudaWouldShow) {
   show("8*H100");
   machine.environment()["CUDA_VISIBLE_DEVICES"] = "6,GPU-12";

@@ -176,8 +176,19 @@ std::vector<Row> gpu_rows() {
       {"an old card",
        with_gpus(machine(8, 32), 1, "GeForce GTX 1080", 8 * gibibyte, 6, 1),
        nothing_asked,
-       "cuda 0 | 2 = 2 x 1 x 1 | fp32 single | 8+7 threads",
-       {"Precision fp32: GPU 0 has compute capability 6.1; bf16 needs 8.0, fp16 needs 7.0."}},
+       "cpu x1 | 2 = 2 x 1 x 1 | fp32 single | 8+1 threads",
+       {"Device cpu: this job sees no GPU that can compute.",
+        "GPU 0 (GeForce GTX 1080) cannot compute here: it is of compute capability 6.1, for which this build "
+        "has no "
+        "code: it has 7.5, 8.0, 8.6, 9.0, 10.0, 12.0; build with a libtorch that has code for it "
+        "(LARMOR_LIBTORCH) "
+        "and with -DLARMOR_CUDA_ARCHITECTURES."}},
+      {"an old card beside a newer one",
+       with_gpus(with_gpus(machine(8, 32), 1, "GeForce GTX 1080", 8 * gibibyte, 6, 1), 1, "NVIDIA L4",
+                 24 * gibibyte, 8, 9),
+       nothing_asked,
+       "cuda 1 | 2 = 2 x 1 x 1 | bf16 single | 8+7 threads",
+       {"Device cuda: this job sees 1 GPU that can compute."}},
       {"two unequal cards",
        unequal(),
        nothing_asked,

@@ -22,6 +22,7 @@ enum Status {
   not_supported = 3,
   no_permission = 4,
   not_found = 6,
+  insufficient_size = 7,
   driver_not_loaded = 9,
   timed_out = 10,
   gpu_is_lost = 15
@@ -172,6 +173,22 @@ int nvmlEventSetWait_v2(void* set, Event* event, unsigned /*milliseconds*/) {
 int nvmlEventSetFree(void* set) {
   delete static_cast<EventSet*>(set);
   return success;
+}
+
+int nvmlDeviceGetMigMode(void* device, unsigned* now, unsigned* after_restart) {
+  *now = *after_restart = card_of(device).is_sliced ? 1 : 0;
+  return success;
+}
+
+int nvmlDeviceGetComputeMode(void* device, int* mode) {
+  *mode = card_of(device).compute_mode;
+  return success;
+}
+
+/// With room for none of them, as larmor asks.
+int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, void*) {
+  *count = static_cast<unsigned>(card_of(device).processes);
+  return *count == 0 ? success : insufficient_size;
 }
 
 int nvmlDeviceGetComputeRunningProcesses(void*, unsigned* count, void*) {
