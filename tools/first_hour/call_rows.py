@@ -124,7 +124,7 @@ def third(kit):
         under_ncu(kit, "channels_last"),
         under_ncu(kit, "contiguous"),
         kit.stages("deterministic", 60, ""),
-        kit.sanitized("racecheck", "Philox*" if kit.rehearse else "Card.Normalises*:Card.Draws*:Card.AddsBiases*", 60),
+        kit.sanitized("racecheck", "Philox*" if kit.rehearse else "Card.Normalises*:Card.Draws*:Card.AddsBiases*", 120),
         Row("first-step", kit.script("first_step", "grow", "four", "two", "one"), "it ends with 0", 90, 40),
         kit.steps("autoencoder"),
         kit.steps("fast_ddpm"),
