@@ -11,9 +11,9 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 /// What a rank says that counts every ten seconds, in each of which the same happens.
-class Rank {
+class WaitingRank {
  public:
-  explicit Rank(int threads = 2, std::vector<int> cores = {0, 1}) : wait_(std::move(cores), threads) {}
+  explicit WaitingRank(int threads = 2, std::vector<int> cores = {0, 1}) : wait_(std::move(cores), threads) {}
 
   std::string say(int counts, const CoreSeconds& each) {
     std::string said;
@@ -38,7 +38,7 @@ constexpr CoreSeconds crowded{.ran = 5, .waited = 15, .busy = 20};
 constexpr CoreSeconds alone{.ran = 19, .waited = 0.1, .busy = 19.5};
 
 TEST(CoreWait, IsSaidOnceWhenItHasLastedForHalfAMinute) {
-  Rank rank;
+  WaitingRank rank;
   EXPECT_EQ(rank.say(3, crowded), "") << "twenty seconds: the first count begins";
   const auto said = rank.say(1, crowded);
   EXPECT_THAT(said, AllOf(HasSubstr("other programs use 1.5 of this rank's 2 cores"),
@@ -48,28 +48,28 @@ TEST(CoreWait, IsSaidOnceWhenItHasLastedForHalfAMinute) {
 }
 
 TEST(CoreWait, OfOneThreadAdvisesCoresAlone) {
-  EXPECT_THAT(Rank(1).say(9, {.ran = 2.5, .waited = 7.5, .busy = 20}),
+  EXPECT_THAT(WaitingRank(1).say(9, {.ran = 2.5, .waited = 7.5, .busy = 20}),
               AllOf(HasSubstr("cores of its own"), Not(HasSubstr("parallel.threads"))));
 }
 
-TEST(CoreWait, IsNotSaidOfAQuietMachine) { EXPECT_EQ(Rank().say(100, alone), ""); }
+TEST(CoreWait, IsNotSaidOfAQuietMachine) { EXPECT_EQ(WaitingRank().say(100, alone), ""); }
 
 TEST(CoreWait, IsNotSaidOfAShortCrowd) {
-  Rank rank;
+  WaitingRank rank;
   for (int i = 0; i < 20; ++i) EXPECT_EQ(rank.say(2, crowded) + rank.say(1, alone), "");
 }
 
 TEST(CoreWait, IsNotSaidOfThreadsThatKeepOneAnotherWaiting) {
-  EXPECT_EQ(Rank().say(100, {.ran = 20, .waited = 20, .busy = 20}), "")
+  EXPECT_EQ(WaitingRank().say(100, {.ran = 20, .waited = 20, .busy = 20}), "")
       << "the loader's beside those that compute";
 }
 
 TEST(CoreWait, IsNotSaidWhereOthersUseCoresThatTheRankLeaves) {
-  EXPECT_EQ(Rank().say(100, {.ran = 10, .waited = 0.5, .busy = 20}), "");
+  EXPECT_EQ(WaitingRank().say(100, {.ran = 10, .waited = 0.5, .busy = 20}), "");
 }
 
 TEST(CoreWait, ForgetsWhatAThreadThatEndedHasWaited) {
-  Rank rank;
+  WaitingRank rank;
   rank.say(1, crowded);
   EXPECT_EQ(rank.say(5, {.ran = 5, .waited = -15, .busy = 20}), "");
 }
