@@ -145,11 +145,21 @@ TEST_F(VerbsWithoutRun, PlanSaysWhatIsWrongWithAHardwareFile) {
   EXPECT_THAT(plan_for("[1").err, HasSubstr("machine.json"));
 }
 
+TEST_F(VerbsWithoutRun, TheVersionIsALineThatScriptsTakeApart) {
+  EXPECT_THAT(
+      call({"--version"}).out,
+      ::testing::MatchesRegex("larmor [0-9.]+ commit=[0-9a-z+]+ libtorch=[0-9.]+ cuda=(none|[0-9.]+)\n"));
+}
+
 TEST_F(VerbsWithoutRun, DoctorGivesItsKeys) {
   const auto end = call({"doctor", "--json"});
   const auto doctor = end.json();
   EXPECT_FALSE(std::filesystem::exists(folder() / "runs")) << "doctor looks and leaves nothing";
-  EXPECT_THAT(keys_of(doctor), UnorderedElementsAre("hardware", "limits", "checks", "caches", "settings"));
+  EXPECT_THAT(keys_of(doctor),
+              UnorderedElementsAre("hardware", "versions", "limits", "checks", "caches", "settings"));
+  EXPECT_THAT(keys_of(doctor["versions"]),
+              UnorderedElementsAre("larmor", "commit", "libtorch", "cuda_runtime", "cudnn", "nccl", "driver",
+                                   "architectures"));
   bool fit = true;
   for (const auto& check : doctor["checks"]) {
     EXPECT_THAT(keys_of(check), UnorderedElementsAre("name", "ok", "message"));
