@@ -1,6 +1,6 @@
 // How long a thread of OpenMP that waits for the others keeps its core. Unasked, libgomp has it look 300,000
 // times, milliseconds in which the thread that is waited for may be without a core where other programs run,
-// too. The short spin costs nothing on a quiet machine (docs/measurements.md, "Ranks on the cores").
+// too. What the short spin costs on a quiet machine: docs/measurements.md, "Ranks on the cores".
 //
 // libgomp reads its environment when it is loaded, before main(), and there is no other way to tell it. So
 // the program starts itself once more with the variable, before any library is set up: what ld.so has done by
