@@ -101,8 +101,6 @@ TEST_F(Absences, AreToldByTheirReason) {
   EXPECT_THAT(refusal("2*H100", {{"CUDA_VISIBLE_DEVICES", ""}}),
               HasSubstr("CUDA_VISIBLE_DEVICES: 0 of 2 GPUs"));
   EXPECT_THAT(refusal("2*H100", {{"CUDA_VISIBLE_DEVICES", "MIG-1"}}), HasSubstr("is a MIG slice"));
-  EXPECT_THAT(refusal("2*H100", {{"LARMOR_NVML", "libnowhere.so"}}),
-              HasSubstr("no driver of NVIDIA's is here"));
 }
 
 TEST_F(Absences, OfOneCardLeaveTheOthers) {
