@@ -14,6 +14,7 @@
 #include "larmor/base/printable.h"
 #include "larmor/base/text.h"
 #include "larmor/config/checks.h"
+#include "larmor/config/data_keys.h"
 #include "larmor/config/foreign/deepspeed.h"
 #include "larmor/config/foreign/guide_yaml.h"
 #include "larmor/config/leaf.h"
@@ -211,6 +212,7 @@ LoadedConfig load_config(const Sources& sources, const std::string& workload, co
   loaded.origins = reader.take_origins();
   show_as_understood(loaded, fields);
   check_together(loaded.config, loaded.origins, sources.is_draft, problems);
+  check_data_keys(loaded.config, fields, loaded.origins, trees, 2 * sources.shipped, problems);
   if (!problems.empty()) refuse(problems, workload);
   PathFinder finder(sources, loaded.paths);
   describe(loaded.config, fields, finder);
