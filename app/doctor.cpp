@@ -42,7 +42,7 @@ Check check_gpus(const Hardware& hardware) {
   std::vector<std::string> barred;
   for (const Gpu& gpu : hardware.gpus) {
     if (const auto obstacle = obstacle_of(gpu))
-      barred.push_back(text(name_of(gpu), " cannot compute here: ", obstacle->why, "; ", obstacle->remedy));
+      barred.push_back(text(sentence_on(gpu, *obstacle), "; ", obstacle->remedy));
   }
   if (barred.empty()) return {"gpu", true, gpus + " can be used"};
   return {"gpu", barred.size() < count,

@@ -31,15 +31,16 @@ struct Beginning {
   const char* hint;
 };
 constexpr const char* convert = "tools/weights_to_safetensors.py makes a safetensors file of it";
+constexpr const char* pickled = "has been saved by PyTorch (.bin, .pt, .pth): a pickle, which could run code";
 constexpr std::array<Beginning, 8> strangers = {{
-    {"PK\x03\x04", "has been saved by PyTorch (.bin, .pt, .pth): a pickle, which could run code", convert},
-    {"\x80\x02", "has been saved by PyTorch (.bin, .pt, .pth): a pickle, which could run code", convert},
-    {"\x80\x03", "has been saved by PyTorch (.bin, .pt, .pth): a pickle, which could run code", convert},
-    {"\x80\x05", "has been saved by PyTorch (.bin, .pt, .pth): a pickle, which could run code", convert},
-    {"GGUF", "is a GGUF file, of llama.cpp", "take the weights that were saved for PyTorch"},
-    {"\x80\x04", "has been saved by PyTorch (.bin, .pt, .pth): a pickle, which could run code", convert},
+    {"PK\x03\x04", pickled, convert},
+    {"\x80\x02", pickled, convert},
+    {"\x80\x03", pickled, convert},
+    {"\x80\x04", pickled, convert},
+    {"\x80\x05", pickled, convert},
     {"version https://git-lfs", "is what git leaves in the place of a large file", "fetch it: git lfs pull"},
     {"\x89HDF\r\n", "is an HDF5 file, of Keras", "take the weights that were saved for PyTorch"},
+    {"GGUF", "is a GGUF file, of llama.cpp", "take the weights that were saved for PyTorch"},
 }};
 
 std::string beginning_of(const fs::path& path) {

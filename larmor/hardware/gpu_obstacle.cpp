@@ -35,8 +35,9 @@ std::string all_compiled() {
 
 }  // namespace
 
-std::string name_of(const Gpu& gpu) {
-  return gpu.name.empty() ? text("GPU ", gpu.index) : text("GPU ", gpu.index, " (", gpu.name, ")");
+std::string sentence_on(const Gpu& gpu, const GpuObstacle& obstacle) {
+  const auto name = gpu.name.empty() ? "" : text(" (", gpu.name, ")");
+  return text("GPU ", gpu.index, name, " cannot compute here: ", obstacle.why);
 }
 
 std::optional<GpuObstacle> obstacle_of(const Gpu& gpu) {

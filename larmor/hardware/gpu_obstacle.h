@@ -22,12 +22,11 @@ std::optional<GpuObstacle> obstacle_of(const Gpu& gpu);
 /// libtorch's as well, unless the build was configured with others.
 const std::vector<int>& compiled_capabilities();
 
-/// "GPU 0 (Tesla V100-SXM2-16GB)"
-std::string name_of(const Gpu& gpu);
+/// "GPU 0 (Tesla V100-SXM2-16GB) cannot compute here: it is divided into …"
+std::string sentence_on(const Gpu& gpu, const GpuObstacle& obstacle);
 
-/// The first of the driver's device files below `root` that this process cannot open, with the system's
-/// reason:
-/// "/dev/nvidiactl: Permission denied". "" where all can be opened or there is none.
+/// "/dev/nvidiactl: Permission denied", of the first of the driver's device files below `root` that this
+/// process cannot open; "" where all can be opened or there is none.
 std::string closed_device_file(const std::filesystem::path& root);
 
 }  // namespace larmor

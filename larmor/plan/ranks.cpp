@@ -144,14 +144,10 @@ void choose_cpu_ranks(const Question& question, const RanksAsked& asked, Plan& p
   }
 }
 
-/// "GPU 0 (Tesla V100-SXM2-16GB) cannot compute here: it is divided into …"
-std::string words_of(const BarredGpu& barred) {
-  return text(name_of(barred.gpu), " cannot compute here: ", barred.obstacle.why);
-}
-
 void refuse_if_barred(const Question& question, int device) {
   for (const auto& barred : question.barred) {
-    if (barred.gpu.index == device) fail(Exit::environment, words_of(barred), barred.obstacle.remedy);
+    if (barred.gpu.index == device)
+      fail(Exit::environment, sentence_on(barred.gpu, barred.obstacle), barred.obstacle.remedy);
   }
 }
 
@@ -246,7 +242,7 @@ void choose_device(const Question& question, Plan& plan) {
                               ": this job sees ", seen, "."));
   if (asked == "cpu") return;
   for (const auto& barred : question.barred)
-    plan.reasons.push_back(text(words_of(barred), "; ", barred.obstacle.remedy, "."));
+    plan.reasons.push_back(text(sentence_on(barred.gpu, barred.obstacle), "; ", barred.obstacle.remedy, "."));
 }
 
 void choose_ranks(const Question& question, Plan& plan) {
