@@ -315,6 +315,7 @@ LoadedStage Program::load(const Workload& workload, bool is_draft) const {
   sources.files.push_back(find_config("default", workload.name(), stage));
   for (const auto& name : arguments_.configs)
     sources.files.push_back(find_config(name, workload.name(), stage));
+  sources.shipped = count_shipped(sources.files);
   sources.environment = process_environment();
   sources.overrides = arguments_.overrides;
   sources.is_draft = is_draft;

@@ -155,6 +155,8 @@ class Program {
 /// program.
 std::filesystem::path find_config(const std::string& name, const std::string& workload,
                                   const std::string& stage);
+/// How many of the configs, from the first on, lie beside that one, which is shipped.
+std::size_t count_shipped(const std::vector<std::filesystem::path>& configs);
 /// Names of the configs that ship for a stage of a workload.
 std::vector<std::string> shipped_configs(const std::string& workload, const std::string& stage);
 

@@ -52,4 +52,11 @@ fs::path find_config(const std::string& name, const std::string& workload, const
        text(near.empty() ? "" : text("did you mean ", near, "? "), "shipped: ", join(names, ", ")));
 }
 
+std::size_t count_shipped(const std::vector<fs::path>& configs) {
+  const auto is_elsewhere = [&](const fs::path& file) {
+    return file.parent_path() != configs.front().parent_path();
+  };
+  return static_cast<std::size_t>(std::ranges::find_if(configs, is_elsewhere) - configs.begin());
+}
+
 }  // namespace larmor::app

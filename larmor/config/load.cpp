@@ -14,6 +14,7 @@
 #include "larmor/base/printable.h"
 #include "larmor/base/text.h"
 #include "larmor/config/checks.h"
+#include "larmor/config/data_keys.h"
 #include "larmor/config/foreign/deepspeed.h"
 #include "larmor/config/foreign/guide_yaml.h"
 #include "larmor/config/leaf.h"
@@ -190,8 +191,11 @@ LoadedConfig load_config(const Sources& sources, const std::string& workload, co
                          const WorkloadFields& fields) {
   Forest forest;
   Problems problems;
-  for (const std::filesystem::path& file : sources.files)
-    read_file(file, sources.stages, stage, forest, problems);
+  size_t shipped = 0;  // of the trees
+  for (size_t i = 0; i < sources.files.size(); ++i) {
+    read_file(sources.files[i], sources.stages, stage, forest, problems);
+    if (i < sources.shipped) shipped = forest.trees.size();
+  }
   read_environment(sources.environment, forest, problems);
   read_overrides(sources.overrides, forest, problems);
 
@@ -211,6 +215,7 @@ LoadedConfig load_config(const Sources& sources, const std::string& workload, co
   loaded.origins = reader.take_origins();
   show_as_understood(loaded, fields);
   check_together(loaded.config, loaded.origins, sources.is_draft, problems);
+  check_data_keys(loaded.config, fields, loaded.origins, trees, shipped, problems);
   if (!problems.empty()) refuse(problems, workload);
   PathFinder finder(sources, loaded.paths);
   describe(loaded.config, fields, finder);

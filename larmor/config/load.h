@@ -16,6 +16,7 @@ namespace larmor {
 struct Sources {
   std::vector<std::filesystem::path>
       files;  // default.yaml first, then each -c in order; YAML, JSON with comments, or DeepSpeed's JSON
+  size_t shipped = 1;  // so many of the files are no person's: the defaults, or what a run has saved
   std::map<std::string, std::string> environment;  // LARMOR_<SECTION>__<KEY>=value, other names are ignored
   std::vector<std::string> overrides;              // key=value from the command line
   /// A section of a file that is called after one of these is for that stage alone, and goes before what the

@@ -30,11 +30,12 @@ constexpr std::array<std::string_view, 11> ways{"parallel.ranks",    "parallel.d
                                                 "train.graphs"};
 
 // What leaves as it is what a run has learned.
-constexpr std::array<std::string_view, 16> courses{
+constexpr std::array<std::string_view, 18> courses{
     "train.length",      "train.validate_every", "train.early_stopping", "train.non_finite_budget",
     "checkpoint.every",  "checkpoint.keep_last", "checkpoint.keep_best", "checkpoint.async",
     "track.tensorboard", "track.pictures_every", "data.folder",          "data.list",
-    "data.workers",      "data.prefetch",        "data.cache_folder",    "data.budget"};
+    "data.workers",      "data.prefetch",        "data.cache_folder",    "data.budget",
+    "data.layout",       "data.patient_pattern"};
 
 template <size_t count>
 bool is_among(const std::array<std::string_view, count>& keys, const std::string& key) {
@@ -182,6 +183,8 @@ std::string LoadedConfig::sha256() const {
   for (const Origin& origin : origins) {
     if (is_off && origin.key.starts_with("validation.")) continue;
     if (is_alone && (origin.key == "from.run" || origin.key == "from.optimizer")) continue;
+    if (origin.key == "data.layout" && config.data.layout == "auto") continue;
+    if (origin.key == "data.patient_pattern" && config.data.patient_pattern.empty()) continue;
     if (defines_the_run(origin.key)) all += text(origin.key, "=", origin.value, "\n");
   }
   return larmor::sha256(all);

@@ -24,6 +24,14 @@ void DataConfig::describe(Fields& f, const std::vector<std::string>& more_kinds)
          "what the examples are: files below a folder, a list file, or volumes that the program invents");
   f.path("folder", folder, "folder that holds the images");
   f.path("list", list, "CSV or data-list JSON file that names the images, for kind list");
+  f.word(
+      "layout", layout, {"auto", "none", "folders", "decathlon", "nnunet", "bids", "brats", "mimic_cxr"},
+      "how the folder is laid out, which says who is a patient and what is a split; auto: told by its names; "
+      "none: each first sub-folder is a patient; folders: train, val and test are");
+  f.field(
+      "patient_pattern", patient_pattern,
+      "regular expression held against paths below the folder, whose first group is the patient; empty: as "
+      "the layout says");
   f.field("include", include, "globs of the files to take; empty: all of the kind");
   f.field("exclude", exclude, "globs of the files to leave out");
   f.field(

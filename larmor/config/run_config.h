@@ -33,6 +33,8 @@ struct DataConfig {
   std::string kind = "nifti";
   std::string folder;
   std::string list;
+  std::string layout = "auto";  // how folders are named: auto, none, folders, or a data set's
+  std::string patient_pattern;  // a regular expression on paths; empty: as the layout says
   std::vector<std::string> include, exclude;
   Json modalities;  // {t1n: [t1, t1n], label: [seg]}; null: every file is a case of its own
   SplitSection split;
@@ -167,6 +169,9 @@ using ForeignFlags = std::map<std::string, std::string>;
 struct WorkloadFields {
   std::function<void(Fields&)> data = {};    // what it adds to that section
   std::vector<std::string> data_kinds = {};  // that it alone knows
+  /// By kind of data, the keys of that section that say what its cases are, beside those of
+  /// config/data_keys.cpp: what stands for one kind and not for another has no effect there.
+  std::map<std::string, std::vector<std::string>> data_keys = {};
   std::function<void(Fields&)> model, loss;
   std::function<void(Fields&)> validation = {};  // a section that other stages do not have
   std::vector<std::string> objectives;

@@ -24,6 +24,8 @@ constexpr Documented documented[] = {
     {"data.kind", "nifti"},
     {"data.folder", "\"\""},
     {"data.list", "\"\""},
+    {"data.layout", "auto"},
+    {"data.patient_pattern", "\"\""},
     {"data.include", "[]"},
     {"data.exclude", "[]"},
     {"data.modalities", "null"},

@@ -135,8 +135,9 @@ TEST_F(ForeignNames, OfTheDataAreShownEscaped) {
   put_file(folder() / "names.csv", "image,patient,\"" + name + "\"\n\"" + name + "\",p,q\n");
   expect_harmless(train("list", "data.list=names.csv"), "a table with odd names");
   put_file(folder() / "table.csv", "image,time,event\n\"" + name + "\",\"" + name + "\",x\n");
-  expect_harmless(call({"train", "survival", "-c", "tiny", "--ranks", "1", "data.list=table.csv"}),
-                  "odd cells");
+  expect_harmless(
+      call({"train", "survival", "-c", "tiny", "--ranks", "1", "data.kind=list", "data.list=table.csv"}),
+      "odd cells");
   put_file(folder() / "odd.yaml", "train: {\"" + std::string("\\e]0;x\\a\\n") + forged_line + "\": 1}\n");
   expect_harmless(call({"plan", "latent_diffusion", "-c", "odd.yaml"}), "a key of a config");
 }

@@ -30,6 +30,7 @@ WorkloadFields AutoencoderStage::fields() {
                          "of pairs: image: the first scan alone is learned, as the guide does; both: image "
                          "and label are examples of their own, so that either can be given back");
               },
+          .data_keys = {{"phantom", {"low_counts"}}},
           .model = [this](Fields& f) { config_.describe_model(f); },
           .loss = [this](Fields& f) { config_.describe_loss(f); },
           .validation = [this](Fields& f) { validation_.describe(f); },

@@ -77,6 +77,7 @@ EncodeCase encode_by(const EarlierRuns& runs, const DiffusionConfig& config,
 
 WorkloadFields DiffusionStage::fields() {
   return {.data = [this](Fields& f) { phantom_pairs_.describe(f); },
+          .data_keys = {{"phantom", {"low_counts"}}},
           .model = [this](Fields& f) { config_.describe_model(f); },
           .loss = [this](Fields& f) { config_.describe_loss(f); },
           .objectives = {}};

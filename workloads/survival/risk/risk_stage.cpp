@@ -69,11 +69,13 @@ void refuse_quota_without_others(const Index& index, int64_t events_per_batch) {
 }  // namespace
 
 WorkloadFields RiskStage::fields() {
-  return {.data = [this](Fields& f) { config_.describe_data(f); },
-          .data_kinds = {cohort_kind},
-          .model = [this](Fields& f) { config_.describe_model(f); },
-          .loss = [this](Fields& f) { config_.describe_loss(f); },
-          .objectives = {}};
+  return {
+      .data = [this](Fields& f) { config_.describe_data(f); },
+      .data_kinds = {cohort_kind},
+      .data_keys = {{"list", {"columns", "folds"}}, {cohort_kind, {"cohort_cases", "cohort_size", "seed"}}},
+      .model = [this](Fields& f) { config_.describe_model(f); },
+      .loss = [this](Fields& f) { config_.describe_loss(f); },
+      .objectives = {}};
 }
 
 void RiskStage::check(const RunConfig& config) const {

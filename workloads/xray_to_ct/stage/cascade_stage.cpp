@@ -69,6 +69,9 @@ std::string CascadeStage::earlier_stage() const { return text("stage", config_.s
 WorkloadFields CascadeStage::fields() {
   return {.data = [this](Fields& f) { config_.describe_data(f); },
           .data_kinds = {pairs_kind},
+          .data_keys = {{pairs_kind,
+                         {"folder", "ct", "layout", "patient_pattern", "include", "exclude", "align_at_least",
+                          "flip_vertical", "least_height", "most_spacing", "volume_size"}}},
           .model = [this](Fields& f) { config_.describe_model(f); },
           .loss = [this](Fields& f) { config_.describe_loss(f); },
           .objectives = {}};

@@ -79,6 +79,11 @@ Sample example_to_count(const SampleSizes& sizes) {
 WorkloadFields VqaStage::fields() {
   return {.data = [this](Fields& f) { config_.describe_data(f); },
           .data_kinds = {mimic_kind, table_kind},
+          .data_keys = {{mimic_kind,
+                         {"folder", "questions", "include", "exclude", "quality_grade", "view_filter",
+                          "uncertain_labels"}},
+                        {table_kind, {"list", "folder", "include", "exclude", "uncertain_labels"}},
+                        {"phantom", {"phantom_questions"}}},
           .model = [this](Fields& f) { config_.describe_model(f); },
           .loss = [this](Fields& f) { config_.describe_loss(f); },
           .objectives = {}};

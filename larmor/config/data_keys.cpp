@@ -1,0 +1,83 @@
+#include "larmor/config/data_keys.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "larmor/base/text.h"
+
+namespace larmor {
+namespace {
+
+using KeysOfKinds = std::map<std::string, std::set<std::string>>;
+
+/// Keys that say what the cases are: how they are read and shared out is the same for all kinds.
+KeysOfKinds keys_of_kinds(const WorkloadFields& fields) {
+  const std::set<std::string> files = {"folder", "layout", "patient_pattern", "include", "exclude"};
+  std::set<std::string> several = files;
+  several.insert({"modalities", "grids"});
+  KeysOfKinds all = {{"nifti", several},
+                     {"npz", several},
+                     {"picture", several},
+                     {"dicom", files},
+                     {"list", {"list", "folder", "include", "exclude", "modalities", "grids"}},
+                     {"phantom", {"phantom_cases", "phantom_size", "phantom_seed"}}};
+  for (const std::string& kind : fields.data_kinds) all[kind];
+  for (const auto& [kind, keys] : fields.data_keys) all[kind].insert(keys.begin(), keys.end());
+  return all;
+}
+
+std::vector<std::string> kinds_that_read(const KeysOfKinds& all, const std::string& key) {
+  std::vector<std::string> kinds;
+  for (const auto& [kind, keys] : all)
+    if (keys.contains(key)) kinds.push_back(kind);
+  return kinds;
+}
+
+/// The number of the last tree that has the key, and 0 where none has; from 1.
+size_t last_with(std::span<const Node* const> trees, std::string_view key) {
+  size_t last = 0;
+  for (size_t i = 0; i < trees.size(); ++i) {
+    const Entry* const data = find_entry(*trees[i], "data");
+    if (data != nullptr && find_entry(data->value, key) != nullptr) last = i + 1;
+  }
+  return last;
+}
+
+/// Where a person has given the key, or a key below it, another value than it has without him.
+const Origin* given_at(std::span<const Origin> origins, const std::string& key) {
+  const std::string whole = text("data.", key), below = whole + '.';
+  const auto found = std::find_if(origins.begin(), origins.end(), [&](const Origin& origin) {
+    return (origin.key == whole || origin.key.starts_with(below)) && !origin.overrode.empty();
+  });
+  return found == origins.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+void check_data_keys(const RunConfig& config, const WorkloadFields& fields, std::span<const Origin> origins,
+                     std::span<const Node* const> trees, size_t shipped, Problems& problems) {
+  const KeysOfKinds all = keys_of_kinds(fields);
+  const std::string& kind = config.data.kind;
+  const auto own = all.find(kind);
+  if (own == all.end()) return;
+  std::set<std::string> keys;
+  for (const auto& [name, read] : all) keys.insert(read.begin(), read.end());
+  const size_t kind_place = last_with(trees, "kind");
+  for (const std::string& key : keys) {
+    if (own->second.contains(key)) continue;
+    const size_t place = last_with(trees, key);
+    // Who names another kind later on has done without what an earlier file says of the one before.
+    if (place <= shipped || place < kind_place) continue;
+    const Origin* const given = given_at(origins, key);
+    if (given == nullptr) continue;
+    const auto kinds = kinds_that_read(all, key);
+    problems.push_back({given->key, given->origin,
+                        text("has no effect, since data.kind is ", kind, ": data.kind=", join(kinds, ", "),
+                             kinds.size() == 1 ? " reads it" : " read it")});
+  }
+}
+
+}  // namespace larmor
