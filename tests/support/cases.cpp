@@ -47,4 +47,9 @@ CaseFolder& CaseFolder::file(const std::string& name, const std::string& bytes) 
   return *this;
 }
 
+CaseFolder& CaseFolder::files(const std::vector<std::string>& names) {
+  for (const std::string& name : names) file(name, "");
+  return *this;
+}
+
 }  // namespace larmor::testing

@@ -31,6 +31,8 @@ class CaseFolder {
   /// A .npz whose one array has this shape and the values 0, 1, 2, ….
   CaseFolder& archive(const std::string& name, const std::vector<int>& shape);
   CaseFolder& file(const std::string& name, const std::string& bytes);
+  /// Empty files of these names: for what goes by names alone.
+  CaseFolder& files(const std::vector<std::string>& names);
 
  private:
   ScratchFolder scratch_;

@@ -10,7 +10,8 @@
 #include "larmor/data/bad_file.h"
 #include "larmor/data/index/case_list.h"
 #include "larmor/data/index/data_folder.h"
-#include "larmor/data/index/modality_cases.h"
+#include "larmor/data/index/dicom_cases.h"
+#include "larmor/data/index/folder_cases.h"
 #include "larmor/data/index/modality_names.h"
 #include "larmor/formats/bytes.h"
 #include "larmor/formats/dicom/dicom_series.h"
@@ -74,111 +75,6 @@ void sort_by_path(FoundCases& found) {
                    [](const FoundCase& left, const FoundCase& right) { return left.files < right.files; });
 }
 
-struct FoundVolume {
-  std::string path;  // by which the volume is read
-  std::string file;  // the first that it is made of, which says whose it is
-};
-
-FoundCases cases_of_places(const DataConfig& data, const NamePatterns& patterns,
-                           const std::vector<FoundVolume>& places) {
-  FoundCases found;
-  found.folder = absolute_path(data.folder);
-  int64_t loose = 0;
-  for (const auto& [path, file] : places) {
-    const size_t slash = file.find('/');
-    if (slash == std::string::npos) ++loose;
-    std::string patient = slash == std::string::npos ? without_suffix(path, patterns) : file.substr(0, slash);
-    if (data.split.by == "file") patient = path;
-    found.cases.push_back(
-        {.files = {{"image", path}}, .patient = std::move(patient), .bytes = 0, .label = {}, .split = {}});
-  }
-  const bool all_loose = loose == static_cast<int64_t>(places.size());
-  found.patients_by = data.split.by == "file" ? "each file its own"
-                      : all_loose             ? "no sub-folders: each file its own"
-                      : loose > 0             ? "first sub-folder, a loose file its own"
-                                              : "first sub-folder";
-  return found;
-}
-
-FoundCases cases_of_folder(const DataConfig& data, NamePatterns patterns) {
-  const ModalityNames modalities(data.modalities);
-  if (!modalities.empty()) return cases_of_modalities(data, modalities);
-  const FolderScan scan = scan_data_folder(data, patterns);
-  std::vector<FoundVolume> places;
-  for (const std::string& file : scan.files) places.push_back({file, file});
-  return cases_of_places(data, patterns, places);
-}
-
-/// What a folder's files make up.
-struct DicomFolder {
-  std::vector<DicomSeries> series;
-  std::vector<std::string> bad;  // that are in no series
-};
-
-// A header that cannot be read does not say which series it belongs to. Where the folder has a series of
-// slices it is taken for one of those: who reads the series meets it, too, and refuses it. Anywhere else it
-// is a case of its own, for the list of bad files.
-DicomFolder look_into(const fs::path& folder, const std::vector<std::string>& names) {
-  DicomFolder found;
-  std::vector<std::string> files;
-  for (const std::string& name : names) {
-    std::error_code error;
-    (fs::is_regular_file(folder / name, error) ? files : found.bad).push_back(name);
-  }
-  try {
-    found.series = find_dicom_series(folder, files);
-    return found;
-  } catch (const Error& error) {
-    if (error.exit() != Exit::data) throw;
-  }
-  std::vector<std::string> readable, damaged;
-  for (const std::string& name : files) {
-    try {
-      find_dicom_series(folder, {name});
-      readable.push_back(name);
-    } catch (const Error& error) {
-      if (error.exit() != Exit::data) throw;
-      damaged.push_back(name);
-    }
-  }
-  found.series = find_dicom_series(folder, readable);
-  const bool has_slices = std::any_of(found.series.begin(), found.series.end(),
-                                      [](const DicomSeries& one) { return one.files.size() > 1; });
-  if (!has_slices) found.bad.insert(found.bad.end(), damaged.begin(), damaged.end());
-  return found;
-}
-
-// Slices that belong together are a case; what they are called tells nothing.
-FoundCases cases_of_dicom(const DataConfig& data) {
-  NamePatterns patterns{.suffixes = {""}, .include = {}, .exclude = {}};
-  const FolderScan scan = scan_data_folder(data, patterns);
-  const fs::path root = absolute_path(data.folder);
-  std::map<std::string, std::vector<std::string>> folders;
-  for (const std::string& file : scan.files) {
-    const fs::path path = file;
-    folders[path.parent_path().generic_string()].push_back(path.filename().string());
-  }
-  std::vector<FoundVolume> places;
-  for (const auto& [folder, names] : folders) {
-    const auto found = look_into(root / folder, names);
-    for (const DicomSeries& one : found.series) {
-      const fs::path path = path_of(folder, one, found.series.size() == 1);
-      places.push_back({path.empty() ? "." : path.generic_string(),
-                        (fs::path(folder) / one.files.front()).generic_string()});
-    }
-    for (const std::string& name : found.bad) {
-      const std::string path = (fs::path(folder) / name).generic_string();
-      places.push_back({path, path});
-    }
-  }
-  if (places.empty()) {
-    fail(Exit::data, text("no DICOM images in ", data.folder, ": looked into ", scan.files.size(), " files"),
-         "check data.folder and data.kind");
-  }
-  return cases_of_places(data, {.suffixes = file_kind("dicom").suffixes, .include = {}, .exclude = {}},
-                         places);
-}
-
 // What all paths have in common, when they do not all lie in `wished`.
 fs::path common_folder(const std::vector<fs::path>& files, const fs::path& wished) {
   fs::path folder = wished;
@@ -240,7 +136,12 @@ FoundCases cases_of_list(const DataConfig& data, const std::vector<ListedCase>& 
     }
     const std::string& first = next.files.begin()->second;
     if (data.split.by == "file") next.patient = first;
-    if (patterns.wants(first)) found.cases.push_back(std::move(next));
+    if (patterns.wants(first)) {
+      found.cases.push_back(std::move(next));
+      continue;
+    }
+    for (const auto& [name, file] : next.files)
+      found.account.pass_over("left out by data.include or data.exclude", file);
   }
   if (found.cases.empty()) {
     fail(Exit::data, text("all ", listed.size(), " cases of ", data.list, " are passed over"),

@@ -10,6 +10,7 @@
 
 #include "larmor/config/run_config.h"
 #include "larmor/data/index/case_list.h"
+#include "larmor/data/index/file_account.h"
 #include "larmor/data/index/split.h"
 
 namespace larmor {
@@ -19,7 +20,7 @@ struct FoundCase {
   std::string patient;
   uint64_t bytes = 0;
   std::string label;
-  std::optional<Split> split;  // the list's own word
+  std::optional<Split> split;  // the list's own word, or a folder's
   std::map<std::string, double> values = {};
 };
 
@@ -30,6 +31,8 @@ struct FoundCases {
   const char* noun = "volume";   // what a case is
   /// Modalities of the images, in the order declared; empty where cases have one image file.
   std::vector<std::string> channels = {};
+  FileAccount account = {};
+  bool splits_are_folders = false;  // what splits the cases have, folders say; a list is a person's own word
 };
 
 /// Throws Error: data when nothing is found or too many files are missing (naming all), usage for another

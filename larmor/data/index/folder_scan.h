@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "larmor/data/index/file_account.h"
+
 namespace larmor {
 
 /// Which names count. A pattern without `/` is held against the file's name, another one against its path
@@ -23,11 +25,12 @@ struct FolderScan {
   std::vector<std::string> files;  // relative to the folder, with `/`, sorted
   int64_t passed_over = 0;         // have a suffix, but include or exclude is against them
   int64_t others = 0;              // have another name
+  FileAccount account = {};        // of whatever is not among the files
 };
 
-/// Looks into sub-folders and through links. Names that begin with a dot are not looked at; a folder that
-/// links lead to more than once is entered once. Throws Error (data) when `folder` is not there, is no
-/// folder, or something below it cannot be read.
+/// Looks into sub-folders and through links. Names that begin with a dot are not taken; a folder that
+/// links lead to more than once is entered once. A pattern that fits no file at all is among the warnings.
+/// Throws Error (data) when `folder` is not there, is no folder, or something below it cannot be read.
 FolderScan scan_folder(const std::filesystem::path& folder, const NamePatterns& patterns);
 
 }  // namespace larmor

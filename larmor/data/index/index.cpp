@@ -31,20 +31,35 @@ void refuse_shared_files(const FoundCases& found) {
   }
 }
 
-std::map<std::string, Split> given_splits(const FoundCases& found) {
+/// Whom the config names for a split.
+std::set<std::string> named_patients(const SplitSection& section) {
+  std::set<std::string> names;
+  for (const Json* part : {&section.train, &section.val, &section.test}) {
+    if (!part->is_array()) continue;
+    for (const Json& name : *part) names.insert(name.is_string() ? name.get<std::string>() : name.dump());
+  }
+  return names;
+}
+
+// What a folder is called gives way to a patient's name in the config; a list's column does not.
+std::map<std::string, Split> given_splits(const FoundCases& found, const DataConfig& data) {
+  const auto named = found.splits_are_folders ? named_patients(data.split) : std::set<std::string>();
   std::map<std::string, Split> given;
   std::set<std::string> faults;
   for (const FoundCase& entry : found.cases) {
-    if (!entry.split) continue;
+    if (!entry.split || named.contains(entry.patient)) continue;
     const auto [known, is_new] = given.emplace(entry.patient, *entry.split);
     if (!is_new && known->second != *entry.split) {
       faults.insert(text("patient ", entry.patient, " is in ", to_text(known->second), " and in ",
                          to_text(*entry.split)));
     }
   }
-  if (!faults.empty()) {
+  const bool has_splits_already = found.splits_are_folders && data.bad_files == any_number_of_files;
+  if (!faults.empty() && !has_splits_already) {
     fail(Exit::data, join(std::vector(faults.begin(), faults.end()), "; "),
-         "give all volumes of a patient the same split in data.list");
+         found.splits_are_folders ? "if they are different people, tell them apart by data.patient_pattern, "
+                                    "or say data.split.by=file"
+                                  : "give all volumes of a patient the same split in data.list");
   }
   return given;
 }
@@ -108,12 +123,21 @@ Case case_from_json(const Json& json) {
   return entry;
 }
 
-Index split_cases(const DataConfig& data, uint64_t seed, const FoundCases& found) {
+// A split of so few says little, and one of them in the wrong place a lot.
+void warn_of_few(std::size_t patients, const FoundCases& found, FileAccount& account) {
+  constexpr std::size_t few = 5;
+  if (patients >= few || found.folder.empty()) return;
+  account.warnings.push_back(
+      text("there ", patients == 1 ? "is 1 patient" : text("are ", patients, " patients"),
+           " in all: if they are more, data.layout or data.patient_pattern tells them apart"));
+}
+
+Index split_cases(const DataConfig& data, uint64_t seed, FoundCases found) {
   refuse_shared_files(found);
   std::set<std::string> patients;
   for (const FoundCase& entry : found.cases) patients.insert(entry.patient);
   const auto splits =
-      split_patients({patients.begin(), patients.end()}, given_splits(found), data.split, seed);
+      split_patients({patients.begin(), patients.end()}, given_splits(found, data), data.split, seed);
 
   Index index;
   index.kind = data.kind;
@@ -121,11 +145,19 @@ Index split_cases(const DataConfig& data, uint64_t seed, const FoundCases& found
   index.channels = found.channels;
   for (const FoundCase& entry : found.cases) {
     const auto split = splits.of.find(entry.patient);
-    if (split == splits.of.end()) continue;
+    if (split == splits.of.end()) {
+      for (const auto& [name, file] : entry.files)
+        found.account.pass_over("of a patient who is in no split of data.split", file);
+      continue;
+    }
     index.cases.push_back(
         {entry.files, entry.patient, split->second, entry.bytes, entry.label, entry.values});
   }
   index.patients_by = sentence(found, splits);
+  warn_of_few(patients.size(), found, found.account);
+  for (auto& [reason, files] : found.account.passed_over) std::sort(files.begin(), files.end());
+  std::sort(found.account.parts.begin(), found.account.parts.end());
+  index.account = std::make_shared<const FileAccount>(std::move(found.account));
   if (index.cases.empty()) {
     fail(Exit::data, text("no patient is in any split: ", index.patients_by),
          "give data.split.train a fraction above 0");
@@ -188,8 +220,11 @@ std::string Index::sha256() const {
 
 Index make_index(const DataConfig& data, uint64_t seed) { return split_cases(data, seed, find_cases(data)); }
 
-Index make_index(const DataConfig& data, uint64_t seed, const std::vector<ListedCase>& listed) {
-  return split_cases(data, seed, find_listed_cases(data, listed));
+Index make_index(const DataConfig& data, uint64_t seed, const std::vector<ListedCase>& listed,
+                 FileAccount account) {
+  FoundCases found = find_listed_cases(data, listed);
+  found.account.join(std::move(account));
+  return split_cases(data, seed, std::move(found));
 }
 
 Index make_invented_index(const DataConfig& data, uint64_t seed, const std::vector<ListedCase>& invented,

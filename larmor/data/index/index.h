@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "larmor/config/run_config.h"
 #include "larmor/data/bad_file.h"
 #include "larmor/data/index/case_list.h"
+#include "larmor/data/index/file_account.h"
 #include "larmor/data/index/split.h"
 #include "larmor/data/table/row_table.h"
 
@@ -68,6 +70,8 @@ struct Index {
   std::map<std::string, FileState> states = {};  // by path, when the run was started
   std::vector<std::string> touched = {};         // cases whose files were written anew since
   std::vector<BadFile> bad = {};                 // cases that could not be used when ranks were last started
+  /// What became of other files below the folder; null in an index that was read. Not kept with a run.
+  std::shared_ptr<const FileAccount> account = {};
   int64_t patients() const;
   /// Whether the program makes the volumes, so that there are no files to look at.
   bool is_invented() const { return folder.empty(); }
@@ -85,9 +89,10 @@ struct Index {
 /// missing stay, for check_files() to name), a patient in two splits, a file of two patients.
 /// A split may get nobody when there are too few patients; `patients_by` says so.
 Index make_index(const DataConfig& data, uint64_t seed);
-/// The same for cases that a workload has found in a list of its own form, or invented: then their files are
-/// names that no file has.
-Index make_index(const DataConfig& data, uint64_t seed, const std::vector<ListedCase>& listed);
+/// The same for cases that a workload has found in a list of its own form, with its account of other files,
+/// or invented: then their files are names that no file has.
+Index make_index(const DataConfig& data, uint64_t seed, const std::vector<ListedCase>& listed,
+                 FileAccount account = {});
 Index make_invented_index(const DataConfig& data, uint64_t seed, const std::vector<ListedCase>& invented,
                           uint64_t bytes_of_each);
 /// For who goes by splits that are made already: such that every case gets a split (train, where a list says

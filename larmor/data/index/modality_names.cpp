@@ -62,6 +62,12 @@ std::vector<std::string> ModalityNames::channels() const {
   return channels;
 }
 
+std::vector<std::string> ModalityNames::names() const {
+  std::vector<std::string> all;
+  for (const Name& name : names_) all.push_back(name.modality);
+  return all;
+}
+
 std::string ModalityNames::listed() const {
   std::vector<std::string> all;
   for (const Name& name : names_) all.push_back(text(name.modality, " (", join(name.endings, ", "), ")"));

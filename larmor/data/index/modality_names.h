@@ -18,6 +18,8 @@ class ModalityNames {
   bool empty() const { return names_.empty(); }
   /// The declared modalities that are channels of an image, in their order; label and masks are none.
   std::vector<std::string> channels() const;
+  /// All that are declared, in their order.
+  std::vector<std::string> names() const;
   /// Every ending, for messages: "t1n (t1, t1n)".
   std::string listed() const;
 

@@ -9,6 +9,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/data/index/folder_scan.h"
+#include "larmor/data/layout/laid_out.h"
 #include "larmor/formats/file_kinds.h"
 
 #include "workloads/xray_to_ct/data/ct_volume.h"
@@ -140,6 +141,37 @@ at::Tensor read_views(const std::filesystem::path& folder, const Case& entry, co
   return at::stack(images);
 }
 
+/// By the path of each case without the endings of its files.
+using CasesOfFiles = std::map<std::string, std::map<std::string, RankedFile>>;
+
+void list_pairs(const DataConfig& data, const CasesOfFiles& cases, FoundPairs& found) {
+  std::vector<std::string> ids;
+  for (const auto& [id, files] : cases) {
+    if (files.contains(pair_file::frontal) || files.contains(pair_file::lateral)) {
+      ids.push_back(id);
+    } else {
+      for (const auto& [name, file] : files)
+        found.account.pass_over("of a case without a radiograph", file.path);
+    }
+  }
+  LaidOut laid_out = lay_out(data, ids, {}, data.folder);
+  found.account.warnings.insert(found.account.warnings.end(), laid_out.warnings.begin(),
+                                laid_out.warnings.end());
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    ListedCase entry{.place = ids[i],
+                     .files = {},
+                     .patient = std::move(laid_out.files[i].patient),
+                     .label = {},
+                     .split = laid_out.files[i].split};
+    for (const auto& [name, file] : cases.at(ids[i])) {
+      if (laid_out.files[i].passed_over != nullptr)
+        found.account.pass_over(laid_out.files[i].passed_over, file.path);
+      entry.files[name] = file.path;
+    }
+    if (laid_out.files[i].passed_over == nullptr) found.listed.push_back(std::move(entry));
+  }
+}
+
 }  // namespace
 
 PairFileName pair_file_name(std::string_view name) {
@@ -155,41 +187,36 @@ PairFileName pair_file_name(std::string_view name) {
   return {.id = stem, .file = pair_file::ct, .rank = lower(suffix) == ".npy" ? 1 : 0};
 }
 
-std::vector<ListedCase> find_pairs(const DataConfig& data) {
+FoundPairs find_pairs(const DataConfig& data) {
   if (data.folder.empty())
     fail(Exit::data, "data.folder is not set",
          "say where the pairs of radiographs and CTs are: data.folder=FOLDER");
-  const FolderScan scan =
+  FolderScan scan =
       scan_folder(data.folder, {.suffixes = {""}, .include = data.include, .exclude = data.exclude});
-  std::map<std::string, std::map<std::string, RankedFile>> cases;
+  FoundPairs found{.listed = {}, .account = std::move(scan.account)};
+  CasesOfFiles cases;
   for (const std::string& file : scan.files) {
     const std::filesystem::path path = file;
     const PairFileName name = pair_file_name(path.filename().string());
-    if (name.id.empty()) continue;
+    if (name.id.empty()) {
+      found.account.pass_over("no radiograph and no volume by its name", file);
+      continue;
+    }
     auto& files = cases[(path.parent_path() / name.id).generic_string()];
-    const auto [known, is_new] = files.try_emplace(name.file, RankedFile{file, name.rank});
-    if (!is_new && name.rank < known->second.rank) known->second = {file, name.rank};
+    RankedFile other{file, name.rank};
+    const auto [known, is_new] = files.try_emplace(name.file, other);
+    if (is_new) continue;
+    if (name.rank < known->second.rank) std::swap(known->second, other);
+    found.account.pass_over("another file of its case counts, by their names", other.path);
   }
-  std::vector<ListedCase> listed;
-  for (const auto& [id, files] : cases) {
-    if (!files.contains(pair_file::frontal) && !files.contains(pair_file::lateral)) continue;
-    const std::filesystem::path path = id;
-    const bool has_folder = path.has_parent_path();
-    ListedCase entry{.place = id,
-                     .files = {},
-                     .patient = has_folder ? path.begin()->string() : id,
-                     .label = {},
-                     .split = {}};
-    for (const auto& [name, file] : files) entry.files[name] = file.path;
-    listed.push_back(std::move(entry));
-  }
-  if (listed.empty()) {
+  list_pairs(data, cases, found);
+  if (found.listed.empty()) {
     fail(Exit::data,
          text("no radiographs with CTs in ", data.folder, ": looked at ", scan.files.size(), " files"),
          "names are <case>_pa_drr.*, <case>_lat_drr.* and <case>.nii.gz; `larmor prepare xray_to_ct "
          "data.ct=FOLDER` makes them of CTs");
   }
-  return listed;
+  return found;
 }
 
 RadiographPair read_pair(const std::filesystem::path& folder, const Case& entry, const PairConfig& config,

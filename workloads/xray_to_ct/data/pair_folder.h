@@ -34,9 +34,14 @@ struct PairFileName {
 /// Nothing (an empty id) for names that are none of these. "7_pa_drr.png": case 7, frontal.
 PairFileName pair_file_name(std::string_view name);
 
+struct FoundPairs {
+  std::vector<ListedCase> listed;
+  FileAccount account;
+};
 /// The cases of a folder and its sub-folders that have a radiograph, sorted. A case may lack the other files.
-/// A patient is a sub-folder, or a case where there are none. Throws Error (data) when there is no case.
-std::vector<ListedCase> find_pairs(const DataConfig& data);
+/// Patients and splits are those of the folder's layout. Throws Error (data) when there is no case, and as
+/// lay_out().
+FoundPairs find_pairs(const DataConfig& data);
 
 /// Reads a case with its first `views` views, and a volume of `size` voxels an edge. Throws Error (data): a
 /// file that is missing or damaged, views of different sizes, a CT that check_ct() refuses, a radiograph that

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -28,20 +30,39 @@ std::optional<FoundCases> cts_of_kind(DataConfig data, const std::string& folder
   }
 }
 
-std::vector<ListedCase> find_cts(const DataConfig& data, const std::string& folder) {
-  std::vector<ListedCase> listed;
-  for (const char* kind : {"nifti", "dicom"}) {
-    const auto found = cts_of_kind(data, folder, kind);
-    if (!found) continue;
-    for (const FoundCase& entry : found->cases) {
+/// Each kind passes over the other one's files.
+FileAccount account_of_both(std::optional<FoundCases> nifti, std::optional<FoundCases> dicom) {
+  if (!nifti || !dicom) return nifti ? std::move(nifti->account) : std::move(dicom->account);
+  std::set<std::string> taken;
+  for (const FoundCase& entry : nifti->cases) taken.insert(entry.files.begin()->second);
+  for (const auto& [file, name] : nifti->account.parts) taken.insert(file);
+  FileAccount account = std::move(dicom->account);
+  for (auto& [reason, files] : account.passed_over)
+    std::erase_if(files, [&](const std::string& file) { return taken.contains(file); });
+  std::erase_if(account.passed_over, [](const auto& entry) { return entry.second.empty(); });
+  account.parts.insert(account.parts.end(), nifti->account.parts.begin(), nifti->account.parts.end());
+  return account;
+}
+
+FoundPairs find_cts(const DataConfig& data, const std::string& folder) {
+  FoundPairs all;
+  std::optional<FoundCases> of_kind[2];
+  for (const int i : {0, 1}) {
+    of_kind[i] = cts_of_kind(data, folder, i == 0 ? "nifti" : "dicom");
+    if (!of_kind[i]) continue;
+    for (const FoundCase& entry : of_kind[i]->cases) {
       const std::string path = entry.files.begin()->second;
-      listed.push_back(
-          {.place = path, .files = {{"image", path}}, .patient = entry.patient, .label = {}, .split = {}});
+      all.listed.push_back({.place = path,
+                            .files = {{"image", path}},
+                            .patient = entry.patient,
+                            .label = {},
+                            .split = entry.split});
     }
   }
-  if (listed.empty())
+  if (all.listed.empty())
     fail(Exit::data, text("no CTs in ", folder), "data.ct names a folder of DICOM series or NIfTI files");
-  return listed;
+  all.account = account_of_both(std::move(of_kind[0]), std::move(of_kind[1]));
+  return all;
 }
 
 }  // namespace
@@ -50,10 +71,10 @@ Index pair_index(const RunConfig& config, const PairConfig& pairs) {
   const auto seed = static_cast<uint64_t>(config.run.seed);
   if (config.data.kind == "phantom") return make_index(config.data, seed);
   DataConfig data = config.data;
-  const auto listed = pairs.ct.empty() ? find_pairs(data) : find_cts(data, pairs.ct);
+  FoundPairs found = pairs.ct.empty() ? find_pairs(data) : find_cts(data, pairs.ct);
   if (!pairs.ct.empty()) data.folder = pairs.ct;
   data.list = pairs.ct.empty() ? "the folder of each case" : "the folder of CTs";
-  return make_index(data, seed, listed);
+  return make_index(data, seed, found.listed, std::move(found.account));
 }
 
 }  // namespace larmor::xray_to_ct
