@@ -8,6 +8,7 @@
 #include "larmor/train/supposed_data.h"
 
 #include "app/program.h"
+#include "app/show_draft.h"
 
 namespace larmor::app {
 
@@ -34,7 +35,7 @@ int plan(Program& program, const std::string& hardware_file) {
   if (!hardware_file.empty()) hardware = read_hardware(hardware_file);
   const auto draft = draft_run_to_show(loaded, hardware);
   check_begun(workload, loaded, draft.index);
-  program.show(to_json(draft.plan), Lines().add_text(explain(draft.plan, draft.hardware)));
+  show_draft(program, draft, loaded.config.config);
   return 0;
 }
 

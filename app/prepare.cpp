@@ -2,6 +2,7 @@
 // default every example in the prepared cache), before any run.
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <unistd.h>
@@ -10,11 +11,14 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/data/cache/cache_filling.h"
+#include "larmor/data/index/file_list.h"
 #include "larmor/data/index/index.h"
 #include "larmor/device/device.h"
 #include "larmor/hardware/hardware.h"
 #include "larmor/launch/stop_signal.h"
 #include "larmor/track/work_report.h"
+#include "larmor/train/data_block.h"
+#include "larmor/train/run_setup.h"
 #include "larmor/train/stage.h"
 #include "larmor/train/stoppable_work.h"
 
@@ -26,6 +30,11 @@ namespace larmor::app {
 
 namespace {
 
+/// What is wanted in place of preparing.
+struct PrepareFlags {
+  bool cleans = false, lists = false;
+};
+
 constexpr Split all_splits[] = {Split::train, Split::val, Split::test};
 
 Json splits_of(const Index& index) {
@@ -34,12 +43,23 @@ Json splits_of(const Index& index) {
   return splits;
 }
 
-/// What filling will take, and whether there is room.
-void forecast(const Stage& stage, const RunConfig& config, const Index& index, const Hardware& hardware) {
+/// What filling will take; nothing where the stage prepares no cache.
+std::optional<CacheForecast> forecast(const Stage& stage, const RunConfig& config, const Index& index) {
   const auto owned = datasets_to_prepare(stage, config, index);
   std::vector<const PreparableDataset*> datasets;
   for (const auto& dataset : owned) datasets.push_back(dataset->preparable());
-  if (!datasets.empty()) say(forecast_cache(datasets).sentence(hardware.memory_limit_bytes));
+  if (datasets.empty()) return std::nullopt;
+  return forecast_cache(datasets);
+}
+
+/// Of a run that may yet be asked for otherwise: what cannot be planned here is left open.
+WorkOfRun work_here(const LoadedStage& loaded, const Index& index, const Hardware& hardware) {
+  try {
+    const auto draft = draft_run(loaded, index, hardware);
+    return work_of_run(loaded.config.config, draft.demand, draft.plan);
+  } catch (const Error&) {
+    return {};
+  }
 }
 
 /// Called now and then by work that leaves something behind where it is cut: from the first time on a signal
@@ -74,18 +94,32 @@ int clean(Program& program, const RunConfig& config) {
   return 0;
 }
 
-int prepare(Program& program, bool cleans) {
+int list(Program& program, const Index& index) {
+  const Json rows = list_of_files(index);
+  program.show(rows, lines_of_files(rows));
+  return 0;
+}
+
+int prepare(Program& program, const PrepareFlags& flags) {
   const auto& workload = program.workload(program.arguments().target);
   // What is prepared lies in one folder, whatever the data.
-  const auto loaded = cleans ? program.load_to_show(workload) : program.load(workload);
+  const auto loaded = flags.cleans ? program.load_to_show(workload) : program.load(workload);
   const auto& config = loaded.config.config;
-  if (cleans) return clean(program, config);
+  if (flags.cleans) return clean(program, config);
   const bool speaks = !program.arguments().quiet;
   const SystemClock clock;
   const auto index = find_cases(loaded, speaks, clock);
-  if (speaks) say(Lines(index.patients_by).add("preparing every example …"));
+  if (flags.lists) return list(program, index);
   const auto hardware = detect_hardware();
-  if (speaks) forecast(*loaded.stage, config, index, hardware);
+  auto work = work_here(loaded, index, hardware);
+  const auto filling = forecast(*loaded.stage, config, index);
+  if (filling) work.cache_bytes = filling->needed_bytes;
+  const Json block = data_block(index, config, work);
+  if (speaks) {
+    say(lines_of_data(block));
+    if (filling) say(filling->sentence(hardware.memory_limit_bytes));
+    say("preparing every example …");
+  }
   const bool is_terminal = isatty(STDERR_FILENO) != 0;
   WorkReport report(STDERR_FILENO, /*patience=*/is_terminal ? 0 : 1, clock);
   const auto storage = make_storage();
@@ -105,6 +139,7 @@ int prepare(Program& program, bool cleans) {
   json["index"]["patients"] = index.patients();
   json["index"]["splits"] = splits_of(index);
   json["index"]["sha256"] = index.sha256();
+  json["data"] = block;
   json["cache"] = nullptr;
   json.update(context.outputs);
   json["bad"] = to_json(context.bad);
@@ -124,11 +159,15 @@ int prepare(Program& program, bool cleans) {
 }  // namespace
 
 void add_prepare(Program& program) {
-  const auto cleans = std::make_shared<bool>(false);
+  const auto flags = std::make_shared<PrepareFlags>();
   auto& verb = program.add_workload_verb(
       "prepare", "index the data, check every file, fill the prepared cache",
-      [&program, cleans] { return prepare(program, *cleans); }, {.stages = WorkloadVerb::Stages::each});
-  verb.add_flag("--clean", *cleans, "instead: empty the prepared cache of what nobody uses");
+      [&program, flags] { return prepare(program, *flags); }, {.stages = WorkloadVerb::Stages::each});
+  auto* const clean =
+      verb.add_flag("--clean", flags->cleans, "instead: empty the prepared cache of what nobody uses");
+  verb.add_flag("--list", flags->lists,
+                "instead: name every file below the folder, with its case or why it is none")
+      ->excludes(clean);
 }
 
 }  // namespace larmor::app

@@ -13,6 +13,7 @@
 #include "larmor/launch/fleet.h"
 #include "larmor/launch/restart_policy.h"
 #include "larmor/train/begun_run.h"
+#include "larmor/train/data_block.h"
 #include "larmor/train/earlier_run.h"
 #include "larmor/train/machine.h"
 #include "larmor/train/run_setup.h"
@@ -253,8 +254,11 @@ int Leader::run() {
 
 GroupEnding Leader::train_to_the_end() {
   const auto& limits = request_.flags.agents;
-  if (!request_.program.arguments().quiet)
-    app::say(Lines().add_text(explain(run_->plan, run_->hardware)).add(run_->index.patients_by));
+  if (!request_.program.arguments().quiet) {
+    const RunConfig& config = run_->config.config;
+    const auto block = data_block(run_->index, config, work_of_run(config, run_->demand, run_->plan));
+    app::say(Lines().add_text(explain(run_->plan, run_->hardware)).add(lines_of_data(block)));
+  }
   RestartPolicy policy({.most_restarts = limits.max_restarts, .least_ranks = limits.min_ranks},
                        newest_step(run_->folder));
   for (GroupEnding ending = train();; ending = train()) {

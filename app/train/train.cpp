@@ -15,6 +15,7 @@
 #include "larmor/train/time_left.h"
 
 #include "app/program.h"
+#include "app/show_draft.h"
 #include "app/stage_chain.h"
 #include "app/train/lead.h"
 #include "app/train/train_flags.h"
@@ -63,7 +64,7 @@ int train_as_agent(Program& program, const TrainFlags& flags, const std::optiona
     const auto draft = draft_run(
         loaded, given ? std::nullopt : hosts_like_this(find_agent(flags.agents, given).place.agents));
     check_begun(workload, loaded, draft.index);
-    program.show(to_json(draft.plan), Lines().add_text(explain(draft.plan, draft.hardware)));
+    show_draft(program, draft, loaded.config.config);
     return 0;
   }
   Agent agent = find_agent(flags.agents, given);

@@ -287,6 +287,7 @@ void plan_new(PreparedRun& run, const LoadedStage& asked, const std::optional<Be
   open_folder(run, storage);
   run.index = std::move(draft.index);
   run.hardware = std::move(draft.hardware);
+  run.demand = std::move(draft.demand);
   run.plan = std::move(draft.plan);
   freeze_plan(run.config, run.plan);
   if (begun) note_trained_before(run, begun->trained_on);
@@ -301,7 +302,8 @@ void plan_again(PreparedRun& run, const Stage& stage, const StartOptions& start,
   run.hardware = start.hardware ? *start.hardware : hardware_for(run.folder.root);
   const auto stored = plan_from_json(read_json(run.folder.plan()));
   const auto of_person = changes.size();
-  run.plan = plan_again(stored, run.hardware, stage.demand(config, run.index), run.config, changes);
+  run.demand = stage.demand(config, run.index);
+  run.plan = plan_again(stored, run.hardware, run.demand, run.config, changes);
   if (changes.size() > of_person) run.notes.push_back(changes.back().words);
   check_batch(config, run.plan);
   for (auto& change : changes) {

@@ -41,6 +41,7 @@ struct PreparedRun {
   RunFolder folder;
   LoadedConfig config;
   Hardware hardware;
+  Demand demand;
   Plan plan;
   Index index;
   std::optional<CheckpointEntry> resume_from;
