@@ -82,7 +82,8 @@ TEST(LoadedStage, OfARunRefusesAnotherFileThanTheOneItKeeps) {
   const auto names = [](const std::filesystem::path& list) { return "data.list=" + list.string(); };
   EXPECT_EQ(exit_of_loading(run, {"data.kind=list", names(other)}), Exit::done) << "nothing is kept of it";
   keep_files({{"list", "case\n1\n"}}, run.folder.root, disk);
-  EXPECT_EQ(exit_of_loading(run, {"data.kind=list", names(there), "run.seed=9"}), Exit::done) << "the same, elsewhere";
+  EXPECT_EQ(exit_of_loading(run, {"data.kind=list", names(there), "run.seed=9"}), Exit::done)
+      << "the same, elsewhere";
   EXPECT_EQ(exit_of_loading(run, {"data.list="}), Exit::done) << "as the run's own config says";
   EXPECT_EQ(exit_of_loading(run, {"data.kind=list", names(other)}), Exit::usage);
   EXPECT_EQ(exit_of_loading(run, {"data.kind=list", names(run.scratch.path() / "nowhere.csv")}), Exit::usage);
