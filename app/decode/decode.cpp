@@ -1,4 +1,4 @@
-// larmor-decode: decodes compressed pixels for the process that has started it, without files and sockets of
+// larmor-decode: decodes compressed data for the process that has started it, without files and sockets of
 // its own. Apart from larmor, because that takes a quarter of a second to load libtorch.
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -13,7 +13,7 @@ int main() {
   struct stat status{};
   if (::fstat(socket, &status) != 0 || !S_ISSOCK(status.st_mode)) {
     larmor::log::error(
-        "larmor-decode is started by larmor when it reads compressed DICOM, and by nobody else");
+        "larmor-decode is started by larmor when it reads compressed files, and by nobody else");
     return usage;
   }
   return larmor::serve_decoding(socket);

@@ -1,6 +1,6 @@
 // What a process and its decoder say to each other over a pair of sockets: messages of fixed size, one a
-// packet. Compressed and decoded pixels lie in memory that they share; its descriptor travels with the
-// request.
+// packet. Compressed and decoded bytes lie in memory that they share; its descriptor travels with the first
+// request that uses it.
 #pragma once
 
 #include <array>
@@ -12,11 +12,12 @@
 #include <string_view>
 
 #include "larmor/base/descriptor.h"
+#include "larmor/codec/unpacking.h"
 
 namespace larmor {
 
 /// Changes with the structures below.
-inline constexpr uint32_t decode_protocol = 1;
+inline constexpr uint32_t decode_protocol = 2;
 
 /// The decoder's first word.
 struct DecodeGreeting {
@@ -28,10 +29,15 @@ struct DecodeGreeting {
 
 using ShortText = std::array<char, 80>;
 
+/// Whether both sides keep shared memory of such a size for the requests to come, which then bring no
+/// descriptor: pages that are there already cost less than the same again for each slice, picture or volume.
+constexpr bool is_kept(uint64_t memory_bytes) { return memory_bytes <= uint64_t{32} << 20; }
+
 /// The shared memory holds a uint64_t a fragment with its length, the fragments without gaps, and from
 /// `output_begin` on the decoded frames.
 struct DecodeRequest {
   uint32_t protocol = decode_protocol;
+  uint32_t packing = 0;  // of Packing; 0: frames, which the numbers below describe
   int32_t rows = 0, columns = 0, frames = 0, samples = 0;
   int32_t bits_allocated = 0, bits_stored = 0, high_bit = 0;
   uint32_t is_signed = 0, by_plane = 0;
@@ -43,6 +49,7 @@ struct DecodeReply {
   enum class Status : uint32_t { decoded, refused, out_of_memory, other_protocol };
   Status status = Status::decoded;
   uint32_t by_plane = 0;
+  Unpacked unpacked;  // unless frames were asked for
   ShortText photometric{};
   std::array<char, 400> message{};
   std::array<char, 200> hint{};

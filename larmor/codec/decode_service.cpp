@@ -7,6 +7,7 @@
 #include <exception>
 #include <fstream>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include "larmor/codec/frame_decoder.h"
 #include "larmor/codec/sandbox.h"
 #include "larmor/codec/shared_memory.h"
+#include "larmor/codec/unpacking.h"
 
 namespace larmor {
 
@@ -66,14 +68,28 @@ EncodedPixels to_encoded(const DecodeRequest& request, std::span<const std::byte
   return encoded;
 }
 
-DecodeReply answer(const DecodeRequest& request, Descriptor shared) {
+void decode(const DecodeRequest& request, std::span<std::byte> memory, DecodeReply& reply) {
+  const EncodedPixels encoded = to_encoded(request, memory);
+  const auto out = memory.subspan(request.output_begin, request.output_bytes);
+  if (request.packing != 0) {
+    reply.unpacked = unpack_here(static_cast<Packing>(request.packing), encoded.fragments.front(), out);
+    return;
+  }
+  const DecodedForm form = decode_frames(encoded, out);
+  reply.by_plane = form.by_plane ? 1 : 0;
+  put_text(reply.photometric, form.photometric);
+}
+
+/// `memory` is that of the requests before.
+DecodeReply answer(const DecodeRequest& request, Descriptor shared, std::optional<SharedMemory>& memory) {
   DecodeReply reply;
   try {
-    const SharedMemory memory = SharedMemory::map(std::move(shared), request.memory_bytes);
-    const DecodedForm form = decode_frames(to_encoded(request, memory.view()),
-                                           memory.view().subspan(request.output_begin, request.output_bytes));
-    reply.by_plane = form.by_plane ? 1 : 0;
-    put_text(reply.photometric, form.photometric);
+    if (shared.is_open()) {
+      memory.reset();
+      memory.emplace(SharedMemory::map(std::move(shared), request.memory_bytes));
+      memory->close_descriptor();
+    }
+    decode(request, memory->view(), reply);
   } catch (const Error& error) {
     reply.status = error.exit() == Exit::data ? Status::refused : Status::out_of_memory;
     put_text(reply.message, error.message());
@@ -97,15 +113,20 @@ int serve_decoding(int socket) {
   greeting.has_seccomp = sandbox.has_seccomp ? 1 : 0;
   greeting.landlock_version = sandbox.landlock_version;
   if (!send_packet(socket, as_packet(std::as_const(greeting)))) return 1;
+  std::optional<SharedMemory> memory;
   while (true) {
     DecodeRequest request;
     Descriptor shared;
     if (!receive_packet(socket, as_packet(request), &shared)) return 0;
     DecodeReply reply;
-    if (request.protocol != decode_protocol || !shared.is_open())
+    const bool has_memory = shared.is_open() || (memory && memory->view().size() == request.memory_bytes);
+    if (request.protocol != decode_protocol || !has_memory ||
+        request.packing > static_cast<uint32_t>(last_packing) ||
+        (request.packing != 0 && request.fragments != 1))
       reply.status = Status::other_protocol;
     else
-      reply = answer(request, std::move(shared));
+      reply = answer(request, std::move(shared), memory);
+    if (memory && !is_kept(memory->view().size())) memory.reset();
     if (!send_packet(socket, as_packet(std::as_const(reply)))) return 0;
   }
 }

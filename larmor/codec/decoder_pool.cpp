@@ -40,7 +40,7 @@ DecoderPlace find_decoder() {
   std::error_code absent;
   if (!fs::is_regular_file(place.options.program, absent))
     fail(Exit::environment,
-         text("there is no ", place.options.program.string(), ", which decodes compressed DICOM"),
+         text("there is no ", place.options.program.string(), ", which decodes compressed files"),
          "install larmor and larmor-decode of one build together, or set LARMOR_DECODER=PROGRAM; "
          "LARMOR_DECODER=none decodes in the process that reads, where a file that was made to may do "
          "anything");
@@ -68,18 +68,26 @@ DecoderPool::DecoderPool(DecoderOptions options, std::size_t most)
 DecoderPool::~DecoderPool() = default;
 
 DecodedForm DecoderPool::decode(const EncodedPixels& encoded, std::span<std::byte> out) {
+  return outcome_of([&](DecoderProcess& decoder) { return decoder.decode(encoded, out); }).form;
+}
+
+Unpacked DecoderPool::unpack(Packing packing, std::span<const std::byte> packed, std::span<std::byte> out) {
+  return outcome_of([&](DecoderProcess& decoder) { return decoder.unpack(packing, packed, out); }).unpacked;
+}
+
+DecodeOutcome DecoderPool::outcome_of(const Work& work) {
   DecodeOutcome outcome;
   for (int attempt = 0; attempt < 2; ++attempt) {
     Decoder decoder = take();
     try {
-      outcome = decoder->decode(encoded, out);
+      outcome = work(*decoder);
     } catch (...) {
       give_back(std::move(decoder));
       throw;
     }
     if (outcome.kind == DecodeOutcome::Kind::lost) decoder = nullptr;
     give_back(std::move(decoder));
-    if (outcome.kind == DecodeOutcome::Kind::decoded) return outcome.form;
+    if (outcome.kind == DecodeOutcome::Kind::decoded) return outcome;
     if (!outcome.was_killed) break;
   }
   fail(Exit::data, outcome.message, outcome.hint);
@@ -136,7 +144,7 @@ DecoderPool::Decoder DecoderPool::start() {
         continue;
       }
       cannot_start_ = true;
-      fail(Exit::data, text("its compressed pixels have no decoder: ", error.message()), error.hint());
+      fail(Exit::data, text("its compressed data have no decoder: ", error.message()), error.hint());
     }
   }
 }
@@ -155,13 +163,18 @@ DecodedForm decode_apart(const EncodedPixels& encoded, std::span<std::byte> out)
   return pool != nullptr ? pool->decode(encoded, out) : decode_frames(encoded, out);
 }
 
+Unpacked unpack_apart(Packing packing, std::span<const std::byte> packed, std::span<std::byte> out) {
+  DecoderPool* const pool = process_decoders();
+  return pool != nullptr ? pool->unpack(packing, packed, out) : unpack_here(packing, packed, out);
+}
+
 std::string describe_decoder() {
   const DecoderPlace place = find_decoder();
   if (place.is_unwanted)
-    return "compressed DICOM is decoded in the reading process, as LARMOR_DECODER=none asks";
+    return "compressed files are decoded in the reading process, as LARMOR_DECODER=none asks";
   const DecoderProcess decoder(place.options);
   return text(
-      "compressed DICOM is decoded by ", place.options.program.string(), ", confined by ",
+      "compressed files are decoded by ", place.options.program.string(), ", confined by ",
       decoder.is_confined() ? decoder.confinement() : "limits alone, as LARMOR_DECODER=unconfined allows");
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -13,6 +14,7 @@
 
 #include "larmor/codec/decoder_process.h"
 #include "larmor/codec/encoded_pixels.h"
+#include "larmor/codec/unpacking.h"
 
 namespace larmor {
 
@@ -28,6 +30,8 @@ class DecoderPool {
   /// Into `out`. Requires: `out` has decoded_bytes(encoded). Throws Error (data): damaged, cut short, the
   /// decoder crashed, took too long or too much memory, or none could be started for more than half a second.
   DecodedForm decode(const EncodedPixels& encoded, std::span<std::byte> out);
+  /// As DecoderProcess::unpack(). Throws as decode() does.
+  Unpacked unpack(Packing packing, std::span<const std::byte> packed, std::span<std::byte> out);
   /// Ends those that have nothing to do.
   void end_idle();
   /// Processes of those that have nothing to do.
@@ -35,6 +39,9 @@ class DecoderPool {
 
  private:
   using Decoder = std::unique_ptr<DecoderProcess>;
+  using Work = std::function<DecodeOutcome(DecoderProcess&)>;
+
+  DecodeOutcome outcome_of(const Work& work);
 
   Decoder take();
   Decoder start();
@@ -49,12 +56,13 @@ class DecoderPool {
   std::atomic<bool> cannot_start_ = false;  // as it was with the last
 };
 
-/// JPEG, JPEG-LS and JPEG 2000 through the decoders of this process: by `larmor-decode` beside the running
-/// program, or by what LARMOR_DECODER names. In this process with LARMOR_DECODER=none alone. Throws as
-/// DecoderPool does, and Error (environment) without a program to start.
+/// What libraries of others decode, through the decoders of this process: by `larmor-decode` beside the
+/// running program, or by what LARMOR_DECODER names. In this process with LARMOR_DECODER=none alone. Throws
+/// as DecoderPool does, and Error (environment) without a program to start. Thread-safe.
 DecodedForm decode_apart(const EncodedPixels& encoded, std::span<std::byte> out);
+Unpacked unpack_apart(Packing packing, std::span<const std::byte> packed, std::span<std::byte> out);
 
-/// How compressed pixels are decoded here, for people: by which program, and how it is confined. Starts it to
+/// How compressed files are decoded here, for people: by which program, and how it is confined. Starts it to
 /// see. Throws Error (environment): compressed files will be refused.
 std::string describe_decoder();
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <cmath>
 #include <csignal>
@@ -23,7 +24,6 @@
 #include "larmor/base/error.h"
 #include "larmor/base/system_error.h"
 #include "larmor/base/text.h"
-#include "larmor/codec/shared_memory.h"
 
 namespace larmor {
 
@@ -120,17 +120,8 @@ void set_limit(pid_t process, __rlimit_resource resource, rlim_t most) {
        "see what confines this process: it may not set limits of its own children");
 }
 
-struct PackedRequest {
+DecodeRequest request_of(const EncodedPixels& encoded) {
   DecodeRequest request;
-  SharedMemory memory;
-};
-
-PackedRequest pack(const EncodedPixels& encoded, std::size_t output_bytes) {
-  std::size_t input = encoded.fragments.size() * sizeof(uint64_t);
-  for (const auto fragment : encoded.fragments) input += fragment.size();
-  const std::size_t begin = (input + 63) / 64 * 64, whole = std::max<std::size_t>(begin + output_bytes, 1);
-  PackedRequest packed{.request = {}, .memory = SharedMemory::create(whole)};
-  DecodeRequest& request = packed.request;
   request.rows = encoded.rows;
   request.columns = encoded.columns;
   request.frames = encoded.frames;
@@ -140,20 +131,24 @@ PackedRequest pack(const EncodedPixels& encoded, std::size_t output_bytes) {
   request.high_bit = encoded.high_bit;
   request.is_signed = encoded.is_signed ? 1 : 0;
   request.by_plane = encoded.by_plane ? 1 : 0;
-  request.fragments = encoded.fragments.size();
-  request.memory_bytes = whole;
-  request.output_begin = begin;
-  request.output_bytes = output_bytes;
   put_text(request.transfer_syntax, encoded.transfer_syntax);
   put_text(request.photometric, encoded.photometric);
-  std::byte* at = packed.memory.view().data();
-  for (const auto fragment : encoded.fragments) {
-    const uint64_t length = fragment.size();
-    std::memcpy(at, &length, sizeof length);
-    at += sizeof length;
-  }
-  for (const auto fragment : encoded.fragments) at = std::copy(fragment.begin(), fragment.end(), at);
-  return packed;
+  return request;
+}
+
+/// Whether a decoder may have given that.
+bool is_possible(const Unpacked& unpacked, Packing packing, std::size_t packed, std::size_t room) {
+  if (unpacked.end > Unpacked::End::damaged || unpacked.taken > packed || unpacked.given > room) return false;
+  if (!is_picture(packing)) return true;
+  const auto is_within = [](int64_t number, int64_t most) { return number > 0 && number <= most; };
+  constexpr int64_t most_pixels = int64_t{1} << 31;  // of a side
+  if (unpacked.end == Unpacked::End::damaged || !is_within(unpacked.columns, most_pixels) ||
+      !is_within(unpacked.rows, most_pixels) || !is_within(unpacked.samples, 4) ||
+      !is_within(unpacked.sample_bytes, 2))
+    return false;
+  uint64_t bytes = static_cast<uint64_t>(unpacked.columns * unpacked.samples * unpacked.sample_bytes);
+  const bool is_too_much = __builtin_mul_overflow(bytes, static_cast<uint64_t>(unpacked.rows), &bytes);
+  return unpacked.end == Unpacked::End::full || (!is_too_much && bytes == unpacked.given);
 }
 
 }  // namespace
@@ -220,40 +215,96 @@ void DecoderProcess::set_limits(const DecodeRequest& request) {
   set_limit(id_, RLIMIT_AS, greeting_.address_space + request.memory_bytes + memory_limit_);
 }
 
-DecodeOutcome DecoderProcess::decode(const EncodedPixels& encoded, std::span<std::byte> out) {
-  PackedRequest packed = pack(encoded, out.size());
-  set_limits(packed.request);
-  if (!send_packet(socket_.number(), as_packet(std::as_const(packed.request)), packed.memory.descriptor())) {
+std::optional<int> DecoderProcess::share(DecodeRequest& request,
+                                         std::span<const std::span<const std::byte>> pieces,
+                                         std::size_t output_bytes) {
+  constexpr std::size_t least = std::size_t{1} << 20;
+  std::size_t input = pieces.size() * sizeof(uint64_t);
+  for (const auto piece : pieces) input += piece.size();
+  request.fragments = pieces.size();
+  request.output_begin = (input + 63) / 64 * 64;
+  request.output_bytes = output_bytes;
+  const std::size_t needed = request.output_begin + output_bytes;
+  if (!memory_ || memory_->view().size() < needed) {
+    memory_.reset();
+    memory_.emplace(SharedMemory::create(is_kept(needed) ? std::bit_ceil(std::max(needed, least)) : needed));
+  }
+  request.memory_bytes = memory_->view().size();
+  std::byte* at = memory_->view().data();
+  for (const auto piece : pieces) {
+    const uint64_t length = piece.size();
+    std::memcpy(at, &length, sizeof length);
+    at += sizeof length;
+  }
+  for (const auto piece : pieces) at = std::copy(piece.begin(), piece.end(), at);
+  return memory_->is_open() ? std::optional(memory_->descriptor()) : std::nullopt;
+}
+
+/// Large memory is not kept, on either side.
+void DecoderProcess::end_sharing() {
+  if (memory_ && !is_kept(memory_->view().size())) memory_.reset();
+}
+
+std::optional<DecodeOutcome> DecoderProcess::ask(DecodeRequest& request,
+                                                 std::span<const std::span<const std::byte>> pieces,
+                                                 std::size_t output_bytes, DecodeReply& reply) {
+  const std::optional<int> descriptor = share(request, pieces, output_bytes);
+  set_limits(request);
+  if (!send_packet(socket_.number(), as_packet(std::as_const(request)), descriptor)) {
     DecodeOutcome outcome = lose(nullptr);
     outcome.was_killed = true;  // by whatever it was, not by a file that it never saw
     return outcome;
   }
+  memory_->close_descriptor();
   if (!wait_for_word(socket_.number(), wait_limit_)) return lose("gave no answer");
-  DecodeReply reply;
   if (!receive_packet(socket_.number(), as_packet(reply))) return lose(nullptr);
-  DecodeOutcome outcome;
-  outcome.message = text_in(reply.message);
-  outcome.hint = text_in(reply.hint);
+  DecodeOutcome outcome{.kind = DecodeOutcome::Kind::refused};
   switch (reply.status) {
-    case DecodeReply::Status::decoded: {
-      outcome.form = {text_in(reply.photometric), reply.by_plane != 0};
-      const auto samples = packed.memory.view().subspan(packed.request.output_begin, out.size());
-      std::memcpy(out.data(), samples.data(), samples.size());
-      return outcome;
-    }
+    case DecodeReply::Status::decoded:
+      return std::nullopt;
     case DecodeReply::Status::refused:
-      outcome.kind = DecodeOutcome::Kind::refused;
+      outcome.message = text_in(reply.message);
+      outcome.hint = text_in(reply.hint);
       return outcome;
     case DecodeReply::Status::out_of_memory:
-      outcome.kind = DecodeOutcome::Kind::refused;
-      outcome.message = text("decoding its compressed pixels takes more than ", human_bytes(memory_limit_),
-                             " of memory beyond the pixels themselves");
+      memory_.reset();  // it may have had none to map this
+      outcome.message = text("decoding its compressed data takes more than ", human_bytes(memory_limit_),
+                             " of memory beyond the data themselves");
       outcome.hint = "fetch the file again, or leave it out";
       return outcome;
     case DecodeReply::Status::other_protocol:
       break;
   }
   return lose("gave an answer that means nothing");
+}
+
+DecodeOutcome DecoderProcess::decode(const EncodedPixels& encoded, std::span<std::byte> out) {
+  DecodeRequest request = request_of(encoded);
+  DecodeReply reply;
+  auto outcome = ask(request, encoded.fragments, out.size(), reply);
+  if (!outcome) {
+    outcome = DecodeOutcome{.form = {text_in(reply.photometric), reply.by_plane != 0}};
+    memory_->move_out(request.output_begin, out);
+  }
+  end_sharing();
+  return *outcome;
+}
+
+DecodeOutcome DecoderProcess::unpack(Packing packing, std::span<const std::byte> packed,
+                                     std::span<std::byte> out) {
+  DecodeRequest request{.packing = static_cast<uint32_t>(packing)};
+  DecodeReply reply;
+  auto outcome = ask(request, std::span(&packed, 1), out.size(), reply);
+  if (!outcome && !is_possible(reply.unpacked, packing, packed.size(), out.size()))
+    outcome = lose("gave an answer that means nothing");
+  if (!outcome) {
+    outcome = DecodeOutcome{.unpacked = reply.unpacked};
+    const bool is_beginning = packing == Packing::gzip || packing == Packing::deflate_beginning;
+    const bool is_all = is_beginning && reply.unpacked.end == Unpacked::End::full;
+    memory_->move_out(request.output_begin, is_all ? out : out.first(reply.unpacked.given));
+  }
+  end_sharing();
+  return *outcome;
 }
 
 DecodeOutcome DecoderProcess::lose(const char* reason_of_ours) {
@@ -263,12 +314,12 @@ DecodeOutcome DecoderProcess::lose(const char* reason_of_ours) {
   outcome.hint = "fetch the file again, or leave it out";
   if (reason_of_ours != nullptr) {
     outcome.message =
-        text("the decoder of its compressed pixels ", reason_of_ours, " within ", human_seconds(wait_limit_));
+        text("the decoder of its compressed data ", reason_of_ours, " within ", human_seconds(wait_limit_));
   } else if (ending.signal == SIGXCPU) {
-    outcome.message = text("its compressed pixels kept the decoder busy for more than ",
+    outcome.message = text("its compressed data kept the decoder busy for more than ",
                            human_seconds(processor_limit_), " of processor time");
   } else {
-    outcome.message = text("its compressed pixels crashed the decoder (", ending.describe(), ")");
+    outcome.message = text("its compressed data crashed the decoder (", ending.describe(), ")");
     outcome.was_killed = ending.signal == SIGKILL;
   }
   return outcome;
@@ -277,6 +328,7 @@ DecodeOutcome DecoderProcess::lose(const char* reason_of_ours) {
 /// Kills it where it still runs. Its own ending counts when it came first.
 Ending DecoderProcess::end() {
   socket_.reset();
+  memory_.reset();
   if (id_ <= 0) return {};
   int status = 0;
   pid_t ended = ::waitpid(id_, &status, WNOHANG);

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -47,6 +48,21 @@ SharedMemory::SharedMemory(Descriptor memory, std::size_t size) : memory_(std::m
   void* const begin = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | pages, memory_.number(), 0);
   if (begin == MAP_FAILED) fail_sharing(errno, size);
   view_ = {static_cast<std::byte*>(begin), size};
+}
+
+void SharedMemory::move_out(std::size_t begin, std::span<std::byte> out) {
+  constexpr std::size_t many = std::size_t{64} << 20, piece = std::size_t{4} << 20;
+  const std::size_t step = out.size() < many ? std::max<std::size_t>(out.size(), 1) : piece;
+  for (std::size_t at = 0; at < out.size(); at += step) {
+    const auto part = view_.subspan(begin + at, std::min(step, out.size() - at));
+    std::memcpy(out.data() + at, part.data(), part.size());
+    if (step != piece) continue;
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    const std::size_t from = (begin + at + page - 1) / page * page,
+                      to = (begin + at + part.size()) / page * page;
+    // Where the kernel will not, the memory goes with the rest.
+    if (from < to) static_cast<void>(::madvise(view_.data() + from, to - from, MADV_REMOVE));
+  }
 }
 
 SharedMemory::SharedMemory(SharedMemory&& other) noexcept

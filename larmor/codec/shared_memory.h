@@ -19,7 +19,13 @@ class SharedMemory {
   ~SharedMemory();
 
   int descriptor() const { return memory_.number(); }
+  bool is_open() const { return memory_.is_open(); }
+  /// What has been mapped stays.
+  void close_descriptor() { memory_.reset(); }
   std::span<std::byte> view() const { return view_; }
+  /// Bytes from `begin` on. Where they are many, their memory goes back to the system piece by piece, so that
+  /// they are never whole in both places.
+  void move_out(std::size_t begin, std::span<std::byte> out);
 
  private:
   SharedMemory(Descriptor memory, std::size_t size);

@@ -1,7 +1,6 @@
 #include "larmor/formats/gzip.h"
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <new>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/load_clock.h"
 #include "larmor/base/text.h"
+#include "larmor/codec/decoder_pool.h"
 
 namespace larmor {
 
@@ -20,19 +20,9 @@ namespace {
 
 constexpr std::size_t shortest_member = 18;
 
-struct FreeDecompressor {
-  void operator()(libdeflate_decompressor* pointer) const { libdeflate_free_decompressor(pointer); }
-};
 struct FreeCompressor {
   void operator()(libdeflate_compressor* pointer) const { libdeflate_free_compressor(pointer); }
 };
-using Decompressor = std::unique_ptr<libdeflate_decompressor, FreeDecompressor>;
-
-Decompressor make_decompressor() {
-  Decompressor decompressor(libdeflate_alloc_decompressor());
-  if (!decompressor) throw std::bad_alloc();
-  return decompressor;
-}
 
 /// The length that a member's last four bytes claim, modulo 2^32.
 uint64_t claimed_length(std::span<const std::byte> bytes) {
@@ -88,40 +78,32 @@ bool is_gzip(std::span<const std::byte> bytes) {
 Gunzipped gunzip(std::span<const std::byte> bytes, const InflateLimits& limits, ClaimedVoxels claimed) {
   const LoadScope stage(LoadStage::decompress);
   if (bytes.size() < shortest_member) fail(Exit::data, "the gzip data is cut short");
-  const Decompressor decompressor = make_decompressor();
   uint64_t largest = limits.largest(bytes.size());
   Gunzipped result;
   result.bytes =
       Bytes(std::clamp<uint64_t>(claimed_length(bytes), std::min<uint64_t>(4096, largest), largest));
   std::size_t used = 0, written = 0;
-  while (used < bytes.size()) {
-    const auto rest = bytes.subspan(used);
-    if (used > 0 && !is_gzip(rest)) {
-      result.ignored = all_zero(rest) ? 0 : rest.size();
-      break;
-    }
-    std::size_t taken = 0, given = 0;
-    const auto outcome = libdeflate_gzip_decompress_ex(decompressor.get(), rest.data(), rest.size(),
-                                                       result.bytes.data() + written,
-                                                       result.bytes.size() - written, &taken, &given);
-    if (outcome == LIBDEFLATE_SUCCESS) {
-      used += taken;
-      written += given;
-    } else if (outcome == LIBDEFLATE_INSUFFICIENT_SPACE) {
-      if (result.bytes.size() == largest && claimed) {
-        // libdeflate promises nothing about a buffer that it has filled; in fact all but its last block is
-        // there.
-        largest = raised(largest, limits, std::exchange(claimed, {})(result.bytes.view()));
-      }
-      if (result.bytes.size() == largest)
-        fail(Exit::data, text("the gzip data unpacks to more than ", human_bytes(largest), " (", bytes.size(),
-                              " bytes packed): not an image, or larger than this program reads"));
-      result.bytes.grow(std::min<uint64_t>(largest, 2 * result.bytes.size()));
-    } else {
+  while (true) {
+    const Unpacked members =
+        unpack_apart(Packing::gzip, bytes.subspan(used), result.bytes.view().subspan(written));
+    used += members.taken;
+    written += members.given;
+    if (members.end == Unpacked::End::whole) break;
+    if (members.end == Unpacked::End::damaged)
       fail(Exit::data, text("the gzip data is damaged or cut short, after ", written, " good bytes"),
            "fetch the file again");
+    if (result.bytes.size() == largest && claimed) {
+      // libdeflate promises nothing about a buffer that it has filled; in fact all but its last block is
+      // there.
+      largest = raised(largest, limits, std::exchange(claimed, {})(result.bytes.view()));
     }
+    if (result.bytes.size() == largest)
+      fail(Exit::data, text("the gzip data unpacks to more than ", human_bytes(largest), " (", bytes.size(),
+                            " bytes packed): not an image, or larger than this program reads"));
+    result.bytes.grow(std::min<uint64_t>(largest, 2 * result.bytes.size()));
   }
+  const auto behind = bytes.subspan(used);
+  result.ignored = all_zero(behind) ? 0 : behind.size();
   result.bytes.shorten(written);
   return result;
 }
@@ -144,30 +126,25 @@ Bytes gzip(std::span<const std::byte> bytes, int level) {
 
 Bytes inflate(std::span<const std::byte> bytes, std::size_t size) {
   const LoadScope stage(LoadStage::decompress);
-  const Decompressor decompressor = make_decompressor();
   Bytes plain(size);
-  const auto outcome = libdeflate_deflate_decompress(decompressor.get(), bytes.data(), bytes.size(),
-                                                     plain.data(), size, nullptr);
-  if (outcome != LIBDEFLATE_SUCCESS)
+  const Unpacked unpacked = unpack_apart(Packing::deflate, bytes, plain.view());
+  if (unpacked.end != Unpacked::End::whole || unpacked.given != size)
     fail(Exit::data, text("the packed data does not give the ", size, " bytes it claims"));
   return plain;
 }
 
 Bytes inflate(std::span<const std::byte> bytes, const InflateLimits& limits, std::size_t before) {
   const LoadScope stage(LoadStage::decompress);
-  const Decompressor decompressor = make_decompressor();
   const uint64_t largest = limits.largest(bytes.size());
   Bytes plain(before + std::min<uint64_t>(largest, 4096 + 4 * uint64_t{bytes.size()}));
   while (true) {
     const std::size_t room = plain.size() - before;
-    std::size_t given = 0;
-    const auto outcome = libdeflate_deflate_decompress(decompressor.get(), bytes.data(), bytes.size(),
-                                                       plain.data() + before, room, &given);
-    if (outcome == LIBDEFLATE_SUCCESS) {
-      plain.shorten(before + given);
+    const Unpacked unpacked = unpack_apart(Packing::deflate, bytes, plain.view().subspan(before));
+    if (unpacked.end == Unpacked::End::whole) {
+      plain.shorten(before + unpacked.given);
       return plain;
     }
-    if (outcome != LIBDEFLATE_INSUFFICIENT_SPACE)
+    if (unpacked.end == Unpacked::End::damaged)
       fail(Exit::data, "the deflated data is damaged or cut short", "fetch the file again");
     if (room == largest)
       fail(Exit::data, text("the deflated data unpacks to more than ", human_bytes(largest)));
@@ -176,16 +153,10 @@ Bytes inflate(std::span<const std::byte> bytes, const InflateLimits& limits, std
 }
 
 Bytes inflate_beginning(std::span<const std::byte> bytes, std::size_t size) {
-  const Decompressor decompressor = make_decompressor();
   Bytes beginning(size);
-  // A buffer that is full is all that was wanted. libdeflate writes no block that is stored plainly and does
-  // not fit, and promises nothing at all; what it has not written must not be what lay in memory.
-  std::memset(beginning.data(), 0, size);
-  std::size_t given = size;
-  const auto outcome = libdeflate_deflate_decompress(decompressor.get(), bytes.data(), bytes.size(),
-                                                     beginning.data(), size, &given);
-  const bool is_full = outcome == LIBDEFLATE_INSUFFICIENT_SPACE;
-  beginning.shorten(outcome == LIBDEFLATE_SUCCESS ? given : is_full ? size : 0);
+  // A buffer that is full is all that was wanted.
+  const Unpacked unpacked = unpack_apart(Packing::deflate_beginning, bytes, beginning.view());
+  if (unpacked.end != Unpacked::End::full) beginning.shorten(unpacked.given);
   return beginning;
 }
 

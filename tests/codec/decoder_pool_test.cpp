@@ -177,7 +177,7 @@ TEST_F(DecoderPoolTest, IsDoneWithoutByThePersonsWishAlone) {
   for (const char* const decoder : {"", "unconfined"}) {
     EXPECT_EXIT(std::_Exit(status_of_decoding_with(decoder, frames_)),
                 ::testing::ExitedWithCode(static_cast<int>(Exit::environment)),
-                "there is no .*/larmor-decode, which decodes compressed DICOM; .*LARMOR_DECODER=none");
+                "there is no .*/larmor-decode, which decodes compressed files; .*LARMOR_DECODER=none");
   }
   EXPECT_EXIT(std::_Exit(status_of_decoding_with("none", frames_)), ::testing::ExitedWithCode(0), "");
   const std::string program = real_decoder().program.string();

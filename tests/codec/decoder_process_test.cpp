@@ -202,7 +202,7 @@ TEST(DecoderProcess, HasALimitOfMemory) {
   DecoderProcess decoder(options);
   const DecodeOutcome outcome = ask(decoder, frames).outcome;
   EXPECT_EQ(outcome.kind, Kind::refused);
-  EXPECT_THAT(outcome.message, HasSubstr("of memory beyond the pixels themselves"));
+  EXPECT_THAT(outcome.message, HasSubstr("of memory beyond the data themselves"));
   EXPECT_TRUE(decoder.is_running());
 }
 

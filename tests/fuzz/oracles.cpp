@@ -42,7 +42,7 @@ void on_free(const volatile void* block) {
     held -= static_cast<int64_t>(__sanitizer_get_allocated_size(const_cast<const void*>(block)));
 }
 
-// Compressed pixels are decoded here, where the fuzzer sees branches taken and memory misused.
+// Compressed data are decoded here, where the fuzzer sees branches taken and memory misused.
 [[maybe_unused]] const int decodes_here = setenv("LARMOR_DECODER", "none", 1);
 
 const int hooks = __sanitizer_install_malloc_and_free_hooks(on_malloc, on_free);

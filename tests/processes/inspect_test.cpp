@@ -107,6 +107,24 @@ TEST_F(Inspect, NeverWaitsForADeviceAPipeOrASocket) {
   EXPECT_EQ(call({"inspect", "/proc/self/mem"}).status, data);
 }
 
+TEST_F(Inspect, UnpacksNothingInItsOwnProcessUnlessToldTo) {
+  put_heads(folder() / "packed", 1);
+  fs::copy(folder() / "packed/p0/t1.nii.gz", folder() / "packed.nii.gz");
+  put_file(folder() / "picture.png", "\x89PNG\r\n\x1a\n and nothing else");
+  put_file(folder() / "picture.jpg", "\xff\xd8\xff and nothing else");
+  const auto inspected_by = [&](const std::string& decoder, const std::string& path) {
+    return larmor_program({"inspect", path},
+                          {.folder = folder(), .environment = {{"LARMOR_DECODER", decoder}}});
+  };
+  for (const char* const path : {"packed.nii.gz", "picture.png", "picture.jpg"}) {
+    const auto end = inspected_by("/bin/true", path);
+    EXPECT_EQ(end.status, data) << path;
+    EXPECT_THAT(end.err, HasSubstr("its compressed data have no decoder")) << path;
+  }
+  EXPECT_EQ(inspected_by("none", "packed.nii.gz").status, 0);
+  EXPECT_THAT(inspected_by("none", "picture.png").err, HasSubstr("PNG data is"));
+}
+
 TEST_F(Inspect, SaysWhichFolderMayNotBeRead) {
   if (::geteuid() == 0) GTEST_SKIP() << "nothing is closed to root";
   put_heads(folder() / "closed", 1);

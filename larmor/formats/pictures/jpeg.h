@@ -1,4 +1,4 @@
-// JPEG through TurboJPEG.
+// JPEG, unpacked by codec/jpeg_picture.h.
 #pragma once
 
 #include <span>

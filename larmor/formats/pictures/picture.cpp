@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "larmor/base/ensure.h"
+#include "larmor/base/error.h"
 #include "larmor/base/load_clock.h"
+#include "larmor/codec/decoder_pool.h"
 #include "larmor/formats/pictures/jpeg.h"
 #include "larmor/formats/pictures/picture_average.h"
 #include "larmor/formats/pictures/png.h"
@@ -57,6 +59,27 @@ void mix(Pixels& colours, Bytes& grey) {
 }
 
 }  // namespace
+
+Pixels unpacked_pixels(Packing packing, std::span<const std::byte> bytes) {
+  const LoadScope stage(LoadStage::decompress);
+  Pixels pixels{.bytes = Bytes(claimed_bytes(packing, bytes))};
+  Unpacked unpacked = unpack_apart(packing, bytes, pixels.bytes.view());
+  const std::array<int64_t, 3> shape = {unpacked.columns, unpacked.rows, unpacked.samples};
+  const std::size_t size = checked_bytes(shape, static_cast<std::size_t>(unpacked.sample_bytes));
+  if (unpacked.end == Unpacked::End::full) {
+    pixels.bytes = Bytes(size);
+    unpacked = unpack_apart(packing, bytes, pixels.bytes.view());
+  }
+  if (unpacked.end != Unpacked::End::whole || unpacked.given != size)
+    fail(Exit::data, "its decoder says two things of its size", "fetch the file again");
+  pixels.bytes.shorten(size);
+  pixels.columns = unpacked.columns;
+  pixels.rows = unpacked.rows;
+  pixels.samples = unpacked.samples;
+  pixels.channels = unpacked.samples - (unpacked.samples % 2 == 0 ? 1 : 0);
+  pixels.type = unpacked.sample_bytes == 2 ? VoxelType::uint16 : VoxelType::uint8;
+  return pixels;
+}
 
 Pixels to_grey(Pixels pixels) {
   if (pixels.channels != 3) return pixels;

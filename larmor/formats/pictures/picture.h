@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <span>
 
+#include "larmor/codec/unpacking.h"
 #include "larmor/formats/bytes.h"
 #include "larmor/formats/pictures/picture_reading.h"
 #include "larmor/formats/stored_array.h"
@@ -21,6 +22,9 @@ struct Pixels {
   VoxelType type = VoxelType::uint8;
   Bytes bytes;
 };
+
+/// Unpacked in a process apart. Throws Error (data); the path is the caller's to add.
+Pixels unpacked_pixels(Packing packing, std::span<const std::byte> bytes);
 
 /// One sample a pixel instead of three colours: Pillow's "L", which is ITU-R 601-2. Anything else stays.
 Pixels to_grey(Pixels pixels);

@@ -1,4 +1,4 @@
-// PNG: the usual kind over libdeflate (png_rows.h), every other through libspng.
+// PNG, unpacked by codec/png_picture.h.
 #pragma once
 
 #include <span>
@@ -16,8 +16,6 @@ bool looks_like_png(std::span<const std::byte> bytes);
 /// short, or larger than its bytes can hold. The path is the caller's to add. `grey`: one channel in any
 /// case.
 StoredArray parse_png(std::span<const std::byte> bytes, bool grey = false);
-/// The same, all of it through libspng: what tests hold parse_png against.
-StoredArray parse_png_by_library(std::span<const std::byte> bytes);
 /// As parse_png, with the samples of a pixel side by side, alpha among them.
 Pixels decode_png(std::span<const std::byte> bytes);
 

@@ -1,18 +1,16 @@
-#include "larmor/formats/pictures/png_rows.h"
+#include "larmor/codec/png_rows.h"
 
 #include <array>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
+#include <optional>
+#include <span>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <libdeflate.h>
-
-#include "larmor/base/load_clock.h"
-#include "larmor/formats/gzip.h"
 
 namespace larmor {
 
@@ -37,7 +35,8 @@ std::optional<PngChunk> chunk_at(std::span<const std::byte> bytes, std::size_t a
   const std::size_t length = network_word(bytes, at);
   if (length > bytes.size() - at - chunk_frame) return std::nullopt;
   const auto summed = bytes.subspan(at + 4, length + 4);
-  if (crc32(summed) != network_word(bytes, at + 8 + length)) return std::nullopt;
+  if (libdeflate_crc32(0, summed.data(), summed.size()) != network_word(bytes, at + 8 + length))
+    return std::nullopt;
   return PngChunk{{reinterpret_cast<const char*>(summed.data()), 4}, summed.subspan(4)};
 }
 
@@ -81,13 +80,10 @@ std::optional<PackedPixels> find_packed_pixels(std::span<const std::byte> bytes)
   return std::nullopt;
 }
 
-Bytes joined(const PackedPixels& packed) {
-  Bytes all(packed.size);
-  std::size_t at = 0;
-  for (const auto part : packed.parts) {
-    if (!part.empty()) std::memcpy(all.data() + at, part.data(), part.size());
-    at += part.size();
-  }
+std::vector<std::byte> joined(const PackedPixels& packed) {
+  std::vector<std::byte> all;
+  all.reserve(packed.size);
+  for (const auto part : packed.parts) all.insert(all.end(), part.begin(), part.end());
   return all;
 }
 
@@ -95,19 +91,15 @@ struct FreePngInflater {
   void operator()(libdeflate_decompressor* pointer) const { libdeflate_free_decompressor(pointer); }
 };
 
-/// Exactly `size` bytes with the right check sum, or nothing.
-std::optional<Bytes> inflate_pixels(const PackedPixels& packed, std::size_t size) {
-  const LoadScope stage(LoadStage::decompress);
+/// Exactly so many bytes with the right check sum, or false.
+bool inflate_pixels(const PackedPixels& packed, std::span<std::byte> plain) {
   const std::unique_ptr<libdeflate_decompressor, FreePngInflater> inflater(libdeflate_alloc_decompressor());
   if (!inflater) throw std::bad_alloc();
   const bool is_whole = packed.parts.size() == 1;
-  const Bytes copy = is_whole ? Bytes() : joined(packed);
-  const auto source = is_whole ? packed.parts.front() : copy.view();
-  Bytes plain(size);
-  const auto outcome =
-      libdeflate_zlib_decompress(inflater.get(), source.data(), source.size(), plain.data(), size, nullptr);
-  if (outcome != LIBDEFLATE_SUCCESS) return std::nullopt;
-  return plain;
+  const std::vector<std::byte> copy = is_whole ? std::vector<std::byte>() : joined(packed);
+  const auto source = is_whole ? packed.parts.front() : std::span(copy);
+  return libdeflate_zlib_decompress(inflater.get(), source.data(), source.size(), plain.data(), plain.size(),
+                                    nullptr) == LIBDEFLATE_SUCCESS;
 }
 
 uint8_t number_at(const std::byte* bytes, std::size_t at) { return std::to_integer<uint8_t>(bytes[at]); }
@@ -193,24 +185,23 @@ bool undo_png_filter(uint8_t filter, std::span<const std::byte> filtered, std::s
   }
 }
 
-std::optional<Bytes> unpack_png_rows(std::span<const std::byte> bytes, const PngRows& rows) {
+bool unpack_png_rows(std::span<const std::byte> bytes, const PngRows& rows, std::span<std::byte> pixels) {
   const auto packed = find_packed_pixels(bytes);
-  if (!packed) return std::nullopt;
-  const std::size_t size = rows.row_bytes();
-  auto filtered = inflate_pixels(*packed, rows.rows * (size + 1));
-  if (!filtered) return std::nullopt;
+  if (!packed) return false;
+  const std::size_t size = rows.row_bytes(), all = rows.rows * (size + 1);
+  const auto memory = std::make_unique_for_overwrite<std::byte[]>(all);
+  const std::span filtered(memory.get(), all);
+  if (!inflate_pixels(*packed, filtered)) return false;
   const std::vector<std::byte> nothing_above(size);
-  Bytes pixels(rows.rows * size);
   std::span<const std::byte> above = nothing_above;
   for (std::size_t row = 0; row < rows.rows; ++row) {
-    const auto line = std::as_const(*filtered).view().subspan(row * (size + 1), size + 1);
-    const auto plain = pixels.view().subspan(row * size, size);
+    const auto line = filtered.subspan(row * (size + 1), size + 1);
+    const auto plain = pixels.subspan(row * size, size);
     if (!undo_png_filter(std::to_integer<uint8_t>(line[0]), line.subspan(1), above, rows.pixel_bytes, plain))
-      return std::nullopt;
+      return false;
     above = plain;
-    filtered->release_before((row + 1) * (size + 1));
   }
-  return pixels;
+  return true;
 }
 
 }  // namespace larmor
