@@ -9,6 +9,7 @@
 #include <ATen/Version.h>
 #include <torch/version.h>
 
+#include "larmor/base/build_id.h"
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/base/hash.h"
@@ -39,9 +40,8 @@ std::string cpu_words() {
 }
 
 std::string machine_words() {
-  return text(cpu_words(), "libtorch ", TORCH_VERSION, ", larmor ", version(), ", oneDNN up to ",
-              variable("ONEDNN_MAX_CPU_ISA"), variable("DNNL_MAX_CPU_ISA"), ", libtorch's ",
-              at::get_cpu_capability());
+  return text(cpu_words(), "libtorch ", TORCH_VERSION, ", oneDNN up to ", variable("ONEDNN_MAX_CPU_ISA"),
+              variable("DNNL_MAX_CPU_ISA"), ", libtorch's ", at::get_cpu_capability());
 }
 
 std::atomic<TrialRecord*> of_process{nullptr};
@@ -96,10 +96,12 @@ TrialRecord* trial_record() { return of_process.load(); }
 
 void start_trial_record() {
   if (trial_record() != nullptr) return;
+  // Another build may compute by other code under the same names, and takes the place of what this one found.
   const std::string machine = machine_words();
+  const std::string program = text(machine, ", larmor ", version(), ", build ", build_id());
   const fs::path folder = user_cache_folder();
   of_process = new TrialRecord(
-      folder.empty() ? fs::path() : folder / "trials" / (sha256(machine).substr(0, 16) + ".txt"), machine);
+      folder.empty() ? fs::path() : folder / "trials" / (sha256(machine).substr(0, 16) + ".txt"), program);
 }
 
 }  // namespace larmor

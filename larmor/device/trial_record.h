@@ -33,7 +33,8 @@ class TrialRecord {
 };
 
 /// The record of this process, in the user's cache folder, for the CPU's model and instructions, what
-/// ONEDNN_MAX_CPU_ISA allows of them, libtorch and this program; null before start_trial_record().
+/// ONEDNN_MAX_CPU_ISA allows of them, libtorch and this build of the program; null before
+/// start_trial_record().
 TrialRecord* trial_record();
 
 /// Once per process, before there are threads; later calls do nothing.
