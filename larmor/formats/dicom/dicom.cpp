@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "larmor/base/error.h"
-#include "larmor/base/hash.h"
 #include "larmor/base/load_clock.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/dicom/dicom_codec.h"
@@ -182,20 +181,7 @@ struct Headers {
   std::vector<std::string> files;  // of the slices
   std::vector<DicomHeader> all;
   SliceStack stack;
-  std::vector<std::string> copies;  // files that are left out
 };
-
-/// Whether a slice with these very bytes is there already: archives hand one out twice.
-bool is_copy(const DicomSlices& chosen, const Headers& headers, const std::string& name,
-             const DicomHeader& header) {
-  for (std::size_t i = 0; i < headers.all.size(); ++i) {
-    const DicomHeader& other = headers.all[i];
-    if (other.bytes == header.bytes && other.plane.position == header.plane.position &&
-        sha256_of_file(chosen.folder / headers.files[i]) == sha256_of_file(chosen.folder / name))
-      return true;
-  }
-  return false;
-}
 
 void check_alike(const std::string& one, const DicomHeader& first, const std::string& other,
                  const DicomHeader& second) {
@@ -219,10 +205,6 @@ Headers read_headers(const DicomSlices& chosen) {
       fail(Exit::data, text(name, " is no DICOM file any more"), "do not change the folder meanwhile");
     refuse_fault(*header, name + ' ');
     naming(name, [&] { check_pixels_are_there(*header); });
-    if (is_copy(chosen, headers, name, *header)) {
-      headers.copies.push_back(name);
-      continue;
-    }
     if (!headers.all.empty()) check_alike(headers.files.front(), headers.all.front(), name, *header);
     headers.files.push_back(name);
     slices.push_back({name, header->rows, header->columns, header->plane});
@@ -265,9 +247,9 @@ StoredVolume open_series(const fs::path& path) {
     const Headers headers = read_headers(chosen);
     volume.array.shape = {headers.all.front().columns, headers.all.front().rows,
                           static_cast<int64_t>(headers.all.size())};
-    if (!headers.copies.empty())
+    if (!chosen.copies.empty())
       volume.problems.push_back(
-          text("holds copies of slices, which are left out: ", join(headers.copies, ", ")));
+          text("holds copies of slices, which are left out: ", join(chosen.copies, ", ")));
     place(volume, headers.stack);
     read_slices(volume, chosen, headers);
   });

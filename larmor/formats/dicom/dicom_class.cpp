@@ -1,5 +1,6 @@
 #include "larmor/formats/dicom/dicom_class.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -35,6 +36,24 @@ constexpr std::array modalities{ClassOfModality{"SEG", DicomClass::segmentation}
                                 ClassOfModality{"PR", DicomClass::presentation},
                                 ClassOfModality{"DOC", DicomClass::document}};
 
+struct NameOfClass {
+  DicomClass kind;
+  std::string_view word, text;
+};
+
+constexpr std::array names{
+    NameOfClass{DicomClass::image, "image", "an image"},
+    NameOfClass{DicomClass::secondary_capture, "secondary_capture", "a secondary capture"},
+    NameOfClass{DicomClass::segmentation, "segmentation", "a segmentation"},
+    NameOfClass{DicomClass::dose, "dose", "a dose grid"},
+    NameOfClass{DicomClass::localizer, "localizer", "a localizer"},
+    NameOfClass{DicomClass::radiotherapy, "radiotherapy", "an object of radiotherapy"},
+    NameOfClass{DicomClass::report, "report", "a report"},
+    NameOfClass{DicomClass::presentation, "presentation", "a presentation state"},
+    NameOfClass{DicomClass::document, "document", "a document"}};
+
+const NameOfClass& name_of(DicomClass kind) { return *std::ranges::find(names, kind, &NameOfClass::kind); }
+
 }  // namespace
 
 DicomClass class_of(const DicomHeader& header) {
@@ -59,28 +78,14 @@ std::optional<DicomClass> dicom_class_of_file(const std::filesystem::path& path)
   return header ? std::optional(class_of(*header)) : std::nullopt;
 }
 
-std::string to_text(DicomClass kind) {
-  switch (kind) {
-    case DicomClass::image:
-      return "an image";
-    case DicomClass::secondary_capture:
-      return "a secondary capture";
-    case DicomClass::segmentation:
-      return "a segmentation";
-    case DicomClass::dose:
-      return "a dose grid";
-    case DicomClass::localizer:
-      return "a localizer";
-    case DicomClass::radiotherapy:
-      return "an object of radiotherapy";
-    case DicomClass::report:
-      return "a report";
-    case DicomClass::presentation:
-      return "a presentation state";
-    case DicomClass::document:
-      return "a document";
-  }
-  return "";
+std::string to_text(DicomClass kind) { return std::string(name_of(kind).text); }
+
+std::string word_of(DicomClass kind) { return std::string(name_of(kind).word); }
+
+std::vector<std::string> dicom_class_words() {
+  std::vector<std::string> words;
+  for (const auto& name : names) words.emplace_back(name.word);
+  return words;
 }
 
 }  // namespace larmor

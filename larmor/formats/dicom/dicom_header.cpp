@@ -27,12 +27,12 @@ DicomEncoding encoding_of(const std::string& syntax) {
 
 /// Nothing when `bytes` end before the pixels begin.
 std::optional<DicomHeader> scan_header(std::span<const std::byte> bytes, uint64_t total,
-                                       const DicomMeta& meta) {
+                                       const DicomMeta& meta, DicomText texts) {
   DicomHeader header;
   header.transfer_syntax = meta.transfer_syntax;
   header.bytes = total;
   const DicomEncoding encoding = encoding_of(meta.transfer_syntax);
-  DicomHeaderReader reader(header, encoding.big_endian);
+  DicomHeaderReader reader(header, encoding.big_endian, texts);
   const DicomScan scan = scan_dicom(bytes, total, meta.end, encoding, reader.visitor());
   if (!scan.complete) return std::nullopt;
   header.pixels = scan.pixels;
@@ -61,16 +61,22 @@ const DicomPlane& DicomHeader::plane_of(int64_t frame) const {
   return frame_planes.empty() ? plane : frame_planes[static_cast<std::size_t>(frame)];
 }
 
-DicomFile parse_dicom(Bytes bytes) {
+namespace {
+
+DicomFile parse_file(Bytes bytes, DicomText texts) {
   if (!looks_like_dicom(bytes.view())) fail(Exit::data, "does not begin like a DICOM file");
   const DicomMeta meta = scan_dicom_meta(bytes.view(), bytes.size());
   if (meta.transfer_syntax.empty())
     fail(Exit::data, "the DICOM file does not say its transfer syntax (0002,0010)");
   DicomFile file;
   file.bytes = meta.transfer_syntax == deflated_syntax ? unpack_data_set(bytes, meta) : std::move(bytes);
-  file.header = *scan_header(file.bytes.view(), file.bytes.size(), meta);  // all bytes are there
+  file.header = *scan_header(file.bytes.view(), file.bytes.size(), meta, texts);  // all bytes are there
   return file;
 }
+
+}  // namespace
+
+DicomFile parse_dicom(Bytes bytes) { return parse_file(std::move(bytes), DicomText::none); }
 
 DicomFile open_dicom_file(const std::filesystem::path& path) {
   return parse_dicom(unpacked(read_file(path, largest_file)));
@@ -83,7 +89,7 @@ bool holds_packed_dicom(const RegularFile& file) {
   return is_gzip(start.view()) && looks_like_dicom(gunzip_beginning(start.view(), plain).view());
 }
 
-std::optional<DicomHeader> read_dicom_header(const std::filesystem::path& path) {
+std::optional<DicomHeader> read_dicom_header(const std::filesystem::path& path, DicomText texts) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
   const RegularFile file = open_regular(path);
@@ -93,7 +99,7 @@ std::optional<DicomHeader> read_dicom_header(const std::filesystem::path& path) 
     if (file.read_at(0, part.view()) != part.size()) return std::nullopt;
     if (is_gzip(part.view()) && !looks_like_dicom(part.view())) {
       if (!holds_packed_dicom(file)) return std::nullopt;
-      return parse_dicom(unpacked(read_file(file, largest_file))).header;
+      return parse_file(unpacked(read_file(file, largest_file)), texts).header;
     }
     if (!looks_like_dicom(part.view())) return std::nullopt;
     if (file.size() > largest_file)
@@ -102,8 +108,8 @@ std::optional<DicomHeader> read_dicom_header(const std::filesystem::path& path) 
     const DicomMeta meta = scan_dicom_meta(part.view(), file.size());
     if (!meta.complete) continue;
     if (meta.transfer_syntax.empty() || meta.transfer_syntax == deflated_syntax)
-      return parse_dicom(unpacked(read_file(file, largest_file))).header;
-    if (auto header = scan_header(part.view(), file.size(), meta)) return header;
+      return parse_file(unpacked(read_file(file, largest_file)), texts).header;
+    if (auto header = scan_header(part.view(), file.size(), meta, texts)) return header;
   }
 }
 

@@ -1,7 +1,7 @@
-// What is read of a DICOM header: shape, encoding, geometry and intensity. Names, dates and free text are
-// never taken out of the file, so they cannot turn up in a message.
-// Source: DICOM PS3.3 C.7.6 (image modules), C.11.1 and C.11.2 (modality and VOI), C.7.6.16 (functional
-// groups).
+// What is read of a DICOM header: shape, encoding, geometry and intensity. Names and dates are never taken
+// out of the file, so they cannot turn up in a message; of free text the description of a series alone is,
+// where a person chooses by it. Source: DICOM PS3.3 C.7.6 (image modules), C.11.1 and C.11.2 (modality and
+// VOI), C.7.6.16 (functional groups).
 #pragma once
 
 #include <array>
@@ -43,6 +43,8 @@ struct DicomTable {
 
 struct DicomHeader {
   std::string transfer_syntax, series, sop_class, modality, photometric;
+  std::string instance, series_number, echo;  // what tells objects of one kind apart; empty where not said
+  std::string description;                    // of the series, where it is wanted
   std::string misread;  // which element that decides something cannot be understood, and why; empty: none
   int64_t rows = 0, columns = 0, frames = 1, samples = 1;
   int bits_allocated = 0, bits_stored = 0, high_bit = 0;
@@ -78,7 +80,8 @@ DicomFile open_dicom_file(const std::filesystem::path& path);
 bool holds_packed_dicom(const RegularFile& file);
 /// Reads as little of a file as it can. Nothing when it is no DICOM file, or no file at all. Throws Error
 /// (data) when it cannot be read.
-std::optional<DicomHeader> read_dicom_header(const std::filesystem::path& path);
+std::optional<DicomHeader> read_dicom_header(const std::filesystem::path& path,
+                                             DicomText texts = DicomText::none);
 
 /// Frames of one file; each takes a few hundred bytes of its own.
 constexpr int64_t most_frames = int64_t{1} << 18;

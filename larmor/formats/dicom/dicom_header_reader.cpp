@@ -18,6 +18,8 @@ constexpr DicomTag window_tables = 0x00283010, value_tables = 0x00283000;
 constexpr DicomTag table_form = 0x00283002, table_entries = 0x00283006;
 constexpr DicomTag slope_tag = 0x00281053, intercept_tag = 0x00281052, dose_unit_tag = 0x3004000e;
 constexpr DicomTag offsets_tag = 0x3004000c, spacing_tag = 0x00280030, detector_tag = 0x00181164;
+constexpr DicomTag instance_tag = 0x00080018, description_tag = 0x0008103e, echo_tag = 0x00180086,
+                   series_number_tag = 0x00200011;
 constexpr DicomTag centre_tag = 0x00281050, width_tag = 0x00281051, function_tag = 0x00281056;
 
 struct Wanted {
@@ -27,11 +29,14 @@ struct Wanted {
 
 constexpr std::array wanted{Wanted{0x00080008, "ImageType"},
                             Wanted{0x00080016, "SOPClassUID"},
+                            Wanted{instance_tag, "SOPInstanceUID"},
                             Wanted{0x00080060, "Modality"},
                             Wanted{0x00180050, "SliceThickness"},
+                            Wanted{echo_tag, "EchoNumbers"},
                             Wanted{0x00180088, "SpacingBetweenSlices"},
                             Wanted{detector_tag, "ImagerPixelSpacing"},
                             Wanted{0x0020000e, "SeriesInstanceUID"},
+                            Wanted{series_number_tag, "SeriesNumber"},
                             Wanted{0x00200032, "ImagePositionPatient"},
                             Wanted{0x00200037, "ImageOrientationPatient"},
                             Wanted{0x00280002, "SamplesPerPixel"},
@@ -84,13 +89,6 @@ void check_length(DicomTag tag, std::size_t bytes) {
        "fetch the file again, or write it anew with the program that made it");
 }
 
-bool is_known_photometric(std::string_view name) {
-  constexpr std::array<std::string_view, 14> known = {
-      "MONOCHROME1",     "MONOCHROME2", "PALETTE COLOR", "RGB", "YBR_FULL", "YBR_FULL_422", "YBR_PARTIAL_422",
-      "YBR_PARTIAL_420", "YBR_ICT",     "YBR_RCT",       "HSV", "ARGB",     "CMYK",         "XYB"};
-  return std::ranges::find(known, name) != known.end();
-}
-
 std::array<double, 3> normal_of(const std::array<double, 6>& o) {
   return {o[1] * o[5] - o[2] * o[4], o[2] * o[3] - o[0] * o[5], o[0] * o[4] - o[1] * o[3]};
 }
@@ -98,7 +96,9 @@ std::array<double, 3> normal_of(const std::array<double, 6>& o) {
 }  // namespace
 
 DicomVisitor DicomHeaderReader::visitor() {
-  return {wants,
+  return {[this](DicomTag tag) {
+            return wants(tag) || (tag == description_tag && texts_ == DicomText::description);
+          },
           [](DicomTag tag) {
             return tag == shared_groups || tag == frame_groups || tag == window_tables ||
                    tag == value_tables || is_group(tag);
@@ -118,6 +118,7 @@ void DicomHeaderReader::take_element(const DicomPath& path, DicomTag tag, std::s
   check_length(tag, value.size());
   if (path.empty()) {
     if (!met_.insert(tag).second) note(tag, "stands there twice");
+    take_identity(tag, value);
     take_class(tag, value);
     take_plane(header_.plane, tag, value);
   } else if (path.front().sequence == shared_groups) {
@@ -183,6 +184,14 @@ bool DicomHeaderReader::truth(DicomTag tag, std::span<const std::byte> value) {
   const int number = short_number(tag, value);
   if (number > 1) note(tag, text("is ", number, ", not 0 or 1"));
   return number == 1;
+}
+
+/// What tells objects of one kind apart. None of it decides what an image is, so an odd one is no fault.
+void DicomHeaderReader::take_identity(DicomTag tag, std::span<const std::byte> value) {
+  if (tag == description_tag) header_.description = words_of(value);
+  if (tag == instance_tag) header_.instance = code_word_of(value, ".").value.value_or("");
+  if (tag == echo_tag) header_.echo = digits_of(value);
+  if (tag == series_number_tag) header_.series_number = digits_of(value);
 }
 
 void DicomHeaderReader::take_class(DicomTag tag, std::span<const std::byte> value) {

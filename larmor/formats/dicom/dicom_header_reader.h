@@ -21,7 +21,8 @@ namespace larmor {
 class DicomHeaderReader {
  public:
   /// Borrows `header`, whose transfer syntax is known.
-  DicomHeaderReader(DicomHeader& header, bool big_endian) : header_(header), big_endian_(big_endian) {}
+  DicomHeaderReader(DicomHeader& header, bool big_endian, DicomText texts)
+      : header_(header), big_endian_(big_endian), texts_(texts) {}
 
   DicomVisitor visitor();
   /// Brings together what elements say only together. Requires: the header knows its pixels.
@@ -36,6 +37,7 @@ class DicomHeaderReader {
   };
 
   void take_element(const DicomPath& path, DicomTag tag, std::span<const std::byte> value);
+  void take_identity(DicomTag tag, std::span<const std::byte> value);
   void take_class(DicomTag tag, std::span<const std::byte> value);
   void take_encoding(DicomTag tag, std::span<const std::byte> value);
   void take_view(DicomTag tag, std::span<const std::byte> value);
@@ -65,6 +67,7 @@ class DicomHeaderReader {
 
   DicomHeader& header_;
   bool big_endian_;
+  DicomText texts_;
   DicomPlane nobody_;
   std::map<DicomTag, std::string> faults_;
   std::set<DicomTag> met_;  // of the data set itself

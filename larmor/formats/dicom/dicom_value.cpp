@@ -1,6 +1,7 @@
 #include "larmor/formats/dicom/dicom_value.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <system_error>
@@ -28,6 +29,19 @@ DicomValue<std::string> code_word_of(std::span<const std::byte> value, std::stri
                      });
   if (!sound) return {.fault = "is no code word"};
   return {.value = std::string(words)};
+}
+
+std::string digits_of(std::span<const std::byte> value) {
+  const std::string_view words = words_of(value);
+  const bool sound = words.size() <= 12 && words.find_first_not_of("0123456789") == words.npos;
+  return sound ? std::string(words) : "";
+}
+
+bool is_known_photometric(std::string_view name) {
+  constexpr std::array<std::string_view, 14> known = {
+      "MONOCHROME1",     "MONOCHROME2", "PALETTE COLOR", "RGB", "YBR_FULL", "YBR_FULL_422", "YBR_PARTIAL_422",
+      "YBR_PARTIAL_420", "YBR_ICT",     "YBR_RCT",       "HSV", "ARGB",     "CMYK",         "XYB"};
+  return std::ranges::find(known, name) != known.end();
 }
 
 DicomValue<std::vector<double>> decimals_of(std::span<const std::byte> value) {

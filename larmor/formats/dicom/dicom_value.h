@@ -24,6 +24,10 @@ struct DicomValue {
 
 /// Letters, digits and what stands in `also`, at most 64 of them.
 DicomValue<std::string> code_word_of(std::span<const std::byte> value, std::string_view also = "_ ");
+/// A count of at most 12 digits, as text; empty where there is another word.
+std::string digits_of(std::span<const std::byte> value);
+/// Whether DICOM knows colours of this name (0028,0004).
+bool is_known_photometric(std::string_view name);
 /// Numbers written as text with backslashes between them, all of them finite.
 DicomValue<std::vector<double>> decimals_of(std::span<const std::byte> value);
 /// One number of 16 bits.

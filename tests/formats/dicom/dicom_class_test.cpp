@@ -89,5 +89,38 @@ TEST(DicomClass, OfAScoutIsLocalizerAndAllIsSaidByInspect) {
   EXPECT_TRUE(inspect_file(scratch.path() / "ct").problems.empty());
 }
 
+TEST(DicomClass, HasAWordOfItsOwnForConfigs) {
+  const auto words = dicom_class_words();
+  EXPECT_EQ(words.size(), 9U);
+  EXPECT_EQ(word_of(DicomClass::secondary_capture), "secondary_capture");
+  EXPECT_EQ(words.front(), word_of(DicomClass::image));
+}
+
+// A scout stored with the series that was planned on it has that series' UID.
+TEST(DicomClass, TellsSlicesOfOneSeriesApart) {
+  const ScratchFolder scratch;
+  const auto slice = [](int place) { return DicomBytes().put(0x0020000e, "UI", "1.2").place(0, 0, place); };
+  for (int i = 0; i < 3; ++i) {
+    testing::write_file(scratch.path() / ("a" + std::to_string(i)), slice(i).whole());
+    testing::write_file(scratch.path() / ("s" + std::to_string(i)),
+                        slice(9 * i).put(0x00080008, "CS", "ORIGINAL\\PRIMARY\\LOCALIZER").whole());
+  }
+  const std::string folder = scratch.path().string();
+  EXPECT_EQ(inspect_file(folder + "#1.2").shape, (std::vector<int64_t>{3, 2, 3}));
+  EXPECT_THAT(inspect_file(folder + "#1.2-localizer").problems,
+              Contains(HasSubstr("is a localizer by its class")));
+  EXPECT_THAT(inspect_file(folder).problems.front(),
+              HasSubstr(folder + "#1.2-localizer (3 slices, a localizer)"));
+}
+
+TEST(DicomClass, HasTheDescriptionOfASeriesOnlyWhereItIsWanted) {
+  const ScratchFolder scratch;
+  testing::write_file(scratch.path() / "a",
+                      DicomBytes().put(0x0008103e, "LO", "T1 sag ").put(0x00200011, "IS", "12").whole());
+  EXPECT_EQ(read_dicom_header(scratch.path() / "a")->description, "");
+  EXPECT_EQ(read_dicom_header(scratch.path() / "a", DicomText::description)->description, "T1 sag");
+  EXPECT_EQ(read_dicom_header(scratch.path() / "a")->series_number, "12");
+}
+
 }  // namespace
 }  // namespace larmor
