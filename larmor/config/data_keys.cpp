@@ -18,10 +18,12 @@ KeysOfKinds keys_of_kinds(const WorkloadFields& fields) {
   const std::set<std::string> files = {"folder", "layout", "patient_pattern", "include", "exclude"};
   std::set<std::string> several = files;
   several.insert({"modalities", "grids"});
+  std::set<std::string> objects = files;
+  objects.insert("dicom");
   KeysOfKinds all = {{"nifti", several},
                      {"npz", several},
                      {"picture", several},
-                     {"dicom", files},
+                     {"dicom", objects},
                      {"list", {"list", "folder", "include", "exclude", "modalities", "grids"}},
                      {"phantom", {"phantom_cases", "phantom_size", "phantom_seed"}}};
   for (const std::string& kind : fields.data_kinds) all[kind];

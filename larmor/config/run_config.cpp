@@ -17,6 +17,20 @@ void SplitSection::describe(Fields& f) {
   f.word("by", by, {"patient", "file"}, "what is dealt out to the splits: whole patients, or single files");
 }
 
+void DicomSection::describe(Fields& f) {
+  f.field("class", classes,
+          "classes of the objects that are cases: image, secondary_capture, segmentation, dose, localizer, "
+          "radiotherapy, report, presentation, document; empty: all that have pixels");
+  f.field("modality", modality, "modalities to take (CT, MR, PT); empty: all");
+  f.field("series", series, "series to take, by their UID or their number; empty: all");
+  f.field("echo", echo, "numbers of the echoes to take; empty: all", at_least_zero);
+  f.field(
+      "description", description,
+      "regular expressions, one of which a series' description has to fit, whatever the case of its letters; "
+      "empty: all");
+  f.field("min_slices", min_slices, "slices, or frames, that a series has at least", at_least_one);
+}
+
 void DataConfig::describe(Fields& f, const std::vector<std::string>& more_kinds) {
   std::vector<std::string> kinds{"nifti", "npz", "dicom", "picture", "list", "phantom"};
   kinds.insert(kinds.end(), more_kinds.begin(), more_kinds.end());
@@ -38,6 +52,7 @@ void DataConfig::describe(Fields& f, const std::vector<std::string>& more_kinds)
       "modalities", modalities,
       "{modality: [ends of file names]}: files of a folder that differ in these alone are one case, whose "
       "images are channels in this order (label and mask_<name> are none)");
+  f.section("dicom", [this](Fields& inner) { dicom.describe(inner); });
   f.section("split", [this](Fields& inner) { split.describe(inner); });
   f.field("workers", workers, "loader threads of a rank; auto: the plan's", at_least_zero);
   f.field("prefetch", prefetch, "micro-batches loaded ahead by a rank; auto: the plan's", at_least_one);

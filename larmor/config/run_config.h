@@ -29,6 +29,17 @@ struct SplitSection {
   void describe(Fields& f);
 };
 
+/// Which objects of DICOM files are cases. Lists: any of them; empty: all.
+struct DicomSection {
+  std::vector<std::string> classes = {"image"};
+  std::vector<std::string> modality;
+  std::vector<std::string> series;  // SeriesInstanceUID, or SeriesNumber
+  std::vector<int64_t> echo;
+  std::vector<std::string> description;  // regular expressions
+  int64_t min_slices = 1;
+  void describe(Fields& f);
+};
+
 struct DataConfig {
   std::string kind = "nifti";
   std::string folder;
@@ -36,7 +47,8 @@ struct DataConfig {
   std::string layout = "auto";  // how folders are named: auto, none, folders, or a data set's
   std::string patient_pattern;  // a regular expression on paths; empty: as the layout says
   std::vector<std::string> include, exclude;
-  Json modalities;  // {t1n: [t1, t1n], label: [seg]}; null: every file is a case of its own
+  Json modalities;     // {t1n: [t1, t1n], label: [seg]}; null: every file is a case of its own
+  DicomSection dicom;  // only for kind dicom
   SplitSection split;
   std::optional<int64_t> workers, prefetch;
   int64_t bad_files = 10;

@@ -41,7 +41,7 @@ const std::map<std::string, std::string> values = {
     {"include", "[a*]"},   {"exclude", "[b*]"},          {"patient_pattern", "(p[0-9]+)"},
     {"grids", "resample"}, {"phantom_cases", "7"},       {"phantom_size", "[8, 8, 8]"},
     {"phantom_seed", "5"}, {"modalities", "{t1: [t1]}"}, {"workers", "1"},
-    {"bad_files", "3"}};
+    {"bad_files", "3"},    {"dicom.min_slices", "2"}};
 
 const std::set<std::string> of_files = {"folder", "layout", "patient_pattern", "include", "exclude"};
 const std::set<std::string> of_phantoms = {"phantom_cases", "phantom_size", "phantom_seed"};
@@ -50,6 +50,7 @@ std::set<std::string> read_by(const std::string& kind) {
   if (kind == "phantom") return of_phantoms;
   std::set<std::string> keys = of_files;
   if (kind != "dicom") keys.insert({"modalities", "grids"});
+  if (kind == "dicom") keys.insert("dicom.min_slices");
   if (kind == "list") {
     keys.insert("list");
     keys.erase("layout");

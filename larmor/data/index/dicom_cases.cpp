@@ -1,8 +1,9 @@
 #include "larmor/data/index/dicom_cases.h"
 
-#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <system_error>
@@ -12,6 +13,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/data/index/data_folder.h"
+#include "larmor/data/index/dicom_filters.h"
 #include "larmor/data/index/folder_cases.h"
 #include "larmor/formats/dicom/dicom_series.h"
 #include "larmor/formats/file_kinds.h"
@@ -21,71 +23,107 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What a folder's files make up.
-struct DicomFolder {
-  std::vector<DicomSeries> series;
-  std::vector<std::string> bad;       // that are in no series
-  std::vector<std::string> held_bad;  // to be of the folder's series
+/// The objects of one folder after the other, as cases or in the account.
+class DicomCases {
+ public:
+  DicomCases(const DataConfig& data, FileAccount account)
+      : root_(absolute_path(data.folder)), filters_(data.dicom), account_(std::move(account)) {}
+
+  void enter(const std::string& folder, const std::vector<std::string>& names) {
+    std::vector<std::string> files, bad;
+    for (const std::string& name : names) {
+      std::error_code error;
+      (fs::is_regular_file(root_ / folder / name, error) ? files : bad).push_back(name);
+    }
+    const DicomFolder read = read_dicom_folder(root_ / folder, files, filters_.texts());
+    std::set<std::string> known(bad.begin(), bad.end());
+    known.insert(read.damaged.begin(), read.damaged.end());
+    std::optional<std::string> of_slices;
+    for (const DicomSeries& one : read.series) {
+      known.insert(one.files.begin(), one.files.end());
+      known.insert(one.copies.begin(), one.copies.end());
+      const fs::path path = path_of(folder, one, read.series.size() == 1);
+      const std::string name = path.empty() ? "." : path.generic_string();
+      if (take(folder, one, name) && one.files.size() > 1 && !of_slices) of_slices = name;
+    }
+    for (const DicomSeries& one : read.others) {
+      known.insert(one.files.front());
+      account_.pass_over(word_on_empty(one), below(folder, one.files.front()));
+    }
+    for (const std::string& name : names)
+      if (!known.contains(name)) account_.pass_over("no DICOM file", below(folder, name));
+    hold(folder, read.damaged, of_slices);
+    hold(folder, bad, std::nullopt);
+  }
+
+  const std::vector<FoundVolume>& places() const { return places_; }
+
+  FileAccount finish(const DataConfig& data) {
+    filters_.check_values(data.folder);
+    if (slices_ > 0 && data.dicom.min_slices < 2) {
+      account_.warnings.push_back(text(slices_, slices_ == 1 ? " case is" : " cases are",
+                                       " of a single slice (", first_slice_,
+                                       "): data.dicom.min_slices=2 leaves such out"));
+    }
+    if (segmentations_ > 0) {
+      account_.warnings.push_back(text(segmentations_, segmentations_ == 1 ? " image is" : " images are",
+                                       " segmentations by their class: data.dicom.class asks for them"));
+    }
+    return std::move(account_);
+  }
+
+ private:
+  static std::string below(const std::string& folder, const std::string& name) {
+    return (fs::path(folder) / name).generic_string();
+  }
+
+  static std::string word_on_empty(const DicomSeries& object) {
+    return text(object.kind == DicomClass::image ? "a DICOM object" : to_text(object.kind),
+                " without pixels");
+  }
+
+  /// Whether the series is a case.
+  bool take(const std::string& folder, const DicomSeries& one, const std::string& name) {
+    for (const std::string& copy : one.copies)
+      account_.pass_over("a copy of another file of its series", below(folder, copy));
+    const std::string refusal = filters_.refusal(one);
+    for (const std::string& file : one.files) {
+      const std::string path = below(folder, file);
+      if (!refusal.empty()) {
+        account_.pass_over(refusal, path);
+      } else if (path != name) {
+        account_.parts.emplace_back(path, name);
+      }
+    }
+    if (!refusal.empty()) return false;
+    places_.push_back({name, below(folder, one.files.front())});
+    if (one.is_placed && one.slices == 1 && slices_++ == 0) first_slice_ = name;
+    segmentations_ += one.kind == DicomClass::segmentation ? 1 : 0;
+    return true;
+  }
+
+  /// A header that cannot be read does not say which series it belongs to. Where the folder has a series of
+  /// slices it is taken for one of those: who reads the series meets it, too, and refuses it. Anywhere else
+  /// it is a case of its own, for the list of bad files.
+  void hold(const std::string& folder, const std::vector<std::string>& damaged,
+            const std::optional<std::string>& series) {
+    for (const std::string& name : damaged) {
+      const std::string path = below(folder, name);
+      if (series) {
+        account_.parts.emplace_back(path, *series);
+      } else {
+        places_.push_back({path, path});
+      }
+    }
+  }
+
+  const fs::path root_;
+  DicomFilters filters_;
+  FileAccount account_;
+  std::vector<FoundVolume> places_;
+  int64_t slices_ = 0, segmentations_ = 0;
+  std::string first_slice_;
 };
-
-// A header that cannot be read does not say which series it belongs to. Where the folder has a series of
-// slices it is taken for one of those: who reads the series meets it, too, and refuses it. Anywhere else it
-// is a case of its own, for the list of bad files.
-DicomFolder look_into(const fs::path& folder, const std::vector<std::string>& names) {
-  DicomFolder found;
-  std::vector<std::string> files;
-  for (const std::string& name : names) {
-    std::error_code error;
-    (fs::is_regular_file(folder / name, error) ? files : found.bad).push_back(name);
-  }
-  try {
-    found.series = find_dicom_series(folder, files);
-    return found;
-  } catch (const Error& error) {
-    if (error.exit() != Exit::data) throw;
-  }
-  std::vector<std::string> readable, damaged;
-  for (const std::string& name : files) {
-    try {
-      find_dicom_series(folder, {name});
-      readable.push_back(name);
-    } catch (const Error& error) {
-      if (error.exit() != Exit::data) throw;
-      damaged.push_back(name);
-    }
-  }
-  found.series = find_dicom_series(folder, readable);
-  const bool has_slices = std::any_of(found.series.begin(), found.series.end(),
-                                      [](const DicomSeries& one) { return one.files.size() > 1; });
-  auto& list = has_slices ? found.held_bad : found.bad;
-  list.insert(list.end(), damaged.begin(), damaged.end());
-  return found;
-}
-
-std::string case_of(const std::string& folder, const DicomSeries& series, const DicomFolder& found) {
-  const fs::path path = path_of(folder, series, found.series.size() == 1);
-  return path.empty() ? "." : path.generic_string();
-}
-
-/// Says of every file of a folder which series it is of, or why it is of none.
-void account_for(const std::string& folder, const std::vector<std::string>& names, const DicomFolder& found,
-                 FileAccount& account) {
-  std::set<std::string> known(found.bad.begin(), found.bad.end());
-  const auto path_to = [&](const std::string& name) { return (fs::path(folder) / name).generic_string(); };
-  for (const DicomSeries& one : found.series) {
-    const std::string of = case_of(folder, one, found);
-    for (const std::string& name : one.files) {
-      known.insert(name);
-      if (path_to(name) != of) account.parts.emplace_back(path_to(name), of);
-    }
-  }
-  for (const std::string& name : found.held_bad) {
-    known.insert(name);
-    account.parts.emplace_back(path_to(name), case_of(folder, found.series.front(), found));
-  }
-  for (const std::string& name : names)
-    if (!known.contains(name)) account.pass_over("no DICOM image that makes a volume", path_to(name));
-}
 
 }  // namespace
 
@@ -93,30 +131,20 @@ void account_for(const std::string& folder, const std::vector<std::string>& name
 FoundCases cases_of_dicom(const DataConfig& data) {
   NamePatterns patterns{.suffixes = {""}, .include = {}, .exclude = {}};
   FolderScan scan = scan_data_folder(data, patterns);
-  const fs::path root = absolute_path(data.folder);
   std::map<std::string, std::vector<std::string>> folders;
   for (const std::string& file : scan.files) {
     const fs::path path = file;
     folders[path.parent_path().generic_string()].push_back(path.filename().string());
   }
-  std::vector<FoundVolume> places;
-  for (const auto& [folder, names] : folders) {
-    const auto found = look_into(root / folder, names);
-    account_for(folder, names, found, scan.account);
-    for (const DicomSeries& one : found.series)
-      places.push_back(
-          {case_of(folder, one, found), (fs::path(folder) / one.files.front()).generic_string()});
-    for (const std::string& name : found.bad) {
-      const std::string path = (fs::path(folder) / name).generic_string();
-      places.push_back({path, path});
-    }
-  }
-  if (places.empty()) {
+  DicomCases cases(data, std::move(scan.account));
+  for (const auto& [folder, names] : folders) cases.enter(folder, names);
+  FileAccount account = cases.finish(data);
+  if (cases.places().empty()) {
     fail(Exit::data, text("no DICOM images in ", data.folder, ": looked into ", scan.files.size(), " files"),
          "check data.folder and data.kind");
   }
   return cases_of_places(data, {.suffixes = file_kind("dicom").suffixes, .include = {}, .exclude = {}},
-                         places, std::move(scan.account));
+                         cases.places(), std::move(account));
 }
 
 }  // namespace larmor
