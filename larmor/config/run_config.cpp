@@ -48,6 +48,8 @@ void DataConfig::describe(Fields& f, const std::vector<std::string>& more_kinds)
       "the layout says");
   f.field("include", include, "globs of the files to take; empty: all of the kind");
   f.field("exclude", exclude, "globs of the files to leave out");
+  f.path("exclude_list", exclude_list,
+         "text file that names what to leave out, one path, case or patient a line");
   f.field(
       "modalities", modalities,
       "{modality: [ends of file names]}: files of a folder that differ in these alone are one case, whose "

@@ -47,8 +47,9 @@ struct DataConfig {
   std::string layout = "auto";  // how folders are named: auto, none, folders, or a data set's
   std::string patient_pattern;  // a regular expression on paths; empty: as the layout says
   std::vector<std::string> include, exclude;
-  Json modalities;     // {t1n: [t1, t1n], label: [seg]}; null: every file is a case of its own
-  DicomSection dicom;  // only for kind dicom
+  std::string exclude_list;  // a file; empty: none
+  Json modalities;           // {t1n: [t1, t1n], label: [seg]}; null: every file is a case of its own
+  DicomSection dicom;        // only for kind dicom
   SplitSection split;
   std::optional<int64_t> workers, prefetch;
   int64_t bad_files = 10;

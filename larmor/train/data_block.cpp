@@ -31,7 +31,7 @@ int64_t count_files(const Case& entry, const std::map<std::string, int64_t>& par
   int64_t files = 0;
   for (const auto& [name, file] : entry.files) {
     const auto slices = parts.find(file);
-    const bool is_series = slices != parts.end() && !file.ends_with(".hdr") && !file.ends_with(".hdr.gz");
+    const bool is_series = slices != parts.end() && is_named_after_slices(file);
     files += (is_series ? 0 : 1) + (slices == parts.end() ? 0 : slices->second);
   }
   return files;

@@ -41,9 +41,10 @@ const std::map<std::string, std::string> values = {
     {"include", "[a*]"},   {"exclude", "[b*]"},          {"patient_pattern", "(p[0-9]+)"},
     {"grids", "resample"}, {"phantom_cases", "7"},       {"phantom_size", "[8, 8, 8]"},
     {"phantom_seed", "5"}, {"modalities", "{t1: [t1]}"}, {"workers", "1"},
-    {"bad_files", "3"},    {"dicom.min_slices", "2"}};
+    {"bad_files", "3"},    {"dicom.min_slices", "2"},    {"exclude_list", "out.txt"}};
 
-const std::set<std::string> of_files = {"folder", "layout", "patient_pattern", "include", "exclude"};
+const std::set<std::string> of_files = {"folder",  "layout",  "patient_pattern",
+                                        "include", "exclude", "exclude_list"};
 const std::set<std::string> of_phantoms = {"phantom_cases", "phantom_size", "phantom_seed"};
 
 std::set<std::string> read_by(const std::string& kind) {

@@ -28,6 +28,7 @@ constexpr Documented documented[] = {
     {"data.patient_pattern", "\"\""},
     {"data.include", "[]"},
     {"data.exclude", "[]"},
+    {"data.exclude_list", "\"\""},
     {"data.modalities", "null"},
     {"data.dicom.class", "[image]"},
     {"data.dicom.modality", "[]"},

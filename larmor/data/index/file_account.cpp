@@ -21,4 +21,8 @@ int64_t FileAccount::files_passed_over() const {
   return count;
 }
 
+bool is_named_after_slices(const std::string& name) {
+  return !name.ends_with(".hdr") && !name.ends_with(".hdr.gz");
+}
+
 }  // namespace larmor

@@ -26,4 +26,8 @@ struct FileAccount {
   int64_t files_passed_over() const;
 };
 
+/// Whether a case that has parts is called after a folder of slices; otherwise it is a file as they are: a
+/// header beside its voxels.
+bool is_named_after_slices(const std::string& name);
+
 }  // namespace larmor

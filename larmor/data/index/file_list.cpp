@@ -32,7 +32,7 @@ Json list_of_files(const Index& index) {
       continue;
     }
     rows[file] = row_of(file, *found->second);
-    if (!name.ends_with(".hdr") && !name.ends_with(".hdr.gz")) series.insert(name);
+    if (is_named_after_slices(name)) series.insert(name);
   }
   for (const auto& [file, entry] : cases)
     if (!series.contains(file)) rows[file] = row_of(file, *entry);

@@ -11,6 +11,7 @@
 #include "larmor/data/index/case_list.h"
 #include "larmor/data/index/data_folder.h"
 #include "larmor/data/index/dicom_cases.h"
+#include "larmor/data/index/exclude_list.h"
 #include "larmor/data/index/folder_cases.h"
 #include "larmor/data/index/modality_names.h"
 #include "larmor/formats/bytes.h"
@@ -194,6 +195,7 @@ FoundCases found_by_kind(const DataConfig& data) {
 }
 
 FoundCases measured(FoundCases found, const DataConfig& data) {
+  leave_out_listed(found, data);
   sort_by_path(found);
   measure(found, data.bad_files);
   return found;
