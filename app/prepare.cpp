@@ -140,12 +140,14 @@ int prepare(Program& program, const PrepareFlags& flags) {
   json["index"]["splits"] = splits_of(index);
   json["index"]["sha256"] = index.sha256();
   json["data"] = block;
+  for (const auto& warning : context.warnings) json["data"]["warnings"].push_back(warning);
   json["cache"] = nullptr;
   json.update(context.outputs);
   json["bad"] = to_json(context.bad);
   Lines lines(text(index.cases.size(), " cases, sha256 ", index.sha256()));
   for (const auto& line : context.lines) lines.add(line);
   if (!json["cache"].is_null()) lines.add(word_on_prepared_images(config.data, config.workload));
+  for (const auto& warning : context.warnings) lines.add("warning: " + warning);
   for (const auto& file : context.bad) lines.add(bounded(text("  bad: ", file.path, ": ", file.reason)));
   if (context.bad.empty()) lines.add("every file is whole");
   program.show(json, lines);

@@ -10,9 +10,11 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/data/index/mask_names.h"
 #include "larmor/data/synthetic/phantom.h"
 #include "larmor/formats/volume.h"
 #include "larmor/transforms/common_grid.h"
+#include "larmor/transforms/mask_name.h"
 
 namespace larmor {
 namespace {
@@ -56,6 +58,7 @@ CaseReader::CaseReader(const DataConfig& data, const Index& index, const SampleF
                                  : phantom_maker(data)),
       folder_(index.folder),
       resamples_(data.grids == "resample"),
+      labels_are_masks_(labels_are_masks(index)),
       reading_(reading),
       form_(form),
       channels_(form.channels) {
@@ -66,6 +69,10 @@ CaseReader::CaseReader(const DataConfig& data, const Index& index, const SampleF
 }
 
 bool CaseReader::wants(std::string_view name) const { return form_.only.empty() || holds(form_.only, name); }
+
+std::string CaseReader::name_of_volume(const std::string& file) const {
+  return labels_are_masks_ && file == "label" ? std::string(label_as_mask) : file;
+}
 
 std::vector<std::string> CaseReader::channel_files(const Case& entry) const {
   std::vector<std::string> files;
@@ -97,7 +104,8 @@ std::vector<std::pair<std::string, std::string>> CaseReader::contents(const Case
       contents.emplace_back(name, file);
     } else if (is_read(entry, name)) {
       // Whether a file may hold a pair is told by its name.
-      contents.emplace_back(text(name, holds_pairs(file) ? " npz" : ""), hashes.of(folder_ / file));
+      contents.emplace_back(text(name_of_volume(name), holds_pairs(file) ? " npz" : ""),
+                            hashes.of(folder_ / file));
       if (is_image(name)) images.push_back(name);
     }
   }
@@ -129,8 +137,9 @@ Volumes CaseReader::read(const Case& entry, int64_t number) const {
   const auto channels = channel_files(entry);
   if (channels.empty()) return volumes;
   Volume image = read_image(entry);
-  for (const auto& [name, file] : entry.files) {
-    if (is_image(name) || !wants(name)) continue;
+  for (const auto& [file_name, file] : entry.files) {
+    if (is_image(file_name) || !wants(file_name)) continue;
+    const std::string name = name_of_volume(file_name);
     Volume volume = read_volume(folder_ / file);
     if (is_mask(name)) check_classes(volume, file);
     volumes[name] =

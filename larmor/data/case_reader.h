@@ -40,6 +40,8 @@ class CaseReader {
   /// The files that are the channels of the case's image, by their names in the case, in order; "" for one
   /// that the case lacks.
   std::vector<std::string> channel_files(const Case& entry) const;
+  /// What the volume of a file, no image, is called.
+  std::string name_of_volume(const std::string& file) const;
   /// Whether the case's file is read at all.
   bool is_read(const Case& entry, const std::string& name) const;
   Volume read_image(const Case& entry) const;
@@ -47,7 +49,7 @@ class CaseReader {
 
   const MakeVolumes make_;  // empty: there are files
   const std::filesystem::path folder_;
-  const bool resamples_;
+  const bool resamples_, labels_are_masks_;
   const PictureReading reading_;
   const SampleForm form_;
   std::vector<std::string> channels_;  // modalities; empty: every image of the case, by name

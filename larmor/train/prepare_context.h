@@ -29,9 +29,10 @@ struct PrepareContext {
   std::function<void(int64_t done, int64_t all)> progress = [](int64_t, int64_t) {};
 
   // What came of it.
-  Json outputs = Json::object();        // goes into the verb's JSON: {"cache": {"folder", "bytes"}}
-  std::vector<std::string> lines = {};  // for a person, one each
-  std::vector<BadFile> bad = {};        // files, or cases, that cannot be used
+  Json outputs = Json::object();           // goes into the verb's JSON: {"cache": {"folder", "bytes"}}
+  std::vector<std::string> lines = {};     // for a person, one each
+  std::vector<BadFile> bad = {};           // files, or cases, that cannot be used
+  std::vector<std::string> warnings = {};  // what looks wrong about files that can
 };
 
 /// The stage's datasets of all splits as they are with data.cache=full: what Stage::prepare() fills by

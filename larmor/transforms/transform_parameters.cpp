@@ -1,10 +1,12 @@
 #include "larmor/transforms/transform_parameters.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/transforms/mask_name.h"
 #include "larmor/transforms/transforms.h"
 
 namespace larmor {
@@ -26,15 +28,19 @@ std::vector<Json> listed(const Json& value) {
 
 }  // namespace
 
-bool Targets::wants(std::string_view volume) const {
-  return keys.empty() || std::find(keys.begin(), keys.end(), volume) != keys.end();
+std::size_t Targets::place_of(std::string_view volume) const {
+  auto key = std::find(keys.begin(), keys.end(), volume);
+  if (key == keys.end() && volume == label_as_mask) key = std::find(keys.begin(), keys.end(), "label");
+  return static_cast<std::size_t>(key - keys.begin());
 }
 
+bool Targets::wants(std::string_view volume) const { return keys.empty() || place_of(volume) < keys.size(); }
+
+// One mode for all volumes is one for images: classes have no values in between.
 Interpolation Targets::interpolation(std::string_view volume) const {
-  if (interpolations.empty()) return is_mask(volume) ? Interpolation::nearest : Interpolation::trilinear;
-  if (interpolations.size() == 1) return interpolations.front();
-  const auto key = std::find(keys.begin(), keys.end(), volume) - keys.begin();
-  return interpolations[static_cast<std::size_t>(key)];
+  if (interpolations.size() > 1) return interpolations[place_of(volume)];
+  if (is_mask(volume)) return Interpolation::nearest;
+  return interpolations.empty() ? Interpolation::trilinear : interpolations.front();
 }
 
 Parameters::Parameters(std::string transform, const Json& given, int occurrence)

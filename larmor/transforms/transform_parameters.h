@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,6 +21,10 @@ class Targets {
 
   std::vector<std::string> keys;              // empty: all
   std::vector<Interpolation> interpolations;  // one for all or one a key; empty: by what the volume is
+
+ private:
+  /// Of the key that stands for a volume; the number of keys where none does.
+  std::size_t place_of(std::string_view volume) const;
 };
 
 struct DrawRange {

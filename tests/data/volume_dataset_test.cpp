@@ -109,7 +109,7 @@ TEST(VolumeDataset, MakesChannelsOfModalities) {
   EXPECT_EQ(sample.at("image").sizes(), (std::vector<int64_t>{2, 2, 3, 4}));
   EXPECT_EQ(sample.at("image")[0].mean().item<float>(), 1) << "in the order of the list's columns";
   EXPECT_EQ(sample.at("image")[1].mean().item<float>(), 2);
-  EXPECT_EQ(sample.at("label").mean().item<float>(), 3);
+  EXPECT_EQ(sample.at("mask_label").mean().item<float>(), 3);
   EXPECT_EQ(open(data, no_transforms, {.only = {"image"}})->get({1, 0, 0}).size(), 1U);
 }
 

@@ -1,6 +1,5 @@
 #include "larmor/data/index/folder_cases.h"
 
-#include <cctype>
 #include <cstddef>
 #include <cstdint>
 #include <set>
@@ -9,6 +8,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/data/index/data_folder.h"
+#include "larmor/data/index/mask_names.h"
 #include "larmor/data/index/modality_cases.h"
 #include "larmor/data/index/modality_names.h"
 #include "larmor/data/layout/laid_out.h"
@@ -25,22 +25,6 @@ namespace {
        text("no file below ", data.folder, " is an image of the layout ", data.layout, ": ",
             join(reasons, ", ")),
        "say data.layout=none, which takes every file of the kind");
-}
-
-/// Whether a word of the file's name says that it holds classes: "t1_seg.nii.gz", "lesion-mask.npy".
-bool is_called_like_a_mask(const std::string& path) {
-  const std::string name = lower(path.substr(path.rfind('/') + 1));
-  std::string word;
-  for (std::size_t i = 0; i <= name.size(); ++i) {
-    if (i < name.size() && std::isalpha(static_cast<unsigned char>(name[i])) != 0) {
-      word += name[i];
-      continue;
-    }
-    for (const char* mask : {"seg", "segmentation", "mask", "masks", "label", "labels"})
-      if (word == mask) return true;
-    word.clear();
-  }
-  return false;
 }
 
 // A mask among images is learned like one, and nothing else shows it.

@@ -16,6 +16,7 @@
 #include "larmor/train/networks.h"
 #include "larmor/train/volume_stage.h"
 #include "larmor/transforms/declared_chain.h"
+#include "larmor/transforms/mask_name.h"
 #include "larmor/transforms/transforms.h"
 
 #include "workloads/latent_diffusion/autoencoder/autoencoder_stage.h"
@@ -44,7 +45,10 @@ void check_images(const DiffusionConfig& config, const AutoencoderConfig& autoen
   if (config.is_conditioned()) {
     if (label == example.end())
       fail(Exit::data, "has no label, and model.condition=concat learns to make the label of the image",
-           "give pairs (data.kind=npz, or a list with the columns image and label), or model.condition=none");
+           example.contains(label_as_mask)
+               ? "its label is a mask by its name: call the file otherwise if it is an image"
+               : "give pairs (data.kind=npz, or a list with the columns image and label), or "
+                 "model.condition=none");
     if (label->second.sizes() != example.at("image").sizes())
       fail(Exit::data, "has an image and a label of different shapes",
            "bring both to one grid with data.grids=resample");
