@@ -6,11 +6,11 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/conv2d.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/relu.h>
 
 #include "larmor/device/initialisation.h"
+#include "larmor/kernels/conv2d.h"
 #include "larmor/nn/blocks/layer_weights.h"
 #include "larmor/nn/blocks/pointwise.h"
 
@@ -45,7 +45,7 @@ std::shared_ptr<LayerWeights> kernel_weights(int64_t in, int64_t out, int64_t ke
 
 at::Tensor convolve_image(const at::Tensor& image, const LayerWeights& weights, int64_t stride,
                           int64_t padding) {
-  return at::relu(at::conv2d(image, weights.weight(), weights.bias(), stride, padding));
+  return at::relu(conv2d(image, weights.weight(), weights.bias(), {stride, stride}, {padding, padding}));
 }
 
 at::Tensor pool(const at::Tensor& map) {

@@ -15,6 +15,7 @@
 #include "larmor/device/cpu_ability.h"
 #include "larmor/device/layout.h"
 #include "larmor/device/poisoned_memory.h"
+#include "larmor/kernels/conv2d.h"
 #include "larmor/kernels/conv3d.h"
 #include "larmor/kernels/depthwise_conv.h"
 #include "larmor/kernels/draw.h"
@@ -123,6 +124,24 @@ MemoryCase convolution(Draw& draw) {
   return drawn;
 }
 
+MemoryCase flat_convolution(Draw& draw) {
+  Form form = draw_form(draw);
+  form.image[0] = form.kernel[0] = form.stride[0] = 1;
+  form.padding[0] = 0;
+  const auto flat = [](const std::vector<int64_t>& sizes) {
+    return std::vector<int64_t>{sizes[0], sizes[1], sizes[3], sizes[4]};
+  };
+  MemoryCase drawn{
+      {flat(form.input()), flat(form.weight())}, {}, form.longest_sum(), "flat convolution " + form.words()};
+  if (form.has_bias) drawn.leaves.push_back({form.out});
+  const auto order = draw.one_in(2) ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+  drawn.run = [form, order](const Tensors& of) {
+    return conv2d(of[0].contiguous(order), of[1], form.has_bias ? of[2] : Tensor(),
+                  {form.stride[1], form.stride[2]}, {form.padding[1], form.padding[2]});
+  };
+  return drawn;
+}
+
 MemoryCase normed_convolution(Draw& draw) {
   Form form = draw_form(draw);
   constexpr int64_t groups = 4;
@@ -195,9 +214,9 @@ MemoryCase depthwise(Draw& draw) {
 MemoryCase draw_case(uint64_t index) {
   Draw draw(index);
   using Make = MemoryCase(Draw&);
-  constexpr std::array<Make*, 10> operators{convolution, convolution, convolution, convolution,
-                                            convolution, linear,      pooling,     normed_convolution,
-                                            depthwise,   upsampling};
+  constexpr std::array<Make*, 11> operators{convolution, convolution, convolution,     convolution,
+                                            convolution, linear,      pooling,         normed_convolution,
+                                            depthwise,   upsampling,  flat_convolution};
   MemoryCase drawn = operators[index % operators.size()](draw);
   const std::vector<Type> types =
       has_bf16() ? std::vector{Type::fp32, Type::bf16, Type::bf16_by_autocast, Type::bf16_by_autocast}

@@ -8,9 +8,10 @@
 
 namespace larmor::testing {
 
-/// Case `index` of all: an operator (convolution, normed convolution, linear layer, pooling, depthwise or
-/// upsampling convolution), its shape, layout, strides, paddings and type are drawn from it. Gives what was
-/// wrong with it, nothing where output and gradients are right and nothing was written beside them.
+/// Case `index` of all: an operator (convolution, also of pictures, normed convolution, linear layer,
+/// pooling, depthwise or upsampling convolution), its shape, layout, strides, paddings and type are drawn
+/// from it. Gives what was wrong with it, nothing where output and gradients are right and nothing was
+/// written beside them.
 std::optional<std::string> fault_of_memory_case(uint64_t index);
 
 /// The same for 3-D convolutions as libtorch computes them where it is asked without conv3d().

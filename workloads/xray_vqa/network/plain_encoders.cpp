@@ -4,7 +4,6 @@
 #include <string>
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/conv2d.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/lstm.h>
@@ -13,6 +12,7 @@
 
 #include "larmor/device/initialisation.h"
 #include "larmor/device/run_block.h"
+#include "larmor/kernels/conv2d.h"
 #include "larmor/nn/blocks/batch_norm.h"
 
 namespace larmor::xray_vqa {
@@ -29,7 +29,8 @@ class PlainConv final : public nn::Block {
     bias_ = register_parameter("bias", drawn.bias().detach());
   }
   at::Tensor forward(const at::Tensor& input) override {
-    return at::conv2d(input, weight_, bias_, stride_, weight_.size(2) / 2);
+    const int64_t padding = weight_.size(2) / 2;
+    return conv2d(input, weight_, bias_, {stride_, stride_}, {padding, padding});
   }
 
  private:

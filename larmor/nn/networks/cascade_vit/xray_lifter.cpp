@@ -7,7 +7,6 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/baddbmm.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/conv2d.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/grid_sampler.h>
@@ -18,6 +17,7 @@
 #include <torch/nn/modules/container/modulelist.h>
 
 #include "larmor/device/send.h"
+#include "larmor/kernels/conv2d.h"
 #include "larmor/nn/blocks/pointwise.h"
 #include "larmor/nn/blocks/time_res_block.h"
 
@@ -34,7 +34,8 @@ std::shared_ptr<LayerWeights> flat_weights(int64_t in, int64_t out, int64_t kern
 }
 
 at::Tensor flat_conv(const at::Tensor& image, const LayerWeights& weights, int64_t stride = 1) {
-  return at::conv2d(image, weights.weight(), weights.bias(), stride, weights.weight().size(2) / 2);
+  const int64_t padding = weights.weight().size(2) / 2;
+  return conv2d(image, weights.weight(), weights.bias(), {stride, stride}, {padding, padding});
 }
 
 double radians(double degrees) { return degrees * std::numbers::pi / 180; }

@@ -2,7 +2,6 @@
 
 #include <array>
 
-#include <ATen/ops/conv2d.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/gelu.h>
@@ -10,6 +9,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "larmor/device/initialisation.h"
+#include "larmor/kernels/conv2d.h"
 #include "larmor/kernels/depthwise_conv.h"
 
 namespace larmor::nn {
@@ -30,7 +30,9 @@ PatchConv::PatchConv(int64_t in_channels, int64_t out_channels, int64_t patch, c
   initialise_normal(weight_, 0, convnext_deviation);
 }
 
-at::Tensor PatchConv::forward(const at::Tensor& input) { return at::conv2d(input, weight_, bias_, patch_); }
+at::Tensor PatchConv::forward(const at::Tensor& input) {
+  return conv2d(input, weight_, bias_, {patch_, patch_}, {0, 0});
+}
 
 ChannelNorm::ChannelNorm(int64_t channels, c10::Device device)
     : weight_(register_parameter("weight", at::ones(channels, device))),

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include <ATen/ops/conv2d.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/relu.h>
@@ -14,6 +13,7 @@
 
 #include "larmor/base/text.h"
 #include "larmor/device/initialisation.h"
+#include "larmor/kernels/conv2d.h"
 
 namespace larmor::nn {
 namespace {
@@ -28,7 +28,8 @@ std::shared_ptr<LayerWeights> flat_convolution(int64_t in, int64_t out, int64_t 
 }
 
 at::Tensor convolved(const at::Tensor& image, const LayerWeights& weights, int64_t stride = 1) {
-  return at::conv2d(image, weights.weight(), weights.bias(), stride, weights.weight().size(2) / 2);
+  const int64_t padding = weights.weight().size(2) / 2;
+  return conv2d(image, weights.weight(), weights.bias(), {stride, stride}, {padding, padding});
 }
 
 std::shared_ptr<torch::nn::Module> add_group(torch::nn::Module& parent, const std::string& name) {
@@ -177,7 +178,7 @@ HybridVitStage::HybridVitStage(const HybridVitStageOptions& stage, const HybridV
 // linear in it: it can be applied to the features, and the volume of 512 channels is never there.
 HybridVitImpl::Lifted HybridVitStage::lift(const at::Tensor& features) const {
   const at::Tensor weights = run_block(lifter_, features);
-  const at::Tensor one = at::conv2d(features, to_volume_->weight().select(4, 0));
+  const at::Tensor one = conv2d(features, to_volume_->weight().select(4, 0), at::Tensor(), {1, 1}, {0, 0});
   return {.weights = weights, .prior = (one * weights + to_volume_->bias()).unsqueeze(1)};
 }
 
