@@ -3,6 +3,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/train/run_setup.h"
+#include "larmor/train/trained.h"
 
 #include "app/program.h"
 
@@ -13,7 +14,8 @@ namespace {
 std::string line_of(const CheckpointEntry& entry) {
   return text(entry.folder.filename().string(), "  epoch ", fixed(entry.epoch, 2), "  ",
               entry.metric ? text("metric ", fixed(*entry.metric, 6)) : std::string("no metric"), "  ",
-              human_bytes(entry.bytes), entry.ok ? "  ok" : "  DAMAGED: " + bounded(entry.reason));
+              human_bytes(entry.bytes), entry.pinned ? "  pinned" : "",
+              entry.ok ? "  ok" : "  DAMAGED: " + bounded(entry.reason));
 }
 
 Json row_of(const CheckpointEntry& entry) {
@@ -24,6 +26,7 @@ Json row_of(const CheckpointEntry& entry) {
   row["bytes"] = entry.bytes;
   row["ok"] = entry.ok;
   row["reason"] = entry.reason;
+  row["pinned"] = entry.pinned;
   return row;
 }
 
@@ -68,10 +71,34 @@ int prune(Program& program) {
   return 0;
 }
 
+/// The run may be training: a pin needs no lock.
+int pin(Program& program, const std::string& choice, bool pinned) {
+  program.refuse_overrides();
+  const auto folder = program.run_folder();
+  const auto loaded = load_run_stage(folder, program.workload(workload_of(folder)));
+  const auto entry = choose_checkpoint(folder, choice, loaded.config.config.checkpoint.mode == "min");
+  pin_checkpoint(entry.folder, pinned, program.storage());
+  const auto now = open_checkpoint(entry.folder);
+  const auto name = entry.folder.filename().string();
+  program.show(row_of(now), Lines(text(name, pinned ? " is pinned: it stays until it is unpinned"
+                                                    : " is not pinned: it stays while keep_last or keep_best "
+                                                      "of the run keep it")));
+  return 0;
+}
+
+void add_pin(Program& program, CLI::App& family, const std::string& name, const std::string& help,
+             bool pinned) {
+  const auto choice = std::make_shared<std::string>("best");
+  auto& verb = program.add_run_verb(
+      name, help, [&program, choice, pinned] { return pin(program, *choice, pinned); }, &family);
+  verb.add_option("--checkpoint", *choice, "best, last or a checkpoint folder");
+}
+
 }  // namespace
 
 void add_checkpoint(Program& program) {
-  auto& family = program.add_family("checkpoint", "the checkpoints of a run: list, verify, prune");
+  auto& family =
+      program.add_family("checkpoint", "the checkpoints of a run: list, verify, prune, pin, unpin");
   program.add_run_verb(
       "list", "what there is", [&program] { return list(program, /*verify=*/false); }, &family);
   program.add_run_verb(
@@ -80,6 +107,8 @@ void add_checkpoint(Program& program) {
   program.add_run_verb(
       "prune", "remove all but the newest and the best, as the run's config says",
       [&program] { return prune(program); }, &family);
+  add_pin(program, family, "pin", "keep one whatever keep_last and keep_best say", /*pinned=*/true);
+  add_pin(program, family, "unpin", "keep it no longer than keep_last and keep_best say", /*pinned=*/false);
 }
 
 }  // namespace larmor::app

@@ -19,9 +19,9 @@ namespace {
 
 // A file of tensors that no manifest vouches for: left by a mix-up, or put there.
 bool has_unlisted_tensors(const CheckpointEntry& entry) {
+  const auto listed = checkpoint_files(entry);
   for (const auto& item : fs::directory_iterator(entry.folder)) {
-    if (item.path().extension() == ".safetensors" &&
-        !has_checkpoint_file(entry, item.path().filename().string()))
+    if (item.path().extension() == ".safetensors" && !listed.contains(item.path().filename().string()))
       return true;
   }
   return false;
@@ -58,6 +58,7 @@ CheckpointEntry read_entry(const fs::path& folder) {
   try {
     std::error_code none;
     if (!fs::is_directory(folder, none)) fail(Exit::checkpoint, "there is no such folder");
+    entry.pinned = fs::exists(folder / pin_name, none);
     auto manifest = open_manifest(folder);
     check_manifest(manifest, name);
     entry.manifest = std::move(manifest);
@@ -154,8 +155,13 @@ NamedTensors read_checkpoint_file(const CheckpointEntry& entry, const std::strin
 }
 
 bool has_checkpoint_file(const CheckpointEntry& entry, const std::string& file) {
-  const auto files = files_of(entry.manifest);
-  return std::any_of(files.begin(), files.end(), [&](const auto& listed) { return listed.name == file; });
+  return checkpoint_files(entry).contains(file);
+}
+
+std::set<std::string> checkpoint_files(const CheckpointEntry& entry) {
+  std::set<std::string> names;
+  for (auto& file : files_of(entry.manifest)) names.insert(std::move(file.name));
+  return names;
 }
 
 Json read_checkpoint_state(const CheckpointEntry& entry) { return read_json(entry.folder / state_name); }

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,7 @@ struct CheckpointEntry {
   uint64_t bytes = 0;
   bool ok = true;      // after verify: every hash matches
   std::string reason;  // why not
+  bool pinned = false;
   Json manifest;
   /// After verify: what its files looked like before they were read, by device, inode, size and times; ""
   /// where one is no regular file.
@@ -133,9 +135,12 @@ struct Pruned {
   std::vector<std::filesystem::path> removed;
   std::vector<CheckpointEntry> damaged;  // that were met: they count for nothing, and stay
 };
-/// Removes all but the newest `keep_last` and the best `keep_best` of those that are whole, which are read
-/// for that; where none is whole, nothing. Renews the links.
+/// Removes all but the newest `keep_last`, the best `keep_best` and the pinned ones of those that are whole,
+/// which are read for that; where none is whole, nothing. Renews the links.
 Pruned prune_checkpoints(const std::filesystem::path& folder, Storage& storage, const Retention& retention);
+/// Whether no retention ever removes it, until it is unpinned; it needs no lock of the run. Throws Error:
+/// checkpoint where the checkpoint has gone meanwhile, and environment.
+void pin_checkpoint(const std::filesystem::path& checkpoint, bool pinned, Storage& storage);
 /// Points `last` to the newest checkpoint and `best` to the best one, as their manifests say; removes a link
 /// for which there is none.
 void renew_links(const std::filesystem::path& folder, Storage& storage, bool lower_is_better);
@@ -147,6 +152,10 @@ std::filesystem::path set_aside(const std::vector<CheckpointEntry>& entries,
 /// Reads a verified checkpoint's parts.
 NamedTensors read_checkpoint_file(const CheckpointEntry& entry, const std::string& file);
 bool has_checkpoint_file(const CheckpointEntry& entry, const std::string& file);
+/// Whether a file of a checkpoint's folder, finished or not, is one of those that a save writes.
+bool is_checkpoint_file(const std::filesystem::path& within);
+/// The names of all files that the manifest lists, for whoever asks about many.
+std::set<std::string> checkpoint_files(const CheckpointEntry& entry);
 Json read_checkpoint_state(const CheckpointEntry& entry);
 
 }  // namespace larmor

@@ -280,6 +280,7 @@ SaveOutcome seal_attempt(const Snapshot& snapshot, const CommitPlace& place, con
     storage.point("checkpoint.folder.synced");
     const bool is_replaced = fs::exists(final);
     if (is_replaced) {
+      if (read_entry(final).pinned) pin_checkpoint(attempt, /*pinned=*/true, storage);
       storage.exchange(attempt, final);
     } else {
       storage.rename(attempt, final);

@@ -184,8 +184,8 @@ std::string folder_name(int64_t step) {
 
 bool is_checkpoint_file(const std::filesystem::path& within) {
   const auto name = within.string();
-  return name == manifest_name || name == state_name || within.extension() == ".safetensors" ||
-         is_temporary_name(name);
+  return name == manifest_name || name == state_name || name == pin_name ||
+         within.extension() == ".safetensors" || is_temporary_name(name);
 }
 
 }  // namespace larmor

@@ -15,6 +15,8 @@ namespace larmor {
 inline constexpr const char* manifest_name = "manifest.json";
 inline constexpr const char* state_name = "state.json";
 inline constexpr const char* model_name = "model.safetensors";
+/// An empty file beside them: somebody wants the checkpoint to stay.
+inline constexpr const char* pin_name = "pinned";
 /// 2: the position in the data counts along the order of KeyedPermutation. 1: along an order that is no more;
 /// such a checkpoint's weights are read, and no training goes on from it.
 inline constexpr int64_t checkpoint_format = 2, oldest_checkpoint_format = 1;
@@ -40,8 +42,5 @@ void check_manifest(const Json& manifest, const std::string& folder);
 /// The number in a name as folder_name() makes them, nothing for any other name; -1 where the number is too
 /// large for a step.
 std::optional<int64_t> step_of_name(const std::string& name);
-
-/// Whether a file of a checkpoint's folder, finished or not, is one of those that a save writes.
-bool is_checkpoint_file(const std::filesystem::path& within);
 
 }  // namespace larmor

@@ -4,6 +4,8 @@
 #include <system_error>
 #include <utility>
 
+#include "larmor/base/error.h"
+#include "larmor/base/file.h"
 #include "larmor/base/log.h"
 #include "larmor/base/removal.h"
 #include "larmor/base/text.h"
@@ -95,6 +97,7 @@ SortedCheckpoints sort_checkpoints(const fs::path& folder, const Retention& rete
     one->is_kept = one->is_kept || best <= retention.keep_best;
   }
   for (auto& one : candidates) {
+    one.is_kept = one.is_kept || (one.entry.ok && one.entry.pinned);
     auto& group = one.is_kept ? sorted.kept : one.entry.ok ? sorted.surplus : sorted.damaged;
     group.push_back(std::move(one.entry));
   }
@@ -111,8 +114,14 @@ void remove_checkpoints(const std::vector<CheckpointEntry>& entries, const fs::p
                         Storage& storage) {
   std::vector<fs::path> trash;
   for (const auto& entry : entries) {
-    trash.push_back(folder / text(".trash-", entry.folder.filename().string()));
-    storage.rename(entry.folder, trash.back());
+    const auto place = folder / text(".trash-", entry.folder.filename().string());
+    storage.rename(entry.folder, place);
+    std::error_code none;
+    if (!entry.pinned && fs::exists(place / pin_name, none)) {
+      storage.rename(place, entry.folder);  // pinned since it was looked at: from here on no pin can be set
+    } else {
+      trash.push_back(place);
+    }
   }
   // The new names have to be on the disk before a file goes: otherwise a power cut could leave half a
   // checkpoint under its old one.
@@ -130,8 +139,28 @@ Pruned prune_checkpoints(const fs::path& folder, Storage& storage, const Retenti
   if (sorted.kept.empty()) return pruned;
   link_kept(sorted, folder, storage, retention.lower_is_better);
   remove_checkpoints(sorted.surplus, folder, storage);
-  for (const auto& entry : sorted.surplus) pruned.removed.push_back(entry.folder);
+  for (const auto& entry : sorted.surplus) {
+    if (!fs::exists(entry.folder))
+      pruned.removed.push_back(entry.folder);  // it may have been pinned meanwhile
+  }
   return pruned;
+}
+
+void pin_checkpoint(const fs::path& checkpoint, bool pinned, Storage& storage) {
+  const auto pin = checkpoint / pin_name;
+  if (!pinned) {
+    remove_file(storage, pin);
+  } else {
+    try {
+      write_text(storage, pin, "");
+    } catch (const Error&) {
+      std::error_code none;
+      if (fs::exists(checkpoint, none)) throw;
+      fail(Exit::checkpoint, text(checkpoint.string(), " has been removed meanwhile"),
+           "larmor checkpoint list RUN shows those that there are");
+    }
+  }
+  storage.sync_folder(checkpoint);
 }
 
 void renew_links(const fs::path& folder, Storage& storage, bool lower_is_better) {

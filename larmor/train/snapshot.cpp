@@ -37,9 +37,10 @@ StoredTensors stored_state(const CheckpointEntry& entry, const std::string& obje
                            const std::string* average_file_name) {
   const std::string prefix = objective + "/";
   StoredTensors all;
+  const auto files = checkpoint_files(entry);
   for (int64_t rank = 0; rank < entry.world_size; ++rank) {
     const auto file = text("optimizer-", rank, ".safetensors");
-    if (!has_checkpoint_file(entry, file)) continue;
+    if (!files.contains(file)) continue;
     for (auto& [name, tensor] : open_tensors(entry.folder / file)) {
       if (name.starts_with(prefix)) all.emplace(name.substr(prefix.size()), tensor);
     }

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/checkpoint/manifest.h"
 
@@ -50,6 +51,13 @@ class Retained : public ::testing::Test {
   }
   std::string link(const std::string& name) const {
     return fs::is_symlink(folder() / name) ? fs::read_symlink(folder() / name).string() : "";
+  }
+  /// Links aside.
+  bool is_empty_but_for(const std::string& name) const {
+    for (const auto& item : fs::directory_iterator(folder())) {
+      if (!item.is_symlink() && item.path().filename() != name) return false;
+    }
+    return true;
   }
   fs::path folder() const { return scratch_.path() / "checkpoints"; }
 
@@ -137,6 +145,48 @@ TEST_F(Retained, AreWholeOnesWhenAPersonPrunes) {
   EXPECT_THAT(pruned.damaged[0].reason, ::testing::HasSubstr("SHA-256"));
   EXPECT_THAT(steps(), ElementsAre(3, 2));
   EXPECT_EQ(link("last"), "step-00000002");
+}
+
+TEST_F(Retained, ArePinnedOnesUntilTheyAreUnpinned) {
+  for (const int64_t step : {1, 2, 3}) fill(step, 0.1 * static_cast<double>(step));
+  DiskStorage disk;
+  pin_checkpoint(folder() / "step-00000002", /*pinned=*/true, disk);
+  EXPECT_TRUE(verify_checkpoint(folder() / "step-00000002").ok) << "a pin is no damage";
+  EXPECT_TRUE(open_checkpoint(folder() / "step-00000002").pinned);
+  save(4, 1, 1);
+  save(5, 1, 1);
+  EXPECT_THAT(steps(), ElementsAre(5, 2, 1)) << "beside the last and the best";
+  EXPECT_EQ(link("last"), "step-00000005");
+  EXPECT_EQ(link("best"), "step-00000001");
+  const Retention one{.keep_last = 1, .keep_best = 0};
+  EXPECT_THAT(prune_checkpoints(folder(), disk, one).removed, ElementsAre(folder() / "step-00000001"));
+  EXPECT_EQ(link("best"), "step-00000002") << "of those that are there";
+  pin_checkpoint(folder() / "step-00000002", /*pinned=*/false, disk);
+  EXPECT_THAT(prune_checkpoints(folder(), disk, one).removed, ElementsAre(folder() / "step-00000002"));
+  EXPECT_TRUE(is_empty_but_for("step-00000005")) << "no pin is left behind";
+}
+
+TEST_F(Retained, IsOneThatWasPinnedWhileOthersWereLookedAt) {
+  for (const int64_t step : {1, 2}) fill(step);
+  FaultyStorage racing([&](const FaultyStorage::Operation& operation) {
+    DiskStorage disk;
+    if (operation.name == "rename" && operation.path.filename() == ".trash-step-00000001")
+      pin_checkpoint(folder() / "step-00000001", /*pinned=*/true, disk);
+  });
+  EXPECT_THAT(prune_checkpoints(folder(), racing, {.keep_last = 1, .keep_best = 0}).removed, IsEmpty());
+  EXPECT_THAT(steps(), ElementsAre(2, 1));
+}
+
+TEST_F(Retained, CannotBePinnedWhenItIsGone) {
+  fill(1);
+  DiskStorage disk;
+  try {
+    pin_checkpoint(folder() / "step-00000009", /*pinned=*/true, disk);
+    FAIL() << "nothing is there to be pinned";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::checkpoint);
+    EXPECT_THAT(error.message(), ::testing::HasSubstr("has been removed meanwhile"));
+  }
 }
 
 TEST_F(Retained, HaveLinksThatAreRenewedFromTheirManifests) {

@@ -131,7 +131,8 @@ TEST_F(Verbs, ExportSaysWhereItCannotWrite) {
 TEST_F(Verbs, CheckpointsAreListedAndVerified) {
   const auto listed = call({"checkpoint", "list", "run", "--json"}).json();
   ASSERT_FALSE(listed.empty());
-  EXPECT_THAT(keys_of(listed[0]), UnorderedElementsAre("step", "epoch", "metric", "bytes", "ok", "reason"));
+  EXPECT_THAT(keys_of(listed[0]),
+              UnorderedElementsAre("step", "epoch", "metric", "bytes", "ok", "reason", "pinned"));
   const auto verified = call({"checkpoint", "verify", "run", "--json"});
   EXPECT_EQ(verified.status, 0);
   EXPECT_EQ(verified.json(), listed);
