@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <system_error>
 
+#include "larmor/base/removal.h"
 #include "larmor/base/text.h"
 #include "larmor/base/user_cache.h"
 #include "larmor/data/cache/cache_folder.h"
@@ -16,20 +17,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What its files take; those that go meanwhile, or cannot be looked at, take nothing.
-uint64_t bytes_below(const fs::path& folder) {
-  uint64_t bytes = 0;
-  std::error_code error;
-  constexpr auto options = fs::directory_options::skip_permission_denied;
-  for (fs::recursive_directory_iterator items(folder, options, error);
-       !error && items != fs::recursive_directory_iterator(); items.increment(error)) {
-    struct stat status{};
-    if (::lstat(items->path().c_str(), &status) == 0 && S_ISREG(status.st_mode))
-      bytes += static_cast<uint64_t>(status.st_size);
-  }
-  return bytes;
-}
-
 bool is_private(const fs::path& path) {
   struct stat status{};
   return ::lstat(path.c_str(), &status) == 0 && (status.st_mode & (S_IRWXG | S_IRWXO)) == 0;
@@ -38,7 +25,7 @@ bool is_private(const fs::path& path) {
 CacheReport report_on(const std::string& what, const fs::path& folder, const std::string& emptied_by) {
   return {.what = what,
           .folder = folder,
-          .bytes = bytes_below(folder),
+          .bytes = bytes_freed_by(folder),
           .is_private = is_private(folder),
           .emptied_by = emptied_by};
 }

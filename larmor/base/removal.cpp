@@ -1,7 +1,11 @@
 #include "larmor/base/removal.h"
 
+#include <sys/stat.h>
+
 #include <cerrno>
+#include <map>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "larmor/base/storage.h"
@@ -48,6 +52,25 @@ bool remove_below(Storage& storage, const fs::path& folder, const fs::path& with
 }
 
 }  // namespace
+
+uint64_t bytes_freed_by(const fs::path& folder) {
+  struct Links {
+    uint64_t bytes = 0, all = 0, here = 0;
+  };
+  std::map<std::pair<dev_t, ino_t>, Links> files;
+  std::error_code error;
+  constexpr auto options = fs::directory_options::skip_permission_denied;
+  for (fs::recursive_directory_iterator items(folder, options, error);
+       !error && items != fs::recursive_directory_iterator(); items.increment(error)) {
+    struct stat status{};
+    if (::lstat(items->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+    auto& links = files[{status.st_dev, status.st_ino}];
+    links = {static_cast<uint64_t>(status.st_size), status.st_nlink, links.here + 1};
+  }
+  uint64_t bytes = 0;
+  for (const auto& [file, links] : files) bytes += links.here >= links.all ? links.bytes : 0;
+  return bytes;
+}
 
 void remove_file(Storage& storage, const fs::path& path) {
   if (type_of(path) != fs::file_type::directory) storage.remove_all(path);

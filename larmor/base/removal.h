@@ -1,12 +1,17 @@
 // Taking away what this program has made, and nothing that somebody else has put beside it.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 
 namespace larmor {
 
 class Storage;
+
+/// What taking the folder away would free: of its files that no name outside of it has as well. Those that go
+/// meanwhile, or cannot be looked at, count nothing.
+uint64_t bytes_freed_by(const std::filesystem::path& folder);
 
 /// A file or a link; a folder stays, since no file of ours has become one. Nothing where it is not there.
 /// Throws Error (environment).

@@ -28,6 +28,18 @@ class Removals : public ::testing::Test {
   DiskStorage storage_;
 };
 
+TEST_F(Removals, FreeWhatNoNameElsewhereHas) {
+  EXPECT_EQ(bytes_freed_by(at("absent")), 0U);
+  for (const char* const name : {"folder/own", "folder/below/twice", "folder/shared"}) {
+    make(name);
+    write_text(storage_, at(name), std::string(100, 'x'));
+  }
+  fs::create_hard_link(at("folder/below/twice"), at("folder/again"));
+  fs::create_hard_link(at("folder/shared"), at("elsewhere"));
+  fs::create_symlink("own", at("folder/link"));
+  EXPECT_EQ(bytes_freed_by(at("folder")), 200U);
+}
+
 TEST_F(Removals, TakeFilesAndLinksAndLeaveFolders) {
   make("file");
   make("folder/file");
