@@ -1,5 +1,6 @@
 // The resolved config, where each value came from, and the schema of what may be said.
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "larmor/base/error.h"
@@ -65,11 +66,25 @@ Lines explanation(const LoadedConfig& config, const Groups& groups) {
   return lines;
 }
 
+/// Beside the keys of the stage the sections of a file that are for one stage alone.
+Json schema_of(const Workload& workload, const std::string& stage) {
+  const auto keys_of = [&](const std::string& name) {
+    return config_schema(fields_of(workload, name, *workload.stage(name)));
+  };
+  auto schema = keys_of(stage);
+  for (const auto& name : workload.stages()) {
+    auto section = keys_of(name);
+    for (const char* const of_document : {"$schema", "title"}) section.erase(of_document);
+    section["description"] = text("keys for the stage ", name, " alone");
+    schema["properties"][name] = std::move(section);
+  }
+  return schema;
+}
+
 int config(Program& program, const std::string& what) {
   const auto& workload = program.workload(program.arguments().target);
   if (what == "schema") {
-    const auto name = program.stage_of(workload);
-    const auto schema = config_schema(fields_of(workload, name, *workload.stage(name)));
+    const auto schema = schema_of(workload, program.stage_of(workload));
     program.show(schema, Lines().add_text(to_text(schema)));
     return 0;
   }

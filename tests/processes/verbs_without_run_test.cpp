@@ -96,6 +96,12 @@ TEST_F(VerbsWithoutRun, TheSchemaNamesEverySection) {
   EXPECT_THAT(keys_of(schema["properties"]), IsSupersetOf({"run", "data", "model", "loss", "train", "optim",
                                                            "parallel", "checkpoint", "track", "plan"}));
   EXPECT_EQ(schema["additionalProperties"], false);
+  const auto losses = [&](const char* stage) {
+    return keys_of(schema["properties"][stage]["properties"]["loss"]["properties"]);
+  };
+  EXPECT_THAT(losses("autoencoder"), IsSupersetOf({"kl_weight"})) << "a section may be for one stage alone";
+  EXPECT_THAT(losses("diffusion"), IsSupersetOf({"min_snr_gamma"}));
+  EXPECT_EQ(schema["properties"]["diffusion"]["additionalProperties"], false);
 }
 
 TEST_F(VerbsWithoutRun, PlanGivesItsKeysAndItsReasons) {
