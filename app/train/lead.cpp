@@ -174,6 +174,7 @@ void Leader::prepare_again(const std::string& ranks) {
   StartOptions start;
   start.lock.emplace(std::move(*run_->lock));
   start.led = run_->generation;
+  start.goes_on_without_room = true;  // what there is was enough for the start before
   run_.reset();
   std::vector<std::string> overrides;
   if (!ranks.empty()) overrides.push_back("parallel.ranks=" + ranks);
@@ -239,7 +240,8 @@ int Leader::run() {
   fleet_.emplace(assemble(agent_, introduction_of(request_, agent_)));
   try {
     StartOptions start{.resume = request_.flags.resume_choice(),
-                       .accept_config = request_.flags.accept_config};
+                       .accept_config = request_.flags.accept_config,
+                       .goes_on_without_room = request_.flags.no_check};
     if (request_.existing) start.changes = request_.program.arguments().overrides;
     run_.emplace(prepare(std::move(request_.loaded), request_.existing, std::move(start)));
     const GroupEnding ending = run_->already_done ? GroupEnding() : train_to_the_end();

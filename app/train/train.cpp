@@ -105,7 +105,9 @@ void add_train(Program& program) {
   verb.add_option("--steps", flags->steps, "stop after this global step, with a checkpoint")
       ->check(at_least(1));
   verb.add_flag("--dry-run", flags->dry_run, "show the plan and stop");
-  verb.add_flag("--no-check", flags->no_check, "do not try a validation before the first step of a new run");
+  verb.add_flag(
+      "--no-check", flags->no_check,
+      "neither try a validation before the first step of a new run nor refuse a disk that lacks room");
   verb.add_flag("--accept-config", flags->accept_config, "go on with a config.yaml that was edited");
   verb.add_flag("--debug", flags->debug, "log everything to stderr");
   add_agent_flags(verb, flags->agents);

@@ -1,7 +1,6 @@
 #include "larmor/base/storage.h"
 
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "larmor/base/descriptor.h"
+#include "larmor/base/disk_room.h"
 #include "larmor/base/error.h"
 #include "larmor/base/new_folder.h"
 #include "larmor/base/regular_file.h"
@@ -175,10 +175,9 @@ void DiskStorage::replace_link(const Path& link, const Path& target) {
 }
 
 uint64_t DiskStorage::free_bytes(const Path& folder) {
-  struct statvfs status{};
-  if (after_signals([&] { return ::statvfs(folder.c_str(), &status); }) != 0)
-    fail_errno(errno, "ask for the free space of", folder);
-  return uint64_t{status.f_bavail} * status.f_frsize;
+  const auto room = disk_room(folder);
+  if (!room) fail_errno(errno, "ask for the free space of", folder);
+  return room->free_bytes;
 }
 
 void DiskStorage::point(std::string_view /*name*/) {}

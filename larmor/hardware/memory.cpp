@@ -5,6 +5,7 @@
 #include <string>
 #include <system_error>
 
+#include "larmor/base/disk_room.h"
 #include "larmor/base/text.h"
 #include "larmor/hardware/control_group.h"
 #include "larmor/hardware/kernel_file.h"
@@ -58,15 +59,6 @@ void apply_control_group(const fs::path& root, Hardware& hardware) {
                                 " of ", human_bytes(hardware.memory_bytes), " memory"));
 }
 
-uint64_t free_space(fs::path folder) {
-  std::error_code problem;
-  folder = fs::absolute(folder, problem);
-  // The run folder is often not there yet: the first parent that exists lies on the same disk.
-  while (!fs::exists(folder, problem) && folder.has_relative_path()) folder = folder.parent_path();
-  const fs::space_info space = fs::space(folder, problem);
-  return problem ? 0 : space.available;
-}
-
 }  // namespace
 
 void probe_memory(const Surroundings& surroundings, Hardware& hardware) {
@@ -79,7 +71,8 @@ void probe_memory(const Surroundings& surroundings, Hardware& hardware) {
   std::error_code problem;
   const fs::space_info shared = fs::space(root / "dev/shm", problem);
   hardware.shm_bytes = problem ? 0 : shared.available;
-  hardware.disk_free_bytes = free_space(surroundings.sources.run_folder);
+  const auto room = disk_room_for(surroundings.sources.run_folder);
+  hardware.disk_free_bytes = room ? room->free_bytes : 0;
 }
 
 }  // namespace larmor

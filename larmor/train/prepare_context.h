@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "larmor/base/storage.h"
 #include "larmor/config/run_config.h"
 #include "larmor/data/bad_file.h"
+#include "larmor/data/cache/cache_filling.h"
 #include "larmor/data/dataset.h"
 #include "larmor/data/index/index.h"
 
@@ -39,5 +41,7 @@ struct PrepareContext {
 /// default. Those without cases that can be prepared are left out.
 std::vector<std::unique_ptr<Dataset>> datasets_to_prepare(const Stage& stage, RunConfig config,
                                                           const Index& index);
+/// What filling the cache with them will take; nothing where there are none. Prepares one case of each.
+std::optional<CacheForecast> forecast_cache(const Stage& stage, const RunConfig& config, const Index& index);
 
 }  // namespace larmor

@@ -20,6 +20,7 @@
 #include "larmor/train/kept_files.h"
 #include "larmor/train/measure/bf16_probe.h"
 #include "larmor/train/quarantine.h"
+#include "larmor/train/room.h"
 #include "larmor/train/run_index.h"
 #include "larmor/train/run_paths.h"
 #include "larmor/train/run_plan.h"
@@ -274,6 +275,13 @@ void keep_what_it_needs(const PreparedRun& run, const Stage& stage, const std::o
   if (run.resume_from) forget_starting_weights(stage.earlier()->needs(), run.folder, storage);
 }
 
+void look_for_room(PreparedRun& run, const Stage& stage, const Index& index, const Demand& demand,
+                   const Plan& plan, const StartOptions& start) {
+  const auto needs = needs_of_run(stage, run.config.config, index, demand, plan, run.folder);
+  for (auto& warning : look_for_room(needs, start.goes_on_without_room))
+    run.notes.push_back(std::move(warning));
+}
+
 void plan_new(PreparedRun& run, const LoadedStage& asked, const std::optional<BegunFrom>& begun,
               const StartOptions& start, Storage& storage) {
   const auto& stage = *asked.stage;
@@ -284,6 +292,7 @@ void plan_new(PreparedRun& run, const LoadedStage& asked, const std::optional<Be
   check_start(stage, config, index);
   index.states = states_of_files(index);
   auto draft = draft_run_on(std::move(index), stage, config, start.hardware, /*is_rehearsal=*/false);
+  look_for_room(run, stage, draft.index, draft.demand, draft.plan, start);
   open_folder(run, storage);
   run.index = std::move(draft.index);
   run.hardware = std::move(draft.hardware);
@@ -304,6 +313,7 @@ void plan_again(PreparedRun& run, const Stage& stage, const StartOptions& start,
   const auto of_person = changes.size();
   run.demand = stage.demand(config, run.index);
   run.plan = plan_again(stored, run.hardware, run.demand, run.config, changes);
+  look_for_room(run, stage, run.index, run.demand, run.plan, start);
   if (changes.size() > of_person) run.notes.push_back(changes.back().words);
   check_batch(config, run.plan);
   for (auto& change : changes) {

@@ -34,6 +34,7 @@ struct StartOptions {
   std::vector<std::string> changes = {};  // key=value of `train RUN`
   std::optional<int64_t> led = {};        // the generation that this process has led before
   bool accept_config = false;             // a config.yaml that was edited
+  bool goes_on_without_room = false;      // on disks that will not hold what the run writes
 };
 
 /// A run that is ready to start.

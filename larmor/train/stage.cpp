@@ -46,6 +46,14 @@ std::vector<std::unique_ptr<Dataset>> datasets_to_prepare(const Stage& stage, Ru
   return datasets;
 }
 
+std::optional<CacheForecast> forecast_cache(const Stage& stage, const RunConfig& config, const Index& index) {
+  const auto owned = datasets_to_prepare(stage, config, index);
+  std::vector<const PreparableDataset*> datasets;
+  for (const auto& dataset : owned) datasets.push_back(dataset->preparable());
+  if (datasets.empty()) return std::nullopt;
+  return forecast_cache(datasets);
+}
+
 void Stage::prepare(const RunConfig& config, const Index& index, PrepareContext& context) const {
   const auto owned = datasets_to_prepare(*this, config, index);
   std::vector<const PreparableDataset*> datasets;

@@ -66,9 +66,13 @@ TEST_F(BadPlace, ADiskThatIsFullAtTheStartIsNamed) {
   const SmallDisk disk(folder() / "runs", "size=16m");
   if (!disk.is_there()) GTEST_SKIP() << "mounting a small disk takes root";
   disk.fill();
-  const auto end = call(small_training("mine", 1, 12));
+  const auto words = small_training("mine", 1, 12);
+  const auto end = call(words);
   EXPECT_EQ(end.status, environment) << end.err;
-  EXPECT_THAT(end.err,
+  EXPECT_THAT(end.err, AllOf(HasSubstr("runs/mine"), HasSubstr("; 0 B are free")));
+  auto unchecked = words;
+  unchecked.emplace_back("--no-check");
+  EXPECT_THAT(call(unchecked).err,
               AllOf(HasSubstr("runs/mine"), HasSubstr("No space left"), HasSubstr("hint: free space")));
   disk.empty();
   const auto again = call(small_training("mine", 1, 12));
@@ -80,11 +84,41 @@ TEST_F(BadPlace, AStartThatRanOutOfSpaceHalfWayCanBeRepeated) {
     const SmallDisk disk(folder() / "runs", "size=16m");
     if (!disk.is_there()) GTEST_SKIP() << "mounting a small disk takes root";
     disk.fill(pages);
-    EXPECT_EQ(call(small_training("mine", 1, 12)).status, environment) << pages << " pages";
+    auto words = small_training("mine", 1, 12);
+    words.emplace_back("--no-check");  // otherwise it would not begin
+    EXPECT_EQ(call(words).status, environment) << pages << " pages";
     disk.empty();
     const auto again = call(small_training("mine", 1, 12));
     EXPECT_EQ(again.status, 0) << pages << " pages\n" << again.err;
   }
+}
+
+TEST_F(BadPlace, ADiskWithoutRoomForTheCheckpointsIsRefusedBeforeTheRunBegins) {
+  const SmallDisk disk(folder() / "runs", "size=16m");
+  if (!disk.is_there()) GTEST_SKIP() << "mounting a small disk takes root";
+  auto words = training_with_four_saves();
+  words.insert(words.end(), {"--steps", "1"});
+  ASSERT_EQ(call(words).status, 0);
+  const auto checkpoint = call({"checkpoint", "list", "mine", "--json"}).json()[0]["bytes"].get<size_t>();
+  ASSERT_EQ(call({"runs", "--remove", "mine"}).status, 0);
+  words = training_with_four_saves();
+  disk.fill(checkpoint * 2 / 4096);
+  const auto refused = call(words);
+  EXPECT_EQ(refused.status, environment) << refused.err;
+  EXPECT_THAT(refused.err,
+              AllOf(HasSubstr("there is no room for at least "), HasSubstr("runs/mine/checkpoints"),
+                    HasSubstr(" are free"), HasSubstr("checkpoint.keep_last=1"),
+                    HasSubstr("run.folder=FOLDER"), HasSubstr("--no-check")));
+  EXPECT_FALSE(std::filesystem::exists(run())) << "nothing has begun";
+  words.emplace_back("--no-check");
+  words.insert(words.end(), {"--steps", "2"});
+  const auto gone_on = call(words);
+  EXPECT_THAT(gone_on.err, HasSubstr("there is no room for at least "));
+  EXPECT_EQ(gone_on.status, 0) << "for this one save there is room\n" << gone_on.err;
+  disk.fill(checkpoint * 5 / 2 / 4096);
+  const auto close = call({"train", "mine", "--steps", "4"});
+  EXPECT_EQ(close.status, 0) << close.err;
+  EXPECT_THAT(close.err, HasSubstr("there is little room for up to "));
 }
 
 TEST_F(BadPlace, AFileInPlaceOfTheFolderForRunsIsNamed) {

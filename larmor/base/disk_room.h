@@ -1,0 +1,24 @@
+// How much a disk still takes.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+namespace larmor {
+
+struct DiskRoom {
+  uint64_t free_bytes = 0;  // for this user
+  bool is_quota = false;    // whether it is what a quota leaves, which is less than the disk has
+  uint64_t disk = 0;        // folders with the same number share the room
+};
+
+/// Of the disk on which the folder lies; nothing, and errno, where it cannot be asked.
+std::optional<DiskRoom> disk_room(const std::filesystem::path& folder);
+/// Of a folder that may have to be made yet: that of the first above it that is there. Asks for quotas, too.
+std::optional<DiskRoom> disk_room_for(const std::filesystem::path& folder);
+
+/// What a user has left who uses `used_bytes` of `limit_kibibytes`; nothing where there is no limit.
+std::optional<uint64_t> left_by_quota(uint64_t limit_kibibytes, uint64_t used_bytes);
+
+}  // namespace larmor
