@@ -28,25 +28,34 @@ Hardware read_hardware(const std::string& file) {
   return hardware;
 }
 
-int plan(Program& program, const std::string& hardware_file) {
+struct PlanFlags {
+  std::string hardware;
+  bool no_check = false;
+};
+
+int plan(Program& program, const PlanFlags& flags) {
   const auto& workload = program.workload(program.arguments().target);
   const auto loaded = program.load_to_show(workload);
   std::optional<Hardware> hardware;
-  if (!hardware_file.empty()) hardware = read_hardware(hardware_file);
+  if (!flags.hardware.empty()) hardware = read_hardware(flags.hardware);
   const auto draft = draft_run_to_show(loaded, hardware);
   check_begun(workload, loaded, draft.index);
-  show_draft(program, draft, loaded.config.config);
+  const auto& config = loaded.config.config;
+  std::optional<DraftPlace> place;
+  if (!hardware) place = {.folder = folder_to_be(config), .goes_on_without_room = flags.no_check};
+  show_draft(program, draft, config, place);
   return 0;
 }
 
 }  // namespace
 
 void add_plan(Program& program) {
-  const auto hardware = std::make_shared<std::string>();
+  const auto flags = std::make_shared<PlanFlags>();
   auto& verb = program.add_workload_verb("plan", "what would be done on this machine, and why",
-                                         [&program, hardware] { return plan(program, *hardware); },
+                                         [&program, flags] { return plan(program, *flags); },
                                          {.stages = WorkloadVerb::Stages::each});
-  verb.add_option("--hardware", *hardware, "plan for the machine of this hardware.json instead");
+  verb.add_option("--hardware", flags->hardware, "plan for the machine of this hardware.json instead");
+  verb.add_flag("--no-check", flags->no_check, "do not refuse a disk that lacks room");
 }
 
 }  // namespace larmor::app

@@ -2,13 +2,13 @@
 // default every example in the prepared cache), before any run.
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include <unistd.h>
 
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
+#include "larmor/base/removal.h"
 #include "larmor/base/text.h"
 #include "larmor/data/cache/cache_filling.h"
 #include "larmor/data/index/file_list.h"
@@ -18,6 +18,7 @@
 #include "larmor/launch/stop_signal.h"
 #include "larmor/track/work_report.h"
 #include "larmor/train/data_block.h"
+#include "larmor/train/room.h"
 #include "larmor/train/run_setup.h"
 #include "larmor/train/stage.h"
 #include "larmor/train/stoppable_work.h"
@@ -25,6 +26,7 @@
 #include "app/caches.h"
 #include "app/program.h"
 #include "app/say.h"
+#include "app/show_draft.h"
 
 namespace larmor::app {
 
@@ -32,7 +34,7 @@ namespace {
 
 /// What is wanted in place of preparing.
 struct PrepareFlags {
-  bool cleans = false, lists = false;
+  bool cleans = false, lists = false, no_check = false;
 };
 
 constexpr Split all_splits[] = {Split::train, Split::val, Split::test};
@@ -43,20 +45,22 @@ Json splits_of(const Index& index) {
   return splits;
 }
 
-/// What filling will take; nothing where the stage prepares no cache.
-std::optional<CacheForecast> forecast(const Stage& stage, const RunConfig& config, const Index& index) {
-  const auto owned = datasets_to_prepare(stage, config, index);
-  std::vector<const PreparableDataset*> datasets;
-  for (const auto& dataset : owned) datasets.push_back(dataset->preparable());
-  if (datasets.empty()) return std::nullopt;
-  return forecast_cache(datasets);
+Json json_of(const Index& index) {
+  return {{"cases", index.cases.size()},
+          {"patients", index.patients()},
+          {"splits", splits_of(index)},
+          {"sha256", index.sha256()}};
 }
 
 /// Of a run that may yet be asked for otherwise: what cannot be planned here is left open.
-WorkOfRun work_here(const LoadedStage& loaded, const Index& index, const Hardware& hardware) {
+WorkOfRun work_here(const LoadedStage& loaded, const Index& index, const Hardware& hardware,
+                    std::vector<RoomNeed>& needs) {
+  const RunConfig& config = loaded.config.config;
   try {
     const auto draft = draft_run(loaded, index, hardware);
-    return work_of_run(loaded.config.config, draft.demand, draft.plan);
+    const auto folder = folder_to_be(config).checkpoints();
+    needs.push_back(room_of_checkpoints(config, draft.demand, draft.plan, folder, bytes_freed_by(folder)));
+    return work_of_run(config, draft.demand, draft.plan);
   } catch (const Error&) {
     return {};
   }
@@ -111,15 +115,20 @@ int prepare(Program& program, const PrepareFlags& flags) {
   const auto index = find_cases(loaded, speaks, clock);
   if (flags.lists) return list(program, index);
   const auto hardware = detect_hardware();
-  auto work = work_here(loaded, index, hardware);
-  const auto filling = forecast(*loaded.stage, config, index);
-  if (filling) work.cache_bytes = filling->needed_bytes;
+  std::vector<RoomNeed> needs;
+  auto work = work_here(loaded, index, hardware, needs);
+  const auto filling = forecast_cache(*loaded.stage, config, index);
+  if (filling) {
+    work.cache_bytes = filling->needed_bytes;
+    needs.push_back(room_of_cache(*filling));
+  }
   const Json block = data_block(index, config, work);
   if (speaks) {
     say(lines_of_data(block));
     if (filling) say(filling->sentence(hardware.memory_limit_bytes));
-    say("preparing every example …");
   }
+  for (const auto& warning : look_for_room(needs, flags.no_check)) say(warning);
+  if (speaks) say("preparing every example …");
   const bool is_terminal = isatty(STDERR_FILENO) != 0;
   WorkReport report(STDERR_FILENO, /*patience=*/is_terminal ? 0 : 1, clock);
   const auto storage = make_storage();
@@ -135,10 +144,7 @@ int prepare(Program& program, const PrepareFlags& flags) {
   loaded.stage->prepare(config, index, context);
   look_for_stop();
   Json json;
-  json["index"]["cases"] = index.cases.size();
-  json["index"]["patients"] = index.patients();
-  json["index"]["splits"] = splits_of(index);
-  json["index"]["sha256"] = index.sha256();
+  json["index"] = json_of(index);
   json["data"] = block;
   for (const auto& warning : context.warnings) json["data"]["warnings"].push_back(warning);
   json["cache"] = nullptr;
@@ -170,6 +176,7 @@ void add_prepare(Program& program) {
   verb.add_flag("--list", flags->lists,
                 "instead: name every file below the folder, with its case or why it is none")
       ->excludes(clean);
+  verb.add_flag("--no-check", flags->no_check, "do not refuse a disk that lacks room");
 }
 
 }  // namespace larmor::app

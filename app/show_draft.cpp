@@ -1,16 +1,57 @@
 #include "app/show_draft.h"
 
+#include "larmor/base/error.h"
+#include "larmor/base/removal.h"
+#include "larmor/base/text.h"
+#include "larmor/launch/open_files.h"
 #include "larmor/train/data_block.h"
+#include "larmor/train/room.h"
 
 namespace larmor::app {
 
-void show_draft(Program& program, const RunDraft& draft, const RunConfig& config) {
+namespace {
+
+void add_open_files(const Plan& plan, Json& json, Lines& lines) {
+  const int ranks = plan.world_size();
+  if (ranks == 1) return;
+  const auto needed = open_files_of_rank(ranks), limit = limit_of_open_files();
+  json["open_files"] = {{"of_rank", needed}, {"limit", limit}};
+  lines.add(text("each rank opens up to ", needed, " files, and this host allows ", limit));
+}
+
+std::vector<std::string> look_for_room(const RunDraft& draft, const RunConfig& config,
+                                       const DraftPlace& place) {
+  const auto folder = place.folder.checkpoints();
+  return larmor::look_for_room(
+      {room_of_checkpoints(config, draft.demand, draft.plan, folder, bytes_freed_by(folder))},
+      place.goes_on_without_room);
+}
+
+}  // namespace
+
+RunFolder folder_to_be(const RunConfig& config) {
+  return {std::filesystem::path(config.run.folder) / (config.run.name == "auto" ? "" : config.run.name)};
+}
+
+void show_draft(Program& program, const RunDraft& draft, const RunConfig& config,
+                const std::optional<DraftPlace>& place) {
   Json json = to_json(draft.plan);
   Lines lines;
   lines.add_text(explain(draft.plan, draft.hardware));
   if (draft.index.account != nullptr) {
-    json["data"] = data_block(draft.index, config, work_of_run(config, draft.demand, draft.plan));
+    auto work = work_of_run(config, draft.demand, draft.plan);
+    if (!place) work.free_bytes.reset();
+    json["data"] = data_block(draft.index, config, work);
     lines.add(lines_of_data(json["data"]));
+  }
+  if (place) {
+    add_open_files(draft.plan, json, lines);
+    try {
+      for (const auto& warning : look_for_room(draft, config, *place)) lines.add(warning);
+    } catch (const Error&) {
+      program.show(json, lines);
+      throw;
+    }
   }
   program.show(json, lines);
 }

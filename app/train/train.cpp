@@ -64,7 +64,10 @@ int train_as_agent(Program& program, const TrainFlags& flags, const std::optiona
     const auto draft = draft_run(
         loaded, given ? std::nullopt : hosts_like_this(find_agent(flags.agents, given).place.agents));
     check_begun(workload, loaded, draft.index);
-    show_draft(program, draft, loaded.config.config);
+    const auto& config = loaded.config.config;
+    show_draft(program, draft, config,
+               DraftPlace{.folder = existing ? *existing : folder_to_be(config),
+                          .goes_on_without_room = flags.no_check});
     return 0;
   }
   Agent agent = find_agent(flags.agents, given);
@@ -98,6 +101,7 @@ void add_train(Program& program) {
         if (flags->dry_run) return act_for_each_stage(program, workload, train);
         auto look = *flags;
         look.dry_run = true;
+        look.no_check = true;  // of runs that are there already much of the room is taken by their own
         return train_every_stage(program, *flags, train, [&] { return train_as_agent(program, look, rank); });
       },
       {.stages = WorkloadVerb::Stages::own});

@@ -9,8 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "larmor/base/disk_room.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/volume.h"
+#include "larmor/train/room.h"
 #include "larmor/train/timetable.h"
 
 namespace larmor {
@@ -122,6 +124,8 @@ void add_work(const Json& block, Lines& lines) {
   }
   if (!bytes.at("cache").is_null())
     words.push_back(text("the prepared cache ", human_bytes(bytes.at("cache").get<uint64_t>())));
+  if (!bytes.at("free").is_null())
+    words.push_back(text(human_bytes(bytes.at("free").get<uint64_t>()), " are free where runs go"));
   if (!words.empty()) lines.add("  the whole run: " + join(words, "; "));
 }
 
@@ -142,7 +146,8 @@ WorkOfRun work_of_run(const RunConfig& config, const Demand& demand, const Plan&
   if (config.data.cache == "smart") examples = std::ceil(examples * config.data.cache_rate);
   const Timetable timetable(config.train, static_cast<int64_t>(examples), plan.global_batch);
   if (timetable.total_steps() > 0) work.steps = timetable.total_steps();
-  work.checkpoint_bytes = static_cast<uint64_t>(demand.model_bytes + demand.optimizer_bytes);
+  work.checkpoint_bytes = checkpoint_bytes(demand);
+  if (const auto room = disk_room_for(config.run.folder)) work.free_bytes = room->free_bytes;
   return work;
 }
 
@@ -171,6 +176,7 @@ Json data_block(const Index& index, const RunConfig& config, const WorkOfRun& wo
   block["bytes"]["checkpoint"] = json_of_known(work.checkpoint_bytes);
   block["bytes"]["checkpoints"] = work.checkpoint_bytes ? Json(*work.checkpoint_bytes * kept) : Json(nullptr);
   block["bytes"]["cache"] = json_of_known(work.cache_bytes);
+  block["bytes"]["free"] = json_of_known(work.free_bytes);
   return block;
 }
 
