@@ -94,7 +94,8 @@ Plan with_micro_batch_of(const Plan& stored, Plan fresh, const Hardware& hardwar
   config.train.micro_batch = stored.micro_batch;
   try {
     auto wanted = plan_of_today(stored, hardware, demand, config);
-    if (wanted.world_size() == fresh.world_size()) return wanted;
+    // On a CPU one that does not fit is a plan with a warning.
+    if (wanted.world_size() == fresh.world_size() && holds_memory(wanted, fresh)) return wanted;
   } catch (const Error&) {
     // It does not fit, or does not divide the batch among these ranks.
   }
