@@ -11,6 +11,7 @@
 #include "larmor/base/removal.h"
 #include "larmor/base/text.h"
 #include "larmor/data/cache/cache_filling.h"
+#include "larmor/data/index/copies.h"
 #include "larmor/data/index/file_list.h"
 #include "larmor/data/index/index.h"
 #include "larmor/device/device.h"
@@ -133,19 +134,19 @@ int prepare(Program& program, const PrepareFlags& flags) {
   WorkReport report(STDERR_FILENO, /*patience=*/is_terminal ? 0 : 1, clock);
   const auto storage = make_storage();
   const bool on_gpu = config.parallel.device != "cpu" && cuda_is_usable();
-  PrepareContext context{.storage = *storage,
-                         .device = on_gpu ? c10::Device(c10::kCUDA, 0) : c10::Device(c10::kCPU),
-                         .cores = hardware.usable_cores(),
-                         .progress = [&report, speaks](int64_t done, int64_t all) {
-                           if (speaks)
-                             report.show({.what = "prepared", .unit = "examples", .done = done, .all = all});
-                           look_for_stop();
-                         }};
+  PrepareContext context{
+      .storage = *storage,
+      .device = on_gpu ? c10::Device(c10::kCUDA, 0) : c10::Device(c10::kCPU),
+      .cores = hardware.usable_cores(),
+      .progress =
+          [&report, speaks](int64_t done, int64_t all) {
+            if (speaks) report.show({.what = "prepared", .unit = "examples", .done = done, .all = all});
+            look_for_stop();
+          },
+      .warnings = check_copies(index, states_of_files(index), config.data)};
   loaded.stage->prepare(config, index, context);
   look_for_stop();
-  Json json;
-  json["index"] = json_of(index);
-  json["data"] = block;
+  Json json{{"index", json_of(index)}, {"data", block}};
   for (const auto& warning : context.warnings) json["data"]["warnings"].push_back(warning);
   json["cache"] = nullptr;
   json.update(context.outputs);

@@ -30,12 +30,33 @@ constexpr std::array<std::string_view, 11> ways{"parallel.ranks",    "parallel.d
                                                 "train.graphs"};
 
 // What leaves as it is what a run has learned.
-constexpr std::array<std::string_view, 18> courses{
+constexpr std::array<std::string_view, 19> courses{
     "train.length",      "train.validate_every", "train.early_stopping", "train.non_finite_budget",
     "checkpoint.every",  "checkpoint.keep_last", "checkpoint.keep_best", "checkpoint.async",
     "track.tensorboard", "track.pictures_every", "data.folder",          "data.list",
     "data.workers",      "data.prefetch",        "data.cache_folder",    "data.budget",
-    "data.layout",       "data.patient_pattern"};
+    "data.layout",       "data.patient_pattern", "data.allow_copies"};
+
+struct LaterKey {
+  std::string_view key, value;
+};
+// A run from before there was such a key did what this value of it says, and keeps its hash.
+constexpr std::array<LaterKey, 10> later_keys{{{"data.layout", "auto"},
+                                               {"data.patient_pattern", "\"\""},
+                                               {"data.allow_copies", "false"},
+                                               {"data.exclude_list", "\"\""},
+                                               {"data.dicom.class", "[image]"},
+                                               {"data.dicom.modality", "[]"},
+                                               {"data.dicom.series", "[]"},
+                                               {"data.dicom.echo", "[]"},
+                                               {"data.dicom.description", "[]"},
+                                               {"data.dicom.min_slices", "1"}}};
+
+bool is_as_before_it(const Origin& origin) {
+  return std::any_of(later_keys.begin(), later_keys.end(), [&](const LaterKey& later) {
+    return origin.key == later.key && origin.value == later.value;
+  });
+}
 
 template <size_t count>
 bool is_among(const std::array<std::string_view, count>& keys, const std::string& key) {
@@ -183,8 +204,7 @@ std::string LoadedConfig::sha256() const {
   for (const Origin& origin : origins) {
     if (is_off && origin.key.starts_with("validation.")) continue;
     if (is_alone && (origin.key == "from.run" || origin.key == "from.optimizer")) continue;
-    if (origin.key == "data.layout" && config.data.layout == "auto") continue;
-    if (origin.key == "data.patient_pattern" && config.data.patient_pattern.empty()) continue;
+    if (is_as_before_it(origin)) continue;
     if (defines_the_run(origin.key)) all += text(origin.key, "=", origin.value, "\n");
   }
   return larmor::sha256(all);

@@ -62,6 +62,8 @@ void DataConfig::describe(Fields& f, const std::vector<std::string>& more_kinds)
       "bad_files", bad_files,
       "files that may turn out unusable before the run ends; a thousandth of the cases where that is more",
       at_least_zero);
+  f.field("allow_copies", allow_copies,
+          "train although an image lies under another name in another split; without it that is refused");
   f.word("grids", grids, {"same", "resample"},
          "files of one case whose grids (shape, affine) differ: refused, or resampled to the first image's");
   f.word(

@@ -53,6 +53,7 @@ struct DataConfig {
   SplitSection split;
   std::optional<int64_t> workers, prefetch;
   int64_t bad_files = 10;
+  bool allow_copies = false;                    // equal images may lie in several splits
   std::string grids = "same";                   // of the files of a case: same or resample
   std::string cache = "none";                   // none, full or smart
   std::string cache_folder;                     // empty: the user's

@@ -11,6 +11,7 @@
 #include "larmor/base/printable.h"
 #include "larmor/base/text.h"
 #include "larmor/data/cache/source_files.h"
+#include "larmor/data/index/copies.h"
 
 namespace larmor {
 
@@ -165,6 +166,24 @@ std::vector<std::string> take_out_trained(const Index& start, const TrainedOn& b
   return {found.begin(), found.end()};
 }
 
+/// Takes those of the run's own val and test out who have an image that it has trained on under another name.
+/// Gives their names. Files are compared whole: whoever has only the look of a training image stays.
+std::vector<std::string> take_out_copies(Index& judged, const States& states) {
+  std::set<std::string> found;
+  for (const auto& group : copied_images(judged, states)) {
+    const auto is_trained_on = [&](const CopiedImage& image) {
+      return judged.cases[image.of_case].split == Split::train;
+    };
+    if (std::none_of(group.begin(), group.end(), is_trained_on)) continue;
+    for (const CopiedImage& image : group)
+      if (!is_trained_on(image)) found.insert(judged.cases[image.of_case].patient);
+  }
+  std::erase_if(judged.cases, [&](const Case& entry) {
+    return entry.split != Split::train && found.contains(entry.patient);
+  });
+  return {found.begin(), found.end()};
+}
+
 /// All of another data set, in the splits that its list says, or where it says none in `asked`.
 Index all_in(const Index& now, Split asked) {
   Index all = now;
@@ -309,6 +328,11 @@ JudgedCases cases_to_judge(const Index& start, const Index& now, std::optional<S
   judged.trained_on = take_out_trained(start, before, states, judged.index, [&](const Case& entry) {
     return !judged.is_other && !edited.contains(entry.name());
   });
+  if (!judged.is_other) {
+    const auto copies = take_out_copies(judged.index, states);
+    judged.trained_on.insert(judged.trained_on.end(), copies.begin(), copies.end());
+    std::sort(judged.trained_on.begin(), judged.trained_on.end());
+  }
   if (judged.index.of(judged.split).empty()) refuse_nobody(judged, now.cases.size());
   return judged;
 }

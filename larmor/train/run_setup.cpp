@@ -10,6 +10,7 @@
 #include "larmor/base/process.h"
 #include "larmor/base/text.h"
 #include "larmor/base/version.h"
+#include "larmor/data/index/copies.h"
 #include "larmor/device/device.h"
 #include "larmor/track/tracker.h"
 #include "larmor/train/begun_run.h"
@@ -291,6 +292,8 @@ void plan_new(PreparedRun& run, const LoadedStage& asked, const std::optional<Be
   index.bad = check_data(index, config);
   check_start(stage, config, index);
   index.states = states_of_files(index);
+  for (std::string& note : check_copies(index, index.states, config.data))
+    run.notes.push_back(std::move(note));
   auto draft = draft_run_on(std::move(index), stage, config, start.hardware, /*is_rehearsal=*/false);
   look_for_room(run, stage, draft.index, draft.demand, draft.plan, start);
   open_folder(run, storage);

@@ -1,5 +1,8 @@
 // A resolved config: printed and read again, hashed, compared, frozen.
 #include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -151,6 +154,27 @@ TEST(LoadedConfig, HashesValuesAndNotHowTheyWereWritten) {
   EXPECT_NE(load_config({}, "made_up", "second", workload.fields()).sha256(), load({}).sha256());
   EXPECT_THAT(load_config({}, "other", "second", workload.fields()).differing_keys(load({})),
               ElementsAre("workload", "stage"));
+}
+
+TEST(LoadedConfig, HashesKeysThatCameLaterOnlyWhereTheyChangeWhatARunDoes) {
+  const std::vector<std::pair<std::string, std::string>> later = {{"data.layout", "none"},
+                                                                  {"data.patient_pattern", "(p[0-9]+)"},
+                                                                  {"data.allow_copies", "true"},
+                                                                  {"data.exclude_list", "out.txt"},
+                                                                  {"data.dicom.class", "[dose]"},
+                                                                  {"data.dicom.modality", "[CT]"},
+                                                                  {"data.dicom.series", "[3]"},
+                                                                  {"data.dicom.echo", "[1]"},
+                                                                  {"data.dicom.description", "[t1]"},
+                                                                  {"data.dicom.min_slices", "2"}};
+  const LoadedConfig one = load_overrides({"data.kind=dicom"});
+  for (const auto& [key, value] : later) {
+    LoadedConfig before = one;
+    ASSERT_EQ(std::erase_if(before.origins, [&](const Origin& origin) { return origin.key == key; }), 1U)
+        << key;
+    EXPECT_EQ(before.sha256(), one.sha256()) << key;
+    EXPECT_NE(load_overrides({"data.kind=dicom", text(key, '=', value)}).sha256(), one.sha256()) << key;
+  }
 }
 
 /// Runs from before there was the section have the hashes that they had.

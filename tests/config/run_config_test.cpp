@@ -43,6 +43,7 @@ constexpr Documented documented[] = {
     {"data.workers", "auto"},
     {"data.prefetch", "auto"},
     {"data.bad_files", "10"},
+    {"data.allow_copies", "false"},
     {"data.grids", "same"},
     {"data.cache", "none"},
     {"data.cache_folder", "auto"},

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 void put_cohort(const std::filesystem::path& folder, int spoilt) {
   std::string table = "image,time,event,split\n";
   for (int i = 0; i < 12; ++i) {
-    auto packed = gzipped(nifti_bytes({.size = {10, 9, 8}, .voxels = 10 * 9 * 8}));
+    auto packed = gzipped(nifti_bytes({.size = {10, 9, 8}, .voxels = 10 * 9 * 8, .number = i}));
     if (i == spoilt) packed[packed.size() - 8] ^= 0x01;  // the checksum
     put_file(folder / text(i, ".nii.gz"), packed);
     table +=

@@ -1,8 +1,7 @@
 // A run that goes on where there is less than at its start: cores, ranks.
-#include <sched.h>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include "larmor/base/text.h"
@@ -59,11 +58,13 @@ TEST_F(LesserMachine, WithFewerRanksTrainsToItsEnd) {
   ASSERT_EQ(call(first).status, 0);
   const auto end = call({"train", "run", "--ranks", "1"});
   ASSERT_EQ(end.status, 0) << end.err;
-  EXPECT_THAT(end.err, AllOf(HasSubstr("planned anew for 1 ranks by single"), HasSubstr("was started with 2")));
+  EXPECT_THAT(end.err,
+              AllOf(HasSubstr("planned anew for 1 ranks by single"), HasSubstr("was started with 2")));
   EXPECT_EQ(newest_step(run("run")), 12);
   const auto three = call({"train", "run", "train.length=13st", "--ranks", "3"});
   EXPECT_EQ(three.status, 2) << three.err;
-  EXPECT_THAT(three.err, HasSubstr("cannot be shared evenly by 3 ranks")) << "no number of ranks that does not divide it";
+  EXPECT_THAT(three.err, HasSubstr("cannot be shared evenly by 3 ranks"))
+      << "no number of ranks that does not divide it";
 }
 
 }  // namespace

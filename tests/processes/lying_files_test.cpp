@@ -174,7 +174,7 @@ TEST_F(LyingFiles, ASplitThatTrainingNeedsAndThatIsEmptyIsNamed) {
 TEST_F(LyingFiles, ThatFailInTrainingAreToldOfOnceByAllRanksTogether) {
   put_heads(heads(), 6);
   put_file(heads() / "p6" / "t1.nii.gz", with_wrong_checksum(gzipped(nifti_bytes())));
-  put_file(heads() / "p7" / "t1.nii.gz", with_wrong_checksum(gzipped(nifti_bytes())));
+  put_file(heads() / "p7" / "t1.nii.gz", with_wrong_checksum(gzipped(nifti_bytes({.number = 7}))));
   const std::vector<std::string> both{"data.split.val=[p0]", "--ranks", "2", "run.name=both"};
   const auto end = train(both);
   ASSERT_EQ(end.status, 0) << end.err;

@@ -29,7 +29,8 @@ class Survival : public ::testing::Test {
     scratch_ = new ScratchFolder;
     std::string table = "case_num,NIFTI path,time,event,Fold_1\n";
     for (int i = 0; i < patients; ++i) {
-      put_file(folder() / text(i, ".nii"), nifti_bytes({.size = {10, 9, 8}, .voxels = 10 * 9 * 8}));
+      put_file(folder() / text(i, ".nii"),
+               nifti_bytes({.size = {10, 9, 8}, .voxels = 10 * 9 * 8, .number = i}));
       table += text(i, ",", i, ".nii,", 200 + 100 * i, ",", i % 4 == 0 ? 0 : 1, ",",
                     i % 3 == 2 ? "val" : "train", "\n");
     }

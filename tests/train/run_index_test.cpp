@@ -107,6 +107,18 @@ TEST_F(RunIndex, NamesWhatWasEditedWithoutAChangeOfSize) {
   EXPECT_EQ(judge().index.cases.size(), 10U);
 }
 
+// A run from before copies were refused, or one that was allowed to have them.
+TEST_F(RunIndex, LeavesThoseOfItsOwnValOutWhoHaveATrainingImageUnderAnotherName) {
+  const auto twin = patient(Split::val, 1);
+  const auto& original = start.cases[static_cast<size_t>(start.of(Split::train)[0])].name();
+  put(twin + "/v.npy", read_text(data() / original));
+  start.states = states_of_files(start);
+  const auto judged = judge();
+  EXPECT_THAT(judged.trained_on, ElementsAre(twin));
+  EXPECT_THAT(patients(judged.index, Split::val),
+              ElementsAre(patient(Split::val, 0), patient(Split::val, 2)));
+}
+
 TEST_F(RunIndex, NamesATableWhoseRowsAreOthers) {
   start.tables = {{.name = "questions", .file = "a.json", .rows = 3, .sha256 = "one"}};
   Index moved = start;

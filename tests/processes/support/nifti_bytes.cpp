@@ -36,6 +36,7 @@ std::string nifti_bytes(const NiftiFile& file) {
   put<float>(bytes, 108, voxel_offset);
   put<int16_t>(bytes, 254, 1);  // sform_code
   std::memcpy(bytes.data() + 344, "n+1", 4);
+  put<int32_t>(bytes, 148, file.number);
   for (uint64_t i = 0; i < file.voxels; ++i) {
     const auto value = static_cast<float>(i % 97);
     bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
@@ -59,7 +60,7 @@ void put_file(const std::filesystem::path& path, const std::string& bytes) {
 
 void put_heads(const std::filesystem::path& folder, int patients) {
   for (int patient = 0; patient < patients; ++patient) {
-    put_file(folder / text("p", patient) / "t1.nii.gz", gzipped(nifti_bytes()));
+    put_file(folder / text("p", patient) / "t1.nii.gz", gzipped(nifti_bytes({.number = patient + 1})));
   }
 }
 

@@ -12,6 +12,7 @@ struct NiftiFile {
   std::array<int64_t, 3> size{12, 12, 12};  // as the header says
   float spacing = 1;                        // mm
   uint64_t voxels = 12 * 12 * 12;           // that really follow, each four bytes
+  int number = 0;                           // in its description: tells files with the same voxels apart
 };
 
 /// Header, extension flags and a ramp of float32.
