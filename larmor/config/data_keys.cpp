@@ -50,11 +50,15 @@ size_t last_with(std::span<const Node* const> trees, std::string_view key) {
   return last;
 }
 
+/// Whether the value takes back what another file says of the key.
+bool is_empty(const std::string& value) { return value == "null" || value == "[]" || value == "\"\""; }
+
 /// Where a person has given the key, or a key below it, another value than it has without him.
 const Origin* given_at(std::span<const Origin> origins, const std::string& key) {
   const std::string whole = text("data.", key), below = whole + '.';
   const auto found = std::find_if(origins.begin(), origins.end(), [&](const Origin& origin) {
-    return (origin.key == whole || origin.key.starts_with(below)) && !origin.overrode.empty();
+    return (origin.key == whole || origin.key.starts_with(below)) && !origin.overrode.empty() &&
+           !is_empty(origin.value);
   });
   return found == origins.end() ? nullptr : &*found;
 }

@@ -103,6 +103,12 @@ TEST(DataKeys, OfAnEarlierFileMayStandWhereAnotherKindIsNamedLater) {
       "");
 }
 
+TEST(DataKeys, ThatTakeBackWhatAnEarlierFileSaysAreTaken) {
+  const ConfigFile shipped("data: {kind: nifti, modalities: {t1: [t1]}, include: [a*]}\n"),
+      own("data: {kind: phantom, modalities: null, include: []}\n", "own.yaml");
+  EXPECT_EQ(complaint_of({.files = {shipped.path(), own.path()}, .environment = {}, .overrides = {}}), "");
+}
+
 TEST(DataKeys, OfTheShippedConfigsAndBuiltInValuesAreNobodysWord) {
   const ConfigFile shipped("data: {kind: nifti, phantom_cases: 3}\n");
   EXPECT_EQ(complaint_of({.files = {shipped.path()}, .environment = {}, .overrides = {}}), "");
