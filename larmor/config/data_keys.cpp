@@ -13,21 +13,21 @@ namespace {
 
 using KeysOfKinds = std::map<std::string, std::set<std::string>>;
 
-/// Keys that say what the cases are: how they are read and shared out is the same for all kinds.
+/// Keys that say what the cases are. How they are read and shared out is the same for all kinds; grids count
+/// for the inputs of a prediction, whatever the run was trained on.
 KeysOfKinds keys_of_kinds(const WorkloadFields& fields) {
   const std::set<std::string> files = {"folder",  "layout",  "patient_pattern",
                                        "include", "exclude", "exclude_list"};
   std::set<std::string> several = files;
-  several.insert({"modalities", "grids"});
+  several.insert("modalities");
   std::set<std::string> objects = files;
   objects.insert("dicom");
-  KeysOfKinds all = {
-      {"nifti", several},
-      {"npz", several},
-      {"picture", several},
-      {"dicom", objects},
-      {"list", {"list", "folder", "include", "exclude", "exclude_list", "modalities", "grids"}},
-      {"phantom", {"phantom_cases", "phantom_size", "phantom_seed"}}};
+  KeysOfKinds all = {{"nifti", several},
+                     {"npz", several},
+                     {"picture", several},
+                     {"dicom", objects},
+                     {"list", {"list", "folder", "include", "exclude", "exclude_list", "modalities"}},
+                     {"phantom", {"phantom_cases", "phantom_size", "phantom_seed"}}};
   for (const std::string& kind : fields.data_kinds) all[kind];
   for (const auto& [kind, keys] : fields.data_keys) all[kind].insert(keys.begin(), keys.end());
   return all;

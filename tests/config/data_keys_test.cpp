@@ -50,7 +50,7 @@ const std::set<std::string> of_phantoms = {"phantom_cases", "phantom_size", "pha
 std::set<std::string> read_by(const std::string& kind) {
   if (kind == "phantom") return of_phantoms;
   std::set<std::string> keys = of_files;
-  if (kind != "dicom") keys.insert({"modalities", "grids"});
+  if (kind != "dicom") keys.insert("modalities");
   if (kind == "dicom") keys.insert("dicom.min_slices");
   if (kind == "list") {
     keys.insert("list");
@@ -63,7 +63,7 @@ std::set<std::string> read_by(const std::string& kind) {
 TEST(DataKeys, AreRefusedWhereTheKindDoesNotReadThem) {
   for (const char* const kind : {"nifti", "npz", "picture", "dicom", "list", "phantom"}) {
     auto read = read_by(kind);
-    read.insert({"workers", "bad_files"});
+    read.insert({"workers", "bad_files", "grids"});
     for (const auto& [key, value] : values) {
       Overrides overrides = {text("data.kind=", kind), text("data.", key, '=', value)};
       if (kind == std::string("list") && key != "list") overrides.emplace_back("data.list=cases.csv");

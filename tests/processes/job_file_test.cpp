@@ -68,7 +68,7 @@ TEST_F(JobFile, CarriesWhatTheEnvironmentSaysOfTheConfigAndNothingElse) {
 
 TEST_F(JobFile, AShellReadsTheWordsAsTheyWereGiven) {
   // The program is replaced by one that shows its words.
-  const Words odd{"data.folder=it's $HOME `id` \"here\"", "data.split.val=[p03, p07]"};
+  const Words odd{"data.cache_folder=it's $HOME `id` \"here\"", "data.split.val=[p03, p07]"};
   for (const auto& words :
        {slurm + odd + ordinary, shell + odd + Words{"--nodes", "2", "--master", "gpu1"}}) {
     auto script = written(words);

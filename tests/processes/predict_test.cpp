@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "larmor/base/text.h"
+
 #include "tests/processes/support/trained_run.h"
 
 namespace larmor::testing {
@@ -34,9 +36,9 @@ std::string tilted_head() {
 }
 
 /// Two channels on the fourth axis.
-std::string two_channels() {
+std::string two_channels(int number = 0) {
   constexpr uint64_t voxels = 2 * 12 * 12 * 12;
-  auto bytes = nifti_bytes({.voxels = voxels});
+  auto bytes = nifti_bytes({.voxels = voxels, .number = number});
   put<int16_t>(bytes, 40, 4);
   put<int16_t>(bytes, 48, 2);
   return bytes;
@@ -151,8 +153,8 @@ TEST_F(Predict, SaysWhatIsMissing) {
 }
 
 TEST_F(Predict, HasTheChannelsOnTheFourthAxis) {
-  for (const auto* patient : {"p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7"})
-    put_file(folder() / "pairs" / patient / "pair.nii", two_channels());
+  for (int patient = 0; patient < 8; ++patient)
+    put_file(folder() / "pairs" / text("p", patient) / "pair.nii", two_channels(patient));
   auto words = with(with(small_training("pairs", 1, 1), "data.kind", "nifti"), "data.folder", "pairs");
   for (const auto* word : {"model.in_channels=2", "model.out_channels=2", "optim.schedule.name=constant",
                            "optim.schedule.warmup=0", "data.transforms=[]"}) {

@@ -59,9 +59,11 @@ class StageInputs : public ::testing::Test {
   static void put_cases() {
     for (int number = 0; number < 12; ++number) {
       const auto stem = (folder() / "cases" / ("c" + std::to_string(number))).string();
-      put_file(stem + "_t1.nii", nifti_bytes({.size = {8, 8, 8}, .voxels = 512}));
-      if (number % 3 != 2) put_file(stem + "_t2.nii", nifti_bytes({.size = {8, 8, 8}, .voxels = 512}));
-      put_file(stem + "_guide.nii", nifti_bytes({.size = {4, 4, 4}, .spacing = 2, .voxels = 64}));
+      const auto t1 = nifti_bytes({.size = {8, 8, 8}, .voxels = 512, .number = number});
+      put_file(stem + "_t1.nii", t1);
+      if (number % 3 != 2) put_file(stem + "_t2.nii", t1);
+      put_file(stem + "_guide.nii",
+               nifti_bytes({.size = {4, 4, 4}, .spacing = 2, .voxels = 64, .number = number}));
     }
   }
   /// Five cases: of the third there is no t2.

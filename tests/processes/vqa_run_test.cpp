@@ -19,13 +19,19 @@ using ::testing::HasSubstr;
 
 constexpr int wrong_usage = 2;
 
+/// Grey in steps, the first at `number`.
+std::string radiograph(int number = 0) {
+  Image image{.width = 96, .height = 80, .channels = 3, .pixels = std::vector<uint8_t>(96 * 80 * 3)};
+  for (std::size_t i = 0; i < image.pixels.size(); ++i)
+    image.pixels[i] = static_cast<uint8_t>(i / 100 + static_cast<std::size_t>(number));
+  return encode_png(image);
+}
+
 class QuestionsAboutRadiographs : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     scratch_ = new ScratchFolder;
-    Image image{.width = 96, .height = 80, .channels = 3, .pixels = std::vector<uint8_t>(96 * 80 * 3)};
-    for (std::size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = static_cast<uint8_t>(i / 100);
-    put_file(folder() / "x.png", encode_png(image));
+    put_file(folder() / "x.png", radiograph());
     const auto end =
         call({"train", "xray_vqa", "--stage", "all", "-c", "tiny", "--ranks", "2", "run.name=both",
               "train.length=6st", "train.validate_every=3st", "checkpoint.every=3st"});
@@ -144,7 +150,7 @@ std::string own_table() {
 
 TEST_F(QuestionsAboutRadiographs, AreAnsweredWhenTheDataAreGone) {
   const auto data = folder() / "own";
-  for (int i = 0; i < 8; ++i) put_file(data / text("x", i, ".png"), read_text(folder() / "x.png"));
+  for (int i = 0; i < 8; ++i) put_file(data / text("x", i, ".png"), radiograph(i));
   put_file(data / "own.csv", own_table());
   put_file(data / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nis\nthere\nan\neffusion\n?\nhow\nsevere\nit\n");
   const std::vector<std::string> words = {"-c",

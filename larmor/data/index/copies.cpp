@@ -103,7 +103,10 @@ std::string named(const Index& index, const Images& group) {
 std::vector<Images> copied_images(const Index& index, const std::map<std::string, FileState>& states) {
   if (index.is_invented()) return {};
   Images images;
+  std::set<std::string> bad;
+  for (const BadFile& file : index.bad) bad.insert(file.path);
   for (std::size_t i = 0; i < index.cases.size(); ++i) {
+    if (bad.contains(index.cases[i].name())) continue;
     for (const auto& [name, file] : index.cases[i].files)
       if (is_image(name)) images.push_back({file, i});
   }

@@ -19,7 +19,8 @@ struct CopiedImage {
 
 /// Images with the same bytes that belong to different patients or splits, those of one content in a row.
 /// Those are compared whole of which `states` (states_of_files()) say that they look alike; files that cannot
-/// be read are none. Masks and labels are no images: many a patient has an empty one. Blocks.
+/// be read, or are known to be bad, are none. Masks and labels are no images: many a patient has an empty
+/// one. Blocks.
 std::vector<std::vector<CopiedImage>> copied_images(const Index& index,
                                                     const std::map<std::string, FileState>& states);
 

@@ -26,7 +26,10 @@ std::vector<std::string> small_training(const std::string& run, int ranks, int s
 
 std::vector<std::string> with(std::vector<std::string> words, const std::string& key,
                               const std::string& value) {
-  std::erase_if(words, [&](const std::string& word) { return word.starts_with(key + "="); });
+  const bool is_kind = key == "data.kind";
+  std::erase_if(words, [&](const std::string& word) {
+    return word.starts_with(key + "=") || (is_kind && word.starts_with("data.phantom"));
+  });
   words.push_back(text(key, "=", value));
   return words;
 }

@@ -14,7 +14,7 @@ constexpr int small_steps = 24;
 /// `train` of a run named `run` in the folder's runs/, with so many ranks.
 std::vector<std::string> small_training(const std::string& run, int ranks, int steps = small_steps);
 
-/// The same words with another value for `key`.
+/// The same words with another value for `key`; another kind of data has no phantoms.
 std::vector<std::string> with(std::vector<std::string> words, const std::string& key,
                               const std::string& value);
 
