@@ -56,8 +56,10 @@ TEST_P(GoldenPlans, AreWhatTheProgramPlansForThatMachine) {
   const std::string words = read_text(file(".words"));
   const auto end = larmor_program(split(trim(words), ' '), {.folder = source_folder()});
   ASSERT_EQ(end.status, 0) << end.err;
+  Json plan = end.json();
+  plan.erase("data");  // which is no part of the plan, and has what this disk has free
   std::vector<std::string> found;
-  differences(end.json(), read_json(file(".plan.json")), "", found);
+  differences(plan, read_json(file(".plan.json")), "", found);
   EXPECT_TRUE(found.empty()) << join(found, "\n");
 }
 

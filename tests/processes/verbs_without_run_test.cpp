@@ -285,7 +285,7 @@ TEST_F(VerbsWithoutRun, HelpOfAVerbShowsItsFlags) {
 
 TEST_F(VerbsWithoutRun, PlanAndPrepareSayWhatWouldBeTrainedOn) {
   put_heads(folder() / "set" / "train", 6);
-  put_heads(folder() / "set" / "val" / "more", 2);
+  put_heads(folder() / "set" / "val" / "more", 2, /*first=*/7);
   put_file(folder() / "set" / "train" / "notes.txt", "words");
   const std::vector<std::string> words{"latent_diffusion", "-c", "tiny", "data.kind=nifti",
                                        "data.folder=set"};

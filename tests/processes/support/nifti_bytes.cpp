@@ -58,9 +58,9 @@ void put_file(const std::filesystem::path& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-void put_heads(const std::filesystem::path& folder, int patients) {
+void put_heads(const std::filesystem::path& folder, int patients, int first) {
   for (int patient = 0; patient < patients; ++patient) {
-    put_file(folder / text("p", patient) / "t1.nii.gz", gzipped(nifti_bytes({.number = patient + 1})));
+    put_file(folder / text("p", patient) / "t1.nii.gz", gzipped(nifti_bytes({.number = first + patient})));
   }
 }
 

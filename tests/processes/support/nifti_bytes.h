@@ -22,7 +22,7 @@ std::string gzipped(const std::string& bytes);
 /// Makes the folders above it, too.
 void put_file(const std::filesystem::path& path, const std::string& bytes);
 
-/// `patients` folders p0, p1, … with one t1.nii.gz each.
-void put_heads(const std::filesystem::path& folder, int patients);
+/// `patients` folders p0, p1, … with one t1.nii.gz each, numbered from `first`.
+void put_heads(const std::filesystem::path& folder, int patients, int first = 1);
 
 }  // namespace larmor::testing

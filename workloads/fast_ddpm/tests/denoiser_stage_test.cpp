@@ -37,12 +37,12 @@ LoadedStage guide_config(std::vector<std::string> overrides) {
 }
 
 /// Voxels of the first case's image, a value a channel, from files of a value each; -1: not present.
-std::vector<int64_t> channels_of(const testing::CaseFolder& folder) {
+std::vector<int64_t> channels_of(const testing::CaseFolder& folder, std::size_t cases = 1) {
   const auto loaded = guide_config({"data.folder=" + folder.path().string(), "data.transforms=[]",
                                     "data.split.train=1.0", "data.split.val=0", "data.split.test=0"});
   const auto& config = loaded.config.config;
   const Index index = loaded.stage->index(config);
-  EXPECT_EQ(index.cases.size(), 1U);
+  EXPECT_EQ(index.cases.size(), cases);
   const Sample sample = loaded.stage->dataset(config, index, Split::train)->get({});
   const at::Tensor image = sample.at("image"), present = sample.at("present");
   std::vector<int64_t> values;
@@ -78,7 +78,8 @@ TEST(DenoiserStage, ReadsThreeReleasesOfBraTSIntoTheSameChannels) {
 TEST(DenoiserStage, TakesACaseThatLacksAModalityAndSaysWhich) {
   testing::CaseFolder folder;
   folder.volume("a/a-t1n.nii.gz", 1).volume("a/a-t2w.nii.gz", 3).volume("a/a-t2f.nii.gz", 4);
-  EXPECT_EQ(channels_of(folder), (std::vector<int64_t>{1, -1, 3, 4}));
+  folder.volume("b/b-t1c.nii.gz", 2);
+  EXPECT_EQ(channels_of(folder, 2), (std::vector<int64_t>{1, -1, 3, 4}));
 }
 
 TEST(DenoiserStage, RefusesExamplesThatItCannotLearnFrom) {

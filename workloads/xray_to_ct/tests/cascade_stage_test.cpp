@@ -22,12 +22,11 @@ using ::testing::HasSubstr;
 LoadedStage loaded(const std::string& stage, const std::vector<std::string>& overrides = {},
                    const std::string& kind = "phantom", int64_t size = 16) {
   Sources sources;
-  sources.overrides = {"data.kind=" + kind,
-                       "data.phantom_cases=8",
-                       "data.phantom_size=[16, 16, 16]",
-                       "model.volume_size=" + std::to_string(size),
-                       "model.channels=[4, 8]",
-                       "data.radiograph_size=16"};
+  sources.overrides = {"data.kind=" + kind, "model.volume_size=" + std::to_string(size),
+                       "model.channels=[4, 8]", "data.radiograph_size=16"};
+  if (kind == "phantom")
+    sources.overrides.insert(sources.overrides.end(),
+                             {"data.phantom_cases=8", "data.phantom_size=[16, 16, 16]"});
   sources.overrides.insert(sources.overrides.end(), overrides.begin(), overrides.end());
   return load_stage(sources, make_workload(), stage);
 }
