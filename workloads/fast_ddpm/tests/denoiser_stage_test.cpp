@@ -36,14 +36,15 @@ LoadedStage guide_config(std::vector<std::string> overrides) {
   return load_stage(sources, make_workload(), "denoiser");
 }
 
-/// Voxels of the first case's image, a value a channel, from files of a value each; -1: not present.
+/// Voxels of the last of the cases' images, a value a channel, from files of a value each; -1: not present.
 std::vector<int64_t> channels_of(const testing::CaseFolder& folder, std::size_t cases = 1) {
   const auto loaded = guide_config({"data.folder=" + folder.path().string(), "data.transforms=[]",
                                     "data.split.train=1.0", "data.split.val=0", "data.split.test=0"});
   const auto& config = loaded.config.config;
   const Index index = loaded.stage->index(config);
   EXPECT_EQ(index.cases.size(), cases);
-  const Sample sample = loaded.stage->dataset(config, index, Split::train)->get({});
+  const Sample sample =
+      loaded.stage->dataset(config, index, Split::train)->get({.example = static_cast<int64_t>(cases) - 1});
   const at::Tensor image = sample.at("image"), present = sample.at("present");
   std::vector<int64_t> values;
   for (int64_t channel = 0; channel < image.size(0); ++channel) {
