@@ -117,11 +117,11 @@ Unpacked unpack_png(std::span<const std::byte> bytes, std::span<std::byte> out, 
                    .samples = static_cast<int64_t>(layout.samples),
                    .sample_bytes = static_cast<int64_t>(layout.sample_bytes)};
   const uint64_t raw = bytes_of(header, layout);
+  refuse_bomb(header, raw, bytes.size());  // before the caller makes room for what it claims
   if (raw > out.size()) {
     picture.end = Unpacked::End::full;
     return picture;
   }
-  refuse_bomb(header, raw, bytes.size());
   const auto pixels = out.first(raw);
   if (by_library || !is_usual(header) || !unpack_usual(bytes, header, layout, pixels))
     unpack_by_library(context.get(), layout, pixels);

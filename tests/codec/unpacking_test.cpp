@@ -101,6 +101,14 @@ TEST(Unpacking, SaysHowFarItCameWhereThereIsTooLittleRoomOrDamage) {
   EXPECT_EQ(damaged.unpacked.given, 1000U);
 }
 
+// Whoever is told that there is too little room makes as much as the header claims.
+TEST(Unpacking, RefusesAPictureThatItsBytesCannotHoldBeforeRoomIsMadeForIt) {
+  std::string picture = testing::png_of(1, 1, testing::PngKind::grey, 8, {1});
+  picture[16] = 0x10;  // a width of 268 million pixels
+  picture = testing::with_check_sums(picture);
+  EXPECT_THROW(unpack_here(Packing::png, testing::as_bytes(picture), {}), Error);
+}
+
 TEST(Unpacking, LeavesZerosWhereABeginningHasNotCome) {
   const std::string plain = plain_text(1 << 17);
   const UnpackAnswer answer =
