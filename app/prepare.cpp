@@ -8,7 +8,6 @@
 
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
-#include "larmor/base/removal.h"
 #include "larmor/base/text.h"
 #include "larmor/data/cache/cache_filling.h"
 #include "larmor/data/index/copies.h"
@@ -59,8 +58,7 @@ WorkOfRun work_here(const LoadedStage& loaded, const Index& index, const Hardwar
   const RunConfig& config = loaded.config.config;
   try {
     const auto draft = draft_run(loaded, index, hardware);
-    const auto folder = folder_to_be(config).checkpoints();
-    needs.push_back(room_of_checkpoints(config, draft.demand, draft.plan, folder, bytes_freed_by(folder)));
+    needs.push_back(room_of_checkpoints(config, draft.demand, draft.plan, folder_to_be(config)));
     return work_of_run(config, draft.demand, draft.plan);
   } catch (const Error&) {
     return {};

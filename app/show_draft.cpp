@@ -1,7 +1,6 @@
 #include "app/show_draft.h"
 
 #include "larmor/base/error.h"
-#include "larmor/base/removal.h"
 #include "larmor/base/text.h"
 #include "larmor/launch/open_files.h"
 #include "larmor/train/data_block.h"
@@ -21,10 +20,8 @@ void add_open_files(const Plan& plan, Json& json, Lines& lines) {
 
 std::vector<std::string> look_for_room(const RunDraft& draft, const RunConfig& config,
                                        const DraftPlace& place) {
-  const auto folder = place.folder.checkpoints();
-  return larmor::look_for_room(
-      {room_of_checkpoints(config, draft.demand, draft.plan, folder, bytes_freed_by(folder))},
-      place.goes_on_without_room);
+  return larmor::look_for_room({room_of_checkpoints(config, draft.demand, draft.plan, place.folder)},
+                               place.goes_on_without_room);
 }
 
 }  // namespace

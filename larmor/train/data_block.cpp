@@ -132,7 +132,7 @@ void add_work(const Json& block, Lines& lines) {
 std::string word_on_first(const Json& first) {
   std::vector<std::string> shape, spacing;
   for (const auto& size : first.at("shape")) shape.push_back(text(size.get<int64_t>()));
-  for (const auto& step : first.at("spacing_mm")) spacing.push_back(text(step.get<double>()));
+  for (const auto& step : first.at("spacing_mm")) spacing.push_back(fixed(step.get<double>(), 3));
   return text("  the first: ", join(shape, " x "), " voxels of ", join(spacing, " x "), " mm, ",
               first.at("dtype").get<std::string>(), " from ", fixed(first.at("min").get<double>(), 2), " to ",
               fixed(first.at("max").get<double>(), 2));

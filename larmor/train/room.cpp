@@ -78,6 +78,12 @@ RoomNeed room_of_checkpoints(const RunConfig& config, const Demand& demand, cons
               "them elsewhere, larmor runs --remove takes old runs away"};
 }
 
+RoomNeed room_of_checkpoints(const RunConfig& config, const Demand& demand, const Plan& plan,
+                             const RunFolder& folder) {
+  const auto checkpoints = folder.checkpoints();
+  return room_of_checkpoints(config, demand, plan, checkpoints, bytes_freed_by(checkpoints));
+}
+
 RoomNeed room_of_cache(const CacheForecast& forecast) {
   const auto held = std::min(forecast.needed_bytes, forecast.budget_bytes);
   return {.what = "the prepared cache",
@@ -91,9 +97,7 @@ RoomNeed room_of_cache(const CacheForecast& forecast) {
 
 std::vector<RoomNeed> needs_of_run(const Stage& stage, const RunConfig& config, const Index& index,
                                    const Demand& demand, const Plan& plan, const RunFolder& folder) {
-  const auto checkpoints = folder.checkpoints();
-  std::vector<RoomNeed> needs{
-      room_of_checkpoints(config, demand, plan, checkpoints, bytes_freed_by(checkpoints))};
+  std::vector<RoomNeed> needs{room_of_checkpoints(config, demand, plan, folder)};
   if (config.data.cache != "full" || index.is_invented()) return needs;
   try {
     if (const auto filling = forecast_cache(stage, config, index)) needs.push_back(room_of_cache(*filling));

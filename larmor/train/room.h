@@ -17,7 +17,7 @@ namespace larmor {
 
 /// What will lie below a folder beside what lies there now.
 struct RoomNeed {
-  std::string what;              // "3 checkpoints of 1.2 GB"
+  std::string what;              // "checkpoints of 1.2 GiB each"
   std::filesystem::path folder;  // need not be there yet
   uint64_t certain_bytes = 0;    // at some time of the run, at least
   uint64_t likely_bytes = 0;     // at most
@@ -29,6 +29,9 @@ uint64_t checkpoint_bytes(const Demand& demand);
 /// `present_bytes`: of the run's checkpoints that are there. While one is saved, those that it replaces are.
 RoomNeed room_of_checkpoints(const RunConfig& config, const Demand& demand, const Plan& plan,
                              const std::filesystem::path& folder, uint64_t present_bytes = 0);
+/// The same of a run's folder, which may be there and have some.
+RoomNeed room_of_checkpoints(const RunConfig& config, const Demand& demand, const Plan& plan,
+                             const RunFolder& folder);
 RoomNeed room_of_cache(const CacheForecast& forecast);
 /// Of a run in that folder, which may be there and have checkpoints. With data.cache=full one case of each
 /// split is prepared.

@@ -148,6 +148,14 @@ bool has_trained_on(const TrainedOn& trained, const Index& index, const Case& en
   });
 }
 
+/// Takes the patients out of val and test. Gives their names.
+std::vector<std::string> take_out(Index& judged, const std::set<std::string>& patients) {
+  std::erase_if(judged.cases, [&](const Case& entry) {
+    return entry.split != Split::train && patients.contains(entry.patient);
+  });
+  return {patients.begin(), patients.end()};
+}
+
 /// Takes those out of val and test whom the weights have been trained on: by the run, or `before`. Gives
 /// their names. `is_as_it_was`: a case that the run had in val or test when it was started.
 template <class AsItWas>
@@ -160,10 +168,7 @@ std::vector<std::string> take_out_trained(const Index& start, const TrainedOn& b
     if (entry.split == Split::train || is_as_it_was(entry)) continue;
     if (has_trained_on(own, judged, entry, states_now)) found.insert(entry.patient);
   }
-  std::erase_if(judged.cases, [&](const Case& entry) {
-    return entry.split != Split::train && found.contains(entry.patient);
-  });
-  return {found.begin(), found.end()};
+  return take_out(judged, found);
 }
 
 /// Takes those of the run's own val and test out who have an image that it has trained on under another name.
@@ -178,10 +183,7 @@ std::vector<std::string> take_out_copies(Index& judged, const States& states) {
     for (const CopiedImage& image : group)
       if (!is_trained_on(image)) found.insert(judged.cases[image.of_case].patient);
   }
-  std::erase_if(judged.cases, [&](const Case& entry) {
-    return entry.split != Split::train && found.contains(entry.patient);
-  });
-  return {found.begin(), found.end()};
+  return take_out(judged, found);
 }
 
 /// All of another data set, in the splits that its list says, or where it says none in `asked`.

@@ -2,7 +2,6 @@
 // counts the time points of the patient before it. 2018 to 2021: BraTS20_Training_001, BraTS2021_00000,
 // Brats18_TCIA01_231_1.
 #include <algorithm>
-#include <cctype>
 
 #include "larmor/base/text.h"
 #include "larmor/data/layout/layout.h"
@@ -11,11 +10,6 @@ namespace larmor {
 namespace {
 
 constexpr std::string_view brats_challenge = "brats";
-
-bool is_all_digits(std::string_view word) {
-  const auto is_digit = [](unsigned char letter) { return std::isdigit(letter) != 0; };
-  return !word.empty() && std::all_of(word.begin(), word.end(), is_digit);
-}
 
 /// The words of a name and what it is up to the end of each.
 struct NamePart {

@@ -2,7 +2,6 @@
 // are what one trains and validates on, imagesTs are for the test, labelsTr and labelsTs hold masks. nnU-Net
 // ends the names of images in the number of their channel, _0000.
 #include <algorithm>
-#include <cctype>
 
 #include "larmor/base/text.h"
 #include "larmor/data/layout/layout.h"
@@ -31,9 +30,7 @@ bool lies_among_images(const PathParts& file) {
 std::string_view without_channel(std::string_view name) {
   if (name.size() <= channel_digits + 1 || name[name.size() - channel_digits - 1] != '_') return name;
   const auto digits = name.substr(name.size() - channel_digits);
-  const auto is_digit = [](unsigned char letter) { return std::isdigit(letter) != 0; };
-  const bool is_number = std::all_of(digits.begin(), digits.end(), is_digit);
-  return is_number ? name.substr(0, name.size() - channel_digits - 1) : name;
+  return is_all_digits(digits) ? name.substr(0, name.size() - channel_digits - 1) : name;
 }
 
 bool is_decathlon(const std::vector<PathParts>& files, const std::filesystem::path&) {

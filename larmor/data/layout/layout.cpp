@@ -1,6 +1,7 @@
 #include "larmor/data/layout/layout.h"
 
 #include <algorithm>
+#include <cctype>
 #include <stdexcept>
 
 namespace larmor {
@@ -16,6 +17,11 @@ const FolderLayout& layout_called(std::string_view name) {
                                   [name](const FolderLayout& layout) { return layout.name == name; });
   if (found == layouts().end()) throw std::out_of_range("no layout of this name");
   return *found;
+}
+
+bool is_all_digits(std::string_view word) {
+  const auto is_digit = [](unsigned char letter) { return std::isdigit(letter) != 0; };
+  return !word.empty() && std::all_of(word.begin(), word.end(), is_digit);
 }
 
 }  // namespace larmor

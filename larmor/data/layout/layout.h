@@ -43,6 +43,9 @@ const std::vector<FolderLayout>& layouts();
 /// Throws std::out_of_range for a name that no layout has.
 const FolderLayout& layout_called(std::string_view name);
 
+/// Whether there is nothing but digits, and at least one.
+bool is_all_digits(std::string_view word);
+
 extern const FolderLayout decathlon_layout, nnunet_layout, bids_layout, brats_layout, mimic_cxr_layout;
 
 }  // namespace larmor

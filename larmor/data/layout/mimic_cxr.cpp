@@ -1,7 +1,6 @@
 // Source: MIMIC-CXR 2.0.0: files/p10/p10000032/s50414267/<image>. Folders p10 hold the patients whose number
 // begins so.
 #include <algorithm>
-#include <cctype>
 
 #include "larmor/data/layout/layout.h"
 
@@ -9,9 +8,7 @@ namespace larmor {
 namespace {
 
 bool is_numbered(std::string_view name, char letter, std::size_t digits) {
-  const auto is_digit = [](unsigned char sign) { return std::isdigit(sign) != 0; };
-  return name.size() == digits + 1 && name.front() == letter &&
-         std::all_of(name.begin() + 1, name.end(), is_digit);
+  return name.size() == digits + 1 && name.front() == letter && is_all_digits(name.substr(1));
 }
 
 PlacedFile place_mimic_cxr(const PathParts& file) {
