@@ -68,7 +68,7 @@ void BertWords::emit_lower(Character character) {
     ready_.push_back(character);
     character.code = combining_dot;
   } else {
-    character.code = utf8proc_tolower(character.code);
+    character.code = small_letter(character.code);
   }
   ready_.push_back(character);
 }
@@ -91,19 +91,11 @@ void BertWords::order_marks() {
 }
 
 void BertWords::decompose(const Character& character) {
-  std::array<utf8proc_int32_t, 32> parts{};
-  int boundary = 0;
-  auto count =
-      utf8proc_decompose_char(character.code, parts.data(), static_cast<utf8proc_ssize_t>(parts.size()),
-                              UTF8PROC_DECOMPOSE, &boundary);
-  if (count <= 0 || count > static_cast<utf8proc_ssize_t>(parts.size())) {
-    parts[0] = character.code;
-    count = 1;
-  }
-  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+  std::array<int32_t, 4> parts{};
+  for (const int32_t code : decomposition(character.code, parts)) {
     Character part = character;
-    part.code = parts[i];
-    part.combining_class = utf8proc_get_property(part.code)->combining_class;
+    part.code = code;
+    part.combining_class = combining_class(code);
     if (part.combining_class == 0) {
       order_marks();
       emit(part);

@@ -1,54 +1,26 @@
 #include "larmor/text/character_kind.h"
 
 #include <algorithm>
-#include <array>
-#include <span>
 
 #include <utf8proc.h>
+
+#include "larmor/text/character_tables.h"
 
 namespace larmor {
 namespace {
 
-struct Range {
-  int32_t first, last;
-};
+using namespace character_tables;
 
-// Characters that got their category after Unicode 8, in order. Source: DerivedAge.txt of Unicode 14.
-constexpr Range later_punctuation[] = {
-    {0x61d, 0x61d},     {0x9fd, 0x9fd},     {0xa76, 0xa76},     {0xc77, 0xc77},     {0xc84, 0xc84},
-    {0x1b7d, 0x1b7e},   {0x2e43, 0x2e4f},   {0x2e52, 0x2e5d},   {0x10ead, 0x10ead}, {0x10f55, 0x10f59},
-    {0x10f86, 0x10f89}, {0x1144b, 0x1144f}, {0x1145a, 0x1145b}, {0x1145d, 0x1145d}, {0x11660, 0x1166c},
-    {0x116b9, 0x116b9}, {0x1183b, 0x1183b}, {0x11944, 0x11946}, {0x119e2, 0x119e2}, {0x11a3f, 0x11a46},
-    {0x11a9a, 0x11a9c}, {0x11a9e, 0x11aa2}, {0x11c41, 0x11c45}, {0x11c70, 0x11c71}, {0x11ef7, 0x11ef8},
-    {0x11fff, 0x11fff}, {0x12ff1, 0x12ff2}, {0x16e97, 0x16e9a}, {0x16fe2, 0x16fe2}, {0x1e95e, 0x1e95f}};
-constexpr Range later_accents[] = {
-    {0x7fd, 0x7fd},     {0x898, 0x89f},     {0x8ca, 0x8e1},     {0x9fe, 0x9fe},     {0xafa, 0xaff},
-    {0xb55, 0xb55},     {0xc04, 0xc04},     {0xc3c, 0xc3c},     {0xd00, 0xd00},     {0xd3b, 0xd3c},
-    {0xd81, 0xd81},     {0xeba, 0xeba},     {0x180f, 0x180f},   {0x1abf, 0x1ace},   {0x1df6, 0x1dfb},
-    {0xa82c, 0xa82c},   {0xa8c5, 0xa8c5},   {0xa8ff, 0xa8ff},   {0x10d24, 0x10d27}, {0x10eab, 0x10eac},
-    {0x10f46, 0x10f50}, {0x10f82, 0x10f85}, {0x11070, 0x11070}, {0x11073, 0x11074}, {0x110c2, 0x110c2},
-    {0x111cf, 0x111cf}, {0x1123e, 0x1123e}, {0x1133b, 0x1133b}, {0x11438, 0x1143f}, {0x11442, 0x11444},
-    {0x11446, 0x11446}, {0x1145e, 0x1145e}, {0x1182f, 0x11837}, {0x11839, 0x1183a}, {0x1193b, 0x1193c},
-    {0x1193e, 0x1193e}, {0x11943, 0x11943}, {0x119d4, 0x119d7}, {0x119da, 0x119db}, {0x119e0, 0x119e0},
-    {0x11a01, 0x11a0a}, {0x11a33, 0x11a38}, {0x11a3b, 0x11a3e}, {0x11a47, 0x11a47}, {0x11a51, 0x11a56},
-    {0x11a59, 0x11a5b}, {0x11a8a, 0x11a96}, {0x11a98, 0x11a99}, {0x11c30, 0x11c36}, {0x11c38, 0x11c3d},
-    {0x11c3f, 0x11c3f}, {0x11c92, 0x11ca7}, {0x11caa, 0x11cb0}, {0x11cb2, 0x11cb3}, {0x11cb5, 0x11cb6},
-    {0x11d31, 0x11d36}, {0x11d3a, 0x11d3a}, {0x11d3c, 0x11d3d}, {0x11d3f, 0x11d45}, {0x11d47, 0x11d47},
-    {0x11d90, 0x11d91}, {0x11d95, 0x11d95}, {0x11d97, 0x11d97}, {0x11ef3, 0x11ef4}, {0x16f4f, 0x16f4f},
-    {0x16fe4, 0x16fe4}, {0x1cf00, 0x1cf2d}, {0x1cf30, 0x1cf46}, {0x1e000, 0x1e006}, {0x1e008, 0x1e018},
-    {0x1e01b, 0x1e021}, {0x1e023, 0x1e024}, {0x1e026, 0x1e02a}, {0x1e130, 0x1e136}, {0x1e2ae, 0x1e2ae},
-    {0x1e2ec, 0x1e2ef}, {0x1e944, 0x1e94a}};
-constexpr Range later_formats[] = {{0x890, 0x891}, {0x8e2, 0x8e2}, {0x110cd, 0x110cd}, {0x13430, 0x13438}};
-
-bool is_in(std::span<const Range> ranges, int32_t code) {
-  const auto range = std::lower_bound(ranges.begin(), ranges.end(), code,
-                                      [](const Range& a, int32_t b) { return a.last < b; });
-  return range != ranges.end() && range->first <= code;
+/// The last range that begins at or before `code`, null where none does.
+template <class Range>
+const Range* range_before(std::span<const Range> ranges, int32_t code) {
+  const auto behind = std::ranges::upper_bound(ranges, code, {}, &Range::first);
+  return behind == ranges.begin() ? nullptr : &*std::prev(behind);
 }
 
-bool is_ascii_punctuation(int32_t code) {
-  return (code >= 33 && code <= 47) || (code >= 58 && code <= 64) || (code >= 91 && code <= 96) ||
-         (code >= 123 && code <= 126);
+bool is_in(std::span<const CodeRange> ranges, int32_t code) {
+  const CodeRange* const range = range_before(ranges, code);
+  return range != nullptr && code <= range->last;
 }
 
 }  // namespace
@@ -59,28 +31,11 @@ bool is_blank(int32_t code) {
          code == 0x2028 || code == 0x2029 || code == 0x202f || code == 0x205f || code == 0x3000;
 }
 
-bool is_punctuation(int32_t code) {
-  if (code < 0x80) return is_ascii_punctuation(code);
-  constexpr int32_t canadian_syllabics_chi_sign = 0x166d;  // a symbol since Unicode 12
-  if (code == canadian_syllabics_chi_sign) return true;
-  const auto category = utf8proc_category(code);
-  return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO &&
-         !is_in(later_punctuation, code);
-}
+bool is_punctuation(int32_t code) { return is_in(punctuation, code); }
 
-bool is_dropped(int32_t code) {
-  if (code == 9 || code == 10 || code == 13) return false;
-  if (code < 0x80) return code < 0x20 || code == 0x7f;
-  constexpr int32_t replacement = 0xfffd;
-  if (code == replacement) return true;
-  const auto category = utf8proc_category(code);
-  if (category == UTF8PROC_CATEGORY_CF) return !is_in(later_formats, code);
-  return category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CO;
-}
+bool is_dropped(int32_t code) { return is_in(dropped, code); }
 
-bool is_accent(int32_t code) {
-  return code >= 0x300 && utf8proc_category(code) == UTF8PROC_CATEGORY_MN && !is_in(later_accents, code);
-}
+bool is_accent(int32_t code) { return is_in(accents, code); }
 
 // One of the bounds is 0x2b920, where Unicode's block begins at 0x2b820: so has the reference.
 bool is_cjk(int32_t code) {
@@ -89,6 +44,30 @@ bool is_cjk(int32_t code) {
          (code >= 0x2a700 && code <= 0x2b73f) || (code >= 0x2b740 && code <= 0x2b81f) ||
          (code >= 0x2b920 && code <= 0x2ceaf) || (code >= 0xf900 && code <= 0xfaff) ||
          (code >= 0x2f800 && code <= 0x2fa1f);
+}
+
+int32_t small_letter(int32_t code) {
+  const CapitalRun* const run = range_before(capitals, code);
+  if (run == nullptr || code > run->last || (code - run->first) % run->step != 0) return code;
+  return code + run->shift;
+}
+
+// The classes of marks never change once they are assigned, nor do decompositions (Unicode's stability
+// policy): the tables say which ones the reference knows, and utf8proc what they are.
+int combining_class(int32_t code) {
+  if (!is_accent(code) && !is_in(other_marks, code)) return 0;
+  return utf8proc_get_property(code)->combining_class;
+}
+
+std::span<const int32_t> decomposition(int32_t code, std::array<int32_t, 4>& parts) {
+  int boundary = 0;
+  const auto most = static_cast<utf8proc_ssize_t>(parts.size());
+  utf8proc_ssize_t count = 0;
+  if (is_accent(code) || is_in(composed, code))
+    count = utf8proc_decompose_char(code, parts.data(), most, UTF8PROC_DECOMPOSE, &boundary);
+  if (count > 0 && count <= most) return std::span(parts).first(static_cast<std::size_t>(count));
+  parts[0] = code;
+  return std::span(parts).first(1);
 }
 
 }  // namespace larmor

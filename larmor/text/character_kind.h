@@ -1,8 +1,9 @@
-// Which characters BERT's words treat alike. The reference's tables are those of Unicode 8; what Unicode has
-// given a category since then is a letter to it.
+// Which characters BERT's words treat alike, and what a character is taken apart into.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <span>
 
 namespace larmor {
 
@@ -16,5 +17,12 @@ bool is_dropped(int32_t code);
 bool is_accent(int32_t code);
 /// CJK characters that are words each.
 bool is_cjk(int32_t code);
+
+/// The small letter of a capital, else the character itself. U+0130 is not asked: it becomes two.
+int32_t small_letter(int32_t code);
+/// Unicode's canonical combining class: 0 of all that is no mark.
+int combining_class(int32_t code);
+/// Unicode's canonical decomposition, or the character itself, written to `parts`.
+std::span<const int32_t> decomposition(int32_t code, std::array<int32_t, 4>& parts);
 
 }  // namespace larmor
