@@ -65,13 +65,26 @@ std::vector<double> SamplerOptions::timesteps(const NoiseSchedule& schedule) con
   return spaced_timesteps(timestep_spacing, num_inference_steps, schedule.size(), steps_offset);
 }
 
-void SamplerOptions::check(const NoiseSchedule& schedule) const {
+void check_beginning(const NoiseSchedule& schedule, double first) {
+  const NoiseLevel level = schedule.level(first);
+  if (level.noise > level.signal) return;
+  fail(Exit::usage,
+       text("sampling would begin at time ", first, " of a schedule of ", schedule.size(),
+            ", where an image is still stronger than the noise, and sampling begins with noise alone"),
+       "take more steps, or timestep_spacing=trailing, which begins at the last time");
+}
+
+void SamplerOptions::check_path(const NoiseSchedule& schedule) const {
   clipping.check();
   if (schedule.is_straight() && (sampler == SamplerKind::ddpm || sampler == SamplerKind::ddim))
     fail(Exit::usage,
          text("sampler=", sampler_name(sampler), " on the straight path of schedule=rectified_flow"),
          "choose sampler=euler or dpm_solver_multistep; ddpm and ddim want a schedule with betas");
-  timesteps(schedule);
+}
+
+void SamplerOptions::check(const NoiseSchedule& schedule) const {
+  check_path(schedule);
+  check_beginning(schedule, timesteps(schedule).front());
 }
 
 std::vector<SamplingStep> sampling_steps(const std::vector<double>& timesteps) {
@@ -96,7 +109,7 @@ Sampler::Sampler(const NoiseSchedule& schedule, PredictionType type, const Sampl
 Sampler::Sampler(NoiseSchedule schedule, PredictionType type, const SamplerOptions& options,
                  std::vector<SamplingStep> steps)
     : schedule_(std::move(schedule)), type_(type), options_(options), steps_(std::move(steps)) {
-  options_.check(schedule_);
+  options_.check_path(schedule_);
   nn::check(type_, schedule_);
 }
 

@@ -17,6 +17,10 @@
 
 namespace larmor::nn {
 
+/// Throws Error (usage) where the image is still stronger than the noise at the time that sampling begins
+/// with: what comes out of noise there is noise. One step of `leading` or `linspace` begins at 0.
+void check_beginning(const NoiseSchedule& schedule, double first);
+
 struct SamplerOptions {
   enum class Kind { ddpm, ddim, dpm_solver_multistep, euler };
   /// Of the noise that DDPM adds: beta_t times the share that the next step leaves, or beta_t itself.
@@ -33,7 +37,9 @@ struct SamplerOptions {
   void describe(Fields& f);
   /// The times that `sampler` visits. Throws Error (usage): more steps than the schedule has.
   std::vector<double> timesteps(const NoiseSchedule& schedule) const;
-  /// Throws Error (usage): sampler and path that do not go together, or as timesteps().
+  /// Throws Error (usage): sampler and path that do not go together.
+  void check_path(const NoiseSchedule& schedule) const;
+  /// Throws Error (usage) as check_path(), timesteps() and check_beginning() of these.
   void check(const NoiseSchedule& schedule) const;
 };
 
@@ -47,7 +53,7 @@ std::vector<SamplingStep> sampling_steps(const std::vector<double>& timesteps);
 /// One chain of steps for the rows of a batch, in order: step() is called once for each. One thread.
 class Sampler {
  public:
-  /// Throws Error (usage) as SamplerOptions::check() and check(type, schedule).
+  /// Throws Error (usage) as SamplerOptions::check_path() and timesteps(), and check(type, schedule).
   Sampler(const NoiseSchedule& schedule, PredictionType type, const SamplerOptions& options);
   /// Over steps of its own, as Fast-DDPM's; num_inference_steps, spacing and offset do not count.
   Sampler(NoiseSchedule schedule, PredictionType type, const SamplerOptions& options,

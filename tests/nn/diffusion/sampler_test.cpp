@@ -341,5 +341,27 @@ TEST(Sampler, RefusesAFlowForDdpmAndTooManySteps) {
                  Error);
 }
 
+// diffusers gives noise back after one step of these.
+TEST(Sampler, RefusesToBeginWhereTheImageIsStrongerThanTheNoise) {
+  const NoiseSchedule table({});
+  const auto begin = [&](SamplerKind kind, TimestepSpacing spacing, int64_t steps, int64_t offset = 0) {
+    const SamplerOptions options{
+        .sampler = kind, .num_inference_steps = steps, .timestep_spacing = spacing, .steps_offset = offset};
+    options.check(table);
+  };
+  for (const SamplerKind kind : {SamplerKind::ddpm, SamplerKind::ddim, SamplerKind::euler}) {
+    EXPECT_THROW(begin(kind, TimestepSpacing::leading, 1), Error);
+    EXPECT_THROW(begin(kind, TimestepSpacing::leading, 1, 10), Error);
+    EXPECT_THROW(begin(kind, TimestepSpacing::linspace, 1), Error);
+    EXPECT_NO_THROW(begin(kind, TimestepSpacing::trailing, 1));
+    EXPECT_NO_THROW(begin(kind, TimestepSpacing::leading, 1, 999));
+    EXPECT_NO_THROW(begin(kind, TimestepSpacing::leading, 2));
+    EXPECT_NO_THROW(begin(kind, TimestepSpacing::linspace, 2));
+  }
+  // DPM-Solver++ leaves out a point of its own, so that one step begins in the middle or at the end.
+  EXPECT_NO_THROW(begin(SamplerKind::dpm_solver_multistep, TimestepSpacing::leading, 1));
+  EXPECT_NO_THROW(begin(SamplerKind::dpm_solver_multistep, TimestepSpacing::linspace, 1));
+}
+
 }  // namespace
 }  // namespace larmor::nn

@@ -75,7 +75,9 @@ void DenoiserConfig::check() const {
   if (network.linear_skip && prediction_type != nn::PredictionType::sample)
     fail(Exit::usage, "model.linear_skip guesses the image, and model.prediction_type is another one",
          "set model.prediction_type=sample, or model.linear_skip=false");
-  nn::check(prediction_type, nn::NoiseSchedule(noise));
+  const nn::NoiseSchedule schedule(noise);
+  nn::check(prediction_type, schedule);
+  nn::check_beginning(schedule, sampled_times().front());
 }
 
 std::vector<int64_t> DenoiserConfig::times() const {

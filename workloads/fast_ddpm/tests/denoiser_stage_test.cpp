@@ -193,6 +193,14 @@ TEST(DenoiserConfig, SamplesOverAllTimesOrSomeOfThemAndAlwaysTheNoisiest) {
   }
 }
 
+TEST(DenoiserConfig, RefusesAListThatBeginsWhereNothingIsNoise) {
+  DenoiserConfig config;
+  config.check();
+  config.scheduler_type = nn::FastDdpmTimesteps::uniform_from_zero;
+  config.timesteps = 1;
+  EXPECT_THROW(config.check(), Error);
+}
+
 TEST(DenoiserStage, AsksForModalitiesAndForTheNameOfTheMissingOne) {
   const auto loaded = guide_config({"data.folder=."});
   const PredictionForm form = loaded.stage->prediction(loaded.config.config);

@@ -79,6 +79,7 @@ void expect_refused(const std::vector<std::string>& overrides, const std::string
 
 TEST(DiffusionStage, RefusesBeforeAnythingStartsWhatCannotBeTrainedOrSampled) {
   expect_refused({"model.sampling.num_inference_steps=1001"}, "1001 steps");
+  expect_refused({"model.sampling.num_inference_steps=1"}, "begin at time 0");
   expect_refused({"model.noise.schedule=rectified_flow", "model.prediction_type=flow"}, "sampler=ddim");
   expect_refused({"model.noise.schedule=rectified_flow", "model.sampling.sampler=euler"},
                  "prediction_type=epsilon");
