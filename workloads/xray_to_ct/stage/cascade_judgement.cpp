@@ -8,12 +8,10 @@
 
 #include "larmor/base/text.h"
 #include "larmor/device/draw_position.h"
-#include "larmor/train/sample_moments.h"
 
 #include "workloads/xray_to_ct/data/pair_dataset.h"
 #include "workloads/xray_to_ct/stage/back_projection.h"
 #include "workloads/xray_to_ct/stage/cascade_task.h"
-#include "workloads/xray_to_ct/stage/sample_spread.h"
 #include "workloads/xray_to_ct/stage/volume_figures.h"
 
 namespace larmor::xray_to_ct {
@@ -106,17 +104,16 @@ void CascadeTask::judge_volume(const Examples& examples, int64_t row, int64_t ex
 // its own: as with `predict --count`, what the earlier stage does not know is part of the spread.
 void CascadeTask::judge_spread(const Batch& batch, const Examples& examples, const Given& given,
                                const at::Tensor& first, Metrics& metrics) {
-  SampleMoments moments;
-  moments.add(first);
+  SpreadSamples samples;
+  samples.add(first);
   Given anew = given;
   anew.earlier.reset();
-  while (moments.count() < config_.judged_samples) {
-    const DrawScope draws(draws_of_sample(moments.count()));
-    moments.add(sample(anew));
+  while (samples.count() < config_.judged_samples) {
+    const DrawScope draws(draws_of_sample(samples.count()));
+    samples.add(sample(anew));
   }
-  const at::Tensor means = hu_of_unit(moments.mean(), config_.pairs);
-  const at::Tensor deviations =
-      (hu_of_unit(moments.deviation(), config_.pairs) - hu_of_unit(at::zeros_like(first), config_.pairs));
+  const at::Tensor mean = samples.all().mean(), means = hu_of_unit(mean, config_.pairs);
+  const at::Tensor deviations = hu_deviation(samples.all());
   for (int64_t row = 0; row < batch.size(); ++row) {
     const int64_t example = batch.keys[static_cast<std::size_t>(row)].example;
     const at::Tensor truth = unscaled(examples.volume[row][0]), true_hu = hu_of_unit(truth, config_.pairs);
@@ -124,16 +121,32 @@ void CascadeTask::judge_spread(const Batch& batch, const Examples& examples, con
     if (metrics.wants_pictures() && example == 0) metrics.picture("spread", spread_picture(error, deviation));
     const at::Tensor body = body_of(true_hu);
     const at::Tensor error_inside = error.masked_select(body), inside = deviation.masked_select(body);
-    metrics.value("psnr_mean_of_samples", example, volume_psnr(moments.mean()[row][0], truth));
+    metrics.value("psnr_mean_of_samples", example, volume_psnr(mean[row][0], truth));
     metrics.value("mae_hu_body_mean_of_samples", example, error_inside.mean().item<double>());
     metrics.value("spread_rank_correlation", example, rank_correlation(inside, error_inside));
-    if (inside.numel() < spread_parts) continue;
-    int64_t number = 0;
-    for (const SpreadBin& bin : spread_bins(inside, error_inside, spread_parts)) {
-      metrics.note(deviation_note(++number), example, bin.deviation * bin.deviation);
-      metrics.note(error_note(number), example, bin.error * bin.error);
-    }
+    if (samples.count() >= SpreadSamples::fewest) note_calibration(samples, row, true_hu, example, metrics);
   }
+}
+
+void CascadeTask::note_calibration(const SpreadSamples& samples, int64_t row, const at::Tensor& true_hu,
+                                   int64_t example, Metrics& metrics) const {
+  const at::Tensor body = body_of(true_hu);
+  const auto inside = [&](const at::Tensor& volumes) { return volumes[row][0].masked_select(body); };
+  const at::Tensor sorting = inside(hu_deviation(samples.sorting()));
+  if (sorting.numel() < spread_parts) return;
+  const at::Tensor deviation = inside(hu_deviation(samples.measured()));
+  const at::Tensor mean = inside(hu_of_unit(samples.measured().mean(), config_.pairs));
+  const at::Tensor error = (mean - true_hu.masked_select(body)) * samples.error_scale();
+  int64_t number = 0;
+  for (const SpreadBin& bin : spread_bins(sorting, deviation, error, spread_parts)) {
+    metrics.note(deviation_note(++number), example, bin.deviation * bin.deviation);
+    metrics.note(error_note(number), example, bin.error * bin.error);
+  }
+}
+
+at::Tensor CascadeTask::hu_deviation(const SampleMoments& samples) const {
+  const at::Tensor deviation = samples.deviation();
+  return hu_of_unit(deviation, config_.pairs) - hu_of_unit(at::zeros_like(deviation), config_.pairs);
 }
 
 void CascadeTask::summarize(const CaseValues& cases, const CaseValues& /*reference*/, Metrics& metrics) {

@@ -10,6 +10,7 @@
 #include "larmor/train/task.h"
 
 #include "workloads/xray_to_ct/stage/cascade_config.h"
+#include "workloads/xray_to_ct/stage/sample_spread.h"
 
 namespace larmor::xray_to_ct {
 
@@ -88,6 +89,10 @@ class CascadeTask final : public Task {
   /// Of all samples of each row, the first of which is there already.
   void judge_spread(const Batch& batch, const Examples& examples, const Given& given, const at::Tensor& first,
                     Metrics& metrics);
+  /// Of a row whose truth is `true_hu`, inside the body.
+  void note_calibration(const SpreadSamples& samples, int64_t row, const at::Tensor& true_hu, int64_t example,
+                        Metrics& metrics) const;
+  at::Tensor hu_deviation(const SampleMoments& samples) const;
   Examples examples_given(const Given& given);
   /// [rows, V, …]: of the config's own views of this stage's volumes.
   at::Tensor own_rays(int64_t rows, c10::Device device) const;

@@ -33,16 +33,27 @@ double rank_correlation(const at::Tensor& one, const at::Tensor& other) {
   return ((of_x * of_y).sum() / (of_x.square().sum() * of_y.square().sum()).sqrt()).item<double>();
 }
 
-std::vector<SpreadBin> spread_bins(const at::Tensor& deviation, const at::Tensor& error, int64_t bins) {
-  const int64_t count = deviation.numel();
+void SpreadSamples::add(const at::Tensor& sample) {
+  (all_.count() % 2 == 0 ? sorting_ : measured_).add(sample);
+  all_.add(sample);
+}
+
+double SpreadSamples::error_scale() const {
+  const auto count = static_cast<double>(measured_.count());
+  return std::sqrt(count / (count + 1));
+}
+
+std::vector<SpreadBin> spread_bins(const at::Tensor& sorting, const at::Tensor& deviation,
+                                   const at::Tensor& error, int64_t bins) {
+  const int64_t count = sorting.numel();
   ensure(count >= bins);
-  const at::Tensor order = deviation.flatten().argsort(/*stable=*/true, 0, /*descending=*/false);
-  const at::Tensor by_deviation = deviation.flatten().index({order}),
+  const at::Tensor order = sorting.flatten().argsort(/*stable=*/true, 0, /*descending=*/false);
+  const at::Tensor of_deviation = deviation.flatten().index({order}),
                    of_error = error.flatten().index({order});
   std::vector<SpreadBin> all;
   for (int64_t bin = 0; bin < bins; ++bin) {
     const int64_t first = count * bin / bins, end = count * (bin + 1) / bins;
-    all.push_back({.deviation = root_mean_square(by_deviation.slice(0, first, end)),
+    all.push_back({.deviation = root_mean_square(of_deviation.slice(0, first, end)),
                    .error = root_mean_square(of_error.slice(0, first, end))});
   }
   return all;

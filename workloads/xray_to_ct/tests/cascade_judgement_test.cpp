@@ -91,6 +91,7 @@ TEST(CascadeJudgement, GivesACaseTheSameSpreadInAnyBatch) {
   for (const auto* name : {"psnr_mean_of_samples", "spread_rank_correlation"})
     EXPECT_NEAR(both.of(name, 1), second.of(name, 0), 1e-3) << name;
   EXPECT_NE(both.of("psnr_mean_of_samples", 0), both.of("psnr_mean_of_samples", 1));
+  EXPECT_FALSE(both.figures.contains("spread_deviation_hu")) << "half of three samples has no deviation";
 }
 
 }  // namespace
