@@ -29,7 +29,6 @@ namespace {
 
 constexpr const char* begun_key = "from.run";
 constexpr const char* begun_record = "begun_from.json";
-constexpr const char* trained_name = "trained_on.json";
 constexpr int64_t begun_format = 1;
 
 fs::path place_in(const RunFolder& folder) { return folder.from() / "run"; }
@@ -78,7 +77,7 @@ bool is_kept(const std::string& words) { return words.starts_with("sha256:"); }
 bool is_of_checkpoint(const fs::path& within) { return within.begin()->string().starts_with("step-"); }
 
 bool is_of_begun(const fs::path& within) {
-  return within == begun_record || within == trained_name || is_of_checkpoint(within);
+  return within == begun_record || within == trained_on_name || is_of_checkpoint(within);
 }
 
 }  // namespace
@@ -120,12 +119,11 @@ std::optional<BegunFrom> find_begun(const Workload& workload, const LoadedStage&
                   .run = fs::weakly_canonical(reference.run.root).string(),
                   .why = chosen.why,
                   .with_optimizer = asks_for_optimizer(config),
-                  .trained_on = trained_on(index_from_json(read_json(reference.run.index()))),
+                  .trained_on = trained_on_by(reference.run),
                   .config = loaded.config.config};
   // The optimizer's state is that of the last weights.
   begun.average =
       !begun.with_optimizer && takes_average(WeightChoice::of_stage, *asked.stage, begun.checkpoint);
-  begun.trained_on.add(trained_before(reference.run));
   return begun;
 }
 
@@ -222,7 +220,7 @@ void keep_begun(const BegunFrom& begun, const RunFolder& folder, Storage& storag
     if (item.is_regular_file()) link_or_copy(storage, item.path(), place / name / item.path().filename());
   }
   storage.sync_folder(place / name);
-  write_text(storage, place / trained_name, to_text(to_json(begun.trained_on)));
+  keep_trained_on(begun.trained_on, place, storage);
   const Json record{{"format", begun_format},
                     {"run", begun.run},
                     {"checkpoint", name.string()},
@@ -247,17 +245,11 @@ std::optional<BegunFrom> kept_begun(const RunFolder& folder) {
                    .why = "",
                    .average = record.at("averaged").get<bool>(),
                    .with_optimizer = record.at("optimizer").get<bool>(),
-                   .trained_on = trained_before(folder)};
+                   .trained_on = kept_trained_on(place)};
 }
 
 void forget_begun(const RunFolder& folder, Storage& storage) {
   remove_own(storage, place_in(folder), [](const fs::path& within) { return is_of_checkpoint(within); });
-}
-
-TrainedOn trained_before(const RunFolder& folder) {
-  const auto file = place_in(folder) / trained_name;
-  std::error_code unknown;
-  return fs::exists(file, unknown) ? trained_on_from_json(read_json(file)) : TrainedOn();
 }
 
 }  // namespace larmor

@@ -11,7 +11,7 @@
 #include "larmor/checkpoint/checkpoint.h"
 #include "larmor/train/loaded_stage.h"
 #include "larmor/train/run_folder.h"
-#include "larmor/train/run_index.h"
+#include "larmor/train/trained_on.h"
 #include "larmor/train/workload.h"
 
 namespace larmor {
@@ -58,7 +58,5 @@ void keep_begun(const BegunFrom& begun, const RunFolder& folder, Storage& storag
 std::optional<BegunFrom> kept_begun(const RunFolder& folder);
 /// Removes what only the start of the run needs.
 void forget_begun(const RunFolder& folder, Storage& storage);
-/// By whom the weights were trained that a run has begun with.
-TrainedOn trained_before(const RunFolder& folder);
 
 }  // namespace larmor

@@ -72,6 +72,7 @@ EarlierSource kept_source(const fs::path& folder) {
   source.task = {.path = of("task_sha256").empty() ? fs::path() : folder / kept_task,
                  .sha256 = of("task_sha256")};
   source.task_values = json.at("task");
+  source.trained_on = kept_trained_on(folder);
   find_kept_files(source);
   if (source.hash() != of("hash") || folder.filename() != source.stage) {
     fail(Exit::checkpoint, text((folder / record_name).string(), " is not what was written there"),
@@ -108,6 +109,7 @@ EarlierSources find_earlier(const Workload& workload, const std::string& stage, 
   source.weights = file_of(entry, source.averaged ? "ema.safetensors" : "model.safetensors");
   source.task = file_of(entry, "task.safetensors");
   source.task_values = read_checkpoint_state(entry).value("task", Json());
+  source.trained_on = trained_on_by(folder);
   find_kept_files(source);
   auto all = kept_earlier(folder);
   all[stage] = std::move(source);
@@ -130,7 +132,7 @@ namespace {
 
 /// What a start that was killed has left.
 void remove_earlier(const RunFolder& folder, Storage& storage) {
-  const std::set<std::string> names = {record_name, config_name, kept_weights, kept_task};
+  const std::set<std::string> names = {record_name, config_name, kept_weights, kept_task, trained_on_name};
   std::error_code absent;
   std::vector<fs::path> places;
   for (const auto& item : fs::directory_iterator(folder.from(), absent)) {
@@ -160,6 +162,7 @@ void keep_earlier(const EarlierSources& sources, const RunFolder& folder, Storag
     std::map<std::string, std::string> contents;
     for (const auto& [name, file] : source.kept) contents[name] = read_text(file.path);
     keep_files(contents, place, storage);
+    keep_trained_on(source.trained_on, place, storage);
     write_text(storage, place / record_name, to_text(to_json(source)));  // syncs the folder
   }
 }

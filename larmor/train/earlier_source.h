@@ -8,6 +8,7 @@
 #include "larmor/base/json.h"
 #include "larmor/base/storage.h"
 #include "larmor/train/run_folder.h"
+#include "larmor/train/trained_on.h"
 #include "larmor/train/workload.h"
 
 namespace larmor {
@@ -27,6 +28,7 @@ struct EarlierSource {
   File weights;                  // of the predicting network; an empty path where no run is there yet
   File task;                     // the tensors of the task itself; an empty path where it has none
   Json task_values;
+  TrainedOn trained_on;              // by whom, in runs before it as well; not part of the hash
   std::map<std::string, File> kept;  // files that its run has kept (train/kept_files.h), by name
 
   /// "sha256:…" of everything that a later run takes from it.

@@ -20,24 +20,31 @@ namespace {
 /// A case's first file, and how many earlier cases have the same first file.
 using CaseKey = std::pair<std::string, int>;
 
-std::vector<CaseKey> keys_of(const Index& index) {
+std::vector<CaseKey> keys_of(const std::vector<Case>& cases) {
   std::map<std::string, int> seen;
   std::vector<CaseKey> keys;
-  for (const Case& entry : index.cases) keys.emplace_back(entry.name(), seen[entry.name()]++);
+  for (const Case& entry : cases) keys.emplace_back(entry.name(), seen[entry.name()]++);
   return keys;
 }
 
-std::map<CaseKey, std::size_t> places_of(const Index& index) {
+std::map<CaseKey, std::size_t> places_of(const std::vector<Case>& cases) {
   std::map<CaseKey, std::size_t> places;
-  const auto keys = keys_of(index);
+  const auto keys = keys_of(cases);
   for (std::size_t i = 0; i < keys.size(); ++i) places.emplace(keys[i], i);
   return places;
 }
 
-std::set<std::string> patients_of(const Index& index) {
+std::set<std::string> patients_of(const std::vector<Case>& cases) {
   std::set<std::string> patients;
-  for (const Case& entry : index.cases) patients.insert(entry.patient);
+  for (const Case& entry : cases) patients.insert(entry.patient);
   return patients;
+}
+
+/// Of a run that was new: its cases, and those that it has left out.
+std::vector<Case> known_cases(const Index& start) {
+  std::vector<Case> known = start.cases;
+  known.insert(known.end(), start.left_out.begin(), start.left_out.end());
+  return known;
 }
 
 std::vector<std::string> missing_in(const std::set<std::string>& all, const std::set<std::string>& some) {
@@ -77,8 +84,8 @@ bool is_missing(const Case& then, const Case& now) { return then.bytes > 0 && no
 
 DataChanges compare(const Index& start, const Index& now, const States& states_now) {
   DataChanges changes;
-  const auto then_keys = keys_of(start), now_keys = keys_of(now);
-  const auto now_places = places_of(now);
+  const auto then_keys = keys_of(start.cases), now_keys = keys_of(now.cases);
+  const auto now_places = places_of(now.cases);
   for (std::size_t i = 0; i < then_keys.size(); ++i) {
     const Case& then = start.cases[i];
     const auto found = now_places.find(then_keys[i]);
@@ -106,11 +113,12 @@ DataChanges compare(const Index& start, const Index& now, const States& states_n
       changes.edited.push_back(line);
     }
   }
-  const auto then_places = places_of(start);
+  const auto known = known_cases(start);
+  const auto then_places = places_of(known);
   for (std::size_t i = 0; i < now_keys.size(); ++i) {
     if (!then_places.contains(now_keys[i])) changes.added.push_back(now.cases[i].name());
   }
-  const auto before = patients_of(start), after = patients_of(now);
+  const auto before = patients_of(known), after = patients_of(now.cases);
   changes.new_patients = missing_in(after, before);
   changes.gone_patients = missing_in(before, after);
   return changes;
@@ -120,39 +128,14 @@ States states_now_of(const Index& start, const Index& now) {
   return start.states.empty() ? States{} : states_since(start, now);
 }
 
-std::string first_few(const std::vector<std::string>& names) {
-  constexpr std::size_t most = 8;
-  std::vector<std::string> shown(names.begin(),
-                                 names.begin() + static_cast<std::ptrdiff_t>(std::min(most, names.size())));
-  if (shown.size() < names.size()) shown.push_back(text("and ", names.size() - shown.size(), " more"));
-  return join(shown, ", ");
-}
-
 void add_line(std::vector<std::string>& lines, const std::string& what,
               const std::vector<std::string>& names) {
   if (!names.empty()) lines.push_back(text(names.size(), " ", what, ": ", first_few(names)));
 }
 
-/// Of whom an invented case is: numbers are given anew under every seed.
-std::string person_of(const Index& index, const Case& entry) {
-  if (!index.is_invented()) return entry.patient;
-  const auto seed = entry.name().rfind(", seed ");
-  return text(entry.patient, seed == std::string::npos ? "" : entry.name().substr(seed));
-}
-
-bool has_trained_on(const TrainedOn& trained, const Index& index, const Case& entry, const States& states) {
-  if (trained.people.contains(person_of(index, entry))) return true;
-  return std::any_of(entry.files.begin(), entry.files.end(), [&](const auto& named) {
-    const auto* const state = is_image(named.first) ? state_of(states, named.second) : nullptr;
-    return state != nullptr && trained.contents.contains({state->bytes, state->sample});
-  });
-}
-
-/// Takes the patients out of val and test. Gives their names.
-std::vector<std::string> take_out(Index& judged, const std::set<std::string>& patients) {
-  std::erase_if(judged.cases, [&](const Case& entry) {
-    return entry.split != Split::train && patients.contains(entry.patient);
-  });
+/// As take_out(); gives the names.
+std::vector<std::string> taken_out(Index& judged, const std::set<std::string>& patients) {
+  take_out(judged, patients);
   return {patients.begin(), patients.end()};
 }
 
@@ -168,7 +151,7 @@ std::vector<std::string> take_out_trained(const Index& start, const TrainedOn& b
     if (entry.split == Split::train || is_as_it_was(entry)) continue;
     if (has_trained_on(own, judged, entry, states_now)) found.insert(entry.patient);
   }
-  return take_out(judged, found);
+  return taken_out(judged, found);
 }
 
 /// Takes those of the run's own val and test out who have an image that it has trained on under another name.
@@ -183,7 +166,7 @@ std::vector<std::string> take_out_copies(Index& judged, const States& states) {
     for (const CopiedImage& image : group)
       if (!is_trained_on(image)) found.insert(judged.cases[image.of_case].patient);
   }
-  return take_out(judged, found);
+  return taken_out(judged, found);
 }
 
 /// All of another data set, in the splits that its list says, or where it says none in `asked`.
@@ -213,42 +196,6 @@ Index all_in(const Index& now, Split asked) {
 
 }  // namespace
 
-void TrainedOn::add(const TrainedOn& more) {
-  people.insert(more.people.begin(), more.people.end());
-  contents.insert(more.contents.begin(), more.contents.end());
-}
-
-TrainedOn trained_on(const Index& start) {
-  TrainedOn trained;
-  for (const Case& entry : start.cases) {
-    if (entry.split != Split::train) continue;
-    trained.people.insert(person_of(start, entry));
-    for (const auto& [name, file] : entry.files) {
-      const auto* const state = is_image(name) ? state_of(start.states, file) : nullptr;
-      if (state != nullptr && state->bytes > 0) trained.contents.emplace(state->bytes, state->sample);
-    }
-  }
-  return trained;
-}
-
-Json to_json(const TrainedOn& trained) {
-  return {{"people", trained.people}, {"contents", trained.contents}};
-}
-
-TrainedOn trained_on_from_json(const Json& json) {
-  return {.people = json.at("people").get<std::set<std::string>>(),
-          .contents = json.at("contents").get<std::set<std::pair<uint64_t, uint64_t>>>()};
-}
-
-std::set<std::string> patients_among(const TrainedOn& trained, const Index& index, const States& states) {
-  std::set<std::string> found;
-  for (const Case& entry : index.cases) {
-    if (entry.split != Split::train && has_trained_on(trained, index, entry, states))
-      found.insert(entry.patient);
-  }
-  return found;
-}
-
 DataChanges changes_since(const Index& start, const Index& now) {
   return compare(start, now, states_now_of(start, now));
 }
@@ -275,8 +222,8 @@ Json to_json(const DataChanges& changes) {
 Index found_of_run(const Index& start, const Index& now) {
   Index found = now;
   found.cases.clear();
-  const auto keys = keys_of(start);
-  const auto places = places_of(now);
+  const auto keys = keys_of(start.cases);
+  const auto places = places_of(now.cases);
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const auto place = places.find(keys[i]);
     if (place == places.end() || is_missing(start.cases[i], now.cases[place->second])) continue;
@@ -291,8 +238,8 @@ Index seen_of_run(const Index& start, const Index& now) {
   Index seen = start;
   seen.cases.clear();
   seen.tables = now.tables;
-  const auto keys = keys_of(start);
-  const auto places = places_of(now);
+  const auto keys = keys_of(start.cases);
+  const auto places = places_of(now.cases);
   const std::set<std::string> touched(start.touched.begin(), start.touched.end());
   std::set<std::string> bad;
   for (const BadFile& one : start.bad) bad.insert(one.path);
@@ -331,9 +278,10 @@ JudgedCases cases_to_judge(const Index& start, const Index& now, std::optional<S
     return !judged.is_other && !edited.contains(entry.name());
   });
   if (!judged.is_other) {
-    const auto copies = take_out_copies(judged.index, states);
-    judged.trained_on.insert(judged.trained_on.end(), copies.begin(), copies.end());
-    std::sort(judged.trained_on.begin(), judged.trained_on.end());
+    std::set<std::string> all(judged.trained_on.begin(), judged.trained_on.end());
+    all.merge(patients_of(start.left_out));
+    for (std::string& patient : take_out_copies(judged.index, states)) all.insert(std::move(patient));
+    judged.trained_on.assign(all.begin(), all.end());
   }
   if (judged.index.of(judged.split).empty()) refuse_nobody(judged, now.cases.size());
   return judged;

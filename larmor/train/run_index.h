@@ -12,6 +12,7 @@
 
 #include "larmor/base/json.h"
 #include "larmor/data/index/index.h"
+#include "larmor/train/trained_on.h"
 
 namespace larmor {
 
@@ -39,22 +40,6 @@ Index found_of_run(const Index& start, const Index& now);
 /// The same for a host that holds its data against the run's: cases that the run knows to be bad are as in
 /// `start`, whatever the host has of them.
 Index seen_of_run(const Index& start, const Index& now);
-
-/// Whom weights have been trained on.
-struct TrainedOn {
-  std::set<std::string> people;
-  std::set<std::pair<uint64_t, uint64_t>> contents;  // of their images: sizes and samples
-
-  void add(const TrainedOn& more);
-  bool empty() const { return people.empty() && contents.empty(); }
-};
-/// The training cases of an index, and what it remembers of their images.
-TrainedOn trained_on(const Index& start);
-Json to_json(const TrainedOn& trained);
-TrainedOn trained_on_from_json(const Json& json);
-/// The patients in val and test of `index` who are among them: by name, or by what `states` says of images.
-std::set<std::string> patients_among(const TrainedOn& trained, const Index& index,
-                                     const std::map<std::string, FileState>& states);
 
 /// The cases that a run is to be judged by.
 struct JudgedCases {

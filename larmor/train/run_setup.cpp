@@ -255,13 +255,19 @@ std::optional<BegunFrom> settle_earlier(PreparedRun& run, const Workload& worklo
   return begun;
 }
 
-/// Who trained the weights that a new run begins with is no judge of it.
-void note_trained_before(PreparedRun& run, const TrainedOn& before) {
-  const auto among = patients_among(before, run.index, run.index.states);
-  if (among.empty()) return;
-  run.notes.push_back(text("by ", among.size(), among.size() == 1 ? " patient" : " patients",
-                           " of val and test the weights were trained that the run begins with: its own "
-                           "validation counts them, and evaluate leaves them out"));
+/// By whom the weights were trained that a run of this config begins with or builds on, as far as it names
+/// them.
+TrainedOn trained_before(const Stage& stage, const RunConfig& config) {
+  TrainedOn all;
+  if (const auto begun = run_of_begun(config); !begun.empty()) all = trained_on_by({begun});
+  if (stage.earlier() == nullptr) return all;
+  const auto is_named = [&](const Need& need) {
+    const auto named = config.from.find(need.stage);
+    return named != config.from.end() && !named->second.empty();
+  };
+  if (!std::ranges::all_of(stage.earlier()->needs(), is_named)) return all;
+  for (const auto& [name, source] : stage.earlier()->sources()) all.add(source.trained_on);
+  return all;
 }
 
 /// What the run needs beside its data lies in its folder from here on.
@@ -292,6 +298,9 @@ void plan_new(PreparedRun& run, const LoadedStage& asked, const std::optional<Be
   index.bad = check_data(index, config);
   check_start(stage, config, index);
   index.states = states_of_files(index);
+  auto before = trained_before(stage, config);
+  if (begun) before.add(begun->trained_on);
+  leave_out_trained(index, before);
   for (std::string& note : check_copies(index, index.states, config.data))
     run.notes.push_back(std::move(note));
   auto draft = draft_run_on(std::move(index), stage, config, start.hardware, /*is_rehearsal=*/false);
@@ -302,7 +311,6 @@ void plan_new(PreparedRun& run, const LoadedStage& asked, const std::optional<Be
   run.demand = std::move(draft.demand);
   run.plan = std::move(draft.plan);
   freeze_plan(run.config, run.plan);
-  if (begun) note_trained_before(run, begun->trained_on);
 }
 
 void plan_again(PreparedRun& run, const Stage& stage, const StartOptions& start,
@@ -332,6 +340,7 @@ RunDraft draft_run(const LoadedStage& loaded, const std::optional<Hardware>& har
 }
 
 RunDraft draft_run(const LoadedStage& loaded, Index index, const std::optional<Hardware>& hardware) {
+  leave_out_trained(index, trained_before(*loaded.stage, loaded.config.config));
   return draft_run_on(std::move(index), *loaded.stage, loaded.config.config, hardware, hardware.has_value());
 }
 

@@ -192,7 +192,7 @@ TEST_F(BegunRun, IsNotJudgedByWhomTheOtherHasTrainedOn) {
   train_coder();
   const auto begun = train("coder", {"run.name=next", "from.run=coder", "run.seed=7"});
   ASSERT_EQ(begun.status, 0) << begun.err;
-  EXPECT_THAT(begun.err, HasSubstr("of val and test the weights were trained that the run begins with"));
+  EXPECT_THAT(begun.err, HasSubstr("of val and test trained the weights that this run begins with"));
   ASSERT_EQ(train("coder", {"run.name=alone", "run.seed=7"}).status, 0);
   const auto judge = [&](const std::string& name) {
     const auto end = call({"evaluate", name, "--quick", "--json"});

@@ -1,6 +1,7 @@
 // Stages that build on others, by the program with the workload of the tests (tests/toy/workload.h): what a
 // later run keeps of an earlier one, and a chain of all stages.
 #include <algorithm>
+#include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -49,6 +50,45 @@ TEST_F(Stages, TakeAnyRunByThePathAndAnyCheckpointByItsName) {
   EXPECT_EQ(train("refiner", {"run.name=b", path + "#step-00000002"}).status, 0);
   EXPECT_EQ(read_json(run("a") / "from" / "coder" / "earlier_run.json")["checkpoint"], "step-00000004");
   EXPECT_EQ(read_json(run("b") / "from" / "coder" / "earlier_run.json")["checkpoint"], "step-00000002");
+}
+
+// Another seed splits the same patients otherwise.
+TEST_F(Stages, AreNotJudgedByWhomAnEarlierOneHasTrainedOn) {
+  train_coder();
+  const auto words = [](const std::string& name) {
+    return std::vector<std::string>{"run.name=" + name, "from.coder=coder", "run.seed=7"};
+  };
+  auto rehearsed = words("r");
+  rehearsed.insert(rehearsed.end(), {"--dry-run", "--json"});
+  const auto draft = train("refiner", rehearsed);
+  ASSERT_EQ(draft.status, 0) << draft.err;
+  const auto end = train("refiner", words("r"));
+  ASSERT_EQ(end.status, 0) << end.err;
+  EXPECT_THAT(end.err,
+              HasSubstr("of val and test trained the weights that this run begins with or builds on"));
+
+  const Json before = read_json(run("coder") / "index.json"), index = read_json(run("r") / "index.json");
+  const auto names_of = [](const Json& cases, bool of_training) {
+    std::set<std::string> names;
+    for (const Json& entry : cases)
+      if ((entry["split"] == "train") == of_training) names.insert(entry["patient"]);
+    return names;
+  };
+  const auto trained = names_of(before["cases"], true), judges = names_of(index["cases"], false);
+  const auto left_out = names_of(index["left_out"], false);
+  EXPECT_FALSE(judges.empty());
+  EXPECT_FALSE(left_out.empty());
+  for (const std::string& judge : judges) EXPECT_FALSE(trained.contains(judge)) << judge;
+  for (const std::string& patient : left_out) EXPECT_TRUE(trained.contains(patient)) << patient;
+  EXPECT_EQ(draft.json()["data"]["splits"]["val"]["patients"], judges.size());
+
+  // It knows them when the earlier run is gone, and they are no news of the data.
+  fs::remove_all(run("coder"));
+  const auto judged = call({"evaluate", "r", "--quick", "--json"});
+  ASSERT_EQ(judged.status, 0) << judged.err;
+  EXPECT_EQ(judged.json()["n"], judges.size());
+  EXPECT_EQ(judged.json()["trained_on"], Json(left_out));
+  EXPECT_FALSE(judged.json().contains("changes"));
 }
 
 TEST_F(Stages, AreOtherRunsWithOtherWeightsBeneathThem) {

@@ -48,6 +48,9 @@ class EarlierSourceOf : public ::testing::Test {
                const std::vector<std::string>& words = {}) {
     disk_.create_folders(run(name).checkpoints());
     auto config = config_of(stage, words);
+    Index index{.kind = "npz", .folder = "/data", .cases = {}, .patients_by = "each its own"};
+    index.cases.push_back({.files = {{"image", "v.npy"}}, .patient = "trained " + name});
+    write_text(disk_, run(name).index(), to_text(to_json(index)));
     write_text(disk_, run(name).environment(), to_text(Json{{"workload", "made_up"}, {"stage", stage}}));
     if (const auto earlier = earlier_of_config(workload_, config.config)) {
       keep_earlier(earlier->sources(), run(name), disk_);
@@ -109,6 +112,8 @@ TEST_F(EarlierSourceOf, WhatARunHasKeptIsWhatWasFound) {
   ASSERT_THAT(kept, UnorderedElementsAre(Key("first")));
   EXPECT_EQ(kept.at("first").hash(), expected.hash());
   EXPECT_EQ(kept.at("first").checkpoint, "step-00000002");
+  EXPECT_THAT(kept.at("first").trained_on.people, UnorderedElementsAre("trained run"));
+  EXPECT_THAT(trained_on_by(run("later")).people, UnorderedElementsAre("trained run", "trained later"));
   const auto again = load_run_stage(run("later"), workload_);
   EXPECT_EQ(again.config.config.from.at("first"), expected.hash());
   EXPECT_EQ(again.stage->earlier()->stage("first").config.config.stage, "first");

@@ -111,6 +111,19 @@ std::string canonical_line(const Case& entry) {
   return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+Json json_of_cases(const std::vector<Case>& all) {
+  Json cases = Json::array();
+  for (const Case& entry : all) {
+    cases.push_back({{"files", entry.files},
+                     {"patient", entry.patient},
+                     {"split", to_text(entry.split)},
+                     {"bytes", entry.bytes},
+                     {"label", entry.label}});
+    if (!entry.values.empty()) cases.back()["values"] = entry.values;
+  }
+  return cases;
+}
+
 Case case_from_json(const Json& json) {
   Case entry;
   entry.files = json.at("files").get<std::map<std::string, std::string>>();
@@ -240,24 +253,16 @@ DataConfig without_splits(DataConfig data) {
 }
 
 Json to_json(const Index& index) {
-  Json cases = Json::array();
-  for (const Case& entry : index.cases) {
-    cases.push_back({{"files", entry.files},
-                     {"patient", entry.patient},
-                     {"split", to_text(entry.split)},
-                     {"bytes", entry.bytes},
-                     {"label", entry.label}});
-    if (!entry.values.empty()) cases.back()["values"] = entry.values;
-  }
   Json json = {{"kind", index.kind},
                {"folder", index.folder.string()},
                {"patients_by", index.patients_by},
                {"sha256", index.sha256()},
-               {"cases", std::move(cases)}};
+               {"cases", json_of_cases(index.cases)}};
   if (!index.channels.empty()) json["channels"] = index.channels;
   for (const IndexedTable& table : index.tables) json["tables"].push_back(to_json(table));
   if (!index.states.empty()) json["states"] = json_of_states(index.states);
   if (!index.touched.empty()) json["touched"] = index.touched;
+  if (!index.left_out.empty()) json["left_out"] = json_of_cases(index.left_out);
   if (!index.bad.empty()) json["bad"] = to_json(index.bad);
   return json;
 }
@@ -276,6 +281,8 @@ Index index_from_json(const Json& json) {
     for (const Json& table : json.value("tables", Json::array())) index.tables.push_back(table_from(table));
     index.states = states_from(json.value("states", Json::object()));
     index.touched = json.value("touched", std::vector<std::string>());
+    for (const Json& entry : json.value("left_out", Json::array()))
+      index.left_out.push_back(case_from_json(entry));
     index.bad = bad_files_from(json.value("bad", Json::array()));
   } catch (const Json::exception& error) {
     fail(Exit::data, text("the index is damaged: ", error.what()), "start a new run");

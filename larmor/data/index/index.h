@@ -66,10 +66,11 @@ struct Index {
   std::vector<std::string> channels = {};
   /// Whose rows are the examples, where examples are not the cases; part of the hash by their own.
   std::vector<IndexedTable> tables = {};
-  // What a run remembers of its files; none of it is part of the hash.
+  // What a run remembers; none of it is part of the hash.
   std::map<std::string, FileState> states = {};  // by path, when the run was started
   std::vector<std::string> touched = {};         // cases whose files were written anew since
-  std::vector<BadFile> bad = {};                 // cases that could not be used when ranks were last started
+  std::vector<Case> left_out = {};  // of val and test, whose patients trained the weights that it builds on
+  std::vector<BadFile> bad = {};    // cases that could not be used when ranks were last started
   /// What became of other files below the folder; null in an index that was read. Not kept with a run.
   std::shared_ptr<const FileAccount> account = {};
   int64_t patients() const;
