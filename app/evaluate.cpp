@@ -67,6 +67,7 @@ Json metric_json(const MetricResult& metric, const Dataset& dataset) {
   Json json;
   json["mean"] = number_or_null(metric.mean);
   if (metric.interval) json["interval"] = {metric.interval->first, metric.interval->second};
+  if (!metric.no_interval.empty()) json["no_interval"] = metric.no_interval;
   if (!metric.parts_by.empty()) {
     auto& parts = json["per_" + metric.parts_by] = Json::object();
     for (const auto& [part, value] : metric.parts) parts[part] = number_or_null(value);
@@ -86,6 +87,7 @@ std::string metric_line(const std::string& name, const MetricResult& metric) {
   auto line = text("  ", name, "  ", fixed(metric.mean, 5));
   if (metric.interval)
     line += text(" [", fixed(metric.interval->first, 5), ", ", fixed(metric.interval->second, 5), "]");
+  if (!metric.no_interval.empty()) line += text(" (no interval: ", metric.no_interval, ")");
   for (const auto& [part, value] : metric.parts) line += text("  ", part, " ", fixed(value, 4));
   return line;
 }
@@ -156,13 +158,15 @@ void tell_of_data(const JudgedCases& judged, Json& json) {
 }
 
 /// What a split is called among the lines for a person.
-std::string headline(const JudgedCases& judged, int64_t used, const Index& start,
+std::string headline(const JudgedCases& judged, int64_t used, int64_t patients, const Index& start,
                      const TrainedTask& trained) {
   const auto of_run = static_cast<int64_t>(start.of(judged.split).size());
   const auto whose = judged.is_other ? std::string(" of another data set than the run's")
                      : used < of_run ? text(" of the run's ", of_run)
                                      : std::string();
-  return text(to_text(judged.split), ", ", used, used == 1 ? " case" : " cases", whose, ", ",
+  const auto of_whom =
+      patients == used ? std::string() : text(" (", patients, patients == 1 ? " patient)" : " patients)");
+  return text(to_text(judged.split), ", ", used, used == 1 ? " case" : " cases", of_whom, whose, ", ",
               trained.checkpoint.folder.filename().string(), trained.average ? ", averaged weights" : "");
 }
 
@@ -183,6 +187,7 @@ void show_result(Program& program, const ValidationResult& result, const Evaluat
   Json json = known;
   const auto used = dataset.size() - static_cast<int64_t>(result.bad.size());
   json["n"] = used;
+  json["patients"] = result.patients;
   if (!result.bad.empty()) {
     json["bad"] = to_json(result.bad);
     log::warning(text(result.bad.size(), " of ", dataset.size(),
@@ -190,7 +195,7 @@ void show_result(Program& program, const ValidationResult& result, const Evaluat
   }
   json["checkpoint"] = trained.checkpoint.folder.filename().string();
   json["averaged"] = trained.average;
-  Lines lines(headline(judged, used, start, trained));
+  Lines lines(headline(judged, used, result.patients, start, trained));
   for (const auto& [name, metric] : result.metrics) {
     json[name] = metric_json(metric, dataset);
     lines.add(metric_line(name, metric));

@@ -32,6 +32,9 @@ class Dataset {
   virtual std::string name(int64_t example) const = 0;
   /// How many examples in a row come from the same files, such as the crops of one volume. Divides size().
   virtual int64_t examples_per_case() const { return 1; }
+  /// Whose the example is: figures draw patients, each with all of theirs. By default the case is all that is
+  /// known of its patient. A dataset around another one asks that one.
+  virtual std::string patient(int64_t example) const { return name(example); }
   /// SHA-256 of the example's files; empty when they cannot be read or are none.
   virtual std::string content_hash(int64_t /*example*/) const { return {}; }
   /// The cases that can be prepared before a run; null where there are none. A dataset around another one

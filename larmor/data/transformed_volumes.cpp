@@ -46,6 +46,9 @@ class TransformedVolumes final : public PreparableDataset {
     ensure(number >= 0 && number < cases());
     return source_->case_name(number);
   }
+  std::string patient(int64_t example) const override {
+    return source_->patient(example / examples_per_case());
+  }
 
   std::string content_hash(int64_t example) const override {
     try {

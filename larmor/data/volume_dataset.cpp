@@ -25,6 +25,7 @@ class CaseVolumes final : public VolumeSource {
 
   int64_t cases() const override { return static_cast<int64_t>(cases_.size()); }
   std::string case_name(int64_t number) const override { return case_of(number).name(); }
+  std::string patient(int64_t number) const override { return case_of(number).patient; }
   std::string origin() const override { return folder_; }
 
   SourceVolumes get(const ExampleKey& key) const override {

@@ -35,6 +35,8 @@ class VolumeSource {
   virtual ~VolumeSource() = default;
   virtual int64_t cases() const = 0;
   virtual std::string case_name(int64_t number) const = 0;
+  /// See Dataset.
+  virtual std::string patient(int64_t number) const { return case_name(number); }
   /// The volumes of case `key.example`: the same bits whatever the seed and the epoch, which only say when
   /// they are wanted. Throws Error (data).
   virtual SourceVolumes get(const ExampleKey& key) const = 0;
@@ -61,6 +63,7 @@ class SourceDecorator : public VolumeSource {
   explicit SourceDecorator(std::unique_ptr<VolumeSource> inner) : inner_(std::move(inner)) {}
   int64_t cases() const override { return inner_->cases(); }
   std::string case_name(int64_t number) const override { return inner_->case_name(number); }
+  std::string patient(int64_t number) const override { return inner_->patient(number); }
   Contents contents(int64_t number, SourceHashes& hashes) const override {
     return inner_->contents(number, hashes);
   }

@@ -16,6 +16,7 @@ class CheckedDataset final : public Dataset {
   int64_t size() const override { return inner_->size(); }
   int64_t examples_per_case() const override { return inner_->examples_per_case(); }
   std::string name(int64_t example) const override { return inner_->name(example); }
+  std::string patient(int64_t example) const override { return inner_->patient(example); }
   std::string content_hash(int64_t example) const override { return inner_->content_hash(example); }
   const PreparableDataset* preparable() const override { return inner_->preparable(); }
   Sample get(const ExampleKey& key) const override {

@@ -1,6 +1,10 @@
 #include "larmor/train/metrics.h"
 
+#include "larmor/base/text.h"
+
 namespace larmor {
+
+std::string Metrics::patient(int64_t example) const { return text(example); }
 
 std::vector<double> Metrics::shared_out(int64_t count, const std::function<double(int64_t)>& work) {
   std::vector<double> results;

@@ -19,7 +19,8 @@ using CaseValues = std::map<std::string, std::vector<std::pair<int64_t, double>>
 /// A number that a split has and its cases have not: a concordance, an area under a curve.
 struct SplitMetric {
   double value = 0;                                        // NaN where it is not defined
-  std::optional<std::pair<double, double>> interval = {};  // of 95 % confidence
+  std::optional<std::pair<double, double>> interval = {};  // of 95 % confidence, over patients
+  std::string no_interval = {};                            // why there is none where one was wanted
   /// The same at single places of an axis: "1y" of "horizon". NaN where one is not defined.
   std::string parts_by = {};
   std::vector<std::pair<std::string, double>> parts = {};
@@ -44,6 +45,8 @@ class Metrics {
   virtual ValidationDepth depth() const = 0;
   /// Whether the cases are Stage::reference()'s: of them only what note() is told counts.
   virtual bool of_reference() const { return false; }
+  /// Whose the example is (Dataset::patient()).
+  virtual std::string patient(int64_t example) const;
   /// work(0) … work(count - 1), each computed on one rank and known to all; NaN where it gives nothing. For
   /// Task::summarize(), on every rank alike. Collective.
   virtual std::vector<double> shared_out(int64_t count, const std::function<double(int64_t)>& work);

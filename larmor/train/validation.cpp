@@ -21,6 +21,7 @@
 #include "larmor/device/out_of_memory.h"
 #include "larmor/train/batch_device.h"
 #include "larmor/train/batch_feed.h"
+#include "larmor/train/bootstrap.h"
 #include "larmor/train/networks.h"
 #include "larmor/train/split_reader.h"
 
@@ -35,9 +36,10 @@ class Collected final : public Metrics {
     ValidationDepth depth = ValidationDepth::quick;
     bool pictures = false, of_reference = false;
   };
-  Collected(const Wants& wants, Communicator& communicator) : wants_(wants), communicator_(communicator) {}
+  Collected(const Wants& wants, const Dataset& dataset, Communicator& communicator)
+      : wants_(wants), dataset_(dataset), communicator_(communicator) {}
   /// For a part of the same cases.
-  Collected anew() const { return {wants_, communicator_}; }
+  Collected anew() const { return {wants_, dataset_, communicator_}; }
   void value(const std::string& name, int64_t example, double value) override {
     values[name].emplace_back(example, value);
   }
@@ -49,6 +51,7 @@ class Collected final : public Metrics {
   bool wants_pictures() const override { return wants_.pictures; }
   ValidationDepth depth() const override { return wants_.depth; }
   bool of_reference() const override { return wants_.of_reference; }
+  std::string patient(int64_t example) const override { return dataset_.patient(example); }
   std::vector<double> shared_out(int64_t count, const std::function<double(int64_t)>& work) override;
 
   /// What another one has collected.
@@ -69,6 +72,7 @@ class Collected final : public Metrics {
 
  private:
   Wants wants_;
+  const Dataset& dataset_;
   Communicator& communicator_;
 };
 
@@ -218,18 +222,18 @@ std::vector<double> Collected::shared_out(int64_t count, const std::function<dou
   return {all.const_data_ptr<double>(), all.const_data_ptr<double>() + count};
 }
 
-ValidationResult result_of(const Gathered& gathered, const Collected& summary) {
-  ValidationResult result;
-  result.bad = gathered.bad;
+ValidationResult result_of(const Gathered& gathered, Collected& summary) {
+  const auto patients = count_patients(summary, gathered.all());
+  ValidationResult result{{}, std::move(summary.pictures), gathered.bad, patients};
   for (const auto& [name, per_case] : gathered.values) {
-    double sum = 0;
-    for (const auto& [example, value] : per_case) sum += value;
-    result.metrics[name] = {.mean = sum / static_cast<double>(per_case.size()), .per_case = per_case};
+    result.metrics[name].per_case = per_case;
+    if (!summary.figures.contains(name)) summary.figures[name] = mean_over_cases(summary, per_case);
   }
   for (const auto& [name, figure] : summary.figures) {
     auto& metric = result.metrics[name];
     metric.mean = figure.value;
     metric.interval = figure.interval;
+    metric.no_interval = figure.no_interval;
     metric.parts_by = figure.parts_by;
     metric.parts = figure.parts;
   }
@@ -373,7 +377,7 @@ ValidationResult validate(Task& task, const Dataset& dataset, Communicator& comm
   BatchFeed& feed =
       options.feed != nullptr ? *options.feed : own_feed.emplace(options.device, options.precision);
   Collected collected({options.stop_asked, options.depth, options.pictures && communicator.is_first()},
-                      communicator);
+                      dataset, communicator);
   const auto failure = CaseRunner(task, dataset, communicator, options, feed, collected).run();
   const auto gathered = gather(communicator, collected, failure);
   if (static_cast<int64_t>(gathered.bad.size()) == dataset.size()) {
@@ -382,18 +386,15 @@ ValidationResult validate(Task& task, const Dataset& dataset, Communicator& comm
          "look at one of them with larmor inspect FILE");
   }
   CaseValues reference;
-  if (options.reference != nullptr) {
+  if (const Dataset* const training = options.reference) {
     Collected of_reference({.stop_asked = options.stop_asked, .depth = options.depth, .of_reference = true},
-                           communicator);
-    const auto of_cases =
-        CaseRunner(task, *options.reference, communicator, options, feed, of_reference).run();
+                           *training, communicator);
+    const auto of_cases = CaseRunner(task, *training, communicator, options, feed, of_reference).run();
     reference = gather(communicator, of_reference, of_cases).all();
   }
   feed.clear();
   task.summarize(gathered.all(), reference, collected);
-  auto result = result_of(gathered, collected);
-  result.pictures = std::move(collected.pictures);
-  return result;
+  return result_of(gathered, collected);
 }
 
 }  // namespace larmor

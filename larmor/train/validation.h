@@ -23,7 +23,8 @@ class BatchFeed;
 struct MetricResult {
   double mean = 0;                                         // over the cases, or a figure of them all
   std::vector<std::pair<int64_t, double>> per_case = {};   // by example; empty for a figure
-  std::optional<std::pair<double, double>> interval = {};  // of 95 % confidence
+  std::optional<std::pair<double, double>> interval = {};  // of 95 % confidence, over patients
+  std::string no_interval = {};                            // why there is none where one was wanted
   std::string parts_by = {};                               // "horizon"
   std::vector<std::pair<std::string, double>> parts = {};
 };
@@ -32,6 +33,7 @@ struct ValidationResult {
   std::map<std::string, MetricResult> metrics;
   std::vector<std::pair<std::string, Image>> pictures;  // rank 0's
   std::vector<BadFile> bad;                             // cases that no metric knows, of all ranks
+  int64_t patients = 0;                                 // whose the others are
 };
 
 struct ValidationOptions {

@@ -12,6 +12,7 @@
 #include "larmor/base/text.h"
 #include "larmor/config/load.h"
 #include "larmor/device/module_state.h"
+#include "larmor/train/checked_dataset.h"
 #include "larmor/train/earlier_run.h"
 #include "larmor/train/networks.h"
 #include "larmor/train/undrawn_task.h"
@@ -141,6 +142,24 @@ TEST_P(EveryStage, IsTheSameDrawnAndLoadedOrLoadedAlone) {
     const auto of_other = state_dict(*others[i]);
     for (const auto& [name, tensor] : state_dict(*networks[i]))
       EXPECT_TRUE(tensor.equal(of_other.at(name))) << "network " << i << ", " << name;
+  }
+}
+
+/// Figures have intervals over patients, of which the index knows who they are.
+TEST_P(EveryStage, SaysWhoseEachExampleIs) {
+  const auto loaded = load_stage(tiny_, workload_, GetParam().stage);
+  const auto& config = loaded.config.config;
+  auto index = loaded.stage->index(config);
+  std::map<std::string, std::string> patient_of;
+  for (std::size_t i = 0; i < index.cases.size(); ++i) {
+    index.cases[i].patient = text("patient ", i % 3);
+    patient_of[index.cases[i].name()] = index.cases[i].patient;
+  }
+  for (const Split split : {Split::train, Split::val}) {
+    const auto cases = checked_dataset(*loaded.stage, config, index, split);
+    ASSERT_GT(cases->size(), 0);
+    for (int64_t example = 0; example < cases->size(); ++example)
+      EXPECT_EQ(cases->patient(example), patient_of.at(cases->name(example))) << cases->name(example);
   }
 }
 

@@ -26,12 +26,13 @@ class Verbs : public TrainedRun {};
 
 TEST_F(Verbs, EvaluateGivesEachMetricAsAMeanAndByCase) {
   const auto json = call({"evaluate", "run", "--json"}).json();
-  EXPECT_THAT(keys_of(json),
-              UnorderedElementsAre("split", "n", "checkpoint", "averaged", "loss", "psnr", "ssim", "l1"));
+  EXPECT_THAT(keys_of(json), UnorderedElementsAre("split", "n", "patients", "checkpoint", "averaged", "loss",
+                                                  "psnr", "ssim", "l1"));
   EXPECT_EQ(json["split"], "val");
   EXPECT_EQ(json["n"], 6);
+  EXPECT_EQ(json["patients"], 6);
   for (const auto* metric : {"psnr", "ssim", "l1"}) {
-    EXPECT_THAT(keys_of(json[metric]), UnorderedElementsAre("mean", "per_case"));
+    EXPECT_THAT(keys_of(json[metric]), UnorderedElementsAre("mean", "interval", "per_case"));
     ASSERT_EQ(json[metric]["per_case"].size(), 6U) << metric;
     double sum = 0;
     for (const auto& row : json[metric]["per_case"]) sum += row["value"].get<double>();

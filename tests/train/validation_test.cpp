@@ -199,6 +199,41 @@ TEST(Validation, GivesTheSameBitsWhateverRanksBatchAndThreadsThatReadAhead) {
   }
 }
 
+/// Of two patients, by turns.
+class NumbersOfTwo final : public Dataset {
+ public:
+  int64_t size() const override { return numbers_.size(); }
+  Sample get(const ExampleKey& key) const override { return numbers_.get(key); }
+  std::string name(int64_t example) const override { return numbers_.name(example); }
+  std::string patient(int64_t example) const override { return example % 2 == 0 ? "even" : "odd"; }
+
+ private:
+  Numbers numbers_{4, {}};
+};
+
+TEST(Validation, GivesEachMeanOverCasesAnIntervalOverPatientsAtFullDepth) {
+  for (const int ranks : {1, 3}) {
+    auto communicators = make_thread_ranks(ranks);
+    std::vector<ValidationResult> results(communicators.size());
+    std::vector<std::thread> threads;
+    for (std::size_t rank = 0; rank < communicators.size(); ++rank) {
+      threads.emplace_back([&, rank] {
+        Squares task;
+        results[rank] =
+            validate(task, NumbersOfTwo(), *communicators[rank], {.depth = ValidationDepth::full});
+      });
+    }
+    for (auto& thread : threads) thread.join();
+    for (const ValidationResult& result : results) {
+      EXPECT_EQ(result.patients, 2);
+      EXPECT_EQ(result.metrics.at("loss").mean, (0 + 1 + 4 + 9) / 4.0);
+      EXPECT_EQ(result.metrics.at("loss").interval, std::pair((0 + 4) / 2.0, (1 + 9) / 2.0));
+    }
+  }
+  Squares task;
+  EXPECT_FALSE(validate(task, NumbersOfTwo(), *make_solo(), {}).metrics.at("loss").interval);
+}
+
 /// Deals out squares in its summary.
 class Sharing final : public Squares {
  public:

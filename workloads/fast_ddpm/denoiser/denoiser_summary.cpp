@@ -1,12 +1,12 @@
 // Of a whole split: figures by modality, beside those of the linear fit.
 #include <cmath>
-#include <optional>
-#include <span>
+#include <utility>
+#include <vector>
 
 #include <ATen/ATen.h>
 
 #include "larmor/base/text.h"
-#include "larmor/nn/metrics/bootstrap.h"
+#include "larmor/train/bootstrap.h"
 
 #include "workloads/fast_ddpm/denoiser/brain_figures.h"
 #include "workloads/fast_ddpm/denoiser/denoiser_task.h"
@@ -31,36 +31,15 @@ std::vector<double> values_of(const CaseValues& cases, const std::string& name) 
   return values;
 }
 
-/// The mean of `values`, one a case, with an interval over cases that are drawn anew.
-SplitMetric mean_with_interval(const std::vector<double>& values, Metrics& metrics) {
-  nn::RowsOfPatients rows;
-  for (std::size_t row = 0; row < values.size(); ++row) rows.push_back({row});
-  const auto measure = [&values](std::span<const std::size_t> drawn) -> std::optional<double> {
-    double sum = 0;
-    for (const std::size_t row : drawn) sum += values[row];
-    return sum / static_cast<double>(drawn.size());
-  };
-  const auto interval =
-      nn::bootstrap_interval(rows,
-                             {.shared_out =
-                                  [&metrics](int64_t count, const std::function<double(int64_t)>& work) {
-                                    return metrics.shared_out(count, work);
-                                  }},
-                             measure);
-  SplitMetric metric{.value = mean_of(values)};
-  if (interval) metric.interval = {interval->low, interval->high};
-  metric.parts_by = by_modality;
-  return metric;
-}
-
 }  // namespace
 
 void DenoiserTask::summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) {
   if (metrics.depth() != ValidationDepth::full) return;
   for (const std::string name : {"psnr", "ssim", "mae_brain", "psnr_brain", "psnr_slices", "ssim_slices"}) {
-    const auto values = values_of(cases, name);
-    if (values.empty()) continue;
-    SplitMetric metric = mean_with_interval(values, metrics);
+    const auto found = cases.find(name);
+    if (found == cases.end()) continue;
+    SplitMetric metric = mean_over_cases(metrics, found->second);
+    metric.parts_by = by_modality;
     for (const std::string& modality : config_.modalities) {
       const auto of_modality = values_of(cases, text(name, " ", modality));
       if (!of_modality.empty()) metric.parts.emplace_back(modality, mean_of(of_modality));
@@ -71,20 +50,24 @@ void DenoiserTask::summarize(const CaseValues& cases, const CaseValues& referenc
   const auto of_training = noted_products(reference, config_.channels()),
              of_cases = noted_products(cases, config_.channels());
   if (of_training.empty() || of_cases.empty()) return;
-  const at::Tensor together = at::stack(of_training).sum(0);
-  std::vector<double> per_case(of_cases.size(), 0.0);
+  std::vector<at::Tensor> products;
+  for (const NotedProducts& one : of_training) products.push_back(one.products);
+  const at::Tensor together = at::stack(products).sum(0);
+  std::vector<std::pair<int64_t, double>> per_case;
+  for (const NotedProducts& one : of_cases) per_case.emplace_back(one.example, 0.0);
   std::vector<std::pair<std::string, double>> parts;
   for (int64_t target = 0; target < config_.channels(); ++target) {
     const at::Tensor fit = linear_fit(together, target);
     std::vector<double> of_modality;
     for (std::size_t i = 0; i < of_cases.size(); ++i) {
       // Voxels lie in [-1, 1], and figures are those of [0, 1].
-      of_modality.push_back(psnr_of_error(error_of_fit(of_cases[i], fit) / 4));
-      per_case[i] += of_modality.back() / static_cast<double>(config_.channels());
+      of_modality.push_back(psnr_of_error(error_of_fit(of_cases[i].products, fit) / 4));
+      per_case[i].second += of_modality.back() / static_cast<double>(config_.channels());
     }
     parts.emplace_back(config_.modalities[static_cast<std::size_t>(target)], mean_of(of_modality));
   }
-  SplitMetric metric = mean_with_interval(per_case, metrics);
+  SplitMetric metric = mean_over_cases(metrics, per_case);
+  metric.parts_by = by_modality;
   metric.parts = std::move(parts);
   metrics.figure("psnr_brain_linear_fit", metric);
 }

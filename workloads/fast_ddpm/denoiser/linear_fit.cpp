@@ -28,19 +28,19 @@ void note_products(const at::Tensor& products, int64_t example, Metrics& metrics
   }
 }
 
-std::vector<at::Tensor> noted_products(const CaseValues& cases, int64_t channels) {
-  std::vector<at::Tensor> all;
+std::vector<NotedProducts> noted_products(const CaseValues& cases, int64_t channels) {
+  std::vector<NotedProducts> all;
   for (int64_t row = 0; row <= channels; ++row) {
     for (int64_t column = 0; column <= row; ++column) {
       const auto found = cases.find(product_name(row, column));
       if (found == cases.end()) return {};
       if (all.empty()) {
-        for (std::size_t i = 0; i < found->second.size(); ++i)
-          all.push_back(at::empty({channels + 1, channels + 1}, at::kDouble));
+        for (const auto& [example, value] : found->second)
+          all.push_back({example, at::empty({channels + 1, channels + 1}, at::kDouble)});
       }
       for (std::size_t i = 0; i < all.size(); ++i) {
-        all[i][row][column] = found->second[i].second;
-        all[i][column][row] = found->second[i].second;
+        all[i].products[row][column] = found->second[i].second;
+        all[i].products[column][row] = found->second[i].second;
       }
     }
   }

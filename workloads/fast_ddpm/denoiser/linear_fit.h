@@ -19,8 +19,12 @@ at::Tensor channel_products(const at::Tensor& image, const at::Tensor& brain);
 
 /// Notes the products for Task::summarize().
 void note_products(const at::Tensor& products, int64_t example, Metrics& metrics);
-/// What was noted, a matrix a case.
-std::vector<at::Tensor> noted_products(const CaseValues& cases, int64_t channels);
+struct NotedProducts {
+  int64_t example;
+  at::Tensor products;
+};
+/// What was noted of each case.
+std::vector<NotedProducts> noted_products(const CaseValues& cases, int64_t channels);
 
 /// [C + 1] float64: the factors of the other channels and of 1 that fit channel `target` best, and -1 for
 /// itself. `products` are sums over all cases of the fit.

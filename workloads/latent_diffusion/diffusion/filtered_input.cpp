@@ -10,6 +10,7 @@
 
 #include "larmor/base/text.h"
 #include "larmor/nn/metrics/image_metrics.h"
+#include "larmor/train/bootstrap.h"
 
 #include "workloads/latent_diffusion/diffusion/latent_statistics.h"
 
@@ -51,16 +52,18 @@ void note_filtered(int64_t example, const at::Tensor& given, const at::Tensor& t
 }
 
 void report_filtered(const CaseValues& cases, const CaseValues& training, Metrics& metrics) {
-  if (const auto input = mean_of(cases, input_name)) metrics.figure("psnr_input", {.value = *input});
+  const auto report = [&](const std::string& figure, const std::string& noted) {
+    const auto found = cases.find(noted);
+    if (found != cases.end()) metrics.figure(figure, mean_over_cases(metrics, found->second));
+    return found != cases.end();
+  };
+  report("psnr_input", input_name);
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < widths.size(); ++i) {
     if (!mean_of(training, name_of(i))) return;
     if (!best || *mean_of(training, name_of(i)) > *mean_of(training, name_of(*best))) best = i;
   }
-  const auto filtered = mean_of(cases, name_of(*best));
-  if (!filtered) return;
-  metrics.figure("psnr_gaussian", {.value = *filtered});
-  metrics.figure("gaussian_voxels", {.value = widths[*best]});
+  if (report("psnr_gaussian", name_of(*best))) metrics.figure("gaussian_voxels", {.value = widths[*best]});
 }
 
 }  // namespace larmor::latent_diffusion

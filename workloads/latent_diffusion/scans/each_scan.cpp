@@ -17,6 +17,7 @@ class EachScan final : public Dataset {
   int64_t size() const override { return scans_of_a_pair * pairs_->size(); }
   int64_t examples_per_case() const override { return scans_of_a_pair * pairs_->examples_per_case(); }
   std::string name(int64_t example) const override { return pairs_->name(example / scans_of_a_pair); }
+  std::string patient(int64_t example) const override { return pairs_->patient(example / scans_of_a_pair); }
   std::string content_hash(int64_t example) const override {
     return pairs_->content_hash(example / scans_of_a_pair);
   }

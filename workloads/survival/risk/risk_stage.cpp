@@ -1,6 +1,5 @@
 #include "workloads/survival/risk/risk_stage.h"
 
-#include <map>
 #include <string>
 #include <utility>
 
@@ -33,17 +32,6 @@ std::string counted_events(const Index& index) {
       words.push_back(text(outcomes.events(), " of ", outcomes.size(), " in ", to_text(split)));
   }
   return text("events: ", join(words, ", "));
-}
-
-/// With a number of each case's patient among the values that its samples have: figures want to know which
-/// images are of one patient. The index that a run freezes does without.
-Index with_patient_numbers(Index index) {
-  std::map<std::string, double> number_of;
-  for (Case& entry : index.cases) {
-    const auto next = static_cast<double>(number_of.size());
-    entry.values["patient"] = number_of.try_emplace(entry.patient, next).first->second;
-  }
-  return index;
 }
 
 // Without an event there is nothing to learn, and nothing to be measured by.
@@ -137,7 +125,7 @@ Demand RiskStage::demand(const RunConfig& config, const Index& index) const {
 }
 
 std::unique_ptr<Dataset> RiskStage::dataset(const RunConfig& config, const Index& index, Split split) const {
-  return volume_dataset(config, with_patient_numbers(index), split, {}, image_maker());
+  return volume_dataset(config, index, split, {}, image_maker());
 }
 
 std::unique_ptr<Dataset> RiskStage::reference(const RunConfig& config, const Index& index,

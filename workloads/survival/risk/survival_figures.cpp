@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
-#include <map>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -13,7 +12,7 @@
 
 #include <ATen/ops/tensor.h>
 
-#include "larmor/nn/metrics/bootstrap.h"
+#include "larmor/train/bootstrap.h"
 
 #include "workloads/survival/risk/brier.h"
 #include "workloads/survival/risk/concordance.h"
@@ -31,18 +30,6 @@ std::vector<double> column(const CaseValues& cases, const std::string& name) {
   if (found == cases.end()) return values;
   for (const auto& [example, value] : found->second) values.push_back(value);
   return values;
-}
-
-nn::RowsOfPatients rows_of_patients(const Predictions& predictions) {
-  nn::RowsOfPatients rows;
-  std::map<double, std::size_t> place_of;
-  for (std::size_t row = 0; row < predictions.log_risk.size(); ++row) {
-    const double patient = predictions.patient.empty() ? static_cast<double>(row) : predictions.patient[row];
-    const auto [place, is_new] = place_of.try_emplace(patient, rows.size());
-    if (is_new) rows.emplace_back();
-    rows[place->second].push_back(row);
-  }
-  return rows;
 }
 
 Predictions resampled(const Predictions& all, std::span<const std::size_t> rows) {
@@ -65,16 +52,8 @@ using Measure = std::function<std::optional<double>(const Predictions&)>;
 
 /// A measure of all patients, at full depth with its interval over others of their kind.
 SplitMetric figure_of(const Predictions& predictions, const Measure& measure, Metrics& metrics) {
-  SplitMetric figure{.value = measure(predictions).value_or(undefined)};
-  if (metrics.depth() != ValidationDepth::full || !std::isfinite(figure.value)) return figure;
-  const auto shared_out = [&metrics](int64_t count, const std::function<double(int64_t)>& work) {
-    return metrics.shared_out(count, work);
-  };
-  const auto interval = nn::bootstrap_interval(
-      rows_of_patients(predictions), {.shared_out = shared_out},
-      [&](std::span<const std::size_t> rows) { return measure(resampled(predictions, rows)); });
-  if (interval) figure.interval = {interval->low, interval->high};
-  return figure;
+  return measured(metrics, predictions.examples,
+                  [&](std::span<const std::size_t> rows) { return measure(resampled(predictions, rows)); });
 }
 
 void set_parts(SplitMetric& figure, std::span<const Horizon> horizons,
@@ -160,7 +139,9 @@ Predictions Predictions::from(const CaseValues& cases) {
   Predictions predictions;
   predictions.log_risk = column(cases, "risk");
   predictions.truth = column(cases, "truth");
-  predictions.patient = column(cases, "patient");
+  if (const auto found = cases.find("risk"); found != cases.end()) {
+    for (const auto& [example, risk] : found->second) predictions.examples.push_back(example);
+  }
   predictions.outcomes.time = column(cases, "time");
   for (const double event : column(cases, "event"))
     predictions.outcomes.event.push_back(static_cast<uint8_t>(event));

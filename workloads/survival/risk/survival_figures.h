@@ -21,10 +21,10 @@ namespace larmor::survival {
 struct Predictions {
   std::vector<double> log_risk;
   SurvivalOutcomes outcomes;
-  std::vector<double> truth;         // the true log-risk of invented patients; otherwise empty
-  std::vector<double> patient = {};  // whose image each row is, as a number; empty: each another's
+  std::vector<double> truth;           // the true log-risk of invented patients; otherwise empty
+  std::vector<int64_t> examples = {};  // whose row each is
 
-  /// From the values "risk", "time", "event" and, where there are any, "truth" and "patient".
+  /// From the values "risk", "time", "event" and, where there are any, "truth".
   static Predictions from(const CaseValues& cases);
   bool is_finite() const;
   /// Exp(-H0(t) exp(risk)) [patients x horizons], row after row.

@@ -92,7 +92,7 @@ void SurvivalTask::validate(const Batch& batch, Metrics& metrics) {
   for (int64_t row = 0; row < batch.size(); ++row) {
     const auto example = batch.keys[static_cast<std::size_t>(row)].example;
     metrics.value("risk", example, risks[static_cast<std::size_t>(row)]);
-    for (const auto* name : {"time", "event", "truth", "patient"}) {
+    for (const auto* name : {"time", "event", "truth"}) {
       if (batch.tensors.contains(name)) metrics.note(name, example, batch.at(name)[row].item<double>());
     }
   }

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
-#include "larmor/nn/metrics/bootstrap.h"
+#include "larmor/train/bootstrap.h"
 
 #include "workloads/survival/tests/tables.h"
 
@@ -162,10 +162,10 @@ TEST(Concordance, RefusesPredictionsThatAreNone) {
 
 TEST(Concordance, LiesWithinItsBootstrapInterval) {
   const auto patients = testing::random_patients(8, 80, 50, 0.6);
-  nn::RowsOfPatients rows_of_each;
+  RowsOfPatients rows_of_each;
   for (std::size_t row = 0; row < 80; ++row) rows_of_each.push_back({row});
   const auto interval =
-      nn::bootstrap_interval(rows_of_each, {.repeats = 200}, [&](std::span<const std::size_t> rows) {
+      bootstrap_interval(rows_of_each, {.repeats = 200}, [&](std::span<const std::size_t> rows) {
         std::vector<double> risk;
         for (const std::size_t row : rows) risk.push_back(patients.log_risk[row]);
         return harrell_concordance(risk, rows_of(patients.outcomes, rows)).index;

@@ -27,6 +27,7 @@ class PairDataset final : public PreparableDataset {
   int64_t cases() const override { return made_->cases(); }
   int64_t size() const override { return made_->size(); }
   std::string name(int64_t example) const override { return made_->name(example); }
+  std::string patient(int64_t example) const override { return made_->patient(example); }
   std::string case_name(int64_t number) const override { return made_->case_name(number); }
   std::string content_hash(int64_t example) const override { return made_->content_hash(example); }
   uint64_t prepare(int64_t number) const override { return made_->prepare(number); }

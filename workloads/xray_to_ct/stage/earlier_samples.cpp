@@ -35,6 +35,7 @@ class EarlierSamples final : public PreparableDataset {
 
   int64_t size() const override { return examples_->size(); }
   std::string name(int64_t example) const override { return examples_->name(example); }
+  std::string patient(int64_t example) const override { return examples_->patient(example); }
   int64_t examples_per_case() const override { return examples_->examples_per_case(); }
   std::string content_hash(int64_t example) const override { return examples_->content_hash(example); }
   int64_t cases() const override { return examples_->cases(); }

@@ -178,13 +178,20 @@ class PhantomDataset final : public Dataset {
   PhantomDataset(const PhantomQuestions& phantoms, const Index& index, Split split,
                  const WordPiece& tokenizer)
       : phantoms_(phantoms), tokenizer_(tokenizer) {
-    for (const int64_t place : index.of(split))
+    for (const int64_t place : index.of(split)) {
       names_.push_back(index.cases[static_cast<std::size_t>(place)].name());
+      patients_.push_back(index.cases[static_cast<std::size_t>(place)].patient);
+    }
   }
 
   int64_t size() const override { return static_cast<int64_t>(names_.size()) * phantoms_.questions; }
 
   std::string name(int64_t example) const override { return study_of(example); }
+
+  std::string patient(int64_t example) const override {
+    ensure(example >= 0 && example < size());
+    return patients_[static_cast<std::size_t>(example / phantoms_.questions)];
+  }
 
   Sample get(const ExampleKey& key) const override {
     const int64_t number = phantom_number(study_of(key.example));
@@ -203,7 +210,7 @@ class PhantomDataset final : public Dataset {
 
   const PhantomQuestions phantoms_;
   const WordPiece tokenizer_;
-  std::vector<std::string> names_;
+  std::vector<std::string> names_, patients_;
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "workloads/xray_vqa/data/question_dataset.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -30,6 +32,7 @@ class TableDataset final : public Dataset {
     if (rows != tables_.questions())
       fail(Exit::data, "the tables of studies and of questions do not fit each other",
            "run `larmor prepare` again");
+    std::map<std::string, int32_t> number_of;
     for (const int64_t place : index.of(split)) {
       const Case& entry = index.cases[static_cast<std::size_t>(place)];
       const auto row = entry.values.find(study_row);
@@ -37,7 +40,11 @@ class TableDataset final : public Dataset {
           row->second >= static_cast<double>(tables_.studies()))
         fail(Exit::data, text(entry.name(), " is no study of the table"), "start a new run");
       const auto study = static_cast<int64_t>(row->second);
-      studies_.push_back({size_, first_rows[static_cast<std::size_t>(study)], static_cast<int32_t>(study)});
+      const auto [patient, is_new] =
+          number_of.try_emplace(entry.patient, static_cast<int32_t>(patients_.size()));
+      if (is_new) patients_.push_back(entry.patient);
+      studies_.push_back(
+          {size_, first_rows[static_cast<std::size_t>(study)], static_cast<int32_t>(study), patient->second});
       size_ += tables_.questions_of(study);
     }
   }
@@ -46,6 +53,10 @@ class TableDataset final : public Dataset {
 
   std::string name(int64_t example) const override {
     return tables_.study(studies_[place_of(example)].row).image;
+  }
+
+  std::string patient(int64_t example) const override {
+    return patients_[static_cast<std::size_t>(studies_[place_of(example)].patient)];
   }
 
   Sample get(const ExampleKey& key) const override {
@@ -67,7 +78,7 @@ class TableDataset final : public Dataset {
  private:
   struct StudyRows {
     int64_t first_example = 0, first_question = 0;
-    int32_t row = 0;
+    int32_t row = 0, patient = 0;
   };
 
   std::size_t place_of(int64_t example) const {
@@ -83,6 +94,7 @@ class TableDataset final : public Dataset {
   const WordPiece tokenizer_;
   const SampleSizes sizes_;
   std::vector<StudyRows> studies_;
+  std::vector<std::string> patients_;
   int64_t size_ = 0;
 };
 

@@ -15,8 +15,8 @@ namespace larmor::xray_vqa {
 /// The value of a case that is its row in the table of studies.
 inline constexpr const char* study_row = "study_row";
 
-/// Examples are the questions of the split's studies, those of a study one after the other. Holds sixteen
-/// bytes a study. Throws Error (data): tables that do not fit the index.
+/// Examples are the questions of the split's studies, those of a study one after the other. Holds
+/// 24 bytes a study, and each patient's name. Throws Error (data): tables that do not fit the index.
 std::unique_ptr<Dataset> table_dataset(const Index& index, Split split, const WordPiece& tokenizer,
                                        const SampleSizes& sizes);
 

@@ -21,7 +21,11 @@ class KeptMetrics final : public Metrics {
   void picture(const std::string&, const Image&) override {}
   bool wants_pictures() const override { return false; }
   ValidationDepth depth() const override { return depth_; }
+  std::string patient(int64_t example) const override {
+    return patients.empty() ? Metrics::patient(example) : patients.at(static_cast<std::size_t>(example));
+  }
 
+  std::vector<std::string> patients;
   std::map<std::string, SplitMetric> figures;
 
  private:
@@ -37,8 +41,8 @@ std::vector<const LabelSeen*> pointers_to_labels(const std::vector<LabelSeen>& l
 TEST(VqaFigures, CountPairsOfLabelsForTheAreaUnderTheCurve) {
   std::vector<LabelSeen> labels;
   for (int i = 0; i < 12; ++i)
-    labels.push_back({.label = 0,
-                      .study = i,
+    labels.push_back({.example = i,
+                      .label = 0,
                       .truth = static_cast<double>(i % 3 == 0),
                       .probability = static_cast<double>((5 * i) % 7) / 7});
   double pairs = 0, won = 0;
@@ -112,6 +116,29 @@ TEST(VqaFigures, TakeTheLabelsOfAStudyOnceAndOpenOnesNever) {
   EXPECT_EQ(split.labels[0].label, 4);
   EXPECT_EQ(split.labels[0].probability, 0.7);
   EXPECT_EQ(split.labels_counted, 3);
+}
+
+/// Twenty pictures of each patient; whom one asks about is in all of theirs, the other in none.
+TEST(VqaFigures, HaveIntervalsOverPatientsAndNotOverTheirStudies) {
+  CaseValues cases;
+  KeptMetrics metrics(ValidationDepth::full), of_one(ValidationDepth::full);
+  for (int64_t example = 0; example < 40; ++example) {
+    for (const char* name : {note::head, note::type}) cases[name].emplace_back(example, 0);
+    cases[note::study].emplace_back(example, example);
+    cases[note::answer].emplace_back(example, example < 20 ? 1 : 0);
+    cases[note::given].emplace_back(example, 1);
+    metrics.patients.emplace_back(example < 20 ? "sick" : "healthy");
+    of_one.patients.emplace_back("sick");
+  }
+  const auto split = SplitAnswers::from(cases);
+  record_vqa_figures(split, Baselines(split.questions), {}, metrics);
+  for (const char* name : {"accuracy", "accuracy_binary", "precision_binary"}) {
+    EXPECT_EQ(metrics.figures.at(name).value, 0.5) << name;
+    EXPECT_EQ(metrics.figures.at(name).interval, std::pair(0.0, 1.0)) << name;
+  }
+  record_vqa_figures(split, Baselines(split.questions), {}, of_one);
+  EXPECT_FALSE(of_one.figures.at("accuracy").interval);
+  EXPECT_EQ(of_one.figures.at("accuracy").no_interval, "of one patient");
 }
 
 TEST(VqaFigures, AreRecordedWithBaselinesAndIntervals) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <numeric>
 #include <set>
@@ -10,7 +9,7 @@
 #include <utility>
 
 #include "larmor/base/text.h"
-#include "larmor/nn/metrics/bootstrap.h"
+#include "larmor/train/bootstrap.h"
 
 namespace larmor::xray_vqa {
 namespace {
@@ -45,67 +44,24 @@ std::map<Key, int64_t> most_frequent(const std::map<Key, std::map<int64_t, int64
 using Questions = std::vector<const Answered*>;
 using LabelList = std::vector<const LabelSeen*>;
 
-/// What is measured: all rows of a split, or those of the studies that a bootstrap has drawn.
-struct Rows {
-  Questions questions;
-  LabelList labels;
-};
-
-/// The rows of each study.
-std::vector<Rows> rows_of_studies(const SplitAnswers& answers) {
-  std::map<int64_t, Rows> by_study;
-  for (const Answered& question : answers.questions) by_study[question.study].questions.push_back(&question);
-  for (const LabelSeen& label : answers.labels) by_study[label.study].labels.push_back(&label);
-  std::vector<Rows> studies;
-  for (auto& [study, rows] : by_study) studies.push_back(std::move(rows));
-  return studies;
+template <class Seen>
+std::vector<const Seen*> all_of(const std::vector<Seen>& seen) {
+  std::vector<const Seen*> all;
+  for (const Seen& one : seen) all.push_back(&one);
+  return all;
 }
 
-Rows together(const std::vector<Rows>& studies, std::span<const std::size_t> drawn) {
-  Rows rows;
-  for (const std::size_t study : drawn) {
-    const Rows& one = studies[study];
-    rows.questions.insert(rows.questions.end(), one.questions.begin(), one.questions.end());
-    rows.labels.insert(rows.labels.end(), one.labels.begin(), one.labels.end());
-  }
-  return rows;
+/// A measure of some questions or labels of a split, with its interval over the patients who have any.
+template <class Seen, class Measure>
+SplitMetric figure_of(const std::vector<const Seen*>& seen, const Measure& measure, Metrics& metrics) {
+  std::vector<int64_t> examples;
+  for (const Seen* one : seen) examples.push_back(one->example);
+  return measured(metrics, examples, [&](std::span<const std::size_t> rows) -> std::optional<double> {
+    std::vector<const Seen*> drawn;
+    for (const std::size_t row : rows) drawn.push_back(seen[row]);
+    return measure(drawn);
+  });
 }
-
-using RowsMeasure = std::function<std::optional<double>(const Rows&)>;
-
-class Recorder {
- public:
-  Recorder(const SplitAnswers& answers, Metrics& metrics)
-      : metrics_(metrics), studies_(rows_of_studies(answers)) {
-    std::vector<std::size_t> every(studies_.size());
-    std::iota(every.begin(), every.end(), std::size_t{0});
-    all_ = together(studies_, every);
-  }
-
-  const Rows& all() const { return all_; }
-  SplitMetric figure(const RowsMeasure& measure) const {
-    SplitMetric figure{.value = measure(all_).value_or(not_defined)};
-    if (metrics_.depth() != ValidationDepth::full || !std::isfinite(figure.value)) return figure;
-    nn::RowsOfPatients each;
-    for (std::size_t study = 0; study < studies_.size(); ++study) each.push_back({study});
-    const auto shared_out = [this](int64_t count, const std::function<double(int64_t)>& work) {
-      return metrics_.shared_out(count, work);
-    };
-    const auto interval = nn::bootstrap_interval(
-        each, {.shared_out = shared_out},
-        [&](std::span<const std::size_t> drawn) { return measure(together(studies_, drawn)); });
-    if (interval) figure.interval = {interval->low, interval->high};
-    return figure;
-  }
-  void record(const std::string& name, const RowsMeasure& measure) const {
-    metrics_.figure(name, figure(measure));
-  }
-
- private:
-  Metrics& metrics_;
-  std::vector<Rows> studies_;
-  Rows all_;
-};
 
 /// The share of questions for which `says` gives the answer.
 template <class Says>
@@ -134,10 +90,10 @@ LabelList of_label(const LabelList& labels, int64_t label) {
   return some;
 }
 
-/// Of class 1 of the binary head: of those given, or of those true.
+/// Of class 1 of questions of the binary head: of those given, or of those true.
 std::optional<double> binary_share(const Questions& questions, int64_t Answered::* among) {
   int64_t all = 0, both = 0;
-  for (const Answered* question : of_head(questions, 0)) {
+  for (const Answered* question : questions) {
     if (question->*among != 1) continue;
     ++all;
     both += question->given == 1 && question->answer == 1 ? 1 : 0;
@@ -159,25 +115,24 @@ std::optional<double> mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-void record_heads(const Recorder& recorder) {
+void record_heads(const Questions& questions, Metrics& metrics) {
   for (std::size_t head = 0; head < heads; ++head) {
-    if (of_head(recorder.all().questions, head).empty()) continue;
-    recorder.record(std::string("accuracy_") + head_names[head], [head](const Rows& rows) {
-      return share_right(of_head(rows.questions, head), given_answer);
-    });
-    recorder.record(std::string("f1_") + head_names[head],
-                    [head](const Rows& rows) { return macro_f1(of_head(rows.questions, head)); });
+    const Questions own = of_head(questions, head);
+    if (own.empty()) continue;
+    const auto record = [&](const char* name, const auto& measure) {
+      metrics.figure(text(name, '_', head_names[head]), figure_of(own, measure, metrics));
+    };
+    record("accuracy", [](const Questions& drawn) { return share_right(drawn, given_answer); });
+    record("f1", [](const Questions& drawn) { return macro_f1(drawn); });
+    if (head != 0) continue;
+    record("precision", [](const Questions& drawn) { return binary_share(drawn, &Answered::given); });
+    record("recall", [](const Questions& drawn) { return binary_share(drawn, &Answered::answer); });
   }
-  if (of_head(recorder.all().questions, 0).empty()) return;
-  recorder.record("precision_binary",
-                  [](const Rows& rows) { return binary_share(rows.questions, &Answered::given); });
-  recorder.record("recall_binary",
-                  [](const Rows& rows) { return binary_share(rows.questions, &Answered::answer); });
 }
 
-void record_labels(const Recorder& recorder, Metrics& metrics) {
-  const LabelList& labels = recorder.all().labels;
-  auto figure = recorder.figure([](const Rows& rows) { return mean_of(defined_aurocs(rows.labels)); });
+void record_labels(const LabelList& labels, Metrics& metrics) {
+  auto figure =
+      figure_of(labels, [](const LabelList& drawn) { return mean_of(defined_aurocs(drawn)); }, metrics);
   figure.parts_by = "label";
   for (int64_t label = 0; label < chexpert_labels; ++label)
     figure.parts.emplace_back(std::string(chexpert_names[static_cast<std::size_t>(label)]),
@@ -221,9 +176,9 @@ SplitAnswers SplitAnswers::from(const CaseValues& cases) {
   const auto blind = by_example(cases, note::blind), confidence = by_example(cases, note::confidence);
   const auto entropy = by_example(cases, note::cross_entropy);
   for (const auto& [example, answer] : answers) {
-    Answered question{.head = static_cast<int64_t>(value_or(heads_of, example, 0)),
+    Answered question{.example = example,
+                      .head = static_cast<int64_t>(value_or(heads_of, example, 0)),
                       .type = static_cast<int64_t>(value_or(types, example, 0)),
-                      .study = static_cast<int64_t>(value_or(studies, example, 0)),
                       .words = value_or(words, example, 0),
                       .answer = static_cast<int64_t>(answer),
                       .given = static_cast<int64_t>(value_or(given, example, -1)),
@@ -243,8 +198,8 @@ SplitAnswers SplitAnswers::from(const CaseValues& cases) {
       const auto study = static_cast<int64_t>(value_or(studies, example, 0));
       const bool is_certain = truth == 0 || truth == 1;
       if (!is_certain || !seen.insert(study).second) continue;
-      split.labels.push_back({.label = label,
-                              .study = study,
+      split.labels.push_back({.example = example,
+                              .label = label,
                               .truth = truth,
                               .probability = value_or(probabilities, example, 0)});
     }
@@ -323,22 +278,20 @@ double calibration_error(std::span<const double> confidence, std::span<const dou
 
 void record_vqa_figures(const SplitAnswers& answers, const Baselines& baselines, const LossWeights& weights,
                         Metrics& metrics) {
-  const Recorder recorder(answers, metrics);
+  const Questions questions = all_of(answers.questions);
   metrics.figure("loss", {.value = loss_of(answers, weights)});
-  const auto share = [](auto says) {
-    return [says](const Rows& rows) { return share_right(rows.questions, says); };
+  const auto record = [&](const char* name, const auto& says) {
+    const auto measure = [&](const Questions& drawn) { return share_right(drawn, says); };
+    metrics.figure(name, figure_of(questions, measure, metrics));
   };
-  recorder.record("accuracy", share(given_answer));
-  recorder.record("accuracy_majority",
-                  share([&](const Answered& question) { return baselines.of_type(question); }));
-  recorder.record("accuracy_question_only",
-                  share([&](const Answered& question) { return baselines.of_words(question); }));
+  record("accuracy", given_answer);
+  record("accuracy_majority", [&](const Answered& question) { return baselines.of_type(question); });
+  record("accuracy_question_only", [&](const Answered& question) { return baselines.of_words(question); });
   const auto has_blind = [](const Answered& question) { return question.blind.has_value(); };
   if (std::ranges::any_of(answers.questions, has_blind))
-    recorder.record("accuracy_image_blind",
-                    share([](const Answered& question) { return question.blind.value_or(-1); }));
-  record_heads(recorder);
-  record_labels(recorder, metrics);
+    record("accuracy_image_blind", [](const Answered& question) { return question.blind.value_or(-1); });
+  record_heads(questions, metrics);
+  record_labels(all_of(answers.labels), metrics);
   std::vector<double> confidence, right;
   for (const Answered& question : answers.questions) {
     confidence.push_back(question.confidence);

@@ -29,16 +29,16 @@ inline constexpr const char* label_entropy = "label_entropy";                  /
 
 /// A question whose answer is known.
 struct Answered {
-  int64_t head = 0, type = 0, study = 0;
+  int64_t example = 0, head = 0, type = 0;
   double words = 0;                   // a number that equal questions share
   int64_t answer = 0, given = 0;      // classes of the head; -1 where nothing was given
   std::optional<int64_t> blind = {};  // what the network says without the image
   double confidence = 0, cross_entropy = 0;
 };
 
-/// One label of one study that counts.
+/// One label of one study that counts, from the first of its questions.
 struct LabelSeen {
-  int64_t label = 0, study = 0;
+  int64_t example = 0, label = 0;
   double truth = 0, probability = 0;
 };
 
@@ -72,7 +72,7 @@ std::optional<double> macro_f1(std::span<const Answered* const> questions);
 double calibration_error(std::span<const double> confidence, std::span<const double> truth);
 
 /// Records loss, accuracy (beside its baselines), figures of each head and of each label; where the metrics
-/// want them with bootstrap intervals over studies, each drawn with all its questions.
+/// want them with bootstrap intervals over patients, each drawn with all their questions.
 void record_vqa_figures(const SplitAnswers& answers, const Baselines& baselines, const LossWeights& weights,
                         Metrics& metrics);
 

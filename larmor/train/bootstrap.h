@@ -6,9 +6,12 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
-namespace larmor::nn {
+#include "larmor/train/metrics.h"
+
+namespace larmor {
 
 struct BootstrapInterval {
   double low, high;
@@ -38,4 +41,14 @@ std::optional<BootstrapInterval> bootstrap_interval(const RowsOfPatients& patien
                                                     const BootstrapOptions& options,
                                                     const RowMeasure& measure);
 
-}  // namespace larmor::nn
+/// What a measure comes to over the rows of a table, row i of which is of the case `examples[i]`: NaN where
+/// it is not defined. At full depth with its interval over patients, each drawn with all of their rows, or,
+/// where draws cannot say how it scatters (of one patient, or where they are all alike), with the reason.
+/// Collective.
+SplitMetric measured(Metrics& metrics, std::span<const int64_t> examples, const RowMeasure& measure);
+/// The mean of a value of each case, likewise.
+SplitMetric mean_over_cases(Metrics& metrics, std::span<const std::pair<int64_t, double>> per_case);
+/// How many patients the cases are of.
+int64_t count_patients(const Metrics& metrics, const CaseValues& cases);
+
+}  // namespace larmor

@@ -1,12 +1,13 @@
-#include "larmor/nn/metrics/bootstrap.h"
+#include "larmor/train/bootstrap.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-namespace larmor::nn {
+namespace larmor {
 namespace {
 
 using Rows = std::span<const std::size_t>;
@@ -104,5 +105,60 @@ TEST(Bootstrap, LeavesOutDrawsWithoutAValue) {
   EXPECT_FALSE(bootstrap_interval(one_row_each(0), {}, mean_row));
 }
 
+/// Rows of as many patients as it says, one after the other.
+class Judged final : public Metrics {
+ public:
+  explicit Judged(int64_t patients, ValidationDepth depth = ValidationDepth::full)
+      : patients_(patients), depth_(depth) {}
+  void value(const std::string&, int64_t, double) override {}
+  void note(const std::string&, int64_t, double) override {}
+  void figure(const std::string&, const SplitMetric&) override {}
+  void picture(const std::string&, const Image&) override {}
+  bool wants_pictures() const override { return false; }
+  ValidationDepth depth() const override { return depth_; }
+  std::string patient(int64_t example) const override { return Metrics::patient(example % patients_); }
+
+ private:
+  int64_t patients_;
+  ValidationDepth depth_;
+};
+
+/// Of patient 0 all images are 1, of patient 1 all are 0.
+std::vector<std::pair<int64_t, double>> forty_images(double of_other = 0) {
+  std::vector<std::pair<int64_t, double>> images;
+  for (int64_t example = 0; example < 40; ++example)
+    images.emplace_back(example, example % 2 == 0 ? 1 : of_other);
+  return images;
+}
+
+TEST(MeanOverCases, HasAnIntervalOverPatientsWhoseImagesAreAlike) {
+  Judged two(2), forty(40);
+  const SplitMetric of_two = mean_over_cases(two, forty_images());
+  EXPECT_EQ(of_two.value, 0.5);
+  EXPECT_EQ(of_two.interval, std::pair(0.0, 1.0));
+  const SplitMetric of_forty = mean_over_cases(forty, forty_images());
+  EXPECT_NEAR(of_forty.interval.value().first, 0.35, 0.03) << "where each image is another patient's";
+}
+
+TEST(MeanOverCases, HasNoIntervalWhereDrawsCannotScatterAndSaysWhy) {
+  Judged one(1), two(2), quick(2, ValidationDepth::quick);
+  const SplitMetric of_one = mean_over_cases(one, forty_images());
+  EXPECT_FALSE(of_one.interval);
+  EXPECT_EQ(of_one.no_interval, "of one patient");
+  const SplitMetric of_equal = mean_over_cases(two, forty_images(/*of_other=*/1));
+  EXPECT_FALSE(of_equal.interval);
+  EXPECT_EQ(of_equal.no_interval, "the same for whichever of 2 patients are drawn");
+  EXPECT_EQ(mean_over_cases(quick, forty_images()).no_interval, "") << "nobody has asked";
+}
+
+TEST(Measured, IsNoNumberWhereItIsNotDefined) {
+  Judged two(2);
+  const std::vector<int64_t> examples{0, 1};
+  const SplitMetric figure = measured(two, examples, [](Rows) { return std::optional<double>(); });
+  EXPECT_TRUE(std::isnan(figure.value));
+  EXPECT_FALSE(figure.interval);
+  EXPECT_TRUE(std::isnan(mean_over_cases(two, {}).value));
+}
+
 }  // namespace
-}  // namespace larmor::nn
+}  // namespace larmor
