@@ -200,6 +200,8 @@ void show_result(Program& program, const ValidationResult& result, const Evaluat
     json[name] = metric_json(metric, dataset);
     lines.add(metric_line(name, metric));
   }
+  if (!result.remarks.empty()) json["remarks"] = result.remarks;
+  for (const std::string& sentence : result.remarks) lines.add(text("  ", sentence));
   lines.add(written_pictures(program.storage(), result,
                              program.run_folder().pictures() / ("evaluate-" + to_text(judged.split))));
   program.show(json, lines);

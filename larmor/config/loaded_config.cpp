@@ -41,7 +41,7 @@ struct LaterKey {
   std::string_view key, value;
 };
 // A run from before there was such a key did what this value of it says, and keeps its hash.
-constexpr std::array<LaterKey, 10> later_keys{{{"data.layout", "auto"},
+constexpr std::array<LaterKey, 11> later_keys{{{"data.layout", "auto"},
                                                {"data.patient_pattern", "\"\""},
                                                {"data.allow_copies", "false"},
                                                {"data.exclude_list", "\"\""},
@@ -50,7 +50,8 @@ constexpr std::array<LaterKey, 10> later_keys{{{"data.layout", "auto"},
                                                {"data.dicom.series", "[]"},
                                                {"data.dicom.echo", "[]"},
                                                {"data.dicom.description", "[]"},
-                                               {"data.dicom.min_slices", "1"}}};
+                                               {"data.dicom.min_slices", "1"},
+                                               {"train.without_scene", "0.0"}}};
 
 bool is_as_before_it(const Origin& origin) {
   return std::any_of(later_keys.begin(), later_keys.end(), [&](const LaterKey& later) {

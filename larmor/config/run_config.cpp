@@ -242,7 +242,10 @@ void describe(RunConfig& config, const WorkloadFields& workload, Fields& f) {
   f.section("loss", [&](Fields& inner) {
     if (workload.loss) workload.loss(inner);
   });
-  f.section("train", [&](Fields& inner) { config.train.describe(inner); });
+  f.section("train", [&](Fields& inner) {
+    config.train.describe(inner);
+    if (workload.train) workload.train(inner);
+  });
   if (workload.validation) f.section("validation", [&](Fields& inner) { workload.validation(inner); });
   f.section("optim", [&](Fields& inner) {
     config.optim.describe(inner);

@@ -187,6 +187,7 @@ struct WorkloadFields {
   /// config/data_keys.cpp: what stands for one kind and not for another has no effect there.
   std::map<std::string, std::vector<std::string>> data_keys = {};
   std::function<void(Fields&)> model, loss;
+  std::function<void(Fields&)> train = {};       // what it adds to that section
   std::function<void(Fields&)> validation = {};  // a section that other stages do not have
   std::vector<std::string> objectives;
   std::vector<std::string> needs = {};  // stages whose runs the section `from` names

@@ -39,6 +39,8 @@ class Metrics {
   /// Takes the place of a mean over cases of the same name.
   virtual void figure(const std::string& name, const SplitMetric& figure) = 0;
   virtual void picture(const std::string& name, const Image& image) = 0;
+  /// A sentence for the person who judges: what the figures stand for, or do not show.
+  virtual void remark(const std::string& /*sentence*/) {}
   /// Whether pictures are wanted this time.
   virtual bool wants_pictures() const = 0;
   /// At full depth figures come with intervals, and stages that sample do so for every case.

@@ -22,7 +22,7 @@
 namespace larmor {
 
 struct PredictionInput {
-  enum class Kind { image, text };
+  enum class Kind { image, text, file };  // of a file the task gets what is in it, as a text
 
   std::string name;  // by which `predict --input NAME=VALUE` gives it, and the task finds it
   Kind kind = Kind::image;
@@ -68,7 +68,7 @@ struct PredictionContext {
   int64_t number = 0;  // of the case in its call; draws are keyed by both, and by the number of the sample
   c10::Device device{c10::kCPU};
   c10::ScalarType type = c10::kFloat;                          // of the networks and of the inputs' images
-  std::map<std::string, std::string, std::less<>> texts = {};  // by input
+  std::map<std::string, std::string, std::less<>> texts = {};  // by input, those of files, too
   std::vector<std::string> pictures = {};                      // that are wanted
   std::map<std::string, InputGrids, std::less<>> grids = {};   // by input, of the images that were given
   /// Whether a pass without gradient over `examples` times the voxels of a training example fits into the

@@ -66,6 +66,13 @@ void check_image(const std::string& name, const std::string& value, const Predic
        text("give one of ", known_suffixes(), ", or a folder of them"));
 }
 
+/// Of an input that is no text.
+void check_given(const PredictionInput& input, const std::string& value, const PredictionForm& form) {
+  if (input.kind == Kind::image) check_image(input.name, value, form);
+  if (input.kind == Kind::file && !fs::is_regular_file(value))
+    fail(Exit::data, text("there is no file ", value), text("check the input ", input.name));
+}
+
 /// Values by input, in the order in which they were given.
 using Given = std::map<std::string, std::vector<std::string>>;
 
@@ -92,7 +99,7 @@ void refuse_missing(const PredictionForm& form, const auto& is_given, const std:
     if (input.is_optional || is_given(input.name)) continue;
     fail(Exit::usage, text(where, "the input ", input.name, " is missing"),
          text("say --input ", form.inputs.size() > 1 ? input.name + "=" : "",
-              input.kind == Kind::image ? "FILE" : "TEXT"));
+              input.kind == Kind::text ? "TEXT" : "FILE"));
   }
 }
 
@@ -141,7 +148,7 @@ std::vector<PredictionCase> cases_of_images(const PredictionForm& form, const Gi
     if (input.kind != Kind::image || found == given.end()) continue;
     std::vector<NamedImage> images;
     for (const auto& value : found->second) {
-      check_image(input.name, value, form);
+      check_given(input, value, form);
       const auto here = images_of(value, of_folder);
       images.insert(images.end(), here.begin(), here.end());
     }
@@ -160,12 +167,13 @@ std::vector<PredictionCase> cases_of_images(const PredictionForm& form, const Gi
   return cases;
 }
 
-/// Each text a case of each image.
+/// Each text, and each file of one, a case of each image.
 std::vector<PredictionCase> with_texts(const PredictionForm& form, const Given& given,
                                        std::vector<PredictionCase> cases) {
   for (const auto& input : form.inputs) {
     const auto found = given.find(input.name);
-    if (input.kind != Kind::text || found == given.end()) continue;
+    if (input.kind == Kind::image || found == given.end()) continue;
+    for (const auto& value : found->second) check_given(input, value, form);
     std::vector<PredictionCase> more;
     for (const auto& one : cases) {
       for (std::size_t i = 0; i < found->second.size(); ++i) {
@@ -213,9 +221,9 @@ PredictionCase case_of_row(const PredictionForm& form, const fs::path& table, co
       continue;
     }
     const auto* input = find_input(form, column);
-    auto value = input->kind == Kind::image ? (table.parent_path() / cell).string() : cell;
+    auto value = input->kind == Kind::text ? cell : (table.parent_path() / cell).string();
     try {
-      if (input->kind == Kind::image) check_image(column, value, form);
+      check_given(*input, value, form);
     } catch (const Error& error) {
       throw error.within(place);
     }

@@ -53,8 +53,11 @@ void check_outputs(const PredictionForm& form, const std::vector<PredictionCase>
                    const PredictionFiles& files) {
   std::vector<fs::path> inputs;
   for (const auto& one : cases) {
-    const auto images = image_files(form, one);
-    inputs.insert(inputs.end(), images.begin(), images.end());
+    for (const auto& input : form.inputs) {
+      const auto given = one.inputs.find(input.name);
+      if (input.kind != PredictionInput::Kind::text && given != one.inputs.end())
+        inputs.emplace_back(given->second);
+    }
   }
   std::map<fs::path, std::string> label_of;
   const auto note = [&](const fs::path& output, const std::string& label) {

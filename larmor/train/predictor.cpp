@@ -7,6 +7,7 @@
 
 #include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
+#include "larmor/base/file.h"
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
 #include "larmor/device/draw_position.h"
@@ -71,8 +72,9 @@ Prediction Predictor::predict_prepared(const PredictionCase& one, const Volumes&
                             .progress = options_.progress};
   for (const auto& input : form_.inputs) {
     const auto given = one.inputs.find(input.name);
-    if (input.kind == PredictionInput::Kind::text && given != one.inputs.end())
-      context.texts.emplace(input.name, given->second);
+    if (input.kind == PredictionInput::Kind::image || given == one.inputs.end()) continue;
+    const bool is_file = input.kind == PredictionInput::Kind::file;
+    context.texts.emplace(input.name, is_file ? read_text(given->second) : given->second);
   }
   Batch batch{.tensors = {}, .keys = {{.seed = options_.seed, .epoch = one.sample, .example = one.number}}};
   for (const auto& [name, ready] : prepared(files)) {

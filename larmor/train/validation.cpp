@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstring>
 #include <exception>
+#include <ranges>
 #include <string_view>
 
 #include <ATen/ops/cat.h>
@@ -48,6 +49,7 @@ class Collected final : public Metrics {
   }
   void figure(const std::string& name, const SplitMetric& figure) override { figures[name] = figure; }
   void picture(const std::string& name, const Image& image) override { pictures.emplace_back(name, image); }
+  void remark(const std::string& sentence) override { remarks.push_back(sentence); }
   bool wants_pictures() const override { return wants_.pictures; }
   ValidationDepth depth() const override { return wants_.depth; }
   bool of_reference() const override { return wants_.of_reference; }
@@ -68,6 +70,7 @@ class Collected final : public Metrics {
   CaseValues values, notes;
   std::map<std::string, SplitMetric> figures;
   std::vector<std::pair<std::string, Image>> pictures;
+  std::vector<std::string> remarks;
   std::vector<std::pair<int64_t, BadFile>> bad;  // by example
 
  private:
@@ -105,14 +108,10 @@ void append_numbers(std::string& bytes, const std::vector<Number>& numbers) {
 void append_values(std::string& bytes, Json& counts, const CaseValues& all) {
   for (const auto& [name, values] : all) {
     counts.push_back({name, values.size()});
-    std::vector<int64_t> examples;
-    std::vector<double> numbers;
-    for (const auto& [example, number] : values) {
-      examples.push_back(example);
-      numbers.push_back(number);
-    }
-    append_numbers(bytes, examples);
-    append_numbers(bytes, numbers);
+    const auto examples = std::views::keys(values);
+    const auto numbers = std::views::values(values);
+    append_numbers(bytes, std::vector<int64_t>(examples.begin(), examples.end()));
+    append_numbers(bytes, std::vector<double>(numbers.begin(), numbers.end()));
   }
 }
 
@@ -224,7 +223,7 @@ std::vector<double> Collected::shared_out(int64_t count, const std::function<dou
 
 ValidationResult result_of(const Gathered& gathered, Collected& summary) {
   const auto patients = count_patients(summary, gathered.all());
-  ValidationResult result{{}, std::move(summary.pictures), gathered.bad, patients};
+  ValidationResult result{{}, std::move(summary.pictures), summary.remarks, gathered.bad, patients};
   for (const auto& [name, per_case] : gathered.values) {
     result.metrics[name].per_case = per_case;
     if (!summary.figures.contains(name)) summary.figures[name] = mean_over_cases(summary, per_case);

@@ -32,6 +32,7 @@ struct MetricResult {
 struct ValidationResult {
   std::map<std::string, MetricResult> metrics;
   std::vector<std::pair<std::string, Image>> pictures;  // rank 0's
+  std::vector<std::string> remarks;                     // of the task, about the figures
   std::vector<BadFile> bad;                             // cases that no metric knows, of all ranks
   int64_t patients = 0;                                 // whose the others are
 };

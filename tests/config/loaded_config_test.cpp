@@ -177,6 +177,20 @@ TEST(LoadedConfig, HashesKeysThatCameLaterOnlyWhereTheyChangeWhatARunDoes) {
   }
 }
 
+/// Of xray_vqa alone.
+TEST(LoadedConfig, KeepsTheHashOfRunsFromBeforeScenesWereLeftOut) {
+  const auto hash = [](bool is_offered, const std::vector<std::string>& overrides) {
+    MadeUpWorkload workload;
+    double without_scene = 0;
+    auto fields = workload.fields();
+    if (is_offered) fields.train = [&](Fields& f) { f.field("without_scene", without_scene, "a share"); };
+    return load_config({.files = {}, .environment = {}, .overrides = overrides}, "made_up", "first", fields)
+        .sha256();
+  };
+  EXPECT_EQ(hash(true, {}), hash(false, {}));
+  EXPECT_NE(hash(true, {"train.without_scene=0.25"}), hash(false, {}));
+}
+
 /// Runs from before there was the section have the hashes that they had.
 TEST(LoadedConfig, HashesTheSectionOfValidationWhereItIsOnAlone) {
   const auto hash = [](bool is_offered, const std::vector<std::string>& overrides) {

@@ -17,7 +17,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr int wrong_usage = 2;
+constexpr int wrong_usage = 2, wrong_data = 3;
 
 /// Grey in steps, the first at `number`.
 std::string radiograph(int number = 0) {
@@ -77,6 +77,25 @@ TEST_F(QuestionsAboutRadiographs, AreJudgedBesideWhatNeedsNoImage) {
                            "accuracy_binary", "f1_binary", "ece", "loss"})
     EXPECT_TRUE(report.at(name).contains("mean")) << name;
   EXPECT_EQ(report.at("auroc").at("per_label").size(), 14U);
+  for (const auto* name : {"accuracy", "accuracy_binary", "auroc", "ece"})
+    EXPECT_TRUE(report.at(std::string(name) + "_without_scene").contains("mean")) << name;
+  EXPECT_EQ(report.at("patients"), 10) << "of four questions each";
+  EXPECT_THAT(report.at("remarks").at(0).get<std::string>(),
+              HasSubstr("40 of 40 questions were answered with the scene"));
+}
+
+TEST_F(QuestionsAboutRadiographs, AreAskedWithTheObjectsOfAScene) {
+  const auto ask = [](const std::string& objects) {
+    put_file(folder() / "scene.json", objects);
+    return call({"predict", "runs/both-finetune", "--input", "image=x.png", "--input",
+                 "question=Is there a lesion?", "--input", "objects=scene.json", "--output", "asked.csv"});
+  };
+  const auto end = ask(R"({"objects": [{"box": [0, 0, 0.5, 1]}, {"box": [0.5, 0, 1, 1]}]})");
+  ASSERT_EQ(end.status, 0) << end.err;
+  EXPECT_THAT(read_text(folder() / "asked.csv"), HasSubstr("box_attention"));
+  const auto refused = ask(R"({"objects": [{"region": "left knee"}]})");
+  EXPECT_EQ(refused.status, wrong_data);
+  EXPECT_THAT(refused.err, HasSubstr("the run knows no region `left knee`"));
 }
 
 TEST_F(QuestionsAboutRadiographs, AreAnsweredWithTheLabelsBeside) {

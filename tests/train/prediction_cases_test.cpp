@@ -107,6 +107,20 @@ TEST_F(PredictionCasesOf, EachTextIsACaseOfEachImage) {
   EXPECT_EQ(prediction_cases_from_json(to_json(found)).cases, found.cases) << "ranks hear of them as JSON";
 }
 
+TEST_F(PredictionCasesOf, AFileOfTextIsFoundBesideItsTable) {
+  put("scene.json", "{}");
+  put("cases.csv", "image,objects\na.nii,scene.json\na.nii,\n");
+  put("lost.csv", "image,objects\na.nii,lost.json\n");
+  const PredictionForm form = {
+      .inputs = {{.name = "image"}, {.name = "objects", .kind = Kind::file, .is_optional = true}}};
+  const auto found = find_prediction_cases(form, {.table = folder() / "cases.csv"}).cases;
+  EXPECT_EQ(found.at(0).inputs.at("objects"), file("scene.json"));
+  EXPECT_FALSE(found.at(1).inputs.contains("objects"));
+  EXPECT_THAT(refusal(form, {.table = folder() / "lost.csv"}), HasSubstr("lost.json"));
+  EXPECT_THAT(refusal(form, {.inputs = {file("a.nii"), "objects=nowhere.json"}}),
+              HasSubstr("there is no file nowhere.json"));
+}
+
 TEST_F(PredictionCasesOf, NothingAreSamples) {
   EXPECT_THAT(names(find_prediction_cases(sampler(), {.count = 2})),
               ElementsAre("sample-0000", "sample-0001"));

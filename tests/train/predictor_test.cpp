@@ -45,6 +45,8 @@ class Echo final : public Task {
     const auto question = context.texts.find("question");
     prediction.numbers = {{"sum", sum}};
     prediction.words = {{"answer", question == context.texts.end() ? "none" : "to " + question->second}};
+    const auto scene = context.texts.find("scene");
+    if (scene != context.texts.end()) prediction.words.emplace_back("scene", scene->second);
     if (returns_first_ && inputs.tensors.contains("one"))
       prediction.volumes["one"] = context.on_grid_of("one", inputs.at("one")[0] * 2);
     return prediction;
@@ -62,7 +64,8 @@ class Echo final : public Task {
 PredictionForm form_of(std::vector<std::string> volumes, Json transforms = Json::array()) {
   return {.inputs = {{.name = "one", .is_optional = true},
                      {.name = "two", .is_optional = true},
-                     {.name = "question", .kind = PredictionInput::Kind::text, .is_optional = true}},
+                     {.name = "question", .kind = PredictionInput::Kind::text, .is_optional = true},
+                     {.name = "scene", .kind = PredictionInput::Kind::file, .is_optional = true}},
           .transforms = std::move(transforms),
           .volumes = std::move(volumes)};
 }
@@ -203,6 +206,15 @@ TEST_F(PredictorOf, ImagesAndTextsReachTheTaskUnderTheirNames) {
   EXPECT_EQ(results[0].numbers.front().second, 24 * 3);
   EXPECT_EQ(results[0].words.front().second, "to why?");
   EXPECT_TRUE(fs::exists(folder() / "out.nii"));
+}
+
+TEST_F(PredictorOf, WhatStandsInAFileReachesTheTaskAsAText) {
+  write_text(storage_, folder() / "scene.json", "a lung");
+  const auto scene = (folder() / "scene.json").string();
+  const auto form = form_of({"noise"});
+  const auto results = run(form, {.inputs = {image("a", 1), "scene=" + scene}}, folder() / "out.nii");
+  EXPECT_EQ(results.at(0).words.back(), (std::pair<std::string, std::string>("scene", "a lung")));
+  EXPECT_THROW(run(form, {.inputs = {image("a", 1), "scene=" + scene}}, scene), Error) << "written over";
 }
 
 TEST_F(PredictorOf, WhatTheTransformsResampledComesBackToTheGridOfItsFile) {

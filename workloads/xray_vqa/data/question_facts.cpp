@@ -61,6 +61,10 @@ void add_labels(const Labels& labels, Sample& to) {
 
 }  // namespace
 
+bool lies_inside(const Box& box) {
+  return box.x1 >= 0 && box.y1 >= 0 && box.x2 <= 1 && box.y2 <= 1 && box.x1 < box.x2 && box.y1 < box.y2;
+}
+
 std::vector<SceneObject> objects_in_words(const std::string& words) {
   std::vector<SceneObject> objects;
   std::istringstream all(words);
@@ -72,9 +76,7 @@ std::vector<SceneObject> objects_in_words(const std::string& words) {
     const bool is_box =
         static_cast<bool>(numbers >> object.box.x1 >> object.box.y1 >> object.box.x2 >> object.box.y2) &&
         !(numbers >> rest);
-    const Box& box = object.box;
-    const bool lies_inside = box.x1 >= 0 && box.y1 >= 0 && box.x2 <= 1 && box.y2 <= 1;
-    if (!is_box || !lies_inside || box.x1 >= box.x2 || box.y1 >= box.y2)
+    if (!is_box || !lies_inside(object.box))
       fail(Exit::usage, text("boxes has `", one, "`, which is no box"),
            "say boxes=\"0.1 0.2 0.5 0.9; 0.4 0.1 0.9 0.9\": x1 y1 x2 y2 in [0, 1]");
     objects.push_back(object);

@@ -23,6 +23,9 @@ struct Box {
   bool operator==(const Box&) const = default;
 };
 
+/// Whether it is a box of more than nothing within the image.
+bool lies_inside(const Box& box);
+
 /// A thing of the scene graph; ids as the embeddings take them.
 struct SceneObject {
   Box box;

@@ -26,19 +26,48 @@ TEST(Asked, TakesTypeAndBoxesFromWords) {
   const Asked asked = asked_of({{"question", "Is there cardiomegaly?"},
                                 {"type", "how_severe_is_finding"},
                                 {"boxes", "0.1 0.2 0.5 0.9; 0.4 0.1 0.9 0.95"}},
-                               sizes, tokenizer);
+                               sizes, tokenizer, phantom_vocabularies());
   EXPECT_EQ(asked.head, Head::severity);
   EXPECT_EQ(asked.inputs.tokens.sizes().vec(), (std::vector<int64_t>{1, 16}));
   EXPECT_EQ(asked.inputs.objects_mask.sum().item<int64_t>(), 2);
   EXPECT_NEAR(asked.inputs.boxes[0][1][3].item<double>(), 0.95, 1e-6);
   const auto refused = [&](const std::map<std::string, std::string, std::less<>>& texts) {
-    EXPECT_THROW(asked_of(texts, sizes, tokenizer), Error);
+    EXPECT_THROW(asked_of(texts, sizes, tokenizer, phantom_vocabularies()), Error);
   };
   refused({{"question", " \t"}});
   refused({});
   refused({{"question", "Is it?"}, {"type", "who_is_it"}});
   for (const char* boxes : {"0.1 0.2 0.5", "0.5 0.2 0.1 0.9", "0 0 1 1.5", "0 0 1 1 1", "here"})
     refused({{"question", "Is it?"}, {"boxes", boxes}});
+}
+
+TEST(Asked, TakesAScenesObjectsWithTheirNames) {
+  const WordPiece tokenizer(phantom_words());
+  const SampleSizes sizes{.image = 64, .question = 16, .objects = 2};
+  const Vocabularies names{.regions = NameList({"right lung", "left lung"}),
+                           .entities = NameList({"effusion"})};
+  const auto ask = [&](const std::string& objects) {
+    return asked_of({{"question", "Where is it?"}, {"objects", objects}}, sizes, tokenizer, names);
+  };
+  const Asked asked =
+      ask(R"({"objects": [{"box": [0.5, 0, 1, 0.75], "region": "Left lung", "entity": "effusion"}, {}]})");
+  EXPECT_EQ(asked.inputs.regions[0][0].item<int64_t>(), 2);
+  EXPECT_EQ(asked.inputs.entities[0][0].item<int64_t>(), 1);
+  EXPECT_EQ(asked.inputs.boxes[0][0][3].item<double>(), 0.75);
+  EXPECT_EQ(asked.inputs.regions[0][1].item<int64_t>(), 0);
+  EXPECT_EQ(asked.inputs.boxes[0][1][2].item<double>(), 1);
+  EXPECT_EQ(asked.inputs.objects_mask.sum().item<int64_t>(), 2);
+  EXPECT_EQ(asked.boxes.size(), 2U);
+  for (const char* const objects :
+       {"", "[]", "{", R"({"objects": []})", R"({"objects": [1]})", R"({"objects": [{"box": [0, 0, 1]}]})",
+        R"({"objects": [{"box": [0.5, 0, 0.5, 1]}]})", R"({"objects": [{"region": "left lnug"}]})",
+        R"({"objects": [{"entity": 1}]})", R"({"objects": [{"where": "here"}]})",
+        R"({"objects": [{}, {}, {}]})"})
+    EXPECT_THROW(ask(objects), Error) << objects;
+  EXPECT_THROW(asked_of({{"question", "Is it?"}, {"boxes", "0 0 1 1"}, {"objects", R"({"objects": [{}]})"}},
+                        sizes, tokenizer, names),
+               Error)
+      << "twice";
 }
 
 TEST(Asked, MakesAnImageOfAPicture) {

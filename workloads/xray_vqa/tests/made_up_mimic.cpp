@@ -4,6 +4,7 @@
 #include <span>
 
 #include "larmor/base/file.h"
+#include "larmor/base/seed.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/gzip.h"
 
@@ -206,6 +207,45 @@ MadeUpMimic::MadeUpMimic(std::filesystem::path folder) : folder_(std::move(folde
              "field,code,grade\nextraction_quality,1,D\nquestion_quality,1,A++\nquestion_quality,2,A+\n"
              "question_quality,3,A\nquestion_quality,4,B\nquestion_quality,5,C\nquestion_quality,6,D\n");
   write_file(vocabulary(), "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nis\nthere\nan\neffusion\n?\n");
+}
+
+void write_grey_mimic(const std::filesystem::path& folder, int patients) {
+  namespace fs = std::filesystem;
+  const fs::path images = folder / "cxr", documents = folder / "qa_set";
+  const auto write = [](const fs::path& file, const std::string& bytes) {
+    fs::create_directories(file.parent_path());
+    write_file(file, bytes);
+  };
+  std::string metadata = "dicom_id,subject_id,study_id,ViewPosition,Rows,Columns\n";
+  std::string splits = "dicom_id,study_id,subject_id,split\n", chexpert = "subject_id,study_id";
+  for (const auto name : chexpert_names) chexpert += text(',', name);
+  chexpert += '\n';
+  const std::string jpeg = larmor::testing::jpeg_of(40, 20, 1);
+  for (int number = 0; number < patients; ++number) {
+    const std::string id = text(10000100 + number), study = text("5", id.substr(1));
+    Draws coin(make_key(/*seed=*/3, /*epoch=*/0, static_cast<uint64_t>(number), "coin"));
+    const char* const lung = coin.below(2) == 0 ? "right lung" : "left lung";
+    metadata += text("i", id, ',', id, ',', study, ",PA,20,40\n");
+    splits += text("i", id, ',', study, ',', id, ',', 5 * number < 4 * patients ? "train" : "validate", '\n');
+    chexpert += text(id, ',', study, std::string(chexpert_names.size(), ','), '\n');
+    const fs::path below = fs::path(text("p", id.substr(0, 2))) / text("p", id);
+    write(images / "files" / below / text("s", study) / text("i", id, ".jpg"), jpeg);
+    const Json asked =
+        MadeUpMimic::question("D03_where_is_finding", "Where is the effusion?", "A", {{"regions", {lung}}});
+    write(documents / "qa" / below / text("s", study, ".qa.json"),
+          Json({{"questions", Json::array({asked})}}).dump());
+    const Json observation = {{"regions", Json::array({{{"region", lung}}})},
+                              {"obs_entities", {"pleural effusion"}}};
+    write(documents / "scene_data" / below / text("s", study, ".scene_graph.json"),
+          Json({{"observations", {{"O1", observation}}}}).dump());
+  }
+  write(images / "mimic-cxr-2.0.0-metadata.csv.gz", packed(metadata));
+  write(images / "mimic-cxr-2.0.0-split.csv.gz", packed(splits));
+  write(images / "mimic-cxr-2.0.0-chexpert.csv.gz", packed(chexpert));
+  write(documents / "metadata" / "dataset_info.json",
+        Json({{"regions", {"right lung", "left lung"}}, {"finding_entities", {"nodule", "pleural effusion"}}})
+            .dump());
+  write(folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nwhere\nis\nthe\neffusion\n?\n");
 }
 
 void MadeUpMimic::zip() const {

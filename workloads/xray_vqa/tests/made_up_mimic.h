@@ -41,6 +41,11 @@ class MadeUpMimic {
   std::filesystem::path folder_;
 };
 
+/// Such a tree below `folder` of `patients` with a study each, the last fifth to validate: every picture is
+/// the same grey, and a coin says in which lung the effusion is that each is asked for, and that its scene
+/// shows. Holds the vocabulary, too.
+void write_grey_mimic(const std::filesystem::path& folder, int patients);
+
 /// A zip archive; files of odd places are deflated, the others stored.
 std::string zip_of(const std::map<std::string, std::string>& files);
 

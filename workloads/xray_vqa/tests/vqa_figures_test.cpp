@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "larmor/base/text.h"
@@ -19,13 +20,14 @@ class KeptMetrics final : public Metrics {
   void note(const std::string&, int64_t, double) override {}
   void figure(const std::string& name, const SplitMetric& figure) override { figures[name] = figure; }
   void picture(const std::string&, const Image&) override {}
+  void remark(const std::string& sentence) override { remarks.push_back(sentence); }
   bool wants_pictures() const override { return false; }
   ValidationDepth depth() const override { return depth_; }
   std::string patient(int64_t example) const override {
     return patients.empty() ? Metrics::patient(example) : patients.at(static_cast<std::size_t>(example));
   }
 
-  std::vector<std::string> patients;
+  std::vector<std::string> patients, remarks;
   std::map<std::string, SplitMetric> figures;
 
  private:
@@ -118,6 +120,50 @@ TEST(VqaFigures, TakeTheLabelsOfAStudyOnceAndOpenOnesNever) {
   EXPECT_EQ(split.labels_counted, 3);
 }
 
+/// A question about each of forty patients, half of whom are to be answered yes; of the picture alone the
+/// network guesses.
+CaseValues answered_by_the_scene(bool has_scene) {
+  CaseValues cases;
+  for (int64_t example = 0; example < 40; ++example) {
+    const auto truth = static_cast<double>(example % 2);
+    for (const char* name : {note::head, note::type, note::words}) cases[name].emplace_back(example, 0);
+    cases[note::study].emplace_back(example, example);
+    cases[note::answer].emplace_back(example, truth);
+    cases[note::scene].emplace_back(example, has_scene ? 1 : 0);
+    cases[note::given].emplace_back(example, truth);
+    cases[text(note::given, note::without_scene)].emplace_back(example, example / 2 % 2);
+    cases[text(note::confidence, note::without_scene)].emplace_back(example, 0.9);
+  }
+  return cases;
+}
+
+TEST(VqaFigures, OfThePictureAloneStandBesideThoseOfTheSceneWithASentence) {
+  const auto cases = answered_by_the_scene(/*has_scene=*/true);
+  const auto split = SplitAnswers::from(cases), alone = SplitAnswers::without_scene(cases);
+  KeptMetrics metrics(ValidationDepth::full), quick(ValidationDepth::quick);
+  record_vqa_figures(split, alone, Baselines(split.questions), {}, metrics);
+  EXPECT_EQ(metrics.figures.at("accuracy").value, 1);
+  EXPECT_EQ(metrics.figures.at("accuracy_without_scene").value, 0.5);
+  EXPECT_TRUE(metrics.figures.at("accuracy_without_scene").interval);
+  EXPECT_EQ(metrics.figures.at("accuracy_binary_without_scene").value, 0.5);
+  EXPECT_NEAR(metrics.figures.at("ece_without_scene").value, 0.4, 1e-12);
+  EXPECT_TRUE(metrics.figures.contains("auroc_without_scene"));
+  ASSERT_EQ(metrics.remarks.size(), 2U);
+  EXPECT_THAT(metrics.remarks[0], ::testing::StartsWith("40 of 40 questions were answered with the scene"));
+  EXPECT_THAT(metrics.remarks[1], ::testing::HasSubstr("not above accuracy_majority"));
+  record_vqa_figures(split, alone, Baselines(split.questions), {}, quick);
+  EXPECT_EQ(quick.figures.at("accuracy_without_scene").value, 0.5);
+  EXPECT_FALSE(quick.figures.contains("accuracy_binary_without_scene")) << "one line a validation";
+  EXPECT_TRUE(quick.remarks.empty());
+}
+
+TEST(VqaFigures, NeedNoSentenceWhereThePictureAloneAnswers) {
+  const auto split = SplitAnswers::from(answered_by_the_scene(/*has_scene=*/false));
+  KeptMetrics metrics(ValidationDepth::full);
+  record_vqa_figures(split, split, Baselines(split.questions), {}, metrics);
+  EXPECT_TRUE(metrics.remarks.empty());
+}
+
 /// Twenty pictures of each patient; whom one asks about is in all of theirs, the other in none.
 TEST(VqaFigures, HaveIntervalsOverPatientsAndNotOverTheirStudies) {
   CaseValues cases;
@@ -131,12 +177,12 @@ TEST(VqaFigures, HaveIntervalsOverPatientsAndNotOverTheirStudies) {
     of_one.patients.emplace_back("sick");
   }
   const auto split = SplitAnswers::from(cases);
-  record_vqa_figures(split, Baselines(split.questions), {}, metrics);
+  record_vqa_figures(split, split, Baselines(split.questions), {}, metrics);
   for (const char* name : {"accuracy", "accuracy_binary", "precision_binary"}) {
     EXPECT_EQ(metrics.figures.at(name).value, 0.5) << name;
     EXPECT_EQ(metrics.figures.at(name).interval, std::pair(0.0, 1.0)) << name;
   }
-  record_vqa_figures(split, Baselines(split.questions), {}, of_one);
+  record_vqa_figures(split, split, Baselines(split.questions), {}, of_one);
   EXPECT_FALSE(of_one.figures.at("accuracy").interval);
   EXPECT_EQ(of_one.figures.at("accuracy").no_interval, "of one patient");
 }
@@ -144,7 +190,7 @@ TEST(VqaFigures, HaveIntervalsOverPatientsAndNotOverTheirStudies) {
 TEST(VqaFigures, AreRecordedWithBaselinesAndIntervals) {
   const auto split = SplitAnswers::from(invented_values());
   KeptMetrics metrics(ValidationDepth::full);
-  record_vqa_figures(split, Baselines(split.questions), {}, metrics);
+  record_vqa_figures(split, split, Baselines(split.questions), {}, metrics);
   EXPECT_NEAR(metrics.figures.at("accuracy").value, 2.0 / 3, 1e-12);
   EXPECT_TRUE(metrics.figures.at("accuracy").interval);
   EXPECT_NEAR(metrics.figures.at("accuracy_binary").value, 1, 1e-12);
@@ -155,7 +201,7 @@ TEST(VqaFigures, AreRecordedWithBaselinesAndIntervals) {
   EXPECT_EQ(metrics.figures.at("auroc").parts.size(), 14U);
   EXPECT_NEAR(metrics.figures.at("loss").value, (0.2 + 0.4) / 2 + 0.5 * 1.5 + 0.3 * 1.8 / 3, 1e-12);
   KeptMetrics quick(ValidationDepth::quick);
-  record_vqa_figures(split, Baselines(split.questions), {}, quick);
+  record_vqa_figures(split, split, Baselines(split.questions), {}, quick);
   EXPECT_FALSE(quick.figures.at("accuracy").interval);
 }
 

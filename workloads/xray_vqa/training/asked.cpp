@@ -12,6 +12,7 @@
 #include "larmor/base/text.h"
 
 #include "workloads/xray_vqa/data/question_facts.h"
+#include "workloads/xray_vqa/training/objects_file.h"
 
 namespace larmor::xray_vqa {
 namespace {
@@ -35,6 +36,23 @@ Head head_asked(const std::map<std::string, std::string, std::less<>>& texts, st
        "say type=has_finding, where_is_finding, how_severe_is_finding or describe_finding, or leave it out");
 }
 
+/// What is known of the scene.
+std::vector<SceneObject> objects_asked(const std::map<std::string, std::string, std::less<>>& texts,
+                                       const SampleSizes& sizes, const Vocabularies& vocabularies) {
+  const auto boxes = texts.find("boxes"), given = texts.find("objects");
+  if (boxes != texts.end() && given != texts.end())
+    fail(Exit::usage, "boxes and objects say twice what is in the picture", "leave one of them out");
+  std::vector<SceneObject> objects;
+  if (boxes != texts.end()) objects = objects_in_words(boxes->second);
+  if (given != texts.end()) objects = objects_in_json(given->second, vocabularies);
+  if (objects.size() > static_cast<std::size_t>(sizes.objects))
+    fail(Exit::usage,
+         text(given == texts.end() ? "boxes" : "objects", " has ", objects.size(),
+              given == texts.end() ? " boxes" : " objects", ", and the network takes ", sizes.objects),
+         "leave some out");
+  return objects;
+}
+
 }  // namespace
 
 Head head_of_words(std::string_view question) {
@@ -51,19 +69,14 @@ Head head_of_words(std::string_view question) {
 }
 
 Asked asked_of(const std::map<std::string, std::string, std::less<>>& texts, const SampleSizes& sizes,
-               const WordPiece& tokenizer) {
+               const WordPiece& tokenizer, const Vocabularies& vocabularies) {
   const auto question = texts.find("question");
   const auto is_blank = [](unsigned char letter) { return std::isspace(letter) != 0; };
   if (question == texts.end() || std::ranges::all_of(question->second, is_blank))
     fail(Exit::usage, "the question is empty", "say --input question=\"Is there a pleural effusion?\"");
   QuestionFacts facts;
   facts.question = question->second;
-  const auto boxes = texts.find("boxes");
-  if (boxes != texts.end()) facts.objects = objects_in_words(boxes->second);
-  const auto most = static_cast<std::size_t>(sizes.objects);
-  if (facts.objects.size() > most)
-    fail(Exit::usage, text("boxes has ", facts.objects.size(), " boxes, and the network takes ", most),
-         "leave some out");
+  facts.objects = objects_asked(texts, sizes, vocabularies);
   std::vector<Box> given;
   for (const SceneObject& object : facts.objects) given.push_back(object.box);
   Sample made = sample_of(facts, tokenizer, sizes);

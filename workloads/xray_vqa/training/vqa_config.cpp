@@ -80,6 +80,13 @@ void VqaConfig::describe_loss(Fields& f) {
           at_least_zero);
 }
 
+void VqaConfig::describe_train(Fields& f) {
+  f.field("without_scene", without_scene,
+          "share of the training examples that are learnt without their scene, the whole picture as the only "
+          "object, as `predict` sees them; drawn anew for each example of each epoch",
+          Range{0, 1});
+}
+
 void VqaConfig::check(const RunConfig& config) const {
   data.check(config.data);
   for (const std::string& encoder : frozen) {

@@ -30,10 +30,13 @@ struct VqaConfig {
   // loss
   LossWeights weights;
   int64_t baseline_examples = 2048;
+  // train
+  double without_scene = 0;  // share of the examples
 
   void describe_data(Fields& f);
   void describe_model(Fields& f);
   void describe_loss(Fields& f);
+  void describe_train(Fields& f);
   /// Throws Error (usage): combinations that cannot work.
   void check(const RunConfig& config) const;
 

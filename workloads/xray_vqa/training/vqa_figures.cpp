@@ -115,12 +115,12 @@ std::optional<double> mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-void record_heads(const Questions& questions, Metrics& metrics) {
+void record_heads(const Questions& questions, const std::string& inputs, Metrics& metrics) {
   for (std::size_t head = 0; head < heads; ++head) {
     const Questions own = of_head(questions, head);
     if (own.empty()) continue;
     const auto record = [&](const char* name, const auto& measure) {
-      metrics.figure(text(name, '_', head_names[head]), figure_of(own, measure, metrics));
+      metrics.figure(text(name, '_', head_names[head], inputs), figure_of(own, measure, metrics));
     };
     record("accuracy", [](const Questions& drawn) { return share_right(drawn, given_answer); });
     record("f1", [](const Questions& drawn) { return macro_f1(drawn); });
@@ -130,26 +130,26 @@ void record_heads(const Questions& questions, Metrics& metrics) {
   }
 }
 
-void record_labels(const LabelList& labels, Metrics& metrics) {
+void record_labels(const LabelList& labels, const std::string& inputs, Metrics& metrics) {
   auto figure =
       figure_of(labels, [](const LabelList& drawn) { return mean_of(defined_aurocs(drawn)); }, metrics);
   figure.parts_by = "label";
   for (int64_t label = 0; label < chexpert_labels; ++label)
     figure.parts.emplace_back(std::string(chexpert_names[static_cast<std::size_t>(label)]),
                               auroc(of_label(labels, label)).value_or(not_defined));
-  metrics.figure("auroc", figure);
+  metrics.figure("auroc" + inputs, figure);
   const auto areas = defined_aurocs(labels);
   double squares = 0;
   for (const double area : areas) squares += (area - figure.value) * (area - figure.value);
   metrics.figure(
-      "auroc_deviation",
+      "auroc_deviation" + inputs,
       {.value = areas.empty() ? not_defined : std::sqrt(squares / static_cast<double>(areas.size()))});
   std::vector<double> probability, truth;
   for (const LabelSeen* seen : labels) {
     probability.push_back(seen->probability);
     truth.push_back(seen->truth);
   }
-  metrics.figure("ece_labels", {.value = calibration_error(probability, truth)});
+  metrics.figure("ece_labels" + inputs, {.value = calibration_error(probability, truth)});
 }
 
 double loss_of(const SplitAnswers& answers, const LossWeights& weights) {
@@ -168,13 +168,18 @@ double loss_of(const SplitAnswers& answers, const LossWeights& weights) {
 
 }  // namespace
 
-SplitAnswers SplitAnswers::from(const CaseValues& cases) {
+namespace {
+
+/// `inputs`: what stands behind the names of what the network has said.
+SplitAnswers answers_from(const CaseValues& cases, const std::string& inputs) {
   SplitAnswers split;
   const auto heads_of = by_example(cases, note::head), types = by_example(cases, note::type);
   const auto studies = by_example(cases, note::study), words = by_example(cases, note::words);
-  const auto answers = by_example(cases, note::answer), given = by_example(cases, note::given);
-  const auto blind = by_example(cases, note::blind), confidence = by_example(cases, note::confidence);
-  const auto entropy = by_example(cases, note::cross_entropy);
+  const auto answers = by_example(cases, note::answer), given = by_example(cases, text(note::given, inputs));
+  const auto blind = by_example(cases, text(note::given, note::blind)),
+             confidence = by_example(cases, text(note::confidence, inputs));
+  const auto entropy = by_example(cases, text(note::cross_entropy, inputs)),
+             scenes = by_example(cases, note::scene);
   for (const auto& [example, answer] : answers) {
     Answered question{.example = example,
                       .head = static_cast<int64_t>(value_or(heads_of, example, 0)),
@@ -183,15 +188,17 @@ SplitAnswers SplitAnswers::from(const CaseValues& cases) {
                       .answer = static_cast<int64_t>(answer),
                       .given = static_cast<int64_t>(value_or(given, example, -1)),
                       .confidence = value_or(confidence, example, 0),
-                      .cross_entropy = value_or(entropy, example, 0)};
+                      .cross_entropy = value_or(entropy, example, 0),
+                      .has_scene = value_or(scenes, example, 0) == 1};
     if (const auto found = blind.find(example); found != blind.end())
       question.blind = static_cast<int64_t>(found->second);
     split.questions.push_back(question);
   }
-  for (const auto& [example, sum] : by_example(cases, note::label_entropy)) split.label_entropy += sum;
+  for (const auto& [example, sum] : by_example(cases, text(note::label_entropy, inputs)))
+    split.label_entropy += sum;
   for (int64_t label = 0; label < chexpert_labels; ++label) {
     const auto truths = by_example(cases, text(note::label, label));
-    const auto probabilities = by_example(cases, text(note::probability, label));
+    const auto probabilities = by_example(cases, text(note::probability, label, inputs));
     split.labels_counted += static_cast<int64_t>(truths.size());
     std::set<int64_t> seen;
     for (const auto& [example, truth] : truths) {
@@ -205,6 +212,14 @@ SplitAnswers SplitAnswers::from(const CaseValues& cases) {
     }
   }
   return split;
+}
+
+}  // namespace
+
+SplitAnswers SplitAnswers::from(const CaseValues& cases) { return answers_from(cases, ""); }
+
+SplitAnswers SplitAnswers::without_scene(const CaseValues& cases) {
+  return answers_from(cases, note::without_scene);
 }
 
 Baselines::Baselines(std::span<const Answered> training) {
@@ -276,13 +291,63 @@ double calibration_error(std::span<const double> confidence, std::span<const dou
   return sum / static_cast<double>(confidence.size());
 }
 
-void record_vqa_figures(const SplitAnswers& answers, const Baselines& baselines, const LossWeights& weights,
-                        Metrics& metrics) {
+namespace {
+
+SplitMetric accuracy_of(const Questions& questions, const auto& says, Metrics& metrics) {
+  return figure_of(questions, [&](const Questions& drawn) { return share_right(drawn, says); }, metrics);
+}
+
+/// All but accuracies over all heads. `inputs`: what stands behind the names.
+void record_network(const SplitAnswers& answers, const std::string& inputs, Metrics& metrics) {
+  record_heads(all_of(answers.questions), inputs, metrics);
+  record_labels(all_of(answers.labels), inputs, metrics);
+  std::vector<double> confidence, right;
+  for (const Answered& question : answers.questions) {
+    confidence.push_back(question.confidence);
+    right.push_back(question.given == question.answer ? 1 : 0);
+  }
+  metrics.figure("ece" + inputs, {.value = calibration_error(confidence, right)});
+}
+
+/// What a person who reads the figures may take them for, and what they are.
+void remark_on_scenes(const SplitAnswers& alone, const Baselines& baselines, Metrics& metrics) {
+  const Questions questions = all_of(alone.questions);
+  const auto with_scene = std::ranges::count_if(alone.questions, &Answered::has_scene);
+  if (with_scene > 0)
+    metrics.remark(text(
+        with_scene, " of ", questions.size(),
+        " questions were answered with the scene of their study (boxes, regions, entities), which predict "
+        "has where objects are given; one that was made from a report may give the answer away. Figures "
+        "that end in _without_scene are of the picture alone"));
+  const auto is_right = [](const Questions& drawn, const auto& says) {
+    return share_right(drawn, says).value_or(not_defined);
+  };
+  const SplitMetric gain = figure_of(
+      questions,
+      [&](const Questions& drawn) -> std::optional<double> {
+        return is_right(drawn, given_answer) -
+               is_right(drawn, [&](const Answered& one) { return baselines.of_type(one); });
+      },
+      metrics);
+  const bool is_above = gain.interval && gain.interval->first > 0;
+  if (!std::isfinite(gain.value) || is_above) return;
+  metrics.remark(text("accuracy_without_scene is ", gain.value > 0 ? "not shown to be above" : "not above",
+                      " accuracy_majority, the most frequent answer to each type of question (",
+                      gain.interval
+                          ? text("difference ", fixed(gain.value, 3), " [", fixed(gain.interval->first, 3),
+                                 ", ", fixed(gain.interval->second, 3), "]")
+                          : text("difference ", fixed(gain.value, 3), ", ", gain.no_interval),
+                      "): nothing is known to have been learnt from the pictures"));
+}
+
+}  // namespace
+
+void record_vqa_figures(const SplitAnswers& answers, const SplitAnswers& alone, const Baselines& baselines,
+                        const LossWeights& weights, Metrics& metrics) {
   const Questions questions = all_of(answers.questions);
   metrics.figure("loss", {.value = loss_of(answers, weights)});
   const auto record = [&](const char* name, const auto& says) {
-    const auto measure = [&](const Questions& drawn) { return share_right(drawn, says); };
-    metrics.figure(name, figure_of(questions, measure, metrics));
+    metrics.figure(name, accuracy_of(questions, says, metrics));
   };
   record("accuracy", given_answer);
   record("accuracy_majority", [&](const Answered& question) { return baselines.of_type(question); });
@@ -290,14 +355,12 @@ void record_vqa_figures(const SplitAnswers& answers, const Baselines& baselines,
   const auto has_blind = [](const Answered& question) { return question.blind.has_value(); };
   if (std::ranges::any_of(answers.questions, has_blind))
     record("accuracy_image_blind", [](const Answered& question) { return question.blind.value_or(-1); });
-  record_heads(questions, metrics);
-  record_labels(all_of(answers.labels), metrics);
-  std::vector<double> confidence, right;
-  for (const Answered& question : answers.questions) {
-    confidence.push_back(question.confidence);
-    right.push_back(question.given == question.answer ? 1 : 0);
-  }
-  metrics.figure("ece", {.value = calibration_error(confidence, right)});
+  record_network(answers, "", metrics);
+  metrics.figure(text("accuracy", note::without_scene),
+                 accuracy_of(all_of(alone.questions), given_answer, metrics));
+  if (metrics.depth() != ValidationDepth::full) return;
+  record_network(alone, note::without_scene, metrics);
+  remark_on_scenes(alone, baselines, metrics);
 }
 
 }  // namespace larmor::xray_vqa

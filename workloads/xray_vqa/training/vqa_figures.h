@@ -21,10 +21,13 @@ namespace larmor::xray_vqa {
 /// Names under which a task notes a question's values for Answered::from().
 namespace note {
 inline constexpr const char *head = "head", *type = "type", *study = "study", *words = "words";
-inline constexpr const char *answer = "answer", *given = "given", *blind = "blind";
+inline constexpr const char *answer = "answer", *given = "given";
 inline constexpr const char *confidence = "confidence", *cross_entropy = "cross_entropy";
 inline constexpr const char *label = "label_", *probability = "probability_";  // and the label's number
-inline constexpr const char* label_entropy = "label_entropy";                  // summed over labels
+/// Behind the names of what the network says: of the picture alone, and of the scene without the picture.
+inline constexpr const char *without_scene = "_without_scene", *blind = "_blind";
+inline constexpr const char* scene = "scene";                  // 1 where the study has one
+inline constexpr const char* label_entropy = "label_entropy";  // summed over labels
 }  // namespace note
 
 /// A question whose answer is known.
@@ -34,6 +37,7 @@ struct Answered {
   int64_t answer = 0, given = 0;      // classes of the head; -1 where nothing was given
   std::optional<int64_t> blind = {};  // what the network says without the image
   double confidence = 0, cross_entropy = 0;
+  bool has_scene = false;  // the network was given more of the study than its picture
 };
 
 /// One label of one study that counts, from the first of its questions.
@@ -49,6 +53,8 @@ struct SplitAnswers {
   int64_t labels_counted = 0;
 
   static SplitAnswers from(const CaseValues& cases);
+  /// What the network says of the pictures alone.
+  static SplitAnswers without_scene(const CaseValues& cases);
 };
 
 /// What is answered without an image: of each type, and of each wording, the most frequent class in training.
@@ -72,8 +78,10 @@ std::optional<double> macro_f1(std::span<const Answered* const> questions);
 double calibration_error(std::span<const double> confidence, std::span<const double> truth);
 
 /// Records loss, accuracy (beside its baselines), figures of each head and of each label; where the metrics
-/// want them with bootstrap intervals over patients, each drawn with all their questions.
-void record_vqa_figures(const SplitAnswers& answers, const Baselines& baselines, const LossWeights& weights,
-                        Metrics& metrics);
+/// want them with bootstrap intervals over patients, each drawn with all their questions. `alone` are the
+/// answers of the pictures alone: of them accuracy_without_scene and, at full depth, all that the network
+/// says, with sentences on what the two kinds of figure stand for.
+void record_vqa_figures(const SplitAnswers& answers, const SplitAnswers& alone, const Baselines& baselines,
+                        const LossWeights& weights, Metrics& metrics);
 
 }  // namespace larmor::xray_vqa

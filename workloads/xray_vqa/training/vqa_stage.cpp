@@ -86,6 +86,7 @@ WorkloadFields VqaStage::fields() {
                         {"phantom", {"phantom_questions"}}},
           .model = [this](Fields& f) { config_.describe_model(f); },
           .loss = [this](Fields& f) { config_.describe_loss(f); },
+          .train = [this](Fields& f) { config_.describe_train(f); },
           .objectives = {}};
 }
 
@@ -160,7 +161,8 @@ PredictionForm VqaStage::prediction(const RunConfig&) const {
   return {.inputs = {{.name = "image"},
                      {.name = "question", .kind = Kind::text},
                      {.name = "type", .kind = Kind::text, .is_optional = true},
-                     {.name = "boxes", .kind = Kind::text, .is_optional = true}},
+                     {.name = "boxes", .kind = Kind::text, .is_optional = true},
+                     {.name = "objects", .kind = Kind::file, .is_optional = true}},
           .pictures = {"saliency"}};
 }
 

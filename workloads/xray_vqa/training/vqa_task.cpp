@@ -14,6 +14,7 @@
 
 #include "workloads/xray_vqa/training/asked.h"
 #include "workloads/xray_vqa/training/encoder_weights.h"
+#include "workloads/xray_vqa/training/left_out_scene.h"
 #include "workloads/xray_vqa/training/saliency.h"
 #include "workloads/xray_vqa/training/vqa_figures.h"
 
@@ -132,7 +133,8 @@ at::Tensor VqaTask::counts(const Batch& batch) {
 }
 
 std::vector<at::Tensor> VqaTask::losses(const Batch& batch, const StepContext& context) {
-  const VqaOutputs outputs = pass(inputs_of(batch), context.epoch);
+  const VqaInputs inputs = with_scenes_left_out(inputs_of(batch), config_.without_scene);
+  const VqaOutputs outputs = pass(inputs, context.epoch);
   const VqaTargets targets = targets_of_batch(batch);
   const VqaLoss loss = vqa_loss(outputs, targets, context.counts, config_.weights);
   const at::Tensor own = counts_of(targets);
@@ -147,7 +149,7 @@ std::vector<at::Tensor> VqaTask::losses(const Batch& batch, const StepContext& c
   return {loss.total};
 }
 
-void VqaTask::note_questions(const Batch& batch, Metrics& metrics) const {
+void VqaTask::note_questions(const Batch& batch, const at::Tensor& has_scene, Metrics& metrics) const {
   const at::Tensor& tokens = batch.at(sample::tokens);
   for (int64_t row = 0; row < batch.size(); ++row) {
     const int64_t example = example_of(batch, row);
@@ -157,25 +159,26 @@ void VqaTask::note_questions(const Batch& batch, Metrics& metrics) const {
          {std::pair(note::head, sample::head), {note::type, sample::type}, {note::answer, sample::answer}})
       metrics.note(name, example, static_cast<double>(whole_number(batch, key, row)));
     metrics.note(note::words, example, number_of_words(tokens[row]));
+    metrics.note(note::scene, example, has_scene[row].item<bool>() ? 1 : 0);
   }
 }
 
-void VqaTask::note_answers(const Batch& batch, const VqaOutputs& outputs, const char* name,
+void VqaTask::note_answers(const Batch& batch, const VqaOutputs& outputs, const std::string& inputs,
                            Metrics& metrics) const {
   for (int64_t row = 0; row < batch.size(); ++row) {
     if (!has_answer(batch, row)) continue;
     const auto head = static_cast<std::size_t>(whole_number(batch, sample::head, row));
     const at::Tensor logs = at::log_softmax(outputs.answers[head][row].to(at::kCPU, at::kDouble), 0);
     const auto given = logs.argmax().item<int64_t>();
-    metrics.note(name, example_of(batch, row), static_cast<double>(given));
-    if (name != std::string_view(note::given)) continue;
-    metrics.note(note::confidence, example_of(batch, row), std::exp(logs[given].item<double>()));
-    metrics.note(note::cross_entropy, example_of(batch, row),
+    metrics.note(note::given + inputs, example_of(batch, row), static_cast<double>(given));
+    metrics.note(note::confidence + inputs, example_of(batch, row), std::exp(logs[given].item<double>()));
+    metrics.note(note::cross_entropy + inputs, example_of(batch, row),
                  -logs[whole_number(batch, sample::answer, row)].item<double>());
   }
 }
 
-void VqaTask::note_labels(const Batch& batch, const VqaOutputs& outputs, Metrics& metrics) const {
+void VqaTask::note_labels(const Batch& batch, const VqaOutputs& outputs, const std::string& inputs,
+                          Metrics& metrics) const {
   const at::Tensor logits = outputs.labels.to(at::kCPU, at::kDouble);
   const at::Tensor truth = batch.at(sample::labels).to(at::kDouble);
   const at::Tensor &counts = batch.at(sample::labels_mask), probability = at::sigmoid(logits);
@@ -183,38 +186,44 @@ void VqaTask::note_labels(const Batch& batch, const VqaOutputs& outputs, Metrics
       at::binary_cross_entropy_with_logits(logits, truth, {}, {}, at::Reduction::None).mul_(counts).sum(1);
   for (int64_t row = 0; row < batch.size(); ++row) {
     const int64_t example = example_of(batch, row);
-    metrics.note(note::label_entropy, example, entropy[row].item<double>());
+    metrics.note(note::label_entropy + inputs, example, entropy[row].item<double>());
     for (int64_t label = 0; label < chexpert_labels; ++label) {
       if (!counts[row][label].item<bool>()) continue;
-      metrics.note(text(note::label, label), example, truth[row][label].item<double>());
-      metrics.note(text(note::probability, label), example, probability[row][label].item<double>());
+      if (inputs.empty()) metrics.note(text(note::label, label), example, truth[row][label].item<double>());
+      metrics.note(text(note::probability, label, inputs), example, probability[row][label].item<double>());
     }
   }
 }
 
 void VqaTask::validate(const Batch& batch, Metrics& metrics) {
   const Batch host = on_host(batch);
-  note_questions(host, metrics);
-  if (metrics.of_reference()) return;
   const VqaInputs inputs = inputs_of(batch);
+  note_questions(host, has_scene(inputs).cpu(), metrics);
+  if (metrics.of_reference()) return;
   const at::Tensor states = network_->states_of(inputs.tokens, inputs.tokens_mask);
-  const VqaOutputs outputs = network_->answer(network_->map_of(inputs.image), states, inputs);
-  note_answers(host, outputs, note::given, metrics);
-  note_labels(host, outputs, metrics);
+  const at::Tensor map = network_->map_of(inputs.image);
+  for (const auto& [seen, name] :
+       {std::pair(inputs, ""), std::pair(without_scene(inputs), note::without_scene)}) {
+    const VqaOutputs outputs = network_->answer(map, states, seen);
+    note_answers(host, outputs, name, metrics);
+    note_labels(host, outputs, name, metrics);
+  }
   if (metrics.depth() != ValidationDepth::full) return;
   // The same question about a picture without anything in it.
   const at::Tensor nothing = network_->map_of(at::zeros_like(inputs.image.narrow(0, 0, 1)));
-  const at::Tensor map = nothing.expand({batch.size(), -1, -1, -1});
-  note_answers(host, network_->answer(map, states, inputs), note::blind, metrics);
+  const at::Tensor map_of_nothing = nothing.expand({batch.size(), -1, -1, -1});
+  note_answers(host, network_->answer(map_of_nothing, states, inputs), note::blind, metrics);
 }
 
 void VqaTask::summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) {
   const auto training = SplitAnswers::from(reference);
-  record_vqa_figures(SplitAnswers::from(cases), Baselines(training.questions), config_.weights, metrics);
+  record_vqa_figures(SplitAnswers::from(cases), SplitAnswers::without_scene(cases),
+                     Baselines(training.questions), config_.weights, metrics);
 }
 
 Prediction VqaTask::predict(const Batch& inputs, const PredictionContext& context) {
-  const Asked asked = asked_of(context.texts, config_.data.sizes, *surroundings_.tokenizer);
+  const Asked asked =
+      asked_of(context.texts, config_.data.sizes, *surroundings_.tokenizer, surroundings_.vocabularies);
   VqaInputs batch = asked.inputs;
   for (at::Tensor* tensor : {&batch.tokens, &batch.tokens_mask, &batch.boxes, &batch.regions, &batch.entities,
                              &batch.objects_mask})

@@ -59,9 +59,12 @@ class VqaTask final : public Task {
   /// The state of an encoder, without gradient while it is frozen.
   VqaOutputs pass(const VqaInputs& inputs, int64_t epoch);
   bool is_frozen(const char* encoder, int64_t epoch) const;
-  void note_questions(const Batch& batch, Metrics& metrics) const;
-  void note_answers(const Batch& batch, const VqaOutputs& outputs, const char* name, Metrics& metrics) const;
-  void note_labels(const Batch& batch, const VqaOutputs& outputs, Metrics& metrics) const;
+  void note_questions(const Batch& batch, const at::Tensor& has_scene, Metrics& metrics) const;
+  /// `inputs`: what the network was given, as it stands behind the names of notes.
+  void note_answers(const Batch& batch, const VqaOutputs& outputs, const std::string& inputs,
+                    Metrics& metrics) const;
+  void note_labels(const Batch& batch, const VqaOutputs& outputs, const std::string& inputs,
+                   Metrics& metrics) const;
 
   /// The image encoder's; the same picture is looked at once, however much is asked about it.
   at::Tensor map_of_picture(const at::Tensor& picture, const PredictionContext& context);
