@@ -86,12 +86,11 @@ int64_t binary_class(const QuestionType& type, const AnswerFacts& answer) {
 }
 
 int64_t severity_class(const AnswerFacts& answer) {
-  int64_t number = class_of_words(lower(answer.severity), severity_words);
-  if (number == unknown_answer) number = class_of_words(lower(answer.words), severity_words);
-  return std::max<int64_t>(number, 0);
+  const int64_t number = class_of_words(lower(answer.severity), severity_words);
+  return number == unknown_answer ? class_of_words(lower(answer.words), severity_words) : number;
 }
 
-int64_t category_class(std::string_view name, const NameList& entities) {
+int64_t category_class(std::string_view name) {
   if (name.empty()) return unknown_answer;
   const std::string entity = lower(name);
   for (int64_t i = 0; i < chexpert_labels; ++i) {
@@ -103,8 +102,7 @@ int64_t category_class(std::string_view name, const NameList& entities) {
   for (const WordClass& alias : category_words) {
     if (begins_a_word(entity, alias.word)) return alias.number;
   }
-  const int64_t place = entities.find(name);
-  return place < 0 ? unknown_answer : std::min<int64_t>(place, chexpert_labels - 1);
+  return unknown_answer;
 }
 
 }  // namespace
@@ -127,7 +125,7 @@ int64_t answer_class(const QuestionType& type, const AnswerFacts& answer, const 
     case Head::severity:
       return severity_class(answer);
     case Head::category:
-      return category_class(answer.entity, vocabularies.entities);
+      return category_class(answer.entity);
     case Head::region: {
       constexpr int64_t last_region = 25;
       return std::min(vocabularies.regions.find(answer.region), last_region);

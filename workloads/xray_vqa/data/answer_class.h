@@ -50,9 +50,8 @@ struct Vocabularies {
 
 /// The class of an answer, or -1 where nothing tells it. Binary: 1 where it is positive, the reverse where
 /// the question asks for what is normal; else the first yes or no of its words. Severity: 0 none, 1 mild, 2
-/// moderate, 3 severe, by the modifier or else by its words, 0 where neither says. Region: the place in the
-/// list, 25 for every later one. Category: the label that the entity is or is called by, else its place in
-/// the list, 13 at most.
+/// moderate, 3 severe, by the modifier or else by its words. Region: the place in the list, 25 for every
+/// later one. Category: the label of CheXpert that the entity is or is called by.
 int64_t answer_class(const QuestionType& type, const AnswerFacts& answer, const Vocabularies& vocabularies);
 
 /// The words of an answer, for people: "yes", "Pleural Effusion", "moderate"; a region by the list's name.

@@ -17,13 +17,13 @@
 namespace larmor::xray_vqa {
 namespace {
 
-constexpr const char* format_version = "xray_vqa questions 1";
+constexpr const char* format_version = "xray_vqa questions 2";
 const char* const layout = "data.questions is the folder that holds qa.zip (or qa/) and metadata/";
 
 // What is left out of the table, and what is mended in it.
 struct Counts {
   int64_t kept = 0, below_grade = 0, undecoded_grade = 0, unknown_type = 0, without_head = 0, empty_text = 0,
-          without_class = 0, without_image = 0, boxes_outside = 0;
+          without_label = 0, without_degree = 0, without_class = 0, without_image = 0, boxes_outside = 0;
   std::vector<int64_t> by_type = std::vector<int64_t>(question_types().size());
 
   template <class Visit>
@@ -34,6 +34,8 @@ struct Counts {
     visit("unknown type", &Counts::unknown_type);
     visit("type without a head", &Counts::without_head);
     visit("empty text", &Counts::empty_text);
+    visit("finding that is none of CheXpert's labels", &Counts::without_label);
+    visit("severity that no word tells", &Counts::without_degree);
     visit("no class fits the answer", &Counts::without_class);
     visit("study without an image", &Counts::without_image);
     visit("boxes outside the image", &Counts::boxes_outside);
@@ -208,11 +210,17 @@ class Builder {
     const auto words = trim(question.question);
     if (words.empty()) return count(counts_.empty_text);
     const int64_t answer = question.has_answer ? answer_class(known_type, question.answer, lists_) : -1;
-    if (answer < 0) return count(counts_.without_class);
+    if (answer < 0) return count(reason_of(known_type.head, question));
     if (kept.empty()) lengths_.clear();
     words_ += words;
     lengths_.push_back(words.size());
     kept.push_back({.type = type, .answer = answer, .grade = grade, .question = {}});
+  }
+
+  // Of an answer to which no class belongs.
+  int64_t& reason_of(Head head, const QaQuestion& question) {
+    if (head == Head::category && !question.answer.entity.empty()) return counts_.without_label;
+    return head == Head::severity ? counts_.without_degree : counts_.without_class;
   }
 
   void show() {

@@ -55,9 +55,10 @@ class BuildLog {
 
 // A folder for each source and each way to read it.
 std::filesystem::path folder_of_tables(const QuestionData& questions, const DataConfig& data) {
+  // Tables of before answers had classes by their own names alone stay for the runs that were begun on them.
   const std::string key =
-      text(data.kind, '\n', data.kind == table_kind ? data.list : questions.documents, '\n', data.folder,
-           '\n', questions.quality_grade, '\n', static_cast<int>(questions.views), '\n',
+      text("answers 2\n", data.kind, '\n', data.kind == table_kind ? data.list : questions.documents, '\n',
+           data.folder, '\n', questions.quality_grade, '\n', static_cast<int>(questions.views), '\n',
            static_cast<int>(questions.uncertain));
   return chosen_cache_folder(data) / text("questions-", sha256(key).substr(0, 16));
 }

@@ -43,7 +43,13 @@ TEST(AnswerClass, OfSeverityComesFromTheModifierFirst) {
   EXPECT_EQ(class_of("D04_how_severe_is_finding", {.words = "mild", .severity = "Severe"}), 3);
   EXPECT_EQ(class_of("D04_how_severe_is_finding", {.words = "It is of moderate size."}), 2);
   EXPECT_EQ(class_of("D04_how_severe_is_finding", {.severity = "small"}), 1);
-  EXPECT_EQ(class_of("D04_how_severe_is_finding", {.words = "It cannot be told."}), 0);
+  EXPECT_EQ(class_of("D04_how_severe_is_finding", {.words = "There is none."}), 0);
+}
+
+TEST(AnswerClass, OfASeverityThatNoWordTellsIsNotKnown) {
+  EXPECT_EQ(class_of("D04_how_severe_is_finding", {.words = "It cannot be told."}), -1);
+  EXPECT_EQ(class_of("D04_how_severe_is_finding", {.severity = "borderline"}), -1);
+  EXPECT_EQ(class_of("D04_how_severe_is_finding", {}), -1);
 }
 
 TEST(AnswerClass, OfARegionIsItsPlaceAndTwentyFiveAtMost) {
@@ -60,8 +66,8 @@ TEST(AnswerClass, OfACategoryIsALabelByNameByPartOrByAlias) {
   EXPECT_EQ(class_of(type, {.entity = "pericardial effusion"}), 8);
   EXPECT_EQ(class_of(type, {.entity = "masses"}), 6);
   EXPECT_EQ(class_of(type, {.entity = "PICC line"}), 12);
-  EXPECT_EQ(class_of(type, {.entity = "entity 5"}), 5);
-  EXPECT_EQ(class_of(type, {.entity = "entity 30"}), 13);
+  EXPECT_EQ(class_of(type, {.entity = "entity 5"}), -1) << "not the sixth label, whatever its place";
+  EXPECT_EQ(class_of(type, {.entity = "entity 30"}), -1) << "not No Finding";
   EXPECT_EQ(class_of(type, {.entity = "midline shift"}), -1);
   EXPECT_EQ(class_of(type, {}), -1);
 }

@@ -83,6 +83,27 @@ TEST_F(MimicTables, CountWhatIsLeftOutAndWhy) {
   EXPECT_THAT(built.sentence, HasSubstr("study without an image: 9"));
 }
 
+TEST_F(MimicTables, CallNoFindingByAnothersNameAndNoUnknownDegreeNone) {
+  const auto ask = [](const char* type, const Json& answer) {
+    return MadeUpMimic::question(type, "What of it?", "1", answer);
+  };
+  const Json questions = {ask("D01_describe_finding", {{"obs_entities", {"tortuous aorta"}}}),
+                          ask("D01_describe_finding", {{"obs_entities", {"pleural effusion"}}}),
+                          ask("D04_how_severe_is_finding", {{"text", "Borderline."}}),
+                          ask("D04_how_severe_is_finding", {{"text", "None."}})};
+  write_file(mimic_.document(1), Json({{"questions", questions}}).dump());
+  write_file(mimic_.documents() / "metadata" / "dataset_info.json",
+             R"({"regions": ["left lung"], "finding_entities": ["tortuous aorta", "pleural effusion"]})");
+  const auto built = build();
+  EXPECT_EQ(built.left_out.at("finding that is none of CheXpert's labels"), 1);
+  EXPECT_EQ(built.left_out.at("severity that no word tells"), 1);
+  EXPECT_THAT(built.sentence, HasSubstr("finding that is none of CheXpert's labels: 1"));
+  const QuestionTables tables(built.tables);
+  ASSERT_EQ(tables.questions_of(0), 2);
+  EXPECT_EQ(tables.question(0).answer, 8);
+  EXPECT_EQ(tables.question(1).answer, 0);
+}
+
 TEST_F(MimicTables, KnowTheStudysImageLabelsAndSplit) {
   const QuestionTables tables(build().tables);
   const Study first = tables.study(0), last = tables.study(4);
