@@ -1,7 +1,6 @@
 #include "larmor/formats/pictures/small_picture.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstring>
 #include <utility>
@@ -19,14 +18,27 @@
 namespace larmor {
 namespace {
 
-// Of samples of 16 bits the upper eight.
+// Of samples of 16 bits the upper eight of those in use.
 Pixels in_bytes(Pixels pixels) {
   if (pixels.type == VoxelType::uint8) return pixels;
   ensure(pixels.type == VoxelType::uint16);
-  constexpr std::size_t upper = std::endian::native == std::endian::little ? 1 : 0;
-  const auto count = static_cast<std::size_t>(pixels.columns * pixels.rows * pixels.samples);
-  Bytes bytes(count);
-  for (std::size_t i = 0; i < count; ++i) bytes.data()[i] = pixels.bytes.data()[2 * i + upper];
+  const auto places = static_cast<std::size_t>(pixels.columns * pixels.rows);
+  const auto samples = static_cast<std::size_t>(pixels.samples);
+  const auto colours = static_cast<std::size_t>(pixels.channels);
+  const auto word_at = [&](std::size_t sample) {
+    uint16_t word = 0;
+    std::memcpy(&word, pixels.bytes.data() + 2 * sample, sizeof(word));
+    return word;
+  };
+  uint16_t brightest = 0;  // alpha says nothing of it
+  for (std::size_t place = 0; place < places; ++place) {
+    for (std::size_t colour = 0; colour < colours; ++colour)
+      brightest = std::max(brightest, word_at(place * samples + colour));
+  }
+  const int unused = bits_in_use(brightest) - 8;
+  Bytes bytes(places * samples);
+  for (std::size_t i = 0; i < places * samples; ++i)
+    bytes.data()[i] = static_cast<std::byte>(word_at(i) >> unused);
   pixels.bytes = std::move(bytes);
   pixels.type = VoxelType::uint8;
   return pixels;
@@ -113,6 +125,12 @@ at::Tensor with_rows(const at::Tensor& narrow, int64_t rows) {
 }
 
 }  // namespace
+
+int bits_in_use(uint16_t brightest) {
+  int bits = 8;
+  while (brightest >> bits != 0) bits += 2;
+  return bits;
+}
 
 at::Tensor resized_as_pillow(const at::Tensor& planes, int64_t columns, int64_t rows) {
   const at::Tensor old = planes.contiguous();

@@ -108,6 +108,22 @@ TEST(SmallPicture, LeavesAlphaAndLowerBitsOut) {
   expect_channels(PngKind::rgb, 16, 3, {0, 1, 2}, wide);
 }
 
+TEST(SmallPicture, AFilmOfTwelveBitsInWordsKeepsItsUpperEight) {
+  EXPECT_EQ(bits_in_use(0), 8);
+  EXPECT_EQ(bits_in_use(255), 8);
+  EXPECT_EQ(bits_in_use(256), 10);
+  EXPECT_EQ(bits_in_use(4095), 12);
+  EXPECT_EQ(bits_in_use(4096), 14);
+  EXPECT_EQ(bits_in_use(65535), 16);
+  const ScratchFolder scratch;
+  DiskStorage storage;
+  std::vector<uint16_t> film;
+  for (int pixel = 0; pixel < 64 * 64; ++pixel) film.push_back(static_cast<uint16_t>(pixel));
+  write_text(storage, scratch.path() / "a.png", testing::png_of(64, 64, testing::PngKind::grey, 16, film));
+  const at::Tensor whole = read_small_picture(scratch.path() / "a.png", 64, 64).pixels.flatten();
+  EXPECT_TRUE(whole.equal((at::arange(64 * 64) / 16).floor().to(at::kByte)));
+}
+
 TEST(SmallPicture, APictureOfThreeEqualColoursHasOneChannelAndAStainThree) {
   const auto grey = [](int pixel, int) { return static_cast<uint16_t>(pixel % 251); };
   expect_channels(testing::PngKind::rgb, 8, 3, {0}, grey);

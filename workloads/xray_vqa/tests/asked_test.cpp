@@ -4,8 +4,15 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/file.h"
+#include "larmor/base/storage.h"
+#include "larmor/formats/volume.h"
 
 #include "workloads/xray_vqa/data/phantom_questions.h"
+#include "workloads/xray_vqa/data/question_data.h"
+#include "workloads/xray_vqa/data/xray_phantom.h"
+
+#include "tests/support/picture_files.h"
 
 namespace larmor::xray_vqa {
 namespace {
@@ -82,6 +89,24 @@ TEST(Asked, MakesAnImageOfAPicture) {
   EXPECT_LE((image - radiograph_of(bytes / 255, 16)).abs().max().item<float>(), two_roundings);
   EXPECT_LE((image - radiograph_of(bytes.expand({1, 3, 8, 6, 1}), 16)).abs().max().item<float>(), 1e-5);
   EXPECT_THROW(radiograph_of(at::zeros({1, 1, 8, 8, 8}), 16), Error);
+}
+
+/// Of 8, 12 and 16 bits, the brightest pixel among them.
+TEST(Asked, SeesAPictureAsTrainingReadsIt) {
+  const ScratchFolder scratch;
+  DiskStorage storage;
+  for (const int step : {1, 16, 256}) {
+    std::vector<uint16_t> pixels;
+    for (int i = 0; i < 48 * 40; ++i)
+      pixels.push_back(static_cast<uint16_t>(i * 37 % 256 * step + (step > 1 ? i % step : 0)));
+    const auto file = scratch.path() / "film.png";
+    write_text(storage, file, testing::png_of(48, 40, testing::PngKind::grey, step == 1 ? 8 : 16, pixels));
+    const SampleSizes sizes{.image = 24, .question = 16, .objects = 3};
+    const at::Tensor learnt = read_image(file, sizes);
+    const at::Tensor asked = radiograph_of(read_volume(file).voxels.unsqueeze(0), 24)[0];
+    EXPECT_LE((learnt - asked).abs().max().item<float>(), 1e-5) << step;
+    EXPECT_GT(asked.max().item<float>(), 0) << step << ": a film is no darker in words of 16 bits";
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/formats/pictures/small_picture.h"
 
 #include "workloads/xray_vqa/data/question_facts.h"
 #include "workloads/xray_vqa/training/objects_file.h"
@@ -94,7 +96,8 @@ Asked asked_of(const std::map<std::string, std::string, std::less<>>& texts, con
 
 double white_of(const at::Tensor& picture) {
   const double most = picture.max().item<double>();
-  return most <= 1 ? 1 : most <= most_of_bytes ? most_of_bytes : most_of_words;
+  if (most <= 1) return 1;
+  return (1 << bits_in_use(static_cast<uint16_t>(std::min(std::ceil(most), most_of_words)))) - 1;
 }
 
 at::Tensor radiograph_of(const at::Tensor& picture, int64_t size) {
@@ -104,11 +107,14 @@ at::Tensor radiograph_of(const at::Tensor& picture, int64_t size) {
     fail(Exit::data, "the image is no picture of grey or of three colours",
          "give a radiograph as JPEG or PNG");
   const at::Tensor rows = picture.squeeze(4).transpose(2, 3).to(at::kCPU);  // [1, C, rows, columns]
-  const double white = white_of(rows);
-  const bool is_bytes = white == most_of_bytes && at::equal(rows, rows.round());
-  const at::Tensor resized =  // bytes are rounded as Pillow rounds them
-      at::_upsample_bilinear2d_aa(is_bytes ? rows.to(at::kByte) : rows.to(at::kFloat), {size, size},
-                                  /*align_corners=*/false);
+  double white = white_of(rows);
+  const bool is_whole = white > 1 && at::equal(rows, rows.round());
+  at::Tensor seen = rows.to(at::kFloat);
+  if (is_whole) {  // as training reads it: the upper eight bits, and bytes are rounded as Pillow rounds them
+    seen = (seen * ((most_of_bytes + 1) / (white + 1))).floor().clamp(0, most_of_bytes).to(at::kByte);
+    white = most_of_bytes;
+  }
+  const at::Tensor resized = at::_upsample_bilinear2d_aa(seen, {size, size}, /*align_corners=*/false);
   const auto per_colour = [](const float(&values)[3]) {
     return at::tensor({values[0], values[1], values[2]}, at::kFloat).view({1, 3, 1, 1});
   };

@@ -37,7 +37,7 @@ Head head_of_words(std::string_view question);
 Asked asked_of(const std::map<std::string, std::string, std::less<>>& texts, const SampleSizes& sizes,
                const WordPiece& tokenizer, const Vocabularies& vocabularies);
 
-/// What white is in a picture of whole numbers or of shares, by its brightest pixel: 1, 255 or 65535.
+/// What white is in a picture of whole numbers or of shares, by its brightest pixel: 1, or all bits_in_use().
 double white_of(const at::Tensor& picture);
 
 /// A picture as it is read [1, C, columns, rows, 1], of grey or of three colours, in [0, 1] or up to 255, as
