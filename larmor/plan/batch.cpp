@@ -199,6 +199,12 @@ void choose_batch(const Question& question, Plan& plan) {
              ? text("train.global_batch=", examples / ranks * ranks, " at most, or more data")
              : "a smaller train.micro_batch or train.accumulation, or more data");
   }
+  if (plan.global_batch < question.demand.fewest_in_step) {
+    fail(Exit::usage,
+         text("the global batch ", product, " is less than the ", question.demand.fewest_in_step,
+              " examples that the loss compares: a step would learn nothing"),
+         text("train.global_batch=", question.demand.fewest_in_step, " or more"));
+  }
   plan.reasons.push_back(text("Global batch ", product, ": ", why, "."));
 }
 

@@ -76,6 +76,7 @@ struct Demand {
   int64_t sample_bytes = 0;           // one example as the loader holds it
   int64_t preferred_micro_batch = 1;  // of the workload, when nothing else decides
   bool batch_norm = false;            // needs accumulation 1
+  int64_t fewest_in_step = 1;         // examples of a global batch that the loss compares with each other
   Guide guide = {};                   // of the stage
 };
 

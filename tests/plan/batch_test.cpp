@@ -68,6 +68,18 @@ TEST_F(Batch, RefuseMoreRanksThanExamples) {
             "the training split | parallel.ranks=3 at most, or more data");
 }
 
+TEST_F(Batch, RefuseAStepOfFewerExamplesThanTheLossCompares) {
+  demand.fewest_in_step = 2;
+  config.train.global_batch = 1;
+  config.parallel.ranks = "1";
+  EXPECT_EQ(
+      refusal_on(four_cards()),
+      "2: the global batch 1 = micro-batch 1 × accumulation 1 × 1 rank is less than the 2 examples that "
+      "the loss compares: a step would learn nothing | train.global_batch=2 or more");
+  config.train.global_batch = 2;
+  EXPECT_EQ(refusal_on(four_cards()), "accepted");
+}
+
 TEST_F(Batch, RefuseSizesOutOfRange) {
   config.train.global_batch = 16;
   for (const int64_t size : {int64_t{0}, int64_t{-4}, int64_t{1} << 62}) {

@@ -120,6 +120,7 @@ Demand RiskStage::demand(const RunConfig& config, const Index& index) const {
   const auto image = image_to_count(config_.network.n_input_channels, size);
   auto demand = count_demand(config, index, training_chain(config.data.transforms), trial, image);
   demand.preferred_micro_batch = 6;
+  demand.fewest_in_step = 2;  // Cox's loss compares who has the event with who is still at risk
   demand.batch_norm = config_.network.norm == nn::ResNetNorm::batch;
   return demand;
 }
