@@ -42,6 +42,10 @@ struct DiffusionConfig {
   /// Throws Error (usage): latents of other channels than the network takes and gives.
   void check_latent(const nn::AutoencoderKlOptions& autoencoder) const;
 
+  /// Throws Error (usage): images are translated in windows of a training crop that move by half of it, and
+  /// half of `voxels` is not a whole number of the autoencoder's latent voxels.
+  void check_window(c10::IntArrayRef voxels, const nn::AutoencoderKlOptions& autoencoder) const;
+
   bool is_conditioned() const { return condition == Condition::concat; }
   bool keeps_latents() const { return latents == Latents::kept; }
 };

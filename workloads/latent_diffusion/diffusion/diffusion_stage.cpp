@@ -111,6 +111,8 @@ const AutoencoderConfig& DiffusionStage::autoencoder() const {
 void DiffusionStage::check_start(const Sample& first) const {
   config_.check_latent(autoencoder().network);
   check_example(first, Split::train);
+  if (!first.contains(kept_latent::target))
+    config_.check_window(first.at("image").sizes().slice(1), autoencoder().network);
 }
 
 void DiffusionStage::check_example(const Sample& example, Split split) const {

@@ -123,8 +123,10 @@ void DiffusionTask::note_training_cases(const Batch& batch, Metrics& metrics) {
 }
 
 void DiffusionTask::judge_samples(const Batch& batch, const Latents& latents, Metrics& metrics) {
+  // As predict() has it: the mean, where training draws.
+  const at::Tensor condition = config_.is_conditioned() ? latents_.mean(batch.at("image")) : at::Tensor();
   const auto denoising = [&](const at::Tensor& x, const at::Tensor& times) {
-    return denoise(x, latents.condition, times);
+    return denoise(x, condition, times);
   };
   const at::Tensor latent = sampled_latent(latents.target, denoising);
   if (!config_.is_conditioned()) {

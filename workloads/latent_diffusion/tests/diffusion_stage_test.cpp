@@ -89,6 +89,17 @@ TEST(DiffusionStage, RefusesBeforeAnythingStartsWhatCannotBeTrainedOrSampled) {
   expect_refused({"model.latents=kept"}, "random steps");
 }
 
+// A latent voxel would be the mean of two places that lie half of it apart.
+TEST(DiffusionConfig, RefusesWindowsWhoseHalfIsNoWholeNumberOfLatentVoxels) {
+  DiffusionConfig config;
+  nn::AutoencoderKlOptions autoencoder;
+  const int64_t factor = autoencoder.size_divisor();
+  config.check_window({factor, factor, 3 * factor}, autoencoder);
+  config.condition = DiffusionConfig::Condition::concat;
+  config.check_window({2 * factor, 4 * factor, 6 * factor}, autoencoder);
+  EXPECT_THROW(config.check_window({2 * factor, 2 * factor, 3 * factor}, autoencoder), Error);
+}
+
 TEST(DiffusionStage, TakesALowCountScanOrNothing) {
   const auto prediction = [](const char* name) {
     const auto loaded = load_shipped("diffusion", name);
