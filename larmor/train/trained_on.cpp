@@ -134,7 +134,8 @@ TrainedOn kept_trained_on(const fs::path& place) {
 TrainedOn trained_before(const RunFolder& folder) {
   TrainedOn all;
   std::error_code absent;
-  for (const auto& item : fs::directory_iterator(folder.from(), absent)) all.add(kept_trained_on(item.path()));
+  for (const auto& item : fs::directory_iterator(folder.from(), absent))
+    all.add(kept_trained_on(item.path()));
   return all;
 }
 

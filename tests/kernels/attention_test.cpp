@@ -208,6 +208,27 @@ TEST(Attention, GivesASampleTheSameBitsAloneAndBesideOthers) {
   }
 }
 
+// From 449 keys on the gradient of queries is added up in parts, and how many depends on the samples.
+TEST(Attention, GivesASampleTheSameGradientsAloneAndBesideOthersWhereKeysAreOnePart) {
+  const AttentionSize of{3, 2, 100, 448, 16};
+  const auto gradients = [](const Tensor& query, const Tensor& key, const Tensor& value) {
+    const std::vector<Tensor> inputs = {query.detach().clone().requires_grad_(),
+                                        key.detach().clone().requires_grad_(),
+                                        value.detach().clone().requires_grad_()};
+    attention(inputs[0], inputs[1], inputs[2]).square().sum().backward();
+    return std::vector<Tensor>{inputs[0].grad(), inputs[1].grad(), inputs[2].grad()};
+  };
+  const Tensor query = drawn("query", of, of.queries), key = drawn("key", of, of.keys),
+               value = drawn("value", of, of.keys);
+  const auto all = gradients(query, key, value);
+  for (int64_t i = 0; i < of.samples; ++i) {
+    const auto one = [i](const Tensor& tensor) { return tensor.narrow(0, i, 1); };
+    const auto alone = gradients(one(query), one(key), one(value));
+    for (std::size_t which = 0; which < alone.size(); ++which)
+      EXPECT_TRUE(alone[which].equal(one(all[which]))) << "of input " << which << ", sample " << i;
+  }
+}
+
 TEST(Attention, KeepsWhatIsNoNumber) {
   const AttentionSize of{1, 1, 20, 100, 16};
   const Tensor query = drawn("query", of, of.queries), key = drawn("key", of, of.keys),
