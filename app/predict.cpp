@@ -16,6 +16,7 @@
 #include "larmor/base/regular_file.h"
 #include "larmor/base/text.h"
 #include "larmor/base/whole_file.h"
+#include "larmor/data/index/index.h"
 #include "larmor/device/device.h"
 #include "larmor/device/module_state.h"
 #include "larmor/device/weights_file.h"
@@ -134,9 +135,21 @@ struct Call {
   Plan plan;
 };
 
-PredictionCases cases_for(const PredictArguments& arguments, const PredictionForm& form) {
-  if (!arguments.call.is_rank()) return find_prediction_cases(form, arguments.request);
-  return prediction_cases_from_json(read_json(arguments.cases));
+/// By what training told its files apart; where a list named its modalities, in the list's order.
+DataConfig data_of_training(const Program& program, const LoadedStage& loaded) {
+  DataConfig data = loaded.config.config.data;
+  if (data.kind != "list" || !data.modalities.is_null() || !is_of_run(program)) return data;
+  for (const std::string& channel : index_from_json(read_json(program.run_folder().index())).channels)
+    data.modalities[channel] = Json::array({channel});
+  return data;
+}
+
+PredictionCases cases_for(const PredictArguments& arguments, const PredictionForm& form,
+                          const DataConfig& trained) {
+  if (arguments.call.is_rank()) return prediction_cases_from_json(read_json(arguments.cases));
+  auto found = find_prediction_cases(form, arguments.request, trained);
+  for (const auto& line : words_on_account(found.account)) log::warning(line);
+  return found;
 }
 
 /// What this process computes, as the only one or as a rank of several.
@@ -231,7 +244,7 @@ int predict(Program& program, PredictArguments arguments) {
     log::warning(words);
   require(!arguments.output.empty() || form.volumes.empty(), Exit::usage, "--output is required",
           "say where the volumes go that come out");
-  auto found = cases_for(arguments, form);
+  auto found = cases_for(arguments, form, data_of_training(program, loaded));
   PredictionFiles files(form, found, arguments.output);
   auto plan = arguments.call.is_rank()
                   ? plan_from_json(read_json(arguments.call.plan))

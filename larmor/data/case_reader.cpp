@@ -10,6 +10,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/data/image_pair.h"
 #include "larmor/data/index/mask_names.h"
 #include "larmor/data/synthetic/phantom.h"
 #include "larmor/formats/volume.h"
@@ -46,8 +47,6 @@ bool holds(const std::vector<std::string>& names, std::string_view name) {
   fail(Exit::data, text(entry.name(), ": the case has no ", modality, ", one of ", join(all, ", ")),
        "complete the case, or leave it out with data.exclude");
 }
-
-bool holds_pairs(const std::string& file) { return lower(file).ends_with(".npz"); }
 
 }  // namespace
 
@@ -104,7 +103,7 @@ std::vector<std::pair<std::string, std::string>> CaseReader::contents(const Case
       contents.emplace_back(name, file);
     } else if (is_read(entry, name)) {
       // Whether a file may hold a pair is told by its name.
-      contents.emplace_back(text(name_of_volume(name), holds_pairs(file) ? " npz" : ""),
+      contents.emplace_back(text(name_of_volume(name), may_hold_a_pair(file) ? " npz" : ""),
                             hashes.of(folder_ / file));
       if (is_image(name)) images.push_back(name);
     }
@@ -147,10 +146,10 @@ Volumes CaseReader::read(const Case& entry, int64_t number) const {
                    {.resamples = resamples_,
                     .interpolation = is_mask(name) ? Interpolation::nearest : Interpolation::trilinear});
   }
-  const bool is_pair = entry.files.size() == 1 && holds_pairs(entry.name()) && image.voxels.size(0) == 2;
-  if (is_pair) {
-    if (wants("label")) volumes["label"] = {image.voxels.narrow(0, 1, 1), image.affine};
-    image.voxels = image.voxels.narrow(0, 0, 1);
+  if (entry.files.size() == 1 && holds_a_pair(entry.name(), image)) {
+    ImagePair pair = apart(std::move(image));
+    if (wants("label")) volumes["label"] = std::move(pair.label);
+    image = std::move(pair.image);
   }
   if (wants("image")) volumes["image"] = std::move(image);
   return volumes;

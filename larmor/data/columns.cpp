@@ -1,5 +1,6 @@
 #include "larmor/data/columns.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "larmor/base/error.h"
@@ -52,6 +53,11 @@ int64_t find_column(const CsvTable& table, const WantedColumn& wanted, const std
             table.listed()),
        text("say which it is: data.columns.", wanted.key, "=",
             near.empty() ? "NAME" : text("\"", near, "\"")));
+}
+
+bool may_be(const std::string& column, const WantedColumn& wanted, const std::string& asked) {
+  if (asked != "auto") return column == asked;
+  return std::ranges::any_of(wanted.names, [&](std::string_view name) { return is_called(column, name); });
 }
 
 }  // namespace larmor

@@ -27,4 +27,7 @@ constexpr int64_t no_column = -1;
 int64_t find_column(const CsvTable& table, const WantedColumn& wanted, const std::string& asked,
                     bool is_needed, const std::string& place);
 
+/// Whether a column may be the wanted one: it is called `asked`, or for "auto" as one of the names.
+bool may_be(const std::string& column, const WantedColumn& wanted, const std::string& asked);
+
 }  // namespace larmor

@@ -132,8 +132,11 @@ bool may_hold_image(const std::filesystem::path& path) {
          });
 }
 
-std::vector<std::filesystem::path> images_in(const std::filesystem::path& folder) {
+std::vector<std::filesystem::path> images_in(const std::filesystem::path& folder, const ImageChoice& choice) {
   std::vector<std::filesystem::path> images;
+  const auto take = [&](std::filesystem::path image, const DicomSeries* object) {
+    if (!choice.takes || choice.takes(image, object)) images.push_back(std::move(image));
+  };
   std::vector<std::string> others;
   const auto& dicom = file_kind("dicom").suffixes;
   std::error_code error;
@@ -146,7 +149,7 @@ std::vector<std::filesystem::path> images_in(const std::filesystem::path& folder
     const auto suffix = known_suffix(item.path());
     const bool is_plain = !suffix.empty() && std::ranges::find(dicom, suffix) == dicom.end();
     if (is_plain) {
-      images.push_back(item.path());
+      take(item.path(), nullptr);
     } else {
       others.push_back(name);
     }
@@ -156,8 +159,11 @@ std::vector<std::filesystem::path> images_in(const std::filesystem::path& folder
          text("check its permissions: ls -ld ", folder.string()));
   }
   std::ranges::sort(others);
-  const auto series = find_dicom_series(folder, others);
-  for (const auto& one : series) images.push_back(path_of(folder, one, series.size() == 1));
+  DicomFolder read = read_dicom_folder(folder, others, choice.texts);
+  if (read.fault) throw *std::move(read.fault);
+  for (const auto& one : read.series) take(path_of(folder, one, read.series.size() == 1), &one);
+  for (const auto& one : read.others)
+    if (choice.without_pixels) choice.without_pixels(folder / one.files.front(), one);
   std::ranges::sort(images);
   return images;
 }

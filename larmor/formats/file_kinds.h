@@ -4,15 +4,18 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "larmor/formats/dicom/dicom_class.h"
 #include "larmor/formats/pictures/picture_reading.h"
 
 namespace larmor {
 
+struct DicomSeries;
 struct StoredVolume;
 
 struct FileKind {
@@ -38,9 +41,19 @@ const FileKind& kind_of_file(const std::filesystem::path& path);
 /// Whether the name or the first bytes are those of some kind, or the path names a DICOM series. Throws Error
 /// (data) when the file cannot be opened.
 bool may_hold_image(const std::filesystem::path& path);
+/// Which images of a folder count, where not all do.
+struct ImageChoice {
+  DicomText texts = DicomText::none;  // what is read of headers for it
+  /// `object` is null for what is not DICOM. Empty: every image counts.
+  std::function<bool(const std::filesystem::path& image, const DicomSeries* object)> takes = {};
+  /// Is told of DICOM objects without pixels, which are no images.
+  std::function<void(const std::filesystem::path& file, const DicomSeries& object)> without_pixels = {};
+};
+
 /// The images that lie in a folder, sorted, sub-folders and hidden files left out: files with a known suffix,
 /// and DICOM series whatever their files are called, each by the path that opens it. Throws Error (data), as
 /// find_dicom_series().
-std::vector<std::filesystem::path> images_in(const std::filesystem::path& folder);
+std::vector<std::filesystem::path> images_in(const std::filesystem::path& folder,
+                                             const ImageChoice& choice = {});
 
 }  // namespace larmor

@@ -18,10 +18,19 @@ namespace fs = std::filesystem;
 
 class Search {
  public:
+  explicit Search(ImageChoice choice) : choice_(std::move(choice)) {
+    if (!choice_.takes) return;
+    choice_.takes = [this, takes = choice_.takes](const fs::path& image, const DicomSeries* object) {
+      const bool is_taken = takes(image, object);
+      has_left_out_ = has_left_out_ || !is_taken;
+      return is_taken;
+    };
+  }
+
   void enter(const fs::path& folder) {
     std::error_code error;
     if (!seen_.insert(fs::canonical(folder, error).string()).second) return;
-    const auto images = images_in(folder);
+    const auto images = images_in(folder, choice_);
     images_.insert(images_.end(), images.begin(), images.end());
     if (!images.empty()) return;
     std::set<fs::path> folders;
@@ -40,6 +49,7 @@ class Search {
   }
 
   std::vector<fs::path> take() { return std::move(images_); }
+  bool has_left_out() const { return has_left_out_; }
 
   /// "12 files (.csv 2, .txt 10) and 3 folders".
   std::string instead() const {
@@ -57,6 +67,8 @@ class Search {
   }
 
  private:
+  ImageChoice choice_;
+  bool has_left_out_ = false;
   std::vector<fs::path> images_;
   std::set<std::string> seen_;
   std::map<std::string, int64_t> others_;
@@ -65,11 +77,11 @@ class Search {
 
 }  // namespace
 
-std::vector<fs::path> images_below(const fs::path& folder) {
-  Search search;
+std::vector<fs::path> images_below(const fs::path& folder, ImageChoice choice) {
+  Search search(std::move(choice));
   search.enter(folder);
   auto images = search.take();
-  if (images.empty()) {
+  if (images.empty() && !search.has_left_out()) {
     fail(Exit::data, text("no image was found in ", folder.string(), " or below: ", search.instead()),
          text("name a folder of files as ", known_suffixes(), ", or with the slices of a DICOM series"));
   }

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +18,9 @@
 
 #include "larmor/base/image.h"
 #include "larmor/base/json.h"
+#include "larmor/config/run_config.h"
+#include "larmor/data/index/named_folder.h"
+#include "larmor/formats/csv.h"
 #include "larmor/formats/volume.h"
 #include "larmor/transforms/sampling.h"
 
@@ -40,6 +45,18 @@ struct PredictionForm {
   bool draws = false;  // what comes out depends on the draws: a case may be sampled several times
   /// Names of the pictures that may be had beside; who predicts leaves those that a person has asked for.
   std::vector<std::string> pictures = {};
+  /// The cases of a folder whose files belong together, where training tells them apart by rules of its own;
+  /// nothing where each image is a case. Empty: as cases_of_named_folder().
+  std::function<std::optional<NamedFolder>(const DataConfig& trained, const std::filesystem::path&)>
+      cases_of_folder = {};
+  /// Columns of training's tables by the inputs that they are, "" for one that training alone reads; beside
+  /// those of every list of cases. Throws Error (data).
+  std::function<std::map<std::string, std::string>(const CsvTable&, const std::string& place)> columns = {};
+  /// Throws Error (usage) where these inputs of a case, by their names, ask for what the task cannot give.
+  std::function<void(const std::map<std::string, std::string>&)> check = {};
+  /// A .npz file of two channels is one image here, as the network takes both; elsewhere, as in training, the
+  /// second of them is the label.
+  bool pairs_are_images = false;
 };
 
 /// Words for a person about steps whose `keys` name nothing that is among the inputs, and that are left out

@@ -6,14 +6,11 @@
 #include <utility>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
-#include "larmor/base/regular_file.h"
 #include "larmor/base/text.h"
-#include "larmor/formats/csv.h"
 #include "larmor/formats/dicom/dicom_series.h"
-#include "larmor/formats/file_kinds.h"
-#include "larmor/formats/folder_images.h"
-#include "larmor/formats/mistaken_file.h"
+#include "larmor/train/prediction_folder.h"
+#include "larmor/train/prediction_inputs.h"
+#include "larmor/train/prediction_table.h"
 
 namespace larmor {
 
@@ -23,28 +20,6 @@ namespace fs = std::filesystem;
 
 using Kind = PredictionInput::Kind;
 
-std::vector<std::string> names_of(const PredictionForm& form) {
-  std::vector<std::string> names;
-  for (const auto& input : form.inputs) names.push_back(input.name);
-  return names;
-}
-
-const PredictionInput* find_input(const PredictionForm& form, std::string_view name) {
-  const auto found = std::ranges::find(form.inputs, name, &PredictionInput::name);
-  return found == form.inputs.end() ? nullptr : &*found;
-}
-
-std::string takes(const PredictionForm& form) {
-  return form.inputs.empty() ? "this stage samples: say --count N in place of inputs"
-                             : text("the inputs of this stage are: ", join(names_of(form), ", "));
-}
-
-[[noreturn]] void refuse_unknown(const PredictionForm& form, const std::string& name) {
-  const auto near = nearest(name, names_of(form));
-  fail(Exit::usage, text("there is no input ", name),
-       near.empty() ? takes(form) : text("did you mean ", near, "?"));
-}
-
 /// Whether `word` begins as NAME=VALUE does.
 bool names_something(const std::string& word) {
   const auto sign = word.find('=');
@@ -53,35 +28,26 @@ bool names_something(const std::string& word) {
                      [](unsigned char letter) { return std::isalnum(letter) != 0 || letter == '_'; });
 }
 
-void check_image(const std::string& name, const std::string& value, const PredictionForm& form) {
-  if (!fs::exists(place_of(value))) {
-    if (form.inputs.size() > 1)
-      fail(Exit::data, text(name, " is an image, and there is no file or folder ", value), takes(form));
-    fail(Exit::data, text("there is no file or folder ", value), "check --input");
-  }
-  if (const auto mistaken = mistaken_file(value); mistaken && known_suffix(value).empty())
-    fail(Exit::data, text(value, " ", mistaken->what), mistaken->remedy);
-  if (naming(value, [&] { return may_hold_image(value); })) return;
-  fail(Exit::data, text(value, " is no image that larmor reads"),
-       text("give one of ", known_suffixes(), ", or a folder of them"));
+[[noreturn]] void refuse_unknown(const PredictionForm& form, const std::string& name) {
+  const auto near = nearest(name, names_of_inputs(form));
+  fail(Exit::usage, text("there is no input ", name),
+       near.empty() ? takes(form) : text("did you mean ", near, "?"));
 }
 
-/// Of an input that is no text.
-void check_given(const PredictionInput& input, const std::string& value, const PredictionForm& form) {
-  if (input.kind == Kind::image) check_image(input.name, value, form);
-  if (input.kind == Kind::file && !fs::is_regular_file(value))
-    fail(Exit::data, text("there is no file ", value), text("check the input ", input.name));
-}
-
-/// Values by input, in the order in which they were given.
-using Given = std::map<std::string, std::vector<std::string>>;
+/// What words say, in the order in which they were given.
+struct Given {
+  std::map<std::string, std::vector<std::string>> values = {};  // by input
+  std::vector<std::string> folders = {};                        // that hold several images of a case
+  bool contains(const std::string& name) const { return values.contains(name); }
+};
 
 Given split_words(const PredictionForm& form, const std::vector<std::string>& words) {
   Given given;
+  const auto images = image_inputs(form);
   for (const auto& word : words) {
     const auto sign = word.find('=');
     if (const auto* input = sign == std::string::npos ? nullptr : find_input(form, word.substr(0, sign))) {
-      given[input->name].push_back(word.substr(sign + 1));
+      given.values[input->name].push_back(word.substr(sign + 1));
       continue;
     }
     if (form.inputs.empty())
@@ -89,90 +55,61 @@ Given split_words(const PredictionForm& form, const std::vector<std::string>& wo
     const auto& first = form.inputs.front();
     const bool is_file = first.kind == Kind::image && fs::exists(place_of(word));
     if (!is_file && names_something(word)) refuse_unknown(form, word.substr(0, sign));
-    given[first.name].push_back(word);
+    const bool is_of_cases = is_file && images.size() > 1 && fs::is_directory(word);
+    (is_of_cases ? given.folders : given.values[first.name]).push_back(word);
+  }
+  // Where another image is named by itself, a folder without a name is one series of the first input.
+  const bool names_images =
+      std::ranges::any_of(images, [&](const std::string& name) { return given.contains(name); });
+  if (names_images && !given.folders.empty()) {
+    auto& of_first = given.values[form.inputs.front().name];
+    of_first.insert(of_first.end(), given.folders.begin(), given.folders.end());
+    given.folders.clear();
   }
   return given;
 }
 
-void refuse_missing(const PredictionForm& form, const auto& is_given, const std::string& where) {
-  for (const auto& input : form.inputs) {
-    if (input.is_optional || is_given(input.name)) continue;
-    fail(Exit::usage, text(where, "the input ", input.name, " is missing"),
-         text("say --input ", form.inputs.size() > 1 ? input.name + "=" : "",
-              input.kind == Kind::text ? "TEXT" : "FILE"));
-  }
-}
-
-/// What the outputs of an image are called: "head" for head.nii.gz.
-std::string stem_of(const fs::path& image) {
-  const auto name = image.filename().string();
-  const auto suffix = known_suffix(image);
-  if (!suffix.empty()) return name.substr(0, name.size() - suffix.size());
-  const auto series = name.find('#');
-  if (series != std::string::npos) return name.substr(0, series) + "-" + name.substr(series + 1);
-  if (fs::is_directory(image)) {
-    const auto folder = fs::absolute(image).lexically_normal();
-    return (folder.has_filename() ? folder : folder.parent_path()).filename().string();
-  }
-  return image.stem().string();
-}
-
-struct NamedImage {
-  std::string path, name;
-};
-
-/// The images that a value stands for. Those of a folder are called by their paths below it.
-std::vector<NamedImage> images_of(const std::string& value, bool& of_folder) {
-  if (!fs::is_directory(value)) return {{value, stem_of(value)}};
-  const auto found = images_below(value);
-  const bool is_one_series = found.size() == 1 && found.front() == fs::path(value);
-  of_folder = of_folder || !is_one_series;
-  std::vector<NamedImage> images;
-  for (const auto& path : found) {
-    auto below = is_one_series ? fs::path() : path.lexically_relative(value).parent_path();
-    if (!below.empty() && *below.begin() == "..") below.clear();  // FOLDER#SERIES stands beside the folder
-    images.push_back({path.string(), (below / stem_of(path)).string()});
-  }
-  return images;
-}
-
-int64_t count_images(const PredictionForm& form) {
-  return std::ranges::count(form.inputs, Kind::image, &PredictionInput::kind);
-}
-
 /// The images of each case, its texts to be added.
-std::vector<PredictionCase> cases_of_images(const PredictionForm& form, const Given& given, bool& of_folder) {
-  std::vector<PredictionCase> cases(1);
-  for (const auto& input : form.inputs) {
-    const auto found = given.find(input.name);
-    if (input.kind != Kind::image || found == given.end()) continue;
-    std::vector<NamedImage> images;
-    for (const auto& value : found->second) {
-      check_given(input, value, form);
-      const auto here = images_of(value, of_folder);
-      images.insert(images.end(), here.begin(), here.end());
-    }
-    if (images.size() > 1 && count_images(form) > 1) {
-      fail(Exit::usage, text("the input ", input.name, " is given ", images.size(), " times"),
-           "give each input once, or many cases with --table FILE.csv");
-    }
-    cases.resize(images.size(), cases.front());
-    for (std::size_t i = 0; i < images.size(); ++i) {
-      auto& one = cases[i];
-      one.inputs[input.name] = images[i].path;
-      if (one.name.empty()) one.name = images[i].name;
-      if (one.label.empty()) one.label = images[i].path;
-    }
+GivenImages images_of_cases(const PredictionForm& form, const DataConfig& trained, const Given& given) {
+  GivenImages all;
+  for (const std::string& folder : given.folders) all.join(cases_given(form, trained, folder));
+  if (!given.folders.empty()) {
+    all.of_folder = all.of_folder || all.cases.size() > 1;
+    return all;
   }
-  return cases;
+  const auto images = image_inputs(form);
+  all.cases.resize(1);
+  for (const std::string& input : images) {
+    const auto found = given.values.find(input);
+    if (found == given.values.end()) continue;
+    GivenImages here;
+    for (const auto& value : found->second) {
+      check_given(*find_input(form, input), value, form);
+      here.join(images_given(form, trained, input, value));
+    }
+    if (here.cases.size() > 1 && images.size() > 1) {
+      fail(Exit::usage, text("the input ", input, " is given ", here.cases.size(), " times"),
+           "give each input once, a folder of cases without a name (--input FOLDER), or many cases with "
+           "--table FILE.csv");
+    }
+    if (images.size() == 1) return here;
+    auto& one = all.cases.front();
+    auto& more = here.cases.front();
+    one.inputs.merge(more.inputs);
+    if (one.name.empty()) one.name = more.name;
+    if (one.label.empty()) one.label = more.label;
+    all.of_folder = all.of_folder || here.of_folder;
+    all.account.join(std::move(here.account));
+  }
+  return all;
 }
 
 /// Each text, and each file of one, a case of each image.
 std::vector<PredictionCase> with_texts(const PredictionForm& form, const Given& given,
                                        std::vector<PredictionCase> cases) {
   for (const auto& input : form.inputs) {
-    const auto found = given.find(input.name);
-    if (input.kind == Kind::image || found == given.end()) continue;
+    const auto found = given.values.find(input.name);
+    if (input.kind == Kind::image || found == given.values.end()) continue;
     for (const auto& value : found->second) check_given(input, value, form);
     std::vector<PredictionCase> more;
     for (const auto& one : cases) {
@@ -187,13 +124,6 @@ std::vector<PredictionCase> with_texts(const PredictionForm& form, const Given& 
   return cases;
 }
 
-std::string numbered(const std::string& word, int64_t number) {
-  constexpr std::size_t digits = 4;
-  auto count = text(number);
-  if (count.size() < digits) count.insert(0, digits - count.size(), '0');
-  return text(word, "-", count);
-}
-
 void check_count(int64_t count) {
   if (count < 1) fail(Exit::usage, text("--count is ", count), "ask for one sample at least");
 }
@@ -205,50 +135,6 @@ std::vector<PredictionCase> samples(int64_t count) {
     const auto name = numbered("sample", i);
     cases.push_back({.name = name, .label = name});
   }
-  return cases;
-}
-
-PredictionCase case_of_row(const PredictionForm& form, const fs::path& table, const CsvTable& columns,
-                           const CsvTable::Row& row, int64_t number) {
-  const auto place = text(table.filename().string(), ':', row.line);
-  PredictionCase one;
-  for (std::size_t i = 0; i < columns.columns.size(); ++i) {
-    const auto& column = columns.columns[i];
-    const auto& cell = row.cells[i];
-    if (cell.empty()) continue;
-    if (column == "case") {
-      one.name = cell;
-      continue;
-    }
-    const auto* input = find_input(form, column);
-    auto value = input->kind == Kind::text ? cell : (table.parent_path() / cell).string();
-    try {
-      check_given(*input, value, form);
-    } catch (const Error& error) {
-      throw error.within(place);
-    }
-    one.inputs[column] = std::move(value);
-  }
-  refuse_missing(form, [&](const std::string& name) { return one.inputs.contains(name); }, place + ": ");
-  if (one.name.empty()) one.name = numbered("case", number);
-  one.label = one.name;
-  return one;
-}
-
-std::vector<PredictionCase> cases_of_table(const PredictionForm& form, const fs::path& path) {
-  if (!fs::is_regular_file(path))
-    fail(Exit::usage, text("there is no table ", path.string()), "check --table");
-  const auto table = parse_csv(read_text(path), path.filename().string());
-  for (const auto& column : table.columns) {
-    if (column == "case" || find_input(form, column) != nullptr) continue;
-    const auto near = nearest(column, names_of(form));
-    fail(Exit::usage, text(path.string(), ": there is no input ", column),
-         near.empty() ? takes(form) : text("did you mean ", near, "?"));
-  }
-  std::vector<PredictionCase> cases;
-  for (const auto& row : table.rows)
-    cases.push_back(case_of_row(form, path, table, row, static_cast<int64_t>(cases.size())));
-  if (cases.empty()) fail(Exit::data, text(path.string(), " has no rows"), "give one case a row");
   return cases;
 }
 
@@ -283,18 +169,40 @@ std::vector<PredictionCase> with_samples(const std::vector<PredictionCase>& case
 }
 
 /// Everything that a call is about, each case once.
-PredictionCases whole_cases(const PredictionForm& form, const PredictionRequest& request) {
-  if (!request.table.empty()) return {.cases = cases_of_table(form, request.table), .of_folder = true};
+PredictionCases whole_cases(const PredictionForm& form, const PredictionRequest& request,
+                            const DataConfig& trained) {
+  if (!request.table.empty()) {
+    GivenImages listed = cases_of_table(form, trained, request.table);
+    return {.cases = std::move(listed.cases), .of_folder = true, .account = std::move(listed.account)};
+  }
   const auto given = split_words(form, request.inputs);
-  refuse_missing(form, [&](const std::string& name) { return given.contains(name); }, "");
-  if (given.empty()) return {.cases = samples(request.count.value_or(1))};
-  PredictionCases found;
-  found.cases = with_texts(form, given, cases_of_images(form, given, found.of_folder));
+  const auto is_given = [&](const std::string& name) {
+    const bool is_of_folder = !given.folders.empty() && find_input(form, name)->kind == Kind::image;
+    return is_of_folder || given.contains(name);
+  };
+  refuse_missing(form, is_given, "");
+  if (given.values.empty() && given.folders.empty()) return {.cases = samples(request.count.value_or(1))};
+  GivenImages images = images_of_cases(form, trained, given);
+  PredictionCases found{.cases = with_texts(form, given, std::move(images.cases)),
+                        .of_folder = images.of_folder,
+                        .account = std::move(images.account)};
   for (auto& one : found.cases) {
     if (one.name.empty() || one.name.starts_with('-')) one.name = "case" + one.name;
     if (one.label.empty()) one.label = one.name;
   }
   return found;
+}
+
+void check_cases(const PredictionForm& form, const std::vector<PredictionCase>& cases) {
+  if (!form.check) return;
+  for (const auto& one : cases) {
+    try {
+      form.check(one.inputs);
+    } catch (const Error& error) {
+      if (cases.size() == 1) throw;
+      throw error.within(one.label);
+    }
+  }
 }
 
 }  // namespace
@@ -305,6 +213,8 @@ Json to_json(const PredictionCases& found) {
     cases.push_back({{"name", one.name},
                      {"label", one.label},
                      {"inputs", one.inputs},
+                     {"further", one.further},
+                     {"fault", one.fault},
                      {"number", one.number},
                      {"sample", one.sample},
                      {"sample_of", one.sample_of}});
@@ -315,23 +225,36 @@ Json to_json(const PredictionCases& found) {
 PredictionCases prediction_cases_from_json(const Json& json) {
   PredictionCases found{.cases = {}, .of_folder = json.at("of_folder").get<bool>()};
   for (const auto& one : json.at("cases")) {
-    found.cases.push_back({.name = one.at("name").get<std::string>(),
-                           .label = one.at("label").get<std::string>(),
-                           .inputs = one.at("inputs").get<std::map<std::string, std::string>>(),
-                           .number = one.at("number").get<int64_t>(),
-                           .sample = one.at("sample").get<int64_t>(),
-                           .sample_of = one.at("sample_of").get<std::string>()});
+    found.cases.push_back(
+        {.name = one.at("name").get<std::string>(),
+         .label = one.at("label").get<std::string>(),
+         .inputs = one.at("inputs").get<std::map<std::string, std::string>>(),
+         .further = one.at("further").get<std::map<std::string, std::vector<std::string>>>(),
+         .fault = one.at("fault").get<std::string>(),
+         .number = one.at("number").get<int64_t>(),
+         .sample = one.at("sample").get<int64_t>(),
+         .sample_of = one.at("sample_of").get<std::string>()});
   }
   return found;
 }
 
-PredictionCases find_prediction_cases(const PredictionForm& form, const PredictionRequest& request) {
+PredictionCases find_prediction_cases(const PredictionForm& form, const PredictionRequest& request,
+                                      const DataConfig& trained) {
   check_kinds(form, request);
-  auto found = whole_cases(form, request);
+  auto found = whole_cases(form, request, trained);
+  const bool has_given = !request.inputs.empty() || !request.table.empty();
+  if (has_given) check_cases(form, found.cases);
   for (std::size_t i = 0; i < found.cases.size(); ++i) found.cases[i].number = static_cast<int64_t>(i);
-  const bool has_inputs = !request.inputs.empty() || !request.table.empty();
-  if (has_inputs) found.cases = with_samples(found.cases, request.count.value_or(1));
+  if (has_given) found.cases = with_samples(found.cases, request.count.value_or(1));
   return found;
+}
+
+std::vector<std::string> words_on_account(const FileAccount& account) {
+  std::vector<std::string> words = account.warnings;
+  for (const auto& [reason, files] : account.passed_over)
+    words.push_back(text("passed over: ", files.size(), files.size() == 1 ? " file, " : " files, ", reason,
+                         " (", files.front(), ')'));
+  return words;
 }
 
 std::vector<PredictionCase> sampled_cases(const std::vector<PredictionCase>& cases) {

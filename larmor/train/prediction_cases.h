@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "larmor/config/run_config.h"
+#include "larmor/data/index/file_account.h"
 #include "larmor/train/prediction.h"
 #include "larmor/train/predictor.h"
 
@@ -23,16 +25,21 @@ struct PredictionRequest {
 struct PredictionCases {
   /// In the order of the request, those of a folder by name; the samples of a case one after the other.
   std::vector<PredictionCase> cases;
-  bool of_folder = false;  // one of the inputs is a folder of images, or the cases stand in a table
+  bool of_folder = false;    // one of the inputs is a folder of images, or the cases stand in a table
+  FileAccount account = {};  // of files in folders that are no case; ranks have no use for it
 };
 Json to_json(const PredictionCases& found);
 PredictionCases prediction_cases_from_json(const Json& json);
 
 /// A stage with one image input takes many of them, one a case, and folders of them; with several image
-/// inputs each is given once. A text that is given n times makes n cases of each image. Throws Error: usage
-/// when an input is not known, is given twice or is missing, or when --count does not fit the stage; data
-/// when there is no such file, a folder holds no image, or a file is none.
-PredictionCases find_prediction_cases(const PredictionForm& form, const PredictionRequest& request);
+/// inputs each is given once, or folders are given whose cases have them all. `trained`: by which the files
+/// of folders and tables are told. A text that is given n times makes n cases of each image. Throws Error:
+/// usage when an input is not known, is given twice or is missing, when --count does not fit the stage, or as
+/// PredictionForm::check; data when there is no such file, a folder holds no image, or a file is none.
+PredictionCases find_prediction_cases(const PredictionForm& form, const PredictionRequest& request,
+                                      const DataConfig& trained = {});
+/// Words for a person on what lies in folders and tables and is no case: a line a reason, and the warnings.
+std::vector<std::string> words_on_account(const FileAccount& account);
 
 /// Those of which there are several samples, once each and under their own names.
 std::vector<PredictionCase> sampled_cases(const std::vector<PredictionCase>& cases);

@@ -37,6 +37,7 @@ std::vector<fs::path> image_files(const PredictionForm& form, const PredictionCa
     if (input.kind == PredictionInput::Kind::image && given != one.inputs.end())
       files.emplace_back(given->second);
   }
+  for (const auto& [name, further] : one.further) files.insert(files.end(), further.begin(), further.end());
   return files;
 }
 
@@ -254,6 +255,7 @@ Json prediction_json(const PredictionFiles& files, const std::vector<PredictionC
     if (!result.failure.empty()) continue;
     Json row{
         {"case", one.name}, {"inputs", one.inputs}, {"outputs", Json::object()}, {"values", Json::object()}};
+    if (!one.further.empty()) row["further"] = one.further;
     for (const auto& [name, file] : result.files) row["outputs"][name] = file;
     for (const auto& [name, value] : result.numbers) row["values"][name] = or_null(value);
     for (const auto& [name, value] : result.words) row["values"][name] = value;

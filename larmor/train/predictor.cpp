@@ -4,18 +4,21 @@
 #include <utility>
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
 
 #include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
+#include "larmor/data/image_pair.h"
 #include "larmor/device/draw_position.h"
 #include "larmor/device/layout.h"
 #include "larmor/device/out_of_memory.h"
 #include "larmor/formats/pictures/picture_reading.h"
 #include "larmor/train/batch_device.h"
 #include "larmor/train/networks.h"
+#include "larmor/transforms/common_grid.h"
 #include "larmor/transforms/reading_steps.h"
 
 namespace larmor {
@@ -28,13 +31,34 @@ Predictor::Predictor(Task& task, PredictionForm form, PredictorOptions options)
       channels_(form_.channels, options_.resamples),
       reads_grey_(picture_reading(form_.transforms).grey) {}
 
-Prediction Predictor::predict(const PredictionCase& one) const {
+Volumes Predictor::read(const PredictionCase& one) const {
+  const PictureReading reading{.grey = reads_grey_, .size = {}};
   Volumes files;
+  const std::string* only_file = nullptr;
   for (const auto& input : form_.inputs) {
     const auto given = one.inputs.find(input.name);
-    if (input.kind == PredictionInput::Kind::image && given != one.inputs.end())
-      files.emplace(input.name, read_volume(given->second, {.grey = reads_grey_, .size = {}}));
+    if (input.kind != PredictionInput::Kind::image || given == one.inputs.end()) continue;
+    Volume image = read_volume(given->second, reading);
+    std::vector<at::Tensor> channels{image.voxels};
+    if (const auto further = one.further.find(input.name); further != one.further.end()) {
+      for (const std::string& file : further->second)
+        channels.push_back(on_grid_of(image, given->second, read_volume(file, reading), file,
+                                      {.resamples = options_.resamples})
+                               .voxels);
+    }
+    if (channels.size() > 1) image.voxels = at::cat(channels);
+    only_file = files.empty() && channels.size() == 1 ? &given->second : nullptr;
+    files.emplace(input.name, std::move(image));
   }
+  if (only_file != nullptr && !form_.pairs_are_images && holds_a_pair(*only_file, files.begin()->second))
+    files.begin()->second = apart(std::move(files.begin()->second)).image;
+  return files;
+}
+
+Prediction Predictor::predict(const PredictionCase& one) const {
+  if (!one.fault.empty())
+    fail(Exit::data, text(one.label, ' ', one.fault), "complete the case, and predict it again");
+  const Volumes files = read(one);
   bool goes_in_one_pass = false;
   try {
     return predict_prepared(one, files, [&](double examples) {

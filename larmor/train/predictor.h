@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include <c10/core/Device.h>
 
@@ -21,9 +22,12 @@ struct PredictionCase {
   std::string name = {};                           // names its outputs: <name>.nii.gz
   std::string label = {};                          // for people: its file, where it is one
   std::map<std::string, std::string> inputs = {};  // by the input's name: a path, or a text
-  int64_t number = 0;                              // of the case in its call
-  int64_t sample = 0;                              // of the case; draws are keyed by both
-  std::string sample_of = {};                      // the case's own name; empty: it is predicted once
+  /// By input, files whose channels follow those of the file above.
+  std::map<std::string, std::vector<std::string>> further = {};
+  std::string fault = {};      // why it cannot be predicted; empty: it may be
+  int64_t number = 0;          // of the case in its call
+  int64_t sample = 0;          // of the case; draws are keyed by both
+  std::string sample_of = {};  // the case's own name; empty: it is predicted once
   bool operator==(const PredictionCase&) const = default;
 };
 
@@ -49,6 +53,7 @@ class Predictor {
   c10::Device device() const { return options_.device; }
 
  private:
+  Volumes read(const PredictionCase& one) const;
   Volumes prepared(const Volumes& files) const;
   Prediction predict_prepared(const PredictionCase& one, const Volumes& files,
                               const std::function<bool(double examples)>& fits_in_one_pass) const;

@@ -77,6 +77,15 @@ TEST_F(Survival, GoesFromATableToPredictionsOnTwoRanks) {
   EXPECT_EQ(table.at(0), "case,risk,percentile,survival_1y,survival_2y,survival_3y");
   EXPECT_THAT(table.at(1), StartsWith("3.nii,"));
   EXPECT_THAT(table.at(2), StartsWith("5.nii,"));
+
+  const auto of_table = call({"predict", "runs/run", "--table", "dataset.csv", "--json"});
+  ASSERT_EQ(of_table.status, 0) << of_table.err;
+  EXPECT_EQ(of_table.json().size(), static_cast<std::size_t>(patients)) << "the table of training, as it is";
+  EXPECT_NEAR(of_table.json().at(3).at("risk").get<double>(), std::stod(split(table.at(1), ',').at(1)), 1e-4);
+  put_file(folder() / "odd.csv", "NIFTI path,colour\n3.nii,red\n");
+  const auto odd = call({"predict", "runs/run", "--table", "odd.csv"});
+  EXPECT_EQ(odd.status, usage);
+  EXPECT_THAT(odd.err, AllOf(HasSubstr("there is no input colour"), HasSubstr("NIFTI path is its image")));
 }
 
 /// Step 2 has a validation of its own, and step 3 other weights.

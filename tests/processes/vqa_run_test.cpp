@@ -115,6 +115,13 @@ TEST_F(QuestionsAboutRadiographs, AreAnsweredFromATable) {
   const auto end = call({"predict", "runs/both-finetune", "--table", "asked.csv", "--output", "answers.csv"});
   ASSERT_EQ(end.status, 0) << end.err;
   EXPECT_THAT(read_text(folder() / "answers.csv"), AllOf(HasSubstr("region"), HasSubstr("severity")));
+  put_file(
+      folder() / "training.csv",
+      "image,question,answer,type,patient,split,Edema,site\nx.png,Where is it?,left lung,,p0,val,1,Rome\n");
+  const auto own = call({"predict", "runs/both-finetune", "--table", "training.csv", "--json"});
+  ASSERT_EQ(own.status, 0) << own.err;
+  EXPECT_EQ(own.json().at(0).at("values").at("head"), "region");
+  EXPECT_THAT(own.err, HasSubstr("nothing reads the columns site"));
 }
 
 TEST_F(QuestionsAboutRadiographs, MayBeSeveralOfOneImageWithBoxesAndAPicture) {

@@ -14,6 +14,8 @@
 #include "larmor/kernels/draw.h"
 #include "larmor/train/prediction_run.h"
 
+#include "tests/support/cases.h"
+
 namespace larmor::testing {
 namespace {
 
@@ -215,6 +217,35 @@ TEST_F(PredictorOf, WhatStandsInAFileReachesTheTaskAsAText) {
   const auto results = run(form, {.inputs = {image("a", 1), "scene=" + scene}}, folder() / "out.nii");
   EXPECT_EQ(results.at(0).words.back(), (std::pair<std::string, std::string>("scene", "a lung")));
   EXPECT_THROW(run(form, {.inputs = {image("a", 1), "scene=" + scene}}, scene), Error) << "written over";
+}
+
+TEST_F(PredictorOf, AnArchiveOfTwoChannelsIsAnImageAndItsLabelAsInTraining) {
+  CaseFolder pairs;
+  pairs.archive("pair.npz", {2, 3, 4, 2});  // 0, 1, 2, … over both channels
+  const auto file = (pairs.path() / "pair.npz").string();
+  const auto both = read_volume(file).voxels;
+  auto form = form_of({"noise"});
+  const auto sum_of = [&] {
+    return run(form, {.inputs = {file}}, folder() / "out.nii").at(0).numbers.at(0).second;
+  };
+  EXPECT_EQ(sum_of(), both[0].sum().item<double>());
+  form.pairs_are_images = true;
+  EXPECT_EQ(sum_of(), both.sum().item<double>());
+}
+
+TEST_F(PredictorOf, FurtherFilesOfAnImageAreItsChannelsOnOneGrid) {
+  const auto form = form_of({"noise"});
+  PredictionCase one{.name = "x", .label = "x", .inputs = {{"one", image("a", 1)}}};
+  one.further["one"] = {image("b", 2), image("c", 4)};
+  Echo task;
+  const Predictor predictor(task, form, {});
+  EXPECT_EQ(predictor.predict(one).numbers.front().second, 24 * 7);
+  one.further["one"].push_back((folder() / "d.nii").string());
+  write_nifti(storage_, folder() / "d.nii", {.voxels = at::ones({1, 2, 3, 5})});
+  EXPECT_THAT(error_of([&] { predictor.predict(one); })->message(),
+              HasSubstr("d.nii: its grid has 2 x 3 x 5"));
+  one.fault = "has no t2w";
+  EXPECT_THAT(error_of([&] { predictor.predict(one); })->message(), HasSubstr("x has no t2w"));
 }
 
 TEST_F(PredictorOf, WhatTheTransformsResampledComesBackToTheGridOfItsFile) {

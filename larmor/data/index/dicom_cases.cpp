@@ -48,7 +48,7 @@ class DicomCases {
     }
     for (const DicomSeries& one : read.others) {
       known.insert(one.files.front());
-      account_.pass_over(word_on_empty(one), below(folder, one.files.front()));
+      account_.pass_over(DicomFilters::word_without_pixels(one), below(folder, one.files.front()));
     }
     for (const std::string& name : names)
       if (!known.contains(name)) account_.pass_over("no DICOM file", below(folder, name));
@@ -75,11 +75,6 @@ class DicomCases {
  private:
   static std::string below(const std::string& folder, const std::string& name) {
     return (fs::path(folder) / name).generic_string();
-  }
-
-  static std::string word_on_empty(const DicomSeries& object) {
-    return text(object.kind == DicomClass::image ? "a DICOM object" : to_text(object.kind),
-                " without pixels");
   }
 
   /// Whether the series is a case.

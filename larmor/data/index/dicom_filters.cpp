@@ -127,6 +127,10 @@ std::string DicomFilters::refusal(const DicomSeries& object) {
   return "";
 }
 
+std::string DicomFilters::word_without_pixels(const DicomSeries& object) {
+  return text(object.kind == DicomClass::image ? "a DICOM object" : to_text(object.kind), " without pixels");
+}
+
 void DicomFilters::check_values(const std::string& folder) const {
   for (const Filter& filter : filters_) {
     if (filter.found.empty()) return;

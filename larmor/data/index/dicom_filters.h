@@ -24,6 +24,8 @@ class DicomFilters {
   DicomText texts() const;
   /// Why it is no case, with the key that says so; "" where it is one.
   std::string refusal(const DicomSeries& object);
+  /// The reason by which an object without pixels stands in an account.
+  static std::string word_without_pixels(const DicomSeries& object);
   /// Throws Error (data) where a value has fitted none of the objects that earlier keys left, with what those
   /// have. Nothing where there were none at all.
   void check_values(const std::string& folder) const;

@@ -22,6 +22,7 @@ struct FoundCase {
   std::string label;
   std::optional<Split> split;  // the list's own word, or a folder's
   std::map<std::string, double> values = {};
+  std::string id = {};  // what the names of its files share, where a modality tells them apart
 };
 
 struct FoundCases {

@@ -34,6 +34,7 @@ FoundCases placed_cases(const DataConfig& data, CasesByPlace& cases) {
   for (auto& [key, entry] : cases) {
     entry.patient = data.split.by == "file" ? entry.files.begin()->second : std::move(place->patient);
     entry.split = place->split;
+    entry.id = key.second;
     if (place->passed_over == nullptr) {
       found.cases.push_back(std::move(entry));
     } else {

@@ -152,7 +152,8 @@ std::unique_ptr<Task> AutoencoderStage::task(const RunConfig& config, const Inde
 PredictionForm AutoencoderStage::prediction(const RunConfig& config) const {
   return {.inputs = {{.name = "image"}},
           .transforms = prediction_chain(config.data.transforms),
-          .volumes = {AutoencoderTask::output_name}};
+          .volumes = {AutoencoderTask::output_name},
+          .pairs_are_images = config_.network.in_channels == 2};
 }
 
 }  // namespace larmor::latent_diffusion

@@ -17,6 +17,7 @@
 #include "workloads/survival/risk/cohort.h"
 #include "workloads/survival/risk/pretrained.h"
 #include "workloads/survival/risk/survival_task.h"
+#include "workloads/survival/risk/table.h"
 
 namespace larmor::survival {
 
@@ -159,7 +160,11 @@ std::unique_ptr<Task> RiskStage::task(const RunConfig& config, const Index& inde
 }
 
 PredictionForm RiskStage::prediction(const RunConfig& config) const {
-  return {.inputs = {{.name = "image"}}, .transforms = validation_chain(config.data.transforms)};
+  return {.inputs = {{.name = "image"}},
+          .transforms = validation_chain(config.data.transforms),
+          .columns = [columns = config_.columns](const CsvTable& table, const std::string& place) {
+            return columns_to_predict(table, place, columns);
+          }};
 }
 
 MakeVolumes RiskStage::image_maker() const {

@@ -170,4 +170,22 @@ SurvivalTable read_survival_table(const std::filesystem::path& path, const Table
   return {std::move(rows.cases), columns_sentence(table, found) + rows.left_out_words()};
 }
 
+std::map<std::string, std::string> columns_to_predict(const CsvTable& table, const std::string& place,
+                                                      const TableColumns& columns) {
+  std::map<std::string, std::string> meanings;
+  for (const std::string& column : table.columns) {
+    for (const auto& [wanted, asked] : {std::pair{&time_column, &columns.time},
+                                        {&event_column, &columns.event},
+                                        {&fold_column, &columns.fold},
+                                        {&patient_column, &columns.patient}}) {
+      if (may_be(column, *wanted, *asked)) meanings[column] = "";
+    }
+  }
+  // A table for a prediction may call it as the input is called, whatever the column of training was.
+  const bool is_asked = columns.image != "auto" && table.find(columns.image) != no_column;
+  const auto image = find_column(table, image_column, is_asked ? columns.image : "auto", false, place);
+  if (image != no_column) meanings[table.columns[static_cast<std::size_t>(image)]] = "image";
+  return meanings;
+}
+
 }  // namespace larmor::survival

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "larmor/data/index/case_list.h"
+#include "larmor/formats/csv.h"
 
 namespace larmor::survival {
 
@@ -33,5 +35,10 @@ struct SurvivalTable {
 /// 0 and 1, times that are missing, negative or no numbers, empty paths: all such rows, with their lines.
 SurvivalTable read_survival_table(const std::filesystem::path& path, const TableColumns& columns,
                                   const TableFolds& folds);
+
+/// The columns of such a table by what they are to a prediction: "image", and "" for those that may be
+/// another of the columns above. Throws Error (data) where several could be the image.
+std::map<std::string, std::string> columns_to_predict(const CsvTable& table, const std::string& place,
+                                                      const TableColumns& columns);
 
 }  // namespace larmor::survival

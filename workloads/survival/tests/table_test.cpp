@@ -41,6 +41,23 @@ TEST(SurvivalTable, GuessesTheGuidesColumns) {
   EXPECT_THAT(table.sentence, AllOf(HasSubstr("image NIFTI Path"), HasSubstr("fold Fold_1")));
 }
 
+TEST(SurvivalTable, SaysWhichOfItsColumnsAPredictionHasAUseFor) {
+  const auto columns = [](const std::string& header, const TableColumns& named = {}) {
+    return columns_to_predict(parse_csv(header + "\n", "t.csv"), "t.csv", named);
+  };
+  using Columns = std::map<std::string, std::string>;
+  EXPECT_EQ(columns("ID,Patient ID,NIFTI path,time,event,Fold_1,Age"), (Columns{{"ID", ""},
+                                                                                {"Patient ID", ""},
+                                                                                {"NIFTI path", "image"},
+                                                                                {"time", ""},
+                                                                                {"event", ""},
+                                                                                {"Fold_1", ""}}));
+  EXPECT_EQ(columns("where,t1,time", {.image = "where", .time = "t1"}),
+            (Columns{{"where", "image"}, {"t1", ""}}));
+  EXPECT_EQ(columns("scan", {.image = "where"}), (Columns{{"scan", "image"}}))
+      << "another table may call it so";
+}
+
 TEST(SurvivalTable, TakesTheColumnsItIsTold) {
   const auto table =
       read("where,t2,t1,dead\nx.nii,5,6,1\n", {.image = "where", .time = "t1", .event = "dead"});

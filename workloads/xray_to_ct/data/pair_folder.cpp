@@ -172,25 +172,8 @@ void list_pairs(const DataConfig& data, const CasesOfFiles& cases, FoundPairs& f
   }
 }
 
-}  // namespace
-
-PairFileName pair_file_name(std::string_view name) {
-  const std::string suffix = known_suffix(std::filesystem::path(name));
-  if (suffix.empty()) return {};
-  const std::string stem(name.substr(0, name.size() - suffix.size()));
-  for (const ViewEnding& view : view_endings) {
-    const std::string_view ending = view.ending;
-    if (stem.size() <= ending.size() || !lower(stem).ends_with(ending)) continue;
-    return {.id = stem.substr(0, stem.size() - ending.size()), .file = view.file, .rank = view.rank};
-  }
-  if (!is_volume_suffix(lower(suffix))) return {};
-  return {.id = stem, .file = pair_file::ct, .rank = lower(suffix) == ".npy" ? 1 : 0};
-}
-
-FoundPairs find_pairs(const DataConfig& data) {
-  if (data.folder.empty())
-    fail(Exit::data, "data.folder is not set",
-         "say where the pairs of radiographs and CTs are: data.folder=FOLDER");
+/// None where no name is one of a pair's.
+FoundPairs pairs_in(const DataConfig& data) {
   FolderScan scan =
       scan_folder(data.folder, {.suffixes = {""}, .include = data.include, .exclude = data.exclude});
   FoundPairs found{.listed = {}, .account = std::move(scan.account)};
@@ -210,13 +193,47 @@ FoundPairs find_pairs(const DataConfig& data) {
     found.account.pass_over("another file of its case counts, by their names", other.path);
   }
   list_pairs(data, cases, found);
-  if (found.listed.empty()) {
-    fail(Exit::data,
-         text("no radiographs with CTs in ", data.folder, ": looked at ", scan.files.size(), " files"),
-         "names are <case>_pa_drr.*, <case>_lat_drr.* and <case>.nii.gz; `larmor prepare xray_to_ct "
-         "data.ct=FOLDER` makes them of CTs");
-  }
   return found;
+}
+
+}  // namespace
+
+PairFileName pair_file_name(std::string_view name) {
+  const std::string suffix = known_suffix(std::filesystem::path(name));
+  if (suffix.empty()) return {};
+  const std::string stem(name.substr(0, name.size() - suffix.size()));
+  for (const ViewEnding& view : view_endings) {
+    const std::string_view ending = view.ending;
+    if (stem.size() <= ending.size() || !lower(stem).ends_with(ending)) continue;
+    return {.id = stem.substr(0, stem.size() - ending.size()), .file = view.file, .rank = view.rank};
+  }
+  if (!is_volume_suffix(lower(suffix))) return {};
+  return {.id = stem, .file = pair_file::ct, .rank = lower(suffix) == ".npy" ? 1 : 0};
+}
+
+FoundPairs find_pairs(const DataConfig& data) {
+  if (data.folder.empty())
+    fail(Exit::data, "data.folder is not set",
+         "say where the pairs of radiographs and CTs are: data.folder=FOLDER");
+  FoundPairs found = pairs_in(data);
+  if (!found.listed.empty()) return found;
+  fail(Exit::data,
+       text("no radiographs with CTs in ", data.folder, ": looked at ", found.account.files_passed_over(),
+            " files"),
+       "names are <case>_pa_drr.*, <case>_lat_drr.* and <case>.nii.gz; `larmor prepare xray_to_ct "
+       "data.ct=FOLDER` makes them of CTs");
+}
+
+std::optional<NamedFolder> radiographs_in(const DataConfig& trained, const std::filesystem::path& folder) {
+  FoundPairs found = pairs_in(data_of_named_folder(trained, folder));
+  if (found.listed.empty()) return std::nullopt;
+  NamedFolder named{.cases = {}, .channels = {}, .account = std::move(found.account)};
+  for (ListedCase& entry : found.listed) {
+    const auto ct = entry.files.extract(pair_file::ct);
+    if (!ct.empty()) named.account.pass_over("the volume of its case", ct.mapped());
+    named.cases.push_back({.name = entry.place, .files = std::move(entry.files)});
+  }
+  return named;
 }
 
 RadiographPair read_pair(const std::filesystem::path& folder, const Case& entry, const PairConfig& config,

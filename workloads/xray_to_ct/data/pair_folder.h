@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "larmor/config/run_config.h"
 #include "larmor/data/index/case_list.h"
 #include "larmor/data/index/index.h"
+#include "larmor/data/index/named_folder.h"
 
 #include "workloads/xray_to_ct/data/pair_config.h"
 #include "workloads/xray_to_ct/data/radiograph_pair.h"
@@ -42,6 +44,10 @@ struct FoundPairs {
 /// Patients and splits are those of the folder's layout. Throws Error (data) when there is no case, and as
 /// lay_out().
 FoundPairs find_pairs(const DataConfig& data);
+
+/// The radiographs of such a folder by case, for who predicts: volumes are passed over. Nothing where no name
+/// is one of these.
+std::optional<NamedFolder> radiographs_in(const DataConfig& trained, const std::filesystem::path& folder);
 
 /// Reads a case with its first `views` views, and a volume of `size` voxels an edge. Throws Error (data): a
 /// file that is missing or damaged, views of different sizes, a CT that check_ct() refuses, a radiograph that

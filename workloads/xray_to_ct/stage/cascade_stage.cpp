@@ -14,6 +14,7 @@
 #include "larmor/train/volume_stage.h"
 
 #include "workloads/xray_to_ct/data/pair_dataset.h"
+#include "workloads/xray_to_ct/data/pair_folder.h"
 #include "workloads/xray_to_ct/stage/earlier_samples.h"
 
 namespace larmor::xray_to_ct {
@@ -181,7 +182,8 @@ std::unique_ptr<Task> CascadeStage::task(const RunConfig& config, const Index& i
 }
 
 PredictionForm CascadeStage::prediction(const RunConfig& /*config*/) const {
-  PredictionForm form{.inputs = {}, .volumes = {CascadeTask::output_name}, .draws = true};
+  PredictionForm form{
+      .inputs = {}, .volumes = {CascadeTask::output_name}, .draws = true, .cases_of_folder = radiographs_in};
   for (const std::string& view : config_.views) form.inputs.push_back({.name = view});
   return form;
 }

@@ -181,6 +181,26 @@ TEST(PairFolder, ViewsOfDifferentSizeAndCasesWithoutACtAreRefused) {
   EXPECT_THAT(without.refusal(), HasSubstr("has radiographs and no CT"));
 }
 
+TEST(PairFolder, HasRadiographsForAPredictionAndVolumesArePassedOver) {
+  const ScratchFolder scratch;
+  DiskStorage storage;
+  for (const char* name : {"1_pa_drr.png", "1_lat_drr.png", "1.nii.gz", "sub/2_frontal.png", "notes.txt"}) {
+    storage.create_folders((scratch.path() / name).parent_path());
+    write_text(storage, scratch.path() / name, "by its name");
+  }
+  const auto named = radiographs_in({}, scratch.path());
+  ASSERT_TRUE(named);
+  ASSERT_EQ(named->cases.size(), 2U);
+  EXPECT_EQ(named->cases[0].name, "1");
+  EXPECT_EQ(named->cases[0].files, (std::map<std::string, std::string>{{"image_pa", "1_pa_drr.png"},
+                                                                       {"image_lateral", "1_lat_drr.png"}}));
+  EXPECT_EQ(named->cases[1].name, "sub/2");
+  EXPECT_EQ(named->account.passed_over.at("the volume of its case"), std::vector<std::string>{"1.nii.gz"});
+  storage.create_folders(scratch.path() / "films");
+  write_text(storage, scratch.path() / "films" / "x.png", "a film of any name");
+  EXPECT_FALSE(radiographs_in({}, scratch.path() / "films"));
+}
+
 TEST(PairFolder, AFolderWithoutPairsIsAnErrorThatSaysHowTheyAreMade) {
   ForeignFolder folder;
   const auto error = larmor::testing::error_of([&] { folder.index(); });

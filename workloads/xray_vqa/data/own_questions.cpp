@@ -178,4 +178,10 @@ BuiltQuestions build_own_questions(Storage& storage, const std::filesystem::path
   return built;
 }
 
+std::map<std::string, std::string> columns_of_training_alone() {
+  std::map<std::string, std::string> columns{{"answer", ""}};
+  for (const std::string_view label : chexpert_names) columns[std::string(label)] = "";
+  return columns;
+}
+
 }  // namespace larmor::xray_vqa

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <string>
 
 #include "larmor/base/storage.h"
 
@@ -22,5 +24,8 @@ BuiltQuestions build_own_questions(Storage& storage, const std::filesystem::path
 
 /// The class that a person's answer means under a type, or -1.
 int64_t class_of_own_answer(const QuestionType& type, std::string_view answer);
+
+/// Columns of such a table that a prediction has no use for, each with "".
+std::map<std::string, std::string> columns_of_training_alone();
 
 }  // namespace larmor::xray_vqa

@@ -16,6 +16,7 @@
 #include "larmor/train/measure/demand_count.h"
 #include "larmor/train/volume_stage.h"
 
+#include "workloads/xray_vqa/data/own_questions.h"
 #include "workloads/xray_vqa/data/question_data.h"
 #include "workloads/xray_vqa/training/encoder_weights.h"
 
@@ -163,7 +164,8 @@ PredictionForm VqaStage::prediction(const RunConfig&) const {
                      {.name = "type", .kind = Kind::text, .is_optional = true},
                      {.name = "boxes", .kind = Kind::text, .is_optional = true},
                      {.name = "objects", .kind = Kind::file, .is_optional = true}},
-          .pictures = {"saliency"}};
+          .pictures = {"saliency"},
+          .columns = [](const CsvTable&, const std::string&) { return columns_of_training_alone(); }};
 }
 
 VqaSurroundings VqaStage::surroundings() const {
