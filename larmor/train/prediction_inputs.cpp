@@ -45,8 +45,8 @@ std::string hint_on_absent(const std::string& value) {
   const auto sign = value.find('=');
   const bool is_key = sign != std::string::npos && value.substr(0, sign).find('.') != std::string::npos &&
                       value.substr(0, sign).find('/') == std::string::npos;
-  return is_key ? text("if it is meant as a key of the config, say it before --input: larmor predict RUN ",
-                       value, " --input FILE")
+  return is_key ? text("if it is meant as a key of the config, say it before --input: larmor predict RUN '",
+                       value, "' --input FILE")
                 : "check --input";
 }
 
@@ -67,8 +67,8 @@ void check_image(const std::string& name, const std::string& value, const Predic
 }  // namespace
 
 void check_given(const PredictionInput& input, const std::string& value, const PredictionForm& form) {
-  if (input.kind == PredictionInput::Kind::image) check_image(input.name, value, form);
-  if (input.kind == PredictionInput::Kind::file && !fs::is_regular_file(value))
+  if (input.kind == Kind::image) check_image(input.name, value, form);
+  if (input.kind == Kind::file && !fs::is_regular_file(value))
     fail(Exit::data, text("there is no file ", value), text("check the input ", input.name));
 }
 

@@ -1,6 +1,8 @@
 // Generating one modality: sampling over a whole volume, and what `predict` makes of it.
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string>
 
 #include <ATen/ATen.h>
 
@@ -10,6 +12,7 @@
 #include "larmor/nn/sliding_window.h"
 #include "larmor/train/prediction.h"
 
+#include "workloads/fast_ddpm/denoiser/asked_target.h"
 #include "workloads/fast_ddpm/denoiser/brain_figures.h"
 #include "workloads/fast_ddpm/denoiser/denoiser_task.h"
 #include "workloads/fast_ddpm/denoiser/target_choice.h"
@@ -94,24 +97,10 @@ at::Tensor DenoiserTask::generate(const at::Tensor& image, const at::Tensor& is_
 }
 
 int64_t DenoiserTask::target_of(const Batch& inputs, const PredictionContext& context) const {
-  const auto& all = config_.modalities;
-  std::vector<std::string> missing;
-  for (const std::string& modality : all) {
-    if (!inputs.tensors.contains(modality)) missing.push_back(modality);
-  }
-  if (missing.size() == all.size())
-    fail(Exit::usage, "no modality is given",
-         text("give some of ", join(all, ", "), " with --input NAME=FILE"));
   const auto said = context.texts.find("target");
-  if (said == context.texts.end() && missing.size() != 1)
-    fail(Exit::usage,
-         missing.empty() ? "all modalities are given" : text("these are missing: ", join(missing, ", ")),
-         "say which one is wanted: --input target=NAME");
-  const std::string wanted = said == context.texts.end() ? missing.front() : said->second;
-  const auto found = std::ranges::find(all, wanted);
-  if (found == all.end())
-    fail(Exit::usage, text("target=", wanted, " is none of ", join(all, ", ")), "name one of them");
-  return found - all.begin();
+  return asked_target(
+      config_.modalities, [&](const std::string& name) { return inputs.tensors.contains(name); },
+      said == context.texts.end() ? std::nullopt : std::optional(said->second), std::nullopt);
 }
 
 at::Tensor DenoiserTask::gathered(const Batch& inputs, const PredictionContext& context) const {

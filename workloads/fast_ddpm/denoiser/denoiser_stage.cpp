@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "larmor/base/error.h"
+#include "larmor/base/json.h"
 #include "larmor/base/text.h"
 #include "larmor/data/some_cases.h"
 #include "larmor/data/volume_dataset.h"
@@ -18,7 +19,8 @@
 namespace larmor::fast_ddpm {
 namespace {
 
-constexpr const char* channels_key = "model.in_channels";
+constexpr const char *channels_key = "model.in_channels", *kept_counts = "modality_counts.json",
+                     *target_input = "target";
 
 }  // namespace
 
@@ -113,6 +115,24 @@ std::unique_ptr<Task> DenoiserStage::task(const RunConfig& config, const Index&)
                                         example_size(config.data), c10::kCPU, validation_);
 }
 
+std::optional<ModalityCounts> DenoiserStage::learnt() const {
+  const auto kept = kept_files().find(kept_counts);
+  if (kept == kept_files().end()) return std::nullopt;
+  return read_modality_counts(kept->second);
+}
+
+std::map<std::string, std::string> DenoiserStage::keeps(const RunConfig& config, const Index& index) const {
+  const auto before = learnt();  // of the run that this one begins with
+  const auto begun = config.from.find("run");
+  const bool begins_with_strange = begun != config.from.end() && !begun->second.empty() && !before;
+  if (begins_with_strange || !config_.weights.empty()) return {};
+  ModalityCounts counts = count_modalities(config_.modalities, index);
+  if (before) {
+    for (const auto& [modality, count] : *before) counts[modality] += count;
+  }
+  return {{kept_counts, to_text(Json(counts))}};
+}
+
 PredictionForm DenoiserStage::prediction(const RunConfig& config) const {
   PredictionForm form{.inputs = {},
                       .transforms = prediction_chain(config.data.transforms),
@@ -121,7 +141,14 @@ PredictionForm DenoiserStage::prediction(const RunConfig& config) const {
                       .draws = true};
   for (const std::string& modality : config_.modalities)
     form.inputs.push_back({.name = modality, .kind = PredictionInput::Kind::image, .is_optional = true});
-  form.inputs.push_back({.name = "target", .kind = PredictionInput::Kind::text, .is_optional = true});
+  form.inputs.push_back({.name = target_input, .kind = PredictionInput::Kind::text, .is_optional = true});
+  form.check = [modalities = config_.modalities,
+                learnt = learnt()](const std::map<std::string, std::string>& given) {
+    const auto asked = given.find(target_input);
+    asked_target(
+        modalities, [&](const std::string& name) { return given.contains(name); },
+        asked == given.end() ? std::nullopt : std::optional(asked->second), learnt);
+  };
   return form;
 }
 

@@ -3,13 +3,17 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "larmor/data/make_volumes.h"
 #include "larmor/data/sample_form.h"
 #include "larmor/train/stage.h"
 
+#include "workloads/fast_ddpm/denoiser/asked_target.h"
 #include "workloads/fast_ddpm/denoiser/denoiser_config.h"
 
 namespace larmor::fast_ddpm {
@@ -27,11 +31,14 @@ class DenoiserStage final : public Stage {
   std::unique_ptr<Dataset> reference(const RunConfig& config, const Index& index,
                                      ValidationDepth depth) const override;
   std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override;
+  /// How many training cases had each modality; nothing where nobody knows what its weights had seen before.
+  std::map<std::string, std::string> keeps(const RunConfig& config, const Index& index) const override;
   /// Any of the modalities, and "target" where more than one is missing; "generated" comes out.
   PredictionForm prediction(const RunConfig& config) const override;
   bool predicts_by_average() const override { return true; }
 
  private:
+  std::optional<ModalityCounts> learnt() const;
   SampleForm sample_form() const;
   MakeVolumes image_maker(const DataConfig& data) const;
   /// Voxels an axis that a training example has; 64 where the config does not say.
