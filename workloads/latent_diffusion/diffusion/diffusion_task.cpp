@@ -14,6 +14,7 @@
 #include "workloads/latent_diffusion/diffusion/kept_latents.h"
 #include "workloads/latent_diffusion/diffusion/latent_distance.h"
 #include "workloads/latent_diffusion/diffusion/latent_scale.h"
+#include "workloads/latent_diffusion/diffusion/latent_spectra.h"
 #include "workloads/latent_diffusion/diffusion/latent_statistics.h"
 #include "workloads/latent_diffusion/diffusion/translation.h"
 
@@ -111,14 +112,18 @@ void DiffusionTask::validate(const Batch& batch, Metrics& metrics) {
 }
 
 void DiffusionTask::note_training_cases(const Batch& batch, Metrics& metrics) {
-  const at::Tensor means = config_.is_conditioned() ? at::Tensor() : latents_.mean(latents_.image_of(batch));
+  if (config_.is_conditioned()) {
+    for (int64_t row = 0; row < batch.size(); ++row)
+      note_filtered(batch.keys[static_cast<size_t>(row)].example, batch.at("image")[row],
+                    batch.at("label")[row], metrics);
+    return;
+  }
+  const at::Tensor posterior = latents_.posterior(latents_.image_of(batch));
+  const at::Tensor means = posterior.chunk(2, 1)[0], drawn = LatentSpace::drawn(posterior, target_purpose);
   for (int64_t row = 0; row < batch.size(); ++row) {
     const auto example = batch.keys[static_cast<size_t>(row)].example;
-    if (means.defined()) {
-      note_place(example, means[row], metrics);
-    } else {
-      note_filtered(example, batch.at("image")[row], batch.at("label")[row], metrics);
-    }
+    note_place(example, means[row], metrics);
+    note_blocks(blocks::of_training, example, drawn[row], metrics);
   }
 }
 
@@ -136,6 +141,8 @@ void DiffusionTask::judge_samples(const Batch& batch, const Latents& latents, Me
       note_latent("true", example, truth[row], metrics);
       note_latent("invented", example, latent[row], metrics);
       note_place(example, latent[row], metrics);
+      note_blocks(blocks::of_truth, example, truth[row], metrics);
+      note_blocks(blocks::of_invented, example, latent[row], metrics);
     }
     return;
   }
@@ -154,6 +161,8 @@ void DiffusionTask::judge_samples(const Batch& batch, const Latents& latents, Me
 void DiffusionTask::summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) {
   report_latent_errors(cases, metrics);
   report_nearest(cases, reference, metrics);
+  report_coverage(cases, reference, metrics);
+  report_frechet(cases, reference, metrics);
   report_filtered(cases, reference, metrics);
 }
 

@@ -45,6 +45,25 @@ at::Tensor places_in(const CaseValues& noted) {
   return columns.empty() ? at::Tensor() : at::stack(columns, 1);
 }
 
+/// By differences and not by products, which would leave a copy at a distance.
+at::Tensor distances(const at::Tensor& from, const at::Tensor& to) {
+  constexpr int64_t by_differences = 2;
+  return at::cdist(from, to, /*p=*/2, by_differences);
+}
+
+/// [n]: how far the third nearest other one is.
+at::Tensor radii_of(const at::Tensor& places) {
+  const int64_t neighbour = std::min<int64_t>(3, places.size(0) - 1);
+  // The nearest is the place itself, or a copy of it.
+  return std::get<0>(distances(places, places).kthvalue(neighbour + 1, 1));
+}
+
+/// The share of `judged` that lie within a radius of one of `places`.
+double share_among(const at::Tensor& judged, const at::Tensor& places) {
+  const at::Tensor is_within = distances(judged, places) <= radii_of(places).unsqueeze(0);
+  return is_within.any(1).to(at::kDouble).mean().item<double>();
+}
+
 }  // namespace
 
 void note_place(int64_t example, const at::Tensor& latent, Metrics& metrics) {
@@ -56,15 +75,19 @@ void note_place(int64_t example, const at::Tensor& latent, Metrics& metrics) {
 void report_nearest(const CaseValues& invented, const CaseValues& training, Metrics& metrics) {
   const at::Tensor made = places_in(invented), trained = places_in(training);
   if (!made.defined() || !trained.defined() || trained.size(0) < 2 || made.size(1) != trained.size(1)) return;
-  constexpr int64_t by_differences = 2;  // and not by products, which would leave a copy at a distance
-  const auto distances = [&](const at::Tensor& from, const at::Tensor& to) {
-    return at::cdist(from, to, /*p=*/2, by_differences);
-  };
   const at::Tensor between = distances(trained, trained);
   between.fill_diagonal_(std::numeric_limits<double>::infinity());
   const double ratio = (distances(made, trained).min() / between.min()).item<double>();
   // Two equal training cases leave nothing to compare with.
   if (std::isfinite(ratio)) metrics.figure("nearest_training_latent", {.value = ratio});
+}
+
+void report_coverage(const CaseValues& invented, const CaseValues& training, Metrics& metrics) {
+  const at::Tensor made = places_in(invented), trained = places_in(training);
+  if (!made.defined() || !trained.defined() || made.size(1) != trained.size(1)) return;
+  if (made.size(0) < 2 || trained.size(0) < 2) return;
+  metrics.figure("latent_precision", {.value = share_among(made, trained)});
+  metrics.figure("latent_recall", {.value = share_among(trained, made)});
 }
 
 }  // namespace larmor::latent_diffusion

@@ -1,4 +1,5 @@
-// Whether invented latents are copies of training latents: distances between them.
+// Whether invented latents are copies of training latents, and whether they are as varied: distances between
+// them.
 #pragma once
 
 #include <cstdint>
@@ -18,5 +19,12 @@ void note_place(int64_t example, const at::Tensor& latent, Metrics& metrics);
 /// `training` hold what note_place() noted. Nothing where there is no invented latent, or fewer than two
 /// others.
 void report_nearest(const CaseValues& invented, const CaseValues& training, Metrics& metrics);
+
+/// The figures latent_precision and latent_recall: the share of invented latents that lie among those of
+/// training, and the share of training latents that lie among the invented ones. Among means no further from
+/// one of them than its third nearest neighbour there is (the furthest, where they are fewer). One image over
+/// and over has no recall. Nothing where either has fewer than two. Source:
+/// Kynkäänniemi et al. 2019.
+void report_coverage(const CaseValues& invented, const CaseValues& training, Metrics& metrics);
 
 }  // namespace larmor::latent_diffusion
