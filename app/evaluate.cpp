@@ -154,7 +154,8 @@ void tell_of_data(const JudgedCases& judged, Json& json) {
   if (judged.trained_on.empty()) return;
   json["trained_on"] = judged.trained_on;
   log::warning(text(judged.trained_on.size(), judged.trained_on.size() == 1 ? " patient is" : " patients are",
-                    " left out, because the run has trained on them: ", join(judged.trained_on, ", ")));
+                    " left out, because the run, or one that it builds on, has trained on them: ",
+                    join(judged.trained_on, ", ")));
 }
 
 /// What a split is called among the lines for a person.

@@ -108,6 +108,7 @@ void leave_out_trained(Index& index, const TrainedOn& trained) {
     fail(Exit::data, text(who, ", and nobody else is in val: ", first_few(patients)),
          "take the splits of the earlier run, which are those of its run.seed and data.split, or other data");
   }
+  index.patients_by += text(", of which ", patients.size(), " of val and test left out");
   auto account = index.account == nullptr ? FileAccount() : *index.account;
   account.warnings.push_back(
       text(who, ", and ", patients.size() == 1 ? "is" : "are", " left out: ", first_few(patients)));
