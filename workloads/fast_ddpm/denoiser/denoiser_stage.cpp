@@ -124,8 +124,8 @@ std::optional<ModalityCounts> DenoiserStage::learnt() const {
 std::map<std::string, std::string> DenoiserStage::keeps(const RunConfig& config, const Index& index) const {
   const auto before = learnt();  // of the run that this one begins with
   const auto begun = config.from.find("run");
-  const bool begins_with_strange = begun != config.from.end() && !begun->second.empty() && !before;
-  if (begins_with_strange || !config_.weights.empty()) return {};
+  const bool begins_with_uncounted = begun != config.from.end() && !begun->second.empty() && !before;
+  if (begins_with_uncounted || !config_.weights.empty()) return {};
   ModalityCounts counts = count_modalities(config_.modalities, index);
   if (before) {
     for (const auto& [modality, count] : *before) counts[modality] += count;
