@@ -51,16 +51,14 @@ void DiffusionConfig::check_latent(const nn::AutoencoderKlOptions& autoencoder) 
        text("set model.in_channels=", in, " model.out_channels=", latent, ", or give another autoencoder"));
 }
 
-void DiffusionConfig::check_window(c10::IntArrayRef voxels,
-                                   const nn::AutoencoderKlOptions& autoencoder) const {
+void DiffusionConfig::check_window(c10::IntArrayRef latent, int64_t factor) const {
   if (!is_conditioned()) return;
-  const int64_t step = 2 * autoencoder.size_divisor();
-  for (const int64_t size : voxels) {
-    if (size % step == 0) continue;
+  for (const int64_t size : latent) {
+    if (size % 2 == 0) continue;
     fail(Exit::usage,
-         text("a training crop of ", size, " voxels is ", size / autoencoder.size_divisor(),
+         text("a training crop of ", size * factor, " voxels is ", size,
               " voxels of a latent, and images are translated in windows that move by half of it"),
-         text("let RandSpatialCrop take a multiple of ", step, " voxels"));
+         text("let data.transforms crop to a multiple of ", 2 * factor, " voxels"));
   }
 }
 

@@ -43,8 +43,8 @@ struct DiffusionConfig {
   void check_latent(const nn::AutoencoderKlOptions& autoencoder) const;
 
   /// Throws Error (usage): images are translated in windows of a training crop that move by half of it, and
-  /// half of `voxels` is not a whole number of the autoencoder's latent voxels.
-  void check_window(c10::IntArrayRef voxels, const nn::AutoencoderKlOptions& autoencoder) const;
+  /// half of the crop's `latent` sizes is no whole number. `factor`: voxels of an image that a latent's has.
+  void check_window(c10::IntArrayRef latent, int64_t factor) const;
 
   bool is_conditioned() const { return condition == Condition::concat; }
   bool keeps_latents() const { return latents == Latents::kept; }

@@ -111,8 +111,13 @@ const AutoencoderConfig& DiffusionStage::autoencoder() const {
 void DiffusionStage::check_start(const Sample& first) const {
   config_.check_latent(autoencoder().network);
   check_example(first, Split::train);
-  if (!first.contains(kept_latent::target))
-    config_.check_window(first.at("image").sizes().slice(1), autoencoder().network);
+  const int64_t factor = autoencoder().network.size_divisor();
+  const auto kept = first.find(kept_latent::target);
+  std::vector<int64_t> latent =
+      (kept == first.end() ? first.at("image") : kept->second).sizes().slice(1).vec();
+  if (kept == first.end())
+    for (int64_t& size : latent) size /= factor;
+  config_.check_window(latent, factor);
 }
 
 void DiffusionStage::check_example(const Sample& example, Split split) const {
