@@ -1,139 +1,235 @@
 #include "larmor/draw/canvas.h"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <cmath>
 #include <cstddef>
 
+#include <cairo.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/printable.h"
+#include "larmor/base/text.h"
+#include "larmor/draw/typeface.h"
+
 namespace larmor::drawing {
-namespace {
 
-/// Pixels from `left` and `top` up to, and without, `right` and `bottom`.
-struct PixelBox {
-  int left, top, right, bottom;
+struct SurfaceRelease {
+  void operator()(cairo_surface_t* surface) const { cairo_surface_destroy(surface); }
+};
+using Surface = std::unique_ptr<cairo_surface_t, SurfaceRelease>;
 
-  bool empty() const { return left >= right || top >= bottom; }
+struct ContextRelease {
+  void operator()(cairo_t* context) const { cairo_destroy(context); }
 };
 
-// The pixels of `inner` that `outer`, which has some, has too. Positions may be too far away for an int.
-PixelBox pixels_of(const Box& inner, const Box& outer) {
-  const auto first = [](double place, double low, double high) {
-    return static_cast<int>(std::ceil(std::clamp(place, low, high + 1)));
-  };
-  const auto end = [](double place, double low, double high) {
-    return static_cast<int>(std::floor(std::clamp(place, low - 1, high))) + 1;
-  };
-  return {.left = first(inner.left, outer.left, outer.right),
-          .top = first(inner.top, outer.top, outer.bottom),
-          .right = end(inner.right, outer.left, outer.right),
-          .bottom = end(inner.bottom, outer.top, outer.bottom)};
+namespace {
+
+void check_drawn(cairo_status_t status) {
+  if (status == CAIRO_STATUS_SUCCESS) return;
+  fail(status == CAIRO_STATUS_NO_MEMORY ? Exit::memory : Exit::unexpected,
+       text("a picture could not be drawn: ", cairo_status_to_string(status)));
 }
 
-Box around(const Segment& segment, double margin) {
-  const auto [left, right] = std::minmax({segment.from.x, segment.to.x});
-  const auto [top, bottom] = std::minmax({segment.from.y, segment.to.y});
-  return {.left = left - margin, .top = top - margin, .right = right + margin, .bottom = bottom + margin};
+// One way on every machine: grey edges, no hints of a screen.
+void set_lettering(cairo_t* context, cairo_font_face_t* face) {
+  cairo_font_options_t* const options = cairo_font_options_create();
+  cairo_font_options_set_antialias(options, CAIRO_ANTIALIAS_GRAY);
+  cairo_font_options_set_hint_style(options, CAIRO_HINT_STYLE_NONE);
+  cairo_font_options_set_hint_metrics(options, CAIRO_HINT_METRICS_OFF);
+  cairo_set_font_options(context, options);
+  cairo_font_options_destroy(options);
+  cairo_set_font_face(context, face);
 }
 
-double distance(const Segment& segment, double x, double y) {
-  const double along_x = segment.to.x - segment.from.x, along_y = segment.to.y - segment.from.y;
-  const double from_x = x - segment.from.x, from_y = y - segment.from.y;
-  const double squared = along_x * along_x + along_y * along_y;
-  const double part =
-      squared > 0 ? std::clamp((from_x * along_x + from_y * along_y) / squared, 0.0, 1.0) : 0.0;
-  return std::hypot(from_x - part * along_x, from_y - part * along_y);
+constexpr int cairo_bytes = 4;  // of a pixel of CAIRO_FORMAT_RGB24, a number of the machine's byte order
+
+Surface surface_of(const Image& picture) {
+  Surface surface(cairo_image_surface_create(CAIRO_FORMAT_RGB24, picture.width, picture.height));
+  check_drawn(cairo_surface_status(surface.get()));
+  unsigned char* const bytes = cairo_image_surface_get_data(surface.get());
+  const int stride = cairo_image_surface_get_stride(surface.get());
+  const auto channels = static_cast<std::size_t>(picture.channels);
+  const uint8_t* from = picture.pixels.data();
+  for (int row = 0; row < picture.height; ++row) {
+    auto* const line =
+        reinterpret_cast<uint32_t*>(bytes + static_cast<std::ptrdiff_t>(row) * stride);  // rows are aligned
+    for (int column = 0; column < picture.width; ++column, from += channels) {
+      const uint32_t red = from[0], green = from[channels / 2], blue = from[channels - 1];
+      line[column] = red << 16U | green << 8U | blue;
+    }
+  }
+  cairo_surface_mark_dirty(surface.get());
+  return surface;
 }
 
 }  // namespace
 
-Canvas::Canvas(int width, int height)
-    : image_{.width = width, .height = height, .channels = 3, .pixels = {}} {
+struct Canvas::Parts {
+  int width, height;
+  Typeface face = make_typeface();
+  Surface surface;
+  std::unique_ptr<cairo_t, ContextRelease> context;
+
+  Parts(int columns, int rows)
+      : width(columns),
+        height(rows),
+        surface(cairo_image_surface_create(CAIRO_FORMAT_RGB24, columns, rows)),
+        context(cairo_create(surface.get())) {
+    check_drawn(cairo_status(context.get()));
+    set_lettering(context.get(), face.get());
+    cairo_set_line_cap(context.get(), CAIRO_LINE_CAP_ROUND);
+    cairo_set_line_join(context.get(), CAIRO_LINE_JOIN_ROUND);
+    cairo_set_source_rgb(context.get(), 1, 1, 1);
+    cairo_paint(context.get());
+  }
+
+  void take(Colour colour, double opacity = 1) {
+    cairo_set_source_rgba(context.get(), colour.red / 255.0, colour.green / 255.0, colour.blue / 255.0,
+                          opacity);
+  }
+
+  void outline(const Box& box) {
+    cairo_rectangle(context.get(), box.left, box.top, box.width(), box.height());
+  }
+};
+
+Canvas::Canvas(int width, int height) : parts_(std::make_unique<Parts>(width, height)) {
   assert(width > 0 && height > 0);
-  image_.pixels.assign(static_cast<size_t>(width) * static_cast<size_t>(height) * 3, 255);
 }
+
+Canvas::~Canvas() = default;
+Canvas::Canvas(Canvas&&) noexcept = default;
 
 Box Canvas::bounds() const {
   return {.left = 0,
           .top = 0,
-          .right = static_cast<double>(image_.width - 1),
-          .bottom = static_cast<double>(image_.height - 1)};
+          .right = static_cast<double>(parts_->width),
+          .bottom = static_cast<double>(parts_->height)};
 }
 
-void Canvas::blend(int column, int row, Colour colour, double opacity) {
-  const size_t first =
-      (static_cast<size_t>(row) * static_cast<size_t>(image_.width) + static_cast<size_t>(column)) * 3;
-  const std::array<uint8_t, 3> ink = {colour.red, colour.green, colour.blue};
-  for (size_t channel = 0; channel < 3; ++channel) {
-    uint8_t& pixel = image_.pixels[first + channel];
-    pixel = static_cast<uint8_t>(std::lround(pixel + (ink[channel] - pixel) * opacity));
-  }
-}
+void Canvas::stroke(std::span<const Segment> way, const Pen& pen) { stroke(way, pen, bounds()); }
 
-void Canvas::stroke(std::span<const Segment> segments, double thickness, Colour colour) {
-  stroke(segments, thickness, colour, bounds());
-}
-
-void Canvas::stroke(std::span<const Segment> segments, double thickness, Colour colour, const Box& clip) {
-  if (segments.empty()) return;
-  // A pixel is covered by the stroke up to half a pixel beyond its edge.
-  const double reach = thickness / 2 + 0.5;
-  Box whole = around(segments.front(), reach);
-  for (const Segment& segment : segments) {
-    const Box one = around(segment, reach);
-    whole = {.left = std::min(whole.left, one.left),
-             .top = std::min(whole.top, one.top),
-             .right = std::max(whole.right, one.right),
-             .bottom = std::max(whole.bottom, one.bottom)};
+void Canvas::stroke(std::span<const Segment> way, const Pen& pen, const Box& clip) {
+  if (way.empty()) return;
+  cairo_t* const context = parts_->context.get();
+  cairo_save(context);
+  parts_->outline(clip);
+  cairo_clip(context);
+  parts_->take(pen.colour);
+  cairo_set_line_width(context, pen.thickness);
+  if (const double dashes[] = {pen.dash, pen.gap}; pen.dash > 0) {
+    cairo_set_line_cap(context, CAIRO_LINE_CAP_BUTT);  // round ends would fill the gaps
+    cairo_set_dash(context, dashes, 2, 0);
   }
-  const PixelBox visible = pixels_of(clip, bounds());
-  if (visible.empty()) return;
-  const Box limit{.left = static_cast<double>(visible.left),
-                  .top = static_cast<double>(visible.top),
-                  .right = static_cast<double>(visible.right - 1),
-                  .bottom = static_cast<double>(visible.bottom - 1)};
-  const PixelBox area = pixels_of(whole, limit);
-  if (area.empty()) return;
-  const auto columns = static_cast<size_t>(area.right - area.left);
-  std::vector<float> covered(columns * static_cast<size_t>(area.bottom - area.top), 0);
-  for (const Segment& segment : segments) {
-    const PixelBox near = pixels_of(around(segment, reach), limit);
-    for (int row = near.top; row < near.bottom; ++row) {
-      float* const line = covered.data() + static_cast<size_t>(row - area.top) * columns;
-      for (int column = near.left; column < near.right; ++column) {
-        const auto share = static_cast<float>(reach - distance(segment, column, row));
-        float& pixel = line[column - area.left];
-        pixel = std::max(pixel, std::min(share, 1.0F));
-      }
-    }
+  // Cairo's numbers end at eight million: what is outside is cut off before.
+  const Box near{.left = clip.left - pen.thickness,
+                 .top = clip.top - pen.thickness,
+                 .right = clip.right + pen.thickness,
+                 .bottom = clip.bottom + pen.thickness};
+  const Segment* before = nullptr;
+  std::vector<Segment> visible;
+  for (const Segment& segment : way) {
+    const auto part = clipped(segment, near);
+    visible.insert(visible.end(), part.begin(), part.end());
   }
-  for (int row = area.top; row < area.bottom; ++row) {
-    const float* const line = covered.data() + static_cast<size_t>(row - area.top) * columns;
-    for (int column = area.left; column < area.right; ++column) {
-      if (const float share = line[column - area.left]; share > 0)
-        blend(column, row, colour, static_cast<double>(share));
-    }
+  for (const Segment& segment : visible) {
+    const bool goes_on =
+        before != nullptr && before->to.x == segment.from.x && before->to.y == segment.from.y;
+    if (!goes_on) cairo_move_to(context, segment.from.x, segment.from.y);
+    cairo_line_to(context, segment.to.x, segment.to.y);
+    before = &segment;
   }
+  cairo_stroke(context);
+  cairo_restore(context);
 }
 
 void Canvas::fill(const Box& box, Colour colour, double opacity) {
-  const PixelBox area = pixels_of(box, bounds());
-  for (int row = area.top; row < area.bottom; ++row) {
-    for (int column = area.left; column < area.right; ++column) blend(column, row, colour, opacity);
-  }
+  parts_->take(colour, opacity);
+  parts_->outline(box);
+  cairo_fill(parts_->context.get());
+}
+
+void Canvas::paste(const Image& picture, const Box& box, double opacity) {
+  const Surface source = surface_of(picture);
+  cairo_t* const context = parts_->context.get();
+  const double across = box.width() / picture.width, along = box.height() / picture.height;
+  cairo_save(context);
+  parts_->outline(box);
+  cairo_clip(context);
+  cairo_translate(context, box.left, box.top);
+  cairo_scale(context, across, along);
+  cairo_set_source_surface(context, source.get(), 0, 0);
+  cairo_pattern_t* const pattern = cairo_get_source(context);
+  cairo_pattern_set_extend(pattern, CAIRO_EXTEND_PAD);
+  cairo_pattern_set_filter(pattern, std::min(across, along) < 1 ? CAIRO_FILTER_GOOD : CAIRO_FILTER_BILINEAR);
+  cairo_paint_with_alpha(context, opacity);
+  cairo_restore(context);
+}
+
+double Canvas::text_width(std::string_view words, double size) const {
+  cairo_set_font_size(parts_->context.get(), size);
+  cairo_text_extents_t extents;
+  cairo_text_extents(parts_->context.get(), printable(words).c_str(), &extents);
+  return extents.x_advance;
+}
+
+void Canvas::write(std::string_view words, Point start, double size, Colour colour, Direction direction) {
+  cairo_t* const context = parts_->context.get();
+  cairo_save(context);
+  parts_->take(colour);
+  cairo_translate(context, start.x, start.y);
+  if (direction == Direction::up) cairo_rotate(context, -std::acos(0.0));
+  cairo_set_font_size(context, size);
+  cairo_move_to(context, 0, 0);
+  cairo_show_text(context, printable(words).c_str());
+  cairo_restore(context);
+}
+
+void Canvas::write_on_picture(std::string_view words, Point start, double size) {
+  cairo_t* const context = parts_->context.get();
+  cairo_set_font_size(context, size);
+  cairo_move_to(context, start.x, start.y);
+  cairo_text_path(context, printable(words).c_str());
+  parts_->take({.red = 0, .green = 0, .blue = 0}, 0.8);
+  cairo_set_line_width(context, size / 5);
+  cairo_stroke_preserve(context);
+  parts_->take({.red = 255, .green = 255, .blue = 255});
+  cairo_fill(context);
 }
 
 double Canvas::ink(const Box& box) const {
-  const PixelBox area = pixels_of(box, bounds());
+  const Image drawn = image();
+  const int left = std::clamp(static_cast<int>(std::floor(box.left)), 0, drawn.width);
+  const int right = std::clamp(static_cast<int>(std::ceil(box.right)), left, drawn.width);
+  const int top = std::clamp(static_cast<int>(std::floor(box.top)), 0, drawn.height);
+  const int bottom = std::clamp(static_cast<int>(std::ceil(box.bottom)), top, drawn.height);
   int64_t darkness = 0;
-  for (int row = area.top; row < area.bottom; ++row) {
-    for (int column = area.left; column < area.right; ++column) {
-      const size_t first =
-          (static_cast<size_t>(row) * static_cast<size_t>(image_.width) + static_cast<size_t>(column)) * 3;
-      for (size_t channel = 0; channel < 3; ++channel) darkness += 255 - image_.pixels[first + channel];
-    }
+  for (int row = top; row < bottom; ++row) {
+    const uint8_t* const line =
+        drawn.pixels.data() + static_cast<std::size_t>(row) * static_cast<std::size_t>(drawn.width) * 3;
+    for (int byte = 3 * left; byte < 3 * right; ++byte) darkness += 255 - line[byte];
   }
   return static_cast<double>(darkness) / (3 * 255);
+}
+
+Image Canvas::image() const {
+  check_drawn(cairo_status(parts_->context.get()));
+  cairo_surface_flush(parts_->surface.get());
+  const unsigned char* const bytes = cairo_image_surface_get_data(parts_->surface.get());
+  const int stride = cairo_image_surface_get_stride(parts_->surface.get());
+  Image image{.width = parts_->width, .height = parts_->height, .channels = 3, .pixels = {}};
+  image.pixels.reserve(static_cast<std::size_t>(image.width) * static_cast<std::size_t>(image.height) * 3);
+  for (int row = 0; row < image.height; ++row) {
+    const unsigned char* const line = bytes + static_cast<std::ptrdiff_t>(row) * stride;
+    for (int column = 0; column < image.width; ++column) {
+      const uint32_t pixel =
+          *reinterpret_cast<const uint32_t*>(line + static_cast<std::ptrdiff_t>(column) * cairo_bytes);
+      for (const unsigned shift : {16U, 8U, 0U})
+        image.pixels.push_back(static_cast<uint8_t>(pixel >> shift & 0xffU));
+    }
+  }
+  return image;
 }
 
 std::vector<Segment> clipped(const Segment& segment, const Box& box) {
@@ -162,27 +258,6 @@ std::vector<Segment> clipped(const Segment& segment, const Box& box) {
                        cut(along_y, box.bottom - segment.from.y, &Point::y, box.bottom);
   if (!touches || enters > leaves) return {};
   return {inside};
-}
-
-std::vector<Segment> dashed(std::span<const Segment> way, double on, double off) {
-  std::vector<Segment> dashes;
-  double gone = 0;  // since the last dash began
-  for (const Segment& segment : way) {
-    const double along_x = segment.to.x - segment.from.x, along_y = segment.to.y - segment.from.y;
-    const double length = std::hypot(along_x, along_y);
-    if (length == 0) continue;
-    const auto at = [&](double place) {
-      const double part = std::min(place / length, 1.0);
-      return Point{.x = segment.from.x + part * along_x, .y = segment.from.y + part * along_y};
-    };
-    double start = -gone;
-    for (; start < length; start += on + off) {
-      if (start + on > 0)
-        dashes.push_back({.from = at(std::max(start, 0.0)), .to = at(std::min(start + on, length))});
-    }
-    gone = length - (start - (on + off));
-  }
-  return dashes;
 }
 
 }  // namespace larmor::drawing

@@ -9,7 +9,6 @@
 #include <span>
 
 #include "larmor/draw/canvas.h"
-#include "larmor/draw/lettering.h"
 #include "larmor/draw/ticks.h"
 
 namespace larmor {
@@ -20,10 +19,9 @@ using drawing::Canvas;
 using drawing::Colour;
 using drawing::Direction;
 using drawing::Interval;
-using drawing::lettering;
+using drawing::Pen;
 using drawing::Point;
 using drawing::Segment;
-using drawing::text_width;
 using drawing::Ticks;
 using Way = ChartSeries::Way;
 using Mark = ChartSeries::Mark;
@@ -31,6 +29,9 @@ using Mark = ChartSeries::Mark;
 // Blue, vermilion, green, purple, orange, sky blue, black; the ninth, yellow, is too pale on white.
 constexpr std::array<Colour, 7> palette = {
     {{0, 114, 178}, {213, 94, 0}, {0, 158, 115}, {204, 121, 167}, {230, 159, 0}, {86, 180, 233}, {0, 0, 0}}};
+// A line is sharp where its middle is a pixel's.
+double sharp(double place) { return std::floor(place) + 0.5; }
+
 constexpr Colour letters{38, 38, 38}, frame{120, 120, 120}, grid{229, 229, 229}, ground{255, 255, 255};
 
 bool can_be_drawn(double x, double y) {
@@ -91,24 +92,24 @@ class Drawing {
     return {.values = ends, .ticks = drawing::round_ticks(ends, steps)};
   }
 
-  double square() const { return 1.5 * unit_; }
-  double capital() const { return drawing::capital_height * square(); }
+  double font() const { return 13 * unit_; }
+  double capital() const { return drawing::capital_height * font(); }
+  double text_width(std::string_view words) const { return canvas_.text_width(words, font()); }
 
   /// The borders of the plot, from what stands around it.
   void lay_out() {
     const double width = chart_.width, height = chart_.height, margin = 8 * unit_;
     double widest = 0;
     for (const std::string& numeral : y_.ticks.numerals) widest = std::max(widest, text_width(numeral));
-    numeral_room_ = std::min(widest * square(), 0.3 * width);
+    numeral_room_ = std::min(widest, 0.3 * width);
     const double left = margin + (chart_.y.title.empty() ? 0 : capital() + margin) + numeral_room_ + margin;
-    const double last_numeral =
-        x_.ticks.numerals.empty() ? 0 : text_width(x_.ticks.numerals.back()) * square();
+    const double last_numeral = x_.ticks.numerals.empty() ? 0 : text_width(x_.ticks.numerals.back());
     const double top = chart_.title.empty() ? 1.5 * margin : 3 * margin + capital();
     const double below = 2 * margin + capital() + (chart_.x.title.empty() ? 0 : capital() + margin);
-    x_.first = std::round(left);
-    x_.last = std::round(width - 1 - margin - std::min(last_numeral / 2, 0.2 * width));
-    y_.first = std::round(height - 1 - below);
-    y_.last = std::round(top);
+    x_.first = sharp(left);
+    x_.last = sharp(width - 1 - margin - std::min(last_numeral / 2, 0.2 * width));
+    y_.first = sharp(height - 1 - below);
+    y_.last = sharp(top);
   }
 
   Box plot() const { return {.left = x_.first, .top = y_.last, .right = x_.last, .bottom = y_.first}; }
@@ -116,32 +117,27 @@ class Drawing {
   /// Centred around `middle`, no longer than `room`.
   void write_centred(std::string_view words, Point middle, double room, double size,
                      Direction direction = Direction::right) {
-    const double length = text_width(words);
-    const double fitting = std::min(size, room / std::max(length, 1.0));
-    const double back = length * fitting / 2;
-    const Point start = direction == Direction::right
-                            ? Point{.x = std::round(middle.x - back), .y = middle.y}
-                            : Point{.x = middle.x, .y = std::round(middle.y + back)};
-    write(words, start, fitting, direction);
-  }
-
-  void write(std::string_view words, Point start, double size, Direction direction = Direction::right) {
-    canvas_.stroke(lettering(words, start, size, direction), std::max(0.85 * size, 0.9), letters);
+    const double length = canvas_.text_width(words, size);
+    const double share = std::min(1.0, room / std::max(length, 1.0));
+    const double back = length * share / 2;
+    const Point start = direction == Direction::right ? Point{.x = middle.x - back, .y = middle.y}
+                                                      : Point{.x = middle.x, .y = middle.y + back};
+    canvas_.write(words, start, size * share, letters, direction);
   }
 
   void draw_grid() {
     for (const double value : x_.ticks.places) {
-      const double x = std::round(x_.place(value));
+      const double x = sharp(x_.place(value));
       line({.x = x, .y = y_.first}, {.x = x, .y = y_.last}, grid);
     }
     for (const double value : y_.ticks.places) {
-      const double y = std::round(y_.place(value));
+      const double y = sharp(y_.place(value));
       line({.x = x_.first, .y = y}, {.x = x_.last, .y = y}, grid);
     }
   }
 
   void line(Point from, Point to, Colour colour) {
-    canvas_.stroke(std::array{Segment{.from = from, .to = to}}, std::max(1.0, std::round(unit_)), colour);
+    canvas_.stroke(std::array{Segment{.from = from, .to = to}}, {.thickness = 1, .colour = colour});
   }
 
   void draw_axes() {
@@ -151,25 +147,25 @@ class Drawing {
     const double numerals_at = std::round(y_.first + margin + capital());
     const double room = (x_.last - x_.first) / std::max(1.0, static_cast<double>(x_.ticks.places.size() - 1));
     for (size_t i = 0; i < x_.ticks.places.size(); ++i) {
-      const double x = std::round(x_.place(x_.ticks.places[i]));
+      const double x = sharp(x_.place(x_.ticks.places[i]));
       line({.x = x, .y = y_.first}, {.x = x, .y = y_.first + tick}, frame);
-      write_centred(x_.ticks.numerals[i], {.x = x, .y = numerals_at}, 0.9 * room, square());
+      write_centred(x_.ticks.numerals[i], {.x = x, .y = numerals_at}, 0.9 * room, font());
     }
     for (size_t i = 0; i < y_.ticks.places.size(); ++i) {
-      const double y = std::round(y_.place(y_.ticks.places[i]));
+      const double y = sharp(y_.place(y_.ticks.places[i]));
       line({.x = x_.first - tick, .y = y}, {.x = x_.first, .y = y}, frame);
       const double length = text_width(y_.ticks.numerals[i]);
-      const double size = std::min(square(), numeral_room_ / std::max(length, 1.0));
-      write(y_.ticks.numerals[i],
-            {.x = std::round(x_.first - margin - length * size), .y = std::round(y + capital() / 2)}, size);
+      const double share = std::min(1.0, numeral_room_ / std::max(length, 1.0));
+      canvas_.write(y_.ticks.numerals[i], {.x = x_.first - margin - length * share, .y = y + capital() / 2},
+                    font() * share, letters);
     }
     const Point middle{.x = (x_.first + x_.last) / 2, .y = (y_.first + y_.last) / 2};
     write_centred(chart_.x.title, {.x = middle.x, .y = std::round(numerals_at + margin + capital())},
-                  0.95 * chart_.width, square());
+                  0.95 * chart_.width, font());
     write_centred(chart_.y.title, {.x = std::round(margin + capital()), .y = middle.y}, 0.95 * chart_.height,
-                  square(), Direction::up);
+                  font(), Direction::up);
     write_centred(chart_.title, {.x = middle.x, .y = std::round(1.5 * margin + capital())},
-                  0.95 * chart_.width, 1.15 * square());
+                  0.95 * chart_.width, 1.15 * font());
   }
 
   Colour colour_of(size_t series) const {
@@ -200,7 +196,7 @@ class Drawing {
                      .top = inside.top - thickness,
                      .right = inside.right + thickness,
                      .bottom = inside.bottom + thickness};
-    std::vector<Segment> way, visible, dots, ticks;
+    std::vector<Segment> way, dots, ticks;
     const auto is_there = [&](size_t i) {
       return i < series.x.size() && can_be_drawn(series.x[i], series.y[i]);
     };
@@ -216,14 +212,20 @@ class Drawing {
         dots.push_back({here, here});
       if (series.mark == Mark::tick) ticks.push_back(tick_at(here));
     }
-    for (const Segment& segment : way) {
-      const auto part = drawing::clipped(segment, around);
-      visible.insert(visible.end(), part.begin(), part.end());
+    canvas.stroke(way, pen_of(series, colour), around);
+    for (const Segment& tick : ticks)
+      canvas.stroke(std::array{tick}, {.thickness = 1.5 * unit_, .colour = colour});
+    for (const Segment& dot : dots)
+      canvas.stroke(std::array{dot}, {.thickness = 8 * unit_, .colour = colour});
+  }
+
+  Pen pen_of(const ChartSeries& series, Colour colour) const {
+    Pen pen{.thickness = line_width(series), .colour = colour};
+    if (series.reference) {
+      pen.dash = 6 * unit_;
+      pen.gap = 4 * unit_;
     }
-    if (series.reference) visible = drawing::dashed(visible, 6 * unit_, 4 * unit_);
-    canvas.stroke(visible, thickness, colour, around);
-    canvas.stroke(ticks, 1.5 * unit_, colour);
-    canvas.stroke(dots, 8 * unit_, colour);
+    return pen;
   }
 
   Point place(const ChartSeries& series, size_t i) const {
@@ -259,34 +261,34 @@ class Drawing {
       longest = std::max(longest, text_width(chart_.series[i].name));
     }
     if (entries.empty()) return;
-    // In squares of the lettering: a sample, the name, and rows with room between them.
-    constexpr double sample = 16, space = 5, row = 12;
-    const double columns = space + sample + space + longest + space;
+    // In sizes of the font: a sample, the name, and rows with room between them.
+    constexpr double sample = 1.9, space = 0.6, row = 1.4;
+    const double columns = space + sample + space + longest / font() + space;
     const double rows = row * static_cast<double>(entries.size()) + space;
     const Box inside = plot();
     const double gap = 6 * unit_;
-    const double size = std::min({square(), (inside.right - inside.left - 2 * gap) / columns,
-                                  (inside.bottom - inside.top - 2 * gap) / rows});
+    const double size =
+        std::min({font(), (inside.width() - 2 * gap) / columns, (inside.height() - 2 * gap) / rows});
     const Box box = emptiest_corner(std::round(columns * size), std::round(rows * size), gap);
     canvas_.fill(box, ground, 0.85);
     for (size_t i = 0; i < entries.size(); ++i) {
       const ChartSeries& series = chart_.series[entries[i]];
-      const double base =
-          box.top + (row * static_cast<double>(i + 1) - (row - space - drawing::capital_height) / 2) * size;
-      const Point from{.x = box.left + space * size,
-                       .y = std::round(base) - drawing::capital_height / 2 * size};
+      const double middle = box.top + (space / 2 + row * (static_cast<double>(i) + 0.5)) * size;
+      const Point from{.x = box.left + space * size, .y = middle};
       draw_sample(series, from, sample * size, colour_of(entries[i]));
-      write(series.name, {.x = std::round(from.x + (sample + space) * size), .y = std::round(base)}, size);
+      canvas_.write(series.name,
+                    {.x = from.x + (sample + space) * size, .y = middle + drawing::capital_height / 2 * size},
+                    size, letters);
     }
   }
 
   void draw_sample(const ChartSeries& series, Point from, double length, Colour colour) {
     const Point to{.x = from.x + length, .y = from.y}, middle{.x = from.x + length / 2, .y = from.y};
-    std::vector<Segment> way = {{.from = from, .to = to}};
-    if (series.reference) way = drawing::dashed(way, 6 * unit_, 4 * unit_);
-    if (series.way != Way::none) canvas_.stroke(way, line_width(series), colour);
-    if (series.mark == Mark::dot) canvas_.stroke(std::array{Segment{middle, middle}}, 8 * unit_, colour);
-    if (series.mark == Mark::tick) canvas_.stroke(std::array{tick_at(middle)}, 1.5 * unit_, colour);
+    if (series.way != Way::none) canvas_.stroke(std::array{Segment{from, to}}, pen_of(series, colour));
+    if (series.mark == Mark::dot)
+      canvas_.stroke(std::array{Segment{middle, middle}}, {.thickness = 8 * unit_, .colour = colour});
+    if (series.mark == Mark::tick)
+      canvas_.stroke(std::array{tick_at(middle)}, {.thickness = 1.5 * unit_, .colour = colour});
   }
 
   /// Measured on the curves alone, without the grid.

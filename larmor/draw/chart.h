@@ -41,15 +41,15 @@ struct Chart {
   std::string title = {};
   ChartAxis x = {}, y = {};
   std::vector<ChartSeries> series = {};
-  int width = 640, height = 480;  // pixels; letters and lines grow with them
+  int width = 960, height = 720;  // pixels; letters and lines grow with them
 };
 
 /// RGB on white. A point whose x or y is missing, infinite or beyond 1e150 is left out and leaves a gap; one
 /// that has no neighbour is drawn as a dot. What lies outside of given ends is cut off. The colours are seven
 /// that colour-blind people tell apart (Okabe and Ito 2008); after them they come again. Titles and names are
-/// of printable ASCII, other bytes become boxes; where there is not room enough, letters become smaller. The
-/// legend stands in the corner in which it hides least. Requires: at least 120 x 90 pixels, x and y of equal
-/// lengths, palette places from 0.
+/// UTF-8, in letters of a font that the program holds; where there is not room enough, they become smaller.
+/// The legend stands in the corner in which it hides least. Requires: at least 120 x 90 pixels, x and y of
+/// equal lengths, palette places from 0.
 Image draw_chart(const Chart& chart);
 
 }  // namespace larmor

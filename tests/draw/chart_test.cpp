@@ -52,7 +52,12 @@ Extent extent_of(const Image& image, const Rgb& colour) {
 }
 
 Chart chart_of(std::vector<ChartSeries> series) {
-  return {.title = "title", .x = {.title = "x"}, .y = {.title = "y"}, .series = std::move(series)};
+  return {.title = "title",
+          .x = {.title = "x"},
+          .y = {.title = "y"},
+          .series = std::move(series),
+          .width = 640,
+          .height = 480};
 }
 
 Image drawn(std::vector<ChartSeries> series) { return draw_chart(chart_of(std::move(series))); }
@@ -135,7 +140,7 @@ TEST(DrawChart, SurvivesWhatHasNothingToDraw) {
               50)
         << oddity.name;
   }
-  EXPECT_EQ(draw_chart({}).pixels.size(), 640U * 480U * 3U);
+  EXPECT_EQ(draw_chart({}).pixels.size(), 960U * 720U * 3U);
 }
 
 TEST(DrawChart, CutsWhatIsOutsideOfGivenEnds) {

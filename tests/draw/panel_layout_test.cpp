@@ -1,0 +1,137 @@
+#include "larmor/draw/panel_layout.h"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace larmor::drawing {
+namespace {
+
+using ::testing::ElementsAre;
+
+PanelPlane plane_of(int columns, int rows, double width = 1, double height = 1) {
+  PanelPlane plane{
+      .columns = columns, .rows = rows, .column_width = width, .row_height = height, .name = "axial"};
+  plane.values.assign(static_cast<std::size_t>(columns) * static_cast<std::size_t>(rows), 0.5F);
+  return plane;
+}
+
+Panel panel_of(int cases, int images, const PanelPlane& plane) {
+  Panel panel{.scales = {{.title = "intensity"}}};
+  for (int i = 0; i < cases; ++i) {
+    PanelCase one{.name = "case"};
+    for (int image = 0; image < images; ++image)
+      one.images.push_back({.title = "image", .planes = {plane, plane, plane}});
+    panel.cases.push_back(one);
+  }
+  return panel;
+}
+
+PanelLayout laid_out(const Panel& panel) { return lay_out(panel, Canvas(1, 1)); }
+
+bool overlap(const Box& one, const Box& other) {
+  return one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
+}
+
+TEST(PanelLayout, IsLargeEnoughWhateverIsShown) {
+  for (const auto& [columns, rows] : {std::pair{8, 8}, {240, 240}, {512, 512}, {3, 200}, {900, 4}, {1, 1}}) {
+    for (const int cases : {1, 2, 3, 4, 9}) {
+      for (const int images : {1, 3, 6}) {
+        const PanelLayout layout = laid_out(panel_of(cases, images, plane_of(columns, rows)));
+        EXPECT_GE(std::min(layout.width, layout.height), 512) << columns << " x " << rows << " " << cases;
+        EXPECT_LE(std::max(layout.width, layout.height), 9000) << columns << " x " << rows << " " << cases;
+      }
+    }
+  }
+}
+
+TEST(PanelLayout, KeepsAllImagesApartAndInside) {
+  for (const int cases : {1, 3, 4}) {
+    const PanelLayout layout = laid_out(panel_of(cases, 6, plane_of(40, 48, 1, 1.5)));
+    std::vector<Box> boxes = {layout.bar, layout.scales.at(0).colours};
+    for (const PanelBlock& block : layout.blocks) {
+      for (const PanelTile& tile : block.tiles) boxes.push_back(tile.box);
+      for (const Box& title : block.titles) boxes.push_back(title);
+      for (const Box& name : block.row_names) boxes.push_back(name);
+    }
+    for (std::size_t i = 0; i < boxes.size(); ++i) {
+      EXPECT_GE(boxes[i].left, 0);
+      EXPECT_GE(boxes[i].top, 0);
+      EXPECT_LE(boxes[i].right, layout.width);
+      EXPECT_LE(boxes[i].bottom, layout.height);
+      for (std::size_t other = 0; other < i; ++other)
+        EXPECT_FALSE(overlap(boxes[i], boxes[other])) << i << " and " << other << " of " << cases;
+    }
+  }
+}
+
+TEST(PanelLayout, IsALittleWiderThanHigh) {
+  for (const int images : {1, 3, 6}) {
+    const PanelLayout layout = laid_out(panel_of(4, images, plane_of(64, 64)));
+    const double shape = static_cast<double>(layout.width) / layout.height;
+    EXPECT_GT(shape, 0.7) << images;
+    EXPECT_LT(shape, 2.6) << images;
+  }
+}
+
+TEST(PanelLayout, KeepsTheProportionsOfVoxels) {
+  const PanelLayout layout = laid_out(panel_of(1, 1, plane_of(100, 30, 0.8, 4)));
+  const Box& box = layout.blocks[0].tiles[0].box;
+  EXPECT_NEAR(box.width() / box.height(), 80.0 / 120.0, 0.01);
+  EXPECT_NEAR(box.width(), 80 * layout.pixels, 1);
+}
+
+TEST(PanelLayout, EnlargesVoxelsOfOneSizeByAWholeFactor) {
+  for (const int side : {7, 48, 100, 130}) {
+    for (const double voxel : {0.7, 1.0, 2.0}) {
+      const PanelLayout layout = laid_out(panel_of(2, 3, plane_of(side, side, voxel, voxel)));
+      const Box& box = layout.blocks[0].tiles[0].box;
+      EXPECT_EQ(std::fmod(box.width(), side), 0) << side << " " << voxel;
+    }
+  }
+}
+
+TEST(PanelLayout, HasABarThatIsAsLongAsItSays) {
+  for (const double voxel : {0.01, 0.3, 1.0, 7.0}) {
+    const PanelLayout layout = laid_out(panel_of(2, 3, plane_of(64, 50, voxel, voxel)));
+    EXPECT_NEAR(layout.bar.width(), layout.bar_length * layout.pixels, 0.5) << voxel;
+    EXPECT_LE(layout.bar_length, 64 * voxel);
+    EXPECT_GE(layout.bar_length, 64 * voxel / 10);
+    const double decade = std::pow(10, std::floor(std::log10(layout.bar_length) + 1e-9));
+    const double digit = layout.bar_length / decade;
+    EXPECT_NEAR(std::min({std::abs(digit - 1), std::abs(digit - 2), std::abs(digit - 5)}), 0, 1e-9);
+  }
+}
+
+TEST(PanelLayout, NamesARowOnceWhereItsPlanesAgreeAndEachWhereTheyDoNot) {
+  Panel panel = panel_of(1, 2, plane_of(20, 20));
+  EXPECT_GT(laid_out(panel).blocks[0].row_names[0].height(), 0);
+  EXPECT_FALSE(laid_out(panel).blocks[0].tiles[0].is_named);
+  panel.cases[0].images[1].planes[0].name = "frontal";
+  const PanelLayout layout = laid_out(panel);
+  EXPECT_EQ(layout.blocks[0].row_names[0].height(), 0);
+  EXPECT_TRUE(layout.blocks[0].tiles[0].is_named);
+  EXPECT_FALSE(layout.blocks[0].tiles.back().is_named);
+}
+
+TEST(PanelLayout, SurvivesWhatHasNothingToShow) {
+  EXPECT_GE(laid_out({}).width, 512);
+  EXPECT_GE(laid_out({.cases = {{}, {.name = "without images"}}}).height, 512);
+  EXPECT_EQ(laid_out({.cases = {{.words = {"words alone"}}}}).blocks[0].lines.size(), 1U);
+}
+
+TEST(BrokenIntoLines, BreaksBetweenWords) {
+  const Canvas measure(1, 1);
+  const double room = measure.text_width("where is the", panel_font) + 1;
+  EXPECT_THAT(broken_into_lines({"where is the effusion?", "left"}, room, measure),
+              ElementsAre("where is the", "effusion?", "left"));
+  EXPECT_THAT(broken_into_lines({"averyveryverylongwordwithoutend is it"}, 50, measure),
+              ElementsAre("averyveryverylongwordwithoutend", "is it"));
+  EXPECT_THAT(broken_into_lines({""}, 50, measure), ElementsAre(""));
+}
+
+}  // namespace
+}  // namespace larmor::drawing
