@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/data/bad_file.h"
+#include "larmor/formats/affine.h"
 #include "larmor/transforms/example_key.h"
 
 namespace larmor {
@@ -35,6 +37,10 @@ class Dataset {
   /// Whose the example is: figures draw patients, each with all of theirs. By default the case is all that is
   /// known of its patient. A dataset around another one asks that one.
   virtual std::string patient(int64_t example) const { return name(example); }
+  /// Where the voxels of the example's image are in the body, for who shows it; known when get() has given
+  /// the example and not many others since, and where its file says so. Thread-safe. A dataset around another
+  /// one asks that one.
+  virtual std::optional<Affine> grid(int64_t /*example*/) const { return std::nullopt; }
   /// SHA-256 of the example's files; empty when they cannot be read or are none.
   virtual std::string content_hash(int64_t /*example*/) const { return {}; }
   /// The cases that can be prepared before a run; null where there are none. A dataset around another one

@@ -1,5 +1,9 @@
 // transformed(): from a source of volumes to samples.
+#include <algorithm>
 #include <cstddef>
+#include <deque>
+#include <mutex>
+#include <optional>
 #include <utility>
 
 #include <ATen/core/Tensor.h>
@@ -33,6 +37,29 @@ void blank_what_is_missing(Sample& sample) {
   }
 }
 
+/// The grids of the last examples that were given. Thread-safe.
+class LastGrids {
+ public:
+  void keep(int64_t example, const Affine& grid) {
+    // As many as threads read ahead of who asks, and more.
+    constexpr std::size_t most = 256;
+    const std::lock_guard lock(mutex_);
+    grids_.emplace_back(example, grid);
+    if (grids_.size() > most) grids_.pop_front();
+  }
+
+  std::optional<Affine> of(int64_t example) const {
+    const std::lock_guard lock(mutex_);
+    const auto found =
+        std::find_if(grids_.rbegin(), grids_.rend(), [&](const auto& kept) { return kept.first == example; });
+    return found == grids_.rend() ? std::nullopt : std::optional(found->second);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::deque<std::pair<int64_t, Affine>> grids_;
+};
+
 class TransformedVolumes final : public PreparableDataset {
  public:
   TransformedVolumes(std::unique_ptr<VolumeSource> source, SharedChain chain, ChainPart part)
@@ -50,6 +77,8 @@ class TransformedVolumes final : public PreparableDataset {
     return source_->patient(example / examples_per_case());
   }
 
+  std::optional<Affine> grid(int64_t example) const override { return grids_.of(example); }
+
   std::string content_hash(int64_t example) const override {
     try {
       const auto storage = make_storage();
@@ -64,7 +93,10 @@ class TransformedVolumes final : public PreparableDataset {
   Sample get(const ExampleKey& key) const override {
     const int64_t number = key.example / examples_per_case();
     Sample sample;
-    for (auto& [name, volume] : volumes_of(number, key)) sample.emplace(name, std::move(volume.voxels));
+    for (auto& [name, volume] : volumes_of(number, key)) {
+      if (name == "image" && source_->has_grid(number)) grids_.keep(key.example, volume.affine);
+      sample.emplace(name, std::move(volume.voxels));
+    }
     sample.merge(source_->values(number));
     blank_what_is_missing(sample);
     return sample;
@@ -110,6 +142,7 @@ class TransformedVolumes final : public PreparableDataset {
   const std::unique_ptr<VolumeSource> source_;
   const SharedChain chain_;
   const ChainPart part_;
+  mutable LastGrids grids_;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "larmor/data/volume_dataset.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 
 #include "larmor/base/ensure.h"
 #include "larmor/data/case_reader.h"
+#include "larmor/formats/file_kinds.h"
 #include "larmor/transforms/reading_steps.h"
 
 namespace larmor {
@@ -27,6 +29,15 @@ class CaseVolumes final : public VolumeSource {
   std::string case_name(int64_t number) const override { return case_of(number).name(); }
   std::string patient(int64_t number) const override { return case_of(number).patient; }
   std::string origin() const override { return folder_; }
+  // Arrays and pictures have no room for it.
+  bool has_grid(int64_t number) const override {
+    const std::string suffix = known_suffix(case_of(number).name());
+    const auto is_of = [&](const char* kind) {
+      const auto& suffixes = file_kind(kind).suffixes;
+      return std::ranges::find(suffixes, suffix) != suffixes.end();
+    };
+    return suffix.empty() || !(is_of("npz") || is_of("picture"));
+  }
 
   SourceVolumes get(const ExampleKey& key) const override {
     const Case& entry = case_of(key.example);

@@ -286,6 +286,14 @@ PanelPlane difference_of(const PanelPlane& first, const PanelPlane& second) {
   return difference;
 }
 
+std::vector<PanelPlane> differences_of(const PanelImage& first, const PanelImage& second) {
+  assert(first.planes.size() == second.planes.size());
+  std::vector<PanelPlane> differences;
+  for (std::size_t i = 0; i < first.planes.size(); ++i)
+    differences.push_back(difference_of(first.planes[i], second.planes[i]));
+  return differences;
+}
+
 double scale_end(const std::vector<const PanelPlane*>& planes) {
   std::vector<float> values;
   for (const PanelPlane* const plane : planes) {

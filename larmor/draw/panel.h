@@ -67,6 +67,8 @@ struct Panel {
 
 /// |first - second|, on the grid of `first`. Requires: grids of one size.
 PanelPlane difference_of(const PanelPlane& first, const PanelPlane& second);
+/// The same of each of their planes. Requires: as many planes.
+std::vector<PanelPlane> differences_of(const PanelImage& first, const PanelImage& second);
 /// The end of a scale from 0 that shows all of these but the largest thousandth: 1, 2 or 5 times a power of
 /// ten. 1 where no value is above 0.
 double scale_end(const std::vector<const PanelPlane*>& planes);

@@ -148,13 +148,16 @@ Size arrange(std::vector<PanelBlock>& blocks, std::size_t across) {
   return all;
 }
 
-/// In rows of as many as make the whole nearest to the wanted shape.
+/// In rows of as many as make the whole nearest to the wanted shape, and leave few places empty.
 Size arrange(std::vector<PanelBlock>& blocks) {
   std::size_t best = 1;
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t across = 1; across <= blocks.size(); ++across) {
     const Size size = arrange(blocks, across);
-    const double miss = std::abs(std::log(size.width / std::max(size.height, 1.0) / wanted_shape));
+    const std::size_t places = (blocks.size() + across - 1) / across * across;
+    const double empty = 1 - static_cast<double>(blocks.size()) / static_cast<double>(places);
+    const double miss =
+        std::abs(std::log(size.width / std::max(size.height, 1.0) / wanted_shape)) + 2 * empty;
     if (miss >= least) continue;
     least = miss;
     best = across;

@@ -17,6 +17,7 @@ class CheckedDataset final : public Dataset {
   int64_t examples_per_case() const override { return inner_->examples_per_case(); }
   std::string name(int64_t example) const override { return inner_->name(example); }
   std::string patient(int64_t example) const override { return inner_->patient(example); }
+  std::optional<Affine> grid(int64_t example) const override { return inner_->grid(example); }
   std::string content_hash(int64_t example) const override { return inner_->content_hash(example); }
   const PreparableDataset* preparable() const override { return inner_->preparable(); }
   Sample get(const ExampleKey& key) const override {

@@ -6,6 +6,8 @@ namespace larmor {
 
 std::string Metrics::patient(int64_t example) const { return text(example); }
 
+std::string Metrics::case_name(int64_t example) const { return text(example); }
+
 std::vector<double> Metrics::shared_out(int64_t count, const std::function<double(int64_t)>& work) {
   std::vector<double> results;
   for (int64_t i = 0; i < count; ++i) results.push_back(work(i));

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "larmor/base/image.h"
+#include "larmor/draw/panel.h"
+#include "larmor/formats/affine.h"
 
 namespace larmor {
 
@@ -26,6 +28,9 @@ struct SplitMetric {
   std::vector<std::pair<std::string, double>> parts = {};
 };
 
+/// How many cases a panel shows.
+constexpr int64_t shown_cases = 4;
+
 /// How thorough a validation is: while a run trains, or when it is judged (`evaluate`).
 enum class ValidationDepth { quick, full };
 
@@ -39,6 +44,13 @@ class Metrics {
   /// Takes the place of a mean over cases of the same name.
   virtual void figure(const std::string& name, const SplitMetric& figure) = 0;
   virtual void picture(const std::string& name, const Image& image) = 0;
+  /// Whether the example is one of the few that pictures show: where they are wanted, the first four cases of
+  /// rank 0, which has every case where it is the only one.
+  virtual bool shows(int64_t example) const { return wants_pictures() && example < shown_cases; }
+  /// A case for the picture `name`, which has all that were shown so, in the order of the cases, and is drawn
+  /// when the last one has been judged. `frame` is the panel without its cases; the first one's counts, and
+  /// cases in another unit of length are left out.
+  virtual void show(const std::string& /*name*/, const Panel& /*frame*/, PanelCase /*one*/) {}
   /// A sentence for the person who judges: what the figures stand for, or do not show.
   virtual void remark(const std::string& /*sentence*/) {}
   /// Whether pictures are wanted this time.
@@ -49,6 +61,9 @@ class Metrics {
   virtual bool of_reference() const { return false; }
   /// Whose the example is (Dataset::patient()).
   virtual std::string patient(int64_t example) const;
+  /// What the case is called (Dataset::name()), and where its voxels are (Dataset::grid()).
+  virtual std::string case_name(int64_t example) const;
+  virtual std::optional<Affine> grid(int64_t /*example*/) const { return std::nullopt; }
   /// work(0) … work(count - 1), each computed on one rank and known to all; NaN where it gives nothing. For
   /// Task::summarize(), on every rank alike. Collective.
   virtual std::vector<double> shared_out(int64_t count, const std::function<double(int64_t)>& work);

@@ -24,13 +24,14 @@
 #include "larmor/train/batch_feed.h"
 #include "larmor/train/bootstrap.h"
 #include "larmor/train/networks.h"
+#include "larmor/train/shown_cases.h"
 #include "larmor/train/split_reader.h"
 
 namespace larmor {
 
 namespace {
 
-class Collected final : public Metrics {
+class Collected final : public ShownCases {
  public:
   struct Wants {
     const StopAsked& stop_asked;
@@ -38,7 +39,10 @@ class Collected final : public Metrics {
     bool pictures = false, of_reference = false;
   };
   Collected(const Wants& wants, const Dataset& dataset, Communicator& communicator)
-      : wants_(wants), dataset_(dataset), communicator_(communicator) {}
+      : ShownCases(dataset, communicator.size()),
+        wants_(wants),
+        dataset_(dataset),
+        communicator_(communicator) {}
   /// For a part of the same cases.
   Collected anew() const { return {wants_, dataset_, communicator_}; }
   void value(const std::string& name, int64_t example, double value) override {
@@ -48,12 +52,10 @@ class Collected final : public Metrics {
     notes[name].emplace_back(example, value);
   }
   void figure(const std::string& name, const SplitMetric& figure) override { figures[name] = figure; }
-  void picture(const std::string& name, const Image& image) override { pictures.emplace_back(name, image); }
   void remark(const std::string& sentence) override { remarks.push_back(sentence); }
   bool wants_pictures() const override { return wants_.pictures; }
   ValidationDepth depth() const override { return wants_.depth; }
   bool of_reference() const override { return wants_.of_reference; }
-  std::string patient(int64_t example) const override { return dataset_.patient(example); }
   std::vector<double> shared_out(int64_t count, const std::function<double(int64_t)>& work) override;
 
   /// What another one has collected.
@@ -64,12 +66,11 @@ class Collected final : public Metrics {
     };
     append(values, more.values);
     append(notes, more.notes);
-    for (auto& picture : more.pictures) pictures.push_back(std::move(picture));
+    take_pictures(more);
   }
 
   CaseValues values, notes;
   std::map<std::string, SplitMetric> figures;
-  std::vector<std::pair<std::string, Image>> pictures;
   std::vector<std::string> remarks;
   std::vector<std::pair<int64_t, BadFile>> bad;  // by example
 
@@ -223,7 +224,7 @@ std::vector<double> Collected::shared_out(int64_t count, const std::function<dou
 
 ValidationResult result_of(const Gathered& gathered, Collected& summary) {
   const auto patients = count_patients(summary, gathered.all());
-  ValidationResult result{{}, std::move(summary.pictures), summary.remarks, gathered.bad, patients};
+  ValidationResult result{{}, summary.drawn_pictures(), summary.remarks, gathered.bad, patients};
   for (const auto& [name, per_case] : gathered.values) {
     result.metrics[name].per_case = per_case;
     if (!summary.figures.contains(name)) summary.figures[name] = mean_over_cases(summary, per_case);

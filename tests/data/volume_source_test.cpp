@@ -1,5 +1,6 @@
 #include "larmor/data/volume_source.h"
 
+#include <array>
 #include <memory>
 #include <string>
 
@@ -8,6 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
+#include "larmor/data/volume_dataset.h"
+#include "larmor/formats/affine.h"
 
 #include "tests/support/cases.h"
 
@@ -96,6 +99,38 @@ TEST(VolumeSource, NamesTheCaseThatItsChainRefuses) {
   const auto error = error_of([&] { dataset->get({1, 0, 0}); });
   ASSERT_TRUE(error);
   EXPECT_THAT(error->message(), HasSubstr("the case"));
+}
+
+std::unique_ptr<Dataset> dataset_of(const std::string& kind, const testing::CaseFolder& folder,
+                                    const Json& chain) {
+  DataConfig data;
+  data.kind = kind;
+  data.folder = folder.path().string();
+  data.split.train = 1;
+  data.split.val = data.split.test = 0;
+  return make_volume_dataset(data, make_index(data, 1), Split::train, chain);
+}
+
+TEST(DatasetGrid, KnowsWhereTheVoxelsOfWhatItGaveAre) {
+  testing::CaseFolder folder;
+  folder.volume("a.nii").volume("b.nii");
+  const auto chain =
+      parse_json(R"([{"Orientation": {"axcodes": "LPS"}}, {"Spacing": {"pixdim": [0.5, 0.5, 2]}}])", "chain");
+  const auto dataset = dataset_of("nifti", folder, chain);
+  EXPECT_FALSE(dataset->grid(1)) << "it was not asked for";
+  dataset->get({1, 0, 1});
+  ASSERT_TRUE(dataset->grid(1));
+  EXPECT_EQ(axcodes_of(*dataset->grid(1)), "LPS");
+  EXPECT_EQ(spacing_of(*dataset->grid(1)), (std::array<double, 3>{0.5, 0.5, 2}));
+  EXPECT_FALSE(dataset->grid(0));
+}
+
+TEST(DatasetGrid, KnowsNoPlaceOfArrays) {
+  testing::CaseFolder folder;
+  folder.archive("single.npz", {3, 4, 5});
+  const auto dataset = dataset_of("npz", folder, Json::array());
+  dataset->get({1, 0, 0});
+  EXPECT_FALSE(dataset->grid(0));
 }
 
 }  // namespace

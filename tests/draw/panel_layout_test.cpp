@@ -77,6 +77,13 @@ TEST(PanelLayout, IsALittleWiderThanHigh) {
   }
 }
 
+TEST(PanelLayout, LeavesNoPlaceEmptyOfFourCases) {
+  const PanelLayout layout = laid_out(panel_of(4, 3, plane_of(24, 24)));
+  EXPECT_EQ(layout.blocks[0].box.top, layout.blocks[1].box.top);
+  EXPECT_GT(layout.blocks[2].box.top, layout.blocks[1].box.top);
+  EXPECT_EQ(layout.blocks[2].box.top, layout.blocks[3].box.top);
+}
+
 TEST(PanelLayout, KeepsTheProportionsOfVoxels) {
   const PanelLayout layout = laid_out(panel_of(1, 1, plane_of(100, 30, 0.8, 4)));
   const Box& box = layout.blocks[0].tiles[0].box;

@@ -12,9 +12,9 @@
 #include "larmor/device/weights_file.h"
 #include "larmor/kernels/draw.h"
 #include "larmor/nn/diffusion/training_times.h"
-#include "larmor/transforms/planes.h"
 
 #include "workloads/fast_ddpm/denoiser/brain_figures.h"
+#include "workloads/fast_ddpm/denoiser/generated_picture.h"
 #include "workloads/fast_ddpm/denoiser/linear_fit.h"
 #include "workloads/fast_ddpm/denoiser/target_choice.h"
 
@@ -132,19 +132,23 @@ void DenoiserTask::count_judgement(const at::Tensor& image) {
 void DenoiserTask::judge(const at::Tensor& image, const at::Tensor& present, const ExampleKey& key,
                          Metrics& metrics) {
   const bool is_full = metrics.depth() == ValidationDepth::full;
-  const bool is_shown = metrics.wants_pictures() && key.example == 0;
+  const bool is_shown = metrics.shows(key.example);
   if (!is_full && !is_shown) return;
+  // While a run trains, one modality of each case that is shown is enough; another one for the next case.
+  const int64_t alone = is_full ? -1 : shown_target(present, key.example);
   const at::Tensor brain = brain_of(image[0]);
   std::map<std::string, std::vector<double>> figures;
   for (int64_t target = 0; target < config_.channels(); ++target) {
-    if (!present[target].item<bool>()) continue;
+    if (!present[target].item<bool>() || (!is_full && target != alone)) continue;
     const std::string& modality = config_.modalities[static_cast<std::size_t>(target)];
     const DrawScope draws(draws_of(key, target));
     const at::Tensor generated = generate_to_judge(image, target)[0][0];
     const at::Tensor truth = image[0][target];
     if (is_shown)
-      metrics.picture(modality, stacked({three_planes(truth, -1, 1), three_planes(generated, -1, 1)}));
-    if (!is_full) break;  // one picture is enough while a run trains
+      show_generated(is_full ? modality : "generated",
+                     {.image = image[0], .present = present, .generated = generated, .target = target},
+                     config_.modalities, key.example, metrics);
+    if (!is_full) break;
     for (const auto& [name, value] : brain_figures(generated, truth, brain)) {
       figures[name].push_back(value);
       metrics.note(text(name, " ", modality), key.example, value);

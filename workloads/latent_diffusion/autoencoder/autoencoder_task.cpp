@@ -4,6 +4,7 @@
 
 #include <ATen/ATen.h>
 
+#include "larmor/base/text.h"
 #include "larmor/device/initialisation.h"
 #include "larmor/device/module_state.h"
 #include "larmor/device/weights_file.h"
@@ -26,6 +27,28 @@ double in_crops(const at::Tensor& image, const std::vector<int64_t>& window) {
   for (const auto size : image.sizes().slice(2)) voxels *= static_cast<double>(size);
   for (const auto size : window) voxels /= static_cast<double>(size);
   return voxels;
+}
+
+/// Each channel beside what has become of it. image, reconstruction: [C, D, H, W]
+void show_reconstruction(const at::Tensor& image, const at::Tensor& reconstruction, int64_t example,
+                         Metrics& metrics) {
+  const auto grid = metrics.grid(example);
+  const Panel frame{
+      .title = "What the autoencoder makes of images",
+      .scales = {{.title = "scaled intensity"},
+                 {.title = "|difference|", .colours = PanelScale::Colours::heat, .ends_by_values = true}},
+      .unit_of_length = grid ? "mm" : "voxels"};
+  PanelCase shown{.name = metrics.case_name(example)};
+  for (int64_t channel = 0; channel < image.size(0); ++channel) {
+    const std::string number = image.size(0) > 1 ? text(" ", channel + 1) : "";
+    const PanelImage target{.title = "target" + number, .planes = centre_planes(image[channel], grid)};
+    const PanelImage result{.title = "reconstruction" + number,
+                            .planes = centre_planes(reconstruction[channel], grid)};
+    const PanelImage difference{
+        .title = "|difference|" + number, .scale = 1, .planes = differences_of(target, result)};
+    shown.images.insert(shown.images.end(), {target, result, difference});
+  }
+  metrics.show("reconstruction", frame, std::move(shown));
 }
 }  // namespace
 
@@ -166,10 +189,7 @@ void AutoencoderTask::validate(const Batch& batch, Metrics& metrics) {
       loss += config_.perceptual_weight * of_row;
     }
     metrics.value("loss", example, loss);
-    if (metrics.wants_pictures() && example == 0) {
-      metrics.picture("reconstruction",
-                      stacked({three_planes(target[0][0], 0, 1), three_planes(one[0][0], 0, 1)}));
-    }
+    if (metrics.shows(example)) show_reconstruction(target[0], one[0], example, metrics);
   }
 }
 

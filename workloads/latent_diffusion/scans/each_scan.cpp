@@ -18,6 +18,9 @@ class EachScan final : public Dataset {
   int64_t examples_per_case() const override { return scans_of_a_pair * pairs_->examples_per_case(); }
   std::string name(int64_t example) const override { return pairs_->name(example / scans_of_a_pair); }
   std::string patient(int64_t example) const override { return pairs_->patient(example / scans_of_a_pair); }
+  std::optional<Affine> grid(int64_t example) const override {
+    return pairs_->grid(example / scans_of_a_pair);
+  }
   std::string content_hash(int64_t example) const override {
     return pairs_->content_hash(example / scans_of_a_pair);
   }

@@ -1,6 +1,12 @@
 // The perceptual term of the first stage. The rest of its losses is held to the reference by the goldens.
 #include "workloads/latent_diffusion/autoencoder/autoencoder_task.h"
 
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -64,6 +70,55 @@ TEST(AutoencoderTask, AddsTheWeightedPerceptualTermAndItsGradient) {
   EXPECT_EQ(seen.records.at("recon"), plain.records.at("recon"));
   EXPECT_NEAR(seen.records.at("loss"), plain.records.at("loss") + 0.5 * seen.records.at("perceptual"), 1e-6);
   EXPECT_FALSE(at::equal(seen.gradient, plain.gradient));
+}
+
+/// Keeps what is shown; pictures are wanted.
+class ShownMetrics final : public Metrics {
+ public:
+  void value(const std::string&, int64_t, double) override {}
+  void note(const std::string&, int64_t, double) override {}
+  void figure(const std::string&, const SplitMetric&) override {}
+  void picture(const std::string&, const Image&) override {}
+  bool wants_pictures() const override { return true; }
+  ValidationDepth depth() const override { return ValidationDepth::quick; }
+  std::optional<Affine> grid(int64_t example) const override {
+    return example == 2 ? std::nullopt : std::optional(identity_affine());
+  }
+  void show(const std::string& name, const Panel& frame, PanelCase one) override {
+    names.push_back(name);
+    units.push_back(frame.unit_of_length);
+    cases.push_back(std::move(one));
+  }
+  std::vector<std::string> names, units;
+  std::vector<PanelCase> cases;
+};
+
+TEST(AutoencoderTask, ShowsEachImageBesideItsReconstructionAndTheirDifference) {
+  AutoencoderTask task(small_autoencoder(), /*seed=*/1, {20, 20, 20});
+  const torch::NoGradGuard no_gradient;
+  const Batch all = images(0, 4);
+  ShownMetrics metrics;
+  {
+    const auto draws = draws_of(all);
+    task.validate(all, metrics);
+  }
+  EXPECT_THAT(metrics.names, ::testing::Each("reconstruction"));
+  EXPECT_THAT(metrics.units, ::testing::ElementsAre("mm", "mm", "voxels", "mm"));
+  for (std::size_t example = 0; example < 4; ++example) {
+    const PanelCase& shown = metrics.cases[example];
+    EXPECT_EQ(shown.name, std::to_string(example));
+    ASSERT_EQ(shown.images.size(), 3U);
+    EXPECT_EQ(shown.images[0].title, "target");
+    ASSERT_EQ(shown.images[0].planes.size(), 3U);
+    const PanelPlane& axial = shown.images[0].planes[2];
+    // The first value is right and anterior; where nobody knows what that is, the last row of the first
+    // column.
+    const auto voxel = all.at("image")[static_cast<int64_t>(example)][0][example == 2 ? 0 : 19][19][10];
+    EXPECT_EQ(axial.values[0], voxel.item<float>()) << example;
+    EXPECT_EQ(shown.images[2].scale, 1U);
+    EXPECT_EQ(shown.images[2].planes[2].values[7],
+              std::abs(axial.values[7] - shown.images[1].planes[2].values[7]));
+  }
 }
 
 TEST(AutoencoderTask, HasTheSamePerceptualTermHoweverABatchIsDivided) {

@@ -30,6 +30,9 @@ std::vector<std::vector<std::size_t>> parts_by_value(std::span<const double> val
   return groups;
 }
 
+// Fewer patients make no group.
+constexpr std::size_t fewest_at_risk = 5, fewest_calibrated = 10;
+
 std::string counted(std::size_t count, std::string_view word) {
   return text(count, " ", word, count == 1 ? "" : "s");
 }
@@ -78,14 +81,22 @@ double axis_end(std::span<const CalibrationGroup> groups) {
 
 std::vector<RiskGroup> risk_groups(std::span<const double> log_risk) {
   constexpr std::array<const char*, 3> names = {"low", "middle", "high"};
-  constexpr std::size_t fewest = 5;
   std::vector<RiskGroup> groups;
   auto thirds = parts_by_value(log_risk, names.size());
   for (std::size_t third = 0; third < names.size(); ++third) {
-    if (thirds[third].size() >= fewest)
+    if (thirds[third].size() >= fewest_at_risk)
       groups.push_back({.name = names[third], .rows = std::move(thirds[third])});
   }
   return groups;
+}
+
+std::string why_no_risk_groups(std::span<const double> log_risk) {
+  std::vector<std::string> sizes;
+  for (const auto& third : parts_by_value(log_risk, 3)) sizes.push_back(text(third.size()));
+  return text("no chart of risk groups: it needs at least ", fewest_at_risk,
+              " patients in two thirds of the patients by risk, and the thirds of these ",
+              counted(log_risk.size(), "patient"), " have ", join(sizes, ", "),
+              " (patients of equal risk stay together)");
 }
 
 std::optional<Image> risk_group_picture(std::span<const double> log_risk, const SurvivalOutcomes& outcomes,
@@ -117,7 +128,7 @@ std::vector<CalibrationGroup> calibration_groups(std::span<const double> surviva
   outcomes.check("the table");
   check_horizons(std::array{horizon});
   check_probabilities(survival, outcomes);
-  constexpr std::size_t most_groups = 5, fewest = 10;
+  constexpr std::size_t most_groups = 5, fewest = fewest_calibrated;
   std::vector<double> predicted;
   for (const double probability : survival) predicted.push_back(1 - probability);
   std::vector<CalibrationGroup> groups;
@@ -149,7 +160,7 @@ std::optional<Image> calibration_picture(std::span<const double> survival, const
   }
   found.name = text(counted(patients, "patient"), " in ", counted(groups.size(), "group"));
   const double end = axis_end(groups);
-  constexpr int width = 540;  // makes the plot nearly a square
+  constexpr int width = 810;  // makes the plot nearly a square
   return draw_chart({.title = text("Calibration at ", horizon_name),
                      .x = {.title = text("mean predicted probability of the event by ", horizon_name),
                            .low = 0,
@@ -158,6 +169,16 @@ std::optional<Image> calibration_picture(std::span<const double> survival, const
                      .series = {{.name = "as predicted", .x = {0, end}, .y = {0, end}, .reference = true},
                                 std::move(found)},
                      .width = width});
+}
+
+std::string why_no_calibration(const SurvivalOutcomes& outcomes, std::string_view horizon_name,
+                               std::string_view time_unit) {
+  const std::string begin = text("no chart of calibration at ", horizon_name, ": its groups have at least ",
+                                 fewest_calibrated, " patients each, ");
+  if (outcomes.size() < fewest_calibrated)
+    return text(begin, "and there ", outcomes.size() == 1 ? "is " : "are ", outcomes.size());
+  return text(begin, "and none of them was followed that long (the longest time is ",
+              fixed(std::ranges::max(outcomes.time), 1), " ", time_unit, ")");
 }
 
 }  // namespace larmor::survival

@@ -30,6 +30,9 @@ std::vector<RiskGroup> risk_groups(std::span<const double> log_risk);
 std::optional<Image> risk_group_picture(std::span<const double> log_risk, const SurvivalOutcomes& outcomes,
                                         std::string_view time_unit);
 
+/// Why there is no such picture, for a person. Requires: there is none.
+std::string why_no_risk_groups(std::span<const double> log_risk);
+
 /// The probability of the event by a horizon.
 struct CalibrationGroup {
   double predicted;  // mean over the patients
@@ -49,5 +52,9 @@ std::vector<CalibrationGroup> calibration_groups(std::span<const double> surviva
 /// where there is no group.
 std::optional<Image> calibration_picture(std::span<const double> survival, const SurvivalOutcomes& outcomes,
                                          double horizon, std::string_view horizon_name);
+
+/// Why there is no such picture, for a person. Requires: there is none.
+std::string why_no_calibration(const SurvivalOutcomes& outcomes, std::string_view horizon_name,
+                               std::string_view time_unit);
 
 }  // namespace larmor::survival

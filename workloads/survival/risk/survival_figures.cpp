@@ -119,11 +119,17 @@ void record_at_horizons(const Predictions& predictions, const TrainingTable& tra
 
 void record_pictures(const Predictions& predictions, const TrainingTable& training, Metrics& metrics) {
   const auto groups = risk_group_picture(predictions.log_risk, predictions.outcomes, training.time_unit);
-  if (groups) metrics.picture("risk_groups", *groups);
+  if (groups)
+    metrics.picture("risk_groups", *groups);
+  else
+    metrics.remark(why_no_risk_groups(predictions.log_risk));
   for (const auto& horizon : training.horizons) {
     const auto survival = predictions.survival(training.baseline, std::span(&horizon, 1));
     const auto calibration = calibration_picture(survival, predictions.outcomes, horizon.time, horizon.name);
-    if (calibration) metrics.picture("calibration_" + horizon.name, *calibration);
+    if (calibration)
+      metrics.picture("calibration_" + horizon.name, *calibration);
+    else
+      metrics.remark(why_no_calibration(predictions.outcomes, horizon.name, training.time_unit));
   }
 }
 

@@ -72,7 +72,7 @@ TEST(RiskGroupPicture, HasACurveForEachGroup) {
   const Patients patients = random_patients(4, 90, 2000, 0.4);
   const auto picture = risk_group_picture(patients.log_risk, patients.outcomes, "days");
   ASSERT_TRUE(picture);
-  EXPECT_EQ(picture->width, 640);
+  EXPECT_EQ(picture->width, 960);
   for (const auto& colour : {blue, vermilion, green}) EXPECT_GT(pixels_of(*picture, colour), 200U);
 }
 

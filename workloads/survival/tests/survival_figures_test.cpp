@@ -20,6 +20,7 @@ class Recorded final : public Metrics {
   void note(const std::string&, int64_t, double) override {}
   void figure(const std::string& name, const SplitMetric& figure) override { figures[name] = figure; }
   void picture(const std::string& name, const Image&) override { pictures.push_back(name); }
+  void remark(const std::string& sentence) override { remarks.push_back(sentence); }
   bool wants_pictures() const override { return true; }
   ValidationDepth depth() const override {
     return intervals_ ? ValidationDepth::full : ValidationDepth::quick;
@@ -29,7 +30,7 @@ class Recorded final : public Metrics {
   }
   int64_t patients = 0;  // of which the examples are one after the other, over and over; 0: each another's
   std::map<std::string, SplitMetric> figures;
-  std::vector<std::string> pictures;
+  std::vector<std::string> pictures, remarks;
 
  private:
   bool intervals_;
@@ -73,6 +74,38 @@ TEST(SurvivalFigures, AreThoseOfTheWholeSplit) {
   EXPECT_FALSE(recorded.figures.contains("c_index_of_truth"));
   EXPECT_FALSE(recorded.figures.at("c_index").interval);
   EXPECT_THAT(recorded.pictures, ::testing::ElementsAre("risk_groups", "calibration_200d", "calibration_1y"));
+}
+
+TEST(SurvivalFigures, SayWhyAChartIsNotDrawn) {
+  const auto all = sixty_cases();
+  CaseValues few;
+  for (const auto& [name, values] : all) few[name] = {values.begin(), values.begin() + 8};
+  const auto training = training_of(Predictions::from(all));
+  Recorded recorded;
+  record_figures(Predictions::from(few), training, recorded);
+  EXPECT_THAT(recorded.pictures, ::testing::IsEmpty());
+  EXPECT_THAT(
+      recorded.remarks,
+      ::testing::ElementsAre(
+          "no chart of risk groups: it needs at least 5 patients in two thirds of the patients by "
+          "risk, and the thirds of these 8 patients have 2, 3, 3 (patients of equal risk stay together)",
+          "no chart of calibration at 200d: its groups have at least 10 patients each, and there are 8",
+          "no chart of calibration at 1y: its groups have at least 10 patients each, and there are 8"));
+  auto late = training;
+  late.horizons = {{"4y", 4 * 365.25}};
+  late.time_unit = "days";
+  CaseValues followed = all;  // a group that has all had the event would be known for ever
+  for (auto& [example, event] : followed["event"]) event = example == 0 ? 1 : 0;
+  Recorded of_late;
+  record_figures(Predictions::from(followed), late, of_late);
+  EXPECT_THAT(of_late.pictures, ::testing::ElementsAre("risk_groups"));
+  EXPECT_THAT(
+      of_late.remarks,
+      ::testing::ElementsAre("no chart of calibration at 4y: its groups have at least 10 patients each, "
+                             "and none of them was followed that long (the longest time is 690.0 days)"));
+  Recorded of_all;
+  record_figures(Predictions::from(all), training, of_all);
+  EXPECT_THAT(of_all.remarks, ::testing::IsEmpty());
 }
 
 TEST(SurvivalFigures, KnowWhatTheTruthWouldReach) {

@@ -1,0 +1,24 @@
+#include "larmor/train/shown_cases.h"
+
+namespace larmor {
+
+void ShownCases::show(const std::string& name, const Panel& frame, PanelCase one) {
+  Panel& panel = panels_.try_emplace(name, frame).first->second;
+  if (panel.unit_of_length == frame.unit_of_length) panel.cases.push_back(std::move(one));
+}
+
+void ShownCases::take_pictures(ShownCases& more) {
+  for (auto& picture : std::exchange(more.pictures_, {})) pictures_.push_back(std::move(picture));
+  for (auto& [name, panel] : more.panels_) {
+    std::vector<PanelCase> cases = std::exchange(panel.cases, {});
+    for (PanelCase& one : cases) show(name, panel, std::move(one));
+  }
+}
+
+std::vector<std::pair<std::string, Image>> ShownCases::drawn_pictures() const {
+  std::vector<std::pair<std::string, Image>> pictures = pictures_;
+  for (const auto& [name, panel] : panels_) pictures.emplace_back(name, draw_panel(panel));
+  return pictures;
+}
+
+}  // namespace larmor

@@ -1,0 +1,43 @@
+// The cases that a validation shows, collected into panels.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "larmor/base/image.h"
+#include "larmor/data/dataset.h"
+#include "larmor/draw/panel.h"
+#include "larmor/train/metrics.h"
+
+namespace larmor {
+
+/// What metrics know of the cases of a dataset, whose rank 0 shows some.
+class ShownCases : public Metrics {
+ public:
+  /// Borrows the dataset. `ranks`: that go through it by turns.
+  ShownCases(const Dataset& dataset, int64_t ranks) : dataset_(dataset), ranks_(ranks) {}
+
+  std::string patient(int64_t example) const override { return dataset_.patient(example); }
+  std::string case_name(int64_t example) const override { return dataset_.name(example); }
+  std::optional<Affine> grid(int64_t example) const override { return dataset_.grid(example); }
+  bool shows(int64_t example) const override { return wants_pictures() && example / ranks_ < shown_cases; }
+  void show(const std::string& name, const Panel& frame, PanelCase one) override;
+
+  void picture(const std::string& name, const Image& image) override { pictures_.emplace_back(name, image); }
+  /// Those of another one, behind the own.
+  void take_pictures(ShownCases& more);
+  /// All pictures by name, with the panels.
+  std::vector<std::pair<std::string, Image>> drawn_pictures() const;
+
+ private:
+  const Dataset& dataset_;
+  int64_t ranks_;
+  std::vector<std::pair<std::string, Image>> pictures_;
+  std::map<std::string, Panel> panels_;
+};
+
+}  // namespace larmor
