@@ -190,21 +190,18 @@ std::tuple<Tensor, Tensor, Tensor> column_conv_gradients(const Tensor& gradient,
   Tensor of_voxels = wanted[0] ? at::zeros(voxels_of(columns.volumes()).sizes(), in_float) : Tensor();
   columns.for_each_stretch([&](const Stretch& stretch, int64_t first, int64_t end) {
     const Tensor part = columns.in_whole_blocks(slopes, first, end);
-    if (wanted[1] || wanted[2]) of_weights.add_(at::mm(part.t(), columns.gathered(stretch)));
+    if (wanted[1]) of_weights.add_(at::mm(part.t(), columns.gathered(stretch)));
     if (wanted[0]) columns.add_scattered(stretch, at::mm(part, weights), of_voxels);
   });
   const auto type = volumes.scalar_type();
   Tensor of_volumes, of_kernel, of_bias;
+  // A product would round the sum of each stretch, and slopes of both signs leave little of large sums.
+  if (wanted[2]) of_bias = slopes.sum(0, /*keepdim=*/false, at::kDouble).to(type);
   if (wanted[0]) {
     of_volumes = empty_volumes(volumes.sizes(), volumes.options());
     voxels_of(of_volumes).copy_(of_voxels);
   }
   if (wanted[1]) of_kernel = columns.kernel_of(of_weights.to(type));
-  if (wanted[2])
-    of_bias = of_weights.narrow(0, 0, kernel.size(0))
-                  .select(1, columns.taps())
-                  .to(type, /*non_blocking=*/false,
-                      /*copy=*/true);
   return {of_volumes, of_kernel, of_bias};
 }
 

@@ -103,15 +103,32 @@ ConvSizes sizes_of(const Tensor& input, const Tensor& weight) {
           .kernel = {weight.size(2), weight.size(3), weight.size(4)}};
 }
 
+/// Whether the windows of the kernel leave out voxels of the image: those between two windows, or behind the
+/// last one. Where they only just touch along an axis, nothing is left out, and no voxel is read twice
+/// either.
+bool has_windows_apart(const Tensor& input, const Tensor& weight, const Conv3dForm& form) {
+  for (std::size_t axis = 0; axis < form.stride.size(); ++axis) {
+    const auto of_tensor = static_cast<int64_t>(axis) + 2;
+    const int64_t stride = form.stride[axis], reach = weight.size(of_tensor);
+    if (stride > 1 && reach <= stride) return true;
+    const int64_t end = (result_size(input, weight, form, axis) - 1) * stride + reach - form.padding[axis];
+    if (end < input.size(of_tensor)) return true;
+  }
+  return false;
+}
+
 /// oneDNN's kernels in bfloat16 take neighbours along a row together, in pairs and in tiles of AMX, and leave
 /// out by masks what lies beyond; those that make the gradient of a kernel know padding on one side of a tap
-/// at a time. So rows have to be longer than such neighbours, and images longer than the kernel. In float32
-/// nothing is taken together, and kernels of up to 3 voxels along each axis are read as they are.
+/// at a time. So rows have to be longer than such neighbours, and images longer than the kernel. Those of AMX
+/// copy the slices that a block of results needs as if windows overlapped, and those that make the gradient
+/// of an image of few channels write to no voxel that no window reaches: windows have to overlap and to reach
+/// the whole image. In float32 nothing is taken together, and kernels of up to 3 voxels along each axis are
+/// read as they are.
 ConvPath path_in_one_dnn(const Tensor& input, const Tensor& weight, const Conv3dForm& form) {
   if (!one_dnn_computes(form.type)) return ConvPath::columns;
   const int64_t longest = std::max({weight.size(2), weight.size(3), weight.size(4)});
   if (form.type != at::kBFloat16 && longest <= longest_kernel_read_whole) return ConvPath::one_dnn;
-  if (has_short_rows(input, weight, form)) return ConvPath::columns;
+  if (has_short_rows(input, weight, form) || has_windows_apart(input, weight, form)) return ConvPath::columns;
   return has_axis_within_kernel(input, weight) ? ConvPath::padded : ConvPath::one_dnn;
 }
 

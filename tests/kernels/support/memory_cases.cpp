@@ -124,6 +124,34 @@ MemoryCase convolution(Draw& draw) {
   return drawn;
 }
 
+/// Strides of their own along each axis, windows that leave out voxels, rows of the result of more than a
+/// few: what AMX computes by kernels of its own.
+Form draw_strided_form(Draw& draw) {
+  for (;;) {
+    Form form = draw_form(draw);
+    for (std::size_t i = 0; i < form.image.size(); ++i) {
+      form.kernel[i] = draw.within(1, 5);
+      form.stride[i] = draw.within(1, 4);
+      form.padding[i] = draw.one_in(2) ? form.kernel[i] / 2 : draw.within(0, form.kernel[i] - 1);
+      const int64_t results =
+          i + 1 < form.image.size() ? draw.of({1, 2, 3, 5}) : draw.of({5, 6, 8, 12, 17, 32});
+      form.image[i] = std::max<int64_t>(1, (results - 1) * form.stride[i] + form.kernel[i] -
+                                               2 * form.padding[i] + draw.within(0, form.stride[i] - 1));
+    }
+    if (form.is_possible() && form.multiplications() < most_multiplications) return form;
+  }
+}
+
+MemoryCase strided_convolution(Draw& draw) {
+  const Form form = draw_strided_form(draw);
+  MemoryCase drawn{{form.input(), form.weight(), {form.out}},
+                   {},
+                   form.longest_sum(),
+                   "strided convolution " + form.words()};
+  drawn.run = [form](const Tensors& of) { return conv3d(of[0], of[1], of[2], form.stride, form.padding); };
+  return drawn;
+}
+
 MemoryCase flat_convolution(Draw& draw) {
   Form form = draw_form(draw);
   form.image[0] = form.kernel[0] = form.stride[0] = 1;
@@ -214,9 +242,9 @@ MemoryCase depthwise(Draw& draw) {
 MemoryCase draw_case(uint64_t index) {
   Draw draw(index);
   using Make = MemoryCase(Draw&);
-  constexpr std::array<Make*, 11> operators{convolution, convolution, convolution,     convolution,
-                                            convolution, linear,      pooling,         normed_convolution,
-                                            depthwise,   upsampling,  flat_convolution};
+  constexpr std::array<Make*, 12> operators{
+      convolution, convolution,        convolution, convolution, convolution,         linear,
+      pooling,     normed_convolution, depthwise,   upsampling,  strided_convolution, flat_convolution};
   MemoryCase drawn = operators[index % operators.size()](draw);
   const std::vector<Type> types =
       has_bf16() ? std::vector{Type::fp32, Type::bf16, Type::bf16_by_autocast, Type::bf16_by_autocast}
