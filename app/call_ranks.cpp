@@ -4,7 +4,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/hardware/free_cores.h"
+#include "larmor/train/machine.h"
 
 namespace larmor::app {
 
@@ -53,7 +53,7 @@ Plan plan_call(const CallFlags& flags, const RunConfig& config, int64_t most) {
   Demand demand;
   demand.training_examples = int64_t{1} << 30;
   auto hardware = detect_hardware();
-  measure_free_cores({}, hardware);
+  measure_cores({}, machine_record(), hardware);
   auto plan = make_plan(hardware, demand, request);
   if (plan.world_size() <= most) return plan;
   if (flags.place.ranks != "auto") {

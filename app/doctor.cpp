@@ -1,5 +1,6 @@
 // What this machine and this job offer, whether they will do, and what Larmor would choose.
 #include <algorithm>
+#include <memory>
 
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
@@ -140,10 +141,22 @@ RunConfig config_of_machine(const VerbArguments& words) {
   return config;
 }
 
-int doctor(Program& program) {
+/// What starts plan by, as it is kept of this machine, or measured anew.
+Hardware measured_machine(bool anew) {
+  const auto record = machine_record();
+  if (anew) record.forget();
+  Hardware hardware = detect_machine();
+  if (hardware.computes_bf16 != true) return hardware;
+  const auto kept = record.kept("bf16_speedup");
+  hardware.bf16_speedup = anew ? bf16_speedup_of_machine(record) : kept ? kept->value : 0;
+  return hardware;
+}
+
+int doctor(Program& program, bool measures) {
+  if (measures) measured_machine(true);
   if (!program.arguments().target.empty()) return report_on_stage(program);
   const auto config = config_of_machine(program.arguments());
-  const auto hardware = detect_machine();
+  const auto hardware = measured_machine(false);
   // The settings of a small network: what is chosen from the machine alone.
   Demand demand;
   demand.training_examples = 1000;
@@ -186,11 +199,15 @@ int doctor(Program& program) {
 }  // namespace
 
 void add_doctor(Program& program) {
-  program.add_workload_verb(
+  const auto measures = std::make_shared<bool>(false);
+  auto& verb = program.add_workload_verb(
       "doctor",
       "what this machine offers, and whether it will do; of a workload, what it would be "
       "trained with, as its guide shows it",
-      [&program] { return doctor(program); }, {.stages = WorkloadVerb::Stages::each});
+      [&program, measures] { return doctor(program, *measures); }, {.stages = WorkloadVerb::Stages::each});
+  verb.add_flag(
+      "--measure", *measures,
+      "measure anew what starts keep of this machine: what bf16 gains on its CPU, how many cores are free");
 }
 
 }  // namespace larmor::app

@@ -264,7 +264,8 @@ Hardware hardware_of(const Fleet& fleet) {
     one.cpu_quota = std::max(1.0, static_cast<double>(one.usable_cores()) / share);
     one.memory_limit_bytes /= static_cast<uint64_t>(share);
     one.memory_available_bytes /= static_cast<uint64_t>(share);
-    if (one.free_cores) *one.free_cores /= share;
+    for (auto* const free : {&one.free_cores, &one.free_cores_now})
+      if (*free) **free /= share;
   }
   return shared_hardware(all);
 }

@@ -39,11 +39,6 @@ std::string cpu_words() {
   return words;
 }
 
-std::string machine_words() {
-  return text(cpu_words(), "libtorch ", TORCH_VERSION, ", oneDNN up to ", variable("ONEDNN_MAX_CPU_ISA"),
-              variable("DNNL_MAX_CPU_ISA"), ", libtorch's ", at::get_cpu_capability());
-}
-
 std::atomic<TrialRecord*> of_process{nullptr};
 
 }  // namespace
@@ -92,12 +87,17 @@ void TrialRecord::keep(const std::string& tried, const std::string& outcome) {
   has_new_ = true;
 }
 
+std::string cpu_description() {
+  return text(cpu_words(), "libtorch ", TORCH_VERSION, ", oneDNN up to ", variable("ONEDNN_MAX_CPU_ISA"),
+              variable("DNNL_MAX_CPU_ISA"), ", libtorch's ", at::get_cpu_capability());
+}
+
 TrialRecord* trial_record() { return of_process.load(); }
 
 void start_trial_record() {
   if (trial_record() != nullptr) return;
   // Another build may compute by other code under the same names, and takes the place of what this one found.
-  const std::string machine = machine_words();
+  const std::string machine = cpu_description();
   const std::string program = text(machine, ", larmor ", version(), ", build ", build_id());
   const fs::path folder = user_cache_folder();
   of_process = new TrialRecord(

@@ -40,4 +40,7 @@ TrialRecord* trial_record();
 /// Once per process, before there are threads; later calls do nothing.
 void start_trial_record();
 
+/// The CPU's model and instructions, what variables take away of them, and libtorch.
+std::string cpu_description();
+
 }  // namespace larmor

@@ -64,15 +64,16 @@ std::optional<double> free_between(const std::map<int, CoreTicks>& before,
   return cores.empty() ? std::nullopt : std::optional(free);
 }
 
-void measure_free_cores(const HardwareSources& sources, Hardware& hardware) {
+bool measure_free_cores(const HardwareSources& sources, Hardware& hardware) {
   if (const auto stated = surroundings_of(sources).variable("LARMOR_FREE_CORES")) {
     hardware.free_cores = stated_free_cores(*stated, hardware.cores.size());
-    return;
+    return false;
   }
   const auto before = ticks_now(sources);
-  if (before.empty()) return;
+  if (before.empty()) return false;
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   hardware.free_cores = free_between(before, ticks_now(sources), hardware.cores);
+  return hardware.free_cores.has_value();
 }
 
 }  // namespace larmor

@@ -24,8 +24,8 @@ std::optional<double> free_between(const std::map<int, CoreTicks>& before,
                                    const std::map<int, CoreTicks>& after, const std::vector<int>& cores);
 
 /// `hardware.free_cores`, over a fifth of a second in which this thread sleeps: other work of this process
-/// would count. LARMOR_FREE_CORES (a number, or all) answers in its place. Throws Error (usage) where that is
-/// neither. Blocks.
-void measure_free_cores(const HardwareSources& sources, Hardware& hardware);
+/// would count. LARMOR_FREE_CORES (a number, or all) answers in its place. Returns whether it was counted.
+/// Throws Error (usage) where that variable is neither. Blocks.
+bool measure_free_cores(const HardwareSources& sources, Hardware& hardware);
 
 }  // namespace larmor

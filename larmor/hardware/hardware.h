@@ -35,9 +35,12 @@ struct Hardware {
   int machine_cores = 0;   // logical cores of the machine, whoever may use them
   std::vector<int> cores;  // logical cores this job may use: affinity and cgroup cpuset
   double cpu_quota = 0;    // cores' worth of time by cgroup v1/v2; 0 = no limit
-  /// Of the time of `cores`, what nobody used in the moment before the plan, in cores; nothing: nobody
+  /// Of the time of `cores`, what nobody used when the machine was measured, in cores; nothing: nobody
   /// looked, as of a machine written by hand, and all are taken for free.
   std::optional<double> free_cores;
+  /// The same in the moment before the plan, which changes nothing of it and is said; nothing: as above.
+  std::optional<double> free_cores_now;
+  std::string measured_on;        // when free_cores was measured: "2026-11-27"; "" = now, or never
   int physical_cores = 0;         // among `cores`
   std::vector<int> numa_of_core;  // parallel to `cores`; empty = unknown
   std::vector<int>

@@ -111,6 +111,8 @@ Json to_json(const Hardware& hardware) {
                {"cores", hardware.cores},
                {"cpu_quota", hardware.cpu_quota},
                {"free_cores", nullptr},
+               {"free_cores_now", nullptr},
+               {"measured_on", hardware.measured_on},
                {"physical_cores", hardware.physical_cores},
                {"numa_of_core", hardware.numa_of_core},
                {"physical_of_core", hardware.physical_of_core},
@@ -133,6 +135,7 @@ Json to_json(const Hardware& hardware) {
                {"notes", hardware.notes}};
   if (hardware.slurm_cpus_per_task) json["slurm_cpus_per_task"] = *hardware.slurm_cpus_per_task;
   if (hardware.free_cores) json["free_cores"] = *hardware.free_cores;
+  if (hardware.free_cores_now) json["free_cores_now"] = *hardware.free_cores_now;
   if (hardware.computes_bf16) json["computes_bf16"] = *hardware.computes_bf16;
   if (hardware.segments_grow) json["segments_grow"] = *hardware.segments_grow;
   for (const Gpu& gpu : hardware.gpus) json["gpus"].push_back(to_json(gpu));
@@ -158,6 +161,8 @@ Hardware hardware_from_json(const Json& json) {
   read_cores(members, hardware);
   members.read_if_present("cpu_quota", hardware.cpu_quota);
   members.read_if_told("free_cores", hardware.free_cores);
+  members.read_if_told("free_cores_now", hardware.free_cores_now);
+  members.read_if_present("measured_on", hardware.measured_on);
   members.read_if_present("has_avx2", hardware.has_avx2);
   members.read_if_present("has_avx512", hardware.has_avx512);
   members.read_if_present("has_amx_bf16", hardware.has_amx_bf16);

@@ -21,12 +21,12 @@ void add_core(Hardware& whole, const Hardware& view, size_t i) {
 }
 
 /// Of a view's free cores, the part that `added` new ones of its cores have.
-void add_free_cores(Hardware& whole, const Hardware& view, size_t added) {
-  if (!whole.free_cores || !view.free_cores) {
-    whole.free_cores.reset();
-  } else if (added > 0) {
-    *whole.free_cores +=
-        *view.free_cores * static_cast<double>(added) / static_cast<double>(view.cores.size());
+/// `added`: the share of the view's cores that the host has not had yet.
+void add_free_cores(std::optional<double>& of_host, const std::optional<double>& of_view, double added) {
+  if (!of_host || !of_view) {
+    of_host.reset();
+  } else {
+    *of_host += *of_view * added;
   }
 }
 
@@ -67,7 +67,10 @@ Hardware join_views(const std::vector<Hardware>& views) {
     const size_t before = whole.cores.size();
     for (size_t core = 0; core < view.cores.size(); ++core) add_core(whole, view, core);
     if (whole.cores.size() > before) physical += view.physical_cores;
-    add_free_cores(whole, view, whole.cores.size() - before);
+    const double added = static_cast<double>(whole.cores.size() - before) /
+                         static_cast<double>(std::max<size_t>(1, view.cores.size()));
+    add_free_cores(whole.free_cores, view.free_cores, added);
+    add_free_cores(whole.free_cores_now, view.free_cores_now, added);
     for (const Gpu& gpu : view.gpus) add_gpu(whole, gpu);
     join_answers(whole.segments_grow, view.segments_grow);
     join_answers(whole.computes_bf16, view.computes_bf16);
@@ -97,8 +100,11 @@ void take_least(Hardware& least, const Hardware& other) {
     least.physical_of_core = other.physical_of_core;
     least.machine_cores = other.machine_cores;
   }
-  if (other.free_cores)
-    least.free_cores = std::min(least.free_cores.value_or(*other.free_cores), *other.free_cores);
+  if (other.free_cores && *other.free_cores <= least.free_cores.value_or(*other.free_cores)) {
+    least.free_cores = other.free_cores;
+    least.free_cores_now = other.free_cores_now;
+    least.measured_on = other.measured_on;
+  }
   least.has_avx2 = least.has_avx2 && other.has_avx2;
   least.has_avx512 = least.has_avx512 && other.has_avx512;
   least.has_amx_bf16 = least.has_amx_bf16 && other.has_amx_bf16;

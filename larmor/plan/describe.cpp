@@ -43,6 +43,15 @@ void add_gpus(const Hardware& hardware, Table& table) {
   }
 }
 
+/// What of the cores a plan counts on, and how many of them nobody uses at the moment.
+std::string free_text(const Hardware& hardware) {
+  if (!hardware.free_cores) return "";
+  const std::string counted = text(", ", fixed(*hardware.free_cores, 1), " free");
+  if (hardware.measured_on.empty()) return text(counted, " now");
+  return text(counted, " when measured on ", hardware.measured_on,
+              hardware.free_cores_now ? text(", ", fixed(*hardware.free_cores_now, 1), " now") : "");
+}
+
 std::string processor_text(const Hardware& hardware) {
   std::vector<std::string> abilities;
   if (hardware.has_avx2) abilities.emplace_back("AVX2");
@@ -72,7 +81,7 @@ std::string cores_text(const Hardware& hardware) {
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   const auto count = static_cast<int64_t>(nodes.size());
   return text(hardware.usable_cores(), " of ", hardware.machine_cores, " usable, ", hardware.physical_cores,
-              " physical", hardware.free_cores ? text(", ", fixed(*hardware.free_cores, 1), " free now") : "",
+              " physical", free_text(hardware),
               count > 1 ? text(", on ", counted(count, "memory node")) : "");
 }
 

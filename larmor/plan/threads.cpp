@@ -22,30 +22,57 @@ void check_range(const char* key, const std::optional<int64_t>& count, int64_t l
   fail(Exit::usage, text(key, " is ", *count), text("say auto, or ", least, " to ", most));
 }
 
-/// Of the cores of this job, on how many threads are to compute. On a CPU no more than nobody else uses:
-/// threads wait for one another at the end of every loop, and one that shares its core holds up all. Whoever
-/// asks for the same bits from every start gets as many threads on a busy machine as on a quiet one.
+/// Of the cores of this job, on how many threads are to compute. On a CPU no more than nobody else used when
+/// the machine was measured: threads wait for one another at the end of every loop, and one that shares its
+/// core holds up all. Half of them in any case: the kernel shares cores fairly. Whoever asks for the same
+/// bits from every machine gets as many threads on one that was busy as on one that was quiet.
 int cores_to_compute_on(const Question& question, const Plan& plan) {
   const Hardware& hardware = question.hardware;
   const int usable = hardware.usable_cores();
   const bool counts_free =
       plan.device == DeviceKind::cpu && !question.config.run.deterministic.value_or(false);
   if (!counts_free || !hardware.free_cores) return usable;
-  return std::clamp(static_cast<int>(std::lround(*hardware.free_cores)), 1, usable);
+  return std::clamp(static_cast<int>(std::lround(*hardware.free_cores)), (usable + 1) / 2, usable);
+}
+
+/// Others use so much more or less of the cores now that it would be worth to measure the machine again.
+constexpr double much = 0.25;
+
+std::string others_use(double free, size_t cores) {
+  return fixed(std::max(0.0, static_cast<double>(cores) - free), 1);
+}
+
+/// What a person should know where the load that threads were chosen by is not that of now; the end of a
+/// reason.
+std::string word_on_load(const Hardware& hardware) {
+  if (hardware.measured_on.empty() || !hardware.free_cores || !hardware.free_cores_now) return "";
+  const size_t cores = hardware.cores.size();
+  const double change = *hardware.free_cores_now - *hardware.free_cores;
+  if (std::abs(change) < std::max(1.0, much * static_cast<double>(cores))) return "";
+  return text(" Others use ", others_use(*hardware.free_cores_now, cores), " of ", counted(cores, "core"),
+              " now, and used ", others_use(*hardware.free_cores, cores),
+              " when this machine was measured on ", hardware.measured_on,
+              ": `larmor doctor --measure` measures it again.");
 }
 
 std::string why_so_many_threads(const Question& question, const Plan& plan, int computing) {
   const Hardware& hardware = question.hardware;
   const int usable = hardware.usable_cores(), ranks = plan.local_size();
   const int all = std::max(1, usable / ranks);
+  const bool counts_free =
+      plan.device == DeviceKind::cpu && !question.config.run.deterministic.value_or(false);
+  const std::string more = counts_free ? word_on_load(hardware) : "";
   if (plan.threads_per_rank == all)
     return text(": ", counted(usable, "core"), " of ", hardware.machine_cores, " / ", counted(ranks, "rank"),
-                ".");
-  return text(": of ", counted(usable, "core"), " others use ",
-              fixed(static_cast<double>(hardware.cores.size()) - *hardware.free_cores, 1), " just now, so ",
+                ".", more);
+  const std::string when = hardware.measured_on.empty()
+                               ? " just now"
+                               : text(" when this machine was measured on ", hardware.measured_on);
+  return text(": of ", counted(usable, "core"), " others used ",
+              others_use(*hardware.free_cores, hardware.cores.size()), when, ", so ",
               counted(computing, "core"), computing == 1 ? " is" : " are", " counted on",
               ranks == 1 ? "" : text(" by ", counted(ranks, "rank")), "; parallel.threads=", all,
-              " takes all.");
+              " takes all.", more);
 }
 
 void choose_loader(const Question& question, Plan& plan) {

@@ -2,11 +2,20 @@
 #pragma once
 
 #include "larmor/hardware/hardware.h"
+#include "larmor/train/measure/machine_record.h"
 
 namespace larmor {
 
 /// detect_hardware(), how much of its cores nobody uses, which takes a fifth of a second, and on its CPU the
 /// types and kernels that this process can use. Blocks.
 Hardware detect_machine(const HardwareSources& sources = {});
+
+/// `hardware.free_cores` and `measured_on`, as `record` keeps them of this machine, or as they are now and
+/// are kept from then on; `hardware.free_cores_now`. LARMOR_FREE_CORES answers in place of the record.
+/// Blocks.
+void measure_cores(const HardwareSources& sources, const MachineRecord& record, Hardware& hardware);
+
+/// measured_bf16_speedup() as `record` keeps it of this machine, or as it is now and is kept from then on.
+double bf16_speedup_of_machine(const MachineRecord& record);
 
 }  // namespace larmor

@@ -19,7 +19,7 @@
 #include "larmor/train/earlier_run.h"
 #include "larmor/train/folder_claim.h"
 #include "larmor/train/kept_files.h"
-#include "larmor/train/measure/bf16_probe.h"
+#include "larmor/train/machine.h"
 #include "larmor/train/quarantine.h"
 #include "larmor/train/room.h"
 #include "larmor/train/run_index.h"
@@ -232,7 +232,7 @@ RunDraft draft_run_on(Index index, const Stage& stage, const RunConfig& config,
   RunDraft draft;
   draft.hardware = hardware ? *hardware : hardware_for(config.run.folder);
   if (!is_rehearsal && asks_what_bf16_gains(draft.hardware, config))
-    draft.hardware.bf16_speedup = measured_bf16_speedup();
+    draft.hardware.bf16_speedup = bf16_speedup_of_machine(machine_record());
   draft.index = std::move(index);
   draft.demand = stage.demand(config, draft.index);
   draft.plan = is_rehearsal ? make_plan(draft.hardware, draft.demand, config)

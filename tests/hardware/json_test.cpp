@@ -18,6 +18,8 @@ Hardware every_field_set() {
   hardware.physical_of_core = {2, 2, 3};
   hardware.has_avx2 = hardware.has_avx512 = hardware.has_amx_bf16 = true;
   hardware.free_cores = 2.5;
+  hardware.free_cores_now = 1.5;
+  hardware.measured_on = "2026-01-02";
   hardware.computes_bf16 = true;
   hardware.bf16_speedup = 2.5;
   hardware.cpu_kernels = "AVX512";

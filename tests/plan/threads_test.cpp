@@ -69,20 +69,50 @@ TEST(Threads, AreNoMoreThanTheCoresThatNobodyElseUses) {
   RunConfig of_two_ranks;
   of_two_ranks.parallel.ranks = "2";
   EXPECT_EQ(on_free_cores(5, 8, of_two_ranks).threads_per_rank, 2);
-  EXPECT_EQ(on_free_cores(0, 8, of_two_ranks).threads_per_rank, 1);
+  EXPECT_EQ(on_free_cores(0, 8, of_two_ranks).threads_per_rank, 2) << "half of the cores in any case";
+  EXPECT_EQ(on_free_cores(0, 64).threads_per_rank, 32) << "the kernel shares cores fairly";
+}
+
+TEST(Threads, FollowTheLoadOfTheMomentInWhichTheMachineWasMeasuredAndSayThatItIsAnother) {
+  Hardware hardware = machine(8, 64);
+  hardware.free_cores = 5;
+  hardware.measured_on = "2026-01-02";
+  for (const double now : {0.0, 4.6, 8.0}) {
+    hardware.free_cores_now = now;
+    EXPECT_EQ(make_plan(hardware, autoencoder(), RunConfig{}).threads_per_rank, 5) << now;
+  }
+  hardware.free_cores_now = 8;
+  EXPECT_THAT(
+      make_plan(hardware, autoencoder(), RunConfig{}).reasons,
+      Contains(
+          "5 compute threads a rank: of 8 cores others used 3.0 when this machine was measured on "
+          "2026-01-02, so 5 cores are counted on; parallel.threads=8 takes all. Others use 0.0 of 8 cores "
+          "now, and used 3.0 when this machine was measured on 2026-01-02: `larmor doctor --measure` "
+          "measures it again."));
+  hardware.free_cores = 8;
+  hardware.free_cores_now = 2;
+  EXPECT_THAT(
+      make_plan(hardware, autoencoder(), RunConfig{}).reasons,
+      Contains("8 compute threads a rank: 8 cores of 8 / 1 rank. Others use 6.0 of 8 cores now, and used "
+               "0.0 when this machine was measured on 2026-01-02: `larmor doctor --measure` measures it "
+               "again."));
+  hardware.free_cores_now = 7;
+  EXPECT_THAT(make_plan(hardware, autoencoder(), RunConfig{}).reasons,
+              Contains("8 compute threads a rank: 8 cores of 8 / 1 rank."));
 }
 
 TEST(Threads, AreExplainedByWhatOthersUse) {
   EXPECT_THAT(on_free_cores(1.9, 2).reasons, Contains("2 compute threads a rank: 2 cores of 2 / 1 rank."));
   EXPECT_THAT(
       on_free_cores(0.3, 2).reasons,
-      Contains("1 compute thread a rank: of 2 cores others use 1.7 just now, so 1 core is counted on; "
+      Contains("1 compute thread a rank: of 2 cores others used 1.7 just now, so 1 core is counted on; "
                "parallel.threads=2 takes all."));
   RunConfig of_two_ranks;
   of_two_ranks.parallel.ranks = "2";
-  EXPECT_THAT(on_free_cores(4, 8, of_two_ranks).reasons,
-              Contains("2 compute threads a rank: of 8 cores others use 4.0 just now, so 4 cores are counted "
-                       "on by 2 ranks; parallel.threads=4 takes all."));
+  EXPECT_THAT(
+      on_free_cores(4, 8, of_two_ranks).reasons,
+      Contains("2 compute threads a rank: of 8 cores others used 4.0 just now, so 4 cores are counted "
+               "on by 2 ranks; parallel.threads=4 takes all."));
 }
 
 TEST(Threads, DoNotFollowTheLoadWhereTheyAreAskedForOrEqualBitsAre) {

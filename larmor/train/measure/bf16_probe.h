@@ -4,8 +4,9 @@
 
 namespace larmor {
 
-/// The time of a small 3-D encoder with its gradients in fp32, divided by the same in bf16; each the least of
-/// a few turns that alternate. Takes a tenth of a second on one core: no other thread takes part.
+/// The processor time of a small 3-D encoder with its gradients in fp32, divided by the same in bf16; each
+/// the least of a few turns that alternate. Takes a fifth of a second on one core: no other thread takes
+/// part, and what other programs take of the core does not count.
 double measured_bf16_speedup();
 
 }  // namespace larmor
