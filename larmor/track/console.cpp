@@ -8,6 +8,8 @@
 #include "larmor/track/progress.h"
 #include "larmor/track/terminal.h"
 #include "larmor/track/tracker.h"
+#include "larmor/track/validation_table.h"
+#include "larmor/track/work_report.h"
 
 namespace larmor {
 namespace {
@@ -17,20 +19,12 @@ std::string place(const Moment& moment) {
   return text("step ", moment.step, " (epoch ", fixed(moment.epoch, 2), ")");
 }
 
-/// "psnr 31.2  ssim 0.91". Beside the values of one kind their common first word says nothing.
-std::string list(const Values& values, std::string_view first_word) {
+/// "cache/gib 3.1  cache/files 12".
+std::string list(const Values& values) {
   std::string out;
-  for (const auto& [name, value] : values) {
-    if (name.find('@') != std::string::npos) continue;  // parts of a figure: for the log and TensorBoard
-    const std::string_view shown =
-        name.starts_with(first_word) ? std::string_view(name).substr(first_word.size()) : name;
-    out += text(out.empty() ? "" : "  ", shown, " ", short_number(value));
-  }
+  for (const auto& [name, value] : values)
+    out += text(out.empty() ? "" : "  ", name, " ", short_number(value));
   return out;
-}
-
-std::string describe_validation(const Moment& moment, const Values& values) {
-  return text("validation after ", place(moment), ": ", list(values, "val/"));
 }
 
 std::string describe_checkpoint(const Moment& moment, const Values& values, std::string_view words) {
@@ -41,7 +35,9 @@ std::string describe_checkpoint(const Moment& moment, const Values& values, std:
   return words.empty() ? out : text(out, ", ", words);
 }
 
-std::string describe_end(const Moment& moment, const Values& values, std::string_view words) {
+/// `metric`: what "best" is of.
+std::string describe_end(const Moment& moment, const Values& values, std::string_view words,
+                         const std::string& metric) {
   std::string out = text("ended after ", place(moment));
   if (const auto seconds = values.find("end/seconds"); seconds != values.end()) {
     out += text(" in ", human_seconds(seconds->second));
@@ -49,7 +45,8 @@ std::string describe_end(const Moment& moment, const Values& values, std::string
   if (!words.empty()) out += text(": ", words);
   const auto value = values.find("best/value"), step = values.find("best/step");
   if (value != values.end() && step != values.end()) {
-    out += text("; best ", short_number(value->second), " at step ", fixed(step->second, 0));
+    out += text("; best ", metric, metric.empty() ? "" : " ", short_number(value->second), " at step ",
+                fixed(step->second, 0));
   }
   return out;
 }
@@ -59,8 +56,11 @@ std::string describe_other(const Moment& moment, std::string_view kind, const Va
   std::string out(kind);
   if (moment.step > 0) out += text(" at ", place(moment));
   if (!words.empty()) out += text(": ", words);
-  return values.empty() ? out : text(out, words.empty() ? ": " : "  ", list(values, ""));
+  return values.empty() ? out : text(out, words.empty() ? ": " : "  ", list(values));
 }
+
+/// Seconds for which nothing is said of work within a step of the run.
+constexpr double patience = 5;
 
 class Console final : public Tracker {
  public:
@@ -68,7 +68,9 @@ class Console final : public Tracker {
       : options_(options),
         clock_(clock),
         terminal_(options.descriptor, options.color),
-        report_(options.total_steps),
+        report_(options.total_steps, options.total_seconds),
+        table_(options),
+        work_(terminal_, options.live, patience, clock),
         started_(clock.steady_seconds()) {}
 
   void event(const Moment& moment, std::string_view kind, const Values& values,
@@ -77,10 +79,14 @@ class Console final : public Tracker {
     if (kind == "error") return terminal_.line(text("error: ", words), Tone::error);
     if (options_.quiet) return;
     if (kind == "step") return step(moment, values);
-    if (kind == "validation") return terminal_.line(describe_validation(moment, values), Tone::good);
+    if (kind == "validation") return validation(moment, values);
     if (kind == "checkpoint") return terminal_.line(describe_checkpoint(moment, values, words));
-    if (kind == "end") return terminal_.line(describe_end(moment, values, words));
+    if (kind == "end") return terminal_.line(describe_end(moment, values, words, options_.metric));
     terminal_.line(describe_other(moment, kind, values, words));
+  }
+
+  void progress(const WorkProgress& progress) override {
+    if (!options_.quiet) work_.show(progress);
   }
 
   void picture(const Moment&, std::string_view, const Image&) override {}
@@ -88,6 +94,11 @@ class Console final : public Tracker {
   void flush() override {}
 
  private:
+  void validation(const Moment& moment, const Values& values) {
+    terminal_.line(text("validation after ", place(moment)), Tone::good);
+    for (const std::string& line : table_.lines(values)) terminal_.line(line);
+  }
+
   void step(const Moment& moment, const Values& values) {
     const double now = clock_.steady_seconds();
     report_.add_step(moment, values, now);
@@ -117,6 +128,8 @@ class Console final : public Tracker {
   const Clock& clock_;
   Terminal terminal_;
   ProgressReport report_;
+  ValidationTable table_;
+  WorkReport work_;
   double started_;
   double last_shown_ = 0;
 };

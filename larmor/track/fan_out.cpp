@@ -38,6 +38,10 @@ class FanOut final : public Tracker {
     for (const auto& sink : sinks_) sink->picture(moment, name, image);
     pass_on_complaints(moment);
   }
+  void progress(const WorkProgress& progress) override {
+    const std::scoped_lock lock(mutex_);
+    for (const auto& sink : sinks_) sink->progress(progress);
+  }
   void flush() override {
     const std::scoped_lock lock(mutex_);
     for (const auto& sink : sinks_) sink->flush();

@@ -67,6 +67,8 @@ void ProgressReport::add_speed(const Values& values) {
 }
 
 std::optional<double> ProgressReport::fraction() const {
+  if (total_steps_ <= 0 && total_seconds_ > 0)
+    return std::clamp(moment_.elapsed_seconds / total_seconds_, 0.0, 1.0);
   if (total_steps_ <= 0) return std::nullopt;
   return std::clamp(static_cast<double>(moment_.step) / static_cast<double>(total_steps_), 0.0, 1.0);
 }
@@ -76,7 +78,8 @@ std::vector<ProgressField> ProgressReport::fields() const {
   if (const auto part = fraction()) {
     // Rounded down: 100 % means done.
     const std::string percent = fixed(std::floor(*part * 100), 0);
-    out.push_back({text("step ", moment_.step, "/", total_steps_, " (", percent, " %)"), 0});
+    const std::string of_all = total_steps_ > 0 ? text("/", total_steps_) : "";
+    out.push_back({text("step ", moment_.step, of_all, " (", percent, " %)"), 0});
   } else {
     out.push_back({text("step ", moment_.step), 0});
   }
@@ -115,6 +118,8 @@ void ProgressReport::append_speed(std::vector<ProgressField>& out) const {
 }
 
 void ProgressReport::append_time_left(std::vector<ProgressField>& out) const {
+  if (total_steps_ <= 0 && total_seconds_ > moment_.elapsed_seconds)
+    out.push_back({text("ETA ", human_seconds(total_seconds_ - moment_.elapsed_seconds)), 2});
   const int64_t steps = moment_.step - first_step_;
   const int64_t left = total_steps_ - moment_.step;
   if (steps <= 0 || left <= 0) return;

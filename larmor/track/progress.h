@@ -20,8 +20,9 @@ struct ProgressField {
 /// the first step, validation and saving too.
 class ProgressReport {
  public:
-  /// `total_steps` 0: unknown.
-  explicit ProgressReport(int64_t total_steps) : total_steps_(total_steps) {}
+  /// `total_steps` 0: unknown. `total_seconds`: of training, of a run whose length is a time; otherwise 0.
+  explicit ProgressReport(int64_t total_steps, double total_seconds = 0)
+      : total_steps_(total_steps), total_seconds_(total_seconds) {}
 
   /// `now` in steady seconds.
   void add_step(const Moment& moment, const Values& values, double now);
@@ -39,6 +40,7 @@ class ProgressReport {
   void append_time_left(std::vector<ProgressField>& out) const;
 
   int64_t total_steps_;
+  double total_seconds_;
   Moment moment_;
   Values values_;
   int64_t first_step_ = -1;

@@ -12,9 +12,11 @@
 #include <vector>
 
 #include "larmor/base/clock.h"
+#include "larmor/base/declared_figure.h"
 #include "larmor/base/image.h"
 #include "larmor/base/json.h"
 #include "larmor/base/storage.h"
+#include "larmor/base/work_progress.h"
 
 namespace larmor {
 
@@ -23,6 +25,7 @@ struct Moment {
   int64_t step = 0;
   double epoch = 0;  // examples / examples in an epoch
   int64_t examples = 0;
+  double elapsed_seconds = 0;  // of training, over all starts
 };
 
 using Values = std::map<std::string, double>;  // "train/loss" -> 0.12
@@ -43,6 +46,8 @@ class Tracker {
   virtual void event(const Moment& moment, std::string_view kind, const Values& values,
                      std::string_view text) = 0;
   virtual void picture(const Moment& moment, std::string_view name, const Image& image) = 0;
+  /// How far work is that takes long between two events, for who watches it; nothing keeps it.
+  virtual void progress(const WorkProgress& /*progress*/) {}
   virtual void flush() = 0;
   /// What went wrong since the last call, as a sentence; "" when nothing did. A fan-out asks for it and tells
   /// its other sinks, so that people at the console hear of it.
@@ -75,11 +80,18 @@ struct ConsoleOptions {
   bool quiet = false;       // errors and warnings only
   int64_t total_steps = 0;  // 0 = unknown
   int64_t start_step = 0;
-  int descriptor = 2;  // where people's text goes
+  double total_seconds = 0;  // of a run whose length is a time
+  int descriptor = 2;        // where people's text goes
+  /// What the figures of a validation are, without the "val/" before their names.
+  DeclaredFigures figures = {};
+  /// What "best" is of: "val/loss"; the best before this start, where there was one.
+  std::string metric = {};
+  bool lower_is_better = true;
+  std::optional<double> best = {};
 };
 /// Progress for people: bar, rate, ETA, loss parts, data-wait %, memory; plain lines when not live, the first
-/// steps and then one every few seconds. Text that nobody takes is dropped: the loop never waits for a
-/// terminal. Borrows the clock.
+/// steps and then one every few seconds. A validation is a line a figure, with its change since the last.
+/// Text that nobody takes is dropped: the loop never waits for a terminal. Borrows the clock.
 std::unique_ptr<Tracker> make_console(const ConsoleOptions& options, const Clock& clock);
 
 /// Where the sinks of a run write.

@@ -98,10 +98,31 @@ TEST_F(PlainConsole, UsesNeitherColorNorControlCharacters) {
   EXPECT_THAT(all, Not(HasSubstr("\r")));
 }
 
-TEST_F(PlainConsole, SaysWhatAValidationFound) {
+TEST_F(PlainConsole, SaysWhatAValidationFoundALineAFigureWithItsChange) {
+  options_.figures = {{.name = "psnr", .better = Better::higher, .unit = "dB"},
+                      {.name = "loss", .better = Better::lower}};
+  options_.metric = "val/loss";
   open();
-  EXPECT_EQ(event("validation", {{"val/loss", 0.0123}, {"val/psnr", 31.25}}, ""),
-            "validation after step 100 (epoch 2.00): loss 0.0123  psnr 31.25\n");
+  EXPECT_EQ(event("validation", {{"val/loss", 0.0123}, {"val/psnr", 31.25}, {"val/psnr@t1", 30}}, ""),
+            "validation after step 100 (epoch 2.00)\n"
+            "  psnr ↑  31.25 dB\n"
+            "  loss ↓  0.0123      best so far\n");
+  EXPECT_EQ(event("validation", {{"val/loss", 0.0125}, {"val/psnr", 31.5}}, ""),
+            "validation after step 100 (epoch 2.00)\n"
+            "  psnr ↑  31.5 dB  +0.25\n"
+            "  loss ↓  0.0125   +0.0002\n");
+}
+
+TEST_F(PlainConsole, SaysNothingOfWorkThatIsDoneInAMomentAndThenHowFarItIs) {
+  open();
+  const auto validated = [&](int64_t done) {
+    console_->progress({.what = "validated", .unit = "cases", .done = done, .all = 40});
+    return screen_.take();
+  };
+  EXPECT_THAT(validated(0) + validated(1), IsEmpty());
+  clock_.sleep(10);
+  EXPECT_EQ(validated(4), "validated 4 of 40, 0.40 cases/s, ETA 1 min 30 s\n");
+  EXPECT_THAT(validated(5), IsEmpty());
 }
 
 TEST_F(PlainConsole, SaysThatACheckpointIsSaved) {
@@ -118,12 +139,14 @@ TEST_F(PlainConsole, PassesWarningsAndErrorsOn) {
   EXPECT_EQ(event("error", {}, "no more"), "error: no more\n");
 }
 
-TEST_F(PlainConsole, SaysHowItEnded) {
+TEST_F(PlainConsole, SaysHowItEndedAndOfWhatTheBestIs) {
+  options_.metric = "val/loss";
   open();
-  EXPECT_EQ(event("end",
-                  {{"end/seconds", 75}, {"best/step", 80}, {"best/value", 0.01}, {"end/non_finite_steps", 0}},
-                  "length reached"),
-            "ended after step 100 (epoch 2.00) in 1 min 15 s: length reached; best 0.01 at step 80\n");
+  EXPECT_EQ(
+      event("end",
+            {{"end/seconds", 75}, {"best/step", 80}, {"best/value", 0.01}, {"end/non_finite_steps", 0}},
+            "length reached"),
+      "ended after step 100 (epoch 2.00) in 1 min 15 s: length reached; best val/loss 0.01 at step 80\n");
 }
 
 TEST_F(PlainConsole, PrintsEventsThatItDoesNotKnow) {

@@ -70,6 +70,15 @@ TEST(ProgressLine, ShowsLossesThatAreNoNumbers) {
   EXPECT_EQ(progress_line(report, 80), "step 1  epoch 0.00  loss nan  kl inf");
 }
 
+TEST(ProgressReport, KnowsHowMuchIsLeftOfARunWhoseLengthIsATime) {
+  ProgressReport report(0, /*total_seconds=*/600);
+  report.add_step({.step = 7, .elapsed_seconds = 150}, {}, 20);
+  EXPECT_EQ(report.fraction(), 0.25);
+  const auto fields = report.fields();
+  EXPECT_EQ(fields.front().words, "step 7 (25 %)");
+  EXPECT_EQ(fields.back().words, "ETA 7 min 30 s");
+}
+
 TEST(ProgressReport, CountsTheTimeBetweenStepsIntoWhatIsLeft) {
   ProgressReport report(100);
   report.add_step({50, 0, 0}, values, 1000);

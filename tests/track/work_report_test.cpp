@@ -33,6 +33,13 @@ TEST(WorkReport, CountsWhatHadBeenDoneBeforeInNoSpeed) {
       "prepared 300 of 400");
 }
 
+TEST(WorkReport, SaysHowFarAPassIsWhereOneTakesLong) {
+  EXPECT_EQ(describe({.what = "validated", .unit = "cases", .all = 8, .part = 0.451}, 10),
+            "validated 0 of 8, 45 % of a pass over the next");
+  EXPECT_EQ(describe({.what = "validated", .unit = "cases", .done = 1, .all = 3, .part = 0.5}, 200),
+            "validated 1 of 3, 50 % of a pass over the next, ETA 6 min 40 s");
+}
+
 class ShownWork : public ::testing::Test {
  protected:
   std::string show(int64_t done, double at) {
@@ -83,6 +90,15 @@ TEST(WorkReport, IsOneLineThatIsRewrittenOnATerminal) {
     EXPECT_EQ(screen.take(), "") << "not oftener than people can read";
   }
   EXPECT_THAT(screen.take(), HasSubstr("\n")) << "the line stays when the work is done";
+}
+
+/// Of a second validation, which has a time of its own.
+TEST_F(ShownWork, BeginsAnewWhereNothingIsDoneAgain) {
+  show(0, 0);
+  EXPECT_NE(show(100, 4), "");
+  EXPECT_EQ(show(0, 100), "");
+  EXPECT_EQ(show(10, 101), "") << "as patient as the first time";
+  EXPECT_THAT(show(30, 110), HasSubstr("3.00 examples/s"));
 }
 
 }  // namespace
