@@ -171,9 +171,9 @@ std::optional<Image> calibration_picture(std::span<const double> survival, const
                      .width = width});
 }
 
-std::string why_no_calibration(const SurvivalOutcomes& outcomes, std::string_view horizon_name,
+std::string why_no_calibration(const SurvivalOutcomes& outcomes, std::string_view horizon_names,
                                std::string_view time_unit) {
-  const std::string begin = text("no chart of calibration at ", horizon_name, ": its groups have at least ",
+  const std::string begin = text("no chart of calibration at ", horizon_names, ": its groups have at least ",
                                  fewest_calibrated, " patients each, ");
   if (outcomes.size() < fewest_calibrated)
     return text(begin, "and there ", outcomes.size() == 1 ? "is " : "are ", outcomes.size());

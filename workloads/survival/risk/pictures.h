@@ -53,8 +53,8 @@ std::vector<CalibrationGroup> calibration_groups(std::span<const double> surviva
 std::optional<Image> calibration_picture(std::span<const double> survival, const SurvivalOutcomes& outcomes,
                                          double horizon, std::string_view horizon_name);
 
-/// Why there is no such picture, for a person. Requires: there is none.
-std::string why_no_calibration(const SurvivalOutcomes& outcomes, std::string_view horizon_name,
+/// Why there is no such picture of these horizons ("2y, 5y"), for a person. Requires: there is none.
+std::string why_no_calibration(const SurvivalOutcomes& outcomes, std::string_view horizon_names,
                                std::string_view time_unit);
 
 }  // namespace larmor::survival

@@ -12,6 +12,7 @@
 
 #include <ATen/ops/tensor.h>
 
+#include "larmor/base/text.h"
 #include "larmor/train/bootstrap.h"
 
 #include "workloads/survival/risk/brier.h"
@@ -123,14 +124,17 @@ void record_pictures(const Predictions& predictions, const TrainingTable& traini
     metrics.picture("risk_groups", *groups);
   else
     metrics.remark(why_no_risk_groups(predictions.log_risk));
+  std::vector<std::string> without;
   for (const auto& horizon : training.horizons) {
     const auto survival = predictions.survival(training.baseline, std::span(&horizon, 1));
     const auto calibration = calibration_picture(survival, predictions.outcomes, horizon.time, horizon.name);
     if (calibration)
       metrics.picture("calibration_" + horizon.name, *calibration);
     else
-      metrics.remark(why_no_calibration(predictions.outcomes, horizon.name, training.time_unit));
+      without.push_back(horizon.name);
   }
+  if (!without.empty())
+    metrics.remark(why_no_calibration(predictions.outcomes, join(without, ", "), training.time_unit));
 }
 
 void record_undefined(const TrainingTable& training, Metrics& metrics) {

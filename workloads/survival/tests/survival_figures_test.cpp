@@ -89,8 +89,7 @@ TEST(SurvivalFigures, SayWhyAChartIsNotDrawn) {
       ::testing::ElementsAre(
           "no chart of risk groups: it needs at least 5 patients in two thirds of the patients by "
           "risk, and the thirds of these 8 patients have 2, 3, 3 (patients of equal risk stay together)",
-          "no chart of calibration at 200d: its groups have at least 10 patients each, and there are 8",
-          "no chart of calibration at 1y: its groups have at least 10 patients each, and there are 8"));
+          "no chart of calibration at 200d, 1y: its groups have at least 10 patients each, and there are 8"));
   auto late = training;
   late.horizons = {{"4y", 4 * 365.25}};
   late.time_unit = "days";
