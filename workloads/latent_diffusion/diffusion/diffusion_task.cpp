@@ -16,6 +16,7 @@
 #include "workloads/latent_diffusion/diffusion/latent_scale.h"
 #include "workloads/latent_diffusion/diffusion/latent_spectra.h"
 #include "workloads/latent_diffusion/diffusion/latent_statistics.h"
+#include "workloads/latent_diffusion/diffusion/sample_picture.h"
 #include "workloads/latent_diffusion/diffusion/translation.h"
 
 namespace larmor::latent_diffusion {
@@ -143,6 +144,8 @@ void DiffusionTask::judge_samples(const Batch& batch, const Latents& latents, Me
       note_place(example, latent[row], metrics);
       note_blocks(blocks::of_truth, example, truth[row], metrics);
       note_blocks(blocks::of_invented, example, latent[row], metrics);
+      if (metrics.shows(example))
+        show_invented(latents_.decoded(latent.narrow(0, row, 1))[0], grid_.affine, example, metrics);
     }
     return;
   }
@@ -155,6 +158,9 @@ void DiffusionTask::judge_samples(const Batch& batch, const Latents& latents, Me
     metrics.value("ssim", example, ssim[row].item<double>());
     metrics.value("mae", example, mae[row].item<double>());
     note_filtered(example, batch.at("image")[row], truth[row], metrics);
+    if (metrics.shows(example))
+      show_translated({.condition = batch.at("image")[row], .result = image[row], .target = truth[row]},
+                      example, metrics);
   }
 }
 

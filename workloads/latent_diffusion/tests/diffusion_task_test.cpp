@@ -239,6 +239,52 @@ TEST(DiffusionTask, JudgesATranslationBesideItsInputAndAFilterThatSuitsTrainingC
   EXPECT_GT(judged.figures.at("psnr_gaussian"), psnr + 2);
 }
 
+NotedMetrics shown_of(DiffusionTask& task, const Batch& batch) {
+  NotedMetrics metrics;
+  metrics.pictures = true;
+  const c10::NoGradGuard no_graph;
+  const DrawScope scope = scope_of(batch);
+  task.validate(batch, metrics);
+  return metrics;
+}
+
+std::vector<std::string> titles_of(const PanelCase& one) {
+  std::vector<std::string> titles;
+  for (const PanelImage& image : one.images) titles.push_back(image.title);
+  return titles;
+}
+
+TEST(DiffusionTask, ShowsTheFirstFewOfTheImagesThatItInvents) {
+  DiffusionTask task = make_task(small_denoiser());
+  stir(task);
+  const auto shown = shown_of(task, batch_of(0, 6)).shown;
+  ASSERT_EQ(shown.size(), 4U);
+  EXPECT_EQ(shown[1].first, "samples");
+  EXPECT_EQ(shown[1].second.name, "sample 2") << "of no patient";
+  EXPECT_THAT(titles_of(shown[1].second), ::testing::ElementsAre("invented"));
+  const PanelPlane& sagittal = shown[1].second.images[0].planes[0];
+  EXPECT_EQ(sagittal.columns, 16);
+  EXPECT_EQ(shown[1].second.images[0].planes[2].column_width, 2) << "voxels of training are 2 mm wide";
+  EXPECT_NE(sagittal.values, shown[2].second.images[0].planes[0].values);
+  EXPECT_EQ(sagittal.values, shown_of(task, batch_of(0, 6)).shown[1].second.images[0].planes[0].values)
+      << "the draws are those of the example at every validation";
+}
+
+TEST(DiffusionTask, ShowsTranslationsBesideTheirInputAndTheTruth) {
+  DiffusionTask task = make_task(small_denoiser(DiffusionConfig::Condition::concat));
+  const Batch batch = batch_of(0, 2);
+  const auto shown = shown_of(task, batch).shown;
+  ASSERT_EQ(shown.size(), 2U);
+  const auto& [name, one] = shown[1];
+  EXPECT_EQ(name, "translations");
+  ASSERT_THAT(titles_of(one), ::testing::ElementsAre("condition", "result", "target", "|difference|"));
+  // The axial plane's first value: right and anterior.
+  const auto axial = [&](std::size_t image) { return one.images[image].planes[2].values.front(); };
+  EXPECT_EQ(axial(0), batch.at("image")[1][0][15][15][8].item<float>());
+  EXPECT_EQ(axial(2), batch.at("label")[1][0][15][15][8].item<float>());
+  EXPECT_FLOAT_EQ(axial(3), std::abs(axial(2) - axial(1)));
+}
+
 TEST(DiffusionTask, AnAutoencoderOfOtherLatentsIsRefused) {
   DiffusionConfig config = small_denoiser();
   config.network.in_channels = config.network.out_channels = 3;

@@ -3,7 +3,10 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "larmor/train/metrics.h"
 
@@ -17,11 +20,17 @@ class NotedMetrics final : public Metrics {
   }
   void figure(const std::string& name, const SplitMetric& figure) override { figures[name] = figure.value; }
   void picture(const std::string&, const Image&) override {}
-  bool wants_pictures() const override { return false; }
+  bool wants_pictures() const override { return pictures; }
+  std::optional<Affine> grid(int64_t) const override { return identity_affine(); }
+  void show(const std::string& name, const Panel&, PanelCase one) override {
+    shown.emplace_back(name, std::move(one));
+  }
   ValidationDepth depth() const override { return ValidationDepth::full; }
   bool of_reference() const override { return reference; }
 
   bool reference = false;  // the cases are those of Stage::reference()
+  bool pictures = false;
+  std::vector<std::pair<std::string, PanelCase>> shown;
   CaseValues cases;
   std::map<std::string, double> figures;
 };

@@ -1,0 +1,25 @@
+// What the diffusion stage samples, for a person to look at.
+#pragma once
+
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+
+#include "larmor/formats/affine.h"
+#include "larmor/train/metrics.h"
+
+namespace larmor::latent_diffusion {
+
+/// One more case of the picture `samples`: an invented image [C, D, H, W] from 0 to 1, on the grid of
+/// training. It belongs to no patient, so that it has a number in place of a name.
+void show_invented(const at::Tensor& image, const Affine& grid, int64_t example, Metrics& metrics);
+
+/// A translated image [C, D, H, W] beside what it was made from, what it should be, and their difference.
+struct TranslatedImage {
+  at::Tensor condition, result, target;
+};
+
+/// One more case of the picture `translations`.
+void show_translated(const TranslatedImage& images, int64_t example, Metrics& metrics);
+
+}  // namespace larmor::latent_diffusion
