@@ -74,6 +74,15 @@ std::unique_ptr<Tracker> make_tensorboard(Storage& storage, const Clock& clock,
 /// <folder>/<name>-<step>.png, the step with eight digits. Borrows the storage.
 std::unique_ptr<Tracker> make_picture_folder(Storage& storage, const std::filesystem::path& folder);
 
+struct CurveOptions {
+  std::filesystem::path picture, events;  // what is drawn, and the log of what earlier starts have recorded
+  std::string metric;                     // checkpoint.metric
+};
+/// One picture of the run so far, drawn again after a validation, at most every ten seconds, and at the end:
+/// the losses of steps and validations, and the figure by which checkpoints are kept. Borrows the storage and
+/// the clock.
+std::unique_ptr<Tracker> make_curves(Storage& storage, const Clock& clock, const CurveOptions& options);
+
 struct ConsoleOptions {
   bool live = false;  // a terminal: one line rewritten in place
   bool color = false;
@@ -98,6 +107,8 @@ std::unique_ptr<Tracker> make_console(const ConsoleOptions& options, const Clock
 struct TrackerOptions {
   std::filesystem::path events, pictures;            // a file and a folder
   std::optional<std::filesystem::path> tensorboard;  // nothing: no event files
+  std::filesystem::path curves;                      // a picture; empty: none
+  std::string metric;                                // CurveOptions'
   std::optional<ConsoleOptions> console;             // nothing: silent
   int64_t generation = 0;
 };

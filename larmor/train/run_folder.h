@@ -26,6 +26,7 @@ struct RunFolder {
   std::filesystem::path events() const { return root / "events.jsonl"; }
   std::filesystem::path logs() const { return root / "log"; }
   std::filesystem::path tensorboard() const { return root / "tb"; }
+  std::filesystem::path curves() const { return root / "curves.png"; }
   std::filesystem::path pictures() const { return root / "pictures"; }
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }
   std::filesystem::path lock() const { return root / ".lock"; }

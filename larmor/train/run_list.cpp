@@ -81,8 +81,9 @@ bool is_of_run(const fs::path& within) {
                                            "from",         "kept",
                                            "events.jsonl", "log",
                                            "tb",           "pictures",
-                                           ".lock",        ".generation",
-                                           "DONE",         "FAILED"};
+                                           "curves.png",   ".lock",
+                                           ".generation",  "DONE",
+                                           "FAILED"};
   const auto first = within.begin()->string();
   if (names.contains(first) || is_temporary_name(first)) return true;
   if (!first.starts_with("checkpoints")) return false;

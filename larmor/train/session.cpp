@@ -58,6 +58,8 @@ std::unique_ptr<Tracker> open_tracker(const RunConfig& config, const SessionOpti
   TrackerOptions sinks{.events = options.folder.events(),
                        .pictures = options.folder.pictures(),
                        .tensorboard = {},
+                       .curves = options.folder.curves(),
+                       .metric = config.checkpoint.metric,
                        .console = options.console,
                        .generation = rank.generation};
   if (config.track.tensorboard) sinks.tensorboard = options.folder.tensorboard();
