@@ -9,6 +9,7 @@
 
 #include <unistd.h>
 
+#include "larmor/base/clock.h"
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
 #include "larmor/base/image.h"
@@ -23,6 +24,7 @@
 #include "larmor/launch/rank.h"
 #include "larmor/launch/rank_threads.h"
 #include "larmor/launch/stop_signal.h"
+#include "larmor/track/work_report.h"
 #include "larmor/train/beats_on_board.h"
 #include "larmor/train/begun_run.h"
 #include "larmor/train/checked_dataset.h"
@@ -35,6 +37,7 @@
 #include "larmor/watch/status_board.h"
 
 #include "app/call_ranks.h"
+#include "app/figure_words.h"
 #include "app/program.h"
 #include "app/report.h"
 #include "app/say.h"
@@ -61,35 +64,6 @@ std::optional<Split> split_named(const std::string& name) {
   const auto near = nearest(name, std::vector<std::string>{"train", "val", "test"});
   fail(Exit::usage, text("there is no split ", name),
        text(near.empty() ? "" : text("did you mean ", near, "? "), "say train, val or test"));
-}
-
-Json metric_json(const MetricResult& metric, const Dataset& dataset) {
-  Json json;
-  json["mean"] = number_or_null(metric.mean);
-  if (metric.interval) json["interval"] = {metric.interval->first, metric.interval->second};
-  if (!metric.no_interval.empty()) json["no_interval"] = metric.no_interval;
-  if (!metric.parts_by.empty()) {
-    auto& parts = json["per_" + metric.parts_by] = Json::object();
-    for (const auto& [part, value] : metric.parts) parts[part] = number_or_null(value);
-  }
-  if (metric.per_case.empty()) return json;
-  json["per_case"] = Json::array();
-  for (const auto& [example, value] : metric.per_case) {
-    Json row;
-    row["case"] = dataset.name(example);
-    row["value"] = number_or_null(value);
-    json["per_case"].push_back(row);
-  }
-  return json;
-}
-
-std::string metric_line(const std::string& name, const MetricResult& metric) {
-  auto line = text("  ", name, "  ", fixed(metric.mean, 5));
-  if (metric.interval)
-    line += text(" [", fixed(metric.interval->first, 5), ", ", fixed(metric.interval->second, 5), "]");
-  if (!metric.no_interval.empty()) line += text(" (no interval: ", metric.no_interval, ")");
-  for (const auto& [part, value] : metric.parts) line += text("  ", part, " ", fixed(value, 4));
-  return line;
 }
 
 // Beside the pictures of training; a run that cannot be written to can be judged all the same.
@@ -182,7 +156,8 @@ struct Evaluation {
 };
 
 /// What a person is told, by the first rank.
-void show_result(Program& program, const ValidationResult& result, const Evaluation& evaluation) {
+void show_result(Program& program, const ValidationResult& result, const DeclaredFigures& declared,
+                 const Evaluation& evaluation) {
   const auto& [trained, judging, start, judged, owned, reference, known] = evaluation;
   const Dataset& dataset = *owned;
   Json json = known;
@@ -197,14 +172,11 @@ void show_result(Program& program, const ValidationResult& result, const Evaluat
   json["checkpoint"] = trained.checkpoint.folder.filename().string();
   json["averaged"] = trained.average;
   Lines lines(headline(judged, used, result.patients, start, trained));
-  for (const auto& [name, metric] : result.metrics) {
-    json[name] = metric_json(metric, dataset);
-    lines.add(metric_line(name, metric));
-  }
-  if (!result.remarks.empty()) json["remarks"] = result.remarks;
-  for (const std::string& sentence : result.remarks) lines.add(text("  ", sentence));
+  add_figures(json, result, declared, dataset);
+  lines.add(figure_lines(result, declared));
   lines.add(written_pictures(program.storage(), result,
                              program.run_folder().pictures() / ("evaluate-" + to_text(judged.split))));
+  for (const Verdict& verdict : result.verdicts) lines.add(text("  ", sentence_of(verdict)));
   program.show(json, lines);
 }
 
@@ -240,6 +212,11 @@ void judge(Program& program, const EvaluateArguments& arguments, const Plan& pla
   const auto task = task_of(evaluation.trained, program.run_folder(), device, plan.precision);
   lay_out_kernels(*task, plan.layout);
   const auto& config = evaluation.judging.config.config;
+  const SystemClock clock;
+  constexpr double patience = 5;
+  WorkReport report(STDERR_FILENO, patience, clock);
+  ShowsProgress shows;
+  if (!program.arguments().quiet) shows = [&report](const WorkProgress& progress) { report.show(progress); };
   const auto result = validate(*task, *evaluation.dataset, communicator,
                                {.device = device,
                                 .precision = plan.precision,
@@ -251,8 +228,9 @@ void judge(Program& program, const EvaluateArguments& arguments, const Plan& pla
                                 .workers = plan.loader_threads,
                                 .reference = evaluation.reference.get(),
                                 .after_case = send_heartbeat,
-                                .stop_asked = asked_by_signal});
-  if (communicator.is_first()) show_result(program, result, evaluation);
+                                .stop_asked = asked_by_signal,
+                                .progress = communicator.is_first() ? shows : ShowsProgress()});
+  if (communicator.is_first()) show_result(program, result, task->figures(), evaluation);
 }
 
 /// This process is one rank. `board`: of the ranks that the launcher watches.

@@ -115,14 +115,21 @@ void write_results(Storage& storage, const PredictionForm& form, const Predictio
   lines.add("written to " + file.string());
 }
 
-/// Long cases say now and then how far they are.
+/// Long cases say now and then how far they are, and how long the pass that they are in goes on.
 std::function<void(double)> progress_for_person(bool quiet) {
   if (quiet) return [](double) {};
-  return [next = std::chrono::steady_clock::now() + said_every](double share) mutable {
+  const auto start = std::chrono::steady_clock::now();
+  return [next = start + said_every, began = start, last = 0.0](double share) mutable {
     const auto now = std::chrono::steady_clock::now();
+    const bool is_new_pass = share < last;
+    last = share;
+    if (is_new_pass) began = now;
     if (now < next || share >= 1) return;
     next = now + said_every;
-    say(text("  ", fixed(100 * share, 0), " %"));
+    const double seconds = std::chrono::duration<double>(now - began).count();
+    const std::string left =
+        is_new_pass || share <= 0 ? "" : text(", ETA ", human_seconds(seconds * (1 - share) / share));
+    say(text("  ", fixed(100 * share, 0), " %", left));
   };
 }
 
@@ -180,8 +187,11 @@ std::vector<PredictedCase> predict_here(Program& program, const PredictArguments
     serve_cases(run);
     return {};
   }
-  return predict_cases(run, [&](const PredictionCase& one) {
-    if (!program.arguments().quiet) say(one.label + " …");
+  const auto all = call.found.cases.size();
+  return predict_cases(run, [&, number = std::size_t{0}](const PredictionCase& one) mutable {
+    ++number;
+    const auto place = all == 1 ? "" : text(" (", number, " of ", all, ")");
+    if (!program.arguments().quiet) say(text(one.label, place, " …"));
   });
 }
 

@@ -37,10 +37,8 @@ RowsOfPatients rows_of_patients(const Metrics& metrics, std::span<const int64_t>
 
 }  // namespace
 
-std::optional<BootstrapInterval> bootstrap_interval(const RowsOfPatients& patients,
-                                                    const BootstrapOptions& options,
-                                                    const RowMeasure& measure) {
-  assert(options.confidence > 0 && options.confidence < 1);
+std::vector<double> bootstrap_values(const RowsOfPatients& patients, const BootstrapOptions& options,
+                                     const RowMeasure& measure) {
   if (patients.empty()) return {};
   const auto repeat_measure = [&](int64_t repeat) {
     Draws draws(make_key(options.seed, /*epoch=*/0, static_cast<uint64_t>(repeat), "bootstrap"));
@@ -51,19 +49,27 @@ std::optional<BootstrapInterval> bootstrap_interval(const RowsOfPatients& patien
     }
     return measure(drawn).value_or(std::numeric_limits<double>::quiet_NaN());
   };
+  if (options.shared_out) return options.shared_out(options.repeats, repeat_measure);
   std::vector<double> values;
-  if (options.shared_out) {
-    values = options.shared_out(options.repeats, repeat_measure);
-  } else {
-    for (int64_t repeat = 0; repeat < options.repeats; ++repeat) values.push_back(repeat_measure(repeat));
-  }
+  for (int64_t repeat = 0; repeat < options.repeats; ++repeat) values.push_back(repeat_measure(repeat));
+  return values;
+}
+
+std::optional<BootstrapInterval> percentile_interval(std::vector<double> values, double confidence) {
+  assert(confidence > 0 && confidence < 1);
   std::erase_if(values, [](double value) { return std::isnan(value); });
   if (values.empty()) return {};
   std::ranges::sort(values);
-  const double tail = (1 - options.confidence) / 2;
+  const double tail = (1 - confidence) / 2;
   return BootstrapInterval{.low = quantile_of_sorted(values, tail),
                            .high = quantile_of_sorted(values, 1 - tail),
                            .repeats = static_cast<int64_t>(values.size())};
+}
+
+std::optional<BootstrapInterval> bootstrap_interval(const RowsOfPatients& patients,
+                                                    const BootstrapOptions& options,
+                                                    const RowMeasure& measure) {
+  return percentile_interval(bootstrap_values(patients, options, measure), options.confidence);
 }
 
 SplitMetric measured(Metrics& metrics, std::span<const int64_t> examples, const RowMeasure& measure) {
@@ -80,11 +86,19 @@ SplitMetric measured(Metrics& metrics, std::span<const int64_t> examples, const 
   const auto shared_out = [&metrics](int64_t count, const std::function<double(int64_t)>& work) {
     return metrics.shared_out(count, work);
   };
-  const auto interval = bootstrap_interval(patients, {.shared_out = shared_out}, measure);
+  figure.draws = {.examples = {examples.begin(), examples.end()},
+                  .patients = std::ssize(patients),
+                  .values = bootstrap_values(patients, {.shared_out = shared_out}, measure)};
+  const auto interval = percentile_interval(figure.draws.values);
   if (interval && interval->low < interval->high)
     figure.interval = {interval->low, interval->high};
   else
     figure.no_interval = text("the same for whichever of ", patients.size(), " patients are drawn");
+  return figure;
+}
+
+SplitMetric with_reason(SplitMetric figure, const std::string& why_undefined) {
+  if (std::isnan(figure.value)) figure.undefined = why_undefined;
   return figure;
 }
 

@@ -33,6 +33,13 @@ using RowMeasure = std::function<std::optional<double>(std::span<const std::size
 /// Of each patient the rows of the table: one an image.
 using RowsOfPatients = std::vector<std::vector<std::size_t>>;
 
+/// What the measure comes to for each of the draws that bootstrap_interval() is made of; NaN where it is not
+/// defined for one. Draws of as many patients are the same for every measure.
+std::vector<double> bootstrap_values(const RowsOfPatients& patients, const BootstrapOptions& options,
+                                     const RowMeasure& measure);
+/// Of the values that are numbers; nothing where none is. Requires: 0 < confidence < 1.
+std::optional<BootstrapInterval> percentile_interval(std::vector<double> values, double confidence = 0.95);
+
 /// The percentile interval over tables of as many patients, drawn with replacement, each with all of their
 /// rows: images of one patient say less than those of several. The draws are a function of (seed, repeat):
 /// the same on every machine. Nothing when the measure was defined for no draw. Source: Efron and Tibshirani

@@ -18,6 +18,13 @@ namespace larmor {
 /// By name, (example, value) in the order of the examples.
 using CaseValues = std::map<std::string, std::vector<std::pair<int64_t, double>>>;
 
+/// A figure of the same patients drawn again and again, by which two figures of the same cases are compared.
+struct BootstrapDraws {
+  std::vector<int64_t> examples = {};  // whose values it is made of, in their order
+  int64_t patients = 0;                // that they are of
+  std::vector<double> values = {};     // one a draw; NaN where it is not defined for it
+};
+
 /// A number that a split has and its cases have not: a concordance, an area under a curve.
 struct SplitMetric {
   double value = 0;                                        // NaN where it is not defined
@@ -26,10 +33,16 @@ struct SplitMetric {
   /// The same at single places of an axis: "1y" of "horizon". NaN where one is not defined.
   std::string parts_by = {};
   std::vector<std::pair<std::string, double>> parts = {};
+  std::string undefined = {};                               // why the value is NaN
+  std::map<std::string, std::string> undefined_parts = {};  // why a part is; the value is without it
+  BootstrapDraws draws = {};                                // at full depth; empty where there is no interval
 };
 
 /// How many cases a panel shows.
 constexpr int64_t shown_cases = 4;
+
+/// The figure, with the reason where its value is NaN.
+SplitMetric with_reason(SplitMetric figure, const std::string& why_undefined);
 
 /// How thorough a validation is: while a run trains, or when it is judged (`evaluate`).
 enum class ValidationDepth { quick, full };
@@ -59,6 +72,9 @@ class Metrics {
   virtual ValidationDepth depth() const = 0;
   /// Whether the cases are Stage::reference()'s: of them only what note() is told counts.
   virtual bool of_reference() const { return false; }
+  /// Takes how far a pass is that takes long (sampling, windows over a whole case), from 0 to 1; may be
+  /// empty.
+  virtual std::function<void(double)> progress() const { return {}; }
   /// Whose the example is (Dataset::patient()).
   virtual std::string patient(int64_t example) const;
   /// What the case is called (Dataset::name()), and where its voxels are (Dataset::grid()).

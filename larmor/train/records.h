@@ -13,6 +13,9 @@
 
 namespace larmor {
 
+/// Before the names of what a step has recorded.
+inline constexpr const char* records_prefix = "train/";
+
 /// The names that ranks have agreed on, the same on all of them.
 struct RecordNames {
   std::set<std::string> means, ratios;

@@ -53,7 +53,8 @@ TimeLeft time_left(const RunConfig& config, const SessionOptions& options, const
 
 std::unique_ptr<Tracker> open_tracker(const RunConfig& config, const SessionOptions& options,
                                       const Rank& rank, Storage& storage, const Clock& clock,
-                                      const Timetable& timetable, const TrainerState& state) {
+                                      const Timetable& timetable, const TrainerState& state,
+                                      const Task& task) {
   if (rank.index != 0) return make_silent_tracker();
   TrackerOptions sinks{.events = options.folder.events(),
                        .pictures = options.folder.pictures(),
@@ -66,6 +67,12 @@ std::unique_ptr<Tracker> open_tracker(const RunConfig& config, const SessionOpti
   if (sinks.console) {
     sinks.console->total_steps = timetable.total_steps();
     sinks.console->start_step = state.progress.step;
+    const auto& length = config.train.length;
+    if (length.unit == Length::Unit::seconds) sinks.console->total_seconds = length.amount;
+    sinks.console->figures = task.figures();
+    sinks.console->metric = config.checkpoint.metric;
+    sinks.console->lower_is_better = config.checkpoint.mode == "min";
+    sinks.console->best = state.best_metric;
   }
   return make_tracker(sinks, storage, clock);
 }
@@ -87,8 +94,8 @@ Changes changes_since_begun(const RunFolder& folder, const Rank& rank) {
 
 /// `planned` is the plan before a probe.
 void tell_start(Tracker& tracker, const LoadedConfig& loaded, const Plan& planned, const Plan& plan,
-                const RunFolder& folder, const Moment& moment, const Changes& changes) {
-  tracker.start(moment, {.name = folder.root.filename().string(),
+                const SessionOptions& options, const Moment& moment, const Changes& changes) {
+  tracker.start(moment, {.name = options.folder.root.filename().string(),
                          .facts = {{"workload", loaded.config.workload},
                                    {"stage", loaded.config.stage},
                                    {"config_sha256", loaded.sha256()},
@@ -101,6 +108,10 @@ void tell_start(Tracker& tracker, const LoadedConfig& loaded, const Plan& planne
                                    {"accumulation", plan.accumulation}}});
   if (plan.memory.measured > planned.memory.measured) tracker.event({}, "plan", {}, plan.reasons.back());
   for (const auto& words : changes.new_ones) tracker.event(moment, "change", {}, words);
+}
+
+void tell_remarks(Tracker& tracker, const std::vector<std::string>& remarks) {
+  for (const auto& words : remarks) tracker.event({}, "note", {}, words);
 }
 
 CheckpointOptions checkpoint_options(const RunConfig& config, const Plan& plan, const Index& index,
@@ -246,6 +257,7 @@ Resumed resume(const SessionOptions& options, const std::optional<BegunFrom>& be
     state.best_step = 0;
     state.validations_without_gain = 0;
     state.due_validation.reset();
+    state.told.clear();
     for (auto& [objective, plateau] : state.plateaus) plateau.waited = 0;
   }
   return {.entry = std::move(entry), .state = std::move(state)};
@@ -321,8 +333,9 @@ SessionEnd run_session(const LoadedStage& loaded, const Plan& planned, const Ind
   const auto rank_sums = plan.sync_batch_norm ? std::make_unique<RankSums>(*communicator) : nullptr;
   const auto [resumed, state] =
       resume(options, begun, loaded.config, index, *task, learners, rank, *communicator);
-  const auto tracker = open_tracker(config, options, rank, *storage, clock, timetable, state);  // track
-  CheckpointWriter checkpoints(options.folder.checkpoints(), *storage, *communicator,           // checkpoint
+  const auto tracker =
+      open_tracker(config, options, rank, *storage, clock, timetable, state, *task);   // track
+  CheckpointWriter checkpoints(options.folder.checkpoints(), *storage, *communicator,  // checkpoint
                                checkpoint_options(config, plan, index, rank, loaded.config, resumed, changes),
                                [&](const SaveOutcome& outcome) { record_save(*tracker, outcome); });
   Quarantine quarantine(options.folder.quarantine(), cases.bad_files, *storage, *communicator, *tracker,
@@ -350,8 +363,8 @@ SessionEnd run_session(const LoadedStage& loaded, const Plan& planned, const Ind
                    .stop_asked = options.stop_asked},
                   state);
   log_start(rank, plan, device, cases, state.progress.step);
-  tell_start(*tracker, loaded.config, planned, plan, options.folder, timetable.moment(state.progress),
-             changes);
+  tell_start(*tracker, loaded.config, planned, plan, options, timetable.moment(state.progress), changes);
+  if (!options.resume_from) tell_remarks(*tracker, stage.remarks(config));
   return record_end(*tracker, train(trainer, options, begun.has_value(), timetable, clock, started));
 }
 

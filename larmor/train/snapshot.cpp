@@ -157,6 +157,7 @@ Json to_json(const TrainerState& state) {
   if (state.micro_batch > 0) json["micro_batch"] = state.micro_batch;
   if (const auto& due = state.due_validation)
     json["due_validation"] = {{"pictures", due->pictures}, {"checkpoint", due->checkpoint}};
+  if (!state.told.empty()) json["told"] = state.told;
   return json;
 }
 
@@ -180,6 +181,7 @@ TrainerState trainer_state_from_json(const Json& json) {
     state.due_validation = {.pictures = due.at("pictures").get<bool>(),
                             .checkpoint = due.at("checkpoint").get<bool>()};
   }
+  if (json.contains("told")) state.told = json.at("told").get<std::set<std::string>>();
   return state;
 }
 

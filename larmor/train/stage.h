@@ -62,6 +62,8 @@ class Stage {
   /// What `larmor prepare` makes before any run: by default every case of dataset() in the prepared cache,
   /// or, where none can be prepared, a look at every byte of every file. Throws Error.
   virtual void prepare(const RunConfig& config, const Index& index, PrepareContext& context) const;
+  /// Sentences for the person who starts a run: what its config asks for and does not get.
+  virtual std::vector<std::string> remarks(const RunConfig& /*config*/) const { return {}; }
   /// Refuses what a new run cannot begin with, before any rank starts (Error): its first example, weights
   /// that the network cannot take, earlier() runs that do not fit.
   virtual void check_start(const Sample& /*first*/) const {}

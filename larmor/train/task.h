@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
+#include "larmor/base/declared_figure.h"
 #include "larmor/data/dataset.h"
 #include "larmor/device/state.h"
 #include "larmor/optim/parameter_groups.h"
@@ -77,6 +79,11 @@ class WholeBatchLoss {
   virtual at::Tensor loss(const at::Tensor& rows, const at::Tensor& targets, const StepContext& context) = 0;
 };
 
+/// What is wrong with a run by what its steps record: said once a run for each key.
+struct Complaint {
+  std::string key, words;
+};
+
 class Task {
  public:
   virtual ~Task() = default;
@@ -105,6 +112,11 @@ class Task {
   /// not active at this step. A gradient reaches only its own objective's network. Error (data) says that the
   /// batch's examples are of no use: the step is done again without them, and they count as bad files.
   virtual std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) = 0;
+  /// Of what the step has recorded, by its names: what a person who trains has to be told. The same on every
+  /// rank, as what is recorded is.
+  virtual std::optional<Complaint> complaint(const std::map<std::string, double>& /*recorded*/) const {
+    return std::nullopt;
+  }
   /// Where losses() launches the same work for every batch of a shape, so that a GPU can repeat it without
   /// the host: which of such passes it is at this step, by a number of the task's own. That is so where the
   /// host looks at no value of the batch, refuses none, and computes nothing from the batch or its draws;
@@ -119,6 +131,9 @@ class Task {
   /// noted, `reference` the same of Stage::reference()'s cases; both are alike on every rank, and so have
   /// to be the figures.
   virtual void summarize(const CaseValues& /*cases*/, const CaseValues& /*reference*/, Metrics&) {}
+  /// What the figures of a validation are, and what they are held against: those that validate() and
+  /// summarize() may give, in the order in which a person reads them. What is not declared is shown as it is.
+  virtual DeclaredFigures figures() const { return {}; }
   /// For `predict`, without gradient and in evaluation mode: what becomes of one case. `inputs` holds the
   /// images of Stage::prediction() that were given, [1, C, D, H, W], prepared and on the context's device;
   /// one row in any case, for which draws are the same at every call with the same seed and case number. By

@@ -44,7 +44,10 @@ int64_t Timetable::whole_epochs(const Progress& progress) const {
 }
 
 Moment Timetable::moment(const Progress& progress) const {
-  return {.step = progress.step, .epoch = epoch(progress), .examples = progress.examples};
+  return {.step = progress.step,
+          .epoch = epoch(progress),
+          .examples = progress.examples,
+          .elapsed_seconds = progress.elapsed_seconds};
 }
 
 bool Timetable::due(const Length& interval, const Progress& before, const Progress& after) const {
@@ -72,6 +75,11 @@ ScheduleSteps Timetable::schedule_steps(const ScheduleConfig& schedule) const {
 
 double Timetable::share(const Progress& progress) const {
   return length_.unit == Length::Unit::seconds ? progress.elapsed_seconds / length_.amount : 0;
+}
+
+double Timetable::part_over(const Progress& progress) const {
+  if (total_steps_ == 0) return share(progress);
+  return static_cast<double>(progress.step) / static_cast<double>(total_steps_);
 }
 
 bool Timetable::needs_time(const CheckpointConfig& checkpoint, const TrackConfig& track) const {

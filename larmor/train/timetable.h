@@ -35,6 +35,8 @@ class Timetable {
   ScheduleSteps schedule_steps(const ScheduleConfig& schedule) const;
   /// Of a run whose length is a time, the part that is over; 0 of another.
   double share(const Progress& progress) const;
+  /// Of any run, from 0 on.
+  double part_over(const Progress& progress) const;
   /// Whether any decision depends on the clock, so that ranks have to agree on the time.
   bool needs_time(const CheckpointConfig& checkpoint, const TrackConfig& track) const;
 

@@ -13,6 +13,7 @@
 #include "larmor/base/text.h"
 #include "larmor/device/device.h"
 #include "larmor/launch/rank_lost.h"
+#include "larmor/train/figure_watch.h"
 #include "larmor/train/networks.h"
 #include "larmor/train/pass_graphs.h"
 #include "larmor/train/snapshot.h"
@@ -93,6 +94,7 @@ TrainingEnd Trainer::run() {
     const auto outcome = step();
     advance();
     parts_.tracker.event(moment(), "step", outcome.values, "");
+    tell_of_step(outcome.values);
     warn_of_core_wait();
     is_stopped_ = is_stopped_ || outcome.stop;
     if (outcome.save_ended) saves_.settle();
@@ -159,17 +161,19 @@ std::optional<ValidationResult> Trainer::validated(bool with_pictures) {
     for (auto& learner : parts_.learners) learner.parallel->share_buffers();
     const auto averaged = averaged_weights();
     const auto whole = whole_networks();  // ranks have different numbers of cases
-    auto result = validate(parts_.task, parts_.validation_cases, parts_.communicator,
-                           {.device = parts_.device,
-                            .precision = plan_.precision,
-                            .layout = plan_.layout,
-                            .seed = static_cast<uint64_t>(parts_.config.run.seed),
-                            .pictures = with_pictures,
-                            .workers = plan_.loader_threads,
-                            .reference = parts_.reference_cases,
-                            .feed = &feed_,
-                            .after_case = [this] { parts_.board.beat(rank()); },
-                            .stop_asked = stop_asked});
+    auto result =
+        validate(parts_.task, parts_.validation_cases, parts_.communicator,
+                 {.device = parts_.device,
+                  .precision = plan_.precision,
+                  .layout = plan_.layout,
+                  .seed = static_cast<uint64_t>(parts_.config.run.seed),
+                  .pictures = with_pictures,
+                  .workers = plan_.loader_threads,
+                  .reference = parts_.reference_cases,
+                  .feed = &feed_,
+                  .after_case = [this] { parts_.board.beat(rank()); },
+                  .stop_asked = stop_asked,
+                  .progress = [this](const WorkProgress& progress) { parts_.tracker.progress(progress); }});
     if (!result.bad.empty()) {
       bad_cases_ = result.bad;
       parts_.quarantine.share(bad_files(), moment());
@@ -231,6 +235,7 @@ std::optional<double> Trainer::validate_now(bool with_pictures) {
   }
   longest_validation_ = std::max(longest_validation_, parts_.clock.steady_seconds() - started);
   parts_.tracker.event(moment(), "validation", values, "");
+  tell_of_figures(*result);
   for (const auto& [name, image] : result->pictures) parts_.tracker.picture(moment(), name, image);
 
   const auto& wanted = parts_.config.checkpoint.metric;
@@ -241,6 +246,23 @@ std::optional<double> Trainer::validate_now(bool with_pictures) {
   }
   rate(found->second);
   return found->second;
+}
+
+void Trainer::tell_of_figures(const ValidationResult& result) {
+  const double over = parts_.timetable.part_over(state_.progress);
+  for (const auto& [kind, words] : tellings_of(result, over, state_.told))
+    parts_.tracker.event(moment(), kind, {}, words);
+}
+
+void Trainer::tell_of_step(const Values& values) {
+  std::map<std::string, double> recorded;
+  const auto letters = std::string_view(records_prefix).size();
+  for (const auto& [name, value] : values) {
+    if (name.starts_with(records_prefix)) recorded.emplace(name.substr(letters), value);
+  }
+  const auto complaint = parts_.task.complaint(recorded);
+  if (complaint && state_.told.insert(complaint->key).second)
+    parts_.tracker.event(moment(), "warning", {}, complaint->words);
 }
 
 void Trainer::rate(double metric) {

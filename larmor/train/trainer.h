@@ -54,6 +54,7 @@ struct TrainerState {
   std::map<std::string, Plateau> plateaus;  // of the objectives whose schedules go by validations
   int64_t micro_batch = 0;                  // smaller than the plan's, since memory ran out; 0: the plan's
   std::optional<DueValidation> due_validation;  // of the step that has been done
+  std::set<std::string> told;                   // of what is said once a run (train/figure_watch.h)
 };
 Json to_json(const TrainerState& state);
 TrainerState trainer_state_from_json(const Json& json);
@@ -193,6 +194,8 @@ class Trainer {
   /// cut the validation.
   std::optional<double> validate_now(bool with_pictures);
   void rate(double metric);
+  void tell_of_figures(const ValidationResult& result);
+  void tell_of_step(const Values& values);
   Plateau plateau_of(const Learner& learner) const;
   std::optional<ValidationResult> validated(bool with_pictures);
   /// What asks a validation to stop: a signal of this rank, or the clock. Collective.

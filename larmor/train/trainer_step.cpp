@@ -25,8 +25,6 @@ namespace larmor {
 
 namespace {
 
-constexpr const char* records_prefix = "train/";
-
 /// Vectors of one type and device, brought to the host by one copy.
 std::vector<at::Tensor> to_host(const std::vector<at::Tensor>& vectors) {
   std::vector<int64_t> lengths;

@@ -1,144 +1,31 @@
 #include "larmor/train/validation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
-#include <cstring>
 #include <exception>
-#include <ranges>
 #include <string_view>
 
 #include <ATen/ops/cat.h>
-#include <ATen/ops/zeros.h>
 #include <torch/nn/module.h>
 
-#include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
 #include "larmor/base/json.h"
 #include "larmor/base/text.h"
 #include "larmor/device/autocast.h"
 #include "larmor/device/draw_position.h"
-#include "larmor/device/heartbeat.h"
 #include "larmor/device/layout.h"
-#include "larmor/device/out_of_memory.h"
 #include "larmor/train/batch_device.h"
 #include "larmor/train/batch_feed.h"
 #include "larmor/train/bootstrap.h"
+#include "larmor/train/case_value_bytes.h"
+#include "larmor/train/collected.h"
 #include "larmor/train/networks.h"
-#include "larmor/train/shown_cases.h"
 #include "larmor/train/split_reader.h"
 
 namespace larmor {
 
 namespace {
-
-class Collected final : public ShownCases {
- public:
-  struct Wants {
-    const StopAsked& stop_asked;
-    ValidationDepth depth = ValidationDepth::quick;
-    bool pictures = false, of_reference = false;
-  };
-  Collected(const Wants& wants, const Dataset& dataset, Communicator& communicator)
-      : ShownCases(dataset, communicator.size()),
-        wants_(wants),
-        dataset_(dataset),
-        communicator_(communicator) {}
-  /// For a part of the same cases.
-  Collected anew() const { return {wants_, dataset_, communicator_}; }
-  void value(const std::string& name, int64_t example, double value) override {
-    values[name].emplace_back(example, value);
-  }
-  void note(const std::string& name, int64_t example, double value) override {
-    notes[name].emplace_back(example, value);
-  }
-  void figure(const std::string& name, const SplitMetric& figure) override { figures[name] = figure; }
-  void remark(const std::string& sentence) override { remarks.push_back(sentence); }
-  bool wants_pictures() const override { return wants_.pictures; }
-  ValidationDepth depth() const override { return wants_.depth; }
-  bool of_reference() const override { return wants_.of_reference; }
-  std::vector<double> shared_out(int64_t count, const std::function<double(int64_t)>& work) override;
-
-  /// What another one has collected.
-  void take(Collected&& more) {
-    const auto append = [](CaseValues& own, const CaseValues& others) {
-      for (const auto& [name, per_case] : others)
-        own[name].insert(own[name].end(), per_case.begin(), per_case.end());
-    };
-    append(values, more.values);
-    append(notes, more.notes);
-    take_pictures(more);
-  }
-
-  CaseValues values, notes;
-  std::map<std::string, SplitMetric> figures;
-  std::vector<std::string> remarks;
-  std::vector<std::pair<int64_t, BadFile>> bad;  // by example
-
- private:
-  Wants wants_;
-  const Dataset& dataset_;
-  Communicator& communicator_;
-};
-
-/// What ended a rank's cases: it has to take part in what comes, or the others would wait for it.
-struct Failure {
-  std::exception_ptr exception;
-  std::string name;  // of the case
-
-  Json json() const {
-    if (!exception) return nullptr;
-    try {
-      std::rethrow_exception(exception);
-    } catch (const Error& error) {
-      return {static_cast<int>(error.exit()), error.message()};
-    } catch (const std::exception& error) {
-      const bool no_memory = is_out_of_memory(exception);
-      return {static_cast<int>(no_memory ? Exit::memory : Exit::unexpected),
-              text("while validating ", name, ": ",
-                   no_memory ? describe_out_of_memory(exception) : error.what())};
-    }
-  }
-};
-
-template <class Number>
-void append_numbers(std::string& bytes, const std::vector<Number>& numbers) {
-  bytes.append(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(Number));
-}
-
-/// Examples and values, each name's one after the other; how many they are stands in `counts`.
-void append_values(std::string& bytes, Json& counts, const CaseValues& all) {
-  for (const auto& [name, values] : all) {
-    counts.push_back({name, values.size()});
-    const auto examples = std::views::keys(values);
-    const auto numbers = std::views::values(values);
-    append_numbers(bytes, std::vector<int64_t>(examples.begin(), examples.end()));
-    append_numbers(bytes, std::vector<double>(numbers.begin(), numbers.end()));
-  }
-}
-
-template <class Number>
-std::vector<Number> take_numbers(std::string_view& bytes, std::size_t count) {
-  std::vector<Number> numbers(count);
-  ensure(bytes.size() >= count * sizeof(Number));
-  std::memcpy(numbers.data(), bytes.data(), count * sizeof(Number));
-  bytes.remove_prefix(count * sizeof(Number));
-  return numbers;
-}
-
-void take_values(std::string_view& bytes, const Json& counts, CaseValues& all) {
-  for (const auto& entry : counts) {
-    const auto count = entry[1].get<std::size_t>();
-    const auto examples = take_numbers<int64_t>(bytes, count);
-    const auto numbers = take_numbers<double>(bytes, count);
-    auto& values = all[entry[0].get<std::string>()];
-    for (std::size_t i = 0; i < count; ++i) values.emplace_back(examples[i], numbers[i]);
-  }
-}
-
-std::string line_of(const Json& json) {
-  // The reasons quote files, which may hold anything.
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 /// A line that says what it is, and the values as they lie in memory.
 std::string pack(const Collected& collected, const Failure& failure) {
@@ -150,7 +37,7 @@ std::string pack(const Collected& collected, const Failure& failure) {
   for (const auto& [example, file] : collected.bad)
     head["bad"].push_back({example, to_json(std::vector{file})});
   head["failure"] = failure.json();
-  return line_of(head) + "\n" + values;
+  return json_line(head) + "\n" + values;
 }
 
 /// What all ranks have collected, in the order of the examples.
@@ -165,17 +52,6 @@ struct Gathered {
     return both;
   }
 };
-
-// A failure of one rank is one of all.
-void throw_failures(const Failure& own, const std::vector<Json>& of_ranks) {
-  if (own.exception) std::rethrow_exception(own.exception);
-  for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
-    if (of_ranks[rank].is_null()) continue;
-    fail(static_cast<Exit>(of_ranks[rank][0].get<int>()),
-         text("the validation failed on rank ", rank, ": ", of_ranks[rank][1].get<std::string>()),
-         "see that rank's log in the run folder");
-  }
-}
 
 Gathered gather(Communicator& communicator, const Collected& collected, const Failure& failure) {
   Gathered gathered;
@@ -199,32 +75,23 @@ Gathered gather(Communicator& communicator, const Collected& collected, const Fa
   return gathered;
 }
 
-std::vector<double> Collected::shared_out(int64_t count, const std::function<double(int64_t)>& work) {
-  const auto results = at::zeros({count}, at::kDouble);
-  auto* const numbers = results.mutable_data_ptr<double>();
-  Failure failure{.exception = {}, .name = "the split as a whole"};
-  try {
-    const StoppableWork here(wants_.stop_asked);
-    for (int64_t i = communicator_.rank(); i < count; i += communicator_.size()) {
-      numbers[i] = work(i);
-      send_heartbeat();
-    }
-  } catch (...) {
-    failure.exception = std::current_exception();
-  }
-  std::vector<Json> failures;
-  for (const auto& words : all_gather_bytes(communicator_, line_of(failure.json())))
-    failures.push_back(parse_json(words, "a rank's failure"));
-  throw_failures(failure, failures);
-  const auto met = results.to(communicator_.device());
-  communicator_.all_reduce(met, Reduce::sum).wait();
-  const auto all = met.cpu();
-  return {all.const_data_ptr<double>(), all.const_data_ptr<double>() + count};
+/// A NaN never stands alone, whatever the task says of it.
+std::string why_undefined(const SplitMetric& figure, const MetricResult& metric) {
+  if (!std::isnan(figure.value) || !figure.undefined.empty()) return figure.undefined;
+  const auto are_none =
+      std::ranges::count_if(metric.per_case, [](const auto& of_case) { return std::isnan(of_case.second); });
+  if (are_none == 0) return "these cases do not define it";
+  return text("it is no number for ", are_none, " of ", metric.per_case.size(),
+              metric.per_case.size() == 1 ? " case" : " cases");
 }
 
-ValidationResult result_of(const Gathered& gathered, Collected& summary) {
-  const auto patients = count_patients(summary, gathered.all());
-  ValidationResult result{{}, summary.drawn_pictures(), summary.remarks, gathered.bad, patients};
+ValidationResult result_of(const Gathered& gathered, const Task& task, Collected& summary) {
+  ValidationResult result{.metrics = {},
+                          .pictures = summary.drawn_pictures(),
+                          .remarks = summary.remarks,
+                          .verdicts = {},
+                          .bad = gathered.bad,
+                          .patients = count_patients(summary, gathered.all())};
   for (const auto& [name, per_case] : gathered.values) {
     result.metrics[name].per_case = per_case;
     if (!summary.figures.contains(name)) summary.figures[name] = mean_over_cases(summary, per_case);
@@ -236,7 +103,10 @@ ValidationResult result_of(const Gathered& gathered, Collected& summary) {
     metric.no_interval = figure.no_interval;
     metric.parts_by = figure.parts_by;
     metric.parts = figure.parts;
+    metric.undefined = why_undefined(figure, metric);
+    metric.undefined_parts = figure.undefined_parts;
   }
+  result.verdicts = verdicts_of(task.figures(), summary.figures);
   return result;
 }
 
@@ -250,6 +120,7 @@ class CaseRunner {
         options_(options),
         feed_(feed),
         collected_(collected),
+        ranks_(communicator.size()),
         reader_(dataset, {.seed = options.seed,
                           .rank = communicator.rank(),
                           .ranks = communicator.size(),
@@ -260,6 +131,7 @@ class CaseRunner {
   Failure run() {
     try {
       const StoppableWork here(options_.stop_asked);
+      show(/*part=*/0);
       while (auto read = next()) take(std::move(*read));
       run_waiting();
       throw_if_asked(options_.stop_asked);
@@ -282,7 +154,7 @@ class CaseRunner {
   void take(SplitReader::Read read) {
     if (read.bad) {
       collected_.bad.emplace_back(read.key.example, std::move(*read.bad));
-      options_.after_case();
+      end_case();
       return;
     }
     if (!waiting_.empty() && !are_alike(waiting_.front(), read.batch)) run_waiting();
@@ -306,7 +178,28 @@ class CaseRunner {
     if (cases.size() == 1 || !try_together(cases)) {
       for (const auto& one : cases) run_alone(one);
     }
-    for (std::size_t i = 0; i < cases.size(); ++i) options_.after_case();
+    for (std::size_t i = 0; i < cases.size(); ++i) end_case();
+  }
+
+  void end_case() {
+    ++done_;
+    options_.after_case();
+    show(/*part=*/0);
+  }
+
+  void show(double part) const {
+    if (!options_.progress) return;
+    const auto all = dataset_.size(), done = std::min(all, done_ * ranks_);
+    options_.progress({.what = collected_.of_reference() ? "looked at training cases:" : "validated",
+                       .unit = "cases",
+                       .done = done,
+                       .all = all,
+                       .part = done < all ? part : 0});
+  }
+
+  std::function<void(double)> shows_parts() const {
+    if (!options_.progress) return {};
+    return [this](double part) { show(part); };
   }
 
   void run_task(const Batch& cases, Metrics& metrics) {
@@ -329,7 +222,7 @@ class CaseRunner {
       for (const auto& one : cases) rows.push_back(one.at(name));
       all.tensors.emplace(name, at::cat(rows));
     }
-    Collected own = collected_.anew();
+    Collected own = collected_.anew(shows_parts());
     try {
       run_task(all, own);
     } catch (const Error& error) {
@@ -343,7 +236,7 @@ class CaseRunner {
   // A case counts as a whole or, where the task refuses it, not at all.
   void run_alone(const Batch& one) {
     const auto example = one.keys.front().example;
-    Collected own = collected_.anew();
+    Collected own = collected_.anew(shows_parts());
     failed_ = example;
     try {
       run_task(one, own);
@@ -362,12 +255,21 @@ class CaseRunner {
   const ValidationOptions& options_;
   BatchFeed& feed_;
   Collected& collected_;
+  int64_t ranks_, done_ = 0;
   SplitReader reader_;
   std::vector<Batch> waiting_;
   int64_t failed_ = -1;  // the case at fault, where the task has failed with it
 };
 
 }  // namespace
+
+std::string words_of_missing(const MetricResult& metric) {
+  std::map<std::string, std::vector<std::string>> by_reason;
+  for (const auto& [part, reason] : metric.undefined_parts) by_reason[reason].push_back(part);
+  std::vector<std::string> reasons;
+  for (const auto& [reason, parts] : by_reason) reasons.push_back(text(join(parts, ", "), ": ", reason));
+  return join(reasons, "; ");
+}
 
 ValidationResult validate(Task& task, const Dataset& dataset, Communicator& communicator,
                           const ValidationOptions& options) {
@@ -394,7 +296,7 @@ ValidationResult validate(Task& task, const Dataset& dataset, Communicator& comm
   }
   feed.clear();
   task.summarize(gathered.all(), reference, collected);
-  return result_of(gathered, collected);
+  return result_of(gathered, task, collected);
 }
 
 }  // namespace larmor

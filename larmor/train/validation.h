@@ -11,10 +11,12 @@
 #include <c10/core/Device.h>
 
 #include "larmor/base/image.h"
+#include "larmor/base/work_progress.h"
 #include "larmor/comm/communicator.h"
 #include "larmor/plan/plan.h"
 #include "larmor/train/stoppable_work.h"
 #include "larmor/train/task.h"
+#include "larmor/train/verdict.h"
 
 namespace larmor {
 
@@ -27,12 +29,19 @@ struct MetricResult {
   std::string no_interval = {};                            // why there is none where one was wanted
   std::string parts_by = {};                               // "horizon"
   std::vector<std::pair<std::string, double>> parts = {};
+  std::string undefined = {};                               // why the mean is NaN: never empty where it is
+  std::map<std::string, std::string> undefined_parts = {};  // why a part is; the mean is without it
 };
+
+/// "Edema, Fracture: fewer than 10 studies; Lung Lesion: no study without it": the parts that are NaN, by
+/// reasons; empty where there is none.
+std::string words_of_missing(const MetricResult& metric);
 
 struct ValidationResult {
   std::map<std::string, MetricResult> metrics;
   std::vector<std::pair<std::string, Image>> pictures;  // rank 0's
   std::vector<std::string> remarks;                     // of the task, about the figures
+  std::vector<Verdict> verdicts;                        // by what the task declares of its figures
   std::vector<BadFile> bad;                             // cases that no metric knows, of all ranks
   int64_t patients = 0;                                 // whose the others are
 };
@@ -52,6 +61,9 @@ struct ValidationOptions {
   BatchFeed* feed = nullptr;
   std::function<void()> after_case = [] {};
   StopAsked stop_asked = [] { return std::string(); };
+  /// How many cases of all ranks are done, as far as this rank can tell by its own; in a case that takes long
+  /// how much of it is.
+  ShowsProgress progress = {};
 };
 
 /// Runs the task over `dataset` (and over the reference cases, of which only Task::summarize() hears): rank r

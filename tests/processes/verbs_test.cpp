@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
@@ -32,7 +33,8 @@ TEST_F(Verbs, EvaluateGivesEachMetricAsAMeanAndByCase) {
   EXPECT_EQ(json["n"], 6);
   EXPECT_EQ(json["patients"], 6);
   for (const auto* metric : {"psnr", "ssim", "l1"}) {
-    EXPECT_THAT(keys_of(json[metric]), UnorderedElementsAre("mean", "interval", "per_case"));
+    EXPECT_THAT(keys_of(json[metric]), IsSupersetOf({"mean", "interval", "per_case", "better", "meaning"}));
+    EXPECT_EQ(json[metric].contains("unit"), metric == std::string("psnr")) << metric;
     ASSERT_EQ(json[metric]["per_case"].size(), 6U) << metric;
     double sum = 0;
     for (const auto& row : json[metric]["per_case"]) sum += row["value"].get<double>();

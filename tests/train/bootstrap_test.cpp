@@ -70,6 +70,16 @@ TEST(Bootstrap, DrawsAllRowsOfAPatientTogether) {
   });
 }
 
+/// What lets two figures be compared draw by draw.
+TEST(Bootstrap, DrawsTheSamePatientsForEveryMeasure) {
+  const auto rows = one_row_each(20);
+  const auto twice = [](Rows drawn) { return std::optional(2 * *mean_row(drawn)); };
+  const auto values = bootstrap_values(rows, {.repeats = 40}, mean_row);
+  const auto doubled = bootstrap_values(rows, {.repeats = 40}, twice);
+  ASSERT_EQ(values.size(), 40U);
+  for (std::size_t draw = 0; draw < values.size(); ++draw) EXPECT_EQ(doubled[draw], 2 * values[draw]);
+}
+
 TEST(Bootstrap, IsAFunctionOfItsSeed) {
   const auto at = [](uint64_t seed) {
     return bootstrap_interval(one_row_each(20), {.repeats = 50, .seed = seed}, mean_row).value();

@@ -17,13 +17,13 @@ using ::testing::IsEmpty;
 using Kind = PredictionInput::Kind;
 using Inputs = std::map<std::string, std::string>;
 
-PredictionForm one_image() { return {.inputs = {{.name = "condition"}}}; }
+PredictionForm one_condition() { return {.inputs = {{.name = "condition"}}}; }
 PredictionForm questions() {
   return {.inputs = {{.name = "image"},
                      {.name = "question", .kind = Kind::text},
                      {.name = "boxes", .kind = Kind::text, .is_optional = true}}};
 }
-PredictionForm modalities() {
+PredictionForm table_modalities() {
   return {.inputs = {{.name = "t1n", .is_optional = true}, {.name = "t2w", .is_optional = true}}};
 }
 
@@ -51,19 +51,19 @@ class PredictionTable : public ::testing::Test {
 };
 
 TEST_F(PredictionTable, TakesImagesAsTrainingsListsCallThem) {
-  const auto list = read(one_image(), "image,label,mask_liver,patient,split\na.nii,b.nii,b.nii,p0,val\n");
+  const auto list = read(one_condition(), "image,label,mask_liver,patient,split\na.nii,b.nii,b.nii,p0,val\n");
   EXPECT_EQ(list.cases.at(0).inputs, (Inputs{{"condition", path("lists/a.nii")}}));
   EXPECT_THAT(list.account.warnings, IsEmpty());
-  const auto several = read(modalities(), "case,image_t1n,image_t2w\nx,a.nii,\n");
+  const auto several = read(table_modalities(), "case,image_t1n,image_t2w\nx,a.nii,\n");
   EXPECT_EQ(several.cases.at(0).inputs, (Inputs{{"t1n", path("lists/a.nii")}}));
   EXPECT_EQ(several.cases[0].name, "x");
 }
 
 TEST_F(PredictionTable, LooksForFilesBesideItAndThenWhereTrainingsAre) {
-  const auto given = read(one_image(), "condition\na.nii\nc.nii\n");
+  const auto given = read(one_condition(), "condition\na.nii\nc.nii\n");
   EXPECT_EQ(given.cases.at(0).inputs.at("condition"), path("lists/a.nii"));
   EXPECT_EQ(given.cases.at(1).inputs.at("condition"), path("data/c.nii"));
-  EXPECT_THAT(refusal(one_image(), "condition\nd.nii\n"),
+  EXPECT_THAT(refusal(one_condition(), "condition\nd.nii\n"),
               AllOf(HasSubstr("3 cases.csv:2"), HasSubstr("lists/d.nii")));
 }
 
@@ -83,25 +83,25 @@ TEST_F(PredictionTable, RefusesColumnsThatNobodyKnows) {
               HasSubstr("did you mean boxes?"))
       << "what is misspelt is no column of others, though the table is training's";
   EXPECT_THAT(
-      refusal(modalities(), "t1n,image_t1n\na.nii,b.nii\n"),
+      refusal(table_modalities(), "t1n,image_t1n\na.nii,b.nii\n"),
       HasSubstr("2 " + path("lists/cases.csv") + ": the columns t1n and image_t1n are both the input t1n"));
 }
 
 TEST_F(PredictionTable, HasTheChannelsOfOneImageInTheOrderOfTraining) {
   modalities_ = Json::parse(R"({"t2w": "t2w", "t1n": "t1n"})");
-  const auto given = read(one_image(), "image_t1n,image_t2w\na.nii,b.nii\na.nii,\n");
+  const auto given = read(one_condition(), "image_t1n,image_t2w\na.nii,b.nii\na.nii,\n");
   EXPECT_EQ(given.cases.at(0).inputs, (Inputs{{"condition", path("lists/b.nii")}}));
   EXPECT_THAT(given.cases[0].further.at("condition"), ElementsAre(path("lists/a.nii")));
   EXPECT_EQ(given.cases.at(1).fault, "has no t2w, and all of t2w, t1n are needed");
   modalities_ = nullptr;
-  EXPECT_THAT(refusal(one_image(), "image_t1n,image_t2w\na.nii,b.nii\n"),
+  EXPECT_THAT(refusal(one_condition(), "image_t1n,image_t2w\na.nii,b.nii\n"),
               AllOf(HasSubstr("are both the input condition"), HasSubstr("data.modalities={")))
       << "nobody knows which of them is first";
 }
 
 TEST_F(PredictionTable, MayBeAListAsMonaiHasIt) {
   const auto given =
-      read(one_image(), R"({"training": [{"image": "a.nii", "label": "b.nii"}], "test": ["b.nii"]})",
+      read(one_condition(), R"({"training": [{"image": "a.nii", "label": "b.nii"}], "test": ["b.nii"]})",
            "lists/dataset.json");
   ASSERT_EQ(given.cases.size(), 2U);
   EXPECT_EQ(given.cases[0].inputs, (Inputs{{"condition", path("lists/a.nii")}}));

@@ -33,6 +33,27 @@ std::vector<double> values_of(const CaseValues& cases, const std::string& name) 
 
 }  // namespace
 
+DeclaredFigures DenoiserTask::figures() const {
+  using enum Better;
+  return {
+      {.name = "loss", .better = lower, .meaning = "error of the network at drawn times"},
+      {.name = "psnr_brain",
+       .better = higher,
+       .unit = "dB",
+       .meaning = "peak signal to noise inside the brain",
+       .baselines = {{.name = "psnr_brain_linear_fit"}}},
+      {.name = "psnr_brain_linear_fit",
+       .better = higher,
+       .unit = "dB",
+       .meaning = "the same of the best linear combination of the other modalities"},
+      {.name = "mae_brain", .better = lower, .meaning = "mean absolute error inside the brain, of 1"},
+      {.name = "psnr", .better = higher, .unit = "dB", .meaning = "peak signal to noise of the volume"},
+      {.name = "ssim", .better = higher, .meaning = "structural similarity of the volume"},
+      {.name = "psnr_slices", .better = higher, .unit = "dB", .meaning = "mean over slices that show brain"},
+      {.name = "ssim_slices", .better = higher, .meaning = "mean over slices that show brain"},
+  };
+}
+
 void DenoiserTask::summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) {
   if (metrics.depth() != ValidationDepth::full) return;
   for (const std::string name : {"psnr", "ssim", "mae_brain", "psnr_brain", "psnr_slices", "ssim_slices"}) {

@@ -117,10 +117,12 @@ void DenoiserTask::validate(const Batch& batch, Metrics& metrics) {
   }
 }
 
-at::Tensor DenoiserTask::generate_to_judge(const at::Tensor& image, int64_t target) {
+at::Tensor DenoiserTask::generate_to_judge(const at::Tensor& image, int64_t target,
+                                           const std::function<void(double)>& progress) {
   Coverage coverage = config_.always_in_windows ? Coverage::training_windows : Coverage::one_pass;
   if (judges_whole_cases()) coverage = Coverage::validation_windows;
-  return generate(image, same_target(1, config_.channels(), target, image), {.coverage = coverage});
+  return generate(image, same_target(1, config_.channels(), target, image),
+                  {.coverage = coverage, .progress = progress});
 }
 
 void DenoiserTask::count_judgement(const at::Tensor& image) {
@@ -142,7 +144,7 @@ void DenoiserTask::judge(const at::Tensor& image, const at::Tensor& present, con
     if (!present[target].item<bool>() || (!is_full && target != alone)) continue;
     const std::string& modality = config_.modalities[static_cast<std::size_t>(target)];
     const DrawScope draws(draws_of(key, target));
-    const at::Tensor generated = generate_to_judge(image, target)[0][0];
+    const at::Tensor generated = generate_to_judge(image, target, metrics.progress())[0][0];
     const at::Tensor truth = image[0][target];
     if (is_shown)
       show_generated(is_full ? modality : "generated",

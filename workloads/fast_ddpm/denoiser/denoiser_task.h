@@ -34,6 +34,7 @@ class DenoiserTask final : public Task {
   void validate(const Batch& batch, Metrics& metrics) override;
   /// Means by modality, and the linear fit's.
   void summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) override;
+  DeclaredFigures figures() const override;
   /// The target, from 0 to 1000, on the grid of the first input's file.
   Prediction predict(const Batch& inputs, const PredictionContext& context) override;
 
@@ -58,7 +59,8 @@ class DenoiserTask final : public Task {
   /// The same of one case in validation, at a time that is drawn for it.
   at::Tensor validation_error(const at::Tensor& image, int64_t target);
   /// generate() as validation does it.
-  at::Tensor generate_to_judge(const at::Tensor& image, int64_t target);
+  at::Tensor generate_to_judge(const at::Tensor& image, int64_t target,
+                               const std::function<void(double)>& progress = {});
   /// [1, 1, D, H, W] in [-1, 1]; image [1, C, D, H, W], whose target channel is not looked at.
   at::Tensor generate(const at::Tensor& image, const at::Tensor& is_target, const Pass& pass);
   /// What the network says of the target, as prediction_type has it.

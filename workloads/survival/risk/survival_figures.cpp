@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -57,14 +58,19 @@ SplitMetric figure_of(const Predictions& predictions, const Measure& measure, Me
                   [&](std::span<const std::size_t> rows) { return measure(resampled(predictions, rows)); });
 }
 
-void set_parts(SplitMetric& figure, std::span<const Horizon> horizons,
-               std::span<const std::optional<double>> values) {
-  figure.parts_by = "horizon";
-  for (std::size_t i = 0; i < horizons.size(); ++i)
-    figure.parts.emplace_back(horizons[i].name, values[i].value_or(undefined));
+/// Why the table has no figure at a horizon.
+std::string why_not_at(const Horizon& horizon, const Predictions& predictions, const StepCurve& censoring) {
+  const auto is_later = [&](double time) { return time > horizon.time; };
+  if (std::ranges::none_of(predictions.outcomes.time, is_later))
+    return text("nobody is followed beyond ", horizon.name);
+  if (!censoring.reaches(horizon.time)) return text("no training case is followed to ", horizon.name);
+  if (censoring.at(horizon.time) <= 0) return text("all training cases are censored by ", horizon.name);
+  return text("nobody is known to have had the event by ", horizon.name);
 }
 
-std::optional<double> mean_of(std::span<const std::optional<double>> values) {
+using ValuesAtHorizons = std::vector<std::optional<double>>;
+
+std::optional<double> mean_of(const ValuesAtHorizons& values) {
   double sum = 0;
   for (const auto& value : values) {
     if (!value) return std::nullopt;
@@ -74,11 +80,45 @@ std::optional<double> mean_of(std::span<const std::optional<double>> values) {
   return sum / static_cast<double>(values.size());
 }
 
+/// What a figure over horizons is made of: those at which these patients define it.
+struct AtHorizons {
+  std::vector<Horizon> used;
+  std::vector<std::pair<std::string, double>> parts;
+  std::map<std::string, std::string> missing;  // why, by the horizon
+
+  SplitMetric figure(SplitMetric mean, bool has_parts = true) const {
+    mean.parts_by = "horizon";
+    if (has_parts) mean.parts = parts;
+    mean.undefined_parts = missing;
+    return with_reason(std::move(mean), missing.empty() ? "" : missing.begin()->second);
+  }
+};
+
+AtHorizons at_horizons(const ValuesAtHorizons& values, const Predictions& predictions,
+                       const TrainingTable& training) {
+  AtHorizons all;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Horizon& horizon = training.horizons[i];
+    all.parts.emplace_back(horizon.name, values[i].value_or(undefined));
+    if (values[i])
+      all.used.push_back(horizon);
+    else
+      all.missing[horizon.name] = why_not_at(horizon, predictions, training.censoring);
+  }
+  return all;
+}
+
 std::optional<double> cox_of(const Predictions& table, CoxTies ties) {
   const auto event = std::vector<double>(table.outcomes.event.begin(), table.outcomes.event.end());
   return cox_loss(at::tensor(table.log_risk, at::kDouble), at::tensor(table.outcomes.time, at::kDouble),
                   at::tensor(event, at::kDouble), ties)
       .item<double>();
+}
+
+std::string why_no_pair(const Predictions& predictions) {
+  const auto events = std::ranges::count(predictions.outcomes.event, 1);
+  if (events == 0) return "no two patients can be compared: nobody has had the event";
+  return "no two patients can be compared: of no pair is it known who had the event first";
 }
 
 void record_ranking(const Predictions& predictions, const TrainingTable& training, Metrics& metrics) {
@@ -91,31 +131,64 @@ void record_ranking(const Predictions& predictions, const TrainingTable& trainin
   const auto of_truth = [](const Predictions& table) {
     return harrell_concordance(table.truth, table.outcomes).index;
   };
-  metrics.figure("c_index", figure_of(predictions, harrell, metrics));
-  metrics.figure("c_index_ipcw", figure_of(predictions, uno, metrics));
+  const std::string why = why_no_pair(predictions);
+  const bool has_pair = harrell(predictions).has_value();
+  metrics.figure("c_index", with_reason(figure_of(predictions, harrell, metrics), why));
+  metrics.figure(
+      "c_index_ipcw",
+      with_reason(figure_of(predictions, uno, metrics),
+                  has_pair ? "no training case is followed as far as those who can be compared" : why));
   if (!predictions.truth.empty())
-    metrics.figure("c_index_of_truth", figure_of(predictions, of_truth, metrics));
+    metrics.figure("c_index_of_truth", with_reason(figure_of(predictions, of_truth, metrics), why));
+}
+
+void record_auc(const Predictions& predictions, const TrainingTable& training, Metrics& metrics) {
+  const auto auc = [&](const Predictions& table, const std::vector<Horizon>& horizons) {
+    return cumulative_dynamic_auc(training.censoring, table.log_risk, table.outcomes, times_of(horizons));
+  };
+  const auto there = at_horizons(auc(predictions, training.horizons).at_horizons, predictions, training);
+  metrics.figure("auc", there.figure(figure_of(
+                            predictions,
+                            [&](const Predictions& table) { return auc(table, there.used).mean; }, metrics)));
+}
+
+/// `probabilities`: of a table, at horizons. `behind`: what stands behind the names.
+void record_brier(
+    const Predictions& predictions, const TrainingTable& training, const std::string& behind,
+    const std::function<std::vector<double>(const Predictions&, const std::vector<Horizon>&)>& probabilities,
+    Metrics& metrics) {
+  const auto brier = [&](const Predictions& table, const std::vector<Horizon>& horizons) {
+    return brier_scores(training.censoring, probabilities(table, horizons), table.outcomes,
+                        times_of(horizons));
+  };
+  const auto there = at_horizons(brier(predictions, training.horizons).at_horizons, predictions, training);
+  const auto record = [&](const std::string& name, bool has_parts, const Measure& measure) {
+    metrics.figure(name + behind, there.figure(figure_of(predictions, measure, metrics), has_parts));
+  };
+  record("brier", true,
+         [&](const Predictions& table) { return mean_of(brier(table, there.used).at_horizons); });
+  record("ibs", false, [&](const Predictions& table) { return brier(table, there.used).integrated; });
 }
 
 void record_at_horizons(const Predictions& predictions, const TrainingTable& training, Metrics& metrics) {
-  const auto times = times_of(training.horizons);
-  const auto auc = [&](const Predictions& table) {
-    return cumulative_dynamic_auc(training.censoring, table.log_risk, table.outcomes, times);
-  };
-  const auto brier = [&](const Predictions& table) {
-    return brier_scores(training.censoring, table.survival(training.baseline, training.horizons),
-                        table.outcomes, times);
-  };
-  auto of_auc = figure_of(predictions, [&](const Predictions& table) { return auc(table).mean; }, metrics);
-  set_parts(of_auc, training.horizons, auc(predictions).at_horizons);
-  auto of_brier = figure_of(
-      predictions, [&](const Predictions& table) { return mean_of(brier(table).at_horizons); }, metrics);
-  set_parts(of_brier, training.horizons, brier(predictions).at_horizons);
-  metrics.figure("auc", of_auc);
-  metrics.figure("brier", of_brier);
-  metrics.figure(
-      "ibs",
-      figure_of(predictions, [&](const Predictions& table) { return brier(table).integrated; }, metrics));
+  record_auc(predictions, training, metrics);
+  record_brier(
+      predictions, training, "",
+      [&](const Predictions& table, const std::vector<Horizon>& horizons) {
+        return table.survival(training.baseline, horizons);
+      },
+      metrics);
+  if (metrics.depth() != ValidationDepth::full) return;
+  record_brier(
+      predictions, training, "_kaplan_meier",
+      [&](const Predictions& table, const std::vector<Horizon>& horizons) {
+        std::vector<double> same;
+        for (std::size_t row = 0; row < table.outcomes.size(); ++row) {
+          for (const Horizon& horizon : horizons) same.push_back(training.survival.at(horizon.time));
+        }
+        return same;
+      },
+      metrics);
 }
 
 void record_pictures(const Predictions& predictions, const TrainingTable& training, Metrics& metrics) {
@@ -138,9 +211,11 @@ void record_pictures(const Predictions& predictions, const TrainingTable& traini
 }
 
 void record_undefined(const TrainingTable& training, Metrics& metrics) {
-  for (const auto* name : {"loss", "c_index", "c_index_ipcw"}) metrics.figure(name, {.value = undefined});
+  const SplitMetric figure{.value = undefined,
+                           .undefined = "a prediction is no number: the network has diverged"};
+  for (const auto* name : {"loss", "c_index", "c_index_ipcw"}) metrics.figure(name, figure);
   if (training.horizons.empty()) return;
-  for (const auto* name : {"auc", "brier", "ibs"}) metrics.figure(name, {.value = undefined});
+  for (const auto* name : {"auc", "brier", "ibs"}) metrics.figure(name, figure);
 }
 
 }  // namespace

@@ -31,19 +31,22 @@ struct Predictions {
   std::vector<double> survival(const StepCurve& baseline, std::span<const Horizon> horizons) const;
 };
 
-/// What figures are held against: censoring is Kaplan and Meier's of the whole training table, the baseline
-/// Breslow's of its reference cases.
+/// What figures are held against: censoring and survival are Kaplan and Meier's of the whole training table,
+/// the baseline Breslow's of its reference cases.
 struct TrainingTable {
-  StepCurve censoring, baseline;
+  StepCurve censoring, baseline, survival;
   std::vector<Horizon> horizons;
   CoxTies ties = CoxTies::breslow;
   std::string_view time_unit = "days";
 };
 
 /// Figures "loss", "c_index" (Harrell's), "c_index_ipcw" (Uno's), "auc" (its mean weighs the horizons),
-/// "brier" (the mean over them), "ibs", and "c_index_of_truth" of invented patients. Undefined ones, and all
-/// where a prediction is no number, are NaN. Where the metrics want them, bootstrap intervals over patients,
-/// each drawn with all their images; pictures likewise: "risk_groups", and "calibration_5y" at each horizon.
+/// "brier" (the mean over them), "ibs", and "c_index_of_truth" of invented patients; at full depth beside the
+/// Brier scores those of the survival curve that is the same for everybody ("brier_kaplan_meier",
+/// "ibs_kaplan_meier"). Means are over the horizons at which the split defines the figure, and the others
+/// have their reasons. Undefined ones, and all where a prediction is no number, are NaN, with the reason.
+/// Where the metrics want them, bootstrap intervals over patients, each drawn with all their images; pictures
+/// likewise: "risk_groups", and "calibration_5y" at each horizon.
 void record_figures(const Predictions& predictions, const TrainingTable& training, Metrics& metrics);
 
 }  // namespace larmor::survival

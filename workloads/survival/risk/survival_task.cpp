@@ -44,6 +44,7 @@ SurvivalTask::SurvivalTask(const SurvivalConfig& config, const SurvivalOutcomes&
   network_ = nn::ResNet(config.network, device);
   if (training.size() == 0) return;
   censoring_ = censoring_kaplan_meier(training);
+  kaplan_meier_ = kaplan_meier(training);
   horizons_ = choose_horizons(config.horizons, config.time_unit, training);
 }
 
@@ -104,10 +105,43 @@ void SurvivalTask::summarize(const CaseValues& cases, const CaseValues& referenc
   record_figures(Predictions::from(cases),
                  {.censoring = *censoring_,
                   .baseline = baseline_.value_or(StepCurve(0, {}, {})),
+                  .survival = *kaplan_meier_,
                   .horizons = baseline_ ? horizons_ : std::vector<Horizon>(),
                   .ties = config_.ties,
                   .time_unit = name_of_unit(config_.time_unit)},
                  metrics);
+}
+
+DeclaredFigures SurvivalTask::figures() const {
+  using enum Better;
+  const Baseline chance{.name = "chance", .value = 0.5};
+  return {
+      {.name = "loss", .better = lower, .meaning = "Cox's, of the split as one batch"},
+      {.name = "c_index",
+       .better = higher,
+       .meaning = "share of comparable pairs in the right order (Harrell's)",
+       .baselines = {chance}},
+      {.name = "c_index_ipcw",
+       .better = higher,
+       .meaning = "the same, weighted against censoring (Uno's)",
+       .baselines = {chance}},
+      {.name = "c_index_of_truth", .better = higher, .meaning = "of the true risk: what can be reached"},
+      {.name = "auc",
+       .better = higher,
+       .meaning = "of the event by a horizon, mean over horizons",
+       .baselines = {chance}},
+      {.name = "brier",
+       .better = lower,
+       .meaning = "squared error of survival probabilities, mean over horizons",
+       .baselines = {{.name = "brier_kaplan_meier"}}},
+      {.name = "brier_kaplan_meier", .better = lower, .meaning = "the same of training's Kaplan-Meier curve"},
+      {.name = "ibs",
+       .better = lower,
+       .meaning = "the Brier score, integrated over horizons",
+       .baselines = {{.name = "ibs_kaplan_meier"}}},
+      {.name = "ibs_kaplan_meier", .better = lower, .meaning = "the same of training's Kaplan-Meier curve"},
+      {.name = "risk", .meaning = "mean log-risk of the cases; only its order means something"},
+  };
 }
 
 void SurvivalTask::forget_reference() {

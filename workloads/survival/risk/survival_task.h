@@ -36,6 +36,7 @@ class SurvivalTask final : public Task, private WholeBatchLoss {
   /// Value "risk", the log-risk.
   void validate(const Batch& batch, Metrics& metrics) override;
   void summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) override;
+  DeclaredFigures figures() const override;
   /// Numbers: risk, the log-risk; and where reference cases are known, the percentage of them with a lower
   /// one, and the probability to be without event at each horizon.
   Prediction predict(const Batch& inputs, const PredictionContext& context) override;
@@ -54,7 +55,8 @@ class SurvivalTask final : public Task, private WholeBatchLoss {
 
   const SurvivalConfig config_;
   nn::ResNet network_{nullptr};
-  std::optional<StepCurve> censoring_;  // of the training table; nothing where that is not known
+  /// Of the training table; nothing where that is not known.
+  std::optional<StepCurve> censoring_, kaplan_meier_;
   std::vector<Horizon> horizons_;
   Predictions reference_;              // of a validation with the weights as they are; otherwise empty
   std::vector<double> ranked_risks_;   // its log-risks, ascending

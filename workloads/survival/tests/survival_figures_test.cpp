@@ -51,6 +51,7 @@ CaseValues sixty_cases() {
 TrainingTable training_of(const Predictions& table) {
   return {.censoring = censoring_kaplan_meier(table.outcomes),
           .baseline = breslow_baseline(table.log_risk, table.outcomes),
+          .survival = kaplan_meier(table.outcomes),
           .horizons = {{"200d", 200}, {"1y", 365.25}}};
 }
 
@@ -147,6 +148,70 @@ TEST(SurvivalFigures, HaveIntervalsOverPatientsAndNotOverTheirImages) {
     EXPECT_NEAR(found.first, expected.first, 1e-12) << name;
     EXPECT_NEAR(found.second, expected.second, 1e-12) << name;
   }
+}
+
+/// Before, one horizon that lies beyond the follow-up took the mean of all with it.
+TEST(SurvivalFigures, AreMeansOverTheHorizonsThatTheSplitReaches) {
+  const auto table = Predictions::from(sixty_cases());
+  auto training = training_of(table);
+  Recorded good(/*intervals=*/true), late(/*intervals=*/true);
+  record_figures(table, training, good);
+  training.horizons.push_back({"4y", 4 * 365.25});
+  record_figures(table, training, late);
+  for (const auto* name : {"auc", "brier", "ibs", "brier_kaplan_meier", "ibs_kaplan_meier"}) {
+    const SplitMetric& figure = late.figures.at(name);
+    EXPECT_EQ(figure.value, good.figures.at(name).value) << name;
+    EXPECT_EQ(figure.interval, good.figures.at(name).interval) << name;
+    if (!figure.parts.empty()) {
+      EXPECT_TRUE(std::isnan(figure.parts.at(2).second)) << name;
+    }
+    EXPECT_EQ(figure.undefined_parts.at("4y"), "nobody is followed beyond 4y") << name;
+    EXPECT_EQ(figure.undefined_parts.size(), 1U) << name;
+  }
+}
+
+TEST(SurvivalFigures, SayWhyThereIsNone) {
+  auto cases = sixty_cases();
+  for (auto& [example, event] : cases["event"]) event = 0;
+  const auto training = training_of(Predictions::from(sixty_cases()));
+  Recorded of_censored, late;
+  record_figures(Predictions::from(cases), training, of_censored);
+  for (const auto* name : {"c_index", "c_index_ipcw", "auc"})
+    EXPECT_TRUE(std::isnan(of_censored.figures.at(name).value)) << name;
+  EXPECT_THAT(of_censored.figures.at("c_index").undefined, ::testing::HasSubstr("nobody has had the event"));
+  EXPECT_THAT(of_censored.figures.at("auc").undefined,
+              ::testing::HasSubstr("nobody is known to have had the event by 1y"));
+  auto far = training;
+  far.horizons = {{"4y", 4 * 365.25}};
+  record_figures(Predictions::from(sixty_cases()), far, late);
+  for (const auto* name : {"auc", "brier", "ibs"}) {
+    EXPECT_TRUE(std::isnan(late.figures.at(name).value)) << name;
+    EXPECT_EQ(late.figures.at(name).undefined, "nobody is followed beyond 4y") << name;
+  }
+}
+
+/// All have the event at one time: of no pair is it known who had it first.
+TEST(SurvivalFigures, OfTiedTimesHaveNoConcordanceAndSayWhy) {
+  auto cases = sixty_cases();
+  for (auto& [example, time] : cases["time"]) time = 100;
+  for (auto& [example, event] : cases["event"]) event = 1;
+  Recorded recorded;
+  record_figures(Predictions::from(cases), training_of(Predictions::from(sixty_cases())), recorded);
+  EXPECT_TRUE(std::isnan(recorded.figures.at("c_index").value));
+  EXPECT_THAT(recorded.figures.at("c_index").undefined,
+              ::testing::HasSubstr("of no pair is it known who had the event first"));
+}
+
+/// The curve that is the same for everybody tells nobody apart: a risk that does is better by the Brier
+/// score.
+TEST(SurvivalFigures, StandBesideThoseOfOneCurveForEverybody) {
+  const auto table = Predictions::from(sixty_cases());
+  Recorded full(/*intervals=*/true), quick;
+  record_figures(table, training_of(table), full);
+  record_figures(table, training_of(table), quick);
+  EXPECT_LT(full.figures.at("brier").value, full.figures.at("brier_kaplan_meier").value);
+  EXPECT_EQ(full.figures.at("brier").draws.examples, full.figures.at("brier_kaplan_meier").draws.examples);
+  EXPECT_FALSE(quick.figures.contains("brier_kaplan_meier"));
 }
 
 TEST(SurvivalFigures, AreNoNumbersWhereAPredictionIsNone) {

@@ -65,7 +65,7 @@ void CascadeTask::judge(const Batch& batch, const Examples& examples, Metrics& m
   if (is_full && make_mean_volume_ && !mean_volume_.defined()) mean_volume_ = make_mean_volume_();
   Given given{.xrays = examples.xrays, .rays = examples.rays, .intensity = examples.intensity, .earlier = {}};
   if (config_.follows_another()) given.earlier = batch.at(earlier_name);
-  const at::Tensor sampled = sample(given);
+  const at::Tensor sampled = sample(given, metrics.progress());
   const at::Tensor seen = radiographs_of(sampled, examples.rays, examples.intensity, examples.xrays.size(2),
                                          examples.xrays.size(3), config_.pairs)
                               .squeeze(2);
@@ -110,7 +110,7 @@ void CascadeTask::judge_spread(const Batch& batch, const Examples& examples, con
   anew.earlier.reset();
   while (samples.count() < config_.judged_samples) {
     const DrawScope draws(draws_of_sample(samples.count()));
-    samples.add(sample(anew));
+    samples.add(sample(anew, metrics.progress()));
   }
   const at::Tensor mean = samples.all().mean(), means = hu_of_unit(mean, config_.pairs);
   const at::Tensor deviations = hu_deviation(samples.all());
@@ -147,6 +147,49 @@ void CascadeTask::note_calibration(const SpreadSamples& samples, int64_t row, co
 at::Tensor CascadeTask::hu_deviation(const SampleMoments& samples) const {
   const at::Tensor deviation = samples.deviation();
   return hu_of_unit(deviation, config_.pairs) - hu_of_unit(at::zeros_like(deviation), config_.pairs);
+}
+
+DeclaredFigures CascadeTask::figures() const {
+  using enum Better;
+  const DeclaredFigure psnr{.name = {}, .better = higher, .unit = "dB"};
+  const auto of = [](DeclaredFigure figure, const char* name, const char* meaning) {
+    figure.name = name;
+    figure.meaning = meaning;
+    return figure;
+  };
+  DeclaredFigure sampled = of(psnr, "psnr", "peak signal to noise of the sampled volume");
+  sampled.baselines = {{.name = "psnr_mean_volume"},
+                       {.name = "psnr_back_projection"},
+                       {.name = "psnr_upsampled", .if_worse = "this stage adds nothing yet"}};
+  return {
+      {.name = "loss", .better = lower, .meaning = "diffusion and weighted physics"},
+      {.name = "diffusion", .better = lower, .meaning = "error of the network at fixed times"},
+      {.name = "physics", .better = lower, .meaning = "error of the radiographs of what it predicts"},
+      sampled,
+      of(psnr, "psnr_mean_volume", "the same of the mean of training volumes"),
+      of(psnr, "psnr_back_projection", "the same of plain back-projection"),
+      of(psnr, "psnr_upsampled", "the same of the earlier stage's volume, enlarged"),
+      of(psnr, "psnr_mean_of_samples", "the same of the mean of several samples"),
+      {.name = "ssim", .better = higher, .meaning = "structural similarity of the sampled volume"},
+      {.name = "mae_hu_body",
+       .better = lower,
+       .unit = "HU",
+       .meaning = "mean absolute error inside the body"},
+      {.name = "mae_hu_body_mean_of_samples",
+       .better = lower,
+       .unit = "HU",
+       .meaning = "the same of the mean of several samples"},
+      {.name = "reprojection_ncc",
+       .better = higher,
+       .meaning = "correlation of the volume's radiographs with the given ones"},
+      {.name = "spread_rank_correlation",
+       .better = higher,
+       .meaning = "Spearman's, of the samples' deviation with the error of their mean"},
+      {.name = "spread_deviation_hu", .unit = "HU", .meaning = "deviation of the samples, by deciles of it"},
+      {.name = "spread_error_hu",
+       .unit = "HU",
+       .meaning = "error of their mean, which of a right spread is as large"},
+  };
 }
 
 void CascadeTask::summarize(const CaseValues& cases, const CaseValues& /*reference*/, Metrics& metrics) {

@@ -38,6 +38,7 @@ class CascadeTask final : public Task {
   void validate(const Batch& batch, Metrics& metrics) override;
   /// Where several volumes are sampled of each case: their deviation and the error of their mean.
   void summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) override;
+  DeclaredFigures figures() const override;
   /// The volume in HU, and how well its radiographs agree with the given ones.
   Prediction predict(const Batch& inputs, const PredictionContext& context) override;
   void save(StateWriter& writer) const override;

@@ -1,5 +1,6 @@
 #include "workloads/xray_vqa/training/vqa_figures.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -8,6 +9,9 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/text.h"
+#include "larmor/train/verdict.h"
+
+#include "workloads/xray_vqa/training/declared_vqa.h"
 
 namespace larmor::xray_vqa {
 namespace {
@@ -148,13 +152,31 @@ TEST(VqaFigures, OfThePictureAloneStandBesideThoseOfTheSceneWithASentence) {
   EXPECT_EQ(metrics.figures.at("accuracy_binary_without_scene").value, 0.5);
   EXPECT_NEAR(metrics.figures.at("ece_without_scene").value, 0.4, 1e-12);
   EXPECT_TRUE(metrics.figures.contains("auroc_without_scene"));
-  ASSERT_EQ(metrics.remarks.size(), 2U);
+  ASSERT_EQ(metrics.remarks.size(), 1U);
   EXPECT_THAT(metrics.remarks[0], ::testing::StartsWith("40 of 40 questions were answered with the scene"));
-  EXPECT_THAT(metrics.remarks[1], ::testing::HasSubstr("not above accuracy_majority"));
+  const auto verdicts = verdicts_of(declared_vqa_figures(), metrics.figures);
+  const auto alone_verdict = std::ranges::find(verdicts, "accuracy_without_scene", &Verdict::figure);
+  ASSERT_NE(alone_verdict, verdicts.end());
+  EXPECT_EQ(alone_verdict->baseline.name, "accuracy_majority");
+  EXPECT_THAT(sentence_of(*alone_verdict),
+              ::testing::HasSubstr("; nothing is known to have been learnt from the pictures"));
   record_vqa_figures(split, alone, Baselines(split.questions), {}, quick);
   EXPECT_EQ(quick.figures.at("accuracy_without_scene").value, 0.5);
   EXPECT_FALSE(quick.figures.contains("accuracy_binary_without_scene")) << "one line a validation";
   EXPECT_TRUE(quick.remarks.empty());
+}
+
+TEST(VqaFigures, SayWhyTheyAreNoNumbers) {
+  auto cases = answered_by_the_scene(/*has_scene=*/false);
+  for (auto& [example, given] : cases[note::given]) given = 0;
+  const auto split = SplitAnswers::from(cases);
+  KeptMetrics metrics(ValidationDepth::full);
+  record_vqa_figures(split, split, Baselines(split.questions), {}, metrics);
+  EXPECT_TRUE(std::isnan(metrics.figures.at("precision_binary").value));
+  EXPECT_EQ(metrics.figures.at("precision_binary").undefined, "no answer is yes");
+  EXPECT_EQ(metrics.figures.at("recall_binary").undefined, "");
+  EXPECT_THAT(metrics.figures.at("auroc").undefined, ::testing::HasSubstr("no label has 10 studies"));
+  EXPECT_EQ(metrics.figures.at("auroc").undefined_parts.at("Edema"), "fewer than 10 studies");
 }
 
 TEST(VqaFigures, NeedNoSentenceWhereThePictureAloneAnswers) {

@@ -119,37 +119,55 @@ void record_heads(const Questions& questions, const std::string& inputs, Metrics
   for (std::size_t head = 0; head < heads; ++head) {
     const Questions own = of_head(questions, head);
     if (own.empty()) continue;
-    const auto record = [&](const char* name, const auto& measure) {
-      metrics.figure(text(name, '_', head_names[head], inputs), figure_of(own, measure, metrics));
+    const auto record = [&](const char* name, const auto& measure, const char* why_undefined = "") {
+      metrics.figure(text(name, '_', head_names[head], inputs),
+                     with_reason(figure_of(own, measure, metrics), why_undefined));
     };
     record("accuracy", [](const Questions& drawn) { return share_right(drawn, given_answer); });
     record("f1", [](const Questions& drawn) { return macro_f1(drawn); });
     if (head != 0) continue;
-    record("precision", [](const Questions& drawn) { return binary_share(drawn, &Answered::given); });
-    record("recall", [](const Questions& drawn) { return binary_share(drawn, &Answered::answer); });
+    record(
+        "precision", [](const Questions& drawn) { return binary_share(drawn, &Answered::given); },
+        "no answer is yes");
+    record(
+        "recall", [](const Questions& drawn) { return binary_share(drawn, &Answered::answer); },
+        "no question is to be answered yes");
   }
+}
+
+std::string why_no_auroc(const LabelList& labels) {
+  if (labels.size() < fewest_labels) return text("fewer than ", fewest_labels, " studies");
+  return labels.front()->truth == 1 ? "no study without it" : "no study with it";
 }
 
 void record_labels(const LabelList& labels, const std::string& inputs, Metrics& metrics) {
   auto figure =
       figure_of(labels, [](const LabelList& drawn) { return mean_of(defined_aurocs(drawn)); }, metrics);
   figure.parts_by = "label";
-  for (int64_t label = 0; label < chexpert_labels; ++label)
-    figure.parts.emplace_back(std::string(chexpert_names[static_cast<std::size_t>(label)]),
-                              auroc(of_label(labels, label)).value_or(not_defined));
-  metrics.figure("auroc" + inputs, figure);
+  for (int64_t label = 0; label < chexpert_labels; ++label) {
+    const std::string name(chexpert_names[static_cast<std::size_t>(label)]);
+    const LabelList own = of_label(labels, label);
+    const auto area = auroc(own);
+    figure.parts.emplace_back(name, area.value_or(not_defined));
+    if (!area) figure.undefined_parts[name] = why_no_auroc(own);
+  }
+  metrics.figure("auroc" + inputs,
+                 with_reason(figure, text("no label has ", fewest_labels,
+                                          " studies, some with the finding and some without")));
   const auto areas = defined_aurocs(labels);
   double squares = 0;
   for (const double area : areas) squares += (area - figure.value) * (area - figure.value);
   metrics.figure(
       "auroc_deviation" + inputs,
-      {.value = areas.empty() ? not_defined : std::sqrt(squares / static_cast<double>(areas.size()))});
+      {.value = areas.empty() ? not_defined : std::sqrt(squares / static_cast<double>(areas.size())),
+       .undefined = areas.empty() ? "there is no area" : ""});
   std::vector<double> probability, truth;
   for (const LabelSeen* seen : labels) {
     probability.push_back(seen->probability);
     truth.push_back(seen->truth);
   }
-  metrics.figure("ece_labels" + inputs, {.value = calibration_error(probability, truth)});
+  metrics.figure("ece_labels" + inputs, with_reason({.value = calibration_error(probability, truth)},
+                                                    "no study has a label that counts"));
 }
 
 double loss_of(const SplitAnswers& answers, const LossWeights& weights) {
@@ -310,34 +328,14 @@ void record_network(const SplitAnswers& answers, const std::string& inputs, Metr
 }
 
 /// What a person who reads the figures may take them for, and what they are.
-void remark_on_scenes(const SplitAnswers& alone, const Baselines& baselines, Metrics& metrics) {
-  const Questions questions = all_of(alone.questions);
+void remark_on_scenes(const SplitAnswers& alone, Metrics& metrics) {
   const auto with_scene = std::ranges::count_if(alone.questions, &Answered::has_scene);
   if (with_scene > 0)
     metrics.remark(text(
-        with_scene, " of ", questions.size(),
+        with_scene, " of ", alone.questions.size(),
         " questions were answered with the scene of their study (boxes, regions, entities), which predict "
         "has where objects are given; one that was made from a report may give the answer away. Figures "
         "that end in _without_scene are of the picture alone"));
-  const auto is_right = [](const Questions& drawn, const auto& says) {
-    return share_right(drawn, says).value_or(not_defined);
-  };
-  const SplitMetric gain = figure_of(
-      questions,
-      [&](const Questions& drawn) -> std::optional<double> {
-        return is_right(drawn, given_answer) -
-               is_right(drawn, [&](const Answered& one) { return baselines.of_type(one); });
-      },
-      metrics);
-  const bool is_above = gain.interval && gain.interval->first > 0;
-  if (!std::isfinite(gain.value) || is_above) return;
-  metrics.remark(text("accuracy_without_scene is ", gain.value > 0 ? "not shown to be above" : "not above",
-                      " accuracy_majority, the most frequent answer to each type of question (",
-                      gain.interval
-                          ? text("difference ", fixed(gain.value, 3), " [", fixed(gain.interval->first, 3),
-                                 ", ", fixed(gain.interval->second, 3), "]")
-                          : text("difference ", fixed(gain.value, 3), ", ", gain.no_interval),
-                      "): nothing is known to have been learnt from the pictures"));
 }
 
 }  // namespace
@@ -360,7 +358,7 @@ void record_vqa_figures(const SplitAnswers& answers, const SplitAnswers& alone, 
                  accuracy_of(all_of(alone.questions), given_answer, metrics));
   if (metrics.depth() != ValidationDepth::full) return;
   record_network(alone, note::without_scene, metrics);
-  remark_on_scenes(alone, baselines, metrics);
+  remark_on_scenes(alone, metrics);
 }
 
 }  // namespace larmor::xray_vqa

@@ -13,6 +13,7 @@
 #include "larmor/train/prediction.h"
 
 #include "workloads/xray_vqa/training/asked.h"
+#include "workloads/xray_vqa/training/declared_vqa.h"
 #include "workloads/xray_vqa/training/encoder_weights.h"
 #include "workloads/xray_vqa/training/left_out_scene.h"
 #include "workloads/xray_vqa/training/saliency.h"
@@ -214,6 +215,8 @@ void VqaTask::validate(const Batch& batch, Metrics& metrics) {
   const at::Tensor map_of_nothing = nothing.expand({batch.size(), -1, -1, -1});
   note_answers(host, network_->answer(map_of_nothing, states, inputs), note::blind, metrics);
 }
+
+DeclaredFigures VqaTask::figures() const { return declared_vqa_figures(); }
 
 void VqaTask::summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) {
   const auto training = SplitAnswers::from(reference);

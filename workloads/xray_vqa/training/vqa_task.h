@@ -49,6 +49,7 @@ class VqaTask final : public Task {
   }
   void validate(const Batch& batch, Metrics& metrics) override;
   void summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) override;
+  DeclaredFigures figures() const override;
   /// Words: answer, head, and of boxes that are given the one that the question looks at most. Numbers: the
   /// answer's probability, that of each label, and the box's share of attention. Picture: saliency.
   /// What training saw no example of is missing.
