@@ -129,7 +129,8 @@ at::Tensor padded_to_multiples(const at::Tensor& image, int64_t divisor) {
 }
 
 at::Tensor over_windows(const at::Tensor& images, const Windows& windows,
-                        const std::function<at::Tensor(const at::Tensor&)>& predict) {
+                        const std::function<at::Tensor(const at::Tensor&)>& predict,
+                        const std::function<void(double)>& progress) {
   std::vector<at::Tensor> rows;
   for (int64_t row = 0; row < images.size(0); ++row) {
     const at::Tensor image = images.narrow(0, row, 1);
@@ -140,7 +141,7 @@ at::Tensor over_windows(const at::Tensor& images, const Windows& windows,
       size[axis] = std::min(size[axis], padded.size(static_cast<int64_t>(axis) + 2));
     const bool is_one = padded.sizes().slice(2) == at::IntArrayRef(size);
     const at::Tensor whole =
-        is_one ? predict(padded) : sliding_window(padded, size, windows.overlap, predict);
+        is_one ? predict(padded) : sliding_window(padded, size, windows.overlap, predict, progress);
     rows.push_back(cut(whole, std::vector<int64_t>(size.size(), 0), image.sizes().slice(2)));
   }
   return at::cat(rows);

@@ -29,9 +29,10 @@ struct Windows {
 /// One network over whole images [N, C, D, H, W], row by row: each is padded at the high side with its last
 /// voxels to sizes that the network takes, goes through sliding_window(), and is cut again. Windows are never
 /// longer than the padded image; where one holds all of it the result is that of one pass, to the last bit.
-/// On the meta device two windows stand for all.
+/// On the meta device two windows stand for all. `progress` gets the share of a row that is done.
 at::Tensor over_windows(const at::Tensor& images, const Windows& windows,
-                        const std::function<at::Tensor(const at::Tensor&)>& predict);
+                        const std::function<at::Tensor(const at::Tensor&)>& predict,
+                        const std::function<void(double)>& progress = {});
 
 /// The first step of it: an image that the network takes in one pass.
 at::Tensor padded_to_multiples(const at::Tensor& image, int64_t divisor);

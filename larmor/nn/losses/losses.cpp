@@ -20,15 +20,18 @@ at::Tensor widened(const at::Tensor& values) {
 
 }  // namespace
 
-at::Tensor kl_divergence(const at::Tensor& narrow_mean, const at::Tensor& narrow_sigma, double most) {
+at::Tensor kl_of_samples(const at::Tensor& narrow_mean, const at::Tensor& narrow_sigma) {
   const at::Tensor mean = widened(narrow_mean), sigma = widened(narrow_sigma);
-  if (most <= 0) {
-    const at::Tensor variance = at::square(sigma);
-    return (at::square(mean) + variance - at::log(variance) - 1).sum() / (2 * mean.size(0));
-  }
   const at::Tensor variance = at::square(at::clamp(sigma, least_sigma));
   const at::Tensor terms = at::square(mean) + variance - at::log(variance + least_sigma) - 1;
-  return at::clamp(terms.flatten(1).sum(1) / 2, 0.0, most).mean();
+  return terms.flatten(1).sum(1) / 2;
+}
+
+at::Tensor kl_divergence(const at::Tensor& narrow_mean, const at::Tensor& narrow_sigma, double most) {
+  if (most > 0) return at::clamp(kl_of_samples(narrow_mean, narrow_sigma), 0.0, most).mean();
+  const at::Tensor mean = widened(narrow_mean), sigma = widened(narrow_sigma);
+  const at::Tensor variance = at::square(sigma);
+  return (at::square(mean) + variance - at::log(variance) - 1).sum() / (2 * mean.size(0));
 }
 
 at::Tensor adversarial_least_squares(const at::Tensor& logits, bool target_is_real) {

@@ -5,8 +5,11 @@
 
 namespace larmor::nn {
 
-/// Half the sum over all elements of mean^2 + sigma^2 - ln sigma^2 - 1, divided by the batch size.
-/// Stable: sigma is kept >= 1e-8, ln(sigma^2 + 1e-8), and each sample's term is clamped to [0, `most`].
+/// [N]: half the sum over a sample's elements of mean^2 + sigma^2 - ln sigma^2 - 1. Stable: sigma is kept
+/// >= 1e-8, ln(sigma^2 + 1e-8).
+at::Tensor kl_of_samples(const at::Tensor& mean, const at::Tensor& sigma);
+
+/// Their mean, each clamped to [0, `most`].
 /// `most` <= 0 gives the plain formula of MONAI's tutorial.
 at::Tensor kl_divergence(const at::Tensor& mean, const at::Tensor& sigma, double most);
 

@@ -59,6 +59,14 @@ void AutoencoderStage::check(const RunConfig& config) const {
   }
 }
 
+std::vector<std::string> AutoencoderStage::remarks(const RunConfig&) const {
+  if (config_.perceptual_weight <= 0 || !config_.perceptual_network.empty()) return {};
+  return {text("loss.perceptual_weight is ", config_.perceptual_weight,
+               ", and there is no perceptual network: the term is left out. "
+               "loss.perceptual_network=FILE.safetensors (torchvision's squeezenet1_1) or "
+               "loss.perceptual_network=random gives it one, loss.perceptual_weight=0 does without")};
+}
+
 void AutoencoderStage::check_crop_for_slices(int64_t size) const {
   constexpr auto least = nn::SqueezeNetFeatures::least_size;
   if (!config_.is_perceptual() || size >= least) return;

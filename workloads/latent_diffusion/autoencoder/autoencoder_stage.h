@@ -20,6 +20,8 @@ class AutoencoderStage final : public Stage {
   void check(const RunConfig& config) const override;
   void check_start(const Sample& first) const override;
   void check_example(const Sample& example, Split split) const override;
+  /// Of a perceptual term that has no network.
+  std::vector<std::string> remarks(const RunConfig& config) const override;
   Demand demand(const RunConfig& config, const Index& index) const override;
   std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override;
   std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override;

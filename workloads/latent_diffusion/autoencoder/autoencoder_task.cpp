@@ -20,6 +20,7 @@ namespace larmor::latent_diffusion {
 namespace {
 constexpr const char* generator = "generator";
 constexpr const char* discriminator = "discriminator";
+constexpr const char* counted_kl = "kl_counted";
 
 /// As how many crops of `window` voxels an axis an image is large. image: [1, C, D, H, W]
 double in_crops(const at::Tensor& image, const std::vector<int64_t>& window) {
@@ -120,6 +121,33 @@ at::Tensor AutoencoderTask::perceptual_error(const at::Tensor& reconstruction,
   return nn::slice_distance(*perceptual_, reconstruction, image, config_.perceptual_share);
 }
 
+at::Tensor AutoencoderTask::kl_term(const at::Tensor& mean, const at::Tensor& sigma,
+                                    const StepContext& context) const {
+  if (config_.kl_limit <= 0) {
+    const auto kl = nn::kl_divergence(mean, sigma, /*most=*/0);
+    context.record("kl", kl);
+    return kl;
+  }
+  const auto of_samples = nn::kl_of_samples(mean, sigma);
+  const auto counted = at::clamp(of_samples, 0.0, config_.kl_limit).mean();
+  context.record("kl", of_samples.detach().mean());
+  context.record(counted_kl, counted);
+  return counted;
+}
+
+std::optional<Complaint> AutoencoderTask::complaint(const std::map<std::string, double>& recorded) const {
+  const auto counted = recorded.find(counted_kl);
+  if (config_.kl_weight <= 0 || counted == recorded.end()) return std::nullopt;
+  constexpr double nearly = 1 - 1e-6;  // the mean of samples that are all at the clamp is rounded
+  if (!(counted->second >= nearly * config_.kl_limit)) return std::nullopt;
+  return Complaint{
+      .key = "kl_limit",
+      .words = text("the KL term is at its clamp, loss.kl_limit=", config_.kl_limit, ": the KL itself is ",
+                    fixed(recorded.at("kl"), 0),
+                    ", and the term has no gradient there, so that nothing holds the latents near a "
+                    "normal distribution. loss.kl_limit=0 counts all of it, a larger one more")};
+}
+
 std::vector<at::Tensor> AutoencoderTask::losses(const Batch& batch, const StepContext& context) {
   const auto image = image_of(batch);
   const auto noise =
@@ -127,10 +155,9 @@ std::vector<at::Tensor> AutoencoderTask::losses(const Batch& batch, const StepCo
   const auto output = autoencoder_(image, noise);
 
   const auto recon = reconstruction_error(output.reconstruction, image);
-  const auto kl = nn::kl_divergence(output.mean, output.sigma, config_.kl_limit);
+  const auto kl = kl_term(output.mean, output.sigma, context);
   auto total = recon + config_.kl_weight * kl;
   context.record("recon", recon);
-  context.record("kl", kl);
   if (perceptual_ != nullptr) {
     const auto perceptual = perceptual_error(output.reconstruction, image).mean();
     total = total + config_.perceptual_weight * perceptual;
@@ -158,20 +185,21 @@ std::vector<at::Tensor> AutoencoderTask::losses(const Batch& batch, const StepCo
   return {total, discriminator_loss};
 }
 
-AutoencoderTask::Judged AutoencoderTask::judge(const at::Tensor& images) {
+AutoencoderTask::Judged AutoencoderTask::judge(const at::Tensor& images,
+                                               const std::function<void(double)>& progress) {
   const auto reconstruct = [&](const at::Tensor& part) {
     return autoencoder_->reconstruct(part).to(images.scalar_type());
   };
   const bool is_crop = validation_windows_.size.empty();
   const auto reconstruction =
-      is_crop ? reconstruct(images) : nn::over_windows(images, validation_windows_, reconstruct);
+      is_crop ? reconstruct(images) : nn::over_windows(images, validation_windows_, reconstruct, progress);
   return {reconstruction, nn::psnr(reconstruction, images, /*max_value=*/1), nn::ssim(reconstruction, images),
           perceptual_ == nullptr ? at::Tensor() : perceptual_error(reconstruction, images)};
 }
 
 void AutoencoderTask::validate(const Batch& batch, Metrics& metrics) {
   const auto image = image_of(batch);
-  const auto judged = judge(image);
+  const auto judged = judge(image, metrics.progress());
   const auto& reconstruction = judged.reconstruction;
   const auto psnr = judged.psnr.cpu(), ssim = judged.ssim.cpu();
   const auto perceptual = perceptual_ == nullptr ? at::Tensor() : judged.perceptual.cpu();
@@ -191,6 +219,22 @@ void AutoencoderTask::validate(const Batch& batch, Metrics& metrics) {
     metrics.value("loss", example, loss);
     if (metrics.shows(example)) show_reconstruction(target[0], one[0], example, metrics);
   }
+}
+
+DeclaredFigures AutoencoderTask::figures() const {
+  using enum Better;
+  return {
+      {.name = "loss",
+       .better = lower,
+       .meaning = "of the reconstruction, with the weighted perceptual term"},
+      {.name = "psnr",
+       .better = higher,
+       .unit = "dB",
+       .meaning = "peak signal to noise of the reconstruction"},
+      {.name = "ssim", .better = higher, .meaning = "structural similarity of the reconstruction"},
+      {.name = "l1", .better = lower, .meaning = "mean absolute error of the reconstruction"},
+      {.name = "perceptual", .better = lower, .meaning = "distance in a network's features"},
+  };
 }
 
 // Padded at the high side to what the network divides by, and cut again.

@@ -30,6 +30,8 @@ class AutoencoderTask final : public Task {
   void start() override;
   bool is_active(const Objective& objective, const StepContext& context) const override;
   std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override;
+  /// Of a KL at its clamp.
+  std::optional<Complaint> complaint(const std::map<std::string, double>& recorded) const override;
   /// Without and with the discriminator.
   std::optional<int64_t> fixed_pass(const StepContext& context) const override {
     return is_adversarial(context);
@@ -37,13 +39,14 @@ class AutoencoderTask final : public Task {
   /// Metrics psnr, ssim (data range 1), l1, perceptual where there is such a network, and loss of the mean's
   /// reconstruction: the reconstruction term and the weighted perceptual one.
   void validate(const Batch& batch, Metrics& metrics) override;
+  DeclaredFigures figures() const override;
   /// What validate() computes of images [N, C, D, H, W]: in windows where whole cases are judged so.
   struct Judged {
     at::Tensor reconstruction;  // [N, C, D, H, W], in the images' type
     at::Tensor psnr, ssim;      // [N]
     at::Tensor perceptual;      // [N]; undefined without such a network
   };
-  Judged judge(const at::Tensor& images);
+  Judged judge(const at::Tensor& images, const std::function<void(double)>& progress = {});
   /// The mean's reconstruction, on the grid of the file.
   Prediction predict(const Batch& inputs, const PredictionContext& context) override;
 
@@ -54,6 +57,8 @@ class AutoencoderTask final : public Task {
 
  private:
   bool is_adversarial(const StepContext& context) const;
+  /// Records "kl", and "kl_counted" where a clamp decides how much of it counts. mean, sigma: [N, C, d, h, w]
+  at::Tensor kl_term(const at::Tensor& mean, const at::Tensor& sigma, const StepContext& context) const;
   at::Tensor with_checked_channels(const at::Tensor& image) const;  // throws Error (data)
   at::Tensor reconstruct_whole(const at::Tensor& image);            // [1, C, D, H, W], sizes need not divide
   /// [N]: LPIPS of drawn slices. Requires: a perceptual network

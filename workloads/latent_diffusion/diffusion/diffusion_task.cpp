@@ -134,7 +134,7 @@ void DiffusionTask::judge_samples(const Batch& batch, const Latents& latents, Me
   const auto denoising = [&](const at::Tensor& x, const at::Tensor& times) {
     return denoise(x, condition, times);
   };
-  const at::Tensor latent = sampled_latent(latents.target, denoising);
+  const at::Tensor latent = sampled_latent(latents.target, denoising, metrics.progress());
   if (!config_.is_conditioned()) {
     const at::Tensor truth = latents.target / scale_.like(latents.target);
     for (int64_t row = 0; row < batch.size(); ++row) {
@@ -170,6 +170,33 @@ void DiffusionTask::summarize(const CaseValues& cases, const CaseValues& referen
   report_coverage(cases, reference, metrics);
   report_frechet(cases, reference, metrics);
   report_filtered(cases, reference, metrics);
+}
+
+DeclaredFigures DiffusionTask::figures() const {
+  using enum Better;
+  constexpr const char* is_filter = "no better than what needs no network";
+  const auto psnr = [](const char* name, const char* meaning) {
+    return DeclaredFigure{.name = name, .better = higher, .unit = "dB", .meaning = meaning};
+  };
+  DeclaredFigure translated = psnr("psnr", "peak signal to noise of the translation");
+  translated.baselines = {{.name = "psnr_input", .if_worse = is_filter},
+                          {.name = "psnr_gaussian", .if_worse = is_filter}};
+  return {
+      {.name = "loss", .better = lower, .meaning = "error of the U-Net at fixed times"},
+      translated,
+      psnr("psnr_input", "the same of the scan that is given"),
+      psnr("psnr_gaussian", "the same of that scan behind a Gaussian filter"),
+      {.name = "gaussian_voxels", .unit = "voxels", .meaning = "deviation of that filter"},
+      {.name = "ssim", .better = higher, .meaning = "structural similarity of the translation"},
+      {.name = "mae", .better = lower, .meaning = "mean absolute error of the translation"},
+      {.name = "frechet", .better = lower, .meaning = "Frechet distance of invented latents to training's"},
+      {.name = "frechet_of_truth", .meaning = "the same of the split's own latents: what can be reached"},
+      {.name = "latent_precision", .better = higher, .meaning = "invented latents among those of training"},
+      {.name = "latent_recall", .better = higher, .meaning = "training's latents among the invented ones"},
+      {.name = "nearest_training_latent", .meaning = "near 0 an invented latent is a copy"},
+      {.name = "latent_mean_error", .better = lower, .meaning = "of a channel's mean, in its deviations"},
+      {.name = "latent_std_error", .better = lower, .meaning = "of a channel's deviation"},
+  };
 }
 
 at::Tensor DiffusionTask::sampled_latent(const at::Tensor& like, const nn::DenoisingFunction& denoising,

@@ -42,6 +42,7 @@ class DiffusionTask final : public Task {
   /// training.
   void validate(const Batch& batch, Metrics& metrics) override;
   void summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) override;
+  DeclaredFigures figures() const override;
   /// An invented image on the grid of training, or the translation of "low" on the grid of its file.
   Prediction predict(const Batch& inputs, const PredictionContext& context) override;
   void save(StateWriter& writer) const override;

@@ -44,6 +44,15 @@ TEST(AutoencoderStage, ItsRunKeepsThePerceptualNetwork) {
   }
 }
 
+TEST(AutoencoderStage, SaysThatAPerceptualTermWithoutANetworkIsLeftOut) {
+  const auto without = load_first(""), with = load_first("random");
+  const auto remarks = without.stage->remarks(without.config.config);
+  ASSERT_EQ(remarks.size(), 1U) << "the default weight is 1e-3";
+  EXPECT_THAT(remarks[0], HasSubstr("loss.perceptual_weight is 0.001, and there is no perceptual network"));
+  EXPECT_THAT(remarks[0], HasSubstr("loss.perceptual_network=random"));
+  EXPECT_EQ(with.stage->remarks(with.config.config).size(), 0U);
+}
+
 TEST(AutoencoderStage, ReadsThePerceptualNetworkThatItsRunHasKept) {
   const ScratchFolder scratch;
   DiskStorage storage;

@@ -121,6 +121,33 @@ TEST(AutoencoderTask, ShowsEachImageBesideItsReconstructionAndTheirDifference) {
   }
 }
 
+/// Before, the clamp was all that was shown: 1000 from the third step to the last.
+TEST(AutoencoderTask, ShowsTheRealKlBesideWhatTheClampCountsOfIt) {
+  AutoencoderConfig free = small_autoencoder(), clamped = free;
+  free.kl_limit = 0;
+  clamped.kl_limit = 0.25;
+  AutoencoderTask without(free, /*seed=*/1, {20, 20, 20}), with(clamped, /*seed=*/1, {20, 20, 20});
+  const auto whole = step_of(without, images(0, 2)).records, cut = step_of(with, images(0, 2)).records;
+  EXPECT_GT(whole.at("kl"), 0.25);
+  EXPECT_NEAR(cut.at("kl"), whole.at("kl"), 1e-3 * whole.at("kl"));
+  EXPECT_EQ(cut.at("kl_counted"), 0.25);
+  EXPECT_FALSE(whole.contains("kl_counted"));
+}
+
+TEST(AutoencoderTask, ComplainsOfAKlThatIsAtItsClampAndOfNoOther) {
+  AutoencoderConfig config = small_autoencoder();
+  config.kl_limit = 1000;
+  const AutoencoderTask task(config, /*seed=*/1, {20, 20, 20});
+  const auto complaint = task.complaint({{"kl", 1251}, {"kl_counted", 1000}});
+  ASSERT_TRUE(complaint);
+  EXPECT_THAT(complaint->words, ::testing::HasSubstr("loss.kl_limit=1000: the KL itself is 1251"));
+  EXPECT_FALSE(task.complaint({{"kl", 999}, {"kl_counted", 999}}));
+  EXPECT_FALSE(task.complaint({{"kl", 1251}})) << "nothing is clamped";
+  config.kl_weight = 0;
+  const AutoencoderTask weightless(config, /*seed=*/1, {20, 20, 20});
+  EXPECT_FALSE(weightless.complaint({{"kl", 1251}, {"kl_counted", 1000}}));
+}
+
 TEST(AutoencoderTask, HasTheSamePerceptualTermHoweverABatchIsDivided) {
   AutoencoderTask task(config_with("random"), /*seed=*/1, {20, 20, 20});
   const auto whole = step_of(task, images(0, 2));
