@@ -81,17 +81,28 @@ class RunCurves {
 
 class CurvePicture final : public Tracker {
  public:
-  CurvePicture(Storage& storage, const Clock& clock, const CurveOptions& options)
-      : storage_(storage), clock_(clock), options_(options), curves_(options.metric), guard_("curves.png") {
+  CurvePicture(Storage& storage, const Clock& clock, const CurveOptions& options,
+               std::unique_ptr<Tracker> others)
+      : storage_(storage),
+        clock_(clock),
+        options_(options),
+        others_(others ? std::move(others) : make_silent_tracker()),
+        curves_(options.metric),
+        guard_("curves.png") {
     std::error_code none;
     const auto size = std::filesystem::file_size(options_.events, none);
     // What this start writes into the same file comes as events.
     if (!none) bytes_before_ = size;
   }
 
-  void start(const Moment&, const RunFacts& run) override { run_ = run.name; }
+  void start(const Moment& moment, const RunFacts& run) override {
+    run_ = run.name;
+    others_->start(moment, run);
+  }
 
-  void event(const Moment& moment, std::string_view kind, const Values& values, std::string_view) override {
+  void event(const Moment& moment, std::string_view kind, const Values& values,
+             std::string_view words) override {
+    others_->event(moment, kind, values, words);
     read_earlier(static_cast<double>(moment.step));
     curves_.add(kind, static_cast<double>(moment.step), values);
     // A validation may take less than the picture of it.
@@ -100,9 +111,14 @@ class CurvePicture final : public Tracker {
     if (kind == "end" || (kind == "validation" && is_due)) draw();
   }
 
-  void picture(const Moment&, std::string_view, const Image&) override {}
-  void flush() override {}
-  std::string take_complaint() override { return guard_.take_complaint(); }
+  void picture(const Moment& moment, std::string_view name, const Image& image) override {
+    others_->picture(moment, name, image);
+  }
+  void flush() override { others_->flush(); }
+  std::string take_complaint() override {
+    std::string complaint = guard_.take_complaint();
+    return complaint.empty() ? others_->take_complaint() : complaint;
+  }
 
  private:
   void draw() {
@@ -132,6 +148,7 @@ class CurvePicture final : public Tracker {
   Storage& storage_;
   const Clock& clock_;
   const CurveOptions options_;
+  std::unique_ptr<Tracker> others_;
   RunCurves curves_;
   SinkGuard guard_;
   std::string run_;
@@ -141,8 +158,9 @@ class CurvePicture final : public Tracker {
 
 }  // namespace
 
-std::unique_ptr<Tracker> make_curves(Storage& storage, const Clock& clock, const CurveOptions& options) {
-  return std::make_unique<CurvePicture>(storage, clock, options);
+std::unique_ptr<Tracker> make_curves(Storage& storage, const Clock& clock, const CurveOptions& options,
+                                     std::unique_ptr<Tracker> others) {
+  return std::make_unique<CurvePicture>(storage, clock, options, std::move(others));
 }
 
 }  // namespace larmor

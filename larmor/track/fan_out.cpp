@@ -81,14 +81,11 @@ std::unique_ptr<Tracker> make_tracker(const TrackerOptions& options, Storage& st
       return make_tensorboard(storage, recorded, *options.tensorboard);
     }));
   }
-  sinks.push_back(make_background(
-      "pictures", clock, [&](const Clock&) { return make_picture_folder(storage, options.pictures); }));
-  if (!options.curves.empty()) {
-    sinks.push_back(make_background("curves.png", clock, [&](const Clock& recorded) {
-      return make_curves(storage, recorded,
-                         {.picture = options.curves, .events = options.events, .metric = options.metric});
-    }));
-  }
+  sinks.push_back(make_background("pictures", clock, [&](const Clock& recorded) {
+    return make_curves(storage, recorded,
+                       {.picture = options.curves, .events = options.events, .metric = options.metric},
+                       make_picture_folder(storage, options.pictures));
+  }));
   if (options.console) sinks.push_back(make_console(*options.console, clock));
   return make_fan_out(std::move(sinks));
 }

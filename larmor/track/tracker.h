@@ -79,9 +79,11 @@ struct CurveOptions {
   std::string metric;                     // checkpoint.metric
 };
 /// One picture of the run so far, drawn again after a validation, at most every ten seconds, and at the end:
-/// the losses of steps and validations, and the figure by which checkpoints are kept. Borrows the storage and
-/// the clock.
-std::unique_ptr<Tracker> make_curves(Storage& storage, const Clock& clock, const CurveOptions& options);
+/// the losses of steps and validations, and the figure by which checkpoints are kept. `others`, where it is
+/// there, gets all that is recorded as well: one thread then writes all pictures. Borrows the storage and the
+/// clock.
+std::unique_ptr<Tracker> make_curves(Storage& storage, const Clock& clock, const CurveOptions& options,
+                                     std::unique_ptr<Tracker> others = {});
 
 struct ConsoleOptions {
   bool live = false;  // a terminal: one line rewritten in place
@@ -107,7 +109,7 @@ std::unique_ptr<Tracker> make_console(const ConsoleOptions& options, const Clock
 struct TrackerOptions {
   std::filesystem::path events, pictures;            // a file and a folder
   std::optional<std::filesystem::path> tensorboard;  // nothing: no event files
-  std::filesystem::path curves;                      // a picture; empty: none
+  std::filesystem::path curves;                      // a picture
   std::string metric;                                // CurveOptions'
   std::optional<ConsoleOptions> console;             // nothing: silent
   int64_t generation = 0;

@@ -71,14 +71,20 @@ TEST(MakeTracker, WritesWhereItIsTold) {
   DiskStorage disk;
   const auto at = [&](const char* name) { return scratch.path() / name; };
   for (const bool has_tensorboard : {false, true}) {
-    TrackerOptions options{
-        .events = at("events.jsonl"), .pictures = at("pictures"), .tensorboard = {}, .console = {}};
+    TrackerOptions options{.events = at("events.jsonl"),
+                           .pictures = at("pictures"),
+                           .tensorboard = {},
+                           .curves = at("curves.png"),
+                           .console = {}};
     if (has_tensorboard) options.tensorboard = at("tb");
     const auto tracker = make_tracker(options, disk, clock);
     tracker->start({}, {.name = "trial"});
     tracker->picture({}, "face", {.width = 3, .height = 1, .channels = 1, .pixels = {1, 2, 3}});
+    tracker->event({.step = 1}, "step", {{"train/loss", 1}}, "");
+    tracker->event({.step = 1}, "end", {}, "");
     tracker->flush();
     EXPECT_EQ(std::filesystem::exists(at("tb")), has_tensorboard);
+    EXPECT_TRUE(std::filesystem::exists(at("curves.png")));
   }
   EXPECT_FALSE(std::filesystem::is_empty(at("pictures")));
   EXPECT_EQ(count(read_text(at("events.jsonl")), "\"kind\":\"start\""), 2);
