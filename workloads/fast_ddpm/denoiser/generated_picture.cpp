@@ -6,6 +6,7 @@
 
 #include "larmor/base/ensure.h"
 #include "larmor/draw/panel.h"
+#include "larmor/transforms/compared_planes.h"
 #include "larmor/transforms/planes.h"
 
 namespace larmor::fast_ddpm {
@@ -22,11 +23,7 @@ int64_t shown_target(const at::Tensor& present, int64_t example) {
 void show_generated(const std::string& name, const GeneratedModality& made,
                     const std::vector<std::string>& modalities, int64_t example, Metrics& metrics) {
   const auto grid = metrics.grid(example);
-  const Panel frame{
-      .title = "Modalities generated from the others",
-      .scales = {{.title = "scaled intensity", .low = -1, .high = 1},
-                 {.title = "|difference|", .colours = PanelScale::Colours::heat, .ends_by_values = true}},
-      .unit_of_length = grid ? "mm" : "voxels"};
+  const Panel frame = comparing_panel("Modalities generated from the others", -1, 1, grid);
   PanelCase shown{.name = metrics.case_name(example)};
   for (int64_t channel = 0; channel < made.image.size(0); ++channel) {
     if (channel == made.target || !made.present[channel].item<bool>()) continue;
@@ -34,11 +31,9 @@ void show_generated(const std::string& name, const GeneratedModality& made,
                             .planes = centre_planes(made.image[channel], grid)});
   }
   const std::string& modality = modalities[static_cast<std::size_t>(made.target)];
-  const PanelImage target{.title = "target " + modality,
-                          .planes = centre_planes(made.image[made.target], grid)};
-  const PanelImage result{.title = "result " + modality, .planes = centre_planes(made.generated, grid)};
-  const PanelImage difference{.title = "|difference|", .scale = 1, .planes = differences_of(target, result)};
-  shown.images.insert(shown.images.end(), {target, result, difference});
+  for (auto& one : compared_images({"target " + modality, made.image[made.target]},
+                                   {"result " + modality, made.generated}, "|difference|", grid))
+    shown.images.push_back(std::move(one));
   metrics.show(name, frame, std::move(shown));
 }
 

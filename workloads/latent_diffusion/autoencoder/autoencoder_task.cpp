@@ -13,7 +13,7 @@
 #include "larmor/nn/metrics/image_metrics.h"
 #include "larmor/nn/sliding_window.h"
 #include "larmor/train/prediction.h"
-#include "larmor/transforms/planes.h"
+#include "larmor/transforms/compared_planes.h"
 
 namespace larmor::latent_diffusion {
 
@@ -34,20 +34,14 @@ double in_crops(const at::Tensor& image, const std::vector<int64_t>& window) {
 void show_reconstruction(const at::Tensor& image, const at::Tensor& reconstruction, int64_t example,
                          Metrics& metrics) {
   const auto grid = metrics.grid(example);
-  const Panel frame{
-      .title = "What the autoencoder makes of images",
-      .scales = {{.title = "scaled intensity"},
-                 {.title = "|difference|", .colours = PanelScale::Colours::heat, .ends_by_values = true}},
-      .unit_of_length = grid ? "mm" : "voxels"};
+  const Panel frame = comparing_panel("What the autoencoder makes of images", 0, 1, grid);
   PanelCase shown{.name = metrics.case_name(example)};
   for (int64_t channel = 0; channel < image.size(0); ++channel) {
     const std::string number = image.size(0) > 1 ? text(" ", channel + 1) : "";
-    const PanelImage target{.title = "target" + number, .planes = centre_planes(image[channel], grid)};
-    const PanelImage result{.title = "reconstruction" + number,
-                            .planes = centre_planes(reconstruction[channel], grid)};
-    const PanelImage difference{
-        .title = "|difference|" + number, .scale = 1, .planes = differences_of(target, result)};
-    shown.images.insert(shown.images.end(), {target, result, difference});
+    for (auto& one :
+         compared_images({"target" + number, image[channel]},
+                         {"reconstruction" + number, reconstruction[channel]}, "|difference|" + number, grid))
+      shown.images.push_back(std::move(one));
   }
   metrics.show("reconstruction", frame, std::move(shown));
 }

@@ -8,51 +8,49 @@
 
 #include "larmor/base/text.h"
 #include "larmor/draw/panel.h"
+#include "larmor/transforms/compared_planes.h"
 #include "larmor/transforms/planes.h"
 
 namespace larmor::latent_diffusion {
 
 namespace {
 
-constexpr const char* of_intensity = "scaled intensity";
-
 /// "result", or "result 2" where an image has several channels.
 std::string title_of_channel(const char* what, const at::Tensor& image, int64_t channel) {
   return image.size(0) > 1 ? text(what, " ", channel + 1) : what;
 }
 
-PanelImage channel_image(const char* what, const at::Tensor& image, int64_t channel,
-                         const std::optional<Affine>& grid) {
-  return {.title = title_of_channel(what, image, channel), .planes = centre_planes(image[channel], grid)};
+TitledVolume channel_of(const char* what, const at::Tensor& image, int64_t channel) {
+  return {title_of_channel(what, image, channel), image[channel]};
+}
+
+/// Each channel of an image [C, D, H, W].
+void show_channels(const char* what, const at::Tensor& image, const std::optional<Affine>& grid,
+                   PanelCase& shown) {
+  for (int64_t channel = 0; channel < image.size(0); ++channel)
+    shown.images.push_back(
+        {.title = title_of_channel(what, image, channel), .planes = centre_planes(image[channel], grid)});
 }
 
 }  // namespace
 
 void show_invented(const at::Tensor& image, const Affine& grid, int64_t example, Metrics& metrics) {
-  const Panel frame{.title = "Invented images", .scales = {{.title = of_intensity}}};
+  const Panel frame{.title = "Invented images", .scales = {{.title = "scaled intensity"}}};
   PanelCase shown{.name = text("sample ", example + 1)};
-  for (int64_t channel = 0; channel < image.size(0); ++channel)
-    shown.images.push_back(channel_image("invented", image, channel, grid));
+  show_channels("invented", image, grid, shown);
   metrics.show("samples", frame, std::move(shown));
 }
 
 void show_translated(const TranslatedImage& images, int64_t example, Metrics& metrics) {
   const auto grid = metrics.grid(example);
-  const Panel frame{
-      .title = "Translated images",
-      .scales = {{.title = of_intensity},
-                 {.title = "|difference|", .colours = PanelScale::Colours::heat, .ends_by_values = true}},
-      .unit_of_length = grid ? "mm" : "voxels"};
+  const Panel frame = comparing_panel("Translated images", 0, 1, grid);
   PanelCase shown{.name = metrics.case_name(example)};
-  for (int64_t channel = 0; channel < images.condition.size(0); ++channel)
-    shown.images.push_back(channel_image("condition", images.condition, channel, grid));
+  show_channels("condition", images.condition, grid, shown);
   for (int64_t channel = 0; channel < images.target.size(0); ++channel) {
-    const PanelImage result = channel_image("result", images.result, channel, grid),
-                     target = channel_image("target", images.target, channel, grid);
-    const PanelImage difference{.title = title_of_channel("|difference|", images.target, channel),
-                                .scale = 1,
-                                .planes = differences_of(target, result)};
-    shown.images.insert(shown.images.end(), {result, target, difference});
+    for (auto& one : compared_images(channel_of("result", images.result, channel),
+                                     channel_of("target", images.target, channel),
+                                     title_of_channel("|difference|", images.target, channel), grid))
+      shown.images.push_back(std::move(one));
   }
   metrics.show("translations", frame, std::move(shown));
 }
