@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "larmor/base/table.h"
 #include "larmor/base/text.h"
 #include "larmor/plan/phrases.h"
 #include "larmor/plan/plan.h"
-#include "larmor/plan/table.h"
 
 namespace larmor {
 namespace {

@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "larmor/base/printable.h"
+#include "larmor/base/table.h"
 #include "larmor/base/text.h"
 #include "larmor/plan/phrases.h"
 #include "larmor/plan/plan.h"
-#include "larmor/plan/table.h"
 
 namespace larmor {
 namespace {

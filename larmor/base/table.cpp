@@ -1,4 +1,4 @@
-#include "larmor/plan/table.h"
+#include "larmor/base/table.h"
 
 #include <algorithm>
 #include <string_view>
