@@ -141,22 +141,25 @@ RunConfig config_of_machine(const VerbArguments& words) {
   return config;
 }
 
-/// What starts plan by, as it is kept of this machine, or measured anew.
-Hardware measured_machine(bool anew) {
+/// What starts keep of this machine, from now on.
+void measure_anew() {
   const auto record = machine_record();
-  if (anew) record.forget();
+  record.forget();
+  if (detect_machine().computes_bf16 == true) bf16_speedup_of_machine(record);
+}
+
+/// With what is kept of it.
+Hardware known_machine() {
   Hardware hardware = detect_machine();
-  if (hardware.computes_bf16 != true) return hardware;
-  const auto kept = record.kept("bf16_speedup");
-  hardware.bf16_speedup = anew ? bf16_speedup_of_machine(record) : kept ? kept->value : 0;
+  if (const auto kept = machine_record().kept(bf16_measure)) hardware.bf16_speedup = kept->value;
   return hardware;
 }
 
 int doctor(Program& program, bool measures) {
-  if (measures) measured_machine(true);
+  if (measures) measure_anew();
   if (!program.arguments().target.empty()) return report_on_stage(program);
   const auto config = config_of_machine(program.arguments());
-  const auto hardware = measured_machine(false);
+  const auto hardware = known_machine();
   // The settings of a small network: what is chosen from the machine alone.
   Demand demand;
   demand.training_examples = 1000;

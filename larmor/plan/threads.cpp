@@ -22,6 +22,11 @@ void check_range(const char* key, const std::optional<int64_t>& count, int64_t l
   fail(Exit::usage, text(key, " is ", *count), text("say auto, or ", least, " to ", most));
 }
 
+/// Whether the load decides on how many threads the ranks compute.
+bool follows_load(const Question& question, const Plan& plan) {
+  return plan.device == DeviceKind::cpu && !question.config.run.deterministic.value_or(false);
+}
+
 /// Of the cores of this job, on how many threads are to compute. On a CPU no more than nobody else used when
 /// the machine was measured: threads wait for one another at the end of every loop, and one that shares its
 /// core holds up all. Half of them in any case: the kernel shares cores fairly. Whoever asks for the same
@@ -29,9 +34,7 @@ void check_range(const char* key, const std::optional<int64_t>& count, int64_t l
 int cores_to_compute_on(const Question& question, const Plan& plan) {
   const Hardware& hardware = question.hardware;
   const int usable = hardware.usable_cores();
-  const bool counts_free =
-      plan.device == DeviceKind::cpu && !question.config.run.deterministic.value_or(false);
-  if (!counts_free || !hardware.free_cores) return usable;
+  if (!follows_load(question, plan) || !hardware.free_cores) return usable;
   return std::clamp(static_cast<int>(std::lround(*hardware.free_cores)), (usable + 1) / 2, usable);
 }
 
@@ -59,9 +62,7 @@ std::string why_so_many_threads(const Question& question, const Plan& plan, int 
   const Hardware& hardware = question.hardware;
   const int usable = hardware.usable_cores(), ranks = plan.local_size();
   const int all = std::max(1, usable / ranks);
-  const bool counts_free =
-      plan.device == DeviceKind::cpu && !question.config.run.deterministic.value_or(false);
-  const std::string more = counts_free ? word_on_load(hardware) : "";
+  const std::string more = follows_load(question, plan) ? word_on_load(hardware) : "";
   if (plan.threads_per_rank == all)
     return text(": ", counted(usable, "core"), " of ", hardware.machine_cores, " / ", counted(ranks, "rank"),
                 ".", more);

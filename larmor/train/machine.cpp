@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <optional>
 
 #include "larmor/base/text.h"
 #include "larmor/device/cpu_ability.h"
@@ -29,14 +28,13 @@ void measure_cores(const HardwareSources& sources, const MachineRecord& record, 
   // A job may have other cores next time, so a share of them is kept.
   const auto cores = static_cast<double>(hardware.cores.size());
   hardware.free_cores_now = hardware.free_cores;
-  const auto share =
-      record.kept_or("free_share", [&] { return std::optional(*hardware.free_cores / cores); });
-  hardware.free_cores = std::clamp(share->value, 0.0, 1.0) * cores;
-  hardware.measured_on = share->day;
+  const auto share = record.kept_or("free_share", [&] { return *hardware.free_cores / cores; });
+  hardware.free_cores = std::clamp(share.value, 0.0, 1.0) * cores;
+  hardware.measured_on = share.day;
 }
 
 double bf16_speedup_of_machine(const MachineRecord& record) {
-  return record.kept_or("bf16_speedup", [] { return std::optional(measured_bf16_speedup()); })->value;
+  return record.kept_or(bf16_measure, measured_bf16_speedup).value;
 }
 
 }  // namespace larmor

@@ -15,6 +15,8 @@ Hardware detect_machine(const HardwareSources& sources = {});
 /// Blocks.
 void measure_cores(const HardwareSources& sources, const MachineRecord& record, Hardware& hardware);
 
+/// The name under which a record keeps what bf16 gains.
+inline constexpr const char* bf16_measure = "bf16_speedup";
 /// measured_bf16_speedup() as `record` keeps it of this machine, or as it is now and is kept from then on.
 double bf16_speedup_of_machine(const MachineRecord& record);
 

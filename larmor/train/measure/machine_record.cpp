@@ -48,14 +48,12 @@ std::optional<Measure> MachineRecord::kept(const std::string& name) const {
   return Measure{.value = value->get<double>(), .day = day->get<std::string>()};
 }
 
-std::optional<Measure> MachineRecord::kept_or(const std::string& name,
-                                              const std::function<std::optional<double>()>& measure) const {
-  if (auto known = kept(name)) return known;
-  const auto value = measure();
-  if (!value) return std::nullopt;
-  if (auto known = kept(name)) return known;  // another start has been quicker
+Measure MachineRecord::kept_or(const std::string& name, const std::function<double()>& measure) const {
+  if (auto known = kept(name)) return *known;
+  const double value = measure();
+  if (auto known = kept(name)) return *known;  // another start has been quicker
   constexpr size_t letters_of_a_day = 10;
-  const Measure own{.value = *value, .day = utc_text(clock_.wall_seconds()).substr(0, letters_of_a_day)};
+  const Measure own{.value = value, .day = utc_text(clock_.wall_seconds()).substr(0, letters_of_a_day)};
   keep(name, own);
   return kept(name).value_or(own);
 }

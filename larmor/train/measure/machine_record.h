@@ -23,13 +23,10 @@ class MachineRecord {
   /// nothing is kept.
   MachineRecord(std::filesystem::path file, std::string machine, const Clock& clock = system_clock());
 
-  const std::filesystem::path& file() const { return file_; }
   std::optional<Measure> kept(const std::string& name) const;
-  /// What is kept under `name`; otherwise what `measure` gives, which is kept from then on. Nothing is kept
-  /// where it gives nothing or the file cannot be written. Of several starts at once all take what is kept in
-  /// the end.
-  std::optional<Measure> kept_or(const std::string& name,
-                                 const std::function<std::optional<double>()>& measure) const;
+  /// What is kept under `name`; otherwise what `measure` gives, which is kept from then on, unless the file
+  /// cannot be written. Of several starts at once all take what is kept in the end.
+  Measure kept_or(const std::string& name, const std::function<double()>& measure) const;
   /// Forgets all measures of this machine: the next start measures again. Throws Error (environment).
   void forget() const;
 
