@@ -103,9 +103,8 @@ ConvSizes sizes_of(const Tensor& input, const Tensor& weight) {
           .kernel = {weight.size(2), weight.size(3), weight.size(4)}};
 }
 
-/// Whether the windows of the kernel leave out voxels of the image: those between two windows, or behind the
-/// last one. Where they only just touch along an axis, nothing is left out, and no voxel is read twice
-/// either.
+/// Whether the windows of the kernel do not overlap along an axis on which they move by more than a voxel, or
+/// leave out voxels of the image behind the last one.
 bool has_windows_apart(const Tensor& input, const Tensor& weight, const Conv3dForm& form) {
   for (std::size_t axis = 0; axis < form.stride.size(); ++axis) {
     const auto of_tensor = static_cast<int64_t>(axis) + 2;
@@ -119,11 +118,10 @@ bool has_windows_apart(const Tensor& input, const Tensor& weight, const Conv3dFo
 
 /// oneDNN's kernels in bfloat16 take neighbours along a row together, in pairs and in tiles of AMX, and leave
 /// out by masks what lies beyond; those that make the gradient of a kernel know padding on one side of a tap
-/// at a time. So rows have to be longer than such neighbours, and images longer than the kernel. Those of AMX
-/// copy the slices that a block of results needs as if windows overlapped, and those that make the gradient
-/// of an image of few channels write to no voxel that no window reaches: windows have to overlap and to reach
-/// the whole image. In float32 nothing is taken together, and kernels of up to 3 voxels along each axis are
-/// read as they are.
+/// at a time. So rows have to be longer than such neighbours, and images longer than the kernel. On
+/// CPUs with AMX results are wrong where the windows of a stride do not overlap, and the gradient of voxels
+/// that no window reaches is not written: windows have to overlap and to reach the whole image. In float32
+/// nothing is taken together, and kernels of up to 3 voxels along each axis are read as they are.
 ConvPath path_in_one_dnn(const Tensor& input, const Tensor& weight, const Conv3dForm& form) {
   if (!one_dnn_computes(form.type)) return ConvPath::columns;
   const int64_t longest = std::max({weight.size(2), weight.size(3), weight.size(4)});

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,7 +36,7 @@ ChartSeries series_of(const ThinnedCurve& curve, std::string name, ChartSeries::
   return series;
 }
 
-/// What is drawn of a run: one curve a name.
+/// The values of a run that are drawn.
 class RunCurves {
  public:
   explicit RunCurves(std::string metric) : metric_(std::move(metric)) {}
@@ -50,17 +49,15 @@ class RunCurves {
     add(metrics_, step, values, metric_);
   }
 
-  bool is_empty() const { return losses_.points().empty() && metrics_.points().empty(); }
+  bool is_empty() const { return losses_.is_empty() && metrics_.is_empty(); }
 
   Image drawn(const std::string& run) const {
     constexpr auto dots = ChartSeries::Mark::dot;
     const ChartAxis steps{.title = "step", .low = 0, .high = std::max(1.0, last_step_)};
     Chart chart{.title = run, .x = steps, .y = {.title = "loss"}};
     chart.series.push_back(series_of(losses_, training_loss, ChartSeries::Mark::none));
-    if (!judged_losses_.points().empty())
-      chart.series.push_back(series_of(judged_losses_, validation_loss, dots));
-    const bool has_metric =
-        metric_ != validation_loss && metric_ != training_loss && !metrics_.points().empty();
+    if (!judged_losses_.is_empty()) chart.series.push_back(series_of(judged_losses_, validation_loss, dots));
+    const bool has_metric = metric_ != validation_loss && metric_ != training_loss && !metrics_.is_empty();
     if (!has_metric) return draw_chart(chart);
     Chart metric{.x = steps, .y = {.title = metric_}};
     metric.series.push_back(series_of(metrics_, metric_, dots));

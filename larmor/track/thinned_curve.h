@@ -7,15 +7,16 @@
 
 namespace larmor {
 
-/// Each point is the mean of as many values that follow one another; the last one may be of fewer. A step
-/// that does not lie behind the last one takes back what lies from there on: a run that goes on from a
+/// Each point is the mean of equally many values in a row; the last one may be of fewer. A step that does not
+/// come after the last one takes back the points that begin with it or later: a run that goes on from a
 /// checkpoint does some steps again.
 class ThinnedCurve {
  public:
   using Point = std::pair<double, double>;  // step, value
 
   void add(double step, double value);
-  /// Ascending by step; at most as many as a chart can show.
+  bool is_empty() const { return sums_.empty(); }
+  /// Ascending by step; at most a thousand.
   std::vector<Point> points() const;
 
  private:

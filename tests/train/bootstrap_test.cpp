@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/train/support/cases_of_patients.h"
+
 namespace larmor {
 namespace {
 
@@ -115,24 +117,6 @@ TEST(Bootstrap, LeavesOutDrawsWithoutAValue) {
   EXPECT_FALSE(bootstrap_interval(one_row_each(0), {}, mean_row));
 }
 
-/// Rows of as many patients as it says, one after the other.
-class Judged final : public Metrics {
- public:
-  explicit Judged(int64_t patients, ValidationDepth depth = ValidationDepth::full)
-      : patients_(patients), depth_(depth) {}
-  void value(const std::string&, int64_t, double) override {}
-  void note(const std::string&, int64_t, double) override {}
-  void figure(const std::string&, const SplitMetric&) override {}
-  void picture(const std::string&, const Image&) override {}
-  bool wants_pictures() const override { return false; }
-  ValidationDepth depth() const override { return depth_; }
-  std::string patient(int64_t example) const override { return Metrics::patient(example % patients_); }
-
- private:
-  int64_t patients_;
-  ValidationDepth depth_;
-};
-
 /// Of patient 0 all images are 1, of patient 1 all are 0.
 std::vector<std::pair<int64_t, double>> forty_images(double of_other = 0) {
   std::vector<std::pair<int64_t, double>> images;
@@ -142,7 +126,7 @@ std::vector<std::pair<int64_t, double>> forty_images(double of_other = 0) {
 }
 
 TEST(MeanOverCases, HasAnIntervalOverPatientsWhoseImagesAreAlike) {
-  Judged two(2), forty(40);
+  testing::CasesOfPatients two(2), forty(40);
   const SplitMetric of_two = mean_over_cases(two, forty_images());
   EXPECT_EQ(of_two.value, 0.5);
   EXPECT_EQ(of_two.interval, std::pair(0.0, 1.0));
@@ -151,7 +135,7 @@ TEST(MeanOverCases, HasAnIntervalOverPatientsWhoseImagesAreAlike) {
 }
 
 TEST(MeanOverCases, HasNoIntervalWhereDrawsCannotScatterAndSaysWhy) {
-  Judged one(1), two(2), quick(2, ValidationDepth::quick);
+  testing::CasesOfPatients one(1), two(2), quick(2, ValidationDepth::quick);
   const SplitMetric of_one = mean_over_cases(one, forty_images());
   EXPECT_FALSE(of_one.interval);
   EXPECT_EQ(of_one.no_interval, "of one patient");
@@ -162,7 +146,7 @@ TEST(MeanOverCases, HasNoIntervalWhereDrawsCannotScatterAndSaysWhy) {
 }
 
 TEST(Measured, IsNoNumberWhereItIsNotDefined) {
-  Judged two(2);
+  testing::CasesOfPatients two(2);
   const std::vector<int64_t> examples{0, 1};
   const SplitMetric figure = measured(two, examples, [](Rows) { return std::optional<double>(); });
   EXPECT_TRUE(std::isnan(figure.value));

@@ -8,32 +8,18 @@
 
 #include "larmor/train/bootstrap.h"
 
+#include "tests/train/support/cases_of_patients.h"
+
 namespace larmor {
 namespace {
 
+using testing::CasesOfPatients;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-/// Cases of as many patients as there are cases, or of one.
-class Cases final : public Metrics {
- public:
-  explicit Cases(ValidationDepth depth, bool of_one_patient = false)
-      : depth_(depth), of_one_patient_(of_one_patient) {}
-  void value(const std::string&, int64_t, double) override {}
-  void note(const std::string&, int64_t, double) override {}
-  void figure(const std::string&, const SplitMetric&) override {}
-  void picture(const std::string&, const Image&) override {}
-  bool wants_pictures() const override { return false; }
-  ValidationDepth depth() const override { return depth_; }
-  std::string patient(int64_t example) const override {
-    return of_one_patient_ ? "one" : Metrics::patient(example);
-  }
-
- private:
-  ValidationDepth depth_;
-  bool of_one_patient_;
-};
+/// More patients than there are cases: each case is another one's.
+constexpr int64_t many = 1000;
 
 using PerCase = std::vector<std::pair<int64_t, double>>;
 
@@ -59,7 +45,7 @@ Verdict verdict_on(const PerCase& own, const PerCase& other, Metrics& metrics,
 }
 
 TEST(Verdict, IsOfThePairedDifferenceAndNotOfTheTwoIntervals) {
-  Cases full(ValidationDepth::full);
+  CasesOfPatients full(many);
   const auto own = eight(20), other = eight(21, /*own_scatter=*/0.2);
   const SplitMetric figure = mean_over_cases(full, own), baseline = mean_over_cases(full, other);
   ASSERT_GT(figure.interval->second, baseline.interval->first) << "by themselves the two overlap";
@@ -72,7 +58,7 @@ TEST(Verdict, IsOfThePairedDifferenceAndNotOfTheTwoIntervals) {
 }
 
 TEST(Verdict, SaysByHowMuchInTheSentencesDirection) {
-  Cases full(ValidationDepth::full);
+  CasesOfPatients full(many);
   const std::string below = sentence_of(verdict_on(eight(20), eight(25, /*own_scatter=*/1), full));
   const std::string above = sentence_of(verdict_on(eight(25, /*own_scatter=*/1), eight(20), full));
   const auto numbers = [](const std::string& words) {
@@ -84,7 +70,7 @@ TEST(Verdict, SaysByHowMuchInTheSentencesDirection) {
 }
 
 TEST(Verdict, OfFiguresThatScatterMoreThanTheyDifferTellsThemNotApart) {
-  Cases full(ValidationDepth::full);
+  CasesOfPatients full(many);
   const Verdict verdict = verdict_on(eight(20, /*own_scatter=*/5), eight(20.1), full);
   EXPECT_TRUE(verdict.holds_zero());
   EXPECT_THAT(sentence_of(verdict), HasSubstr("are not told apart: difference"));
@@ -92,7 +78,7 @@ TEST(Verdict, OfFiguresThatScatterMoreThanTheyDifferTellsThemNotApart) {
 }
 
 TEST(Verdict, OfOnePatientHasNoIntervalAndSaysNothingOfLearning) {
-  Cases one(ValidationDepth::full, /*of_one_patient=*/true);
+  CasesOfPatients one(1);
   const std::string words = sentence_of(verdict_on(eight(20), eight(25), one));
   EXPECT_THAT(words, HasSubstr("is below its baseline"));
   EXPECT_THAT(words, HasSubstr("(no interval: of one patient)"));
@@ -100,7 +86,7 @@ TEST(Verdict, OfOnePatientHasNoIntervalAndSaysNothingOfLearning) {
 }
 
 TEST(Verdict, KnowsFiguresThatAreBetterWhereTheyAreLower) {
-  Cases full(ValidationDepth::full);
+  CasesOfPatients full(many);
   const Verdict below = verdict_on(eight(20), eight(25, 1), full, Better::lower);
   EXPECT_TRUE(below.is_better());
   EXPECT_THAT(sentence_of(below), HasSubstr(", and lower is better"));
@@ -111,7 +97,7 @@ TEST(Verdict, KnowsFiguresThatAreBetterWhereTheyAreLower) {
 }
 
 TEST(Verdict, HoldsAFigureAgainstANumber) {
-  Cases full(ValidationDepth::full);
+  CasesOfPatients full(many);
   const DeclaredFigures ranking{
       {.name = "c_index", .better = Better::higher, .baselines = {{.name = "chance", .value = 0.5}}}};
   PerCase shares;
@@ -122,7 +108,7 @@ TEST(Verdict, HoldsAFigureAgainstANumber) {
 }
 
 TEST(Verdict, IsPairedOverTheSameCasesOrHasNoInterval) {
-  Cases full(ValidationDepth::full);
+  CasesOfPatients full(many);
   auto fewer = eight(25);
   fewer.pop_back();
   const Verdict verdict = verdict_on(eight(20), fewer, full);
@@ -131,14 +117,14 @@ TEST(Verdict, IsPairedOverTheSameCasesOrHasNoInterval) {
 }
 
 TEST(Verdict, InTrainingHasNoIntervalAndNoReasonForThat) {
-  Cases quick(ValidationDepth::quick);
+  CasesOfPatients quick(many, ValidationDepth::quick);
   const std::string words = sentence_of(verdict_on(eight(20), eight(25), quick));
   EXPECT_THAT(words, HasSubstr("is below its baseline"));
   EXPECT_THAT(words, Not(HasSubstr("interval")));
 }
 
 TEST(Verdict, ThereIsNoneWhereOneOfTheTwoIsMissingOrNoNumber) {
-  Cases full(ValidationDepth::full);
+  CasesOfPatients full(many);
   const SplitMetric figure = mean_over_cases(full, eight(20));
   EXPECT_THAT(verdicts_of(declared(Better::higher), {{"psnr", figure}}), IsEmpty());
   EXPECT_THAT(
