@@ -29,8 +29,16 @@ TEST(UnwrittenMemory, IsNotWhatAnyValueRestsOn) {
   RecordProperty("wrong", std::to_string(wrong));
 }
 
-/// Were it not, the test above would see nothing. A kernel that writes beside its result may end the process,
-/// so these are few, and end at the first.
+/// Strides of their own along each axis, which the cases above have seldom.
+TEST(UnwrittenMemory, IsNotWhatStridedConvolutionsRestOn) {
+  constexpr uint64_t cases = 300;
+  for (uint64_t index = 0; index < cases; ++index) {
+    if (const auto fault = fault_of_strided_case(index)) ADD_FAILURE() << *fault;
+  }
+}
+
+/// Were it not, the tests above would see nothing. A kernel that writes beside its result may end the
+/// process, so these are few, and end at the first.
 TEST(UnwrittenMemory, IsSeenWhereLibtorchReadsIt) {
   if (!has_bf16()) GTEST_SKIP() << "oneDNN does not compute in bfloat16 here";
   for (uint64_t index = 0; index < 100; ++index)

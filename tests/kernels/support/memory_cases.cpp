@@ -330,6 +330,15 @@ std::optional<std::string> fault_of_memory_case(uint64_t index) {
   return memory_cases::fault_of(index, memory_cases::draw_case(index));
 }
 
+std::optional<std::string> fault_of_strided_case(uint64_t index) {
+  using namespace memory_cases;
+  Draw draw(index);
+  MemoryCase drawn = strided_convolution(draw);
+  drawn.type = has_bf16() ? Type::bf16 : Type::fp32;
+  drawn.layout = larmor::Layout::channels_last;
+  return fault_of(index, drawn);
+}
+
 std::optional<std::string> fault_of_libtorch_case(uint64_t index) {
   using namespace memory_cases;
   Draw draw(index);

@@ -14,6 +14,10 @@ namespace larmor::testing {
 /// written beside them.
 std::optional<std::string> fault_of_memory_case(uint64_t index);
 
+/// The same for convolutions with a stride of their own along each axis alone, in bfloat16 where that is
+/// computed.
+std::optional<std::string> fault_of_strided_case(uint64_t index);
+
 /// The same for 3-D convolutions as libtorch computes them where it is asked without conv3d().
 std::optional<std::string> fault_of_libtorch_case(uint64_t index);
 
