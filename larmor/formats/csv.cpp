@@ -1,6 +1,8 @@
 #include "larmor/formats/csv.h"
 
 #include <algorithm>
+#include <charconv>
+#include <system_error>
 #include <utility>
 
 #include "larmor/base/error.h"
@@ -174,10 +176,19 @@ CsvTable parse_csv(std::string_view source, std::string_view place) {
 }
 
 std::string csv_cell(const std::string& word) {
-  if (word.find_first_of(",\"\n") == std::string::npos) return word;
+  if (word.find_first_of(",\"\n\r") == std::string::npos) return word;
   std::string quoted = "\"";
   for (const char letter : word) quoted += letter == '"' ? "\"\"" : std::string(1, letter);
   return quoted + "\"";
+}
+
+std::string csv_words(const std::string& words) {
+  if (words.empty() || std::string_view("=+-@\t\r").find(words.front()) == std::string_view::npos)
+    return csv_cell(words);
+  double number = 0;
+  const auto read = std::from_chars(words.data(), words.data() + words.size(), number);
+  const bool is_number = read.ec == std::errc() && read.ptr == words.data() + words.size();
+  return csv_cell(is_number ? words : "'" + words);
 }
 
 }  // namespace larmor

@@ -29,5 +29,8 @@ CsvTable parse_csv(std::string_view source, std::string_view place);
 
 /// A cell as it is written: in quotes where a comma, a quote or a line's end would part it.
 std::string csv_cell(const std::string& word);
+/// Foreign words as a cell that no spreadsheet computes: an apostrophe stands before what would begin a
+/// formula (= + - @, a tab, a return). Where they are a number they stay as they are.
+std::string csv_words(const std::string& words);
 
 }  // namespace larmor

@@ -236,10 +236,10 @@ std::vector<std::string> prediction_table(const PredictionForm& form,
   std::vector<std::string> lines{names};
   for (std::size_t i = 0; i < cases.size(); ++i) {
     if (!results[i].failure.empty()) continue;
-    std::string line = csv_cell(cases[i].label);
+    std::string line = csv_words(cases[i].label);
     for (const auto& name : texts) {
       const auto given = cases[i].inputs.find(name);
-      line += "," + (given == cases[i].inputs.end() ? std::string() : csv_cell(given->second));
+      line += "," + (given == cases[i].inputs.end() ? std::string() : csv_words(given->second));
     }
     lines.push_back(line + cells_of(numbers, results[i].numbers) + cells_of(words, results[i].words));
   }

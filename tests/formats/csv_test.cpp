@@ -92,5 +92,21 @@ TEST(ParseCsv, NamesAFewOfVeryManyColumns) {
   EXPECT_LT(doubled->message().size(), 200U);
 }
 
+TEST(CsvCell, ReadsBackAsItWas) {
+  for (const std::string word : {"a,b", "a\"b", "a\nb", "a\rb", "\r", "=1"})
+    EXPECT_THAT(parse_csv("a\n" + csv_cell(word) + "\n", "x").rows[0].cells, ElementsAre(word));
+}
+
+TEST(CsvWords, AreNoFormula) {
+  for (const std::string words : {"=1+1", "+1+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", "-"})
+    EXPECT_EQ(parse_csv("a\n" + csv_words(words) + "\n", "x").rows[0].cells[0], "'" + words);
+}
+
+TEST(CsvWords, StayAsTheyAreWhereNothingComputesThem) {
+  for (const std::string words : {"", "-5", "-1e-3", "1=1", "scan-01.nii", "two words"})
+    EXPECT_EQ(csv_words(words), words);
+  EXPECT_EQ(csv_words("=1,2"), "\"'=1,2\"");
+}
+
 }  // namespace
 }  // namespace larmor
