@@ -12,7 +12,6 @@
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
 #include "larmor/base/file.h"
-#include "larmor/base/image.h"
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
 #include "larmor/comm/communicator.h"
@@ -27,6 +26,8 @@
 #include "larmor/track/work_report.h"
 #include "larmor/train/beats_on_board.h"
 #include "larmor/train/begun_run.h"
+#include "larmor/train/case_facts.h"
+#include "larmor/train/case_tables.h"
 #include "larmor/train/checked_dataset.h"
 #include "larmor/train/networks.h"
 #include "larmor/train/run_index.h"
@@ -37,7 +38,7 @@
 #include "larmor/watch/status_board.h"
 
 #include "app/call_ranks.h"
-#include "app/figure_words.h"
+#include "app/evaluation.h"
 #include "app/program.h"
 #include "app/report.h"
 #include "app/say.h"
@@ -52,6 +53,8 @@ struct EvaluateArguments {
   std::string split, checkpoint = "best";
   int64_t batch = 1;
   bool quick = false;
+  std::string output;
+  std::vector<std::string> by, columns;
   CallFlags call;
 };
 
@@ -64,23 +67,6 @@ std::optional<Split> split_named(const std::string& name) {
   const auto near = nearest(name, std::vector<std::string>{"train", "val", "test"});
   fail(Exit::usage, text("there is no split ", name),
        text(near.empty() ? "" : text("did you mean ", near, "? "), "say train, val or test"));
-}
-
-// Beside the pictures of training; a run that cannot be written to can be judged all the same.
-Lines written_pictures(Storage& storage, const ValidationResult& result,
-                       const std::filesystem::path& folder) {
-  Lines lines;
-  try {
-    for (const auto& [name, image] : result.pictures) {
-      storage.create_folders(folder);
-      const auto file = folder / (name + ".png");
-      write_png(storage, file, image);
-      lines.add(text("  ", file.string()));
-    }
-  } catch (const Error& error) {
-    log::warning(text("no pictures: ", error.message()));
-  }
-  return lines;
 }
 
 ValidationDepth depth_of(const EvaluateArguments& arguments) {
@@ -117,69 +103,6 @@ std::unique_ptr<Dataset> reference_of(const LoadedStage& judging, const LoadedSt
   return nullptr;
 }
 
-/// What a person should know of the data, on stderr and in the report.
-void tell_of_data(const JudgedCases& judged, Json& json) {
-  if (judged.is_other) json["other_data"] = true;
-  if (judged.changes.any()) {
-    json["changes"] = to_json(judged.changes);
-    log::warning(text("the data have changed since the run started; the splits are the run's:",
-                      listing(judged.changes)));
-  }
-  if (judged.trained_on.empty()) return;
-  json["trained_on"] = judged.trained_on;
-  log::warning(text(judged.trained_on.size(), judged.trained_on.size() == 1 ? " patient is" : " patients are",
-                    " left out, because the run, or one that it builds on, has trained on them: ",
-                    join(judged.trained_on, ", ")));
-}
-
-/// What a split is called among the lines for a person.
-std::string headline(const JudgedCases& judged, int64_t used, int64_t patients, const Index& start,
-                     const TrainedTask& trained) {
-  const auto of_run = static_cast<int64_t>(start.of(judged.split).size());
-  const auto whose = judged.is_other ? std::string(" of another data set than the run's")
-                     : used < of_run ? text(" of the run's ", of_run)
-                                     : std::string();
-  const auto of_whom =
-      patients == used ? std::string() : text(" (", patients, patients == 1 ? " patient)" : " patients)");
-  return text(to_text(judged.split), ", ", used, used == 1 ? " case" : " cases", of_whom, whose, ", ",
-              trained.checkpoint.folder.filename().string(), trained.average ? ", averaged weights" : "");
-}
-
-/// What a call judges, and with what. Ranks that are threads share it, but for the task.
-struct Evaluation {
-  TrainedTask trained;
-  LoadedStage judging;  // with all words of the call; of it are the cases
-  Index start;
-  JudgedCases judged;
-  std::unique_ptr<Dataset> dataset, reference;
-  Json json;  // of the report, before there are results
-};
-
-/// What a person is told, by the first rank.
-void show_result(Program& program, const ValidationResult& result, const DeclaredFigures& declared,
-                 const Evaluation& evaluation) {
-  const auto& [trained, judging, start, judged, owned, reference, known] = evaluation;
-  const Dataset& dataset = *owned;
-  Json json = known;
-  const auto used = dataset.size() - static_cast<int64_t>(result.bad.size());
-  json["n"] = used;
-  json["patients"] = result.patients;
-  if (!result.bad.empty()) {
-    json["bad"] = to_json(result.bad);
-    log::warning(text(result.bad.size(), " of ", dataset.size(),
-                      " cases cannot be used and count in no metric:", listing(result.bad)));
-  }
-  json["checkpoint"] = trained.checkpoint.folder.filename().string();
-  json["averaged"] = trained.average;
-  Lines lines(headline(judged, used, result.patients, start, trained));
-  add_figures(json, result, declared, dataset);
-  lines.add(figure_lines(result, declared));
-  lines.add(written_pictures(program.storage(), result,
-                             program.run_folder().pictures() / ("evaluate-" + to_text(judged.split))));
-  for (const Verdict& verdict : result.verdicts) lines.add(text("  ", sentence_of(verdict)));
-  program.show(json, lines);
-}
-
 Evaluation read_evaluation(Program& program, const EvaluateArguments& arguments) {
   const auto folder = program.run_folder();
   const auto& words = program.arguments().overrides;
@@ -195,11 +118,31 @@ Evaluation read_evaluation(Program& program, const EvaluateArguments& arguments)
                                trained_before(folder));
   auto dataset = checked_dataset(stage, config, judged.index, judged.split);
   auto reference = reference_of(judging, trained.loaded, start, judged, depth_of(arguments));
+  CaseColumns facts, of_stage;
+  const bool wants_facts = !arguments.output.empty() || !arguments.by.empty();
+  if (wants_facts) of_stage = stage.facts(config, judged.index, judged.split);
+  if (!arguments.by.empty())
+    facts = known_facts(arguments.columns, config.data, judged.index, *dataset, of_stage);
+  // Nobody chooses a threshold by whom it is judged.
+  std::unique_ptr<Dataset> choosing;
+  const bool has_others = judged.split != Split::val && !judged.index.of(Split::val).empty();
+  if (!arguments.output.empty() && has_others)
+    choosing = checked_dataset(stage, config, judged.index, Split::val);
   Json json;
   json["split"] = to_text(judged.split);
   tell_of_data(judged, json);
-  return {std::move(trained), std::move(judging),   std::move(start), std::move(judged),
-          std::move(dataset), std::move(reference), std::move(json)};
+  return {.trained = std::move(trained),
+          .judging = std::move(judging),
+          .start = std::move(start),
+          .judged = std::move(judged),
+          .dataset = std::move(dataset),
+          .reference = std::move(reference),
+          .choosing = std::move(choosing),
+          .facts = std::move(of_stage),
+          .known = std::move(facts),
+          .by = arguments.by,
+          .output = arguments.output,
+          .json = std::move(json)};
 }
 
 /// One rank's part. Collective.
@@ -211,26 +154,36 @@ void judge(Program& program, const EvaluateArguments& arguments, const Plan& pla
   const StoppableWork here(asked_by_signal);
   const auto task = task_of(evaluation.trained, program.run_folder(), device, plan.precision);
   lay_out_kernels(*task, plan.layout);
+  check_parts(evaluation, *task);
   const auto& config = evaluation.judging.config.config;
   const SystemClock clock;
   constexpr double patience = 5;
   WorkReport report(STDERR_FILENO, patience, clock);
   ShowsProgress shows;
   if (!program.arguments().quiet) shows = [&report](const WorkProgress& progress) { report.show(progress); };
-  const auto result = validate(*task, *evaluation.dataset, communicator,
-                               {.device = device,
-                                .precision = plan.precision,
-                                .layout = plan.layout,
-                                .seed = static_cast<uint64_t>(config.run.seed),
-                                .pictures = true,
-                                .depth = depth_of(arguments),
-                                .batch = arguments.batch,
-                                .workers = plan.loader_threads,
-                                .reference = evaluation.reference.get(),
-                                .after_case = send_heartbeat,
-                                .stop_asked = asked_by_signal,
-                                .progress = communicator.is_first() ? shows : ShowsProgress()});
-  if (communicator.is_first()) show_result(program, result, task->figures(), evaluation);
+  ValidationOptions options{.device = device,
+                            .precision = plan.precision,
+                            .layout = plan.layout,
+                            .seed = static_cast<uint64_t>(config.run.seed),
+                            .pictures = true,
+                            .depth = depth_of(arguments),
+                            .batch = arguments.batch,
+                            .workers = plan.loader_threads,
+                            .reference = evaluation.reference.get(),
+                            .columns = !evaluation.output.empty(),
+                            .groups = parts_of(evaluation),
+                            .after_case = send_heartbeat,
+                            .stop_asked = asked_by_signal,
+                            .progress = communicator.is_first() ? shows : ShowsProgress()};
+  const auto result = validate(*task, *evaluation.dataset, communicator, options);
+  std::vector<ScoredTruths> choosing;
+  if (evaluation.choosing && !result.scores.empty()) {
+    options.pictures = false;
+    options.depth = ValidationDepth::quick;
+    options.groups = {};
+    choosing = validate(*task, *evaluation.choosing, communicator, options).scores;
+  }
+  if (communicator.is_first()) show_result(program, result, choosing, task->figures(), evaluation);
 }
 
 /// This process is one rank. `board`: of the ranks that the launcher watches.
@@ -289,6 +242,11 @@ int judge_by_processes(Program& program, const EvaluateArguments& arguments, con
   launch.arguments.insert(launch.arguments.end(), {"--plan", plan_file.string(), "--checkpoint",
                                                    arguments.checkpoint, "--batch", text(arguments.batch)});
   if (!arguments.split.empty()) launch.arguments.insert(launch.arguments.end(), {"--split", arguments.split});
+  if (!arguments.output.empty())
+    launch.arguments.insert(launch.arguments.end(), {"--output", arguments.output});
+  for (const auto& column : arguments.by) launch.arguments.insert(launch.arguments.end(), {"--by", column});
+  for (const auto& table : arguments.columns)
+    launch.arguments.insert(launch.arguments.end(), {"--columns", table});
   if (arguments.quick) launch.arguments.emplace_back("--quick");
   for (const auto& word : arguments.call.weights.words()) launch.arguments.push_back(word);
   launch.log_folder = scratch.path();
@@ -321,6 +279,9 @@ int64_t count_cases(const Program& program, const EvaluateArguments& arguments, 
 int evaluate(Program& program, const EvaluateArguments& arguments) {
   if (arguments.call.is_rank()) return judge_as_rank(program, arguments);
   split_named(arguments.split);
+  if (!arguments.output.empty()) check_table_folder(arguments.output);
+  require(arguments.columns.empty() || !arguments.by.empty(), Exit::usage, "--columns needs --by",
+          "say which of its columns parts the cases");
   arguments.call.weights.choice();
   const auto folder = program.run_folder();
   const auto loaded =
@@ -345,6 +306,10 @@ void add_evaluate(Program& program) {
   verb.add_option("--checkpoint", arguments->checkpoint, "best, last or a checkpoint folder");
   verb.add_option("--batch", arguments->batch, "cases that a GPU computes together")->check(at_least(1));
   verb.add_flag("--quick", arguments->quick, "no sampling and no intervals, as during training");
+  verb.add_option("--output", arguments->output, "a folder for tables with a row a case and a row a patient");
+  verb.add_option("--by", arguments->by, "figures for each group that this column makes; repeatable");
+  verb.add_option("--columns", arguments->columns,
+                  "a table with columns for --by, a row a case or a patient; repeatable");
   add_call_flags(verb, arguments->call);
 }
 

@@ -84,4 +84,36 @@ Lines figure_lines(const ValidationResult& result, const DeclaredFigures& declar
   return lines;
 }
 
+Json groups_json(const ValidationResult& result, const DeclaredFigures& declared, const Dataset& dataset) {
+  Json groups = Json::array();
+  for (const ValidationResult& part : result.groups) {
+    Json json;
+    json["by"] = part.of.by;
+    json["group"] = part.of.name;
+    json["n"] = part.of.examples.size();
+    json["patients"] = part.patients;
+    add_figures(json, part, declared, dataset);
+    for (auto& figure : json) {
+      if (figure.is_object()) figure.erase("per_case");
+    }
+    groups.push_back(std::move(json));
+  }
+  return groups;
+}
+
+Lines group_lines(const ValidationResult& result, const DeclaredFigures& declared) {
+  Lines lines;
+  std::string by;
+  for (const ValidationResult& part : result.groups) {
+    if (part.of.by != by) lines.add(text("by ", part.of.by));
+    by = part.of.by;
+    const auto cases = part.of.examples.size();
+    lines.add(text("  ", part.of.name, ", ", cases, cases == 1 ? " case, " : " cases, ", part.patients,
+                   part.patients == 1 ? " patient" : " patients"));
+    for (const std::string& name : in_order(part, declared))
+      lines.add("  " + metric_line(name, part.metrics.at(name), find_figure(declared, name)));
+  }
+  return lines;
+}
+
 }  // namespace larmor::app

@@ -77,6 +77,9 @@ class Stage {
                                              ValidationDepth /*depth*/) const {
     return nullptr;
   }
+  /// What the data say of each example of dataset(), beside its name and its patient: the question that it
+  /// is, say. For tables of cases, and to part them by.
+  virtual CaseColumns facts(const RunConfig& /*config*/, const Index& /*index*/, Split) const { return {}; }
   /// In which order training sees the examples of `dataset`.
   virtual ExampleOrder order(const RunConfig& config, const Index& /*index*/, const Dataset& dataset) const {
     return make_order(config.data, static_cast<uint64_t>(config.run.seed), dataset);

@@ -15,6 +15,7 @@
 #include "larmor/data/dataset.h"
 #include "larmor/device/state.h"
 #include "larmor/optim/parameter_groups.h"
+#include "larmor/train/case_columns.h"
 #include "larmor/train/metrics.h"
 
 namespace torch::nn {
@@ -134,6 +135,11 @@ class Task {
   /// What the figures of a validation are, and what they are held against: those that validate() and
   /// summarize() may give, in the order in which a person reads them. What is not declared is shown as it is.
   virtual DeclaredFigures figures() const { return {}; }
+  /// What a table of cases has of each beside the values that validate() gave; `cases` as summarize() has
+  /// them. By default what was noted of single cases under the name of a figure.
+  virtual CaseColumns case_columns(const CaseValues& cases) const { return noted_figures(figures(), cases); }
+  /// What of a split's cases is there or not, for thresholds and ROC curves; `cases` as summarize() has them.
+  virtual std::vector<ScoredTruths> scores(const CaseValues& /*cases*/) const { return {}; }
   /// For `predict`, without gradient and in evaluation mode: what becomes of one case. `inputs` holds the
   /// images of Stage::prediction() that were given, [1, C, D, H, W], prepared and on the context's device;
   /// one row in any case, for which draws are the same at every call with the same seed and case number. By

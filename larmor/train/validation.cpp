@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <exception>
+#include <set>
 #include <string_view>
 
 #include <ATen/ops/cat.h>
@@ -50,6 +51,21 @@ struct Gathered {
     CaseValues both = values;
     both.insert(notes.begin(), notes.end());
     return both;
+  }
+
+  /// Those of which anything was recorded.
+  std::vector<int64_t> examples() const {
+    std::set<int64_t> all;
+    for (const auto* const recorded : {&values, &notes}) {
+      for (const auto& [name, per_case] : *recorded) {
+        for (const auto& [example, value] : per_case) all.insert(example);
+      }
+    }
+    return {all.begin(), all.end()};
+  }
+
+  Gathered of(const CaseGroup& group) const {
+    return {.values = values_of_group(values, group), .notes = values_of_group(notes, group), .bad = {}};
   }
 };
 
@@ -296,7 +312,24 @@ ValidationResult validate(Task& task, const Dataset& dataset, Communicator& comm
   }
   feed.clear();
   task.summarize(gathered.all(), reference, collected);
-  return result_of(gathered, task, collected);
+  auto result = result_of(gathered, task, collected);
+  if (options.columns) {
+    result.columns = task.case_columns(gathered.all());
+    result.scores = task.scores(gathered.all());
+  }
+  if (options.groups) {
+    const auto judge_part = [&](const CaseGroup& group) {
+      const auto part = gathered.of(group);
+      Collected of_group({options.stop_asked, options.depth, /*pictures=*/false}, dataset, communicator);
+      task.summarize(part.all(), reference, of_group);
+      return result_of(part, task, of_group);
+    };
+    for (auto& group : options.groups(task.case_columns(gathered.all()), gathered.examples())) {
+      result.groups.push_back(judge_part(group));
+      result.groups.back().of = std::move(group);
+    }
+  }
+  return result;
 }
 
 }  // namespace larmor

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "larmor/base/work_progress.h"
 #include "larmor/comm/communicator.h"
 #include "larmor/plan/plan.h"
+#include "larmor/train/case_groups.h"
 #include "larmor/train/stoppable_work.h"
 #include "larmor/train/task.h"
 #include "larmor/train/verdict.h"
@@ -44,6 +46,10 @@ struct ValidationResult {
   std::vector<Verdict> verdicts;                        // by what the task declares of its figures
   std::vector<BadFile> bad;                             // cases that no metric knows, of all ranks
   int64_t patients = 0;                                 // whose the others are
+  CaseColumns columns = {};                             // Task::case_columns(), where they were asked for
+  std::vector<ScoredTruths> scores = {};                // Task::scores(), likewise
+  CaseGroup of = {};                                    // of a part of a split: which
+  std::vector<ValidationResult> groups = {};            // of the parts that were asked for
 };
 
 struct ValidationOptions {
@@ -56,6 +62,10 @@ struct ValidationOptions {
   int64_t batch = 1;  // cases of one shape that a GPU computes together; a CPU computes each alone
   int workers = 0;    // threads of this rank that read cases ahead; 0: the calling one reads them
   const Dataset* reference = nullptr;  // Stage::reference()'s
+  bool columns = false;                // whether the result has Task::case_columns() and Task::scores()
+  /// Which parts of the cases that could be used have figures of their own, by Task::case_columns() and
+  /// whatever else is known of them; on every rank alike.
+  std::function<CaseGroups(const CaseColumns& columns, std::span<const int64_t> examples)> groups = {};
   /// By which cases come to the device, and whose memory they have then, in place of what was in it; in the
   /// end all of it is given up. Null: one of validate()'s own.
   BatchFeed* feed = nullptr;

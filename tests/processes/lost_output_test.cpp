@@ -55,6 +55,7 @@ const std::vector<Words> computing{
     {"prepare", "latent_diffusion", "-c", "tiny", "data.cache_folder=prepared", "--clean"},
     {"evaluate", "run", "--json"},
     {"evaluate", "run", "--ranks", "2"},
+    {"evaluate", "run", "--quick", "--output", "tables"},
     {"predict", "run", "--input", "in.nii", "--output", "out.nii"},
     {"export", "run", "--output", "out.safetensors"},
     {"train", "run"},

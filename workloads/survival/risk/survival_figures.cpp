@@ -252,7 +252,10 @@ void record_figures(const Predictions& predictions, const TrainingTable& trainin
     record_undefined(training, metrics);
     return;
   }
-  metrics.figure("loss", {.value = cox_of(predictions, training.ties).value_or(undefined)});
+  // Of censored patients alone Cox's loss is 0 whatever is predicted, which would look like the best of all.
+  const bool has_event = predictions.outcomes.events() > 0;
+  const double loss = has_event ? cox_of(predictions, training.ties).value_or(undefined) : undefined;
+  metrics.figure("loss", with_reason({.value = loss}, has_event ? "" : "nobody has had the event"));
   record_ranking(predictions, training, metrics);
   if (!training.horizons.empty()) record_at_horizons(predictions, training, metrics);
   if (metrics.wants_pictures()) record_pictures(predictions, training, metrics);

@@ -14,6 +14,7 @@
 #include "larmor/train/prediction.h"
 
 #include "workloads/survival/risk/concordance.h"
+#include "workloads/survival/risk/pictures.h"
 #include "workloads/survival/risk/pretrained.h"
 
 namespace larmor::survival {
@@ -142,6 +143,28 @@ DeclaredFigures SurvivalTask::figures() const {
       {.name = "ibs_kaplan_meier", .better = lower, .meaning = "the same of training's Kaplan-Meier curve"},
       {.name = "risk", .meaning = "mean log-risk of the cases; only its order means something"},
   };
+}
+
+CaseColumns SurvivalTask::case_columns(const CaseValues& cases) const {
+  const auto seen = Predictions::from(cases);
+  CaseColumn time{
+      .name = "time", .meaning = "followed for", .unit = std::string(name_of_unit(config_.time_unit))},
+      event{.name = "event", .meaning = "1 where the event was seen, 0 where the case was censored"},
+      group{.name = "group", .meaning = "third of the cases by their risk"},
+      truth{.name = "risk_truth", .meaning = "true log-risk"};
+  for (std::size_t row = 0; row < seen.examples.size(); ++row) {
+    time.numbers[seen.examples[row]] = seen.outcomes.time[row];
+    event.numbers[seen.examples[row]] = seen.outcomes.event[row];
+    if (!seen.truth.empty()) truth.numbers[seen.examples[row]] = seen.truth[row];
+  }
+  if (seen.is_finite()) {
+    for (const RiskGroup& one : risk_groups(seen.log_risk)) {
+      for (const std::size_t row : one.rows) group.words[seen.examples[row]] = one.name;
+    }
+  }
+  CaseColumns columns{time, event, group};
+  if (!truth.numbers.empty()) columns.push_back(truth);
+  return columns;
 }
 
 void SurvivalTask::forget_reference() {

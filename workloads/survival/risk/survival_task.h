@@ -37,6 +37,8 @@ class SurvivalTask final : public Task, private WholeBatchLoss {
   void validate(const Batch& batch, Metrics& metrics) override;
   void summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) override;
   DeclaredFigures figures() const override;
+  /// Time, event, the third of the risks that the case is in, and the true risk of an invented one.
+  CaseColumns case_columns(const CaseValues& cases) const override;
   /// Numbers: risk, the log-risk; and where reference cases are known, the percentage of them with a lower
   /// one, and the probability to be without event at each horizon.
   Prediction predict(const Batch& inputs, const PredictionContext& context) override;

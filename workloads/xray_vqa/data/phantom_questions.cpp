@@ -173,7 +173,7 @@ std::string study_name(int64_t number, int64_t studies) {
   return text(study_prefix, word);
 }
 
-class PhantomDataset final : public Dataset {
+class PhantomDataset final : public QuestionSource {
  public:
   PhantomDataset(const PhantomQuestions& phantoms, const Index& index, Split split,
                  const WordPiece& tokenizer)
@@ -193,9 +193,13 @@ class PhantomDataset final : public Dataset {
     return patients_[static_cast<std::size_t>(example / phantoms_.questions)];
   }
 
+  std::string study(int64_t example) const override { return study_of(example); }
+
+  std::string question(int64_t example) const override { return facts_of(example).question; }
+
   Sample get(const ExampleKey& key) const override {
     const int64_t number = phantom_number(study_of(key.example));
-    auto facts = phantom_question(phantoms_.seed, number, key.example % phantoms_.questions);
+    auto facts = facts_of(key.example);
     facts.study = key.example / phantoms_.questions;
     Sample made = sample_of(facts, tokenizer_, phantoms_.sizes);
     made.emplace(sample::image, image_of_grey(make_xray(phantoms_.seed, number, phantoms_.sizes.image)));
@@ -203,6 +207,10 @@ class PhantomDataset final : public Dataset {
   }
 
  private:
+  QuestionFacts facts_of(int64_t example) const {
+    return phantom_question(phantoms_.seed, phantom_number(study_of(example)), example % phantoms_.questions);
+  }
+
   const std::string& study_of(int64_t example) const {
     ensure(example >= 0 && example < size());
     return names_[static_cast<std::size_t>(example / phantoms_.questions)];

@@ -16,7 +16,7 @@
 namespace larmor::xray_vqa {
 namespace {
 
-class TableDataset final : public Dataset {
+class TableDataset final : public QuestionSource {
  public:
   TableDataset(const Index& index, Split split, const WordPiece& tokenizer, const SampleSizes& sizes)
       : folder_(index.folder),
@@ -57,6 +57,15 @@ class TableDataset final : public Dataset {
 
   std::string patient(int64_t example) const override {
     return patients_[static_cast<std::size_t>(studies_[place_of(example)].patient)];
+  }
+
+  std::string study(int64_t example) const override {
+    return tables_.study(studies_[place_of(example)].row).id;
+  }
+
+  std::string question(int64_t example) const override {
+    const StudyRows& rows = studies_[place_of(example)];
+    return std::string(tables_.question(rows.first_question + example - rows.first_example).question);
   }
 
   Sample get(const ExampleKey& key) const override {

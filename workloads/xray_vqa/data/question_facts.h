@@ -37,6 +37,13 @@ struct SceneObject {
 /// box, or lies outside the picture.
 std::vector<SceneObject> objects_in_words(const std::string& words);
 
+/// A dataset whose examples are questions, which can be shown in words.
+class QuestionSource : public Dataset {
+ public:
+  virtual std::string study(int64_t example) const = 0;  // its id
+  virtual std::string question(int64_t example) const = 0;
+};
+
 using Labels = std::array<Label, chexpert_labels>;
 
 struct QuestionFacts {

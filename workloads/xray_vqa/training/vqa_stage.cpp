@@ -153,6 +153,18 @@ std::unique_ptr<Dataset> VqaStage::reference(const RunConfig& config, const Inde
   return some_cases(dataset(config, index, Split::train), config_.baseline_examples);
 }
 
+CaseColumns VqaStage::facts(const RunConfig& config, const Index& index, Split split) const {
+  const auto examples = dataset(config, index, split);
+  const auto& questions = dynamic_cast<const QuestionSource&>(*examples);
+  CaseColumn study{.name = "study", .meaning = "the study that is asked about"},
+      question{.name = "question", .meaning = "what is asked"};
+  for (int64_t example = 0; example < questions.size(); ++example) {
+    study.words[example] = questions.study(example);
+    question.words[example] = questions.question(example);
+  }
+  return {study, question};
+}
+
 std::unique_ptr<Task> VqaStage::task(const RunConfig& config, const Index&) const {
   return std::make_unique<VqaTask>(config_, surroundings(), static_cast<uint64_t>(config.run.seed));
 }

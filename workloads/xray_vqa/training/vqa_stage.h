@@ -30,6 +30,8 @@ class VqaStage final : public Stage {
   /// Training questions for the baselines, which no network has to look at.
   std::unique_ptr<Dataset> reference(const RunConfig& config, const Index& index,
                                      ValidationDepth depth) const override;
+  /// The id of the study and the words of the question.
+  CaseColumns facts(const RunConfig& config, const Index& index, Split split) const override;
   std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override;
   /// The vocabulary, names of regions and entities, and what training has examples of.
   std::map<std::string, std::string> keeps(const RunConfig& config, const Index& index) const override;

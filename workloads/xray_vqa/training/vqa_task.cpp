@@ -16,6 +16,7 @@
 #include "workloads/xray_vqa/training/declared_vqa.h"
 #include "workloads/xray_vqa/training/encoder_weights.h"
 #include "workloads/xray_vqa/training/left_out_scene.h"
+#include "workloads/xray_vqa/training/question_columns.h"
 #include "workloads/xray_vqa/training/saliency.h"
 #include "workloads/xray_vqa/training/vqa_figures.h"
 
@@ -222,6 +223,15 @@ void VqaTask::summarize(const CaseValues& cases, const CaseValues& reference, Me
   const auto training = SplitAnswers::from(reference);
   record_vqa_figures(SplitAnswers::from(cases), SplitAnswers::without_scene(cases),
                      Baselines(training.questions), config_.weights, metrics);
+}
+
+CaseColumns VqaTask::case_columns(const CaseValues& cases) const {
+  return columns_of_questions(SplitAnswers::from(cases), SplitAnswers::without_scene(cases),
+                              surroundings_.vocabularies);
+}
+
+std::vector<ScoredTruths> VqaTask::scores(const CaseValues& cases) const {
+  return scores_of(SplitAnswers::from(cases), SplitAnswers::without_scene(cases));
 }
 
 Prediction VqaTask::predict(const Batch& inputs, const PredictionContext& context) {

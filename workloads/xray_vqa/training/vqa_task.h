@@ -50,6 +50,10 @@ class VqaTask final : public Task {
   void validate(const Batch& batch, Metrics& metrics) override;
   void summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) override;
   DeclaredFigures figures() const override;
+  /// What each question is, what was to be answered and what was, with the scene and, where it has one,
+  /// without it; and the labels of its study.
+  CaseColumns case_columns(const CaseValues& cases) const override;
+  std::vector<ScoredTruths> scores(const CaseValues& cases) const override;
   /// Words: answer, head, and of boxes that are given the one that the question looks at most. Numbers: the
   /// answer's probability, that of each label, and the box's share of attention. Picture: saliency.
   /// What training saw no example of is missing.
