@@ -1,5 +1,6 @@
 #include "app/evaluation.h"
 
+#include <algorithm>
 #include <exception>
 #include <numeric>
 #include <string>
@@ -79,7 +80,13 @@ void add_tables(Storage& storage, const ValidationResult& result, const std::vec
 /// The columns that cases can be parted by, those of the task behind those that are known without it.
 CaseColumns all_columns(const Evaluation& evaluation, const CaseColumns& of_task) {
   CaseColumns all = evaluation.known;
-  all.insert(all.end(), of_task.begin(), of_task.end());
+  for (const CaseColumn& column : of_task) {
+    const auto known = std::ranges::find(all, column.name, &CaseColumn::name);
+    if (known == all.end())
+      all.push_back(column);
+    else if (!known->fault.empty())
+      *known = column;
+  }
   return all;
 }
 

@@ -150,7 +150,11 @@ CaseColumns known_facts(const std::vector<std::string>& own_tables, const DataCo
   CaseColumns all;
   const auto add = [&all](CaseColumns more) {
     for (CaseColumn& column : more) {
-      if (column_named(all, column.name) == nullptr) all.push_back(std::move(column));
+      const auto known = std::ranges::find(all, column.name, &CaseColumn::name);
+      if (known == all.end())
+        all.push_back(std::move(column));
+      else if (!known->fault.empty())
+        *known = std::move(column);
     }
   };
   for (const std::string& table : own_tables) {

@@ -22,9 +22,9 @@ CaseColumns facts_of_table(const std::filesystem::path& table, const DataConfig&
 /// The tables that come with the data: data.list where it is CSV, and participants.tsv in the data folder.
 std::vector<std::filesystem::path> tables_of_data(const DataConfig& data, const Index& index);
 
-/// What is known of the examples of a split, the first of each name counting: the person's own tables, those
-/// of the data, and what the stage says of them. A table of the data that tells nothing of these cases is
-/// passed over.
+/// What is known of the examples of a split, the first of each name counting that has no fault: the person's
+/// own tables, those of the data, and what the stage says of them. A table of the data that tells nothing of
+/// these cases is passed over.
 CaseColumns known_facts(const std::vector<std::string>& own_tables, const DataConfig& data,
                         const Index& index, const Dataset& dataset, CaseColumns of_stage);
 

@@ -80,6 +80,15 @@ TEST_F(CaseFacts, OfTwoRowsThatDisagreeAreAFaultOfThatColumnAlone) {
   EXPECT_EQ(column_named(facts, "age")->fault, "lines 2 and 3 of people.csv say 40 and 41 of the same case");
 }
 
+// Rows of questions: a list of them says several types of one picture, and the stage knows each one's.
+TEST_F(CaseFacts, OfAColumnWithAFaultGiveWayToWhoKnowsBetter) {
+  data_.list = put("list.csv", "image,type\nimages/a/1.nii,x\nimages/a/1.nii,y\nimages/b/1.nii,x\n").string();
+  CaseColumn of_stage{.name = "type", .words = {{0, "z"}}};
+  const auto facts = known_facts({}, data_, index_, Volumes(index_), {of_stage});
+  EXPECT_EQ(column_named(facts, "type")->fault, "");
+  EXPECT_EQ(column_named(facts, "type")->words.at(0), "z");
+}
+
 TEST_F(CaseFacts, AreRefusedOfATableOfOthers) {
   const auto table = put("people.csv", "who,sex\ncarl,m\n");
   const auto error = error_of([&] { facts_in(table); });
