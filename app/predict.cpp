@@ -21,6 +21,8 @@
 #include "larmor/device/module_state.h"
 #include "larmor/device/weights_file.h"
 #include "larmor/launch/stop_signal.h"
+#include "larmor/train/checkpoint_reference.h"
+#include "larmor/train/ensemble.h"
 #include "larmor/train/networks.h"
 #include "larmor/train/prediction_ranks.h"
 #include "larmor/train/prediction_samples.h"
@@ -47,6 +49,8 @@ struct PredictArguments {
   std::string table, output, weights, checkpoint = "best";
   std::optional<int64_t> seed;
   bool saliency = false;
+  std::vector<std::string> with;  // further members of an ensemble
+  bool mirrored = false;
   CallFlags call;
   std::string cases;  // of the process that started this one as a rank
   int rank = 0;
@@ -70,6 +74,37 @@ LoadedStage stage_for(const Program& program, const PredictArguments& arguments)
     fail(Exit::usage, text("there is no file ", arguments.weights), "check --weights");
   naming(arguments.weights, [&] { open_regular(arguments.weights, Exit::usage); });
   return program.load(program.workload(words.target));
+}
+
+/// The trained networks that predict together with the one of the run; nothing of them is loaded.
+std::vector<CheckpointReference> find_members(const Program& program, const LoadedStage& loaded,
+                                              const PredictArguments& arguments, const PredictionForm& form) {
+  constexpr const char* flag = "--with";
+  std::vector<CheckpointReference> members;
+  if (arguments.with.empty()) return members;
+  require(is_of_run(program), Exit::usage, "--with: weights of a file predict alone", "name a run");
+  require(!arguments.saliency, Exit::usage, "--saliency shows what one network goes by", "leave --with out");
+  const auto folder = program.run_folder();
+  const auto& workload = program.workload(workload_of(folder));
+  for (const std::string& words : arguments.with) {
+    members.push_back(find_reference(flag, words, loaded.config.config.run.folder));
+    const RunFolder& run = members.back().run;
+    check_stage(flag, run, workload, stage_of(folder));
+    const auto member = load_run_stage(run, workload, program.arguments().overrides);
+    const auto reason = why_apart(form, member.stage->prediction(member.config.config));
+    if (!reason.empty())
+      fail(Exit::usage,
+           text(flag, " ", words, " does not predict what ", folder.root.string(), " does: ", reason),
+           "put runs together that were trained with the same data.transforms and inputs");
+  }
+  return members;
+}
+
+void check_mirroring(const PredictionForm& form) {
+  const bool has_image = std::ranges::any_of(
+      form.inputs, [](const auto& input) { return input.kind == PredictionInput::Kind::image; });
+  const std::string reason = has_image ? form.why_not_mirrored : "no image is given that could be mirrored";
+  if (!reason.empty()) fail(Exit::usage, text("--mirrored: ", reason), "leave it out");
 }
 
 /// Its networks hold their weights, on the device, and are in evaluation mode.
@@ -140,7 +175,36 @@ struct Call {
   PredictionCases found;
   PredictionFiles files;
   Plan plan;
+  std::vector<CheckpointReference> members = {};  // beside the run's own
 };
+
+/// The network of the call, or several of them as one.
+std::unique_ptr<Task> tasks_for(const Program& program, const Call& call, const PredictArguments& arguments,
+                                c10::Device device) {
+  const Precision precision = call.plan.precision;
+  auto first = task_for(program, call.loaded, arguments, device, precision);
+  if (call.members.empty() && !arguments.mirrored) return first;
+  std::vector<std::unique_ptr<Task>> all;
+  all.push_back(std::move(first));
+  for (const CheckpointReference& member : call.members) {
+    all.push_back(load_trained(member.run, program.workload(workload_of(member.run)),
+                               program.arguments().overrides,
+                               {.checkpoint = member.folder.empty() ? member.choice : member.folder.string(),
+                                .weights = arguments.call.weights.choice(),
+                                .device = device,
+                                .precision = precision})
+                      .task);
+  }
+  return std::make_unique<Ensemble>(std::move(all), TakenTogether{.mirrored = arguments.mirrored});
+}
+
+/// What is left for a pass: of an ensemble all networks are there at once, and the estimate knows of one.
+uint64_t memory_beside(Task& task, const Call& call, int rank) {
+  const uint64_t all = memory_for(call.plan, rank);
+  const auto count = call.members.size();
+  const uint64_t others = bytes_of_weights(task) / (count + 1) * count;
+  return others < all ? all - others : 0;
+}
 
 /// By what training told its files apart; where a list named its modalities, in the list's order.
 DataConfig data_of_training(const Program& program, const LoadedStage& loaded) {
@@ -166,7 +230,7 @@ std::vector<PredictedCase> predict_here(Program& program, const PredictArguments
   const int rank = arguments.rank;
   const auto device = device_of(call.plan, rank);
   set_up_process(call.plan, device);
-  const auto task = task_for(program, call.loaded, arguments, device, call.plan.precision);
+  const auto task = tasks_for(program, call, arguments, device);
   lay_out_kernels(*task, call.plan.layout);
   if (const auto missing = task->missing_values(); !missing.empty() && rank == 0) log::warning(missing);
   const bool quiet = program.arguments().quiet || call.plan.world_size() > 1;
@@ -177,8 +241,8 @@ std::vector<PredictedCase> predict_here(Program& program, const PredictArguments
        .precision = call.plan.precision,
        .layout = call.plan.layout,
        .resamples = config.data.grids == "resample",
-       .fits_in_one_pass =
-           room_for_one_pass(*call.loaded.stage, config, call.plan.precision, memory_for(call.plan, rank)),
+       .fits_in_one_pass = room_for_one_pass(*call.loaded.stage, config, call.plan.precision,
+                                             memory_beside(*task, call, rank)),
        .progress = progress_for_person(quiet)});
   const PredictionRun run{predictor, call.form, call.files, call.found.cases, program.storage()};
   watch_stop_signals();
@@ -221,6 +285,8 @@ std::vector<PredictedCase> predict_by_ranks(Program& program, const PredictArgum
     add("--weights", arguments.weights);
     add("--checkpoint", arguments.checkpoint);
     if (arguments.saliency) words.emplace_back("--saliency");
+    for (const std::string& member : arguments.with) add("--with", member);
+    if (arguments.mirrored) words.emplace_back("--mirrored");
     add("--seed", arguments.seed ? text(*arguments.seed) : "");
     for (const auto& word : arguments.call.weights.words()) words.push_back(word);
   }
@@ -250,6 +316,8 @@ int predict(Program& program, PredictArguments arguments) {
   auto loaded = stage_for(program, arguments);
   auto form = loaded.stage->prediction(loaded.config.config);
   choose_pictures(form, arguments);
+  if (arguments.mirrored) check_mirroring(form);
+  auto members = find_members(program, loaded, arguments, form);
   if (const auto words = steps_without_input(form); !words.empty() && !arguments.call.is_rank())
     log::warning(words);
   require(!arguments.output.empty() || form.volumes.empty(), Exit::usage, "--output is required",
@@ -260,7 +328,8 @@ int predict(Program& program, PredictArguments arguments) {
                   ? plan_from_json(read_json(arguments.call.plan))
                   : plan_call(arguments.call, loaded.config.config, std::ssize(found.cases));
   if (plan.world_size() == 1 || arguments.call.is_rank()) set_up_environment(plan);
-  const Call call{std::move(loaded), form, std::move(found), std::move(files), std::move(plan)};
+  const Call call{std::move(loaded), form, std::move(found), std::move(files), std::move(plan),
+                  std::move(members)};
   if (arguments.call.is_rank()) {
     predict_here(program, arguments, call);
     return 0;
@@ -302,6 +371,10 @@ void add_predict(Program& program) {
   verb.add_option("--output", arguments->output,
                   "the file to write, or a folder for several; numbers and words are shown in any case");
   verb.add_flag("--saliency", arguments->saliency, "a picture of what the answer goes by, beside the output");
+  verb.add_option("--with", arguments->with,
+                  "RUN[#best|last|step-…]: its network, too, and the mean of both; repeatable");
+  verb.add_flag("--mirrored", arguments->mirrored,
+                "each image once more with left and right exchanged, and the mean of both");
   verb.add_option("--seed", arguments->seed, "of all draws, instead of the run's")->check(at_least(0));
   verb.add_option("--weights", arguments->weights, "safetensors weights, for a workload without a run");
   verb.add_option("--checkpoint", arguments->checkpoint, "best, last or a checkpoint folder");

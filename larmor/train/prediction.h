@@ -57,6 +57,8 @@ struct PredictionForm {
   /// A .npz file of two channels is one image here, as the network takes both; elsewhere, as in training, the
   /// second of them is the label.
   bool pairs_are_images = false;
+  /// Why its images may not be seen with left and right exchanged; empty where they may.
+  std::string why_not_mirrored = {};
 };
 
 /// Words for a person about steps whose `keys` name nothing that is among the inputs, and that are left out
@@ -69,6 +71,9 @@ struct Prediction {
   std::vector<std::pair<std::string, double>> numbers = {};     // columns of a table; NaN: not known
   std::vector<std::pair<std::string, std::string>> words = {};  // further columns
   std::map<std::string, Image> pictures = {};                   // all that the form names
+  /// Where the word "answer" is one of several: the probability of each of them, that of the likeliest being
+  /// the number "probability". Not shown: for who averages several predictions.
+  std::vector<std::pair<std::string, double>> chances = {};
   /// Numbers and words that these weights cannot give, each with the reason.
   std::vector<std::pair<std::string, std::string>> missing = {};
 };

@@ -183,7 +183,11 @@ std::unique_ptr<Task> CascadeStage::task(const RunConfig& config, const Index& i
 
 PredictionForm CascadeStage::prediction(const RunConfig& /*config*/) const {
   PredictionForm form{
-      .inputs = {}, .volumes = {CascadeTask::output_name}, .draws = true, .cases_of_folder = radiographs_in};
+      .inputs = {},
+      .volumes = {CascadeTask::output_name},
+      .draws = true,
+      .cases_of_folder = radiographs_in,
+      .why_not_mirrored = "the volume is made from where the rays of its radiographs come from"};
   for (const std::string& view : config_.views) form.inputs.push_back({.name = view});
   return form;
 }

@@ -177,7 +177,8 @@ PredictionForm VqaStage::prediction(const RunConfig&) const {
                      {.name = "boxes", .kind = Kind::text, .is_optional = true},
                      {.name = "objects", .kind = Kind::file, .is_optional = true}},
           .pictures = {"saliency"},
-          .columns = [](const CsvTable&, const std::string&) { return columns_of_training_alone(); }};
+          .columns = [](const CsvTable&, const std::string&) { return columns_of_training_alone(); },
+          .why_not_mirrored = "questions and answers name the sides of the body"};
 }
 
 VqaSurroundings VqaStage::surroundings() const {

@@ -255,6 +255,9 @@ Prediction VqaTask::predict(const Batch& inputs, const PredictionContext& contex
   } else {
     prediction.words.emplace_back("answer", answer_name(asked.head, answer, surroundings_.vocabularies));
     prediction.numbers.emplace_back("probability", probabilities[answer].item<double>());
+    for (int64_t one = 0; one < probabilities.size(0); ++one)
+      prediction.chances.emplace_back(answer_name(asked.head, one, surroundings_.vocabularies),
+                                      probabilities[one].item<double>());
   }
   prediction.words.emplace_back("head", head_names[head]);
   if (!asked.boxes.empty()) add_box(asked.boxes, network_->box_weights(outputs, states, batch), prediction);
