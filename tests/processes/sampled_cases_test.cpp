@@ -84,6 +84,29 @@ TEST_F(SampledCases, HaveAFileEachAndTheirMeanAndDeviationBesideThem) {
   EXPECT_GT(mean_of("many/pa-deviation.nii.gz"), 0);
 }
 
+// A radiograph has no grid of voxels that a volume could be on.
+TEST_F(SampledCases, LieInACubeOfTheirOwnAroundTheMiddleInHounsfieldUnits) {
+  predicted({}, "cube.nii.gz");
+  const auto report = call({"inspect", "cube.nii.gz", "--json"}).json().at(0);
+  EXPECT_EQ(report["shape"], Json::array({8, 8, 8}));
+  EXPECT_EQ(report["spacing_mm"], Json::array({50.0, 50.0, 50.0})) << "data.extent is 400 mm";
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    double middle = report["affine"][axis][3].get<double>();
+    for (std::size_t i = 0; i < 3; ++i) middle += 3.5 * report["affine"][axis][i].get<double>();
+    EXPECT_NEAR(middle, 0, 1e-6) << axis;
+  }
+  EXPECT_GE(report["min"].get<double>(), -1000);
+  EXPECT_LE(report["max"].get<double>(), 3000);
+  EXPECT_LT(report["mean"].get<double>(), -100) << "most of it is air, which is about -1000 HU";
+}
+
+TEST_F(SampledCases, AreOfNoMirroredRadiographs) {
+  const auto end = call({"predict", "runs/one", "--input", "pa=pa.png", "--input", "lateral=lateral.png",
+                         "--output", "mirrored.nii.gz", "--mirrored"});
+  EXPECT_EQ(end.status, usage);
+  EXPECT_THAT(end.err, HasSubstr("where the rays of its radiographs come from"));
+}
+
 TEST_F(SampledCases, AreTheSameOnOneTwoAndThreeRanks) {
   predicted({"--count", "3"}, "ranks_1/");
   const auto files = files_in("ranks_1");
