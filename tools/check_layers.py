@@ -127,6 +127,14 @@ def check_text(path, text, table):
                           f"{match.group().strip()}: only comm asks whether there is more than one rank")
 
 
+def check_arrows(table, includes):
+    """What a row allows, somebody includes."""
+    for layer, allowed in table.rows.items():
+        included = {home_of(name)[0] for path, _, _, name in includes if home_of(path)[0] == layer}
+        for name in sorted(allowed - included - {EVERYTHING}):
+            yield Problem(table.place, 1, f"{layer} may include {name} and does not: take it out of the row")
+
+
 def layer_calls(root):
     """(layer, lists by keyword, place) of each larmor_layer() in larmor/*/CMakeLists.txt."""
     for file in sorted((root / "larmor").glob("*/CMakeLists.txt")):
@@ -213,6 +221,7 @@ def check(root, _arguments=None):
         yield from check_text(path, text, table)
     for path, line, quote, name in includes:
         yield from check_include(path, line, quote, name, table, private)
+    yield from check_arrows(table, includes)
     yield from check_builds(root, table, includes)
     yield from check_privacy(root, files, includes, private)
 
@@ -245,13 +254,17 @@ GOOD_TREE = {
     "larmor/plan/inner.h": '#pragma once\n#include "larmor/base/text.h"\n',
     "larmor/plan/plan.cpp": '#include "larmor/plan/inner.h"\nbool alone = world_size == 1;\n',
     "larmor/device/device.h": '#pragma once\n#include <ATen/core/Tensor.h>\n',
-    "larmor/device/device.cpp": '#include "larmor/device/device.h"\n#include <torch/nn.h>\n#ifdef CUDA\n#endif\n',
-    "larmor/comm/group.cpp": "bool many = world_size > 1;\n#if 1\n#endif\n",
+    "larmor/device/device.cpp": '#include "larmor/device/device.h"\n#include <torch/nn.h>\n#ifdef CUDA\n#endif\n'
+                                '#include "larmor/base/text.h"\n#include "larmor/plan/plan.h"\n',
+    "larmor/comm/group.cpp": '#include "larmor/base/text.h"\n#include "larmor/device/device.h"\n'
+                             "bool many = world_size > 1;\n#if 1\n#endif\n",
     "larmor/comm/old_shim/a.h": "#define SHIM 1\n",
     "larmor/train/loop.cpp": '// if (world_size > 1)\nauto text = "world_size > 1 #ifdef";\n'
-                             '#include "larmor/comm/new.h"\n#include "larmor/device/device.h"\n',
+                             '#include "larmor/comm/new.h"\n#include "larmor/device/device.h"\n'
+                             '#include "larmor/base/text.h"\n',
     "larmor/comm/new.h": "#pragma once\n",
-    "workloads/one/one.cpp": '#include "workloads/one/one.h"\n#include "larmor/base/text.h"\n',
+    "workloads/one/one.cpp": '#include "workloads/one/one.h"\n#include "larmor/base/text.h"\n'
+                             '#include "larmor/train/loop.h"\n',
     "workloads/one/one.h": "#pragma once\n#include <torch/nn.h>\n",
     "workloads/one/tests/one_test.cpp": '#include "tests/support/cases.h"\n#include "larmor/comm/new.h"\n',
     "larmor/larmor.h": '#include "larmor/base/offered.h"\n',
@@ -291,10 +304,11 @@ BAD_TREES = [
     ({"larmor/base/deep.h": "", "larmor/base/a.cpp": '#include "larmor/base/deep.h"\n'}, ["only its folder needs it"]),
     ({"larmor/extra/a.h": ""}, ["larmor/extra:1: no row", "larmor/extra:1: no larmor_layer()"]),
     ({"docs/architecture.md": PAGE.replace("| base plan |", "| base train |")},
-     ["device may include train", "USES plan, which"]),
+     ["device may include train, which", "device may include train and does not", "device may not include", "USES plan, which"]),
     ({"larmor/train/a.cpp": '#include "larmor/plan/outer.h"\n', "larmor/plan/outer.h": '#include "larmor/plan/inner.h"\n'},
      ["outer.h:1: a public header includes larmor/plan/inner.h", "train may not include larmor/plan/outer.h"]),
     ({"docs/architecture.md": PAGE.replace("| *torch line* | | |\n", "")}, ["no row *torch line*"]),
+    ({"larmor/comm/group.cpp": '#include "larmor/base/text.h"\n'}, ["comm may include device and does not"]),
 ]
 
 
