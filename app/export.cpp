@@ -2,7 +2,7 @@
 #include "larmor/base/text.h"
 #include "larmor/base/whole_file.h"
 #include "larmor/device/tensor_file.h"
-#include "larmor/train/snapshot.h"
+#include "larmor/train/checkpoint_weights.h"
 #include "larmor/train/trained.h"
 
 #include "app/call_ranks.h"

@@ -16,8 +16,8 @@
 #include "larmor/base/text.h"
 #include "larmor/device/module_state.h"
 #include "larmor/train/checkpoint_reference.h"
+#include "larmor/train/checkpoint_weights.h"
 #include "larmor/train/earlier_run.h"
-#include "larmor/train/snapshot.h"
 #include "larmor/train/trained.h"
 #include "larmor/train/undrawn_task.h"
 

@@ -18,6 +18,7 @@
 #include "larmor/train/beats_on_board.h"
 #include "larmor/train/begun_run.h"
 #include "larmor/train/checked_dataset.h"
+#include "larmor/train/checkpoint_weights.h"
 #include "larmor/train/heartbeat_storage.h"
 #include "larmor/train/measure/block_order.h"
 #include "larmor/train/measure/memory_probe.h"

@@ -1,35 +1,13 @@
 #include "larmor/train/snapshot.h"
 
-#include <algorithm>
-
-#include <torch/nn/module.h>
-
-#include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/state_parts.h"
-#include "larmor/device/module_state.h"
 #include "larmor/parallel/state_ranges.h"
-#include "larmor/train/networks.h"
+#include "larmor/train/checkpoint_weights.h"
 
 namespace larmor {
 
 namespace {
-
-constexpr const char* model_file = "model.safetensors";
-constexpr const char* average_file = "ema.safetensors";
-
-std::string average_file_of(const std::string& objective, bool is_first) {
-  return is_first ? average_file : text("ema.", objective, ".safetensors");
-}
-
-void require_undamaged(const CheckpointEntry& entry) {
-  if (entry.ok) return;
-  fail(Exit::checkpoint,
-       text("the checkpoint ", entry.folder.string(),
-            " is not what it was when the run started: ", entry.reason),
-       "start again: the run goes on from the newest whole one. Where only some hosts see the damage, look "
-       "at their disks");
-}
 
 // The optimizer's state of one objective as all ranks have saved it, and the averages of its weights: each
 // rank reads of it what it needs.
@@ -71,7 +49,7 @@ Snapshot take_snapshot(const Task& task, const std::vector<Learner>& learners, c
     if (parallel->has_average()) average = parallel->average();
     if (rank != 0) continue;
     snapshot.files[weights_file(objective.name, i == 0)] = std::move(weights);
-    if (parallel->has_average()) snapshot.files[average_file_of(objective.name, i == 0)] = std::move(average);
+    if (parallel->has_average()) snapshot.files[averages_file(objective.name, i == 0)] = std::move(average);
   }
   if (!optimizer.empty()) snapshot.files[text("optimizer-", rank, ".safetensors")] = optimizer;
   PartWriter own;
@@ -98,49 +76,12 @@ void restore_optimizers(const CheckpointEntry& entry, std::vector<Learner>& lear
   const auto state = read_checkpoint_state(entry).at("objectives");
   for (size_t i = 0; i < learners.size(); ++i) {
     const auto& name = learners[i].objective.name;
-    auto averages = average_file_of(name, i == 0);
+    auto averages = averages_file(name, i == 0);
     if (!has_checkpoint_file(entry, averages)) averages = weights_file(name, i == 0);
     learners[i].parallel->load(
         RangedState(stored_state(entry, name, learners[i].parallel->has_average() ? &averages : nullptr),
                     state.at(name), text(entry.folder.string(), ", objective ", name)));
   }
-}
-
-void begin_with(const CheckpointEntry& entry, bool average, Task& task) {
-  require_undamaged(entry);
-  bool is_first = true;
-  for (const auto& objective : task.objectives()) {
-    const auto weights = is_first ? read_weights(entry, average)
-                                  : read_checkpoint_file(entry, weights_file(objective.name, is_first));
-    const bool in_doubles =
-        std::ranges::any_of(weights, [](const auto& one) { return one.second.scalar_type() == at::kDouble; });
-    if (is_first && in_doubles) place(task, c10::kCPU, Precision::fp64);
-    load_state_dict(*objective.network, weights);
-    is_first = false;
-  }
-  restore_task(entry, task, average);
-}
-
-std::string weights_file(const std::string& objective, bool is_first) {
-  return is_first ? model_file : text("model.", objective, ".safetensors");
-}
-
-void restore_task(const CheckpointEntry& entry, Task& task, bool of_average) {
-  NamedTensors own;
-  if (has_checkpoint_file(entry, "task.safetensors")) own = read_checkpoint_file(entry, "task.safetensors");
-  task.load(PartReader(std::move(own), read_checkpoint_state(entry).at("task"), entry.folder.string()),
-            of_average);
-}
-
-bool has_average(const CheckpointEntry& entry) { return has_checkpoint_file(entry, average_file); }
-
-NamedTensors read_weights(const CheckpointEntry& entry, bool average) {
-  const auto* file = average ? average_file : model_file;
-  if (!has_checkpoint_file(entry, file)) {
-    fail(Exit::usage, text(entry.folder.string(), " has no ", file),
-         "the run kept no average: set optim.ema_decay when training");
-  }
-  return read_checkpoint_file(entry, file);
 }
 
 Json to_json(const TrainerState& state) {

@@ -7,8 +7,8 @@
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/state_parts.h"
 #include "larmor/device/module_state.h"
+#include "larmor/train/checkpoint_weights.h"
 #include "larmor/train/networks.h"
-#include "larmor/train/snapshot.h"
 #include "larmor/train/undrawn_task.h"
 
 namespace larmor {
