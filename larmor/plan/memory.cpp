@@ -165,17 +165,25 @@ void refuse_if_one_example_is_too_much(const Question& question, const Plan& pla
        what_would_fit(question, plan));
 }
 
+/// Of validation the planner knows what sampling for a picture keeps, and nothing of whole cases.
+bool samples_for_pictures(const Demand& demand) {
+  return demand.validation_image_bytes == 0 && demand.validation_case_bytes == 0;
+}
+
 /// However small the micro-batch is, validation needs as much.
 void refuse_if_validation_is_too_much(const Question& question, const Plan& plan) {
   const MemoryEstimate none = estimate(question, plan, 0);
   const int64_t needed = none.of_step() + none.validation;
   if (none.validation == 0 || needed <= none.available) return;
+  const bool of_samples = samples_for_pictures(question.demand);
   fail(Exit::memory,
-       text("to validate whole cases in windows a rank needs ", human_bytes(needed), " (weights ",
-            human_bytes(none.weights), " + gradients ", human_bytes(none.gradients), " + optimizer ",
-            human_bytes(none.optimizer), " + the largest case and its windows ", human_bytes(none.validation),
-            "), but it has ", human_bytes(none.available)),
-       "a smaller validation.roi_size; validation.roi_size=[] judges a crop of each case");
+       text(of_samples ? "to sample an image for a picture" : "to validate whole cases in windows",
+            " a rank needs ", human_bytes(needed), " (weights ", human_bytes(none.weights), " + gradients ",
+            human_bytes(none.gradients), " + optimizer ", human_bytes(none.optimizer),
+            of_samples ? " + what sampling keeps " : " + the largest case and its windows ",
+            human_bytes(none.validation), "), but it has ", human_bytes(none.available)),
+       of_samples ? "track.pictures_every=0 draws no pictures while the run trains"
+                  : "a smaller validation.roi_size; validation.roi_size=[] judges a crop of each case");
 }
 
 /// What the ranks of GPUs keep in the host's memory, all together: batches that wait, and what is offloaded.
@@ -266,8 +274,10 @@ void check_memory(const Question& question, Plan& plan) {
   refuse_if_one_example_is_too_much(question, plan);
   if (plan.memory.validation > plan.memory.activations) {
     plan.reasons.push_back(
-        text("Validation of whole cases decides what a rank needs: the largest and its "
-             "windows take ",
+        text(samples_for_pictures(question.demand)
+                 ? "Sampling for pictures decides what a rank needs: it takes "
+                 : "Validation of whole cases decides what a rank needs: the largest and its "
+                   "windows take ",
              human_bytes(plan.memory.validation), ", the activations of a step ",
              human_bytes(plan.memory.activations), "."));
   }

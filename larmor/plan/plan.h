@@ -69,9 +69,9 @@ struct Demand {
   int64_t largest_block_bytes = 0;          // in fp32: the most weights that ZeRO-3 brings together at once
   int64_t parameters_outside_blocks = 0;    // of the parameters: ZeRO-3 leaves them whole on every rank
   int64_t frozen_bytes = 0;                 // in fp32, of networks that take part and do not learn: never cut
-  /// Where validation goes over whole cases, for the largest of them: what a pass over one window keeps at
-  /// its peak, in fp32, and what lies beside it, in the type of the images; of this the images themselves, of
-  /// which a GPU holds those of the next case, too.
+  /// Where validation goes over whole cases, for the largest: what a pass over one window keeps at its peak,
+  /// in fp32, and what lies beside it, in the type of the images; of this the images themselves, of which a
+  /// GPU holds the next case's, too. `window` alone: what sampling for a picture keeps.
   int64_t validation_window_bytes = 0, validation_case_bytes = 0, validation_image_bytes = 0;
   int64_t sample_bytes = 0;           // one example as the loader holds it
   int64_t preferred_micro_batch = 1;  // of the workload, when nothing else decides
@@ -88,7 +88,7 @@ struct RankSeat {
 
 struct MemoryEstimate {
   int64_t weights = 0, gradients = 0, optimizer = 0, activations = 0, batch = 0;
-  int64_t validation = 0;  // of whole cases, at its peak: in place of a step's activations
+  int64_t validation = 0;  // of whole cases, or of a sample: at its peak, in place of a step's activations
   int64_t graphs = 0;  // what graphs keep beside all this: gradients, a batch, activations while validating
   /// During a step.
   int64_t of_step() const { return weights + gradients + optimizer + activations + batch + graphs; }

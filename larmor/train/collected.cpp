@@ -39,6 +39,19 @@ void throw_failures(const Failure& own, const std::vector<Json>& of_ranks) {
   }
 }
 
+std::optional<ReferenceCase> Collected::reference_case(int64_t example) const {
+  if (wants_.reference == nullptr) return std::nullopt;
+  try {
+    Sample sample = wants_.reference->get({.seed = wants_.seed, .example = example});
+    return ReferenceCase{.name = wants_.reference->name(example),
+                         .sample = std::move(sample),
+                         .grid = wants_.reference->grid(example)};
+  } catch (const Error& error) {
+    if (error.exit() != Exit::data) throw;
+    return std::nullopt;
+  }
+}
+
 std::vector<double> Collected::shared_out(int64_t count, const std::function<double(int64_t)>& work) {
   const auto results = at::zeros({count}, at::kDouble);
   auto* const numbers = results.mutable_data_ptr<double>();

@@ -25,6 +25,8 @@ class Collected final : public ShownCases {
     const StopAsked& stop_asked;
     ValidationDepth depth = ValidationDepth::quick;
     bool pictures = false, of_reference = false;
+    const Dataset* reference = nullptr;  // for reference_case(); borrowed
+    uint64_t seed = 0;                   // that it is read by
   };
   /// `shows`: takes how far a case is; may be empty.
   Collected(const Wants& wants, const Dataset& dataset, Communicator& communicator,
@@ -50,6 +52,7 @@ class Collected final : public ShownCases {
   ValidationDepth depth() const override { return wants_.depth; }
   bool of_reference() const override { return wants_.of_reference; }
   std::function<void(double)> progress() const override { return shows_; }
+  std::optional<ReferenceCase> reference_case(int64_t example) const override;
   std::vector<double> shared_out(int64_t count, const std::function<double(int64_t)>& work) override;
 
   /// What another one has collected.

@@ -8,6 +8,11 @@ std::string Metrics::patient(int64_t example) const { return text(example); }
 
 std::string Metrics::case_name(int64_t example) const { return text(example); }
 
+std::optional<int64_t> Metrics::shown_as(int64_t example) const {
+  if (!wants_pictures() || example >= shown_cases) return std::nullopt;
+  return example;
+}
+
 std::vector<double> Metrics::shared_out(int64_t count, const std::function<double(int64_t)>& work) {
   std::vector<double> results;
   for (int64_t i = 0; i < count; ++i) results.push_back(work(i));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "larmor/base/image.h"
+#include "larmor/data/dataset.h"
 #include "larmor/draw/panel.h"
 #include "larmor/formats/affine.h"
 
@@ -41,6 +42,13 @@ struct SplitMetric {
 /// How many cases a panel shows.
 constexpr int64_t shown_cases = 4;
 
+/// A case of Stage::reference() once more, for a picture.
+struct ReferenceCase {
+  std::string name;
+  Sample sample;
+  std::optional<Affine> grid;
+};
+
 /// The figure, with the reason where its value is NaN.
 SplitMetric with_reason(SplitMetric figure, const std::string& why_undefined);
 
@@ -57,13 +65,20 @@ class Metrics {
   /// Takes the place of a mean over cases of the same name.
   virtual void figure(const std::string& name, const SplitMetric& figure) = 0;
   virtual void picture(const std::string& name, const Image& image) = 0;
-  /// Whether the example is one of the few that pictures show: where they are wanted, the first four cases of
-  /// rank 0, which has every case where it is the only one.
-  virtual bool shows(int64_t example) const { return wants_pictures() && example < shown_cases; }
+  /// The example's place, from 0, among the few that pictures show: where they are wanted, the first four
+  /// cases of rank 0, which has every case where it is the only one.
+  virtual std::optional<int64_t> shown_as(int64_t example) const;
+  bool shows(int64_t example) const { return shown_as(example).has_value(); }
   /// A case for the picture `name`, which has all that were shown so, in the order of the cases, and is drawn
   /// when the last one has been judged. `frame` is the panel without its cases; the first one's counts, and
   /// cases in another unit of length are left out.
   virtual void show(const std::string& /*name*/, const Panel& /*frame*/, PanelCase /*one*/) {}
+  /// One more image of a case that was shown so, behind its others; nothing where none of that name was. For
+  /// Task::summarize(), where all cases are known.
+  virtual void show_beside(const std::string& /*name*/, const std::string& /*case_name*/,
+                           PanelImage /*image*/) {}
+  /// For Task::summarize(), on the rank that draws; nothing where the case cannot be read any more.
+  virtual std::optional<ReferenceCase> reference_case(int64_t /*example*/) const { return std::nullopt; }
   /// A sentence for the person who judges: what the figures stand for, or do not show.
   virtual void remark(const std::string& /*sentence*/) {}
   /// Whether pictures are wanted this time.

@@ -1,6 +1,21 @@
 #include "larmor/train/shown_cases.h"
 
+#include <algorithm>
+
 namespace larmor {
+
+std::optional<int64_t> ShownCases::shown_as(int64_t example) const {
+  const int64_t place = example / ranks_;
+  if (!wants_pictures() || place >= shown_cases) return std::nullopt;
+  return place;
+}
+
+void ShownCases::show_beside(const std::string& name, const std::string& case_name, PanelImage image) {
+  const auto panel = panels_.find(name);
+  if (panel == panels_.end()) return;
+  const auto one = std::ranges::find(panel->second.cases, case_name, &PanelCase::name);
+  if (one != panel->second.cases.end()) one->images.push_back(std::move(image));
+}
 
 void ShownCases::show(const std::string& name, const Panel& frame, PanelCase one) {
   Panel& panel = panels_.try_emplace(name, frame).first->second;

@@ -24,8 +24,9 @@ class ShownCases : public Metrics {
   std::string patient(int64_t example) const override { return dataset_.patient(example); }
   std::string case_name(int64_t example) const override { return dataset_.name(example); }
   std::optional<Affine> grid(int64_t example) const override { return dataset_.grid(example); }
-  bool shows(int64_t example) const override { return wants_pictures() && example / ranks_ < shown_cases; }
+  std::optional<int64_t> shown_as(int64_t example) const override;
   void show(const std::string& name, const Panel& frame, PanelCase one) override;
+  void show_beside(const std::string& name, const std::string& case_name, PanelImage image) override;
 
   void picture(const std::string& name, const Image& image) override { pictures_.emplace_back(name, image); }
   /// Those of another one, behind the own.

@@ -132,6 +132,9 @@ class Task {
   /// noted, `reference` the same of Stage::reference()'s cases; both are alike on every rank, and so have
   /// to be the figures.
   virtual void summarize(const CaseValues& /*cases*/, const CaseValues& /*reference*/, Metrics&) {}
+  /// Whether validate() notes the same of reference cases in every validation of a run, because nothing that
+  /// learns takes part in it: then they are looked at once.
+  virtual bool reference_stays() const { return false; }
   /// What the figures of a validation are, and what they are held against: those that validate() and
   /// summarize() may give, in the order in which a person reads them. What is not declared is shown as it is.
   virtual DeclaredFigures figures() const { return {}; }

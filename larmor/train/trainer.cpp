@@ -170,6 +170,7 @@ std::optional<ValidationResult> Trainer::validated(bool with_pictures) {
                   .pictures = with_pictures,
                   .workers = plan_.loader_threads,
                   .reference = parts_.reference_cases,
+                  .reference_values = &reference_values_,
                   .feed = &feed_,
                   .after_case = [this] { parts_.board.beat(rank()); },
                   .stop_asked = stop_asked,

@@ -236,6 +236,7 @@ class Trainer {
   CoreWait core_wait_;
   std::vector<BadFile> met_earlier_;             // by loaders before loader_
   std::vector<BadFile> bad_cases_;               // of validation, as far as all ranks know
+  std::optional<CaseValues> reference_values_;   // once they are known, where they stay as they are
   std::map<int64_t, BadFile> odd_examples_;      // of training, that the task cannot take: of all ranks
   std::map<int64_t, BadFile> odd_in_this_step_;  // of this rank
   RecordNames record_names_;                     // of all ranks

@@ -277,6 +277,19 @@ class CaseRunner {
   int64_t failed_ = -1;  // the case at fault, where the task has failed with it
 };
 
+CaseValues values_of_reference(Task& task, Communicator& communicator, const ValidationOptions& options,
+                               BatchFeed& feed) {
+  if (options.reference == nullptr) return {};
+  const bool stays = options.reference_values != nullptr && task.reference_stays();
+  if (stays && options.reference_values->has_value()) return **options.reference_values;
+  Collected of_reference({.stop_asked = options.stop_asked, .depth = options.depth, .of_reference = true},
+                         *options.reference, communicator);
+  const auto failure = CaseRunner(task, *options.reference, communicator, options, feed, of_reference).run();
+  CaseValues values = gather(communicator, of_reference, failure).all();
+  if (stays) *options.reference_values = values;
+  return values;
+}
+
 }  // namespace
 
 std::string words_of_missing(const MetricResult& metric) {
@@ -294,7 +307,11 @@ ValidationResult validate(Task& task, const Dataset& dataset, Communicator& comm
   std::optional<BatchFeed> own_feed;
   BatchFeed& feed =
       options.feed != nullptr ? *options.feed : own_feed.emplace(options.device, options.precision);
-  Collected collected({options.stop_asked, options.depth, options.pictures && communicator.is_first()},
+  Collected collected({.stop_asked = options.stop_asked,
+                       .depth = options.depth,
+                       .pictures = options.pictures && communicator.is_first(),
+                       .reference = options.reference,
+                       .seed = options.seed},
                       dataset, communicator);
   const auto failure = CaseRunner(task, dataset, communicator, options, feed, collected).run();
   const auto gathered = gather(communicator, collected, failure);
@@ -303,13 +320,7 @@ ValidationResult validate(Task& task, const Dataset& dataset, Communicator& comm
          text("none of the ", dataset.size(), " cases to validate on can be used:", listing(gathered.bad)),
          "look at one of them with larmor inspect FILE");
   }
-  CaseValues reference;
-  if (const Dataset* const training = options.reference) {
-    Collected of_reference({.stop_asked = options.stop_asked, .depth = options.depth, .of_reference = true},
-                           *training, communicator);
-    const auto of_cases = CaseRunner(task, *training, communicator, options, feed, of_reference).run();
-    reference = gather(communicator, of_reference, of_cases).all();
-  }
+  const CaseValues reference = values_of_reference(task, communicator, options, feed);
   feed.clear();
   task.summarize(gathered.all(), reference, collected);
   auto result = result_of(gathered, task, collected);

@@ -66,6 +66,9 @@ struct ValidationOptions {
   /// Which parts of the cases that could be used have figures of their own, by Task::case_columns() and
   /// whatever else is known of them; on every rank alike.
   std::function<CaseGroups(const CaseColumns& columns, std::span<const int64_t> examples)> groups = {};
+  /// Where Task::reference_stays(): what the first validation has found of the reference cases, which later
+  /// ones take from here. Null: nothing is kept.
+  std::optional<CaseValues>* reference_values = nullptr;
   /// By which cases come to the device, and whose memory they have then, in place of what was in it; in the
   /// end all of it is given up. Null: one of validate()'s own.
   BatchFeed* feed = nullptr;

@@ -46,7 +46,9 @@ class Squares : public Task {
     metrics.value("loss", batch.keys.front().example, number * number);
     metrics.note("number", batch.keys.front().example, number);
     metrics.note("is reference", batch.keys.front().example, metrics.of_reference() ? 1 : 0);
+    looked_at_reference += metrics.of_reference() ? 1 : 0;
   }
+  bool reference_stays() const override { return stays; }
   void summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) override {
     seen = cases;
     seen_reference = reference;
@@ -56,6 +58,8 @@ class Squares : public Task {
   }
 
   CaseValues seen, seen_reference;
+  bool stays = false;
+  int looked_at_reference = 0;
 
  private:
   torch::nn::Linear network_{1, 1};
@@ -117,6 +121,23 @@ TEST(Validation, HearsOfReferenceCasesOnlyInTheSummary) {
     EXPECT_THAT(outcome.seen_reference.at("is reference"), ElementsAre(Pair(0, 1), Pair(1, 1), Pair(3, 1)));
     EXPECT_THAT(outcome.seen.at("is reference"), ElementsAre(Pair(0, 0), Pair(1, 0), Pair(2, 0)));
     EXPECT_TRUE(outcome.result.bad.empty());
+  }
+}
+
+TEST(Validation, LooksAtReferenceCasesOnceWhereNothingOfThemChanges) {
+  const Numbers cases(3, {}), reference(4, {2});
+  for (const bool stays : {false, true}) {
+    auto communicators = make_thread_ranks(1);
+    Squares task;
+    task.stays = stays;
+    std::optional<CaseValues> kept;
+    const ValidationOptions options{.reference = &reference, .reference_values = &kept};
+    validate(task, cases, *communicators[0], options);
+    const auto first = std::exchange(task.seen_reference, {});
+    validate(task, cases, *communicators[0], options);
+    EXPECT_EQ(task.looked_at_reference, stays ? 3 : 6);
+    EXPECT_EQ(task.seen_reference, first);
+    EXPECT_EQ(kept.has_value(), stays);
   }
 }
 
@@ -273,101 +294,6 @@ TEST(Validation, RefusesASplitOfWhichNothingCanBeRead) {
   const auto solo = make_solo();
   Squares task;
   EXPECT_THROW(validate(task, Numbers(2, {0, 1}), *solo, {}), Error);
-}
-
-/// Examples whose image is their number, on grids of as many millimetres.
-class NumbersOnGrids final : public Dataset {
- public:
-  NumbersOnGrids(int64_t size, std::optional<int64_t> bad = {}) : size_(size), bad_(bad) {}
-  int64_t size() const override { return size_; }
-  Sample get(const ExampleKey& key) const override {
-    return {{"image", at::full({1}, static_cast<double>(key.example), at::kDouble)}};
-  }
-  std::string name(int64_t example) const override { return "case " + std::to_string(example); }
-  std::optional<Affine> grid(int64_t example) const override {
-    Affine grid = identity_affine();
-    grid[0][0] = static_cast<double>(example + 1);
-    return grid;
-  }
-  bool is_bad(int64_t example) const { return bad_ == example; }
-
- private:
-  int64_t size_;
-  std::optional<int64_t> bad_;
-};
-
-Panel frame() { return {.title = "numbers", .scales = {{.title = "number", .high = 10}}}; }
-
-PanelCase case_of(int64_t example) {
-  PanelPlane plane{.columns = 2, .rows = 2, .column_width = static_cast<double>(example + 1)};
-  plane.values.assign(4, static_cast<float>(example));
-  return {.name = "case " + std::to_string(example), .images = {{.planes = {plane}}}};
-}
-
-Image drawn(const std::vector<int64_t>& examples) {
-  Panel panel = frame();
-  for (const int64_t example : examples) panel.cases.push_back(case_of(example));
-  return draw_panel(panel);
-}
-
-/// Shows each case that it is to show, and fails with one of them after that.
-class Showing final : public Task {
- public:
-  explicit Showing(const NumbersOnGrids& cases) : cases_(cases) {}
-  std::vector<Objective> objectives() override { return {{"numbers", network_.get()}}; }
-  std::vector<at::Tensor> losses(const Batch&, const StepContext&) override { return {}; }
-  void validate(const Batch& batch, Metrics& metrics) override {
-    const int64_t example = batch.keys.front().example;
-    metrics.value("loss", example, 1);
-    if (metrics.shows(example)) {
-      EXPECT_EQ(metrics.case_name(example), cases_.name(example));
-      EXPECT_EQ((*metrics.grid(example))[0][0], static_cast<double>(example + 1));
-      metrics.show("numbers", frame(), case_of(example));
-      Panel other = frame();
-      other.unit_of_length = "voxels";
-      metrics.show("numbers", other, case_of(99));
-    }
-    if (cases_.is_bad(example)) fail(Exit::data, "of no use");
-  }
-
- private:
-  const NumbersOnGrids& cases_;
-  torch::nn::Linear network_{1, 1};
-};
-
-std::vector<ValidationResult> shown(int ranks, const NumbersOnGrids& cases, bool pictures = true) {
-  auto communicators = make_thread_ranks(ranks);
-  std::vector<ValidationResult> results(communicators.size());
-  std::vector<std::thread> threads;
-  for (std::size_t rank = 0; rank < communicators.size(); ++rank) {
-    threads.emplace_back([&, rank] {
-      Showing task(cases);
-      results[rank] = validate(task, cases, *communicators[rank], {.pictures = pictures});
-    });
-  }
-  for (auto& thread : threads) thread.join();
-  return results;
-}
-
-TEST(ShownCases, AreTheFirstFourOfRankZero) {
-  for (const auto& [ranks, examples] :
-       {std::pair<int, std::vector<int64_t>>{1, {0, 1, 2, 3}}, {2, {0, 2, 4, 6}}, {3, {0, 3, 6}}}) {
-    const auto results = shown(ranks, NumbersOnGrids(9));
-    ASSERT_EQ(results[0].pictures.size(), 1U);
-    EXPECT_EQ(results[0].pictures[0].first, "numbers");
-    EXPECT_EQ(results[0].pictures[0].second.pixels, drawn(examples).pixels) << ranks;
-    for (int rank = 1; rank < ranks; ++rank)
-      EXPECT_TRUE(results[static_cast<std::size_t>(rank)].pictures.empty());
-  }
-}
-
-TEST(ShownCases, AreThereOnlyWhereOnesAreWanted) {
-  EXPECT_TRUE(shown(1, NumbersOnGrids(9), /*pictures=*/false)[0].pictures.empty());
-  EXPECT_EQ(shown(1, NumbersOnGrids(1))[0].pictures[0].second.pixels, drawn({0}).pixels);
-}
-
-TEST(ShownCases, HaveNoneThatIsOfNoUse) {
-  EXPECT_EQ(shown(1, NumbersOnGrids(9, 1))[0].pictures[0].second.pixels, drawn({0, 2, 3}).pixels);
 }
 
 }  // namespace

@@ -34,4 +34,8 @@ void count_validation(Task& task, int64_t channels, const std::vector<int64_t>& 
                       const ValidationConfig& validation,
                       const std::function<void(const at::Tensor& images)>& judge, Demand& demand);
 
+/// The same from `sample`, which is what the task does on the meta device for an image that it samples for a
+/// picture while a run trains.
+void count_sampling(Task& task, const std::function<void()>& sample, Demand& demand);
+
 }  // namespace larmor

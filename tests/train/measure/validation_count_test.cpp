@@ -109,6 +109,21 @@ TEST(CountValidation, TellsTheWindowFromTheCase) {
   EXPECT_EQ(demand.validation_image_bytes, 4 * 8000);
 }
 
+TEST(CountSampling, TellsTheMostThatASampleKeeps) {
+  PlainTask task;
+  Demand demand;
+  const auto sample = [] {
+    const at::Tensor latent = at::empty({10, 10, 10}, at::kMeta);
+    {
+      const at::Tensor maps = at::empty({5, 10, 10, 10}, at::kMeta);
+    }
+    const at::Tensor image = at::empty({3, 10, 10, 10}, at::kMeta);
+  };
+  count_sampling(task, sample, demand);
+  EXPECT_EQ(demand.validation_window_bytes, 4 * 6 * 1000);
+  EXPECT_EQ(demand.validation_case_bytes + demand.validation_image_bytes, 0);
+}
+
 TEST(CountValidation, OfAJudgementThatLooksAtValuesIsNotKnown) {
   PlainTask task;
   Demand demand;

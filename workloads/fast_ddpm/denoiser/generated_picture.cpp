@@ -11,13 +11,13 @@
 
 namespace larmor::fast_ddpm {
 
-int64_t shown_target(const at::Tensor& present, int64_t example) {
+int64_t shown_target(const at::Tensor& present, int64_t place) {
   std::vector<int64_t> there;
   for (int64_t channel = 0; channel < present.size(0); ++channel) {
     if (present[channel].item<bool>()) there.push_back(channel);
   }
   ensure(!there.empty());
-  return there[static_cast<std::size_t>(example) % there.size()];
+  return there[static_cast<std::size_t>(place) % there.size()];
 }
 
 void show_generated(const std::string& name, const GeneratedModality& made,

@@ -18,9 +18,9 @@ struct GeneratedModality {
   int64_t target = 0;    // its channel
 };
 
-/// The modality of which an example's picture is, where it has one alone: the examples go through those that
-/// they have. present: [C] bool, one of them set.
-int64_t shown_target(const at::Tensor& present, int64_t example);
+/// The modality of which the picture of a case is, where it has one alone: the cases that are shown, `place`
+/// among them, go through those that they have. present: [C] bool, one of them set.
+int64_t shown_target(const at::Tensor& present, int64_t place);
 
 /// One more case of the picture `name`: the sources that it has, the target, the result and their
 /// difference.

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/zeros.h>
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/data/some_cases.h"
 #include "larmor/data/volume_dataset.h"
 #include "larmor/nn/metrics/image_metrics.h"
 #include "larmor/train/earlier_run.h"
@@ -22,20 +22,13 @@
 #include "workloads/latent_diffusion/autoencoder/autoencoder_stage.h"
 #include "workloads/latent_diffusion/diffusion/diffusion_task.h"
 #include "workloads/latent_diffusion/diffusion/kept_latents.h"
+#include "workloads/latent_diffusion/diffusion/sample_grid.h"
 
 namespace larmor::latent_diffusion {
 
 namespace {
 
 constexpr const char* earlier_stage = "autoencoder";
-
-/// Where the declared transforms leave an image that lies straight in its scanner.
-SampleGrid sample_grid(const RunConfig& config) {
-  const auto window = training_window(config);
-  const TransformChain chain(prediction_chain(config.data.transforms));
-  Volumes volumes{{"image", {.voxels = at::zeros({1, window[0], window[1], window[2]})}}};
-  return {.window = window, .affine = chain.deterministic_part(std::move(volumes)).at("image").affine};
-}
 
 /// Throws Error (data) unless both networks take the example's image and, where there is one, its label.
 void check_images(const DiffusionConfig& config, const AutoencoderConfig& autoencoder, const Sample& example,
@@ -150,6 +143,10 @@ Demand DiffusionStage::demand(const RunConfig& config, const Index& index) const
   auto demand =
       count_demand(config, index, training_chain(config.data.transforms), trial, example_to_count(size));
   demand.preferred_micro_batch = 2;
+  if (config.track.pictures_every.amount != 0) {
+    const at::Tensor image = image_to_count(theirs.network.in_channels, size).at("image").unsqueeze(0);
+    count_sampling(trial, [&] { trial.count_sample(image); }, demand);
+  }
   return demand;
 }
 
@@ -181,18 +178,34 @@ std::unique_ptr<Dataset> DiffusionStage::latents(const RunConfig& config, const 
   return transformed(kept(std::move(source), data, std::move(key)), chain, ChainPart::random);
 }
 
-std::unique_ptr<Dataset> DiffusionStage::reference(const RunConfig& config, const Index& index,
-                                                   ValidationDepth depth) const {
-  if (depth != ValidationDepth::full) return nullptr;
+std::unique_ptr<Dataset> DiffusionStage::training_cases(const RunConfig& config, const Index& index,
+                                                        const std::string& cache) const {
   DataConfig data = config.data;
-  if (data.cache == "smart") data.cache = "none";  // its window is training's
+  data.cache = cache;
   return make_volume_dataset(data, index, Split::train, validation_chain(data.transforms), {},
                              phantom_pairs_.maker(data));
 }
 
+std::map<std::string, std::string> DiffusionStage::keeps(const RunConfig& config, const Index& index) const {
+  if (config_.is_conditioned()) return {};  // a translation lies where its scan does
+  return kept_grid(*training_cases(config, index, "none"), static_cast<uint64_t>(config.run.seed));
+}
+
+std::unique_ptr<Dataset> DiffusionStage::reference(const RunConfig& config, const Index& index,
+                                                   ValidationDepth depth) const {
+  const bool is_quick = depth == ValidationDepth::quick;
+  if (is_quick && (config_.is_conditioned() || config.track.pictures_every.amount == 0)) return nullptr;
+  // What a picture is held against is read once a start; the window of a smart cache is training's.
+  const bool is_kept = !is_quick && config.data.cache != "smart";
+  constexpr int64_t most_beside_pictures = 64;
+  return some_cases(training_cases(config, index, is_kept ? config.data.cache : "none"),
+                    is_quick ? most_beside_pictures : 0);
+}
+
 std::unique_ptr<Task> DiffusionStage::task(const RunConfig& config, const Index&) const {
   return std::make_unique<DiffusionTask>(config_, static_cast<uint64_t>(config.run.seed),
-                                         earlier()->read(earlier_stage).task(), sample_grid(config));
+                                         earlier()->read(earlier_stage).task(),
+                                         sample_grid(config, kept_files()));
 }
 
 PredictionForm DiffusionStage::prediction(const RunConfig& config) const {

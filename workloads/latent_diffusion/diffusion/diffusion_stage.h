@@ -2,8 +2,10 @@
 // latents out of noise.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "larmor/train/stage.h"
@@ -24,10 +26,13 @@ class DiffusionStage final : public Stage {
   Demand demand(const RunConfig& config, const Index& index) const override;
   /// Images or, for training with model.latents=kept, what the autoencoder makes of them.
   std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override;
-  /// At full depth, where images are invented: what they might be copies of.
+  /// At full depth what samples might be copies of, or what a filter is fitted to. While a run trains, up to
+  /// 64 cases for the picture of invented images, and none where there is no picture.
   std::unique_ptr<Dataset> reference(const RunConfig& config, const Index& index,
                                      ValidationDepth depth) const override;
   std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override;
+  /// The grid of training images, where images are invented.
+  std::map<std::string, std::string> keeps(const RunConfig& config, const Index& index) const override;
   /// "sample" out: of nothing, or of "low" where the stage is conditioned.
   PredictionForm prediction(const RunConfig& config) const override;
   bool predicts_by_average() const override { return true; }
@@ -41,6 +46,9 @@ class DiffusionStage final : public Stage {
   /// What training sees of an image of `window` voxels an axis, in shapes alone.
   Sample example_to_count(const std::vector<int64_t>& window) const;
   std::unique_ptr<Dataset> latents(const RunConfig& config, const Index& index) const;
+  /// As validation sees them; `cache` in place of data.cache.
+  std::unique_ptr<Dataset> training_cases(const RunConfig& config, const Index& index,
+                                          const std::string& cache) const;
 
   DiffusionConfig config_;
   PhantomPairs phantom_pairs_;

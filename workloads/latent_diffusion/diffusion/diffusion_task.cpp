@@ -1,5 +1,6 @@
 #include "workloads/latent_diffusion/diffusion/diffusion_task.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <ATen/ATen.h>
@@ -109,7 +110,11 @@ void DiffusionTask::validate(const Batch& batch, Metrics& metrics) {
   errors = (errors / parts).cpu();
   for (int64_t row = 0; row < batch.size(); ++row)
     metrics.value("loss", batch.keys[static_cast<size_t>(row)].example, errors[row].item<double>());
-  if (metrics.depth() == ValidationDepth::full) judge_samples(batch, latents, metrics);
+  if (metrics.depth() == ValidationDepth::full) {
+    judge_samples(batch, latents, metrics);
+  } else {
+    show_samples(batch, latents, metrics);
+  }
 }
 
 void DiffusionTask::note_training_cases(const Batch& batch, Metrics& metrics) {
@@ -120,21 +125,60 @@ void DiffusionTask::note_training_cases(const Batch& batch, Metrics& metrics) {
     return;
   }
   const at::Tensor posterior = latents_.posterior(latents_.image_of(batch));
-  const at::Tensor means = posterior.chunk(2, 1)[0], drawn = LatentSpace::drawn(posterior, target_purpose);
-  for (int64_t row = 0; row < batch.size(); ++row) {
-    const auto example = batch.keys[static_cast<size_t>(row)].example;
-    note_place(example, means[row], metrics);
-    note_blocks(blocks::of_training, example, drawn[row], metrics);
-  }
+  const at::Tensor means = posterior.chunk(2, 1)[0];
+  for (int64_t row = 0; row < batch.size(); ++row)
+    note_place(batch.keys[static_cast<size_t>(row)].example, means[row], metrics);
+  if (metrics.depth() != ValidationDepth::full) return;  // a picture wants no more
+  const at::Tensor drawn = LatentSpace::drawn(posterior, target_purpose);
+  for (int64_t row = 0; row < batch.size(); ++row)
+    note_blocks(blocks::of_training, batch.keys[static_cast<size_t>(row)].example, drawn[row], metrics);
 }
 
-void DiffusionTask::judge_samples(const Batch& batch, const Latents& latents, Metrics& metrics) {
+nn::SamplerOptions DiffusionTask::sampling_for_a_picture() const {
+  nn::SamplerOptions sampling = config_.sampling;
+  sampling.num_inference_steps = std::min(sampling.num_inference_steps, steps_for_a_picture);
+  return sampling;
+}
+
+at::Tensor DiffusionTask::sampled_latents(const nn::SamplerOptions& sampling, const Batch& batch,
+                                          const Latents& latents,
+                                          const std::function<void(double)>& progress) {
   // As predict() has it: the mean, where training draws.
   const at::Tensor condition = config_.is_conditioned() ? latents_.mean(batch.at("image")) : at::Tensor();
   const auto denoising = [&](const at::Tensor& x, const at::Tensor& times) {
     return denoise(x, condition, times);
   };
-  const at::Tensor latent = sampled_latent(latents.target, denoising, metrics.progress());
+  return sampled_latent(sampling, latents.target, denoising, progress);
+}
+
+void DiffusionTask::show_samples(const Batch& batch, const Latents& latents, Metrics& metrics) {
+  constexpr int64_t most_shown = 2;
+  const auto is_shown = [&](const ExampleKey& key) {
+    return metrics.shown_as(key.example).value_or(most_shown) < most_shown;
+  };
+  if (std::ranges::none_of(batch.keys, is_shown)) return;
+  const nn::SamplerOptions sampling = sampling_for_a_picture();
+  const SampleSteps steps{.taken = sampling.num_inference_steps, .all = config_.sampling.num_inference_steps};
+  const at::Tensor latent = sampled_latents(sampling, batch, latents, metrics.progress());
+  for (int64_t row = 0; row < batch.size(); ++row) {
+    const ExampleKey& key = batch.keys[static_cast<size_t>(row)];
+    if (!is_shown(key)) continue;
+    const at::Tensor image = latents_.decoded(latent.narrow(0, row, 1))[0];
+    if (config_.is_conditioned()) {
+      show_translated(
+          {.condition = batch.at("image")[row], .result = image, .target = batch.at("label")[row]}, steps,
+          key.example, metrics);
+    } else {
+      note_place(key.example, latent[row], metrics);
+      show_invented(image, grid_.affine, steps, key.example, metrics);
+    }
+  }
+}
+
+void DiffusionTask::judge_samples(const Batch& batch, const Latents& latents, Metrics& metrics) {
+  const SampleSteps steps{.taken = config_.sampling.num_inference_steps,
+                          .all = config_.sampling.num_inference_steps};
+  const at::Tensor latent = sampled_latents(config_.sampling, batch, latents, metrics.progress());
   if (!config_.is_conditioned()) {
     const at::Tensor truth = latents.target / scale_.like(latents.target);
     for (int64_t row = 0; row < batch.size(); ++row) {
@@ -145,7 +189,7 @@ void DiffusionTask::judge_samples(const Batch& batch, const Latents& latents, Me
       note_blocks(blocks::of_truth, example, truth[row], metrics);
       note_blocks(blocks::of_invented, example, latent[row], metrics);
       if (metrics.shows(example))
-        show_invented(latents_.decoded(latent.narrow(0, row, 1))[0], grid_.affine, example, metrics);
+        show_invented(latents_.decoded(latent.narrow(0, row, 1))[0], grid_.affine, steps, example, metrics);
     }
     return;
   }
@@ -160,11 +204,24 @@ void DiffusionTask::judge_samples(const Batch& batch, const Latents& latents, Me
     note_filtered(example, batch.at("image")[row], truth[row], metrics);
     if (metrics.shows(example))
       show_translated({.condition = batch.at("image")[row], .result = image[row], .target = truth[row]},
-                      example, metrics);
+                      steps, example, metrics);
+  }
+}
+
+void DiffusionTask::show_nearest(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) {
+  for (const Neighbour& pair : nearest_in_training(cases, reference)) {
+    if (!metrics.shows(pair.invented)) continue;
+    const auto found = metrics.reference_case(pair.training);
+    if (!found) continue;
+    const Batch one = collate({found->sample}, {ExampleKey{}});
+    show_training_case({.image = latents_.image_of(one)[0], .name = found->name, .ratio = pair.ratio},
+                       found->grid.value_or(grid_.affine), pair.invented, metrics);
   }
 }
 
 void DiffusionTask::summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) {
+  if (metrics.wants_pictures() && !config_.is_conditioned()) show_nearest(cases, reference, metrics);
+  if (metrics.depth() != ValidationDepth::full) return;  // of a few samples in a few steps no figure is given
   report_latent_errors(cases, metrics);
   report_nearest(cases, reference, metrics);
   report_coverage(cases, reference, metrics);
@@ -199,10 +256,18 @@ DeclaredFigures DiffusionTask::figures() const {
   };
 }
 
-at::Tensor DiffusionTask::sampled_latent(const at::Tensor& like, const nn::DenoisingFunction& denoising,
+at::Tensor DiffusionTask::sampled_latent(const nn::SamplerOptions& sampling, const at::Tensor& like,
+                                         const nn::DenoisingFunction& denoising,
                                          const std::function<void(double)>& progress) const {
-  const nn::Sampler sampler(schedule_, config_.prediction_type, config_.sampling);
+  const nn::Sampler sampler(schedule_, config_.prediction_type, sampling);
   return nn::sample(sampler, like, denoising, progress) / scale_.like(like);
+}
+
+void DiffusionTask::count_sample(const at::Tensor& image) {
+  const at::Tensor latent = latents_.mean(image);
+  const at::Tensor condition = config_.is_conditioned() ? at::empty_like(latent) : at::Tensor();
+  denoise(latent, condition, at::zeros({latent.size(0)}, latent.options().dtype(at::kDouble)));
+  latents_.decoded(latent);
 }
 
 Prediction DiffusionTask::invented(const PredictionContext& context) {
@@ -211,7 +276,8 @@ Prediction DiffusionTask::invented(const PredictionContext& context) {
   for (const auto size : grid_.window) shape.push_back(size / divisor);
   const at::Tensor like = at::empty(shape, at::TensorOptions(context.type).device(context.device));
   const auto denoising = [&](const at::Tensor& x, const at::Tensor& times) { return denoise(x, {}, times); };
-  const at::Tensor image = latents_.decoded(sampled_latent(like, denoising, context.progress));
+  const at::Tensor image =
+      latents_.decoded(sampled_latent(config_.sampling, like, denoising, context.progress));
   return {.volumes = {{output_name, {.voxels = image[0].cpu().contiguous(), .affine = grid_.affine}}}};
 }
 
@@ -222,7 +288,7 @@ Prediction DiffusionTask::translated(const at::Tensor& image, const PredictionCo
     return denoise(x, condition, times);
   };
   const auto from_noise = [&](const at::Tensor& like, const nn::DenoisingFunction& denoising) {
-    return sampled_latent(like, denoising, context.progress);
+    return sampled_latent(config_.sampling, like, denoising, context.progress);
   };
   const at::Tensor result = translation.translate(image, parts, from_noise);
   return {.volumes = {{output_name, context.on_grid_of(condition_name, result[0])}}};

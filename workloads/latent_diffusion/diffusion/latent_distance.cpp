@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <vector>
 
@@ -15,7 +16,7 @@ namespace {
 
 constexpr int64_t most_numbers = 1024;
 
-std::string name_of(int64_t place) { return text("place_", place); }
+std::string name_of_place(int64_t place) { return text("place_", place); }
 
 /// [C, d, h, w] to [n], n no more than most_numbers unless there are as many channels.
 at::Tensor described(const at::Tensor& latent) {
@@ -36,7 +37,7 @@ at::Tensor described(const at::Tensor& latent) {
 at::Tensor places_in(const CaseValues& noted) {
   std::vector<at::Tensor> columns;
   for (int64_t place = 0;; ++place) {
-    const auto found = noted.find(name_of(place));
+    const auto found = noted.find(name_of_place(place));
     if (found == noted.end() || found->second.empty()) break;
     std::vector<double> column;
     for (const auto& entry : found->second) column.push_back(entry.second);
@@ -69,15 +70,33 @@ double share_among(const at::Tensor& judged, const at::Tensor& places) {
 void note_place(int64_t example, const at::Tensor& latent, Metrics& metrics) {
   const at::Tensor values = described(latent);
   for (int64_t place = 0; place < values.numel(); ++place)
-    metrics.note(name_of(place), example, values[place].item<double>());
+    metrics.note(name_of_place(place), example, values[place].item<double>());
+}
+
+std::vector<Neighbour> nearest_in_training(const CaseValues& invented, const CaseValues& training) {
+  const at::Tensor made = places_in(invented), trained = places_in(training);
+  if (!made.defined() || !trained.defined() || trained.size(0) < 2 || made.size(1) != trained.size(1))
+    return {};
+  const at::Tensor between = distances(trained, trained);
+  between.fill_diagonal_(std::numeric_limits<double>::infinity());
+  const double least = between.min().item<double>();
+  const auto [distance, nearest] = distances(made, trained).min(1);
+  const auto &of_made = invented.at(name_of_place(0)), &of_training = training.at(name_of_place(0));
+  std::vector<Neighbour> pairs;
+  for (int64_t row = 0; row < made.size(0); ++row) {
+    const auto neighbour = static_cast<std::size_t>(nearest[row].item<int64_t>());
+    pairs.push_back({.invented = of_made[static_cast<std::size_t>(row)].first,
+                     .training = of_training[neighbour].first,
+                     .ratio = least > 0 ? distance[row].item<double>() / least
+                                        : std::numeric_limits<double>::quiet_NaN()});
+  }
+  return pairs;
 }
 
 void report_nearest(const CaseValues& invented, const CaseValues& training, Metrics& metrics) {
-  const at::Tensor made = places_in(invented), trained = places_in(training);
-  if (!made.defined() || !trained.defined() || trained.size(0) < 2 || made.size(1) != trained.size(1)) return;
-  const at::Tensor between = distances(trained, trained);
-  between.fill_diagonal_(std::numeric_limits<double>::infinity());
-  const double ratio = (distances(made, trained).min() / between.min()).item<double>();
+  const auto pairs = nearest_in_training(invented, training);
+  if (pairs.empty()) return;
+  const double ratio = std::ranges::min(pairs, {}, &Neighbour::ratio).ratio;
   // Two equal training cases leave nothing to compare with.
   if (std::isfinite(ratio)) metrics.figure("nearest_training_latent", {.value = ratio});
 }

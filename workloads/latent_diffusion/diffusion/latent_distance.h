@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
@@ -14,10 +15,19 @@ namespace larmor::latent_diffusion {
 /// their means over the smallest equal cubes that leave no more.
 void note_place(int64_t example, const at::Tensor& latent, Metrics& metrics);
 
+/// An invented latent and the one of training that is nearest to it.
+struct Neighbour {
+  int64_t invented = 0, training = 0;  // examples
+  double ratio = 0;  // of their distance to the least one between two of training; NaN where two are equal
+};
+
+/// For each invented latent. `invented` and `training` hold what note_place() noted; nothing where there is
+/// no invented latent, or fewer than two others.
+std::vector<Neighbour> nearest_in_training(const CaseValues& invented, const CaseValues& training);
+
 /// The figure nearest_training_latent: the least distance of an invented latent to one of training, over the
-/// least distance between two of training. 1 is as near as two patients are; near 0 a copy. `invented` and
-/// `training` hold what note_place() noted. Nothing where there is no invented latent, or fewer than two
-/// others.
+/// least distance between two of training. 1 is as near as two patients are; near 0 a copy. Nothing where
+/// nearest_in_training() gives nothing.
 void report_nearest(const CaseValues& invented, const CaseValues& training, Metrics& metrics);
 
 /// The figures latent_precision and latent_recall: the share of invented latents that lie among those of

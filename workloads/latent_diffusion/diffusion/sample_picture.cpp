@@ -1,5 +1,6 @@
 #include "workloads/latent_diffusion/diffusion/sample_picture.h"
 
+#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,6 +15,9 @@
 namespace larmor::latent_diffusion {
 
 namespace {
+
+constexpr const char* about_neighbours =
+    "Nearest: of the training images, with its distance (1: the least between two of them; 0: a copy).";
 
 /// "result", or "result 2" where an image has several channels.
 std::string title_of_channel(const char* what, const at::Tensor& image, int64_t channel) {
@@ -32,18 +36,41 @@ void show_channels(const char* what, const at::Tensor& image, const std::optiona
         {.title = title_of_channel(what, image, channel), .planes = centre_planes(image[channel], grid)});
 }
 
+std::string name_of_sample(int64_t example) { return text("sample ", example + 1); }
+
+/// Empty where there are as many as `predict` takes.
+std::string words_of(const SampleSteps& steps) {
+  if (steps.taken == steps.all) return "";
+  return text("Sampled in ", steps.taken, " steps, by evaluate and predict in ", steps.all, ". ");
+}
+
 }  // namespace
 
-void show_invented(const at::Tensor& image, const Affine& grid, int64_t example, Metrics& metrics) {
-  const Panel frame{.title = "Invented images", .scales = {{.title = "scaled intensity"}}};
-  PanelCase shown{.name = text("sample ", example + 1)};
+void show_invented(const at::Tensor& image, const Affine& grid, const SampleSteps& steps, int64_t example,
+                   Metrics& metrics) {
+  const Panel frame{.title = "Invented images",
+                    .scales = {{.title = "scaled intensity"}},
+                    .note = words_of(steps) + about_neighbours};
+  PanelCase shown{.name = name_of_sample(example)};
   show_channels("invented", image, grid, shown);
   metrics.show("samples", frame, std::move(shown));
 }
 
-void show_translated(const TranslatedImage& images, int64_t example, Metrics& metrics) {
+void show_training_case(const TrainingImage& nearest, const Affine& grid, int64_t example, Metrics& metrics) {
+  for (int64_t channel = 0; channel < nearest.image.size(0); ++channel) {
+    const std::string what = title_of_channel("nearest", nearest.image, channel);
+    const std::string ratio = std::isfinite(nearest.ratio) ? text(" (", fixed(nearest.ratio, 2), ")") : "";
+    metrics.show_beside("samples", name_of_sample(example),
+                        {.title = text(what, ": ", nearest.name, ratio),
+                         .planes = centre_planes(nearest.image[channel], grid)});
+  }
+}
+
+void show_translated(const TranslatedImage& images, const SampleSteps& steps, int64_t example,
+                     Metrics& metrics) {
   const auto grid = metrics.grid(example);
-  const Panel frame = comparing_panel("Translated images", 0, 1, grid);
+  Panel frame = comparing_panel("Translated images", 0, 1, grid);
+  frame.note = words_of(steps);
   PanelCase shown{.name = metrics.case_name(example)};
   show_channels("condition", images.condition, grid, shown);
   for (int64_t channel = 0; channel < images.target.size(0); ++channel) {

@@ -98,6 +98,20 @@ TEST(DiffusionConfig, RefusesWindowsWhoseHalfIsNoWholeNumberOfLatentVoxels) {
   EXPECT_THROW(config.check_window({2, 2, 3}, 4), Error);
 }
 
+TEST(DiffusionStage, HoldsUpToSixtyFourTrainingCasesBesideThePicturesOfInventedImages) {
+  const auto cases = [](std::vector<std::string> overrides) -> int64_t {
+    const auto loaded = load_shipped("diffusion", "phantom", overrides);
+    const RunConfig& config = loaded.config.config;
+    const Index index = loaded.stage->index(config);
+    const auto reference = loaded.stage->reference(config, index, ValidationDepth::quick);
+    return reference == nullptr ? 0 : reference->size();
+  };
+  EXPECT_EQ(cases({"data.phantom_cases=100"}), 64);
+  EXPECT_EQ(cases({"data.phantom_cases=10"}), 8) << "all that training has";
+  EXPECT_EQ(cases({"track.pictures_every=0"}), 0);
+  EXPECT_EQ(cases({"model.condition=concat", "model.in_channels=8"}), 0);
+}
+
 TEST(DiffusionStage, TakesALowCountScanOrNothing) {
   const auto prediction = [](const char* name) {
     const auto loaded = load_shipped("diffusion", name);

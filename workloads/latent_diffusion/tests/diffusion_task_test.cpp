@@ -239,9 +239,11 @@ TEST(DiffusionTask, JudgesATranslationBesideItsInputAndAFilterThatSuitsTrainingC
   EXPECT_GT(judged.figures.at("psnr_gaussian"), psnr + 2);
 }
 
-NotedMetrics shown_of(DiffusionTask& task, const Batch& batch) {
+NotedMetrics shown_of(DiffusionTask& task, const Batch& batch,
+                      ValidationDepth depth = ValidationDepth::full) {
   NotedMetrics metrics;
   metrics.pictures = true;
+  metrics.wanted_depth = depth;
   const c10::NoGradGuard no_graph;
   const DrawScope scope = scope_of(batch);
   task.validate(batch, metrics);
@@ -268,6 +270,69 @@ TEST(DiffusionTask, ShowsTheFirstFewOfTheImagesThatItInvents) {
   EXPECT_NE(sagittal.values, shown[2].second.images[0].planes[0].values);
   EXPECT_EQ(sagittal.values, shown_of(task, batch_of(0, 6)).shown[1].second.images[0].planes[0].values)
       << "the draws are those of the example at every validation";
+}
+
+TEST(DiffusionTask, ShowsTwoImagesOfFewStepsWhileItTrainsAndGivesNoFigureOfThem) {
+  DiffusionConfig config = small_denoiser();
+  config.sampling.num_inference_steps = 25;
+  DiffusionTask task = make_task(config);
+  stir(task);
+  auto metrics = shown_of(task, batch_of(0, 6), ValidationDepth::quick);
+  ASSERT_EQ(metrics.shown.size(), 2U);
+  EXPECT_EQ(metrics.shown[1].second.name, "sample 2");
+  NotedMetrics training;
+  training.reference = true;
+  training.wanted_depth = ValidationDepth::quick;
+  task.validate(batch_of(6, 3), training);
+  task.summarize(metrics.cases, training.cases, metrics);
+  EXPECT_TRUE(metrics.figures.empty());
+  config.sampling.num_inference_steps = 20;
+  DiffusionTask of_twenty = make_task(config);
+  stir(of_twenty);
+  const auto values_of = [](const NotedMetrics& shown) {
+    return shown.shown[0].second.images[0].planes[0].values;
+  };
+  EXPECT_EQ(values_of(metrics), values_of(shown_of(of_twenty, batch_of(0, 6)))) << "of so many steps at most";
+}
+
+TEST(DiffusionTask, SamplesNothingWhileItTrainsWhereNoPictureIsWanted) {
+  DiffusionTask task = make_task(small_denoiser());
+  NotedMetrics metrics;
+  metrics.wanted_depth = ValidationDepth::quick;
+  const Batch batch = batch_of(0, 2);
+  const DrawScope scope = scope_of(batch);
+  task.validate(batch, metrics);
+  EXPECT_TRUE(metrics.shown.empty());
+  EXPECT_TRUE(metrics.cases.empty());
+}
+
+TEST(DiffusionTask, ShowsBesideAnInventedImageTheNearestOneOfTraining) {
+  DiffusionTask task = make_task(small_denoiser());
+  stir(task);
+  auto metrics = shown_of(task, batch_of(0, 2));
+  const Batch trained = batch_of(6, 3);
+  NotedMetrics training;
+  training.reference = true;
+  {
+    const DrawScope scope = scope_of(trained);
+    task.validate(trained, training);
+  }
+  std::map<std::string, float> corners;
+  for (int64_t row = 0; row < 3; ++row) {
+    const auto name = "patient " + std::to_string(row);
+    const at::Tensor image = trained.at("image")[row];
+    metrics.training[trained.keys[static_cast<size_t>(row)].example] = {
+        name, {{"image", image}}, identity_affine()};
+    corners[name] = image[0][15][15][8].item<float>();
+  }
+  task.summarize(metrics.cases, training.cases, metrics);
+  for (const auto& [name, one] : metrics.shown) {
+    ASSERT_EQ(one.images.size(), 2U);
+    const std::string& title = one.images[1].title;  // "nearest: patient 1 (0.87)"
+    const std::string patient = title.substr(9, 9);
+    ASSERT_TRUE(corners.contains(patient)) << title;
+    EXPECT_EQ(one.images[1].planes[2].values.front(), corners.at(patient)) << "right and anterior";
+  }
 }
 
 TEST(DiffusionTask, ShowsTranslationsBesideTheirInputAndTheTruth) {

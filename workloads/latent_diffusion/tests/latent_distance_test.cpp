@@ -1,5 +1,6 @@
 #include "workloads/latent_diffusion/diffusion/latent_distance.h"
 
+#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,6 +35,19 @@ TEST(LatentDistance, IsToldInDistancesBetweenTrainingLatents) {
 }
 
 TEST(LatentDistance, OfACopyIsNothing) { EXPECT_EQ(*nearest(places_of({8, 5}), places_of({0, 2, 5})), 0); }
+
+TEST(LatentDistance, NamesTheTrainingCaseThatIsNearestToEachInventedOne) {
+  const auto pairs = nearest_in_training(places_of({4, 0.5, 2}), places_of({0, 2, 5}));
+  ASSERT_EQ(pairs.size(), 3U);
+  EXPECT_EQ(pairs[0].training, 2);
+  EXPECT_NEAR(pairs[0].ratio, 0.5, 1e-12);
+  EXPECT_EQ(pairs[1].invented, 1);
+  EXPECT_EQ(pairs[1].training, 0);
+  EXPECT_EQ(pairs[2].training, 1);
+  EXPECT_EQ(pairs[2].ratio, 0) << "a copy";
+  EXPECT_TRUE(std::isnan(nearest_in_training(places_of({4}), places_of({3, 3})).front().ratio));
+  EXPECT_TRUE(nearest_in_training(places_of({1}), places_of({0})).empty());
+}
 
 TEST(LatentDistance, OfLargeLatentsIsThatOfMeansOverEqualCubes) {
   const auto noted = places_of({1}, /*size=*/21);

@@ -25,11 +25,22 @@ class NotedMetrics final : public Metrics {
   void show(const std::string& name, const Panel&, PanelCase one) override {
     shown.emplace_back(name, std::move(one));
   }
-  ValidationDepth depth() const override { return ValidationDepth::full; }
+  void show_beside(const std::string& name, const std::string& case_name, PanelImage image) override {
+    for (auto& [shown_name, one] : shown) {
+      if (shown_name == name && one.name == case_name) one.images.push_back(std::move(image));
+    }
+  }
+  std::optional<ReferenceCase> reference_case(int64_t example) const override {
+    if (const auto found = training.find(example); found != training.end()) return found->second;
+    return std::nullopt;
+  }
+  ValidationDepth depth() const override { return wanted_depth; }
   bool of_reference() const override { return reference; }
 
   bool reference = false;  // the cases are those of Stage::reference()
   bool pictures = false;
+  ValidationDepth wanted_depth = ValidationDepth::full;
+  std::map<int64_t, ReferenceCase> training;
   std::vector<std::pair<std::string, PanelCase>> shown;
   CaseValues cases;
   std::map<std::string, double> figures;
