@@ -50,6 +50,14 @@ void check_alike(const Sample& first, const Sample& other) {
 
 }  // namespace
 
+std::vector<int64_t> Dataset::shown(int64_t stride) const {
+  constexpr int64_t most = 4;
+  std::vector<int64_t> examples;
+  for (int64_t example = 0; example < size() && std::ssize(examples) < most; example += stride)
+    examples.push_back(example);
+  return examples;
+}
+
 BadFile bad_file_of(const Dataset& dataset, int64_t example, const Error& error) {
   const std::string name = dataset.name(example);
   return {name, reason_behind(name, error.message()), dataset.content_hash(example)};

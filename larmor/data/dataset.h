@@ -13,6 +13,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/data/bad_file.h"
+#include "larmor/data/caption.h"
 #include "larmor/formats/affine.h"
 #include "larmor/transforms/example_key.h"
 
@@ -41,6 +42,11 @@ class Dataset {
   /// the example and not many others since, and where its file says so. Thread-safe. A dataset around another
   /// one asks that one.
   virtual std::optional<Affine> grid(int64_t /*example*/) const { return std::nullopt; }
+  /// For who shows the example. A dataset around another one asks that one.
+  virtual Caption caption(int64_t /*example*/) const { return {}; }
+  /// The few examples that pictures show, of those that `stride` divides: by default the first four. A
+  /// dataset around another one, of the same examples, asks that one.
+  virtual std::vector<int64_t> shown(int64_t stride) const;
   /// SHA-256 of the example's files; empty when they cannot be read or are none.
   virtual std::string content_hash(int64_t /*example*/) const { return {}; }
   /// The cases that can be prepared before a run; null where there are none. A dataset around another one

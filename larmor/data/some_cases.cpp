@@ -19,6 +19,7 @@ class SomeCases final : public Dataset {
   std::string name(int64_t example) const override { return all_->name(place_of(example)); }
   std::string patient(int64_t example) const override { return all_->patient(place_of(example)); }
   std::optional<Affine> grid(int64_t example) const override { return all_->grid(place_of(example)); }
+  Caption caption(int64_t example) const override { return all_->caption(place_of(example)); }
   std::string content_hash(int64_t example) const override { return all_->content_hash(place_of(example)); }
 
  private:

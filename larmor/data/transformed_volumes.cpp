@@ -78,6 +78,9 @@ class TransformedVolumes final : public PreparableDataset {
   }
 
   std::optional<Affine> grid(int64_t example) const override { return grids_.of(example); }
+  Caption caption(int64_t example) const override {
+    return {.title = source_->title(example / examples_per_case())};
+  }
 
   std::string content_hash(int64_t example) const override {
     try {

@@ -28,6 +28,7 @@ class CaseVolumes final : public VolumeSource {
   int64_t cases() const override { return static_cast<int64_t>(cases_.size()); }
   std::string case_name(int64_t number) const override { return case_of(number).name(); }
   std::string patient(int64_t number) const override { return case_of(number).patient; }
+  std::string title(int64_t number) const override { return case_of(number).title(); }
   std::string origin() const override { return folder_; }
   // Arrays and pictures have no room for it.
   bool has_grid(int64_t number) const override {

@@ -37,6 +37,8 @@ class VolumeSource {
   virtual std::string case_name(int64_t number) const = 0;
   /// See Dataset.
   virtual std::string patient(int64_t number) const { return case_name(number); }
+  /// Case::title().
+  virtual std::string title(int64_t number) const { return case_name(number); }
   /// Whether the affines of its volumes say where they are in the body.
   virtual bool has_grid(int64_t /*number*/) const { return true; }
   /// The volumes of case `key.example`: the same bits whatever the seed and the epoch, which only say when
@@ -66,6 +68,7 @@ class SourceDecorator : public VolumeSource {
   int64_t cases() const override { return inner_->cases(); }
   std::string case_name(int64_t number) const override { return inner_->case_name(number); }
   std::string patient(int64_t number) const override { return inner_->patient(number); }
+  std::string title(int64_t number) const override { return inner_->title(number); }
   bool has_grid(int64_t number) const override { return inner_->has_grid(number); }
   Contents contents(int64_t number, SourceHashes& hashes) const override {
     return inner_->contents(number, hashes);

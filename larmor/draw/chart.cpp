@@ -217,6 +217,42 @@ class Drawing {
       canvas.stroke(std::array{tick}, {.thickness = 1.5 * unit_, .colour = colour});
     for (const Segment& dot : dots)
       canvas.stroke(std::array{dot}, {.thickness = 8 * unit_, .colour = colour});
+    write_labels(canvas, series);
+  }
+
+  /// Above each point, or where there is room.
+  void write_labels(Canvas& canvas, const ChartSeries& series) const {
+    const double size = 0.85 * font(), away = 8 * unit_, high = drawing::capital_height * size;
+    std::vector<Box> taken;
+    for (std::size_t i = 0; i < std::min(series.labels.size(), series.x.size()); ++i) {
+      if (!can_be_drawn(series.x[i], series.y[i])) continue;
+      const Point here = place(series, i);
+      const double half = canvas.text_width(series.labels[i], size) / 2;
+      const auto around = [&](double x, double y) {
+        return Box{.left = x - half, .top = y - high / 2, .right = x + half, .bottom = y + high / 2};
+      };
+      const std::array<Box, 4> places = {
+          around(here.x, here.y - away - high / 2), around(here.x, here.y + away + high / 2),
+          around(here.x + away + half, here.y), around(here.x - away - half, here.y)};
+      const auto has_room = [&](const Box& box) {
+        return is_inside(box, plot()) &&
+               std::ranges::none_of(taken, [&](const Box& other) { return do_overlap(box, other); });
+      };
+      const auto* const free = std::ranges::find_if(places, has_room);
+      const Box& box = free == places.end() ? places[0] : *free;
+      taken.push_back(box);
+      canvas.write(series.labels[i], {.x = box.left, .y = box.bottom}, size, letters);
+    }
+  }
+
+  static bool is_inside(const Box& box, const Box& around) {
+    return box.left >= around.left && box.right <= around.right && box.top >= around.top &&
+           box.bottom <= around.bottom;
+  }
+
+  static bool do_overlap(const Box& one, const Box& other) {
+    return one.left < other.right && other.left < one.right && one.top < other.bottom &&
+           other.top < one.bottom;
   }
 
   Pen pen_of(const ChartSeries& series, Colour colour) const {

@@ -27,6 +27,8 @@ struct ChartSeries {
   Mark mark = Mark::none;
   /// A thin grey line of dashes to compare with.
   bool reference = false;
+  /// Words beside the points, one each; without any there are none.
+  std::vector<std::string> labels = {};
   /// A place in the palette; otherwise the next one.
   std::optional<int> colour = {};
 };
@@ -48,7 +50,8 @@ struct Chart {
 /// that has no neighbour is drawn as a dot. What lies outside of given ends is cut off. The colours are seven
 /// that colour-blind people tell apart (Okabe and Ito 2008); after them they come again. Titles and names are
 /// UTF-8, in letters of a font that the program holds; where there is not room enough, they become smaller.
-/// The legend stands in the corner in which it hides least. Requires: at least 120 x 90 pixels, x and y of
+/// The legend stands in the corner in which it hides least, a label above its point or, where another one or
+/// the edge is in the way, below or beside it. Requires: at least 120 x 90 pixels, x and y (and labels) of
 /// equal lengths, palette places from 0.
 Image draw_chart(const Chart& chart);
 

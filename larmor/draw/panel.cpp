@@ -159,7 +159,7 @@ class PanelDrawing {
     write_left(one.name, name, drawing::panel_name_font);
     for (std::size_t i = 0; i < one.images.size(); ++i)
       write_centred(one.images[i].title, block.titles[i], panel_font);
-    for (const PanelTile& tile : block.tiles) draw_tile(one.images[tile.image], tile);
+    for (const PanelTile& tile : block.tiles) draw_tile(one, tile);
     for (std::size_t row = 0; row < block.row_names.size(); ++row)
       write_row_name(one, row, block.row_names[row]);
     drawing::Box line = block.words;
@@ -180,7 +180,8 @@ class PanelDrawing {
                   drawing::Direction::up);
   }
 
-  void draw_tile(const PanelImage& image, const PanelTile& tile) {
+  void draw_tile(const PanelCase& one, const PanelTile& tile) {
+    const PanelImage& image = one.images[tile.image];
     const PanelPlane& plane = image.planes[tile.plane];
     const PanelScale& scale = scales_[image.scale];
     if (tile.plane < image.overlays.size()) {
@@ -195,7 +196,13 @@ class PanelDrawing {
       above.top = above.bottom - panel_line;
       write_centred(plane.name, above, panel_font);
     }
-    if (tile.image == 0) write_edges(plane, tile.box);
+    const PanelPlane* const before = drawing::plane_before(one, tile.image, tile.plane);
+    if (before == nullptr || !have_same_edges(*before, plane)) write_edges(plane, tile.box);
+  }
+
+  static bool have_same_edges(const PanelPlane& one, const PanelPlane& other) {
+    return one.left == other.left && one.right == other.right && one.top == other.top &&
+           one.bottom == other.bottom;
   }
 
   void write_edges(const PanelPlane& plane, const drawing::Box& box) {

@@ -52,7 +52,7 @@ struct PanelImage {
 struct PanelCase {
   std::string name = {};
   std::vector<PanelImage> images = {};
-  /// Paragraphs beside the images: a question, its answer.
+  /// Paragraphs beside the images: a question, its answer. Each has a few lines, and what is longer is cut.
   std::vector<std::string> words = {};
 };
 
@@ -60,7 +60,7 @@ struct Panel {
   std::string title = {};
   std::vector<PanelScale> scales = {};
   std::vector<PanelCase> cases = {};
-  std::string unit_of_length = "mm";  // "voxels" where their size is not known
+  std::string unit_of_length = "mm";  // "voxels" where their size is not known; empty: there is no bar
   std::string note = {};              // a line at the bottom
   int smallest = 512;                 // pixels of the shorter side, at least
 };
@@ -77,8 +77,9 @@ double scale_end(const std::vector<const PanelPlane*>& planes);
 /// proportions, and images their sizes beside each other. Between voxels greys are interpolated; what is no
 /// number is vermilion. Cases stand side by side and below each other, so that the panel is a little wider
 /// than high; what is too long to be written becomes smaller. Letters of the edges stand on the first image
-/// of a case. A plane's name stands at the left of its row, or above it where the images of a row have
-/// different ones. Throws Error (memory). Requires: planes with values, as many as rows times columns, of
+/// of a case, and on others whose letters differ from those at their left. A plane's name stands at the left
+/// of its row, or above it where the images of a row have different ones or the first image has no such row.
+/// Throws Error (memory). Requires: planes with values, as many as rows times columns, of
 /// positive sizes; scales whose high end is above the low one, and as many as are asked for.
 Image draw_panel(const Panel& panel);
 

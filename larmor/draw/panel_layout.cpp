@@ -5,6 +5,8 @@
 #include <limits>
 #include <set>
 
+#include "larmor/base/printable.h"
+#include "larmor/base/text.h"
 #include "larmor/draw/ticks.h"
 
 namespace larmor::drawing {
@@ -39,9 +41,24 @@ std::set<std::string> names_in_row(const PanelCase& one, std::size_t row) {
   return names;
 }
 
+bool begins_at_the_left(const PanelCase& one, std::size_t row) {
+  return !one.images.empty() && row < one.images.front().planes.size();
+}
+
 bool are_named_in_row(const PanelCase& one, std::size_t row) {
   const auto names = names_in_row(one, row);
-  return names.size() == 1 && !names.begin()->empty();
+  return names.size() == 1 && !names.begin()->empty() && begins_at_the_left(one, row);
+}
+
+bool have_names_above(const PanelCase& one, std::size_t row) {
+  const auto names = names_in_row(one, row);
+  return names.size() > 1 || (!names.empty() && !names.begin()->empty() && !begins_at_the_left(one, row));
+}
+
+/// Planes that follow one another in a row are named once.
+bool is_named_anew(const PanelCase& one, std::size_t image, std::size_t row) {
+  const PanelPlane* const before = plane_before(one, image, row);
+  return before == nullptr || before->name != one.images[image].planes[row].name;
 }
 
 double names_height(const PanelCase& one) { return one.name.empty() ? 0 : panel_line + 2; }
@@ -61,7 +78,7 @@ void place_titles(PanelBlock& block, const PanelCase& one, double left, double p
 
 /// One row of planes from `top`; gives where it ends.
 double place_row(PanelBlock& block, const PanelCase& one, std::size_t row, double top, double pixels) {
-  const bool has_names_above = names_in_row(one, row).size() > 1;
+  const bool has_names_above = have_names_above(one, row);
   if (has_names_above) top += panel_line;
   double height = 0;
   for (const PanelImage& image : one.images) {
@@ -81,13 +98,14 @@ double place_row(PanelBlock& block, const PanelCase& one, std::size_t row, doubl
     block.tiles.push_back({.image = column,
                            .plane = row,
                            .box = {.left = x, .top = y, .right = x + size.width, .bottom = y + size.height},
-                           .is_named = has_names_above});
+                           .is_named = has_names_above && is_named_anew(one, column, row)});
   }
   return top + height;
 }
 
 /// A case at the origin.
-PanelBlock block_of(const PanelCase& one, double pixels, const Canvas& measure) {
+PanelBlock block_of(const PanelCase& one, const std::vector<std::string>& lines, double pixels,
+                    const Canvas& measure) {
   PanelBlock block;
   const std::size_t rows = rows_of(one);
   bool has_row_names = false;
@@ -98,7 +116,7 @@ PanelBlock block_of(const PanelCase& one, double pixels, const Canvas& measure) 
   for (std::size_t row = 0; row < rows; ++row)
     bottom = place_row(block, one, row, bottom + (row > 0 ? panel_gap : 0), pixels);
   if (!one.words.empty()) {
-    block.lines = broken_into_lines(one.words, words_width, measure);
+    block.lines = lines;
     const double left = right + (one.images.empty() ? 0 : 2 * panel_gap), top = names_height(one);
     const double end = top + panel_line * static_cast<double>(block.lines.size());
     block.words = {.left = left, .top = top, .right = left + words_width, .bottom = end};
@@ -109,6 +127,17 @@ PanelBlock block_of(const PanelCase& one, double pixels, const Canvas& measure) 
   right = std::max(right, std::min(160.0, measure.text_width(one.name, panel_name_font)));
   block.box = {.left = 0, .top = 0, .right = std::ceil(right), .bottom = std::ceil(bottom)};
   return block;
+}
+
+/// Those of the words of each case, which are the same at every size of the images.
+using LinesOfCases = std::vector<std::vector<std::string>>;
+
+std::vector<PanelBlock> blocks_of(const Panel& panel, const LinesOfCases& lines, double pixels,
+                                  const Canvas& measure) {
+  std::vector<PanelBlock> blocks;
+  for (std::size_t i = 0; i < panel.cases.size(); ++i)
+    blocks.push_back(block_of(panel.cases[i], lines[i], pixels, measure));
+  return blocks;
 }
 
 void move(Box& box, double right, double down) {
@@ -177,9 +206,9 @@ double longest_side(const Panel& panel) {
 }
 
 /// The blocks of the panel and, below them, its legend.
-PanelLayout lay_out_at(const Panel& panel, double pixels, const Canvas& measure) {
+PanelLayout lay_out_at(const Panel& panel, const LinesOfCases& lines, double pixels, const Canvas& measure) {
   PanelLayout layout{.pixels = pixels};
-  for (const PanelCase& one : panel.cases) layout.blocks.push_back(block_of(one, pixels, measure));
+  layout.blocks = blocks_of(panel, lines, pixels, measure);
   const Size size = arrange(layout.blocks);
   const double title = panel.title.empty() ? 0 : panel_title_font + 2 * panel_gap;
   const double inner = std::max({size.width, scale_width, panel.smallest - 2 * panel_margin});
@@ -204,7 +233,7 @@ PanelLayout lay_out_at(const Panel& panel, double pixels, const Canvas& measure)
     left += width + 5 * panel_gap;
     return place;
   };
-  if (const double longest = longest_side(panel); longest > 0) {
+  if (const double longest = longest_side(panel); longest > 0 && !panel.unit_of_length.empty()) {
     const double most = std::min(0.75 * longest, scale_width / pixels);
     const double unit = std::pow(10, std::floor(std::log10(most)));
     for (const double factor : {1.0, 2.0, 5.0}) {
@@ -241,46 +270,83 @@ std::optional<double> only_voxel(const Panel& panel) {
   return found;
 }
 
-Size size_at(const Panel& panel, double pixels, const Canvas& measure) {
-  std::vector<PanelBlock> blocks;
-  for (const PanelCase& one : panel.cases) blocks.push_back(block_of(one, pixels, measure));
+Size size_at(const Panel& panel, const LinesOfCases& lines, double pixels, const Canvas& measure) {
+  std::vector<PanelBlock> blocks = blocks_of(panel, lines, pixels, measure);
   return arrange(blocks);
+}
+
+/// UTF-8, letter by letter.
+std::vector<std::string> letters_of(const std::string& words) {
+  std::vector<std::string> letters;
+  for (const char byte : words) {
+    const bool goes_on = (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
+    if (!goes_on || letters.empty()) letters.emplace_back();
+    letters.back() += byte;
+  }
+  return letters;
+}
+
+/// With "…" at its end, and without as many letters before it as do not fit.
+template <class Fits>
+std::string cut_to_fit(const std::string& line, const Fits& fits) {
+  std::vector<std::string> letters = letters_of(line);
+  while (!letters.empty() && !fits(join(letters, "") + "…")) letters.pop_back();
+  return join(letters, "") + "…";
 }
 
 }  // namespace
 
+const PanelPlane* plane_before(const PanelCase& one, std::size_t image, std::size_t row) {
+  while (image-- > 0) {
+    if (row < one.images[image].planes.size()) return &one.images[image].planes[row];
+  }
+  return nullptr;
+}
+
 std::vector<std::string> broken_into_lines(const std::vector<std::string>& paragraphs, double room,
                                            const Canvas& measure) {
+  const auto fits = [&](const std::string& line) { return measure.text_width(line, panel_font) <= room; };
   std::vector<std::string> lines;
   for (const std::string& paragraph : paragraphs) {
-    std::string line;
-    for (std::size_t begin = 0; begin <= paragraph.size();) {
-      const std::size_t end = std::min(paragraph.find(' ', begin), paragraph.size());
-      const std::string word = paragraph.substr(begin, end - begin);
-      begin = end + 1;
-      const std::string longer = line.empty() ? word : line + " " + word;
-      if (!line.empty() && measure.text_width(longer, panel_font) > room) {
-        lines.push_back(line);
-        line = word;
-      } else {
-        line = longer;
+    std::vector<std::string> own(1);
+    for (const std::string& word : split(printable(paragraph), ' ')) {
+      const std::string longer = own.back().empty() ? word : own.back() + " " + word;
+      if (fits(longer)) {
+        own.back() = longer;
+        continue;
+      }
+      if (!own.back().empty()) own.emplace_back();
+      if (fits(word)) {
+        own.back() = word;
+        continue;
+      }
+      for (const std::string& letter : letters_of(word)) {
+        if (!own.back().empty() && !fits(own.back() + letter)) own.emplace_back();
+        own.back() += letter;
       }
     }
-    lines.push_back(line);
+    if (own.size() > most_lines_of_paragraph) {
+      own.resize(most_lines_of_paragraph);
+      own.back() = cut_to_fit(own.back(), fits);
+    }
+    lines.insert(lines.end(), own.begin(), own.end());
   }
   return lines;
 }
 
 PanelLayout lay_out(const Panel& panel, const Canvas& measure) {
+  LinesOfCases lines;
+  for (const PanelCase& one : panel.cases)
+    lines.push_back(broken_into_lines(one.words, words_width, measure));
   const double longest = longest_side(panel);
-  if (longest == 0) return lay_out_at(panel, 1, measure);
+  if (longest == 0) return lay_out_at(panel, lines, 1, measure);
   constexpr double step = 1.05, share_of_images = 0.75;
   const auto is_too_large = [&](double scale) {
-    const Size size = size_at(panel, scale, measure);
+    const Size size = size_at(panel, lines, scale, measure);
     return size.width * size.height > most_pixels;
   };
   const auto is_too_small = [&](double scale) {
-    const Size size = size_at(panel, scale, measure);
+    const Size size = size_at(panel, lines, scale, measure);
     return std::min(size.width, size.height) < share_of_images * panel.smallest;
   };
   double pixels = first_side / longest;
@@ -291,7 +357,7 @@ PanelLayout lay_out(const Panel& panel, const Canvas& measure) {
     const double factor = std::max(1.0, std::round(*voxel * pixels));
     pixels = factor / *voxel;
   }
-  return lay_out_at(panel, pixels, measure);
+  return lay_out_at(panel, lines, pixels, measure);
 }
 
 }  // namespace larmor::drawing

@@ -45,10 +45,16 @@ struct PanelLayout {
   Box note = {};
 };
 
+/// The plane in the same row of the nearest image at the left of this one that has such a row; null where
+/// none has.
+const PanelPlane* plane_before(const PanelCase& one, std::size_t image, std::size_t row);
+
 /// `measure` is asked for the lengths of words.
 PanelLayout lay_out(const Panel& panel, const Canvas& measure);
 
-/// Lines of at most `room` pixels, broken between words; a paragraph begins a line.
+/// Lines of at most `room` pixels, printable, broken between words and, where one is too long, within it; a
+/// paragraph begins a line, and what it has beyond `most_lines_of_paragraph` is cut off, with "…" for it.
+constexpr std::size_t most_lines_of_paragraph = 5;
 std::vector<std::string> broken_into_lines(const std::vector<std::string>& paragraphs, double room,
                                            const Canvas& measure);
 

@@ -18,6 +18,8 @@ class CheckedDataset final : public Dataset {
   std::string name(int64_t example) const override { return inner_->name(example); }
   std::string patient(int64_t example) const override { return inner_->patient(example); }
   std::optional<Affine> grid(int64_t example) const override { return inner_->grid(example); }
+  Caption caption(int64_t example) const override { return inner_->caption(example); }
+  std::vector<int64_t> shown(int64_t stride) const override { return inner_->shown(stride); }
   std::string content_hash(int64_t example) const override { return inner_->content_hash(example); }
   const PreparableDataset* preparable() const override { return inner_->preparable(); }
   Sample get(const ExampleKey& key) const override {

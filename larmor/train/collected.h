@@ -33,13 +33,10 @@ class Collected final : public ShownCases {
             std::function<void(double)> shows = {})
       : ShownCases(dataset, communicator.size()),
         wants_(wants),
-        dataset_(dataset),
         communicator_(communicator),
         shows_(std::move(shows)) {}
   /// For a part of the same cases.
-  Collected anew(std::function<void(double)> shows) const {
-    return {wants_, dataset_, communicator_, std::move(shows)};
-  }
+  Collected anew(std::function<void(double)> shows) const { return {*this, std::move(shows)}; }
   void value(const std::string& name, int64_t example, double value) override {
     values[name].emplace_back(example, value);
   }
@@ -72,8 +69,13 @@ class Collected final : public ShownCases {
   std::vector<std::pair<int64_t, BadFile>> bad;  // by example
 
  private:
+  Collected(const Collected& like, std::function<void(double)> shows)
+      : ShownCases(like, SameCases()),
+        wants_(like.wants_),
+        communicator_(like.communicator_),
+        shows_(std::move(shows)) {}
+
   Wants wants_;
-  const Dataset& dataset_;
   Communicator& communicator_;
   std::function<void(double)> shows_;
 };

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "larmor/base/image.h"
+#include "larmor/data/caption.h"
 #include "larmor/data/dataset.h"
 #include "larmor/draw/panel.h"
 #include "larmor/formats/affine.h"
@@ -39,9 +40,6 @@ struct SplitMetric {
   BootstrapDraws draws = {};                                // at full depth; empty where there is no interval
 };
 
-/// How many cases a panel shows.
-constexpr int64_t shown_cases = 4;
-
 /// A case of Stage::reference() once more, for a picture.
 struct ReferenceCase {
   std::string name;
@@ -65,8 +63,9 @@ class Metrics {
   /// Takes the place of a mean over cases of the same name.
   virtual void figure(const std::string& name, const SplitMetric& figure) = 0;
   virtual void picture(const std::string& name, const Image& image) = 0;
-  /// The example's place, from 0, among the few that pictures show: where they are wanted, the first four
-  /// cases of rank 0, which has every case where it is the only one.
+  /// The example's place, from 0, among the few that pictures show: where they are wanted, those of rank 0
+  /// that the dataset says (Dataset::shown()), while a run trains the first four of them; rank 0 has every
+  /// case where it is the only one.
   virtual std::optional<int64_t> shown_as(int64_t example) const;
   bool shows(int64_t example) const { return shown_as(example).has_value(); }
   /// A case for the picture `name`, which has all that were shown so, in the order of the cases, and is drawn
@@ -92,9 +91,11 @@ class Metrics {
   virtual std::function<void(double)> progress() const { return {}; }
   /// Whose the example is (Dataset::patient()).
   virtual std::string patient(int64_t example) const;
-  /// What the case is called (Dataset::name()), and where its voxels are (Dataset::grid()).
+  /// What the case is called (Caption::title, Dataset::name()), and where its voxels are (Dataset::grid()).
   virtual std::string case_name(int64_t example) const;
   virtual std::optional<Affine> grid(int64_t /*example*/) const { return std::nullopt; }
+  /// Dataset::caption().
+  virtual Caption caption(int64_t /*example*/) const { return {}; }
   /// work(0) … work(count - 1), each computed on one rank and known to all; NaN where it gives nothing. For
   /// Task::summarize(), on every rank alike. Collective.
   virtual std::vector<double> shared_out(int64_t count, const std::function<double(int64_t)>& work);

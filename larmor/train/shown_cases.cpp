@@ -1,13 +1,25 @@
 #include "larmor/train/shown_cases.h"
 
 #include <algorithm>
+#include <cstddef>
 
 namespace larmor {
 
+ShownCases::ShownCases(const Dataset& dataset, int64_t ranks)
+    : dataset_(dataset), shown_(std::make_shared<const std::vector<int64_t>>(dataset.shown(ranks))) {}
+
 std::optional<int64_t> ShownCases::shown_as(int64_t example) const {
-  const int64_t place = example / ranks_;
-  if (!wants_pictures() || place >= shown_cases) return std::nullopt;
-  return place;
+  constexpr std::ptrdiff_t most_while_training = 4;
+  if (!wants_pictures()) return std::nullopt;
+  const std::ptrdiff_t place = std::ranges::find(*shown_, example) - shown_->begin();
+  const bool is_shown =
+      place < std::ssize(*shown_) && (depth() == ValidationDepth::full || place < most_while_training);
+  return is_shown ? std::optional<int64_t>(place) : std::nullopt;
+}
+
+std::string ShownCases::case_name(int64_t example) const {
+  const Caption caption = dataset_.caption(example);
+  return caption.title.empty() ? dataset_.name(example) : caption.title;
 }
 
 void ShownCases::show_beside(const std::string& name, const std::string& case_name, PanelImage image) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -19,11 +20,12 @@ namespace larmor {
 class ShownCases : public Metrics {
  public:
   /// Borrows the dataset. `ranks`: that go through it by turns.
-  ShownCases(const Dataset& dataset, int64_t ranks) : dataset_(dataset), ranks_(ranks) {}
+  ShownCases(const Dataset& dataset, int64_t ranks);
 
   std::string patient(int64_t example) const override { return dataset_.patient(example); }
-  std::string case_name(int64_t example) const override { return dataset_.name(example); }
+  std::string case_name(int64_t example) const override;
   std::optional<Affine> grid(int64_t example) const override { return dataset_.grid(example); }
+  Caption caption(int64_t example) const override { return dataset_.caption(example); }
   std::optional<int64_t> shown_as(int64_t example) const override;
   void show(const std::string& name, const Panel& frame, PanelCase one) override;
   void show_beside(const std::string& name, const std::string& case_name, PanelImage image) override;
@@ -34,9 +36,14 @@ class ShownCases : public Metrics {
   /// All pictures by name, with the panels.
   std::vector<std::pair<std::string, Image>> drawn_pictures() const;
 
+ protected:
+  /// Of the same dataset, with nothing collected yet.
+  struct SameCases {};
+  ShownCases(const ShownCases& like, SameCases) : dataset_(like.dataset_), shown_(like.shown_) {}
+
  private:
   const Dataset& dataset_;
-  int64_t ranks_;
+  std::shared_ptr<const std::vector<int64_t>> shown_;  // examples
   std::vector<std::pair<std::string, Image>> pictures_;
   std::map<std::string, Panel> panels_;
 };

@@ -37,6 +37,7 @@ class CasesFrom final : public Dataset {
   std::string name(int64_t example) const override { return all_.name(example + first_); }
   std::string patient(int64_t example) const override { return all_.patient(example + first_); }
   std::optional<Affine> grid(int64_t example) const override { return all_.grid(example + first_); }
+  Caption caption(int64_t example) const override { return all_.caption(example + first_); }
   std::string content_hash(int64_t example) const override { return all_.content_hash(example + first_); }
 
  private:

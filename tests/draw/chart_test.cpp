@@ -193,6 +193,48 @@ TEST(DrawChart, NamesSeriesInTheLegendOnlyWhereTheyHaveOne) {
   EXPECT_EQ(extent_of(unnamed, blue).pixels, 0);
 }
 
+/// Where the two differ.
+Extent changes(const Image& one, const Image& other) {
+  Extent found;
+  for (int row = 0; row < one.height; ++row) {
+    for (int column = 0; column < one.width; ++column) {
+      if (pixel(one, column, row) == pixel(other, column, row)) continue;
+      ++found.pixels;
+      found.left = std::min(found.left, column);
+      found.right = std::max(found.right, column);
+      found.top = std::min(found.top, row);
+      found.bottom = std::max(found.bottom, row);
+    }
+  }
+  return found;
+}
+
+TEST(DrawChart, WritesALabelAbovePointsAndBesideWhereTheEdgeIsInTheWay) {
+  const auto labelled = [](double y, const std::vector<double>& x, std::vector<std::string> labels) {
+    ChartSeries dots{.x = x,
+                     .y = std::vector<double>(x.size(), y),
+                     .way = ChartSeries::Way::none,
+                     .mark = ChartSeries::Mark::dot,
+                     .labels = std::move(labels)};
+    Chart chart = chart_of({dots});
+    chart.x.low = chart.y.low = 0;
+    chart.x.high = chart.y.high = 1;
+    return draw_chart(chart);
+  };
+  const auto words_of = [&](double y, const std::vector<double>& x, const std::vector<std::string>& labels) {
+    return changes(labelled(y, x, labels), labelled(y, x, {}));
+  };
+  const Extent dot = extent_of(labelled(0.5, {0.5}, {}), blue), above = words_of(0.5, {0.5}, {"123"});
+  EXPECT_GT(above.pixels, 30);
+  EXPECT_LT(above.bottom, dot.top);
+  EXPECT_NEAR((above.left + above.right) / 2, (dot.left + dot.right) / 2, 2);
+  const Extent high = extent_of(labelled(1, {0.5}, {}), blue), below = words_of(1, {0.5}, {"123"});
+  EXPECT_GT(below.top, high.bottom) << "above it the plot ends";
+  // The second of two that are near each other goes out of the way.
+  const Extent both = words_of(0.5, {0.5, 0.51}, {"123", "456"});
+  EXPECT_GT(both.bottom, dot.bottom);
+}
+
 TEST(DrawChart, IsTheSameEveryTime) {
   const ChartSeries wave{
       .name = "w", .x = {0, 1, 2, 3}, .y = {0.1, 3, -2, 0.4}, .mark = ChartSeries::Mark::tick};

@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "larmor/base/printable.h"
+
 namespace larmor::drawing {
 namespace {
 
@@ -130,14 +132,67 @@ TEST(PanelLayout, SurvivesWhatHasNothingToShow) {
   EXPECT_EQ(laid_out({.cases = {{.words = {"words alone"}}}}).blocks[0].lines.size(), 1U);
 }
 
+TEST(PanelLayout, NamesPlanesThatFollowOneAnotherOnce) {
+  PanelPlane frontal = plane_of(4, 4), sagittal = plane_of(4, 4);
+  frontal.name = "frontal";
+  sagittal.name = "sagittal";
+  const PanelImage radiograph{.planes = {frontal}}, volume{.planes = {sagittal, sagittal}};
+  const Panel panel{.scales = {{}}, .cases = {{.images = {radiograph, radiograph, volume, volume}}}};
+  std::vector<bool> are_named;
+  for (const PanelTile& tile : lay_out(panel, Canvas(1, 1)).blocks[0].tiles)
+    are_named.push_back(tile.is_named);
+  EXPECT_THAT(are_named, ElementsAre(true, false, true, false, true, false))
+      << "the second row has nothing at its left";
+  const PanelCase& one = panel.cases[0];
+  EXPECT_EQ(plane_before(one, 0, 0), nullptr);
+  EXPECT_EQ(plane_before(one, 2, 0)->name, "frontal");
+  EXPECT_EQ(plane_before(one, 2, 1), nullptr) << "radiographs have no second row";
+}
+
 TEST(BrokenIntoLines, BreaksBetweenWords) {
   const Canvas measure(1, 1);
   const double room = measure.text_width("where is the", panel_font) + 1;
   EXPECT_THAT(broken_into_lines({"where is the effusion?", "left"}, room, measure),
               ElementsAre("where is the", "effusion?", "left"));
-  EXPECT_THAT(broken_into_lines({"averyveryverylongwordwithoutend is it"}, 50, measure),
-              ElementsAre("averyveryverylongwordwithoutend", "is it"));
   EXPECT_THAT(broken_into_lines({""}, 50, measure), ElementsAre(""));
+}
+
+TEST(BrokenIntoLines, LeaveNoLineThatIsWiderThanTheRoom) {
+  const Canvas measure(1, 1);
+  constexpr double room = 60;
+  for (const std::string paragraph :
+       {"averyveryverylongwordwithoutend is it", "äöüäöüäöüäöüäöüäöü", "a\x1b[2J\nb"}) {
+    std::string together;
+    for (const std::string& line : broken_into_lines({paragraph}, room, measure)) {
+      EXPECT_LE(measure.text_width(line, panel_font), room) << line;
+      EXPECT_EQ(printable(line), line) << "what is written is what was measured";
+      together += line;
+    }
+    std::string wanted = printable(paragraph);
+    std::erase(wanted, ' ');
+    std::erase(together, ' ');
+    EXPECT_EQ(together, wanted) << "nothing is lost";
+  }
+}
+
+TEST(BrokenIntoLines, CutAParagraphThatIsTooLongAndNotTheNextOne) {
+  const Canvas measure(1, 1);
+  std::string endless;
+  for (int i = 0; i < 100; ++i) endless += "word ";
+  const auto lines = broken_into_lines({endless, "answer"}, 100, measure);
+  ASSERT_EQ(lines.size(), most_lines_of_paragraph + 1);
+  EXPECT_TRUE(lines[most_lines_of_paragraph - 1].ends_with("…")) << lines[most_lines_of_paragraph - 1];
+  EXPECT_LE(measure.text_width(lines[most_lines_of_paragraph - 1], panel_font), 100);
+  EXPECT_EQ(lines.back(), "answer");
+}
+
+TEST(PanelLayout, HasNoBarWhereLengthsMeanNothing) {
+  PanelPlane plane{.columns = 4, .rows = 4};
+  plane.values.assign(16, 0);
+  Panel panel{.cases = {{.images = {{.planes = {plane}}}}}};
+  EXPECT_GT(lay_out(panel, Canvas(1, 1)).bar_length, 0);
+  panel.unit_of_length.clear();
+  EXPECT_EQ(lay_out(panel, Canvas(1, 1)).bar_length, 0);
 }
 
 }  // namespace

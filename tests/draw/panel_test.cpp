@@ -109,6 +109,17 @@ TEST(DrawPanel, PutsTheLettersOfTheBodyAtTheEdgesOfTheFirstImage) {
   }
 }
 
+TEST(DrawPanel, PutsLettersOnAnImageWhoseSidesAreOthersThanThoseAtItsLeft) {
+  Panel panel = panel_of(plane_of(0, 20, 20));
+  panel.cases[0].images[0].planes[0].left = "A";
+  panel.cases[0].images.push_back(panel.cases[0].images[0]);
+  const Image same = draw_panel(panel);
+  panel.cases[0].images[1].planes[0].left = "P";
+  const Image other = draw_panel(panel);
+  EXPECT_GT(changed(same, other, tile_of(panel, 1)), 20);
+  EXPECT_EQ(changed(same, other, tile_of(panel, 0)), 0);
+}
+
 TEST(DrawPanel, DrawsTheBarAsLongAsItSays) {
   PanelPlane plane = plane_of(0, 32, 20);
   plane.column_width = plane.row_height = 2.5;

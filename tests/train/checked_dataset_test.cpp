@@ -21,6 +21,8 @@ class Edges final : public Dataset {
   Sample get(const ExampleKey& key) const override { return {{"image", at::zeros({1, key.example / 2})}}; }
   std::string name(int64_t example) const override { return text("volume-", example / 2); }
   std::string content_hash(int64_t example) const override { return text("hash of ", example); }
+  Caption caption(int64_t example) const override { return {.title = text("title of ", example)}; }
+  std::vector<int64_t> shown(int64_t stride) const override { return {stride, 5}; }
 };
 
 /// Takes no image of edge 1, but in training.
@@ -57,6 +59,8 @@ TEST(CheckedDataset, IsTheStagesOwnInEverythingElse) {
   EXPECT_EQ(cases->examples_per_case(), 2);
   EXPECT_EQ(cases->name(4), "volume-2");
   EXPECT_EQ(cases->content_hash(4), "hash of 4");
+  EXPECT_EQ(cases->caption(4).title, "title of 4");
+  EXPECT_EQ(cases->shown(3), (std::vector<int64_t>{3, 5}));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <ATen/ATen.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/nn/modules/linear.h>
 
@@ -108,6 +109,66 @@ TEST(ShownCases, AreTheFirstFourOfRankZero) {
 TEST(ShownCases, AreThereOnlyWhereOnesAreWanted) {
   EXPECT_TRUE(shown(1, NumbersOnGrids(9), /*pictures=*/false)[0].pictures.empty());
   EXPECT_EQ(shown(1, NumbersOnGrids(1))[0].pictures[0].second.pixels, drawn({0}).pixels);
+}
+
+/// Has a title, and says which of its examples are shown.
+class TitledNumbers final : public Dataset {
+ public:
+  int64_t size() const override { return numbers_.size(); }
+  Sample get(const ExampleKey& key) const override { return numbers_.get(key); }
+  std::string name(int64_t example) const override { return numbers_.name(example); }
+  Caption caption(int64_t example) const override {
+    return {.title = example == 2 ? "two" : "", .words = "how many?"};
+  }
+  std::vector<int64_t> shown(int64_t stride) const override { return {stride, 2 * stride}; }
+
+ private:
+  NumbersOnGrids numbers_{9};
+};
+
+/// Shows what it is told of a case.
+class Telling final : public Task {
+ public:
+  std::vector<Objective> objectives() override { return {{"numbers", network_.get()}}; }
+  std::vector<at::Tensor> losses(const Batch&, const StepContext&) override { return {}; }
+  void validate(const Batch& batch, Metrics& metrics) override {
+    const int64_t example = batch.keys.front().example;
+    metrics.value("loss", example, 1);
+    if (metrics.shows(example)) told.push_back(metrics.case_name(example) + metrics.caption(example).words);
+  }
+  std::vector<std::string> told;
+
+ private:
+  torch::nn::Linear network_{1, 1};
+};
+
+TEST(ShownCases, AreThoseAndCalledAsTheDatasetSays) {
+  Telling task;
+  validate(task, TitledNumbers(), *make_solo(), {.pictures = true});
+  EXPECT_THAT(task.told, ::testing::ElementsAre("case 1how many?", "twohow many?"));
+  Telling without;
+  validate(without, TitledNumbers(), *make_solo(), {});
+  EXPECT_TRUE(without.told.empty());
+}
+
+/// Shows each of its nine examples.
+class AllShown final : public Dataset {
+ public:
+  int64_t size() const override { return numbers_.size(); }
+  Sample get(const ExampleKey& key) const override { return numbers_.get(key); }
+  std::string name(int64_t example) const override { return numbers_.name(example); }
+  std::vector<int64_t> shown(int64_t) const override { return {0, 1, 2, 3, 4, 5, 6, 7, 8}; }
+
+ private:
+  NumbersOnGrids numbers_{9};
+};
+
+TEST(ShownCases, AreFourAtMostWhileARunTrains) {
+  Telling quick, full;
+  validate(quick, AllShown(), *make_solo(), {.pictures = true});
+  validate(full, AllShown(), *make_solo(), {.pictures = true, .depth = ValidationDepth::full});
+  EXPECT_THAT(quick.told, ::testing::ElementsAre("case 0", "case 1", "case 2", "case 3"));
+  EXPECT_EQ(full.told.size(), 9U);
 }
 
 /// Shows a case, and beside it the reference case of the same number.

@@ -1,6 +1,7 @@
 #include "larmor/data/index/index.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstddef>
 #include <set>
 #include <utility>
@@ -178,7 +179,39 @@ Index split_cases(const DataConfig& data, uint64_t seed, FoundCases found) {
   return index;
 }
 
+/// How many letters all of these begin with in common.
+std::size_t shared_beginning(const std::vector<std::string>& words) {
+  std::size_t length = words.front().size();
+  for (const std::string& word : words) {
+    const auto differs = std::ranges::mismatch(words.front(), word).in1;
+    length = std::min(length, static_cast<std::size_t>(differs - words.front().begin()));
+  }
+  return length;
+}
+
+bool is_of_a_word(char letter) {
+  return std::isalnum(static_cast<unsigned char>(letter)) != 0 || static_cast<unsigned char>(letter) >= 0x80;
+}
+
 }  // namespace
+
+std::string Case::title() const {
+  std::vector<std::string> paths;
+  for (const auto& [file, path] : files) {
+    if (file != "label" && file != "mask" && !file.starts_with("mask_")) paths.push_back(path);
+  }
+  if (paths.size() < 2) return name();
+  std::size_t end = shared_beginning(paths);
+  const bool cuts_a_word = std::ranges::any_of(
+      paths, [end](const std::string& path) { return end < path.size() && is_of_a_word(path[end]); });
+  while (cuts_a_word && end > 0 && is_of_a_word(paths.front()[end - 1])) --end;
+  while (end > 0 && !is_of_a_word(paths.front()[end - 1])) --end;
+  const std::string shared = paths.front().substr(0, end);
+  if (shared.empty()) return patient.empty() ? name() : patient;
+  // "sub-01/sub-01" says the same twice.
+  const std::filesystem::path whole(shared);
+  return whole.filename() == whole.parent_path().filename() ? whole.parent_path().string() : shared;
+}
 
 bool is_image(std::string_view name) { return name == "image" || name.starts_with("image_"); }
 

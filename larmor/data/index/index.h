@@ -41,6 +41,10 @@ struct Case {
 
   /// Its first file.
   const std::string& name() const { return files.begin()->second; }
+  /// What it is called beside its images: its file, or of several (modalities, radiographs and their CT; not
+  /// counted are labels and masks) the beginning that their paths share, up to the end of a word: "sub-01" of
+  /// sub-01/sub-01_t1.nii.gz and its like. The patient, where they share none.
+  std::string title() const;
 };
 
 /// What the files of a volume looked like: enough to notice that they were edited, without reading all of

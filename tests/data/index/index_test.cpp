@@ -49,6 +49,22 @@ void fill_ten_patients(CaseFolder& folder) {
   }
 }
 
+TEST(Case, IsTitledByWhatItsFilesHaveInCommon) {
+  const auto title = [](std::map<std::string, std::string> files) {
+    return Case{.files = std::move(files), .patient = "the patient"}.title();
+  };
+  EXPECT_EQ(title({{"image", "sub-01/sub-01_t1.nii.gz"}}), "sub-01/sub-01_t1.nii.gz");
+  EXPECT_EQ(title({{"image", "a/x.nii"}, {"label", "a/x_seg.nii"}, {"mask_lung", "a/y.nii"}}), "a/x.nii")
+      << "what is no image says nothing";
+  EXPECT_EQ(title({{"image_t1c", "sub-01/sub-01_t1c.nii.gz"}, {"image_t1n", "sub-01/sub-01_t1n.nii.gz"}}),
+            "sub-01")
+      << "t1 is the beginning of two words, and the folder is called as its files";
+  EXPECT_EQ(title({{"image_t1", "sub-01/ses-2/t1.nii"}, {"image_t2", "sub-01/ses-2/t2.nii"}}),
+            "sub-01/ses-2");
+  EXPECT_EQ(title({{"ct", "12/12.nii.gz"}, {"lateral", "12/12_lat.png"}, {"pa", "12/12_pa.png"}}), "12");
+  EXPECT_EQ(title({{"image_t1", "t1/001.nii"}, {"image_t2", "t2/001.nii"}}), "the patient");
+}
+
 TEST(MakeIndex, FindsPictures) {
   CaseFolder folder;
   for (const char* name : {"p1/a.png", "p1/b.JPG", "p2/c.jpeg", "p2/notes.txt"})
