@@ -42,35 +42,18 @@ size_t place_in(const Image& image, int row, int column) {
   return (pixels_before + static_cast<size_t>(column)) * static_cast<size_t>(image.channels);
 }
 
-// Copies `source` into `canvas` with its upper left corner at (left, top); grey becomes RGB where needed.
-void paste(Image& canvas, const Image& source, int left, int top) {
+// Copies `source` into `canvas`, at the left from row `top` on; grey becomes RGB where needed.
+void paste(Image& canvas, const Image& source, int top) {
   ensure(is_whole(source));
   for (int row = 0; row < source.height; ++row) {
     for (int column = 0; column < source.width; ++column) {
-      const size_t from = place_in(source, row, column), to = place_in(canvas, top + row, left + column);
+      const size_t from = place_in(source, row, column), to = place_in(canvas, top + row, column);
       for (int channel = 0; channel < canvas.channels; ++channel) {
         const int read = std::min(channel, source.channels - 1);
         canvas.pixels[to + static_cast<size_t>(channel)] = source.pixels[from + static_cast<size_t>(read)];
       }
     }
   }
-}
-
-// The size of one line of pictures: the sum of `along` with gaps, the largest `across`, the most channels.
-struct Extent {
-  int along = 0;
-  int across = 0;
-  int channels = 1;
-};
-
-Extent measure(const std::vector<Image>& images, int gap, int Image::* along, int Image::* across) {
-  Extent extent;
-  for (const Image& image : images) {
-    extent.along += image.*along + (&image == &images.front() ? 0 : gap);
-    extent.across = std::max(extent.across, image.*across);
-    extent.channels = std::max(extent.channels, image.channels);
-  }
-  return extent;
 }
 
 }  // namespace
@@ -102,23 +85,17 @@ void write_png(Storage& storage, const std::filesystem::path& path, const Image&
   write_text(storage, path, encode_png(image));
 }
 
-Image beside(const std::vector<Image>& images, int gap) {
-  const Extent extent = measure(images, gap, &Image::width, &Image::height);
-  Image canvas = blank(extent.along, extent.across, extent.channels);
-  int left = 0;
-  for (const Image& image : images) {
-    paste(canvas, image, left, 0);
-    left += image.width + gap;
-  }
-  return canvas;
-}
-
 Image stacked(const std::vector<Image>& images, int gap) {
-  const Extent extent = measure(images, gap, &Image::height, &Image::width);
-  Image canvas = blank(extent.across, extent.along, extent.channels);
+  int width = 0, height = 0, channels = 1;
+  for (const Image& image : images) {
+    height += image.height + (&image == &images.front() ? 0 : gap);
+    width = std::max(width, image.width);
+    channels = std::max(channels, image.channels);
+  }
+  Image canvas = blank(width, height, channels);
   int top = 0;
   for (const Image& image : images) {
-    paste(canvas, image, 0, top);
+    paste(canvas, image, top);
     top += image.height + gap;
   }
   return canvas;

@@ -21,9 +21,7 @@ struct Image {
 std::string encode_png(const Image& image);
 void write_png(Storage& storage, const std::filesystem::path& path, const Image& image);
 
-/// Pictures side by side, `gap` grey columns between them; heights are padded at the bottom.
-Image beside(const std::vector<Image>& images, int gap = 4);
-/// Pictures below each other.
+/// Pictures below each other, `gap` grey rows between them; widths are padded at the right.
 Image stacked(const std::vector<Image>& images, int gap = 4);
 
 }  // namespace larmor

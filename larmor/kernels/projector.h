@@ -38,6 +38,10 @@ constexpr int64_t ray_numbers = 37;
 /// different sizes, lengths that are not above 0, a matrix that is singular.
 at::Tensor ray_geometry(const std::vector<RadiographView>& views, const VoxelPositions& positions);
 
+/// How far apart neighbouring rays of a view are in mm, from row to row and from column to column, where they
+/// pass the middle of a volume of that size. `rays`: [ray_numbers].
+std::array<double, 2> ray_spacing(const at::Tensor& rays, std::array<int64_t, 3> size);
+
 /// Line integrals in units of the volume's values times mm, from the source to the middle of each pixel (of a
 /// parallel beam: along the whole line), with values between voxels interpolated and zero outside.
 /// volume [N, D, H, W] or [N, 1, D, H, W] of any floating type and layout; rays [views, ray_numbers], or

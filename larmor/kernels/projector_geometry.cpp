@@ -111,4 +111,22 @@ at::Tensor ray_geometry(const std::vector<RadiographView>& views, const VoxelPos
   return geometry;
 }
 
+std::array<double, 2> ray_spacing(const at::Tensor& of_view, std::array<int64_t, 3> size) {
+  const at::Tensor host = of_view.to(at::kCPU, at::kDouble).contiguous();
+  const double* const numbers = host.const_data_ptr<double>();
+  const auto vector_at = [&](int place) {
+    return Vector{numbers[place], numbers[place + 1], numbers[place + 2]};
+  };
+  const Matrix in_mm{vector_at(rays::mm), vector_at(rays::mm + 3), vector_at(rays::mm + 6)};
+  const auto length = [&](int place) {
+    const Vector mm = times(in_mm, vector_at(place));
+    return std::sqrt(dot(mm, mm));
+  };
+  if (numbers[rays::is_cone] == 0) return {length(rays::point_per_row), length(rays::point_per_column)};
+  Vector middle = times(-1, vector_at(rays::point));
+  for (std::size_t axis = 0; axis < 3; ++axis) middle[axis] += 0.5 * static_cast<double>(size[axis] - 1);
+  const double along = dot(vector_at(rays::to_pixel + 6), middle);  // 0 at the source, 1 at the detector
+  return {along * length(rays::direction_per_row), along * length(rays::direction_per_column)};
+}
+
 }  // namespace larmor

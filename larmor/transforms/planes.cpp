@@ -13,27 +13,6 @@
 namespace larmor {
 
 namespace {
-// plane [columns, rows]: columns go to the right; rows go up, so the last one is drawn first.
-Image to_image(const at::Tensor& plane, double low, double high) {
-  const auto grey =
-      ((plane.to(at::kCPU, at::kFloat) - low) / (high - low)).nan_to_num(0).clamp(0, 1).mul(255).round();
-  const auto rows = grey.to(at::kByte).transpose(0, 1).flip(0).contiguous();
-  const auto* pixels = rows.const_data_ptr<uint8_t>();
-  Image image;
-  image.width = static_cast<int>(rows.size(1));
-  image.height = static_cast<int>(rows.size(0));
-  image.pixels.assign(pixels, pixels + rows.numel());
-  return image;
-}
-
-// rows: [rows, columns] from the top, columns to the right.
-PanelPlane plane_of(const at::Tensor& rows) {
-  const auto values = rows.to(at::kCPU, at::kFloat).contiguous();
-  const auto* const first = values.const_data_ptr<float>();
-  PanelPlane plane{.columns = static_cast<int>(values.size(1)), .rows = static_cast<int>(values.size(0))};
-  plane.values.assign(first, first + values.numel());
-  return plane;
-}
 
 /// An axis of the body: the letters of its ends, and the one that pictures have on the left or at the top.
 struct BodyAxis {
@@ -65,7 +44,7 @@ PanelPlane body_plane(const at::Tensor& volume, const Affine& grid, const BodyPl
   if (rows > columns) plane = plane.transpose(0, 1);
   if (!starts(rows, wanted.rows)) plane = plane.flip(0);
   if (!starts(columns, wanted.columns)) plane = plane.flip(1);
-  PanelPlane result = plane_of(plane);
+  PanelPlane result = panel_plane(plane);
   result.column_width = spacing[static_cast<std::size_t>(columns)];
   result.row_height = spacing[static_cast<std::size_t>(rows)];
   result.name = wanted.name;
@@ -77,11 +56,12 @@ PanelPlane body_plane(const at::Tensor& volume, const Affine& grid, const BodyPl
 }
 }  // namespace
 
-Image three_planes(const at::Tensor& volume, double low, double high) {
-  assert(volume.dim() == 3);
-  const auto middle = [&](int64_t axis) { return volume.select(axis, volume.size(axis) / 2); };
-  return beside(
-      {to_image(middle(0), low, high), to_image(middle(1), low, high), to_image(middle(2), low, high)});
+PanelPlane panel_plane(const at::Tensor& rows) {
+  const auto values = rows.to(at::kCPU, at::kFloat).contiguous();
+  const auto* const first = values.const_data_ptr<float>();
+  PanelPlane plane{.columns = static_cast<int>(values.size(1)), .rows = static_cast<int>(values.size(0))};
+  plane.values.assign(first, first + values.numel());
+  return plane;
 }
 
 std::vector<PanelPlane> centre_planes(const at::Tensor& volume, const std::optional<Affine>& grid) {
@@ -92,7 +72,7 @@ std::vector<PanelPlane> centre_planes(const at::Tensor& volume, const std::optio
     return planes;
   }
   for (int64_t axis = 0; axis < 3; ++axis) {
-    PanelPlane plane = plane_of(volume.select(axis, volume.size(axis) / 2).transpose(0, 1).flip(0));
+    PanelPlane plane = panel_plane(volume.select(axis, volume.size(axis) / 2).transpose(0, 1).flip(0));
     plane.name = text("across axis ", axis + 1);
     planes.push_back(std::move(plane));
   }

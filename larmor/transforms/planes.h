@@ -6,15 +6,13 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "larmor/base/image.h"
 #include "larmor/draw/panel.h"
 #include "larmor/formats/affine.h"
 
 namespace larmor {
 
-/// volume [X, Y, Z] in RAS order; values from `low` (black) to `high` (white). Sagittal, coronal and axial
-/// centre planes, superior and anterior up.
-Image three_planes(const at::Tensor& volume, double low, double high);
+/// rows: [rows, columns] from the top, columns to the right; on any device. Each has a length of one.
+PanelPlane panel_plane(const at::Tensor& rows);
 
 /// The sagittal, the coronal and the axial centre plane of volume [X, Y, Z], on any device, as radiologists
 /// look at them: anterior on the left of the first, the patient's right on the left of the others, superior

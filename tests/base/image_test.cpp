@@ -52,15 +52,6 @@ TEST(WritePng, WritesTheEncodedBytes) {
   EXPECT_EQ(read_text(scratch.path() / "a.png"), encode_png(ramp(3, 3, 1)));
 }
 
-TEST(Beside, PutsAGreyGapBetweenAndPadsBelow) {
-  const Image wide{.width = 2, .height = 1, .channels = 1, .pixels = {1, 2}};
-  const Image tall{.width = 1, .height = 2, .channels = 1, .pixels = {3, 4}};
-  const Image both = beside({wide, tall}, 1);
-  EXPECT_EQ(both.width, 4);
-  EXPECT_EQ(both.height, 2);
-  EXPECT_EQ(both.pixels, (std::vector<uint8_t>{1, 2, 128, 3, 128, 128, 128, 4}));
-}
-
 TEST(Stacked, PutsPicturesBelowEachOther) {
   const Image wide{.width = 2, .height = 1, .channels = 1, .pixels = {1, 2}};
   const Image both = stacked({wide, wide}, 1);
@@ -68,13 +59,19 @@ TEST(Stacked, PutsPicturesBelowEachOther) {
   EXPECT_EQ(both.pixels, (std::vector<uint8_t>{1, 2, 128, 128, 1, 2}));
 }
 
-TEST(Beside, TurnsGreyIntoColourNextToColour) {
-  const Image grey{.width = 1, .height = 1, .channels = 1, .pixels = {9}};
-  const Image red{.width = 1, .height = 1, .channels = 3, .pixels = {255, 0, 0}};
-  EXPECT_EQ(beside({grey, red}, 0).pixels, (std::vector<uint8_t>{9, 9, 9, 255, 0, 0}));
+TEST(Stacked, PadsAtTheRight) {
+  const Image wide{.width = 2, .height = 1, .channels = 1, .pixels = {1, 2}};
+  const Image tall{.width = 1, .height = 2, .channels = 1, .pixels = {3, 4}};
+  EXPECT_EQ(stacked({tall, wide}, 0).pixels, (std::vector<uint8_t>{3, 128, 4, 128, 1, 2}));
 }
 
-TEST(Beside, OfNothingIsAnEmptyPicture) { EXPECT_TRUE(beside({}).pixels.empty()); }
+TEST(Stacked, TurnsGreyIntoColourNextToColour) {
+  const Image grey{.width = 1, .height = 1, .channels = 1, .pixels = {9}};
+  const Image red{.width = 1, .height = 1, .channels = 3, .pixels = {255, 0, 0}};
+  EXPECT_EQ(stacked({grey, red}, 0).pixels, (std::vector<uint8_t>{9, 9, 9, 255, 0, 0}));
+}
+
+TEST(Stacked, OfNothingIsAnEmptyPicture) { EXPECT_TRUE(stacked({}).pixels.empty()); }
 
 }  // namespace
 }  // namespace larmor

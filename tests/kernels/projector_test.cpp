@@ -224,6 +224,21 @@ TEST(Projector, ASourceOrADetectorWithinTheVolumeEndsTheRay) {
               1e-9);
 }
 
+TEST(Projector, TellsHowFarRaysAreApartInTheMiddleOfTheVolume) {
+  constexpr std::array<int64_t, 3> size{4, 6, 8};
+  for (const double degrees : {0.0, 90.0, 30.0}) {
+    RadiographView view = small_view(Beam::parallel, degrees);
+    const auto spacing_of = [&] {
+      return ray_spacing(ray_geometry({view}, centred(size, {2, 3, 4}))[0], size);
+    };
+    EXPECT_NEAR(spacing_of()[0], 7, 1e-9);
+    EXPECT_NEAR(spacing_of()[1], 6, 1e-9);
+    view.beam = Beam::cone;
+    EXPECT_NEAR(spacing_of()[0], 7 * 150.0 / 200, 1e-9) << "the detector lies behind the middle";
+    EXPECT_NEAR(spacing_of()[1], 6 * 150.0 / 200, 1e-9);
+  }
+}
+
 TEST(Projector, GeometryThatCannotBeIsRefused) {
   const auto positions = centred(small_size, {6, 5, 7});
   RadiographView view = small_view(Beam::cone, 0), other = view;

@@ -21,14 +21,17 @@ constexpr int pair_version = 1;
 /// Of a dataset whose cases must not be mirrored or darkened twice, `augments` is false for all but training.
 class PairDataset final : public PreparableDataset {
  public:
-  PairDataset(std::unique_ptr<PreparableDataset> made, PairConfig pairs, bool augments)
-      : made_(std::move(made)), pairs_(std::move(pairs)), augments_(augments) {}
+  PairDataset(std::unique_ptr<PreparableDataset> made, PairConfig pairs, int64_t size, bool augments)
+      : made_(std::move(made)), pairs_(std::move(pairs)), size_(size), augments_(augments) {}
 
   int64_t cases() const override { return made_->cases(); }
   int64_t size() const override { return made_->size(); }
   std::string name(int64_t example) const override { return made_->name(example); }
   std::string patient(int64_t example) const override { return made_->patient(example); }
   std::string case_name(int64_t number) const override { return made_->case_name(number); }
+  Caption caption(int64_t example) const override { return made_->caption(example); }
+  /// The cube of the body, in which each CT lies.
+  std::optional<Affine> grid(int64_t /*example*/) const override { return pairs_.positions(size_); }
   std::string content_hash(int64_t example) const override { return made_->content_hash(example); }
   uint64_t prepare(int64_t number) const override { return made_->prepare(number); }
   bool is_prepared(int64_t number) const override { return made_->is_prepared(number); }
@@ -107,6 +110,7 @@ class PairDataset final : public PreparableDataset {
 
   const std::unique_ptr<PreparableDataset> made_;
   const PairConfig pairs_;
+  const int64_t size_;  // voxels along an edge
   const bool augments_;
 };
 
@@ -165,7 +169,7 @@ std::unique_ptr<PreparableDataset> pair_dataset(const RunConfig& config, const P
     source = kept(std::move(source), data, key_of_pairs(pairs, views, size));
   }
   const auto no_chain = std::make_shared<const TransformChain>(Json::array());
-  return std::make_unique<PairDataset>(transformed(std::move(source), no_chain), pairs,
+  return std::make_unique<PairDataset>(transformed(std::move(source), no_chain), pairs, size,
                                        is_training && pairs.augmentation);
 }
 

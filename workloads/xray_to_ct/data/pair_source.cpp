@@ -33,6 +33,7 @@ class PairSource final : public VolumeSource {
   int64_t cases() const override { return static_cast<int64_t>(numbers_.size()); }
   std::string case_name(int64_t number) const override { return case_of(number).name(); }
   std::string patient(int64_t number) const override { return case_of(number).patient; }
+  std::string title(int64_t number) const override { return case_of(number).title(); }
   std::string origin() const override { return index_.folder.string(); }
 
   SourceVolumes get(const ExampleKey& key) const override {

@@ -11,7 +11,9 @@
 
 #include "workloads/xray_to_ct/data/pair_dataset.h"
 #include "workloads/xray_to_ct/stage/back_projection.h"
+#include "workloads/xray_to_ct/stage/cascade_picture.h"
 #include "workloads/xray_to_ct/stage/cascade_task.h"
+#include "workloads/xray_to_ct/stage/earlier_samples.h"
 #include "workloads/xray_to_ct/stage/volume_figures.h"
 
 namespace larmor::xray_to_ct {
@@ -29,13 +31,6 @@ DrawPosition draws_of_sample(int64_t sample) {
   for (int64_t& epoch : position.epochs) epoch += sample;
   position.turn = 0;
   return position;
-}
-
-/// Both on the scale of planes_of(), the largest value of either white.
-Image spread_picture(const at::Tensor& error, const at::Tensor& deviation) {
-  const double most = std::max(error.max().item<double>(), deviation.max().item<double>());
-  const auto shown = [&](const at::Tensor& map) { return planes_of(map * (1.2 / std::max(most, 1e-9)) - 1); };
-  return stacked({shown(error), shown(deviation)});
 }
 
 double mean_of_note(const CaseValues& cases, const std::string& name) {
@@ -72,9 +67,14 @@ void CascadeTask::judge(const Batch& batch, const Examples& examples, Metrics& m
   for (int64_t row = 0; row < batch.size(); ++row) {
     const int64_t example = batch.keys[static_cast<std::size_t>(row)].example;
     const at::Tensor volume = sampled[row][0], truth = unscaled(examples.volume[row][0]);
-    if (metrics.wants_pictures() && example == 0) {
-      metrics.picture("volume", stacked({planes_of(truth), planes_of(volume)}));
-      metrics.picture("radiographs", stacked({views_of(examples.xrays[row]), views_of(seen[row])}));
+    if (metrics.shows(example)) {
+      CascadeCase made{.radiographs = examples.xrays[row],
+                       .reprojections = seen[row],
+                       .rays = examples.rays[row],
+                       .truth = truth,
+                       .stages = volumes_before(batch, row)};
+      made.stages.push_back(volume);
+      show_cascade(made, config_.pairs, example, metrics);
     }
     if (!is_full) continue;
     judge_volume(examples, row, example, volume, seen[row], metrics);
@@ -83,6 +83,21 @@ void CascadeTask::judge(const Batch& batch, const Examples& examples, Metrics& m
                     volume_psnr(enlarged(given.earlier.narrow(0, row, 1))[0][0], truth));
   }
   if (is_full && config_.judged_samples > 1) judge_spread(batch, examples, given, sampled, metrics);
+}
+
+// The data have the volume of the stage before alone. What still earlier stages gave for it is sampled again,
+// with the draws that it was sampled with.
+std::vector<at::Tensor> CascadeTask::volumes_before(const Batch& batch, int64_t row) {
+  if (!config_.follows_another()) return {};
+  const at::Tensor radiographs = batch.at(pair::radiographs)[row];
+  std::vector<at::Tensor> volumes;
+  {
+    const DrawScope draws(draws_of_kept_sample(radiographs, /*choice=*/0));
+    volumes = earlier_->sampled_before(radiographs.squeeze(1).unsqueeze(0));
+  }
+  for (at::Tensor& volume : volumes) volume = volume[0][0];
+  volumes.push_back(batch.at(earlier_name)[row][0]);
+  return volumes;
 }
 
 void CascadeTask::judge_volume(const Examples& examples, int64_t row, int64_t example,
@@ -118,7 +133,7 @@ void CascadeTask::judge_spread(const Batch& batch, const Examples& examples, con
     const int64_t example = batch.keys[static_cast<std::size_t>(row)].example;
     const at::Tensor truth = unscaled(examples.volume[row][0]), true_hu = hu_of_unit(truth, config_.pairs);
     const at::Tensor error = (means[row][0] - true_hu).abs(), deviation = deviations[row][0];
-    if (metrics.wants_pictures() && example == 0) metrics.picture("spread", spread_picture(error, deviation));
+    if (metrics.shows(example)) show_spread(error, deviation, example, metrics);
     const at::Tensor body = body_of(true_hu);
     const at::Tensor error_inside = error.masked_select(body), inside = deviation.masked_select(body);
     metrics.value("psnr_mean_of_samples", example, volume_psnr(mean[row][0], truth));

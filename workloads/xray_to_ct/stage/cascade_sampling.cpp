@@ -97,6 +97,16 @@ at::Tensor CascadeTask::corrected(const Examples& examples, const at::Tensor& x,
   return nn::target(config_.prediction_type, {.x0 = x0, .epsilon = epsilon}, levels);
 }
 
+std::vector<at::Tensor> CascadeTask::sampled_before(const at::Tensor& xrays) {
+  if (!config_.follows_another()) return {};
+  const DrawScope draws(draws_before(config_.stage));
+  std::vector<at::Tensor> volumes = earlier_->sampled_before(xrays);
+  Given given{.xrays = xrays};
+  if (!volumes.empty()) given.earlier = volumes.back();
+  volumes.push_back(earlier_->sample(given));
+  return volumes;
+}
+
 at::Tensor CascadeTask::sample(const Given& given, const std::function<void(double)>& progress) {
   const Examples examples = examples_given(given);
   const int64_t size = config_.network.volume_size;

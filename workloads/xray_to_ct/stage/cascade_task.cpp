@@ -179,7 +179,9 @@ void CascadeTask::validate(const Batch& batch, Metrics& metrics) {
     metrics.value("diffusion", example, of_noise);
     if (config_.physics_weight > 0) metrics.value("physics", example, of_physics);
   }
-  const bool is_shown = metrics.wants_pictures() && batch.keys.front().example == 0;
+  // While a run trains, one case is sampled for the picture.
+  const int64_t first = batch.keys.front().example;
+  const bool is_shown = first == 0 && metrics.shows(first);
   if (metrics.depth() == ValidationDepth::full || is_shown) judge(batch, examples, metrics);
 }
 

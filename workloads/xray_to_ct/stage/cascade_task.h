@@ -54,6 +54,10 @@ class CascadeTask final : public Task {
   /// [N, 1, D, H, W] in [-1, 1]. Requires: a DrawScope with N examples.
   at::Tensor sample(const Given& given, const std::function<void(double)>& progress = {});
 
+  /// What the stages before give for radiographs [N, V, rows, columns], the first one first, each
+  /// [N, 1, d, h, w] in [-1, 1]: what sample() with the same draws and no earlier volume stands on.
+  std::vector<at::Tensor> sampled_before(const at::Tensor& xrays);
+
   const CascadeConfig& config() const { return config_; }
 
  private:
@@ -84,6 +88,8 @@ class CascadeTask final : public Task {
   /// volumes [N, 1, D, H, W] in [-1, 1], a step down the gradient of the physics term.
   at::Tensor guided(const Examples& examples, const at::Tensor& volumes) const;
   void judge(const Batch& batch, const Examples& examples, Metrics& metrics);
+  /// What the stages before gave for a row, the first one first, each [d, h, w].
+  std::vector<at::Tensor> volumes_before(const Batch& batch, int64_t row);
   /// Of a volume [D, H, W] in [-1, 1] that was sampled for a case.
   void judge_volume(const Examples& examples, int64_t row, int64_t example, const at::Tensor& volume,
                     const at::Tensor& seen, Metrics& metrics) const;

@@ -21,6 +21,12 @@ namespace {
 
 constexpr const char* kept_name = "earlier";
 
+std::string radiographs_hash(const at::Tensor& radiographs) {
+  Sha256 hash;
+  hash.update(std::span(static_cast<const std::byte*>(radiographs.const_data_ptr()), radiographs.nbytes()));
+  return hash.hex();
+}
+
 class EarlierSamples final : public PreparableDataset {
  public:
   EarlierSamples(std::unique_ptr<PreparableDataset> examples, std::unique_ptr<PreparableDataset> plain,
@@ -40,6 +46,8 @@ class EarlierSamples final : public PreparableDataset {
   std::string content_hash(int64_t example) const override { return examples_->content_hash(example); }
   int64_t cases() const override { return examples_->cases(); }
   std::string case_name(int64_t number) const override { return examples_->case_name(number); }
+  std::optional<Affine> grid(int64_t example) const override { return examples_->grid(example); }
+  Caption caption(int64_t example) const override { return examples_->caption(example); }
 
   Sample get(const ExampleKey& key) const override {
     Sample sample = examples_->get(key);
@@ -90,12 +98,6 @@ class EarlierSamples final : public PreparableDataset {
     return plain_->get(key).at(pair::radiographs).contiguous();
   }
 
-  static std::string radiographs_hash(const at::Tensor& radiographs) {
-    Sha256 hash;
-    hash.update(std::span(static_cast<const std::byte*>(radiographs.const_data_ptr()), radiographs.nbytes()));
-    return hash.hex();
-  }
-
   std::string key_of(const std::string& radiographs, int64_t choice) const {
     return cache_key({{"radiographs", radiographs}, {"earlier stage", sampling_.hash}},
                      Json{{"sample", choice}});
@@ -126,13 +128,12 @@ class EarlierSamples final : public PreparableDataset {
     });
   }
 
-  /// [1, d, h, w]. Draws belong to the radiographs and to the choice: the same whatever split or run asks.
+  /// [1, d, h, w].
   at::Tensor sampled(const at::Tensor& radiographs, int64_t choice) const {
     const std::lock_guard lock(sampling_mutex_);
     if (!sample_) sample_ = sampling_.make();
     const at::NoGradGuard no_gradient;
-    const auto example = static_cast<int64_t>(fast_hash(radiographs_hash(radiographs)) >> 1);
-    const DrawScope draws({.seed = 0, .epochs = {choice}, .examples = {example}});
+    const DrawScope draws(draws_of_kept_sample(radiographs, choice));
     return sample_(radiographs.squeeze(1).unsqueeze(0))[0].contiguous();
   }
 
@@ -147,6 +148,11 @@ class EarlierSamples final : public PreparableDataset {
 };
 
 }  // namespace
+
+DrawPosition draws_of_kept_sample(const at::Tensor& radiographs, int64_t choice) {
+  const std::string hash = radiographs_hash(radiographs.cpu().contiguous());
+  return {.seed = 0, .epochs = {choice}, .examples = {static_cast<int64_t>(fast_hash(hash) >> 1)}};
+}
 
 std::unique_ptr<PreparableDataset> with_earlier_samples(std::unique_ptr<PreparableDataset> examples,
                                                         std::unique_ptr<PreparableDataset> plain,

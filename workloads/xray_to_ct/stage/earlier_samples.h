@@ -9,6 +9,7 @@
 
 #include "larmor/config/run_config.h"
 #include "larmor/data/preparable_dataset.h"
+#include "larmor/device/draw_position.h"
 
 namespace larmor::xray_to_ct {
 
@@ -21,6 +22,10 @@ struct EarlierSampling {
   int64_t count = 1;
   std::function<Sample()> make;  // called once, when the first sample is not there
 };
+
+/// The draws of a case's sample that is kept as number `choice`: they belong to its radiographs
+/// [V, 1, rows, columns] without augmentation, whatever split or run asks.
+DrawPosition draws_of_kept_sample(const at::Tensor& radiographs, int64_t choice);
 
 /// Samples of `examples`, each with one of its case's `count` volumes of the earlier stage: the first in
 /// validation, one drawn for each visit in training. `plain` holds the same cases without augmentation: what

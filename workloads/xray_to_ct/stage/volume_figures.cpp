@@ -5,7 +5,6 @@
 #include <ATen/ATen.h>
 
 #include "larmor/nn/metrics/image_metrics.h"
-#include "larmor/transforms/planes.h"
 
 namespace larmor::xray_to_ct {
 namespace {
@@ -22,18 +21,6 @@ at::Tensor enclosed(const at::Tensor& is_tissue, int64_t axis) {
 
 at::Tensor as_scored(const at::Tensor& volume) {
   return ((volume.to(at::kDouble) + 1) / 2).clamp(0, 1).unsqueeze(0).unsqueeze(0);
-}
-
-/// [rows, columns], row 0 on top.
-Image grey_image(const at::Tensor& rows) {
-  const at::Tensor low = rows.min(), range = (rows.max() - low).clamp_min(1e-6);
-  const at::Tensor grey = ((rows - low) / range * 255).round().to(at::kCPU, at::kByte).contiguous();
-  const auto* const pixels = grey.const_data_ptr<uint8_t>();
-  Image image;
-  image.width = static_cast<int>(grey.size(1));
-  image.height = static_cast<int>(grey.size(0));
-  image.pixels.assign(pixels, pixels + grey.numel());
-  return image;
 }
 
 }  // namespace
@@ -61,18 +48,6 @@ double mean_correlation(const at::Tensor& images, const at::Tensor& others) {
   };
   const at::Tensor one = centred(images), other = centred(others);
   return ((one * other).sum(1) / (one.square().sum(1) * other.square().sum(1)).sqrt()).mean().item<double>();
-}
-
-// Depth, height and width point anterior, inferior and left; pictures want right, anterior and superior.
-Image planes_of(const at::Tensor& volume) {
-  return three_planes(volume.permute({2, 0, 1}).flip({0, 2}), -1, 0.2);  // up to 1400 HU by default
-}
-
-Image views_of(const at::Tensor& images) {
-  std::vector<Image> all;
-  for (int64_t view = 0; view < images.size(0); ++view)
-    all.push_back(grey_image(images[view].to(at::kFloat)));
-  return beside(all);
 }
 
 }  // namespace larmor::xray_to_ct

@@ -1,13 +1,7 @@
 // How near a volume comes to the true CT, and its radiographs to the measured ones.
 #pragma once
 
-#include <string>
-#include <utility>
-#include <vector>
-
 #include <ATen/core/Tensor.h>
-
-#include "larmor/base/image.h"
 
 namespace larmor::xray_to_ct {
 
@@ -21,9 +15,5 @@ double volume_psnr(const at::Tensor& volume, const at::Tensor& truth);
 double volume_ssim(const at::Tensor& volume, const at::Tensor& truth);
 /// Mean over views of the correlation of images [V, rows, columns]; NaN where one has no contrast.
 double mean_correlation(const at::Tensor& images, const at::Tensor& others);
-
-/// The three centre planes of a volume [D, H, W] in [-1, 1]; and images [V, rows, columns] side by side.
-Image planes_of(const at::Tensor& volume);
-Image views_of(const at::Tensor& images);
 
 }  // namespace larmor::xray_to_ct

@@ -4,8 +4,10 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <ATen/ATen.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/nn/module.h>
 
@@ -16,6 +18,8 @@
 namespace larmor::xray_to_ct {
 namespace {
 
+using ::testing::ElementsAre;
+
 struct JudgedMetrics final : Metrics {
   void value(const std::string& name, int64_t example, double value) override {
     values[name].emplace_back(example, value);
@@ -25,7 +29,13 @@ struct JudgedMetrics final : Metrics {
   }
   void figure(const std::string& name, const SplitMetric& figure) override { figures[name] = figure; }
   void picture(const std::string& name, const Image&) override { pictures.insert(name); }
-  bool wants_pictures() const override { return true; }
+  void show(const std::string& name, const Panel& frame, PanelCase one) override {
+    pictures.insert(name);
+    frames[name] = frame;
+    shown[name].push_back(std::move(one));
+  }
+  std::optional<Affine> grid(int64_t) const override { return grid_of_cases; }
+  bool wants_pictures() const override { return draws; }
   ValidationDepth depth() const override { return ValidationDepth::full; }
 
   double of(const std::string& name, std::size_t place) const { return values.at(name).at(place).second; }
@@ -33,9 +43,14 @@ struct JudgedMetrics final : Metrics {
   CaseValues values, notes;
   std::map<std::string, SplitMetric> figures;
   std::set<std::string> pictures;
+  std::map<std::string, Panel> frames;
+  std::map<std::string, std::vector<PanelCase>> shown;
+  std::optional<Affine> grid_of_cases = {};
+  bool draws = true;
 };
 
-JudgedMetrics judged(const CascadeConfig& config, int64_t rows, int64_t first = 0) {
+JudgedMetrics judged(const CascadeConfig& config, int64_t rows, int64_t first = 0,
+                     bool draws_pictures = true) {
   const at::NoGradGuard no_gradient;
   const int64_t size = config.network.volume_size;
   const auto task = task_of(config, c10::kCPU, [&] { return at::full({1, size, size, size}, -0.7); });
@@ -46,6 +61,8 @@ JudgedMetrics judged(const CascadeConfig& config, int64_t rows, int64_t first = 
   std::vector<int64_t> examples;
   for (const ExampleKey& key : batch.keys) examples.push_back(key.example);
   JudgedMetrics metrics;
+  metrics.draws = draws_pictures;
+  metrics.grid_of_cases = config.pairs.positions(size);
   const DrawScope draws(draws_for(examples));
   task->validate(batch, metrics);
   CaseValues all = metrics.values;
@@ -61,7 +78,32 @@ TEST(CascadeJudgement, PutsVolumesBesideWhatNeedsNoNetwork) {
     EXPECT_EQ(metrics.values.at(name).size(), 2U) << name;
   EXPECT_GT(metrics.of("psnr_back_projection", 0), metrics.of("psnr_mean_volume", 0));
   EXPECT_TRUE(metrics.figures.empty()) << "one sample has no spread";
-  EXPECT_EQ(metrics.pictures, (std::set<std::string>{"radiographs", "volume"}));
+  EXPECT_EQ(metrics.pictures, (std::set<std::string>{"volume"}));
+}
+
+TEST(CascadeJudgement, ShowsTheFirstFourCasesAndChangesNoFigure) {
+  auto config = small_config(3);
+  config.judged_samples = 2;
+  const auto metrics = judged(config, 5), plain = judged(config, 5, 0, /*draws_pictures=*/false);
+  EXPECT_EQ(metrics.shown.at("volume").size(), 4U);
+  EXPECT_EQ(metrics.shown.at("spread").size(), 4U);
+  EXPECT_TRUE(plain.pictures.empty());
+  EXPECT_EQ(metrics.values, plain.values);
+  EXPECT_EQ(metrics.notes, plain.notes);
+}
+
+std::vector<std::string> titles_of(const PanelCase& shown) {
+  std::vector<std::string> titles;
+  for (const PanelImage& image : shown.images) titles.push_back(image.title);
+  return titles;
+}
+
+TEST(CascadeJudgement, ShowsRadiographsAndEachStageBesideTheCt) {
+  const auto shown = judged(small_config(3), 1).shown.at("volume").at(0);
+  EXPECT_THAT(titles_of(shown), ElementsAre("radiograph", "reprojection", "CT", "stage 1", "stage 2",
+                                            "stage 3", "|CT - stage 3|"));
+  EXPECT_THAT(titles_of(judged(small_config(1), 1).shown.at("volume").at(0)),
+              ElementsAre("radiograph", "reprojection", "CT", "stage 1", "|CT - stage 1|"));
 }
 
 TEST(CascadeJudgement, JudgesTheSpreadOfSeveralSamples) {

@@ -42,22 +42,5 @@ TEST(VolumeFigures, CorrelateEachViewByItself) {
   EXPECT_NEAR(mean_correlation(half_turned, images), 0, 1e-6);
 }
 
-TEST(VolumeFigures, ShowTheHeadEndOnTop) {
-  const at::Tensor volume = at::full({6, 8, 10}, -1.0);  // depth, height, width
-  volume.select(1, 0).fill_(0.2);
-  const auto picture = planes_of(volume);
-  EXPECT_EQ(picture.pixels[0], 255);
-  EXPECT_EQ(picture.pixels[static_cast<std::size_t>(picture.width) * 7], 0);
-}
-
-TEST(VolumeFigures, PutViewsSideBySideAsTheyStand) {
-  const at::Tensor images = at::zeros({2, 3, 4});
-  images[0][0][0] = 1;
-  const auto picture = views_of(images);
-  EXPECT_EQ(picture.height, 3);
-  EXPECT_GE(picture.width, 8);
-  EXPECT_EQ(picture.pixels[0], 255);
-}
-
 }  // namespace
 }  // namespace larmor::xray_to_ct
