@@ -11,6 +11,7 @@
 #include "larmor/base/seed.h"
 #include "larmor/base/text.h"
 
+#include "workloads/xray_vqa/data/question_dataset.h"
 #include "workloads/xray_vqa/data/xray_phantom.h"
 
 namespace larmor::xray_vqa {
@@ -196,6 +197,16 @@ class PhantomDataset final : public QuestionSource {
   std::string study(int64_t example) const override { return study_of(example); }
 
   std::string question(int64_t example) const override { return facts_of(example).question; }
+
+  Caption caption(int64_t example) const override {
+    return {.title = patient(example), .words = question(example)};
+  }
+
+  std::vector<int64_t> shown(int64_t stride) const override {
+    return shown_questions(
+        size(), stride, [this](int64_t example) { return example / phantoms_.questions; },
+        [](int64_t) { return true; });
+  }
 
   Sample get(const ExampleKey& key) const override {
     const int64_t number = phantom_number(study_of(key.example));

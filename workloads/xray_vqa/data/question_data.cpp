@@ -215,8 +215,9 @@ Vocabularies question_vocabularies(const QuestionData& questions) {
   return questions.vocabulary.empty() ? phantom_vocabularies() : Vocabularies();
 }
 
-at::Tensor read_image(const std::filesystem::path& file, const SampleSizes& sizes) {
-  const at::Tensor pixels = read_small_picture(file, sizes.image, sizes.image).pixels;
+RadiographFile read_image(const std::filesystem::path& file, const SampleSizes& sizes) {
+  const SmallPicture picture = read_small_picture(file, sizes.image, sizes.image);
+  const at::Tensor& pixels = picture.pixels;
   at::Tensor image = at::empty({3, sizes.image, sizes.image});
   const int64_t area = sizes.image * sizes.image;
   for (std::size_t channel = 0; channel < 3; ++channel) {
@@ -227,7 +228,7 @@ at::Tensor read_image(const std::filesystem::path& file, const SampleSizes& size
     const float shift = imagenet_mean[channel] / imagenet_deviation[channel];
     for (int64_t i = 0; i < area; ++i) to[i] = static_cast<float>(from[i]) * scale - shift;
   }
-  return image;
+  return {image, static_cast<double>(picture.columns) / static_cast<double>(picture.rows)};
 }
 
 }  // namespace larmor::xray_vqa

@@ -55,7 +55,11 @@ WordPiece question_tokenizer(const QuestionData& questions);
 /// What answers name: the data set's regions and entities, or the phantoms'; none for a person's own table,
 /// or where the data set is not at hand. Throws Error (data).
 Vocabularies question_vocabularies(const QuestionData& questions);
-/// An image of `predict`, [3, S, S] as samples have it: a PNG or JPEG. Throws Error (data).
-at::Tensor read_image(const std::filesystem::path& file, const SampleSizes& sizes);
+struct RadiographFile {
+  at::Tensor image;  // [3, S, S], as samples have it
+  double shape = 1;  // width over height, in the file
+};
+/// A PNG or JPEG. Throws Error (data).
+RadiographFile read_image(const std::filesystem::path& file, const SampleSizes& sizes);
 
 }  // namespace larmor::xray_vqa

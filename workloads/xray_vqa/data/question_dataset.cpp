@@ -1,6 +1,7 @@
 #include "workloads/xray_vqa/data/question_dataset.h"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <string>
 #include <utility>
@@ -47,6 +48,7 @@ class TableDataset final : public QuestionSource {
           {size_, first_rows[static_cast<std::size_t>(study)], static_cast<int32_t>(study), patient->second});
       size_ += tables_.questions_of(study);
     }
+    shapes_ = std::vector<std::atomic<float>>(studies_.size());
   }
 
   int64_t size() const override { return size_; }
@@ -63,16 +65,28 @@ class TableDataset final : public QuestionSource {
     return tables_.study(studies_[place_of(example)].row).id;
   }
 
-  std::string question(int64_t example) const override {
-    const StudyRows& rows = studies_[place_of(example)];
-    return std::string(tables_.question(rows.first_question + example - rows.first_example).question);
+  std::string question(int64_t example) const override { return std::string(question_of(example).question); }
+
+  /// The shape is known when get() has read the study's picture.
+  Caption caption(int64_t example) const override {
+    return {.words = question(example), .shape = shapes_[place_of(example)]};
+  }
+
+  std::vector<int64_t> shown(int64_t stride) const override {
+    return shown_questions(
+        size_, stride, [this](int64_t example) { return static_cast<int64_t>(place_of(example)); },
+        [this](int64_t example) {
+          const KeptQuestion question = question_of(example);
+          return question.answer >= 0 &&
+                 question_types()[static_cast<std::size_t>(question.type)].head != Head::none;
+        });
   }
 
   Sample get(const ExampleKey& key) const override {
     const std::size_t place = place_of(key.example);
     const StudyRows& rows = studies_[place];
     const Study study = tables_.study(rows.row);
-    const KeptQuestion question = tables_.question(rows.first_question + key.example - rows.first_example);
+    const KeptQuestion question = question_of(key.example);
     QuestionFacts facts{.question = std::string(question.question),
                         .type = question.type,
                         .answer = question.answer,
@@ -80,7 +94,9 @@ class TableDataset final : public QuestionSource {
                         .objects = tables_.objects(rows.row),
                         .labels = study.labels};
     Sample made = sample_of(facts, tokenizer_, sizes_);
-    made.emplace(sample::image, read_image(folder_ / study.image, sizes_));
+    RadiographFile read = read_image(folder_ / study.image, sizes_);
+    made.emplace(sample::image, std::move(read.image));
+    shapes_[place] = static_cast<float>(read.shape);
     return made;
   }
 
@@ -98,16 +114,37 @@ class TableDataset final : public QuestionSource {
     return static_cast<std::size_t>(next - studies_.begin()) - 1;
   }
 
+  KeptQuestion question_of(int64_t example) const {
+    const StudyRows& rows = studies_[place_of(example)];
+    return tables_.question(rows.first_question + example - rows.first_example);
+  }
+
   const std::filesystem::path folder_;
   const QuestionTables tables_;
   const WordPiece tokenizer_;
   const SampleSizes sizes_;
   std::vector<StudyRows> studies_;
   std::vector<std::string> patients_;
+  mutable std::vector<std::atomic<float>> shapes_;  // width over height, of each study; 0: not known
   int64_t size_ = 0;
 };
 
 }  // namespace
+
+std::vector<int64_t> shown_questions(int64_t examples, int64_t stride,
+                                     const std::function<int64_t(int64_t)>& study_of,
+                                     const std::function<bool(int64_t)>& is_answered) {
+  std::vector<int64_t> shown;
+  for (int64_t example = 0; example < examples && shown.size() < most_shown_questions;) {
+    const int64_t study = study_of(example);
+    std::vector<int64_t> answered;
+    for (; example < examples && study_of(example) == study; example += stride) {
+      if (is_answered(example)) answered.push_back(example);
+    }
+    if (!answered.empty()) shown.push_back(answered[shown.size() % answered.size()]);
+  }
+  return shown;
+}
 
 std::unique_ptr<Dataset> table_dataset(const Index& index, Split split, const WordPiece& tokenizer,
                                        const SampleSizes& sizes) {

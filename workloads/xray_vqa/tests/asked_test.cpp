@@ -102,7 +102,7 @@ TEST(Asked, SeesAPictureAsTrainingReadsIt) {
     const auto file = scratch.path() / "film.png";
     write_text(storage, file, testing::png_of(48, 40, testing::PngKind::grey, step == 1 ? 8 : 16, pixels));
     const SampleSizes sizes{.image = 24, .question = 16, .objects = 3};
-    const at::Tensor learnt = read_image(file, sizes);
+    const at::Tensor learnt = read_image(file, sizes).image;
     const at::Tensor asked = radiograph_of(read_volume(file).voxels.unsqueeze(0), 24)[0];
     EXPECT_LE((learnt - asked).abs().max().item<float>(), 1e-5) << step;
     EXPECT_GT(asked.max().item<float>(), 0) << step << ": a film is no darker in words of 16 bits";

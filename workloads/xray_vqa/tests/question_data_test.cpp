@@ -1,5 +1,9 @@
 #include "workloads/xray_vqa/data/question_data.h"
 
+#include <set>
+#include <string>
+
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +11,8 @@
 #include "larmor/base/file.h"
 #include "larmor/base/text.h"
 
+#include "workloads/xray_vqa/data/question_dataset.h"
+#include "workloads/xray_vqa/data/sample.h"
 #include "workloads/xray_vqa/tests/made_up_mimic.h"
 
 #include "tests/support/image_files.h"
@@ -17,6 +23,7 @@ namespace {
 
 using larmor::testing::write_file;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class QuestionSets : public ::testing::Test {
@@ -46,6 +53,36 @@ TEST_F(QuestionSets, HaveTheStudiesAsCasesAndTheQuestionsAsRows) {
   EXPECT_EQ(question_index(questions_, data_, 1).sha256(), index.sha256());
   questions_.quality_grade = "B";
   EXPECT_NE(question_index(questions_, data_, 1).sha256(), index.sha256());
+}
+
+TEST_F(QuestionSets, TellTheQuestionInWordsAndTheShapeOfThePicture) {
+  const auto cases = question_dataset(questions_, data_, question_index(questions_, data_, 1), Split::train);
+  const Caption first = cases->caption(0), second = cases->caption(1);
+  EXPECT_THAT(first.words, HasSubstr("Is there an effusion?"));
+  EXPECT_NE(first.words, second.words);
+  EXPECT_EQ(first.shape, 0) << "nobody has read it";
+  cases->get({.seed = 1, .epoch = 0, .example = 0});
+  EXPECT_EQ(cases->caption(0).shape, 2) << "40 columns and 20 rows, whatever the network is given";
+}
+
+TEST_F(QuestionSets, ShowAnsweredQuestionsOfStudiesOneAfterTheOther) {
+  const auto cases = question_dataset(questions_, data_, question_index(questions_, data_, 1), Split::train);
+  std::set<std::string> studies;
+  for (const int64_t example : cases->shown(1)) {
+    EXPECT_TRUE(studies.insert(cases->name(example)).second) << "each study once";
+    EXPECT_GE(cases->get({.seed = 1, .epoch = 0, .example = example}).at(sample::answer).item<int64_t>(), 0);
+  }
+  EXPECT_EQ(studies.size(), 3U);
+}
+
+TEST(ShownQuestions, AreOfEightStudiesAndOfDifferentPlacesInThem) {
+  // Ten studies of three questions, of which study 1 has one that is answered, and study 2 none.
+  const auto study_of = [](int64_t example) { return example / 3; };
+  const auto is_answered = [](int64_t example) { return example < 4 || example > 8; };
+  EXPECT_THAT(shown_questions(30, 1, study_of, is_answered), ElementsAre(0, 3, 11, 12, 16, 20, 21, 25));
+  for (const int64_t example : shown_questions(30, 2, study_of, is_answered)) EXPECT_EQ(example % 2, 0);
+  EXPECT_TRUE(shown_questions(0, 1, study_of, is_answered).empty());
+  EXPECT_TRUE(shown_questions(30, 1, study_of, [](int64_t) { return false; }).empty());
 }
 
 TEST_F(QuestionSets, OfTablesThatAreThereAreReadThoughAnotherProcessHoldsThem) {

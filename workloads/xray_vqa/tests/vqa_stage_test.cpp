@@ -1,7 +1,5 @@
 #include "workloads/xray_vqa/training/vqa_stage.h"
 
-#include <cstdlib>
-#include <filesystem>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,23 +12,10 @@
 #include "larmor/device/draw_position.h"
 #include "larmor/train/loaded_stage.h"
 
-#include "workloads/xray_vqa/workload.h"
+#include "workloads/xray_vqa/tests/pretrain_stage.h"
 
 namespace larmor::xray_vqa {
 namespace {
-
-namespace fs = std::filesystem;
-
-LoadedStage load_pretrain(const std::string& config, const std::vector<std::string>& overrides) {
-  const char* const source = std::getenv("LARMOR_SOURCE");
-  const fs::path folder = (source != nullptr ? fs::path(source) : fs::current_path()) / "workloads" /
-                          "xray_vqa" / "pretrain" / "configs";
-  Sources sources;
-  sources.files = {folder / "default.yaml"};
-  if (config != "default") sources.files.push_back(folder / (config + ".yaml"));
-  sources.overrides = overrides;
-  return load_stage(sources, make_workload(), "pretrain");
-}
 
 Batch batch_of(const LoadedStage& loaded, int64_t size) {
   const auto dataset =

@@ -297,15 +297,24 @@ std::optional<double> macro_f1(std::span<const Answered* const> questions) {
   return sum / static_cast<double>(classes.size());
 }
 
-double calibration_error(std::span<const double> confidence, std::span<const double> truth) {
-  if (confidence.empty()) return not_defined;
-  std::array<double, calibration_bins> differences{};
+std::vector<ReliabilityBin> reliability_bins(std::span<const double> confidence,
+                                             std::span<const double> truth) {
+  std::vector<ReliabilityBin> bins(calibration_bins);
   for (std::size_t i = 0; i < confidence.size(); ++i) {
     const auto place = static_cast<std::size_t>(confidence[i] * calibration_bins);
-    differences[std::min(place, calibration_bins - 1)] += truth[i] - confidence[i];
+    ReliabilityBin& bin = bins[std::min(place, calibration_bins - 1)];
+    ++bin.answers;
+    bin.confidence += confidence[i];
+    bin.right += truth[i];
+    bin.difference += truth[i] - confidence[i];
   }
+  return bins;
+}
+
+double calibration_error(std::span<const double> confidence, std::span<const double> truth) {
+  if (confidence.empty()) return not_defined;
   double sum = 0;
-  for (const double difference : differences) sum += std::abs(difference);
+  for (const ReliabilityBin& bin : reliability_bins(confidence, truth)) sum += std::abs(bin.difference);
   return sum / static_cast<double>(confidence.size());
 }
 

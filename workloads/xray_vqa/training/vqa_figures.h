@@ -74,7 +74,15 @@ class Baselines {
 std::optional<double> auroc(std::span<const LabelSeen* const> labels);
 /// Mean over the classes that are asked for or given of 2 P R / (P + R); nothing without a question.
 std::optional<double> macro_f1(std::span<const Answered* const> questions);
-/// Expected calibration error over 15 bins of equal width. Source: Guo et al. 2017.
+/// Those of an interval of confidence: their number, and sums over them.
+struct ReliabilityBin {
+  int64_t answers = 0;
+  double confidence = 0, right = 0, difference = 0;  // right - confidence
+};
+/// 15 of equal width.
+std::vector<ReliabilityBin> reliability_bins(std::span<const double> confidence,
+                                             std::span<const double> truth);
+/// Expected calibration error over those bins. Source: Guo et al. 2017.
 double calibration_error(std::span<const double> confidence, std::span<const double> truth);
 
 /// Records loss, accuracy (beside its baselines), figures of each head and of each label; where the metrics

@@ -12,6 +12,8 @@
 #include "larmor/device/initialisation.h"
 #include "larmor/train/prediction.h"
 
+#include "workloads/xray_vqa/training/answer_charts.h"
+#include "workloads/xray_vqa/training/answered_example.h"
 #include "workloads/xray_vqa/training/asked.h"
 #include "workloads/xray_vqa/training/declared_vqa.h"
 #include "workloads/xray_vqa/training/encoder_weights.h"
@@ -204,11 +206,29 @@ void VqaTask::validate(const Batch& batch, Metrics& metrics) {
   if (metrics.of_reference()) return;
   const at::Tensor states = network_->states_of(inputs.tokens, inputs.tokens_mask);
   const at::Tensor map = network_->map_of(inputs.image);
-  for (const auto& [seen, name] :
-       {std::pair(inputs, ""), std::pair(without_scene(inputs), note::without_scene)}) {
-    const VqaOutputs outputs = network_->answer(map, states, seen);
-    note_answers(host, outputs, name, metrics);
-    note_labels(host, outputs, name, metrics);
+  const VqaInputs picture_alone = without_scene(inputs);
+  const VqaOutputs outputs = network_->answer(map, states, inputs),
+                   outputs_alone = network_->answer(map, states, picture_alone);
+  for (const auto& [given, name] :
+       {std::pair(&outputs, ""), std::pair(&outputs_alone, note::without_scene)}) {
+    note_answers(host, *given, name, metrics);
+    note_labels(host, *given, name, metrics);
+  }
+  for (int64_t row = 0; row < batch.size(); ++row) {
+    if (!metrics.shows(example_of(batch, row)) || !has_answer(host, row)) continue;
+    const auto head = static_cast<Head>(whole_number(host, sample::head, row));
+    const auto given_in = [&](const VqaOutputs& all) {
+      return given_by(all.answers[static_cast<std::size_t>(head)][row]);
+    };
+    AnsweredExample example{.image = inputs.image[row],
+                            .saliency = {},
+                            .head = head,
+                            .truth = whole_number(host, sample::answer, row),
+                            .given = given_in(outputs_alone)};
+    example.saliency = class_activation(*network_, map.narrow(0, row, 1), states.narrow(0, row, 1),
+                                        one_row(picture_alone, row), head, example.given.answer);
+    if (has_scene(inputs)[row].item<bool>()) example.with_scene = given_in(outputs);
+    show_answered(example, surroundings_.vocabularies, example_of(batch, row), metrics);
   }
   if (metrics.depth() != ValidationDepth::full) return;
   // The same question about a picture without anything in it.
@@ -221,8 +241,13 @@ DeclaredFigures VqaTask::figures() const { return declared_vqa_figures(); }
 
 void VqaTask::summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) {
   const auto training = SplitAnswers::from(reference);
-  record_vqa_figures(SplitAnswers::from(cases), SplitAnswers::without_scene(cases),
-                     Baselines(training.questions), config_.weights, metrics);
+  const auto answers = SplitAnswers::from(cases), alone = SplitAnswers::without_scene(cases);
+  record_vqa_figures(answers, alone, Baselines(training.questions), config_.weights, metrics);
+  if (!metrics.wants_pictures()) return;
+  draw_answer_charts(alone, note::without_scene, "the picture alone", surroundings_.vocabularies, metrics);
+  if (metrics.depth() == ValidationDepth::full &&
+      std::ranges::any_of(answers.questions, &Answered::has_scene))
+    draw_answer_charts(answers, "", "a network with the scene", surroundings_.vocabularies, metrics);
 }
 
 CaseColumns VqaTask::case_columns(const CaseValues& cases) const {
