@@ -340,6 +340,12 @@ int predict(Program& program, PredictArguments arguments) {
   const auto& cases = call.found.cases;
   Lines lines;
   auto json = prediction_json(call.files, cases, results);
+  if (!form.units.empty()) {
+    for (auto& row : json) {
+      if (!row["outputs"].empty()) row["units"] = form.units;
+    }
+    if (!program.arguments().quiet) say(text("voxels: ", form.units));
+  }
   std::exception_ptr unwritten;
   try {
     write_results(program.storage(), form, call.files, cases, results, lines);

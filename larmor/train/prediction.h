@@ -59,6 +59,8 @@ struct PredictionForm {
   bool pairs_are_images = false;
   /// Why its images may not be seen with left and right exchanged; empty where they may.
   std::string why_not_mirrored = {};
+  /// What a voxel of its volumes stands for, for people and programs: "HU". Empty where nobody says.
+  std::string units = {};
 };
 
 /// Words for a person about steps whose `keys` name nothing that is among the inputs, and that are left out

@@ -67,6 +67,7 @@ TEST_F(Predict, KeepsShapePlaceAndDescription) {
   EXPECT_EQ(kept_fields(read_text(folder() / "new/folder/out.nii")), kept_fields(tilted_head()));
   const auto before = report_of("tilted.nii"), after = report_of("new/folder/out.nii");
   for (const auto* key : {"shape", "affine", "spacing_mm"}) EXPECT_EQ(after[key], before[key]) << key;
+  EXPECT_THAT(end.err, HasSubstr("voxels: "));
   EXPECT_EQ(after["dtype"], "float32");
   EXPECT_NE(after["sha256"], before["sha256"]);
 }

@@ -86,7 +86,7 @@ TEST_F(SampledCases, HaveAFileEachAndTheirMeanAndDeviationBesideThem) {
 
 // A radiograph has no grid of voxels that a volume could be on.
 TEST_F(SampledCases, LieInACubeOfTheirOwnAroundTheMiddleInHounsfieldUnits) {
-  predicted({}, "cube.nii.gz");
+  EXPECT_EQ(predicted({}, "cube.nii.gz").at(0).at("units"), "HU");
   const auto report = call({"inspect", "cube.nii.gz", "--json"}).json().at(0);
   EXPECT_EQ(report["shape"], Json::array({8, 8, 8}));
   EXPECT_EQ(report["spacing_mm"], Json::array({50.0, 50.0, 50.0})) << "data.extent is 400 mm";

@@ -138,7 +138,8 @@ PredictionForm DenoiserStage::prediction(const RunConfig& config) const {
                       .transforms = prediction_chain(config.data.transforms),
                       .channels = config_.modalities,
                       .volumes = {DenoiserTask::output_name},
-                      .draws = true};
+                      .draws = true,
+                      .units = "0 to 1000 for the range of the training images"};
   for (const std::string& modality : config_.modalities)
     form.inputs.push_back({.name = modality, .kind = PredictionInput::Kind::image, .is_optional = true});
   form.inputs.push_back({.name = target_input, .kind = PredictionInput::Kind::text, .is_optional = true});

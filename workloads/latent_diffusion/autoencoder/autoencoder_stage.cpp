@@ -161,7 +161,9 @@ PredictionForm AutoencoderStage::prediction(const RunConfig& config) const {
   return {.inputs = {{.name = "image"}},
           .transforms = prediction_chain(config.data.transforms),
           .volumes = {AutoencoderTask::output_name},
-          .pairs_are_images = config_.network.in_channels == 2};
+          .pairs_are_images = config_.network.in_channels == 2,
+          .units = prediction_chain(config.data.transforms).empty() ? "those of the input"
+                                                                    : "as data.transforms scale the image"};
 }
 
 }  // namespace larmor::latent_diffusion

@@ -210,6 +210,7 @@ std::unique_ptr<Task> DiffusionStage::task(const RunConfig& config, const Index&
 
 PredictionForm DiffusionStage::prediction(const RunConfig& config) const {
   PredictionForm form{.inputs = {}, .volumes = {DiffusionTask::output_name}, .draws = true};
+  form.units = text("as data.transforms scale the ", config_.is_conditioned() ? "label" : "image");
   if (!config_.is_conditioned()) return form;
   form.inputs = {{.name = DiffusionTask::condition_name}};
   form.transforms = prediction_chain(config.data.transforms);

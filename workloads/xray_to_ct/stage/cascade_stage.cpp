@@ -187,7 +187,8 @@ PredictionForm CascadeStage::prediction(const RunConfig& /*config*/) const {
       .volumes = {CascadeTask::output_name},
       .draws = true,
       .cases_of_folder = radiographs_in,
-      .why_not_mirrored = "the volume is made from where the rays of its radiographs come from"};
+      .why_not_mirrored = "the volume is made from where the rays of its radiographs come from",
+      .units = "HU"};
   for (const std::string& view : config_.views) form.inputs.push_back({.name = view});
   return form;
 }
