@@ -17,7 +17,7 @@ using at::Tensor;
 using Optional = std::optional<Tensor>;
 using PerAxis = std::array<int64_t, 3>;
 
-constexpr PerAxis ones{1, 1, 1}, zeros{0, 0, 0};
+constexpr PerAxis one_an_axis{1, 1, 1}, none_an_axis{0, 0, 0};
 
 /// Volumes [N, C, D, H, W] with channels last as [N D H W, C].
 Tensor voxels_of(const Tensor& volumes) {
@@ -44,9 +44,9 @@ struct PointwiseConvolution : torch::autograd::Function<PointwiseConvolution> {
                                      has_bias && context->needs_input_grad(2)};
     const int64_t out = kernel.size(0), in = kernel.size(1);
     if (at::GradMode::is_enabled()) {
-      const auto [of_volumes, of_kernel, of_bias] =
-          at::convolution_backward(gradient, volumes, kernel, std::array<int64_t, 1>{out}, ones, zeros, ones,
-                                   /*transposed=*/false, zeros, /*groups=*/1, wanted);
+      const auto [of_volumes, of_kernel, of_bias] = at::convolution_backward(
+          gradient, volumes, kernel, std::array<int64_t, 1>{out}, one_an_axis, none_an_axis, one_an_axis,
+          /*transposed=*/false, none_an_axis, /*groups=*/1, wanted);
       return {of_volumes, of_kernel, of_bias, Tensor()};
     }
     LinearGradients found = linear_gradients(voxels_of(gradient), voxels_of(volumes),
@@ -64,9 +64,9 @@ struct PointwiseConvolution : torch::autograd::Function<PointwiseConvolution> {
 
 bool is_pointwise(const Conv3dForm& form, const Tensor& input, const Tensor& weight) {
   const bool is_one_voxel = weight.size(2) == 1 && weight.size(3) == 1 && weight.size(4) == 1;
-  return is_one_voxel && form.stride == ones && form.padding == zeros && form.path == ConvPath::one_dnn &&
-         form.within == Layout::channels_last && form.layout == Layout::channels_last &&
-         is_layer_by_one_dnn(input, weight);
+  return is_one_voxel && form.stride == one_an_axis && form.padding == none_an_axis &&
+         form.path == ConvPath::one_dnn && form.within == Layout::channels_last &&
+         form.layout == Layout::channels_last && is_layer_by_one_dnn(input, weight);
 }
 
 Tensor pointwise_conv(const Conv3dForm& form, const Tensor& volumes, const Tensor& kernel,

@@ -119,7 +119,7 @@ TEST(RankThreads, WaitForAllOfThemWhereOneFails) {
 }
 
 TEST(RankThreadsDeathTest, AreGivenUpWhereOneOutlivesAFailure) {
-  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto hang = [] { std::this_thread::sleep_for(std::chrono::hours(1)); };
   const auto fall = [] { fail(Exit::data, "a bad file"); };
   EXPECT_EXIT(run_rank_threads({{.live = hang}, {.live = fall}}, /*grace_seconds=*/0.1, give_up),

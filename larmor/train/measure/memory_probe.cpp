@@ -28,14 +28,14 @@ constexpr int64_t samples_to_learn_from = 2;
 constexpr double surely_taken = 0.9;
 
 /// Of all ranks: whether all found room, and the most that any took or will take.
-struct Verdict {
+struct Finding {
   bool fits = true;
   int64_t peak = 0;  // bytes; 0: unknown
 };
 
 /// Of this rank.
 struct Trial {
-  Verdict verdict = {};
+  Finding verdict = {};
   MeasuredStep step = {};  // its batches aside
   int64_t batches = 0;     // bytes: the one in use, and those that wait for their turn
   Sample example = {};
@@ -47,13 +47,13 @@ class Probe {
       : stage_(stage), config_(config), index_(index), communicator_(communicator) {}
 
   /// What steps on few samples say of one with the plan's micro-batch. Collective.
-  Verdict foresee(const Plan& plan);
+  Finding foresee(const Plan& plan);
   /// Collective.
-  Verdict take(const Plan& plan) { return agree(try_steps(plan).verdict); }
+  Finding take(const Plan& plan) { return agree(try_steps(plan).verdict); }
 
  private:
   Trial try_steps(const Plan& plan);
-  Verdict agree(const Verdict& own);
+  Finding agree(const Finding& own);
   int64_t peak_of(const Plan& plan, const Trial& known);
   int64_t room(const Plan& plan) const;
 
@@ -95,7 +95,7 @@ Trial Probe::try_steps(const Plan& plan) {
   return {.verdict = {.fits = false}};
 }
 
-Verdict Probe::agree(const Verdict& own) {
+Finding Probe::agree(const Finding& own) {
   const at::Tensor worst = at::tensor({own.fits ? 0.0 : 1.0, static_cast<double>(own.peak)}, at::kDouble)
                                .to(communicator_.device());
   communicator_.all_reduce(worst, Reduce::max).wait();
@@ -113,7 +113,7 @@ int64_t Probe::peak_of(const Plan& plan, const Trial& known) {
   return predicted_peak(known.step, *count_, plan.precision, plan.micro_batch) + batches;
 }
 
-Verdict Probe::foresee(const Plan& plan) {
+Finding Probe::foresee(const Plan& plan) {
   if (plan.micro_batch <= samples_to_learn_from) return {};
   Plan small = plan;  // accumulates as that one does
   small.micro_batch = samples_to_learn_from;
@@ -124,7 +124,7 @@ Verdict Probe::foresee(const Plan& plan) {
   return agree({.fits = fits, .peak = peak});
 }
 
-std::string why_smaller(const Plan& plan, const Verdict& foreseen) {
+std::string why_smaller(const Plan& plan, const Finding& foreseen) {
   if (foreseen.fits || foreseen.peak == 0)
     return text("A step with micro-batch ", plan.micro_batch, " did not fit");
   return text("A step with micro-batch ", plan.micro_batch, " was not tried: by one with ",
@@ -153,9 +153,9 @@ Plan probe_memory(const Stage& stage, const RunConfig& config, const Plan& plann
   while (true) {
     auto smaller = with_smaller_micro_batch(plan);
     // Where no other micro-batch may be taken, there is nothing to foresee.
-    const Verdict foreseen = smaller ? probe.foresee(plan) : Verdict{};
+    const Finding foreseen = smaller ? probe.foresee(plan) : Finding{};
     if (foreseen.fits) {
-      const Verdict taken = probe.take(plan);
+      const Finding taken = probe.take(plan);
       if (taken.fits) {
         note_measured(plan, foreseen.peak, taken.peak);
         return plan;
