@@ -23,7 +23,7 @@ struct JobRequest {
   int64_t port = 0;
 };
 
-/// Both make, at each start, the key by which the nodes know one another (launch/key_file.h): its file is
+/// Both make, at each start, the key by which the nodes know one another (net/key_file.h): its file is
 /// named in LARMOR_RUN_KEY_FILE, lies below `runs`, and only its owner can read it. Throws Error (usage) for
 /// what does not fit a line of #SBATCH, or a signal that comes after the limit.
 std::string slurm_script(const JobRequest& request);

@@ -15,11 +15,11 @@
 #include "larmor/config/units.h"
 #include "larmor/device/device.h"
 #include "larmor/hardware/hardware.h"
-#include "larmor/launch/key_file.h"
 #include "larmor/launch/local_host.h"
 #include "larmor/launch/member.h"
 #include "larmor/launch/signal_pipe.h"
-#include "larmor/launch/socket.h"
+#include "larmor/net/key_file.h"
+#include "larmor/net/socket.h"
 #include "larmor/train/machine.h"
 
 #include "app/say.h"

@@ -46,7 +46,7 @@ std::optional<Rank> given_rank(const AgentFlags& flags);
 Agent find_agent(const AgentFlags& flags, const std::optional<Rank>& given);
 
 /// What an agent says of itself: what it was asked to do, value by key, and what its host offers. The agents
-/// of a start find their key below `run_folder` (launch/key_file.h), or where LARMOR_RUN_KEY_FILE says;
+/// of a start find their key below `run_folder` (net/key_file.h), or where LARMOR_RUN_KEY_FILE says;
 /// without both several are refused (usage).
 struct Introduction {
   Json words, hardware;

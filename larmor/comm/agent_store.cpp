@@ -8,7 +8,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/comm/rank_store.h"
-#include "larmor/launch/socket.h"
+#include "larmor/net/socket.h"
 
 namespace larmor {
 

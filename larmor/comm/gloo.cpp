@@ -9,7 +9,7 @@
 #include "larmor/base/signal_mask.h"
 #include "larmor/base/text.h"
 #include "larmor/comm/backends.h"
-#include "larmor/launch/socket.h"
+#include "larmor/net/socket.h"
 
 namespace larmor {
 namespace {

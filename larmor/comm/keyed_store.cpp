@@ -9,8 +9,8 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/comm/rank_store.h"
-#include "larmor/launch/authenticating_listener.h"
-#include "larmor/launch/socket.h"
+#include "larmor/net/authenticating_listener.h"
+#include "larmor/net/socket.h"
 
 namespace larmor {
 namespace {

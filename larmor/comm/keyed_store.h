@@ -1,5 +1,5 @@
 // A key-value store for ranks of our launcher: c10d's interface for peers that prove that they know the
-// store's key (launch/authenticating_listener.h). c10d's own store serves every peer that reaches its port,
+// store's key (net/authenticating_listener.h). c10d's own store serves every peer that reaches its port,
 // and even lists its keys.
 #pragma once
 
@@ -12,8 +12,8 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include "larmor/comm/store_server.h"
-#include "larmor/launch/channel.h"
-#include "larmor/launch/run_key.h"
+#include "larmor/net/channel.h"
+#include "larmor/net/run_key.h"
 
 namespace larmor {
 

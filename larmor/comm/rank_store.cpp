@@ -12,9 +12,9 @@
 #include "larmor/base/process.h"
 #include "larmor/base/text.h"
 #include "larmor/comm/keyed_store.h"
-#include "larmor/launch/run_key.h"
-#include "larmor/launch/socket.h"
 #include "larmor/launch/stop_signal.h"
+#include "larmor/net/run_key.h"
+#include "larmor/net/socket.h"
 
 namespace larmor {
 namespace {

@@ -16,8 +16,8 @@
 #include "larmor/base/log.h"
 #include "larmor/base/readiness.h"
 #include "larmor/base/text.h"
-#include "larmor/launch/authenticating_listener.h"
-#include "larmor/launch/channel.h"
+#include "larmor/net/authenticating_listener.h"
+#include "larmor/net/channel.h"
 
 namespace larmor {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "larmor/base/descriptor.h"
-#include "larmor/launch/run_key.h"
+#include "larmor/net/run_key.h"
 
 namespace larmor {
 

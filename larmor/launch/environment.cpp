@@ -7,7 +7,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/launch/socket.h"
+#include "larmor/net/socket.h"
 
 namespace larmor {
 

@@ -15,8 +15,8 @@
 #include "larmor/base/readiness.h"
 #include "larmor/base/storage.h"
 #include "larmor/base/text.h"
-#include "larmor/launch/socket.h"
 #include "larmor/launch/supervisor.h"
+#include "larmor/net/socket.h"
 
 namespace larmor {
 namespace {

@@ -14,8 +14,8 @@
 #include "larmor/base/process.h"
 #include "larmor/base/readiness.h"
 #include "larmor/base/text.h"
-#include "larmor/launch/authenticating_listener.h"
-#include "larmor/launch/wire_number.h"
+#include "larmor/net/authenticating_listener.h"
+#include "larmor/net/wire_number.h"
 
 namespace larmor {
 namespace {

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "larmor/base/json.h"
-#include "larmor/launch/channel.h"
 #include "larmor/launch/remote_host.h"
-#include "larmor/launch/run_key.h"
-#include "larmor/launch/socket.h"
+#include "larmor/net/channel.h"
+#include "larmor/net/run_key.h"
+#include "larmor/net/socket.h"
 
 namespace larmor {
 

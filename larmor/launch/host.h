@@ -11,7 +11,7 @@
 
 #include "larmor/base/json.h"
 #include "larmor/base/process.h"
-#include "larmor/launch/run_key.h"
+#include "larmor/net/run_key.h"
 #include "larmor/watch/status_board.h"
 
 namespace larmor {

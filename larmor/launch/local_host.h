@@ -6,7 +6,7 @@
 #include "larmor/base/descriptor.h"
 #include "larmor/launch/host.h"
 #include "larmor/launch/signal_pipe.h"
-#include "larmor/launch/socket.h"
+#include "larmor/net/socket.h"
 #include "larmor/watch/memory_kills.h"
 
 namespace larmor {

@@ -12,7 +12,7 @@
 #include "larmor/base/log.h"
 #include "larmor/base/readiness.h"
 #include "larmor/base/text.h"
-#include "larmor/launch/wire_number.h"
+#include "larmor/net/wire_number.h"
 
 namespace larmor {
 namespace {

@@ -12,8 +12,8 @@
 #include <string>
 
 #include "larmor/base/clock.h"
-#include "larmor/launch/channel.h"
 #include "larmor/launch/host.h"
+#include "larmor/net/channel.h"
 
 namespace larmor {
 

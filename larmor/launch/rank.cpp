@@ -8,7 +8,7 @@
 #include "larmor/base/text.h"
 #include "larmor/launch/environment.h"
 #include "larmor/launch/slurm_step.h"
-#include "larmor/launch/wire_number.h"
+#include "larmor/net/wire_number.h"
 
 namespace larmor {
 namespace {

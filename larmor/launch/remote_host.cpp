@@ -4,7 +4,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/launch/wire_number.h"
+#include "larmor/net/wire_number.h"
 
 namespace larmor {
 

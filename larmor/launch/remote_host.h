@@ -6,8 +6,8 @@
 #include <set>
 
 #include "larmor/base/clock.h"
-#include "larmor/launch/channel.h"
 #include "larmor/launch/host.h"
+#include "larmor/net/channel.h"
 
 namespace larmor {
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/comm/store_server.h"
-#include "larmor/launch/socket.h"
+#include "larmor/net/socket.h"
 
 namespace larmor {
 namespace {

@@ -15,7 +15,7 @@
 #include "larmor/comm/keyed_store.h"
 #include "larmor/comm/rank_store.h"
 #include "larmor/comm/store_server.h"
-#include "larmor/launch/socket.h"
+#include "larmor/net/socket.h"
 
 namespace larmor {
 namespace {

@@ -12,7 +12,7 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "larmor/base/error.h"
-#include "larmor/launch/socket.h"
+#include "larmor/net/socket.h"
 
 namespace larmor {
 namespace {

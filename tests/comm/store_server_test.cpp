@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "larmor/comm/keyed_store.h"
-#include "larmor/launch/authenticating_listener.h"
-#include "larmor/launch/socket.h"
+#include "larmor/net/authenticating_listener.h"
+#include "larmor/net/socket.h"
 
 namespace larmor {
 namespace {

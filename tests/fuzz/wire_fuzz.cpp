@@ -8,8 +8,8 @@
 #include "larmor/base/hmac.h"
 #include "larmor/base/random_bytes.h"
 #include "larmor/base/text.h"
-#include "larmor/launch/handshake.h"
-#include "larmor/launch/sealed_frames.h"
+#include "larmor/net/handshake.h"
+#include "larmor/net/sealed_frames.h"
 
 #include "tests/fuzz/oracles.h"
 

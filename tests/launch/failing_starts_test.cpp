@@ -9,11 +9,11 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/file.h"
-#include "larmor/launch/key_file.h"
 #include "larmor/launch/local_host.h"
-#include "larmor/launch/run_key.h"
 #include "larmor/launch/signal_pipe.h"
-#include "larmor/launch/socket.h"
+#include "larmor/net/key_file.h"
+#include "larmor/net/run_key.h"
+#include "larmor/net/socket.h"
 
 #include "tests/launch/support/agents.h"
 

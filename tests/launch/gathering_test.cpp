@@ -15,7 +15,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/launch/authenticating_listener.h"
+#include "larmor/net/authenticating_listener.h"
 
 #include "tests/launch/support/agents.h"
 

@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/text.h"
-#include "larmor/launch/handshake.h"
-#include "larmor/launch/sealed_frames.h"
+#include "larmor/net/handshake.h"
+#include "larmor/net/sealed_frames.h"
 
 namespace larmor {
 namespace {

@@ -17,7 +17,7 @@
 
 #include "larmor/comm/communicator.h"
 #include "larmor/launch/rank.h"
-#include "larmor/launch/run_key.h"
+#include "larmor/net/run_key.h"
 
 namespace larmor::testing {
 

@@ -12,10 +12,10 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/launch/channel.h"
 #include "larmor/launch/gathering.h"
 #include "larmor/launch/host.h"
 #include "larmor/launch/member.h"
+#include "larmor/net/channel.h"
 
 namespace larmor {
 

@@ -1,4 +1,4 @@
-#include "larmor/launch/channel.h"
+#include "larmor/net/channel.h"
 
 #include <sys/socket.h>
 

@@ -1,4 +1,4 @@
-#include "larmor/launch/sealed_frames.h"
+#include "larmor/net/sealed_frames.h"
 
 #include <cassert>
 

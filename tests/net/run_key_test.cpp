@@ -1,4 +1,4 @@
-#include "larmor/launch/run_key.h"
+#include "larmor/net/run_key.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "larmor/launch/authenticating_listener.h"
+#include "larmor/net/authenticating_listener.h"
 
 #include <netinet/in.h>
 #include <sys/socket.h>

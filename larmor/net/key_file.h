@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "larmor/launch/run_key.h"
+#include "larmor/net/run_key.h"
 
 namespace larmor {
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "larmor/launch/run_key.h"
+#include "larmor/net/run_key.h"
 
 namespace larmor {
 

@@ -12,7 +12,7 @@
 #include <poll.h>
 
 #include "larmor/base/descriptor.h"
-#include "larmor/launch/handshake.h"
+#include "larmor/net/handshake.h"
 
 namespace larmor {
 

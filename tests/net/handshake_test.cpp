@@ -1,4 +1,4 @@
-#include "larmor/launch/handshake.h"
+#include "larmor/net/handshake.h"
 
 #include <string>
 #include <vector>

@@ -8,8 +8,8 @@
 
 #include "larmor/base/descriptor.h"
 #include "larmor/base/json.h"
-#include "larmor/launch/authenticating_listener.h"
-#include "larmor/launch/sealed_frames.h"
+#include "larmor/net/authenticating_listener.h"
+#include "larmor/net/sealed_frames.h"
 
 namespace larmor {
 

@@ -1,4 +1,4 @@
-#include "larmor/launch/key_file.h"
+#include "larmor/net/key_file.h"
 
 #include <sys/stat.h>
 
@@ -17,7 +17,7 @@
 #include "larmor/base/random_bytes.h"
 #include "larmor/base/storage.h"
 #include "larmor/base/text.h"
-#include "larmor/launch/socket.h"
+#include "larmor/net/socket.h"
 
 namespace larmor {
 namespace {

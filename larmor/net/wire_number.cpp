@@ -1,4 +1,4 @@
-#include "larmor/launch/wire_number.h"
+#include "larmor/net/wire_number.h"
 
 #include <charconv>
 

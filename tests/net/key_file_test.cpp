@@ -1,4 +1,4 @@
-#include "larmor/launch/key_file.h"
+#include "larmor/net/key_file.h"
 
 #include <sys/stat.h>
 

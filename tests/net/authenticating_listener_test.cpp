@@ -1,4 +1,4 @@
-#include "larmor/launch/authenticating_listener.h"
+#include "larmor/net/authenticating_listener.h"
 
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -9,8 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "larmor/launch/channel.h"
-#include "larmor/launch/socket.h"
+#include "larmor/net/channel.h"
+#include "larmor/net/socket.h"
 
 #include "tests/launch/support/agents.h"
 

@@ -1,4 +1,4 @@
-#include "larmor/launch/socket.h"
+#include "larmor/net/socket.h"
 
 #include <netinet/in.h>
 #include <sys/socket.h>
