@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <system_error>
 
-#include "larmor/base/removal.h"
+#include "larmor/base/files/removal.h"
+#include "larmor/base/files/user_cache.h"
 #include "larmor/base/text.h"
-#include "larmor/base/user_cache.h"
 #include "larmor/data/cache/cache_folder.h"
 
 namespace larmor::app {

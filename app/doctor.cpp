@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
-#include "larmor/base/temporary_name.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/files/temporary_name.h"
 #include "larmor/base/text.h"
 #include "larmor/codec/decoder_pool.h"
 #include "larmor/device/device.h"

@@ -11,7 +11,7 @@
 
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
 #include "larmor/comm/communicator.h"

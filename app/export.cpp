@@ -1,7 +1,7 @@
 #include "larmor/base/error.h"
+#include "larmor/base/files/whole_file.h"
 #include "larmor/base/text.h"
-#include "larmor/base/whole_file.h"
-#include "larmor/device/tensor_file.h"
+#include "larmor/device/tensors/tensor_file.h"
 #include "larmor/train/checkpoint_weights.h"
 #include "larmor/train/trained.h"
 

@@ -1,7 +1,7 @@
 // The program: one verb a call, errors in one place, exit statuses of docs/cli.md.
 #include <exception>
 
-#include "larmor/base/program_start.h"
+#include "larmor/base/process/program_start.h"
 #include "larmor/device/cpu_ability.h"
 
 #include "app/program.h"

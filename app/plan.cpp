@@ -2,7 +2,7 @@
 #include <system_error>
 
 #include "larmor/base/error.h"
-#include "larmor/base/regular_file.h"
+#include "larmor/base/files/regular_file.h"
 #include "larmor/base/text.h"
 #include "larmor/train/begun_run.h"
 #include "larmor/train/supposed_data.h"

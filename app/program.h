@@ -11,9 +11,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include "larmor/base/files/storage.h"
 #include "larmor/base/json.h"
 #include "larmor/base/printable.h"
-#include "larmor/base/storage.h"
 #include "larmor/train/loaded_stage.h"
 #include "larmor/train/run_folder.h"
 #include "larmor/train/workload.h"

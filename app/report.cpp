@@ -7,7 +7,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/device/out_of_memory.h"
+#include "larmor/device/memory/out_of_memory.h"
 #include "larmor/launch/rank.h"
 
 #include "app/say.h"

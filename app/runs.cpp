@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
-#include "larmor/base/removal.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/files/removal.h"
 #include "larmor/base/text.h"
 #include "larmor/train/run_list.h"
 

@@ -6,7 +6,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "larmor/base/system_error.h"
+#include "larmor/base/process/system_error.h"
 
 namespace larmor::app {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "larmor/base/error.h"
-#include "larmor/base/process.h"
+#include "larmor/base/process/process.h"
 #include "larmor/base/text.h"
 
 #include "app/program.h"

@@ -6,8 +6,8 @@
 
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
+#include "larmor/base/files/new_folder.h"
 #include "larmor/base/hash.h"
-#include "larmor/base/new_folder.h"
 #include "larmor/base/text.h"
 #include "larmor/train/earlier_run.h"
 #include "larmor/train/folder_claim.h"

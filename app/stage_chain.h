@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/train/run_folder.h"
 #include "larmor/train/workload.h"
 

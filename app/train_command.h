@@ -6,7 +6,7 @@
 #include <string>
 
 #include "larmor/checkpoint/checkpoint.h"
-#include "larmor/launch/host.h"
+#include "larmor/launch/hosts/host.h"
 #include "larmor/train/run_folder.h"
 
 #include "app/train/agent.h"

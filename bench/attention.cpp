@@ -1,7 +1,7 @@
 // Attention in training, forward and backward, by larmor::attention() and by libtorch's operator, in turns:
 // attention THREADS PAIRS [SAMPLES HEADS QUERIES KEYS WIDTH], each in float32 and in bfloat16. One line of
 // JSON a case.
-#include "larmor/kernels/attention.h"
+#include "larmor/kernels/attention/attention.h"
 
 #include <iostream>
 #include <string>

@@ -1,7 +1,7 @@
 // Batch normalisation in training, a sum and ReLU, forward and backward, by larmor::batch_norm_relu() and by
 // libtorch's three operators, in turns: batch_norm_relu THREADS PAIRS [EDGE CHANNELS...]. One line of JSON a
 // case.
-#include "larmor/kernels/batch_norm_relu.h"
+#include "larmor/kernels/norms/batch_norm_relu.h"
 
 #include <functional>
 #include <iostream>

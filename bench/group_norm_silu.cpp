@@ -1,6 +1,6 @@
 // Group normalisation with SiLU, forward and backward, by larmor::group_norm_silu() and by libtorch's two
 // operators, in turns: group_norm_silu THREADS PAIRS [EDGE CHANNELS...]. One line of JSON a case.
-#include "larmor/kernels/group_norm_silu.h"
+#include "larmor/kernels/norms/group_norm_silu.h"
 
 #include <functional>
 #include <iostream>

@@ -2,7 +2,7 @@
 // grid_sample at equal distances along each ray, in turns: projector VOLUME IMAGE RAY_STEP_MM PAIRS. The
 // second way does what a projector in Python does, with libtorch's own operators and without the time of an
 // interpreter.
-#include "larmor/kernels/projector.h"
+#include "larmor/kernels/projector/projector.h"
 
 #include <algorithm>
 #include <chrono>

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/base/json.h"
-#include "larmor/base/storage.h"
 #include "larmor/base/text.h"
 
 #include "workloads/xray_vqa/data/mimic_questions.h"

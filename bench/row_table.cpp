@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "larmor/base/files/storage.h"
 #include "larmor/base/json.h"
 #include "larmor/base/keyed_permutation.h"
 #include "larmor/base/seed.h"
-#include "larmor/base/storage.h"
 #include "larmor/base/text.h"
 #include "larmor/data/table/table_writer.h"
 

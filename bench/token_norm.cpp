@@ -1,6 +1,7 @@
 // Layer normalisation with and without a modulation behind it, forward and backward, by the operators of
-// larmor/kernels/token_norm.h and by libtorch's, in turns: token_norm THREADS PAIRS. One line of JSON a case.
-#include "larmor/kernels/token_norm.h"
+// larmor/kernels/norms/token_norm.h and by libtorch's, in turns: token_norm THREADS PAIRS. One line of JSON a
+// case.
+#include "larmor/kernels/norms/token_norm.h"
 
 #include <functional>
 #include <iostream>

@@ -1,7 +1,7 @@
 // larmor::upsample_conv() beside libtorch's upsample_nearest3d and conv3d, forward and backward, in turns:
 // upsample_conv CHANNELS VOXELS_OF_AN_EDGE SAMPLES fp32|bf16 PAIRS. The peer's time is that of its better
 // layout of each pair; ours is that of one layout. A/A is ours beside ours.
-#include "larmor/kernels/upsample_conv.h"
+#include "larmor/kernels/convolution/upsample_conv.h"
 
 #include <algorithm>
 #include <chrono>

@@ -12,9 +12,9 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/json.h"
-#include "larmor/device/block_pool.h"
 #include "larmor/device/layout.h"
-#include "larmor/kernels/conv3d.h"
+#include "larmor/device/memory/block_pool.h"
+#include "larmor/kernels/convolution/conv3d.h"
 
 #include "bench/in_turns.h"
 

@@ -48,6 +48,8 @@ function(larmor_cuda_sources target)
   endforeach()
   foreach(file ${cuda_UNPARSED_ARGUMENTS})
     set(object ${CMAKE_CURRENT_BINARY_DIR}/${file}.o)
+    cmake_path(GET object PARENT_PATH folder)
+    file(MAKE_DIRECTORY ${folder})  # nvcc makes none
     add_custom_command(OUTPUT ${object} DEPENDS ${file} DEPFILE ${object}.d VERBATIM
       COMMAND ${LARMOR_NVCC} -std=c++20 -O3 ${cuda_OPTIONS} --expt-relaxed-constexpr -Xcompiler=-fPIC ${code}
               -I${PROJECT_SOURCE_DIR} -isystem ${LibTorch_ROOT}/torch/include

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "larmor/base/error.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/base/json.h"
 #include "larmor/base/keyed_permutation.h"
-#include "larmor/base/process.h"
-#include "larmor/base/storage.h"
+#include "larmor/base/process/process.h"
 #include "larmor/checkpoint/checkpoint.h"
 #include "larmor/comm/communicator.h"
 #include "larmor/config/load.h"

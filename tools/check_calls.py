@@ -24,26 +24,26 @@ def free(*names):
 
 
 RULES = (
-    Rule(re.compile(r"(?<![\w.>:])::(?P<name>close)\("), "give the descriptor to a Descriptor (larmor/base/descriptor.h)",
-         {"larmor/base/descriptor.h": "the one owner"}),
+    Rule(re.compile(r"(?<![\w.>:])::(?P<name>close)\("), "give the descriptor to a Descriptor (larmor/base/process/descriptor.h)",
+         {"larmor/base/process/descriptor.h": "the one owner"}),
     Rule(free("setenv", "putenv", "unsetenv", "clearenv", "setlocale", "umask", "chdir", "fchdir"),
          "threads may be reading what this changes: hand it on as an argument, or set it for a process that is started",
          {"larmor/device/device.cpp": "set_up_environment(), before there are threads",
           "larmor/comm/connect.cpp": "before main()",
-          "app/bench_step.cpp": "of a verb that has no threads yet"}),
-    Rule(free("kill", "killpg", "pidfd_send_signal"), "send signals by Process (larmor/base/process.h), which knows that the number is "
+          "app/bench/bench_step.cpp": "of a verb that has no threads yet"}),
+    Rule(free("kill", "killpg", "pidfd_send_signal"), "send signals by Process (larmor/base/process/process.h), which knows that the number is "
          "still the child's",
-         {"larmor/base/process.cpp": "children that are not reaped",
+         {"larmor/base/process/process.cpp": "children that are not reaped",
           "larmor/codec/decoder_process.cpp": "a child that is not reaped"}),
-    Rule(free("sigprocmask", "pthread_sigmask"), "block signals by SignalsBlocked (larmor/base/signal_mask.h), which ends with its scope",
-         {"larmor/base/signal_mask.h": "the scope", "larmor/base/process.cpp": "the child's",
+    Rule(free("sigprocmask", "pthread_sigmask"), "block signals by SignalsBlocked (larmor/base/process/signal_mask.h), which ends with its scope",
+         {"larmor/base/process/signal_mask.h": "the scope", "larmor/base/process/process.cpp": "the child's",
           "larmor/watch/stack_dump.cpp": "for good, before there are threads"}),
     Rule(re.compile(r"\b(?P<name>remove_all)\("), "take away what is ours, by name: remove_file() or remove_own() "
-         "(larmor/base/removal.h)",
-         {"larmor/base/storage.h": "the interface", "larmor/base/storage.cpp": "the interface",
-          "larmor/base/faulty_storage.cpp": "the interface", "larmor/base/hooked_storage.h": "the interface",
-          "larmor/base/hooked_storage.cpp": "the interface",
-          "larmor/base/removal.cpp": "what was looked at", "larmor/base/file.cpp": "ScratchFolder, whose name was drawn by chance",
+         "(larmor/base/files/removal.h)",
+         {"larmor/base/files/storage.h": "the interface", "larmor/base/files/storage.cpp": "the interface",
+          "larmor/base/files/faulty_storage.cpp": "the interface", "larmor/base/files/hooked_storage.h": "the interface",
+          "larmor/base/files/hooked_storage.cpp": "the interface",
+          "larmor/base/files/removal.cpp": "what was looked at", "larmor/base/files/file.cpp": "ScratchFolder, whose name was drawn by chance",
           "app/doctor.cpp": "a file whose name was drawn by chance",
           "workloads/xray_to_ct/data/prepare_pairs.cpp": "a folder that it has just made"}),
 )
@@ -69,8 +69,8 @@ def check(root, _arguments=None):
 
 
 GOOD_TREE = {
-    "larmor/base/descriptor.h": "int close() { return ::close(number_); }\n",
-    "larmor/base/signal_mask.h": "void f() { pthread_sigmask(SIG_BLOCK, &a, &b); }\n",
+    "larmor/base/process/descriptor.h": "int close() { return ::close(number_); }\n",
+    "larmor/base/process/signal_mask.h": "void f() { pthread_sigmask(SIG_BLOCK, &a, &b); }\n",
     "larmor/watch/fine.cpp": "// ::close(a), setenv(b)\nvoid f() { file.close(); a->kill(1); Door::close(2); }\n",
     "workloads/one/tests/a_test.cpp": "void f() { setenv(a, b, 1); ::close(3); }\n",
 }
@@ -84,7 +84,7 @@ BAD_TREES = [
     ({"app/a.cpp": "void f() { pthread_sigmask(a, b, c); }\n"}, ["app/a.cpp:1: pthread_sigmask() is called here"]),
     ({"larmor/data/a.cpp": "void f() { fs::remove_all(a); }\n"}, ["a.cpp:1: remove_all() is called here"]),
     ({"larmor/data/a.cpp": "void f() { storage_.remove_all(a); }\n"}, ["a.cpp:1: remove_all() is called here"]),
-    ({"larmor/base/descriptor.h": "int a;\n"}, ["descriptor.h:1: calls none of what"]),
+    ({"larmor/base/process/descriptor.h": "int a;\n"}, ["descriptor.h:1: calls none of what"]),
 ]
 
 

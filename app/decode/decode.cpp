@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "larmor/base/log.h"
-#include "larmor/base/program_start.h"
+#include "larmor/base/process/program_start.h"
 #include "larmor/codec/decode_service.h"
 
 int main() {

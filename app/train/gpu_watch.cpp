@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "larmor/base/log.h"
-#include "larmor/base/signal_mask.h"
+#include "larmor/base/process/signal_mask.h"
 #include "larmor/base/text.h"
 #include "larmor/hardware/gpu_health.h"
 

@@ -6,7 +6,7 @@
 
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
-#include "larmor/base/process.h"
+#include "larmor/base/process/process.h"
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/checkpoint.h"
 #include "larmor/hardware/hardware.h"

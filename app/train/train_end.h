@@ -4,7 +4,7 @@
 #include <string>
 
 #include "larmor/base/error.h"
-#include "larmor/base/storage.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/train/run_folder.h"
 
 #include "app/program.h"

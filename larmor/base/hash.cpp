@@ -8,8 +8,8 @@
 
 #include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
+#include "larmor/base/files/regular_file.h"
 #include "larmor/base/random_bytes.h"
-#include "larmor/base/regular_file.h"
 
 namespace larmor {
 

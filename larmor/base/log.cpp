@@ -10,8 +10,8 @@
 #include <spdlog/sinks/stdout_sinks.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/base/printable.h"
-#include "larmor/base/storage.h"
 #include "larmor/base/text.h"
 
 namespace larmor::log {

@@ -1,8 +1,8 @@
 // The arithmetic of the Philox 4x32-10 generator and of what is made of its words, for whoever draws: loops
-// over lanes on CPUs (base/seed.cpp), one thread a block on GPUs (kernels/philox_cuda.cu). Requires: a source
-// that is built without fused multiplications and additions (cmake/layer.cmake, larmor_every_cpu): then the
-// numbers have the same bits everywhere. Source: Salmon et al., "Parallel random numbers: as easy as 1, 2,
-// 3", SC 2011.
+// over lanes on CPUs (base/seed.cpp), one thread a block on GPUs (kernels/draw/philox_cuda.cu). Requires: a
+// source that is built without fused multiplications and additions (cmake/layer.cmake, larmor_every_cpu):
+// then the numbers have the same bits everywhere. Source: Salmon et al., "Parallel random numbers: as easy as
+// 1, 2, 3", SC 2011.
 #pragma once
 
 #include <cstddef>

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "larmor/base/error.h"
-#include "larmor/base/system_error.h"
+#include "larmor/base/process/system_error.h"
 
 namespace larmor {
 

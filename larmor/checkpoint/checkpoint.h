@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "larmor/base/files/storage.h"
 #include "larmor/base/json.h"
-#include "larmor/base/storage.h"
 #include "larmor/comm/communicator.h"
 #include "larmor/device/state.h"
-#include "larmor/device/tensor_file.h"
+#include "larmor/device/tensors/tensor_file.h"
 
 namespace larmor {
 

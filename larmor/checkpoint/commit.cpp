@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/files/removal.h"
+#include "larmor/base/files/temporary_name.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/log.h"
-#include "larmor/base/removal.h"
-#include "larmor/base/temporary_name.h"
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/manifest.h"
 #include "larmor/checkpoint/retention.h"

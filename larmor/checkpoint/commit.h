@@ -19,8 +19,8 @@ struct CommitPlace {
 };
 
 /// Collective. Blocks. Whatever goes wrong on some rank ends in an outcome that is not committed, the same on
-/// all ranks; only the loss of a peer throws, and a fence (base/fenced_storage.h): Error (rank_lost) on all
-/// ranks.
+/// all ranks; only the loss of a peer throws, and a fence (base/files/fenced_storage.h): Error (rank_lost) on
+/// all ranks.
 SaveOutcome commit(const Snapshot& snapshot, const CommitPlace& place);
 
 }  // namespace larmor

@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/files/temporary_name.h"
 #include "larmor/base/hash.h"
-#include "larmor/base/temporary_name.h"
 #include "larmor/base/text.h"
 
 namespace larmor {

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/files/removal.h"
 #include "larmor/base/log.h"
-#include "larmor/base/removal.h"
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/manifest.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "larmor/device/state.h"
-#include "larmor/device/tensor_file.h"
+#include "larmor/device/tensors/tensor_file.h"
 
 namespace larmor {
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "larmor/base/printable.h"
-#include "larmor/base/system_error.h"
+#include "larmor/base/process/system_error.h"
 
 namespace larmor {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "larmor/base/descriptor.h"
+#include "larmor/base/process/descriptor.h"
 #include "larmor/codec/unpacking.h"
 
 namespace larmor {

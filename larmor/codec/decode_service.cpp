@@ -12,9 +12,9 @@
 
 #include <unistd.h>
 
-#include "larmor/base/descriptor.h"
 #include "larmor/base/error.h"
 #include "larmor/base/printable.h"
+#include "larmor/base/process/descriptor.h"
 #include "larmor/codec/decode_message.h"
 #include "larmor/codec/frame_decoder.h"
 #include "larmor/codec/sandbox.h"

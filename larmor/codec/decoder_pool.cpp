@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "larmor/base/error.h"
-#include "larmor/base/process.h"
+#include "larmor/base/process/process.h"
 #include "larmor/base/text.h"
 #include "larmor/codec/frame_decoder.h"
 

@@ -22,7 +22,7 @@
 
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
-#include "larmor/base/system_error.h"
+#include "larmor/base/process/system_error.h"
 #include "larmor/base/text.h"
 
 namespace larmor {

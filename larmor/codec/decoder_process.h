@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "larmor/base/descriptor.h"
-#include "larmor/base/process.h"
+#include "larmor/base/process/descriptor.h"
+#include "larmor/base/process/process.h"
 #include "larmor/codec/decode_message.h"
 #include "larmor/codec/encoded_pixels.h"
 #include "larmor/codec/shared_memory.h"

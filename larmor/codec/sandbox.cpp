@@ -13,7 +13,7 @@
 
 #include <unistd.h>
 
-#include "larmor/base/descriptor.h"
+#include "larmor/base/process/descriptor.h"
 
 namespace larmor {
 

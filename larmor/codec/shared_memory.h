@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <span>
 
-#include "larmor/base/descriptor.h"
+#include "larmor/base/process/descriptor.h"
 
 namespace larmor {
 

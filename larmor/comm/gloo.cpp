@@ -6,7 +6,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include "larmor/base/error.h"
-#include "larmor/base/signal_mask.h"
+#include "larmor/base/process/signal_mask.h"
 #include "larmor/base/text.h"
 #include "larmor/comm/backends.h"
 #include "larmor/net/socket.h"

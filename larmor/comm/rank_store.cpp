@@ -9,7 +9,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/log.h"
-#include "larmor/base/process.h"
+#include "larmor/base/process/process.h"
 #include "larmor/base/text.h"
 #include "larmor/comm/keyed_store.h"
 #include "larmor/launch/stop_signal.h"

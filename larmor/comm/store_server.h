@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "larmor/base/descriptor.h"
+#include "larmor/base/process/descriptor.h"
 #include "larmor/net/run_key.h"
 
 namespace larmor {

@@ -10,7 +10,7 @@
 #include <variant>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/printable.h"
 #include "larmor/base/text.h"
 #include "larmor/config/checks.h"

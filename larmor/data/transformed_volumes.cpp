@@ -10,8 +10,8 @@
 
 #include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/base/hash.h"
-#include "larmor/base/storage.h"
 #include "larmor/data/cache/cache_entry.h"
 #include "larmor/data/volume_source.h"
 

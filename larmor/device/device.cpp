@@ -15,12 +15,12 @@
 #include <torch/version.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/process.h"
+#include "larmor/base/process/process.h"
 #include "larmor/base/text.h"
-#include "larmor/device/block_pool.h"
 #include "larmor/device/cpu_ability.h"
-#include "larmor/device/cuda.h"
-#include "larmor/device/poisoned_memory.h"
+#include "larmor/device/cuda/cuda.h"
+#include "larmor/device/memory/block_pool.h"
+#include "larmor/device/memory/poisoned_memory.h"
 #include "larmor/device/trial_record.h"
 
 namespace larmor {

@@ -1,6 +1,6 @@
 // Which examples a thread draws random numbers for. Row n of a batch draws what (run seed, epoch, example n,
 // purpose, turn) say and nothing else, so that any division of a batch over ranks, micro-batches or workers
-// draws the same numbers. The tensors themselves come from larmor/kernels/draw.h.
+// draws the same numbers. The tensors themselves come from larmor/kernels/draw/draw.h.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The layout in which this thread's networks compute: kernels/conv3d.h brings volumes into it, and the
-// operators between two convolutions keep what they get.
+// The layout in which this thread's networks compute: kernels/convolution/conv3d.h brings volumes into it,
+// and the operators between two convolutions keep what they get.
 #pragma once
 
 #include "larmor/plan/plan.h"

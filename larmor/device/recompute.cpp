@@ -15,9 +15,9 @@
 #include "larmor/device/draw_position.h"
 #include "larmor/device/heartbeat.h"
 #include "larmor/device/layout.h"
+#include "larmor/device/memory/saved_tensors.h"
 #include "larmor/device/rank_sum.h"
-#include "larmor/device/saved_tensors.h"
-#include "larmor/device/weight_keepers.h"
+#include "larmor/device/tensors/weight_keepers.h"
 
 namespace larmor {
 namespace {

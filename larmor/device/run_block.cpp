@@ -10,7 +10,7 @@
 
 #include "larmor/device/heartbeat.h"
 #include "larmor/device/recompute.h"
-#include "larmor/device/weight_keepers.h"
+#include "larmor/device/tensors/weight_keepers.h"
 
 namespace larmor {
 namespace {

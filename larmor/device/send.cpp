@@ -2,7 +2,7 @@
 
 #include <c10/util/Exception.h>
 
-#include "larmor/device/graph.h"
+#include "larmor/device/cuda/graph.h"
 
 namespace larmor {
 

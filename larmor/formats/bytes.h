@@ -8,7 +8,7 @@
 #include <memory>
 #include <span>
 
-#include "larmor/base/regular_file.h"
+#include "larmor/base/files/regular_file.h"
 
 namespace larmor {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "larmor/base/error.h"
-#include "larmor/base/regular_file.h"
+#include "larmor/base/files/regular_file.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/dicom/dicom.h"
 #include "larmor/formats/dicom/dicom_header.h"

@@ -10,8 +10,8 @@
 #include <system_error>
 
 #include "larmor/base/error.h"
+#include "larmor/base/files/regular_file.h"
 #include "larmor/base/printable.h"
-#include "larmor/base/regular_file.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/file_kinds.h"
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "larmor/base/regular_file.h"
+#include "larmor/base/files/regular_file.h"
 #include "larmor/formats/dicom/dicom.h"
 #include "larmor/formats/dicom/dicom_scan.h"
 #include "larmor/formats/dicom/dicom_series.h"

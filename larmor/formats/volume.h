@@ -10,8 +10,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "larmor/base/files/storage.h"
 #include "larmor/base/json.h"
-#include "larmor/base/storage.h"
 #include "larmor/formats/affine.h"
 
 namespace larmor {

@@ -6,7 +6,7 @@
 
 #include <fcntl.h>
 
-#include "larmor/base/descriptor.h"
+#include "larmor/base/process/descriptor.h"
 #include "larmor/base/text.h"
 #include "larmor/hardware/kernel_file.h"
 

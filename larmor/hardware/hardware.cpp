@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-#include "larmor/base/process.h"
+#include "larmor/base/process/process.h"
 #include "larmor/hardware/allocator_settings.h"
 #include "larmor/hardware/probes.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <system_error>
 
-#include "larmor/base/disk_room.h"
+#include "larmor/base/files/disk_room.h"
 #include "larmor/base/text.h"
 #include "larmor/hardware/control_group.h"
 #include "larmor/hardware/kernel_file.h"

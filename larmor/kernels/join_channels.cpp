@@ -5,7 +5,7 @@
 #include <ATen/ops/cat.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "larmor/kernels/norm_tensors.h"
+#include "larmor/kernels/norms/norm_tensors.h"
 
 namespace larmor {
 namespace {

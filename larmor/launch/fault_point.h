@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "larmor/base/storage.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/launch/rank.h"
 #include "larmor/watch/status_board.h"
 

@@ -11,9 +11,9 @@
 #include <poll.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/process.h"
-#include "larmor/base/readiness.h"
-#include "larmor/base/storage.h"
+#include "larmor/base/files/storage.h"
+#include "larmor/base/process/process.h"
+#include "larmor/base/process/readiness.h"
 #include "larmor/base/text.h"
 #include "larmor/launch/supervisor.h"
 #include "larmor/net/socket.h"

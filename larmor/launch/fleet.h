@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "larmor/launch/gathering.h"
+#include "larmor/launch/hosts/local_host.h"
 #include "larmor/launch/launcher.h"
-#include "larmor/launch/local_host.h"
 #include "larmor/launch/signal_pipe.h"
 #include "larmor/plan/plan.h"
 

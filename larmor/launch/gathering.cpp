@@ -11,8 +11,8 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/log.h"
-#include "larmor/base/process.h"
-#include "larmor/base/readiness.h"
+#include "larmor/base/process/process.h"
+#include "larmor/base/process/readiness.h"
 #include "larmor/base/text.h"
 #include "larmor/net/authenticating_listener.h"
 #include "larmor/net/wire_number.h"

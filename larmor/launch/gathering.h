@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "larmor/base/json.h"
-#include "larmor/launch/remote_host.h"
+#include "larmor/launch/hosts/remote_host.h"
 #include "larmor/net/channel.h"
 #include "larmor/net/run_key.h"
 #include "larmor/net/socket.h"

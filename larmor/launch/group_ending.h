@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "larmor/base/error.h"
-#include "larmor/launch/host.h"
+#include "larmor/launch/hosts/host.h"
 
 namespace larmor {
 

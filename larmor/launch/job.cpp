@@ -9,13 +9,13 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "larmor/base/descriptor.h"
 #include "larmor/base/error.h"
-#include "larmor/base/process.h"
-#include "larmor/base/system_error.h"
+#include "larmor/base/process/descriptor.h"
+#include "larmor/base/process/process.h"
+#include "larmor/base/process/system_error.h"
 #include "larmor/base/text.h"
 #include "larmor/launch/environment.h"
-#include "larmor/launch/slurm_step.h"
+#include "larmor/launch/hosts/slurm_step.h"
 
 namespace larmor {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "larmor/launch/group_ending.h"
-#include "larmor/launch/host.h"
+#include "larmor/launch/hosts/host.h"
 #include "larmor/plan/plan.h"
 #include "larmor/watch/hang_watch.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "larmor/base/clock.h"
-#include "larmor/base/storage.h"
+#include "larmor/base/files/storage.h"
 
 namespace larmor {
 

@@ -10,7 +10,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/log.h"
-#include "larmor/base/readiness.h"
+#include "larmor/base/process/readiness.h"
 #include "larmor/base/text.h"
 #include "larmor/net/wire_number.h"
 

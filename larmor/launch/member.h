@@ -12,7 +12,7 @@
 #include <string>
 
 #include "larmor/base/clock.h"
-#include "larmor/launch/host.h"
+#include "larmor/launch/hosts/host.h"
 #include "larmor/net/channel.h"
 
 namespace larmor {

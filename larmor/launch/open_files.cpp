@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "larmor/base/error.h"
-#include "larmor/base/process.h"
+#include "larmor/base/process/process.h"
 #include "larmor/base/text.h"
 
 namespace larmor {

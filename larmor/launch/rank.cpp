@@ -7,7 +7,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/launch/environment.h"
-#include "larmor/launch/slurm_step.h"
+#include "larmor/launch/hosts/slurm_step.h"
 #include "larmor/net/wire_number.h"
 
 namespace larmor {

@@ -5,7 +5,7 @@
 
 #include <signal.h>
 
-#include "larmor/base/descriptor.h"
+#include "larmor/base/process/descriptor.h"
 #include "larmor/launch/signal_count.h"
 #include "larmor/launch/stop_signal.h"
 

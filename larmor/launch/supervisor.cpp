@@ -10,11 +10,11 @@
 #include <signal.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/base/log.h"
 #include "larmor/base/printable.h"
-#include "larmor/base/process.h"
-#include "larmor/base/storage.h"
+#include "larmor/base/process/process.h"
 #include "larmor/base/text.h"
 #include "larmor/launch/stop_signal.h"
 #include "larmor/watch/stack_dump.h"

@@ -10,7 +10,7 @@
 
 #include "larmor/base/clock.h"
 #include "larmor/launch/group_ending.h"
-#include "larmor/launch/host.h"
+#include "larmor/launch/hosts/host.h"
 #include "larmor/launch/launcher_log.h"
 #include "larmor/watch/hang_watch.h"
 #include "larmor/watch/slow_watch.h"

@@ -11,7 +11,7 @@
 
 #include <poll.h>
 
-#include "larmor/base/descriptor.h"
+#include "larmor/base/process/descriptor.h"
 #include "larmor/net/handshake.h"
 
 namespace larmor {

@@ -12,7 +12,7 @@
 #include <poll.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/readiness.h"
+#include "larmor/base/process/readiness.h"
 #include "larmor/base/text.h"
 
 namespace larmor {

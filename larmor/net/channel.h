@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "larmor/base/descriptor.h"
 #include "larmor/base/json.h"
+#include "larmor/base/process/descriptor.h"
 #include "larmor/net/authenticating_listener.h"
 #include "larmor/net/sealed_frames.h"
 

@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/random_bytes.h"
-#include "larmor/base/storage.h"
 #include "larmor/base/text.h"
 #include "larmor/net/socket.h"
 

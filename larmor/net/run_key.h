@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "larmor/base/descriptor.h"
 #include "larmor/base/hmac.h"
+#include "larmor/base/process/descriptor.h"
 
 namespace larmor {
 

@@ -16,8 +16,8 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/log.h"
-#include "larmor/base/process.h"
-#include "larmor/base/readiness.h"
+#include "larmor/base/process/process.h"
+#include "larmor/base/process/readiness.h"
 #include "larmor/base/text.h"
 
 namespace larmor {

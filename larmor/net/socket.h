@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "larmor/base/descriptor.h"
+#include "larmor/base/process/descriptor.h"
 
 namespace larmor {
 

@@ -12,7 +12,7 @@
 #include "larmor/comm/communicator.h"
 #include "larmor/config/run_config.h"
 #include "larmor/device/state.h"
-#include "larmor/device/tensor_file.h"
+#include "larmor/device/tensors/tensor_file.h"
 #include "larmor/optim/parameter_groups.h"
 #include "larmor/plan/plan.h"
 

@@ -12,7 +12,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/device/tensor_storage.h"
+#include "larmor/device/tensors/tensor_storage.h"
 #include "larmor/parallel/state_ranges.h"
 
 namespace larmor {

@@ -11,7 +11,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "larmor/device/state.h"
-#include "larmor/device/tensor_file.h"
+#include "larmor/device/tensors/tensor_file.h"
 
 namespace larmor {
 

@@ -9,7 +9,7 @@
 #include <simdjson.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/text.h"
 
 namespace larmor {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "larmor/base/clock.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/base/image.h"
 #include "larmor/base/json.h"
-#include "larmor/base/storage.h"
 #include "larmor/base/text.h"
 #include "larmor/draw/chart.h"
 #include "larmor/track/sink_guard.h"

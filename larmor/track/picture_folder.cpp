@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "larmor/base/files/storage.h"
 #include "larmor/base/image.h"
-#include "larmor/base/storage.h"
 #include "larmor/base/text.h"
 #include "larmor/track/sink_guard.h"
 #include "larmor/track/tracker.h"

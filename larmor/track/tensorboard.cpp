@@ -8,9 +8,9 @@
 
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/base/log.h"
-#include "larmor/base/process.h"
-#include "larmor/base/storage.h"
+#include "larmor/base/process/process.h"
 #include "larmor/base/text.h"
 #include "larmor/track/sink_guard.h"
 #include "larmor/track/tfevents.h"

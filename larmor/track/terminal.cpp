@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "larmor/base/printable.h"
-#include "larmor/base/signal_mask.h"
+#include "larmor/base/process/signal_mask.h"
 #include "larmor/base/text.h"
 
 namespace larmor {

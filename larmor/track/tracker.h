@@ -1,5 +1,5 @@
 // Where numbers and pictures go. A sink may throw when it is made; in the loop it warns once and goes quiet,
-// unless the run went on without this rank (base/fenced_storage.h).
+// unless the run went on without this rank (base/files/fenced_storage.h).
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 #include "larmor/base/clock.h"
 #include "larmor/base/declared_figure.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/base/image.h"
 #include "larmor/base/json.h"
-#include "larmor/base/storage.h"
 #include "larmor/base/work_progress.h"
 
 namespace larmor {

@@ -8,11 +8,11 @@
 #include <torch/nn/module.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/files/linked_file.h"
+#include "larmor/base/files/removal.h"
 #include "larmor/base/hash.h"
-#include "larmor/base/linked_file.h"
 #include "larmor/base/printable.h"
-#include "larmor/base/removal.h"
 #include "larmor/base/text.h"
 #include "larmor/device/module_state.h"
 #include "larmor/train/checkpoint_reference.h"

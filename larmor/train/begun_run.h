@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "larmor/base/files/storage.h"
 #include "larmor/base/json.h"
-#include "larmor/base/storage.h"
 #include "larmor/checkpoint/checkpoint.h"
 #include "larmor/train/loaded_stage.h"
 #include "larmor/train/run_folder.h"

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "larmor/base/error.h"
-#include "larmor/base/removal.h"
+#include "larmor/base/files/removal.h"
+#include "larmor/base/files/whole_file.h"
 #include "larmor/base/text.h"
-#include "larmor/base/whole_file.h"
 #include "larmor/formats/csv.h"
 
 namespace larmor {

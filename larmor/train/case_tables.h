@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "larmor/base/declared_figure.h"
-#include "larmor/base/storage.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/data/dataset.h"
 #include "larmor/data/index/split.h"
 #include "larmor/train/validation.h"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "larmor/base/disk_room.h"
+#include "larmor/base/files/disk_room.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/volume.h"
 #include "larmor/train/room.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "larmor/device/tensor_file.h"
+#include "larmor/device/tensors/tensor_file.h"
 #include "larmor/train/earlier_source.h"
 #include "larmor/train/loaded_stage.h"
 

@@ -5,8 +5,8 @@
 #include <map>
 #include <string>
 
+#include "larmor/base/files/storage.h"
 #include "larmor/base/json.h"
-#include "larmor/base/storage.h"
 #include "larmor/train/run_folder.h"
 #include "larmor/train/trained_on.h"
 #include "larmor/train/workload.h"

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "larmor/base/error.h"
+#include "larmor/base/files/new_folder.h"
+#include "larmor/base/files/removal.h"
+#include "larmor/base/files/temporary_name.h"
 #include "larmor/base/log.h"
-#include "larmor/base/new_folder.h"
-#include "larmor/base/removal.h"
-#include "larmor/base/temporary_name.h"
 #include "larmor/base/text.h"
 
 namespace larmor {

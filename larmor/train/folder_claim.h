@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "larmor/base/file.h"
-#include "larmor/base/storage.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/train/run_folder.h"
 
 namespace larmor {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "larmor/base/hooked_storage.h"
+#include "larmor/base/files/hooked_storage.h"
 
 namespace larmor {
 

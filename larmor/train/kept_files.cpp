@@ -3,11 +3,11 @@
 #include <set>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/files/removal.h"
+#include "larmor/base/files/temporary_name.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/json.h"
-#include "larmor/base/removal.h"
-#include "larmor/base/temporary_name.h"
 #include "larmor/base/text.h"
 
 namespace larmor {

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "larmor/base/storage.h"
+#include "larmor/base/files/storage.h"
 
 namespace larmor {
 

@@ -13,9 +13,9 @@
 #include <torch/nn/module.h>
 
 #include "larmor/base/text.h"
+#include "larmor/device/cuda/graph.h"
 #include "larmor/device/draw_position.h"
-#include "larmor/device/graph.h"
-#include "larmor/device/out_of_memory.h"
+#include "larmor/device/memory/out_of_memory.h"
 #include "larmor/device/send.h"
 #include "larmor/parallel/agreement.h"
 #include "larmor/train/batch_device.h"

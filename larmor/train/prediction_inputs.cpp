@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "larmor/base/error.h"
-#include "larmor/base/regular_file.h"
+#include "larmor/base/files/regular_file.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/dicom/dicom_series.h"
 #include "larmor/formats/file_kinds.h"

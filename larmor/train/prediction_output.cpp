@@ -7,8 +7,8 @@
 #include <system_error>
 
 #include "larmor/base/error.h"
+#include "larmor/base/files/whole_file.h"
 #include "larmor/base/text.h"
-#include "larmor/base/whole_file.h"
 #include "larmor/formats/csv.h"
 #include "larmor/formats/dicom/dicom_series.h"
 

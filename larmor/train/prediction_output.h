@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "larmor/base/error.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/base/json.h"
-#include "larmor/base/storage.h"
 #include "larmor/train/prediction.h"
 #include "larmor/train/prediction_cases.h"
 

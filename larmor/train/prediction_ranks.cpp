@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 #include "larmor/base/clock.h"
-#include "larmor/base/descriptor.h"
 #include "larmor/base/error.h"
 #include "larmor/base/log.h"
-#include "larmor/base/readiness.h"
+#include "larmor/base/process/descriptor.h"
+#include "larmor/base/process/readiness.h"
 #include "larmor/base/text.h"
 #include "larmor/device/heartbeat.h"
 #include "larmor/launch/stop_signal.h"

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "larmor/base/process.h"
+#include "larmor/base/process/process.h"
 #include "larmor/train/prediction_run.h"
 #include "larmor/watch/hang_watch.h"
 

@@ -8,7 +8,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/printable.h"
 #include "larmor/base/text.h"
-#include "larmor/device/out_of_memory.h"
+#include "larmor/device/memory/out_of_memory.h"
 #include "larmor/train/stoppable_work.h"
 
 namespace larmor {

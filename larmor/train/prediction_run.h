@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "larmor/base/error.h"
-#include "larmor/base/storage.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/train/prediction_output.h"
 #include "larmor/train/predictor.h"
 #include "larmor/train/stage.h"

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "larmor/base/files/storage.h"
 #include "larmor/base/json.h"
-#include "larmor/base/storage.h"
 #include "larmor/train/prediction.h"
 #include "larmor/train/prediction_output.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/text.h"
 #include "larmor/data/index/case_list.h"
 #include "larmor/data/index/index.h"

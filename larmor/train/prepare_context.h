@@ -10,8 +10,8 @@
 
 #include <c10/core/Device.h>
 
+#include "larmor/base/files/storage.h"
 #include "larmor/base/json.h"
-#include "larmor/base/storage.h"
 #include "larmor/config/run_config.h"
 #include "larmor/data/bad_file.h"
 #include "larmor/data/cache/cache_filling.h"

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "larmor/base/storage.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/comm/communicator.h"
 #include "larmor/data/bad_file.h"
 #include "larmor/track/tracker.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "larmor/base/storage.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/checkpoint/checkpoint.h"
 #include "larmor/train/run_folder.h"
 

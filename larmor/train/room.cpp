@@ -4,10 +4,10 @@
 #include <cmath>
 #include <map>
 
-#include "larmor/base/disk_room.h"
 #include "larmor/base/error.h"
+#include "larmor/base/files/disk_room.h"
+#include "larmor/base/files/removal.h"
 #include "larmor/base/log.h"
-#include "larmor/base/removal.h"
 #include "larmor/base/text.h"
 #include "larmor/train/prepare_context.h"
 #include "larmor/train/timetable.h"

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/text.h"
 
 namespace larmor {

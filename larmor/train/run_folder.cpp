@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/fenced_storage.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/fenced_storage.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/files/removal.h"
 #include "larmor/base/json.h"
-#include "larmor/base/removal.h"
 #include "larmor/base/text.h"
 
 namespace larmor {

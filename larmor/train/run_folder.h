@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "larmor/base/clock.h"
-#include "larmor/base/storage.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/checkpoint/checkpoint.h"
 
 namespace larmor {
@@ -30,7 +30,7 @@ struct RunFolder {
   std::filesystem::path pictures() const { return root / "pictures"; }
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }
   std::filesystem::path lock() const { return root / ".lock"; }
-  /// What keeps ranks of earlier generations from writing here (base/fenced_storage.h).
+  /// What keeps ranks of earlier generations from writing here (base/files/fenced_storage.h).
   std::filesystem::path generation_file() const { return root / ".generation"; }
 
   /// As far as this user may look.

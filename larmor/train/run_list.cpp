@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "larmor/base/error.h"
+#include "larmor/base/files/removal.h"
+#include "larmor/base/files/temporary_name.h"
 #include "larmor/base/json.h"
-#include "larmor/base/removal.h"
-#include "larmor/base/temporary_name.h"
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/checkpoint.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "larmor/base/storage.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/train/run_folder.h"
 #include "larmor/train/workload.h"
 

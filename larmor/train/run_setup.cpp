@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "larmor/base/error.h"
-#include "larmor/base/fenced_storage.h"
+#include "larmor/base/files/fenced_storage.h"
+#include "larmor/base/files/private_folder.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/log.h"
-#include "larmor/base/private_folder.h"
-#include "larmor/base/process.h"
+#include "larmor/base/process/process.h"
 #include "larmor/base/text.h"
 #include "larmor/base/version.h"
 #include "larmor/data/index/copies.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/checkpoint/checkpoint.h"
 #include "larmor/config/load.h"
 #include "larmor/data/index/index.h"

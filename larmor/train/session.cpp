@@ -7,14 +7,14 @@
 #include <utility>
 
 #include "larmor/base/error.h"
-#include "larmor/base/fenced_storage.h"
+#include "larmor/base/files/fenced_storage.h"
 #include "larmor/base/json.h"
 #include "larmor/base/log.h"
-#include "larmor/base/process.h"
+#include "larmor/base/process/process.h"
 #include "larmor/base/text.h"
 #include "larmor/comm/watched.h"
 #include "larmor/device/device.h"
-#include "larmor/device/memory_meter.h"
+#include "larmor/device/memory/memory_meter.h"
 #include "larmor/train/beats_on_board.h"
 #include "larmor/train/begun_run.h"
 #include "larmor/train/checked_dataset.h"

@@ -8,7 +8,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/json.h"
-#include "larmor/base/process.h"
+#include "larmor/base/process/process.h"
 #include "larmor/base/text.h"
 #include "larmor/base/version.h"
 #include "larmor/device/device.h"

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "larmor/base/error.h"
-#include "larmor/base/process.h"
+#include "larmor/base/process/process.h"
 #include "larmor/base/text.h"
 #include "larmor/launch/stop_signal.h"
 

@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/text.h"
 
 namespace larmor {

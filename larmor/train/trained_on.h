@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "larmor/base/files/storage.h"
 #include "larmor/base/json.h"
-#include "larmor/base/storage.h"
 #include "larmor/data/index/index.h"
 #include "larmor/train/run_folder.h"
 

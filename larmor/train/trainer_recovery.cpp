@@ -9,7 +9,7 @@
 #include "larmor/base/json.h"
 #include "larmor/base/text.h"
 #include "larmor/device/device.h"
-#include "larmor/device/out_of_memory.h"
+#include "larmor/device/memory/out_of_memory.h"
 #include "larmor/device/rank_sum.h"
 #include "larmor/launch/rank_lost.h"
 #include "larmor/train/pass_graphs.h"

@@ -9,7 +9,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/device/device.h"
-#include "larmor/device/out_of_memory.h"
+#include "larmor/device/memory/out_of_memory.h"
 #include "larmor/device/rank_sum.h"
 #include "larmor/device/send.h"
 #include "larmor/launch/rank_lost.h"

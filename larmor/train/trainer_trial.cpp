@@ -10,7 +10,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/state_parts.h"
-#include "larmor/device/out_of_memory.h"
+#include "larmor/device/memory/out_of_memory.h"
 #include "larmor/train/networks.h"
 #include "larmor/train/snapshot.h"
 #include "larmor/train/trainer.h"

@@ -5,7 +5,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/data/volume_dataset.h"
-#include "larmor/device/weights_file.h"
+#include "larmor/device/tensors/weights_file.h"
 #include "larmor/transforms/declared_chain.h"
 #include "larmor/transforms/transforms.h"
 

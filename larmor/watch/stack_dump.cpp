@@ -21,8 +21,8 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "larmor/base/descriptor.h"
-#include "larmor/base/system_error.h"
+#include "larmor/base/process/descriptor.h"
+#include "larmor/base/process/system_error.h"
 #include "larmor/base/text.h"
 #include "larmor/watch/symbol_names.h"
 

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/system_error.h"
+#include "larmor/base/process/system_error.h"
 #include "larmor/base/text.h"
 
 namespace larmor {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "larmor/base/descriptor.h"
+#include "larmor/base/process/descriptor.h"
 #include "larmor/watch/rank_cell.h"
 #include "larmor/watch/rank_status.h"
 

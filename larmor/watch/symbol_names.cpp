@@ -12,8 +12,8 @@
 #include <link.h>
 #include <unistd.h>
 
-#include "larmor/base/descriptor.h"
-#include "larmor/base/system_error.h"
+#include "larmor/base/process/descriptor.h"
+#include "larmor/base/process/system_error.h"
 
 namespace larmor {
 namespace {

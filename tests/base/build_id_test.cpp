@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "larmor/base/file.h"
-#include "larmor/base/process.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/process/process.h"
 
 namespace larmor {
 namespace {

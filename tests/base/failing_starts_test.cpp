@@ -8,12 +8,12 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/fenced_storage.h"
-#include "larmor/base/file.h"
-#include "larmor/base/mapped_file.h"
-#include "larmor/base/process.h"
-#include "larmor/base/regular_file.h"
-#include "larmor/base/storage.h"
+#include "larmor/base/files/fenced_storage.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/files/mapped_file.h"
+#include "larmor/base/files/regular_file.h"
+#include "larmor/base/files/storage.h"
+#include "larmor/base/process/process.h"
 
 namespace larmor {
 namespace {

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 #include <spng.h>
 
-#include "larmor/base/file.h"
-#include "larmor/base/storage.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/files/storage.h"
 
 namespace larmor {
 namespace {

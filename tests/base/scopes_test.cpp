@@ -7,7 +7,7 @@
 #include <signal.h>
 
 #include "larmor/base/load_clock.h"
-#include "larmor/base/signal_mask.h"
+#include "larmor/base/process/signal_mask.h"
 
 #include "tests/support/scope_contract.h"
 

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 
 #include "tests/checkpoint/support/small_snapshot.h"
 

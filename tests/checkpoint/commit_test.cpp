@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/fenced_storage.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/fenced_storage.h"
+#include "larmor/base/files/file.h"
 
 #include "tests/checkpoint/support/file_tree.h"
 #include "tests/checkpoint/support/small_snapshot.h"

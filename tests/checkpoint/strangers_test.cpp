@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/checkpoint/manifest.h"
 #include "larmor/checkpoint/retention.h"
 

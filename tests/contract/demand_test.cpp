@@ -8,7 +8,7 @@
 #include "larmor/base/text.h"
 #include "larmor/device/draw_position.h"
 #include "larmor/device/initialisation.h"
-#include "larmor/device/memory_meter.h"
+#include "larmor/device/memory/memory_meter.h"
 #include "larmor/train/loaded_stage.h"
 #include "larmor/train/measure/peak_count.h"
 

@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/checkpoint/checkpoint.h"
 
 #include "tests/contract/forwarding_stage.h"

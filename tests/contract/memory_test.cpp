@@ -5,12 +5,12 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/base/json.h"
-#include "larmor/base/storage.h"
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/checkpoint.h"
-#include "larmor/device/memory_meter.h"
+#include "larmor/device/memory/memory_meter.h"
 #include "larmor/launch/restart_policy.h"
 #include "larmor/plan/plan.h"
 

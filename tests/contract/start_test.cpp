@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/system_error.h"
+#include "larmor/base/process/system_error.h"
 #include "larmor/base/text.h"
 #include "larmor/train/run_setup.h"
 

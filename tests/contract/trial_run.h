@@ -16,8 +16,8 @@
 
 #include <gtest/gtest.h>
 
-#include "larmor/base/file.h"
-#include "larmor/device/tensor_file.h"
+#include "larmor/base/files/file.h"
+#include "larmor/device/tensors/tensor_file.h"
 #include "larmor/train/session.h"
 #include "larmor/train/workload.h"
 

@@ -14,10 +14,10 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <gtest/gtest.h>
 
-#include "larmor/kernels/draw.h"
-#include "larmor/kernels/group_norm_silu.h"
-#include "larmor/kernels/philox.h"
-#include "larmor/kernels/projector.h"
+#include "larmor/kernels/draw/draw.h"
+#include "larmor/kernels/draw/philox.h"
+#include "larmor/kernels/norms/group_norm_silu.h"
+#include "larmor/kernels/projector/projector.h"
 
 #include "tests/cuda_on_cpu/card_kernels.h"
 #include "tests/cuda_on_cpu/launches.h"

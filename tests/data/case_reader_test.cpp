@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "larmor/base/storage.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/base/text.h"
 #include "larmor/data/volume_dataset.h"
 #include "larmor/formats/volume.h"

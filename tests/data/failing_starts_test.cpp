@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/data/cache/shared_folder.h"
 #include "larmor/data/table/table_writer.h"
 

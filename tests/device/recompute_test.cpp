@@ -11,7 +11,7 @@
 #include "larmor/device/draw_position.h"
 #include "larmor/device/initialisation.h"
 #include "larmor/device/rank_sum.h"
-#include "larmor/kernels/draw.h"
+#include "larmor/kernels/draw/draw.h"
 
 namespace larmor::testing {
 namespace {

@@ -14,11 +14,11 @@
 #include "larmor/device/heartbeat.h"
 #include "larmor/device/initialisation.h"
 #include "larmor/device/layout.h"
-#include "larmor/device/meta_memory.h"
+#include "larmor/device/memory/saved_tensors.h"
+#include "larmor/device/meta/meta_memory.h"
 #include "larmor/device/rank_sum.h"
 #include "larmor/device/run_block.h"
-#include "larmor/device/saved_tensors.h"
-#include "larmor/device/weight_keepers.h"
+#include "larmor/device/tensors/weight_keepers.h"
 
 #include "tests/support/scope_contract.h"
 

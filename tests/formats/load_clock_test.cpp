@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/formats/bytes.h"
 #include "larmor/formats/volume.h"
 #include "larmor/transforms/transforms.h"

@@ -5,8 +5,8 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
-#include "larmor/base/file.h"
-#include "larmor/base/storage.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/formats/volume.h"
 
 namespace larmor {

@@ -1,7 +1,7 @@
 // libFuzzer target: any bytes are refused with an Error or expanded as SLURM's list of hosts, and as its list
 // of counts (tests/fuzz/oracles.h).
 #include "larmor/base/text.h"
-#include "larmor/launch/host_list.h"
+#include "larmor/launch/hosts/host_list.h"
 
 #include "tests/fuzz/oracles.h"
 

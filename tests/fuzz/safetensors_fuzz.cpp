@@ -3,7 +3,7 @@
 // would hardly come past it; so a cut file is another file.
 #include <cstring>
 
-#include "larmor/device/tensor_file.h"
+#include "larmor/device/tensors/tensor_file.h"
 
 #include "tests/fuzz/oracles.h"
 

@@ -16,7 +16,7 @@
 
 #include "larmor/comm/communicator.h"
 #include "larmor/device/send.h"
-#include "larmor/kernels/draw.h"
+#include "larmor/kernels/draw/draw.h"
 
 #include "tests/gpu_emulation/runtime/counters.h"
 

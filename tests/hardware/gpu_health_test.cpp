@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
-#include "larmor/base/file.h"
-#include "larmor/base/storage.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/files/storage.h"
 
 #include "tests/hardware/support/fake_machine.h"
 

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "larmor/device/device.h"
-#include "larmor/kernels/attention_cpu.h"
-#include "larmor/kernels/draw.h"
+#include "larmor/kernels/attention/attention_cpu.h"
+#include "larmor/kernels/draw/draw.h"
 
 namespace larmor::testing {
 namespace {

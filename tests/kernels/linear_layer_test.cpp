@@ -10,8 +10,8 @@
 #include "larmor/device/autocast.h"
 #include "larmor/device/cpu_ability.h"
 #include "larmor/device/device.h"
-#include "larmor/device/saved_bytes.h"
-#include "larmor/kernels/draw.h"
+#include "larmor/device/meta/saved_bytes.h"
+#include "larmor/kernels/draw/draw.h"
 
 #include "tests/kernels/support/expect_twin.h"
 #include "tests/kernels/support/outputs_and_gradients.h"

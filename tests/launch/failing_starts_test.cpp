@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include "larmor/base/file.h"
-#include "larmor/launch/local_host.h"
+#include "larmor/base/files/file.h"
+#include "larmor/launch/hosts/local_host.h"
 #include "larmor/launch/signal_pipe.h"
 #include "larmor/net/key_file.h"
 #include "larmor/net/run_key.h"

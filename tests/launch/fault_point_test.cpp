@@ -12,7 +12,7 @@
 
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 
 namespace larmor {
 namespace {

@@ -6,8 +6,8 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "larmor/base/file.h"
-#include "larmor/base/process.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/process/process.h"
 #include "larmor/base/text.h"
 
 #include "tests/launch/support/acting.h"

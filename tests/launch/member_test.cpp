@@ -8,9 +8,9 @@
 #include <signal.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/text.h"
-#include "larmor/launch/remote_host.h"
+#include "larmor/launch/hosts/remote_host.h"
 
 #include "tests/launch/support/acting.h"
 #include "tests/launch/support/agents.h"

@@ -9,7 +9,7 @@
 #include <signal.h>
 
 #include "larmor/base/clock.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/text.h"
 #include "larmor/launch/stop_signal.h"
 

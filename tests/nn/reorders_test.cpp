@@ -2,9 +2,9 @@
 // chooses on a CPU: reorders that oneDNN logs, and copies of libtorch's between two orders of strides.
 // Kernels of convolutions are laid out in every step (docs/decisions/0048). Volumes are left as they are, but
 // for two kinds: what enters a network, and the gradient that leaves its loss, where what they meet is
-// contiguous; and convolutions of many channels over short rows, which kernels/conv3d.cpp computes in
-// contiguous order because they are faster there with all their reorders (docs/measurements.md, "Convolutions
-// of short rows").
+// contiguous; and convolutions of many channels over short rows, which kernels/convolution/conv3d.cpp
+// computes in contiguous order because they are faster there with all their reorders (docs/measurements.md,
+// "Convolutions of short rows").
 #include <functional>
 #include <sstream>
 #include <string>

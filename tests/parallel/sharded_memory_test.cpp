@@ -5,13 +5,13 @@
 #include <gtest/gtest.h>
 #include <torch/nn.h>
 
-#include "larmor/base/file.h"
-#include "larmor/base/storage.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/base/text.h"
 #include "larmor/device/autocast.h"
-#include "larmor/device/memory_meter.h"
+#include "larmor/device/memory/memory_meter.h"
 #include "larmor/device/run_block.h"
-#include "larmor/device/tensor_file.h"
+#include "larmor/device/tensors/tensor_file.h"
 #include "larmor/parallel/parallelism.h"
 #include "larmor/parallel/state_ranges.h"
 

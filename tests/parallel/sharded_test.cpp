@@ -9,7 +9,7 @@
 #include "larmor/base/error.h"
 #include "larmor/device/autocast.h"
 #include "larmor/device/run_block.h"
-#include "larmor/device/tensor_file.h"
+#include "larmor/device/tensors/tensor_file.h"
 #include "larmor/parallel/parallelism.h"
 
 #include "tests/comm/support/rank_threads.h"

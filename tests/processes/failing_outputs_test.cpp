@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "larmor/base/temporary_name.h"
+#include "larmor/base/files/temporary_name.h"
 #include "larmor/base/text.h"
 
 #include "tests/processes/support/trained_run.h"

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/process.h"
+#include "larmor/base/process/process.h"
 #include "larmor/comm/communicator.h"
 #include "larmor/launch/rank.h"
 

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
-#include "larmor/base/descriptor.h"
+#include "larmor/base/process/descriptor.h"
 #include "larmor/base/text.h"
 
 #include "tests/processes/support/installed_program.h"

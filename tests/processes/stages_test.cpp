@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "larmor/base/storage.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/base/text.h"
 
 #include "tests/processes/support/nifti_bytes.h"

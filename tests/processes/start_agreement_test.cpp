@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "larmor/base/storage.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/base/text.h"
 
 #include "tests/processes/support/small_training.h"

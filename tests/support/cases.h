@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 
 namespace larmor::testing {
 

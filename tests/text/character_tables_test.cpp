@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/json.h"
 #include "larmor/base/text.h"

@@ -9,7 +9,7 @@
 #include <libdeflate.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/json.h"
 #include "larmor/base/text.h"
 

@@ -2,11 +2,11 @@
 
 #include <ATen/ATen.h>
 
-#include "larmor/base/file.h"
-#include "larmor/base/storage.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/volume.h"
-#include "larmor/kernels/draw.h"
+#include "larmor/kernels/draw/draw.h"
 
 namespace larmor::toy {
 

@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "larmor/base/file.h"
-#include "larmor/base/storage.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/track/tracker.h"
 
 namespace larmor {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/clock.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/text.h"
 #include "larmor/track/tracker.h"
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/track/tracker.h"
 
 #include "tests/track/support/collecting.h"

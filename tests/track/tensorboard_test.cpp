@@ -8,10 +8,10 @@
 
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
-#include "larmor/base/fenced_storage.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/fenced_storage.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/json.h"
-#include "larmor/base/process.h"
+#include "larmor/base/process/process.h"
 #include "larmor/base/text.h"
 #include "larmor/track/tracker.h"
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/data/loader/loader.h"
-#include "larmor/kernels/draw.h"
+#include "larmor/kernels/draw/draw.h"
 
 namespace larmor::testing {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/checkpoint/checkpoint.h"
 #include "larmor/train/earlier_run.h"
 #include "larmor/train/kept_files.h"

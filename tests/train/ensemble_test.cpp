@@ -7,7 +7,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/device/draw_position.h"
-#include "larmor/kernels/draw.h"
+#include "larmor/kernels/draw/draw.h"
 
 namespace larmor::testing {
 namespace {

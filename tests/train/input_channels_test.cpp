@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/text.h"
 #include "larmor/data/volume_dataset.h"
 #include "larmor/train/predictor.h"

@@ -9,9 +9,9 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/device/layout.h"
-#include "larmor/kernels/draw.h"
+#include "larmor/kernels/draw/draw.h"
 #include "larmor/train/prediction_run.h"
 
 #include "tests/support/cases.h"

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "larmor/base/disk_room.h"
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/disk_room.h"
+#include "larmor/base/files/file.h"
 
 namespace larmor::testing {
 namespace {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/fenced_storage.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/fenced_storage.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/json.h"
 
 #include "tests/support/strangers.h"

@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
-#include "larmor/base/storage.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/base/text.h"
 
 #include "tests/support/cases.h"

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/files/removal.h"
 #include "larmor/base/json.h"
-#include "larmor/base/removal.h"
 
 #include "tests/support/strangers.h"
 #include "tests/train/support/made_up_stage.h"

@@ -12,7 +12,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include "larmor/device/draw_position.h"
-#include "larmor/kernels/draw.h"
+#include "larmor/kernels/draw/draw.h"
 
 namespace larmor::testing {
 namespace {

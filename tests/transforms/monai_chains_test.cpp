@@ -4,7 +4,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "larmor/device/tensor_file.h"
+#include "larmor/device/tensors/tensor_file.h"
 #include "larmor/transforms/transforms.h"
 
 #include "tests/support/image_files.h"

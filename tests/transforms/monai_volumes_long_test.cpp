@@ -8,10 +8,10 @@
 
 #include <gtest/gtest.h>
 
-#include "larmor/base/file.h"
-#include "larmor/base/process.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/process/process.h"
 #include "larmor/base/text.h"
-#include "larmor/device/tensor_file.h"
+#include "larmor/device/tensors/tensor_file.h"
 #include "larmor/formats/volume.h"
 
 #include "tests/support/image_files.h"

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/hash.h"
-#include "larmor/device/tensor_file.h"
+#include "larmor/device/tensors/tensor_file.h"
 #include "larmor/formats/volume.h"
 #include "larmor/transforms/transforms.h"
 

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "larmor/base/clock.h"
-#include "larmor/base/file.h"
-#include "larmor/base/process.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/process/process.h"
 #include "larmor/base/text.h"
 
 namespace larmor {

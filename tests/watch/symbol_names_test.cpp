@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "larmor/base/process.h"
+#include "larmor/base/process/process.h"
 
 namespace larmor {
 

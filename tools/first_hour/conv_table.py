@@ -104,7 +104,7 @@ def pair_ms(batch, channels, space, layout, rounds):
 
 
 def transposed_ms(batch, channels, space, layout, rounds):
-    """A transposed 4^3 convolution of stride 2, as larmor/kernels/upsample_conv.cpp has it."""
+    """A transposed 4^3 convolution of stride 2, as larmor/kernels/convolution/upsample_conv.cpp has it."""
     two = [2, 2, 2]
     inputs, weight = in_turn((batch, channels, *space), layout), filled((channels, channels, 4, 4, 4), layout)
     gradients = in_turn((batch, channels, *[2 * n for n in space]), layout)

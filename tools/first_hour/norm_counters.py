@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-KERNELS = "measure|normalise|sum_gradients|differentiate"  # larmor/kernels/group_norm_silu_cuda.cu
+KERNELS = "measure|normalise|sum_gradients|differentiate"  # larmor/kernels/norms/group_norm_silu_cuda.cu
 TIME, READ, WRITTEN = "gpu__time_duration.sum", "dram__bytes_read.sum", "dram__bytes_write.sum"
 REGISTERS, ACTIVE = "launch__registers_per_thread", "sm__warps_active.avg.pct_of_peak_sustained_active"
 STALLS = {name: f"smsp__average_warps_issue_stalled_{name}_per_issue_active.ratio"

@@ -16,9 +16,9 @@
 
 #include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
+#include "larmor/base/files/regular_file.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/load_clock.h"
-#include "larmor/base/regular_file.h"
 #include "larmor/base/text.h"
 #include "larmor/data/cache/cache_layout.h"
 #include "larmor/formats/bytes.h"

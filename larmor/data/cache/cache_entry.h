@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "larmor/base/error.h"
-#include "larmor/base/storage.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/formats/bytes.h"
 #include "larmor/formats/volume.h"
 #include "larmor/transforms/deferred_voxels.h"

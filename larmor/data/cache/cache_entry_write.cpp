@@ -10,7 +10,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "larmor/base/ensure.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/hash.h"
 #include "larmor/data/cache/cache_entry.h"
 #include "larmor/data/cache/cache_layout.h"

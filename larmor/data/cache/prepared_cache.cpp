@@ -13,15 +13,15 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "larmor/base/descriptor.h"
 #include "larmor/base/error.h"
+#include "larmor/base/files/removal.h"
+#include "larmor/base/files/user_cache.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/load_clock.h"
 #include "larmor/base/log.h"
-#include "larmor/base/removal.h"
-#include "larmor/base/system_error.h"
+#include "larmor/base/process/descriptor.h"
+#include "larmor/base/process/system_error.h"
 #include "larmor/base/text.h"
-#include "larmor/base/user_cache.h"
 #include "larmor/data/cache/cache_layout.h"
 
 namespace larmor {

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "larmor/base/files/storage.h"
 #include "larmor/base/json.h"
-#include "larmor/base/storage.h"
 #include "larmor/config/run_config.h"
 #include "larmor/data/cache/cache_entry.h"
 #include "larmor/data/cache/cache_folder.h"

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/removal.h"
-#include "larmor/base/storage.h"
-#include "larmor/base/system_error.h"
+#include "larmor/base/files/removal.h"
+#include "larmor/base/files/storage.h"
+#include "larmor/base/process/system_error.h"
 #include "larmor/base/text.h"
 #include "larmor/data/cache/cache_folder.h"
 #include "larmor/data/cache/prepared_cache.h"

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "larmor/base/descriptor.h"
+#include "larmor/base/process/descriptor.h"
 
 namespace larmor {
 

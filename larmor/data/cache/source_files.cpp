@@ -10,9 +10,9 @@
 #include <thread>
 
 #include "larmor/base/error.h"
+#include "larmor/base/files/regular_file.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/log.h"
-#include "larmor/base/regular_file.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/dicom/dicom_series.h"
 

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/files/removal.h"
 #include "larmor/base/hash.h"
-#include "larmor/base/removal.h"
 #include "larmor/base/text.h"
 #include "larmor/data/cache/source_files.h"
 

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <string>
 
-#include "larmor/base/storage.h"
+#include "larmor/base/files/storage.h"
 
 namespace larmor {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/json.h"
 #include "larmor/base/text.h"
 #include "larmor/data/index/index.h"

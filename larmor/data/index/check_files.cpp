@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "larmor/base/error.h"
-#include "larmor/base/storage.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/data/cache/source_files.h"
 #include "larmor/data/index/sound_files.h"
 #include "larmor/formats/memory_budget.h"

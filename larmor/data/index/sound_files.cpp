@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/text.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "larmor/base/storage.h"
+#include "larmor/base/files/storage.h"
 
 namespace larmor {
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 
 namespace larmor {
 

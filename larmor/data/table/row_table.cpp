@@ -8,12 +8,12 @@
 
 #include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/files/mapped_file.h"
+#include "larmor/base/files/regular_file.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/json.h"
-#include "larmor/base/mapped_file.h"
 #include "larmor/base/printable.h"
-#include "larmor/base/regular_file.h"
 #include "larmor/base/text.h"
 #include "larmor/data/table/table_format.h"
 

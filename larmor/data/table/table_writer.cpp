@@ -9,12 +9,12 @@
 
 #include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
-#include "larmor/base/regular_file.h"
-#include "larmor/base/removal.h"
-#include "larmor/base/temporary_name.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/files/regular_file.h"
+#include "larmor/base/files/removal.h"
+#include "larmor/base/files/temporary_name.h"
+#include "larmor/base/files/whole_file.h"
 #include "larmor/base/text.h"
-#include "larmor/base/whole_file.h"
 #include "larmor/data/table/table_format.h"
 
 namespace larmor {

@@ -9,9 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "larmor/base/files/storage.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/json.h"
-#include "larmor/base/storage.h"
 #include "larmor/data/table/row_table.h"
 
 namespace larmor {

@@ -10,9 +10,9 @@
 #include <ATen/core/Tensor.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/storage.h"
+#include "larmor/base/files/storage.h"
+#include "larmor/base/files/whole_file.h"
 #include "larmor/base/text.h"
-#include "larmor/base/whole_file.h"
 #include "larmor/formats/gzip.h"
 #include "larmor/formats/nifti/nifti.h"
 #include "larmor/formats/nifti/nifti_affine.h"

@@ -10,8 +10,8 @@
 
 #include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
+#include "larmor/base/files/regular_file.h"
 #include "larmor/base/load_clock.h"
-#include "larmor/base/regular_file.h"
 #include "larmor/formats/pictures/picture.h"
 #include "larmor/formats/pictures/picture_shrink.h"
 

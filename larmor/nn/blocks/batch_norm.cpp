@@ -6,7 +6,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/device/rank_sum.h"
-#include "larmor/kernels/batch_norm_relu.h"
+#include "larmor/kernels/norms/batch_norm_relu.h"
 
 namespace larmor::nn {
 namespace {

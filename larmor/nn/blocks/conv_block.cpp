@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "larmor/kernels/conv3d.h"
-#include "larmor/kernels/group_norm_silu_conv.h"
+#include "larmor/kernels/convolution/conv3d.h"
+#include "larmor/kernels/convolution/group_norm_silu_conv.h"
 #include "larmor/nn/blocks/group_norm.h"
 
 namespace larmor::nn {

@@ -3,7 +3,7 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 
-#include "larmor/kernels/group_norm_silu.h"
+#include "larmor/kernels/norms/group_norm_silu.h"
 
 namespace larmor::nn {
 

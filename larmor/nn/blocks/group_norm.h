@@ -5,7 +5,7 @@
 
 #include <c10/core/Device.h>
 
-#include "larmor/kernels/group_norm_silu_conv.h"
+#include "larmor/kernels/convolution/group_norm_silu_conv.h"
 #include "larmor/nn/blocks/block.h"
 
 namespace larmor::nn {

@@ -8,7 +8,7 @@
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/softmax.h>
 
-#include "larmor/kernels/attention.h"
+#include "larmor/kernels/attention/attention.h"
 #include "larmor/nn/blocks/dropout.h"
 
 namespace larmor::nn {

@@ -4,7 +4,7 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 
-#include "larmor/kernels/token_norm.h"
+#include "larmor/kernels/norms/token_norm.h"
 
 namespace larmor::nn {
 

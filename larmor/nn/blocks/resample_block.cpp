@@ -2,7 +2,7 @@
 
 #include <ATen/ops/constant_pad_nd.h>
 
-#include "larmor/kernels/upsample_conv.h"
+#include "larmor/kernels/convolution/upsample_conv.h"
 
 namespace larmor::nn {
 

@@ -5,9 +5,9 @@
 #include <ATen/ops/avg_pool3d.h>
 #include <ATen/ops/silu.h>
 
-#include "larmor/kernels/channel_bias.h"
+#include "larmor/kernels/convolution/channel_bias.h"
+#include "larmor/kernels/convolution/upsample_conv.h"
 #include "larmor/kernels/join_channels.h"
-#include "larmor/kernels/upsample_conv.h"
 
 namespace larmor::nn {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "larmor/device/draw_position.h"
 #include "larmor/device/heartbeat.h"
-#include "larmor/kernels/draw.h"
+#include "larmor/kernels/draw/draw.h"
 
 namespace larmor::nn {
 namespace {

@@ -5,7 +5,7 @@
 #include <ATen/ops/sigmoid.h>
 
 #include "larmor/base/error.h"
-#include "larmor/kernels/draw.h"
+#include "larmor/kernels/draw/draw.h"
 
 namespace larmor::nn {
 namespace {

@@ -14,8 +14,8 @@
 #include "larmor/base/text.h"
 #include "larmor/device/initialisation.h"
 #include "larmor/device/module_state.h"
-#include "larmor/device/weights_file.h"
-#include "larmor/kernels/draw.h"
+#include "larmor/device/tensors/weights_file.h"
+#include "larmor/kernels/draw/draw.h"
 #include "larmor/nn/losses/lpips_linear.h"
 
 namespace larmor::nn {

@@ -40,8 +40,9 @@ class Lpips final : public torch::nn::Module {
 
 /// LPIPS of volumes: [N], for each axis the mean distance of drawn slices of an example across it, summed
 /// over the three axes. volume, target [N, C, D, H, W]; each channel is an image of its own. `share` of an
-/// axis' slices, one at least, is drawn (kernels/draw.h), so that an example has the same slices whatever it
-/// is batched with. Source: monai.losses.PerceptualLoss(is_fake_3d=True), which draws over the batch.
+/// axis' slices, one at least, is drawn (kernels/draw/draw.h), so that an example has the same slices
+/// whatever it is batched with. Source: monai.losses.PerceptualLoss(is_fake_3d=True), which draws over the
+/// batch.
 at::Tensor slice_distance(Lpips& lpips, const at::Tensor& volume, const at::Tensor& target, double share);
 
 }  // namespace larmor::nn

@@ -10,7 +10,7 @@
 #include "larmor/base/text.h"
 #include "larmor/device/run_block.h"
 #include "larmor/device/send.h"
-#include "larmor/kernels/upsample_conv.h"
+#include "larmor/kernels/convolution/upsample_conv.h"
 #include "larmor/nn/blocks/norm_silu_conv.h"
 #include "larmor/nn/blocks/shape_text.h"
 #include "larmor/nn/blocks/time_embedding.h"

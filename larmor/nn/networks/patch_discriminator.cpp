@@ -6,7 +6,7 @@
 #include "larmor/base/text.h"
 #include "larmor/device/initialisation.h"
 #include "larmor/device/run_block.h"
-#include "larmor/kernels/group_norm_silu.h"
+#include "larmor/kernels/norms/group_norm_silu.h"
 
 namespace larmor::nn {
 namespace {

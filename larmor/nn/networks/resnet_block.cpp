@@ -16,8 +16,8 @@
 #include "larmor/base/text.h"
 #include "larmor/device/initialisation.h"
 #include "larmor/device/run_block.h"
-#include "larmor/kernels/conv3d.h"
-#include "larmor/kernels/group_norm_silu.h"
+#include "larmor/kernels/convolution/conv3d.h"
+#include "larmor/kernels/norms/group_norm_silu.h"
 #include "larmor/nn/blocks/batch_norm.h"
 
 namespace larmor::nn {

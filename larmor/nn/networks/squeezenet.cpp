@@ -10,7 +10,7 @@
 #include <ATen/ops/relu.h>
 
 #include "larmor/device/initialisation.h"
-#include "larmor/kernels/conv2d.h"
+#include "larmor/kernels/convolution/conv2d.h"
 #include "larmor/nn/blocks/layer_weights.h"
 #include "larmor/nn/blocks/pointwise.h"
 

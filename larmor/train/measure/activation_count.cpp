@@ -11,8 +11,8 @@
 
 #include "larmor/base/error.h"
 #include "larmor/device/draw_position.h"
+#include "larmor/device/meta/saved_bytes.h"
 #include "larmor/device/run_block.h"
-#include "larmor/device/saved_bytes.h"
 #include "larmor/train/measure/block_observer.h"
 #include "larmor/train/measure/meta_step.h"
 #include "larmor/train/networks.h"

@@ -11,8 +11,8 @@
 
 #include "larmor/device/autocast.h"
 #include "larmor/device/layout.h"
-#include "larmor/kernels/conv3d.h"
-#include "larmor/kernels/group_norm_silu_conv.h"
+#include "larmor/kernels/convolution/conv3d.h"
+#include "larmor/kernels/convolution/group_norm_silu_conv.h"
 
 namespace larmor {
 namespace {

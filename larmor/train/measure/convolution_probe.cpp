@@ -6,7 +6,7 @@
 #include <ATen/ops/ones.h>
 
 #include "larmor/device/device.h"
-#include "larmor/kernels/conv3d.h"
+#include "larmor/kernels/convolution/conv3d.h"
 
 namespace larmor {
 

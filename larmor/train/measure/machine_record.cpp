@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/files/removal.h"
+#include "larmor/base/files/storage.h"
+#include "larmor/base/files/user_cache.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/json.h"
-#include "larmor/base/removal.h"
-#include "larmor/base/storage.h"
 #include "larmor/base/text.h"
-#include "larmor/base/user_cache.h"
 #include "larmor/base/version.h"
 #include "larmor/device/trial_record.h"
 

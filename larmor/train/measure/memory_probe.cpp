@@ -12,8 +12,8 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/device/memory_meter.h"
-#include "larmor/device/out_of_memory.h"
+#include "larmor/device/memory/memory_meter.h"
+#include "larmor/device/memory/out_of_memory.h"
 #include "larmor/launch/rank_lost.h"
 #include "larmor/train/measure/activation_count.h"
 #include "larmor/train/measure/peak_prediction.h"

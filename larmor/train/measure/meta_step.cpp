@@ -7,7 +7,7 @@
 #include <c10/util/Exception.h>
 #include <torch/nn/module.h>
 
-#include "larmor/device/meta_kernels.h"
+#include "larmor/device/meta/meta_kernels.h"
 #include "larmor/train/networks.h"
 #include "larmor/train/pass.h"
 

@@ -12,7 +12,7 @@
 #include <torch/csrc/autograd/variable.h>
 #include <torch/nn/module.h>
 
-#include "larmor/device/meta_memory.h"
+#include "larmor/device/meta/meta_memory.h"
 #include "larmor/train/measure/meta_step.h"
 
 namespace larmor {

@@ -10,7 +10,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/log.h"
 #include "larmor/device/device.h"
-#include "larmor/device/memory_meter.h"
+#include "larmor/device/memory/memory_meter.h"
 #include "larmor/device/module_state.h"
 #include "larmor/device/rank_sum.h"
 #include "larmor/device/send.h"

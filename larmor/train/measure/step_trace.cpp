@@ -8,9 +8,9 @@
 #include <torch/csrc/autograd/profiler_kineto.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
-#include "larmor/base/regular_file.h"
-#include "larmor/base/whole_file.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/files/regular_file.h"
+#include "larmor/base/files/whole_file.h"
 
 namespace larmor {
 

@@ -6,7 +6,7 @@
 
 #include <c10/core/Device.h>
 
-#include "larmor/base/storage.h"
+#include "larmor/base/files/storage.h"
 
 namespace larmor {
 

@@ -15,8 +15,8 @@
 
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
-#include "larmor/device/meta_kernels.h"
-#include "larmor/device/meta_memory.h"
+#include "larmor/device/meta/meta_kernels.h"
+#include "larmor/device/meta/meta_memory.h"
 #include "larmor/formats/volume_size.h"
 #include "larmor/train/networks.h"
 #include "larmor/transforms/declared_chain.h"

@@ -6,7 +6,7 @@
 #include <ATen/ATen.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/temporary_name.h"
+#include "larmor/base/files/temporary_name.h"
 #include "larmor/base/text.h"
 
 namespace larmor::testing {

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 
 namespace larmor::testing {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "larmor/base/storage.h"
+#include "larmor/base/files/storage.h"
 
 namespace larmor::testing {
 

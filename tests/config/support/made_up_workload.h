@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/config/load.h"
 
 namespace larmor {

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/seed.h"
 
 #include "tests/support/cases.h"

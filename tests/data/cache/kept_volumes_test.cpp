@@ -8,7 +8,7 @@
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
 
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/data/volume_source.h"
 
 namespace larmor {

@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/hash.h"
 #include "larmor/data/loader/order.h"
 

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/data/index/check_files.h"
 
 #include "tests/support/cases.h"

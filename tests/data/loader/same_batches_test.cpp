@@ -11,7 +11,7 @@
 #include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
 
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/seed.h"
 #include "larmor/base/text.h"

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/data/table/table_writer.h"
 
 #include "tests/support/cases.h"

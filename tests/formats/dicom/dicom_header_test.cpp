@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 
 #include "tests/support/cases.h"
 #include "tests/support/dicom_files.h"

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/formats/gzip.h"
 #include "larmor/formats/numpy/zip_archive.h"
 #include "larmor/formats/volume.h"

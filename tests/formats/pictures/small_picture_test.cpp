@@ -12,10 +12,10 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/base/hash.h"
-#include "larmor/base/storage.h"
-#include "larmor/device/tensor_file.h"
+#include "larmor/device/tensors/tensor_file.h"
 
 #include "tests/support/picture_files.h"
 #include "tests/support/shared_data.h"

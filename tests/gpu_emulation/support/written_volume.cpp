@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <libdeflate.h>
 
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 
 namespace larmor::testing {
 

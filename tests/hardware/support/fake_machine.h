@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/hardware/hardware.h"
 
 namespace larmor::testing {

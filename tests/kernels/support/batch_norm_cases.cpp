@@ -4,8 +4,8 @@
 
 #include <ATen/ATen.h>
 
-#include "larmor/kernels/batch_norm_relu.h"
-#include "larmor/kernels/draw.h"
+#include "larmor/kernels/draw/draw.h"
+#include "larmor/kernels/norms/batch_norm_relu.h"
 
 namespace larmor::testing::card {
 

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "larmor/kernels/draw.h"
+#include "larmor/kernels/draw/draw.h"
 
 namespace larmor::testing::card {
 namespace {

@@ -14,14 +14,14 @@
 #include "larmor/device/autocast.h"
 #include "larmor/device/cpu_ability.h"
 #include "larmor/device/layout.h"
-#include "larmor/device/poisoned_memory.h"
-#include "larmor/kernels/conv2d.h"
-#include "larmor/kernels/conv3d.h"
-#include "larmor/kernels/depthwise_conv.h"
-#include "larmor/kernels/draw.h"
-#include "larmor/kernels/group_norm_silu_conv.h"
+#include "larmor/device/memory/poisoned_memory.h"
+#include "larmor/kernels/convolution/conv2d.h"
+#include "larmor/kernels/convolution/conv3d.h"
+#include "larmor/kernels/convolution/depthwise_conv.h"
+#include "larmor/kernels/convolution/group_norm_silu_conv.h"
+#include "larmor/kernels/convolution/upsample_conv.h"
+#include "larmor/kernels/draw/draw.h"
 #include "larmor/kernels/linear_layer.h"
-#include "larmor/kernels/upsample_conv.h"
 
 namespace larmor::testing {
 namespace memory_cases {

@@ -17,7 +17,7 @@
 
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
-#include "larmor/base/process.h"
+#include "larmor/base/process/process.h"
 #include "larmor/base/text.h"
 #include "larmor/launch/rank.h"
 #include "larmor/launch/stop_signal.h"

@@ -8,7 +8,7 @@
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/launch/local_host.h"
+#include "larmor/launch/hosts/local_host.h"
 #include "larmor/launch/signal_pipe.h"
 
 namespace larmor {

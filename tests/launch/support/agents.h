@@ -13,7 +13,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/launch/gathering.h"
-#include "larmor/launch/host.h"
+#include "larmor/launch/hosts/host.h"
 #include "larmor/launch/member.h"
 #include "larmor/net/channel.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "larmor/base/clock.h"
-#include "larmor/launch/host.h"
+#include "larmor/launch/hosts/host.h"
 
 namespace larmor {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "larmor/base/clock.h"
+#include "larmor/launch/hosts/remote_host.h"
 #include "larmor/launch/launcher_log.h"
 #include "larmor/launch/member.h"
-#include "larmor/launch/remote_host.h"
 #include "larmor/launch/restart_policy.h"
 #include "larmor/launch/supervisor.h"
 

@@ -6,7 +6,7 @@
 #include <deque>
 #include <string>
 
-#include "larmor/base/descriptor.h"
+#include "larmor/base/process/descriptor.h"
 
 #include "tests/launch/support/agents.h"
 

@@ -6,9 +6,9 @@
 #include <torch/nn/modules/batchnorm.h>
 
 #include "larmor/base/error.h"
-#include "larmor/device/memory_meter.h"
-#include "larmor/device/meta_kernels.h"
-#include "larmor/device/meta_memory.h"
+#include "larmor/device/memory/memory_meter.h"
+#include "larmor/device/meta/meta_kernels.h"
+#include "larmor/device/meta/meta_memory.h"
 #include "larmor/device/rank_sum.h"
 #include "larmor/device/recompute.h"
 

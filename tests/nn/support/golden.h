@@ -9,7 +9,7 @@
 
 #include <torch/nn/module.h>
 
-#include "larmor/device/tensor_file.h"
+#include "larmor/device/tensors/tensor_file.h"
 
 namespace larmor::testing {
 

@@ -7,7 +7,7 @@
 #include <ATen/ops/clone.h>
 
 #include "larmor/device/state.h"
-#include "larmor/device/tensor_file.h"
+#include "larmor/device/tensors/tensor_file.h"
 
 namespace larmor::testing {
 

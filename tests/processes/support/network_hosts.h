@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "larmor/base/file.h"
-#include "larmor/base/process.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/process/process.h"
 
 #include "tests/processes/support/program_run.h"
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/json.h"
-#include "larmor/base/process.h"
+#include "larmor/base/process/process.h"
 
 #include "tests/support/shared_data.h"
 

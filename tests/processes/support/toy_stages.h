@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/text.h"
 
 #include "tests/processes/support/program_run.h"

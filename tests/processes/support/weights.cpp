@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/json.h"
 
 namespace larmor::testing {

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "larmor/device/initialisation.h"
-#include "larmor/kernels/draw.h"
+#include "larmor/kernels/draw/draw.h"
 #include "larmor/train/prediction.h"
 
 #include "tests/toy/active_conv.h"

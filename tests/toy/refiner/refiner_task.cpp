@@ -9,7 +9,7 @@
 #include "larmor/base/text.h"
 #include "larmor/device/draw_position.h"
 #include "larmor/device/initialisation.h"
-#include "larmor/kernels/draw.h"
+#include "larmor/kernels/draw/draw.h"
 #include "larmor/train/prediction.h"
 
 namespace larmor::toy {

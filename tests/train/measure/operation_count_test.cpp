@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "larmor/device/layout.h"
-#include "larmor/kernels/attention.h"
-#include "larmor/kernels/conv3d.h"
+#include "larmor/kernels/attention/attention.h"
+#include "larmor/kernels/convolution/conv3d.h"
 #include "larmor/kernels/linear_layer.h"
 
 namespace larmor {

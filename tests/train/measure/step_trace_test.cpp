@@ -6,7 +6,7 @@
 #include <torch/nn/module.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/json.h"
 #include "larmor/device/run_block.h"
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/nn/modules/linear.h>
 
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/formats/volume.h"
 
 namespace larmor::testing {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "larmor/base/json.h"
-#include "larmor/device/tensor_file.h"
+#include "larmor/device/tensors/tensor_file.h"
 #include "larmor/formats/volume.h"
 
 namespace larmor::testing {

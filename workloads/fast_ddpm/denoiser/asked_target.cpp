@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/text.h"
 
 namespace larmor::fast_ddpm {

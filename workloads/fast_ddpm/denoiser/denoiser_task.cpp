@@ -9,8 +9,8 @@
 #include "larmor/device/draw_position.h"
 #include "larmor/device/initialisation.h"
 #include "larmor/device/module_state.h"
-#include "larmor/device/weights_file.h"
-#include "larmor/kernels/draw.h"
+#include "larmor/device/tensors/weights_file.h"
+#include "larmor/kernels/draw/draw.h"
 #include "larmor/nn/diffusion/training_times.h"
 
 #include "workloads/fast_ddpm/denoiser/brain_figures.h"

@@ -12,7 +12,7 @@
 #include "larmor/base/error.h"
 #include "larmor/device/draw_position.h"
 #include "larmor/device/module_state.h"
-#include "larmor/kernels/draw.h"
+#include "larmor/kernels/draw/draw.h"
 #include "larmor/train/prediction.h"
 
 namespace larmor::fast_ddpm {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/text.h"
 #include "larmor/nn/metrics/image_metrics.h"
 #include "larmor/train/measure/demand_count.h"

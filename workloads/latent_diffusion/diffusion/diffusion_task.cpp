@@ -7,7 +7,7 @@
 
 #include "larmor/device/draw_position.h"
 #include "larmor/device/initialisation.h"
-#include "larmor/kernels/draw.h"
+#include "larmor/kernels/draw/draw.h"
 #include "larmor/nn/metrics/image_metrics.h"
 #include "larmor/train/prediction.h"
 

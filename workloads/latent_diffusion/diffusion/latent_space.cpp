@@ -5,7 +5,7 @@
 #include <ATen/ATen.h>
 
 #include "larmor/base/ensure.h"
-#include "larmor/kernels/draw.h"
+#include "larmor/kernels/draw/draw.h"
 
 namespace larmor::latent_diffusion {
 

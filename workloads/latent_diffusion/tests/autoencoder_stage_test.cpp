@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/device/module_state.h"
 #include "larmor/nn/losses/lpips.h"
 #include "larmor/train/kept_files.h"

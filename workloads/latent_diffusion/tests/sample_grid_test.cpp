@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/json.h"
 
 namespace larmor::latent_diffusion {

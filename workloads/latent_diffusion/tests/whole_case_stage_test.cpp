@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
-#include "larmor/device/memory_meter.h"
+#include "larmor/device/memory/memory_meter.h"
 #include "larmor/train/loaded_stage.h"
 
 #include "workloads/latent_diffusion/autoencoder/autoencoder_stage.h"

@@ -8,7 +8,7 @@
 #include "larmor/base/text.h"
 #include "larmor/data/some_cases.h"
 #include "larmor/data/volume_dataset.h"
-#include "larmor/device/weights_file.h"
+#include "larmor/device/tensors/weights_file.h"
 #include "larmor/train/measure/demand_count.h"
 #include "larmor/train/measure/validation_count.h"
 #include "larmor/train/volume_stage.h"

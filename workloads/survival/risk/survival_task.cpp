@@ -10,7 +10,7 @@
 #include "larmor/base/text.h"
 #include "larmor/device/initialisation.h"
 #include "larmor/device/send.h"
-#include "larmor/device/weights_file.h"
+#include "larmor/device/tensors/weights_file.h"
 #include "larmor/train/prediction.h"
 
 #include "workloads/survival/risk/concordance.h"

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/printable.h"
 #include "larmor/base/text.h"
 #include "larmor/data/columns.h"

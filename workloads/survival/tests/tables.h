@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "larmor/device/tensor_file.h"
+#include "larmor/device/tensors/tensor_file.h"
 
 #include "workloads/survival/risk/survival_outcomes.h"
 

@@ -7,7 +7,7 @@
 
 #include "larmor/config/fields.h"
 #include "larmor/config/run_config.h"
-#include "larmor/kernels/projector.h"
+#include "larmor/kernels/projector/projector.h"
 
 namespace larmor::xray_to_ct {
 

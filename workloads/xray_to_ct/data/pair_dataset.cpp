@@ -7,7 +7,7 @@
 
 #include "larmor/base/seed.h"
 #include "larmor/data/volume_source.h"
-#include "larmor/kernels/attenuation.h"
+#include "larmor/kernels/projector/attenuation.h"
 
 #include "workloads/xray_to_ct/data/pair_source.h"
 #include "workloads/xray_to_ct/data/radiograph_faults.h"

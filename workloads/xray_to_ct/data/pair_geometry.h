@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "larmor/base/json.h"
-#include "larmor/kernels/projector.h"
+#include "larmor/kernels/projector/projector.h"
 
 #include "workloads/xray_to_ct/data/alignment.h"
 

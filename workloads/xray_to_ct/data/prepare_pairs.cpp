@@ -8,9 +8,9 @@
 #include <ATen/ATen.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
-#include "larmor/base/removal.h"
-#include "larmor/base/temporary_name.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/files/removal.h"
+#include "larmor/base/files/temporary_name.h"
 #include "larmor/base/text.h"
 #include "larmor/data/cache/source_hashes.h"
 #include "larmor/formats/file_kinds.h"

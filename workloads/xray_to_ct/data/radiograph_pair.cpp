@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include "larmor/kernels/attenuation.h"
+#include "larmor/kernels/projector/attenuation.h"
 
 #include "workloads/xray_to_ct/data/ct_volume.h"
 

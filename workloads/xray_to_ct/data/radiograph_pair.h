@@ -8,7 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "larmor/formats/volume.h"
-#include "larmor/kernels/projector.h"
+#include "larmor/kernels/projector/projector.h"
 
 #include "workloads/xray_to_ct/data/alignment.h"
 #include "workloads/xray_to_ct/data/pair_config.h"

@@ -4,7 +4,7 @@
 
 #include <ATen/ATen.h>
 
-#include "larmor/kernels/projector.h"
+#include "larmor/kernels/projector/projector.h"
 
 namespace larmor::xray_to_ct {
 

@@ -10,7 +10,7 @@
 
 #include "larmor/base/text.h"
 #include "larmor/draw/panel.h"
-#include "larmor/kernels/projector.h"
+#include "larmor/kernels/projector/projector.h"
 #include "larmor/transforms/planes.h"
 
 #include "workloads/xray_to_ct/data/pair_dataset.h"

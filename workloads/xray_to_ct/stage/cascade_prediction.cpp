@@ -5,7 +5,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/kernels/projector.h"
+#include "larmor/kernels/projector/projector.h"
 #include "larmor/train/prediction.h"
 
 #include "workloads/xray_to_ct/data/pair_dataset.h"

@@ -5,8 +5,8 @@
 #include <ATen/ATen.h>
 
 #include "larmor/device/draw_position.h"
-#include "larmor/kernels/draw.h"
-#include "larmor/kernels/projector.h"
+#include "larmor/kernels/draw/draw.h"
+#include "larmor/kernels/projector/projector.h"
 #include "larmor/nn/diffusion/sampling.h"
 
 #include "workloads/xray_to_ct/data/pair_dataset.h"

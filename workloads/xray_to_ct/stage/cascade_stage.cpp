@@ -7,7 +7,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/data/some_cases.h"
-#include "larmor/kernels/projector.h"
+#include "larmor/kernels/projector/projector.h"
 #include "larmor/train/earlier_run.h"
 #include "larmor/train/measure/demand_count.h"
 #include "larmor/train/networks.h"

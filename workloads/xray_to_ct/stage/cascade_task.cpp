@@ -9,7 +9,7 @@
 #include "larmor/device/draw_position.h"
 #include "larmor/device/initialisation.h"
 #include "larmor/device/send.h"
-#include "larmor/kernels/draw.h"
+#include "larmor/kernels/draw/draw.h"
 
 #include "workloads/xray_to_ct/data/pair_dataset.h"
 

@@ -6,9 +6,9 @@
 
 #include <ATen/ATen.h>
 
+#include "larmor/base/files/storage.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/seed.h"
-#include "larmor/base/storage.h"
 #include "larmor/base/text.h"
 #include "larmor/data/cache/prepared_cache.h"
 #include "larmor/device/draw_position.h"

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "larmor/kernels/projector.h"
+#include "larmor/kernels/projector/projector.h"
 
 #include "workloads/xray_to_ct/data/pair_dataset.h"
 

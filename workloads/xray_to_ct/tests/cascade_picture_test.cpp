@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "larmor/kernels/projector.h"
+#include "larmor/kernels/projector/projector.h"
 
 #include "workloads/xray_to_ct/data/pair_dataset.h"
 #include "workloads/xray_to_ct/stage/earlier_samples.h"

@@ -5,8 +5,8 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "larmor/base/file.h"
-#include "larmor/kernels/draw.h"
+#include "larmor/base/files/file.h"
+#include "larmor/kernels/draw/draw.h"
 
 #include "workloads/xray_to_ct/data/pair_dataset.h"
 #include "workloads/xray_to_ct/stage/cascade_task.h"

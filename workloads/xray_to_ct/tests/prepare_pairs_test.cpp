@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/formats/volume.h"
 
 #include "workloads/xray_to_ct/data/chest_phantom.h"

@@ -5,7 +5,7 @@
 #include <ATen/ATen.h>
 #include <torch/nn/module.h>
 
-#include "larmor/kernels/projector.h"
+#include "larmor/kernels/projector/projector.h"
 
 #include "workloads/xray_to_ct/data/pair_dataset.h"
 

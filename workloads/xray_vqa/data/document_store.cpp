@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "larmor/base/error.h"
-#include "larmor/base/mapped_file.h"
-#include "larmor/base/regular_file.h"
+#include "larmor/base/files/mapped_file.h"
+#include "larmor/base/files/regular_file.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/numpy/zip_archive.h"
 

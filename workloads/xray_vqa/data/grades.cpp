@@ -3,7 +3,7 @@
 #include <array>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/text.h"
 #include "larmor/data/columns.h"
 #include "larmor/formats/csv.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "larmor/base/files/storage.h"
 #include "larmor/base/json.h"
-#include "larmor/base/storage.h"
 #include "larmor/base/work_progress.h"
 #include "larmor/data/bad_file.h"
 #include "larmor/data/table/row_table.h"

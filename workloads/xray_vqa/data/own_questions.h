@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "larmor/base/storage.h"
+#include "larmor/base/files/storage.h"
 
 #include "workloads/xray_vqa/data/mimic_questions.h"
 

@@ -7,9 +7,9 @@
 #include <ATen/ops/empty.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/log.h"
-#include "larmor/base/storage.h"
 #include "larmor/base/text.h"
 #include "larmor/data/cache/cache_folder.h"
 #include "larmor/data/table/claimed_folder.h"

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "larmor/base/files/storage.h"
 #include "larmor/base/json.h"
-#include "larmor/base/storage.h"
 #include "larmor/data/bad_file.h"
 #include "larmor/data/table/row_table.h"
 #include "larmor/data/table/table_writer.h"

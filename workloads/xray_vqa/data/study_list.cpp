@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/csv.h"
 #include "larmor/formats/gzip.h"

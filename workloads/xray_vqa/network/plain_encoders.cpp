@@ -12,7 +12,7 @@
 
 #include "larmor/device/initialisation.h"
 #include "larmor/device/run_block.h"
-#include "larmor/kernels/conv2d.h"
+#include "larmor/kernels/convolution/conv2d.h"
 #include "larmor/nn/blocks/batch_norm.h"
 
 namespace larmor::xray_vqa {

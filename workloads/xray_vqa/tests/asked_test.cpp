@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
-#include "larmor/base/storage.h"
+#include "larmor/base/files/file.h"
+#include "larmor/base/files/storage.h"
 #include "larmor/formats/volume.h"
 
 #include "workloads/xray_vqa/data/phantom_questions.h"

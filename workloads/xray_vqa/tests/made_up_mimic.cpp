@@ -3,7 +3,7 @@
 #include <cstring>
 #include <span>
 
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/seed.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/gzip.h"

@@ -9,7 +9,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
-#include "larmor/device/weights_file.h"
+#include "larmor/device/tensors/weights_file.h"
 
 namespace larmor::xray_vqa {
 namespace {

@@ -4,15 +4,16 @@
 #include <string>
 #include <vector>
 
-#include "larmor/device/pretrained.h"
+#include "larmor/device/tensors/pretrained.h"
 #include "larmor/train/task.h"
 
 #include "workloads/xray_vqa/training/vqa_config.h"
 
 namespace larmor::xray_vqa {
 
-/// start_from() of device/pretrained.h for a ConvNeXt of timm, a classifier's or a features network's; its
-/// head and last norm are not taken. Throws Error as start_from, and usage for an encoder of another kind.
+/// start_from() of device/tensors/pretrained.h for a ConvNeXt of timm, a classifier's or a features
+/// network's; its head and last norm are not taken. Throws Error as start_from, and usage for an encoder of
+/// another kind.
 StartReport start_image_encoder(VqaNetworkImpl& network, const NamedTensors& tensors,
                                 const std::string& source);
 /// The same for a BERT of transformers, with or without the prefix `bert.`; its other heads are not taken.

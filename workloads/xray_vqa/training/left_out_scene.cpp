@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include "larmor/kernels/draw.h"
+#include "larmor/kernels/draw/draw.h"
 
 namespace larmor::xray_vqa {
 

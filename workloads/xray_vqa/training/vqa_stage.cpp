@@ -5,12 +5,12 @@
 #include <ATen/ops/empty.h>
 
 #include "larmor/base/error.h"
-#include "larmor/base/file.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
 #include "larmor/data/some_cases.h"
 #include "larmor/device/module_state.h"
-#include "larmor/device/tensor_file.h"
+#include "larmor/device/tensors/tensor_file.h"
 #include "larmor/text/vocabulary.h"
 #include "larmor/train/earlier_run.h"
 #include "larmor/train/measure/demand_count.h"

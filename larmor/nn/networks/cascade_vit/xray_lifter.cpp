@@ -17,7 +17,7 @@
 #include <torch/nn/modules/container/modulelist.h>
 
 #include "larmor/device/send.h"
-#include "larmor/kernels/conv2d.h"
+#include "larmor/kernels/convolution/conv2d.h"
 #include "larmor/nn/blocks/pointwise.h"
 #include "larmor/nn/blocks/time_res_block.h"
 

@@ -9,8 +9,8 @@
 #include <ATen/ops/zeros.h>
 
 #include "larmor/device/initialisation.h"
-#include "larmor/kernels/conv2d.h"
-#include "larmor/kernels/depthwise_conv.h"
+#include "larmor/kernels/convolution/conv2d.h"
+#include "larmor/kernels/convolution/depthwise_conv.h"
 
 namespace larmor::nn {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "larmor/base/text.h"
 #include "larmor/device/initialisation.h"
-#include "larmor/kernels/conv2d.h"
+#include "larmor/kernels/convolution/conv2d.h"
 
 namespace larmor::nn {
 namespace {

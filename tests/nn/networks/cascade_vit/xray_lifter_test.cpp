@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "larmor/kernels/projector.h"
+#include "larmor/kernels/projector/projector.h"
 
 namespace larmor::nn {
 namespace {

@@ -1,8 +1,0 @@
-#include "larmor/kernels/winograd_cpu.h"
-#include "larmor/kernels/winograd_loops.h"
-
-namespace larmor::winograd {
-
-Loops loops_by_avx2() { return WinogradLoops<8>::all(); }
-
-}  // namespace larmor::winograd
