@@ -4,7 +4,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/train/machine.h"
+#include "larmor/run/machine.h"
 
 namespace larmor::app {
 

@@ -12,7 +12,7 @@
 #include "larmor/config/run_config.h"
 #include "larmor/hardware/hardware.h"
 #include "larmor/plan/plan.h"
-#include "larmor/train/trained.h"
+#include "larmor/run/earlier/trained.h"
 
 #include "app/program.h"
 

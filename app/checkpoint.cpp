@@ -2,8 +2,8 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/train/run_setup.h"
-#include "larmor/train/trained.h"
+#include "larmor/run/earlier/trained.h"
+#include "larmor/run/run_setup.h"
 
 #include "app/program.h"
 

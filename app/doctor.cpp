@@ -10,9 +10,9 @@
 #include "larmor/device/device.h"
 #include "larmor/plan/guide_report.h"
 #include "larmor/plan/plan.h"
-#include "larmor/train/machine.h"
-#include "larmor/train/run_setup.h"
-#include "larmor/train/supposed_data.h"
+#include "larmor/run/machine.h"
+#include "larmor/run/run_setup.h"
+#include "larmor/run/supposed_data.h"
 
 #include "app/build_words.h"
 #include "app/caches.h"

@@ -10,8 +10,8 @@
 #include "larmor/base/image.h"
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
-#include "larmor/train/case_tables.h"
-#include "larmor/train/operating_points.h"
+#include "larmor/judge/case_tables.h"
+#include "larmor/judge/operating_points.h"
 
 #include "app/figure_words.h"
 

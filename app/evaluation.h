@@ -13,12 +13,12 @@
 #include "larmor/base/json.h"
 #include "larmor/data/dataset.h"
 #include "larmor/data/index/index.h"
-#include "larmor/train/case_columns.h"
-#include "larmor/train/case_groups.h"
-#include "larmor/train/loaded_stage.h"
-#include "larmor/train/run_index.h"
-#include "larmor/train/trained.h"
-#include "larmor/train/validation.h"
+#include "larmor/judge/case_groups.h"
+#include "larmor/judge/validation.h"
+#include "larmor/run/earlier/trained.h"
+#include "larmor/run/loaded_stage.h"
+#include "larmor/run/run_index.h"
+#include "larmor/task/case_columns.h"
 
 #include "app/program.h"
 

@@ -2,8 +2,8 @@
 #include "larmor/base/files/whole_file.h"
 #include "larmor/base/text.h"
 #include "larmor/device/tensors/tensor_file.h"
-#include "larmor/train/checkpoint_weights.h"
-#include "larmor/train/trained.h"
+#include "larmor/run/earlier/checkpoint_weights.h"
+#include "larmor/run/earlier/trained.h"
 
 #include "app/call_ranks.h"
 #include "app/program.h"

@@ -7,7 +7,7 @@
 #include "larmor/base/json.h"
 #include "larmor/base/printable.h"
 #include "larmor/data/dataset.h"
-#include "larmor/train/validation.h"
+#include "larmor/judge/validation.h"
 
 namespace larmor::app {
 

@@ -4,8 +4,8 @@
 #include "larmor/base/error.h"
 #include "larmor/base/files/regular_file.h"
 #include "larmor/base/text.h"
-#include "larmor/train/begun_run.h"
-#include "larmor/train/supposed_data.h"
+#include "larmor/run/earlier/begun_run.h"
+#include "larmor/run/supposed_data.h"
 
 #include "app/program.h"
 #include "app/show_draft.h"

@@ -14,9 +14,9 @@
 #include "larmor/base/files/storage.h"
 #include "larmor/base/json.h"
 #include "larmor/base/printable.h"
-#include "larmor/train/loaded_stage.h"
-#include "larmor/train/run_folder.h"
-#include "larmor/train/workload.h"
+#include "larmor/run/loaded_stage.h"
+#include "larmor/run/run_folder.h"
+#include "larmor/task/workload.h"
 
 namespace larmor::app {
 

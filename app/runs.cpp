@@ -9,7 +9,7 @@
 #include "larmor/base/files/file.h"
 #include "larmor/base/files/removal.h"
 #include "larmor/base/text.h"
-#include "larmor/train/run_list.h"
+#include "larmor/run/run_list.h"
 
 #include "app/program.h"
 #include "app/say.h"

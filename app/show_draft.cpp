@@ -3,8 +3,8 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/launch/open_files.h"
-#include "larmor/train/data_block.h"
-#include "larmor/train/room.h"
+#include "larmor/run/data_block.h"
+#include "larmor/run/room.h"
 
 namespace larmor::app {
 

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "larmor/train/run_setup.h"
+#include "larmor/run/run_setup.h"
 
 #include "app/program.h"
 

@@ -9,8 +9,8 @@
 #include "larmor/base/files/new_folder.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/text.h"
-#include "larmor/train/earlier_run.h"
-#include "larmor/train/folder_claim.h"
+#include "larmor/run/earlier/earlier_run.h"
+#include "larmor/run/folder_claim.h"
 
 namespace larmor::app {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "larmor/base/files/file.h"
-#include "larmor/train/run_folder.h"
-#include "larmor/train/workload.h"
+#include "larmor/run/run_folder.h"
+#include "larmor/task/workload.h"
 
 #include "app/program.h"
 #include "app/stage_words.h"

@@ -5,7 +5,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/config/load.h"
-#include "larmor/train/loaded_stage.h"
+#include "larmor/run/loaded_stage.h"
 
 namespace larmor::app {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "larmor/base/json.h"
-#include "larmor/train/workload.h"
+#include "larmor/task/workload.h"
 
 namespace larmor::app {
 

@@ -7,7 +7,7 @@
 
 #include "larmor/checkpoint/checkpoint.h"
 #include "larmor/launch/hosts/host.h"
-#include "larmor/train/run_folder.h"
+#include "larmor/run/run_folder.h"
 
 #include "app/train/agent.h"
 #include "app/train/lead.h"

@@ -17,7 +17,7 @@
 #include "larmor/device/draw_position.h"
 #include "larmor/device/layout.h"
 #include "larmor/device/module_state.h"
-#include "larmor/train/prediction.h"
+#include "larmor/task/prediction.h"
 
 #include "workloads/fast_ddpm/denoiser/denoiser_task.h"
 

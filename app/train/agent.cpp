@@ -20,7 +20,7 @@
 #include "larmor/launch/signal_pipe.h"
 #include "larmor/net/key_file.h"
 #include "larmor/net/socket.h"
-#include "larmor/train/machine.h"
+#include "larmor/run/machine.h"
 
 #include "app/say.h"
 #include "app/train/gpu_watch.h"

@@ -3,9 +3,9 @@
 
 #include <optional>
 
-#include "larmor/train/loaded_stage.h"
-#include "larmor/train/run_folder.h"
-#include "larmor/train/workload.h"
+#include "larmor/run/loaded_stage.h"
+#include "larmor/run/run_folder.h"
+#include "larmor/task/workload.h"
 
 #include "app/program.h"
 #include "app/train/agent.h"

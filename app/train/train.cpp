@@ -9,9 +9,9 @@
 #include "larmor/base/text.h"
 #include "larmor/hardware/hardware.h"
 #include "larmor/launch/rank.h"
-#include "larmor/train/begun_run.h"
-#include "larmor/train/machine.h"
-#include "larmor/train/run_setup.h"
+#include "larmor/run/earlier/begun_run.h"
+#include "larmor/run/machine.h"
+#include "larmor/run/run_setup.h"
 #include "larmor/train/time_left.h"
 
 #include "app/program.h"

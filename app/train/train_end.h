@@ -5,7 +5,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/files/storage.h"
-#include "larmor/train/run_folder.h"
+#include "larmor/run/run_folder.h"
 
 #include "app/program.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "larmor/train/run_setup.h"
+#include "larmor/run/run_setup.h"
 
 #include "app/train/agent.h"
 

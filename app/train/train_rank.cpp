@@ -16,7 +16,7 @@
 #include "larmor/device/device.h"
 #include "larmor/launch/rank_threads.h"
 #include "larmor/launch/stop_signal.h"
-#include "larmor/train/run_setup.h"
+#include "larmor/run/run_setup.h"
 #include "larmor/train/session.h"
 #include "larmor/watch/stack_dump.h"
 

@@ -1,7 +1,7 @@
 // One sentence on what the system is for.
 #pragma once
 
-#include "larmor/train/workload.h"
+#include "larmor/task/workload.h"
 
 namespace larmor::new_workload {
 

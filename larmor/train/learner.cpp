@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "larmor/train/networks.h"
-#include "larmor/train/timetable.h"
+#include "larmor/run/timetable.h"
+#include "larmor/task/networks.h"
 
 namespace larmor {
 

@@ -7,7 +7,7 @@
 #include "larmor/config/run_config.h"
 #include "larmor/optim/schedule.h"
 #include "larmor/parallel/parallelism.h"
-#include "larmor/train/task.h"
+#include "larmor/task/task.h"
 
 namespace larmor {
 

@@ -18,9 +18,9 @@
 #include "larmor/device/memory/out_of_memory.h"
 #include "larmor/device/send.h"
 #include "larmor/parallel/agreement.h"
-#include "larmor/train/batch_device.h"
+#include "larmor/task/batch_device.h"
+#include "larmor/task/networks.h"
 #include "larmor/train/kept_buffers.h"
-#include "larmor/train/networks.h"
 
 namespace larmor {
 

@@ -14,8 +14,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "larmor/task/pass.h"
 #include "larmor/train/learner.h"
-#include "larmor/train/pass.h"
 
 namespace larmor {
 

@@ -8,11 +8,11 @@
 #include <optional>
 
 #include "larmor/comm/communicator.h"
+#include "larmor/judge/stoppable_work.h"
 #include "larmor/launch/rank.h"
+#include "larmor/run/loaded_stage.h"
+#include "larmor/run/run_folder.h"
 #include "larmor/track/tracker.h"
-#include "larmor/train/loaded_stage.h"
-#include "larmor/train/run_folder.h"
-#include "larmor/train/stoppable_work.h"
 #include "larmor/train/trainer.h"
 #include "larmor/watch/status_board.h"
 

@@ -3,7 +3,7 @@
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/state_parts.h"
 #include "larmor/parallel/state_ranges.h"
-#include "larmor/train/checkpoint_weights.h"
+#include "larmor/run/earlier/checkpoint_weights.h"
 
 namespace larmor {
 

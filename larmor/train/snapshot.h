@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "larmor/checkpoint/checkpoint.h"
+#include "larmor/task/task.h"
 #include "larmor/train/learner.h"
-#include "larmor/train/task.h"
 #include "larmor/train/trainer.h"
 
 namespace larmor {

@@ -16,22 +16,22 @@
 #include "larmor/base/error.h"
 #include "larmor/checkpoint/checkpoint.h"
 #include "larmor/data/loader/loader.h"
+#include "larmor/judge/batch_feed.h"
+#include "larmor/judge/stoppable_work.h"
+#include "larmor/judge/validation.h"
 #include "larmor/launch/fault_point.h"
 #include "larmor/parallel/rank_sums.h"
 #include "larmor/plan/plan.h"
+#include "larmor/run/quarantine.h"
+#include "larmor/run/timetable.h"
+#include "larmor/task/task.h"
 #include "larmor/track/tracker.h"
-#include "larmor/train/batch_feed.h"
 #include "larmor/train/core_wait.h"
 #include "larmor/train/data_wait.h"
 #include "larmor/train/learner.h"
-#include "larmor/train/quarantine.h"
 #include "larmor/train/records.h"
 #include "larmor/train/saves.h"
-#include "larmor/train/stoppable_work.h"
-#include "larmor/train/task.h"
 #include "larmor/train/time_left.h"
-#include "larmor/train/timetable.h"
-#include "larmor/train/validation.h"
 #include "larmor/watch/status_board.h"
 
 namespace larmor {
@@ -54,7 +54,7 @@ struct TrainerState {
   std::map<std::string, Plateau> plateaus;  // of the objectives whose schedules go by validations
   int64_t micro_batch = 0;                  // smaller than the plan's, since memory ran out; 0: the plan's
   std::optional<DueValidation> due_validation;  // of the step that has been done
-  std::set<std::string> told;                   // of what is said once a run (train/figure_watch.h)
+  std::set<std::string> told;                   // of what is said once a run (judge/figure_watch.h)
 };
 Json to_json(const TrainerState& state);
 TrainerState trainer_state_from_json(const Json& json);

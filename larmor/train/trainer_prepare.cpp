@@ -8,8 +8,8 @@
 #include "larmor/device/autocast.h"
 #include "larmor/device/draw_position.h"
 #include "larmor/device/layout.h"
-#include "larmor/train/batch_device.h"
-#include "larmor/train/networks.h"
+#include "larmor/task/batch_device.h"
+#include "larmor/task/networks.h"
 #include "larmor/train/trainer.h"
 
 namespace larmor {

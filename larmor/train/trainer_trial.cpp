@@ -11,10 +11,10 @@
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/state_parts.h"
 #include "larmor/device/memory/out_of_memory.h"
-#include "larmor/train/networks.h"
+#include "larmor/judge/validation.h"
+#include "larmor/task/networks.h"
 #include "larmor/train/snapshot.h"
 #include "larmor/train/trainer.h"
-#include "larmor/train/validation.h"
 
 namespace larmor {
 

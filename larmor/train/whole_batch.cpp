@@ -11,7 +11,7 @@
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/nn/module.h>
 
-#include "larmor/train/batch_device.h"
+#include "larmor/task/batch_device.h"
 
 namespace larmor {
 

@@ -11,9 +11,9 @@
 #include <ATen/core/Tensor.h>
 
 #include "larmor/comm/communicator.h"
+#include "larmor/task/pass.h"
+#include "larmor/task/task.h"
 #include "larmor/train/kept_buffers.h"
-#include "larmor/train/pass.h"
-#include "larmor/train/task.h"
 
 namespace torch::nn {
 class Module;

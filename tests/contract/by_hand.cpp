@@ -4,7 +4,7 @@
 #include <torch/optim/sgd.h>
 
 #include "larmor/base/text.h"
-#include "larmor/train/checked_dataset.h"
+#include "larmor/judge/checked_dataset.h"
 
 namespace larmor::testing {
 

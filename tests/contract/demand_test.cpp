@@ -9,8 +9,8 @@
 #include "larmor/device/draw_position.h"
 #include "larmor/device/initialisation.h"
 #include "larmor/device/memory/memory_meter.h"
-#include "larmor/train/loaded_stage.h"
-#include "larmor/train/measure/peak_count.h"
+#include "larmor/measure/peak_count.h"
+#include "larmor/run/loaded_stage.h"
 
 #include "tests/contract/trial_run.h"
 

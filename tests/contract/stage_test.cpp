@@ -12,10 +12,10 @@
 #include "larmor/base/text.h"
 #include "larmor/config/load.h"
 #include "larmor/device/module_state.h"
-#include "larmor/train/checked_dataset.h"
-#include "larmor/train/earlier_run.h"
-#include "larmor/train/networks.h"
-#include "larmor/train/undrawn_task.h"
+#include "larmor/judge/checked_dataset.h"
+#include "larmor/run/earlier/earlier_run.h"
+#include "larmor/task/networks.h"
+#include "larmor/task/undrawn_task.h"
 
 #include "tests/contract/trial_run.h"
 

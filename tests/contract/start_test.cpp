@@ -9,7 +9,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/process/system_error.h"
 #include "larmor/base/text.h"
-#include "larmor/train/run_setup.h"
+#include "larmor/run/run_setup.h"
 
 #include "tests/contract/trial_run.h"
 

@@ -11,8 +11,8 @@
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/checkpoint.h"
 #include "larmor/device/draw_position.h"
-#include "larmor/train/batch_device.h"
-#include "larmor/train/run_setup.h"
+#include "larmor/run/run_setup.h"
+#include "larmor/task/batch_device.h"
 
 #include "tests/contract/by_hand.h"
 #include "tests/contract/trial_run.h"

@@ -16,7 +16,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/checkpoint.h"
-#include "larmor/train/run_setup.h"
+#include "larmor/run/run_setup.h"
 
 #include "tests/toy/cases.h"
 #include "tests/toy/workload.h"

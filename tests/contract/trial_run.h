@@ -18,8 +18,8 @@
 
 #include "larmor/base/files/file.h"
 #include "larmor/device/tensors/tensor_file.h"
+#include "larmor/task/workload.h"
 #include "larmor/train/session.h"
-#include "larmor/train/workload.h"
 
 #include "tests/support/rounding.h"
 

@@ -6,9 +6,9 @@
 
 #include "larmor/base/text.h"
 #include "larmor/device/module_state.h"
-#include "larmor/train/checked_dataset.h"
-#include "larmor/train/run_setup.h"
-#include "larmor/train/validation.h"
+#include "larmor/judge/checked_dataset.h"
+#include "larmor/judge/validation.h"
+#include "larmor/run/run_setup.h"
 
 #include "tests/contract/trial_run.h"
 

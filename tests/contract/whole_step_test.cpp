@@ -12,7 +12,7 @@
 #include "larmor/checkpoint/checkpoint.h"
 #include "larmor/device/initialisation.h"
 #include "larmor/device/run_block.h"
-#include "larmor/train/run_setup.h"
+#include "larmor/run/run_setup.h"
 
 #include "tests/contract/by_hand.h"
 #include "tests/contract/forwarding_stage.h"

@@ -16,8 +16,8 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
-#include "larmor/train/batch_feed.h"
-#include "larmor/train/validation.h"
+#include "larmor/judge/batch_feed.h"
+#include "larmor/judge/validation.h"
 
 #include "tests/gpu_emulation/runtime/counters.h"
 

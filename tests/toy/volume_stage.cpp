@@ -2,8 +2,8 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/train/measure/demand_count.h"
-#include "larmor/train/volume_stage.h"
+#include "larmor/measure/demand_count.h"
+#include "larmor/task/volume_stage.h"
 #include "larmor/transforms/declared_chain.h"
 
 namespace larmor::toy {

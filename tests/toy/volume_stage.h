@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "larmor/train/stage.h"
+#include "larmor/task/stage.h"
 
 namespace larmor::toy {
 

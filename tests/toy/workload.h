@@ -8,7 +8,7 @@
 // It is no part of the program that is installed; build/…/tests/toy/bin/larmor is the program with it.
 #pragma once
 
-#include "larmor/train/workload.h"
+#include "larmor/task/workload.h"
 
 namespace larmor::toy {
 

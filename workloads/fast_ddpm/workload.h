@@ -1,7 +1,7 @@
 // Fast-DDPM in three dimensions: fills in a missing modality of a brain scan. Its stage.
 #pragma once
 
-#include "larmor/train/workload.h"
+#include "larmor/task/workload.h"
 
 namespace larmor::fast_ddpm {
 

@@ -1,7 +1,7 @@
 // Latent diffusion of volumes: its stages.
 #pragma once
 
-#include "larmor/train/workload.h"
+#include "larmor/task/workload.h"
 
 namespace larmor::latent_diffusion {
 

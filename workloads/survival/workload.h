@@ -1,7 +1,7 @@
 // Survival of volumes: from an image to how soon an event is to be expected.
 #pragma once
 
-#include "larmor/train/workload.h"
+#include "larmor/task/workload.h"
 
 namespace larmor::survival {
 

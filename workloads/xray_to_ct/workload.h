@@ -2,7 +2,7 @@
 // one before has made. Sources: Hybrid-ViT-Cascade; Ho et al. 2021 (cascaded diffusion models).
 #pragma once
 
-#include "larmor/train/workload.h"
+#include "larmor/task/workload.h"
 
 namespace larmor::xray_to_ct {
 

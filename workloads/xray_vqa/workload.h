@@ -1,7 +1,7 @@
 // Questions about chest radiographs, and CheXpert's labels.
 #pragma once
 
-#include "larmor/train/workload.h"
+#include "larmor/task/workload.h"
 
 namespace larmor::xray_vqa {
 

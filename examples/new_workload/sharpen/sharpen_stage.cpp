@@ -1,8 +1,8 @@
 #include "workloads/new_workload/sharpen/sharpen_stage.h"
 
-#include "larmor/train/measure/demand_count.h"
-#include "larmor/train/prediction.h"
-#include "larmor/train/volume_stage.h"
+#include "larmor/measure/demand_count.h"
+#include "larmor/task/prediction.h"
+#include "larmor/task/volume_stage.h"
 #include "larmor/transforms/declared_chain.h"
 
 #include "workloads/new_workload/sharpen/sharpen_task.h"

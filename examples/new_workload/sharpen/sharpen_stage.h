@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "larmor/train/stage.h"
+#include "larmor/task/stage.h"
 
 namespace larmor::new_workload {
 

@@ -4,7 +4,7 @@
 
 #include "larmor/device/initialisation.h"
 #include "larmor/nn/blocks/conv_block.h"
-#include "larmor/train/prediction.h"
+#include "larmor/task/prediction.h"
 
 namespace larmor::new_workload {
 

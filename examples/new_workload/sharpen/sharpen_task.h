@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "larmor/nn/blocks/block.h"
-#include "larmor/train/task.h"
+#include "larmor/task/task.h"
 
 namespace larmor::new_workload {
 

@@ -4,7 +4,7 @@
 
 #include "larmor/device/initialisation.h"
 #include "larmor/kernels/draw/draw.h"
-#include "larmor/train/prediction.h"
+#include "larmor/task/prediction.h"
 
 #include "tests/toy/active_conv.h"
 

@@ -2,8 +2,8 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
-#include "larmor/train/earlier_run.h"
-#include "larmor/train/volume_stage.h"
+#include "larmor/run/earlier/earlier_run.h"
+#include "larmor/task/volume_stage.h"
 
 #include "tests/toy/coder/coder_stage.h"
 #include "tests/toy/refiner/refiner_task.h"

@@ -10,7 +10,7 @@
 #include "larmor/device/draw_position.h"
 #include "larmor/device/initialisation.h"
 #include "larmor/kernels/draw/draw.h"
-#include "larmor/train/prediction.h"
+#include "larmor/task/prediction.h"
 
 namespace larmor::toy {
 

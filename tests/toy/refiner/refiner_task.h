@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "larmor/train/task.h"
+#include "larmor/task/task.h"
 
 #include "tests/toy/coder/coder_task.h"
 #include "tests/toy/refiner/refiner_net.h"

@@ -10,7 +10,7 @@
 #include "larmor/base/text.h"
 #include "larmor/nn/diffusion/sampling.h"
 #include "larmor/nn/sliding_window.h"
-#include "larmor/train/prediction.h"
+#include "larmor/task/prediction.h"
 
 #include "workloads/fast_ddpm/denoiser/asked_target.h"
 #include "workloads/fast_ddpm/denoiser/brain_figures.h"

@@ -7,10 +7,10 @@
 #include "larmor/base/text.h"
 #include "larmor/data/some_cases.h"
 #include "larmor/data/volume_dataset.h"
+#include "larmor/measure/demand_count.h"
+#include "larmor/measure/validation_count.h"
 #include "larmor/nn/metrics/image_metrics.h"
-#include "larmor/train/measure/demand_count.h"
-#include "larmor/train/measure/validation_count.h"
-#include "larmor/train/volume_stage.h"
+#include "larmor/task/volume_stage.h"
 #include "larmor/transforms/declared_chain.h"
 
 #include "workloads/fast_ddpm/denoiser/contrast_phantom.h"

@@ -11,7 +11,7 @@
 
 #include "larmor/data/make_volumes.h"
 #include "larmor/data/sample_form.h"
-#include "larmor/train/stage.h"
+#include "larmor/task/stage.h"
 
 #include "workloads/fast_ddpm/denoiser/asked_target.h"
 #include "workloads/fast_ddpm/denoiser/denoiser_config.h"

@@ -6,7 +6,7 @@
 #include <ATen/ATen.h>
 
 #include "larmor/base/text.h"
-#include "larmor/train/bootstrap.h"
+#include "larmor/judge/bootstrap.h"
 
 #include "workloads/fast_ddpm/denoiser/brain_figures.h"
 #include "workloads/fast_ddpm/denoiser/denoiser_task.h"

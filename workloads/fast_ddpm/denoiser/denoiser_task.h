@@ -9,7 +9,7 @@
 #include "larmor/config/run_config.h"
 #include "larmor/device/device_constant.h"
 #include "larmor/nn/sliding_window.h"
-#include "larmor/train/task.h"
+#include "larmor/task/task.h"
 
 #include "workloads/fast_ddpm/denoiser/denoiser_config.h"
 

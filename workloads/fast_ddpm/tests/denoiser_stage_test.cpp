@@ -12,8 +12,8 @@
 #include "larmor/base/text.h"
 #include "larmor/config/load.h"
 #include "larmor/formats/volume.h"
-#include "larmor/train/loaded_stage.h"
-#include "larmor/train/predictor.h"
+#include "larmor/judge/prediction/predictor.h"
+#include "larmor/run/loaded_stage.h"
 
 #include "workloads/fast_ddpm/workload.h"
 

@@ -13,7 +13,7 @@
 #include "larmor/device/draw_position.h"
 #include "larmor/device/module_state.h"
 #include "larmor/kernels/draw/draw.h"
-#include "larmor/train/prediction.h"
+#include "larmor/task/prediction.h"
 
 namespace larmor::fast_ddpm {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/device/memory/memory_meter.h"
-#include "larmor/train/loaded_stage.h"
+#include "larmor/run/loaded_stage.h"
 
 #include "workloads/fast_ddpm/denoiser/denoiser_stage.h"
 #include "workloads/fast_ddpm/denoiser/denoiser_task.h"

@@ -8,8 +8,8 @@
 
 #include "larmor/comm/communicator.h"
 #include "larmor/device/draw_position.h"
-#include "larmor/train/prediction.h"
-#include "larmor/train/validation.h"
+#include "larmor/judge/validation.h"
+#include "larmor/task/prediction.h"
 
 #include "workloads/fast_ddpm/denoiser/brain_figures.h"
 #include "workloads/fast_ddpm/denoiser/denoiser_task.h"

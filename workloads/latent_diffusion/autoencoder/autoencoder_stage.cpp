@@ -6,10 +6,10 @@
 #include "larmor/base/error.h"
 #include "larmor/base/files/file.h"
 #include "larmor/base/text.h"
+#include "larmor/measure/demand_count.h"
+#include "larmor/measure/validation_count.h"
 #include "larmor/nn/metrics/image_metrics.h"
-#include "larmor/train/measure/demand_count.h"
-#include "larmor/train/measure/validation_count.h"
-#include "larmor/train/volume_stage.h"
+#include "larmor/task/volume_stage.h"
 #include "larmor/transforms/declared_chain.h"
 
 #include "workloads/latent_diffusion/autoencoder/autoencoder_task.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "larmor/train/stage.h"
+#include "larmor/task/stage.h"
 
 #include "workloads/latent_diffusion/autoencoder/autoencoder_config.h"
 #include "workloads/latent_diffusion/scans/low_count.h"

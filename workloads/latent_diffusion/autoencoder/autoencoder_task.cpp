@@ -12,7 +12,7 @@
 #include "larmor/nn/losses/losses.h"
 #include "larmor/nn/metrics/image_metrics.h"
 #include "larmor/nn/sliding_window.h"
-#include "larmor/train/prediction.h"
+#include "larmor/task/prediction.h"
 #include "larmor/transforms/compared_planes.h"
 
 namespace larmor::latent_diffusion {

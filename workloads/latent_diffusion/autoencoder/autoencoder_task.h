@@ -8,7 +8,7 @@
 
 #include "larmor/nn/losses/lpips.h"
 #include "larmor/nn/sliding_window.h"
-#include "larmor/train/task.h"
+#include "larmor/task/task.h"
 
 #include "workloads/latent_diffusion/autoencoder/autoencoder_config.h"
 

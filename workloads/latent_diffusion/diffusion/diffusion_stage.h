@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "larmor/train/stage.h"
+#include "larmor/task/stage.h"
 
 #include "workloads/latent_diffusion/autoencoder/autoencoder_config.h"
 #include "workloads/latent_diffusion/diffusion/diffusion_config.h"

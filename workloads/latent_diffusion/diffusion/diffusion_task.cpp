@@ -9,7 +9,7 @@
 #include "larmor/device/initialisation.h"
 #include "larmor/kernels/draw/draw.h"
 #include "larmor/nn/metrics/image_metrics.h"
-#include "larmor/train/prediction.h"
+#include "larmor/task/prediction.h"
 
 #include "workloads/latent_diffusion/diffusion/filtered_input.h"
 #include "workloads/latent_diffusion/diffusion/kept_latents.h"

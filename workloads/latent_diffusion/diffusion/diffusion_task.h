@@ -8,7 +8,7 @@
 
 #include "larmor/device/device_constant.h"
 #include "larmor/nn/diffusion/sampling.h"
-#include "larmor/train/task.h"
+#include "larmor/task/task.h"
 
 #include "workloads/latent_diffusion/diffusion/diffusion_config.h"
 #include "workloads/latent_diffusion/diffusion/latent_space.h"

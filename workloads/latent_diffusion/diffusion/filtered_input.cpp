@@ -9,8 +9,8 @@
 #include <ATen/ATen.h>
 
 #include "larmor/base/text.h"
+#include "larmor/judge/bootstrap.h"
 #include "larmor/nn/metrics/image_metrics.h"
-#include "larmor/train/bootstrap.h"
 
 #include "workloads/latent_diffusion/diffusion/latent_statistics.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "larmor/train/task.h"
+#include "larmor/task/task.h"
 
 #include "workloads/latent_diffusion/autoencoder/autoencoder_task.h"
 

@@ -7,7 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "larmor/train/metrics.h"
+#include "larmor/task/metrics.h"
 
 namespace larmor::latent_diffusion {
 

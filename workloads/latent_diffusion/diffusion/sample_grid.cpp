@@ -9,7 +9,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/json.h"
-#include "larmor/train/volume_stage.h"
+#include "larmor/task/volume_stage.h"
 #include "larmor/transforms/declared_chain.h"
 #include "larmor/transforms/transforms.h"
 

@@ -10,8 +10,8 @@
 #include "larmor/base/files/file.h"
 #include "larmor/device/module_state.h"
 #include "larmor/nn/losses/lpips.h"
-#include "larmor/train/kept_files.h"
-#include "larmor/train/loaded_stage.h"
+#include "larmor/run/kept_files.h"
+#include "larmor/run/loaded_stage.h"
 
 #include "workloads/latent_diffusion/workload.h"
 

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
-#include "larmor/train/loaded_stage.h"
+#include "larmor/run/loaded_stage.h"
 #include "larmor/transforms/declared_chain.h"
 
 #include "workloads/latent_diffusion/autoencoder/autoencoder_stage.h"

@@ -12,7 +12,7 @@
 #include "larmor/base/text.h"
 #include "larmor/device/draw_position.h"
 #include "larmor/nn/metrics/image_metrics.h"
-#include "larmor/train/prediction.h"
+#include "larmor/task/prediction.h"
 
 #include "workloads/latent_diffusion/tests/noted_metrics.h"
 #include "workloads/latent_diffusion/tests/small_autoencoder.h"

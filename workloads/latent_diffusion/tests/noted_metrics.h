@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "larmor/train/metrics.h"
+#include "larmor/task/metrics.h"
 
 namespace larmor::latent_diffusion {
 

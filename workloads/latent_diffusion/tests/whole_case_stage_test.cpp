@@ -6,7 +6,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/device/memory/memory_meter.h"
-#include "larmor/train/loaded_stage.h"
+#include "larmor/run/loaded_stage.h"
 
 #include "workloads/latent_diffusion/autoencoder/autoencoder_stage.h"
 #include "workloads/latent_diffusion/autoencoder/autoencoder_task.h"

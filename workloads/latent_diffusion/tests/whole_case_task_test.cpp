@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/comm/communicator.h"
-#include "larmor/train/validation.h"
+#include "larmor/judge/validation.h"
 
 #include "workloads/latent_diffusion/autoencoder/autoencoder_task.h"
 #include "workloads/latent_diffusion/tests/small_autoencoder.h"

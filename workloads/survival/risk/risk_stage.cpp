@@ -9,9 +9,9 @@
 #include "larmor/data/some_cases.h"
 #include "larmor/data/volume_dataset.h"
 #include "larmor/device/tensors/weights_file.h"
-#include "larmor/train/measure/demand_count.h"
-#include "larmor/train/measure/validation_count.h"
-#include "larmor/train/volume_stage.h"
+#include "larmor/measure/demand_count.h"
+#include "larmor/measure/validation_count.h"
+#include "larmor/task/volume_stage.h"
 #include "larmor/transforms/declared_chain.h"
 
 #include "workloads/survival/risk/cohort.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "larmor/data/make_volumes.h"
-#include "larmor/train/stage.h"
+#include "larmor/task/stage.h"
 
 #include "workloads/survival/risk/survival_config.h"
 

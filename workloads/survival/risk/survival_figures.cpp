@@ -14,7 +14,7 @@
 #include <ATen/ops/tensor.h>
 
 #include "larmor/base/text.h"
-#include "larmor/train/bootstrap.h"
+#include "larmor/judge/bootstrap.h"
 
 #include "workloads/survival/risk/brier.h"
 #include "workloads/survival/risk/concordance.h"

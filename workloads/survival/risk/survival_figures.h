@@ -8,7 +8,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "larmor/train/metrics.h"
+#include "larmor/task/metrics.h"
 
 #include "workloads/survival/risk/cox_loss.h"
 #include "workloads/survival/risk/survival_curves.h"

@@ -11,7 +11,7 @@
 #include "larmor/device/initialisation.h"
 #include "larmor/device/send.h"
 #include "larmor/device/tensors/weights_file.h"
-#include "larmor/train/prediction.h"
+#include "larmor/task/prediction.h"
 
 #include "workloads/survival/risk/concordance.h"
 #include "workloads/survival/risk/pictures.h"

@@ -9,7 +9,7 @@
 #include <c10/core/Device.h>
 
 #include "larmor/data/index/index.h"
-#include "larmor/train/task.h"
+#include "larmor/task/task.h"
 
 #include "workloads/survival/risk/survival_config.h"
 #include "workloads/survival/risk/survival_curves.h"

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/error.h"
-#include "larmor/train/bootstrap.h"
+#include "larmor/judge/bootstrap.h"
 
 #include "workloads/survival/tests/tables.h"
 

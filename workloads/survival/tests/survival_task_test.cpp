@@ -14,7 +14,7 @@
 #include "larmor/checkpoint/state_parts.h"
 #include "larmor/comm/communicator.h"
 #include "larmor/kernels/draw/draw.h"
-#include "larmor/train/prediction.h"
+#include "larmor/task/prediction.h"
 #include "larmor/train/whole_batch.h"
 
 namespace larmor::survival {

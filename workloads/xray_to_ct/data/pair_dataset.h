@@ -10,7 +10,7 @@
 #include "larmor/config/run_config.h"
 #include "larmor/data/index/index.h"
 #include "larmor/data/preparable_dataset.h"
-#include "larmor/train/prepare_context.h"
+#include "larmor/task/prepare_context.h"
 
 #include "workloads/xray_to_ct/data/pair_config.h"
 

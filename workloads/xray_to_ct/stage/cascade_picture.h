@@ -6,7 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "larmor/train/metrics.h"
+#include "larmor/task/metrics.h"
 
 #include "workloads/xray_to_ct/data/pair_config.h"
 

@@ -6,7 +6,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/kernels/projector/projector.h"
-#include "larmor/train/prediction.h"
+#include "larmor/task/prediction.h"
 
 #include "workloads/xray_to_ct/data/pair_dataset.h"
 #include "workloads/xray_to_ct/data/radiograph_file.h"

@@ -5,8 +5,8 @@
 #include <mutex>
 #include <string>
 
-#include "larmor/train/loaded_stage.h"
-#include "larmor/train/stage.h"
+#include "larmor/run/loaded_stage.h"
+#include "larmor/task/stage.h"
 
 #include "workloads/xray_to_ct/stage/cascade_config.h"
 #include "workloads/xray_to_ct/stage/cascade_task.h"

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "larmor/train/task.h"
+#include "larmor/task/task.h"
 
 #include "workloads/xray_to_ct/stage/cascade_config.h"
 #include "workloads/xray_to_ct/stage/sample_spread.h"

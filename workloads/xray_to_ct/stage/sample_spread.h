@@ -6,7 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "larmor/train/sample_moments.h"
+#include "larmor/judge/sample_moments.h"
 
 namespace larmor::xray_to_ct {
 

@@ -9,7 +9,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/config/load.h"
-#include "larmor/train/loaded_stage.h"
+#include "larmor/run/loaded_stage.h"
 
 #include "workloads/xray_to_ct/data/pair_dataset.h"
 #include "workloads/xray_to_ct/workload.h"

@@ -9,8 +9,8 @@
 
 #include "larmor/base/error.h"
 #include "larmor/device/draw_position.h"
-#include "larmor/train/measure/activation_count.h"
-#include "larmor/train/prediction.h"
+#include "larmor/measure/activation_count.h"
+#include "larmor/task/prediction.h"
 
 #include "workloads/xray_to_ct/data/pair_dataset.h"
 #include "workloads/xray_to_ct/tests/small_cascade.h"

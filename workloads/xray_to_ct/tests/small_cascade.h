@@ -8,7 +8,7 @@
 #include <c10/core/Device.h>
 
 #include "larmor/device/draw_position.h"
-#include "larmor/train/task.h"
+#include "larmor/task/task.h"
 
 #include "workloads/xray_to_ct/stage/cascade_task.h"
 

@@ -13,8 +13,8 @@
 #include <gtest/gtest.h>
 
 #include "larmor/comm/communicator.h"
-#include "larmor/train/loaded_stage.h"
-#include "larmor/train/validation.h"
+#include "larmor/judge/validation.h"
+#include "larmor/run/loaded_stage.h"
 
 #include "workloads/xray_vqa/tests/pretrain_stage.h"
 

@@ -13,10 +13,10 @@
 #include "larmor/base/text.h"
 #include "larmor/comm/communicator.h"
 #include "larmor/device/draw_position.h"
+#include "larmor/judge/validation.h"
 #include "larmor/optim/optimizer.h"
-#include "larmor/train/loaded_stage.h"
-#include "larmor/train/prediction.h"
-#include "larmor/train/validation.h"
+#include "larmor/run/loaded_stage.h"
+#include "larmor/task/prediction.h"
 
 #include "workloads/xray_vqa/tests/made_up_mimic.h"
 #include "workloads/xray_vqa/workload.h"

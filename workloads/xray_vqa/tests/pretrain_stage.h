@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "larmor/train/loaded_stage.h"
+#include "larmor/run/loaded_stage.h"
 
 #include "workloads/xray_vqa/workload.h"
 

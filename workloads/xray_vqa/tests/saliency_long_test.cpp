@@ -15,7 +15,7 @@
 
 #include "larmor/device/draw_position.h"
 #include "larmor/optim/optimizer.h"
-#include "larmor/train/loaded_stage.h"
+#include "larmor/run/loaded_stage.h"
 
 #include "workloads/xray_vqa/data/phantom_questions.h"
 #include "workloads/xray_vqa/data/xray_phantom.h"

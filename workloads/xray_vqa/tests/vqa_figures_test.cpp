@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/text.h"
-#include "larmor/train/verdict.h"
+#include "larmor/judge/verdict.h"
 
 #include "workloads/xray_vqa/training/declared_vqa.h"
 

@@ -10,7 +10,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/device/draw_position.h"
-#include "larmor/train/loaded_stage.h"
+#include "larmor/run/loaded_stage.h"
 
 #include "workloads/xray_vqa/tests/pretrain_stage.h"
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "larmor/train/metrics.h"
+#include "larmor/task/metrics.h"
 
 #include "workloads/xray_vqa/data/answer_class.h"
 #include "workloads/xray_vqa/training/vqa_figures.h"

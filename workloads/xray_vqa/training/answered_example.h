@@ -7,7 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "larmor/train/metrics.h"
+#include "larmor/task/metrics.h"
 
 #include "workloads/xray_vqa/data/answer_class.h"
 #include "workloads/xray_vqa/network/vqa_network.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "larmor/device/tensors/pretrained.h"
-#include "larmor/train/task.h"
+#include "larmor/task/task.h"
 
 #include "workloads/xray_vqa/training/vqa_config.h"
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "larmor/train/case_columns.h"
+#include "larmor/task/case_columns.h"
 
 #include "workloads/xray_vqa/data/answer_class.h"
 #include "workloads/xray_vqa/training/vqa_figures.h"

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "larmor/base/text.h"
-#include "larmor/train/bootstrap.h"
+#include "larmor/judge/bootstrap.h"
 
 namespace larmor::xray_vqa {
 namespace {

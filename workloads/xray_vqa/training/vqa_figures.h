@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "larmor/train/metrics.h"
+#include "larmor/task/metrics.h"
 
 #include "workloads/xray_vqa/data/chexpert.h"
 #include "workloads/xray_vqa/data/question_types.h"

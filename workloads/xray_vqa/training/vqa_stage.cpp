@@ -11,10 +11,10 @@
 #include "larmor/data/some_cases.h"
 #include "larmor/device/module_state.h"
 #include "larmor/device/tensors/tensor_file.h"
+#include "larmor/measure/demand_count.h"
+#include "larmor/run/earlier/earlier_run.h"
+#include "larmor/task/volume_stage.h"
 #include "larmor/text/vocabulary.h"
-#include "larmor/train/earlier_run.h"
-#include "larmor/train/measure/demand_count.h"
-#include "larmor/train/volume_stage.h"
 
 #include "workloads/xray_vqa/data/own_questions.h"
 #include "workloads/xray_vqa/data/question_data.h"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "larmor/train/stage.h"
+#include "larmor/task/stage.h"
 
 #include "workloads/xray_vqa/data/training_counts.h"
 #include "workloads/xray_vqa/training/vqa_config.h"

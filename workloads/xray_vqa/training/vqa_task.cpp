@@ -10,7 +10,7 @@
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
 #include "larmor/device/initialisation.h"
-#include "larmor/train/prediction.h"
+#include "larmor/task/prediction.h"
 
 #include "workloads/xray_vqa/training/answer_charts.h"
 #include "workloads/xray_vqa/training/answered_example.h"

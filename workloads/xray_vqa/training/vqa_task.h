@@ -9,9 +9,9 @@
 
 #include <c10/core/Device.h>
 
+#include "larmor/run/earlier/earlier_run.h"
+#include "larmor/task/task.h"
 #include "larmor/text/word_piece.h"
-#include "larmor/train/earlier_run.h"
-#include "larmor/train/task.h"
 
 #include "workloads/xray_vqa/data/answer_class.h"
 #include "workloads/xray_vqa/data/training_counts.h"

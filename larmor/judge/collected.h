@@ -1,0 +1,97 @@
+// What a rank gathers of a validation, and how a failure of one rank becomes one of all.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "larmor/base/json.h"
+#include "larmor/comm/communicator.h"
+#include "larmor/data/dataset.h"
+#include "larmor/judge/shown_cases.h"
+#include "larmor/judge/stoppable_work.h"
+#include "larmor/task/metrics.h"
+
+namespace larmor {
+
+/// Borrows the dataset and the communicator.
+class Collected final : public ShownCases {
+ public:
+  struct Wants {
+    const StopAsked& stop_asked;
+    ValidationDepth depth = ValidationDepth::quick;
+    bool pictures = false, of_reference = false;
+    const Dataset* reference = nullptr;  // for reference_case(); borrowed
+    uint64_t seed = 0;                   // that it is read by
+  };
+  /// `shows`: takes how far a case is; may be empty.
+  Collected(const Wants& wants, const Dataset& dataset, Communicator& communicator,
+            std::function<void(double)> shows = {})
+      : ShownCases(dataset, communicator.size()),
+        wants_(wants),
+        communicator_(communicator),
+        shows_(std::move(shows)) {}
+  /// For a part of the same cases.
+  Collected anew(std::function<void(double)> shows) const { return {*this, std::move(shows)}; }
+  void value(const std::string& name, int64_t example, double value) override {
+    values[name].emplace_back(example, value);
+  }
+  void note(const std::string& name, int64_t example, double value) override {
+    notes[name].emplace_back(example, value);
+  }
+  void figure(const std::string& name, const SplitMetric& figure) override { figures[name] = figure; }
+  void remark(const std::string& sentence) override { remarks.push_back(sentence); }
+  bool wants_pictures() const override { return wants_.pictures; }
+  ValidationDepth depth() const override { return wants_.depth; }
+  bool of_reference() const override { return wants_.of_reference; }
+  std::function<void(double)> progress() const override { return shows_; }
+  std::optional<ReferenceCase> reference_case(int64_t example) const override;
+  std::vector<double> shared_out(int64_t count, const std::function<double(int64_t)>& work) override;
+
+  /// What another one has collected.
+  void take(Collected&& more) {
+    const auto append = [](CaseValues& own, const CaseValues& others) {
+      for (const auto& [name, per_case] : others)
+        own[name].insert(own[name].end(), per_case.begin(), per_case.end());
+    };
+    append(values, more.values);
+    append(notes, more.notes);
+    take_pictures(more);
+  }
+
+  CaseValues values, notes;
+  std::map<std::string, SplitMetric> figures;
+  std::vector<std::string> remarks;
+  std::vector<std::pair<int64_t, BadFile>> bad;  // by example
+
+ private:
+  Collected(const Collected& like, std::function<void(double)> shows)
+      : ShownCases(like, SameCases()),
+        wants_(like.wants_),
+        communicator_(like.communicator_),
+        shows_(std::move(shows)) {}
+
+  Wants wants_;
+  Communicator& communicator_;
+  std::function<void(double)> shows_;
+};
+
+/// What ended a rank's cases: it has to take part in what comes, or the others would wait for it.
+struct Failure {
+  std::exception_ptr exception;
+  std::string name;  // of the case
+
+  /// Null where nothing has.
+  Json json() const;
+};
+
+/// In one line, whatever bytes the reasons quote.
+std::string json_line(const Json& json);
+/// Throws this rank's own failure, or what the others have failed with.
+void throw_failures(const Failure& own, const std::vector<Json>& of_ranks);
+
+}  // namespace larmor

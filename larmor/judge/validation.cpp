@@ -1,0 +1,346 @@
+#include "larmor/judge/validation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <exception>
+#include <set>
+#include <string_view>
+
+#include <ATen/ops/cat.h>
+#include <torch/nn/module.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/json.h"
+#include "larmor/base/text.h"
+#include "larmor/device/autocast.h"
+#include "larmor/device/draw_position.h"
+#include "larmor/device/layout.h"
+#include "larmor/judge/batch_feed.h"
+#include "larmor/judge/bootstrap.h"
+#include "larmor/judge/case_value_bytes.h"
+#include "larmor/judge/collected.h"
+#include "larmor/judge/split_reader.h"
+#include "larmor/task/batch_device.h"
+#include "larmor/task/networks.h"
+
+namespace larmor {
+
+namespace {
+
+/// A line that says what it is, and the values as they lie in memory.
+std::string pack(const Collected& collected, const Failure& failure) {
+  Json head;
+  std::string values;
+  append_values(values, head["values"] = Json::array(), collected.values);
+  append_values(values, head["notes"] = Json::array(), collected.notes);
+  head["bad"] = Json::array();
+  for (const auto& [example, file] : collected.bad)
+    head["bad"].push_back({example, to_json(std::vector{file})});
+  head["failure"] = failure.json();
+  return json_line(head) + "\n" + values;
+}
+
+/// What all ranks have collected, in the order of the examples.
+struct Gathered {
+  CaseValues values, notes;
+  std::vector<BadFile> bad;
+
+  /// For Task::summarize().
+  CaseValues all() const {
+    CaseValues both = values;
+    both.insert(notes.begin(), notes.end());
+    return both;
+  }
+
+  /// Those of which anything was recorded.
+  std::vector<int64_t> examples() const {
+    std::set<int64_t> all;
+    for (const auto* const recorded : {&values, &notes}) {
+      for (const auto& [name, per_case] : *recorded) {
+        for (const auto& [example, value] : per_case) all.insert(example);
+      }
+    }
+    return {all.begin(), all.end()};
+  }
+
+  Gathered of(const CaseGroup& group) const {
+    return {.values = values_of_group(values, group), .notes = values_of_group(notes, group), .bad = {}};
+  }
+};
+
+Gathered gather(Communicator& communicator, const Collected& collected, const Failure& failure) {
+  Gathered gathered;
+  std::vector<Json> failures;
+  std::map<int64_t, BadFile> bad;
+  for (const auto& bytes : all_gather_bytes(communicator, pack(collected, failure))) {
+    const auto end = bytes.find('\n');
+    const auto head = parse_json(bytes.substr(0, end), "a rank's values");
+    auto values = std::string_view(bytes).substr(end + 1);
+    take_values(values, head.at("values"), gathered.values);
+    take_values(values, head.at("notes"), gathered.notes);
+    for (const auto& entry : head.at("bad"))
+      bad.emplace(entry[0].get<int64_t>(), bad_files_from(entry[1]).at(0));
+    failures.push_back(head.at("failure"));
+  }
+  throw_failures(failure, failures);
+  for (auto& [example, file] : bad) gathered.bad.push_back(std::move(file));
+  for (auto* const values : {&gathered.values, &gathered.notes}) {
+    for (auto& [name, per_case] : *values) std::sort(per_case.begin(), per_case.end());
+  }
+  return gathered;
+}
+
+/// A NaN never stands alone, whatever the task says of it.
+std::string why_undefined(const SplitMetric& figure, const MetricResult& metric) {
+  if (!std::isnan(figure.value) || !figure.undefined.empty()) return figure.undefined;
+  const auto are_none =
+      std::ranges::count_if(metric.per_case, [](const auto& of_case) { return std::isnan(of_case.second); });
+  if (are_none == 0) return "these cases do not define it";
+  return text("it is no number for ", are_none, " of ", metric.per_case.size(),
+              metric.per_case.size() == 1 ? " case" : " cases");
+}
+
+ValidationResult result_of(const Gathered& gathered, const Task& task, Collected& summary) {
+  ValidationResult result{.metrics = {},
+                          .pictures = summary.drawn_pictures(),
+                          .remarks = summary.remarks,
+                          .verdicts = {},
+                          .bad = gathered.bad,
+                          .patients = count_patients(summary, gathered.all())};
+  for (const auto& [name, per_case] : gathered.values) {
+    result.metrics[name].per_case = per_case;
+    if (!summary.figures.contains(name)) summary.figures[name] = mean_over_cases(summary, per_case);
+  }
+  for (const auto& [name, figure] : summary.figures) {
+    auto& metric = result.metrics[name];
+    metric.mean = figure.value;
+    metric.interval = figure.interval;
+    metric.no_interval = figure.no_interval;
+    metric.parts_by = figure.parts_by;
+    metric.parts = figure.parts;
+    metric.undefined = why_undefined(figure, metric);
+    metric.undefined_parts = figure.undefined_parts;
+  }
+  result.verdicts = verdicts_of(task.figures(), summary.figures);
+  return result;
+}
+
+/// The cases of a rank on their way through the task.
+class CaseRunner {
+ public:
+  CaseRunner(Task& task, const Dataset& dataset, const Communicator& communicator,
+             const ValidationOptions& options, BatchFeed& feed, Collected& collected)
+      : task_(task),
+        dataset_(dataset),
+        options_(options),
+        feed_(feed),
+        collected_(collected),
+        ranks_(communicator.size()),
+        reader_(dataset, {.seed = options.seed,
+                          .rank = communicator.rank(),
+                          .ranks = communicator.size(),
+                          .workers = options.workers,
+                          .pinned = !options.device.is_cpu()}) {}
+
+  /// What has ended them before their time, if anything has.
+  Failure run() {
+    try {
+      const StoppableWork here(options_.stop_asked);
+      show(/*part=*/0);
+      while (auto read = next()) take(std::move(*read));
+      run_waiting();
+      throw_if_asked(options_.stop_asked);
+    } catch (...) {
+      const auto at_fault = failed_ >= 0 ? failed_ : reader_.example();
+      return {std::current_exception(), dataset_.name(at_fault)};
+    }
+    return {};
+  }
+
+ private:
+  std::optional<SplitReader::Read> next() {
+    try {
+      return reader_.next();
+    } catch (const Error& error) {
+      throw error.within(text("while validating ", dataset_.name(reader_.example())));
+    }
+  }
+
+  void take(SplitReader::Read read) {
+    if (read.bad) {
+      collected_.bad.emplace_back(read.key.example, std::move(*read.bad));
+      end_case();
+      return;
+    }
+    if (!waiting_.empty() && !are_alike(waiting_.front(), read.batch)) run_waiting();
+    waiting_.push_back(std::move(read.batch));
+    if (std::ssize(waiting_) >= at_once()) run_waiting();
+  }
+
+  /// Sums over a batch would be ordered by its size: on a CPU, where it gains nothing, a case is computed
+  /// alone.
+  int64_t at_once() const { return options_.device.is_cpu() ? 1 : options_.batch; }
+
+  static bool are_alike(const Batch& one, const Batch& other) {
+    return std::ranges::equal(one.tensors, other.tensors, [](const auto& left, const auto& right) {
+      return left.first == right.first && left.second.sizes() == right.second.sizes();
+    });
+  }
+
+  void run_waiting() {
+    const auto cases = std::exchange(waiting_, {});
+    if (cases.empty()) return;
+    if (cases.size() == 1 || !try_together(cases)) {
+      for (const auto& one : cases) run_alone(one);
+    }
+    for (std::size_t i = 0; i < cases.size(); ++i) end_case();
+  }
+
+  void end_case() {
+    ++done_;
+    options_.after_case();
+    show(/*part=*/0);
+  }
+
+  void show(double part) const {
+    if (!options_.progress) return;
+    const auto all = dataset_.size(), done = std::min(all, done_ * ranks_);
+    options_.progress({.what = collected_.of_reference() ? "looked at training cases:" : "validated",
+                       .unit = "cases",
+                       .done = done,
+                       .all = all,
+                       .part = done < all ? part : 0});
+  }
+
+  std::function<void(double)> shows_parts() const {
+    if (!options_.progress) return {};
+    return [this](double part) { show(part); };
+  }
+
+  void run_task(const Batch& cases, Metrics& metrics) {
+    const Batch batch = feed_.take(cases);
+    // Tasks wait for what they find of a case, so that the next one is on its way before, or not beside it.
+    const Batch* const next = at_once() == 1 ? reader_.upcoming() : nullptr;
+    if (next != nullptr) feed_.copy_ahead(*next);
+    const DrawScope draws(draw_position_of(batch));
+    const AutocastScope autocast(options_.device.type(), options_.precision);
+    const LayoutScope layout(options_.layout);
+    task_.validate(batch, metrics);
+  }
+
+  /// False where some case is of no use: then each is tried by itself.
+  bool try_together(const std::vector<Batch>& cases) {
+    Batch all;
+    for (const auto& one : cases) all.keys.push_back(one.keys.front());
+    for (const auto& [name, tensor] : cases.front().tensors) {
+      std::vector<at::Tensor> rows;
+      for (const auto& one : cases) rows.push_back(one.at(name));
+      all.tensors.emplace(name, at::cat(rows));
+    }
+    Collected own = collected_.anew(shows_parts());
+    try {
+      run_task(all, own);
+    } catch (const Error& error) {
+      if (error.exit() != Exit::data) throw;
+      return false;
+    }
+    collected_.take(std::move(own));
+    return true;
+  }
+
+  // A case counts as a whole or, where the task refuses it, not at all.
+  void run_alone(const Batch& one) {
+    const auto example = one.keys.front().example;
+    Collected own = collected_.anew(shows_parts());
+    failed_ = example;
+    try {
+      run_task(one, own);
+    } catch (const Error& error) {
+      if (error.exit() != Exit::data) throw error.within(text("while validating ", dataset_.name(example)));
+      collected_.bad.emplace_back(example, bad_file_of(dataset_, example, error));
+      failed_ = -1;
+      return;
+    }
+    failed_ = -1;
+    collected_.take(std::move(own));
+  }
+
+  Task& task_;
+  const Dataset& dataset_;
+  const ValidationOptions& options_;
+  BatchFeed& feed_;
+  Collected& collected_;
+  int64_t ranks_, done_ = 0;
+  SplitReader reader_;
+  std::vector<Batch> waiting_;
+  int64_t failed_ = -1;  // the case at fault, where the task has failed with it
+};
+
+CaseValues values_of_reference(Task& task, Communicator& communicator, const ValidationOptions& options,
+                               BatchFeed& feed) {
+  if (options.reference == nullptr) return {};
+  const bool stays = options.reference_values != nullptr && task.reference_stays();
+  if (stays && options.reference_values->has_value()) return **options.reference_values;
+  Collected of_reference({.stop_asked = options.stop_asked, .depth = options.depth, .of_reference = true},
+                         *options.reference, communicator);
+  const auto failure = CaseRunner(task, *options.reference, communicator, options, feed, of_reference).run();
+  CaseValues values = gather(communicator, of_reference, failure).all();
+  if (stays) *options.reference_values = values;
+  return values;
+}
+
+}  // namespace
+
+std::string words_of_missing(const MetricResult& metric) {
+  std::map<std::string, std::vector<std::string>> by_reason;
+  for (const auto& [part, reason] : metric.undefined_parts) by_reason[reason].push_back(part);
+  std::vector<std::string> reasons;
+  for (const auto& [reason, parts] : by_reason) reasons.push_back(text(join(parts, ", "), ": ", reason));
+  return join(reasons, "; ");
+}
+
+ValidationResult validate(Task& task, const Dataset& dataset, Communicator& communicator,
+                          const ValidationOptions& options) {
+  const EvaluationMode evaluation(task);
+  const torch::NoGradGuard no_grad;
+  std::optional<BatchFeed> own_feed;
+  BatchFeed& feed =
+      options.feed != nullptr ? *options.feed : own_feed.emplace(options.device, options.precision);
+  Collected collected({.stop_asked = options.stop_asked,
+                       .depth = options.depth,
+                       .pictures = options.pictures && communicator.is_first(),
+                       .reference = options.reference,
+                       .seed = options.seed},
+                      dataset, communicator);
+  const auto failure = CaseRunner(task, dataset, communicator, options, feed, collected).run();
+  const auto gathered = gather(communicator, collected, failure);
+  if (static_cast<int64_t>(gathered.bad.size()) == dataset.size()) {
+    fail(Exit::data,
+         text("none of the ", dataset.size(), " cases to validate on can be used:", listing(gathered.bad)),
+         "look at one of them with larmor inspect FILE");
+  }
+  const CaseValues reference = values_of_reference(task, communicator, options, feed);
+  feed.clear();
+  task.summarize(gathered.all(), reference, collected);
+  auto result = result_of(gathered, task, collected);
+  if (options.columns) {
+    result.columns = task.case_columns(gathered.all());
+    result.scores = task.scores(gathered.all());
+  }
+  if (options.groups) {
+    const auto judge_part = [&](const CaseGroup& group) {
+      const auto part = gathered.of(group);
+      Collected of_group({options.stop_asked, options.depth, /*pictures=*/false}, dataset, communicator);
+      task.summarize(part.all(), reference, of_group);
+      return result_of(part, task, of_group);
+    };
+    for (auto& group : options.groups(task.case_columns(gathered.all()), gathered.examples())) {
+      result.groups.push_back(judge_part(group));
+      result.groups.back().of = std::move(group);
+    }
+  }
+  return result;
+}
+
+}  // namespace larmor
