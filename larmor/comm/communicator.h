@@ -12,7 +12,7 @@
 #include <c10/core/Device.h>
 
 #include "larmor/launch/rank.h"
-#include "larmor/plan/plan.h"
+#include "larmor/plan/kinds.h"
 
 namespace larmor {
 

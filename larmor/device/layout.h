@@ -2,7 +2,7 @@
 // and the operators between two convolutions keep what they get.
 #pragma once
 
-#include "larmor/plan/plan.h"
+#include "larmor/plan/kinds.h"
 
 namespace larmor {
 

@@ -11,7 +11,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "larmor/plan/plan.h"
+#include "larmor/plan/kinds.h"
 
 namespace at {
 struct RecordFunction;

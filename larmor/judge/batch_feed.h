@@ -6,7 +6,7 @@
 #include <c10/core/Device.h>
 
 #include "larmor/data/dataset.h"
-#include "larmor/plan/plan.h"
+#include "larmor/plan/kinds.h"
 
 namespace larmor {
 

@@ -17,7 +17,7 @@
 #include "larmor/judge/case_groups.h"
 #include "larmor/judge/stoppable_work.h"
 #include "larmor/judge/verdict.h"
-#include "larmor/plan/plan.h"
+#include "larmor/plan/kinds.h"
 #include "larmor/task/task.h"
 
 namespace larmor {

@@ -3,7 +3,7 @@
 
 #include <c10/core/Device.h>
 
-#include "larmor/plan/plan.h"
+#include "larmor/plan/kinds.h"
 
 namespace larmor {
 

@@ -8,7 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "larmor/data/dataset.h"
-#include "larmor/plan/plan.h"
+#include "larmor/plan/kinds.h"
 #include "larmor/task/task.h"
 
 namespace larmor {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "larmor/data/dataset.h"
-#include "larmor/plan/plan.h"
+#include "larmor/plan/kinds.h"
 #include "larmor/task/task.h"
 
 namespace larmor {

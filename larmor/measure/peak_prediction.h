@@ -5,7 +5,7 @@
 
 #include "larmor/measure/activation_count.h"
 #include "larmor/measure/measured_step.h"
-#include "larmor/plan/plan.h"
+#include "larmor/plan/kinds.h"
 
 namespace larmor {
 

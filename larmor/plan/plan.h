@@ -11,31 +11,9 @@
 #include "larmor/base/json.h"
 #include "larmor/config/run_config.h"
 #include "larmor/hardware/hardware.h"
+#include "larmor/plan/kinds.h"
 
 namespace larmor {
-
-enum class Precision { fp32, bf16, fp16, fp64 };
-/// How ranks share the work: whole replicas in threads of one process (dp) or in processes (ddp), or a part
-/// each of the optimizer's states (ZeRO-1), of the gradients too (ZeRO-2), and of the weights (ZeRO-3).
-/// Source: Rajbhandari et al. 2020.
-enum class Strategy { single, dp, ddp, zero1, zero2, zero3 };
-/// What backward computes again instead of keeping it: nothing, each block, or sections of blocks and in
-/// each its blocks.
-enum class Recompute { none, blocks, all };
-enum class Compression { none, fp16, bf16 };
-/// In which order the numbers of a network's volumes [N, C, D, H, W] lie in memory: the channels of a voxel
-/// far apart, or side by side (libtorch's channels_last_3d).
-enum class Layout { contiguous, channels_last };
-enum class DeviceKind { cpu, cuda };
-
-std::string to_text(Precision precision);
-std::string to_text(Strategy strategy);
-std::string to_text(Recompute recompute);
-std::string to_text(Compression compression);
-std::string to_text(Layout layout);
-std::string to_text(DeviceKind kind);
-/// Whether each rank holds a part of the optimizer's states only.
-bool is_sharded(Strategy strategy);
 
 /// A row of a guide's table of batches.
 struct GuideRow {

@@ -7,7 +7,7 @@
 
 #include "larmor/data/dataset.h"
 #include "larmor/device/draw_position.h"
-#include "larmor/plan/plan.h"
+#include "larmor/plan/kinds.h"
 
 namespace larmor {
 

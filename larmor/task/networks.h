@@ -8,7 +8,7 @@
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
-#include "larmor/plan/plan.h"
+#include "larmor/plan/kinds.h"
 #include "larmor/task/task.h"
 
 namespace larmor {

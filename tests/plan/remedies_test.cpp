@@ -6,7 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/text.h"
-#include "larmor/plan/plan.h"
+#include "larmor/hardware/hardware.h"
+#include "larmor/plan/kinds.h"
 
 #include "tests/plan/support/machines.h"
 #include "tests/plan/support/request.h"

@@ -9,7 +9,7 @@
 #include <c10/core/Device.h>
 
 #include "larmor/checkpoint/checkpoint.h"
-#include "larmor/plan/plan.h"
+#include "larmor/plan/kinds.h"
 #include "larmor/run/loaded_stage.h"
 #include "larmor/run/run_folder.h"
 

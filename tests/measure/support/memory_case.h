@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "larmor/measure/peak_prediction.h"
-#include "larmor/plan/plan.h"
+#include "larmor/plan/kinds.h"
 #include "larmor/task/task.h"
 
 namespace larmor::testing {
