@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Files of at most 400 lines, functions of at most 60: what fits on a screen or two can be understood."""
+"""Files of at most 400 lines, functions of at most 60, folders of at most 40 files: what fits on a screen or two can be
+understood."""
 
 import ast
+import collections
 import re
 
 import source_tree
@@ -9,6 +11,8 @@ from source_tree import Problem, blanked, read
 
 LINES_OF_A_FILE = 400
 LINES_OF_A_FUNCTION = 60
+FILES_OF_A_FOLDER = 40
+FOLDERS_OF_CODE = ("larmor", "workloads", "app")  # tests have a folder a layer, whatever it holds
 FOLDERS = ("larmor", "workloads", "app", "examples", "tests", "bench", "tools", "cmake", "script")
 
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\\n|\\.)*", re.MULTILINE)
@@ -77,7 +81,15 @@ def name_of(head):
     return before[-1] if before else head
 
 
+def check_folders(root):
+    files = collections.Counter(path.parent for path in source_tree.sources(root, FOLDERS_OF_CODE, (".h", ".cpp", ".cu", ".cuh")))
+    for folder, count in sorted(files.items()):
+        if count > FILES_OF_A_FOLDER:
+            yield Problem(str(folder), 1, f"{count} sources, at most {FILES_OF_A_FOLDER}: make folders by subject")
+
+
 def check(root, _arguments=None):
+    yield from check_folders(root)
     for path in source_tree.sources(root, FOLDERS, (".h", ".cpp", ".cu", ".cuh", ".py", ".cmake", ".txt")):
         text = read(root, path)
         lines = text.count("\n") + (0 if text.endswith("\n") or not text else 1)
@@ -145,10 +157,15 @@ def self_test(folder):
         "larmor/base/two.cpp": "\n\n" + long_function("first", 61) + "int a;\n" + long_function("second", 60),
         "larmor/base/member.h": "class A {\n" + long_function("member", 61) + "};\n",
         "tests/base/a_test.cpp": "namespace {\nTEST(A, B) {\n" + "  f({1});\n" * 60 + "}\n}\n",
+        "larmor/many/CMakeLists.txt": "",
+        **{f"larmor/many/{number}.h": "" for number in range(41)},
+        **{f"larmor/base/few/{number}.h": "" for number in range(40)},
+        **{f"tests/many/{number}.cpp": "" for number in range(41)},
         "tools/fine.py": "def f():\n" + "    a = 1\n" * 59,
         "tools/long.py": "def g():\n" + "    a = 1\n" * 60,
     })
     source_tree.expect(check(folder), [
+        "larmor/many:1: 41 sources, at most 40",
         "larmor/base/long_file.h:401: 401 lines", "larmor/base/two.cpp:3: first has 61",
         "larmor/base/member.h:2: member has 61", "tests/base/a_test.cpp:2: TEST has 62", "tools/long.py:1: g has 61",
     ])
