@@ -52,6 +52,8 @@ BlockFunction GatheredBlocks::with_weights(const torch::nn::Module& block, Block
 
 void GatheredBlocks::expect_backward(const torch::nn::Module& block, const std::vector<at::Tensor>& inputs,
                                      const std::vector<at::Tensor>& outputs) {
+  // The whole network is here, and stays: a pass of one rank alone, from which nobody learns.
+  if (held_) return;
   const size_t unit = place_.at(&block);
   // As it is now: a network frozen for this call alone learns nothing from it, whatever holds in backward.
   size_t learning = 0;
