@@ -73,10 +73,10 @@ function(larmor_workload_tests)
     file(GLOB long_sources CONFIGURE_DEPENDS ${folder}/*_long_test.cpp)
     list(REMOVE_ITEM sources ${long_sources})
     larmor_test(${name}_test TORCH SOURCES ${sources}
-                LAYERS train LIBRARIES larmor_workload_${name} larmor_test_support TIMEOUT 300)
+                LIBRARIES larmor_workload_${name} larmor_train larmor_test_support TIMEOUT 300)
     if(long_sources)
       larmor_test(${name}_long_test TORCH SOURCES ${long_sources}
-                  LAYERS train LIBRARIES larmor_workload_${name} larmor_test_support LABELS long TIMEOUT 1800)
+                  LIBRARIES larmor_workload_${name} larmor_train larmor_test_support LABELS long TIMEOUT 1800)
     endif()
   endforeach()
 endfunction()
