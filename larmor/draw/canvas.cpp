@@ -174,6 +174,21 @@ double Canvas::text_width(std::string_view words, double size) const {
   return extents.x_advance;
 }
 
+double Canvas::fitting_size(std::string_view words, double room, double wanted) const {
+  const double length = text_width(words, wanted);
+  return length <= room ? wanted : wanted * room / length;
+}
+
+void Canvas::write_centred(std::string_view words, const Box& box, double wanted, Colour colour) {
+  const double size = fitting_size(words, box.width(), wanted);
+  const double left = (box.left + box.right - text_width(words, size)) / 2;
+  write(words, {.x = left, .y = base_line(box, size)}, size, colour);
+}
+
+double base_line(const Box& box, double size) {
+  return std::round((box.top + box.bottom) / 2 + capital_height / 2 * size);
+}
+
 void Canvas::write(std::string_view words, Point start, double size, Colour colour, Direction direction) {
   cairo_t* const context = parts_->context.get();
   cairo_save(context);

@@ -61,10 +61,14 @@ class Canvas {
   /// Pixels from where the words begin to where the next ones would. `size`: of the font, pixels from one
   /// line to the next.
   double text_width(std::string_view words, double size) const;
+  /// The largest size, up to `wanted`, at which the words are no wider than `room`.
+  double fitting_size(std::string_view words, double room, double wanted) const;
   /// UTF-8; what cannot be shown is written as base/printable.h has it. `start`: where the first letter
   /// stands on the base line.
   void write(std::string_view words, Point start, double size, Colour colour,
              Direction direction = Direction::right);
+  /// One line in the middle of the box, in its fitting_size().
+  void write_centred(std::string_view words, const Box& box, double wanted, Colour colour);
   /// In white with a dark edge, which is readable on every grey.
   void write_on_picture(std::string_view words, Point start, double size);
 
@@ -81,6 +85,8 @@ class Canvas {
 
 /// Of the font's size: the height of capitals and figures.
 constexpr double capital_height = 0.729;
+/// The y on which letters of that size stand, so that capitals are in the middle of the box.
+double base_line(const Box& box, double size);
 
 /// The part of the segment that is inside `box`; nothing, or one segment.
 std::vector<Segment> clipped(const Segment& segment, const Box& box);

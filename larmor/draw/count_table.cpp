@@ -80,18 +80,18 @@ class TableDrawing {
   }
 
   Image result() {
-    write_centred(table_.title,
-                  {.left = table_margin,
-                   .top = table_margin,
-                   .right = layout_.width - table_margin,
-                   .bottom = table_margin + table_title_font},
-                  table_title_font);
-    write_centred(table_.column_title,
-                  {.left = layout_.cells.left,
-                   .top = layout_.cells.top - layout_.column_room - table_line,
-                   .right = layout_.cells.right,
-                   .bottom = layout_.cells.top - layout_.column_room},
-                  table_font);
+    canvas_.write_centred(table_.title,
+                          {.left = table_margin,
+                           .top = table_margin,
+                           .right = layout_.width - table_margin,
+                           .bottom = table_margin + table_title_font},
+                          table_title_font, table_ink);
+    canvas_.write_centred(table_.column_title,
+                          {.left = layout_.cells.left,
+                           .top = layout_.cells.top - layout_.column_room - table_line,
+                           .right = layout_.cells.right,
+                           .bottom = layout_.cells.top - layout_.column_room},
+                          table_font, table_ink);
     write_upwards(table_.row_title,
                   {.left = layout_.cells.left - layout_.row_room - table_line,
                    .top = layout_.cells.top,
@@ -106,24 +106,9 @@ class TableDrawing {
  private:
   double length_of(const std::string& words) const { return canvas_.text_width(words, table_font); }
 
-  void write_centred(const std::string& words, const Box& box, double wanted, Colour ink = table_ink) {
-    const double size = fitting(words, box.width(), wanted);
-    const double left = (box.left + box.right - canvas_.text_width(words, size)) / 2;
-    canvas_.write(words, {.x = left, .y = base_line(box, size)}, size, ink);
-  }
-
-  double fitting(const std::string& words, double room, double wanted) const {
-    const double length = canvas_.text_width(words, wanted);
-    return length <= room ? wanted : wanted * room / length;
-  }
-
-  static double base_line(const Box& box, double size) {
-    return std::round((box.top + box.bottom) / 2 + drawing::capital_height / 2 * size);
-  }
-
   /// From the lower end of the box, or in its middle.
   void write_upwards(const std::string& words, const Box& box, bool is_centred) {
-    const double size = fitting(words, box.height(), table_font);
+    const double size = canvas_.fitting_size(words, box.height(), table_font);
     const double back = is_centred ? (box.height() - canvas_.text_width(words, size)) / 2 : 0;
     const double middle = (box.left + box.right) / 2 + drawing::capital_height / 2 * size;
     canvas_.write(words, {.x = std::round(middle), .y = box.bottom - back}, size, table_ink,
@@ -143,10 +128,11 @@ class TableDrawing {
     Box name = cell_at(row, 0);
     name.right = name.left - table_gap;
     name.left = name.right + table_gap - layout_.row_room;
-    const double size = fitting(table_.rows[row], name.width(), table_font);
-    canvas_.write(table_.rows[row],
-                  {.x = name.right - canvas_.text_width(table_.rows[row], size), .y = base_line(name, size)},
-                  size, table_ink);
+    const double size = canvas_.fitting_size(table_.rows[row], name.width(), table_font);
+    canvas_.write(
+        table_.rows[row],
+        {.x = name.right - canvas_.text_width(table_.rows[row], size), .y = drawing::base_line(name, size)},
+        size, table_ink);
     for (std::size_t column = 0; column < counts.size(); ++column) {
       const Box cell = cell_at(row, column);
       if (row == 0) write_column_name(table_.columns[column], cell);
@@ -159,7 +145,7 @@ class TableDrawing {
     box.bottom = cell.top - table_gap / 2;
     box.top = cell.top - layout_.column_room;
     if (layout_.are_lying) {
-      write_centred(name, box, table_font);
+      canvas_.write_centred(name, box, table_font, table_ink);
     } else {
       write_upwards(name, box, /*is_centred=*/false);
     }
@@ -185,9 +171,9 @@ class TableDrawing {
       Box below = words;
       below.top = middle;
       below.bottom = middle + table_line;
-      write_centred(text(std::lround(100 * share), " %"), below, 0.85 * table_font, ink);
+      canvas_.write_centred(text(std::lround(100 * share), " %"), below, 0.85 * table_font, ink);
     }
-    write_centred(text(count), words, table_font, ink);
+    canvas_.write_centred(text(count), words, table_font, ink);
   }
 
   void draw_share_bar() {

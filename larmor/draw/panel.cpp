@@ -123,7 +123,7 @@ class PanelDrawing {
         canvas_(layout_.width, layout_.height) {}
 
   Image result() {
-    write_centred(panel_.title, layout_.title, drawing::panel_title_font);
+    canvas_.write_centred(panel_.title, layout_.title, drawing::panel_title_font, panel_ink);
     for (std::size_t i = 0; i < panel_.cases.size(); ++i) draw_case(panel_.cases[i], layout_.blocks[i]);
     draw_bar();
     for (std::size_t i = 0; i < scales_.size(); ++i) draw_scale(scales_[i], layout_.scales[i].colours);
@@ -132,25 +132,9 @@ class PanelDrawing {
   }
 
  private:
-  /// The words made as small as the room asks for.
-  double fitting(std::string_view words, double room, double size) const {
-    const double length = canvas_.text_width(words, size);
-    return length <= room ? size : size * room / length;
-  }
-
-  static double base_line(const drawing::Box& box, double size) {
-    return std::round((box.top + box.bottom) / 2 + drawing::capital_height / 2 * size);
-  }
-
-  void write_centred(std::string_view words, const drawing::Box& box, double wanted) {
-    const double size = fitting(words, box.width(), wanted);
-    const double left = (box.left + box.right - canvas_.text_width(words, size)) / 2;
-    canvas_.write(words, {.x = left, .y = base_line(box, size)}, size, panel_ink);
-  }
-
   void write_left(std::string_view words, const drawing::Box& box, double wanted) {
-    const double size = fitting(words, box.width(), wanted);
-    canvas_.write(words, {.x = box.left, .y = base_line(box, size)}, size, panel_ink);
+    const double size = canvas_.fitting_size(words, box.width(), wanted);
+    canvas_.write(words, {.x = box.left, .y = drawing::base_line(box, size)}, size, panel_ink);
   }
 
   void draw_case(const PanelCase& one, const PanelBlock& block) {
@@ -158,7 +142,7 @@ class PanelDrawing {
     name.bottom = name.top + panel_line;
     write_left(one.name, name, drawing::panel_name_font);
     for (std::size_t i = 0; i < one.images.size(); ++i)
-      write_centred(one.images[i].title, block.titles[i], panel_font);
+      canvas_.write_centred(one.images[i].title, block.titles[i], panel_font, panel_ink);
     for (const PanelTile& tile : block.tiles) draw_tile(one, tile);
     for (std::size_t row = 0; row < block.row_names.size(); ++row)
       write_row_name(one, row, block.row_names[row]);
@@ -174,7 +158,7 @@ class PanelDrawing {
     if (box.height() == 0) return;
     const auto has_row = [&](const PanelImage& image) { return row < image.planes.size(); };
     const std::string& name = std::ranges::find_if(one.images, has_row)->planes[row].name;
-    const double size = fitting(name, box.height(), panel_font);
+    const double size = canvas_.fitting_size(name, box.height(), panel_font);
     const double back = canvas_.text_width(name, size) / 2;
     canvas_.write(name, {.x = box.right - panel_gap, .y = (box.top + box.bottom) / 2 + back}, size, panel_ink,
                   drawing::Direction::up);
@@ -194,7 +178,7 @@ class PanelDrawing {
       drawing::Box above = tile.box;
       above.bottom = tile.box.top;
       above.top = above.bottom - panel_line;
-      write_centred(plane.name, above, panel_font);
+      canvas_.write_centred(plane.name, above, panel_font, panel_ink);
     }
     const PanelPlane* const before = drawing::plane_before(one, tile.image, tile.plane);
     if (before == nullptr || !have_same_edges(*before, plane)) write_edges(plane, tile.box);
@@ -229,7 +213,7 @@ class PanelDrawing {
     words.top = place.bottom;
     words.bottom = words.top + panel_line;
     canvas_.write(text(layout_.bar_length, " ", panel_.unit_of_length),
-                  {.x = words.left, .y = base_line(words, panel_font)}, panel_font, panel_ink);
+                  {.x = words.left, .y = drawing::base_line(words, panel_font)}, panel_font, panel_ink);
   }
 
   void draw_scale(const PanelScale& scale, const drawing::Box& box) {
@@ -251,9 +235,10 @@ class PanelDrawing {
     words.bottom = words.top + panel_line;
     write_left(text(scale.low), words, panel_font);
     const std::string high = text(scale.high);
-    canvas_.write(high,
-                  {.x = box.right - canvas_.text_width(high, panel_font), .y = base_line(words, panel_font)},
-                  panel_font, panel_ink);
+    canvas_.write(
+        high,
+        {.x = box.right - canvas_.text_width(high, panel_font), .y = drawing::base_line(words, panel_font)},
+        panel_font, panel_ink);
   }
 
   const Panel& panel_;
