@@ -24,6 +24,7 @@ using Sample = std::map<std::string, at::Tensor, std::less<>>;
 
 class PreparableDataset;
 
+/// One that is made around another is an ExamplesOf or a DatasetAround (data/dataset_around.h).
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -36,21 +37,18 @@ class Dataset {
   /// How many examples in a row come from the same files, such as the crops of one volume. Divides size().
   virtual int64_t examples_per_case() const { return 1; }
   /// Whose the example is: figures draw patients, each with all of theirs. By default the case is all that is
-  /// known of its patient. A dataset around another one asks that one.
+  /// known of its patient.
   virtual std::string patient(int64_t example) const { return name(example); }
   /// Where the voxels of the example's image are in the body, for who shows it; known when get() has given
-  /// the example and not many others since, and where its file says so. Thread-safe. A dataset around another
-  /// one asks that one.
+  /// the example and not many others since, and where its file says so. Thread-safe.
   virtual std::optional<Affine> grid(int64_t /*example*/) const { return std::nullopt; }
-  /// For who shows the example. A dataset around another one asks that one.
+  /// For who shows the example.
   virtual Caption caption(int64_t /*example*/) const { return {}; }
-  /// The few examples that pictures show, of those that `stride` divides: by default the first four. A
-  /// dataset around another one, of the same examples, asks that one.
+  /// The few examples that pictures show, of those that `stride` divides: by default the first four.
   virtual std::vector<int64_t> shown(int64_t stride) const;
   /// SHA-256 of the example's files; empty when they cannot be read or are none.
   virtual std::string content_hash(int64_t /*example*/) const { return {}; }
-  /// The cases that can be prepared before a run; null where there are none. A dataset around another one
-  /// asks that one.
+  /// The cases that can be prepared before a run; null where there are none.
   virtual const PreparableDataset* preparable() const { return nullptr; }
 };
 

@@ -6,6 +6,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/load_clock.h"
+#include "larmor/data/dataset_around.h"
 #include "larmor/data/loader/loader.h"
 #include "larmor/device/heartbeat.h"
 
@@ -13,19 +14,17 @@ namespace larmor {
 
 /// A dataset whose unusable examples are empty samples, for a loader that is to leave them out instead of
 /// taking others in their place. The places behind its end are empty, too.
-class SplitReader::Forgiving final : public Dataset {
+class SplitReader::Forgiving final : public DatasetAround {
  public:
-  explicit Forgiving(const Dataset& inner) : inner_(inner) {}
+  using DatasetAround::DatasetAround;
 
-  int64_t size() const override { return inner_.size(); }
-  std::string name(int64_t example) const override { return inner_.name(example); }
   Sample get(const ExampleKey& key) const override {
     if (key.epoch > 0) return {};
     try {
-      return inner_.get(key);
+      return inner().get(key);
     } catch (const Error& error) {
       if (error.exit() != Exit::data) throw;
-      auto bad = bad_file_of(inner_, key.example, error);
+      auto bad = bad_file_of(inner(), key.example, error);
       const std::lock_guard lock(mutex_);
       bad_.emplace(key.example, std::move(bad));
       return {};
@@ -39,7 +38,6 @@ class SplitReader::Forgiving final : public Dataset {
   }
 
  private:
-  const Dataset& inner_;
   mutable std::mutex mutex_;
   mutable std::map<int64_t, BadFile> bad_;
 };

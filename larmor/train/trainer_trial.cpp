@@ -10,6 +10,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/state_parts.h"
+#include "larmor/data/dataset_around.h"
 #include "larmor/device/memory/out_of_memory.h"
 #include "larmor/judge/validation.h"
 #include "larmor/task/networks.h"
@@ -24,24 +25,15 @@ namespace {
 constexpr int64_t most_cases = 8;
 
 /// Some examples of a dataset that follow one another. Borrows.
-class CasesFrom final : public Dataset {
+class CasesFrom final : public ExamplesOf {
  public:
   CasesFrom(const Dataset& all, int64_t first, int64_t count)
-      : all_(all), first_(first), count_(std::min(count, all.size() - first)) {}
+      : ExamplesOf(all), first_(first), count_(std::min(count, all.size() - first)) {}
   int64_t size() const override { return count_; }
-  Sample get(const ExampleKey& key) const override {
-    auto place = key;
-    place.example += first_;
-    return all_.get(place);
-  }
-  std::string name(int64_t example) const override { return all_.name(example + first_); }
-  std::string patient(int64_t example) const override { return all_.patient(example + first_); }
-  std::optional<Affine> grid(int64_t example) const override { return all_.grid(example + first_); }
-  Caption caption(int64_t example) const override { return all_.caption(example + first_); }
-  std::string content_hash(int64_t example) const override { return all_.content_hash(example + first_); }
 
  private:
-  const Dataset& all_;
+  int64_t source_of(int64_t example) const override { return first_ + example; }
+
   const int64_t first_, count_;
 };
 

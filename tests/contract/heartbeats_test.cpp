@@ -17,6 +17,7 @@
 #include <torch/nn/module.h>
 
 #include "larmor/base/text.h"
+#include "larmor/data/dataset_around.h"
 #include "larmor/device/run_block.h"
 #include "larmor/watch/hang_watch.h"
 #include "larmor/watch/status_board.h"
@@ -133,25 +134,21 @@ class SlowTask final : public ForwardingTask {
 };
 
 /// Other cases, of which the first few come slowly while the rank waits for its first batch.
-class SlowCases final : public Dataset {
+class SlowCases final : public DatasetAround {
  public:
   static constexpr int64_t few = 3;
 
   SlowCases(std::unique_ptr<Dataset> inner, Onlooker& onlooker)
-      : inner_(std::move(inner)), onlooker_(onlooker) {}
-  int64_t size() const override { return inner_->size(); }
-  std::string name(int64_t example) const override { return inner_->name(example); }
-  int64_t examples_per_case() const override { return inner_->examples_per_case(); }
+      : DatasetAround(std::move(inner)), onlooker_(onlooker) {}
   Sample get(const ExampleKey& key) const override {
-    if (++asked_ > few) return inner_->get(key);
+    if (++asked_ > few) return DatasetAround::get(key);
     while (onlooker_.board.phase(0) != Phase::waiting_for_data) std::this_thread::yield();
-    auto sample = inner_->get(key);
+    auto sample = DatasetAround::get(key);
     onlooker_.work();
     return sample;
   }
 
  private:
-  std::unique_ptr<Dataset> inner_;
   Onlooker& onlooker_;
   mutable std::atomic<int64_t> asked_ = 0;
 };

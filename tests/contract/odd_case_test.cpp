@@ -10,6 +10,7 @@
 #include "larmor/base/files/file.h"
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/checkpoint.h"
+#include "larmor/data/dataset_around.h"
 
 #include "tests/contract/forwarding_stage.h"
 #include "tests/contract/trial_run.h"
@@ -96,19 +97,15 @@ class OddTask final : public ForwardingTask {
   std::optional<OddLoss> whole_;
 };
 
-class OddCases final : public Dataset {
+class OddCases final : public DatasetAround {
  public:
-  OddCases(std::unique_ptr<Dataset> inner, const Odd& odd) : inner_(std::move(inner)), odd_(odd) {}
-  int64_t size() const override { return inner_->size(); }
-  std::string name(int64_t example) const override { return inner_->name(example); }
-  int64_t examples_per_case() const override { return inner_->examples_per_case(); }
+  OddCases(std::unique_ptr<Dataset> inner, const Odd& odd) : DatasetAround(std::move(inner)), odd_(odd) {}
   Sample get(const ExampleKey& key) const override {
     if (odd_.for_dataset.contains(name(key.example))) fail(Exit::data, "has a shape that nobody expected");
-    return inner_->get(key);
+    return DatasetAround::get(key);
   }
 
  private:
-  std::unique_ptr<Dataset> inner_;
   const Odd& odd_;
 };
 

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "larmor/base/files/file.h"
+#include "larmor/data/dataset_around.h"
 #include "larmor/data/volume_dataset.h"
 #include "larmor/formats/volume.h"
 
@@ -27,20 +28,14 @@ class Targeted final : public Stage {
   Demand demand(const RunConfig&, const Index&) const override { return {}; }
   std::unique_ptr<Task> task(const RunConfig&, const Index&) const override { return nullptr; }
   std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override {
-    class WithTarget final : public Dataset {
+    class WithTarget final : public DatasetAround {
      public:
-      explicit WithTarget(std::unique_ptr<Dataset> inner) : inner_(std::move(inner)) {}
-      int64_t size() const override { return inner_->size(); }
-      std::string name(int64_t example) const override { return inner_->name(example); }
-      const PreparableDataset* preparable() const override { return inner_->preparable(); }
+      using DatasetAround::DatasetAround;
       Sample get(const ExampleKey& key) const override {
-        Sample sample = inner_->get(key);
+        Sample sample = DatasetAround::get(key);
         sample["target"] = sample.at("image").mean();
         return sample;
       }
-
-     private:
-      std::unique_ptr<Dataset> inner_;
     };
     return std::make_unique<WithTarget>(make_volume_dataset(config.data, index, split, Json::array()));
   }

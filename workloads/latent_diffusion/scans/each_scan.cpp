@@ -1,46 +1,43 @@
 #include "workloads/latent_diffusion/scans/each_scan.h"
 
-#include <string>
 #include <utility>
 
 #include "larmor/base/error.h"
+#include "larmor/data/dataset_around.h"
 
 namespace larmor::latent_diffusion {
 namespace {
 
 constexpr int64_t scans_of_a_pair = 2;
 
-class EachScan final : public Dataset {
+class EachScan final : public ExamplesOf {
  public:
-  explicit EachScan(std::unique_ptr<Dataset> pairs) : pairs_(std::move(pairs)) {}
+  using ExamplesOf::ExamplesOf;
 
-  int64_t size() const override { return scans_of_a_pair * pairs_->size(); }
-  int64_t examples_per_case() const override { return scans_of_a_pair * pairs_->examples_per_case(); }
-  std::string name(int64_t example) const override { return pairs_->name(example / scans_of_a_pair); }
-  std::string patient(int64_t example) const override { return pairs_->patient(example / scans_of_a_pair); }
-  std::optional<Affine> grid(int64_t example) const override {
-    return pairs_->grid(example / scans_of_a_pair);
+  int64_t size() const override { return scans_of_a_pair * inner().size(); }
+  int64_t examples_per_case() const override { return scans_of_a_pair * inner().examples_per_case(); }
+  const PreparableDataset* preparable() const override { return inner().preparable(); }
+  Caption caption(int64_t example) const override {
+    Caption caption = ExamplesOf::caption(example);
+    if (!is_label(example)) return caption;
+    if (caption.title.empty()) caption.title = name(example);
+    caption.title += " (label)";
+    return caption;
   }
-  std::string content_hash(int64_t example) const override {
-    return pairs_->content_hash(example / scans_of_a_pair);
-  }
-  const PreparableDataset* preparable() const override { return pairs_->preparable(); }
-
   Sample get(const ExampleKey& key) const override {
-    ExampleKey of_pair = key;
-    of_pair.example = key.example / scans_of_a_pair;
-    Sample sample = pairs_->get(of_pair);
+    Sample sample = ExamplesOf::get(key);
     const auto label = sample.find("label");
     if (label == sample.end())
       fail(Exit::data, "has no label, and data.scans=both learns both scans of a pair",
            "give pairs (data.kind=npz, or a list with the columns image and label), or data.scans=image");
-    if (key.example % scans_of_a_pair == 1) sample["image"] = label->second;
+    if (is_label(key.example)) sample["image"] = label->second;
     sample.erase(label);
     return sample;
   }
 
  private:
-  const std::unique_ptr<Dataset> pairs_;
+  static bool is_label(int64_t example) { return example % scans_of_a_pair == 1; }
+  int64_t source_of(int64_t example) const override { return example / scans_of_a_pair; }
 };
 
 }  // namespace

@@ -18,6 +18,9 @@ class NumberedPairs final : public Dataset {
   int64_t size() const override { return 6; }
   int64_t examples_per_case() const override { return 3; }
   std::string name(int64_t example) const override { return text("pair ", example); }
+  Caption caption(int64_t example) const override {
+    return example == 0 ? Caption() : Caption{.title = text("title ", example)};
+  }
   Sample get(const ExampleKey& key) const override {
     Sample sample{{"image", at::full({1}, key.example)}};
     if (has_labels_) sample["label"] = at::full({1}, 100 + key.example);
@@ -38,6 +41,18 @@ TEST(EachScan, GivesImageAndLabelOfEachPairOneAfterTheOther) {
     EXPECT_EQ(sample.at("image").item<int64_t>(), example / 2 + example % 2 * 100);
     EXPECT_EQ(scans->name(example), text("pair ", example / 2));
   }
+}
+
+TEST(EachScan, TellsThePicturesOfImageAndLabelApart) {
+  const auto scans = each_scan(std::make_unique<NumberedPairs>(/*has_labels=*/true));
+  EXPECT_EQ(scans->caption(4).title, "title 2");
+  EXPECT_EQ(scans->caption(5).title, "title 2 (label)");
+}
+
+TEST(EachScan, CallsTheLabelByTheNameOfAPairWithoutATitle) {
+  const auto scans = each_scan(std::make_unique<NumberedPairs>(/*has_labels=*/true));
+  EXPECT_EQ(scans->caption(0).title, "");
+  EXPECT_EQ(scans->caption(1).title, "pair 0 (label)");
 }
 
 TEST(EachScan, RefusesWhatIsNoPair) {
