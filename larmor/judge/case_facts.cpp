@@ -8,9 +8,8 @@
 #include <utility>
 
 #include "larmor/base/error.h"
-#include "larmor/base/files/file.h"
 #include "larmor/base/text.h"
-#include "larmor/formats/csv.h"
+#include "larmor/judge/fact_table.h"
 
 namespace larmor {
 
@@ -65,10 +64,10 @@ Examples examples_of_file(const std::string& cell, const Keys& keys, const std::
 }
 
 template <class Find>
-KeyColumn key_column(const CsvTable& table, std::size_t column, bool is_of_files, const Find& find) {
+KeyColumn key_column(const FactTable& table, std::size_t column, bool is_of_files, const Find& find) {
   KeyColumn key{.of_rows = {}, .is_of_files = is_of_files};
   Examples all;
-  for (const CsvTable::Row& row : table.rows) {
+  for (const FactTable::Row& row : table.rows) {
     key.of_rows.push_back(row.cells[column].empty() ? Examples() : find(row.cells[column]));
     all.insert(key.of_rows.back().begin(), key.of_rows.back().end());
   }
@@ -76,7 +75,7 @@ KeyColumn key_column(const CsvTable& table, std::size_t column, bool is_of_files
   return key;
 }
 
-KeyColumn best_key(const CsvTable& table, const fs::path& path, const DataConfig& data, const Index& index,
+KeyColumn best_key(const FactTable& table, const fs::path& path, const DataConfig& data, const Index& index,
                    const Keys& keys) {
   const auto bases = bases_of(path, data, index);
   const auto of_file = [&](const std::string& cell) {
@@ -99,19 +98,19 @@ KeyColumn best_key(const CsvTable& table, const fs::path& path, const DataConfig
   return best;
 }
 
-CaseColumn facts_of_column(const CsvTable& table, std::size_t column, const KeyColumn& key,
+CaseColumn facts_of_column(const FactTable& table, std::size_t column, const KeyColumn& key,
                            const std::string& place) {
   CaseColumn facts{.name = table.columns[column], .meaning = text("as ", place, " says")};
-  std::map<int64_t, int64_t> line_of;
+  std::map<int64_t, std::size_t> row_of;
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
     const std::string& cell = table.rows[row].cells[column];
     if (cell.empty()) continue;
     for (const int64_t example : key.of_rows[row]) {
       const auto [known, is_new] = facts.words.emplace(example, cell);
-      const auto line = line_of.emplace(example, table.rows[row].line).first->second;
+      const std::string& first = table.rows[row_of.emplace(example, row).first->second].place;
       if (known->second != cell && facts.fault.empty())
-        facts.fault = text("lines ", line, " and ", table.rows[row].line, " of ", place, " say ",
-                           known->second, " and ", cell, " of the same case");
+        facts.fault = text(first, " and ", table.rows[row].place, " of ", place, " say ", known->second,
+                           " and ", cell, " of the same case");
     }
   }
   return facts;
@@ -122,7 +121,7 @@ CaseColumn facts_of_column(const CsvTable& table, std::size_t column, const KeyC
 CaseColumns facts_of_table(const fs::path& path, const DataConfig& data, const Index& index,
                            const Dataset& dataset) {
   const auto place = path.filename().string();
-  const CsvTable table = parse_csv(read_text(path), place);
+  const FactTable table = read_fact_table(path);
   const auto key = best_key(table, path, data, index, keys_of(index, dataset));
   if (2 * key.found < static_cast<std::size_t>(dataset.size())) {
     fail(Exit::usage, text(place, " tells of ", key.found, " of ", dataset.size(), " cases"),
@@ -137,8 +136,7 @@ CaseColumns facts_of_table(const fs::path& path, const DataConfig& data, const I
 
 std::vector<fs::path> tables_of_data(const DataConfig& data, const Index& index) {
   std::vector<fs::path> tables;
-  const auto ending = lower(fs::path(data.list).extension().string());
-  if (ending == ".csv" || ending == ".tsv") tables.emplace_back(data.list);
+  tables.emplace_back(data.list);
   if (!index.is_invented()) tables.push_back(index.folder / "participants.tsv");
   std::error_code unknown;
   std::erase_if(tables, [&](const fs::path& table) { return !fs::is_regular_file(table, unknown); });

@@ -15,11 +15,11 @@ namespace larmor {
 /// The columns of a table of which each row is a case's, known by one of its files or its name, or a
 /// patient's. That is told by the column in which most of the cases are found; of several such columns files
 /// count before patients. Throws Error: usage where fewer than half of the cases are in the table; data as
-/// parse_csv(). A column of which two rows say two things of one case has a fault.
+/// read_fact_table(). A column of which two rows say two things of one case has a fault.
 CaseColumns facts_of_table(const std::filesystem::path& table, const DataConfig& data, const Index& index,
                            const Dataset& dataset);
 
-/// The tables that come with the data: data.list where it is CSV, and participants.tsv in the data folder.
+/// The tables that come with the data: data.list, and participants.tsv in the data folder.
 std::vector<std::filesystem::path> tables_of_data(const DataConfig& data, const Index& index);
 
 /// What is known of the examples of a split, the first of each name counting that has no fault: the person's

@@ -77,7 +77,27 @@ TEST_F(CaseFacts, AreToldByFilesBeforePatients) {
 TEST_F(CaseFacts, OfTwoRowsThatDisagreeAreAFaultOfThatColumnAlone) {
   const auto facts = facts_in(put("people.csv", "who,sex,age\nann,f,40\nann,f,41\nbob,m,50\n"));
   EXPECT_EQ(column_named(facts, "sex")->fault, "");
-  EXPECT_EQ(column_named(facts, "age")->fault, "lines 2 and 3 of people.csv say 40 and 41 of the same case");
+  EXPECT_EQ(column_named(facts, "age")->fault,
+            "line 2 and line 3 of people.csv say 40 and 41 of the same case");
+}
+
+TEST_F(CaseFacts, AreToldByTheKeysOfADataList) {
+  data_.list = put("list.json", R"({"name": "heads", "training": [
+      {"image": ["images/a/1.nii", "images/a/1_t2.nii"], "label": 1, "age": 63, "sex": "f"},
+      {"image": "images/a/2.nii", "age": null, "sex": "f", "is_follow_up": true}],
+      "test": ["images/a/2.nii", {"image": "images/b/1.nii", "age": 71.5, "box": {"x": 1}}]})")
+                   .string();
+  const auto facts = known_facts({}, data_, index_, Volumes(index_), {});
+  EXPECT_THAT(column_named(facts, "age")->words, ElementsAre(Pair(0, "63"), Pair(2, "71.5")));
+  EXPECT_THAT(column_named(facts, "sex")->words, ElementsAre(Pair(0, "f"), Pair(1, "f")));
+  EXPECT_THAT(column_named(facts, "is_follow_up")->words, ElementsAre(Pair(1, "true")));
+  EXPECT_TRUE(column_named(facts, "box")->words.empty());
+}
+
+TEST_F(CaseFacts, OfTwoObjectsThatDisagreeNameBoth) {
+  const auto facts = facts_in(put("people.json", R"([{"who": "ann", "sex": "f"}, {"who": "bob", "sex": "m"},
+                                                     {"who": "bob", "sex": "f"}])"));
+  EXPECT_EQ(column_named(facts, "sex")->fault, "[1] and [2] of people.json say m and f of the same case");
 }
 
 // Rows of questions: a list of them says several types of one picture, and the stage knows each one's.
