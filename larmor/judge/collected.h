@@ -25,8 +25,9 @@ class Collected final : public ShownCases {
     const StopAsked& stop_asked;
     ValidationDepth depth = ValidationDepth::quick;
     bool pictures = false, of_reference = false;
-    const Dataset* reference = nullptr;  // for reference_case(); borrowed
-    uint64_t seed = 0;                   // that it is read by
+    const Dataset* reference = nullptr;            // for reference_case(); borrowed
+    uint64_t seed = 0;                             // that it is read by
+    const CaseValues* reference_values = nullptr;  // borrowed
   };
   /// `shows`: takes how far a case is; may be empty.
   Collected(const Wants& wants, const Dataset& dataset, Communicator& communicator,
@@ -48,6 +49,9 @@ class Collected final : public ShownCases {
   bool wants_pictures() const override { return wants_.pictures; }
   ValidationDepth depth() const override { return wants_.depth; }
   bool of_reference() const override { return wants_.of_reference; }
+  const CaseValues& reference() const override {
+    return wants_.reference_values != nullptr ? *wants_.reference_values : ShownCases::reference();
+  }
   std::function<void(double)> progress() const override { return shows_; }
   std::optional<ReferenceCase> reference_case(int64_t example) const override;
   std::vector<double> shared_out(int64_t count, const std::function<double(int64_t)>& work) override;

@@ -309,9 +309,11 @@ ValidationResult validate(Task& task, const Dataset& dataset, Communicator& comm
       options.feed != nullptr ? *options.feed : own_feed.emplace(options.device, options.precision);
   Collected collected({.stop_asked = options.stop_asked,
                        .depth = options.depth,
+  const CaseValues reference = values_of_reference(task, communicator, options, feed);
                        .pictures = options.pictures && communicator.is_first(),
                        .reference = options.reference,
-                       .seed = options.seed},
+                       .seed = options.seed,
+                       .reference_values = &reference},
                       dataset, communicator);
   const auto failure = CaseRunner(task, dataset, communicator, options, feed, collected).run();
   const auto gathered = gather(communicator, collected, failure);
@@ -320,7 +322,6 @@ ValidationResult validate(Task& task, const Dataset& dataset, Communicator& comm
          text("none of the ", dataset.size(), " cases to validate on can be used:", listing(gathered.bad)),
          "look at one of them with larmor inspect FILE");
   }
-  const CaseValues reference = values_of_reference(task, communicator, options, feed);
   feed.clear();
   task.summarize(gathered.all(), reference, collected);
   auto result = result_of(gathered, task, collected);

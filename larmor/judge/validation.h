@@ -79,7 +79,7 @@ struct ValidationOptions {
   ShowsProgress progress = {};
 };
 
-/// Runs the task over `dataset` (and over the reference cases, of which only Task::summarize() hears): rank r
+/// Runs the task over the reference cases, which are in no figure, and then over `dataset`: rank r
 /// takes cases r, r + ranks, …; on CPUs neither the number of ranks nor `batch` changes a bit of the result;
 /// values meet on every rank in case order, so that all take the same decision from the same bits. Cases that
 /// cannot be used, because their files or Task::validate() fail with Error (data), are left out and listed,

@@ -8,6 +8,11 @@ std::string Metrics::patient(int64_t example) const { return text(example); }
 
 std::string Metrics::case_name(int64_t example) const { return text(example); }
 
+const CaseValues& Metrics::reference() const {
+  static const CaseValues none;
+  return none;
+}
+
 std::optional<int64_t> Metrics::shown_as(int64_t example) const {
   constexpr int64_t first_ones = 4;
   if (!wants_pictures() || example >= first_ones) return std::nullopt;

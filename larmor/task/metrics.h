@@ -86,6 +86,9 @@ class Metrics {
   virtual ValidationDepth depth() const = 0;
   /// Whether the cases are Stage::reference()'s: of them only what note() is told counts.
   virtual bool of_reference() const { return false; }
+  /// What the reference cases were found to be, which are looked at before any other: for Task::validate(),
+  /// as summarize() is given it. Empty where there are none.
+  virtual const CaseValues& reference() const;
   /// Takes how far a pass is that takes long (sampling, windows over a whole case), from 0 to 1; may be
   /// empty.
   virtual std::function<void(double)> progress() const { return {}; }

@@ -37,7 +37,10 @@ at::Tensor background_beside(const at::Tensor& image, const at::Tensor& is_targe
       .bitwise_and(shows_background.any(1, /*keepdim=*/true));
 }
 
-double psnr_of_error(double mean_squared_error) { return -10 * std::log10(mean_squared_error); }
+double psnr_inside(const at::Tensor& generated, const at::Tensor& truth, const at::Tensor& brain) {
+  const at::Tensor error = at::masked_select(from_zero_to_one(generated) - from_zero_to_one(truth), brain);
+  return -10 * std::log10(error.square().mean().item<double>());
+}
 
 BrainFigures brain_figures(const at::Tensor& generated, const at::Tensor& truth, const at::Tensor& brain) {
   const at::Tensor ours = from_zero_to_one(generated), theirs = from_zero_to_one(truth);
@@ -48,7 +51,7 @@ BrainFigures brain_figures(const at::Tensor& generated, const at::Tensor& truth,
   return {{{"psnr", nn::psnr(as_batch(ours), as_batch(theirs), 1).item<double>()},
            {"ssim", nn::ssim(as_batch(ours), as_batch(theirs)).item<double>()},
            {"mae_brain", error.abs().mean().item<double>()},
-           {"psnr_brain", psnr_of_error(error.square().mean().item<double>())},
+           {"psnr_brain", psnr_inside(generated, truth, brain)},
            {"psnr_slices", nn::psnr(our_slices, their_slices, 1).mean().item<double>()},
            {"ssim_slices", nn::ssim(our_slices, their_slices, of_slices).mean().item<double>()}}};
 }

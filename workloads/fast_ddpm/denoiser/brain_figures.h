@@ -28,7 +28,7 @@ using BrainFigures = std::array<std::pair<const char*, double>, 6>;
 /// Throws Error (data) where an axis is too short for SSIM.
 BrainFigures brain_figures(const at::Tensor& generated, const at::Tensor& truth, const at::Tensor& brain);
 
-/// In dB, of a mean squared error on the scale from 0 to 1.
-double psnr_of_error(double mean_squared_error);
+/// psnr_brain alone.
+double psnr_inside(const at::Tensor& generated, const at::Tensor& truth, const at::Tensor& brain);
 
 }  // namespace larmor::fast_ddpm

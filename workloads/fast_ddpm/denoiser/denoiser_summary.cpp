@@ -1,9 +1,5 @@
-// Of a whole split: figures by modality, beside those of the linear fit.
-#include <cmath>
-#include <utility>
+// Of a whole split: figures by modality.
 #include <vector>
-
-#include <ATen/ATen.h>
 
 #include "larmor/base/text.h"
 #include "larmor/judge/bootstrap.h"
@@ -41,8 +37,8 @@ DeclaredFigures DenoiserTask::figures() const {
        .better = higher,
        .unit = "dB",
        .meaning = "peak signal to noise inside the brain",
-       .baselines = {{.name = "psnr_brain_linear_fit"}}},
-      {.name = "psnr_brain_linear_fit",
+       .baselines = {{.name = linear_fit_figure}}},
+      {.name = linear_fit_figure,
        .better = higher,
        .unit = "dB",
        .meaning = "the same of the best linear combination of the other modalities"},
@@ -54,9 +50,10 @@ DeclaredFigures DenoiserTask::figures() const {
   };
 }
 
-void DenoiserTask::summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) {
+void DenoiserTask::summarize(const CaseValues& cases, const CaseValues& /*reference*/, Metrics& metrics) {
   if (metrics.depth() != ValidationDepth::full) return;
-  for (const std::string name : {"psnr", "ssim", "mae_brain", "psnr_brain", "psnr_slices", "ssim_slices"}) {
+  for (const std::string name :
+       {"psnr", "ssim", "mae_brain", "psnr_brain", "psnr_slices", "ssim_slices", linear_fit_figure}) {
     const auto found = cases.find(name);
     if (found == cases.end()) continue;
     SplitMetric metric = mean_over_cases(metrics, found->second);
@@ -67,30 +64,6 @@ void DenoiserTask::summarize(const CaseValues& cases, const CaseValues& referenc
     }
     metrics.figure(name, metric);
   }
-
-  const auto of_training = noted_products(reference, config_.channels()),
-             of_cases = noted_products(cases, config_.channels());
-  if (of_training.empty() || of_cases.empty()) return;
-  std::vector<at::Tensor> products;
-  for (const NotedProducts& one : of_training) products.push_back(one.products);
-  const at::Tensor together = at::stack(products).sum(0);
-  std::vector<std::pair<int64_t, double>> per_case;
-  for (const NotedProducts& one : of_cases) per_case.emplace_back(one.example, 0.0);
-  std::vector<std::pair<std::string, double>> parts;
-  for (int64_t target = 0; target < config_.channels(); ++target) {
-    const at::Tensor fit = linear_fit(together, target);
-    std::vector<double> of_modality;
-    for (std::size_t i = 0; i < of_cases.size(); ++i) {
-      // Voxels lie in [-1, 1], and figures are those of [0, 1].
-      of_modality.push_back(psnr_of_error(error_of_fit(of_cases[i].products, fit) / 4));
-      per_case[i].second += of_modality.back() / static_cast<double>(config_.channels());
-    }
-    parts.emplace_back(config_.modalities[static_cast<std::size_t>(target)], mean_of(of_modality));
-  }
-  SplitMetric metric = mean_over_cases(metrics, per_case);
-  metric.parts_by = by_modality;
-  metric.parts = std::move(parts);
-  metrics.figure("psnr_brain_linear_fit", metric);
 }
 
 }  // namespace larmor::fast_ddpm

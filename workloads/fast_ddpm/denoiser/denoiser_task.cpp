@@ -1,6 +1,7 @@
 #include "workloads/fast_ddpm/denoiser/denoiser_task.h"
 
 #include <map>
+#include <optional>
 #include <utility>
 
 #include <ATen/ATen.h>
@@ -100,10 +101,11 @@ void DenoiserTask::validate(const Batch& batch, Metrics& metrics) {
   for (int64_t row = 0; row < batch.size(); ++row) {
     const ExampleKey& key = batch.keys[static_cast<std::size_t>(row)];
     const at::Tensor image = images.narrow(0, row, 1);
-    const bool is_whole = present[row].all().item<bool>();
-    if (is_whole && metrics.depth() == ValidationDepth::full)
-      note_products(channel_products(image[0], brain_of(image[0])), key.example, metrics);
-    if (metrics.of_reference()) continue;
+    if (metrics.of_reference()) {
+      if (present[row].all().item<bool>())
+        note_products(channel_products(image[0], brain_of(image[0])), key.example, metrics);
+      continue;
+    }
     double sum = 0;
     int64_t count = 0;
     for (int64_t target = 0; target < config_.channels(); ++target) {
@@ -141,6 +143,8 @@ void DenoiserTask::judge(const at::Tensor& image, const at::Tensor& present, con
   if (!is_full && !is_shown) return;
   const int64_t alone = is_full ? -1 : shown_target(present, *place);
   const at::Tensor brain = brain_of(image[0]);
+  const bool is_whole = present.all().item<bool>();
+  const auto training = is_whole ? noted_products(metrics.reference(), config_.channels()) : std::nullopt;
   std::map<std::string, std::vector<double>> figures;
   for (int64_t target = 0; target < config_.channels(); ++target) {
     if (!present[target].item<bool>() || (!is_full && target != alone)) continue;
@@ -153,10 +157,13 @@ void DenoiserTask::judge(const at::Tensor& image, const at::Tensor& present, con
                      {.image = image[0], .present = present, .generated = generated, .target = target},
                      config_.modalities, key.example, metrics);
     if (!is_full) break;
-    for (const auto& [name, value] : brain_figures(generated, truth, brain)) {
+    const auto record = [&](const char* name, double value) {
       figures[name].push_back(value);
       metrics.note(text(name, " ", modality), key.example, value);
-    }
+    };
+    for (const auto& [name, value] : brain_figures(generated, truth, brain)) record(name, value);
+    if (training)
+      record(linear_fit_figure, psnr_inside(fitted(image[0], linear_fit(*training, target)), truth, brain));
   }
   for (const auto& [name, values] : figures) {
     double sum = 0;

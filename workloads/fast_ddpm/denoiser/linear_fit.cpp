@@ -1,6 +1,6 @@
 #include "workloads/fast_ddpm/denoiser/linear_fit.h"
 
-#include <algorithm>
+#include <vector>
 
 #include <ATen/ATen.h>
 
@@ -28,23 +28,19 @@ void note_products(const at::Tensor& products, int64_t example, Metrics& metrics
   }
 }
 
-std::vector<NotedProducts> noted_products(const CaseValues& cases, int64_t channels) {
-  std::vector<NotedProducts> all;
+std::optional<at::Tensor> noted_products(const CaseValues& cases, int64_t channels) {
+  at::Tensor together = at::empty({channels + 1, channels + 1}, at::kDouble);
   for (int64_t row = 0; row <= channels; ++row) {
     for (int64_t column = 0; column <= row; ++column) {
       const auto found = cases.find(product_name(row, column));
-      if (found == cases.end()) return {};
-      if (all.empty()) {
-        for (const auto& [example, value] : found->second)
-          all.push_back({example, at::empty({channels + 1, channels + 1}, at::kDouble)});
-      }
-      for (std::size_t i = 0; i < all.size(); ++i) {
-        all[i].products[row][column] = found->second[i].second;
-        all[i].products[column][row] = found->second[i].second;
-      }
+      if (found == cases.end()) return std::nullopt;
+      double sum = 0;
+      for (const auto& [example, value] : found->second) sum += value;
+      together[row][column] = sum;
+      together[column][row] = sum;
     }
   }
-  return all;
+  return together;
 }
 
 at::Tensor linear_fit(const at::Tensor& products, int64_t target) {
@@ -60,14 +56,15 @@ at::Tensor linear_fit(const at::Tensor& products, int64_t target) {
   const at::Tensor factors = at::linalg_solve(normal, products.index({chosen}).select(1, target));
   at::Tensor fit = at::empty({products.size(0)}, at::kDouble);
   fit.index_put_({chosen}, factors);
-  fit[target] = -1;
+  fit[target] = 0;
   return fit;
 }
 
-double error_of_fit(const at::Tensor& products, const at::Tensor& fit) {
-  const auto voxels = products[-1][-1].item<double>();
-  const double squares = at::matmul(fit, at::matmul(products, fit)).item<double>();
-  return std::max(squares, 0.0) / voxels;
+at::Tensor fitted(const at::Tensor& image, const at::Tensor& fit) {
+  const auto channels = image.size(0);
+  const at::Tensor factors = fit.to(image.device());
+  at::Tensor combined = at::tensordot(factors.narrow(0, 0, channels), image.to(at::kDouble), {0}, {0});
+  return combined.add_(factors[channels]).clamp_(-1, 1);
 }
 
 }  // namespace larmor::fast_ddpm

@@ -18,18 +18,17 @@ TEST(LinearFit, FindsTheFactorsThatTheTargetWasMadeWith) {
   const at::Tensor image = combined_channels(0);
   const at::Tensor products = channel_products(image, at::ones({6, 7, 8}, at::kBool));
   const at::Tensor fit = linear_fit(products, 2);
-  EXPECT_TRUE(fit.allclose(at::tensor({0.5, -0.2, -1.0, 0.1}, at::kDouble), 1e-6, 1e-8));
-  EXPECT_LE(error_of_fit(products, fit), 1e-12);
+  EXPECT_TRUE(fit.allclose(at::tensor({0.5, -0.2, 0.0, 0.1}, at::kDouble), 1e-6, 1e-8));
+  EXPECT_TRUE(fitted(image, fit).allclose(image[2], 1e-6, 1e-8));
 }
 
-TEST(LinearFit, IsJudgedInsideTheBrainAlone) {
-  const at::Tensor training = combined_channels(0.05), judged = combined_channels(0.2);
+TEST(LinearFit, IsMadeInsideTheBrainAlone) {
+  at::Tensor image = combined_channels(0);
   at::Tensor brain = at::zeros({6, 7, 8}, at::kBool);
   brain.slice(0, 2, 5).fill_(true);
-  const at::Tensor fit = linear_fit(channel_products(training, brain), 2);
-  const at::Tensor guess = fit[0] * judged[0] + fit[1] * judged[1] + fit[3];
-  const double direct = at::masked_select(guess - judged[2], brain).square().mean().item<double>();
-  EXPECT_NEAR(error_of_fit(channel_products(judged, brain), fit), direct, 1e-12);
+  image[2].masked_fill_(brain.logical_not(), 0.7);
+  const at::Tensor fit = linear_fit(channel_products(image, brain), 2);
+  EXPECT_TRUE(fit.allclose(at::tensor({0.5, -0.2, 0.0, 0.1}, at::kDouble), 1e-6, 1e-8));
 }
 
 TEST(LinearFit, DoesWithoutAChannelThatSaysNothing) {
@@ -37,7 +36,25 @@ TEST(LinearFit, DoesWithoutAChannelThatSaysNothing) {
   image[1] = image[0];  // a copy
   image[2] = 0.3 * image[0];
   const at::Tensor products = channel_products(image, at::ones({6, 7, 8}, at::kBool));
-  EXPECT_LE(error_of_fit(products, linear_fit(products, 2)), 1e-9);
+  EXPECT_TRUE(fitted(image, linear_fit(products, 2)).allclose(image[2], 1e-4, 1e-5));
+}
+
+// A network's image is cut to the range of images, too.
+TEST(LinearFit, StaysInTheRangeOfImages) {
+  const at::Tensor image = at::full({2, 1, 1, 2}, 0.9, at::kDouble);
+  const at::Tensor guess = fitted(image, at::tensor({2.0, 0.0, -0.1}, at::kDouble));
+  EXPECT_TRUE(guess.equal(at::ones({1, 1, 2}, at::kDouble)));
+  EXPECT_TRUE(fitted(image, at::tensor({-2.0, 0.0, -0.1}, at::kDouble)).equal(-guess));
+}
+
+TEST(LinearFit, AddsTheProductsOfAllCases) {
+  const CaseValues noted{{"products 0 0", {{0, 1.0}, {1, 2.0}}},
+                         {"products 1 0", {{0, 3.0}, {1, 4.0}}},
+                         {"products 1 1", {{0, 5.0}, {1, 6.0}}}};
+  const auto together = noted_products(noted, 1);
+  ASSERT_TRUE(together);
+  EXPECT_TRUE(together->equal(at::tensor({3.0, 7.0, 7.0, 11.0}, at::kDouble).view({2, 2})));
+  EXPECT_FALSE(noted_products({}, 1));
 }
 
 }  // namespace
