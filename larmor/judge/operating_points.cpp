@@ -49,13 +49,6 @@ Called count_all(std::span<const ScoredTruths::Row> rows) {
   return all;
 }
 
-/// Rows whose score is a number.
-Rows usable(const Rows& rows) {
-  Rows some = rows;
-  std::erase_if(some, [](const auto& row) { return !std::isfinite(row.score); });
-  return some;
-}
-
 /// The patients who choose, where there is nobody else who could.
 std::set<std::string> choosing_half(const Rows& rows, const PatientOf& patient_of) {
   std::vector<std::pair<std::string, std::string>> order;
@@ -131,6 +124,12 @@ OperatingPoint operating_point(std::span<const ScoredTruths::Row> rows, double t
   return point_of(threshold, count_called(rows, threshold), count_all(rows));
 }
 
+std::vector<ScoredTruths::Row> usable_rows(const ScoredTruths& scores) {
+  Rows some = scores.rows;
+  std::erase_if(some, [](const auto& row) { return !std::isfinite(row.score); });
+  return some;
+}
+
 std::vector<OperatingPoint> roc_curve(std::span<const ScoredTruths::Row> rows) {
   const auto all = count_all(rows);
   if (all.right == 0 || all.wrong == 0) return {};
@@ -144,6 +143,17 @@ std::vector<OperatingPoint> roc_curve(std::span<const ScoredTruths::Row> rows) {
     curve.push_back(point_of(sorted[i].score, called, all));
   }
   return curve;
+}
+
+double area_under(const std::vector<OperatingPoint>& curve) {
+  double area = 0, false_positives = 0, sensitivity = 0;
+  for (const OperatingPoint& point : curve) {
+    const double more = 1 - *point.specificity;
+    area += (more - false_positives) * (*point.sensitivity + sensitivity) / 2;
+    false_positives = more;
+    sensitivity = *point.sensitivity;
+  }
+  return area;
 }
 
 std::vector<ThresholdRule> threshold_rules() {
@@ -173,7 +183,7 @@ std::vector<JudgedThreshold> judge_thresholds(const std::vector<ScoredTruths>& j
                                               const std::string& chosen_name) {
   std::vector<JudgedThreshold> all;
   for (const ScoredTruths& one : judged) {
-    Rows rows = usable(one.rows), chooses;
+    Rows rows = usable_rows(one), chooses;
     std::string name = chosen_name;
     if (chosen_on.empty()) {
       const auto half = choosing_half(rows, patient_of);
@@ -183,7 +193,7 @@ std::vector<JudgedThreshold> judge_thresholds(const std::vector<ScoredTruths>& j
       name = text("half of the patients of ", judged_name);
     } else if (const auto found = std::ranges::find(chosen_on, one.name, &ScoredTruths::name);
                found != chosen_on.end()) {
-      chooses = usable(found->rows);
+      chooses = usable_rows(*found);
     }
     for (const ThresholdRule& rule : threshold_rules()) {
       auto& threshold = all.emplace_back();
@@ -199,7 +209,7 @@ std::vector<JudgedThreshold> judge_thresholds(const std::vector<ScoredTruths>& j
 std::string roc_table(const std::vector<ScoredTruths>& judged) {
   std::string table = "name,threshold,sensitivity,false_positive_rate,precision\n";
   for (const ScoredTruths& one : judged) {
-    for (const OperatingPoint& point : roc_curve(usable(one.rows)))
+    for (const OperatingPoint& point : roc_curve(usable_rows(one)))
       table += text(csv_words(one.name), ",", point.threshold, ",", cell_of(point.sensitivity), ",",
                     1 - *point.specificity, ",", cell_of(point.precision), "\n");
   }

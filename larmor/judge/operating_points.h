@@ -22,9 +22,14 @@ struct OperatingPoint {
 };
 OperatingPoint operating_point(std::span<const ScoredTruths::Row> rows, double threshold);
 
+/// Those whose score is a number.
+std::vector<ScoredTruths::Row> usable_rows(const ScoredTruths& scores);
 /// From the highest threshold down, a point for each distinct score; empty where all rows are alike. Source:
 /// Fawcett 2006, algorithm 1. O(N log N).
 std::vector<OperatingPoint> roc_curve(std::span<const ScoredTruths::Row> rows);
+
+/// AUROC, by trapezoids from (0, 0) on. Requires: a curve that is not empty.
+double area_under(const std::vector<OperatingPoint>& curve);
 
 /// By which a threshold is chosen.
 struct ThresholdRule {

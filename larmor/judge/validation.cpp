@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <exception>
+#include <iterator>
 #include <set>
 #include <string_view>
 
@@ -20,6 +21,7 @@
 #include "larmor/judge/bootstrap.h"
 #include "larmor/judge/case_value_bytes.h"
 #include "larmor/judge/collected.h"
+#include "larmor/judge/roc_chart.h"
 #include "larmor/judge/split_reader.h"
 #include "larmor/task/batch_device.h"
 #include "larmor/task/networks.h"
@@ -325,10 +327,10 @@ ValidationResult validate(Task& task, const Dataset& dataset, Communicator& comm
   feed.clear();
   task.summarize(gathered.all(), reference, collected);
   auto result = result_of(gathered, task, collected);
-  if (options.columns) {
-    result.columns = task.case_columns(gathered.all());
-    result.scores = task.scores(gathered.all());
-  }
+  if (options.columns) result.columns = task.case_columns(gathered.all());
+  const bool draws = collected.wants_pictures() && options.depth == ValidationDepth::full;
+  if (options.columns || draws) result.scores = task.scores(gathered.all());
+  if (draws) std::ranges::move(roc_charts(result.scores), std::back_inserter(result.pictures));
   if (options.groups) {
     const auto judge_part = [&](const CaseGroup& group) {
       const auto part = gathered.of(group);

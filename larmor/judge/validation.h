@@ -47,7 +47,7 @@ struct ValidationResult {
   std::vector<BadFile> bad;                             // cases that no metric knows, of all ranks
   int64_t patients = 0;                                 // whose the others are
   CaseColumns columns = {};                             // Task::case_columns(), where they were asked for
-  std::vector<ScoredTruths> scores = {};                // Task::scores(), likewise
+  std::vector<ScoredTruths> scores = {};                // Task::scores(), there or where they are drawn
   CaseGroup of = {};                                    // of a part of a split: which
   std::vector<ValidationResult> groups = {};            // of the parts that were asked for
 };

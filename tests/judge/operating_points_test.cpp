@@ -44,6 +44,28 @@ TEST(OperatingPoints, MakeACurveOverDistinctScores) {
   EXPECT_TRUE(roc_curve(scored("x", {{0.5, true}, {0.7, true}}).rows).empty());
 }
 
+// Source: Mann and Whitney: how often who has it has the higher score, equal scores counting half.
+double share_in_order(const std::vector<ScoredTruths::Row>& rows) {
+  double right = 0, pairs = 0;
+  for (const auto& with : rows) {
+    for (const auto& without : rows) {
+      if (!with.truth || without.truth) continue;
+      right += with.score > without.score ? 1 : with.score == without.score ? 0.5 : 0;
+      ++pairs;
+    }
+  }
+  return right / pairs;
+}
+
+TEST(OperatingPoints, HaveTheAreaThatCountingPairsGives) {
+  std::vector<std::pair<double, bool>> rows;
+  for (int row = 0; row < 60; ++row) rows.emplace_back(row * 7 % 11, row * 5 % 13 > 5 + row % 3);
+  const auto some = scored("x", rows).rows;
+  EXPECT_NEAR(area_under(roc_curve(some)), share_in_order(some), 1e-12);
+  EXPECT_EQ(area_under(roc_curve(scored("x", {{0.9, true}, {0.8, true}, {0.1, false}}).rows)), 1);
+  EXPECT_EQ(area_under(roc_curve(scored("x", {{0.5, true}, {0.5, false}}).rows)), 0.5);
+}
+
 TEST(OperatingPoints, AreChosenByYoudensJOrByTheSensitivityAskedFor) {
   const auto curve = roc_curve(
       scored("x", {{0.9, true}, {0.8, true}, {0.7, false}, {0.6, false}, {0.5, true}, {0.1, false}}).rows);

@@ -47,6 +47,7 @@ class Squares : public Task {
     metrics.note("number", batch.keys.front().example, number);
     metrics.note("is reference", batch.keys.front().example, metrics.of_reference() ? 1 : 0);
     looked_at_reference += metrics.of_reference() ? 1 : 0;
+    if (!metrics.of_reference()) known_before = std::max(known_before, metrics.reference().size());
   }
   bool reference_stays() const override { return stays; }
   void summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) override {
@@ -60,6 +61,14 @@ class Squares : public Task {
   CaseValues seen, seen_reference;
   bool stays = false;
   int looked_at_reference = 0;
+  std::size_t known_before = 0;  // kinds of values of the reference, when a case was looked at
+
+  std::vector<ScoredTruths> scores(const CaseValues& cases) const override {
+    ScoredTruths odd{.name = "odd"};
+    for (const auto& [example, number] : cases.at("number"))
+      odd.rows.push_back({.example = example, .truth = example % 2 == 1, .score = number});
+    return {odd};
+  }
 
  private:
   torch::nn::Linear network_{1, 1};
@@ -101,6 +110,25 @@ TEST(Validation, CountsEachCaseOnceWhateverTheNumberOfRanks) {
       EXPECT_TRUE(none.empty());
     }
   }
+}
+
+TEST(Validation, DrawsRocCurvesWhereASplitIsJudgedAndPicturesAreWanted) {
+  const auto pictures_at = [](ValidationDepth depth, bool pictures) {
+    std::vector<std::size_t> counts;
+    for (const auto& outcome : validated(2, Numbers(5, {}), nullptr, {.pictures = pictures, .depth = depth}))
+      counts.push_back(outcome.result.pictures.size());
+    return counts;
+  };
+  EXPECT_THAT(pictures_at(ValidationDepth::full, true), ElementsAre(1, 0)) << "rank 0 draws";
+  EXPECT_THAT(pictures_at(ValidationDepth::full, false), ElementsAre(0, 0));
+  EXPECT_THAT(pictures_at(ValidationDepth::quick, true), ElementsAre(0, 0));
+}
+
+TEST(Validation, LooksAtTheReferenceCasesFirst) {
+  Squares task;
+  const Numbers cases(3, {}), reference(2, {});
+  validate(task, cases, *make_solo(), {.reference = &reference});
+  EXPECT_EQ(task.known_before, 3U) << "values and notes";
 }
 
 TEST(Validation, TakesFiguresFromTheWholeSplit) {
