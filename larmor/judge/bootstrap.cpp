@@ -97,6 +97,28 @@ SplitMetric measured(Metrics& metrics, std::span<const int64_t> examples, const 
   return figure;
 }
 
+SplitMetric of_means(Metrics& metrics, const CaseValues& cases, const std::vector<std::string>& names,
+                     const std::function<double(std::span<const double>)>& measure) {
+  std::vector<const CaseValues::mapped_type*> noted;
+  for (const std::string& name : names) {
+    const auto found = cases.find(name);
+    if (found == cases.end() || found->second.empty())
+      return {.value = std::numeric_limits<double>::quiet_NaN()};
+    noted.push_back(&found->second);
+  }
+  std::vector<int64_t> examples;
+  for (const auto& [example, value] : *noted.front()) examples.push_back(example);
+  return measured(metrics, examples, [&](std::span<const std::size_t> rows) -> std::optional<double> {
+    std::vector<double> means;
+    for (const auto* values : noted) {
+      double sum = 0;
+      for (const std::size_t row : rows) sum += (*values)[row].second;
+      means.push_back(sum / static_cast<double>(rows.size()));
+    }
+    return measure(means);
+  });
+}
+
 SplitMetric with_reason(SplitMetric figure, const std::string& why_undefined) {
   if (std::isnan(figure.value)) figure.undefined = why_undefined;
   return figure;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,10 @@ std::optional<BootstrapInterval> bootstrap_interval(const RowsOfPatients& patien
 SplitMetric measured(Metrics& metrics, std::span<const int64_t> examples, const RowMeasure& measure);
 /// The mean of a value of each case, likewise.
 SplitMetric mean_over_cases(Metrics& metrics, std::span<const std::pair<int64_t, double>> per_case);
+/// What a measure makes of the means of noted values over cases, likewise; NaN where one of them was noted of
+/// no case. Requires: all were noted of the same cases, in one order.
+SplitMetric of_means(Metrics& metrics, const CaseValues& cases, const std::vector<std::string>& names,
+                     const std::function<double(std::span<const double> means)>& measure);
 /// How many patients the cases are of.
 int64_t count_patients(const Metrics& metrics, const CaseValues& cases);
 

@@ -118,7 +118,7 @@ ValidationResult result_of(const Gathered& gathered, const Task& task, Collected
     auto& metric = result.metrics[name];
     metric.mean = figure.value;
     metric.interval = figure.interval;
-    metric.no_interval = figure.no_interval;
+    if (summary.depth() == ValidationDepth::full) metric.no_interval = figure.no_interval;
     metric.parts_by = figure.parts_by;
     metric.parts = figure.parts;
     metric.undefined = why_undefined(figure, metric);
@@ -309,9 +309,9 @@ ValidationResult validate(Task& task, const Dataset& dataset, Communicator& comm
   std::optional<BatchFeed> own_feed;
   BatchFeed& feed =
       options.feed != nullptr ? *options.feed : own_feed.emplace(options.device, options.precision);
+  const CaseValues reference = values_of_reference(task, communicator, options, feed);
   Collected collected({.stop_asked = options.stop_asked,
                        .depth = options.depth,
-  const CaseValues reference = values_of_reference(task, communicator, options, feed);
                        .pictures = options.pictures && communicator.is_first(),
                        .reference = options.reference,
                        .seed = options.seed,

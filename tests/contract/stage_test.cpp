@@ -1,4 +1,5 @@
 // What every stage of every workload keeps: its config is its own, and nothing changes it once it is loaded.
+#include <cmath>
 #include <map>
 #include <string>
 #include <utility>
@@ -10,9 +11,11 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/comm/communicator.h"
 #include "larmor/config/load.h"
 #include "larmor/device/module_state.h"
 #include "larmor/judge/checked_dataset.h"
+#include "larmor/judge/validation.h"
 #include "larmor/run/earlier/earlier_run.h"
 #include "larmor/task/networks.h"
 #include "larmor/task/undrawn_task.h"
@@ -160,6 +163,24 @@ TEST_P(EveryStage, SaysWhoseEachExampleIs) {
     ASSERT_GT(cases->size(), 0);
     for (int64_t example = 0; example < cases->size(); ++example)
       EXPECT_EQ(cases->patient(example), patient_of.at(cases->name(example))) << cases->name(example);
+  }
+}
+
+/// Somebody who is shown a figure knows how far it can be trusted, or why that cannot be said.
+TEST_P(EveryStage, GivesEachFigureOfAJudgementItsIntervalOrTheReasonWhyItHasNone) {
+  const auto loaded = load_stage(tiny_, workload_, GetParam().stage);
+  const auto& config = loaded.config.config;
+  const Index index = loaded.stage->index(config);
+  const auto task = loaded.stage->task(config, index);
+  const auto cases = checked_dataset(*loaded.stage, config, index, Split::val);
+  const auto reference = loaded.stage->reference(config, index, ValidationDepth::full);
+  const auto result =
+      validate(*task, *cases, *make_solo(), {.depth = ValidationDepth::full, .reference = reference.get()});
+  ASSERT_FALSE(result.metrics.empty());
+  for (const auto& [name, metric] : result.metrics) {
+    const bool is_number = std::isfinite(metric.mean);
+    EXPECT_NE(is_number, !metric.undefined.empty()) << name;
+    EXPECT_TRUE(!is_number || metric.interval.has_value() != !metric.no_interval.empty()) << name;
   }
 }
 

@@ -63,7 +63,8 @@ void report_filtered(const CaseValues& cases, const CaseValues& training, Metric
     if (!mean_of(training, name_of(i))) return;
     if (!best || *mean_of(training, name_of(i)) > *mean_of(training, name_of(*best))) best = i;
   }
-  if (report("psnr_gaussian", name_of(*best))) metrics.figure("gaussian_voxels", {.value = widths[*best]});
+  if (report("psnr_gaussian", name_of(*best)))
+    metrics.figure("gaussian_voxels", {.value = widths[*best], .no_interval = "chosen on training cases"});
 }
 
 }  // namespace larmor::latent_diffusion

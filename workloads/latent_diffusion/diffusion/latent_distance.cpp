@@ -98,15 +98,18 @@ void report_nearest(const CaseValues& invented, const CaseValues& training, Metr
   if (pairs.empty()) return;
   const double ratio = std::ranges::min(pairs, {}, &Neighbour::ratio).ratio;
   // Two equal training cases leave nothing to compare with.
-  if (std::isfinite(ratio)) metrics.figure("nearest_training_latent", {.value = ratio});
+  if (std::isfinite(ratio))
+    metrics.figure("nearest_training_latent",
+                   {.value = ratio, .no_interval = "of the one case that is nearest to training"});
 }
 
 void report_coverage(const CaseValues& invented, const CaseValues& training, Metrics& metrics) {
   const at::Tensor made = places_in(invented), trained = places_in(training);
   if (!made.defined() || !trained.defined() || made.size(1) != trained.size(1)) return;
   if (made.size(0) < 2 || trained.size(0) < 2) return;
-  metrics.figure("latent_precision", {.value = share_among(made, trained)});
-  metrics.figure("latent_recall", {.value = share_among(trained, made)});
+  constexpr const char* reason = "a case that is drawn twice would be its own neighbour";
+  metrics.figure("latent_precision", {.value = share_among(made, trained), .no_interval = reason});
+  metrics.figure("latent_recall", {.value = share_among(trained, made), .no_interval = reason});
 }
 
 }  // namespace larmor::latent_diffusion

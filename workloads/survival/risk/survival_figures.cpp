@@ -254,8 +254,11 @@ void record_figures(const Predictions& predictions, const TrainingTable& trainin
   }
   // Of censored patients alone Cox's loss is 0 whatever is predicted, which would look like the best of all.
   const bool has_event = predictions.outcomes.events() > 0;
-  const double loss = has_event ? cox_of(predictions, training.ties).value_or(undefined) : undefined;
-  metrics.figure("loss", with_reason({.value = loss}, has_event ? "" : "nobody has had the event"));
+  const auto loss = [&](const Predictions& drawn) -> std::optional<double> {
+    return drawn.outcomes.events() > 0 ? cox_of(drawn, training.ties) : std::nullopt;
+  };
+  metrics.figure("loss", with_reason(figure_of(predictions, loss, metrics),
+                                     has_event ? "" : "nobody has had the event"));
   record_ranking(predictions, training, metrics);
   if (!training.horizons.empty()) record_at_horizons(predictions, training, metrics);
   if (metrics.wants_pictures()) record_pictures(predictions, training, metrics);

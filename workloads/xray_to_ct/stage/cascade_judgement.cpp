@@ -2,12 +2,16 @@
 // spread of several.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include <ATen/ATen.h>
 
 #include "larmor/base/text.h"
 #include "larmor/device/draw_position.h"
+#include "larmor/judge/bootstrap.h"
 
 #include "workloads/xray_to_ct/data/pair_dataset.h"
 #include "workloads/xray_to_ct/stage/back_projection.h"
@@ -40,16 +44,19 @@ double mean_of_note(const CaseValues& cases, const std::string& name) {
   return sum / static_cast<double>(values.size());
 }
 
+double root_of_mean(std::span<const double> squares) {
+  return std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0) /
+                   static_cast<double>(squares.size()));
+}
+
 /// The root of the mean of all notes, and that of each.
-SplitMetric spread_figure(const CaseValues& cases, std::string (*note)(int64_t)) {
-  SplitMetric figure{.parts_by = "decile"};
-  double sum = 0;
-  for (int64_t bin = 1; bin <= spread_parts; ++bin) {
-    const double square = mean_of_note(cases, note(bin));
-    sum += square / static_cast<double>(spread_parts);
-    figure.parts.emplace_back(text(bin), std::sqrt(square));
-  }
-  figure.value = std::sqrt(sum);
+SplitMetric spread_figure(const CaseValues& cases, std::string (*note)(int64_t), Metrics& metrics) {
+  std::vector<std::string> names;
+  for (int64_t bin = 1; bin <= spread_parts; ++bin) names.push_back(note(bin));
+  SplitMetric figure = of_means(metrics, cases, names, root_of_mean);
+  figure.parts_by = "decile";
+  for (int64_t bin = 1; bin <= spread_parts; ++bin)
+    figure.parts.emplace_back(text(bin), std::sqrt(mean_of_note(cases, note(bin))));
   return figure;
 }
 
@@ -209,8 +216,8 @@ DeclaredFigures CascadeTask::figures() const {
 
 void CascadeTask::summarize(const CaseValues& cases, const CaseValues& /*reference*/, Metrics& metrics) {
   if (!cases.contains(deviation_note(1))) return;
-  metrics.figure("spread_deviation_hu", spread_figure(cases, deviation_note));
-  metrics.figure("spread_error_hu", spread_figure(cases, error_note));
+  metrics.figure("spread_deviation_hu", spread_figure(cases, deviation_note, metrics));
+  metrics.figure("spread_error_hu", spread_figure(cases, error_note, metrics));
 }
 
 }  // namespace larmor::xray_to_ct

@@ -121,7 +121,9 @@ TEST(VqaFigures, TakeTheLabelsOfAStudyOnceAndOpenOnesNever) {
   ASSERT_EQ(split.labels.size(), 1U);
   EXPECT_EQ(split.labels[0].label, 4);
   EXPECT_EQ(split.labels[0].probability, 0.7);
-  EXPECT_EQ(split.labels_counted, 3);
+  int64_t labels = 0;
+  for (const LabelLoss& loss : split.label_losses) labels += loss.labels;
+  EXPECT_EQ(labels, 3);
 }
 
 /// A question about each of forty patients, half of whom are to be answered yes; of the picture alone the

@@ -5,11 +5,14 @@
 #include <limits>
 #include <numeric>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "larmor/base/text.h"
 #include "larmor/judge/bootstrap.h"
+
+#include "workloads/xray_vqa/training/split_loss.h"
 
 namespace larmor::xray_vqa {
 namespace {
@@ -115,6 +118,17 @@ std::optional<double> mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
+std::optional<double> deviation_of(const std::vector<double>& values) {
+  const auto mean = mean_of(values);
+  if (!mean) return std::nullopt;
+  double squares = 0;
+  for (const double value : values) squares += (value - *mean) * (value - *mean);
+  return std::sqrt(squares / static_cast<double>(values.size()));
+}
+
+/// The mean distance of bins from their confidence grows as their answers become fewer different ones.
+constexpr const char* no_interval_of_ece = "answers that are drawn twice would make it larger";
+
 void record_heads(const Questions& questions, const std::string& inputs, Metrics& metrics) {
   for (std::size_t head = 0; head < heads; ++head) {
     const Questions own = of_head(questions, head);
@@ -154,39 +168,21 @@ void record_labels(const LabelList& labels, const std::string& inputs, Metrics& 
   metrics.figure("auroc" + inputs,
                  with_reason(figure, text("no label has ", fewest_labels,
                                           " studies, some with the finding and some without")));
-  const auto areas = defined_aurocs(labels);
-  double squares = 0;
-  for (const double area : areas) squares += (area - figure.value) * (area - figure.value);
   metrics.figure(
       "auroc_deviation" + inputs,
-      {.value = areas.empty() ? not_defined : std::sqrt(squares / static_cast<double>(areas.size())),
-       .undefined = areas.empty() ? "there is no area" : ""});
+      with_reason(
+          figure_of(
+              labels, [](const LabelList& drawn) { return deviation_of(defined_aurocs(drawn)); }, metrics),
+          "there is no area"));
   std::vector<double> probability, truth;
   for (const LabelSeen* seen : labels) {
     probability.push_back(seen->probability);
     truth.push_back(seen->truth);
   }
-  metrics.figure("ece_labels" + inputs, with_reason({.value = calibration_error(probability, truth)},
+  metrics.figure("ece_labels" + inputs, with_reason({.value = calibration_error(probability, truth),
+                                                     .no_interval = no_interval_of_ece},
                                                     "no study has a label that counts"));
 }
-
-double loss_of(const SplitAnswers& answers, const LossWeights& weights) {
-  std::array<double, heads> sums{}, counts{};
-  for (const Answered& question : answers.questions) {
-    const auto head = static_cast<std::size_t>(question.head);
-    sums[head] += question.cross_entropy;
-    counts[head] += 1;
-  }
-  double loss = 0;
-  for (std::size_t head = 0; head < heads; ++head)
-    loss += weights.vqa * weights.of_heads[head] * sums[head] / std::max(counts[head], 1.0);
-  return loss +
-         weights.labels * answers.label_entropy / std::max(static_cast<double>(answers.labels_counted), 1.0);
-}
-
-}  // namespace
-
-namespace {
 
 /// `inputs`: what stands behind the names of what the network has said.
 SplitAnswers answers_from(const CaseValues& cases, const std::string& inputs) {
@@ -212,12 +208,13 @@ SplitAnswers answers_from(const CaseValues& cases, const std::string& inputs) {
       question.blind = static_cast<int64_t>(found->second);
     split.questions.push_back(question);
   }
+  std::map<int64_t, LabelLoss> losses;
   for (const auto& [example, sum] : by_example(cases, text(note::label_entropy, inputs)))
-    split.label_entropy += sum;
+    losses[example] = {.example = example, .entropy = sum};
   for (int64_t label = 0; label < chexpert_labels; ++label) {
     const auto truths = by_example(cases, text(note::label, label));
     const auto probabilities = by_example(cases, text(note::probability, label, inputs));
-    split.labels_counted += static_cast<int64_t>(truths.size());
+    for (const auto& [example, truth] : truths) ++losses[example].labels;
     std::set<int64_t> seen;
     for (const auto& [example, truth] : truths) {
       const auto study = static_cast<int64_t>(value_or(studies, example, 0));
@@ -228,6 +225,10 @@ SplitAnswers answers_from(const CaseValues& cases, const std::string& inputs) {
                               .truth = truth,
                               .probability = value_or(probabilities, example, 0)});
     }
+  }
+  for (auto& [example, loss] : losses) {
+    loss.example = example;
+    split.label_losses.push_back(loss);
   }
   return split;
 }
@@ -333,7 +334,8 @@ void record_network(const SplitAnswers& answers, const std::string& inputs, Metr
     confidence.push_back(question.confidence);
     right.push_back(question.given == question.answer ? 1 : 0);
   }
-  metrics.figure("ece" + inputs, {.value = calibration_error(confidence, right)});
+  metrics.figure("ece" + inputs,
+                 {.value = calibration_error(confidence, right), .no_interval = no_interval_of_ece});
 }
 
 /// What a person who reads the figures may take them for, and what they are.
@@ -352,7 +354,7 @@ void remark_on_scenes(const SplitAnswers& alone, Metrics& metrics) {
 void record_vqa_figures(const SplitAnswers& answers, const SplitAnswers& alone, const Baselines& baselines,
                         const LossWeights& weights, Metrics& metrics) {
   const Questions questions = all_of(answers.questions);
-  metrics.figure("loss", {.value = loss_of(answers, weights)});
+  metrics.figure("loss", loss_figure(answers, weights, metrics));
   const auto record = [&](const char* name, const auto& says) {
     metrics.figure(name, accuracy_of(questions, says, metrics));
   };

@@ -46,11 +46,16 @@ struct LabelSeen {
   double truth = 0, probability = 0;
 };
 
+/// What the labels of a question's study add to the loss.
+struct LabelLoss {
+  int64_t example = 0, labels = 0;
+  double entropy = 0;  // summed over them
+};
+
 struct SplitAnswers {
   std::vector<Answered> questions;
-  std::vector<LabelSeen> labels;  // of each study once
-  double label_entropy = 0;       // summed over all questions, as training counts it
-  int64_t labels_counted = 0;
+  std::vector<LabelSeen> labels;        // of each study once
+  std::vector<LabelLoss> label_losses;  // of every question, as training counts them
 
   static SplitAnswers from(const CaseValues& cases);
   /// What the network says of the pictures alone.
