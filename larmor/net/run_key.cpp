@@ -1,14 +1,10 @@
 #include "larmor/net/run_key.h"
 
-#include <sys/mman.h>
-
-#include <cerrno>
-#include <cstring>
-
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/process/memory_file.h"
 #include "larmor/base/random_bytes.h"
 #include "larmor/base/text.h"
 
@@ -33,14 +29,7 @@ std::optional<RunKey> RunKey::from_hex(std::string_view digits) {
 
 std::string RunKey::hex() const { return to_hex(bytes_); }
 
-Descriptor RunKey::to_descriptor() const {
-  Descriptor file(memfd_create("larmor-key", MFD_CLOEXEC));
-  if (!file.is_open() || pwrite(file.number(), bytes_.data(), bytes_.size(), 0) != std::ssize(bytes_)) {
-    fail(Exit::environment, text("cannot keep the ranks' key in memory: ", std::strerror(errno)),
-         "free memory, or raise the limit of open files");
-  }
-  return file;
-}
+Descriptor RunKey::to_descriptor() const { return memory_file(as_text(bytes_), "the ranks' key"); }
 
 RunKey RunKey::from_descriptor(int descriptor) {
   RunKey key;
