@@ -1,10 +1,18 @@
 #include "app/call_ranks.h"
 
 #include <algorithm>
+#include <exception>
+
+#include <unistd.h>
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/run/machine.h"
+
+#include "app/report.h"
+#include "app/say.h"
+#include "app/train/agent.h"
+#include "app/train/gpu_watch.h"
 
 namespace larmor::app {
 
@@ -23,12 +31,6 @@ WeightChoice WeightFlags::choice() const {
   return average ? WeightChoice::average : live ? WeightChoice::live : WeightChoice::of_stage;
 }
 
-std::vector<std::string> WeightFlags::words() const {
-  if (average) return {"--ema"};
-  if (live) return {"--no-ema"};
-  return {};
-}
-
 void add_weight_flags(CLI::App& verb, WeightFlags& flags) {
   verb.add_flag("--ema", flags.average, "the averaged weights; without this and the next the stage decides");
   verb.add_flag("--no-ema", flags.live, "the weights as they were at the checkpoint's step");
@@ -38,7 +40,6 @@ void add_call_flags(CLI::App& verb, CallFlags& flags) {
   add_place_flags(verb, flags.place);
   verb.get_option("--ranks")->description("how many processes, auto, or a list of devices; one by default");
   add_weight_flags(verb, flags.weights);
-  verb.add_option("--plan", flags.plan, "")->group("");
 }
 
 Plan plan_call(const CallFlags& flags, const RunConfig& config, int64_t most) {
@@ -87,16 +88,21 @@ uint64_t memory_for(const Plan& plan, int rank) {
   return gpu == hardware.gpus.end() ? 0 : gpu->free_bytes;
 }
 
-std::vector<std::string> words_for_ranks(const Program& program) {
-  const auto& words = program.arguments();
-  std::vector<std::string> again{words.target};
-  again.insert(again.end(), words.overrides.begin(), words.overrides.end());
-  for (const auto& config : words.configs) again.insert(again.end(), {"-c", config});
-  if (!words.stage.empty()) again.insert(again.end(), {"--stage", words.stage});
-  if (words.json) again.emplace_back("--json");
-  if (words.quiet) again.emplace_back("--quiet");
-  if (words.no_color) again.emplace_back("--no-color");
-  return again;
+int run_on_ranks(const Program& program, ranks::Job job, const ranks::Prepare& prepare) {
+  job.words = program.words();
+  job.peers.rendezvous = start_limit();
+  GpuWatch gpus(job.means == ranks::Job::Means::processes ? gpus_of(job.plan) : std::vector<Gpu>());
+  const auto end =
+      ranks::run(job, prepare, [](const std::exception_ptr& failure) { _exit(report(failure)); });
+  const auto reasons = gpus.finish();
+  if (end.rank_status == reader_had_enough) return reader_had_enough;
+  // A rank that ended by itself has said why.
+  const bool is_said =
+      (end.first_rank == 0 && end.rank_status != 0) || end.raw_status == static_cast<int>(Exit::stopped);
+  if (end.exit == Exit::done || is_said) return end.raw_status;
+  say(text("larmor: ", end.message, reasons.empty() ? "" : "; ", reasons));
+  say_last_lines(end.last_lines);
+  return end.raw_status;
 }
 
 }  // namespace larmor::app

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -12,6 +10,7 @@
 #include "larmor/config/run_config.h"
 #include "larmor/hardware/hardware.h"
 #include "larmor/plan/plan.h"
+#include "larmor/ranks/run.h"
 #include "larmor/run/earlier/trained.h"
 
 #include "app/program.h"
@@ -23,8 +22,6 @@ struct WeightFlags {
 
   /// Throws Error (usage) where both were asked for.
   WeightChoice choice() const;
-  /// The same flags again.
-  std::vector<std::string> words() const;
 };
 /// --ema, --no-ema.
 void add_weight_flags(CLI::App& verb, WeightFlags& flags);
@@ -32,9 +29,6 @@ void add_weight_flags(CLI::App& verb, WeightFlags& flags);
 struct CallFlags {
   PlaceFlags place = {.ranks = "1", .device = "auto", .threads = ""};
   WeightFlags weights;
-  std::string plan;  // of the process that started this one as a rank
-
-  bool is_rank() const { return !plan.empty(); }
 };
 /// --ranks, --device, --threads, --ema, --no-ema.
 void add_call_flags(CLI::App& verb, CallFlags& flags);
@@ -51,7 +45,8 @@ std::vector<Gpu> gpus_of(const Plan& plan);
 /// What that device has for a rank of the plan, in bytes.
 uint64_t memory_for(const Plan& plan, int rank);
 
-/// The words of this call that are the same for its ranks, behind the verb's name.
-std::vector<std::string> words_for_ranks(const Program& program);
+/// ranks::run() for a verb, by whose words the ranks are started; the exit status. Says how those ended that
+/// this process has started, and what the GPUs show.
+int run_on_ranks(const Program& program, ranks::Job job, const ranks::Prepare& prepare);
 
 }  // namespace larmor::app

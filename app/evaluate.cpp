@@ -11,11 +11,9 @@
 
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
-#include "larmor/base/files/file.h"
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
 #include "larmor/comm/communicator.h"
-#include "larmor/comm/watched.h"
 #include "larmor/data/cache/source_files.h"
 #include "larmor/device/device.h"
 #include "larmor/device/heartbeat.h"
@@ -24,26 +22,18 @@
 #include "larmor/judge/checked_dataset.h"
 #include "larmor/judge/stoppable_work.h"
 #include "larmor/judge/validation.h"
-#include "larmor/launch/launcher.h"
-#include "larmor/launch/rank.h"
-#include "larmor/launch/rank_threads.h"
 #include "larmor/launch/stop_signal.h"
+#include "larmor/ranks/run.h"
 #include "larmor/run/earlier/begun_run.h"
 #include "larmor/run/earlier/trained.h"
 #include "larmor/run/run_index.h"
 #include "larmor/task/networks.h"
 #include "larmor/track/work_report.h"
-#include "larmor/train/beats_on_board.h"
 #include "larmor/watch/hang_watch.h"
-#include "larmor/watch/status_board.h"
 
 #include "app/call_ranks.h"
 #include "app/evaluation.h"
 #include "app/program.h"
-#include "app/report.h"
-#include "app/say.h"
-#include "app/train/agent.h"
-#include "app/train/gpu_watch.h"
 
 namespace larmor::app {
 
@@ -186,87 +176,6 @@ void judge(Program& program, const EvaluateArguments& arguments, const Plan& pla
   if (communicator.is_first()) show_result(program, result, choosing, task->figures(), evaluation);
 }
 
-/// This process is one rank. `board`: of the ranks that the launcher watches.
-int judge(Program& program, const EvaluateArguments& arguments, const Plan& plan, Communicator& communicator,
-          StatusBoard& board) {
-  const int rank = communicator.rank();
-  set_up_process(plan, communicator.device());
-  board.set(rank, Phase::starting, 0);
-  const auto evaluation = read_evaluation(program, arguments);
-  board.set(rank, Phase::validating, evaluation.trained.checkpoint.step);
-  judge(program, arguments, plan, evaluation, communicator);
-  board.set(rank, Phase::finished, evaluation.trained.checkpoint.step);
-  return 0;
-}
-
-/// This process is all ranks, which are on CPUs: what they read they read once, and nothing has to be started
-/// beside.
-int judge_by_threads(Program& program, const EvaluateArguments& arguments, const Plan& plan) {
-  const auto evaluation = read_evaluation(program, arguments);
-  ThreadRendezvous rendezvous(plan.world_size(), plan.device);
-  std::vector<RankThread> threads;
-  for (int rank = 0; rank < plan.world_size(); ++rank) {
-    const auto live = [&, rank] {
-      const auto communicator = rendezvous.connect(rank, /*device_index=*/-1);
-      judge(program, arguments, plan, evaluation, *communicator);
-    };
-    threads.push_back({.live = live, .cores = plan.ranks[static_cast<size_t>(rank)].cores});
-  }
-  // As long as an agent waits for processes.
-  constexpr double grace_seconds = 10;
-  run_rank_threads(threads, grace_seconds, [](const std::exception_ptr& failure) { _exit(report(failure)); });
-  return 0;
-}
-
-int judge_as_rank(Program& program, const EvaluateArguments& arguments) {
-  const auto rank = find_rank(process_environment());
-  require(rank.has_value(), Exit::usage, "--plan is for ranks that larmor has started");
-  const auto plan = plan_from_json(read_json(arguments.call.plan));
-  set_up_environment(plan);
-  auto board = StatusBoard::from_environment(rank->index, rank->count);
-  const BeatsOnBoard beats(board, rank->index);
-  Rendezvous rendezvous(*rank, {.rendezvous = start_limit()});
-  const auto communicator = watched(rendezvous.connect(plan.device, device_index(*rank, plan)), board);
-  return judge(program, arguments, plan, *communicator, board);
-}
-
-/// Rank 0 speaks for all.
-int judge_by_processes(Program& program, const EvaluateArguments& arguments, const RunConfig& config,
-                       const Plan& plan) {
-  const ScratchFolder scratch;
-  const auto plan_file = scratch.path() / "plan.json";
-  write_text(program.storage(), plan_file, to_text(to_json(plan)));
-  LaunchOptions launch;
-  launch.arguments = {"evaluate"};
-  for (const auto& word : words_for_ranks(program)) launch.arguments.push_back(word);
-  launch.arguments.insert(launch.arguments.end(), {"--plan", plan_file.string(), "--checkpoint",
-                                                   arguments.checkpoint, "--batch", text(arguments.batch)});
-  if (!arguments.split.empty()) launch.arguments.insert(launch.arguments.end(), {"--split", arguments.split});
-  if (!arguments.output.empty())
-    launch.arguments.insert(launch.arguments.end(), {"--output", arguments.output});
-  for (const auto& column : arguments.by) launch.arguments.insert(launch.arguments.end(), {"--by", column});
-  for (const auto& table : arguments.columns)
-    launch.arguments.insert(launch.arguments.end(), {"--columns", table});
-  if (arguments.quick) launch.arguments.emplace_back("--quick");
-  for (const auto& word : arguments.call.weights.words()) launch.arguments.push_back(word);
-  launch.log_folder = scratch.path();
-  launch.first_rank_speaks = true;
-  launch.console = false;
-  launch.hang = parse_hang_limit(config.parallel.hang_limit);
-  launch.grace_seconds = 10;
-  GpuWatch gpus(gpus_of(plan));
-  const auto end = run_ranks(plan, launch);
-  const auto reasons = gpus.finish();
-  if (end.rank_status == reader_had_enough) return reader_had_enough;
-  // A rank that ended by itself has said why.
-  const bool is_said =
-      (end.first_rank == 0 && end.rank_status != 0) || end.raw_status == static_cast<int>(Exit::stopped);
-  if (end.exit == Exit::done || is_said) return end.raw_status;
-  say(text("larmor: ", end.message, reasons.empty() ? "" : "; ", reasons));
-  say_last_lines(end.last_lines);
-  return end.raw_status;
-}
-
 /// How many cases there are to judge. One rank alone need not know: the files are looked at but once then.
 int64_t count_cases(const Program& program, const EvaluateArguments& arguments, const LoadedStage& loaded) {
   if (arguments.call.place.ranks == "1") return 1;
@@ -276,8 +185,8 @@ int64_t count_cases(const Program& program, const EvaluateArguments& arguments, 
   return std::max<int64_t>(1, std::ssize(judged.index.of(judged.split)));
 }
 
-int evaluate(Program& program, const EvaluateArguments& arguments) {
-  if (arguments.call.is_rank()) return judge_as_rank(program, arguments);
+/// On CPUs the ranks are threads, which share what is read.
+ranks::Job job_of(const Program& program, const EvaluateArguments& arguments) {
   split_named(arguments.split);
   if (!arguments.output.empty()) check_table_folder(arguments.output);
   require(arguments.columns.empty() || !arguments.by.empty(), Exit::usage, "--columns needs --by",
@@ -286,14 +195,27 @@ int evaluate(Program& program, const EvaluateArguments& arguments) {
   const auto folder = program.run_folder();
   const auto loaded =
       load_run_stage(folder, program.workload(workload_of(folder)), program.arguments().overrides);
-  const auto plan = plan_call(arguments.call, loaded.config.config, count_cases(program, arguments, loaded));
-  if (plan.world_size() > 1 && plan.device != DeviceKind::cpu)
-    return judge_by_processes(program, arguments, loaded.config.config, plan);
-  set_up_environment(plan);
-  if (plan.world_size() > 1) return judge_by_threads(program, arguments, plan);
-  const auto alone = connect(Rank(), {.device = plan.device, .device_index = device_index(Rank(), plan)});
-  StatusBoard board(1);
-  return judge(program, arguments, plan, *alone, board);
+  const auto& config = loaded.config.config;
+  ranks::Job job{.plan = plan_call(arguments.call, config, count_cases(program, arguments, loaded))};
+  using Means = ranks::Job::Means;
+  if (job.plan.world_size() > 1)
+    job.means = job.plan.device == DeviceKind::cpu ? Means::threads : Means::processes;
+  job.hang = parse_hang_limit(config.parallel.hang_limit);
+  if (job.means != Means::processes) set_up_environment(job.plan);
+  return job;
+}
+
+int evaluate(Program& program, const EvaluateArguments& arguments) {
+  auto job = ranks::inherited_job();
+  if (!job) job = job_of(program, arguments);
+  return run_on_ranks(program, *job, [&] {
+    const auto evaluation = std::make_shared<const Evaluation>(read_evaluation(program, arguments));
+    return [&, evaluation](ranks::LiveRank& rank) {
+      const auto communicator = rank.connect_watched(job->plan);
+      rank.enter(Phase::validating, evaluation->trained.checkpoint.step);
+      judge(program, arguments, job->plan, *evaluation, *communicator);
+    };
+  });
 }
 
 }  // namespace

@@ -65,19 +65,13 @@ RankCommand command_of(const Program& program, const LaunchFlags& flags) {
   command.environment["TORCHELASTIC_USE_AGENT_STORE"] = "True";
   command.environment["TORCHELASTIC_MAX_RESTARTS"] = text(flags.agents.max_restarts);
   command.log_folder = std::filesystem::absolute(flags.logs);
-  command.hash = sha256(Json(words).dump(-1, ' ', false, Json::error_handler_t::replace));
+  command.first_rank_speaks = true;
+  command.command_hash = sha256(Json(words).dump(-1, ' ', false, Json::error_handler_t::replace));
   return command;
 }
 
 LaunchOptions options_for(const Program& program, const LaunchFlags& flags, const Agent& agent) {
-  auto command = command_of(program, flags);
-  LaunchOptions launch;
-  launch.program = std::move(command.program);
-  launch.arguments = std::move(command.arguments);
-  launch.environment = std::move(command.environment);
-  launch.log_folder = std::move(command.log_folder);
-  launch.command_hash = std::move(command.hash);
-  launch.first_rank_speaks = true;
+  LaunchOptions launch{command_of(program, flags)};
   launch.console = false;
   launch.hang = parse_hang_limit(flags.hang_limit);
   launch.master_address = agent.place.master_address;

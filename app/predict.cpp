@@ -21,10 +21,12 @@
 #include "larmor/device/module_state.h"
 #include "larmor/device/tensors/weights_file.h"
 #include "larmor/judge/prediction/ensemble.h"
-#include "larmor/judge/prediction/prediction_ranks.h"
+#include "larmor/judge/prediction/prediction_run.h"
 #include "larmor/judge/prediction/prediction_samples.h"
 #include "larmor/judge/stoppable_work.h"
 #include "larmor/launch/stop_signal.h"
+#include "larmor/ranks/deal.h"
+#include "larmor/ranks/run.h"
 #include "larmor/run/earlier/checkpoint_reference.h"
 #include "larmor/run/earlier/trained.h"
 #include "larmor/task/networks.h"
@@ -52,8 +54,6 @@ struct PredictArguments {
   std::vector<std::string> with;  // further members of an ensemble
   bool mirrored = false;
   CallFlags call;
-  std::string cases;  // of the process that started this one as a rank
-  int rank = 0;
 };
 
 bool is_of_run(const Program& program) { return !program.is_workload(program.arguments().target); }
@@ -217,17 +217,15 @@ DataConfig data_of_training(const Program& program, const LoadedStage& loaded) {
 
 PredictionCases cases_for(const PredictArguments& arguments, const PredictionForm& form,
                           const DataConfig& trained) {
-  if (arguments.call.is_rank()) return prediction_cases_from_json(read_json(arguments.cases));
   auto found = find_prediction_cases(form, arguments.request, trained);
   for (const auto& line : words_on_account(found.account)) log::warning(line);
   return found;
 }
 
-/// What this process computes, as the only one or as a rank of several.
-std::vector<PredictedCase> predict_here(Program& program, const PredictArguments& arguments,
-                                        const Call& call) {
+/// Brings the network to where the rank runs, and calls `go` with all that predicts a case there.
+void predict_here(Program& program, const PredictArguments& arguments, const Call& call, int rank,
+                  const std::function<void(const PredictionRun&)>& go) {
   const auto& config = call.loaded.config.config;
-  const int rank = arguments.rank;
   const auto device = device_of(call.plan, rank);
   set_up_process(call.plan, device);
   const auto task = tasks_for(program, call, arguments, device);
@@ -244,59 +242,68 @@ std::vector<PredictedCase> predict_here(Program& program, const PredictArguments
        .fits_in_one_pass = room_for_one_pass(*call.loaded.stage, config, call.plan.precision,
                                              memory_beside(*task, call, rank)),
        .progress = progress_for_person(quiet)});
-  const PredictionRun run{predictor, call.form, call.files, call.found.cases, program.storage()};
   watch_stop_signals();
   const StoppableWork here(asked_by_signal);
-  if (arguments.call.is_rank()) {
-    serve_cases(run);
-    return {};
-  }
-  const auto all = call.found.cases.size();
-  return predict_cases(run, [&, number = std::size_t{0}](const PredictionCase& one) mutable {
-    ++number;
-    const auto place = all == 1 ? "" : text(" (", number, " of ", all, ")");
-    if (!program.arguments().quiet) say(text(one.label, place, " …"));
-  });
+  go({predictor, call.form, call.files, call.found.cases, program.storage()});
 }
 
-std::vector<PredictedCase> predict_by_ranks(Program& program, const PredictArguments& arguments,
-                                            const Call& call) {
-  const ScratchFolder scratch;
-  auto& storage = program.storage();
-  const auto plan_file = scratch.path() / "plan.json", cases_file = scratch.path() / "cases.json";
-  write_text(storage, plan_file, to_text(to_json(call.plan)));
-  write_text(storage, cases_file, to_text(to_json(call.found)));
-  std::vector<ProcessOptions> ranks;
-  for (int rank = 0; rank < call.plan.world_size(); ++rank) {
-    auto& options = ranks.emplace_back();
-    options.program = own_program();
-    options.cores = call.plan.ranks[static_cast<size_t>(rank)].cores;
-    for (const auto* name : {"OMP_NUM_THREADS", "MKL_NUM_THREADS"})
-      options.environment[name] = text(call.plan.threads_per_rank);
-    auto& words = options.arguments = {"predict"};
-    for (const auto& word : words_for_ranks(program)) words.push_back(word);
-    const auto add = [&words](const std::string& flag, const std::string& value) {
-      if (!value.empty()) words.insert(words.end(), {flag, value});
-    };
-    add("--plan", plan_file.string());
-    add("--cases", cases_file.string());
-    add("--rank", text(rank));
-    add("--output", arguments.output);
-    add("--weights", arguments.weights);
-    add("--checkpoint", arguments.checkpoint);
-    if (arguments.saliency) words.emplace_back("--saliency");
-    for (const std::string& member : arguments.with) add("--with", member);
-    if (arguments.mirrored) words.emplace_back("--mirrored");
-    add("--seed", arguments.seed ? text(*arguments.seed) : "");
-    for (const auto& word : arguments.call.weights.words()) words.push_back(word);
-  }
+std::vector<PredictedCase> predict_alone(Program& program, const PredictArguments& arguments,
+                                         const Call& call) {
+  std::vector<PredictedCase> results;
+  const auto all = call.found.cases.size();
+  predict_here(program, arguments, call, /*rank=*/0, [&](const PredictionRun& run) {
+    results = predict_cases(run, [&, number = std::size_t{0}](const PredictionCase& one) mutable {
+      ++number;
+      const auto place = all == 1 ? "" : text(" (", number, " of ", all, ")");
+      if (!program.arguments().quiet) say(text(one.label, place, " …"));
+    });
+  });
+  return results;
+}
+
+/// Of what became of a case on some rank.
+PredictedCase case_of(const ranks::Dealt& dealt, const PredictionCase& one) {
+  using End = ranks::Dealt::End;
+  if (dealt.end == End::done) return predicted_case_from_json(dealt.result);
+  if (dealt.end == End::stopped) return stopped_at(one);
+  if (dealt.end == End::not_tried) return not_tried(one, dealt.exit);
+  return {.failure = text(one.label, ": ", dealt.loss),
+          .hint = dealt.end == End::hung
+                      ? "predict this case again; where one block of its network takes longer, set "
+                        "parallel.hang_limit"
+                      : "predict this case again; if the rank ends again, its memory may not do",
+          .exit = dealt.exit};
+}
+
+/// A rank that ends costs the case that it was at, and nothing else.
+std::vector<PredictedCase> predict_by_ranks(const Program& program, const Call& call) {
+  const auto& cases = call.found.cases;
+  ranks::Job job{.plan = call.plan, .request = to_json(call.found), .words = program.words()};
+  job.hang = parse_hang_limit(call.loaded.config.config.parallel.hang_limit);
   const GpuWatch gpus(gpus_of(call.plan));
   watch_stop_signals();
-  const auto tell = [&](const PredictionCase& one) {
-    if (!program.arguments().quiet) say(one.label + " …");
-  };
-  return deal_out(call.found.cases, ranks, tell,
-                  parse_hang_limit(call.loaded.config.config.parallel.hang_limit));
+  const auto all = ranks::deal(job, cases.size(),
+                               {.before =
+                                    [&](std::size_t number) {
+                                      if (!program.arguments().quiet) say(cases[number].label + " …");
+                                    },
+                                .said = [](const std::string& lines) { say(Lines().add_text(lines)); },
+                                .name = [&](std::size_t number) { return cases[number].label; }});
+  std::vector<PredictedCase> results;
+  for (std::size_t number = 0; number < cases.size(); ++number)
+    results.push_back(case_of(all[number], cases[number]));
+  return results;
+}
+
+int serve_as_rank(Program& program, const PredictArguments& arguments, const Call& call,
+                  const ranks::Job& job) {
+  return run_on_ranks(program, job, [&] {
+    return [&](ranks::LiveRank& rank) {
+      predict_here(program, arguments, call, rank.place().index, [&](const PredictionRun& run) {
+        ranks::serve(rank, [&](std::size_t number) { return to_json(predict_case(run, number)); });
+      });
+    };
+  });
 }
 
 /// Leaves those pictures in the form that are asked for.
@@ -311,6 +318,7 @@ void choose_pictures(PredictionForm& form, const PredictArguments& arguments) {
 }
 
 int predict(Program& program, PredictArguments arguments) {
+  const auto job = ranks::inherited_job();
   arguments.request.table = arguments.table;
   arguments.call.weights.choice();
   auto loaded = stage_for(program, arguments);
@@ -318,25 +326,19 @@ int predict(Program& program, PredictArguments arguments) {
   choose_pictures(form, arguments);
   if (arguments.mirrored) check_mirroring(form);
   auto members = find_members(program, loaded, arguments, form);
-  if (const auto words = steps_without_input(form); !words.empty() && !arguments.call.is_rank())
-    log::warning(words);
+  if (const auto words = steps_without_input(form); !words.empty() && !job) log::warning(words);
   require(!arguments.output.empty() || form.volumes.empty(), Exit::usage, "--output is required",
           "say where the volumes go that come out");
-  auto found = cases_for(arguments, form, data_of_training(program, loaded));
+  auto found = job ? prediction_cases_from_json(job->request)
+                   : cases_for(arguments, form, data_of_training(program, loaded));
   PredictionFiles files(form, found, arguments.output);
-  auto plan = arguments.call.is_rank()
-                  ? plan_from_json(read_json(arguments.call.plan))
-                  : plan_call(arguments.call, loaded.config.config, std::ssize(found.cases));
-  if (plan.world_size() == 1 || arguments.call.is_rank()) set_up_environment(plan);
+  auto plan = job ? job->plan : plan_call(arguments.call, loaded.config.config, std::ssize(found.cases));
+  const bool is_shared = plan.world_size() > 1;
+  if (!is_shared) set_up_environment(plan);
   const Call call{std::move(loaded), form, std::move(found), std::move(files), std::move(plan),
                   std::move(members)};
-  if (arguments.call.is_rank()) {
-    predict_here(program, arguments, call);
-    return 0;
-  }
-  const bool is_shared = call.plan.world_size() > 1;
-  const auto results =
-      is_shared ? predict_by_ranks(program, arguments, call) : predict_here(program, arguments, call);
+  if (job) return serve_as_rank(program, arguments, call, *job);
+  const auto results = is_shared ? predict_by_ranks(program, call) : predict_alone(program, arguments, call);
   const auto& cases = call.found.cases;
   Lines lines;
   auto json = prediction_json(call.files, cases, results);
@@ -385,8 +387,6 @@ void add_predict(Program& program) {
   verb.add_option("--weights", arguments->weights, "safetensors weights, for a workload without a run");
   verb.add_option("--checkpoint", arguments->checkpoint, "best, last or a checkpoint folder");
   add_call_flags(verb, arguments->call);
-  verb.add_option("--cases", arguments->cases, "")->group("");
-  verb.add_option("--rank", arguments->rank, "")->group("");
 }
 
 }  // namespace larmor::app

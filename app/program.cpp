@@ -215,6 +215,7 @@ void Program::refuse_arguments(const std::vector<std::string>& words) const {
 }
 
 int Program::run(std::vector<std::string> arguments) {
+  words_ = arguments;
   int status = 0;
   try {
     status = parse_and_act(std::move(arguments));

@@ -66,6 +66,8 @@ class Program {
   Program();
 
   CLI::App& cli() { return cli_; }
+  /// As they were given to run().
+  const std::vector<std::string>& words() const { return words_; }
   VerbArguments& arguments() { return arguments_; }
   const VerbArguments& arguments() const { return arguments_; }
 
@@ -141,6 +143,7 @@ class Program {
   std::string words_of_loss() const;
 
   CLI::App cli_;
+  std::vector<std::string> words_;
   VerbArguments arguments_;
   std::vector<std::string> operands_;
   Action action_;

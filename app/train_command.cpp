@@ -7,6 +7,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/hash.h"
 #include "larmor/base/text.h"
+#include "larmor/ranks/job.h"
 
 namespace larmor::app {
 
@@ -63,19 +64,11 @@ int64_t resume_step_of(const RunFolder& folder, const std::optional<CheckpointEn
 
 RankCommand train_command(const TrainRequest& request, const RunFolder& folder, const StartTerms& terms,
                           const std::string& words_hash) {
-  const auto& words = request.program.arguments();
   RankCommand command;
-  command.arguments = {"train", folder.root.string(), "--resume",
-                       resume_word(request, folder, terms.resume_step)};
-  if (request.flags.steps) {
-    command.arguments.emplace_back("--steps");
-    command.arguments.push_back(text(*request.flags.steps));
-  }
-  if (request.flags.no_check) command.arguments.emplace_back("--no-check");
-  if (words.quiet) command.arguments.emplace_back("--quiet");
-  if (words.no_color) command.arguments.emplace_back("--no-color");
-  if (words.json) command.arguments.emplace_back("--json");
-  if (request.flags.debug) command.arguments.emplace_back("--debug");
+  command.arguments = request.program.words();
+  ranks::Job job{.plan = plan_from_json(read_json(folder.plan()))};
+  job.request = {{"run", folder.root.string()}, {"resume", resume_word(request, folder, terms.resume_step)}};
+  command.job = to_text(job);
   // Without it MKL's products depend, on some CPUs, on where in memory their factors lie: a run that is gone
   // on with would not have the same bits.
   if (std::getenv("MKL_CBWR") == nullptr) command.environment["MKL_CBWR"] = "AUTO";
@@ -84,8 +77,9 @@ RankCommand train_command(const TrainRequest& request, const RunFolder& folder, 
   if (terms.ends_at > 0) command.environment["LARMOR_JOB_END"] = text(terms.ends_at);
   command.log_folder = folder.logs();
   // What a host's own folders are called, and how its ranks speak, does not count.
-  command.hash = sha256(text("train ", folder.root.filename().string(), " ", terms.resume_step, " ",
-                             request.flags.steps.value_or(0), " ", request.flags.no_check, " ", words_hash));
+  command.command_hash =
+      sha256(text("train ", folder.root.filename().string(), " ", terms.resume_step, " ",
+                  request.flags.steps.value_or(0), " ", request.flags.no_check, " ", words_hash));
   return command;
 }
 

@@ -5,20 +5,18 @@
 #include <functional>
 
 #include <ATen/ATen.h>
-#include <unistd.h>
 
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
-#include "larmor/base/files/file.h"
-#include "larmor/base/process/process.h"
 #include "larmor/base/text.h"
 #include "larmor/comm/communicator.h"
 #include "larmor/config/units.h"
 #include "larmor/device/device.h"
 #include "larmor/hardware/hardware.h"
-#include "larmor/launch/launcher.h"
 #include "larmor/launch/rank.h"
+#include "larmor/ranks/run.h"
 
+#include "app/call_ranks.h"
 #include "app/program.h"
 #include "app/say.h"
 
@@ -184,83 +182,71 @@ std::string table_line(const Json& row) {
               cell(fixed(row["bus_gb_per_s"].get<double>(), 4), 10));
 }
 
-/// For people, on the launcher's terminal where there is one.
-void say_to_people(const Rank& rank, const std::string& line) {
-  write_to(rank.console_error >= 0 ? rank.console_error : STDERR_FILENO, Lines(line));
-}
-
-int run_as_rank(Program& program, const CollectivesArguments& arguments, const Rank& rank) {
-  require(rank.count > 1, Exit::usage, "one rank has nobody to speak to", "start at least two");
+void time_as_rank(Program& program, const CollectivesArguments& arguments, ranks::LiveRank& rank) {
+  const Rank& place = rank.place();
+  require(place.count > 1, Exit::usage, "one rank has nobody to speak to", "start at least two");
   const auto sizes = chosen_sizes(arguments);
   const auto chosen = chosen_operations(arguments);
-  const auto backends = chosen_backends(arguments, detect_hardware(), rank.local_count);
-  const bool speaks = rank.index == 0 && !program.arguments().quiet;
-  if (speaks) say_to_people(rank, "backend       operation      size    median  algorithm GB/s  bus GB/s");
-  Rendezvous rendezvous(rank, {});
+  const auto backends = chosen_backends(arguments, detect_hardware(), place.local_count);
+  const bool speaks = rank.is_first() && !program.arguments().quiet;
+  if (speaks) say("backend       operation      size    median  algorithm GB/s  bus GB/s");
   Json rows = Json::array();
   for (const auto& backend : backends) {
     Plan plan;
     plan.device = backend == "nccl" ? DeviceKind::cuda : DeviceKind::cpu;
-    for (int local = 0; local < rank.local_count; ++local)
+    for (int local = 0; local < place.local_count; ++local)
       plan.ranks.push_back({.device = plan.device == DeviceKind::cuda ? local : -1, .cores = {}});
-    const auto communicator = rendezvous.connect(plan.device, device_index(rank, plan));
+    const auto communicator = rank.connect_watched(plan);
     set_up_process(plan, communicator->device());
     for (const auto& operation : chosen) {
       for (const auto bytes : sizes) {
+        rank.enter(Phase::communicating, std::ssize(rows));
         auto row = time_one(*communicator, operation, bytes, arguments.seconds);
         row["backend"] = backend;
-        if (speaks) say_to_people(rank, table_line(row));
+        if (speaks) say(table_line(row));
         rows.push_back(row);
       }
     }
   }
-  if (rank.index != 0) return 0;
+  if (!rank.is_first()) return;
   Json json;
   json["script"] = "larmor bench collectives";
-  json["world"] = rank.count;
+  json["world"] = place.count;
   json["result"] = rows;
   json["versions"] = {{"build", build_description()}, {"threads", 1}};
-  program.print(Lines(json.dump()), rank.console_out >= 0 ? rank.console_out : STDOUT_FILENO);
-  return 0;
+  program.print(Lines(json.dump()));
 }
 
-int start_ranks(const Program& program, const CollectivesArguments& arguments) {
+/// Where the ranks run.
+Plan plan_ranks(const CollectivesArguments& arguments) {
   const auto hardware = detect_hardware();
   const int gpus = cuda_is_usable() ? static_cast<int>(hardware.gpus.size()) : 0;
-  const int ranks = arguments.ranks > 0 ? arguments.ranks : std::max(2, gpus);
-  require(ranks > 1, Exit::usage, "one rank has nobody to speak to", "--ranks 2 or more");
+  const int count = arguments.ranks > 0 ? arguments.ranks : std::max(2, gpus);
+  require(count > 1, Exit::usage, "one rank has nobody to speak to", "--ranks 2 or more");
   chosen_sizes(arguments);
   chosen_operations(arguments);
-  const auto backends = chosen_backends(arguments, hardware, ranks);
+  chosen_backends(arguments, hardware, count);
   Plan plan;
-  for (int rank = 0; rank < ranks; ++rank) {
-    RankSeat place{.device = ranks <= gpus ? rank : -1, .cores = {}};
-    if (ranks <= static_cast<int>(hardware.cores.size()))
+  for (int rank = 0; rank < count; ++rank) {
+    RankSeat place{.device = count <= gpus ? rank : -1, .cores = {}};
+    if (count <= static_cast<int>(hardware.cores.size()))
       place.cores = {hardware.cores[static_cast<size_t>(rank)]};
     plan.ranks.push_back(place);
   }
-  const ScratchFolder scratch;
-  LaunchOptions launch;
-  launch.hang.never = true;  // its ranks send no heartbeats
-  launch.program = own_program();
-  launch.log_folder = scratch.path();
-  launch.arguments = {"bench",        "collectives",          "--backends", join(backends, ","),
-                      "--operations", arguments.operations,   "--sizes",    arguments.sizes,
-                      "--seconds",    text(arguments.seconds)};
-  if (program.arguments().quiet) launch.arguments.emplace_back("--quiet");
-  const auto end = run_ranks(plan, launch);
-  if (end.rank_status == reader_had_enough) return reader_had_enough;
-  if (end.exit != Exit::done) {
-    say("larmor: " + end.message);
-    say_last_lines(end.last_lines);
-  }
-  return end.raw_status;
+  return plan;
 }
 
 int bench_collectives(Program& program, const CollectivesArguments& arguments) {
   program.refuse_overrides();
-  if (const auto rank = find_rank(process_environment())) return run_as_rank(program, arguments, *rank);
-  return start_ranks(program, arguments);
+  ranks::Job job{.rank = find_rank(process_environment())};
+  if (!job.rank) {
+    job.plan = plan_ranks(arguments);
+    job.means = ranks::Job::Means::processes;
+    // As long as a collective may take.
+    job.hang.floor = job.hang.start;
+  }
+  return run_on_ranks(program, std::move(job),
+                      [&] { return [&](ranks::LiveRank& rank) { time_as_rank(program, arguments, rank); }; });
 }
 
 }  // namespace

@@ -5,25 +5,25 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 
 #include <ATen/ATen.h>
-#include <unistd.h>
 
 #include "larmor/base/clock.h"
 #include "larmor/base/error.h"
 #include "larmor/base/files/file.h"
 #include "larmor/base/files/storage.h"
-#include "larmor/base/process/process.h"
 #include "larmor/base/text.h"
 #include "larmor/comm/communicator.h"
 #include "larmor/device/device.h"
-#include "larmor/launch/launcher.h"
 #include "larmor/launch/rank.h"
 #include "larmor/measure/roofline.h"
 #include "larmor/measure/step_trace.h"
+#include "larmor/ranks/run.h"
 #include "larmor/run/run_setup.h"
 #include "larmor/train/step_benchmark.h"
 
+#include "app/call_ranks.h"
 #include "app/program.h"
 #include "app/say.h"
 
@@ -37,8 +37,6 @@ struct StepArguments {
   int blocks = 7, steps = 3, warmup = 3;
   PlaceFlags place = {.ranks = "1", .device = "", .threads = ""};  // of several numbers each in turn
   std::string profile;                                             // where rank 0 writes a trace
-  std::string plan;                                                // of the parent, for a rank
-  std::string line;  // where rank 0 writes its line for the parent
 };
 
 double quantile(const std::vector<double>& sorted, double share) {
@@ -165,64 +163,41 @@ Plan draft_plan(const LoadedStage& loaded) {
   return plan;
 }
 
-/// The parent's, or for ranks that another launcher has started rank 0's.
-Plan find_plan(const LoadedStage& loaded, const StepArguments& arguments, Rendezvous& rendezvous) {
-  if (!arguments.plan.empty()) return plan_from_json(read_json(arguments.plan));
-  const auto group = rendezvous.connect(DeviceKind::cpu, -1);
+/// Rank 0's, for ranks that another launcher has started.
+Plan agree_on_plan(const LoadedStage& loaded, ranks::LiveRank& rank) {
+  const auto group = rank.connect(DeviceKind::cpu, -1);
   const auto own = to_text(to_json(draft_plan(loaded)));
   return plan_from_json(parse_json(broadcast_bytes(*group, own, 0), "rank 0's plan"));
 }
 
-int run_as_rank(Program& program, const StepArguments& arguments, const Rank& rank) {
-  if (!arguments.plan.empty()) set_up_environment(plan_from_json(read_json(arguments.plan)));
-  const auto& workload = program.workload(program.arguments().target);
-  if (arguments.plan.empty()) program.arguments().overrides.push_back(text("parallel.ranks=", rank.count));
-  const auto loaded = program.load(workload);
-  Rendezvous rendezvous(rank, {});
-  const auto plan = find_plan(loaded, arguments, rendezvous);
-  const auto index = loaded.stage->index(loaded.config.config);
-  const auto communicator = rendezvous.connect(plan.device, device_index(rank, plan));
-  const auto line = time_as_rank(loaded, plan, index, *communicator, arguments, program.storage()).dump();
-  if (!communicator->is_first()) return 0;
-  if (arguments.line.empty()) {
-    program.print(Lines(line));
-  } else {
-    write_text(program.storage(), arguments.line, line);
-  }
-  return 0;
+LoadedStage load_for(Program& program, int count) {
+  auto& overrides = program.arguments().overrides;
+  overrides.push_back(text("parallel.ranks=", count));
+  auto loaded = program.load(program.workload(program.arguments().target));
+  overrides.pop_back();
+  return loaded;
 }
 
-/// The exit status; rank 0's line where that is 0.
-int run_ranks_of(Storage& storage, const Plan& plan, const VerbArguments& words,
-                 const StepArguments& arguments, Json& line) {
-  const ScratchFolder scratch;
-  const auto plan_file = scratch.path() / "plan.json", line_file = scratch.path() / "line.json";
-  write_text(storage, plan_file, to_text(to_json(plan)));
-  LaunchOptions launch;
-  launch.hang.never = true;  // its ranks send no heartbeats
-  launch.program = own_program();
-  launch.log_folder = scratch.path();
-  launch.arguments = {"bench", "step", words.target};
-  const auto add = [&](const std::string& flag, const std::string& value) {
-    if (!value.empty()) launch.arguments.insert(launch.arguments.end(), {flag, value});
-  };
-  add("--plan", plan_file.string());
-  add("--line", line_file.string());
-  add("--blocks", text(arguments.blocks));
-  add("--steps", text(arguments.steps));
-  add("--warmup", text(arguments.warmup));
-  add("--profile", arguments.profile);
-  add("--stage", words.stage);
-  for (const auto& name : words.configs) add("-c", name);
-  launch.arguments.insert(launch.arguments.end(), words.overrides.begin(), words.overrides.end());
-  const auto end = run_ranks(plan, launch);
-  if (end.exit == Exit::done) {
-    line = read_json(line_file);
-  } else {
-    say("larmor: " + end.message);
-    say_last_lines(end.last_lines);
-  }
-  return end.raw_status;
+/// The exit status. `take` gets the line of rank 0, on that rank.
+int time_on_ranks(Program& program, const StepArguments& arguments, const LoadedStage& loaded,
+                  const ranks::Job& job, const std::function<void(const Json&)>& take) {
+  return run_on_ranks(program, job, [&] {
+    return [&, index = loaded.stage->index(loaded.config.config)](ranks::LiveRank& rank) {
+      const auto plan = job.plan.ranks.empty() ? agree_on_plan(loaded, rank) : job.plan;
+      const auto communicator = rank.connect_watched(plan);
+      rank.enter(Phase::computing);
+      const auto line = time_as_rank(loaded, plan, index, *communicator, arguments, program.storage());
+      if (rank.is_first()) take(line);
+    };
+  });
+}
+
+/// This process was started as a rank, by whomever.
+int be_rank(Program& program, const StepArguments& arguments, const ranks::Job& job) {
+  const std::string file = job.request.value("line", "");
+  return time_on_ranks(program, arguments, load_for(program, job.rank->count), job, [&](const Json& line) {
+    file.empty() ? program.print(Lines(line.dump())) : write_text(program.storage(), file, line.dump());
+  });
 }
 
 std::vector<int> rank_counts(const std::string& list) {
@@ -294,36 +269,31 @@ int bench_step(Program& program, StepArguments arguments) {
   auto place = arguments.place;
   place.ranks.clear();  // one number after the other
   for (const auto& key : place.keys()) program.arguments().overrides.push_back(key);
-  if (const auto rank = find_rank(process_environment())) return run_as_rank(program, arguments, *rank);
-  const auto& workload = program.workload(program.arguments().target);
   const auto counts = rank_counts(arguments.place.ranks);
   prepare_profile(arguments, counts.size());
+  if (const auto job = ranks::inherited_job()) return be_rank(program, arguments, *job);
+  if (auto rank = find_rank(process_environment()))
+    return be_rank(program, arguments, {.rank = std::move(rank)});
   struct Turn {
-    VerbArguments words;
     LoadedStage loaded;
-    Plan plan;
+    ranks::Job job;
   };
   std::vector<Turn> turns;  // all are planned before the first takes its time
+  const ScratchFolder scratch;
+  const auto file = scratch.path() / "line.json";
   for (const int count : counts) {
-    auto& words = program.arguments();
-    words.overrides.push_back(text("parallel.ranks=", count));
-    auto loaded = program.load(workload);
-    auto plan = draft_plan(loaded);
-    turns.push_back({words, std::move(loaded), std::move(plan)});
-    words.overrides.pop_back();
-  }
-  if (counts == std::vector{1}) {
-    const auto& [words, loaded, plan] = turns.front();
-    const auto alone = connect(Rank(), {.device = plan.device, .device_index = device_index(Rank(), plan)});
-    const auto index = loaded.stage->index(loaded.config.config);
-    show(program, time_as_rank(loaded, plan, index, *alone, arguments, program.storage()));
-    return 0;
+    auto loaded = load_for(program, count);
+    ranks::Job job{.plan = draft_plan(loaded), .request = {{"line", file.string()}}};
+    if (counts != std::vector{1}) job.means = ranks::Job::Means::processes;
+    job.hang = parse_hang_limit(loaded.config.config.parallel.hang_limit);
+    turns.push_back({std::move(loaded), std::move(job)});
   }
   std::vector<Json> lines;
-  for (const auto& turn : turns) {
-    const int status =
-        run_ranks_of(program.storage(), turn.plan, turn.words, arguments, lines.emplace_back());
+  for (const auto& [loaded, job] : turns) {
+    auto& line = lines.emplace_back();
+    const int status = time_on_ranks(program, arguments, loaded, job, [&](const Json& own) { line = own; });
     if (status != 0) return status;
+    if (job.means == ranks::Job::Means::processes) line = read_json(file);
   }
   if (lines.size() == 1) {
     show(program, lines.front());
@@ -352,8 +322,6 @@ void add_bench_step(Program& program, CLI::App& family) {
   add_place_flags(verb, arguments->place);
   verb.get_option("--ranks")->description("how many processes; of a list each in turn: 1,2,4");
   verb.add_option("--profile", arguments->profile, "writes a trace of a block of steps for chrome://tracing");
-  verb.add_option("--plan", arguments->plan, "")->group("");
-  verb.add_option("--line", arguments->line, "")->group("");
 }
 
 }  // namespace larmor::app

@@ -289,19 +289,16 @@ int follow(Agent& agent, Introduction introduction, const MakeCommand& make_comm
       join_leader(agent.place, introduce(agent, std::move(introduction)), [&file] { return file.read(); });
   const auto complete = [&, &key = key](GroupStart& start) {
     auto command = make_command(start.terms);
-    if (command.hash != start.command_hash) {
+    if (command.command_hash != start.command_hash) {
       fail(Exit::usage, text("the ranks of ", host_name(), " would run something else than the leader's"),
            "start every agent with the same program and words");
     }
-    start.program = std::move(command.program);
-    start.arguments = std::move(command.arguments);
-    start.environment = std::move(command.environment);
-    start.log_folder = std::move(command.log_folder);
+    static_cast<RankCommand&>(start) = std::move(command);
     start.master_address = agent.place.master_address;
     start.store_key = store_key_of(key, start.store_nonce);
   };
   SignalPipe signals;
-  LocalHost host(signals, /*console=*/false, environment_of_ranks(agent));
+  LocalHost host(&signals, /*console=*/false, environment_of_ranks(agent));
   const GpuWatch gpus(detect_hardware().gpus);
   const Dismissal over =
       serve(leader, host, complete,

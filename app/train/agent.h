@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -58,14 +57,6 @@ Fleet assemble(Agent& agent, Introduction introduction);
 /// What the hosts of its agents offer together.
 Hardware hardware_of(const Fleet& fleet);
 
-/// What ranks run on this host.
-struct RankCommand {
-  std::filesystem::path program = {};  // empty: this program
-  std::vector<std::string> arguments = {};
-  std::map<std::string, std::string> environment = {};
-  std::filesystem::path log_folder = {};
-  std::string hash = {};  // of what has to be the same on all hosts
-};
 using MakeCommand = std::function<RankCommand(const StartTerms&)>;
 
 /// A member starts its command as the leader says, until that one ends the run; the exit status.

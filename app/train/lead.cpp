@@ -128,13 +128,9 @@ StartTerms Leader::terms() const {
 }
 
 LaunchOptions Leader::launch_options() const {
-  LaunchOptions launch;
-  launch.terms = terms();
-  auto command = train_command(request_, run_->folder, launch.terms, words_hash_);
-  launch.arguments = std::move(command.arguments);
-  launch.environment = std::move(command.environment);
-  launch.log_folder = std::move(command.log_folder);
-  launch.command_hash = std::move(command.hash);
+  const auto start = terms();
+  LaunchOptions launch{train_command(request_, run_->folder, start, words_hash_)};
+  launch.terms = start;
   launch.generation = run_->generation;
   launch.hang = parse_hang_limit(run_->config.config.parallel.hang_limit);
   // A rank that has lost its peers cannot save anything any more.

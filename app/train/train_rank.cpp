@@ -1,27 +1,22 @@
 #include "app/train/train_rank.h"
 
-#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <unistd.h>
 
-#include "larmor/base/error.h"
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
-#include "larmor/comm/communicator.h"
 #include "larmor/device/device.h"
-#include "larmor/launch/rank_threads.h"
 #include "larmor/launch/stop_signal.h"
+#include "larmor/ranks/run.h"
 #include "larmor/run/run_setup.h"
 #include "larmor/train/session.h"
 #include "larmor/watch/stack_dump.h"
 
-#include "app/report.h"
-#include "app/train/agent.h"
+#include "app/call_ranks.h"
 
 namespace larmor::app {
 
@@ -54,77 +49,47 @@ Exit exit_of(const SessionEnd& end) {
   return end.training.reason == TrainingEnd::Reason::signal ? Exit::stopped : Exit::done;
 }
 
-/// This process is a rank.
-SessionEnd train_as_process(Program& program, const SessionOptions& options, const Plan& plan,
-                            const Rank& rank) {
-  const auto loaded = load_run_stage(options.folder, program.workload(workload_of(options.folder)));
-  const auto index = index_from_json(read_json(options.folder.index()));
-  Rendezvous rendezvous(rank, {.rendezvous = start_limit()});
-  auto communicator = rendezvous.connect(plan.device, device_index(rank, plan));
-  return run_session(loaded, plan, index, rank, std::move(communicator), options);
-}
-
-/// What a thread has of its own: one rank alone speaks.
-struct ThreadParts {
-  SessionOptions options;
-  Rank rank;
-};
-
-std::vector<ThreadParts> parts_of_threads(const SessionOptions& options, const Plan& plan,
-                                          const Rank& process) {
-  std::vector<ThreadParts> all;
-  for (int i = 0; i < plan.world_size(); ++i) {
-    auto& parts = all.emplace_back(ThreadParts{options, process});
-    parts.rank.index = parts.rank.local_index = i;
-    if (i > 0) parts.options.console.reset();
-  }
-  return all;
-}
-
-/// This process is all ranks. They share what they read: the stage, its config, the index.
-SessionEnd train_as_threads(Program& program, const SessionOptions& options, const Plan& plan,
-                            const Rank& process) {
-  const auto loaded = load_run_stage(options.folder, program.workload(workload_of(options.folder)));
-  const auto index = index_from_json(read_json(options.folder.index()));
-  const auto parts = parts_of_threads(options, plan, process);
-  ThreadRendezvous rendezvous(plan.world_size(), plan.device);
-  std::vector<SessionEnd> ends(parts.size());
-  std::vector<RankThread> threads;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const auto live = [&, i] {
-      const auto& [own_options, rank] = parts[i];
-      auto communicator = rendezvous.connect(rank.index, device_index(rank, plan));
-      ends[i] = run_session(loaded, plan, index, rank, std::move(communicator), own_options);
-    };
-    threads.push_back({.live = live, .cores = plan.ranks[i].cores});
-  }
-  // As long as an agent waits for processes.
-  constexpr double grace_seconds = 10;
-  run_rank_threads(threads, grace_seconds, [](const std::exception_ptr& failure) { _exit(report(failure)); });
-  return ends.front();
+/// Of a rank that was started by hand, for a run folder that has been prepared.
+ranks::Job job_by_words(const Program& program, const TrainFlags& flags, const Rank& rank) {
+  const auto folder = program.run_folder();
+  ranks::Job job{.plan = plan_from_json(read_json(folder.plan())), .rank = rank};
+  job.request = {{"run", folder.root.string()}, {"resume", flags.resume}};
+  if (job.plan.in_one_process()) job.means = ranks::Job::Means::threads;
+  set_up_environment(job.plan);
+  return job;
 }
 
 }  // namespace
 
-int train_as_rank(Program& program, const TrainFlags& flags, const Rank& rank) {
+int train_as_rank(Program& program, const TrainFlags& flags, const Rank& process) {
   watch_lost_peers();
+  auto inherited = ranks::inherited_job();
+  const auto job = inherited ? std::move(*inherited) : job_by_words(program, flags, process);
+  dump_stacks_on_signal();  // by a thread
+  const bool in_threads = job.plan.in_one_process();
+  log::open(in_threads ? text("ranks 0 to ", job.plan.world_size() - 1) : text("rank ", process.index), {},
+            flags.debug ? log::Level::debug : log::Level::info);
   SessionOptions options;
   options.before_training = watch_stop_signals;
-  options.folder = program.run_folder();
-  const auto plan = plan_from_json(read_json(options.folder.plan()));
-  set_up_environment(plan);
-  dump_stacks_on_signal();  // by a thread
-  const bool is_all = plan.in_one_process();
-  log::open(is_all ? text("ranks 0 to ", plan.world_size() - 1) : text("rank ", rank.index), {},
-            flags.debug ? log::Level::debug : log::Level::info);
-  if (flags.resume != "never") options.resume_from = flags.resume;
+  options.folder = {job.request.at("run").get<std::string>()};
+  if (const std::string resume = job.request.at("resume"); resume != "never") options.resume_from = resume;
   options.step_limit = flags.steps;
   options.tries_out = !flags.no_check;
-  options.console = console_of(rank, program.arguments());
+  options.console = console_of(process, program.arguments());
   options.ends_at = time_from("LARMOR_JOB_END");
   options.started_at = time_from("LARMOR_JOB_START");
-  const auto train = is_all ? train_as_threads : train_as_process;
-  const auto end = train(program, options, plan, rank);
+  SessionEnd end;
+  run_on_ranks(program, job, [&] {
+    const auto loaded = std::make_shared<const LoadedStage>(
+        load_run_stage(options.folder, program.workload(workload_of(options.folder))));
+    return [&, loaded, index = index_from_json(read_json(options.folder.index()))](ranks::LiveRank& rank) {
+      auto own = options;
+      if (!rank.is_first()) own.console.reset();
+      auto communicator = rank.connect(job.plan.device, device_index(rank.place(), job.plan));
+      auto ended = run_session(*loaded, job.plan, index, rank.place(), std::move(communicator), own);
+      if (rank.is_first() || !in_threads) end = std::move(ended);
+    };
+  });
   return static_cast<int>(exit_of(end));
 }
 

@@ -67,7 +67,7 @@ Fleet::Fleet(const AgentPlace& place, Hello own, std::vector<Member> members,
 LocalHost& Fleet::local(bool console) {
   if (!signals_) {
     signals_ = std::make_unique<SignalPipe>();
-    local_ = std::make_unique<LocalHost>(*signals_, console, environment_);
+    local_ = std::make_unique<LocalHost>(signals_.get(), console, environment_);
   }
   return *local_;
 }
@@ -107,12 +107,12 @@ std::vector<std::string> Fleet::device_hosts(const Plan& plan) const {
 
 const Hello& Fleet::hello_of(size_t agent) const { return agent == 0 ? own_ : members_[agent - 1].hello; }
 
-std::vector<Fleet::Seat> Fleet::seats(const Plan& plan) const {
+std::vector<RankPlace> Fleet::places(const Plan& plan) const {
   std::vector<size_t> there{0};
   for (size_t i = 0; i < members_.size(); ++i) {
     if (!members_[i].host->is_lost()) there.push_back(i + 1);
   }
-  std::vector<Seat> all;
+  std::vector<RankPlace> all;
   const auto device_host = device_hosts(plan);
   std::map<std::string, size_t> ranks_of_host, ranks_of_device_host;
   for (const size_t agent : there) {
@@ -129,7 +129,10 @@ std::vector<Fleet::Seat> Fleet::seats(const Plan& plan) const {
              "start as many ranks on every host");
       }
       auto cores = plan.ranks[place % plan.ranks.size()].cores;
-      all.push_back({agent, static_cast<int>(local), has_cores(hello, cores) ? cores : std::vector<int>()});
+      all.push_back({.rank = static_cast<int>(all.size()),
+                     .local_index = static_cast<int>(local),
+                     .cores = has_cores(hello, cores) ? cores : std::vector<int>(),
+                     .agent = agent});
     }
   }
   assert(all.size() == plan.ranks.size());
@@ -137,34 +140,26 @@ std::vector<Fleet::Seat> Fleet::seats(const Plan& plan) const {
 }
 
 std::vector<GroupStart> Fleet::starts(const Plan& plan, const LaunchOptions& options,
-                                      const std::vector<Seat>& seats) const {
-  GroupStart common;
+                                      const std::vector<RankPlace>& places) const {
+  GroupStart common{options};
   common.generation = options.generation;
   common.world_size = plan.world_size();
   common.threads_per_rank = plan.threads_per_rank;
   common.terms = options.terms;
-  common.command_hash = options.command_hash;
   // Where ranks have no store of ours, an agent keeps one that other programs understand.
   if (options.master_port == 0) common.store_nonce = RunKey::draw().hex().substr(0, 32);
   common.store_key = store_key_of(key_, common.store_nonce);
-  common.program = options.program;
-  common.arguments = options.arguments;
-  common.environment = options.environment;
-  common.log_folder = options.log_folder;
-  common.first_rank_speaks = options.first_rank_speaks;
   std::vector<GroupStart> starts(members_.size() + 1, common);
   const auto device_host = device_hosts(plan);
   std::map<std::string, int> ranks_of_host;
-  for (size_t rank = 0; rank < seats.size(); ++rank) {
-    const Seat& seat = seats[rank];
-    starts[seat.agent].ranks.push_back(
-        {.rank = static_cast<int>(rank), .local_index = seat.local_index, .cores = seat.cores});
-    ++ranks_of_host[device_host[seat.agent]];
+  for (const RankPlace& place : places) {
+    starts[place.agent].ranks.push_back(place);
+    ++ranks_of_host[device_host[place.agent]];
   }
   for (size_t agent = 0; agent < starts.size(); ++agent)
     starts[agent].local_count = ranks_of_host[device_host[agent]];
   if (plan.in_one_process()) {
-    assert(starts[0].ranks.size() == seats.size());  // other plans are refused
+    assert(starts[0].ranks.size() == places.size());  // other plans are refused
     starts[0].ranks = {as_one_process(starts[0].ranks)};
   }
   return starts;
@@ -175,8 +170,8 @@ GroupEnding Fleet::run(const Plan& plan, const LaunchOptions& options) {
   DiskStorage().create_folders(options.log_folder);
   LauncherLog log(options.log_folder / "launcher.log");
   LocalHost& here = local(options.console);
-  const auto seated = seats(plan);
-  auto groups = starts(plan, options, seated);
+  const auto placed = places(plan);
+  auto groups = starts(plan, options, placed);
   const std::string address = options.master_address.empty() ? place_.master_address : options.master_address;
   // Ranks would find it out by waiting for one another.
   if (is_loopback(address) && groups[0].ranks.size() > 1) refuse_unreachable(address);
@@ -193,12 +188,13 @@ GroupEnding Fleet::run(const Plan& plan, const LaunchOptions& options) {
     hosts[agent]->start(group);
   }
   std::vector<size_t> host_of_rank;
-  for (const auto& seat : seated) host_of_rank.push_back(seat.agent);
+  for (const auto& place : placed) host_of_rank.push_back(place.agent);
+  const auto hang_file = options.log_folder / text("hang-", options.generation, ".txt");
   Supervisor supervisor(hosts, host_of_rank, log,
                         {.grace_seconds = options.grace_seconds,
                          .asks_starting_ranks = options.asks_starting_ranks,
                          .hang = options.hang,
-                         .hang_file = options.log_folder / text("hang-", options.generation, ".txt")});
+                         .hang_file = options.keeps_logs ? hang_file : std::filesystem::path()});
   GroupEnding ending = supervisor.run();
   log.line(text("generation ", options.generation, " ended with status ", ending.raw_status,
                 ending.message.empty() ? "" : ": ", ending.message));

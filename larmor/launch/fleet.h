@@ -34,20 +34,15 @@ class Fleet {
   void dismiss(int status, const std::string& message);
 
  private:
-  /// Ranks that an agent can start, in the order of the ranks.
-  struct Seat {
-    size_t agent = 0;
-    int local_index = 0;  // among the ranks of its host
-    std::vector<int> cores;
-  };
   const Hello& hello_of(size_t agent) const;
   /// The same for agents that share a host.
   std::string host_of(size_t agent) const;
   /// Of each agent, the host by which its ranks count their devices.
   std::vector<std::string> device_hosts(const Plan& plan) const;
-  std::vector<Seat> seats(const Plan& plan) const;
+  /// Where each rank of the plan is started.
+  std::vector<RankPlace> places(const Plan& plan) const;
   std::vector<GroupStart> starts(const Plan& plan, const LaunchOptions& options,
-                                 const std::vector<Seat>& seats) const;
+                                 const std::vector<RankPlace>& places) const;
   LocalHost& local(bool console);
 
   // From the first start on: until then a signal ends this process as it ends any.

@@ -3,10 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <map>
 #include <string>
-#include <vector>
 
 #include "larmor/launch/group_ending.h"
 #include "larmor/launch/hosts/host.h"
@@ -15,22 +12,17 @@
 
 namespace larmor {
 
-struct LaunchOptions {
-  std::filesystem::path program = {};                   // own_program() by default
-  std::vector<std::string> arguments = {};              // of every rank
-  std::map<std::string, std::string> environment = {};  // besides what every rank is told (rank.h)
-  std::filesystem::path log_folder = {};                // rank-N.log, launcher.log
+struct LaunchOptions : RankCommand {
   int64_t generation = 0;
   double grace_seconds = 20;  // from the end of the first rank to the killing of the others
   /// Whether those that start are asked to end, too, when another has failed. Ranks of training end at once
   /// then, and may be about to say why the others could not go on.
   bool asks_starting_ranks = true;
-  bool console = true;             // rank 0 may speak to our stdout and stderr: it finds them as the
-                                   // descriptors LARMOR_CONSOLE_OUT and LARMOR_CONSOLE_ERR
-  bool first_rank_speaks = false;  // what rank 0 prints goes to our stdout and stderr instead of its log
+  bool console = true;  // rank 0 may speak to our stdout and stderr: it finds them as the
+                        // descriptors LARMOR_CONSOLE_OUT and LARMOR_CONSOLE_ERR
   HangLimits hang = {};
-  StartTerms terms = {};          // for agents on other hosts, which make the words of their ranks of them,
-  std::string command_hash = {};  // and compare what these have become
+  bool keeps_logs = true;  // otherwise nothing names the folder, which will be gone
+  StartTerms terms = {};   // for agents on other hosts, which make the commands of their ranks of them
   /// Of the ranks' store, where the agent keeps it: rank 0 hosts it otherwise, on a socket it inherits.
   std::string master_address = {};
   int master_port = 0;

@@ -204,6 +204,8 @@ std::optional<Rank> find_numbers_and_master(const Environment& environment) {
     rank.store_key_descriptor = static_cast<int>(read_number_or(environment, "LARMOR_STORE_KEY_FD", -1));
     rank.console_out = static_cast<int>(read_number_or(environment, "LARMOR_CONSOLE_OUT", -1));
     rank.console_error = static_cast<int>(read_number_or(environment, "LARMOR_CONSOLE_ERR", -1));
+    rank.channel_descriptor = static_cast<int>(read_number_or(environment, "LARMOR_CHANNEL_FD", -1));
+    rank.job_descriptor = static_cast<int>(read_number_or(environment, "LARMOR_JOB_FD", -1));
     rank.agent_hosts_store = read_flag(environment, "TORCHELASTIC_USE_AGENT_STORE");
     rank.visible_device = static_cast<int>(read_number_or(environment, "LARMOR_VISIBLE_DEVICE", -1));
     return rank;

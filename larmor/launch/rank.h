@@ -24,6 +24,8 @@ struct Rank {
   std::string launcher;            // "larmor", "torchrun", "slurm", "mpi", "pmi"
   int console_out = -1;            // rank 0 under our launcher: the launcher's stdout and stderr,
   int console_error = -1;          // because its own go to its log file; -1 = use its own
+  int job_descriptor = -1;         // under our launcher: what it has decided (ranks/job.h); -1: nothing
+  int channel_descriptor = -1;     // to who deals out work to it (ranks/deal.h); -1: nobody
   int visible_device = -1;         // the GPU of its own view where each rank of the host sees only its own;
                                    // -1: all see the same, and local_index counts
 };
@@ -38,8 +40,8 @@ Environment process_environment();
 /// Finds the rank in the environment. The innermost launcher speaks, in this order:
 ///   ours: LARMOR_RANK, LARMOR_WORLD_SIZE, LARMOR_LOCAL_RANK, LARMOR_LOCAL_WORLD_SIZE, LARMOR_MASTER_ADDR,
 ///     LARMOR_MASTER_PORT, LARMOR_GENERATION and, where they apply, the descriptors LARMOR_STORE_FD,
-///     LARMOR_STORE_KEY_FD, LARMOR_CONSOLE_OUT, LARMOR_CONSOLE_ERR (and LARMOR_STATUS_FD, see
-///     status_board.h);
+///     LARMOR_STORE_KEY_FD, LARMOR_CONSOLE_OUT, LARMOR_CONSOLE_ERR, LARMOR_JOB_FD, LARMOR_CHANNEL_FD (and
+///     LARMOR_STATUS_FD, see status_board.h);
 ///   torchrun: RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE (may be missing), MASTER_ADDR, MASTER_PORT,
 ///     TORCHELASTIC_RESTART_COUNT, TORCHELASTIC_USE_AGENT_STORE;
 ///   mpirun and its kin: OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK, _LOCAL_SIZE, or MV2_COMM_WORLD_…, or

@@ -324,6 +324,19 @@ TEST_F(FaultsOfCalls, EvaluateEndsWhereACollectiveNeverDoes) {
   EXPECT_THAT(end.err, ::testing::ContainsRegex("rank [01] hangs: .*while validating after step 2"));
 }
 
+TEST_F(FaultsOfCalls, EvaluateNamesTheRankThatStandsStill) {
+  for (const auto* phase : {"starting", "validating"}) {
+    const auto end =
+        run_on_gpus(evaluate_on(2), folder(),
+                    {.environment = {{"LARMOR_FAULT", text("rank=1 phase=", phase, " do=stop")}}});
+    EXPECT_EQ(end.status, rank_lost) << phase;
+    EXPECT_THAT(end.err,
+                ::testing::ContainsRegex("larmor: rank 1 hangs: .*no .*heartbeat for .* s \\(limit .*"
+                                         "its process is stopped by a signal"))
+        << phase;
+  }
+}
+
 TEST_F(FaultsOfCalls, CardsThatAreNotThereAreRefused) {
   const auto many = call(evaluate_on(3), "");
   EXPECT_EQ(many.status, usage);

@@ -45,7 +45,7 @@ TEST(FailingStarts, OfRanksLeaveNothing) {
   const ScratchFolder scratch;
   SignalPipe signals;
   testing::expect_nothing_left_without_descriptors([&] {
-    LocalHost host(signals, /*console=*/true, {});
+    LocalHost host(&signals, /*console=*/true, {});
     host.open_store("127.0.0.1");
     GroupStart start = script_start({0, 1}, "exit 0", scratch.path() / "logs");
     start.store_key = RunKey::draw();

@@ -13,18 +13,13 @@ namespace larmor::testing {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
 
-constexpr int usage = 2, rank_lost = 8;
-
-/// A second is a quarter of an hour for the agent: ranks are long past the limits of silence, which are ten
-/// minutes while they start and five afterwards.
-const std::map<std::string, std::string> fast_clock{{"LD_PRELOAD", FAST_CLOCK}};
+constexpr int usage = 2;
 
 std::vector<std::string> keys_of(const Json& json) {
   std::vector<std::string> keys;
@@ -34,18 +29,16 @@ std::vector<std::string> keys_of(const Json& json) {
 
 class Bench : public ::testing::Test {
  protected:
-  Finished call(std::vector<std::string> words,
-                const std::map<std::string, std::string>& environment = {}) const {
+  Finished call(std::vector<std::string> words) const {
     words.insert(words.begin(), "bench");
-    return larmor_program(std::move(words), {.folder = scratch_.path(), .environment = environment});
+    return larmor_program(std::move(words), {.folder = scratch_.path()});
   }
   /// Of a small network, in one block of one step.
-  Finished step(const std::vector<std::string>& more,
-                const std::map<std::string, std::string>& environment = {}) const {
+  Finished step(const std::vector<std::string>& more) const {
     std::vector<std::string> words{"step", "latent_diffusion", "-c", "tiny",     "--blocks",
                                    "1",    "--steps",          "1",  "--warmup", "1"};
     words.insert(words.end(), more.begin(), more.end());
-    return call(std::move(words), environment);
+    return call(std::move(words));
   }
   /// The document of a call that has to succeed, and to print nothing else.
   static Json only_line(const Finished& end) {
@@ -145,27 +138,6 @@ TEST_F(Bench, RefusesRankCountsThatCannotBe) {
   EXPECT_EQ(end.status, usage);
   EXPECT_THAT(end.err, HasSubstr("4 cannot be shared evenly by 3 ranks"));
   EXPECT_THAT(end.err, Not(HasSubstr("samples/s"))) << "nothing is timed before all of it is known to work";
-}
-
-// Ranks of a benchmark send no heartbeats, however long it takes.
-TEST_F(Bench, IsNotEndedForItsSilence) {
-  if (fast_clock.at("LD_PRELOAD").empty()) GTEST_SKIP() << "no clock is preloaded beside a sanitizer";
-  const auto stepped = only_line(step({"--ranks", "2", "--quiet"}, fast_clock));
-  EXPECT_EQ(stepped["world"], 2);
-  const auto spoken = only_line(
-      call({"collectives", "--ranks", "2", "--sizes", "4KiB", "--seconds", "0.01", "--quiet"}, fast_clock));
-  EXPECT_EQ(spoken["world"], 2);
-}
-
-// The clock of the test above does end ranks where somebody watches them. The run is far longer than the time
-// between two looks of its watcher.
-TEST_F(Bench, HasAClockInItsTestByWhichATrainingIsEnded) {
-  if (fast_clock.at("LD_PRELOAD").empty()) GTEST_SKIP() << "no clock is preloaded beside a sanitizer";
-  const auto end =
-      larmor_program({"train", "latent_diffusion", "-c", "tiny", "--ranks", "2", "--steps", "1000"},
-                     {.folder = folder(), .environment = fast_clock});
-  EXPECT_EQ(end.status, rank_lost) << end.err;
-  EXPECT_THAT(end.err, ContainsRegex("larmor: (rank [01] hangs|all ranks hang): .* s \\(limit [36]00 s\\)"));
 }
 
 TEST_F(Bench, TimesCollectivesAndTheirBusBandwidth) {

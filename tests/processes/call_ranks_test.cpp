@@ -10,7 +10,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr int usage = 2;
+constexpr int usage = 2, rank_lost = 8;
 
 class CallRanks : public TrainedRun {
  protected:
@@ -78,6 +78,27 @@ TEST_F(CallRanks, ADamagedCaseCostsOnlyItself) {
   EXPECT_THAT(end.err, AllOf(HasSubstr("1 of the 5 cases"), HasSubstr("c.nii")));
   EXPECT_TRUE(std::filesystem::exists(folder() / "rest" / "e.nii.gz"));
   std::filesystem::remove(folder() / "heads" / "c.nii");
+}
+
+TEST_F(CallRanks, ARankThatStandsStillOrIsKilledIsNamedAndCostsItsCase) {
+  put_heads();
+  const std::pair<const char*, const char*> faults[] = {
+      {"stop",
+       "rank 1 hangs: no heartbeat for [0-9.]+ s while computing it; its process is stopped by a signal"},
+      {"kill", "rank 1 ended with it: killed by SIGKILL"}};
+  for (const auto& [act, words] : faults) {
+    const std::string output = std::string("after_") + act;
+    const auto end =
+        larmor_program({"predict", "run", "--input", "heads", "--output", output + "/", "--ranks", "2",
+                        "parallel.hang_limit=3s"},
+                       {.folder = folder(),
+                        .environment = {{"LARMOR_FAULT", std::string("rank=1 phase=computing do=") + act}}});
+    EXPECT_EQ(end.status, rank_lost) << act;
+    EXPECT_THAT(end.err,
+                ::testing::ContainsRegex(
+                    std::string("nothing came of 1 of the 5 cases:\n  heads/[a-e][.]nii: ") + words));
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder() / output), {}), 4) << act;
+  }
 }
 
 TEST_F(CallRanks, AreRefusedWhereThereAreMoreThanCases) {

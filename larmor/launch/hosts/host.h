@@ -22,6 +22,7 @@ struct RankPlace {
   int local_index = 0;     // among the host's ranks
   std::vector<int> cores;  // to be bound to; empty: as its agent
   int ranks = 1;           // from `rank` on; several are threads of the process
+  size_t agent = 0;        // of the run's agents, the one that starts it; only the leader asks
 };
 
 /// What only the leader of a training knows of a start.
@@ -37,8 +38,20 @@ struct StartTerms {
   bool operator==(const StartTerms&) const = default;
 };
 
+/// What the ranks of a host run. It never comes from another host: each agent says it of its own words
+/// (member.h), and the hash alone travels, to be compared.
+struct RankCommand {
+  std::filesystem::path program = {};  // empty: this program
+  std::vector<std::string> arguments = {};
+  std::map<std::string, std::string> environment = {};  // besides what every rank is told (rank.h)
+  std::filesystem::path log_folder = {};                // rank-N.log
+  bool first_rank_speaks = false;  // what rank 0 prints goes to our stdout and stderr instead of its log
+  std::string job = {};            // what ranks find in the memory file that LARMOR_JOB_FD names; "": nothing
+  std::string command_hash = {};   // of what has to be the same on all hosts; "" where nobody compares
+};
+
 /// One start of the ranks, as a host is told of it.
-struct GroupStart {
+struct GroupStart : RankCommand {
   int64_t generation = 0;
   int world_size = 1;
   int local_count = 1;           // ranks on this host, other agents' included
@@ -46,17 +59,12 @@ struct GroupStart {
   int master_port = 0;           // of rank 0's store
   int threads_per_rank = 1;
   StartTerms terms = {};
-  std::string command_hash;  // of what the leader's ranks run; "" where nobody compares
-  std::string store_nonce;   // makes the store's key of the run's; "" where ranks have no store of ours
+  std::string store_nonce;  // makes the store's key of the run's; "" where ranks have no store of ours
 
-  // What follows never comes from another host: each agent says it of its own words (member.h).
+  // Neither does what follows ever come from another host.
   std::string master_address = "127.0.0.1";
   std::optional<RunKey> store_key = {};
-  std::filesystem::path program = {};  // empty: this program
-  std::vector<std::string> arguments = {};
-  std::map<std::string, std::string> environment = {};  // besides what every rank is told
-  std::filesystem::path log_folder = {};                // rank-N.log
-  bool first_rank_speaks = false;                       // what rank 0 prints is ours, not its log's
+  int channel = -1;  // to its one rank, as LARMOR_CHANNEL_FD; -1: none
 };
 /// Without what each agent says itself.
 Json to_json(const GroupStart& start);

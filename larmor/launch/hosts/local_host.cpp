@@ -15,6 +15,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/files/storage.h"
+#include "larmor/base/process/memory_file.h"
 #include "larmor/base/text.h"
 #include "larmor/launch/open_files.h"
 #include "larmor/watch/stack_dump.h"
@@ -66,7 +67,7 @@ std::string last_lines_of(const std::filesystem::path& file, uint64_t log_start)
 
 }  // namespace
 
-LocalHost::LocalHost(SignalPipe& signals, bool console, std::map<std::string, std::string> environment)
+LocalHost::LocalHost(SignalPipe* signals, bool console, std::map<std::string, std::string> environment)
     : signals_(signals),
       name_(host_name()),
       environment_(std::move(environment)),
@@ -92,8 +93,9 @@ ProcessOptions LocalHost::options_for(const GroupStart& start, const RankPlace& 
   process.standard_in = nothing_.number();
   // Ctrl-C reaches the ranks through their agent alone, and what a rank has started ends with it.
   process.own_group = true;
-  process.unset = {"LARMOR_STORE_FD", "LARMOR_STORE_KEY_FD", "LARMOR_CONSOLE_OUT", "LARMOR_CONSOLE_ERR",
-                   "TORCHELASTIC_USE_AGENT_STORE"};
+  process.unset = {
+      "LARMOR_STORE_FD", "LARMOR_STORE_KEY_FD", "LARMOR_CONSOLE_OUT",          "LARMOR_CONSOLE_ERR",
+      "LARMOR_JOB_FD",   "LARMOR_CHANNEL_FD",   "TORCHELASTIC_USE_AGENT_STORE"};
   process.environment = {{"LARMOR_RANK", rank},
                          {"LARMOR_WORLD_SIZE", world},
                          {"LARMOR_LOCAL_RANK", local},
@@ -118,6 +120,8 @@ ProcessOptions LocalHost::options_for(const GroupStart& start, const RankPlace& 
   for (const auto& [name, value] : environment_) process.environment[name] = value;
   process.keep_open = {board_->descriptor()};
   hand_over(process, "LARMOR_STORE_KEY_FD", store_key_.number());
+  hand_over(process, "LARMOR_JOB_FD", job_.number());
+  hand_over(process, "LARMOR_CHANNEL_FD", start.channel);
   if (place.rank == 0) {
     if (store_) hand_over(process, "LARMOR_STORE_FD", store_->descriptor());
     hand_over(process, "LARMOR_CONSOLE_OUT", console_out_.number());
@@ -145,6 +149,7 @@ void LocalHost::start(const GroupStart& start) {
   const bool is_alone = start.ranks.size() == 1 && start.ranks.front().ranks == start.world_size;
   if (!is_alone) refuse_too_many_ranks(start.world_size, limit_of_open_files());
   store_key_ = start.store_key && !is_alone ? start.store_key->to_descriptor() : Descriptor();
+  job_ = start.job.empty() ? Descriptor() : memory_file(start.job, "what the ranks do");
   running_.clear();
   // When one cannot be started, those before it end with this map.
   std::map<int, Started> started;
@@ -153,6 +158,7 @@ void LocalHost::start(const GroupStart& start) {
   // Rank 0 alone listens now: when it is gone, a late rank is refused at once instead of waiting.
   store_.reset();
   store_key_ = Descriptor();
+  job_ = Descriptor();
 }
 
 void LocalHost::send(int rank, int signal) {
@@ -161,7 +167,8 @@ void LocalHost::send(int rank, int signal) {
 }
 
 std::vector<int> LocalHost::descriptors() const {
-  std::vector<int> all{signals_.descriptor()};
+  std::vector<int> all;
+  if (signals_ != nullptr) all.push_back(signals_->descriptor());
   for (const auto& [rank, started] : running_) all.push_back(started.process.wait_descriptor());
   return all;
 }

@@ -14,13 +14,14 @@ namespace larmor {
 /// Ranks die with this process, even by SIGKILL: make it in a thread that outlives them. Binds them to their
 /// cores, sets OMP_NUM_THREADS and MKL_NUM_THREADS and the variables of rank.h, under our names and under
 /// torchrun's; the store's key is in a memory file that they inherit (LARMOR_STORE_KEY_FD). What rank N
-/// prints goes to log_folder/rank-N.log, of several in one process the first's.
+/// prints goes to log_folder/rank-N.log, of several in one process the first's. They inherit a memory file
+/// with what GroupStart::job says (LARMOR_JOB_FD).
 class LocalHost final : public Host {
  public:
   /// `console`: rank 0 may speak to our stdout and stderr, which it finds as the descriptors
   /// LARMOR_CONSOLE_OUT and LARMOR_CONSOLE_ERR. `environment` is for the ranks of this host alone. Borrows
-  /// the signals.
-  LocalHost(SignalPipe& signals, bool console, std::map<std::string, std::string> environment = {});
+  /// the signals; null: somebody else hears them.
+  LocalHost(SignalPipe* signals, bool console, std::map<std::string, std::string> environment = {});
 
   /// Listens at that address for the store of the next start's rank 0, which inherits the socket
   /// (LARMOR_STORE_FD). The port.
@@ -31,7 +32,7 @@ class LocalHost final : public Host {
   void send(int rank, int signal) override;
   std::vector<int> descriptors() const override;
   std::vector<RankEnding> take_endings() override;
-  int take_signal() override { return signals_.take(); }
+  int take_signal() override { return signals_ == nullptr ? 0 : signals_->take(); }
   std::map<int, RankStatus> statuses() override;
   std::string process_state(int rank) override;
 
@@ -51,11 +52,11 @@ class LocalHost final : public Host {
   const Started* started_for(int rank) const;
   RankEnding ending_of(int rank, const Started& started, const Ending& ending) const;
 
-  SignalPipe& signals_;
+  SignalPipe* signals_;
   std::string name_;
   std::map<std::string, std::string> environment_;
   std::optional<Listener> store_;
-  Descriptor store_key_;  // while ranks are being started
+  Descriptor store_key_, job_;  // while ranks are being started
   std::optional<StatusBoard> board_;
   std::optional<MemoryKills> memory_kills_;
   Descriptor nothing_;                      // what ranks read from: a terminal would stop them

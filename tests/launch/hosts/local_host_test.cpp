@@ -49,7 +49,7 @@ class LocalHosts : public ::testing::Test {
  private:
   ScratchFolder scratch_;
   SignalPipe signals_;
-  LocalHost host_{signals_, /*console=*/false, {{"ONLY_HERE", "yes"}}};
+  LocalHost host_{&signals_, /*console=*/false, {{"ONLY_HERE", "yes"}}};
 };
 
 TEST_F(LocalHosts, TellRanksWhoTheyAreInOurWordsAndInTorchruns) {

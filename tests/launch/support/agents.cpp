@@ -81,7 +81,7 @@ MemberThread::MemberThread(Descriptor socket, CompleteStart complete, millisecon
         try {
           Channel leader = members_end(std::move(socket));
           SignalPipe signals;
-          LocalHost host(signals, /*console=*/false);
+          LocalHost host(&signals, /*console=*/false);
           const Dismissal over = serve(leader, host, complete, {silence, pause});
           outcome_ = text("dismissed with ", over.status, ": ", over.message);
         } catch (const Error& error) {
