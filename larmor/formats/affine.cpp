@@ -11,6 +11,16 @@ Affine identity_affine() {
   return affine;
 }
 
+Affine centred_affine(const std::vector<int64_t>& size, double field_of_view) {
+  Affine affine = identity_affine();
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const double millimetres = field_of_view / static_cast<double>(size[axis]);
+    affine[axis][axis] = millimetres;
+    affine[axis][3] = -millimetres * static_cast<double>(size[axis] - 1) / 2;
+  }
+  return affine;
+}
+
 std::array<double, 3> spacing_of(const Affine& affine) {
   std::array<double, 3> spacing{};
   for (int column = 0; column < 3; ++column) {

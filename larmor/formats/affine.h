@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace larmor {
 
@@ -11,6 +13,8 @@ namespace larmor {
 using Affine = std::array<std::array<double, 4>, 4>;
 
 Affine identity_affine();
+/// Of `size` voxels that fill a cube of so many mm around the origin. Requires: three sizes above 0.
+Affine centred_affine(const std::vector<int64_t>& size, double field_of_view);
 /// Length of each column, mm per voxel along axes 0, 1, 2.
 std::array<double, 3> spacing_of(const Affine& affine);
 

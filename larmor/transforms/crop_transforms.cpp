@@ -17,24 +17,30 @@ namespace larmor {
 
 namespace {
 
-std::vector<int64_t> size_in(Parameters& parameters, const std::string& name) {
-  const auto size = parameters.sizes(name);
-  return {size.begin(), size.end()};
+/// What a crop of `wanted` leaves of an image.
+ExtentChange cropped(const Targets& targets, const GridSize& wanted) {
+  return of_image(targets, [wanted](Extent& extent) { crop(extent, wanted); });
 }
 
-TransformRun centre_crop(Parameters& parameters) {
-  return for_each_target(parameters.targets(),
-                         [wanted = size_in(parameters, "roi_size")](LazyVolume& volume, Interpolation) {
-                           const auto size = crop_size(volume.size(), wanted);
-                           volume.crop(center_corner(volume.size(), size), size);
-                         });
+Transform centre_crop(Parameters& parameters) {
+  const auto wanted = parameters.sizes("roi_size");
+  const auto targets = parameters.targets();
+  return {for_each_target(targets,
+                          [wanted = std::vector<int64_t>(wanted.begin(), wanted.end())](LazyVolume& volume,
+                                                                                        Interpolation) {
+                            const auto size = crop_size(volume.size(), wanted);
+                            volume.crop(center_corner(volume.size(), size), size);
+                          }),
+          cropped(targets, wanted)};
 }
 
-TransformRun random_crop(Parameters& parameters) {
+Transform random_crop(Parameters& parameters) {
   parameters.only("random_size", false);
   parameters.only("random_center", true);
-  return [wanted = size_in(parameters, "roi_size"), targets = parameters.targets(),
-          purpose = parameters.purpose()](LazyVolumes& volumes, const ExampleKey& key) {
+  const auto wanted = parameters.sizes("roi_size");
+  const auto targets = parameters.targets();
+  auto run = [wanted = std::vector<int64_t>(wanted.begin(), wanted.end()), targets,
+              purpose = parameters.purpose()](LazyVolumes& volumes, const ExampleKey& key) {
     for (auto& [name, volume] : volumes) {
       if (!targets.wants(name)) continue;
       auto draws = draws_for(key, purpose);  // anew: volumes of one size get the same corner
@@ -47,10 +53,11 @@ TransformRun random_crop(Parameters& parameters) {
       volume.crop(corner, size);
     }
   };
+  return {std::move(run), cropped(targets, wanted)};
 }
 
 /// Which of the samples is being made is part of what its draws depend on.
-TransformRun random_crop_samples(Parameters& parameters) {
+Transform random_crop_samples(Parameters& parameters) {
   constexpr int64_t most = 4096;
   parameters.whole_or("num_samples", 1, 1, most);
   return random_crop(parameters);
@@ -87,19 +94,21 @@ void pad(LazyVolume& volume, const Border& border, const Filling& filling) {
   volume.change(padded, to_present);
 }
 
-TransformRun spatial_pad(Parameters& parameters) {
+Transform spatial_pad(Parameters& parameters) {
   const auto wanted = parameters.sizes("spatial_size");
   const bool symmetric = parameters.word_or("method", "symmetric", {"symmetric", "end"}) == "symmetric";
-  return for_each_target(parameters.targets(), [wanted, symmetric, filling = filling_in(parameters)](
-                                                   LazyVolume& volume, Interpolation) {
-    Border border;
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      const int64_t missing = std::max<int64_t>(wanted[axis] - volume.size()[axis], 0);
-      const int64_t before = symmetric ? missing / 2 : 0;
-      border[axis] = {before, missing - before};
-    }
-    pad(volume, border, filling);
-  });
+  const auto targets = parameters.targets();
+  auto run = for_each_target(
+      targets, [wanted, symmetric, filling = filling_in(parameters)](LazyVolume& volume, Interpolation) {
+        Border border;
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+          const int64_t missing = std::max<int64_t>(wanted[axis] - volume.size()[axis], 0);
+          const int64_t before = symmetric ? missing / 2 : 0;
+          border[axis] = {before, missing - before};
+        }
+        pad(volume, border, filling);
+      });
+  return {std::move(run), of_image(targets, [wanted](Extent& extent) { pad(extent, wanted); })};
 }
 
 /// First and one behind the last voxel, an axis each.
@@ -160,7 +169,7 @@ void crop_to(LazyVolume& volume, const Box& box, const Filling& filling) {
   pad(volume, missing, filling);
 }
 
-TransformRun crop_foreground(Parameters& parameters) {
+Transform crop_foreground(Parameters& parameters) {
   ForegroundRule rule;
   const auto targets = parameters.targets();
   rule.source = parameters.find("source_key") != nullptr ? parameters.word("source_key") : "image";
@@ -172,7 +181,7 @@ TransformRun crop_foreground(Parameters& parameters) {
       parameters.refuse("margin has to be 0 or more, and k_divisible 1 or more");
   }
   rule.allow_smaller = parameters.flag("allow_smaller", false);
-  return [rule, targets, filling = filling_in(parameters)](LazyVolumes& volumes, const ExampleKey&) {
+  auto run = [rule, targets, filling = filling_in(parameters)](LazyVolumes& volumes, const ExampleKey&) {
     const auto source = volumes.find(rule.source);
     if (source == volumes.end()) {
       fail(Exit::data, text("CropForeground looks at \"", rule.source, "\", which this example has not"),
@@ -183,6 +192,8 @@ TransformRun crop_foreground(Parameters& parameters) {
       if (targets.wants(name)) crop_to(volume, box, filling);
     }
   };
+  // What it leaves goes by voxels.
+  return {std::move(run), of_image(targets, [](Extent& extent) { extent.size = {}; })};
 }
 
 }  // namespace

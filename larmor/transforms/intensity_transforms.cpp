@@ -53,7 +53,7 @@ TransformRun on_values_at_random(Parameters& parameters, DrawOnce draw_once, Cha
   };
 }
 
-TransformRun percentiles(Parameters& parameters) {
+Transform percentiles(Parameters& parameters) {
   PercentileScaling scaling;
   scaling.lower = parameters.number("lower", 0, 100);
   scaling.upper = parameters.number("upper", 0, 100);
@@ -69,7 +69,7 @@ TransformRun percentiles(Parameters& parameters) {
   });
 }
 
-TransformRun percentile_clip(Parameters& parameters) {
+Transform percentile_clip(Parameters& parameters) {
   const double lower = parameters.number_or("lower", 0, 0, 100),
                upper = parameters.number_or("upper", 100, 0, 100);
   parameters.only("sharpness_factor", nullptr);
@@ -82,7 +82,7 @@ TransformRun percentile_clip(Parameters& parameters) {
   });
 }
 
-TransformRun window(Parameters& parameters) {
+Transform window(Parameters& parameters) {
   const double a_min = parameters.number("a_min", -largest, largest),
                a_max = parameters.number("a_max", -largest, largest);
   const double b_min = parameters.number_or("b_min", 0, -largest, largest),
@@ -100,7 +100,7 @@ TransformRun window(Parameters& parameters) {
   });
 }
 
-TransformRun clip(Parameters& parameters) {
+Transform clip(Parameters& parameters) {
   const double least = parameters.number_or("min", -largest, -largest, largest),
                most = parameters.number_or("max", largest, -largest, largest);
   if (least > most) parameters.refuse("min is more than max");
@@ -142,7 +142,7 @@ std::vector<double> optional_numbers(Parameters& parameters, const std::string& 
   return numbers;
 }
 
-TransformRun normalise(Parameters& parameters) {
+Transform normalise(Parameters& parameters) {
   const Normalisation rule{optional_numbers(parameters, "subtrahend"),
                            optional_numbers(parameters, "divisor"), parameters.flag("nonzero", false),
                            parameters.flag("channel_wise", false)};
@@ -178,7 +178,7 @@ TransformRun change_by_drawn(Parameters& parameters, const DrawRange& range, Cha
       });
 }
 
-TransformRun random_shift(Parameters& parameters) {
+Transform random_shift(Parameters& parameters) {
   const DrawRange offsets = parameters.range("offsets", {0, 0});
   parameters.only("safe", false);
   return change_by_drawn(parameters, offsets, [](const at::Tensor& voxels, const auto& offset) {
@@ -186,14 +186,14 @@ TransformRun random_shift(Parameters& parameters) {
   });
 }
 
-TransformRun random_scale(Parameters& parameters) {
+Transform random_scale(Parameters& parameters) {
   const DrawRange factors = parameters.range("factors", {0, 0});
   return change_by_drawn(parameters, factors, [](const at::Tensor& voxels, const auto& factor) {
     return at::mul(voxels, factor + 1);
   });
 }
 
-TransformRun random_contrast(Parameters& parameters) {
+Transform random_contrast(Parameters& parameters) {
   DrawRange gamma{0.5, 4.5};
   if (const Json* const given = parameters.find("gamma"); given != nullptr) {
     if (given->is_number())
@@ -212,7 +212,7 @@ TransformRun random_contrast(Parameters& parameters) {
       });
 }
 
-TransformRun random_noise(Parameters& parameters) {
+Transform random_noise(Parameters& parameters) {
   const double mean = parameters.number_or("mean", 0, -largest, largest),
                most = parameters.number_or("std", 0.1, 0, largest);
   const bool draws_deviation = parameters.flag("sample_std", true);

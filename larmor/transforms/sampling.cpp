@@ -11,7 +11,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/load_clock.h"
-#include "larmor/transforms/oblique.h"
+#include "larmor/transforms/loops/oblique.h"
 
 namespace larmor {
 

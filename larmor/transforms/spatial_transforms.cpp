@@ -13,7 +13,7 @@
 
 #include "larmor/base/text.h"
 #include "larmor/transforms/affine_draw.h"
-#include "larmor/transforms/area.h"
+#include "larmor/transforms/loops/area.h"
 #include "larmor/transforms/transform_catalogue.h"
 #include "larmor/transforms/transforms.h"
 
@@ -21,22 +21,24 @@ namespace larmor {
 
 namespace {
 
-TransformRun orientation(Parameters& parameters) {
+Transform orientation(Parameters& parameters) {
   const std::string axcodes = parameters.word("axcodes");
   check_axcodes(axcodes);
-  return for_each_target(parameters.targets(),
-                         [axcodes](LazyVolume& volume, Interpolation) { volume.orient(axcodes); });
+  const auto targets = parameters.targets();
+  return {for_each_target(targets, [axcodes](LazyVolume& volume, Interpolation) { volume.orient(axcodes); }),
+          of_image(targets, [axcodes](Extent& extent) { orient(extent, axcodes); })};
 }
 
-TransformRun spacing(Parameters& parameters) {
+Transform spacing(Parameters& parameters) {
   const auto pixdim = parameters.numbers("pixdim");
   const auto targets = parameters.targets(/*samples=*/true);
   parameters.only("padding_mode", "border");
   for (const char* const name : {"align_corners", "diagonal", "scale_extent", "recompute_affine"})
     parameters.only(name, false);
-  return for_each_target(targets, [pixdim](LazyVolume& volume, Interpolation interpolation) {
+  auto run = for_each_target(targets, [pixdim](LazyVolume& volume, Interpolation interpolation) {
     volume.resample(pixdim, interpolation);
   });
+  return {std::move(run), of_image(targets, [pixdim](Extent& extent) { respace(extent, pixdim); })};
 }
 
 // ---- flips and quarter turns
@@ -54,7 +56,7 @@ std::array<bool, 3> flipped_axes(Parameters& parameters, const std::string& name
   return flipped;
 }
 
-TransformRun random_flip(Parameters& parameters) {
+Transform random_flip(Parameters& parameters) {
   Turn turn;
   turn.flip = flipped_axes(parameters, "spatial_axis");
   return at_random(
@@ -73,7 +75,8 @@ Turn quarter_turns(int64_t count, std::size_t first, std::size_t second) {
   return turn;
 }
 
-TransformRun random_quarter_turn(Parameters& parameters) {
+/// Axes of two sizes are exchanged in some draws alone: the extent is told as it is in the others.
+Transform random_quarter_turn(Parameters& parameters) {
   const auto most = parameters.whole_or("max_k", 3, 1, 3);
   std::array<std::size_t, 2> plane{0, 1};
   if (const Json* const axes = parameters.find("spatial_axes"); axes != nullptr) {
@@ -124,7 +127,7 @@ void map_about_centre(LazyVolume& volume, const AffineDraw& drawn, const GridSiz
   if (!manner.lazy) volume.settle();
 }
 
-TransformRun random_affine(Parameters& parameters) {
+Transform random_affine(Parameters& parameters) {
   AffineRanges ranges{.rotate = parameters.ranges("rotate_range", 3),
                       .shear = parameters.ranges("shear_range", 6),
                       .translate = parameters.ranges("translate_range", 3),
@@ -133,15 +136,16 @@ TransformRun random_affine(Parameters& parameters) {
   if (parameters.find("spatial_size") != nullptr) size = parameters.sizes("spatial_size");
   const Manner manner{parameters.outside("reflection"), parameters.flag("lazy", true)};
   parameters.ignore("cache_grid");
-  return at_random(
-      parameters, parameters.targets(/*samples=*/true),
-      [ranges = std::move(ranges)](Draws& draws) { return draw_affine(draws, ranges); },
+  const auto targets = parameters.targets(/*samples=*/true);
+  auto run = at_random(
+      parameters, targets, [ranges = std::move(ranges)](Draws& draws) { return draw_affine(draws, ranges); },
       [size, manner](LazyVolume& volume, const AffineDraw& drawn, Interpolation interpolation) {
         map_about_centre(volume, drawn, size, manner, interpolation);
       });
+  return {std::move(run), of_image(targets, [size](Extent& extent) { resize(extent, size); })};
 }
 
-TransformRun random_rotation(Parameters& parameters) {
+Transform random_rotation(Parameters& parameters) {
   const DrawRange none;
   const std::array<DrawRange, 3> ranges{parameters.range("range_x", none), parameters.range("range_y", none),
                                         parameters.range("range_z", none)};
@@ -183,12 +187,12 @@ void change_size(LazyVolume& volume, const GridSize& size, const std::string& mo
   volume.change([&](const at::Tensor& voxels) { return interpolated(voxels, size, mode); }, to_present);
 }
 
-TransformRun resize(Parameters& parameters) {
+Transform resize(Parameters& parameters) {
   const auto wanted = parameters.sizes("spatial_size");
   parameters.only("size_mode", "all");
   const auto mode = size_mode(parameters);
   const auto targets = parameters.targets();
-  return [wanted, mode, targets](LazyVolumes& volumes, const ExampleKey&) {
+  auto run = [wanted, mode, targets](LazyVolumes& volumes, const ExampleKey&) {
     for (auto& [name, volume] : volumes) {
       if (!targets.wants(name)) continue;
       GridSize size{};
@@ -197,6 +201,7 @@ TransformRun resize(Parameters& parameters) {
       change_size(volume, size, is_mask(name) ? "nearest" : mode);
     }
   };
+  return {std::move(run), of_image(targets, [wanted](Extent& extent) { resize(extent, wanted); })};
 }
 
 /// Zoomed by `factors`, then cut or filled to the size of before, about the centre.
@@ -222,7 +227,7 @@ void zoom(LazyVolume& volume, const std::array<double, 3>& factors, const std::s
   volume.crop(center_corner(volume.size(), kept), kept);
 }
 
-TransformRun random_zoom(Parameters& parameters) {
+Transform random_zoom(Parameters& parameters) {
   const auto factors_in = [&](const std::string& name, double otherwise) {
     return parameters.find(name) == nullptr ? std::array{otherwise, otherwise, otherwise}
                                             : parameters.numbers(name);

@@ -1,13 +1,16 @@
 // The transforms that a config can name, and how each is made from its parameters.
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "larmor/base/seed.h"
 #include "larmor/transforms/example_key.h"
+#include "larmor/transforms/extent.h"
 #include "larmor/transforms/lazy_volume.h"
 #include "larmor/transforms/transform_parameters.h"
 
@@ -17,10 +20,22 @@ namespace larmor {
 using LazyVolumes = std::map<std::string, LazyVolume, std::less<>>;
 using TransformRun = std::function<void(LazyVolumes&, const ExampleKey&)>;
 
+/// What a step does to the extent of an image.
+using ExtentChange = std::function<void(Extent&)>;
+
+/// What a declared transform does.
+struct Transform {
+  Transform() = default;
+  template <std::convertible_to<TransformRun> Run>
+  Transform(Run does, ExtentChange changes = {}) : run(std::move(does)), of_extent(std::move(changes)) {}
+
+  TransformRun run;        // nothing, when reading a volume does it anyway
+  ExtentChange of_extent;  // nothing where an image keeps its extent
+};
+
 struct KnownTransform {
   std::string name;
-  /// Nothing, when reading a volume does it anyway.
-  TransformRun (*make)(Parameters& parameters);
+  Transform (*make)(Parameters& parameters);
   bool is_random = false;
 };
 
@@ -63,6 +78,11 @@ TransformRun at_random(Parameters& parameters, Targets targets, DrawOnce draw_on
       if (targets.wants(name)) change(volume, drawn, targets.interpolation(name));
     }
   };
+}
+
+/// `change` where the step is for images.
+inline ExtentChange of_image(const Targets& targets, ExtentChange change) {
+  return targets.wants("image") ? std::move(change) : ExtentChange();
 }
 
 }  // namespace larmor

@@ -14,7 +14,7 @@
 namespace larmor {
 
 struct TransformChain::Step {
-  TransformRun run;
+  Transform transform;
   bool random = false;
 };
 
@@ -23,7 +23,7 @@ namespace {
 constexpr const char* samples_name = "RandSpatialCropSamples";
 
 /// What is said of reading a volume: nothing is left to do.
-TransformRun done_by_reading(Parameters& parameters) {
+Transform done_by_reading(Parameters& parameters) {
   for (const char* const name :
        {"keys", "image_only", "ensure_channel_first", "reader", "dtype", "simple_keys"})
     parameters.ignore(name);
@@ -43,17 +43,22 @@ const std::vector<KnownTransform>& known_transforms() {
 }
 
 const KnownTransform& find_transform(const std::string& name) {
-  std::vector<std::string> names;
   for (const KnownTransform& known : known_transforms()) {
     if (name == known.name || name == known.name + "d") return known;
-    names.push_back(known.name);
   }
+  const auto names = transform_names();
   const std::string near = nearest(name, names);
   fail(Exit::usage, text("data.transforms: there is no transform ", name),
        near.empty() ? text("known are ", join(names, ", ")) : text("did you mean ", near, "?"));
 }
 
 }  // namespace
+
+std::vector<std::string> transform_names() {
+  std::vector<std::string> names;
+  for (const KnownTransform& known : known_transforms()) names.push_back(known.name);
+  return names;
+}
 
 TransformChain::TransformChain(const Json& declaration) {
   if (!declaration.is_array() && !declaration.is_null()) {
@@ -69,7 +74,7 @@ TransformChain::TransformChain(const Json& declaration) {
     const KnownTransform& known = find_transform(mapping ? item.begin().key() : item.get<std::string>());
     static const Json nothing;
     Parameters parameters(known.name, mapping ? item.begin().value() : nothing, ++occurrences[known.name]);
-    auto run = known.make(parameters);
+    auto made = known.make(parameters);
     parameters.finish();
     if (known.name == samples_name) {
       if (samples_per_volume_ > 1 || occurrences[known.name] > 1)
@@ -80,7 +85,7 @@ TransformChain::TransformChain(const Json& declaration) {
     const bool is_before =
         std::none_of(steps_.begin(), steps_.end(), [](const Step& step) { return step.random; });
     if (is_before && !known.is_random) deterministic_.push_back(item);
-    if (run) steps_.push_back({std::move(run), known.is_random});
+    if (made.run) steps_.push_back({std::move(made), known.is_random});
   }
   const auto first = std::find_if(steps_.begin(), steps_.end(), [](const Step& step) { return step.random; });
   first_random_ = static_cast<std::size_t>(first - steps_.begin());
@@ -97,7 +102,7 @@ Volumes TransformChain::run(Sources sources, const ExampleKey& key, std::size_t 
     if (i == first_random_) {
       for (auto& [name, volume] : lazy) volume.fence();
     }
-    steps_[i].run(lazy, key);
+    steps_[i].transform.run(lazy, key);
   }
   Volumes volumes;
   for (auto& [name, volume] : lazy) volumes.emplace(name, volume.volume());
@@ -122,6 +127,13 @@ Volumes TransformChain::apply(Volumes volumes, const ExampleKey& key) const {
 
 Volumes TransformChain::apply(DeferredVolumes volumes, const ExampleKey& key) const {
   return run(std::move(volumes), key, 0, steps_.size());
+}
+
+GridSize TransformChain::size_after(Extent extent) const {
+  for (const Step& step : steps_) {
+    if (step.transform.of_extent) step.transform.of_extent(extent);
+  }
+  return extent.size;
 }
 
 bool TransformChain::is_random() const { return first_random_ < steps_.size(); }

@@ -14,6 +14,7 @@
 #include "larmor/formats/volume.h"
 #include "larmor/transforms/deferred_voxels.h"
 #include "larmor/transforms/example_key.h"
+#include "larmor/transforms/extent.h"
 #include "larmor/transforms/sampling.h"
 
 namespace larmor {
@@ -60,6 +61,9 @@ using Volumes = std::map<std::string, Volume, std::less<>>;
 /// them alone.
 bool is_mask(std::string_view name);
 
+/// The names of all transforms.
+std::vector<std::string> transform_names();
+
 /// A chain declared in the config: [{Orientation: {axcodes: RAS}}, {Spacing: {pixdim: [2, 2, 2]}}, …]; all
 /// names and parameters: docs/data.md. Names may end in d, as MONAI's for dictionaries do, and `keys` says
 /// which volumes a step is for (all of them by default). What is drawn is drawn once for all of them. Spatial
@@ -76,6 +80,10 @@ class TransformChain {
   Volumes random_part(DeferredVolumes volumes, const ExampleKey& key) const;
   /// How many examples one volume gives: RandSpatialCropSamples' num_samples, otherwise 1.
   int64_t samples_per_volume() const { return samples_per_volume_; }
+  /// Voxels an axis that an image of this extent has behind the chain; 0 along one where that is not known:
+  /// what CropForeground leaves goes by voxels, and Spacing needs an affine. A crop takes an axis that is not
+  /// known to be long enough. Throws Error as the steps do.
+  GridSize size_after(Extent extent) const;
   /// Whether some step draws.
   bool is_random() const;
   /// What was declared of the deterministic part.

@@ -213,20 +213,19 @@ float tissue(const Anatomy& head, Point p, float fold, float texture, float shar
 
 }  // namespace
 
+Affine phantom_affine(const std::vector<int64_t>& size) { return centred_affine(size, field_of_view); }
+
 Volume make_phantom(uint64_t seed, int64_t number, const std::vector<int64_t>& size) {
   assert(size.size() == 3 && size[0] > 0 && size[1] > 0 && size[2] > 0);
   const auto key = [&](const char* purpose) {
     return make_key(seed, 0, static_cast<uint64_t>(number), purpose);
   };
-  Volume volume;
+  Volume volume{.voxels = {}, .affine = phantom_affine(size)};
   std::array<std::size_t, 3> extent{};
   std::array<float, 3> spacing{}, start{};
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    const double millimetres = field_of_view / static_cast<double>(size[axis]);
-    volume.affine[axis][axis] = millimetres;
-    volume.affine[axis][3] = -millimetres * static_cast<double>(size[axis] - 1) / 2;
     extent[axis] = static_cast<std::size_t>(size[axis]);
-    spacing[axis] = static_cast<float>(millimetres);
+    spacing[axis] = static_cast<float>(volume.affine[axis][axis]);
     start[axis] = static_cast<float>(volume.affine[axis][3]);
   }
   const auto fold = smooth_noise(key("phantom folds"), 26, extent);

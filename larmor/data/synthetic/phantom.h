@@ -15,4 +15,7 @@ namespace larmor {
 /// slices. Axes point Right, Anterior, Superior. Requires: three sizes above 0.
 Volume make_phantom(uint64_t seed, int64_t number, const std::vector<int64_t>& size);  // [1, X, Y, Z]
 
+/// Of such a head.
+Affine phantom_affine(const std::vector<int64_t>& size);
+
 }  // namespace larmor

@@ -248,18 +248,18 @@ CohortPatient cohort_patient(uint64_t seed, int64_t number) {
   return patient;
 }
 
+Affine cohort_affine(const std::vector<int64_t>& size) { return centred_affine(size, cohort_field_of_view); }
+
 Volume make_cohort_volume(uint64_t seed, int64_t number, const std::vector<int64_t>& size) {
   assert(size.size() == 3 && size[0] > 0 && size[1] > 0 && size[2] > 0);
   const auto key = [&](std::string_view purpose) {
     return make_key(seed, 0, static_cast<uint64_t>(number), purpose);
   };
-  Volume volume;
+  Volume volume{.voxels = {}, .affine = cohort_affine(size)};
   std::array<std::vector<float>, 3> places;
   double finest = cohort_field_of_view;
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    const double millimetres = cohort_field_of_view / static_cast<double>(size[axis]);
-    volume.affine[axis][axis] = millimetres;
-    volume.affine[axis][3] = -millimetres * static_cast<double>(size[axis] - 1) / 2;
+    const double millimetres = volume.affine[axis][axis];
     places[axis] = voxel_places(volume.affine[axis][3], millimetres, size[axis]);
     finest = std::min(finest, millimetres);
   }

@@ -1,4 +1,4 @@
-#include "larmor/transforms/oblique.h"
+#include "larmor/transforms/loops/oblique.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "larmor/transforms/area.h"
+#include "larmor/transforms/loops/area.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
