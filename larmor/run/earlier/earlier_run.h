@@ -31,6 +31,14 @@ struct EarlierRun {
   bool is_in_doubles() const;
 };
 
+/// What is owned, as the class that it is. Throws std::bad_cast, and nothing is lost.
+template <class Kind, class Base>
+std::unique_ptr<Kind> cast_owned(std::unique_ptr<Base> owned) {
+  Kind& kind = dynamic_cast<Kind&>(*owned);
+  owned.release();
+  return std::unique_ptr<Kind>(&kind);
+}
+
 /// Thread-safe.
 class EarlierRuns {
  public:
@@ -47,6 +55,16 @@ class EarlierRuns {
   LoadedStage stage(const std::string& name) const;
   /// Blocks. Throws Error as sources(), and checkpoint where a file is not what it was.
   EarlierRun read(const std::string& name) const;
+  /// stage(name).stage as the class that it is.
+  template <class Kind>
+  std::unique_ptr<const Kind> stage_as(const std::string& name) const {
+    return cast_owned<const Kind>(stage(name).stage);
+  }
+  /// read(name).task() as the class that it is.
+  template <class Kind>
+  std::unique_ptr<Kind> task_as(const std::string& name) const {
+    return cast_owned<Kind>(read(name).task());
+  }
 
  private:
   const EarlierSource& source(const std::string& name) const;

@@ -20,17 +20,9 @@
 namespace larmor::xray_to_ct {
 namespace {
 
-std::unique_ptr<CascadeTask> as_cascade(std::unique_ptr<Task> task) {
-  return std::unique_ptr<CascadeTask>(&dynamic_cast<CascadeTask&>(*task.release()));
-}
-
 PairConfig without_augmentation(PairConfig pairs) {
   pairs.augmentation = false;
   return pairs;
-}
-
-const CascadeStage& as_cascade(const LoadedStage& loaded) {
-  return dynamic_cast<const CascadeStage&>(*loaded.stage);
 }
 
 std::unique_ptr<CascadeTask> shapes_of(const CascadeConfig& config, std::unique_ptr<CascadeTask> before) {
@@ -81,7 +73,7 @@ WorkloadFields CascadeStage::fields() {
 void CascadeStage::check(const RunConfig& config) const { config_.check(config); }
 
 void CascadeStage::check_start(const Sample& first) const {
-  if (config_.follows_another()) config_.check_earlier(as_cascade(earlier_run()).own_config());
+  if (config_.follows_another()) config_.check_earlier(earlier_run()->own_config());
   check_example(first, Split::train);
 }
 
@@ -105,17 +97,19 @@ Index CascadeStage::found(const RunConfig& config) const {
   return pair_index(all, config_.pairs);
 }
 
-LoadedStage CascadeStage::earlier_run() const { return earlier()->stage(earlier_stage()); }
+std::unique_ptr<const CascadeStage> CascadeStage::earlier_run() const {
+  return earlier()->stage_as<CascadeStage>(earlier_stage());
+}
 
 std::unique_ptr<CascadeTask> CascadeStage::on_meta() const {
-  return shapes_of(config_, config_.follows_another() ? as_cascade(earlier_run()).on_meta() : nullptr);
+  return shapes_of(config_, config_.follows_another() ? earlier_run()->on_meta() : nullptr);
 }
 
 std::unique_ptr<CascadeTask> CascadeStage::earlier_on_meta(const RunConfig& config) const {
   if (!config_.follows_another()) return nullptr;
   const auto named = config.from.find(earlier_stage());
   const bool is_named = named != config.from.end() && !named->second.empty();
-  return is_named ? as_cascade(earlier_run()).on_meta() : default_shapes_before(config_);
+  return is_named ? earlier_run()->on_meta() : default_shapes_before(config_);
 }
 
 Demand CascadeStage::demand(const RunConfig& config, const Index& index) const {
@@ -150,7 +144,7 @@ std::unique_ptr<Dataset> CascadeStage::dataset(const RunConfig& config, const In
   EarlierSampling sampling{
       .hash = runs->sources().at(name).hash(), .count = config_.earlier.samples, .make = {}};
   sampling.make = [runs, name] {
-    std::shared_ptr<CascadeTask> before = as_cascade(runs->read(name).task());
+    std::shared_ptr<CascadeTask> before = runs->task_as<CascadeTask>(name);
     place(*before, c10::kCPU, Precision::fp32);  // as radiographs are
     return [before](const at::Tensor& radiographs) { return before->sample({.xrays = radiographs}); };
   };
@@ -165,7 +159,7 @@ void CascadeStage::prepare(const RunConfig& config, const Index& index, PrepareC
 }
 
 std::unique_ptr<CascadeTask> CascadeStage::earlier_task() const {
-  return config_.follows_another() ? as_cascade(earlier()->read(earlier_stage()).task()) : nullptr;
+  return config_.follows_another() ? earlier()->task_as<CascadeTask>(earlier_stage()) : nullptr;
 }
 
 std::unique_ptr<Task> CascadeStage::task(const RunConfig& config, const Index& index) const {

@@ -5,7 +5,6 @@
 #include <mutex>
 #include <string>
 
-#include "larmor/run/loaded_stage.h"
 #include "larmor/task/stage.h"
 
 #include "workloads/xray_to_ct/stage/cascade_config.h"
@@ -38,7 +37,7 @@ class CascadeStage final : public Stage {
  private:
   std::string earlier_stage() const;
   /// The stage before, as its run has it.
-  LoadedStage earlier_run() const;
+  std::unique_ptr<const CascadeStage> earlier_run() const;
   /// A task that has shapes alone, with those of the stages before.
   std::unique_ptr<CascadeTask> on_meta() const;
   /// That of the stage before; where a plan is asked for and no run is named yet, one of its defaults.

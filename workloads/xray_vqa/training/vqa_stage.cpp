@@ -99,14 +99,13 @@ void VqaStage::check_start(const Sample& /*first*/) const {
   VqaNetwork shapes(config_.options(surroundings().tokenizer->size()), c10::kMeta);
   start_encoders(*shapes, config_);
   if (earlier() == nullptr) return;
-  const LoadedStage before = earlier()->stage(first_stage);
-  const auto& stage = dynamic_cast<const VqaStage&>(*before.stage);
-  const auto words = surroundings().tokenizer, their_words = stage.surroundings().tokenizer;
+  const auto before = earlier()->stage_as<VqaStage>(first_stage);
+  const auto words = surroundings().tokenizer, their_words = before->surroundings().tokenizer;
   if (words->sha256() != their_words->sha256())
     fail(Exit::usage,
          text("data.vocabulary is another one than that of the run that from.", first_stage, " names"),
          "say the same vocabulary: the weights of words go by their numbers");
-  VqaNetwork theirs(stage.config_.options(their_words->size()), c10::kMeta);
+  VqaNetwork theirs(before->config_.options(their_words->size()), c10::kMeta);
   start_from(*shapes, state_dict(*theirs), text("from.", first_stage),
              {.what_fits = "pretrain with the same section `model`",
               .shape_hint = [](const NamedTensors&, const NamedTensors&) {
@@ -219,8 +218,7 @@ std::map<std::string, std::string> VqaStage::keeps(const RunConfig& config, cons
   if (const auto begun = learnt()) {
     counts += *begun;
   } else if (earlier() != nullptr) {
-    const LoadedStage before = earlier()->stage(first_stage);
-    const auto known = dynamic_cast<const VqaStage&>(*before.stage).learnt();
+    const auto known = earlier()->stage_as<VqaStage>(first_stage)->learnt();
     if (!known) return files;  // of an older run: nobody knows what its weights have seen
     counts += *known;
   }
