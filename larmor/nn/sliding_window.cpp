@@ -128,6 +128,19 @@ at::Tensor padded_to_multiples(const at::Tensor& image, int64_t divisor) {
   return at::pad(image, pads, "replicate");
 }
 
+at::Tensor cut_back(const at::Tensor& padded, const at::Tensor& image) {
+  const auto space = image.sizes().slice(2);
+  return cut(padded, std::vector<int64_t>(space.size(), 0), space);
+}
+
+double windows_in(const at::Tensor& image, const std::vector<int64_t>& size) {
+  double windows = 1;
+  for (std::size_t axis = 0; axis < size.size(); ++axis)
+    windows *=
+        static_cast<double>(image.size(static_cast<int64_t>(axis) + 2)) / static_cast<double>(size[axis]);
+  return windows;
+}
+
 at::Tensor over_windows(const at::Tensor& images, const Windows& windows,
                         const std::function<at::Tensor(const at::Tensor&)>& predict,
                         const std::function<void(double)>& progress) {
@@ -142,7 +155,7 @@ at::Tensor over_windows(const at::Tensor& images, const Windows& windows,
     const bool is_one = padded.sizes().slice(2) == at::IntArrayRef(size);
     const at::Tensor whole =
         is_one ? predict(padded) : sliding_window(padded, size, windows.overlap, predict, progress);
-    rows.push_back(cut(whole, std::vector<int64_t>(size.size(), 0), image.sizes().slice(2)));
+    rows.push_back(cut_back(whole, image));
   }
   return at::cat(rows);
 }

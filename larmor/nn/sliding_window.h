@@ -36,5 +36,10 @@ at::Tensor over_windows(const at::Tensor& images, const Windows& windows,
 
 /// The first step of it: an image that the network takes in one pass.
 at::Tensor padded_to_multiples(const at::Tensor& image, int64_t divisor);
+/// The last: `padded`, or what became of it, as long as `image` along each axis of space.
+at::Tensor cut_back(const at::Tensor& padded, const at::Tensor& image);
+
+/// As how many windows of `size` voxels an axis an image [N, C, D, H, W] is large.
+double windows_in(const at::Tensor& image, const std::vector<int64_t>& size);
 
 }  // namespace larmor::nn

@@ -22,14 +22,6 @@ constexpr const char* generator = "generator";
 constexpr const char* discriminator = "discriminator";
 constexpr const char* counted_kl = "kl_counted";
 
-/// As how many crops of `window` voxels an axis an image is large. image: [1, C, D, H, W]
-double in_crops(const at::Tensor& image, const std::vector<int64_t>& window) {
-  double voxels = 1;
-  for (const auto size : image.sizes().slice(2)) voxels *= static_cast<double>(size);
-  for (const auto size : window) voxels /= static_cast<double>(size);
-  return voxels;
-}
-
 /// Each channel beside what has become of it. image, reconstruction: [C, D, H, W]
 void show_reconstruction(const at::Tensor& image, const at::Tensor& reconstruction, int64_t example,
                          Metrics& metrics) {
@@ -233,16 +225,15 @@ DeclaredFigures AutoencoderTask::figures() const {
 
 // Padded at the high side to what the network divides by, and cut again.
 at::Tensor AutoencoderTask::reconstruct_whole(const at::Tensor& image) {
-  auto result = autoencoder_->reconstruct(nn::padded_to_multiples(image, config_.network.size_divisor()));
-  for (int64_t axis = 2; axis < 5; ++axis) result = result.narrow(axis, 0, image.size(axis));
-  return result;
+  return nn::cut_back(
+      autoencoder_->reconstruct(nn::padded_to_multiples(image, config_.network.size_divisor())), image);
 }
 
 Prediction AutoencoderTask::predict(const Batch& inputs, const PredictionContext& context) {
   const auto image = with_checked_channels(inputs.at("image"));
   constexpr double overlap = 0.25;
   const auto output =
-      context.fits_in_one_pass(in_crops(image, window_))
+      context.fits_in_one_pass(nn::windows_in(image, window_))
           ? reconstruct_whole(image)
           : nn::sliding_window(
                 image, window_, overlap,

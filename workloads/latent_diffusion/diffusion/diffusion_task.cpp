@@ -8,6 +8,7 @@
 #include "larmor/device/draw_position.h"
 #include "larmor/device/initialisation.h"
 #include "larmor/kernels/draw/draw.h"
+#include "larmor/nn/diffusion/denoising_error.h"
 #include "larmor/nn/metrics/image_metrics.h"
 #include "larmor/task/prediction.h"
 
@@ -75,12 +76,8 @@ at::Tensor DiffusionTask::row_errors(const Latents& latents, const at::Tensor& t
   const nn::NoiseLevels levels = schedule_.levels(times, latents.target);
   const at::Tensor x_t = levels.signal * latents.target + levels.noise * noise;
   const at::Tensor output = denoise(x_t, latents.condition, times);
-  const at::Tensor wanted =
-      nn::target(config_.prediction_type, {.x0 = latents.target, .epsilon = noise}, levels);
-  at::Tensor errors = at::square(output - wanted);
-  if (config_.min_snr_gamma > 0)
-    errors = errors * nn::min_snr_weights(config_.prediction_type, levels, config_.min_snr_gamma);
-  return errors.flatten(1).mean(1);
+  return nn::denoising_errors(config_.prediction_type, {.x0 = latents.target, .epsilon = noise}, output,
+                              levels, config_.min_snr_gamma);
 }
 
 std::vector<at::Tensor> DiffusionTask::losses(const Batch& batch, const StepContext& context) {
@@ -97,17 +94,12 @@ void DiffusionTask::validate(const Batch& batch, Metrics& metrics) {
     note_training_cases(batch, metrics);
     return;
   }
-  constexpr int64_t parts = 4;
   const Latents latents = latents_of(batch);
-  at::Tensor errors = at::zeros({batch.size()}, latents.target.options());
-  for (int64_t part = 0; part < parts; ++part) {
-    const DrawTurn turn(part);
-    // The middle of each quarter of the schedule: no draw moves the loss from one validation to the next.
-    const int64_t time = (2 * part + 1) * schedule_.size() / (2 * parts);
-    errors += row_errors(latents, at::full({batch.size()}, time, at::kLong),
-                         draw_normal_like(latents.target, "validation noise"));
-  }
-  errors = (errors / parts).cpu();
+  const at::Tensor errors = nn::mean_over_even_times(schedule_, latents.target,
+                                                     [&](const at::Tensor& times, const at::Tensor& noise) {
+                                                       return row_errors(latents, times, noise);
+                                                     })
+                                .cpu();
   for (int64_t row = 0; row < batch.size(); ++row)
     metrics.value("loss", batch.keys[static_cast<size_t>(row)].example, errors[row].item<double>());
   if (metrics.depth() == ValidationDepth::full) {

@@ -13,15 +13,6 @@ namespace {
 /// Windows start at multiples of half their size, where the voxels of latents begin as well.
 constexpr double overlap = 0.5;
 
-/// As how many crops of `window` voxels an axis an image is large. image: [1, C, D, H, W]
-double crops_in(const at::Tensor& image, const std::vector<int64_t>& window) {
-  double crops = 1;
-  for (std::size_t axis = 0; axis < window.size(); ++axis)
-    crops *=
-        static_cast<double>(image.size(static_cast<int64_t>(axis) + 2)) / static_cast<double>(window[axis]);
-  return crops;
-}
-
 /// Each voxel repeated `times` times along each axis of space, and every one of so many.
 at::Tensor enlarged(const at::Tensor& volume, int64_t times) {
   at::Tensor result = volume;
@@ -63,12 +54,8 @@ at::Tensor Translation::decoded(const at::Tensor& latent, bool whole) const {
 at::Tensor Translation::translate(const at::Tensor& image, const Denoise& denoise,
                                   const FromNoise& from_noise) const {
   const int64_t factor = latents_.options().size_divisor();
-  const auto missing = [&](int64_t axis) {
-    const int64_t divisor = factor * unet_divisor_;
-    return (divisor - image.size(axis) % divisor) % divisor;
-  };
-  const at::Tensor padded = at::pad(image, {0, missing(4), 0, missing(3), 0, missing(2)}, "replicate");
-  const bool whole = fits_in_one_pass_(crops_in(padded, window_));
+  const at::Tensor padded = nn::padded_to_multiples(image, factor * unet_divisor_);
+  const bool whole = fits_in_one_pass_(nn::windows_in(padded, window_));
   const at::Tensor condition = encoded(padded, whole);
 
   std::vector<int64_t> latent_window;
@@ -81,9 +68,7 @@ at::Tensor Translation::translate(const at::Tensor& image, const Denoise& denois
           return denoise(part.narrow(1, 0, channels), part.narrow(1, channels, condition.size(1)), times);
         });
   };
-  at::Tensor result = decoded(from_noise(condition, denoising), whole);
-  for (int64_t axis = 2; axis < 5; ++axis) result = result.narrow(axis, 0, image.size(axis));
-  return result;
+  return nn::cut_back(decoded(from_noise(condition, denoising), whole), image);
 }
 
 }  // namespace larmor::latent_diffusion

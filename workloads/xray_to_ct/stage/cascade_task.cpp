@@ -10,6 +10,7 @@
 #include "larmor/device/initialisation.h"
 #include "larmor/device/send.h"
 #include "larmor/kernels/draw/draw.h"
+#include "larmor/nn/diffusion/denoising_error.h"
 
 #include "workloads/xray_to_ct/data/pair_dataset.h"
 
@@ -124,12 +125,10 @@ CascadeTask::Errors CascadeTask::errors_of(const Examples& examples, const at::T
   const nn::NoiseLevels levels = schedule_.levels(times, examples.volume);
   const at::Tensor x = levels.signal * examples.volume + levels.noise * noise;
   const at::Tensor output = output_for(examples, x, times);
-  const at::Tensor wanted =
-      nn::target(config_.prediction_type, {.x0 = examples.volume, .epsilon = noise}, levels);
-  at::Tensor errors = at::square(output - wanted);
-  if (config_.min_snr_gamma > 0)
-    errors = errors * nn::min_snr_weights(config_.prediction_type, levels, config_.min_snr_gamma);
-  Errors result{.diffusion = errors.flatten(1).mean(1), .physics = {}};
+  Errors result{
+      .diffusion = nn::denoising_errors(config_.prediction_type, {.x0 = examples.volume, .epsilon = noise},
+                                        output, levels, config_.min_snr_gamma),
+      .physics = {}};
   if (config_.physics_weight > 0) {
     const at::Tensor x0 = nn::denoised(config_.prediction_type, x, output, levels).x0;
     result.physics = levels.signal.square().flatten() * physics_errors(examples, unscaled(x0));
@@ -153,28 +152,22 @@ std::vector<at::Tensor> CascadeTask::losses(const Batch& batch, const StepContex
 }
 
 void CascadeTask::validate(const Batch& batch, Metrics& metrics) {
-  constexpr int64_t parts = 4;
   Examples examples = examples_of(batch);
   if (config_.follows_another()) {
     const at::Tensor large = enlarged(scaled(batch.at(earlier_name)));
     examples.earlier = large + config_.earlier.sampling_noise * draw_normal_like(large, "earlier stage");
     examples.augmented = at::full({batch.size()}, config_.earlier.sampling_noise, large.options());
   }
-  at::Tensor diffusion = at::zeros({batch.size()}, examples.volume.options()), physics = diffusion.clone();
-  for (int64_t part = 0; part < parts; ++part) {
-    const DrawTurn turn(part);
-    // The middle of each quarter of the schedule: no draw moves the loss from one validation to the next.
-    const int64_t time = (2 * part + 1) * schedule_.size() / (2 * parts);
-    const Errors errors = errors_of(examples, at::full({batch.size()}, time, at::kLong),
-                                    draw_normal_like(examples.volume, "validation noise"));
-    diffusion += errors.diffusion / parts;
-    physics += errors.physics / parts;
-  }
-  diffusion = diffusion.cpu();
-  physics = physics.cpu();
+  const at::Tensor errors = nn::mean_over_even_times(schedule_, examples.volume,
+                                                     [&](const at::Tensor& times, const at::Tensor& noise) {
+                                                       const Errors of_time =
+                                                           errors_of(examples, times, noise);
+                                                       return at::stack({of_time.diffusion, of_time.physics});
+                                                     })
+                                .cpu();  // [2, N]
   for (int64_t row = 0; row < batch.size(); ++row) {
     const int64_t example = batch.keys[static_cast<std::size_t>(row)].example;
-    const double of_noise = diffusion[row].item<double>(), of_physics = physics[row].item<double>();
+    const double of_noise = errors[0][row].item<double>(), of_physics = errors[1][row].item<double>();
     metrics.value("loss", example, of_noise + config_.physics_weight * of_physics);
     metrics.value("diffusion", example, of_noise);
     if (config_.physics_weight > 0) metrics.value("physics", example, of_physics);
