@@ -13,7 +13,7 @@ std::optional<VolumeSize> size_of_volume(const std::filesystem::path& path) {
     if (shape.size() < size.voxels.size()) return std::nullopt;
     const size_t first = stored.is_numpy ? shape.size() - size.voxels.size() : 0;
     for (size_t axis = 0; axis < size.voxels.size(); ++axis) size.voxels[axis] = shape[first + axis];
-    size.spacing_mm = stored.spacing_mm;
+    size.affine = stored.affine;
   } catch (const Error&) {
     return std::nullopt;
   }

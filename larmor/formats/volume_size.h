@@ -1,4 +1,4 @@
-// How large a volume is, from its header.
+// How large a volume is and how it lies, from its header.
 #pragma once
 
 #include <array>
@@ -6,11 +6,13 @@
 #include <filesystem>
 #include <optional>
 
+#include "larmor/formats/affine.h"
+
 namespace larmor {
 
 struct VolumeSize {
   std::array<int64_t, 3> voxels = {};
-  std::array<double, 3> spacing_mm = {1, 1, 1};
+  Affine affine = identity_affine();
 };
 
 /// Nothing for what has fewer than three axes, and for what cannot be read. Never throws for a bad file.

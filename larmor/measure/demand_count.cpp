@@ -88,9 +88,8 @@ void count_memory(Task& task, const Sample& example, Demand& demand) {
 }  // namespace
 
 Sample image_to_count(int64_t channels, const std::vector<int64_t>& sizes) {
-  constexpr int64_t usual_size = 64;
   std::vector<int64_t> shape{channels};
-  for (const int64_t size : sizes) shape.push_back(size < 1 ? usual_size : size);
+  shape.insert(shape.end(), sizes.begin(), sizes.end());
   return {{"image", at::empty(shape, at::kMeta)}};
 }
 

@@ -13,7 +13,7 @@
 
 namespace larmor {
 
-/// An example [C, D, H, W] of shapes alone. An axis that transforms leave as it is (below 1) has 64 voxels.
+/// An example [C, D, H, W] of shapes alone.
 Sample image_to_count(int64_t channels, const std::vector<int64_t>& sizes);
 
 /// Fills everything but what is the stage's own to say: preferred_micro_batch and batch_norm. Moves the

@@ -7,35 +7,31 @@
 #include "larmor/data/volume_dataset.h"
 #include "larmor/device/tensors/weights_file.h"
 #include "larmor/transforms/declared_chain.h"
-#include "larmor/transforms/transforms.h"
 
 namespace larmor {
 
-int64_t check_chains(const RunConfig& config) {
-  const TransformChain training(training_chain(config.data.transforms));
-  const TransformChain validation(validation_chain(config.data.transforms));
-  return training.samples_per_volume();
+LeastSize least_for_ssim(int64_t window) {
+  return {.voxels = window,
+          .why = text("SSIM, by which it is judged, looks at ", window, " at once"),
+          .instead = {},
+          .in_training = false};
 }
 
-void check_channels(const Sample& sample, int64_t channels, const std::string& key) {
-  const auto image = sample.find("image");
-  if (image == sample.end()) fail(Exit::data, "the case has no image", "check data.list, or data.modalities");
-  const int64_t present = image->second.size(0);
-  if (present == channels) return;
-  fail(Exit::data, text("the image has ", present, " channels, and the network takes ", channels),
-       text("say ", key, "=", present));
-}
-
-void check_first(const Sample& first, int64_t channels, const std::string& key, const std::string& weights) {
-  check_channels(first, channels, key);
-  check_weights(weights);
+void check_least(const Sample& sample, const LeastSize& least) {
+  for (const auto size : sample.at("image").sizes().slice(1)) {
+    if (size >= least.voxels) continue;
+    fail(Exit::data, text("has ", size, " voxels along an axis, and ", least.why),
+         text("leave it out with data.exclude, or ",
+              least.instead.empty() ? "take larger images" : least.instead));
+  }
 }
 
 void check_crop(int64_t size, int64_t divisor) {
   if (size % divisor == 0) return;
   const auto smaller = size / divisor * divisor;
   fail(Exit::usage,
-       text("data.transforms crops ", size, " voxels, and this network needs a multiple of ", divisor),
+       text("data.transforms leaves ", size, " voxels along an axis, and this network needs a multiple of ",
+            divisor),
        text("crop ", smaller > 0 ? text(smaller, " or ") : "", smaller + divisor));
 }
 
@@ -48,25 +44,10 @@ void check_sizes(const Sample& sample, int64_t divisor) {
   }
 }
 
-void check_size_for_ssim(const Sample& sample, int64_t window) {
-  for (const auto size : sample.at("image").sizes().slice(1)) {
-    if (size >= window) continue;
-    fail(Exit::data,
-         text("has ", size, " voxels along an axis, and SSIM, by which it is judged, looks at ", window,
-              " at once"),
-         "leave it out with data.exclude, or judge larger images");
-  }
-}
-
-std::vector<int64_t> training_window(const RunConfig& config) {
-  const auto crop = training_crop(config.data.transforms);
-  return crop.empty() ? std::vector<int64_t>{64, 64, 64} : crop;
-}
-
-void check_weights(const std::string& weights) {
+void check_weights(const std::string& weights, const std::string& key) {
   if (weights.empty()) return;
   if (!std::filesystem::exists(weights))
-    fail(Exit::usage, text("there is no file ", weights), "check model.weights");
+    fail(Exit::usage, text("there is no file ", weights), text("check ", key));
   read_published_weights(weights);
 }
 
@@ -91,12 +72,9 @@ void check_windows(const ValidationConfig& validation, int64_t divisor) {
 }
 
 std::unique_ptr<Dataset> volume_dataset(const RunConfig& config, const Index& index, Split split,
-                                        const SampleForm& form, const MakeVolumes& make,
-                                        const ValidationConfig& validation) {
+                                        const SampleForm& form, const MakeVolumes& make) {
   const auto& declared = config.data.transforms;
-  const Json chain = split == Split::train         ? training_chain(declared)
-                     : validation.of_whole_cases() ? prediction_chain(declared)
-                                                   : validation_chain(declared);
+  const Json chain = split == Split::train ? training_chain(declared) : validation_chain(declared);
   return make_volume_dataset(config.data, index, split, chain, form, make);
 }
 

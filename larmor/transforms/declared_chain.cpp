@@ -36,15 +36,6 @@ Json as_center_crop(const Json& parameters) {
   return {{center_crop_step, kept}};
 }
 
-std::vector<int64_t> crop_of(const Json& chain) {
-  for (const auto& step : chain) {
-    if (!is_crop_step(step) || !step.front().contains(size_key)) continue;
-    const Json& size = step.front()[size_key];
-    if (size.is_number_integer()) return std::vector<int64_t>(3, size.get<int64_t>());
-    return size.get<std::vector<int64_t>>();
-  }
-  return {};
-}
 }  // namespace
 
 Json training_chain(const Json& declared) {
@@ -86,9 +77,5 @@ std::vector<std::pair<std::string, std::vector<std::string>>> keys_of_steps(cons
   }
   return steps;
 }
-
-std::vector<int64_t> training_crop(const Json& declared) { return crop_of(declared); }
-
-std::vector<int64_t> validation_crop(const Json& declared) { return crop_of(validation_chain(declared)); }
 
 }  // namespace larmor

@@ -1,7 +1,6 @@
 // The chains of training, validation and prediction, all from the one that a config declares.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,9 +19,5 @@ Json prediction_chain(const Json& declared);
 /// The steps of a chain that say by `keys` which volumes they are for, by name, with these. What is said of
 /// reading (LoadImage, EnsureChannelFirst) is for files.
 std::vector<std::pair<std::string, std::vector<std::string>>> keys_of_steps(const Json& chain);
-/// The crop that training sees, voxels an axis; empty when the chain does not crop.
-std::vector<int64_t> training_crop(const Json& declared);
-/// The crop that validation sees, likewise.
-std::vector<int64_t> validation_crop(const Json& declared);
 
 }  // namespace larmor

@@ -59,14 +59,16 @@ void expect_one_error(const Finished& end, int status, const std::string& what) 
 TEST_F(BadInput, AValidationCropTooSmallForTheMetricsIsRefused) {
   put_file(heads() / "a.nii", nifti_bytes());
   const auto end = train({"data.transforms=[{RandSpatialCrop: {roi_size: [8, 8, 8]}}]"});
-  expect_one_error(end, usage, "crops 8 voxels for validation, whose SSIM looks at 11 at once");
+  expect_one_error(
+      end, usage,
+      "leaves 8 voxels along an axis for validation, and SSIM, by which it is judged, looks at 11 at once");
   expect_nothing_was_started();
 }
 
 TEST_F(BadInput, ImagesOfOtherChannelsThanTheNetworkTakesAreRefusedBeforeAnyRankStarts) {
   put_heads(heads(), 4);
   const auto end = train({"model.in_channels=3", "model.out_channels=3"});
-  expect_one_error(end, data, "an image has 1 channels, and this network takes 3");
+  expect_one_error(end, data, "the image has 1 channels, and the network takes 3");
   EXPECT_THAT(end.err, HasSubstr("t1.nii.gz: "));
   expect_nothing_was_started();
 }

@@ -34,22 +34,6 @@ RunConfig phantoms(const char* chain) {
   return config;
 }
 
-TEST(VolumeStage, ChecksBothChains) {
-  EXPECT_EQ(check_chains(phantoms(R"([{"RandSpatialCropSamples": {"roi_size": 8, "num_samples": 3}}])")), 3);
-  EXPECT_EQ(check_chains(phantoms("[]")), 1);
-  EXPECT_THAT(answer_of([] { check_chains(phantoms(R"([{"Spicing": {}}])")); }), HasSubstr("Spacing"));
-}
-
-TEST(VolumeStage, ChecksTheFirstExampleAndItsWeights) {
-  const Sample first{{"image", at::zeros({2, 4, 4, 4})}};
-  EXPECT_EQ(answer_of([&] { check_first(first, 2, "model.in_channels", ""); }), "fine");
-  EXPECT_EQ(answer_of([&] { check_first(first, 1, "model.in_channels", ""); }),
-            "3: the image has 2 channels, and the network takes 1 | say model.in_channels=2");
-  EXPECT_THAT(answer_of([&] { check_first(first, 2, "model.in_channels", "/nowhere.safetensors"); }),
-              HasSubstr("2: there is no file /nowhere.safetensors"));
-  EXPECT_THAT(answer_of([&] { check_channels({}, 2, "model.in_channels"); }), HasSubstr("has no image"));
-}
-
 TEST(VolumeStage, SeesTheTrainingSplitInCropsAndTheOthersFromTheCentre) {
   const auto config = phantoms(R"([{"RandSpatialCrop": {"roi_size": [8, 8, 8], "random_size": false}}])");
   const Index index = make_index(config.data, 1);
@@ -63,18 +47,6 @@ TEST(VolumeStage, SeesTheTrainingSplitInCropsAndTheOthersFromTheCentre) {
     EXPECT_TRUE(validation->get({1, epoch, 0}).at("image").equal(validation->get({1, 0, 0}).at("image")));
   }
   EXPECT_TRUE(moves);
-}
-
-TEST(VolumeStage, SeesWholeCasesWhereValidationIsOfThem) {
-  const auto config = phantoms(R"([{"RandSpatialCrop": {"roi_size": [8, 8, 8], "random_size": false}}])");
-  const Index index = make_index(config.data, 1);
-  const ValidationConfig whole{.roi_size = {8, 8, 8}};
-  const auto size = [&](Split split, const ValidationConfig& validation) {
-    return volume_dataset(config, index, split, {}, {}, validation)->get({1, 0, 0}).at("image").size(1);
-  };
-  EXPECT_EQ(size(Split::val, whole), 12);
-  EXPECT_EQ(size(Split::val, {}), 8);
-  EXPECT_EQ(size(Split::train, whole), 8) << "training has its crops all the same";
 }
 
 TEST(VolumeStage, RefusesWindowsThatCannotGoOverACase) {

@@ -16,14 +16,12 @@ TEST(DeclaredChain, KeepsAllOfItForTrainingButWhatOnlyValidationReads) {
   const Json chain = training_chain(declared);
   ASSERT_EQ(chain.size(), 3U);
   EXPECT_EQ(chain[1], parse_json(R"({"RandSpatialCrop": {"roi_size": [32, 32, 16]}})", "expected"));
-  EXPECT_EQ(training_crop(declared), (std::vector<int64_t>{32, 32, 16}));
 }
 
 TEST(DeclaredChain, ValidatesOnTheCentreAndDrawsNothing) {
   const Json chain = validation_chain(declared);
   ASSERT_EQ(chain.size(), 2U);
   EXPECT_EQ(chain[1], parse_json(R"({"CenterSpatialCrop": {"roi_size": [48, 48, 48]}})", "expected"));
-  EXPECT_EQ(validation_crop(declared), (std::vector<int64_t>{48, 48, 48}));
 }
 
 TEST(DeclaredChain, PredictsWholeVolumes) {
@@ -39,10 +37,6 @@ TEST(DeclaredChain, KnowsTheKeysOfItsStepsButNotThoseOfReading) {
   using Keys = std::vector<std::string>;
   EXPECT_EQ(keys_of_steps(chain), (std::vector<std::pair<std::string, Keys>>{{"Clipd", {"image", "mask"}},
                                                                              {"RandFlip", {"label"}}}));
-}
-
-TEST(DeclaredChain, KnowsNoCropWhereNoneIsDeclared) {
-  EXPECT_TRUE(training_crop(parse_json(R"([{"RandFlip": {}}])", "a chain")).empty());
 }
 
 }  // namespace

@@ -1,24 +1,22 @@
-// The stage: its keys, and what follows from them.
+// The stage: its keys, the form of its images, and its task. All else follows.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
-#include "larmor/task/stage.h"
+#include "larmor/measure/image_stage.h"
 
 namespace larmor::new_workload {
 
-class SharpenStage final : public Stage {
+class SharpenStage final : public ImageStage {
  public:
   WorkloadFields fields() override;
-  void check(const RunConfig& config) const override;
-  Demand demand(const RunConfig& config, const Index& index) const override;
-  std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override;
-  std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override;
-  PredictionForm prediction(const RunConfig& config) const override;
 
  private:
+  ImageForm form() const override;
+  std::unique_ptr<Task> make_task(const RunConfig& config, const Index& index,
+                                  const TaskSetting& setting) const override;
+
   int64_t channels_ = 16;
 };
 

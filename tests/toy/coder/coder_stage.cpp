@@ -2,8 +2,9 @@
 
 namespace larmor::toy {
 
-std::unique_ptr<Task> CoderStage::task(const RunConfig& config, const Index&) const {
-  return std::make_unique<CoderTask>(in_channels(), channels(), static_cast<uint64_t>(config.run.seed));
+std::unique_ptr<Task> CoderStage::make_task(const RunConfig&, const Index&,
+                                            const TaskSetting& setting) const {
+  return std::make_unique<CoderTask>(in_channels(), channels(), setting.seed, setting.device);
 }
 
 PredictionForm CoderStage::prediction(const RunConfig&) const {

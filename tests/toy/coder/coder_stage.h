@@ -10,14 +10,14 @@ namespace larmor::toy {
 
 class CoderStage final : public VolumeStage {
  public:
-  std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override;
   /// No input: the coder samples.
   PredictionForm prediction(const RunConfig& config) const override;
   /// A task of shapes alone.
   std::unique_ptr<CoderTask> on_meta() const;
 
  private:
-  std::unique_ptr<Task> trial() const override { return on_meta(); }
+  std::unique_ptr<Task> make_task(const RunConfig& config, const Index& index,
+                                  const TaskSetting& setting) const override;
 };
 
 }  // namespace larmor::toy

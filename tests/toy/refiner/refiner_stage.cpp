@@ -18,30 +18,29 @@ std::unique_ptr<Dataset> RefinerStage::dataset(const RunConfig& config, const In
 }
 
 void RefinerStage::check_start(const Sample& /*first*/) const {
-  const auto coder = earlier()->stage("coder");
-  const auto theirs = dynamic_cast<const CoderStage&>(*coder.stage).in_channels();
+  const auto theirs = earlier()->stage_as<CoderStage>("coder")->in_channels();
   if (theirs == in_channels()) return;
   fail(Exit::usage,
        text("from.coder takes images of ", theirs, " channels, and model.in_channels is ", in_channels()),
        text("say model.in_channels=", theirs, ", or train a coder with the same"));
 }
 
-std::unique_ptr<Task> RefinerStage::task(const RunConfig& config, const Index&) const {
-  auto coder = earlier()->read("coder").task();
-  return std::make_unique<RefinerTask>(
-      channels(), static_cast<uint64_t>(config.run.seed),
-      std::unique_ptr<CoderTask>(&dynamic_cast<CoderTask&>(*coder.release())));
+ImageForm RefinerStage::form() const {
+  ImageForm form = VolumeStage::form();
+  form.predicts_by_average = true;
+  return form;
 }
 
-std::unique_ptr<Task> RefinerStage::trial() const {
-  const auto coder = earlier()->stage("coder");
-  return std::make_unique<RefinerTask>(channels(), /*seed=*/0,
-                                       dynamic_cast<const CoderStage&>(*coder.stage).on_meta(), c10::kMeta);
+std::unique_ptr<Task> RefinerStage::make_task(const RunConfig&, const Index&,
+                                              const TaskSetting& setting) const {
+  auto coder = setting.device.is_meta() ? earlier()->stage_as<CoderStage>("coder")->on_meta()
+                                        : earlier()->task_as<CoderTask>("coder");
+  return std::make_unique<RefinerTask>(channels(), setting.seed, std::move(coder), setting.device);
 }
 
 std::vector<ObjectiveGroup> RefinerStage::groups(const RunConfig& config) const {
   if (earlier() == nullptr) fail(Exit::usage, "from.coder is empty", "name a run of the stage coder");
-  return objective_groups(*trial(), config);
+  return objective_groups(*make_task(config, {}, {.device = c10::kMeta}), config);
 }
 
 PredictionForm RefinerStage::prediction(const RunConfig&) const {

@@ -13,13 +13,15 @@ class RefinerStage final : public VolumeStage {
   std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override;
   /// Refuses a coder of images with other channels.
   void check_start(const Sample& first) const override;
-  std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override;
+  /// Takes them as they are: of files, images have two channels, and the coder is given those that it takes.
+  void check_example(const Sample&, Split) const override {}
   std::vector<ObjectiveGroup> groups(const RunConfig& config) const override;
   PredictionForm prediction(const RunConfig& config) const override;
-  bool predicts_by_average() const override { return true; }
 
  private:
-  std::unique_ptr<Task> trial() const override;
+  ImageForm form() const override;
+  std::unique_ptr<Task> make_task(const RunConfig& config, const Index& index,
+                                  const TaskSetting& setting) const override;
 };
 
 }  // namespace larmor::toy

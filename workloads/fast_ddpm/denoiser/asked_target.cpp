@@ -29,8 +29,9 @@ void refuse_unseen(const std::string& wanted, const std::vector<std::string>& mo
 
 }  // namespace
 
-ModalityCounts count_modalities(const std::vector<std::string>& modalities, const Index& index) {
-  ModalityCounts counts;
+ModalityCounts count_modalities(const std::vector<std::string>& modalities, const Index& index,
+                                const ModalityCounts& before) {
+  ModalityCounts counts = before;
   for (const std::string& modality : modalities) {
     int64_t& count = counts[modality];
     for (const Case& entry : index.cases) {
@@ -50,6 +51,22 @@ ModalityCounts read_modality_counts(const std::filesystem::path& file) {
     fail(Exit::checkpoint, text(file.string(), " holds no counts of modalities"),
          "restore the run folder, or start the run again");
   return json.get<ModalityCounts>();
+}
+
+std::optional<ModalityCounts> kept_modality_counts(const std::map<std::string, std::filesystem::path>& kept) {
+  const auto found = kept.find(modality_counts_file);
+  if (found == kept.end()) return std::nullopt;
+  return read_modality_counts(found->second);
+}
+
+std::function<void(const std::map<std::string, std::string>&)> check_of_target(
+    const std::vector<std::string>& modalities, const std::optional<ModalityCounts>& learnt) {
+  return [=](const std::map<std::string, std::string>& given) {
+    const auto asked = given.find(target_input);
+    asked_target(
+        modalities, [&](const std::string& name) { return given.contains(name); },
+        asked == given.end() ? std::nullopt : std::optional(asked->second), learnt);
+  };
 }
 
 int64_t asked_target(const std::vector<std::string>& modalities,

@@ -57,4 +57,11 @@ Volume make_contrast_phantom(uint64_t seed, int64_t number, const std::vector<in
   return all;
 }
 
+MakeVolumes contrast_phantoms(const DataConfig& data, int64_t channels) {
+  return [seed = static_cast<uint64_t>(data.phantom_seed), size = data.phantom_size, channels](
+             const Case&, int64_t number) -> Volumes {
+    return {{"image", make_contrast_phantom(seed, number, size, channels)}};
+  };
+}
+
 }  // namespace larmor::fast_ddpm

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "larmor/config/run_config.h"
+#include "larmor/data/make_volumes.h"
 #include "larmor/formats/volume.h"
 
 namespace larmor::fast_ddpm {
@@ -14,5 +16,7 @@ namespace larmor::fast_ddpm {
 /// where a skull was stripped. Each contrast has noise of its own.
 Volume make_contrast_phantom(uint64_t seed, int64_t number, const std::vector<int64_t>& size,
                              int64_t channels);
+/// Those of a config, as "image".
+MakeVolumes contrast_phantoms(const DataConfig& data, int64_t channels);
 
 }  // namespace larmor::fast_ddpm

@@ -24,21 +24,6 @@ constexpr double window_overlap = 0.25;
 constexpr double spread_around_guess = 0.35;  // of voxels of a modality in [-1, 1], around a linear guess
 constexpr double brightest = 1000;            // of a generated image in a file
 
-/// As how many windows an image [1, C, D, H, W] is large.
-double in_windows(const at::Tensor& image, const std::vector<int64_t>& window) {
-  double count = 1;
-  for (std::size_t axis = 0; axis < window.size(); ++axis)
-    count *=
-        static_cast<double>(image.size(static_cast<int64_t>(axis) + 2)) / static_cast<double>(window[axis]);
-  return count;
-}
-
-/// Padded at the high side to multiples of `divisor`.
-at::Tensor padded(const at::Tensor& image, int64_t divisor) {
-  const auto missing = [&](int64_t axis) { return (divisor - image.size(axis) % divisor) % divisor; };
-  return at::pad(image, {0, missing(4), 0, missing(3), 0, missing(2)}, "replicate");
-}
-
 bool is_near(const Affine& left, const Affine& right) {
   constexpr double tolerance = 1e-3;  // mm
   for (std::size_t row = 0; row < left.size(); ++row) {
@@ -47,11 +32,6 @@ bool is_near(const Affine& left, const Affine& right) {
     }
   }
   return true;
-}
-
-at::Tensor cut_like(at::Tensor volume, const at::Tensor& like) {
-  for (int64_t axis = 2; axis < 5; ++axis) volume = volume.narrow(axis, 0, like.size(axis));
-  return volume;
 }
 
 }  // namespace
@@ -73,7 +53,7 @@ at::Tensor DenoiserTask::output_for(const at::Tensor& image, const at::Tensor& i
   const auto of_window = [&](const at::Tensor& part) { return output_of(part, is_target, times); };
   switch (coverage) {
     case Coverage::one_pass:
-      return cut_like(of_window(padded(image, config_.network.size_divisor())), image);
+      return nn::cut_back(of_window(nn::padded_to_multiples(image, config_.network.size_divisor())), image);
     case Coverage::training_windows:
       return nn::sliding_window(image, window_, window_overlap, of_window);
     case Coverage::validation_windows:
@@ -97,7 +77,7 @@ at::Tensor DenoiserTask::generate(const at::Tensor& image, const at::Tensor& is_
 }
 
 int64_t DenoiserTask::target_of(const Batch& inputs, const PredictionContext& context) const {
-  const auto said = context.texts.find("target");
+  const auto said = context.texts.find(target_input);
   return asked_target(
       config_.modalities, [&](const std::string& name) { return inputs.tensors.contains(name); },
       said == context.texts.end() ? std::nullopt : std::optional(said->second), std::nullopt);
@@ -133,7 +113,7 @@ Prediction DenoiserTask::predict(const Batch& inputs, const PredictionContext& c
   const int64_t target = target_of(inputs, context);
   const at::Tensor image = gathered(inputs, context);
   const at::Tensor is_target = same_target(1, config_.channels(), target, image);
-  const bool is_one = !config_.always_in_windows && context.fits_in_one_pass(in_windows(image, window_));
+  const bool is_one = !config_.always_in_windows && context.fits_in_one_pass(nn::windows_in(image, window_));
   const Pass pass{.coverage = is_one ? Coverage::one_pass : Coverage::training_windows,
                   .progress = context.progress};
   const at::Tensor generated = (generate(image, is_target, pass)[0] + 1) * (brightest / 2);

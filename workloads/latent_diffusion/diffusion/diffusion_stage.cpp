@@ -13,6 +13,7 @@
 #include "larmor/measure/validation_count.h"
 #include "larmor/nn/metrics/image_metrics.h"
 #include "larmor/run/earlier/earlier_run.h"
+#include "larmor/task/example_size.h"
 #include "larmor/task/networks.h"
 #include "larmor/task/volume_stage.h"
 #include "larmor/transforms/declared_chain.h"
@@ -51,7 +52,7 @@ void check_images(const DiffusionConfig& config, const AutoencoderConfig& autoen
   autoencoder.check_channels(channels);
   check_sizes(example, autoencoder.network.size_divisor() * config.network.size_divisor());
   if (config.is_conditioned() && split != Split::train)
-    check_size_for_ssim(example, nn::SsimOptions{}.window);
+    check_least(example, least_for_ssim(nn::SsimOptions{}.window));
 }
 
 /// Posteriors of one case's images by the autoencoder of a run.
@@ -82,20 +83,18 @@ WorkloadFields DiffusionStage::fields() {
 
 void DiffusionStage::check(const RunConfig& config) const {
   config_.check();
-  check_chains(config);
-  const TransformChain chain(training_chain(config.data.transforms));
+  const TransformChain chain(training_chain(config.data.transforms)),
+      validation(validation_chain(config.data.transforms));
   if (config_.keeps_latents() && chain.is_random())
     fail(Exit::usage,
          "model.latents=kept, and data.transforms has random steps: each visit would have another latent",
          "take CenterSpatialCrop in place of a random crop, or say model.latents=encoded");
-  for (const auto size : training_crop(config.data.transforms))
-    check_crop(size, config_.network.size_divisor());
+  for (const auto size : chain.size_after({})) check_crop(size, config_.network.size_divisor());
 }
 
 const AutoencoderConfig& DiffusionStage::autoencoder() const {
   std::call_once(autoencoder_read_, [this] {
-    const LoadedStage kept = earlier()->stage(earlier_stage);
-    autoencoder_ = dynamic_cast<const AutoencoderStage&>(*kept.stage).own_config();
+    autoencoder_ = earlier()->stage_as<AutoencoderStage>(earlier_stage)->own_config();
     autoencoder_.perceptual_network.clear();  // it is trained no further
   });
   return autoencoder_;
@@ -135,7 +134,7 @@ Sample DiffusionStage::example_to_count(const std::vector<int64_t>& window) cons
 
 Demand DiffusionStage::demand(const RunConfig& config, const Index& index) const {
   const AutoencoderConfig& theirs = autoencoder();
-  const auto size = size_of_example(config, index, planned_window(config),
+  const auto size = size_of_example(config, index, extent_of_phantoms(config.data),
                                     theirs.network.size_divisor() * config_.network.size_divisor());
   DiffusionTask trial(config_, /*seed=*/0,
                       std::make_unique<AutoencoderTask>(theirs, /*seed=*/0, size, c10::kMeta),

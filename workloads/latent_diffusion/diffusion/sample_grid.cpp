@@ -9,7 +9,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/json.h"
-#include "larmor/task/volume_stage.h"
+#include "larmor/task/example_size.h"
 #include "larmor/transforms/declared_chain.h"
 #include "larmor/transforms/transforms.h"
 
@@ -61,7 +61,7 @@ std::map<std::string, std::string> kept_grid(const Dataset& images, uint64_t see
 
 SampleGrid sample_grid(const RunConfig& config,
                        const std::map<std::string, std::filesystem::path>& kept_files) {
-  SampleGrid grid{.window = training_window(config)};
+  SampleGrid grid{.window = configured_size(config, extent_of_phantoms(config.data))};
   const auto kept = kept_files.find(grid_file);
   if (kept != kept_files.end()) {
     grid.affine = read_json(kept->second).at("affine").get<Affine>();

@@ -18,7 +18,6 @@
 namespace larmor::latent_diffusion {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 /// `place`: the folder below which its run has kept files.
@@ -91,19 +90,6 @@ TEST(AutoencoderStage, RefusesAPerceptualNetworkThatIsNotThereAndCropsThatItCann
       parse_json(R"([{"RandSpatialCrop": {"roi_size": [16, 16, 16], "validation_roi_size": [16, 16, 16]}}])",
                  "the test");
   EXPECT_THAT(message_of([&] { small.stage->check(small.config.config); }), HasSubstr("slices of 17 pixels"));
-}
-
-TEST(AutoencoderStage, IsPlannedForTheSizeOfInventedVolumesWhereNothingChangesIt) {
-  RunConfig config;
-  config.data.kind = "phantom";
-  config.data.phantom_size = {32, 48, 16};
-  config.data.transforms = Json::array();
-  EXPECT_THAT(planned_window(config), ElementsAre(32, 48, 16));
-  config.data.transforms = Json::array({{{"RandSpatialCrop", {{"roi_size", {8, 8, 16}}}}}});
-  EXPECT_THAT(planned_window(config), ElementsAre(8, 8, 16));
-  config.data.transforms = Json::array();
-  config.data.kind = "nifti";
-  EXPECT_THAT(planned_window(config), ElementsAre(64, 64, 64));
 }
 
 }  // namespace

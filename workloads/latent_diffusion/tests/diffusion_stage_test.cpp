@@ -11,6 +11,7 @@
 #include "larmor/base/error.h"
 #include "larmor/run/loaded_stage.h"
 #include "larmor/transforms/declared_chain.h"
+#include "larmor/transforms/transforms.h"
 
 #include "workloads/latent_diffusion/autoencoder/autoencoder_stage.h"
 #include "workloads/latent_diffusion/workload.h"
@@ -44,7 +45,8 @@ TEST_P(ShippedDiffusion, FitsTheAutoencoderOfItsName) {
   const DiffusionConfig& config = config_of(second);
   second.stage->check(second.config.config);
   config.check_latent(autoencoder);
-  for (const auto size : training_crop(second.config.config.data.transforms))
+  const TransformChain chain(training_chain(second.config.config.data.transforms));
+  for (const auto size : chain.size_after({}))
     EXPECT_EQ(size % (autoencoder.size_divisor() * config.network.size_divisor()), 0) << size;
 }
 

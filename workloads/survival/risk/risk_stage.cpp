@@ -6,13 +6,9 @@
 #include "larmor/base/error.h"
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
-#include "larmor/data/some_cases.h"
-#include "larmor/data/volume_dataset.h"
 #include "larmor/device/tensors/weights_file.h"
-#include "larmor/measure/demand_count.h"
-#include "larmor/measure/validation_count.h"
-#include "larmor/task/volume_stage.h"
 #include "larmor/transforms/declared_chain.h"
+#include "larmor/transforms/transforms.h"
 
 #include "workloads/survival/risk/cohort.h"
 #include "workloads/survival/risk/pretrained.h"
@@ -23,7 +19,7 @@ namespace larmor::survival {
 
 namespace {
 
-constexpr const char *cohort_kind = "cohort", *channels_key = "model.n_input_channels";
+constexpr const char* cohort_kind = "cohort";
 
 std::string counted_events(const Index& index) {
   std::vector<std::string> words;
@@ -67,20 +63,35 @@ WorkloadFields RiskStage::fields() {
       .objectives = {}};
 }
 
+ImageForm RiskStage::form() const {
+  return {.channels = {.count = config_.network.n_input_channels, .keys = {"model.n_input_channels"}},
+          .weights = {{"model.weights", config_.weights}},
+          .volumes = [seed = static_cast<uint64_t>(config_.cohort_seed),
+                      size = config_.cohort_size](const DataConfig& data) -> MadeVolumes {
+            const auto make = [=](const Case& entry, int64_t) -> Volumes {
+              return {{"image", make_cohort_volume(seed, cohort_number(entry.name()), size)}};
+            };
+            if (data.kind != cohort_kind) return {.make = make};
+            return {.extent = {{size[0], size[1], size[2]}, cohort_affine(size)}, .make = make};
+          },
+          .batches = {.micro_batch = 6,
+                      .fewest_in_step = 2,  // Cox's loss compares who has the event with who is still at risk
+                      .batch_norm = config_.network.norm == nn::ResNetNorm::batch},
+          .reference = ReferenceCases{.count = config_.baseline_cases, .when_quick = true}};
+}
+
 void RiskStage::check(const RunConfig& config) const {
   config_.check(config);
-  if (check_chains(config) > 1 && config_.events_per_batch > 0) {
+  ImageStage::check(config);
+  const TransformChain chain(training_chain(config.data.transforms));
+  if (chain.samples_per_volume() > 1 && config_.events_per_batch > 0) {
     fail(Exit::usage, "loss.events_per_batch with several crops of each image",
          "crop one with RandSpatialCrop, or leave loss.events_per_batch at 0");
   }
 }
 
-void RiskStage::check_example(const Sample& example, Split) const {
-  check_channels(example, config_.network.n_input_channels, channels_key);
-}
-
 void RiskStage::check_start(const Sample& first) const {
-  check_first(first, config_.network.n_input_channels, channels_key, config_.weights);
+  ImageStage::check_start(first);
   if (config_.weights.empty()) return;
   nn::ResNet shapes(config_.network, c10::kMeta);
   const auto report = start_from(*shapes, read_published_weights(config_.weights), config_.weights);
@@ -111,34 +122,6 @@ Index RiskStage::index(const RunConfig& config) const {
   return index;
 }
 
-bool RiskStage::invents_data(const RunConfig& config) const {
-  return config.data.kind == cohort_kind || Stage::invents_data(config);
-}
-
-Demand RiskStage::demand(const RunConfig& config, const Index& index) const {
-  SurvivalTask trial(config_, SurvivalOutcomes{}, /*seed=*/0, c10::kMeta);
-  const auto size = size_of_example(config, index, image_size(config.data));
-  const auto image = image_to_count(config_.network.n_input_channels, size);
-  auto demand = count_demand(config, index, training_chain(config.data.transforms), trial, image);
-  demand.preferred_micro_batch = 6;
-  demand.fewest_in_step = 2;  // Cox's loss compares who has the event with who is still at risk
-  demand.batch_norm = config_.network.norm == nn::ResNetNorm::batch;
-  return demand;
-}
-
-std::unique_ptr<Dataset> RiskStage::dataset(const RunConfig& config, const Index& index, Split split) const {
-  return volume_dataset(config, index, split, {}, image_maker());
-}
-
-std::unique_ptr<Dataset> RiskStage::reference(const RunConfig& config, const Index& index,
-                                              ValidationDepth /*depth*/) const {
-  auto data = config.data;
-  if (data.cache == "smart") data.cache = "none";  // its window is training's
-  return some_cases(
-      make_volume_dataset(data, index, Split::train, validation_chain(data.transforms), {}, image_maker()),
-      config_.baseline_cases);
-}
-
 ExampleOrder RiskStage::order(const RunConfig& config, const Index& index, const Dataset& dataset) const {
   const auto seed = static_cast<uint64_t>(config.run.seed);
   if (config_.events_per_batch == 0) return make_order(config.data, seed, dataset);
@@ -152,41 +135,20 @@ ExampleOrder RiskStage::order(const RunConfig& config, const Index& index, const
                             config.train.global_batch.value()));  // check() has seen to it
 }
 
-std::unique_ptr<Task> RiskStage::task(const RunConfig& config, const Index& index) const {
+std::unique_ptr<Task> RiskStage::make_task(const RunConfig& config, const Index& index,
+                                           const TaskSetting& setting) const {
   SurvivalConfig own = config_;
   own.validates_average = config.train.validate_with == "average";
-  return std::make_unique<SurvivalTask>(own, outcomes_of(index, Split::train),
-                                        static_cast<uint64_t>(config.run.seed));
+  return std::make_unique<SurvivalTask>(own, outcomes_of(index, Split::train), setting.seed, setting.device);
 }
 
 PredictionForm RiskStage::prediction(const RunConfig& config) const {
-  return {.inputs = {{.name = "image"}},
-          .transforms = validation_chain(config.data.transforms),
-          .columns = [columns = config_.columns](const CsvTable& table, const std::string& place) {
-            return columns_to_predict(table, place, columns);
-          }};
-}
-
-MakeVolumes RiskStage::image_maker() const {
-  return [seed = static_cast<uint64_t>(config_.cohort_seed), size = config_.cohort_size](const Case& entry,
-                                                                                         int64_t) -> Volumes {
-    return {{"image", make_cohort_volume(seed, cohort_number(entry.name()), size)}};
+  PredictionForm form = ImageStage::prediction(config);
+  form.transforms = validation_chain(config.data.transforms);
+  form.columns = [columns = config_.columns](const CsvTable& table, const std::string& place) {
+    return columns_to_predict(table, place, columns);
   };
-}
-
-std::vector<int64_t> RiskStage::image_size(const DataConfig& data) const {
-  std::vector<int64_t> size{64, 64, 64};
-  if (data.kind == cohort_kind) size = config_.cohort_size;
-  for (const auto& step : validation_chain(data.transforms)) {
-    if (!step.is_object() || !step.front().is_object()) continue;
-    for (const auto* key : {"spatial_size", "roi_size"}) {
-      if (!step.front().contains(key)) continue;
-      const Json& value = step.front()[key];
-      size = value.is_array() ? value.get<std::vector<int64_t>>()
-                              : std::vector<int64_t>(3, value.get<int64_t>());
-    }
-  }
-  return size;
+  return form;
 }
 
 }  // namespace larmor::survival
