@@ -6,10 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
@@ -24,18 +28,6 @@
 #include "larmor/base/text.h"
 
 namespace larmor {
-namespace {
-
-// Appends what comes next; false at the end of the file.
-bool read_more(int descriptor, const std::filesystem::path& path, std::string& content) {
-  std::array<char, 65536> buffer;
-  const ssize_t count = after_signals([&] { return ::read(descriptor, buffer.data(), buffer.size()); });
-  if (count < 0) fail_errno(errno, "read", path);
-  content.append(buffer.data(), static_cast<size_t>(count));
-  return count > 0;
-}
-
-}  // namespace
 
 std::string read_text(const std::filesystem::path& path, uint64_t limit) {
   return naming(path, [&] {
@@ -94,22 +86,45 @@ bool is_file_of(const Descriptor& file, const std::filesystem::path& path) {
          ours.st_ino == named.st_ino && ours.st_dev == named.st_dev;
 }
 
+std::string content_of(const Descriptor& file) {
+  std::array<char, 1024> content;
+  const ssize_t size =
+      after_signals([&] { return ::pread(file.number(), content.data(), content.size(), 0); });
+  return std::string(trim({content.data(), static_cast<size_t>(std::max<ssize_t>(size, 0))}));
+}
+
+// Between the moment in which a process takes the lock and the moment in which it writes its name the file is
+// empty, or names an earlier holder, which has ended.
+bool names_no_holder(const std::string& content) {
+  pid_t process = 0;
+  const bool is_of_here = std::sscanf(content.c_str(), "process %d", &process) == 1 && process > 0 &&
+                          content.ends_with(text(" on ", host_name()));
+  return content.empty() || (is_of_here && ::kill(process, 0) != 0 && errno == ESRCH);
+}
+
 }  // namespace
 
 FileLock::FileLock(const std::filesystem::path& path) {
+  using namespace std::chrono_literals;
+  constexpr std::chrono::milliseconds longest_silence = 1s, pause = 2ms;
+  const auto begun = std::chrono::steady_clock::now();
   Descriptor file;
   int tries = 100;  // of a file system whose numbers of files change, one lock is as good as another
-  do {
+  for (;;) {
     file = open_lock_file(path);
-    if (::flock(file.number(), LOCK_EX | LOCK_NB) == 0) continue;
-    if (errno != EWOULDBLOCK) fail_errno(errno, "lock", path);
-    std::string holder;
-    while (holder.size() < 1024 && read_more(file.number(), path, holder)) {
+    if (::flock(file.number(), LOCK_EX | LOCK_NB) == 0) {
+      if (is_file_of(file, path) || --tries == 0) break;
+      continue;
     }
-    if (trim(holder).empty()) holder = "another process";
-    fail(Exit::environment, text(path.string(), " is held by ", trim(holder)),
+    if (errno != EWOULDBLOCK) fail_errno(errno, "lock", path);
+    const auto holder = content_of(file);
+    if (names_no_holder(holder) && std::chrono::steady_clock::now() - begun < longest_silence) {
+      std::this_thread::sleep_for(pause);
+      continue;
+    }
+    fail(Exit::environment, text(path.string(), " is held by ", holder.empty() ? "another process" : holder),
          "wait until it has ended, or end it; the lock goes with the process");
-  } while (!is_file_of(file, path) && --tries > 0);
+  }
   // Says who we are to the next one who asks. Not being able to say it is no reason not to work.
   const std::string us = text("process ", ::getpid(), " on ", host_name(), "\n");
   const bool told =

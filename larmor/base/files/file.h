@@ -32,7 +32,8 @@ class ScratchFolder {
 };
 
 /// Holds an exclusive lock on `path` (created if absent) until destroyed. When another process holds it
-/// throws Error (environment) naming the holder's process and host.
+/// throws Error (environment) naming the holder's process and host. A holder that has not yet written its
+/// name is given a second for it.
 class FileLock {
  public:
   explicit FileLock(const std::filesystem::path& path);

@@ -1,11 +1,13 @@
 #include "larmor/base/files/file.h"
 
+#include <sys/file.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <optional>
@@ -15,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -31,6 +34,7 @@ namespace larmor {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 
 TEST(ReadText, ReadsFilesThatDoNotSayTheirSize) {
   EXPECT_THAT(read_text("/proc/self/status"), HasSubstr("Pid:"));
@@ -166,7 +170,6 @@ TEST(FileLock, RefusesASecondProcessAndNamesTheHolder) {
   EXPECT_EQ(refusal_elsewhere(path), "");
 }
 
-// A link of somebody else could lead to any file of ours, which the lock would empty.
 TEST(WriteText, LeavesTheOldTextOrTheNewOneWhicheverCallFails) {
   const testing::MemoryFolder scratch;
   DiskStorage storage;
@@ -212,6 +215,7 @@ TEST(WriteText, UsesAFileOfItsOwnWhoseNameNobodyCanGuess) {
   for (const auto& name : names) EXPECT_THAT(name, ::testing::MatchesRegex("\\.a\\.partial-[0-9a-f]{16}"));
 }
 
+// A link of somebody else could lead to any file of ours, which the lock would empty.
 TEST(FileLock, IsNoLinkAndNoSecondNameOfAnotherFile) {
   const ScratchFolder scratch;
   std::ofstream(scratch.path() / "precious") << "mine";
@@ -268,6 +272,36 @@ TEST(FileLock, ShowsTheNewHolderAndNothingOfALongerOldOne) {
   std::ofstream(scratch.path() / "lock") << "process 99999999999 on an old host with a long name\n";
   const FileLock lock(scratch.path() / "lock");
   EXPECT_EQ(read_text(scratch.path() / "lock"), text("process ", ::getpid(), " on ", host_name(), "\n"));
+}
+
+// The time between taking the lock and writing one's name is short, and starts of one second meet in it.
+TEST(FileLock, WaitsUntilANewHolderHasWrittenItsName) {
+  const ScratchFolder scratch;
+  const auto path = scratch.path() / "lock";
+  const pid_t ended = ::fork();
+  if (ended == 0) ::_exit(0);
+  ASSERT_EQ(::waitpid(ended, nullptr, 0), ended);
+  for (const auto& before : {std::string(), text("process ", ended, " on ", host_name(), "\n")}) {
+    std::ofstream(path) << before;
+    const Descriptor holder(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    ASSERT_EQ(::flock(holder.number(), LOCK_EX | LOCK_NB), 0);
+    std::thread writer([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      std::ofstream(path) << "process 7 on another host\n";
+    });
+    EXPECT_THAT([&] { FileLock{path}; },
+                ThrowsMessage<Error>(HasSubstr("is held by process 7 on another host")))
+        << before;
+    writer.join();
+  }
+}
+
+TEST(FileLock, NamesAnotherProcessWhereTheHolderNeverWritesItsName) {
+  const ScratchFolder scratch;
+  const auto path = scratch.path() / "lock";
+  const Descriptor holder(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_EQ(::flock(holder.number(), LOCK_EX | LOCK_NB), 0);
+  EXPECT_THAT([&] { FileLock{path}; }, ThrowsMessage<Error>(HasSubstr("is held by another process")));
 }
 
 TEST(FileLock, IsLetGoWhenTheHolderIsKilled) {
