@@ -47,6 +47,7 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerState& state)
                          (parts.plan.device == DeviceKind::cpu ? parts.plan.threads_per_rank : 1),
            .is_prepared = parts.config.data.cache != "none"}),
       core_wait_(parts.plan, rank()),
+      bad_(parts.training_cases, parts.quarantine, parts.communicator),
       agree_on_time_(parts.timetable.needs_time(parts.config.checkpoint, parts.config.track)),
       // Where its validation is still to be done, the step is saved once more, with the metric.
       saves_(parts.checkpoints, parts.clock,
@@ -176,8 +177,8 @@ std::optional<ValidationResult> Trainer::validated(bool with_pictures) {
                   .stop_asked = stop_asked,
                   .progress = [this](const WorkProgress& progress) { parts_.tracker.progress(progress); }});
     if (!result.bad.empty()) {
-      bad_cases_ = result.bad;
-      parts_.quarantine.share(bad_files(), moment());
+      bad_.add(result.bad);
+      bad_.share(moment());
     }
     return result;
   } catch (...) {

@@ -26,6 +26,7 @@
 #include "larmor/run/timetable.h"
 #include "larmor/task/task.h"
 #include "larmor/track/tracker.h"
+#include "larmor/train/bad_examples.h"
 #include "larmor/train/core_wait.h"
 #include "larmor/train/data_wait.h"
 #include "larmor/train/learner.h"
@@ -161,20 +162,12 @@ class Trainer {
   /// Tells of it, and counts it unless a smaller loss scale may be all that it lacks. Throws Error (numerics)
   /// past the budget.
   void skip_step(const std::vector<bool>& active, const Reduction& reduction, Values& values);
-  /// That training or validation has met, on this rank.
-  std::vector<BadFile> bad_files() const;
-  /// Brings the ranks' bad files together when some rank says it has met one. Collective.
-  void settle_files(const Votes& votes);
   void settle_failure(const Votes& votes);
-  /// `forward` of a batch. Where the task refuses it (Error, data), its examples are tried one by one, and
-  /// those that are at fault are noted.
+  /// BadExamples::try_forward().
   void try_forward(const Batch& batch, const std::function<void(const Batch&)>& forward);
-  void note_odd_examples(const Batch& batch, const Error& refusal,
-                         const std::function<void(const Batch&)>& forward);
-  std::string names_in(const Batch& batch) const;
-  /// Whether the step has failed for nothing but examples that the task cannot take: then no rank tries them
-  /// again, and the step can be done with others. Collective where `votes` say that a rank has failed.
-  bool leave_out_odd_examples(const Votes& votes);
+  /// Brings the ranks' bad files together where some rank has new ones, or has failed. Whether the step can
+  /// be done again without examples that the task has refused. Collective where `votes` say either.
+  bool leave_out_bad_examples(const Votes& votes);
   /// Another one from where training is, in place of the one there is.
   void open_loader_again();
 
@@ -234,13 +227,10 @@ class Trainer {
   std::unique_ptr<PassGraphs> graphs_;  // null where the plan has none
   DataWait data_wait_;
   CoreWait core_wait_;
-  std::vector<BadFile> met_earlier_;             // by loaders before loader_
-  std::vector<BadFile> bad_cases_;               // of validation, as far as all ranks know
-  std::optional<CaseValues> reference_values_;   // once they are known, where they stay as they are
-  std::map<int64_t, BadFile> odd_examples_;      // of training, that the task cannot take: of all ranks
-  std::map<int64_t, BadFile> odd_in_this_step_;  // of this rank
-  RecordNames record_names_;                     // of all ranks
-  std::unique_ptr<Communicator> on_host_;        // null where the communicator is of hosts, or none is needed
+  BadExamples bad_;
+  std::optional<CaseValues> reference_values_;  // once they are known, where they stay as they are
+  RecordNames record_names_;                    // of all ranks
+  std::unique_ptr<Communicator> on_host_;       // null where the communicator is of hosts, or none is needed
   bool agree_on_time_;
   double mark_ = 0;  // steady seconds up to which elapsed_seconds counts
   Saves saves_;

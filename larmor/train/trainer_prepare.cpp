@@ -36,7 +36,7 @@ void Trainer::prepare() {
 }
 
 void Trainer::look_ahead(const std::function<void(const Batch&)>& use) {
-  const auto loader = parts_.open_loader(plan_, state_.progress.examples, odd_examples_);
+  const auto loader = parts_.open_loader(plan_, state_.progress.examples, bad_.left_out());
   try {
     for (int64_t micro = 0; micro < plan_.accumulation; ++micro) {
       const auto batch = feed_.take(loader->next());
@@ -51,9 +51,7 @@ void Trainer::look_ahead(const std::function<void(const Batch&)>& use) {
   auto failed = at::full({1}, failure_ ? 1.0 : 0.0, at::TensorOptions(parts_.communicator.device()));
   parts_.communicator.all_reduce(failed, Reduce::sum).wait();
   const Votes votes{.failed = failed.item<double>() > 0};
-  const bool only_odd = leave_out_odd_examples(votes);
-  settle_files(votes);
-  if (only_odd) throw WithOtherExamples();
+  if (leave_out_bad_examples(votes)) throw WithOtherExamples();
   settle_failure(votes);
 }
 

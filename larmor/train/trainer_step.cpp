@@ -79,12 +79,11 @@ std::optional<Trainer::StepOutcome> Trainer::try_step() {
   accumulate(active, records, votes);  // data, model, losses, backward / reduce
   enter(Phase::communicating);
   Reduction reduction = reduce(active, votes, records);
-  const bool only_odd = leave_out_odd_examples(reduction.votes);
-  settle_files(reduction.votes);
-  if (only_odd || (reduction.votes.out_of_memory && !reduction.votes.failed)) {
+  const bool without_some = leave_out_bad_examples(reduction.votes);
+  if (without_some || (reduction.votes.out_of_memory && !reduction.votes.failed)) {
     for (auto& learner : parts_.learners) learner.parallel->forget();
     buffers.restore();
-    only_odd ? open_loader_again() : take_smaller_micro_batches();
+    without_some ? open_loader_again() : take_smaller_micro_batches();
     return std::nullopt;
   }
   settle_failure(reduction.votes);
@@ -162,7 +161,8 @@ void Trainer::accumulate(const std::vector<bool>& active, Records& records, Vote
 Batch Trainer::next_batch(Votes& votes) {
   enter(Phase::waiting_for_data);
   auto batch = loader_->next();
-  votes.bad_file = parts_.quarantine.lacks_some(bad_files());
+  bad_.add(loader_->quarantine());
+  votes.bad_file = bad_.has_new();
   votes.save_ended = saves_.has_ended();
   enter(Phase::computing);
   return batch;
