@@ -27,4 +27,18 @@ std::vector<Learner> make_learners(Task& task,
   return learners;
 }
 
+std::vector<std::unique_ptr<WholeNetwork>> whole_networks(std::vector<Learner>& learners) {
+  std::vector<std::unique_ptr<WholeNetwork>> whole;
+  for (auto& learner : learners) whole.push_back(std::make_unique<WholeNetwork>(*learner.parallel));
+  return whole;
+}
+
+std::vector<std::unique_ptr<AveragedWeights>> averaged_weights(std::vector<Learner>& learners,
+                                                               const RunConfig& config) {
+  std::vector<std::unique_ptr<AveragedWeights>> averaged;
+  if (config.train.validate_with != "average") return averaged;
+  for (auto& learner : learners) averaged.push_back(std::make_unique<AveragedWeights>(*learner.parallel));
+  return averaged;
+}
+
 }  // namespace larmor

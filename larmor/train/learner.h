@@ -28,4 +28,10 @@ std::vector<Learner> make_learners(Task& task,
                                    const RunConfig& config, const Plan& plan, const Timetable* timetable,
                                    Communicator& communicator);
 
+/// All their networks, whole on every rank until the end of the list's life. Collective.
+std::vector<std::unique_ptr<WholeNetwork>> whole_networks(std::vector<Learner>& learners);
+/// The networks have the weights that train.validate_with asks for, likewise; made before they are whole.
+std::vector<std::unique_ptr<AveragedWeights>> averaged_weights(std::vector<Learner>& learners,
+                                                               const RunConfig& config);
+
 }  // namespace larmor

@@ -2,7 +2,12 @@
 
 #include <algorithm>
 
+#include <c10/util/Exception.h>
+
+#include "larmor/base/error.h"
+#include "larmor/base/log.h"
 #include "larmor/base/text.h"
+#include "larmor/launch/rank_lost.h"
 #include "larmor/train/time_left.h"
 
 namespace larmor {
@@ -21,15 +26,34 @@ void record_save(Tracker& tracker, const SaveOutcome& outcome) {
   }
 }
 
-void Saves::save(int64_t step, bool last, const std::function<Snapshot()>& take) {
+void Saves::save(int64_t step, std::optional<double> metric, bool last) {
   if (saved_step_ != step) {
     began_ = clock_.steady_seconds();
-    writer_.save(take(), last);
+    auto snapshot = take_();
+    snapshot.metric = metric;
+    writer_.save(snapshot, last);
     saved_step_ = step;
     note(clock_.steady_seconds() - began_);
   }
   if (last) writer_.finish();
   for (const auto& outcome : writer_.take_outcomes()) note(outcome.seconds + outcome.staged_seconds);
+}
+
+void Saves::save_before_the_end(int64_t step, const std::exception_ptr& failure) {
+  if (is_rank_lost(failure)) return;
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Error& error) {
+    if (error.exit() == Exit::environment || error.exit() == Exit::rank_lost) return;
+  } catch (const c10::AcceleratorError&) {  // whatever is asked of the device from now on fails, too
+    return;
+  } catch (...) {  // of libtorch, say
+  }
+  try {
+    save(step, std::nullopt, /*last=*/true);
+  } catch (const std::exception& error) {
+    log::warning(text("step ", step, " is not saved: ", error.what()));
+  }
 }
 
 void Saves::settle() {

@@ -28,6 +28,7 @@
 #include "larmor/train/memory_probe.h"
 #include "larmor/train/snapshot.h"
 #include "larmor/train/start_agreement.h"
+#include "larmor/train/trainer.h"
 
 namespace larmor {
 

@@ -13,7 +13,7 @@
 #include "larmor/run/loaded_stage.h"
 #include "larmor/run/run_folder.h"
 #include "larmor/track/tracker.h"
-#include "larmor/train/trainer.h"
+#include "larmor/train/trainer_state.h"
 #include "larmor/watch/status_board.h"
 
 namespace larmor {

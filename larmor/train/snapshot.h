@@ -7,7 +7,7 @@
 #include "larmor/checkpoint/checkpoint.h"
 #include "larmor/task/task.h"
 #include "larmor/train/learner.h"
-#include "larmor/train/trainer.h"
+#include "larmor/train/trainer_state.h"
 
 namespace larmor {
 

@@ -20,8 +20,8 @@
 #include "larmor/parallel/rank_sums.h"
 #include "larmor/task/batch_device.h"
 #include "larmor/train/learner.h"
-#include "larmor/train/pass_graphs.h"
-#include "larmor/train/whole_batch.h"
+#include "larmor/train/step/pass_graphs.h"
+#include "larmor/train/step/whole_batch.h"
 
 namespace larmor {
 

@@ -175,7 +175,7 @@ size_t list_threads(std::array<uint64_t, most_threads>& threads) {
   return count;
 }
 
-/// "  larmor::Trainer::step() + 18 in /usr/bin/larmor (0x5ee98)"
+/// "  larmor::Step::run() + 18 in /usr/bin/larmor (0x5ee98)"
 void say_frame(const SymbolNames& names, const void* address, StackLine& line) {
   const SymbolName found = names.find(address);
   line << "  ";

@@ -12,7 +12,7 @@
 
 namespace larmor {
 
-/// "larmor::Trainer::step()" and how far into it; "" where nothing names the address.
+/// "larmor::Step::run()" and how far into it; "" where nothing names the address.
 struct SymbolName {
   std::string_view name;  // as the compiler writes it
   uint64_t offset = 0;

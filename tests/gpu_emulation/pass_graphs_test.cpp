@@ -1,6 +1,6 @@
 // Passes of small tasks as graphs of an emulated card: what a replay gives, and what is found out before it
 // is believed.
-#include "larmor/train/pass_graphs.h"
+#include "larmor/train/step/pass_graphs.h"
 
 #include <functional>
 #include <optional>

@@ -30,9 +30,16 @@ TEST(Saves, ReservesForTheLastSaveAndTheRestOfTheOneThatIsUnderWay) {
     if (operation.name == "checkpoint.begun") waits.wait();
   });
   CheckpointWriter writer(scratch.path(), disk, *solo, {}, [&](const SaveOutcome&) { told.set_value(); });
-  Saves saves(writer, clock, /*saved_step=*/-1);
+  int taken = 0;
+  Saves saves(
+      writer, clock,
+      [&taken] {
+        ++taken;
+        return empty_snapshot(3);
+      },
+      /*saved_step=*/-1);
   EXPECT_EQ(saves.seconds_outstanding(no_bytes), least);
-  saves.save(3, /*last=*/false, [] { return empty_snapshot(3); });
+  saves.save(3, std::nullopt, /*last=*/false);
   EXPECT_EQ(saves.seconds_outstanding(no_bytes), least + least);
   clock.sleep(4);
   EXPECT_EQ(saves.seconds_outstanding(no_bytes), least + 6);
@@ -44,7 +51,8 @@ TEST(Saves, ReservesForTheLastSaveAndTheRestOfTheOneThatIsUnderWay) {
   EXPECT_TRUE(saves.has_ended());
   saves.settle();
   EXPECT_FALSE(saves.has_ended());
-  saves.save(3, /*last=*/true, []() -> Snapshot { throw "is saved already"; });
+  saves.save(3, std::nullopt, /*last=*/true);
+  EXPECT_EQ(taken, 1) << "it is saved already";
 }
 
 TEST(Saves, AreRecordedUnderTheMomentOfTheirSnapshot) {

@@ -15,7 +15,7 @@
 #include "larmor/comm/communicator.h"
 #include "larmor/kernels/draw/draw.h"
 #include "larmor/task/prediction.h"
-#include "larmor/train/whole_batch.h"
+#include "larmor/train/step/whole_batch.h"
 
 namespace larmor::survival {
 namespace {

@@ -1,4 +1,4 @@
-#include "larmor/train/kept_buffers.h"
+#include "larmor/train/step/kept_buffers.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/clone.h>

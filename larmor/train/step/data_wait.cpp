@@ -1,4 +1,4 @@
-#include "larmor/train/data_wait.h"
+#include "larmor/train/step/data_wait.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "larmor/train/records.h"
+#include "larmor/train/step/records.h"
 
 #include <algorithm>
 #include <vector>

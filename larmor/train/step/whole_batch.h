@@ -13,7 +13,7 @@
 #include "larmor/comm/communicator.h"
 #include "larmor/task/pass.h"
 #include "larmor/task/task.h"
-#include "larmor/train/kept_buffers.h"
+#include "larmor/train/step/kept_buffers.h"
 
 namespace torch::nn {
 class Module;

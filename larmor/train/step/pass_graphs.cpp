@@ -1,4 +1,4 @@
-#include "larmor/train/pass_graphs.h"
+#include "larmor/train/step/pass_graphs.h"
 
 #include <algorithm>
 #include <array>
@@ -20,7 +20,7 @@
 #include "larmor/parallel/agreement.h"
 #include "larmor/task/batch_device.h"
 #include "larmor/task/networks.h"
-#include "larmor/train/kept_buffers.h"
+#include "larmor/train/step/kept_buffers.h"
 
 namespace larmor {
 

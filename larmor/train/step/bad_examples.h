@@ -2,17 +2,10 @@
 // validation can take. All of them are bad files, told of once and counted together (run/quarantine.h).
 #pragma once
 
-#include <cstdint>
 #include <exception>
-#include <functional>
 #include <map>
 #include <set>
-#include <string>
-#include <vector>
 
-#include "larmor/base/error.h"
-#include "larmor/comm/communicator.h"
-#include "larmor/data/bad_file.h"
 #include "larmor/data/dataset.h"
 #include "larmor/run/quarantine.h"
 

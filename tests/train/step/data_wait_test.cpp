@@ -1,4 +1,4 @@
-#include "larmor/train/data_wait.h"
+#include "larmor/train/step/data_wait.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

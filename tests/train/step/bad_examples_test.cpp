@@ -1,4 +1,4 @@
-#include "larmor/train/bad_examples.h"
+#include "larmor/train/step/bad_examples.h"
 
 #include <set>
 #include <stdexcept>

@@ -1,4 +1,4 @@
-#include "larmor/train/records.h"
+#include "larmor/train/step/records.h"
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "larmor/train/whole_batch.h"
+#include "larmor/train/step/whole_batch.h"
 
 #include <array>
 #include <map>

@@ -1,4 +1,4 @@
-#include "larmor/train/step_counts.h"
+#include "larmor/train/step/step_counts.h"
 
 #include <ATen/ATen.h>
 

@@ -1,10 +1,5 @@
-#include "larmor/train/bad_examples.h"
+#include "larmor/train/step/bad_examples.h"
 
-#include <optional>
-
-#include <ATen/core/Tensor.h>
-
-#include "larmor/base/json.h"
 #include "larmor/base/text.h"
 #include "larmor/device/memory/out_of_memory.h"
 #include "larmor/device/rank_sum.h"
@@ -80,18 +75,19 @@ std::map<int64_t, BadFile> BadExamples::refused_of(const Batch& batch, const Err
 }
 
 bool BadExamples::leave_out(const std::exception_ptr& failure) {
-  bool only_refused = true;
+  bool has_refused = false, only_refused = true;
   const auto own = said_of(failure).dump(-1, ' ', false, Json::error_handler_t::replace);
   for (const auto& of_rank : all_gather_bytes(communicator_, own)) {
     const auto said = parse_json(of_rank, "a rank's refused examples");
     only_refused = only_refused && said.is_array();
     for (const auto& entry : said.is_array() ? said : Json::array()) {
       const auto files = bad_files_from(entry[1]);
+      has_refused = true;
       left_out_.emplace(entry[0].get<int64_t>(), files.at(0));
       add(files);
     }
   }
-  return only_refused;
+  return has_refused && only_refused;
 }
 
 void BadExamples::add(const std::vector<BadFile>& files) {
