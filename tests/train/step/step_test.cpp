@@ -173,5 +173,25 @@ TEST(Step, TellsOfFilesThatCannotBeReadOnEveryRank) {
   for (auto& thread : threads) thread.join();
 }
 
+TEST(Step, SharesABadFileOnceAStepIsDoneWhereMemoryRanOutBesideIt) {
+  auto communicators = make_thread_ranks(2);
+  std::vector<std::thread> threads;
+  for (auto& communicator : communicators) {
+    threads.emplace_back([&communicator] {
+      StepOfOne one(*communicator, {.global_batch = 8, .micro_batch = 2});
+      one.small.training.unreadable = {one.small.examples_of_step(0).front()};  // of rank 0's first batch
+      one.small.task.before_losses = [&one, &communicator](const Batch& batch) {
+        if (communicator->is_first() && one.small.task.seen.size() == 1) memory_for(1)(batch);
+      };
+      one.step.run();
+      EXPECT_EQ(one.small.loop.plan.micro_batch, 1);
+      ASSERT_EQ(one.small.heard.of("warning").size(), 2U);
+      EXPECT_THAT(one.small.heard.of("warning").front(), HasSubstr("memory ran out"));
+      EXPECT_THAT(one.small.heard.of("warning").back(), HasSubstr("is cut short"));
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
 }  // namespace
 }  // namespace larmor::testing
