@@ -55,24 +55,12 @@ std::vector<std::string> flags_of(const CLI::App* verb) {
   return flags;
 }
 
-/// The workloads' own answers come first: they know what their guides mean by a flag.
-std::string answer_to(const std::string& flag, const std::vector<Workload>& workloads) {
-  ForeignFlags all;
-  for (const auto& workload : workloads)
-    all.insert(workload.foreign_flags().begin(), workload.foreign_flags().end());
-  return hint_for_foreign_flag(flag, all);
-}
-
-[[noreturn]] void refuse_flag(const std::string& word, const CLI::App* verb,
-                              const std::vector<Workload>& workloads) {
-  const auto flag = word.substr(0, word.find('='));
-  const auto words = words_of(verb);
-  const auto instead = answer_to(flag, workloads);
+/// What to say in place of a flag that the verb does not have. "" where nothing is known of it.
+std::string answer_to(const std::string& flag, const ForeignFlags& own, const CLI::App* verb) {
+  const auto instead = hint_for_foreign_flag(flag, own);
+  if (!instead.empty()) return instead;
   const auto near = nearest(flag, flags_of(verb));
-  fail(Exit::usage, text(flag, " is not a flag of larmor", words.empty() ? "" : " ", words),
-       !instead.empty() ? instead
-       : near.empty()   ? help_hint(verb, "the flags")
-                        : text("did you mean ", near, "?"));
+  return near.empty() ? "" : text("did you mean ", near, "?");
 }
 
 std::vector<std::string> names_of(const std::vector<Workload>& workloads) {
@@ -197,9 +185,31 @@ CLI::App& Program::add_workload_or_run_verb(const std::string& name, const std::
 }
 
 void Program::refuse_flags(const std::vector<std::string>& words) const {
-  for (const auto& word : words) {
-    if (word.starts_with("-")) refuse_flag(word, named_verb(&cli_), workloads_);
+  // What the guide of the named workload means by a flag comes first.
+  ForeignFlags own;
+  for (const bool named : {true, false}) {
+    for (const auto& one : workloads_) {
+      const bool is_named = std::ranges::find(operands_, one.name()) != operands_.end();
+      if (is_named == named) own.insert(one.foreign_flags().begin(), one.foreign_flags().end());
+    }
   }
+  const auto* const verb = named_verb(&cli_);
+  const auto before = words_of(verb);
+  std::vector<std::string> flags, lines;
+  std::string answer;
+  for (const auto& word : words) {
+    if (!word.starts_with("-")) continue;
+    flags.push_back(word.substr(0, word.find('=')));
+    answer = answer_to(flags.back(), own, verb);
+    lines.push_back(text(flags.back(), answer.empty() ? "" : ": ", answer));
+  }
+  const auto larmor = text("larmor", before.empty() ? "" : " ", before);
+  if (flags.size() == 1)
+    fail(Exit::usage, text(flags.front(), " is not a flag of ", larmor),
+         answer.empty() ? help_hint(verb, "the flags") : answer);
+  if (!flags.empty())
+    fail(Exit::usage, text(flags.size(), " flags are not those of ", larmor, ":", items(lines)),
+         help_hint(verb, "the flags"));
 }
 
 void Program::refuse_arguments(const std::vector<std::string>& words) const {

@@ -113,7 +113,7 @@ void add_train(Program& program) {
       "--no-check", flags->no_check,
       "neither try a validation before the first step of a new run nor refuse a disk that lacks room");
   verb.add_flag("--accept-config", flags->accept_config, "go on with a config.yaml that was edited");
-  verb.add_flag("--debug", flags->debug, "log everything to stderr");
+  verb.add_flag("--verbose", flags->verbose, "log everything to stderr");
   add_agent_flags(verb, flags->agents);
 }
 

@@ -14,7 +14,7 @@ namespace larmor::app {
 struct TrainFlags {
   std::string resume = "auto";
   std::optional<int64_t> steps;
-  bool dry_run = false, debug = false, no_check = false, accept_config = false;
+  bool dry_run = false, verbose = false, no_check = false, accept_config = false;
   AgentFlags agents;
 
   ResumeChoice resume_choice() const;

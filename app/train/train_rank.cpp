@@ -68,7 +68,7 @@ int train_as_rank(Program& program, const TrainFlags& flags, const Rank& process
   dump_stacks_on_signal();  // by a thread
   const bool in_threads = job.plan.in_one_process();
   log::open(in_threads ? text("ranks 0 to ", job.plan.world_size() - 1) : text("rank ", process.index), {},
-            flags.debug ? log::Level::debug : log::Level::info);
+            flags.verbose ? log::Level::debug : log::Level::info);
   SessionOptions options;
   options.before_training = watch_stop_signals;
   options.folder = {job.request.at("run").get<std::string>()};

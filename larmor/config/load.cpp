@@ -16,7 +16,7 @@
 #include "larmor/config/checks.h"
 #include "larmor/config/data_keys.h"
 #include "larmor/config/foreign/deepspeed.h"
-#include "larmor/config/foreign/guide_yaml.h"
+#include "larmor/config/foreign/guide_translation.h"
 #include "larmor/config/leaf.h"
 #include "larmor/config/reader.h"
 #include "larmor/config/saved.h"
@@ -55,7 +55,7 @@ Node take_section(Node& tree, const std::vector<std::string>& stages, const std:
 }
 
 void read_file(const std::filesystem::path& path, const std::vector<std::string>& stages,
-               const std::string& stage, Forest& forest, Problems& problems) {
+               const std::string& stage, const GuideFiles& guide_files, Forest& forest, Problems& problems) {
   Source& source = forest.sources.emplace_back();
   source.name = path.string();
   source.short_name = printable(path.filename().string());  // it becomes a comment of config.yaml
@@ -65,9 +65,10 @@ void read_file(const std::filesystem::path& path, const std::vector<std::string>
     source.saved_origins = saved_origins(content);
     Node tree = parse_config(content, source, problems);
     const bool is_deepspeeds = is_deepspeed(content, tree);
-    if (is_deepspeeds || is_guide_yaml(tree)) {
-      Translation translation =
-          is_deepspeeds ? translate_deepspeed(tree, problems) : translate_guide_yaml(tree, problems);
+    const GuideFile* const guides = is_deepspeeds ? nullptr : guide_file_of(tree, guide_files);
+    if (is_deepspeeds || guides != nullptr) {
+      Translation translation = is_deepspeeds ? translate_deepspeed(tree, problems)
+                                              : translate_guide_file(tree, *guides, stages, problems);
       tree = std::move(translation.tree);
       forest.notes.insert(forest.notes.end(), translation.notes.begin(), translation.notes.end());
     }
@@ -193,7 +194,7 @@ LoadedConfig load_config(const Sources& sources, const std::string& workload, co
   Problems problems;
   size_t shipped = 0;  // of the trees
   for (size_t i = 0; i < sources.files.size(); ++i) {
-    read_file(sources.files[i], sources.stages, stage, forest, problems);
+    read_file(sources.files[i], sources.stages, stage, fields.guide_files, forest, problems);
     if (i < sources.shipped) shipped = forest.trees.size();
   }
   read_environment(sources.environment, forest, problems);

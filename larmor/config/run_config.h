@@ -11,6 +11,7 @@
 
 #include "larmor/base/json.h"
 #include "larmor/config/fields.h"
+#include "larmor/config/guide_file.h"
 
 namespace larmor {
 
@@ -192,6 +193,7 @@ struct WorkloadFields {
   std::vector<std::string> objectives;
   std::vector<std::string> needs = {};  // stages whose runs the section `from` names
   ForeignFlags foreign_flags = {};      // that the workload itself answers
+  GuideFiles guide_files = {};          // of the workload's guide
 };
 
 /// Lists every field of a run, sections in the order of docs/cli.md.

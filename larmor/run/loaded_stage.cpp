@@ -66,6 +66,7 @@ WorkloadFields fields_of(const Workload& workload, const std::string& name, Stag
   auto fields = stage.fields();
   for (const auto& need : workload.named(name).needs) fields.needs.push_back(need.stage);
   fields.foreign_flags = workload.foreign_flags();
+  fields.guide_files = workload.guide_files();
   return fields;
 }
 

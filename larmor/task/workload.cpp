@@ -25,8 +25,12 @@ namespace {
 
 }  // namespace
 
-Workload::Workload(std::string name, std::vector<NamedStage> stages, ForeignFlags foreign_flags)
-    : name_(std::move(name)), stages_(std::move(stages)), foreign_flags_(std::move(foreign_flags)) {
+Workload::Workload(std::string name, std::vector<NamedStage> stages, ForeignFlags foreign_flags,
+                   GuideFiles guide_files)
+    : name_(std::move(name)),
+      stages_(std::move(stages)),
+      foreign_flags_(std::move(foreign_flags)),
+      guide_files_(std::move(guide_files)) {
   assert(!stages_.empty());
   assert(are_in_order(stages_));
 }

@@ -30,8 +30,9 @@ class Workload {
     std::vector<Need> needs = {};  // of stages that stand before it
   };
   /// `stages`, at least one, in the order in which they are trained. `foreign_flags`: of the workload's guide
-  /// and its reference.
-  Workload(std::string name, std::vector<NamedStage> stages, ForeignFlags foreign_flags = {});
+  /// and its reference; `guide_files`: the files that their scripts take.
+  Workload(std::string name, std::vector<NamedStage> stages, ForeignFlags foreign_flags = {},
+           GuideFiles guide_files = {});
 
   const std::string& name() const { return name_; }
   /// Their names, in the order in which they are trained; the first is meant where none is named.
@@ -41,11 +42,13 @@ class Workload {
   /// A new one, with the defaults of its config. Throws Error as named().
   std::unique_ptr<Stage> stage(const std::string& name) const;
   const ForeignFlags& foreign_flags() const { return foreign_flags_; }
+  const GuideFiles& guide_files() const { return guide_files_; }
 
  private:
   std::string name_;
   std::vector<NamedStage> stages_;
   ForeignFlags foreign_flags_;
+  GuideFiles guide_files_;
 };
 
 /// Every workload of this build, by name. Generated from the folders of workloads/.

@@ -4,6 +4,7 @@
 
 #include "workloads/latent_diffusion/autoencoder/autoencoder_stage.h"
 #include "workloads/latent_diffusion/diffusion/diffusion_stage.h"
+#include "workloads/latent_diffusion/guide.h"
 
 namespace larmor::latent_diffusion {
 
@@ -12,7 +13,9 @@ Workload make_workload() {
           {{.name = "autoencoder", .make = [] { return std::make_unique<AutoencoderStage>(); }},
            {.name = "diffusion",
             .make = [] { return std::make_unique<DiffusionStage>(); },
-            .needs = {{.stage = "autoencoder", .use = Need::Use::keeps}}}}};
+            .needs = {{.stage = "autoencoder", .use = Need::Use::keeps}}}},
+          {},
+          guide_files()};
 }
 
 }  // namespace larmor::latent_diffusion

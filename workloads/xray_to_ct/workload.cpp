@@ -2,22 +2,11 @@
 
 #include <memory>
 
+#include "workloads/xray_to_ct/guide.h"
 #include "workloads/xray_to_ct/stage/cascade_stage.h"
 
 namespace larmor::xray_to_ct {
 namespace {
-
-/// Of the guide's scripts.
-ForeignFlags cascade_flags() {
-  return {
-      {"checkpoint_dir", "say `run.folder=`"},
-      {"checkpoint-dir", "say `run.folder=`"},
-      {"resume_from", "`larmor train RUN` goes on with a run; the next stage takes `from.stage2=RUN#best`"},
-      {"method", "leave it out: agents start the ranks, behind torchrun and Accelerate as well"},
-      {"num_samples", "say `--table CASES.csv` with a case a row"},
-      {"num_steps", "say `model.sampling.num_inference_steps=`"},
-      {"data_dir", "say `data.folder=`"}};
-}
 
 Workload::NamedStage cascade_stage(int64_t number) {
   Workload::NamedStage stage{.name = "stage" + std::to_string(number),
@@ -31,7 +20,7 @@ Workload::NamedStage cascade_stage(int64_t number) {
 }  // namespace
 
 Workload make_workload() {
-  return {"xray_to_ct", {cascade_stage(1), cascade_stage(2), cascade_stage(3)}, cascade_flags()};
+  return {"xray_to_ct", {cascade_stage(1), cascade_stage(2), cascade_stage(3)}, guide_flags(), guide_files()};
 }
 
 }  // namespace larmor::xray_to_ct

@@ -83,7 +83,11 @@ void Answers::give(const std::string& key, const char* our_key, const char* valu
 }
 
 void Answers::put(const char* our_key, const std::string& value, const Entry& entry) {
-  put_value(result_.tree, split(our_key, '.'), entry.place, plain(value, entry.value.line), problems_);
+  put(split(our_key, '.'), plain(value, entry.value.line), entry);
+}
+
+void Answers::put(std::span<const std::string> our_key, Node value, const Entry& entry) {
+  put_value(result_.tree, our_key, entry.place, std::move(value), problems_);
 }
 
 void Answers::open(const std::string& key, const std::string& our_key, const Entry& entry) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,6 +39,7 @@ class Answers {
   void give(const std::string& key, const char* our_key, const char* value, const Entry& entry);
   /// The same without a line.
   void put(const char* our_key, const std::string& value, const Entry& entry);
+  void put(std::span<const std::string> our_key, Node value, const Entry& entry);
   /// It is left open, and so ours stays.
   void open(const std::string& key, const std::string& our_key, const Entry& entry);
   /// Nothing of ours stands for it.

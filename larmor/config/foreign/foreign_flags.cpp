@@ -40,6 +40,11 @@ constexpr const char* planned = "leave it out: `larmor plan` shows what is chose
 constexpr const char* smart = "say `data.cache=smart`";
 constexpr const char* full = "say `data.cache=full`: prepared examples on disk, shared by all ranks and runs";
 constexpr const char* absent = "it is not part of this release";
+constexpr const char* saved = "say `checkpoint.every=2000st` (or 1ep, 30min)";
+constexpr const char* validated = "say `train.validate_every=1000st` (or 1ep)";
+constexpr const char* clipped = "say `optim.clip_norm=`";
+constexpr const char* rehearsed = "say `--steps 2 -c tiny`, the shipped config that takes seconds";
+constexpr const char* profiled = "say `larmor bench step WORKLOAD --profile FILE`: a trace of a step";
 
 constexpr std::array<Answer, 5> for_batch{{{"batch-size", batch},
                                            {"total-batch-size", batch},
@@ -47,7 +52,7 @@ constexpr std::array<Answer, 5> for_batch{{{"batch-size", batch},
                                            {"train-batch-size", batch},
                                            {"per-device-batch-size", batch}}};
 
-constexpr std::array<Answer, 30> for_training{
+constexpr std::array<Answer, 40> for_training{
     {{"lr", rate},
      {"learning-rate", rate},
      {"epochs", length},
@@ -64,12 +69,13 @@ constexpr std::array<Answer, 30> for_training{
      {"gradient-accumulation-steps", accumulation},
      {"gradient-checkpointing", recomputation},
      {"activation-checkpointing", recomputation},
-     {"compile", "leave it out: larmor is compiled already"},
+     {"compile",
+      "leave it out: larmor is compiled already; on a GPU `train.graphs=auto` spares the launches of a step"},
      {"seed", "say `run.seed=`"},
      {"optimizer", "say `optim.name=`"},
      {"scheduler", "say `optim.schedule.name=`"},
-     {"clip-grad", "say `optim.clip_norm=`"},
-     {"max-grad-norm", "say `optim.clip_norm=`"},
+     {"clip-grad", clipped},
+     {"max-grad-norm", clipped},
      {"patience", "say `train.early_stopping=`"},
      {"resume-from", "say `--resume CHECKPOINT`, or `larmor train RUN`"},
      {"no-images", "say `track.pictures_every=0`"},
@@ -77,9 +83,19 @@ constexpr std::array<Answer, 30> for_training{
      {"pretrained-path", "say `model.weights=FILE.safetensors`"},
      {"weight-decay", "say `optim.weight_decay=`"},
      {"eta-min", "say `optim.schedule.final_rate=`"},
-     {"image-size", "say it in `data.transforms`"}}};
+     {"image-size", "say it in `data.transforms`"},
+     {"save-every", saved},
+     {"validate-every", validated},
+     {"accumulate-grad-batches", accumulation},
+     {"gradient-clip-val", clipped},
+     {"gradient-clip", clipped},
+     {"early-stopping", "say `train.early_stopping=` with how many validations without a better one"},
+     {"fast-dev-run", rehearsed},
+     {"debug", rehearsed},
+     {"max-samples", "say `data.list=FILE.csv` with the cases that are meant"},
+     {"limit-train-batches", "say `--steps N`"}}};
 
-constexpr std::array<Answer, 35> for_ranks{
+constexpr std::array<Answer, 46> for_ranks{
     {{"gpus", ranks},
      {"num-gpus", ranks},
      {"devices", ranks},
@@ -117,10 +133,23 @@ constexpr std::array<Answer, 35> for_ranks{
      {"sync-bn",
       "leave it out: several ranks share the statistics of batch norm; `parallel.sync_batchnorm=false` does "
       "not"},
-     {"profile", "`larmor bench step` times a step"},
-     {"pin-memory", planned}}};
+     {"profile", profiled},
+     {"pin-memory", planned},
+     {"g", ranks},
+     {"gpu-ids", ranks},
+     {"num-machines", nodes},
+     {"num-nodes", nodes},
+     {"machine-rank", nodes},
+     {"main-process-ip", nodes},
+     {"main-process-port", nodes},
+     {"hostfile",
+      "start the same command on every host: `larmor launch --nnodes N --node-rank R --master-addr HOST -- "
+      "train …`"},
+     {"include", ranks},
+     {"accelerator", "say `--device cpu` or `--device cuda`"},
+     {"profiler", profiled}}};
 
-constexpr std::array<Answer, 33> for_files{
+constexpr std::array<Answer, 35> for_files{
     {{"config-file", config},
      {"config-path", config},
      {"environment-file", "say `data.folder=` and `run.folder=`"},
@@ -153,7 +182,9 @@ constexpr std::array<Answer, 33> for_files{
      {"wandb-project", absent},
      {"mlflow", absent},
      {"report-to", "say `track.tensorboard=true`; other trackers are not part of this release"},
-     {"tensorboard", "say `track.tensorboard=true`"}}};
+     {"tensorboard", "say `track.tensorboard=true`"},
+     {"wandb-entity", absent},
+     {"logger", "say `track.tensorboard=true`; events.jsonl holds every step in any case"}}};
 
 template <size_t Count>
 const char* find_answer(const std::array<Answer, Count>& answers, std::string_view name) {

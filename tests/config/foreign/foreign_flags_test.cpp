@@ -67,6 +67,32 @@ constexpr const char* guide_flags[] = {"--gpus",
                                        "--workers",
                                        "--seed"};
 
+// Of Lightning, Accelerate and DeepSpeed's launcher, and those of the guides' scripts that no hint knew for
+// long.
+constexpr const char* other_flags[] = {"-g",
+                                       "--wandb_entity",
+                                       "--save_every",
+                                       "--validate_every",
+                                       "--gpu_ids",
+                                       "--num_machines",
+                                       "--machine_rank",
+                                       "--main_process_ip",
+                                       "--main_process_port",
+                                       "--max_samples",
+                                       "--hostfile",
+                                       "--include",
+                                       "--fast_dev_run",
+                                       "--accelerator",
+                                       "--num_nodes",
+                                       "--accumulate_grad_batches",
+                                       "--profiler",
+                                       "--profile",
+                                       "--limit_train_batches",
+                                       "--gradient_clip_val",
+                                       "--logger",
+                                       "--early_stopping",
+                                       "--debug"};
+
 // Of programs that spare memory.
 constexpr const char* memory_flags[] = {
     "--zero_stage",  "--deepspeed_config",        "--offload_optimizer",
@@ -88,6 +114,12 @@ TEST(ForeignFlags, SaysWhichVerbsTakeTheFlagsOfSeveralHosts) {
 
 TEST(ForeignFlags, AnswersEveryFlagOfTheGuides) {
   for (const char* flag : guide_flags) EXPECT_NE(hint_for_foreign_flag(flag), "") << flag;
+}
+
+TEST(ForeignFlags, AnswersThoseOfOtherLaunchersAndTrainers) {
+  for (const char* flag : other_flags) EXPECT_NE(hint_for_foreign_flag(flag), "") << flag;
+  EXPECT_THAT(hint_for_foreign_flag("--profile"), HasSubstr("bench step WORKLOAD --profile FILE"));
+  EXPECT_THAT(hint_for_foreign_flag("--compile"), HasSubstr("train.graphs=auto"));
 }
 
 TEST(ForeignFlags, TakesDashesAndUnderscoresAlike) {
