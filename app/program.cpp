@@ -12,6 +12,7 @@
 #include "larmor/launch/rank.h"
 
 #include "app/build_words.h"
+#include "app/flags/unknown_flags.h"
 #include "app/say.h"
 #include "app/stage_chain.h"
 
@@ -49,18 +50,9 @@ std::string help_hint(const CLI::App* verb, const std::string& what) {
 std::vector<std::string> flags_of(const CLI::App* verb) {
   std::vector<std::string> flags;
   for (const auto* option : verb->get_options()) {
-    if (option->get_group().empty()) continue;  // of ranks that larmor starts
     for (const auto& name : option->get_lnames()) flags.push_back("--" + name);
   }
   return flags;
-}
-
-/// What to say in place of a flag that the verb does not have. "" where nothing is known of it.
-std::string answer_to(const std::string& flag, const ForeignFlags& own, const CLI::App* verb) {
-  const auto instead = hint_for_foreign_flag(flag, own);
-  if (!instead.empty()) return instead;
-  const auto near = nearest(flag, flags_of(verb));
-  return near.empty() ? "" : text("did you mean ", near, "?");
 }
 
 std::vector<std::string> names_of(const std::vector<Workload>& workloads) {
@@ -185,31 +177,11 @@ CLI::App& Program::add_workload_or_run_verb(const std::string& name, const std::
 }
 
 void Program::refuse_flags(const std::vector<std::string>& words) const {
-  // What the guide of the named workload means by a flag comes first.
-  ForeignFlags own;
-  for (const bool named : {true, false}) {
-    for (const auto& one : workloads_) {
-      const bool is_named = std::ranges::find(operands_, one.name()) != operands_.end();
-      if (is_named == named) own.insert(one.foreign_flags().begin(), one.foreign_flags().end());
-    }
-  }
   const auto* const verb = named_verb(&cli_);
-  const auto before = words_of(verb);
-  std::vector<std::string> flags, lines;
-  std::string answer;
-  for (const auto& word : words) {
-    if (!word.starts_with("-")) continue;
-    flags.push_back(word.substr(0, word.find('=')));
-    answer = answer_to(flags.back(), own, verb);
-    lines.push_back(text(flags.back(), answer.empty() ? "" : ": ", answer));
-  }
-  const auto larmor = text("larmor", before.empty() ? "" : " ", before);
-  if (flags.size() == 1)
-    fail(Exit::usage, text(flags.front(), " is not a flag of ", larmor),
-         answer.empty() ? help_hint(verb, "the flags") : answer);
-  if (!flags.empty())
-    fail(Exit::usage, text(flags.size(), " flags are not those of ", larmor, ":", items(lines)),
-         help_hint(verb, "the flags"));
+  refuse_unknown_flags(words, {.verb = words_of(verb),
+                               .flags = flags_of(verb),
+                               .answers = foreign_flags(workloads_, operands_),
+                               .help = help_hint(verb, "the flags")});
 }
 
 void Program::refuse_arguments(const std::vector<std::string>& words) const {

@@ -22,6 +22,7 @@
 #include "larmor/net/socket.h"
 #include "larmor/run/machine.h"
 
+#include "app/program.h"
 #include "app/say.h"
 #include "app/train/gpu_watch.h"
 

@@ -7,7 +7,6 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -99,7 +98,7 @@ bool names_no_holder(const std::string& content) {
   pid_t process = 0;
   const bool is_of_here = std::sscanf(content.c_str(), "process %d", &process) == 1 && process > 0 &&
                           content.ends_with(text(" on ", host_name()));
-  return content.empty() || (is_of_here && ::kill(process, 0) != 0 && errno == ESRCH);
+  return content.empty() || (is_of_here && ::access(text("/proc/", process).c_str(), F_OK) != 0);
 }
 
 }  // namespace
