@@ -16,7 +16,6 @@
 #include "larmor/comm/communicator.h"
 #include "larmor/data/cache/source_files.h"
 #include "larmor/device/device.h"
-#include "larmor/device/heartbeat.h"
 #include "larmor/judge/case_facts.h"
 #include "larmor/judge/case_tables.h"
 #include "larmor/judge/checked_dataset.h"
@@ -162,7 +161,6 @@ void judge(Program& program, const EvaluateArguments& arguments, const Plan& pla
                             .reference = evaluation.reference.get(),
                             .columns = !evaluation.output.empty(),
                             .groups = parts_of(evaluation),
-                            .after_case = send_heartbeat,
                             .stop_asked = asked_by_signal,
                             .progress = communicator.is_first() ? shows : ShowsProgress()};
   const auto result = validate(*task, *evaluation.dataset, communicator, options);

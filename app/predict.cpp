@@ -224,7 +224,7 @@ PredictionCases cases_for(const PredictArguments& arguments, const PredictionFor
 
 /// Brings the network to where the rank runs, and calls `go` with all that predicts a case there.
 void predict_here(Program& program, const PredictArguments& arguments, const Call& call, int rank,
-                  const std::function<void(const PredictionRun&)>& go) {
+                  const std::function<void(PredictionRun&)>& go) {
   const auto& config = call.loaded.config.config;
   const auto device = device_of(call.plan, rank);
   set_up_process(call.plan, device);
@@ -232,27 +232,29 @@ void predict_here(Program& program, const PredictArguments& arguments, const Cal
   lay_out_kernels(*task, call.plan.layout);
   if (const auto missing = task->missing_values(); !missing.empty() && rank == 0) log::warning(missing);
   const bool quiet = program.arguments().quiet || call.plan.world_size() > 1;
-  const Predictor predictor(
-      *task, call.form,
-      {.seed = static_cast<uint64_t>(arguments.seed.value_or(config.run.seed)),
-       .device = device,
-       .precision = call.plan.precision,
-       .layout = call.plan.layout,
-       .resamples = config.data.grids == "resample",
-       .fits_in_one_pass = room_for_one_pass(*call.loaded.stage, config, call.plan.precision,
-                                             memory_beside(*task, call, rank)),
-       .progress = progress_for_person(quiet)});
+  const Predictor predictor(*task, call.form,
+                            {.seed = static_cast<uint64_t>(arguments.seed.value_or(config.run.seed)),
+                             .device = device,
+                             .precision = call.plan.precision,
+                             .layout = call.plan.layout,
+                             .resamples = config.data.grids == "resample",
+                             .progress = progress_for_person(quiet)});
   watch_stop_signals();
   const StoppableWork here(asked_by_signal);
-  go({predictor, call.form, call.files, call.found.cases, program.storage()});
+  PredictionRun run({predictor, call.files, call.found.cases, program.storage()},
+                    {.device = device,
+                     .ahead = std::min(1, call.plan.loader_threads),
+                     .fits_in_one_pass = room_for_one_pass(*call.loaded.stage, config, call.plan.precision,
+                                                           memory_beside(*task, call, rank))});
+  go(run);
 }
 
 std::vector<PredictedCase> predict_alone(Program& program, const PredictArguments& arguments,
                                          const Call& call) {
   std::vector<PredictedCase> results;
   const auto all = call.found.cases.size();
-  predict_here(program, arguments, call, /*rank=*/0, [&](const PredictionRun& run) {
-    results = predict_cases(run, [&, number = std::size_t{0}](const PredictionCase& one) mutable {
+  predict_here(program, arguments, call, /*rank=*/0, [&](PredictionRun& run) {
+    results = run.predict_all([&, number = std::size_t{0}](const PredictionCase& one) mutable {
       ++number;
       const auto place = all == 1 ? "" : text(" (", number, " of ", all, ")");
       if (!program.arguments().quiet) say(text(one.label, place, " …"));
@@ -299,8 +301,10 @@ int serve_as_rank(Program& program, const PredictArguments& arguments, const Cal
                   const ranks::Job& job) {
   return run_on_ranks(program, job, [&] {
     return [&](ranks::LiveRank& rank) {
-      predict_here(program, arguments, call, rank.place().index, [&](const PredictionRun& run) {
-        ranks::serve(rank, [&](std::size_t number) { return to_json(predict_case(run, number)); });
+      predict_here(program, arguments, call, rank.place().index, [&](PredictionRun& run) {
+        ranks::serve(rank, [&](int64_t number, const std::vector<int64_t>& upcoming) {
+          return to_json(run.predict(number, upcoming));
+        });
       });
     };
   });

@@ -1,15 +1,17 @@
 """Times two builds of Larmor in turn, in one run, and prints the ratios of their times with their noise: what a change
 costs. Below 1 the new build is quicker.
 
-  python3 bench/two_builds.py --old OLD/bin/larmor --new NEW/bin/larmor --data DATA [--pairs 8] [--figures step,load,series,start]
+  python3 bench/two_builds.py --old OLD/bin/larmor --new NEW/bin/larmor --data DATA [--pairs 8] [--figures step,load,series,start,predict]
 
 DATA holds the folders `brain` (heads as NIfTI) and `dicom` (a series). A pair is one short process of each, the order
 reversed every other time; the old build runs once more, and its ratio to itself shows what the machine alone does.
 """
 import argparse
+import functools
 import json
 import pathlib
 import shutil
+import subprocess
 import tempfile
 import time
 
@@ -50,7 +52,27 @@ def start(program, run):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-FIGURES = {"step": step, "load": load, "series": series, "start": start}
+@functools.cache
+def small_run(program):
+    """An autoencoder after two steps, in a folder that is left to the system."""
+    folder = pathlib.Path(tempfile.mkdtemp())
+    subprocess.run([program, "train", "latent_diffusion", "-c", "tiny", "--device", "cpu", "train.length=2st", f"run.folder={folder}",
+                    "run.name=run", "--no-check", "--quiet"], check=True, capture_output=True)
+    return folder / "run"
+
+
+def predict(program, run):
+    """A call of `predict` over the T1 images of all real heads, milliseconds."""
+    inputs = [word for head in sorted(run.data.glob("brain/*/*_t1.nii.gz")) for word in ("--input", head)]
+    trained = small_run(run.old)
+    with tempfile.TemporaryDirectory() as output:
+        began = time.monotonic()
+        subprocess.run([program, "predict", trained, "--device", "cpu", *inputs, "--output", f"{output}/", "--quiet"], check=True,
+                       capture_output=True)
+        return 1000 * (time.monotonic() - began)
+
+
+FIGURES = {"step": step, "load": load, "series": series, "start": start, "predict": predict}
 
 
 def compare_builds(name, measure, run):

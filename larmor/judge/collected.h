@@ -12,6 +12,7 @@
 #include "larmor/base/json.h"
 #include "larmor/comm/communicator.h"
 #include "larmor/data/dataset.h"
+#include "larmor/judge/case_loop.h"
 #include "larmor/judge/shown_cases.h"
 #include "larmor/judge/stoppable_work.h"
 #include "larmor/task/metrics.h"
@@ -29,15 +30,12 @@ class Collected final : public ShownCases {
     uint64_t seed = 0;                             // that it is read by
     const CaseValues* reference_values = nullptr;  // borrowed
   };
-  /// `shows`: takes how far a case is; may be empty.
-  Collected(const Wants& wants, const Dataset& dataset, Communicator& communicator,
-            std::function<void(double)> shows = {})
-      : ShownCases(dataset, communicator.size()),
-        wants_(wants),
-        communicator_(communicator),
-        shows_(std::move(shows)) {}
-  /// For a part of the same cases.
-  Collected anew(std::function<void(double)> shows) const { return {*this, std::move(shows)}; }
+  Collected(const Wants& wants, const Dataset& dataset, Communicator& communicator)
+      : ShownCases(dataset, communicator.size()), wants_(wants), communicator_(communicator) {}
+  /// For a part of the same cases. `shows` takes how far a case is, and may be empty; `fits` is borrowed.
+  Collected anew(std::function<void(double)> shows, const FitsInOnePass& fits) const {
+    return {*this, std::move(shows), fits};
+  }
   void value(const std::string& name, int64_t example, double value) override {
     values[name].emplace_back(example, value);
   }
@@ -53,6 +51,7 @@ class Collected final : public ShownCases {
     return wants_.reference_values != nullptr ? *wants_.reference_values : ShownCases::reference();
   }
   std::function<void(double)> progress() const override { return shows_; }
+  bool fits_in_one_pass(double examples) const override { return fits_ == nullptr || (*fits_)(examples); }
   std::optional<ReferenceCase> reference_case(int64_t example) const override;
   std::vector<double> shared_out(int64_t count, const std::function<double(int64_t)>& work) override;
 
@@ -73,15 +72,17 @@ class Collected final : public ShownCases {
   std::vector<std::pair<int64_t, BadFile>> bad;  // by example
 
  private:
-  Collected(const Collected& like, std::function<void(double)> shows)
+  Collected(const Collected& like, std::function<void(double)> shows, const FitsInOnePass& fits)
       : ShownCases(like, SameCases()),
         wants_(like.wants_),
         communicator_(like.communicator_),
-        shows_(std::move(shows)) {}
+        shows_(std::move(shows)),
+        fits_(&fits) {}
 
   Wants wants_;
   Communicator& communicator_;
-  std::function<void(double)> shows_;
+  std::function<void(double)> shows_ = {};
+  const FitsInOnePass* fits_ = nullptr;
 };
 
 /// What ended a rank's cases: it has to take part in what comes, or the others would wait for it.

@@ -8,7 +8,6 @@
 #include <set>
 #include <string_view>
 
-#include <ATen/ops/cat.h>
 #include <torch/nn/module.h>
 
 #include "larmor/base/error.h"
@@ -19,10 +18,10 @@
 #include "larmor/device/layout.h"
 #include "larmor/judge/batch_feed.h"
 #include "larmor/judge/bootstrap.h"
+#include "larmor/judge/case_loop.h"
 #include "larmor/judge/case_value_bytes.h"
 #include "larmor/judge/collected.h"
 #include "larmor/judge/roc_chart.h"
-#include "larmor/judge/split_reader.h"
 #include "larmor/task/batch_device.h"
 #include "larmor/task/networks.h"
 
@@ -129,79 +128,68 @@ ValidationResult result_of(const Gathered& gathered, const Task& task, Collected
 }
 
 /// The cases of a rank on their way through the task.
-class CaseRunner {
+class SplitJudgement final : public CaseWork {
  public:
-  CaseRunner(Task& task, const Dataset& dataset, const Communicator& communicator,
-             const ValidationOptions& options, BatchFeed& feed, Collected& collected)
-      : task_(task),
-        dataset_(dataset),
-        options_(options),
-        feed_(feed),
-        collected_(collected),
-        ranks_(communicator.size()),
-        reader_(dataset, {.seed = options.seed,
-                          .rank = communicator.rank(),
-                          .ranks = communicator.size(),
-                          .workers = options.workers,
-                          .pinned = !options.device.is_cpu()}) {}
+  SplitJudgement(Task& task, const Dataset& dataset, const ValidationOptions& options, BatchFeed& feed,
+                 Collected& collected)
+      : task_(task), dataset_(dataset), options_(options), feed_(feed), collected_(collected) {}
 
   /// What has ended them before their time, if anything has.
-  Failure run() {
+  Failure run(const Communicator& communicator) {
+    ranks_ = communicator.size();
+    std::vector<int64_t> numbers;
+    for (int64_t i = communicator.rank(); i < dataset_.size(); i += ranks_) numbers.push_back(i);
     try {
       const StoppableWork here(options_.stop_asked);
       show(/*part=*/0);
-      while (auto read = next()) take(std::move(*read));
-      run_waiting();
+      loop_.run(numbers);
       throw_if_asked(options_.stop_asked);
+    } catch (const Error& error) {
+      if (!loop_.at()) return {std::current_exception(), {}};
+      return {std::make_exception_ptr(error.within(text("while validating ", dataset_.name(*loop_.at())))),
+              {}};
     } catch (...) {
-      const auto at_fault = failed_ >= 0 ? failed_ : reader_.example();
-      return {std::current_exception(), dataset_.name(at_fault)};
+      return {std::current_exception(), loop_.at() ? dataset_.name(*loop_.at()) : "the split"};
     }
     return {};
   }
 
  private:
-  std::optional<SplitReader::Read> next() {
-    try {
-      return reader_.next();
-    } catch (const Error& error) {
-      throw error.within(text("while validating ", dataset_.name(reader_.example())));
-    }
+  std::string name(int64_t example) const override { return dataset_.name(example); }
+
+  ReadCase read(int64_t example) const override {
+    // Validation draws, where it draws at all, the same for a case every time: epoch 0.
+    const ExampleKey key{.seed = options_.seed, .epoch = 0, .example = example};
+    ReadCase one{.number = example, .batch = collate({dataset_.get(key)}, {key})};
+    if (options_.device.is_cpu()) return one;
+    for (auto& [name, tensor] : one.batch.tensors) tensor = tensor.pin_memory();
+    return one;
   }
 
-  void take(SplitReader::Read read) {
-    if (read.bad) {
-      collected_.bad.emplace_back(read.key.example, std::move(*read.bad));
-      end_case();
-      return;
-    }
-    if (!waiting_.empty() && !are_alike(waiting_.front(), read.batch)) run_waiting();
-    waiting_.push_back(std::move(read.batch));
-    if (std::ssize(waiting_) >= at_once()) run_waiting();
+  // A case counts as a whole or, where the task refuses it, not at all.
+  void compute(const ReadCase& one, const FitsInOnePass& fits) override {
+    Collected own = collected_.anew(
+        options_.progress ? [this](double part) { show(part); } : std::function<void(double)>(), fits);
+    const Batch batch = feed_.take(one.batch);
+    // Tasks wait for what they find of a case, so that the next one is on its way before, or not beside it.
+    const ReadCase* const next = options_.batch == 1 ? loop_.upcoming() : nullptr;
+    if (next != nullptr) feed_.copy_ahead(next->batch);
+    const DrawScope draws(draw_position_of(batch));
+    const AutocastScope autocast(options_.device.type(), options_.precision);
+    const LayoutScope layout(options_.layout);
+    task_.validate(batch, own);
+    collected_.take(std::move(own));
+    end_cases(batch.size());
   }
 
-  /// Sums over a batch would be ordered by its size: on a CPU, where it gains nothing, a case is computed
-  /// alone.
-  int64_t at_once() const { return options_.device.is_cpu() ? 1 : options_.batch; }
-
-  static bool are_alike(const Batch& one, const Batch& other) {
-    return std::ranges::equal(one.tensors, other.tensors, [](const auto& left, const auto& right) {
-      return left.first == right.first && left.second.sizes() == right.second.sizes();
-    });
+  void leave_out(int64_t example, const Error& error) override {
+    if (error.exit() != Exit::data) throw error;  // figures without it would be of another split
+    collected_.bad.emplace_back(example, bad_file_of(dataset_, example, error));
+    end_cases(1);
   }
 
-  void run_waiting() {
-    const auto cases = std::exchange(waiting_, {});
-    if (cases.empty()) return;
-    if (cases.size() == 1 || !try_together(cases)) {
-      for (const auto& one : cases) run_alone(one);
-    }
-    for (std::size_t i = 0; i < cases.size(); ++i) end_case();
-  }
-
-  void end_case() {
-    ++done_;
-    options_.after_case();
+  void end_cases(int64_t count) {
+    done_ += count;
     show(/*part=*/0);
   }
 
@@ -215,68 +203,18 @@ class CaseRunner {
                        .part = done < all ? part : 0});
   }
 
-  std::function<void(double)> shows_parts() const {
-    if (!options_.progress) return {};
-    return [this](double part) { show(part); };
-  }
-
-  void run_task(const Batch& cases, Metrics& metrics) {
-    const Batch batch = feed_.take(cases);
-    // Tasks wait for what they find of a case, so that the next one is on its way before, or not beside it.
-    const Batch* const next = at_once() == 1 ? reader_.upcoming() : nullptr;
-    if (next != nullptr) feed_.copy_ahead(*next);
-    const DrawScope draws(draw_position_of(batch));
-    const AutocastScope autocast(options_.device.type(), options_.precision);
-    const LayoutScope layout(options_.layout);
-    task_.validate(batch, metrics);
-  }
-
-  /// False where some case is of no use: then each is tried by itself.
-  bool try_together(const std::vector<Batch>& cases) {
-    Batch all;
-    for (const auto& one : cases) all.keys.push_back(one.keys.front());
-    for (const auto& [name, tensor] : cases.front().tensors) {
-      std::vector<at::Tensor> rows;
-      for (const auto& one : cases) rows.push_back(one.at(name));
-      all.tensors.emplace(name, at::cat(rows));
-    }
-    Collected own = collected_.anew(shows_parts());
-    try {
-      run_task(all, own);
-    } catch (const Error& error) {
-      if (error.exit() != Exit::data) throw;
-      return false;
-    }
-    collected_.take(std::move(own));
-    return true;
-  }
-
-  // A case counts as a whole or, where the task refuses it, not at all.
-  void run_alone(const Batch& one) {
-    const auto example = one.keys.front().example;
-    Collected own = collected_.anew(shows_parts());
-    failed_ = example;
-    try {
-      run_task(one, own);
-    } catch (const Error& error) {
-      if (error.exit() != Exit::data) throw error.within(text("while validating ", dataset_.name(example)));
-      collected_.bad.emplace_back(example, bad_file_of(dataset_, example, error));
-      failed_ = -1;
-      return;
-    }
-    failed_ = -1;
-    collected_.take(std::move(own));
-  }
-
   Task& task_;
   const Dataset& dataset_;
   const ValidationOptions& options_;
   BatchFeed& feed_;
   Collected& collected_;
-  int64_t ranks_, done_ = 0;
-  SplitReader reader_;
-  std::vector<Batch> waiting_;
-  int64_t failed_ = -1;  // the case at fault, where the task has failed with it
+  int64_t ranks_ = 1, done_ = 0;
+  /// On a CPU, where it gains nothing, a case is computed alone: sums over a batch would be ordered by its
+  /// size. On a GPU one more is read, to be ready when this one has just been taken: it is copied meanwhile.
+  CaseLoop loop_{*this,
+                 {.device = options_.device,
+                  .ahead = options_.workers + (options_.workers > 0 && !options_.device.is_cpu() ? 1 : 0),
+                  .at_once = options_.device.is_cpu() ? 1 : options_.batch}};
 };
 
 CaseValues values_of_reference(Task& task, Communicator& communicator, const ValidationOptions& options,
@@ -286,7 +224,8 @@ CaseValues values_of_reference(Task& task, Communicator& communicator, const Val
   if (stays && options.reference_values->has_value()) return **options.reference_values;
   Collected of_reference({.stop_asked = options.stop_asked, .depth = options.depth, .of_reference = true},
                          *options.reference, communicator);
-  const auto failure = CaseRunner(task, *options.reference, communicator, options, feed, of_reference).run();
+  const auto failure =
+      SplitJudgement(task, *options.reference, options, feed, of_reference).run(communicator);
   CaseValues values = gather(communicator, of_reference, failure).all();
   if (stays) *options.reference_values = values;
   return values;
@@ -317,7 +256,7 @@ ValidationResult validate(Task& task, const Dataset& dataset, Communicator& comm
                        .seed = options.seed,
                        .reference_values = &reference},
                       dataset, communicator);
-  const auto failure = CaseRunner(task, dataset, communicator, options, feed, collected).run();
+  const auto failure = SplitJudgement(task, dataset, options, feed, collected).run(communicator);
   const auto gathered = gather(communicator, collected, failure);
   if (static_cast<int64_t>(gathered.bad.size()) == dataset.size()) {
     fail(Exit::data,

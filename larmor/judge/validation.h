@@ -60,7 +60,7 @@ struct ValidationOptions {
   bool pictures = false;
   ValidationDepth depth = ValidationDepth::quick;
   int64_t batch = 1;  // cases of one shape that a GPU computes together; a CPU computes each alone
-  int workers = 0;    // threads of this rank that read cases ahead; 0: the calling one reads them
+  int workers = 0;    // cases that threads of this rank read ahead
   const Dataset* reference = nullptr;  // Stage::reference()'s
   bool columns = false;                // whether the result has Task::case_columns() and Task::scores()
   /// Which parts of the cases that could be used have figures of their own, by Task::case_columns() and
@@ -72,7 +72,6 @@ struct ValidationOptions {
   /// By which cases come to the device, and whose memory they have then, in place of what was in it; in the
   /// end all of it is given up. Null: one of validate()'s own.
   BatchFeed* feed = nullptr;
-  std::function<void()> after_case = [] {};
   StopAsked stop_asked = [] { return std::string(); };
   /// How many cases of all ranks are done, as far as this rank can tell by its own; in a case that takes long
   /// how much of it is.

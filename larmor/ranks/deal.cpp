@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include <fcntl.h>
@@ -37,7 +38,8 @@ struct DealtRank {
 
   LocalHost host{/*signals=*/nullptr, /*console=*/false};
   Channel channel;
-  std::optional<std::size_t> at;  // the piece that it is computing
+  std::optional<std::size_t> at;        // the piece that it is computing
+  std::optional<std::size_t> upcoming;  // that it was told to expect, and may read ahead
   bool is_ready = false;
   std::string hang = {};  // why it was killed
 };
@@ -46,6 +48,7 @@ class Dealer {
  public:
   Dealer(const Job& job, std::size_t count, const Dealing& dealing)
       : job_(job), dealing_(dealing), hang_watch_(job.hang), all_(count) {
+    for (std::size_t piece = 0; piece < count; ++piece) left_.insert(piece);
     common_.world_size = common_.local_count = job.plan.world_size();
     common_.threads_per_rank = job.plan.threads_per_rank;
     common_.master_port = 1;  // nobody is there: they do not speak with one another
@@ -65,7 +68,7 @@ class Dealer {
            text("no rank is left, and ", all_.size() - done_, " of ", all_.size(), " cases are to be done"),
            "what ended the ranks stands above");
     }
-    for (std::size_t piece = next_; piece < all_.size(); ++piece)
+    for (const std::size_t piece : left_)
       all_[piece].exit = stop_requested() ? Exit::stopped : first_end_.value_or(Exit::rank_lost);
     return std::move(all_);
   }
@@ -110,7 +113,7 @@ class Dealer {
     if (endings.empty()) return end_if_it_hangs(rank);
     const auto ended = std::move(ranks_[rank]);
     bury(*ended, endings.front());
-    if (ended->at && !stop_requested() && next_ < all_.size()) start(rank);
+    if (ended->at && !stop_requested() && !left_.empty()) start(rank);
   }
 
   void take(DealtRank& one, Json message) {
@@ -120,10 +123,24 @@ class Dealer {
       one.at.reset();
       ++done_;
     }
-    if (next_ == all_.size() || stop_requested()) return one.channel.close("nothing is left to do");
-    dealing_.before(next_);
-    one.at = next_++;
-    one.channel.send({{"piece", *one.at}});
+    if (left_.empty() || stop_requested()) return one.channel.close("nothing is left to do");
+    one.at = one.upcoming && left_.contains(*one.upcoming) ? *one.upcoming
+                                                           : first_unread().value_or(*left_.begin());
+    left_.erase(*one.at);
+    one.upcoming = first_unread();
+    dealing_.before(*one.at);
+    Json upcoming = Json::array();
+    if (one.upcoming) upcoming.push_back(*one.upcoming);
+    one.channel.send({{"piece", *one.at}, {"upcoming", upcoming}});
+  }
+
+  /// The first piece that no rank expects.
+  std::optional<std::size_t> first_unread() const {
+    for (const std::size_t piece : left_) {
+      if (std::ranges::none_of(ranks_, [&](const auto& rank) { return rank && rank->upcoming == piece; }))
+        return piece;
+    }
+    return std::nullopt;
   }
 
   /// What it has printed since the last look.
@@ -178,7 +195,8 @@ class Dealer {
   std::vector<std::unique_ptr<DealtRank>> ranks_;
   std::vector<int64_t> starts_;     // of each rank, so far
   std::vector<std::size_t> shown_;  // bytes of each log
-  std::size_t next_ = 0, done_ = 0;
+  std::set<std::size_t> left_;      // to be dealt out
+  std::size_t done_ = 0;
   std::optional<Exit> first_end_;
   bool has_told_stop_ = false;
 };
@@ -189,7 +207,7 @@ std::vector<Dealt> deal(const Job& job, std::size_t count, const Dealing& dealin
   return Dealer(job, count, dealing).run();
 }
 
-void serve(LiveRank& rank, const std::function<Json(std::size_t)>& compute) {
+void serve(LiveRank& rank, const Compute& compute) {
   const int descriptor = rank.place().channel_descriptor;
   fcntl(descriptor, F_SETFD, FD_CLOEXEC);  // not for what this process starts
   Channel channel = channel_over(Descriptor(descriptor));
@@ -198,9 +216,9 @@ void serve(LiveRank& rank, const std::function<Json(std::size_t)>& compute) {
   while (!channel.is_closed()) {
     const Json message = channel.receive_within(std::chrono::hours(1));
     if (message.is_null()) continue;
-    const auto piece = message.at("piece").get<std::size_t>();
-    rank.enter(Phase::computing, static_cast<int64_t>(piece));
-    channel.send({{"result", compute(piece)}});
+    const auto piece = message.at("piece").get<int64_t>();
+    rank.enter(Phase::computing, piece);
+    channel.send({{"result", compute(piece, message.at("upcoming").get<std::vector<int64_t>>())}});
   }
 }
 

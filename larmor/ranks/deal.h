@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -37,7 +38,10 @@ struct Dealing {
 /// begun.
 std::vector<Dealt> deal(const Job& job, std::size_t count, const Dealing& dealing);
 
+/// Computes a piece. `upcoming` holds the one that the rank is likely given next, for who reads ahead: no
+/// other rank is told the same, but one that is done when nothing else is left takes it.
+using Compute = std::function<Json(int64_t piece, const std::vector<int64_t>& upcoming)>;
 /// The other side, in a rank that deal() has started: computes what it is given until nothing is left.
-void serve(LiveRank& rank, const std::function<Json(std::size_t)>& compute);
+void serve(LiveRank& rank, const Compute& compute);
 
 }  // namespace larmor::ranks

@@ -92,6 +92,10 @@ class Metrics {
   /// Takes how far a pass is that takes long (sampling, windows over a whole case), from 0 to 1; may be
   /// empty.
   virtual std::function<void(double)> progress() const { return {}; }
+  /// Whether the device's memory holds a pass over `examples` times the voxels of a training example, as far
+  /// as is known: false once it has run out in such a pass over this case. For a task that can go over a case
+  /// in windows as well, and does where this is false.
+  virtual bool fits_in_one_pass(double /*examples*/) const { return true; }
   /// Whose the example is (Dataset::patient()).
   virtual std::string patient(int64_t example) const;
   /// What the case is called (Caption::title, Dataset::name()), and where its voxels are (Dataset::grid()).

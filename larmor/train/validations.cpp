@@ -84,7 +84,6 @@ ValidationOptions Validations::options() {
           .layout = loop_.plan.layout,
           .seed = static_cast<uint64_t>(parts.config.run.seed),
           .feed = &feed_,
-          .after_case = [this] { loop_.parts.board.beat(loop_.rank()); },
           .stop_asked = parts.stop_asked};
 }
 

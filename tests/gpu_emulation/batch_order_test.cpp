@@ -232,8 +232,8 @@ class ValidationOrder : public BatchOrder {
   void validate_on_card(const NumberedCases& cases, Task& task, ValidationOptions options) {
     options.device = card;
     int64_t done = 0;
-    options.after_case = [&] {
-      if (options.workers > 0) cases.wait_for(++done + 1);
+    options.progress = [&](const WorkProgress& progress) {
+      if (options.workers > 0 && progress.done > done) cases.wait_for((done = progress.done) + 1);
     };
     const auto waits = emulated::counters().host_waits.load();
     const auto pageable = emulated::counters().pageable_asynchronous_copies.load();

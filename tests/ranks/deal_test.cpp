@@ -30,9 +30,9 @@ TEST(DealtRank, DoesAsItIsTold) {
   if (!job) GTEST_SKIP() << "this is what the ranks of the other tests do";
   const auto& request = job->request;
   const std::string act = request.at("act"), mark = request.value("mark", "");
-  const auto do_at = [&](std::size_t piece) {
+  const auto do_at = [&](int64_t piece) {
     const int64_t at = request.at("piece");
-    if (at >= 0 && at != static_cast<int64_t>(piece)) return;
+    if (at >= 0 && at != piece) return;
     if (act == "kill") raise(SIGKILL);
     if (act == "stop") raise(SIGSTOP);
     if (act == "beat") {
@@ -54,9 +54,12 @@ TEST(DealtRank, DoesAsItIsTold) {
       *job,
       [&] {
         return [&](LiveRank& rank) {
-          serve(rank, [&](std::size_t piece) {
+          std::vector<int64_t> expected;
+          serve(rank, [&](int64_t piece, const std::vector<int64_t>& upcoming) {
             do_at(piece);
-            return Json{{"n", piece}};
+            const bool is_surprise = expected != std::vector{piece};
+            expected = upcoming;
+            return Json{{"n", piece}, {"surprise", is_surprise}};
           });
         };
       },
@@ -100,6 +103,13 @@ TEST_F(Deal, GivesResultsInTheOrderOfThePiecesWhoeverIsFaster) {
   ASSERT_EQ(all.size(), 7U);
   expect_done(all, none);
   EXPECT_EQ(given_, 7);
+}
+
+TEST_F(Deal, TellsARankWhatComesNextUnlessAnotherTakesItMeanwhile) {
+  const auto alone = deal_out(5, 1, {.act = "nothing"});
+  for (std::size_t piece = 0; piece < alone.size(); ++piece)
+    EXPECT_EQ(alone[piece].result.at("surprise"), piece == 0) << piece;
+  expect_done(deal_out(4, 2, {.act = "sleep"}), none);
 }
 
 TEST_F(Deal, LosesThePieceOfARankThatIsKilledAndNothingElse) {

@@ -107,7 +107,8 @@ class InputChannelsOf : public ::testing::Test {
     Recipient task;
     PredictionCase one{.name = "p1"};
     for (const std::string& name : given) one.inputs[name] = file(name);
-    Predictor(task, form, {.resamples = resamples}).predict(one);
+    const Predictor predictor(task, form, {.resamples = resamples});
+    predictor.predict(one, predictor.read(one));
     return task;
   }
 

@@ -81,20 +81,6 @@ void check_outputs(const PredictionForm& form, const std::vector<PredictionCase>
   if (!files.table().empty()) refuse_inputs_as_output(files.table(), inputs);
 }
 
-template <class Value>
-Json rows_of(const std::vector<std::pair<std::string, Value>>& named) {
-  Json rows = Json::array();
-  for (const auto& [name, value] : named) rows.push_back({name, value});
-  return rows;
-}
-
-template <class Value>
-std::vector<std::pair<std::string, Value>> named_from(const Json& rows) {
-  std::vector<std::pair<std::string, Value>> named;
-  for (const auto& row : rows) named.emplace_back(row[0].get<std::string>(), row[1].get<Value>());
-  return named;
-}
-
 /// JSON has no NaN and no infinity.
 Json or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
@@ -176,24 +162,24 @@ fs::path PredictionFiles::table() const {
 Json to_json(const PredictedCase& one) {
   Json numbers = Json::array();
   for (const auto& [name, value] : one.numbers) numbers.push_back({name, or_null(value)});
-  return {{"files", rows_of(one.files)},       {"numbers", numbers},     {"words", rows_of(one.words)},
-          {"missing", rows_of(one.missing)},   {"failure", one.failure}, {"hint", one.hint},
-          {"exit", static_cast<int>(one.exit)}};
+  return {{"files", Json(one.files)}, {"numbers", numbers},
+          {"words", Json(one.words)}, {"missing", Json(one.missing)},
+          {"failure", one.failure},   {"hint", one.hint},
+          {"exit", one.exit}};
 }
 
 PredictedCase predicted_case_from_json(const Json& json) {
   PredictedCase one;
-  one.files = named_from<std::string>(json.at("files"));
+  json.at("files").get_to(one.files);
   for (const auto& row : json.at("numbers")) {
-    one.numbers.emplace_back(row[0].get<std::string>(), row[1].is_null()
-                                                            ? std::numeric_limits<double>::quiet_NaN()
-                                                            : row[1].get<double>());
+    const double known = row[1].is_null() ? std::numeric_limits<double>::quiet_NaN() : row[1].get<double>();
+    one.numbers.emplace_back(row[0].get<std::string>(), known);
   }
-  one.words = named_from<std::string>(json.at("words"));
-  one.missing = named_from<std::string>(json.at("missing"));
-  one.failure = json.at("failure").get<std::string>();
-  one.hint = json.at("hint").get<std::string>();
-  one.exit = static_cast<Exit>(json.at("exit").get<int>());
+  json.at("words").get_to(one.words);
+  json.at("missing").get_to(one.missing);
+  json.at("failure").get_to(one.failure);
+  json.at("hint").get_to(one.hint);
+  json.at("exit").get_to(one.exit);
   return one;
 }
 

@@ -2,33 +2,29 @@
 
 #include <exception>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "larmor/base/error.h"
 #include "larmor/base/printable.h"
 #include "larmor/base/text.h"
-#include "larmor/device/memory/out_of_memory.h"
 #include "larmor/judge/stoppable_work.h"
 
 namespace larmor {
 
 namespace {
 
-/// A smaller case may fit: it finds the memory free that this one has taken.
-PredictedCase without_memory(const PredictionRun& run, const PredictionCase& one,
-                             const std::exception_ptr& failure) {
-  release_cached_memory(run.predictor.device());
-  return {.failure = text(one.label, ": memory ran out: ", describe_out_of_memory(failure)),
-          .hint = "a GPU with more free memory, --device cpu, or a smaller volume",
-          .exit = Exit::memory};
+PredictedCase failed_with(const Error& error) {
+  return {.failure = error.message(), .hint = error.hint(), .exit = error.exit()};
 }
 
 /// What ends the process's work altogether: a device that is lost, say. Its first line alone.
 PredictedCase failed_for_all(const PredictionCase& one, const std::exception& error) {
   const auto* const own = dynamic_cast<const Error*>(&error);
   if (own != nullptr && own->exit() == Exit::stopped) return stopped_at(one);
-  if (own != nullptr) return {.failure = own->message(), .hint = own->hint(), .exit = own->exit()};
+  if (own != nullptr) return failed_with(*own);
   const std::string words = error.what();
   return {.failure = text(one.label, ": ", words.substr(0, words.find('\n'))),
           .hint = "what was predicted before is there; predict the others again",
@@ -50,37 +46,43 @@ PredictedCase not_tried(const PredictionCase& one, Exit exit) {
           .exit = exit};
 }
 
-PredictedCase predict_case(const PredictionRun& run, std::size_t number) {
-  const auto& one = run.cases[number];
-  try {
-    const auto prediction = run.predictor.predict(one);
-    return write_prediction(run.storage, run.files, run.form, one, prediction);
-  } catch (const Error& error) {
-    if (error.exit() != Exit::data) throw;
-    return {.failure = error.message(), .hint = error.hint(), .exit = error.exit()};
-  } catch (const std::exception&) {
-    if (const auto failure = std::current_exception(); is_out_of_memory(failure))
-      return without_memory(run, one, failure);
-    throw;
-  }
+ReadCase PredictionRun::read(int64_t number) const {
+  return {.number = number, .volumes = call_.predictor.read(at(number))};
 }
 
-std::vector<PredictedCase> predict_cases(const PredictionRun& run,
-                                         const std::function<void(const PredictionCase&)>& before) {
+void PredictionRun::compute(const ReadCase& read, const FitsInOnePass& fits) {
+  const auto& one = at(read.number);
+  result_ = write_prediction(call_.storage, call_.files, call_.predictor.form(), one,
+                             call_.predictor.predict(one, read.volumes, fits));
+}
+
+void PredictionRun::leave_out(int64_t number, const Error& error) {
+  result_ = failed_with(error.exit() == Exit::data ? error : error.within(at(number).label));
+}
+
+PredictedCase PredictionRun::predict(int64_t number, std::span<const int64_t> upcoming) {
+  loop_.take(number, upcoming);
+  return std::exchange(result_, {});
+}
+
+std::vector<PredictedCase> PredictionRun::predict_all(
+    const std::function<void(const PredictionCase&)>& before) {
+  const auto& cases = call_.cases;
+  std::vector<int64_t> numbers(cases.size());
+  std::iota(numbers.begin(), numbers.end(), 0);
   std::vector<PredictedCase> results;
-  for (const PredictionCase& one : run.cases) {
-    try {
+  try {
+    for (const int64_t number : numbers) {
       throw_if_asked(asked_by_signal);
-      before(one);
-      results.push_back(predict_case(run, results.size()));
-    } catch (const std::exception& error) {
-      if (run.cases.size() == 1) throw;
-      results.push_back(failed_for_all(one, error));
-      break;
+      before(at(number));
+      results.push_back(predict(number, std::span(numbers).subspan(results.size() + 1)));
     }
+  } catch (const std::exception& error) {
+    if (cases.size() == 1) throw;
+    results.push_back(failed_for_all(cases[results.size()], error));
   }
-  while (results.size() < run.cases.size())
-    results.push_back(not_tried(run.cases[results.size()], results.back().exit));
+  while (results.size() < cases.size())
+    results.push_back(not_tried(cases[results.size()], results.back().exit));
   return results;
 }
 
@@ -104,8 +106,8 @@ void throw_failed_cases(const std::vector<PredictionCase>& cases, const std::vec
        first->hint);
 }
 
-std::function<bool(double)> room_for_one_pass(const Stage& stage, const RunConfig& config,
-                                              Precision precision, uint64_t memory_bytes) {
+FitsInOnePass room_for_one_pass(const Stage& stage, const RunConfig& config, Precision precision,
+                                uint64_t memory_bytes) {
   const double width = precision == Precision::fp64 ? 2 : 1;  // of a number, beside the demand's
   const auto demand = std::make_shared<std::optional<Demand>>();
   return [&stage, &config, width, memory_bytes, demand](double examples) {

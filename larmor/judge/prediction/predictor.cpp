@@ -1,6 +1,5 @@
 #include "larmor/judge/prediction/predictor.h"
 
-#include <exception>
 #include <utility>
 
 #include <ATen/core/grad_mode.h>
@@ -9,12 +8,10 @@
 #include "larmor/base/ensure.h"
 #include "larmor/base/error.h"
 #include "larmor/base/files/file.h"
-#include "larmor/base/log.h"
 #include "larmor/base/text.h"
 #include "larmor/data/image_pair.h"
 #include "larmor/device/draw_position.h"
 #include "larmor/device/layout.h"
-#include "larmor/device/memory/out_of_memory.h"
 #include "larmor/formats/pictures/picture_reading.h"
 #include "larmor/task/batch_device.h"
 #include "larmor/task/networks.h"
@@ -32,6 +29,8 @@ Predictor::Predictor(Task& task, PredictionForm form, PredictorOptions options)
       reads_grey_(picture_reading(form_.transforms).grey) {}
 
 Volumes Predictor::read(const PredictionCase& one) const {
+  if (!one.fault.empty())
+    fail(Exit::data, text(one.label, ' ', one.fault), "complete the case, and predict it again");
   const PictureReading reading{.grey = reads_grey_, .size = {}};
   Volumes files;
   const std::string* only_file = nullptr;
@@ -55,37 +54,8 @@ Volumes Predictor::read(const PredictionCase& one) const {
   return files;
 }
 
-Prediction Predictor::predict(const PredictionCase& one) const {
-  if (!one.fault.empty())
-    fail(Exit::data, text(one.label, ' ', one.fault), "complete the case, and predict it again");
-  const Volumes files = read(one);
-  bool goes_in_one_pass = false;
-  try {
-    return predict_prepared(one, files, [&](double examples) {
-      goes_in_one_pass = options_.fits_in_one_pass(examples);
-      return goes_in_one_pass;
-    });
-  } catch (const Error& error) {
-    throw error.within(one.label);
-  } catch (const std::exception&) {
-    if (!goes_in_one_pass || !is_out_of_memory(std::current_exception())) throw;
-  }
-  release_cached_memory(options_.device);
-  log::warning(text(one.label, ": memory ran out in one pass; it is predicted in windows"));
-  try {
-    return predict_prepared(one, files, [](double) { return false; });
-  } catch (const Error& error) {
-    throw error.within(one.label);
-  }
-}
-
-Volumes Predictor::prepared(const Volumes& files) const {
-  if (files.empty()) return {};  // the task says what has to be given
-  return channels_.apart(chain_.deterministic_part(channels_.joined(files)), files);
-}
-
-Prediction Predictor::predict_prepared(const PredictionCase& one, const Volumes& files,
-                                       const std::function<bool(double examples)>& fits_in_one_pass) const {
+Prediction Predictor::predict(const PredictionCase& one, const Volumes& files,
+                              const std::function<bool(double)>& fits_in_one_pass) const try {
   const at::NoGradGuard no_grad;
   PredictionContext context{.seed = options_.seed,
                             .number = one.number,
@@ -101,7 +71,9 @@ Prediction Predictor::predict_prepared(const PredictionCase& one, const Volumes&
     context.texts.emplace(input.name, is_file ? read_text(given->second) : given->second);
   }
   Batch batch{.tensors = {}, .keys = {{.seed = options_.seed, .epoch = one.sample, .example = one.number}}};
-  for (const auto& [name, ready] : prepared(files)) {
+  Volumes prepared;  // where nothing is given, the task says what has to be
+  if (!files.empty()) prepared = channels_.apart(chain_.deterministic_part(channels_.joined(files)), files);
+  for (const auto& [name, ready] : prepared) {
     const Volume& file = files.find(name)->second;
     context.grids[name] = {.of_file = file.affine,
                            .prepared = ready.affine,
@@ -116,6 +88,8 @@ Prediction Predictor::predict_prepared(const PredictionCase& one, const Volumes&
   ensure(prediction.volumes.size() == form_.volumes.size());  // the form says what comes out
   for (const auto& name : form_.pictures) ensure(prediction.pictures.contains(name));
   return prediction;
+} catch (const Error& error) {
+  throw error.within(one.label);
 }
 
 }  // namespace larmor

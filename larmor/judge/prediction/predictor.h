@@ -37,7 +37,6 @@ struct PredictorOptions {
   Precision precision = Precision::fp32;  // in which they were placed
   Layout layout = Layout::contiguous;
   bool resamples = false;  // data.grids=resample: inputs that are channels come onto the grid of the first
-  std::function<bool(double examples)> fits_in_one_pass = [](double) { return true; };
   std::function<void(double share)> progress = [](double) {};
 };
 
@@ -47,17 +46,16 @@ class Predictor {
   /// Throws Error (usage) as TransformChain.
   Predictor(Task& task, PredictionForm form, PredictorOptions options);
 
-  /// A sample of a case always draws the same, by the two numbers, whoever computes it. Where memory runs out
-  /// in one pass and the task can go in windows, it does, and the log says so. Throws Error naming the case.
-  Prediction predict(const PredictionCase& one) const;
-  c10::Device device() const { return options_.device; }
+  /// The case's files, each with those that are its channels. Thread-safe. Throws Error naming the case.
+  Volumes read(const PredictionCase& one) const;
+  /// Prepares `files` and gives them to the task. A sample of a case always draws the same, by the two
+  /// numbers, whoever computes it and however often. Throws Error naming the case.
+  Prediction predict(
+      const PredictionCase& one, const Volumes& files,
+      const std::function<bool(double)>& fits_in_one_pass = [](double) { return true; }) const;
+  const PredictionForm& form() const { return form_; }
 
  private:
-  Volumes read(const PredictionCase& one) const;
-  Volumes prepared(const Volumes& files) const;
-  Prediction predict_prepared(const PredictionCase& one, const Volumes& files,
-                              const std::function<bool(double examples)>& fits_in_one_pass) const;
-
   Task& task_;
   const PredictionForm form_;
   const PredictorOptions options_;

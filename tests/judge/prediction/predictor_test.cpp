@@ -72,6 +72,11 @@ PredictionForm form_of(std::vector<std::string> volumes, Json transforms = Json:
           .volumes = std::move(volumes)};
 }
 
+/// One case, for which there is memory enough.
+Prediction predicted(const Predictor& predictor, const PredictionCase& one = {}) {
+  return predictor.predict(one, predictor.read(one));
+}
+
 class PredictorOf : public ::testing::Test {
  protected:
   /// A volume of 2 x 3 x 4 voxels, all of that value, 2 mm each.
@@ -91,7 +96,8 @@ class PredictorOf : public ::testing::Test {
     files_.emplace(form, found_, output);
     Echo task(form.volumes.size() > 1);
     const Predictor predictor(task, form, {.seed = seed});
-    return predict_cases({predictor, form, *files_, found_.cases, storage_}, [](const PredictionCase&) {});
+    PredictionRun run({predictor, *files_, found_.cases, storage_}, {.ahead = 1});
+    return run.predict_all([](const PredictionCase&) {});
   }
 
   DiskStorage storage_;
@@ -107,7 +113,7 @@ TEST_F(PredictorOf, CaseNDrawsTheSameInEveryCallWithTheSameSeed) {
   Echo task;
   const auto drawn = [&](uint64_t seed, int64_t number, int64_t sample = 0) {
     const PredictionCase one{.number = number, .sample = sample};
-    return Predictor(task, form, {.seed = seed}).predict(one).volumes.at("noise").voxels;
+    return predicted(Predictor(task, form, {.seed = seed}), one).volumes.at("noise").voxels;
   };
   EXPECT_TRUE(drawn(3, 2).equal(drawn(3, 2)));
   EXPECT_FALSE(drawn(3, 2).equal(drawn(3, 1)));
@@ -116,48 +122,40 @@ TEST_F(PredictorOf, CaseNDrawsTheSameInEveryCallWithTheSameSeed) {
   EXPECT_FALSE(drawn(3, 2, 1).equal(drawn(3, 2)));
 }
 
-/// Has no memory for a pass over everything, and, where `has_none`, none for windows either.
+/// Has no memory for a pass over everything.
 class Narrow final : public Task {
  public:
-  explicit Narrow(bool asks, bool has_none = false) : asks_(asks), has_none_(has_none) {}
   std::vector<Objective> objectives() override { return {}; }
   std::vector<at::Tensor> losses(const Batch&, const StepContext&) override { return {}; }
   void validate(const Batch&, Metrics&) override {}
   Prediction predict(const Batch&, const PredictionContext& context) override {
     ++calls;
-    if (!asks_ || context.fits_in_one_pass(1) || has_none_) throw std::bad_alloc();
+    if (context.fits_in_one_pass(1)) throw std::bad_alloc();
     return {.volumes = {{"noise", {.voxels = draw_normal_like(at::empty({1, 2, 2, 2}), "noise")}}}};
   }
 
   int calls = 0;
-
- private:
-  bool asks_, has_none_;
 };
 
 TEST_F(PredictorOf, ACaseForWhichMemoryRunsOutInOnePassGoesInWindows) {
   const auto form = form_of({"noise"});
+  found_ = {.cases = {{.name = "a", .label = "a"}}};
+  files_.emplace(form, found_, folder() / "out.nii");
   const auto drawn_by = [&](bool fits) {
-    Narrow task(/*asks=*/true);
-    const Predictor predictor(task, form, {.fits_in_one_pass = [fits](double) { return fits; }});
-    const auto voxels = predictor.predict({}).volumes.at("noise").voxels;
+    Narrow task;
+    const Predictor predictor(task, form, {});
+    PredictionRun run({predictor, *files_, found_.cases, storage_},
+                      {.fits_in_one_pass = [fits](double) { return fits; }});
+    EXPECT_EQ(run.predict(0, {}).failure, "");
     EXPECT_EQ(task.calls, fits ? 2 : 1);
-    return voxels;
+    return read_volume(folder() / "out.nii").voxels;
   };
   EXPECT_TRUE(drawn_by(true).equal(drawn_by(false))) << "the second try draws what the first has drawn";
 }
 
-TEST_F(PredictorOf, ACaseFailsWhereTheTaskHasNoWindowsOrTheyAreTooMuchToo) {
-  for (const bool asks : {false, true}) {
-    Narrow task(asks, /*has_none=*/true);
-    EXPECT_THROW(Predictor(task, form_of({"noise"}), {}).predict({}), std::bad_alloc);
-    EXPECT_EQ(task.calls, asks ? 2 : 1);
-  }
-}
-
 TEST_F(PredictorOf, NetworksComputeInTheLayoutThatThePlanHasChosen) {
   Echo task;
-  Predictor(task, form_of({"noise"}), {.layout = Layout::channels_last}).predict({});
+  predicted(Predictor(task, form_of({"noise"}), {.layout = Layout::channels_last}));
   EXPECT_EQ(task.layout(), Layout::channels_last);
   EXPECT_EQ(layout_here(), Layout::contiguous);
 }
@@ -166,12 +164,12 @@ TEST_F(PredictorOf, NetworksInFloat64HaveTheirInputsInItAndVolumesAreFloat32) {
   Echo task;
   const auto form = form_of({"noise"});
   const PredictionCase one{.name = "a", .inputs = {{"one", image("a", 1)}}};
-  const auto predicted = [&](Precision precision) {
-    return Predictor(task, form, {.precision = precision}).predict(one).volumes.at("noise").voxels;
+  const auto voxels_in = [&](Precision precision) {
+    return predicted(Predictor(task, form, {.precision = precision}), one).volumes.at("noise").voxels;
   };
-  EXPECT_EQ(predicted(Precision::fp64).scalar_type(), at::kFloat);
+  EXPECT_EQ(voxels_in(Precision::fp64).scalar_type(), at::kFloat);
   EXPECT_EQ(task.type(), at::kDouble);
-  predicted(Precision::bf16);
+  voxels_in(Precision::bf16);
   EXPECT_EQ(task.type(), at::kFloat) << "weights of mixed precision are float32";
 }
 
@@ -239,13 +237,13 @@ TEST_F(PredictorOf, FurtherFilesOfAnImageAreItsChannelsOnOneGrid) {
   one.further["one"] = {image("b", 2), image("c", 4)};
   Echo task;
   const Predictor predictor(task, form, {});
-  EXPECT_EQ(predictor.predict(one).numbers.front().second, 24 * 7);
+  EXPECT_EQ(predicted(predictor, one).numbers.front().second, 24 * 7);
   one.further["one"].push_back((folder() / "d.nii").string());
   write_nifti(storage_, folder() / "d.nii", {.voxels = at::ones({1, 2, 3, 5})});
-  EXPECT_THAT(error_of([&] { predictor.predict(one); })->message(),
+  EXPECT_THAT(error_of([&] { predicted(predictor, one); })->message(),
               HasSubstr("d.nii: its grid has 2 x 3 x 5"));
   one.fault = "has no t2w";
-  EXPECT_THAT(error_of([&] { predictor.predict(one); })->message(), HasSubstr("x has no t2w"));
+  EXPECT_THAT(error_of([&] { predicted(predictor, one); })->message(), HasSubstr("x has no t2w"));
 }
 
 TEST_F(PredictorOf, WhatTheTransformsResampledComesBackToTheGridOfItsFile) {

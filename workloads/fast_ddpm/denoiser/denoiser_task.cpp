@@ -13,6 +13,7 @@
 #include "larmor/device/tensors/weights_file.h"
 #include "larmor/kernels/draw/draw.h"
 #include "larmor/nn/diffusion/training_times.h"
+#include "larmor/nn/sliding_window.h"
 
 #include "workloads/fast_ddpm/denoiser/brain_figures.h"
 #include "workloads/fast_ddpm/denoiser/generated_picture.h"
@@ -79,10 +80,16 @@ at::Tensor DenoiserTask::denoising_error(const at::Tensor& image, const at::Tens
   return at::mse_loss(output_for(seen, is_target, times, coverage).to(wanted.scalar_type()), wanted);
 }
 
-at::Tensor DenoiserTask::validation_error(const at::Tensor& image, int64_t target) {
+DenoiserTask::Coverage DenoiserTask::coverage_to_judge(const at::Tensor& image,
+                                                       const Metrics& metrics) const {
+  if (judges_whole_cases()) return Coverage::validation_windows;
+  return metrics.fits_in_one_pass(nn::windows_in(image, window_)) ? Coverage::one_pass
+                                                                  : Coverage::training_windows;
+}
+
+at::Tensor DenoiserTask::validation_error(const at::Tensor& image, int64_t target, Coverage coverage) {
   const at::Tensor times = times_.host().index_select(0, draw_integers(times_.host().size(0), "time"));
-  return denoising_error(image, same_target(1, config_.channels(), target, image), times,
-                         judges_whole_cases() ? Coverage::validation_windows : Coverage::one_pass);
+  return denoising_error(image, same_target(1, config_.channels(), target, image), times, coverage);
 }
 
 std::vector<at::Tensor> DenoiserTask::losses(const Batch& batch, const StepContext& context) {
@@ -106,12 +113,13 @@ void DenoiserTask::validate(const Batch& batch, Metrics& metrics) {
         note_products(channel_products(image[0], brain_of(image[0])), key.example, metrics);
       continue;
     }
+    const Coverage coverage = coverage_to_judge(image, metrics);
     double sum = 0;
     int64_t count = 0;
     for (int64_t target = 0; target < config_.channels(); ++target) {
       if (!present[row][target].item<bool>()) continue;
       const DrawScope draws(draws_of(key, target));
-      sum += validation_error(image, target).item<double>();
+      sum += validation_error(image, target, coverage).item<double>();
       ++count;
     }
     metrics.value("loss", key.example, sum / static_cast<double>(count));
@@ -119,18 +127,17 @@ void DenoiserTask::validate(const Batch& batch, Metrics& metrics) {
   }
 }
 
-at::Tensor DenoiserTask::generate_to_judge(const at::Tensor& image, int64_t target,
-                                           const std::function<void(double)>& progress) {
-  Coverage coverage = config_.always_in_windows ? Coverage::training_windows : Coverage::one_pass;
-  if (judges_whole_cases()) coverage = Coverage::validation_windows;
-  return generate(image, same_target(1, config_.channels(), target, image),
-                  {.coverage = coverage, .progress = progress});
+at::Tensor DenoiserTask::generate_to_judge(const at::Tensor& image, int64_t target, Pass pass) {
+  if (pass.coverage == Coverage::one_pass && config_.always_in_windows)
+    pass.coverage = Coverage::training_windows;
+  return generate(image, same_target(1, config_.channels(), target, image), pass);
 }
 
 void DenoiserTask::count_judgement(const at::Tensor& image) {
   const DrawScope draws(draws_of({}, /*target=*/0));
-  validation_error(image, /*target=*/0);
-  generate_to_judge(image, /*target=*/0);
+  const Coverage coverage = judges_whole_cases() ? Coverage::validation_windows : Coverage::one_pass;
+  validation_error(image, /*target=*/0, coverage);
+  generate_to_judge(image, /*target=*/0, {.coverage = coverage});
 }
 
 void DenoiserTask::judge(const at::Tensor& image, const at::Tensor& present, const ExampleKey& key,
@@ -145,12 +152,13 @@ void DenoiserTask::judge(const at::Tensor& image, const at::Tensor& present, con
   const at::Tensor brain = brain_of(image[0]);
   const bool is_whole = present.all().item<bool>();
   const auto training = is_whole ? noted_products(metrics.reference(), config_.channels()) : std::nullopt;
+  const Pass pass{.coverage = coverage_to_judge(image, metrics), .progress = metrics.progress()};
   std::map<std::string, std::vector<double>> figures;
   for (int64_t target = 0; target < config_.channels(); ++target) {
     if (!present[target].item<bool>() || (!is_full && target != alone)) continue;
     const std::string& modality = config_.modalities[static_cast<std::size_t>(target)];
     const DrawScope draws(draws_of(key, target));
-    const at::Tensor generated = generate_to_judge(image, target, metrics.progress())[0][0];
+    const at::Tensor generated = generate_to_judge(image, target, pass)[0][0];
     const at::Tensor truth = image[0][target];
     if (is_shown)
       show_generated(is_full ? modality : "generated",

@@ -56,11 +56,12 @@ class DenoiserTask final : public Task {
   /// Mean squared error of what the network says of each row's target at `times` [N].
   at::Tensor denoising_error(const at::Tensor& image, const at::Tensor& is_target, const at::Tensor& times,
                              Coverage coverage = Coverage::one_pass);
-  /// The same of one case in validation, at a time that is drawn for it.
-  at::Tensor validation_error(const at::Tensor& image, int64_t target);
+  /// How validation goes over a case: where memory does not hold it in one pass, as prediction does.
+  Coverage coverage_to_judge(const at::Tensor& image, const Metrics& metrics) const;
+  /// denoising_error() of one case in validation, at a time that is drawn for it.
+  at::Tensor validation_error(const at::Tensor& image, int64_t target, Coverage coverage);
   /// generate() as validation does it.
-  at::Tensor generate_to_judge(const at::Tensor& image, int64_t target,
-                               const std::function<void(double)>& progress = {});
+  at::Tensor generate_to_judge(const at::Tensor& image, int64_t target, Pass pass);
   /// [1, 1, D, H, W] in [-1, 1]; image [1, C, D, H, W], whose target channel is not looked at.
   at::Tensor generate(const at::Tensor& image, const at::Tensor& is_target, const Pass& pass);
   /// What the network says of the target, as prediction_type has it.

@@ -167,7 +167,8 @@ TEST(DenoiserStage, PreparesTheModalitiesOfAPredictionOnOneGridWhateverTheKeys) 
       write_nifti(storage, one.inputs[modality], head);
     }
     Listener task;
-    Predictor(task, loaded.stage->prediction(loaded.config.config), {}).predict(one);
+    const Predictor predictor(task, loaded.stage->prediction(loaded.config.config), {});
+    predictor.predict(one, predictor.read(one));
     return task.seen;
   };
   const auto all = prepared(""), of_image = prepared(", keys: image"), of_list = prepared(", keys: [image]");

@@ -118,8 +118,31 @@ class RecordedMetrics final : public Metrics {
   void picture(const std::string&, const Image&) override {}
   bool wants_pictures() const override { return false; }
   ValidationDepth depth() const override { return ValidationDepth::full; }
+  bool fits_in_one_pass(double /*examples*/) const override { return fits; }
   std::map<std::string, std::map<int64_t, double>> values;
+  bool fits = true;
 };
+
+TEST(DenoiserTask, JudgesInWindowsWhatMemoryDoesNotHoldInOnePass) {
+  DenoiserConfig config = small_denoiser();
+  config.timesteps = 2;
+  const at::NoGradGuard no_gradient;
+  const Batch both = two_heads();
+  const auto judged = [&](const ValidationConfig& validation, bool fits) {
+    DenoiserTask task(config, /*seed=*/3, {8, 8, 8}, c10::kCPU, validation);
+    RecordedMetrics metrics;
+    metrics.fits = fits;
+    const DrawScope draws(draws_of_two({}));
+    task.validate(both, metrics);
+    return metrics.values;
+  };
+  const auto whole = judged({}, true), narrow = judged({}, false),
+             windows = judged({.roi_size = {8, 8, 8}}, true);
+  for (const auto* const name : {"loss", "psnr_brain"}) {
+    EXPECT_NEAR(narrow.at(name).at(0), windows.at(name).at(0), 1e-4) << name;
+    EXPECT_NE(narrow.at(name).at(0), whole.at(name).at(0)) << name;
+  }
+}
 
 TEST(DenoiserTask, JudgesACaseAlikeInWhateverBatchItIs) {
   DenoiserConfig config = small_denoiser();

@@ -21,6 +21,7 @@ namespace {
 constexpr const char* generator = "generator";
 constexpr const char* discriminator = "discriminator";
 constexpr const char* counted_kl = "kl_counted";
+constexpr double window_overlap = 0.25;
 
 /// Each channel beside what has become of it. image, reconstruction: [C, D, H, W]
 void show_reconstruction(const at::Tensor& image, const at::Tensor& reconstruction, int64_t example,
@@ -171,21 +172,24 @@ std::vector<at::Tensor> AutoencoderTask::losses(const Batch& batch, const StepCo
   return {total, discriminator_loss};
 }
 
-AutoencoderTask::Judged AutoencoderTask::judge(const at::Tensor& images,
+AutoencoderTask::Judged AutoencoderTask::judge(const at::Tensor& images, bool fits_in_one_pass,
                                                const std::function<void(double)>& progress) {
   const auto reconstruct = [&](const at::Tensor& part) {
     return autoencoder_->reconstruct(part).to(images.scalar_type());
   };
-  const bool is_crop = validation_windows_.size.empty();
+  nn::Windows windows = validation_windows_;
+  if (windows.size.empty() && !fits_in_one_pass) windows.size = window_;
   const auto reconstruction =
-      is_crop ? reconstruct(images) : nn::over_windows(images, validation_windows_, reconstruct, progress);
+      windows.size.empty() ? reconstruct(images) : nn::over_windows(images, windows, reconstruct, progress);
   return {reconstruction, nn::psnr(reconstruction, images, /*max_value=*/1), nn::ssim(reconstruction, images),
           perceptual_ == nullptr ? at::Tensor() : perceptual_error(reconstruction, images)};
 }
 
 void AutoencoderTask::validate(const Batch& batch, Metrics& metrics) {
   const auto image = image_of(batch);
-  const auto judged = judge(image, metrics.progress());
+  const bool fits =
+      !validation_windows_.size.empty() || metrics.fits_in_one_pass(nn::windows_in(image, window_));
+  const auto judged = judge(image, fits, metrics.progress());
   const auto& reconstruction = judged.reconstruction;
   const auto psnr = judged.psnr.cpu(), ssim = judged.ssim.cpu();
   const auto perceptual = perceptual_ == nullptr ? at::Tensor() : judged.perceptual.cpu();
@@ -231,12 +235,11 @@ at::Tensor AutoencoderTask::reconstruct_whole(const at::Tensor& image) {
 
 Prediction AutoencoderTask::predict(const Batch& inputs, const PredictionContext& context) {
   const auto image = with_checked_channels(inputs.at("image"));
-  constexpr double overlap = 0.25;
   const auto output =
       context.fits_in_one_pass(nn::windows_in(image, window_))
           ? reconstruct_whole(image)
           : nn::sliding_window(
-                image, window_, overlap,
+                image, window_, window_overlap,
                 [this](const at::Tensor& part) { return autoencoder_->reconstruct(part); }, context.progress);
   return {.volumes = {{output_name, context.on_grid_of("image", output[0])}}};
 }

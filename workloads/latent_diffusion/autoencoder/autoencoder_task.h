@@ -40,13 +40,15 @@ class AutoencoderTask final : public Task {
   /// reconstruction: the reconstruction term and the weighted perceptual one.
   void validate(const Batch& batch, Metrics& metrics) override;
   DeclaredFigures figures() const override;
-  /// What validate() computes of images [N, C, D, H, W]: in windows where whole cases are judged so.
+  /// What validate() computes of images [N, C, D, H, W]: in windows where whole cases are judged so, and in
+  /// those of predict() where memory does not hold one pass.
   struct Judged {
     at::Tensor reconstruction;  // [N, C, D, H, W], in the images' type
     at::Tensor psnr, ssim;      // [N]
     at::Tensor perceptual;      // [N]; undefined without such a network
   };
-  Judged judge(const at::Tensor& images, const std::function<void(double)>& progress = {});
+  Judged judge(const at::Tensor& images, bool fits_in_one_pass = true,
+               const std::function<void(double)>& progress = {});
   /// The mean's reconstruction, on the grid of the file.
   Prediction predict(const Batch& inputs, const PredictionContext& context) override;
 

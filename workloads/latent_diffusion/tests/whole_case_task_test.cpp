@@ -78,6 +78,15 @@ TEST(AutoencoderTask, HasTheFiguresOfOnePassWhereAWindowHoldsTheCase) {
   EXPECT_FALSE(windows.judge(image).reconstruction.equal(expected.reconstruction));
 }
 
+TEST(AutoencoderTask, JudgesInTheWindowsOfATrainingCropWhatMemoryDoesNotHoldInOnePass) {
+  const torch::NoGradGuard no_grad;
+  auto narrow = made_task({}), windows = made_task({.roi_size = {16, 16, 16}});
+  const auto image = noisy_case(0);
+  const auto judged = narrow.judge(image, /*fits_in_one_pass=*/false);
+  EXPECT_TRUE(judged.reconstruction.equal(windows.judge(image).reconstruction));
+  EXPECT_FALSE(judged.reconstruction.equal(narrow.judge(image).reconstruction));
+}
+
 /// Of 21 voxels an axis that is padded to 22, and 18: windows of 16 at 0 and 6, and at 0 and 2.
 TEST(AutoencoderTask, IsHeldAgainstTheLoopWrittenByHand) {
   const torch::NoGradGuard no_grad;
