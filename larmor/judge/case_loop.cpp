@@ -49,6 +49,7 @@ void CaseLoop::take(int64_t number, std::span<const int64_t> upcoming) {
   send_heartbeat();
   at_ = number;
   const auto reading_it = reading(number);
+  reading_it.wait();  // so that no more threads read than `ahead`: each has an address space of its own
   const auto following = upcoming.first(std::min(upcoming.size(), static_cast<std::size_t>(options_.ahead)));
   for (const int64_t other : following) reading(other);
   std::erase_if(readings_, [&](const auto& entry) {

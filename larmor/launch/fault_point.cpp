@@ -49,7 +49,7 @@ std::string phase_word(Phase phase) {
   std::string doings;
   for (const auto& [word, action] : actions) doings += text(doings.empty() ? "" : "|", word);
   fail(Exit::usage, text("the environment says ", fault_variable, "=\"", setting, "\": ", what),
-       text("write rank=N phase=", places, " do=", doings, " [step=N] [generation=N]"));
+       text("write rank=N|any phase=", places, " do=", doings, " [step=N] [generation=N]"));
 }
 
 int64_t count_in(std::string_view setting, std::string_view word, std::string_view digits, int64_t most) {
@@ -101,7 +101,9 @@ Fault parse_fault(std::string_view setting) {
     const std::string name = word.substr(0, sign);
     const std::string value = sign < word.size() ? word.substr(sign + 1) : "";
     constexpr int64_t most = std::numeric_limits<int64_t>::max();
-    if (name == "rank") {
+    if (name == "rank" && value == "any") {
+      fault.rank = Fault::any_rank;
+    } else if (name == "rank") {
       fault.rank = static_cast<int>(count_in(setting, word, value, std::numeric_limits<int>::max()));
     } else if (name == "step") {
       fault.step = count_in(setting, word, value, most);
@@ -130,7 +132,8 @@ FaultPoint FaultPoint::from_environment(const Rank& rank) {
   const char* setting = std::getenv(fault_variable);
   if (setting == nullptr || *setting == '\0') return {};
   const Fault fault = parse_fault(setting);
-  if (fault.rank != rank.index || fault.generation != rank.generation) return {};
+  const bool is_meant = fault.rank == Fault::any_rank || fault.rank == rank.index;
+  if (!is_meant || fault.generation != rank.generation) return {};
   return FaultPoint(fault);
 }
 

@@ -23,6 +23,7 @@ struct Fault {
     full_disk,  // from then on nothing can be written
     slow        // from then on each such phase begins with a pause
   };
+  static constexpr int any_rank = -1;
   int rank = 0;
   Phase phase = Phase::starting;
   int64_t step = 0;  // done, as the status board counts: it happens at the first such phase from there on

@@ -48,6 +48,7 @@ TEST(Fault, IsReadInAnyOrder) {
   EXPECT_EQ(fault.generation, 2);
   EXPECT_EQ(fault.phase, Phase::waiting_for_data);
   EXPECT_EQ(fault.action, Fault::Action::full_disk);
+  EXPECT_EQ(parse_fault("rank=any phase=computing do=stop").rank, Fault::any_rank);
   const Fault shortest = parse_fault("rank=0 phase=starting do=hang");
   EXPECT_EQ(shortest.step, 0);
   EXPECT_EQ(shortest.generation, 0);

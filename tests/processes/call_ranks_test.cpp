@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "larmor/base/text.h"
+
 #include "tests/processes/support/trained_run.h"
 
 namespace larmor::testing {
@@ -80,23 +82,23 @@ TEST_F(CallRanks, ADamagedCaseCostsOnlyItself) {
   std::filesystem::remove(folder() / "heads" / "c.nii");
 }
 
+// Which rank computes the last case depends on the moment: one that starts late may be given none.
 TEST_F(CallRanks, ARankThatStandsStillOrIsKilledIsNamedAndCostsItsCase) {
   put_heads();
   const std::pair<const char*, const char*> faults[] = {
       {"stop",
-       "rank 1 hangs: no heartbeat for [0-9.]+ s while computing it; its process is stopped by a signal"},
-      {"kill", "rank 1 ended with it: killed by SIGKILL"}};
+       "rank [01] hangs: no heartbeat for [0-9.]+ s while computing it; its process is stopped by a signal"},
+      {"kill", "rank [01] ended with it: killed by SIGKILL"}};
   for (const auto& [act, words] : faults) {
     const std::string output = std::string("after_") + act;
     const auto end =
         larmor_program({"predict", "run", "--input", "heads", "--output", output + "/", "--ranks", "2",
                         "parallel.hang_limit=3s"},
                        {.folder = folder(),
-                        .environment = {{"LARMOR_FAULT", std::string("rank=1 phase=computing do=") + act}}});
+                        .environment = {{"LARMOR_FAULT", text("rank=any phase=computing step=4 do=", act)}}});
     EXPECT_EQ(end.status, rank_lost) << act;
-    EXPECT_THAT(end.err,
-                ::testing::ContainsRegex(
-                    std::string("nothing came of 1 of the 5 cases:\n  heads/[a-e][.]nii: ") + words));
+    EXPECT_THAT(end.err, ::testing::ContainsRegex(
+                             std::string("nothing came of 1 of the 5 cases:\n  heads/e[.]nii: ") + words));
     EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder() / output), {}), 4) << act;
   }
 }
