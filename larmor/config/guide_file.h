@@ -18,8 +18,8 @@ struct GuideKey {
     listed,    // a list, or the one value of a list: [2] for 2
     edge,      // three equal numbers, or one: 64 for [64, 64, 64]
     fixed,     // one of `form`, "2|two": there is nothing else here, and `ours` says so
-    unneeded,  // whatever it says; `ours` says why
-    missing,   // of what is not there, and `ours` says so; a value that asks for nothing is as good as none
+    unneeded,  // the key changes nothing here; `ours` says why
+    missing,   // larmor does not have what the key asks for; `ours` says so
   };
   /// "training.epochs". A mapping stands for all below it; `stages[].depth` is that of each item of a list of
   /// mappings, each of which is for the stage that its `name` says.

@@ -83,8 +83,11 @@ class References {
     const Entry* const meant = node.text.starts_with("@") || node.text.starts_with("$@")
                                    ? find_at(root_, join(split(name, '#'), "."))
                                    : nullptr;
-    const bool is_value =
-        meant != nullptr && !meant->value.text.starts_with('@') && !meant->value.text.starts_with('$');
+    // A file could otherwise grow without end by what it refers to.
+    constexpr size_t longest = 200;
+    const bool is_value = meant != nullptr && !meant->value.text.empty() &&
+                          meant->value.text.size() <= longest && !meant->value.text.starts_with('@') &&
+                          !meant->value.text.starts_with('$');
     if (is_value) {
       const int line = node.line;
       node = Node(meant->value);
@@ -92,7 +95,7 @@ class References {
     } else {
       problems_.push_back(
           {key, place_text(place),
-           text("is ", shown(node), ", which is no value of this file; write the value itself")});
+           text("is ", shown(node), ", which names no number or word of this file; write the value itself")});
       node = Node();
     }
   }
@@ -194,10 +197,10 @@ class GuideTranslator : private deepspeed::Answers {
     std::vector<std::string> names;
     for (const GuideKey& one : file_.keys) names.emplace_back(one.theirs);
     const std::string near = nearest(row, names);
-    const std::string other = near.empty() ? "take it out" : text("did you mean ", near);
-    fault(key, entry,
-          text("is not known in ", file_.name, "; ", other,
-               ", or say in our words what it asks for (our section is `train`, not `training`)?"));
+    fault(
+        key, entry,
+        text("is not known in ", file_.name, near.empty() ? "" : text("; did you mean ", near, "?"),
+             "; take it out, or say what it asks for in our words (our section is `train`, not `training`)"));
   }
 
   void answer(const GuideKey& known, const At& at, const Entry& entry) {

@@ -114,7 +114,10 @@ TEST(GuideFile, RefusesWhatCannotBeAndWhatItDoesNotKnow) {
       {"steps: [{name: first, size: [64, 64, 32]}]", "steps.first.size is [64, 64, 32], and a volume here"},
       {"training: {rate: 1.0e-4}\noptim: {rate: 2.0e-4}",
        "optim.rate asks for optim.learning_rate=2.0e-4, and training.rate for optim.learning_rate=1.0e-4"},
-      {"training: {rate: '@nothing'}", "training.rate is \"@nothing\", which is no value of this file"},
+      {"training: {rate: '@nothing'}",
+       "training.rate is \"@nothing\", which names no number or word of this file"},
+      {"training: {rate: '@net', batch: 3}\nnet: {dims: 3}",
+       "training.rate is \"@net\", which names no number"},
       {"training: {rate: '$1 / 2'}", "write the value itself"}};
   for (const auto& [content, what] : told)
     EXPECT_THAT(Translated(content).problem(), HasSubstr(what)) << content;
