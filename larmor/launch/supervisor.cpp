@@ -193,7 +193,7 @@ void Supervisor::blame_stopped(const std::vector<RankStatus>& ranks) {
     const RankStatus& status = ranks[rank];
     hang_->rank = static_cast<int>(rank);
     hang_->seconds = status.quiet;
-    hang_->what = text("rank ", rank, " hangs: no heartbeat for ", fixed(status.quiet, 1), " s ",
+    hang_->what = text(silence_text(hang_->rank, hang_->seconds, hang_->limit), " ",
                        while_in(status.phase, status.step));
     return;
   }

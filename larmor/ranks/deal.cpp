@@ -160,8 +160,8 @@ class Dealer {
     if (!hang) return;
     const auto state = one.host.process_state(index);
     one.hang =
-        text("rank ", rank, " hangs: no heartbeat for ", fixed(hang->seconds, 1), " s while ",
-             one.at ? "computing it" : "starting", state.empty() ? "" : text("; its process is ", state));
+        text(silence_text(index, hang->seconds, hang->limit), " while ", one.at ? "computing it" : "starting",
+             state.empty() ? "" : text("; its process is ", state));
     log::warning(text(one.at ? dealing_.name(*one.at) + ": " : "", one.hang));
     one.host.send(index, SIGKILL);
   }

@@ -18,7 +18,7 @@ constexpr double least_start = 60;
 
 bool is_at_work(const RankStatus& status) { return status.phase != Phase::finished && !status.is_waiting(); }
 
-/// "no heartbeat for 12 s (limit 10 s)": whole seconds where they say enough.
+/// Whole seconds where they say enough.
 std::string hang_seconds(double seconds) {
   return seconds < 10 ? text(fixed(seconds, 1), " s") : text(fixed(seconds, 0), " s");
 }
@@ -67,6 +67,11 @@ std::string common_wait(const std::vector<RankStatus>& ranks) {
 }
 
 }  // namespace
+
+std::string silence_text(int rank, double seconds, double limit) {
+  return text("rank ", rank, " hangs: no heartbeat for ", hang_seconds(seconds), " (limit ",
+              hang_seconds(limit), ")");
+}
 
 HangLimits parse_hang_limit(const std::string& words) {
   HangLimits limits;
@@ -138,9 +143,8 @@ std::optional<Hang> HangWatch::silent_rank(const std::vector<RankStatus>& ranks)
   }
   if (!worst) return worst;
   const RankStatus& status = ranks[static_cast<size_t>(worst->rank)];
-  worst->what =
-      text("rank ", worst->rank, " hangs: no heartbeat for ", hang_seconds(worst->seconds), " (limit ",
-           hang_seconds(worst->limit), ") ", while_in(status.phase, status.step), waiters_text(ranks));
+  worst->what = text(silence_text(worst->rank, worst->seconds, worst->limit), " ",
+                     while_in(status.phase, status.step), waiters_text(ranks));
   return worst;
 }
 

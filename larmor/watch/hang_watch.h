@@ -29,6 +29,9 @@ struct Hang {
   double limit = 0;
 };
 
+/// "rank 1 hangs: no heartbeat for 12 s (limit 10 s)", of whatever group it is a rank.
+std::string silence_text(int rank, double seconds, double limit);
+
 /// Keeps nothing between looks.
 class HangWatch {
  public:

@@ -2,6 +2,7 @@
 #include "larmor/launch/supervisor.h"
 
 #include <deque>
+#include <set>
 #include <utility>
 
 #include <gmock/gmock.h>
@@ -56,7 +57,9 @@ class PlayedHost final : public Host {
     return signal;
   }
   std::map<int, RankStatus> statuses() override { return reports ? ranks_ : std::map<int, RankStatus>(); }
-  std::string process_state(int) override { return "stopped by a signal"; }
+  std::string process_state(int rank) override {
+    return asleep.contains(rank) ? "sleeping" : "stopped by a signal";
+  }
   void beat() override { ++beats; }
   bool is_lost() const override { return is_lost_; }
 
@@ -86,6 +89,7 @@ class PlayedHost final : public Host {
   int stops_at = SIGTERM;
   Ending ending_when_stopped = {75, 0};
   bool reports = true;
+  std::set<int> asleep;
   int beats = 0;
 
  private:
@@ -236,6 +240,18 @@ TEST_F(Supervision, EndsAHangingGroupStepByStep) {
   EXPECT_THAT(near.sent, ElementsAre(Pair(0, SIGUSR2), Pair(1, SIGUSR2), Pair(0, SIGCONT), Pair(1, SIGCONT),
                                      Pair(0, SIGKILL), Pair(1, SIGKILL)));
   EXPECT_THAT(log(), HasSubstr("ending all ranks of the hanging group"));
+}
+
+TEST_F(Supervision, BlamesTheRankThatStandsStillWhereAnotherThatWaitsForItWasQuietFirst) {
+  options.hang.fixed = 1;
+  near.set(1, busy(0.9));
+  near.asleep = {0};
+  far.set(2, busy(5));
+  far.asleep = {2, 3};
+  const GroupEnding ending = run();
+  EXPECT_EQ(ending.first_rank, 1);
+  EXPECT_THAT(ending.message, HasSubstr("rank 1 hangs: no heartbeat for 0.9 s (limit 1.0 s) while computing "
+                                        "step 9; its process is stopped by a signal"));
 }
 
 TEST_F(Supervision, TakesAHostThatHasNotReportedYetForNoHang) {

@@ -87,7 +87,8 @@ TEST_F(CallRanks, ARankThatStandsStillOrIsKilledIsNamedAndCostsItsCase) {
   put_heads();
   const std::pair<const char*, const char*> faults[] = {
       {"stop",
-       "rank [01] hangs: no heartbeat for [0-9.]+ s while computing it; its process is stopped by a signal"},
+       "rank [01] hangs: no heartbeat for [0-9.]+ s \\(limit 3.0 s\\) while computing it; its process is "
+       "stopped by a signal"},
       {"kill", "rank [01] ended with it: killed by SIGKILL"}};
   for (const auto& [act, words] : faults) {
     const std::string output = std::string("after_") + act;

@@ -128,8 +128,9 @@ TEST_F(Deal, NamesARankThatStandsStillAndLosesThePieceThatItWasAt) {
     expect_done(all, 2);
     EXPECT_EQ(all[2].end, Dealt::End::hung);
     EXPECT_EQ(all[2].exit, Exit::rank_lost);
-    EXPECT_THAT(all[2].loss, AllOf(HasSubstr("hangs: no heartbeat for "),
-                                   HasSubstr("while computing it; its process is stopped by a signal")));
+    EXPECT_THAT(all[2].loss,
+                AllOf(HasSubstr("hangs: no heartbeat for "),
+                      HasSubstr("s (limit 1.5 s) while computing it; its process is stopped by a signal")));
   }
 }
 
