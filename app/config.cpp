@@ -1,5 +1,7 @@
 // The resolved config, where each value came from, and the schema of what may be said.
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -40,6 +42,24 @@ Json origins_of(const LoadedConfig& config) {
     all.push_back(row);
   }
   return all;
+}
+
+/// Whether it is one of the keys that were asked for, or below one; of none, each is.
+bool is_asked(const std::string& key, const std::vector<std::string>& asked) {
+  const auto has = [&](const std::string& one) { return key == one || key.starts_with(one + "."); };
+  return asked.empty() || std::ranges::any_of(asked, has);
+}
+
+/// Leaves the origins of the keys that were asked for. Throws Error (usage) for one that there is not.
+void keep_asked(LoadedConfig& config, const std::vector<std::string>& asked, const WorkloadFields& fields) {
+  for (const auto& one : asked) {
+    const auto meets = [&](const Origin& origin) { return is_asked(origin.key, {one}); };
+    if (std::ranges::any_of(config.origins, meets)) continue;
+    const auto hint = hint_for_key(one, fields);
+    fail(Exit::usage, text("there is no key ", one),
+         hint.empty() ? text("`larmor config explain ", config.config.workload, "` shows every key") : hint);
+  }
+  std::erase_if(config.origins, [&](const Origin& origin) { return !is_asked(origin.key, asked); });
 }
 
 /// The row of the learning rate has the groups that learn by another.
@@ -88,7 +108,12 @@ int config(Program& program, const std::string& what) {
     program.show(schema, Lines().add_text(to_text(schema)));
     return 0;
   }
-  const auto loaded = program.load_to_show(workload);
+  auto loaded = program.load_to_show(workload);
+  const auto& asked = program.arguments().keys;
+  if (!asked.empty()) {
+    const auto stage = program.stage_of(workload);
+    keep_asked(loaded.config, asked, fields_of(workload, stage, *workload.stage(stage)));
+  }
   auto rows = origins_of(loaded.config);
   if (what == "show") {
     program.show(rows, Lines().add_text(loaded.config.to_yaml(/*with_origins=*/true)));
@@ -106,11 +131,12 @@ void add_config(Program& program) {
   auto& family = program.add_family("config", "the resolved config: show, explain, schema");
   for (const auto& [name, help] :
        {std::pair{"show", "the resolved values with their origins"},
-        std::pair{"explain", "every value with its meaning, its origin and what it overrode"},
+        std::pair{"explain",
+                  "every value, or those of KEY …, with its meaning, its origin and what it overrode"},
         std::pair{"schema", "JSON Schema of all keys"}}) {
     program.add_workload_verb(
         name, help, [&program, what = std::string(name)] { return config(program, what); },
-        {.stages = WorkloadVerb::Stages::each}, &family);
+        {.stages = WorkloadVerb::Stages::each, .takes_keys = name == std::string_view("explain")}, &family);
   }
 }
 

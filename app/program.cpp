@@ -12,6 +12,7 @@
 #include "larmor/launch/rank.h"
 
 #include "app/build_words.h"
+#include "app/flags/target_names.h"
 #include "app/flags/unknown_flags.h"
 #include "app/say.h"
 #include "app/stage_chain.h"
@@ -55,12 +56,6 @@ std::vector<std::string> flags_of(const CLI::App* verb) {
   return flags;
 }
 
-std::vector<std::string> names_of(const std::vector<Workload>& workloads) {
-  std::vector<std::string> names;
-  for (const auto& workload : workloads) names.push_back(workload.name());
-  return names;
-}
-
 std::vector<std::string> verbs_below(const CLI::App* app) {
   std::vector<std::string> names;
   for (const auto* verb : app->get_subcommands([](const CLI::App*) { return true; }))
@@ -94,8 +89,8 @@ CLI::App& Program::add_verb(const std::string& name, const std::string& help, Ac
   return verb;
 }
 
-void Program::add_target(CLI::App& verb, const std::string& kind) {
-  verb.add_option("target", operands_, kind + ", then key=value …")->type_name(kind + " key=value");
+void Program::add_target(CLI::App& verb, const std::string& kind, const std::string& help) {
+  verb.add_option("target", operands_, help)->type_name(kind);
 }
 
 std::vector<std::string> PlaceFlags::keys() const {
@@ -156,7 +151,10 @@ Program::Action Program::for_stages(const Action& action, WorkloadVerb::Stages s
 CLI::App& Program::add_workload_verb(const std::string& name, const std::string& help, const Action& action,
                                      WorkloadVerb kind, CLI::App* parent) {
   auto& verb = add_verb(name, help, for_stages(action, kind.stages), parent);
-  add_target(verb, "WORKLOAD");
+  const std::string keys = kind.takes_keys ? "KEY " : "";
+  add_target(verb, "WORKLOAD " + keys + "key=value",
+             text("WORKLOAD, then ", kind.takes_keys ? "KEY … or " : "", "key=value …"));
+  if (kind.takes_keys) take_keys_.insert(&verb);
   add_config_flags(verb, kind);
   return verb;
 }
@@ -164,14 +162,14 @@ CLI::App& Program::add_workload_verb(const std::string& name, const std::string&
 CLI::App& Program::add_run_verb(const std::string& name, const std::string& help, Action action,
                                 CLI::App* parent) {
   auto& verb = add_verb(name, help, std::move(action), parent);
-  verb.add_option("target", operands_, "a run folder, or the name of a run")->type_name("RUN");
+  add_target(verb, "RUN", "a run folder, or the name of a run");
   return verb;
 }
 
 CLI::App& Program::add_workload_or_run_verb(const std::string& name, const std::string& help,
                                             const Action& action, WorkloadVerb kind) {
   auto& verb = add_verb(name, help, for_stages(action, kind.stages));
-  add_target(verb, "WORKLOAD|RUN");
+  add_target(verb, "WORKLOAD|RUN key=value", "WORKLOAD|RUN, then key=value …");
   add_config_flags(verb, kind);
   return verb;
 }
@@ -237,6 +235,9 @@ int Program::parse_and_act(std::vector<std::string> arguments) {
   try {
     cli_.parse(arguments);
   } catch (const CLI::Success& done) {
+    // Help for a verb that is not there is no answer.
+    const auto others = cli_.remaining(/*recurse=*/true);
+    if (!others.empty() && !others.front().starts_with("-")) refuse_arguments(others);
     std::ostringstream help;
     const int status = cli_.exit(done, help, help);
     print(Lines().add_text(help.str()));
@@ -259,9 +260,10 @@ int Program::act() {
       arguments_.overrides.push_back(operand);
     else if (arguments_.target.empty())
       arguments_.target = operand;
+    else if (take_keys_.contains(named_verb(&cli_)))
+      arguments_.keys.push_back(operand);
     else
-      fail(Exit::usage, text("two targets: ", arguments_.target, " and ", operand),
-           "give one workload or run, then key=value");
+      refuse_second_target(arguments_.target, operand, workloads_);
   }
   for (const auto& key : arguments_.place.keys()) arguments_.overrides.push_back(key);
   if (!action_) {
@@ -280,12 +282,7 @@ const Workload& Program::workload(const std::string& name) const {
   for (const auto& one : workloads_) {
     if (one.name() == name) return one;
   }
-  const auto names = names_of(workloads_);
-  if (name.empty())
-    fail(Exit::usage, "no workload was named", text("the workloads are: ", join(names, ", ")));
-  const auto near = nearest(name, names);
-  fail(Exit::usage, text("there is no workload ", name),
-       near.empty() ? text("the workloads are: ", join(names, ", ")) : text("did you mean ", near, "?"));
+  refuse_target(name, workloads_);
 }
 
 std::string Program::stage_of(const Workload& workload) const {
@@ -318,8 +315,8 @@ RunFolder Program::run_folder() const {
          text("larmor train ", target, " makes one; the newest is then runs/latest"));
   }
   const bool may_be_workload = named_verb(&cli_)->get_option_no_throw("--stage") != nullptr;
-  const auto folder = find_run(target, RunSection{}.folder,
-                               may_be_workload ? names_of(workloads_) : std::vector<std::string>());
+  const auto folder =
+      find_run(target, RunSection{}.folder, may_be_workload ? target_names(workloads_) : TargetNames());
   if (!arguments_.configs.empty()) {
     fail(Exit::usage,
          text("-c ", arguments_.configs.front(), ": the run ", target, " has its config already"),

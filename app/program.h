@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,8 @@ struct WorkloadVerb {
   /// --ranks, --device and --threads are keys of `parallel`; otherwise the verb adds them with a meaning of
   /// its own.
   bool place_is_config = true;
+  /// Words behind the workload are keys of its config.
+  bool takes_keys = false;
 };
 
 /// The words after a verb, as far as verbs share them.
@@ -51,6 +54,7 @@ struct VerbArguments {
   std::string target;                  // a workload, a run folder or a run's name
   std::vector<std::string> configs;    // -c, in order
   std::vector<std::string> overrides;  // key=value
+  std::vector<std::string> keys;       // words behind a workload, of the verb that takes them
   std::vector<std::string> command;    // after --
   std::string stage;
   PlaceFlags place;  // already among the overrides
@@ -84,6 +88,8 @@ class Program {
   /// A verb that takes either: run_folder() refuses the -c and --stage that do not fit the run.
   CLI::App& add_workload_or_run_verb(const std::string& name, const std::string& help, const Action& action,
                                      WorkloadVerb kind);
+  /// What the verb is about, as `kind` and in the words of its help.
+  void add_target(CLI::App& verb, const std::string& kind, const std::string& help);
   /// A name with verbs below it: `config show`.
   CLI::App& add_family(const std::string& name, const std::string& help);
 
@@ -129,7 +135,6 @@ class Program {
     Lines lines;
   };
 
-  void add_target(CLI::App& verb, const std::string& kind);
   void add_config_flags(CLI::App& verb, WorkloadVerb kind);
   /// The action that does as `kind` says of `--stage all`.
   Action for_stages(const Action& action, WorkloadVerb::Stages stages);
@@ -146,6 +151,7 @@ class Program {
   std::vector<std::string> words_;
   VerbArguments arguments_;
   std::vector<std::string> operands_;
+  std::set<const CLI::App*> take_keys_;
   Action action_;
   std::vector<Workload> workloads_;
   std::shared_ptr<const EarlierRuns> earlier_;
@@ -158,6 +164,8 @@ class Program {
 /// program.
 std::filesystem::path find_config(const std::string& name, const std::string& workload,
                                   const std::string& stage);
+/// What a config is for: the comment that it begins with.
+std::string config_purpose(const std::filesystem::path& config);
 /// How many of the configs, from the first on, lie beside that one, which is shipped.
 std::size_t count_shipped(const std::vector<std::filesystem::path>& configs);
 /// Names of the configs that ship for a stage of a workload.

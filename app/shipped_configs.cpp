@@ -1,8 +1,10 @@
 // Where the configs that come with the program lie: beside an installed program, or in the source tree
 // that a build folder belongs to.
 #include <algorithm>
+#include <sstream>
 
 #include "larmor/base/error.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/process/process.h"
 #include "larmor/base/text.h"
 
@@ -50,6 +52,14 @@ fs::path find_config(const std::string& name, const std::string& workload, const
        text("there is no config ", name, ": neither a file nor one that ships with the stage ", stage, " of ",
             workload),
        text(near.empty() ? "" : text("did you mean ", near, "? "), "shipped: ", join(names, ", ")));
+}
+
+std::string config_purpose(const fs::path& config) {
+  std::istringstream lines(read_text(config));
+  std::vector<std::string> comment;
+  for (std::string line; std::getline(lines, line) && line.starts_with("# ");)
+    comment.push_back(line.substr(2));
+  return join(comment, " ");
 }
 
 std::size_t count_shipped(const std::vector<fs::path>& configs) {

@@ -223,4 +223,8 @@ LoadedConfig load_config(const Sources& sources, const std::string& workload, co
   return loaded;
 }
 
+std::string hint_for_key(const std::string& key, const WorkloadFields& fields) {
+  return suggestion(key, list_keys(fields));
+}
+
 }  // namespace larmor

@@ -94,6 +94,10 @@ LoadedConfig load_config(const Sources& sources, const std::string& workload, co
 /// JSON Schema (draft 2020-12) of everything load_config accepts.
 Json config_schema(const WorkloadFields& fields);
 
+/// What to say of a key that the config does not have: "did you mean train.length?", what replaces the name
+/// of another program, or "".
+std::string hint_for_key(const std::string& key, const WorkloadFields& fields);
+
 /// The key to use instead of a flag of the guides ("--batch_size"), or "" when the flag is not known. `own`
 /// answers first.
 std::string hint_for_foreign_flag(std::string_view flag, const ForeignFlags& own = {});

@@ -53,6 +53,30 @@ KeyList list_keys(const WorkloadFields& fields) {
   return std::move(lister.keys);
 }
 
+std::string suggestion(const std::string& key, const KeyList& known) {
+  const auto asked = [](const std::string& near) { return text("did you mean ", near, "?"); };
+  const std::string word = last_word(key);
+  const std::string near = nearest(key, known.leaves);
+  const std::vector<std::string> near_word{last_word(near)};
+  if (!near.empty() && !nearest(word, near_word).empty()) return asked(near);
+  // A name that other programs use is no slip of the finger.
+  if (std::string hint = hint_for_foreign_flag(word, known.foreign); !hint.empty()) return hint;
+  const auto theirs = deepspeed_sections();
+  if (std::find(theirs.begin(), theirs.end(), key.substr(0, key.find('.'))) != theirs.end())
+    return "DeepSpeed's keys stand in a JSON file of their own, for -c";
+  if (const std::string section = nearest(key, known.sections); !section.empty()) return asked(section);
+  // The right word in the wrong section.
+  std::vector<std::string> words;
+  for (const std::string& leaf : known.leaves) words.push_back(last_word(leaf));
+  const std::string meant = nearest(word, words);
+  constexpr size_t most_meant = 3;
+  std::vector<std::string> possible;
+  for (const std::string& leaf : known.leaves)
+    if (last_word(leaf) == meant && possible.size() < most_meant) possible.push_back(leaf);
+  if (!possible.empty()) return asked(join(possible, " or "));
+  return near.empty() ? "" : asked(near);
+}
+
 Reader::Reader(std::span<const Node* const> trees, const KeyList& known, std::set<std::string> inheriting,
                Problems& problems)
     : known_(known), inheriting_(std::move(inheriting)), problems_(problems) {
@@ -119,31 +143,11 @@ void Reader::refuse_unknown(const Level& level) {
         deepest = &deepest->value.entries.front();
         key += text('.', deepest->key);
       }
-      const std::string near = problems_.size() < most_problems_shown ? suggestion(key) : "";
-      problems_.push_back({key, place_text(deepest->place), text("is not a key", near)});
+      const std::string near = problems_.size() < most_problems_shown ? suggestion(key, known_) : "";
+      problems_.push_back(
+          {key, place_text(deepest->place), text("is not a key", near.empty() ? "" : "; ", near)});
     }
   }
-}
-
-std::string Reader::suggestion(const std::string& key) const {
-  const auto asked = [](const std::string& near) { return text("; did you mean ", near, "?"); };
-  const std::string word = last_word(key);
-  const std::string near = nearest(key, known_.leaves);
-  const std::vector<std::string> near_word{last_word(near)};
-  if (!near.empty() && !nearest(word, near_word).empty()) return asked(near);
-  // A name that other programs use is no slip of the finger.
-  if (const std::string hint = hint_for_foreign_flag(word, known_.foreign); !hint.empty())
-    return text("; ", hint);
-  const auto theirs = deepspeed_sections();
-  if (std::find(theirs.begin(), theirs.end(), key.substr(0, key.find('.'))) != theirs.end())
-    return "; DeepSpeed's keys stand in a JSON file of their own, for -c";
-  if (const std::string section = nearest(key, known_.sections); !section.empty()) return asked(section);
-  // The right word in the wrong section.
-  std::vector<std::string> words;
-  for (const std::string& leaf : known_.leaves) words.push_back(last_word(leaf));
-  const auto found = std::find(words.begin(), words.end(), nearest(word, words));
-  if (found != words.end()) return asked(known_.leaves[static_cast<size_t>(found - words.begin())]);
-  return near.empty() ? "" : asked(near);
 }
 
 }  // namespace larmor

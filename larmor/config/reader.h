@@ -19,6 +19,8 @@ struct KeyList {
   ForeignFlags foreign;  // names of other programs that the workload answers
 };
 KeyList list_keys(const WorkloadFields& fields);
+/// What to say of a key that is not among them; "" where nothing is near.
+std::string suggestion(const std::string& key, const KeyList& known);
 
 class Reader final : public LeafVisitor {
  public:
@@ -45,8 +47,6 @@ class Reader final : public LeafVisitor {
 
   std::string key_of(const std::string& name) const;
   void refuse_unknown(const Level& level);
-  std::string suggestion(const std::string& key) const;
-
   const KeyList& known_;
   std::set<std::string> inheriting_;
   Problems& problems_;

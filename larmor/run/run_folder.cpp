@@ -58,7 +58,7 @@ std::string planned_run_name(const Clock& clock, const std::string& workload, co
 }
 
 RunFolder find_run(const std::string& text_form, const fs::path& runs,
-                   const std::vector<std::string>& others) {
+                   const std::map<std::string, std::string>& others) {
   for (const auto& root : {fs::path(text_form), runs / text_form}) {
     const RunFolder folder{root};
     if (folder.is_run()) return {fs::weakly_canonical(root)};
@@ -68,7 +68,8 @@ RunFolder find_run(const std::string& text_form, const fs::path& runs,
            "whom the run folder belongs to has to let others read it");
     }
   }
-  auto names = others;
+  std::vector<std::string> names;
+  for (const auto& [name, said] : others) names.push_back(name);
   std::error_code absent;
   for (const auto& item : fs::directory_iterator(runs, absent)) {
     if (RunFolder{item.path()}.is_run()) names.push_back(item.path().filename().string());
@@ -77,7 +78,7 @@ RunFolder find_run(const std::string& text_form, const fs::path& runs,
   fail(Exit::usage,
        text("there is no run ", text_form, ": neither that folder nor ", (runs / text_form).string(),
             " holds a config.yaml"),
-       !near.empty()    ? text("did you mean ", near, "?")
+       !near.empty()    ? text("did you mean ", others.contains(near) ? others.at(near) : near, "?")
        : others.empty() ? "give the folder of a run, or its name below " + runs.string()
                         : std::string("give the folder of a run, or a workload of `larmor list`"));
 }

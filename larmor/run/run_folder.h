@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -65,8 +66,9 @@ std::string new_run_name(const Clock& clock, const std::string& workload, const 
 std::string planned_run_name(const Clock& clock, const std::string& workload, const std::string& stage);
 
 /// A run by its folder or by its name under `runs`. Throws Error (usage) when there is none, with the nearest
-/// of the runs there and of `others`: what else the words might have been meant to name.
+/// of the runs there and of `others`: what else the words might have been meant to name, and what to say
+/// then.
 RunFolder find_run(const std::string& text, const std::filesystem::path& runs,
-                   const std::vector<std::string>& others = {});
+                   const std::map<std::string, std::string>& others = {});
 
 }  // namespace larmor

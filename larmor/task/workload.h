@@ -28,6 +28,8 @@ class Workload {
     std::string name;
     std::function<std::unique_ptr<Stage>()> make;
     std::vector<Need> needs = {};  // of stages that stand before it
+    std::string purpose = {};      // what it learns, for a person who chooses
+    std::string data = {};         // of which kind it takes them
   };
   /// `stages`, at least one, in the order in which they are trained. `foreign_flags`: of the workload's guide
   /// and its reference; `guide_files`: the files that their scripts take.

@@ -1,4 +1,6 @@
 // What a newcomer types first.
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,6 +37,63 @@ TEST(FirstLook, ListNamesTheWorkloadsTheirStagesAndConfigs) {
     EXPECT_TRUE(details[0]["needs"].empty()) << "the first stage has none before it";
   }
   EXPECT_THAT(names, IsSupersetOf({"fast_ddpm", "latent_diffusion", "survival"}));
+}
+
+TEST(FirstLook, ListOfAWorkloadSaysWhatEachStageAndConfigIsFor) {
+  for (const auto& workload : larmor_program({"list", "--json"}).json()) {
+    const auto name = workload["workload"].get<std::string>();
+    const auto end = larmor_program({"list", name});
+    ASSERT_EQ(end.status, 0) << end.err;
+    for (const auto& stage : workload["stage_details"]) {
+      const auto purpose = stage["purpose"].get<std::string>(), data = stage["data"].get<std::string>();
+      EXPECT_FALSE(purpose.empty() || data.empty()) << name << " " << stage["stage"];
+      EXPECT_THAT(end.out, HasSubstr(stage["stage"].get<std::string>() + ": " + purpose));
+      EXPECT_THAT(end.out, HasSubstr(data));
+      for (const auto& config : stage["configs"]) {
+        const auto said = stage["config_purposes"][config.get<std::string>()].get<std::string>();
+        EXPECT_FALSE(said.empty()) << name << " " << config;
+        EXPECT_THAT(end.out, HasSubstr("-c " + config.get<std::string>() + ": " + said));
+      }
+    }
+  }
+  EXPECT_THAT(larmor_program({"list", "surival"}).err, HasSubstr("did you mean survival?"));
+  EXPECT_EQ(larmor_program({"list", "survival", "train.length=1ep"}).status, 2);
+}
+
+TEST(FirstLook, OneKeyIsExplainedAlone) {
+  const auto rows = larmor_program({"config", "explain", "survival", "train.precision", "optim.schedule",
+                                    "train.precision=bf16", "--json"})
+                        .json();
+  std::vector<std::string> keys;
+  for (const auto& row : rows) keys.push_back(row["key"]);
+  EXPECT_THAT(keys, IsSupersetOf({"train.precision", "optim.schedule.name", "optim.schedule.warmup"}));
+  EXPECT_EQ(rows[0]["value"], "bf16");
+  EXPECT_EQ(rows[0]["origin"], "command line");
+  for (const auto& key : keys)
+    EXPECT_TRUE(key == "train.precision" || key.starts_with("optim.schedule.")) << key;
+
+  const auto one = larmor_program({"config", "explain", "survival", "train.length"});
+  EXPECT_THAT(one.out, HasSubstr("train.length: 50ep"));
+  EXPECT_THAT(one.out, HasSubstr("from default.yaml:"));
+  EXPECT_EQ(std::ranges::count(one.out, '\n'), 3) << one.out;
+}
+
+TEST(FirstLook, AKeyThatIsNotThereIsAnsweredWithTheNearest) {
+  for (const auto& [key, meant] :
+       std::vector<std::pair<std::string, std::string>>{{"train.lenght", "did you mean train.length?"},
+                                                        {"optim.schedul", "did you mean optim.schedule?"},
+                                                        {"folder", "did you mean run.folder or data.folder?"},
+                                                        {"batch_size", "train.global_batch="},
+                                                        {"qqqqqqqqqq", "shows every key"}}) {
+    const auto end = larmor_program({"config", "explain", "survival", key});
+    EXPECT_EQ(end.status, 2) << key;
+    EXPECT_THAT(end.err, HasSubstr("there is no key " + key));
+    EXPECT_THAT(end.err, HasSubstr(meant));
+  }
+  EXPECT_THAT(larmor_program({"config", "explain", "train.length"}).err,
+              HasSubstr("name a workload before it"));
+  EXPECT_EQ(larmor_program({"config", "show", "survival", "train.length"}).status, 2)
+      << "only explain takes keys";
 }
 
 TEST(FirstLook, EveryConfigIsShownAndExplainedBeforeThereAreData) {

@@ -274,5 +274,29 @@ TEST_F(Names, ThatAreMistypedAreAnsweredWithTheNearest) {
   }
 }
 
+TEST_F(Names, ThatStandInTheWrongPlaceAreAnsweredWithWhatTheyAre) {
+  std::filesystem::create_directory(folder() / "heads");
+  put_file(folder() / "mine.yaml", "train: {length: 1ep}\n");
+  put_file(folder() / "cases.csv", "image,time,event\n");
+  for (const auto& [words, meant] : std::vector<std::pair<Words, std::string>>{
+           {{"train", "autoencoder"}, "latent_diffusion --stage autoencoder"},
+           {{"train", "autoencodr"}, "latent_diffusion --stage autoencoder"},
+           {{"train", "latent-diffusion"}, "latent_diffusion"},
+           {{"plan", "risk"}, "survival --stage risk"},
+           {{"train", "latent_diffusion", "diffusoin"}, "--stage diffusion"},
+           {{"plan", "latent_diffusion", "tiny"}, "-c tiny"},
+           {{"plan", "latent_diffusion", "heads"}, "data.folder=heads"},
+           {{"plan", "latent_diffusion", "mine.yaml"}, "-c mine.yaml"},
+           {{"train", "survival", "cases.csv"}, "data.list=cases.csv"},
+           {{"trian", "--help"}, "train"},
+           {{"job", "slrum", "--help"}, "slurm"},
+           {{"help", "trian"}, "train"}}) {
+    const auto end = call(words);
+    SCOPED_TRACE(join(words, " "));
+    EXPECT_EQ(end.status, usage) << end.out;
+    EXPECT_THAT(end.err, HasSubstr(text("did you mean ", meant, "?")));
+  }
+}
+
 }  // namespace
 }  // namespace larmor::testing

@@ -7,10 +7,15 @@
 
 namespace larmor::fast_ddpm {
 Workload make_workload() {
-  return {"fast_ddpm",
-          {{.name = "denoiser", .make = [] { return std::make_unique<DenoiserStage>(); }}},
-          guide_flags(),
-          guide_files()};
+  return {
+      "fast_ddpm",
+      {{.name = "denoiser",
+        .make = [] { return std::make_unique<DenoiserStage>(); },
+        .needs = {},
+        .purpose = "generates any of four MR modalities from the other three",
+        .data = "heads in several modalities: NIfTI, a folder each, as BraTS 2020, 2021 and 2023 have them"}},
+      guide_flags(),
+      guide_files()};
 }
 
 }  // namespace larmor::fast_ddpm

@@ -1,6 +1,7 @@
 #include "workloads/latent_diffusion/workload.h"
 
 #include <memory>
+#include <string>
 
 #include "workloads/latent_diffusion/autoencoder/autoencoder_stage.h"
 #include "workloads/latent_diffusion/diffusion/diffusion_stage.h"
@@ -9,13 +10,21 @@
 namespace larmor::latent_diffusion {
 
 Workload make_workload() {
-  return {"latent_diffusion",
-          {{.name = "autoencoder", .make = [] { return std::make_unique<AutoencoderStage>(); }},
-           {.name = "diffusion",
-            .make = [] { return std::make_unique<DiffusionStage>(); },
-            .needs = {{.stage = "autoencoder", .use = Need::Use::keeps}}}},
-          {},
-          guide_files()};
+  const std::string scans = "volumes: NIfTI (data.folder, or data.list), npz, DICOM, or invented (phantom)";
+  return {
+      "latent_diffusion",
+      {{.name = "autoencoder",
+        .make = [] { return std::make_unique<AutoencoderStage>(); },
+        .needs = {},
+        .purpose = "compresses volumes to latents and rebuilds volumes of them",
+        .data = scans},
+       {.name = "diffusion",
+        .make = [] { return std::make_unique<DiffusionStage>(); },
+        .needs = {{.stage = "autoencoder", .use = Need::Use::keeps}},
+        .purpose = "invents volumes, or makes one kind of scan of another, in the latents of the autoencoder",
+        .data = scans}},
+      {},
+      guide_files()};
 }
 
 }  // namespace larmor::latent_diffusion

@@ -9,7 +9,11 @@ namespace larmor::survival {
 Workload make_workload() {
   const auto make = [] { return std::make_unique<RiskStage>(); };
   return {"survival",
-          {{.name = "risk", .make = make}},
+          {{.name = "risk",
+            .make = make,
+            .needs = {},
+            .purpose = "the risk of an event, of a volume, by a 3-D ResNet with Cox's loss",
+            .data = "a table (data.list=FILE.csv) of volumes with the time and whether the event came"}},
           {{"resnet", "say `model.depth=18` (or 10, 34, 50, …)"},
            {"freeze-epochs", "say `model.freeze_epochs=`"},
            {"eval-years", "say `data.horizons=[1y, 2y]`"},

@@ -1,6 +1,7 @@
 #include "workloads/xray_vqa/workload.h"
 
 #include <memory>
+#include <string>
 
 #include "workloads/xray_vqa/guide.h"
 #include "workloads/xray_vqa/training/vqa_stage.h"
@@ -8,12 +9,21 @@
 namespace larmor::xray_vqa {
 Workload make_workload() {
   const auto make = [] { return std::make_unique<VqaStage>(); };
-  return {
-      "xray_vqa",
-      {{.name = "pretrain", .make = make},
-       {.name = "finetune", .make = make, .needs = {{.stage = "pretrain", .use = Need::Use::starts_from}}}},
-      guide_flags(),
-      guide_files()};
+  const std::string radiographs =
+      "radiographs of MIMIC-CXR-JPG (data.folder) and MIMIC-Ext-CXR-QBA's questions (data.questions)";
+  return {"xray_vqa",
+          {{.name = "pretrain",
+            .make = make,
+            .needs = {},
+            .purpose = "answers questions about chest radiographs, learned from very many of them",
+            .data = radiographs},
+           {.name = "finetune",
+            .make = make,
+            .needs = {{.stage = "pretrain", .use = Need::Use::starts_from}},
+            .purpose = "the same network, learning on from the weights of pretrain with the better questions",
+            .data = radiographs}},
+          guide_flags(),
+          guide_files()};
 }
 
 }  // namespace larmor::xray_vqa
