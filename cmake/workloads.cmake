@@ -24,7 +24,7 @@ function(larmor_workload name)
   foreach(config ${stages})
     string(REPLACE "/configs/default.yaml" "" stage ${config})
     install(DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/${stage}/configs
-            DESTINATION ${CMAKE_INSTALL_DATADIR}/larmor/workloads/${name}/${stage})
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/larmor/workloads/${name}/${stage} COMPONENT program)
   endforeach()
 endfunction()
 

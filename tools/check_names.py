@@ -8,7 +8,7 @@ from pathlib import Path
 import source_tree
 from source_tree import Problem, blanked, read
 
-FOLDERS = ("larmor", "workloads", "app", "examples", "tests", "bench", "tools")
+FOLDERS = ("larmor", "workloads", "app", "examples", "tests", "bench", "python", "tools")
 # A file with such a name has no subject, so everything ends up in it.
 BANNED = {"util", "utils", "common", "helper", "helpers", "misc", "types", "defs"}
 SNAKE_CASE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
@@ -30,7 +30,7 @@ def check_file_names(root):
         if path.stem in BANNED or path.stem.split("_")[-1] in BANNED - {"types"}:
             yield Problem(str(path), 1, f"{path.stem} says nothing about what is inside")
         for part in (*path.parts[:-1], path.stem):
-            if not SNAKE_CASE.fullmatch(part):
+            if not SNAKE_CASE.fullmatch(part) and part != "__init__":  # Python's own
                 yield Problem(str(path), 1, f"{part} is not snake_case")
 
 

@@ -13,7 +13,7 @@ LINES_OF_A_FILE = 400
 LINES_OF_A_FUNCTION = 60
 FILES_OF_A_FOLDER = 40
 FOLDERS_OF_CODE = ("larmor", "workloads", "app")  # tests have a folder a layer, whatever it holds
-FOLDERS = ("larmor", "workloads", "app", "examples", "tests", "bench", "tools", "cmake", "script")
+FOLDERS = ("larmor", "workloads", "app", "examples", "tests", "bench", "python", "tools", "cmake", "script")
 
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\\n|\\.)*", re.MULTILINE)
 TYPE_SCOPE = re.compile(r"(^|[\s>\])])(namespace|class|struct|union|enum|extern)\b")
