@@ -152,6 +152,18 @@ class Wheel(unittest.TestCase):
         end = self.as_user([self.env / "bin" / "python", "-c", code])
         self.assertEqual((end.returncode, end.stdout), (0, "unfinished [1] fast_ddpm\n"), end.stderr)
 
+    def test_8_takes_the_torch_that_python_finds_elsewhere(self):
+        elsewhere = self.user / "elsewhere"
+        elsewhere.mkdir()
+        for name in ("torch", "nvidia"):
+            (self.packages / name).rename(elsewhere / name)
+            self.addCleanup((elsewhere / name).rename, self.packages / name)
+        end = self.train("none")
+        self.assertEqual((end.returncode, end.stdout), (4, ""))
+        self.assertRegex(end.stderr, r"^larmor: there is no torch beside .*\n  hint: .*pip install 'torch==2\.11\.\*'")
+        end = self.train("elsewhere", {"PATH": "/usr/bin:/bin", "HOME": str(self.user), "PYTHONPATH": str(elsewhere)})
+        self.assertEqual(end.returncode, 0, end.stderr)
+
     def test_9_says_what_is_wrong_with_the_torch_beside_it(self):
         give_torch(self.packages, "2.12.0")
         end = self.train("wrong")

@@ -5,6 +5,7 @@ import importlib.util
 import io
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -193,6 +194,34 @@ class TheEntry(InAFolder):
         end = self.entry("list", environment={"LARMOR_PROGRAM": None}, torch="2.11.0+cu130")
         self.assertEqual(end.returncode, 4)
         self.assertRegex(end.stderr, r"larmor: .*/bin/larmor cannot be started: No such file or directory\n  hint: ")
+
+
+class AStop(InAFolder):
+    """Of a training that would take long, by a signal to that one process."""
+
+    def stopped(self, code, name):
+        words = f"'train', 'survival', '-c', 'tiny', '--no-check', 'train.length=1000000st', 'run.name={name}'"
+        process = subprocess.Popen([sys.executable, "-c", code.replace("WORDS", words)], stderr=subprocess.PIPE, text=True,
+                                   stdout=subprocess.DEVNULL, start_new_session=True,
+                                   env={**os.environ, "PYTHONPATH": str(Path(larmor.__file__).parent.parent)})
+        self.addCleanup(process.kill)
+        with process.stderr:
+            self.assertTrue(any(line.startswith("step 1/") for line in process.stderr))
+            process.send_signal(signal.SIGINT)
+            said = process.stderr.read()
+        return process.wait(), said
+
+    def test_of_python_is_one_of_the_verb_with_its_checkpoint(self):
+        status, said = self.stopped("import larmor; larmor.run(WORDS)", "by_call")
+        self.assertEqual(status, -signal.SIGINT)
+        self.assertIn("KeyboardInterrupt", said)
+        self.assertEqual(len(larmor.Run("by_call").checkpoints), 1)
+
+    def test_of_the_entry_is_the_programs(self):
+        entry = "import sys; sys.argv = ['larmor', WORDS]; from larmor.program import main; main()"
+        status, said = self.stopped(entry, "by_entry")
+        self.assertEqual(status, 75, said)
+        self.assertEqual(len(larmor.Run("by_entry").checkpoints), 1)
 
 
 class ThePage(InAFolder):
