@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <numeric>
+#include <utility>
 
 #include <spng.h>
 
@@ -87,6 +89,21 @@ std::string encode_png(const Image& image) {
 
 void write_png(Storage& storage, const std::filesystem::path& path, const Image& image) {
   write_text(storage, path, encode_png(image));
+}
+
+struct Picture::Shared {
+  Image image;
+  std::once_flag is_encoded;
+  std::string png;
+};
+
+Picture::Picture(Image image) : shared_(std::make_shared<Shared>()) { shared_->image = std::move(image); }
+
+const Image& Picture::image() const { return shared_->image; }
+
+const std::string& Picture::png() const {
+  std::call_once(shared_->is_encoded, [this] { shared_->png = encode_png(shared_->image); });
+  return shared_->png;
 }
 
 Image stacked(const std::vector<Image>& images, int gap) {

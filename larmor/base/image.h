@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,19 @@ struct Image {
 /// The bytes of a PNG file.
 std::string encode_png(const Image& image);
 void write_png(Storage& storage, const std::filesystem::path& path, const Image& image);
+
+/// An image for several readers, whose PNG is encoded once, by the first that asks. Copies share both.
+/// Thread-safe.
+class Picture {
+ public:
+  Picture(Image image);  // implicit: whoever has an image has a picture
+  const Image& image() const;
+  const std::string& png() const;
+
+ private:
+  struct Shared;
+  std::shared_ptr<Shared> shared_;
+};
 
 /// Pictures below each other, `gap` grey rows between them; widths are padded at the right.
 Image stacked(const std::vector<Image>& images, int gap = 4);

@@ -78,10 +78,10 @@ class Background final : public Tracker {
     if (kind == "checkpoint") push({.write = [](Tracker& sink) { sink.flush(); }});
   }
 
-  void picture(const Moment& moment, std::string_view name, const Image& image) override {
+  void picture(const Moment& moment, std::string_view name, const Picture& picture) override {
     push({.write = [moment, name = std::string(name),
-                    image](Tracker& sink) { sink.picture(moment, name, image); },
-          .bytes = image.pixels.size(),
+                    picture](Tracker& sink) { sink.picture(moment, name, picture); },
+          .bytes = picture.image().pixels.size(),
           .may_go = true});
   }
 

@@ -89,7 +89,7 @@ class Console final : public Tracker {
     if (!options_.quiet) work_.show(progress);
   }
 
-  void picture(const Moment&, std::string_view, const Image&) override {}
+  void picture(const Moment&, std::string_view, const Picture&) override {}
 
   void flush() override {}
 

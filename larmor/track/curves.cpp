@@ -108,8 +108,8 @@ class CurvePicture final : public Tracker {
     if (kind == "end" || (kind == "validation" && is_due)) draw();
   }
 
-  void picture(const Moment& moment, std::string_view name, const Image& image) override {
-    others_->picture(moment, name, image);
+  void picture(const Moment& moment, std::string_view name, const Picture& picture) override {
+    others_->picture(moment, name, picture);
   }
   void flush() override { others_->flush(); }
   std::string take_complaint() override {

@@ -47,7 +47,7 @@ class EventLog final : public Tracker {
     write(line_of(moment, kind, values, words));
   }
 
-  void picture(const Moment&, std::string_view, const Image&) override {}
+  void picture(const Moment&, std::string_view, const Picture&) override {}
 
   void flush() override {
     if (file_ && !guard_.attempt([&] { file_->sync(); })) file_.reset();

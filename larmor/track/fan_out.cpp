@@ -14,7 +14,7 @@ namespace {
 class SilentTracker final : public Tracker {
  public:
   void event(const Moment&, std::string_view, const Values&, std::string_view) override {}
-  void picture(const Moment&, std::string_view, const Image&) override {}
+  void picture(const Moment&, std::string_view, const Picture&) override {}
   void flush() override {}
 };
 
@@ -33,9 +33,9 @@ class FanOut final : public Tracker {
     for (const auto& sink : sinks_) sink->event(moment, kind, values, words);
     pass_on_complaints(moment);
   }
-  void picture(const Moment& moment, std::string_view name, const Image& image) override {
+  void picture(const Moment& moment, std::string_view name, const Picture& picture) override {
     const std::scoped_lock lock(mutex_);
-    for (const auto& sink : sinks_) sink->picture(moment, name, image);
+    for (const auto& sink : sinks_) sink->picture(moment, name, picture);
     pass_on_complaints(moment);
   }
   void progress(const WorkProgress& progress) override {

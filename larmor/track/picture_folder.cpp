@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "larmor/base/files/file.h"
 #include "larmor/base/files/storage.h"
 #include "larmor/base/image.h"
 #include "larmor/base/text.h"
@@ -42,9 +43,9 @@ class PictureFolder final : public Tracker {
 
   void event(const Moment&, std::string_view, const Values&, std::string_view) override {}
 
-  void picture(const Moment& moment, std::string_view name, const Image& image) override {
+  void picture(const Moment& moment, std::string_view name, const Picture& picture) override {
     const std::string file = text(as_file_name(name), "-", eight_digits(moment.step), ".png");
-    guard_.attempt([&] { write_png(storage_, folder_ / file, image); });
+    guard_.attempt([&] { write_text(storage_, folder_ / file, picture.png()); });
   }
 
   void flush() override {}

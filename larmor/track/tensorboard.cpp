@@ -53,8 +53,9 @@ class TensorBoard final : public Tracker {
     if (kind != "step" || clock_.steady_seconds() - last_write_ >= seconds_between_writes) write_waiting();
   }
 
-  void picture(const Moment& moment, std::string_view name, const Image& image) override {
-    if (file_) guard_.attempt([&] { add(tfevents_image(clock_.wall_seconds(), moment.step, name, image)); });
+  void picture(const Moment& moment, std::string_view name, const Picture& picture) override {
+    if (file_)
+      guard_.attempt([&] { add(tfevents_image(clock_.wall_seconds(), moment.step, name, picture)); });
   }
 
   void flush() override {

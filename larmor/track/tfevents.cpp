@@ -108,12 +108,15 @@ std::string tfevents_scalars(double wall_seconds, int64_t step, const std::map<s
   return tfevents_record(event_at(wall_seconds, step).message(5, summary).content());
 }
 
-std::string tfevents_image(double wall_seconds, int64_t step, std::string_view tag, const Image& image) {
-  Message picture;
+std::string tfevents_image(double wall_seconds, int64_t step, std::string_view tag, const Picture& picture) {
+  const Image& image = picture.image();
   // The colour space has the number of its channels: 1 grey, 3 RGB.
-  picture.integer(1, image.height).integer(2, image.width).integer(3, image.channels);
-  picture.bytes(4, encode_png(image));
-  const Message summary = Message().message(1, Message().bytes(1, tag).message(4, picture));
+  const Message shown = Message()
+                            .integer(1, image.height)
+                            .integer(2, image.width)
+                            .integer(3, image.channels)
+                            .bytes(4, picture.png());
+  const Message summary = Message().message(1, Message().bytes(1, tag).message(4, shown));
   return tfevents_record(event_at(wall_seconds, step).message(5, summary).content());
 }
 

@@ -22,6 +22,6 @@ std::string tfevents_version(double wall_seconds);
 /// Tells readers to forget what an earlier, interrupted process wrote for `first_step` and later.
 std::string tfevents_restart(double wall_seconds, int64_t first_step);
 std::string tfevents_scalars(double wall_seconds, int64_t step, const std::map<std::string, double>& values);
-std::string tfevents_image(double wall_seconds, int64_t step, std::string_view tag, const Image& image);
+std::string tfevents_image(double wall_seconds, int64_t step, std::string_view tag, const Picture& picture);
 
 }  // namespace larmor

@@ -45,7 +45,7 @@ class Tracker {
   /// `kind` is "step", "validation", "checkpoint", "warning", "end", …
   virtual void event(const Moment& moment, std::string_view kind, const Values& values,
                      std::string_view text) = 0;
-  virtual void picture(const Moment& moment, std::string_view name, const Image& image) = 0;
+  virtual void picture(const Moment& moment, std::string_view name, const Picture& picture) = 0;
   /// How far work is that takes long between two events, for who watches it; nothing keeps it.
   virtual void progress(const WorkProgress& /*progress*/) {}
   virtual void flush() = 0;

@@ -52,6 +52,13 @@ TEST(WritePng, WritesTheEncodedBytes) {
   EXPECT_EQ(read_text(scratch.path() / "a.png"), encode_png(ramp(3, 3, 1)));
 }
 
+TEST(PictureOfAnImage, IsEncodedOnceForAllWhoHaveACopy) {
+  const Picture picture(ramp(17, 5, 3)), copy = picture;
+  EXPECT_EQ(copy.png(), encode_png(ramp(17, 5, 3)));
+  EXPECT_EQ(copy.png().data(), picture.png().data());
+  EXPECT_EQ(&copy.image(), &picture.image());
+}
+
 TEST(Stacked, PutsPicturesBelowEachOther) {
   const Image wide{.width = 2, .height = 1, .channels = 1, .pixels = {1, 2}};
   const Image both = stacked({wide, wide}, 1);

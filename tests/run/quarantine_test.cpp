@@ -19,7 +19,7 @@ class Warnings final : public Tracker {
   void event(const Moment&, std::string_view kind, const Values&, std::string_view words) override {
     if (kind == "warning") heard.emplace_back(words);
   }
-  void picture(const Moment&, std::string_view, const Image&) override {}
+  void picture(const Moment&, std::string_view, const Picture&) override {}
   void flush() override {}
 
   std::vector<std::string> heard;

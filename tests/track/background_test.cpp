@@ -54,8 +54,8 @@ class NotedSink final : public Tracker {
     note(text(kind, " ", moment.step, values.contains("train/loss") ? " loss" : "", words.empty() ? "" : " ",
               words));
   }
-  void picture(const Moment& moment, std::string_view name, const Image& image) override {
-    note(text(name, " ", moment.step, " ", image.width));
+  void picture(const Moment& moment, std::string_view name, const Picture& picture) override {
+    note(text(name, " ", moment.step, " ", picture.image().width));
   }
   void flush() override { note("flush"); }
 
@@ -105,7 +105,7 @@ TEST_F(BackgroundSink, GetsRecordsInTheirOrderWithTheTimesAtWhichTheyWereMade) {
   clock_.set(101);
   tracker->event({.step = 1}, "step", {{"train/loss", 2}}, "");
   tracker->event({.step = 1}, "warning", {}, "words");
-  tracker->picture({.step = 1}, "face", {.width = 3, .height = 1, .channels = 1, .pixels = {1, 2, 3}});
+  tracker->picture({.step = 1}, "face", Image{.width = 3, .height = 1, .channels = 1, .pixels = {1, 2, 3}});
   clock_.set(102);
   tracker->flush();
   EXPECT_THAT(calls_.all(), ElementsAre("100: start trial", "101: step 1 loss", "101: warning 1 words",

@@ -24,8 +24,8 @@ class Recorder final : public Tracker {
              std::string_view words) override {
     calls_.push_back(text(name_, " ", kind, " ", moment.step, " ", values.at("a"), " ", words));
   }
-  void picture(const Moment& moment, std::string_view name, const Image& image) override {
-    calls_.push_back(text(name_, " ", name, " ", moment.step, " ", image.width));
+  void picture(const Moment& moment, std::string_view name, const Picture& picture) override {
+    calls_.push_back(text(name_, " ", name, " ", moment.step, " ", picture.image().width));
   }
   void flush() override { calls_.push_back(name_ + " flush"); }
 
@@ -42,7 +42,7 @@ TEST(FanOut, PassesEverythingToEachOfItsSinksInTurn) {
   const auto all = make_fan_out(std::move(sinks));
   all->start({}, {.name = "trial"});
   all->event({7, 0.5, 56}, "step", {{"a", 1.5}}, "words");
-  all->picture({8, 0.5, 64}, "face", {.width = 3, .height = 1, .channels = 1, .pixels = {1, 2, 3}});
+  all->picture({8, 0.5, 64}, "face", Image{.width = 3, .height = 1, .channels = 1, .pixels = {1, 2, 3}});
   all->flush();
   EXPECT_THAT(calls,
               ElementsAre("one starts trial 0", "two starts trial 0", "one step 7 1.5 words",
@@ -79,7 +79,7 @@ TEST(MakeTracker, WritesWhereItIsTold) {
     if (has_tensorboard) options.tensorboard = at("tb");
     const auto tracker = make_tracker(options, disk, clock);
     tracker->start({}, {.name = "trial"});
-    tracker->picture({}, "face", {.width = 3, .height = 1, .channels = 1, .pixels = {1, 2, 3}});
+    tracker->picture({}, "face", Image{.width = 3, .height = 1, .channels = 1, .pixels = {1, 2, 3}});
     tracker->event({.step = 1}, "step", {{"train/loss", 1}}, "");
     tracker->event({.step = 1}, "end", {}, "");
     tracker->flush();
@@ -93,7 +93,7 @@ TEST(MakeTracker, WritesWhereItIsTold) {
 TEST(SilentTracker, TakesEverythingAndDoesNothing) {
   const auto silent = make_silent_tracker();
   silent->event({}, "step", {}, "");
-  silent->picture({}, "face", {});
+  silent->picture({}, "face", Image{});
   silent->flush();
 }
 

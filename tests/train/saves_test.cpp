@@ -67,7 +67,7 @@ TEST(Saves, AreRecordedUnderTheMomentOfTheirSnapshot) {
       said.emplace_back(words);
       count = values.size();
     }
-    void picture(const Moment&, std::string_view, const Image&) override {}
+    void picture(const Moment&, std::string_view, const Picture&) override {}
     void flush() override {}
     std::vector<std::string> kinds, said;
     size_t count = 0;

@@ -53,7 +53,7 @@ class HeardEvents final : public Tracker {
  public:
   void event(const Moment& moment, std::string_view kind, const Values& values,
              std::string_view words) override;
-  void picture(const Moment&, std::string_view, const Image&) override {}
+  void picture(const Moment&, std::string_view, const Picture&) override {}
   void flush() override {}
   std::vector<std::string> of(const std::string& kind) const;
 
