@@ -7,11 +7,13 @@
 #include <tuple>
 
 #include "larmor/base/error.h"
+#include "larmor/base/files/file.h"
 #include "larmor/base/image.h"
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
 #include "larmor/judge/case_tables.h"
 #include "larmor/judge/operating_points.h"
+#include "larmor/report/run_document.h"
 
 #include "app/figure_words.h"
 
@@ -34,6 +36,16 @@ Lines written_pictures(Storage& storage, const ValidationResult& result,
     log::warning(text("no pictures: ", error.message()));
   }
   return lines;
+}
+
+/// For reports; a run that cannot be written to can be judged all the same.
+void keep_figures(Storage& storage, const Json& json, const std::filesystem::path& file) {
+  try {
+    storage.create_folders(file.parent_path());
+    write_text(storage, file, to_text(json));
+  } catch (const Error& error) {
+    log::warning(text("reports will not have these figures: ", error.message()));
+  }
 }
 
 /// What a split is called among the lines for a person.
@@ -147,8 +159,8 @@ void show_result(Program& program, const ValidationResult& result, const std::ve
   Lines lines(headline(evaluation, used, result.patients));
   add_figures(json, result, declared, dataset);
   lines.add(figure_lines(result, declared));
-  lines.add(written_pictures(program.storage(), result,
-                             program.run_folder().pictures() / ("evaluate-" + to_text(judged.split))));
+  const auto kept = kept_figures(program.run_folder(), to_text(judged.split));
+  lines.add(written_pictures(program.storage(), result, kept.parent_path()));
   if (!result.groups.empty()) json["groups"] = groups_json(result, declared, dataset);
   for (const Verdict& verdict : result.verdicts) lines.add(text("  ", sentence_of(verdict)));
   lines.add(group_lines(result, declared));
@@ -158,6 +170,7 @@ void show_result(Program& program, const ValidationResult& result, const std::ve
   } catch (const Error&) {
     unwritten = std::current_exception();  // what was computed is shown all the same
   }
+  keep_figures(program.storage(), json, kept);
   program.show(json, lines);
   if (unwritten) std::rethrow_exception(unwritten);
 }

@@ -81,9 +81,9 @@ bool is_of_run(const fs::path& within) {
                                            "from",         "kept",
                                            "events.jsonl", "log",
                                            "tb",           "pictures",
-                                           "curves.png",   ".lock",
-                                           ".generation",  "DONE",
-                                           "FAILED"};
+                                           "curves.png",   "report.html",
+                                           ".lock",        ".generation",
+                                           "DONE",         "FAILED"};
   const auto first = within.begin()->string();
   if (names.contains(first) || is_temporary_name(first)) return true;
   if (!first.starts_with("checkpoints")) return false;

@@ -49,6 +49,7 @@ const std::vector<Output> outputs{
     {"trace.json",
      {"bench", "step", "latent_diffusion", "-c", "tiny", "--blocks", "1", "--steps", "1", "--warmup", "1",
       "--quiet", "--profile", "trace.json"}},
+    {"page.html", {"report", "run", "--output", "page.html"}},
     {"tables/cases.csv", {"evaluate", "risks", "--quick", "--output", "tables"}},
     {"runs/run/pictures/evaluate-val/reconstruction.png",
      {"evaluate", "run", "--quick"},

@@ -41,6 +41,7 @@ const std::vector<Words> quick{
     {"checkpoint", "prune", "run"},
     {"checkpoint", "pin", "run"},
     {"checkpoint", "unpin", "run"},
+    {"report", "run", "--output", "page.html"},
     {"runs"},
     {"runs", "--remove", "run", "--dry-run"},
     {"job", "slurm", "latent_diffusion", "-c", "tiny", "--nodes", "2", "--gpus-per-node", "1", "--time",
