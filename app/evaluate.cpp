@@ -47,17 +47,6 @@ struct EvaluateArguments {
   CallFlags call;
 };
 
-// Nothing was said: what is usual for the data.
-std::optional<Split> split_named(const std::string& name) {
-  if (name.empty()) return std::nullopt;
-  for (const auto split : {Split::train, Split::val, Split::test}) {
-    if (to_text(split) == name) return split;
-  }
-  const auto near = nearest(name, std::vector<std::string>{"train", "val", "test"});
-  fail(Exit::usage, text("there is no split ", name),
-       text(near.empty() ? "" : text("did you mean ", near, "? "), "say train, val or test"));
-}
-
 ValidationDepth depth_of(const EvaluateArguments& arguments) {
   return arguments.quick ? ValidationDepth::quick : ValidationDepth::full;
 }

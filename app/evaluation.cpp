@@ -13,6 +13,7 @@
 #include "larmor/base/text.h"
 #include "larmor/judge/case_tables.h"
 #include "larmor/judge/operating_points.h"
+#include "larmor/judge/paired_figures.h"
 #include "larmor/report/run_document.h"
 
 #include "app/figure_words.h"
@@ -38,13 +39,15 @@ Lines written_pictures(Storage& storage, const ValidationResult& result,
   return lines;
 }
 
-/// For reports; a run that cannot be written to can be judged all the same.
-void keep_figures(Storage& storage, const Json& json, const std::filesystem::path& file) {
+/// For reports and comparisons; a run that cannot be written to can be judged all the same.
+void keep_figures(Storage& storage, const RunFolder& folder, const std::string& split, const Json& figures,
+                  const Json& draws) {
   try {
-    storage.create_folders(file.parent_path());
-    write_text(storage, file, to_text(json));
+    storage.create_folders(kept_figures(folder, split).parent_path());
+    write_text(storage, kept_figures(folder, split), to_text(figures));
+    write_text(storage, kept_draws(folder, split), draws.dump() + "\n");
   } catch (const Error& error) {
-    log::warning(text("reports will not have these figures: ", error.message()));
+    log::warning(text("reports and comparisons will not have these figures: ", error.message()));
   }
 }
 
@@ -104,6 +107,16 @@ CaseColumns all_columns(const Evaluation& evaluation, const CaseColumns& of_task
 
 }  // namespace
 
+std::optional<Split> split_named(const std::string& name) {
+  if (name.empty()) return std::nullopt;
+  for (const auto split : {Split::train, Split::val, Split::test}) {
+    if (to_text(split) == name) return split;
+  }
+  const auto near = nearest(name, std::vector<std::string>{"train", "val", "test"});
+  fail(Exit::usage, text("there is no split ", name),
+       text(near.empty() ? "" : text("did you mean ", near, "? "), "say train, val or test"));
+}
+
 void check_parts(const Evaluation& evaluation, const Task& task) {
   if (evaluation.by.empty()) return;
   std::vector<int64_t> examples(static_cast<std::size_t>(evaluation.dataset->size()));
@@ -159,8 +172,9 @@ void show_result(Program& program, const ValidationResult& result, const std::ve
   Lines lines(headline(evaluation, used, result.patients));
   add_figures(json, result, declared, dataset);
   lines.add(figure_lines(result, declared));
-  const auto kept = kept_figures(program.run_folder(), to_text(judged.split));
-  lines.add(written_pictures(program.storage(), result, kept.parent_path()));
+  const auto folder = program.run_folder();
+  const auto split = to_text(judged.split);
+  lines.add(written_pictures(program.storage(), result, kept_figures(folder, split).parent_path()));
   if (!result.groups.empty()) json["groups"] = groups_json(result, declared, dataset);
   for (const Verdict& verdict : result.verdicts) lines.add(text("  ", sentence_of(verdict)));
   lines.add(group_lines(result, declared));
@@ -170,7 +184,7 @@ void show_result(Program& program, const ValidationResult& result, const std::ve
   } catch (const Error&) {
     unwritten = std::current_exception();  // what was computed is shown all the same
   }
-  keep_figures(program.storage(), json, kept);
+  keep_figures(program.storage(), folder, split, json, draws_json(result, dataset));
   program.show(json, lines);
   if (unwritten) std::rethrow_exception(unwritten);
 }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,6 +40,9 @@ struct Evaluation {
   std::filesystem::path output;  // the folder of tables; empty: none is wanted
   Json json;                     // of the report, before there are results
 };
+
+/// Nothing where the name is empty: what is usual for the data. Throws Error (usage).
+std::optional<Split> split_named(const std::string& name);
 
 /// What a person should know of the data, on stderr and in the report.
 void tell_of_data(const JudgedCases& judged, Json& json);

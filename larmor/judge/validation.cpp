@@ -122,6 +122,7 @@ ValidationResult result_of(const Gathered& gathered, const Task& task, Collected
     metric.parts = figure.parts;
     metric.undefined = why_undefined(figure, metric);
     metric.undefined_parts = figure.undefined_parts;
+    metric.draws = figure.draws;
   }
   result.verdicts = verdicts_of(task.figures(), summary.figures);
   return result;

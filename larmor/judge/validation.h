@@ -33,6 +33,7 @@ struct MetricResult {
   std::vector<std::pair<std::string, double>> parts = {};
   std::string undefined = {};                               // why the mean is NaN: never empty where it is
   std::map<std::string, std::string> undefined_parts = {};  // why a part is; the mean is without it
+  BootstrapDraws draws = {};                                // at full depth; empty where there is no interval
 };
 
 /// "Edema, Fracture: fewer than 10 studies; Lung Lesion: no study without it": the parts that are NaN, by

@@ -14,15 +14,6 @@ const SplitMetric* number_of(const std::map<std::string, SplitMetric>& figures, 
   return found == figures.end() || !std::isfinite(found->second.value) ? nullptr : &found->second;
 }
 
-/// Draw by draw: the same patients are in both.
-void set_interval(Verdict& verdict, std::vector<double> differences) {
-  const auto interval = percentile_interval(std::move(differences));
-  if (interval && interval->low < interval->high)
-    verdict.interval = {interval->low, interval->high};
-  else
-    verdict.no_interval = text("the same for whichever of ", verdict.patients, " patients are drawn");
-}
-
 void compare(Verdict& verdict, const SplitMetric& figure, const SplitMetric* other) {
   verdict.no_interval = figure.draws.values.empty() ? figure.no_interval : "";
   if (figure.draws.values.empty()) return;
@@ -31,10 +22,9 @@ void compare(Verdict& verdict, const SplitMetric& figure, const SplitMetric* oth
     verdict.no_interval = "the two are not of the same cases";
     return;
   }
-  std::vector<double> differences = figure.draws.values;
-  for (std::size_t draw = 0; draw < differences.size(); ++draw)
-    differences[draw] -= other == nullptr ? verdict.baseline_value : other->draws.values[draw];
-  set_interval(verdict, std::move(differences));
+  const std::vector<double> fixed_value(other == nullptr ? figure.draws.values.size() : 0,
+                                        verdict.baseline_value);
+  set_paired_interval(verdict, figure.draws.values, other == nullptr ? fixed_value : other->draws.values);
 }
 
 /// Digits behind the point that tell such figures apart.
@@ -62,6 +52,20 @@ bool Verdict::holds_zero() const { return interval && interval->first <= 0 && in
 bool Verdict::is_better() const { return better == Better::lower ? difference() < 0 : difference() > 0; }
 
 bool Verdict::is_worse() const { return better == Better::lower ? difference() > 0 : difference() < 0; }
+
+void set_paired_interval(Verdict& verdict, std::vector<double> draws,
+                         const std::vector<double>& of_baseline) {
+  if (draws.size() != of_baseline.size()) {
+    verdict.no_interval = "the two are not of as many draws";
+    return;
+  }
+  for (std::size_t draw = 0; draw < draws.size(); ++draw) draws[draw] -= of_baseline[draw];
+  const auto interval = percentile_interval(std::move(draws));
+  if (interval && interval->low < interval->high)
+    verdict.interval = {interval->low, interval->high};
+  else
+    verdict.no_interval = text("the same for whichever of ", verdict.patients, " patients are drawn");
+}
 
 std::vector<Verdict> verdicts_of(const DeclaredFigures& declared,
                                  const std::map<std::string, SplitMetric>& figures) {

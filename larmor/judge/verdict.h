@@ -32,6 +32,10 @@ struct Verdict {
   bool is_worse() const;
 };
 
+/// The interval of a difference between two figures of as many draws, those of the same number being of the
+/// same patients; or why there is none. Requires: verdict.patients.
+void set_paired_interval(Verdict& verdict, std::vector<double> draws, const std::vector<double>& of_baseline);
+
 /// A verdict for each declared baseline that, like its figure, is a number here.
 std::vector<Verdict> verdicts_of(const DeclaredFigures& declared,
                                  const std::map<std::string, SplitMetric>& figures);

@@ -189,6 +189,10 @@ fs::path kept_figures(const RunFolder& folder, const std::string& split) {
   return folder.pictures() / ("evaluate-" + split) / "figures.json";
 }
 
+fs::path kept_draws(const RunFolder& folder, const std::string& split) {
+  return kept_figures(folder, split).parent_path() / "draws.json";
+}
+
 Json document_of(const RunFolder& folder, uint64_t picture_bytes) {
   const auto outline = outline_of(folder);
   const auto environment = json_of(folder.environment());

@@ -10,6 +10,8 @@ namespace larmor {
 
 /// What `evaluate` leaves beside its pictures, for reports: pictures/evaluate-<split>/figures.json.
 std::filesystem::path kept_figures(const RunFolder& folder, const std::string& split);
+/// And what comparisons need beside them (judge/paired_figures.h): draws.json.
+std::filesystem::path kept_draws(const RunFolder& folder, const std::string& split);
 
 /// {name, folder, workload, stage, state, reason, program, build, host, began, ended, starts, steps, facts,
 /// machine[[what, value]], plan[sentence], metric, data, time{part: seconds}, curves{name: [[step, value]]},

@@ -10,26 +10,13 @@
 #include "larmor/base/files/file.h"
 #include "larmor/formats/csv.h"
 
+#include "tests/judge/support/scans.h"
+
 namespace larmor::testing {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-/// Scans of patients: what name() and patient() say is all there is.
-class Scans final : public Dataset {
- public:
-  Scans(std::initializer_list<std::pair<std::string, std::string>> scans) : scans_(scans) {}
-  int64_t size() const override { return std::ssize(scans_); }
-  Sample get(const ExampleKey&) const override { return {}; }
-  std::string name(int64_t example) const override { return scans_.at(static_cast<size_t>(example)).first; }
-  std::string patient(int64_t example) const override {
-    return scans_.at(static_cast<size_t>(example)).second;
-  }
-
- private:
-  std::vector<std::pair<std::string, std::string>> scans_;
-};
 
 ValidationResult judged(std::vector<std::pair<int64_t, double>> psnr) {
   ValidationResult result;

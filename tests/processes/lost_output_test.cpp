@@ -42,6 +42,7 @@ const std::vector<Words> quick{
     {"checkpoint", "pin", "run"},
     {"checkpoint", "unpin", "run"},
     {"report", "run", "--output", "page.html"},
+    {"compare", "run", "run"},
     {"runs"},
     {"runs", "--remove", "run", "--dry-run"},
     {"job", "slurm", "latent_diffusion", "-c", "tiny", "--nodes", "2", "--gpus-per-node", "1", "--time",

@@ -1,4 +1,6 @@
 // The report of a run as a person gets it, and as a browser shows it.
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -74,6 +76,34 @@ TEST_F(Report, IsOfAnUnfinishedRunWithATornLogToo) {
   const auto document = runs_in(torn / "report.html")[0];
   EXPECT_EQ(document["state"], "unfinished");
   EXPECT_EQ(document["unread_lines"], 1);
+}
+
+TEST_F(Report, ComparesRunsOverTheSameCases) {
+  ASSERT_EQ(
+      call(with(small_training("early", /*ranks=*/1, /*steps=*/4), "optim.schedule.warmup", "0")).status, 0);
+  const auto without = call({"compare", "run", "early"});
+  EXPECT_EQ(without.status, 0) << without.err;
+  EXPECT_THAT(without.out, AllOf(HasSubstr("  train.length  12st | 4st\n"),
+                                 HasSubstr("early has no figures of val: larmor evaluate ")));
+
+  ASSERT_EQ(call({"evaluate", "run"}).status, 0);
+  ASSERT_EQ(call({"evaluate", "early"}).status, 0);
+  const auto end = call({"compare", "run", "early", "--json"});
+  ASSERT_EQ(end.status, 0) << end.err;
+  const auto pairs = end.json()["figures"][0]["figures"];
+  const auto loss =
+      std::find_if(pairs.begin(), pairs.end(), [](const Json& one) { return one["figure"] == "loss"; });
+  ASSERT_NE(loss, pairs.end());
+  EXPECT_EQ((*loss)["baseline"], "run");
+  EXPECT_GT((*loss)["difference"], 0) << "it had learnt less";
+  EXPECT_LE((*loss)["interval"][0], (*loss)["difference"]);
+  EXPECT_GE((*loss)["interval"][1], (*loss)["difference"]);
+  EXPECT_EQ(end.json()["runs"][1]["checkpoint"], "step-00000004");
+}
+
+TEST_F(Report, ComparesNoRunWithNothing) {
+  EXPECT_EQ(call({"compare", "run"}).status, usage);
+  EXPECT_EQ(call({"compare", "run", "run", "--split", "vall"}).status, usage);
 }
 
 TEST_F(Report, OfARunThatIsNotThereNamesTheNearest) {
