@@ -6,8 +6,7 @@
 #include <gtest/gtest.h>
 #include <torch/nn/modules/conv.h>
 
-#include "larmor/base/error.h"
-#include "larmor/base/files/file.h"
+#include "tests/task/support/phantoms.h"
 
 namespace larmor::testing {
 namespace {
@@ -44,28 +43,6 @@ class FormStage final : public ImageStage {
 
   ImageForm form_;
 };
-
-/// "2: what is wrong | what to do", or "fine".
-template <class Work>
-std::string answer_of(const Work& work) {
-  try {
-    work();
-    return "fine";
-  } catch (const Error& error) {
-    return std::to_string(static_cast<int>(error.exit())) + ": " + error.message() + " | " + error.hint();
-  }
-}
-
-RunConfig phantoms(const char* chain = R"([{"RandSpatialCrop": {"roi_size": 8}}])") {
-  RunConfig config;
-  config.data.kind = "phantom";
-  config.data.phantom_cases = 8;
-  config.data.phantom_size = {12, 12, 12};
-  config.data.split.train = config.data.split.val = 0.5;
-  config.data.split.test = 0.0;
-  config.data.transforms = parse_json(chain, "chain");
-  return config;
-}
 
 Index index_of(const RunConfig& config) { return make_index(config.data, 1); }
 

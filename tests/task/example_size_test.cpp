@@ -6,19 +6,16 @@
 #include "larmor/base/files/file.h"
 #include "larmor/formats/volume.h"
 
+#include "tests/task/support/phantoms.h"
+
 namespace larmor {
 namespace {
 
 using Sizes = std::vector<int64_t>;
 
 RunConfig phantoms_with(const char* chain) {
-  RunConfig config;
-  config.data.kind = "phantom";
-  config.data.phantom_cases = 4;
+  RunConfig config = testing::phantoms(chain);
   config.data.phantom_size = {34, 51, 68};  // voxels of 6, 4 and 3 mm
-  config.data.split.train = config.data.split.val = 0.5;
-  config.data.split.test = 0.0;
-  config.data.transforms = parse_json(chain, "chain");
   return config;
 }
 
