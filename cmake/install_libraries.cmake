@@ -17,3 +17,7 @@ foreach(library ${libraries})
   string(REGEX REPLACE ":.*" "" package "${owner}")
   file(COPY_FILE /usr/share/doc/${package}/copyright ${CMAKE_INSTALL_PREFIX}/${licences}/${package} ONLY_IF_DIFFERENT)
 endforeach()
+# Of what lies inside the programs: the font of pictures, the curves of reports, libraries that are headers alone.
+foreach(package fonts-dejavu-core libcli11-dev libjs-dygraphs nlohmann-json3-dev)
+  file(COPY_FILE /usr/share/doc/${package}/copyright ${CMAKE_INSTALL_PREFIX}/${licences}/${package} ONLY_IF_DIFFERENT)
+endforeach()
