@@ -58,6 +58,7 @@ int train_as_agent(Program& program, const TrainFlags& flags, const std::optiona
   const auto& workload = program.workload(existing ? workload_of(*existing) : words.target);
   // Every agent checks the words that it was given before a port is touched.
   auto loaded = existing ? load_run_stage(*existing, workload, words.overrides) : program.load(workload);
+  if (existing) refuse_other_launch(loaded.config, process_environment());
   refuse_past_stop(loaded.config.config.train.stop_before, SystemClock());
   refuse_threads(loaded.config.config, given);
   if (flags.dry_run) {

@@ -20,6 +20,7 @@ struct GuideKey {
     fixed,     // one of `form`, "2|two": there is nothing else here, and `ours` says so
     unneeded,  // the key changes nothing here; `ours` says why
     missing,   // larmor does not have what the key asks for; `ours` says so
+    flag,  // the flag `ours` of the command says it, with the value for {}; of `form` nothing need be said
   };
   /// "training.epochs". A mapping stands for all below it; `stages[].depth` is that of each item of a list of
   /// mappings, each of which is for the stage that its `name` says.

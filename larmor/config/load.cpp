@@ -15,11 +15,12 @@
 #include "larmor/base/text.h"
 #include "larmor/config/checks.h"
 #include "larmor/config/data_keys.h"
-#include "larmor/config/foreign/deepspeed.h"
-#include "larmor/config/foreign/guide_translation.h"
+#include "larmor/config/foreign/accelerate.h"
+#include "larmor/config/foreign/foreign_file.h"
 #include "larmor/config/leaf.h"
 #include "larmor/config/reader.h"
 #include "larmor/config/saved.h"
+#include "larmor/config/scalar.h"
 #include "larmor/config/source.h"
 #include "larmor/config/tree.h"
 
@@ -64,19 +65,38 @@ void read_file(const std::filesystem::path& path, const std::vector<std::string>
     const std::string content = read_text(path, most_config_bytes);
     source.saved_origins = saved_origins(content);
     Node tree = parse_config(content, source, problems);
-    const bool is_deepspeeds = is_deepspeed(content, tree);
-    const GuideFile* const guides = is_deepspeeds ? nullptr : guide_file_of(tree, guide_files);
-    if (is_deepspeeds || guides != nullptr) {
-      Translation translation = is_deepspeeds ? translate_deepspeed(tree, problems)
-                                              : translate_guide_file(tree, *guides, stages, problems);
-      tree = std::move(translation.tree);
-      forest.notes.insert(forest.notes.end(), translation.notes.begin(), translation.notes.end());
+    if (auto translation = translate_foreign_file(content, tree, guide_files, stages, problems)) {
+      tree = std::move(translation->tree);
+      forest.notes.insert(forest.notes.end(), translation->notes.begin(), translation->notes.end());
     }
     Node own = take_section(tree, stages, stage, problems);
     forest.trees.push_back(std::move(tree));
     forest.trees.push_back(std::move(own));
   } catch (const Error& error) {
     problems.push_back({"", source.name, error.message()});
+  }
+}
+
+/// What another launcher asks for counts more than what ships, and less than what a person says. It is the
+/// last tree then.
+void read_launcher(const std::map<std::string, std::string>& environment, Forest& forest,
+                   Problems& problems) {
+  auto translation = translate_accelerate_environment(environment, forest.sources, problems);
+  forest.notes.insert(forest.notes.end(), translation.notes.begin(), translation.notes.end());
+  forest.trees.push_back(std::move(translation.tree));
+}
+
+/// Where a person says one thing and the launcher another, neither is meant.
+void find_contradictions(const Node& asked, const std::vector<Origin>& origins, Problems& problems) {
+  for (const Origin& origin : origins) {
+    const Entry* const launcher = find_value(asked, origin.key);
+    if (launcher == nullptr || launcher->value.text == origin.value) continue;
+    const auto number = as_number(launcher->value.text);
+    if (origin.origin == origin_text(launcher->place) || (number && number == as_number(origin.value)))
+      continue;
+    problems.push_back({origin.key, origin.origin,
+                        text("is ", origin.value, ", and ", origin_text(launcher->place), " asks for ",
+                             launcher->value.text, ": take one of them out")});
   }
 }
 
@@ -192,10 +212,14 @@ LoadedConfig load_config(const Sources& sources, const std::string& workload, co
                          const WorkloadFields& fields) {
   Forest forest;
   Problems problems;
-  size_t shipped = 0;  // of the trees
+  size_t shipped = 0;           // of the trees
+  const Node* asked = nullptr;  // by another launcher
   for (size_t i = 0; i < sources.files.size(); ++i) {
     read_file(sources.files[i], sources.stages, stage, fields.guide_files, forest, problems);
-    if (i < sources.shipped) shipped = forest.trees.size();
+    if (i + 1 != std::min(sources.shipped, sources.files.size())) continue;
+    shipped = forest.trees.size();
+    read_launcher(sources.environment, forest, problems);
+    asked = &forest.trees.back();
   }
   read_environment(sources.environment, forest, problems);
   read_overrides(sources.overrides, forest, problems);
@@ -215,12 +239,21 @@ LoadedConfig load_config(const Sources& sources, const std::string& workload, co
   reader.finish();
   loaded.origins = reader.take_origins();
   show_as_understood(loaded, fields);
+  if (asked != nullptr) find_contradictions(*asked, loaded.origins, problems);
   check_together(loaded.config, loaded.origins, sources.is_draft, problems);
   check_data_keys(loaded.config, fields, loaded.origins, trees, shipped, problems);
   if (!problems.empty()) refuse(problems, workload);
   PathFinder finder(sources, loaded.paths);
   describe(loaded.config, fields, finder);
   return loaded;
+}
+
+void refuse_other_launch(const LoadedConfig& loaded, const std::map<std::string, std::string>& environment) {
+  Forest forest;
+  Problems problems;
+  read_launcher(environment, forest, problems);
+  find_contradictions(forest.trees.back(), loaded.origins, problems);
+  if (!problems.empty()) refuse(problems, loaded.config.workload);
 }
 
 std::string hint_for_key(const std::string& key, const WorkloadFields& fields) {

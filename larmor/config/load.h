@@ -94,6 +94,10 @@ LoadedConfig load_config(const Sources& sources, const std::string& workload, co
 /// JSON Schema (draft 2020-12) of everything load_config accepts.
 Json config_schema(const WorkloadFields& fields);
 
+/// Throws Error (usage) where the variables of another launcher ask for what the config of a run that goes on
+/// does not say: `accelerate launch --mixed_precision bf16`.
+void refuse_other_launch(const LoadedConfig& loaded, const std::map<std::string, std::string>& environment);
+
 /// What to say of a key that the config does not have: "did you mean train.length?", what replaces the name
 /// of another program, or "".
 std::string hint_for_key(const std::string& key, const WorkloadFields& fields);

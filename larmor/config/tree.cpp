@@ -33,6 +33,17 @@ Entry nested(std::span<const std::string> words, const SourcePlace& place, Node 
 
 Node empty_mapping() { return {.kind = Node::Kind::mapping, .text = {}, .items = {}, .entries = {}}; }
 
+const Entry* find_value(const Node& tree, std::string_view key) {
+  const Node* node = &tree;
+  const Entry* found = nullptr;
+  for (const auto& word : split(key, '.')) {
+    found = node->kind == Node::Kind::mapping ? find_entry(*node, word) : nullptr;
+    if (found == nullptr) return nullptr;
+    node = &found->value;
+  }
+  return found;
+}
+
 void put_value(Node& tree, std::span<const std::string> words, const SourcePlace& place, Node value,
                Problems& problems) {
   insert(tree, nested(words, place, std::move(value)), "", problems);

@@ -1,6 +1,7 @@
 // DeepSpeed's JSON as a config of ours: what it says in our keys, and what of it means nothing here.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,8 +14,10 @@ namespace larmor {
 bool is_deepspeed(std::string_view content, const Node& root);
 
 struct Translation {
-  Node tree;                       // our keys, at the places of DeepSpeed's
-  std::vector<std::string> notes;  // one sentence for every key of the file, in its order
+  Node tree;                                          // our keys, at the places of DeepSpeed's
+  std::vector<std::string> notes;                     // one sentence for every key of the file, in its order
+  std::map<std::string, std::string> came_from = {};  // their key, by ours: "optim.clip_norm"
+  std::vector<std::string> flags = {};  // what is said on the command line instead: "--nnodes 2"
 };
 /// Values that DeepSpeed would refuse too, and states on a disk (nvme), are problems. `auto` leaves ours.
 Translation translate_deepspeed(const Node& root, Problems& problems);

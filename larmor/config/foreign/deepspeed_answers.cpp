@@ -73,6 +73,7 @@ void Answers::pass(const std::string& key, const std::string& our_key, const Ent
   if (is_left_open(entry.value)) return open(key, our_key, entry);
   const bool is_word = entry.value.kind == Node::Kind::plain || entry.value.kind == Node::Kind::quoted;
   note(entry, text(key, ": ", our_key, is_word ? "=" : "", is_word ? entry.value.text : ""));
+  come_from(our_key, key);
   put_value(result_.tree, split(our_key, '.'), entry.place, entry.value, problems_);
 }
 
@@ -80,9 +81,20 @@ void Answers::give(const std::string& key, const char* our_key, const char* valu
   const bool is_word = entry.value.kind == Node::Kind::plain || entry.value.kind == Node::Kind::quoted;
   note(entry, text(key, is_word ? text(' ', entry.value.text) : "", ": ", our_key, '=', value));
   put(our_key, value, entry);
+  come_from(our_key, key);
+}
+
+void Answers::come_from(const std::string& our_key, const std::string& key) {
+  result_.came_from[our_key] = key;
+}
+
+void Answers::say(const std::string& key, const std::string& flag, const Entry& entry) {
+  note(entry, text(key, " is said on the command line: ", flag));
+  result_.flags.push_back(flag);
 }
 
 void Answers::put(const char* our_key, const std::string& value, const Entry& entry) {
+  result_.came_from.try_emplace(our_key, entry.key);
   put(split(our_key, '.'), plain(value, entry.value.line), entry);
 }
 

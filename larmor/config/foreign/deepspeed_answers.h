@@ -47,6 +47,10 @@ class Answers {
   /// DeepSpeed would refuse it too; `what` that begins with "has to be" is told with the value.
   void fault(const std::string& key, const Entry& entry, std::string what);
   void note(const Entry& entry, const std::string& what);
+  /// Whose value our key has.
+  void come_from(const std::string& our_key, const std::string& key);
+  /// A flag of the command says it.
+  void say(const std::string& key, const std::string& flag, const Entry& entry);
 
  private:
   Problems& problems_;

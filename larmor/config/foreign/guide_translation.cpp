@@ -15,12 +15,7 @@
 #include "larmor/config/yaml_text.h"
 
 namespace larmor {
-namespace {
 
-using deepspeed::number_in;
-using Way = GuideKey::Way;
-
-/// One line, as it is written: [64, 64, 64].
 std::string flow_text(const Node& node) {
   std::string all;
   const auto add = [&](const std::string& one) { all += text(all.empty() ? "" : ", ", one); };
@@ -41,6 +36,11 @@ std::string flow_text(const Node& node) {
   return all;
 }
 
+namespace {
+
+using deepspeed::number_in;
+using Way = GuideKey::Way;
+
 /// YAML of old and of now, and Python.
 std::string plain_text(const Node& node) {
   const std::string written = node.kind == Node::Kind::quoted ? node.text : flow_text(node);
@@ -53,17 +53,6 @@ Node plain(std::string value) {
 }
 
 Node as_ours(const Node& node) { return node.kind == Node::Kind::plain ? plain(plain_text(node)) : node; }
-
-const Entry* find_at(const Node& root, std::string_view key) {
-  const Node* node = &root;
-  const Entry* found = nullptr;
-  for (const auto& word : split(key, '.')) {
-    found = node->kind == Node::Kind::mapping ? find_entry(*node, word) : nullptr;
-    if (found == nullptr) return nullptr;
-    node = &found->value;
-  }
-  return found;
-}
 
 /// `@name` and `$@name`, of MONAI's bundles.
 class References {
@@ -81,7 +70,7 @@ class References {
     if (!node.text.starts_with('@') && !node.text.starts_with('$')) return;
     const std::string name = node.text.substr(node.text.starts_with("$@") ? 2 : 1);
     const Entry* const meant = node.text.starts_with("@") || node.text.starts_with("$@")
-                                   ? find_at(root_, join(split(name, '#'), "."))
+                                   ? find_value(root_, join(split(name, '#'), "."))
                                    : nullptr;
     // A file could otherwise grow without end by what it refers to.
     constexpr size_t longest = 200;
@@ -215,6 +204,7 @@ class GuideTranslator : private deepspeed::Answers {
     if (known.way == Way::fixed) return keep_fixed(known, key, entry);
     if (known.way == Way::missing && deepspeed::is_off(entry.value)) return means_nothing(known.ours);
     if (known.way == Way::missing) return note(entry, text(key, " is not supported: ", known.ours));
+    if (known.way == Way::flag) return say_flag(known, key, entry);
     const std::string ours = at.section + known.ours;
     if (deepspeed::is_left_open(entry.value)) return open(key, ours, entry);
     if (known.way == Way::as_it_is) return give_once(key, ours, as_ours(entry.value), entry);
@@ -222,6 +212,14 @@ class GuideTranslator : private deepspeed::Answers {
     if (value && value->empty()) return note(entry, text(key, ": ", ours, " stays as it is"));
     auto node = value ? parse_value(*value, key, *entry.place.source, problems_) : std::nullopt;
     if (node) give_once(key, ours, std::move(*node), entry);
+  }
+
+  void say_flag(const GuideKey& known, const std::string& key, const Entry& entry) {
+    const std::string value = plain_text(entry.value);
+    if (deepspeed::is_left_open(entry.value) || (value == known.form && !value.empty()))
+      return note(entry, text(key, " has no meaning here: it asks for nothing"));
+    std::string said = known.ours;
+    say(key, said.replace(said.find("{}"), 2, value), entry);
   }
 
   void keep_fixed(const GuideKey& known, const std::string& key, const Entry& entry) {
@@ -296,6 +294,7 @@ class GuideTranslator : private deepspeed::Answers {
     const Given& first = given->second;
     if (is_new) {
       note(entry, text(key, ": ", ours, '=', written));
+      come_from(ours, key);
       return put_under(ours, std::move(value), entry);
     }
     const auto number = as_number(written);

@@ -7,6 +7,9 @@
 
 namespace larmor {
 
+/// One line, as it is written: [64, 64, 64].
+std::string flow_text(const Node& node);
+
 /// The kind of file that a config is; null for none. It then has what that kind is known by, and no section
 /// that only we have.
 const GuideFile* guide_file_of(const Node& root, const GuideFiles& files);
