@@ -8,6 +8,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
 
+#include "app/import/import_config.h"
 #include "app/program.h"
 
 namespace larmor::app {
@@ -128,7 +129,7 @@ int config(Program& program, const std::string& what) {
 }  // namespace
 
 void add_config(Program& program) {
-  auto& family = program.add_family("config", "the resolved config: show, explain, schema");
+  auto& family = program.add_family("config", "the resolved config: show, explain, schema; import");
   for (const auto& [name, help] :
        {std::pair{"show", "the resolved values with their origins"},
         std::pair{"explain",
@@ -138,6 +139,7 @@ void add_config(Program& program) {
         name, help, [&program, what = std::string(name)] { return config(program, what); },
         {.stages = WorkloadVerb::Stages::each, .takes_keys = name == std::string_view("explain")}, &family);
   }
+  add_import(program, family);
 }
 
 }  // namespace larmor::app

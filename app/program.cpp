@@ -56,6 +56,8 @@ std::vector<std::string> flags_of(const CLI::App* verb) {
   return flags;
 }
 
+bool takes_command(const std::string& verb) { return verb == "launch" || verb == "import"; }
+
 std::vector<std::string> verbs_below(const CLI::App* app) {
   std::vector<std::string> names;
   for (const auto* verb : app->get_subcommands([](const CLI::App*) { return true; }))
@@ -253,7 +255,7 @@ int Program::parse_and_act(std::vector<std::string> arguments) {
 }
 
 int Program::act() {
-  if (!arguments_.command.empty() && named_verb(&cli_)->get_name() != "launch") refuse_arguments({"--"});
+  if (!arguments_.command.empty() && !takes_command(named_verb(&cli_)->get_name())) refuse_arguments({"--"});
   for (const auto& operand : operands_) {
     const bool assignment = operand.find('=') != std::string::npos && !is_workload(operand);
     if (assignment)

@@ -14,6 +14,7 @@
 #include "larmor/base/error.h"
 #include "larmor/base/files/file.h"
 #include "larmor/base/text.h"
+#include "larmor/config/imported_config.h"
 #include "larmor/config/load.h"
 
 #include "tests/contract/trial_run.h"
@@ -278,6 +279,34 @@ TEST(GuideFiles, SayWhatTheyAskForInOurKeys) {
         EXPECT_THAT(loaded.notes, Contains(ContainsRegex(text("[. ]", key, "[: ]"))))
             << "no line says what becomes of it";
     }
+  }
+}
+
+TEST(GuideFiles, SayTheSameWhenTheyAreImportedAsOurs) {
+  for (const auto& brought : all_brought) {
+    SCOPED_TRACE(brought.stage.workload + " " + brought.stage.stage);
+    const ScratchFolder scratch;
+    const Workload workload = workload_named(brought.stage.workload);
+    const auto stages = workload.stages();
+    std::vector<fs::path> files;
+    for (const char* content : brought.files) {
+      const auto theirs = scratch.path() / text("guide", files.size(), ".yml");
+      std::ofstream(theirs) << content;
+      files.push_back(scratch.path() / text("ours", files.size(), ".yaml"));
+      const ImportTerms terms{.guide_files = workload.guide_files(),
+                              .stages = stages,
+                              .flags = workload.foreign_flags(),
+                              .batch_is_of_all = false};
+      EXPECT_TRUE(can_import(theirs, terms));
+      std::ofstream(files.back()) << import_file(theirs, terms).to_yaml();
+    }
+    ValueMap found;
+    for (const auto& origin : loaded_with(brought.stage, files).origins) {
+      if (!brought.says.contains(origin.key)) continue;
+      found[origin.key] = origin.value;
+      EXPECT_THAT(origin.origin, HasSubstr("ours")) << origin.key;
+    }
+    EXPECT_EQ(found, brought.says);
   }
 }
 

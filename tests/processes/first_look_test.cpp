@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
+using ::testing::StartsWith;
 
 TEST(FirstLook, WithoutWordsTheProgramSaysWhatItCanDo) {
   const auto end = larmor_program({});
@@ -94,6 +95,42 @@ TEST(FirstLook, AKeyThatIsNotThereIsAnsweredWithTheNearest) {
               HasSubstr("name a workload before it"));
   EXPECT_EQ(larmor_program({"config", "show", "survival", "train.length"}).status, 2)
       << "only explain takes keys";
+}
+
+TEST(FirstLook, ACommandOfAGuideIsSaidInOurs) {
+  const auto end = larmor_program({"config", "import", "--", "torchrun", "--standalone", "--nproc_per_node=4",
+                                   "scripts/train_3d.py", "--data_root", "heads", "--use_wandb"});
+  EXPECT_EQ(end.status, 0) << end.err;
+  EXPECT_THAT(end.out, StartsWith("# larmor train fast_ddpm -c FILE.yaml\n"));
+  EXPECT_THAT(end.out, HasSubstr("data:\n  folder: heads  # from data_root\n"));
+  EXPECT_THAT(end.out, HasSubstr("parallel:\n  ranks: 4  # from nproc_per_node\n"));
+  EXPECT_THAT(end.out, HasSubstr("#   use_wandb: it is not part of this release"));
+
+  const ScratchFolder scratch;
+  const ProgramOptions here{.folder = scratch.path()};
+  const auto written = larmor_program({"config", "import", "--output", "mine.yaml", "--json", "--", "python",
+                                       "quick_start_multi_gpu.py", "--csv_path", "c.csv", "--epochs", "7"},
+                                      here);
+  EXPECT_EQ(written.json()["workload"], "survival");
+  EXPECT_EQ(written.json()["command"], "larmor train survival -c mine.yaml");
+  const auto shown =
+      larmor_program({"config", "explain", "survival", "train.length", "-c", "mine.yaml", "--json"}, here);
+  EXPECT_EQ(shown.json()[0]["value"], "7ep");
+}
+
+TEST(FirstLook, AnImportOfWhatNobodyKnowsIsRefused) {
+  for (const auto& [words, what] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"--", "python", "train.py"}, "--workload"},
+           {{"--workload", "surival", "--", "python", "train.py"}, "did you mean survival?"},
+           {{"--workload", "survival", "--", "python", "train.py", "--epohcs", "3"}, "did you mean epochs?"},
+           {{"--workload", "survival", "nowhere.yaml"}, "no such file"},
+           {{}, "a file is needed"}}) {
+    std::vector<std::string> call{"config", "import"};
+    call.insert(call.end(), words.begin(), words.end());
+    const auto end = larmor_program(call);
+    EXPECT_NE(end.status, 0);
+    EXPECT_THAT(end.err, HasSubstr(what));
+  }
 }
 
 TEST(FirstLook, EveryConfigIsShownAndExplainedBeforeThereAreData) {

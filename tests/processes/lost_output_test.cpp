@@ -36,6 +36,7 @@ const std::vector<Words> quick{
     {"config", "show", "latent_diffusion", "-c", "tiny"},
     {"config", "explain", "latent_diffusion", "-c", "tiny", "--json"},
     {"config", "schema", "latent_diffusion"},
+    {"config", "import", "--workload", "survival", "--", "torchrun", "train.py", "--lr", "1e-4"},
     {"checkpoint", "list", "run", "--json"},
     {"checkpoint", "verify", "run"},
     {"checkpoint", "prune", "run"},

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "larmor/base/text.h"
+#include "larmor/config/foreign/script_flags.h"
 #include "larmor/config/load.h"
 
 namespace larmor {
@@ -195,6 +196,14 @@ const char* find_answer(const std::array<Answer, Count>& answers, std::string_vi
 }
 
 }  // namespace
+
+std::vector<std::pair<std::string_view, const char*>> all_foreign_flags() {
+  std::vector<Answer> all(for_batch.begin(), for_batch.end());
+  all.insert(all.end(), for_training.begin(), for_training.end());
+  all.insert(all.end(), for_ranks.begin(), for_ranks.end());
+  all.insert(all.end(), for_files.begin(), for_files.end());
+  return all;
+}
 
 std::string hint_for_foreign_flag(std::string_view flag, const ForeignFlags& own) {
   std::string name = lower(flag.substr(std::min(flag.find_first_not_of('-'), flag.size())));
