@@ -10,6 +10,7 @@
 #include <torch/nn.h>
 
 #include "larmor/base/error.h"
+#include "larmor/comm/watched.h"
 #include "larmor/parallel/parallelism.h"
 
 #include "tests/comm/support/rank_threads.h"
@@ -39,38 +40,34 @@ at::Tensor step_loss(SmallNet& net, int64_t step, int64_t rank) {
   return net->forward(testing::make_batch(step * 7 + rank, 2, at::kFloat)).square().mean();
 }
 
-/// One rank that counts what is asked of it.
-struct Counter final : Communicator {
-  int rank() const override { return 0; }
-  int size() const override { return 1; }
-  Pending all_reduce(at::Tensor, Reduce) override {
-    reductions += 1;
+/// Counts the reductions that begin.
+struct Counter final : CollectiveObserver {
+  Ticket begins(const Collective& collective) override {
+    if (collective.kind == CollectiveKind::all_reduce) ++reductions;
     return {};
   }
-  Pending reduce_scatter(const at::Tensor&, at::Tensor, Reduce) override { return {}; }
-  Pending all_gather(const at::Tensor&, at::Tensor) override { return {}; }
-  Pending broadcast(at::Tensor, int) override { return {}; }
-  void barrier() override {}
-  std::unique_ptr<Communicator> duplicate() override { return nullptr; }
-  void abort() override {}
+  void holds_up(const Ticket&) override {}
+  void lets_go(const Ticket&) override {}
+  void ends(const Ticket&) override {}
   int reductions = 0;
 };
 
 TEST(Backward, SendsGradientsWhileItRunsAndOnTheLastMicroBatchOnly) {
-  Counter counter;
+  const auto counter = std::make_shared<Counter>();
+  const auto solo = observed(make_solo(), counter);
   torch::nn::Linear first(3, 3), second(3, 1);
   torch::nn::Sequential net(first, second);
   Plan plan = small_plan();
   plan.bucket_bytes = 1;
-  const auto parallel = make_parallelism(plan, plain_sgd(), *net, counter);
+  const auto parallel = make_parallelism(plan, plain_sgd(), *net, *solo);
   for (const bool last : {false, true, false, true}) {
-    counter.reductions = 0;
+    counter->reductions = 0;
     int sent_half_way = -1;
     const at::Tensor hidden = first->forward(torch::ones({2, 3}));
-    hidden.register_hook([&](const at::Tensor&) { sent_half_way = counter.reductions; });
+    hidden.register_hook([&](const at::Tensor&) { sent_half_way = counter->reductions; });
     parallel->backward(second->forward(hidden).sum(), last, {});
     EXPECT_EQ(sent_half_way, last ? 2 : 0) << "weight and bias of the second layer";
-    EXPECT_EQ(counter.reductions, last ? 4 : 0);
+    EXPECT_EQ(counter->reductions, last ? 4 : 0);
     if (!last) continue;
     parallel->finish();
     parallel->step(rate);
