@@ -23,7 +23,7 @@ ForeignFlags foreign_flags(const std::vector<Workload>& workloads, const std::ve
   for (const bool first : {true, false}) {
     for (const auto& one : workloads) {
       const bool is_named = std::ranges::find(words, one.name()) != words.end();
-      if (is_named == first) all.insert(one.foreign_flags().begin(), one.foreign_flags().end());
+      if (is_named == first) all.insert(one.guide().flags.begin(), one.guide().flags.end());
     }
   }
   return all;

@@ -1,7 +1,6 @@
 #include "app/import/import_config.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -20,27 +19,12 @@ struct ImportFlags {
   std::string workload, output;
 };
 
-/// The scripts of the guides.
-constexpr std::array<std::pair<const char*, const char*>, 12> scripts{
-    {{"quick_start_multi_gpu.py", "survival"},
-     {"launch_distributed_training.py", "survival"},
-     {"finetune_survival_distributed.py", "survival"},
-     {"train_multi_gpu.py", "fast_ddpm"},
-     {"train_3d.py", "fast_ddpm"},
-     {"train_accelerate.py", "xray_to_ct"},
-     {"train_progressive.py", "xray_to_ct"},
-     {"train_distributed.py", "xray_to_ct"},
-     {"train_4gpu.sh", "xray_to_ct"},
-     {"train_autoencoder.py", "latent_diffusion"},
-     {"train_autoencoder_multigpu.sh", "latent_diffusion"},
-     {"train_mimic_cxr.py", "xray_vqa"}}};
-
-/// The guide of survival counts the batch of all GPUs together, the others that of one.
 ImportTerms terms_of(const Workload& workload, const std::vector<std::string>& stages) {
-  return {.guide_files = workload.guide_files(),
+  const WorkloadGuide& guide = workload.guide();
+  return {.guide_files = guide.files,
           .stages = stages,
-          .flags = workload.foreign_flags(),
-          .batch_is_of_all = workload.name() == "survival"};
+          .flags = guide.flags,
+          .batch_is_of_all = guide.batch_is_of_all};
 }
 
 /// The only workload whose guide has such a file; null where none has, or several.
@@ -57,9 +41,11 @@ const Workload* workload_of_file(const Program& program, const std::string& file
 
 const Workload* workload_of_script(const Program& program, const std::string& script) {
   const auto name = std::filesystem::path(script).filename().string();
-  for (const auto& [known, workload] : scripts)
-    if (name == known) return &program.workload(workload);
-  return nullptr;
+  const auto& workloads = program.workloads();
+  const auto found = std::ranges::find_if(workloads, [&](const Workload& workload) {
+    return std::ranges::find(workload.guide().scripts, name) != workload.guide().scripts.end();
+  });
+  return found == workloads.end() ? nullptr : &*found;
 }
 
 const Workload& workload_of(const Program& program, const ImportFlags& flags) {

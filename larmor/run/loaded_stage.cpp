@@ -65,8 +65,8 @@ void refuse_other_kept(const RunFolder& folder, const Workload& workload,
 WorkloadFields fields_of(const Workload& workload, const std::string& name, Stage& stage) {
   auto fields = stage.fields();
   for (const auto& need : workload.named(name).needs) fields.needs.push_back(need.stage);
-  fields.foreign_flags = workload.foreign_flags();
-  fields.guide_files = workload.guide_files();
+  fields.foreign_flags = workload.guide().flags;
+  fields.guide_files = workload.guide().files;
   return fields;
 }
 

@@ -25,12 +25,8 @@ namespace {
 
 }  // namespace
 
-Workload::Workload(std::string name, std::vector<NamedStage> stages, ForeignFlags foreign_flags,
-                   GuideFiles guide_files)
-    : name_(std::move(name)),
-      stages_(std::move(stages)),
-      foreign_flags_(std::move(foreign_flags)),
-      guide_files_(std::move(guide_files)) {
+Workload::Workload(std::string name, std::vector<NamedStage> stages, WorkloadGuide guide)
+    : name_(std::move(name)), stages_(std::move(stages)), guide_(std::move(guide)) {
   assert(!stages_.empty());
   assert(are_in_order(stages_));
 }

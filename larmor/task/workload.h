@@ -21,6 +21,14 @@ struct Need {
   Use use = Use::keeps;
 };
 
+/// What the guide of a workload has its users type and bring.
+struct WorkloadGuide {
+  ForeignFlags flags = {};                // of its scripts and of its reference, with what is said to each
+  GuideFiles files = {};                  // that its scripts take
+  std::vector<std::string> scripts = {};  // their names
+  bool batch_is_of_all = false;           // their --batch_size counts the examples of all ranks together
+};
+
 /// Holds no config: that is the stage's.
 class Workload {
  public:
@@ -31,10 +39,8 @@ class Workload {
     std::string purpose = {};      // what it learns, for a person who chooses
     std::string data = {};         // of which kind it takes them
   };
-  /// `stages`, at least one, in the order in which they are trained. `foreign_flags`: of the workload's guide
-  /// and its reference; `guide_files`: the files that their scripts take.
-  Workload(std::string name, std::vector<NamedStage> stages, ForeignFlags foreign_flags = {},
-           GuideFiles guide_files = {});
+  /// `stages`, at least one, in the order in which they are trained.
+  Workload(std::string name, std::vector<NamedStage> stages, WorkloadGuide guide = {});
 
   const std::string& name() const { return name_; }
   /// Their names, in the order in which they are trained; the first is meant where none is named.
@@ -43,14 +49,12 @@ class Workload {
   const NamedStage& named(const std::string& stage) const;
   /// A new one, with the defaults of its config. Throws Error as named().
   std::unique_ptr<Stage> stage(const std::string& name) const;
-  const ForeignFlags& foreign_flags() const { return foreign_flags_; }
-  const GuideFiles& guide_files() const { return guide_files_; }
+  const WorkloadGuide& guide() const { return guide_; }
 
  private:
   std::string name_;
   std::vector<NamedStage> stages_;
-  ForeignFlags foreign_flags_;
-  GuideFiles guide_files_;
+  WorkloadGuide guide_;
 };
 
 /// Every workload of this build, by name. Generated from the folders of workloads/.

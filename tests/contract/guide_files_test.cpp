@@ -293,9 +293,9 @@ TEST(GuideFiles, SayTheSameWhenTheyAreImportedAsOurs) {
       const auto theirs = scratch.path() / text("guide", files.size(), ".yml");
       std::ofstream(theirs) << content;
       files.push_back(scratch.path() / text("ours", files.size(), ".yaml"));
-      const ImportTerms terms{.guide_files = workload.guide_files(),
+      const ImportTerms terms{.guide_files = workload.guide().files,
                               .stages = stages,
-                              .flags = workload.foreign_flags(),
+                              .flags = workload.guide().flags,
                               .batch_is_of_all = false};
       EXPECT_TRUE(can_import(theirs, terms));
       std::ofstream(files.back()) << import_file(theirs, terms).to_yaml();
@@ -313,13 +313,13 @@ TEST(GuideFiles, SayTheSameWhenTheyAreImportedAsOurs) {
 // A key of ours that is misspelt in a table would be a fault of every file that has its row.
 TEST(GuideFiles, AreSaidInKeysThatTheConfigKnows) {
   for (const Workload& workload : make_workloads()) {
-    if (workload.guide_files().empty()) continue;
+    if (workload.guide().files.empty()) continue;
     std::map<std::string, std::set<std::string>> ours;
     for (const auto& name : workload.stages()) {
       for (const auto& origin : loaded_with({workload.name(), name}, {}).origins)
         ours[name].insert(origin.key);
     }
-    for (const auto& file : workload.guide_files()) {
+    for (const auto& file : workload.guide().files) {
       for (const auto& key : file.keys) {
         using enum GuideKey::Way;
         if (key.way == unneeded || key.way == missing || key.way == fixed) continue;

@@ -14,8 +14,7 @@ Workload make_workload() {
         .needs = {},
         .purpose = "generates any of four MR modalities from the other three",
         .data = "heads in several modalities: NIfTI, a folder each, as BraTS 2020, 2021 and 2023 have them"}},
-      guide_flags(),
-      guide_files()};
+      {.flags = guide_flags(), .files = guide_files(), .scripts = {"train_multi_gpu.py", "train_3d.py"}}};
 }
 
 }  // namespace larmor::fast_ddpm

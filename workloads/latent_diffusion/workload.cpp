@@ -23,8 +23,7 @@ Workload make_workload() {
         .needs = {{.stage = "autoencoder", .use = Need::Use::keeps}},
         .purpose = "invents volumes, or makes one kind of scan of another, in the latents of the autoencoder",
         .data = scans}},
-      {},
-      guide_files()};
+      {.files = guide_files(), .scripts = {"train_autoencoder.py", "train_autoencoder_multigpu.sh"}}};
 }
 
 }  // namespace larmor::latent_diffusion

@@ -31,7 +31,12 @@ Workload::NamedStage cascade_stage(int64_t number) {
 }  // namespace
 
 Workload make_workload() {
-  return {"xray_to_ct", {cascade_stage(1), cascade_stage(2), cascade_stage(3)}, guide_flags(), guide_files()};
+  return {
+      "xray_to_ct",
+      {cascade_stage(1), cascade_stage(2), cascade_stage(3)},
+      {.flags = guide_flags(),
+       .files = guide_files(),
+       .scripts = {"train_accelerate.py", "train_progressive.py", "train_distributed.py", "train_4gpu.sh"}}};
 }
 
 }  // namespace larmor::xray_to_ct

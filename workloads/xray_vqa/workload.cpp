@@ -22,8 +22,7 @@ Workload make_workload() {
             .needs = {{.stage = "pretrain", .use = Need::Use::starts_from}},
             .purpose = "the same network, learning on from the weights of pretrain with the better questions",
             .data = radiographs}},
-          guide_flags(),
-          guide_files()};
+          {.flags = guide_flags(), .files = guide_files(), .scripts = {"train_mimic_cxr.py"}}};
 }
 
 }  // namespace larmor::xray_vqa
