@@ -264,7 +264,7 @@ TEST_F(VerbsWithoutRun, WordsThatLeadNowhereAreAnswered) {
   EXPECT_THAT(refused({"config"}), AllOf(HasSubstr("show"), HasSubstr("schema")));
   EXPECT_THAT(refused({"config", "shwo", "latent_diffusion"}), HasSubstr("did you mean show?"));
   EXPECT_THAT(refused({"bench", "colectives"}), HasSubstr("did you mean collectives?"));
-  EXPECT_THAT(refused({"list", "everything"}), HasSubstr("list takes no everything"));
+  EXPECT_THAT(refused({"list", "everything"}), HasSubstr("there is no workload everything"));
   EXPECT_THAT(refused({"help", "trian"}), HasSubstr("did you mean train?"));
   EXPECT_THAT(refused({"plan"}), HasSubstr("latent_diffusion"));
   EXPECT_THAT(refused({"plan", "latent_difusion"}), HasSubstr("did you mean latent_diffusion?"));
