@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <map>
+#include <numeric>
 #include <utility>
 
 #include "larmor/base/hash.h"
@@ -47,20 +49,24 @@ std::string why_no_interval(const Json& first, const Json& second) {
 }  // namespace
 
 Json draws_json(const ValidationResult& result, const Dataset& dataset) {
-  Json all = Json::object();
+  std::vector<int64_t> cases(static_cast<std::size_t>(dataset.size()));
+  std::iota(cases.begin(), cases.end(), int64_t{0});
+  Json draws_of = Json::object();
   std::map<std::vector<int64_t>, std::string> hashes;  // most figures are of the same cases
   for (const auto& [name, metric] : result.metrics) {
     const auto& draws = metric.draws;
     if (draws.values.empty()) continue;
     auto& hash = hashes[draws.examples];
     if (hash.empty()) hash = hash_of_cases(draws.examples, dataset);
-    all[name] = {{"cases", hash}, {"patients", draws.patients}, {"values", draws.values}};
+    draws_of[name] = {{"cases", hash}, {"patients", draws.patients}, {"values", draws.values}};
   }
-  return all;
+  return {{"cases", hash_of_cases(cases, dataset)}, {"figures", std::move(draws_of)}};
 }
 
 std::vector<Verdict> paired_figures(const KeptEvaluation& first, const KeptEvaluation& second,
                                     const std::string& name_of_first) {
+  const bool are_alike = first.draws.at("cases") == second.draws.at("cases");
+  const Json &draws_of_first = first.draws.at("figures"), &draws_of_second = second.draws.at("figures");
   std::vector<Verdict> pairs;
   for (const auto& [name, figure] : second.figures.items()) {
     if (!is_number(figure) || !first.figures.contains(name) || !is_number(first.figures[name])) continue;
@@ -71,13 +77,14 @@ std::vector<Verdict> paired_figures(const KeptEvaluation& first, const KeptEvalu
                  .baseline = {.name = name_of_first},
                  .value = figure["mean"],
                  .baseline_value = other["mean"]};
-    if (!first.draws.contains(name) || !second.draws.contains(name)) {
-      pair.no_interval = why_no_interval(other, figure);
-    } else if (first.draws[name].at("cases") != second.draws[name].at("cases")) {
+    const bool have_draws = draws_of_first.contains(name) && draws_of_second.contains(name);
+    if (!are_alike || (have_draws && draws_of_first[name].at("cases") != draws_of_second[name].at("cases"))) {
       pair.no_interval = "the two are not of the same cases";
+    } else if (!have_draws) {
+      pair.no_interval = why_no_interval(other, figure);
     } else {
-      pair.patients = second.draws[name].at("patients");
-      set_paired_interval(pair, values_of(second.draws[name]), values_of(first.draws[name]));
+      pair.patients = draws_of_second[name].at("patients");
+      set_paired_interval(pair, values_of(draws_of_second[name]), values_of(draws_of_first[name]));
     }
     pairs.push_back(std::move(pair));
   }

@@ -12,9 +12,10 @@
 
 namespace larmor {
 
-/// What a comparison needs beside the figures: {name: {cases, patients, values[…]}}, where `cases` is a hash
-/// of whose values a figure is made of, in their order, and `values` are what it comes to for each draw of
-/// patients (bootstrap.h), null where it is not defined. Figures without an interval have none.
+/// What a comparison needs beside the figures: {cases, figures{name: {cases, patients, values[…]}}}. `cases`
+/// is a hash of the dataset's cases and their patients, in order; that of a figure is of those whose values
+/// it is made of. `values` are what it comes to for each draw of patients (bootstrap.h), null where it is not
+/// defined. Figures without an interval have none.
 Json draws_json(const ValidationResult& result, const Dataset& dataset);
 
 /// An evaluation as `evaluate` keeps it.

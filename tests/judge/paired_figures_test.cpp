@@ -72,11 +72,17 @@ TEST(PairedFigures, HaveNoIntervalOfOtherCasesNorOfDrawsThatAreNotThere) {
   EXPECT_FALSE(of_others[0].interval);
   EXPECT_EQ(of_others[0].no_interval, "the two are not of the same cases");
   auto quick = kept(scattered);
-  quick.draws = Json::object();
+  quick.draws["figures"] = Json::object();
   EXPECT_EQ(paired_figures(kept(scattered), quick, "first")[0].no_interval,
             "larmor evaluate of both, without --quick, gives one");
   quick.figures["loss"]["no_interval"] = "of one patient";
   EXPECT_EQ(paired_figures(quick, kept(scattered), "first")[0].no_interval, "of one patient");
+}
+
+TEST(PairedFigures, OfOtherCasesSaySoWhereThereAreNoDrawsToo) {
+  auto first = kept(scattered), others = kept(scattered, "loss", "other");
+  first.draws["figures"] = others.draws["figures"] = Json::object();
+  EXPECT_EQ(paired_figures(first, others, "first")[0].no_interval, "the two are not of the same cases");
 }
 
 TEST(PairedFigures, AreThoseThatBothHaveAsANumber) {
