@@ -50,23 +50,30 @@ ComparedRun read_run(const std::string& word, const CompareFlags& flags) {
           evaluation_of(folder, flags.split)};
 }
 
-/// The middle of a curve's values; null where the run has none.
-Json median_of_curve(const Json& document, const char* name) {
+std::vector<double> values_of_curve(const Json& document, const char* name) {
   std::vector<double> values;
   for (const auto& point : document["curves"].value(name, Json::array())) values.push_back(point.at(1));
+  return values;
+}
+
+/// Null of no values.
+Json median(std::vector<double> values) {
   if (values.empty()) return nullptr;
   const auto middle = values.begin() + std::ssize(values) / 2;
   std::ranges::nth_element(values, middle);
   return *middle;
+}
+Json highest(const std::vector<double>& values) {
+  return values.empty() ? Json(nullptr) : Json(std::ranges::max(values));
 }
 
 Json outline_of_run(const ComparedRun& run) {
   const auto& document = run.document;
   Json outline = {{"run", run.name}};
   for (const char* key : {"workload", "stage", "state", "steps"}) outline[key] = document[key];
-  outline["step_ms"] = median_of_curve(document, "perf/step_ms");
-  outline["samples_per_second"] = median_of_curve(document, "perf/samples_per_second");
-  outline["peak_gib"] = median_of_curve(document, "mem/peak_gib");
+  outline["step_ms"] = median(values_of_curve(document, "perf/step_ms"));
+  outline["samples_per_second"] = median(values_of_curve(document, "perf/samples_per_second"));
+  outline["peak_gib"] = highest(values_of_curve(document, "mem/peak_gib"));
   outline["checkpoint"] = run.evaluation ? run.evaluation->figures.value("checkpoint", "") : "";
   return outline;
 }

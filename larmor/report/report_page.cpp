@@ -32,7 +32,12 @@ std::string safe_in_script(const Json& value) {
   const auto plain = value.dump(-1, ' ', false, Json::error_handler_t::replace);
   std::string safe;
   safe.reserve(plain.size());
-  for (const char letter : plain) letter == '<' ? safe += "\\u003c" : safe += letter;
+  for (const char letter : plain) {
+    if (letter == '<')
+      safe += "\\u003c";
+    else
+      safe += letter;
+  }
   return safe;
 }
 

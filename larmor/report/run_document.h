@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <string>
 
 #include "larmor/base/json.h"
 #include "larmor/run/run_folder.h"

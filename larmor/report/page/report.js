@@ -148,8 +148,10 @@ function chart(name) {
   const data = overlaid(name);
   const few = data.length <= 60;
   const style = getComputedStyle(document.documentElement);
+  // Two runs may have one name, and dygraphs wants a label for each: spaces behind it tell them apart.
+  const labels = runs.length > 1 ? runs.map((run, index) => run.name + " ".repeat(index)) : [name];
   requestAnimationFrame(() => new Dygraph(plot, data, {
-    labels: ["step", ...runs.map((run, index) => runs.length > 1 ? run.name + (index ? " " : "").repeat(index) : name)],
+    labels: ["step", ...labels],
     colors: colours, labelsDiv: values, connectSeparatedPoints: true, drawPoints: few, pointSize: 3,
     strokeWidth: 1.5, gridLineColor: style.getPropertyValue("--line"), axisLineColor: style.getPropertyValue("--line"),
     axes: {y: {axisLabelWidth: 62, axisLabelFormatter: (y) => number(y), valueFormatter: (y) => number(y)}, x: {axisLabelFormatter: (x) => number(x)}},
