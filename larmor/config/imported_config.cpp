@@ -47,14 +47,8 @@ void add(const Translation& translation, ImportedConfig& imported) {
     imported.values.push_back(std::move(one));
   }
   imported.flags.insert(imported.flags.end(), translation.flags.begin(), translation.flags.end());
-  for (const auto& note : translation.notes) {
-    const bool is_value = std::ranges::any_of(translation.came_from, [&](const auto& one) {
-      return note.find(text(": ", one.first)) != std::string::npos &&
-             note.find(one.second) != std::string::npos && note.find("stays as it is") == std::string::npos;
-    });
-    if (!is_value && note.find(" is said on the command line") == std::string::npos)
-      imported.notes.push_back(note);
-  }
+  const auto& notes = translation.without_key;
+  imported.notes.insert(imported.notes.end(), notes.begin(), notes.end());
 }
 
 void refuse_any(const Problems& problems, const std::string& what) {

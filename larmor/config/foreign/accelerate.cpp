@@ -186,7 +186,8 @@ Translation translate_accelerate_environment(const std::map<std::string, std::st
     if (node) put_value(root, split(key, '.'), {&source, 0}, std::move(*node), problems);
   }
   auto translation = translate_accelerate(root, problems);
-  translation.notes.insert(translation.notes.end(), unknown.begin(), unknown.end());
+  for (auto* const notes : {&translation.notes, &translation.without_key})
+    notes->insert(notes->end(), unknown.begin(), unknown.end());
   return translation;
 }
 

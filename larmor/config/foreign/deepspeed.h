@@ -14,8 +14,9 @@ namespace larmor {
 bool is_deepspeed(std::string_view content, const Node& root);
 
 struct Translation {
-  Node tree;                                          // our keys, at the places of DeepSpeed's
-  std::vector<std::string> notes;                     // one sentence for every key of the file, in its order
+  Node tree;                                  // our keys, at the places of DeepSpeed's
+  std::vector<std::string> notes;             // one sentence for every key of the file, in its order
+  std::vector<std::string> without_key = {};  // those of the notes whose keys give none of ours a value
   std::map<std::string, std::string> came_from = {};  // their key, by ours: "optim.clip_norm"
   std::vector<std::string> flags = {};  // what is said on the command line instead: "--nnodes 2"
 };

@@ -63,23 +63,25 @@ const Entry* find_parameter(const Node& root, std::string_view section, std::str
 Answers::Answers(Problems& problems) : problems_(problems) { result_.tree = empty_mapping(); }
 
 Translation Answers::take() {
-  std::stable_sort(notes_.begin(), notes_.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (auto& note : notes_) result_.notes.push_back(std::move(note.second));
+  std::ranges::stable_sort(notes_, {}, &Note::line);
+  for (auto& note : notes_) {
+    if (!note.has_key) result_.without_key.push_back(note.words);
+    result_.notes.push_back(std::move(note.words));
+  }
   return std::move(result_);
 }
 
 void Answers::pass(const std::string& key, const std::string& our_key, const Entry& entry) {
   if (is_left_open(entry.value)) return open(key, our_key, entry);
   const bool is_word = entry.value.kind == Node::Kind::plain || entry.value.kind == Node::Kind::quoted;
-  note(entry, text(key, ": ", our_key, is_word ? "=" : "", is_word ? entry.value.text : ""));
+  tell(entry, text(key, ": ", our_key, is_word ? "=" : "", is_word ? entry.value.text : ""));
   come_from(our_key, key);
   put_value(result_.tree, split(our_key, '.'), entry.place, entry.value, problems_);
 }
 
 void Answers::give(const std::string& key, const char* our_key, const char* value, const Entry& entry) {
   const bool is_word = entry.value.kind == Node::Kind::plain || entry.value.kind == Node::Kind::quoted;
-  note(entry, text(key, is_word ? text(' ', entry.value.text) : "", ": ", our_key, '=', value));
+  tell(entry, text(key, is_word ? text(' ', entry.value.text) : "", ": ", our_key, '=', value));
   put(our_key, value, entry);
   come_from(our_key, key);
 }
@@ -89,7 +91,7 @@ void Answers::come_from(const std::string& our_key, const std::string& key) {
 }
 
 void Answers::say(const std::string& key, const std::string& flag, const Entry& entry) {
-  note(entry, text(key, " is said on the command line: ", flag));
+  tell(entry, text(key, " is said on the command line: ", flag));
   result_.flags.push_back(flag);
 }
 
@@ -127,7 +129,11 @@ void Answers::fault(const std::string& key, const Entry& entry, std::string what
 }
 
 void Answers::note(const Entry& entry, const std::string& what) {
-  notes_.emplace_back(entry.place.line, text(place_text(entry.place), ": ", what));
+  notes_.push_back({entry.place.line, text(place_text(entry.place), ": ", what), /*has_key=*/false});
+}
+
+void Answers::tell(const Entry& entry, const std::string& what) {
+  notes_.push_back({entry.place.line, text(place_text(entry.place), ": ", what), /*has_key=*/true});
 }
 
 }  // namespace larmor::deepspeed

@@ -5,7 +5,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "larmor/config/foreign/deepspeed.h"
@@ -46,7 +45,10 @@ class Answers {
   void unused(const std::string& key, const Entry& entry);
   /// DeepSpeed would refuse it too; `what` that begins with "has to be" is told with the value.
   void fault(const std::string& key, const Entry& entry, std::string what);
+  /// A line for a key that gives none of ours a value.
   void note(const Entry& entry, const std::string& what);
+  /// A line for one that does, or that a flag of the command says.
+  void tell(const Entry& entry, const std::string& what);
   /// Whose value our key has.
   void come_from(const std::string& our_key, const std::string& key);
   /// A flag of the command says it.
@@ -55,7 +57,12 @@ class Answers {
  private:
   Problems& problems_;
   Translation result_;
-  std::vector<std::pair<int, std::string>> notes_;  // with their lines
+  struct Note {
+    int line;
+    std::string words;
+    bool has_key;
+  };
+  std::vector<Note> notes_;
 };
 
 }  // namespace larmor::deepspeed

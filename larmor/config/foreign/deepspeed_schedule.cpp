@@ -150,7 +150,7 @@ void Schedule::cycle_parameter(const std::string& key, const Entry& entry) {
 
 void Schedule::cycle_rate(const std::string& key, const Entry& entry) {
   if (entry.key == "cycle_max_lr") return answers_.pass(key, "optim.learning_rate", entry);
-  answers_.note(entry, text(key, ' ', entry.value.text, ": optim.schedule.final_rate=", entry.value.text,
+  answers_.tell(entry, text(key, ' ', entry.value.text, ": optim.schedule.final_rate=", entry.value.text,
                             ", and where optim.schedule starts"));
 }
 
@@ -163,7 +163,7 @@ void Schedule::cycle_steps(const std::string& key, const Entry& entry) {
   const bool says_length = !is_first || find("cycle_second_step_size") == nullptr;
   const auto rise = text("optim.schedule.warmup=", steps_text(first_half()), "st");
   const auto whole = text("optim.schedule.steps=", steps_text(first_half() + second_half()));
-  answers_.note(entry, text(key, ' ', entry.value.text, ": ", is_first ? rise : "",
+  answers_.tell(entry, text(key, ' ', entry.value.text, ": ", is_first ? rise : "",
                             is_first && says_length ? ", " : "", says_length ? whole : ""));
 }
 

@@ -293,7 +293,7 @@ class GuideTranslator : private deepspeed::Answers {
         given_.try_emplace(ours, Given{.key = key, .value = written, .entry = &entry});
     const Given& first = given->second;
     if (is_new) {
-      note(entry, text(key, ": ", ours, '=', written));
+      tell(entry, text(key, ": ", ours, '=', written));
       come_from(ours, key);
       return put_under(ours, std::move(value), entry);
     }
