@@ -10,6 +10,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/transforms/mask_name.h"
 #include "larmor/transforms/transform_catalogue.h"
 #include "larmor/transforms/transforms.h"
 
@@ -57,10 +58,134 @@ Transform random_crop(Parameters& parameters) {
 }
 
 /// Which of the samples is being made is part of what its draws depend on.
-Transform random_crop_samples(Parameters& parameters) {
+void read_number_of_samples(Parameters& parameters) {
   constexpr int64_t most = 4096;
   parameters.whole_or("num_samples", 1, 1, most);
+}
+
+Transform random_crop_samples(Parameters& parameters) {
+  read_number_of_samples(parameters);
   return random_crop(parameters);
+}
+
+/// The volume that a step looks at besides those that it changes. The key label is for a label that is a
+/// mask, too.
+const LazyVolume& find_source(const LazyVolumes& volumes, const std::string& name, const char* step) {
+  auto found = volumes.find(name);
+  if (found == volumes.end() && name == "label") found = volumes.find(label_as_mask);
+  if (found == volumes.end())
+    fail(Exit::data, text(step, " looks at \"", name, "\", which this example has not"),
+         "name a volume that it has, such as image");
+  return found->second;
+}
+
+/// Of which voxels the centres of crops are drawn: those of a label that are not 0, and the others.
+struct CentreRule {
+  std::string label, image;    // `image` empty: every voxel that is not foreground is background
+  double image_threshold = 0;  // the image is above it where there is background
+  double foreground_share = 0.5;
+  std::vector<int64_t> size;
+  bool allow_smaller = false;
+};
+
+constexpr const char* label_crop_name = "RandCropByPosNegLabel";
+
+/// [X, Y, Z], bool, contiguous. A label of several channels has one for the background before the others.
+at::Tensor foreground_of(at::Tensor label) {
+  if (label.size(0) > 1) label = label.narrow(0, 1, label.size(0) - 1);
+  return label.ne(0).any(0).contiguous();
+}
+
+/// The index of the `number`th voxel, from 0, that is true. Requires: there are more of them than `number`.
+GridSize voxel_among(const at::Tensor& flags, uint64_t number) {
+  const bool* flag = flags.const_data_ptr<bool>();
+  int64_t place = 0;
+  while (!flag[place] || number-- > 0) ++place;
+  return {place / flags.size(2) / flags.size(1), place / flags.size(2) % flags.size(1),
+          place % flags.size(2)};
+}
+
+/// As MONAI's generate_pos_neg_label_crop_centers draws it: where there is no foreground the background, and
+/// where there is no background the foreground.
+GridSize draw_centre(const LazyVolumes& volumes, const CentreRule& rule, Draws& draws) {
+  const at::Tensor foreground =
+      foreground_of(find_source(volumes, rule.label, label_crop_name).volume().voxels);
+  at::Tensor background = foreground.logical_not();
+  if (!rule.image.empty()) {
+    const at::Tensor image = find_source(volumes, rule.image, label_crop_name).volume().voxels;
+    if (image.sizes().slice(1) != foreground.sizes())
+      fail(Exit::data, text(label_crop_name, ": ", rule.image, " and ", rule.label, " are of two sizes"),
+           "bring them onto one grid, or leave image_key out");
+    background = background.logical_and(image.gt(rule.image_threshold).any(0)).contiguous();
+  }
+  const auto positive = static_cast<uint64_t>(foreground.sum().item<int64_t>()),
+             negative = static_cast<uint64_t>(background.sum().item<int64_t>());
+  if (positive + negative == 0)
+    fail(Exit::data,
+         text(label_crop_name, ": ", rule.label, " has no foreground, and no voxel of ", rule.image,
+              " is above ", rule.image_threshold),
+         "leave the file out, or lower image_threshold");
+  const double share = positive == 0 ? 0 : negative == 0 ? 1 : rule.foreground_share;
+  return draws.uniform() < share ? voxel_among(foreground, draws.below(positive))
+                                 : voxel_among(background, draws.below(negative));
+}
+
+/// MONAI's correct_crop_centers: a crop that would reach over the border is moved inside.
+std::vector<int64_t> corner_around(const GridSize& centre, const GridSize& present,
+                                   const std::vector<int64_t>& size) {
+  std::vector<int64_t> corner(3);
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    corner[axis] = std::clamp<int64_t>(centre[axis] - size[axis] / 2, 0, present[axis] - size[axis]);
+  return corner;
+}
+
+void check_fits(const GridSize& present, const std::vector<int64_t>& wanted) {
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    if (wanted[axis] <= present[axis]) continue;
+    fail(Exit::data,
+         text(label_crop_name, ": a crop of ", wanted[axis], " voxels is longer than the image, which has ",
+              present[axis], " along that axis"),
+         "put SpatialPad with the same spatial_size before it, or say allow_smaller: true");
+  }
+}
+
+CentreRule centre_rule(Parameters& parameters) {
+  CentreRule rule;
+  rule.label = parameters.word("label_key");
+  if (parameters.find("image_key") != nullptr) rule.image = parameters.word("image_key");
+  rule.image_threshold = parameters.number_or("image_threshold", 0, -1e30, 1e30);
+  const double positive = parameters.number_or("pos", 1, 0, 1e30),
+               negative = parameters.number_or("neg", 1, 0, 1e30);
+  if (positive + negative == 0) parameters.refuse("pos and neg are both 0; one of them has to be above");
+  rule.foreground_share = positive / (positive + negative);
+  const auto size = parameters.sizes("spatial_size");
+  rule.size = {size.begin(), size.end()};
+  rule.allow_smaller = parameters.flag("allow_smaller", false);
+  return rule;
+}
+
+Transform label_crop(Parameters& parameters) {
+  for (const char* const name : {"fg_indices_key", "bg_indices_key"}) parameters.only(name, Json());
+  read_number_of_samples(parameters);
+  const auto targets = parameters.targets();
+  const CentreRule rule = centre_rule(parameters);
+  auto run = [rule, targets, purpose = parameters.purpose()](LazyVolumes& volumes, const ExampleKey& key) {
+    auto draws = draws_for(key, purpose);
+    const GridSize present = find_source(volumes, rule.label, label_crop_name).size();
+    if (!rule.allow_smaller) check_fits(present, rule.size);
+    const auto size = crop_size(present, rule.size);
+    const auto corner = corner_around(draw_centre(volumes, rule, draws), present, size);
+    for (auto& [name, volume] : volumes) {
+      if (!targets.wants(name)) continue;
+      if (volume.size() != present)
+        fail(Exit::data, text(label_crop_name, ": ", name, " and ", rule.label, " are of two sizes"),
+             "bring them onto one grid, or say with keys which volumes it is for");
+      volume.crop(corner, size);
+    }
+  };
+  GridSize wanted{};
+  std::copy(rule.size.begin(), rule.size.end(), wanted.begin());
+  return {std::move(run), cropped(targets, wanted)};
 }
 
 /// Voxels before the first and behind the last, an axis each.
@@ -182,12 +307,7 @@ Transform crop_foreground(Parameters& parameters) {
   }
   rule.allow_smaller = parameters.flag("allow_smaller", false);
   auto run = [rule, targets, filling = filling_in(parameters)](LazyVolumes& volumes, const ExampleKey&) {
-    const auto source = volumes.find(rule.source);
-    if (source == volumes.end()) {
-      fail(Exit::data, text("CropForeground looks at \"", rule.source, "\", which this example has not"),
-           "say source_key: image, or name a volume that it has");
-    }
-    const Box box = foreground_box(source->second, rule);
+    const Box box = foreground_box(find_source(volumes, rule.source, "CropForeground"), rule);
     for (auto& [name, volume] : volumes) {
       if (targets.wants(name)) crop_to(volume, box, filling);
     }
@@ -202,6 +322,7 @@ const std::vector<KnownTransform>& crop_transforms() {
   static const std::vector<KnownTransform> known{{"CenterSpatialCrop", centre_crop},
                                                  {"RandSpatialCrop", random_crop, true},
                                                  {"RandSpatialCropSamples", random_crop_samples, true},
+                                                 {label_crop_name, label_crop, true},
                                                  {"SpatialPad", spatial_pad},
                                                  {"CropForeground", crop_foreground}};
   return known;

@@ -5,8 +5,10 @@ namespace larmor {
 namespace {
 constexpr const char* random_crop_step = "RandSpatialCrop";
 constexpr const char* random_crops_step = "RandSpatialCropSamples";
+constexpr const char* label_crop_step = "RandCropByPosNegLabel";
 constexpr const char* center_crop_step = "CenterSpatialCrop";
 constexpr const char* size_key = "roi_size";
+constexpr const char* label_crop_size_key = "spatial_size";
 constexpr const char* validation_size_key = "validation_roi_size";
 
 /// A step's name, without the d that MONAI's transforms for dictionaries end in when it is `known` with one.
@@ -22,7 +24,7 @@ bool is_random_step(const Json& step) {
 
 bool is_crop_step(const Json& step) {
   return (is_step_named(step, random_crop_step) || is_step_named(step, random_crops_step) ||
-          is_step_named(step, center_crop_step)) &&
+          is_step_named(step, label_crop_step) || is_step_named(step, center_crop_step)) &&
          step.is_object() && step.front().is_object();
 }
 
@@ -32,6 +34,7 @@ Json as_center_crop(const Json& parameters) {
   for (const auto* name : {"keys", size_key}) {
     if (parameters.contains(name)) kept[name] = parameters[name];
   }
+  if (parameters.contains(label_crop_size_key)) kept[size_key] = parameters[label_crop_size_key];
   if (parameters.contains(validation_size_key)) kept[size_key] = parameters[validation_size_key];
   return {{center_crop_step, kept}};
 }

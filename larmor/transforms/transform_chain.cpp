@@ -20,7 +20,10 @@ struct TransformChain::Step {
 
 namespace {
 
-constexpr const char* samples_name = "RandSpatialCropSamples";
+/// Steps of which each example of several has draws of its own.
+bool makes_samples(const std::string& name) {
+  return name == "RandSpatialCropSamples" || name == "RandCropByPosNegLabel";
+}
 
 /// What is said of reading a volume: nothing is left to do.
 Transform done_by_reading(Parameters& parameters) {
@@ -65,6 +68,7 @@ TransformChain::TransformChain(const Json& declaration) {
     fail(Exit::usage, "data.transforms must be a list", "say [{Orientation: {axcodes: RAS}}, …]");
   }
   std::map<std::string, int> occurrences;
+  std::string samples_step;
   for (const Json& item : declaration) {
     const bool mapping = item.is_object() && item.size() == 1;
     if (!mapping && !item.is_string()) {
@@ -76,10 +80,11 @@ TransformChain::TransformChain(const Json& declaration) {
     Parameters parameters(known.name, mapping ? item.begin().value() : nothing, ++occurrences[known.name]);
     auto made = known.make(parameters);
     parameters.finish();
-    if (known.name == samples_name) {
-      if (samples_per_volume_ > 1 || occurrences[known.name] > 1)
-        fail(Exit::usage, text("data.transforms: there are two ", samples_name),
-             "one says how many crops there are");
+    if (makes_samples(known.name)) {
+      if (!samples_step.empty())
+        fail(Exit::usage, text("data.transforms: both ", samples_step, " and ", known.name, " make samples"),
+             "keep one of them: it says how many crops there are");
+      samples_step = known.name;
       samples_per_volume_ = item.begin().value().value("num_samples", int64_t{1});
     }
     const bool is_before =

@@ -78,7 +78,8 @@ class TransformChain {
   Volumes random_part(Volumes volumes, const ExampleKey& key) const;
   /// The same of volumes that can be read in parts: what a random crop drops is never read.
   Volumes random_part(DeferredVolumes volumes, const ExampleKey& key) const;
-  /// How many examples one volume gives: RandSpatialCropSamples' num_samples, otherwise 1.
+  /// How many examples one volume gives: num_samples of RandSpatialCropSamples or RandCropByPosNegLabel,
+  /// otherwise 1.
   int64_t samples_per_volume() const { return samples_per_volume_; }
   /// Voxels an axis that an image of this extent has behind the chain; 0 along one where that is not known:
   /// what CropForeground leaves goes by voxels, and Spacing needs an affine. A crop takes an axis that is not

@@ -30,6 +30,17 @@ TEST(DeclaredChain, PredictsWholeVolumes) {
   EXPECT_TRUE(chain[0].contains("ScaleIntensityRanged"));
 }
 
+TEST(DeclaredChain, TreatsACropAroundALabelAsAnyOther) {
+  const Json chain = parse_json(
+      R"([{"RandCropByPosNegLabeld": {"keys": ["image", "label"], "label_key": "label", "spatial_size": 16,
+                                      "pos": 2, "num_samples": 4, "validation_roi_size": 24}}])",
+      "a chain");
+  EXPECT_FALSE(training_chain(chain)[0].front().contains("validation_roi_size"));
+  EXPECT_EQ(validation_chain(chain),
+            parse_json(R"([{"CenterSpatialCrop": {"keys": ["image", "label"], "roi_size": 24}}])", "one"));
+  EXPECT_TRUE(prediction_chain(chain).empty());
+}
+
 TEST(DeclaredChain, KnowsTheKeysOfItsStepsButNotThoseOfReading) {
   const Json chain = parse_json(R"(["EnsureChannelFirst", {"LoadImaged": {"keys": "image"}}, {"Clip": {}},
                                     {"Clipd": {"keys": ["image", "mask"]}}, {"RandFlip": {"keys": "label"}}])",

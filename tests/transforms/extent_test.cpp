@@ -44,6 +44,8 @@ const std::map<std::string, std::string>& parameters() {
       {"CenterSpatialCrop", R"({"roi_size": [8, -1, 40]})"},
       {"RandSpatialCrop", R"({"roi_size": [40, 9, -1]})"},
       {"RandSpatialCropSamples", R"({"roi_size": 9, "num_samples": 2})"},
+      {"RandCropByPosNegLabel",
+       R"({"spatial_size": [40, 9, -1], "label_key": "image", "allow_smaller": true})"},
       {"SpatialPad", R"({"spatial_size": [24, -1, 8]})"},
       {"CropForeground", "{}"},
       {"ScaleIntensityRangePercentiles", R"({"lower": 0, "upper": 99, "b_min": 0, "b_max": 1})"},
