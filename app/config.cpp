@@ -137,7 +137,9 @@ void add_config(Program& program) {
         std::pair{"schema", "JSON Schema of all keys"}}) {
     program.add_workload_verb(
         name, help, [&program, what = std::string(name)] { return config(program, what); },
-        {.stages = WorkloadVerb::Stages::each, .takes_keys = name == std::string_view("explain")}, &family);
+        {.stages = WorkloadVerb::Stages::each,
+         .more_words = name == std::string_view("explain") ? "KEY" : ""},
+        &family);
   }
   add_import(program, family);
 }

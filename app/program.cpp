@@ -153,10 +153,10 @@ Program::Action Program::for_stages(const Action& action, WorkloadVerb::Stages s
 CLI::App& Program::add_workload_verb(const std::string& name, const std::string& help, const Action& action,
                                      WorkloadVerb kind, CLI::App* parent) {
   auto& verb = add_verb(name, help, for_stages(action, kind.stages), parent);
-  const std::string keys = kind.takes_keys ? "KEY " : "";
+  const std::string keys = kind.more_words.empty() ? "" : kind.more_words + " ";
   add_target(verb, "WORKLOAD " + keys + "key=value",
-             text("WORKLOAD, then ", kind.takes_keys ? "KEY … or " : "", "key=value …"));
-  if (kind.takes_keys) take_keys_.insert(&verb);
+             text("WORKLOAD, then ", keys.empty() ? "" : keys + "… or ", "key=value …"));
+  if (!kind.more_words.empty()) take_keys_.insert(&verb);
   add_config_flags(verb, kind);
   return verb;
 }

@@ -45,8 +45,8 @@ struct WorkloadVerb {
   /// --ranks, --device and --threads are keys of `parallel`; otherwise the verb adds them with a meaning of
   /// its own.
   bool place_is_config = true;
-  /// Words behind the workload are keys of its config.
-  bool takes_keys = false;
+  /// What words behind the workload are, in the words of the verb's help: KEY; empty: there are none.
+  std::string more_words = {};
 };
 
 /// The words after a verb, as far as verbs share them.
@@ -54,7 +54,7 @@ struct VerbArguments {
   std::string target;                  // a workload, a run folder or a run's name
   std::vector<std::string> configs;    // -c, in order
   std::vector<std::string> overrides;  // key=value
-  std::vector<std::string> keys;       // words behind a workload, of the verb that takes them
+  std::vector<std::string> keys;       // words behind a workload, of the verbs that take them
   std::vector<std::string> command;    // after --
   std::string stage;
   PlaceFlags place;  // already among the overrides
@@ -175,6 +175,7 @@ std::vector<std::string> shipped_configs(const std::string& workload, const std:
 Json number_or_null(double value);
 
 void add_list(Program& program);
+void add_init(Program& program);
 void add_inspect(Program& program);
 void add_doctor(Program& program);
 void add_plan(Program& program);

@@ -11,24 +11,13 @@ namespace larmor::app {
 
 namespace {
 
-/// One word of a shell, whatever it holds.
-std::string quoted(const std::string& word) {
-  const bool plain = !word.empty() && word.find_first_not_of(
-                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                          "0123456789_-+=.,:/@%") == std::string::npos;
-  if (plain) return word;
-  std::string out = "'";
-  for (const char letter : word) out += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-  return out + "'";
-}
-
 /// A line that ends within a comment would go on as a command, and on stdout the script is shown as it is.
 void refuse_control_letters(const JobRequest& request) {
   std::vector<std::string> words{request.folder, request.runs_folder};
   words.insert(words.end(), request.train.begin(), request.train.end());
   for (const auto& word : words) {
     if (printable(word) != word) {
-      fail(Exit::usage, "a word of the job holds a control character, or is no UTF-8: " + quoted(word),
+      fail(Exit::usage, "a word of the job holds a control character, or is no UTF-8: " + shell_word(word),
            "put it into a -c file");
     }
   }
@@ -41,20 +30,20 @@ std::string train_command(const JobRequest& request, const std::vector<std::stri
   constexpr size_t width = 90;
   auto words = request.train;
   words.insert(words.end(), place.begin(), place.end());
-  std::string lines = quoted(request.program) + " train", line;
+  std::string lines = shell_word(request.program) + " train", line;
   for (const auto& word : words) {
     if (!line.empty() && line.size() + word.size() > width) {
       lines += line + " \\\n   ";
       line.clear();
     }
-    line += " " + quoted(word);
+    line += " " + shell_word(word);
   }
   return lines + line;
 }
 
 /// Names the file of the key; `name` is a word of the shell.
 std::string name_key(const JobRequest& request, const std::string& name) {
-  return lines_of({"key_folder=" + quoted(request.runs_folder + "/.rendezvous"),
+  return lines_of({"key_folder=" + shell_word(request.runs_folder + "/.rendezvous"),
                    R"(export LARMOR_RUN_KEY_FILE="$key_folder"/)" + name});
 }
 
@@ -127,6 +116,16 @@ void refuse_unfit_request(const JobRequest& request) {
 
 }  // namespace
 
+std::string shell_word(const std::string& word) {
+  const bool plain = !word.empty() && word.find_first_not_of(
+                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                          "0123456789_-+=.,:/@%") == std::string::npos;
+  if (plain) return word;
+  std::string out = "'";
+  for (const char letter : word) out += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  return out + "'";
+}
+
 int64_t parse_time_limit(const std::string& time) {
   // Either days-hours[:minutes[:seconds]], or minutes, minutes:seconds, hours:minutes:seconds.
   static const std::regex with_days(R"((\d{1,4})-(\d{1,6})(?::(\d{1,6}))?(?::(\d{1,6}))?)");
@@ -159,7 +158,7 @@ std::string slurm_script(const JobRequest& request) {
        "# nothing comes with the job, so this is the place for, say,", "#   module load …",
        "#   export NCCL_SOCKET_IFNAME=ib0",
        "# The nodes meet at the first one, under its name in SLURM, or at MASTER_ADDR and MASTER_PORT.", "",
-       "cd " + quoted(request.folder) + " || exit 4", "",
+       "cd " + shell_word(request.folder) + " || exit 4", "",
        "# By this key, which nobody else can read, the nodes know one another.",
        name_key(request, R"(job-"$SLURM_JOB_ID")") + make_key("") + "\n" + step +
            R"(rm -f "$LARMOR_RUN_KEY_FILE" && rmdir "$key_folder" 2>/dev/null)",
@@ -179,10 +178,11 @@ std::string shell_script(const JobRequest& request) {
        "# them with the node's number, 0 on " + request.master + ". Ctrl-C or TERM stops all of them with a",
        "# checkpoint (75); started again in the same way, the run goes on. To adapt: what training needs of",
        "# the environment, such as", "#   export NCCL_SOCKET_IFNAME=eth1", "", "if [ $# -ne 1 ]; then",
-       "  echo \"" + usage + "\" >&2", "  exit 2", "fi", "cd " + quoted(request.folder) + " || exit 4", "",
+       "  echo \"" + usage + "\" >&2", "  exit 2", "fi", "cd " + shell_word(request.folder) + " || exit 4",
+       "",
        "# By this key, which nobody else can read, the nodes know one another: node 0 makes it at each "
        "start.",
-       name_key(request, quoted("job-" + request.runs.back())) + R"(if [ "$1" -eq 0 ]; then)" + "\n" +
+       name_key(request, shell_word("job-" + request.runs.back())) + R"(if [ "$1" -eq 0 ]; then)" + "\n" +
            make_key("  ") + "fi\n",
        "exec " + train_command(request, place) + " --node-rank \"$1\""});
 }

@@ -30,6 +30,9 @@ std::string slurm_script(const JobRequest& request);
 /// Throws Error (usage) where the master is no name of a host.
 std::string shell_script(const JobRequest& request);
 
+/// One word of a shell, whatever it holds.
+std::string shell_word(const std::string& word);
+
 /// Seconds of "90" (minutes), "30:00", "12:00:00", "2-12", "2-12:30", "2-12:30:00", as sbatch reads them.
 /// Throws Error (usage) for anything else, and for no time at all.
 int64_t parse_time_limit(const std::string& time);

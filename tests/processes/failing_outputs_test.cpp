@@ -46,6 +46,10 @@ const std::vector<Output> outputs{
       "--output", "run.sh"},
      1,
      /*replaces=*/false},
+    {"first.yaml",
+     {"init", "latent_diffusion", "heads", "-c", "tiny", "--output", "first.yaml"},
+     1,
+     /*replaces=*/false},
     {"trace.json",
      {"bench", "step", "latent_diffusion", "-c", "tiny", "--blocks", "1", "--steps", "1", "--warmup", "1",
       "--quiet", "--profile", "trace.json"}},
@@ -64,6 +68,7 @@ class FailingOutputs : public TrainedRun {
     TrainedRun::SetUpTestSuite();
     put_file(folder() / "in.nii", nifti_bytes());
     put_file(folder() / "in2.nii", nifti_bytes());
+    put_heads(folder() / "heads", 6);
     const auto risks = call({"train", "survival", "-c", "tiny", "run.name=risks", "train.length=1st",
                              "optim.schedule.name=constant", "optim.schedule.warmup=0"});
     ASSERT_EQ(risks.status, 0) << risks.err;

@@ -63,6 +63,7 @@ const std::vector<Words> computing{
     {"export", "run", "--output", "out.safetensors"},
     {"train", "run"},
     {"train", "latent_diffusion", "-c", "tiny", "--dry-run"},
+    {"init", "latent_diffusion", "heads", "--output", "/dev/null"},
     {"bench", "loader", "latent_diffusion", "-c", "tiny", "data.kind=nifti", "data.folder=heads", "--repeats",
      "1"},
     {"bench", "step", "latent_diffusion", "-c", "tiny", "--blocks", "1", "--steps", "1", "--warmup", "1"},
