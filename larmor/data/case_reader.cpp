@@ -20,16 +20,22 @@
 namespace larmor {
 namespace {
 
-void check_classes(const Volume& mask, const std::string& file) {
-  constexpr float most = 65535;
+constexpr int64_t most_classes = 65536;
+
+void check_classes(const Volume& mask, const std::string& file, int64_t classes = most_classes) {
+  const auto most = static_cast<float>(classes - 1);
   const at::Tensor voxels = mask.voxels.contiguous();
   const float* const values = voxels.const_data_ptr<float>();
-  const auto is_class = [](float value) { return value >= 0 && value <= most && value == std::floor(value); };
+  const auto is_class = [most](float value) {
+    return value >= 0 && value <= most && value == std::floor(value);
+  };
   const float* const wrong = std::find_if_not(values, values + voxels.numel(), is_class);
   if (wrong == values + voxels.numel()) return;
   fail(Exit::data,
-       text(file, ": a mask holds classes, whole numbers from 0 to 65535, but there is a voxel of ", *wrong),
-       "name the file image_… or label if it is none");
+       text(file, ": a mask holds classes, whole numbers from 0 to ", classes - 1,
+            ", but there is a voxel of ", *wrong),
+       classes == most_classes ? "name the file image_… or label if it is none"
+                               : "name all classes in the config, or mend the file");
 }
 
 MakeVolumes phantom_maker(const DataConfig& data) {
@@ -57,7 +63,7 @@ CaseReader::CaseReader(const DataConfig& data, const Index& index, const SampleF
                                  : phantom_maker(data)),
       folder_(index.folder),
       resamples_(data.grids == "resample"),
-      labels_are_masks_(labels_are_masks(index)),
+      labels_are_masks_(form.label_classes > 0 || labels_are_masks(index)),
       reading_(reading),
       form_(form),
       channels_(form.channels) {
@@ -140,7 +146,10 @@ Volumes CaseReader::read(const Case& entry, int64_t number) const {
     if (is_image(file_name) || !wants(file_name)) continue;
     const std::string name = name_of_volume(file_name);
     Volume volume = read_volume(folder_ / file);
-    if (is_mask(name)) check_classes(volume, file);
+    if (name == label_as_mask && form_.label_classes > 0)
+      check_classes(volume, file, form_.label_classes);
+    else if (is_mask(name))
+      check_classes(volume, file);
     volumes[name] =
         on_grid_of(image, entry.name(), std::move(volume), file,
                    {.resamples = resamples_,
@@ -148,10 +157,15 @@ Volumes CaseReader::read(const Case& entry, int64_t number) const {
   }
   if (entry.files.size() == 1 && holds_a_pair(entry.name(), image)) {
     ImagePair pair = apart(std::move(image));
-    if (wants("label")) volumes["label"] = std::move(pair.label);
+    if (form_.label_classes > 0) check_classes(pair.label, entry.name(), form_.label_classes);
+    if (wants("label"))
+      volumes[form_.label_classes > 0 ? std::string(label_as_mask) : "label"] = std::move(pair.label);
     image = std::move(pair.image);
   }
   if (wants("image")) volumes["image"] = std::move(image);
+  if (form_.label_classes > 0 && !volumes.contains(label_as_mask))
+    fail(Exit::data, text(entry.name(), ": the case has no label map"),
+         "name it in the column label of data.list, or leave the case out with data.exclude");
   return volumes;
 }
 

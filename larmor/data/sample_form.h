@@ -1,6 +1,7 @@
 // What a sample of a stage holds, said by the stage instead of by the names of files.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,10 @@ struct SampleForm {
   std::vector<std::string> own_grids = {};
   /// The volumes that are wanted, when that is not all: other files are not read.
   std::vector<std::string> only = {};
+  /// Above 0 the label of each case, whatever its file is called, is a map of so many classes, the background
+  /// among them: the mask `mask_label` (label_as_mask). A case without a label, or with a class more, is
+  /// refused.
+  int64_t label_classes = 0;
 };
 
 }  // namespace larmor

@@ -50,7 +50,8 @@ void check_volume(const std::filesystem::path& path);
 FileReport inspect_file(const std::filesystem::path& path);
 Json to_json(const FileReport& report, const std::string& path);
 
-/// Writes .nii or .nii.gz (by name), as open_output() has it: float32, sform and qform from the affine; a
+/// Writes .nii or .nii.gz (by name), as open_output() has it: float32, or for voxels of a whole type the
+/// smallest of uint8, uint16 and int32 that holds them; sform and qform from the affine; a
 /// channel axis becomes the fourth axis. With `like`, keeps that file's header (units, description, codes;
 /// where the affine is the same, its forms and spacing as they are) where it still holds.
 void write_nifti(Storage& storage, const std::filesystem::path& path, const Volume& volume,

@@ -8,6 +8,7 @@
 #include "larmor/measure/validation_count.h"
 #include "larmor/task/example_size.h"
 #include "larmor/transforms/declared_chain.h"
+#include "larmor/transforms/mask_name.h"
 #include "larmor/transforms/transforms.h"
 
 namespace larmor {
@@ -98,8 +99,10 @@ Demand ImageStage::demand(const RunConfig& config, const Index& index) const {
   TaskSetting setting{
       .seed = 0, .window = size_of_example(config, index, made, own.divisor), .device = c10::kMeta};
   const auto trial = make_task(config, Index{}, setting);
-  Demand demand = count_demand(config, index, training_chain(config.data.transforms), *trial,
-                               image_to_count(own.channels.count, setting.window));
+  Sample example = image_to_count(own.channels.count, setting.window);
+  if (own.sample.label_classes > 0)
+    example.emplace(label_as_mask, image_to_count(/*channels=*/1, setting.window).at("image"));
+  Demand demand = count_demand(config, index, training_chain(config.data.transforms), *trial, example);
   demand.training_examples *= own.batches.examples_of_one;
   demand.preferred_micro_batch = own.batches.micro_batch;
   demand.fewest_in_step = own.batches.fewest_in_step;
@@ -147,6 +150,10 @@ PredictionForm ImageStage::prediction(const RunConfig& config) const {
                             .pairs_are_images = own.channels.with_label && own.channels.count == 2};
   if (own.output.empty()) return prediction;
   prediction.volumes = {own.output};
+  if (own.sample.label_classes > 0) {
+    prediction.units = "classes";
+    return prediction;
+  }
   prediction.units =
       prediction.transforms.empty() ? "those of the input" : "as data.transforms scale the image";
   return prediction;

@@ -52,10 +52,17 @@ Volume PredictionContext::on_grid_of(std::string_view input, const at::Tensor& v
   const auto found = grids.find(input);
   ensure(found != grids.end());  // the task asks for an input that it was given
   const auto& [of_file, prepared, size_of_file] = found->second;
-  const Volume result{.voxels = voxels.to(at::kCPU, at::kFloat).contiguous(), .affine = prepared};
+  const at::ScalarType type = voxels.scalar_type();
+  const bool is_label_map = at::isIntegralType(type, /*includeBool=*/true);
+  Volume result{.voxels = voxels.to(at::kCPU, at::kFloat).contiguous(), .affine = prepared};
   const bool is_there =
       prepared == of_file && result.voxels.sizes().slice(1) == at::IntArrayRef(size_of_file);
-  return is_there ? result : resample_like(result, of_file, size_of_file);
+  if (!is_there) {
+    result = resample_like(result, of_file, size_of_file,
+                           is_label_map ? Interpolation::nearest : Interpolation::trilinear);
+  }
+  if (is_label_map) result.voxels = result.voxels.to(type);
+  return result;
 }
 
 Prediction Task::predict(const Batch&, const PredictionContext&) {

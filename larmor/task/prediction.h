@@ -67,7 +67,8 @@ struct PredictionForm {
 /// therefore; empty where there are none. Labels and masks, which a prediction never has, are no news.
 std::string steps_without_input(const PredictionForm& form);
 
-/// Of one case. Volumes may be of any floating type, and are written in float32.
+/// Of one case. Volumes may be of any floating type, and are written in float32; those of a whole type are
+/// label maps, and are written as uint8, or as uint16 where a class needs it.
 struct Prediction {
   std::map<std::string, Volume> volumes = {};                   // each on the grid that its affine says
   std::vector<std::pair<std::string, double>> numbers = {};     // columns of a table; NaN: not known
@@ -101,7 +102,8 @@ struct PredictionContext {
   /// The share of the case that is done, for a person who waits; also a heartbeat.
   std::function<void(double share)> progress = [](double) {};
 
-  /// What the network made of a prepared input, [C, D, H, W] on its grid, brought onto that of its file.
+  /// What the network made of a prepared input, [C, D, H, W] on its grid, brought onto that of its file: by
+  /// interpolation, or where its type is a whole one (a label map) by the nearest voxel, and keeps the type.
   Volume on_grid_of(std::string_view input, const at::Tensor& voxels) const;
 };
 

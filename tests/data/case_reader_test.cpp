@@ -1,8 +1,10 @@
 #include "larmor/data/case_reader.h"
 
 #include <ATen/ATen.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "larmor/base/error.h"
 #include "larmor/base/files/storage.h"
 #include "larmor/base/text.h"
 #include "larmor/data/volume_dataset.h"
@@ -50,6 +52,52 @@ TEST(CaseReader, KeepsTheClassesOfALabelThatIsCalledLikeAMask) {
 TEST(CaseReader, TreatsALabelThatIsAScanAsItsImage) {
   const Sample sample = blurred("a_label.nii");
   EXPECT_TRUE(sample.at("label").equal(sample.at("image")));
+}
+
+/// The label of a case of one voxel more than nothing, for a stage that says how many classes there are.
+Sample labelled(float largest, int64_t classes, const std::string& label_column = ",a_label.nii") {
+  CaseFolder folder;
+  DiskStorage storage;
+  write_nifti(storage, folder.path() / "image.nii", {at::rand({1, 2, 2, 2})});
+  at::Tensor label = at::zeros({1, 2, 2, 2});
+  label[0][1][1][1] = largest;
+  write_nifti(storage, folder.path() / "a_label.nii", {label});
+  folder.file("list.csv", text("patient,image", label_column.empty() ? "" : ",label", "\np1,image.nii",
+                               label_column, "\n"));
+  DataConfig data;
+  data.kind = "list";
+  data.list = (folder.path() / "list.csv").string();
+  data.split.train = 1;
+  data.split.val = data.split.test = 0;
+  return make_volume_dataset(data, make_index(data, 1), Split::train, Json::array(),
+                             {.label_classes = classes})
+      ->get({1, 0, 0});
+}
+
+std::string refusal_of(float largest, int64_t classes, const std::string& label_column = ",a_label.nii") {
+  try {
+    labelled(largest, classes, label_column);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::data);
+    return error.message() + " | " + error.hint();
+  }
+  return "accepted";
+}
+
+TEST(CaseReader, TakesALabelForAMapOfClassesWhereTheStageSaysSo) {
+  const Sample sample = labelled(2, 3);
+  ASSERT_TRUE(sample.contains("mask_label"));
+  EXPECT_FALSE(sample.contains("label"));
+  EXPECT_EQ(sample.at("mask_label").max().item<float>(), 2);
+  EXPECT_TRUE(labelled(2, 0).contains("label")) << "where it says nothing, the file's name does";
+}
+
+TEST(CaseReader, RefusesAClassThatTheStageDoesNotKnowAndACaseWithoutALabel) {
+  EXPECT_THAT(refusal_of(3, 3), AllOf(::testing::HasSubstr("a_label.nii"), ::testing::HasSubstr("0 to 2"),
+                                      ::testing::HasSubstr("voxel of 3")));
+  EXPECT_THAT(refusal_of(1.5, 3), ::testing::HasSubstr("voxel of 1.5"));
+  EXPECT_THAT(refusal_of(1, 2, ""), ::testing::HasSubstr("no label map"));
+  EXPECT_EQ(refusal_of(1, 2), "accepted");
 }
 
 }  // namespace

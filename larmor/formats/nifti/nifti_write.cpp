@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -26,7 +28,22 @@ namespace {
 
 using WritableFields = NiftiFields<std::byte>;
 
-constexpr int float32_code = 16;
+/// How voxels are stored, by NIfTI's codes.
+struct StoredType {
+  int16_t code, bits;
+  at::ScalarType type;
+};
+
+StoredType stored_type(const at::Tensor& voxels) {
+  if (!at::isIntegralType(voxels.scalar_type(), /*includeBool=*/true)) return {16, 32, at::kFloat};
+  const at::Tensor whole = voxels.to(at::kLong);
+  const bool has_none_below = whole.ge(0).all().item<bool>();
+  const auto fits = [&](int64_t most) { return has_none_below && whole.le(most).all().item<bool>(); };
+  if (fits(std::numeric_limits<uint8_t>::max())) return {2, 8, at::kByte};
+  if (fits(std::numeric_limits<uint16_t>::max())) return {512, 16, at::kUInt16};
+  return {8, 32, at::kInt};
+}
+
 constexpr int aligned =
     2;  // NIFTI_XFORM_ALIGNED_ANAT: coordinates of some other image, which one is not said
 constexpr int millimetres = 2;
@@ -158,8 +175,8 @@ void write_affine(HeaderWriter& header, const NiftiLayout& layout, const Affine&
   header.code(layout.qform_code, representable ? kept.qform_code : 0);
 }
 
-std::vector<std::byte> make_header(const std::vector<int64_t>& shape, const Affine& affine,
-                                   const Kept& kept) {
+std::vector<std::byte> make_header(const std::vector<int64_t>& shape, const Affine& affine, const Kept& kept,
+                                   const StoredType& stored) {
   const bool wide = std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size > 32767; });
   const NiftiLayout& layout = wide ? nifti2_layout : nifti1_layout;
   std::vector<std::byte> bytes(layout.header + 4);  // four zeros: no extensions
@@ -171,8 +188,8 @@ std::vector<std::byte> make_header(const std::vector<int64_t>& shape, const Affi
     header.size(axis, axis <= shape.size() ? shape[axis - 1] : 1);
     header.real(layout.pixdim, 1, axis);
   }
-  header.fields().set(layout.datatype, int16_t{float32_code});
-  header.fields().set(layout.bitpix, int16_t{32});
+  header.fields().set(layout.datatype, stored.code);
+  header.fields().set(layout.bitpix, stored.bits);
   header.real(layout.slope, 1);
   if (wide) {
     header.fields().set(layout.voxel_offset, static_cast<int64_t>(bytes.size()));
@@ -208,11 +225,12 @@ void write_nifti(Storage& storage, const std::filesystem::path& path, const Volu
   std::vector<int64_t> shape = voxels.sizes().slice(1).vec();
   if (voxels.size(0) > 1) shape.push_back(voxels.size(0));
   const Kept kept = kept_from(like);
-  const std::vector<std::byte> header = make_header(shape_like(shape, kept.shape), volume.affine, kept);
+  const StoredType stored = stored_type(voxels);
+  const std::vector<std::byte> header =
+      make_header(shape_like(shape, kept.shape), volume.affine, kept, stored);
   // First axis fastest, channels slowest; no copy when the voxels lie so already.
-  const at::Tensor ordered = voxels.to(at::kCPU, at::kFloat).permute({0, 3, 2, 1}).contiguous();
-  const auto numbers =
-      std::as_bytes(std::span(ordered.const_data_ptr<float>(), static_cast<std::size_t>(ordered.numel())));
+  const at::Tensor ordered = voxels.to(at::kCPU, stored.type).permute({0, 3, 2, 1}).contiguous();
+  const std::span numbers(static_cast<const std::byte*>(ordered.const_data_ptr()), ordered.nbytes());
   const auto file = open_output(storage, path);
   if (name.ends_with(".nii")) {
     file->write(header);

@@ -8,6 +8,9 @@
 #include <utility>
 
 #include <ATen/core/TensorBody.h>
+#include <ATen/ops/maximum.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <torch/nn/module.h>
 
 #include "larmor/base/ensure.h"
@@ -65,8 +68,28 @@ void note_missing(const std::vector<Prediction>& all, Prediction& mean) {
   }
 }
 
+/// Of label maps the class that most of them give a voxel, and of several with as many votes the lowest.
+/// Source: monai.transforms.VoteEnsemble.
+Volume vote_of_label_maps(const std::vector<Prediction>& all, const std::string& name) {
+  Volume winner = all.front().volumes.at(name);
+  int64_t last = 0;
+  for (const Prediction& one : all)
+    last = std::max(last, one.volumes.at(name).voxels.to(at::kLong).max().item<int64_t>());
+  at::Tensor most = at::zeros(winner.voxels.sizes(), at::kLong), first = at::zeros_like(most);
+  for (int64_t one_class = 0; one_class <= last; ++one_class) {
+    at::Tensor votes = at::zeros_like(most);
+    for (const Prediction& one : all) votes += one.volumes.at(name).voxels.to(at::kLong).eq(one_class);
+    first.masked_fill_(votes.gt(most), one_class);
+    most = at::maximum(most, votes);
+  }
+  winner.voxels = first.to(winner.voxels.scalar_type());
+  return winner;
+}
+
 Volume mean_of_volumes(const std::vector<Prediction>& all, const std::string& name) {
   Volume mean = all.front().volumes.at(name);
+  if (at::isIntegralType(mean.voxels.scalar_type(), /*includeBool=*/true))
+    return vote_of_label_maps(all, name);
   at::Tensor sum = mean.voxels.to(at::kDouble, /*non_blocking=*/false, /*copy=*/true);
   for (std::size_t i = 1; i < all.size(); ++i) {
     const Volume& other = all[i].volumes.at(name);

@@ -83,7 +83,10 @@ Prediction Predictor::predict(const PredictionCase& one, const Volumes& files,
   const DrawScope draws(draw_position_of(batch));
   const LayoutScope layout(options_.layout);
   auto prediction = task_.predict(to_device(std::move(batch), options_.device, options_.precision), context);
-  for (auto& [name, volume] : prediction.volumes) volume.voxels = volume.voxels.to(at::kFloat);
+  for (auto& [name, volume] : prediction.volumes) {
+    if (!at::isIntegralType(volume.voxels.scalar_type(), /*includeBool=*/true))
+      volume.voxels = volume.voxels.to(at::kFloat);
+  }
   for (const auto& name : form_.volumes) ensure(prediction.volumes.contains(name));
   ensure(prediction.volumes.size() == form_.volumes.size());  // the form says what comes out
   for (const auto& name : form_.pictures) ensure(prediction.pictures.contains(name));

@@ -57,6 +57,23 @@ TEST_F(NiftiWriting, IsReadBackBitForBit) {
   }
 }
 
+TEST_F(NiftiWriting, StoresLabelMapsInTheSmallestTypeThatHoldsThem) {
+  const auto stored = [&](int64_t largest, at::ScalarType type, int64_t least = 0) {
+    const at::Tensor classes =
+        at::arange(24).remainder(3).mul(largest / 2).add(least).view({1, 2, 3, 4}).to(type);
+    const Volume back = read_back("a.nii.gz", {classes, oblique()});
+    EXPECT_TRUE(back.voxels.equal(classes.to(at::kFloat)));
+    EXPECT_NEAR(back.affine[0][3], 12.5, 1e-6);
+    return inspect_file(scratch_.path() / "a.nii.gz").dtype;
+  };
+  EXPECT_EQ(stored(2, at::kByte), "uint8");
+  EXPECT_EQ(stored(254, at::kLong), "uint8");
+  EXPECT_EQ(stored(1000, at::kInt), "uint16");
+  EXPECT_EQ(stored(65534, at::kLong), "uint16");
+  EXPECT_EQ(stored(70000, at::kLong), "int32");
+  EXPECT_EQ(stored(4, at::kLong, /*least=*/-1), "int32");
+}
+
 TEST_F(NiftiWriting, TakesVoxelsInAnyStrides) {
   const Volume volume{at::arange(60, at::kFloat).view({1, 5, 4, 3}).permute({0, 3, 2, 1}), identity_affine()};
   EXPECT_TRUE(read_back("a.nii", volume).voxels.equal(volume.voxels));

@@ -122,6 +122,17 @@ TEST(MeanOfPredictions, IsTheLikeliestAnswerByTheMeanOfTheChances) {
   EXPECT_THAT(mean.numbers, ElementsAre(Pair("probability", 0.65), Pair("risk", 0.75)));
 }
 
+// A mean of classes would be a class that nobody has predicted.
+TEST(MeanOfPredictions, IsWhatMostLabelMapsSay) {
+  const auto map = [](std::initializer_list<int64_t> classes) {
+    return Prediction{.volumes = {{"label", {at::tensor(classes).to(at::kByte).view({1, 1, 1, 4})}}}};
+  };
+  const auto voted = mean_of({map({0, 1, 3, 0}), map({0, 3, 1, 2}), map({2, 3, 3, 1})}).volumes.at("label");
+  EXPECT_EQ(voted.voxels.scalar_type(), at::kByte);
+  EXPECT_TRUE(voted.voxels.flatten().equal(at::tensor({0, 3, 3, 0}).to(at::kByte)))
+      << voted.voxels << ": of classes with as many votes the lowest";
+}
+
 TEST(MeanOfPredictions, LacksWhatOneOfThemCannotGive) {
   Prediction less = said("no", {});
   less.numbers = {{"probability", 0.5}};

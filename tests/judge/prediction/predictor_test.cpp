@@ -23,6 +23,23 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+// Classes have no values in between.
+TEST(OnGridOf, BringsALabelMapOntoTheFilesGridByTheNearestVoxel) {
+  Affine doubled = identity_affine();
+  for (std::size_t axis = 0; axis < 3; ++axis) doubled[axis][axis] = 2;
+  PredictionContext context;
+  context.grids["image"] = {.of_file = identity_affine(), .prepared = doubled, .size_of_file = {4, 4, 4}};
+  const at::Tensor classes = at::arange(8).mul(3).view({1, 2, 2, 2});
+  const Volume map = context.on_grid_of("image", classes);
+  EXPECT_EQ(map.voxels.scalar_type(), at::kLong);
+  EXPECT_EQ(map.voxels.sizes(), at::IntArrayRef({1, 4, 4, 4}));
+  EXPECT_EQ(map.affine, identity_affine());
+  EXPECT_TRUE(map.voxels.remainder(3).eq(0).all().item<bool>()) << "no other class than those that are there";
+  EXPECT_EQ(map.voxels[0][3][3][3].item<int64_t>(), 21);
+  EXPECT_FALSE(
+      context.on_grid_of("image", classes.to(at::kFloat)).voxels.remainder(3).eq(0).all().item<bool>());
+}
+
 /// Takes two images and a question, none of which has to be given; draws a volume and says what it was given.
 class Echo final : public Task {
  public:
