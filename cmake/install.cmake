@@ -11,17 +11,19 @@ set_target_properties(larmor_all PROPERTIES EXPORT_NAME larmor)
 target_link_libraries(larmor_all INTERFACE ${targets})
 target_sources(larmor_all INTERFACE FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}
                FILES ${PROJECT_SOURCE_DIR}/larmor/larmor.h)
-install(TARGETS ${targets} larmor_all EXPORT larmorTargets FILE_SET HEADERS)
+install(TARGETS ${targets} larmor_all larmor_program EXPORT larmorTargets FILE_SET HEADERS)
 install(TARGETS larmor larmor_decode COMPONENT program)
 install(EXPORT larmorTargets NAMESPACE larmor:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/larmor)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/larmorConfig.cmake.in
   ${CMAKE_CURRENT_BINARY_DIR}/larmorConfig.cmake
-  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/larmor)
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/larmor PATH_VARS CMAKE_INSTALL_BINDIR)
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/larmorConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/larmorConfig.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/larmorConfigVersion.cmake
               ${CMAKE_CURRENT_LIST_DIR}/FindLibTorch.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/larmor_program.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/workload_table.cpp.in
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/larmor)
 
 # Component libraries, which is installed by name alone: what the programs need of this machine's libraries, with the
