@@ -43,7 +43,7 @@ int plan(Program& program, const PlanFlags& flags) {
   const auto& config = loaded.config.config;
   std::optional<DraftPlace> place;
   if (!hardware) place = {.folder = folder_to_be(config), .goes_on_without_room = flags.no_check};
-  show_draft(program, draft, config, place);
+  show_draft(program, draft, loaded.config, place);
   return 0;
 }
 

@@ -19,9 +19,10 @@ struct DraftPlace {
 RunFolder folder_to_be(const RunConfig& config);
 
 /// The plan, and below it, or under `data`, what would be trained on. Data that are only supposed are none.
-/// Of a run on this machine also what its ranks may open, and whether its checkpoints have room: throws Error
-/// (environment), when all has been shown, where they certainly have none.
-void show_draft(Program& program, const RunDraft& draft, const RunConfig& config,
+/// Of a run on this machine also how long a step took when it was last tried (`train --try`), what its ranks
+/// may open, and whether its checkpoints have room: throws Error (environment), when all has been shown,
+/// where they certainly have none.
+void show_draft(Program& program, const RunDraft& draft, const LoadedConfig& loaded,
                 const std::optional<DraftPlace>& place);
 
 }  // namespace larmor::app

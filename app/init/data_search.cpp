@@ -103,6 +103,29 @@ void refuse_empty_split(const Index& index, const fs::path& folder) {
   }
 }
 
+/// A few cases of each split are read as `train` will read them: one of them has to be of use.
+void refuse_unusable(const LoadedStage& loaded, const Index& index) {
+  constexpr int64_t most_read = 8;
+  for (const auto split : {Split::val, Split::train}) {
+    const auto dataset = loaded.stage->dataset(loaded.config.config, index, split);
+    std::optional<Error> reason;
+    for (int64_t example = 0; example < std::min(most_read, dataset->size()); ++example) {
+      try {
+        loaded.stage->check_example(dataset->get({.seed = 0, .epoch = 0, .example = example}), split);
+        reason.reset();
+        break;
+      } catch (const Error& error) {
+        if (error.exit() != Exit::data) throw;
+        if (!reason) reason = error.within(dataset->name(example));
+      }
+    }
+    if (!reason) continue;
+    fail(Exit::data,
+         text("no case of ", to_text(split), " that was looked at can be used: ", reason->message()),
+         "repair such files, or leave them out: larmor init … 'data.exclude=[\"NAME OF THE FILE\"]'");
+  }
+}
+
 /// Of the config that is copied, or of the default where that one invents its data.
 std::string own_kind(Program& program, const Workload& workload) {
   const auto copied = program.load_to_show(workload);
@@ -136,6 +159,7 @@ FoundData search_data(Program& program, const Workload& workload, const fs::path
     const MoreKeys all(program, batch);
     loaded.emplace(program.load(workload));
     check_begun(workload, *loaded, index);
+    refuse_unusable(*loaded, index);
     return {.keys = keys, .config = loaded->config.config, .draft = draft_run(*loaded, std::move(index), {})};
   }
   // What is wrong with words that are not about the kind is wrong with each kind.

@@ -42,10 +42,11 @@ fs::path folder_asked_for(const VerbArguments& asked) {
 void refuse_other_keys(const VerbArguments& asked) {
   for (const auto& word : asked.overrides) {
     const auto key = word.substr(0, word.find('='));
-    const bool is_taken = (key.starts_with("data.") || key.starts_with("from.")) &&
-                          std::ranges::count(key, '.') <= 2 && word.find('=') != std::string::npos;
+    const bool is_taken =
+        (key.starts_with("data.") || key.starts_with("from.") || key.starts_with("parallel.")) &&
+        std::ranges::count(key, '.') <= 2 && word.find('=') != std::string::npos;
     if (!is_taken)
-      fail(Exit::usage, text(word, ": init takes keys of data and of from"),
+      fail(Exit::usage, text(word, ": init takes keys of data, from and parallel"),
            "leave it out, and change the file that init writes");
   }
 }
@@ -168,7 +169,7 @@ int init(Program& program, const InitFlags& flags) {
   check_file(program, workload, yaml);
   write_output(program.storage(), output, yaml);
   Lines lines = lines_of_data(block);
-  lines.add(text("wrote ", output)).add("train it:  " + command);
+  lines.add(text("wrote ", output)).add(text("try it:    ", command, " --try")).add("train it:  " + command);
   program.show({{"output", output},
                 {"workload", workload.name()},
                 {"stage", stage},
@@ -184,8 +185,7 @@ void add_init(Program& program) {
   const auto flags = std::make_shared<InitFlags>();
   auto& verb = program.add_workload_verb(
       "init", "a first config for the data of a folder, which trains here in minutes",
-      [&program, flags] { return init(program, *flags); },
-      {.place_is_config = false, .more_words = "FOLDER"});
+      [&program, flags] { return init(program, *flags); }, {.more_words = "FOLDER"});
   verb.add_option("--output", flags->output,
                   "the file to write (WORKLOAD.yaml, of several stages WORKLOAD-STAGE.yaml)");
 }

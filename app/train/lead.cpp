@@ -34,6 +34,7 @@ Json words_of(const TrainRequest& request) {
   for (const auto& origin : request.loaded.config.origins) words[origin.key] = origin.value;
   words["--resume"] = request.flags.resume;
   words["--steps"] = request.flags.steps.value_or(0);
+  words["--cases"] = request.flags.cases.value_or(0);
   words["--accept-config"] = request.flags.accept_config;
   return words;
 }
@@ -237,7 +238,8 @@ int Leader::run() {
   try {
     StartOptions start{.resume = request_.flags.resume_choice(),
                        .accept_config = request_.flags.accept_config,
-                       .goes_on_without_room = request_.flags.no_check};
+                       .goes_on_without_room = request_.flags.no_check,
+                       .cases = request_.flags.cases};
     if (request_.existing) start.changes = request_.program.arguments().overrides;
     run_.emplace(prepare(std::move(request_.loaded), request_.existing, std::move(start)));
     const GroupEnding ending = run_->already_done ? GroupEnding() : train_to_the_end();

@@ -21,6 +21,7 @@
 #include "app/train/train_flags.h"
 #include "app/train/train_rank.h"
 #include "app/train/train_stages.h"
+#include "app/train/trial.h"
 
 namespace larmor::app {
 
@@ -66,7 +67,7 @@ int train_as_agent(Program& program, const TrainFlags& flags, const std::optiona
         loaded, given ? std::nullopt : hosts_like_this(find_agent(flags.agents, given).place.agents));
     check_begun(workload, loaded, draft.index);
     const auto& config = loaded.config.config;
-    show_draft(program, draft, config,
+    show_draft(program, draft, loaded.config,
                DraftPlace{.folder = existing ? *existing : folder_to_be(config),
                           .goes_on_without_room = flags.no_check});
     return 0;
@@ -95,6 +96,7 @@ void add_train(Program& program) {
       [&program, flags] {
         const auto rank = given_rank(flags->agents);
         if (rank && rank->launcher == "larmor") return train_as_rank(program, *flags, *rank);
+        if (flags->tries) return try_training(program, *flags);
         if (!asks_for_every_stage(program.arguments())) return train_as_agent(program, *flags, rank);
         refuse_launcher(rank);
         const auto train = [&] { return train_as_agent(program, *flags, rank); };
@@ -109,6 +111,10 @@ void add_train(Program& program) {
   verb.add_option("--resume", flags->resume, "auto, never, or a checkpoint folder");
   verb.add_option("--steps", flags->steps, "stop after this global step, with a checkpoint")
       ->check(at_least(1));
+  verb.add_option("--cases", flags->cases, "learn from so many cases alone, and judge by four at most")
+      ->check(at_least(1));
+  verb.add_flag("--try", flags->tries,
+                "every phase once on a few cases in a minute, and what the whole run will take");
   verb.add_flag("--dry-run", flags->dry_run, "show the plan and stop");
   verb.add_flag(
       "--no-check", flags->no_check,

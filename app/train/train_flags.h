@@ -13,8 +13,8 @@ namespace larmor::app {
 
 struct TrainFlags {
   std::string resume = "auto";
-  std::optional<int64_t> steps;
-  bool dry_run = false, verbose = false, no_check = false, accept_config = false;
+  std::optional<int64_t> steps, cases;
+  bool tries = false, dry_run = false, verbose = false, no_check = false, accept_config = false;
   AgentFlags agents;
 
   ResumeChoice resume_choice() const;

@@ -52,10 +52,16 @@ Measure MachineRecord::kept_or(const std::string& name, const std::function<doub
   if (auto known = kept(name)) return *known;
   const double value = measure();
   if (auto known = kept(name)) return *known;  // another start has been quicker
-  constexpr size_t letters_of_a_day = 10;
-  const Measure own{.value = value, .day = utc_text(clock_.wall_seconds()).substr(0, letters_of_a_day)};
+  const Measure own = of_today(value);
   keep(name, own);
   return kept(name).value_or(own);
+}
+
+void MachineRecord::keep_anew(const std::string& name, double value) const { keep(name, of_today(value)); }
+
+Measure MachineRecord::of_today(double value) const {
+  constexpr size_t letters_of_a_day = 10;
+  return {.value = value, .day = utc_text(clock_.wall_seconds()).substr(0, letters_of_a_day)};
 }
 
 void MachineRecord::keep(const std::string& name, const Measure& measure) const {

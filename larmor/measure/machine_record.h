@@ -27,11 +27,14 @@ class MachineRecord {
   /// What is kept under `name`; otherwise what `measure` gives, which is kept from then on, unless the file
   /// cannot be written. Of several starts at once all take what is kept in the end.
   Measure kept_or(const std::string& name, const std::function<double()>& measure) const;
+  /// In place of what is kept under `name`.
+  void keep_anew(const std::string& name, double value) const;
   /// Forgets all measures of this machine: the next start measures again. Throws Error (environment).
   void forget() const;
 
  private:
   void keep(const std::string& name, const Measure& measure) const;
+  Measure of_today(double value) const;
 
   std::filesystem::path file_;
   std::string machine_;

@@ -287,6 +287,21 @@ JudgedCases cases_to_judge(const Index& start, const Index& now, std::optional<S
   return judged;
 }
 
+void keep_few(Index& index, int64_t cases) {
+  constexpr int64_t most_judged = 4;
+  std::vector<Case> kept;
+  for (const auto& [split, most] :
+       {std::pair{Split::train, cases}, {Split::val, std::min(cases, most_judged)}}) {
+    const auto all = index.of(split);
+    const auto count = std::min(most, std::ssize(all));
+    for (int64_t i = 0; i < count; ++i)
+      kept.push_back(
+          index.cases[static_cast<std::size_t>(all[static_cast<std::size_t>(i * std::ssize(all) / count)])]);
+  }
+  std::ranges::sort(kept, {}, [](const Case& one) { return one.files; });
+  index.cases = std::move(kept);
+}
+
 Index index_of_resumed_run(const Index& start, const Index& now, const std::vector<BadFile>& known_bad,
                            std::vector<std::string>& notes) {
   auto changes = changes_since(start, now);

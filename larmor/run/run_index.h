@@ -59,6 +59,9 @@ struct JudgedCases {
 JudgedCases cases_to_judge(const Index& start, const Index& now, std::optional<Split> asked, bool names_data,
                            const TrainedOn& before = {});
 
+/// Leaves so many cases of train, evenly spread, as many but at most four of val, and none of test.
+void keep_few(Index& index, int64_t cases);
+
 /// What a resumed run goes by: the cases, order and splits of its start, with what was touched or repaired
 /// since under `touched`. Throws Error (data), with all changes, where cases were edited that were not
 /// `known_bad`. `notes` gets what a person should know.

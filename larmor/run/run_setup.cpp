@@ -294,6 +294,7 @@ void plan_new(PreparedRun& run, const LoadedStage& asked, const std::optional<Be
   const auto& stage = *asked.stage;
   const RunConfig& config = run.config.config;
   auto index = stage.index(config);
+  if (start.cases) keep_few(index, *start.cases);
   if (begun) check_begun(*begun, asked, index);
   index.bad = check_data(index, config);
   check_start(stage, config, index);

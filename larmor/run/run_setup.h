@@ -35,6 +35,7 @@ struct StartOptions {
   std::optional<int64_t> led = {};        // the generation that this process has led before
   bool accept_config = false;             // a config.yaml that was edited
   bool goes_on_without_room = false;      // on disks that will not hold what the run writes
+  std::optional<int64_t> cases = {};      // that a new run learns from; nothing: all (keep_few())
 };
 
 /// A run that is ready to start.

@@ -47,6 +47,14 @@ TEST_F(MachineRecords, KeepEachMeasureBesideTheOthers) {
   EXPECT_FALSE(record().kept("another"));
 }
 
+TEST_F(MachineRecords, KeepAMeasureInPlaceOfAnOlderOne) {
+  record().keep_anew("step_ms 1", 90);
+  clock_.set(1796000000);
+  record().keep_anew("step_ms 1", 80);
+  EXPECT_EQ(record().kept("step_ms 1").value().value, 80);
+  EXPECT_NE(record().kept("step_ms 1").value().day, "2026-11-18");
+}
+
 TEST_F(MachineRecords, OfAnotherMachineDoNotCount) {
   record("a CPU").kept_or("bf16_speedup", [] { return 1.9; });
   EXPECT_FALSE(record("another CPU").kept("bf16_speedup"));

@@ -193,7 +193,8 @@ TEST_F(Init, RefusesWhatItCannotDoAndWritesNothing) {
   expect({"init", "fast_ddpm", "heads"}, data, "");
   expect({"init", "latent_diffusion", "heads", "--output", "there.yaml"}, usage, "is there already");
   expect({"init", "latent_diffusion", "heads", "--output", "no/where.yaml"}, environment, "no/where.yaml");
-  expect({"init", "latent_diffusion", "heads", "train.length=1ep"}, usage, "takes keys of data and of from");
+  expect({"init", "latent_diffusion", "heads", "train.length=1ep"}, usage,
+         "takes keys of data, from and parallel");
   expect({"init", "latent_diffusion", "heads", "-c", "tinny"}, usage, "did you mean tiny?");
   EXPECT_EQ(read_text(folder() / "there.yaml"), "mine");
   EXPECT_FALSE(fs::exists(folder() / "latent_diffusion-autoencoder.yaml"));

@@ -1,5 +1,6 @@
 #include "larmor/run/run_index.h"
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <string>
@@ -68,6 +69,18 @@ class RunIndex : public ::testing::Test {
   ScratchFolder scratch_;
   DiskStorage storage_;
 };
+
+TEST_F(RunIndex, LeavesFewCasesSpreadOverTheirSplit) {
+  Index few = start;
+  keep_few(few, 2);
+  const auto all = patients(start, Split::train);
+  EXPECT_THAT(patients(few, Split::train), ElementsAre(all[0], all[all.size() / 2]));
+  EXPECT_EQ(few.of(Split::val).size(), 2U);
+  EXPECT_TRUE(std::ranges::is_sorted(few.cases, {}, [](const Case& one) { return one.files; }));
+  Index more = start;
+  keep_few(more, 100);
+  EXPECT_EQ(more.sha256(), start.sha256()) << "as many as there are, and no more";
+}
 
 TEST_F(RunIndex, JudgesByTheRunsOwnSplits) {
   const auto judged = judge();

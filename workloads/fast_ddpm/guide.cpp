@@ -103,7 +103,7 @@ ForeignFlags guide_flags() {
           {"gpu", "say `--ranks 0,` with the number of the device, or `--device cpu`"},
           {"resume-path", "say `--resume CHECKPOINT`, or `larmor train RUN`"},
           {"resume-training", "say `larmor train RUN`"},
-          {"debug", "say `-c debug`"},
+          {"debug", "say `--try`, every phase once in a minute; or `-c debug`, two hundred steps"},
           {"log-every-n-steps", "leave it out: every step stands in events.jsonl"},
           {"sample-every", "say `track.pictures_every=2000st`"},
           {"dist-url", "leave it out: agents find one another, or say --master-addr HOST"},

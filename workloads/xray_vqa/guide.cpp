@@ -110,7 +110,7 @@ ForeignFlags guide_flags() {
           {"deepspeed", "say `parallel.strategy=zero2`"},
           {"torchrun", "say `parallel.strategy=ddp`"},
           {"no-auto", "say `train.micro_batch=`, `train.accumulation=` and `parallel.strategy=`"},
-          {"debug", "say `-c tiny`"},
+          {"debug", "say `--try`, every phase once in a minute; `-c tiny` needs no data"},
           {"hub-model-id", "leave it out: a run folder is copied as it is"},
           {"wandb-project", "leave it out: events.jsonl and tb/ hold what is tracked"},
           {"disable-wandb", "leave it out: nothing is sent anywhere"},

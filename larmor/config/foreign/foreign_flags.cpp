@@ -44,7 +44,8 @@ constexpr const char* absent = "it is not part of this release";
 constexpr const char* saved = "say `checkpoint.every=2000st` (or 1ep, 30min)";
 constexpr const char* validated = "say `train.validate_every=1000st` (or 1ep)";
 constexpr const char* clipped = "say `optim.clip_norm=`";
-constexpr const char* rehearsed = "say `--steps 2 -c tiny`, the shipped config that takes seconds";
+constexpr const char* rehearsed =
+    "say `--try`: every phase once on a few cases, and what the whole run will take";
 constexpr const char* profiled = "say `larmor bench step WORKLOAD --profile FILE`: a trace of a step";
 
 constexpr std::array<Answer, 5> for_batch{{{"batch-size", batch},
@@ -93,7 +94,7 @@ constexpr std::array<Answer, 40> for_training{
      {"early-stopping", "say `train.early_stopping=` with how many validations without a better one"},
      {"fast-dev-run", rehearsed},
      {"debug", rehearsed},
-     {"max-samples", "say `data.list=FILE.csv` with the cases that are meant"},
+     {"max-samples", "say `--cases N`: the run learns from so many"},
      {"limit-train-batches", "say `--steps N`"}}};
 
 constexpr std::array<Answer, 46> for_ranks{
