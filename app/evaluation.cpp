@@ -14,7 +14,6 @@
 #include "larmor/judge/case_tables.h"
 #include "larmor/judge/operating_points.h"
 #include "larmor/judge/paired_figures.h"
-#include "larmor/report/run_document.h"
 
 #include "app/figure_words.h"
 
@@ -39,13 +38,25 @@ Lines written_pictures(Storage& storage, const ValidationResult& result,
   return lines;
 }
 
+/// Whether the figures that are kept are of that checkpoint and have intervals, which quick ones have not.
+bool keeps_intervals_of(const RunFolder& folder, const std::string& split, const std::string& checkpoint) {
+  try {
+    return read_json(folder.figures(split)).value("checkpoint", "") == checkpoint &&
+           !read_json(folder.draws(split)).at("figures").empty();
+  } catch (const std::exception&) {
+    return false;  // nothing is kept that could be given up
+  }
+}
+
 /// For reports and comparisons; a run that cannot be written to can be judged all the same.
 void keep_figures(Storage& storage, const RunFolder& folder, const std::string& split, const Json& figures,
                   const Json& draws) {
   try {
-    storage.create_folders(kept_figures(folder, split).parent_path());
-    write_text(storage, kept_figures(folder, split), to_text(figures));
-    write_text(storage, kept_draws(folder, split), draws.dump() + "\n");
+    const bool has_intervals = !draws.at("figures").empty();
+    if (!has_intervals && keeps_intervals_of(folder, split, figures.value("checkpoint", ""))) return;
+    storage.create_folders(folder.evaluation(split));
+    write_text(storage, folder.figures(split), to_text(figures));
+    write_text(storage, folder.draws(split), draws.dump() + "\n");
   } catch (const Error& error) {
     log::warning(text("reports and comparisons will not have these figures: ", error.message()));
   }
@@ -174,7 +185,7 @@ void show_result(Program& program, const ValidationResult& result, const std::ve
   lines.add(figure_lines(result, declared));
   const auto folder = program.run_folder();
   const auto split = to_text(judged.split);
-  lines.add(written_pictures(program.storage(), result, kept_figures(folder, split).parent_path()));
+  lines.add(written_pictures(program.storage(), result, folder.evaluation(split)));
   if (!result.groups.empty()) json["groups"] = groups_json(result, declared, dataset);
   for (const Verdict& verdict : result.verdicts) lines.add(text("  ", sentence_of(verdict)));
   lines.add(group_lines(result, declared));

@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
     Program program;
     for (const auto add : {add_list, add_init, add_inspect, add_doctor, add_plan, add_prepare, add_train,
                            add_evaluate, add_predict, add_export, add_checkpoint, add_runs, add_report,
-                           add_compare, add_config, add_bench, add_job, add_launch}) {
+                           add_compare, add_sync, add_config, add_bench, add_job, add_launch}) {
       add(program);
     }
     return program.run({argv + 1, argv + argc});

@@ -187,6 +187,7 @@ void add_export(Program& program);
 void add_checkpoint(Program& program);
 void add_runs(Program& program);
 void add_report(Program& program);
+void add_sync(Program& program);
 void add_compare(Program& program);
 void add_config(Program& program);
 void add_bench(Program& program);

@@ -36,7 +36,7 @@ struct ComparedRun {
 
 std::optional<KeptEvaluation> evaluation_of(const RunFolder& folder, const std::string& split) {
   try {
-    KeptEvaluation kept{read_json(kept_figures(folder, split)), read_json(kept_draws(folder, split))};
+    KeptEvaluation kept{read_json(folder.figures(split)), read_json(folder.draws(split))};
     if (!kept.draws.contains("cases") || !kept.draws.contains("figures")) return std::nullopt;
     return kept;
   } catch (const Error&) {

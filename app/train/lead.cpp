@@ -22,6 +22,7 @@
 #include "app/report.h"
 #include "app/say.h"
 #include "app/train/gpu_watch.h"
+#include "app/train/sender_line.h"
 #include "app/train/train_end.h"
 #include "app/train_command.h"
 
@@ -103,6 +104,7 @@ class Leader {
   std::optional<Fleet> fleet_;
   int64_t agents_of_start_ = 1;
   std::optional<PreparedRun> run_;
+  RunSenders senders_;
 };
 
 PreparedRun Leader::prepare(LoadedStage loaded, const std::optional<RunFolder>& existing,
@@ -242,8 +244,10 @@ int Leader::run() {
                        .cases = request_.flags.cases};
     if (request_.existing) start.changes = request_.program.arguments().overrides;
     run_.emplace(prepare(std::move(request_.loaded), request_.existing, std::move(start)));
+    if (!run_->already_done) senders_.start(run_->folder);
     const GroupEnding ending = run_->already_done ? GroupEnding() : train_to_the_end();
     const int status = conclude(ending);
+    for (const auto& words : senders_.finish()) say(words);
     fleet_->dismiss(status, ending.message);
     return status;
   } catch (const Error& error) {
@@ -259,6 +263,7 @@ GroupEnding Leader::train_to_the_end() {
     const auto block = data_block(run_->index, config, work_of_run(config, run_->demand, run_->plan));
     app::say(Lines().add_text(explain(run_->plan, run_->hardware)).add(lines_of_data(block)));
   }
+  for (const auto& words : senders_.first_words()) say(words);
   RestartPolicy policy({.most_restarts = limits.max_restarts, .least_ranks = limits.min_ranks},
                        newest_step(run_->folder));
   for (GroupEnding ending = train();; ending = train()) {

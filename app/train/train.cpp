@@ -18,6 +18,7 @@
 #include "app/show_draft.h"
 #include "app/stage_chain.h"
 #include "app/train/lead.h"
+#include "app/train/sender_line.h"
 #include "app/train/train_flags.h"
 #include "app/train/train_rank.h"
 #include "app/train/train_stages.h"
@@ -62,6 +63,7 @@ int train_as_agent(Program& program, const TrainFlags& flags, const std::optiona
   if (existing) refuse_other_launch(loaded.config, process_environment());
   refuse_past_stop(loaded.config.config.train.stop_before, SystemClock());
   refuse_threads(loaded.config.config, given);
+  check_services(loaded.config.config.track);
   if (flags.dry_run) {
     const auto draft = draft_run(
         loaded, given ? std::nullopt : hosts_like_this(find_agent(flags.agents, given).place.agents));

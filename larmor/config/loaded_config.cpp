@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view plan_origin = "plan";
 const Source plan_source{.name = "the plan", .short_name = "plan"};
 
-// Where a run lies, and how its work is shared and held in memory, define no other run.
+// Where a run lies and is shown, and how its work is shared and held in memory, define no other run.
 constexpr std::array<std::string_view, 2> whereabouts{"run.folder", "run.name"};
 constexpr std::array<std::string_view, 11> ways{"parallel.ranks",    "parallel.device",
                                                 "parallel.threads",  "parallel.strategy",
@@ -212,7 +212,8 @@ std::string LoadedConfig::sha256() const {
 }
 
 bool LoadedConfig::defines_the_run(const std::string& key) {
-  return !is_among(whereabouts, key) && !is_among(ways, key);
+  const bool is_of_service = key.starts_with("track.") && std::ranges::count(key, '.') == 2;
+  return !is_among(whereabouts, key) && !is_among(ways, key) && !is_of_service;
 }
 
 bool LoadedConfig::may_change(const std::string& key) {

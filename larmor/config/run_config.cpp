@@ -1,5 +1,7 @@
 #include "larmor/config/run_config.h"
 
+#include "larmor/base/text.h"
+
 namespace larmor {
 
 void RunSection::describe(Fields& f) {
@@ -200,9 +202,39 @@ void CheckpointConfig::describe(Fields& f) {
   f.field("async", async, "write while training goes on");
 }
 
+namespace {
+
+/// Each kind is written as YAML has it, and kept as text.
+void describe_key(Fields& f, const ServiceKey& key, std::string& value) {
+  switch (key.kind) {
+    case ServiceKey::Kind::plain:
+      f.field(key.name, value, key.help);
+      break;
+    case ServiceKey::Kind::yes_no: {
+      bool is_so = (value.empty() ? key.otherwise : value) == std::string("true");
+      f.field(key.name, is_so, key.help);
+      value = is_so ? "true" : "false";
+      break;
+    }
+    case ServiceKey::Kind::list: {
+      auto words = value.empty() ? std::vector<std::string>() : split(value, ',');
+      f.field(key.name, words, key.help);
+      value = join(words, ",");
+      break;
+    }
+  }
+}
+
+}  // namespace
+
 void TrackConfig::describe(Fields& f) {
   f.field("tensorboard", tensorboard, "write TensorBoard event files to tb/");
   f.field("pictures_every", pictures_every, "how often to save pictures, as a length; 0: never");
+  for (const TrackingService& service : larmor::services()) {
+    f.section(service.name.c_str(), [&](Fields& inner) {
+      for (const ServiceKey& key : service.keys) describe_key(inner, key, services[service.name][key.name]);
+    });
+  }
 }
 
 void PlanConfig::describe(Fields& f) {

@@ -12,6 +12,7 @@
 #include "larmor/base/json.h"
 #include "larmor/config/fields.h"
 #include "larmor/config/guide_file.h"
+#include "larmor/services/service.h"
 
 namespace larmor {
 
@@ -148,6 +149,8 @@ struct CheckpointConfig {
 struct TrackConfig {
   bool tensorboard = true;
   Length pictures_every{1, Length::Unit::epochs};
+  /// What is said of each service (services/service.h), by its name; not what the environment says.
+  std::map<std::string, ServiceSettings> services;
   void describe(Fields& f);
 };
 

@@ -146,7 +146,7 @@ Json account_of_data(const Json& index, const Json& quarantine) {
 Json figures_of(const RunFolder& folder) {
   Json all = Json::array();
   for (const char* split : {"train", "val", "test"}) {
-    auto figures = json_of(kept_figures(folder, split));
+    auto figures = json_of(folder.figures(split));
     if (figures.empty()) continue;
     for (auto& figure : figures) {
       if (figure.is_object()) figure.erase("per_case");
@@ -185,15 +185,7 @@ Json keys_of(const Json& assignments) {
 
 }  // namespace
 
-fs::path kept_figures(const RunFolder& folder, const std::string& split) {
-  return folder.pictures() / ("evaluate-" + split) / "figures.json";
-}
-
-fs::path kept_draws(const RunFolder& folder, const std::string& split) {
-  return kept_figures(folder, split).parent_path() / "draws.json";
-}
-
-Json document_of(const RunFolder& folder, uint64_t picture_bytes) {
+Json short_document_of(const RunFolder& folder) {
   const auto outline = outline_of(folder);
   const auto environment = json_of(folder.environment());
   Json document = {{"name", folder.root.filename().string()},
@@ -207,8 +199,13 @@ Json document_of(const RunFolder& folder, uint64_t picture_bytes) {
   document["keys"] =
       made_or(Json::object(), [&] { return keys_of(environment.value("config", Json::array())); });
   document["metric"] = document["keys"].value("checkpoint.metric", "");
-  add_history(document, read_events(folder.events()));
   document["machine"] = made_or(Json::array(), [&] { return rows_of_machine(json_of(folder.hardware())); });
+  return document;
+}
+
+Json document_of(const RunFolder& folder, uint64_t picture_bytes) {
+  Json document = short_document_of(folder);
+  add_history(document, read_events(folder.events()));
   document["plan"] =
       made_or(Json::array(), [&] { return json_of(folder.plan()).value("reasons", Json::array()); });
   document["data"] = made_or(

@@ -10,16 +10,14 @@
 
 namespace larmor {
 
-/// What `evaluate` leaves beside its pictures, for reports: pictures/evaluate-<split>/figures.json.
-std::filesystem::path kept_figures(const RunFolder& folder, const std::string& split);
-/// And what comparisons need beside them (judge/paired_figures.h): draws.json.
-std::filesystem::path kept_draws(const RunFolder& folder, const std::string& split);
+/// What is known of a run without its log: {name, folder, workload, stage, state, reason, program, build,
+/// host, keys{key: value}, metric, machine[[what, value]]}. What the run folder lacks is left out or "".
+Json short_document_of(const RunFolder& folder);
 
-/// {name, folder, workload, stage, state, reason, program, build, host, began, ended, starts, steps, facts,
-/// machine[[what, value]], plan[sentence], metric, data, time{part: seconds}, curves{name: [[step, value]]},
-/// happenings[{t, generation, step, kind, words}], figures[…], pictures[{name, shots[{step, png}]}], config,
-/// keys{key: value}}. What the run folder lacks is left out; names of files and patients are not in it, but
-/// in pictures and in what was logged. `picture_bytes`: of all PNG files together. Throws Error (environment)
+/// Besides: {began, ended, starts, steps, facts, plan[sentence], data, time{part: seconds}, curves{name:
+/// [[step, value]]}, happenings[{t, generation, step, kind, words}], figures[…], pictures[{name, shots[{step,
+/// png}]}], config}. What the run folder lacks is left out; names of files and patients are not in it, but in
+/// pictures and in what was logged. `picture_bytes`: of all PNG files together. Throws Error (environment)
 /// where the log cannot be read.
 Json document_of(const RunFolder& folder, uint64_t picture_bytes);
 

@@ -29,6 +29,15 @@ struct RunFolder {
   std::filesystem::path tensorboard() const { return root / "tb"; }
   std::filesystem::path curves() const { return root / "curves.png"; }
   std::filesystem::path pictures() const { return root / "pictures"; }
+  /// What `evaluate` leaves of a split: pictures, and the files below.
+  std::filesystem::path evaluation(const std::string& split) const {
+    return pictures() / ("evaluate-" + split);
+  }
+  std::filesystem::path figures(const std::string& split) const { return evaluation(split) / "figures.json"; }
+  /// What comparisons need beside the figures (judge/paired_figures.h).
+  std::filesystem::path draws(const std::string& split) const { return evaluation(split) / "draws.json"; }
+  /// What has been sent to services (larmor/sync).
+  std::filesystem::path sync() const { return root / "sync"; }
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }
   std::filesystem::path lock() const { return root / ".lock"; }
   /// What keeps ranks of earlier generations from writing here (base/files/fenced_storage.h).

@@ -82,6 +82,7 @@ bool is_of_run(const fs::path& within) {
                                            "events.jsonl", "log",
                                            "tb",           "pictures",
                                            "curves.png",   "report.html",
+                                           "sync",         "wandb",
                                            ".lock",        ".generation",
                                            "DONE",         "FAILED"};
   const auto first = within.begin()->string();

@@ -167,6 +167,7 @@ Json environment_of(const PreparedRun& run, const std::string& job, const std::s
   note_paths(json, run.folder, run.config);
   json["changes"] = to_json(run.changes);
   json["config"] = values_to_find(run.config);
+  json["services"] = config.track.services;  // the run is the same wherever it is shown
   return json;
 }
 

@@ -77,12 +77,18 @@ TEST(ImportedConfig, OfAccelerateAndDeepSpeedHasTheirsToo) {
   EXPECT_THAT(deepspeed.flags, ElementsAre("-c ds.json"));
 }
 
+TEST(ImportedConfig, TakesTheFlagsOfTrackers) {
+  EXPECT_EQ(values_of(imported("python a.py --use_wandb --wandb_project brains --wandb_entity lab")),
+            (ValueMap{{"track.wandb.enabled", "true"},
+                      {"track.wandb.project", "brains"},
+                      {"track.wandb.entity", "lab"}}));
+}
+
 TEST(ImportedConfig, TellsTheFlagsThatBecomeNone) {
-  const auto one = imported("python a.py --compile --debug --use_wandb");
+  const auto one = imported("python a.py --compile --debug");
   EXPECT_TRUE(one.values.empty());
   EXPECT_THAT(one.notes, Contains(HasSubstr("compile: leave it out")));
   EXPECT_THAT(one.notes, Contains(HasSubstr("say `-c debug`")));
-  EXPECT_THAT(one.notes, Contains(HasSubstr("it is not part of this release")));
 }
 
 TEST(ImportedConfig, RefusesWhatNobodyKnowsAndWhatContradictsItself) {

@@ -104,7 +104,7 @@ TEST(FirstLook, ACommandOfAGuideIsSaidInOurs) {
   EXPECT_THAT(end.out, StartsWith("# larmor train fast_ddpm -c FILE.yaml\n"));
   EXPECT_THAT(end.out, HasSubstr("data:\n  folder: heads  # from data_root\n"));
   EXPECT_THAT(end.out, HasSubstr("parallel:\n  ranks: 4  # from nproc_per_node\n"));
-  EXPECT_THAT(end.out, HasSubstr("#   use_wandb: it is not part of this release"));
+  EXPECT_THAT(end.out, HasSubstr("track:\n  wandb:\n    enabled: true  # from use_wandb\n"));
 
   const ScratchFolder scratch;
   const ProgramOptions here{.folder = scratch.path()};

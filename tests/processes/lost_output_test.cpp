@@ -44,6 +44,7 @@ const std::vector<Words> quick{
     {"checkpoint", "unpin", "run"},
     {"report", "run", "--output", "page.html"},
     {"compare", "run", "run"},
+    {"sync", "run", "--to", "trackio", "--dry-run", "track.trackio.uri=http://127.0.0.1:9"},
     {"runs"},
     {"runs", "--remove", "run", "--dry-run"},
     {"job", "slurm", "latent_diffusion", "-c", "tiny", "--nodes", "2", "--gpus-per-node", "1", "--time",

@@ -54,7 +54,7 @@ TEST_F(DocumentOfARun, AccountsForTheDataWithoutANameOfAFileOrPatient) {
                            {{"patient", "Smith"}, {"split", "val"}}}},
                          {"bad", {{{"path", "Brown.nii"}, {"reason", "is cut off"}}}}});
   put(folder().quarantine(), Json::array({{{"path", "Jones.nii"}, {"reason", "is no volume"}}}));
-  put(kept_figures(folder(), "val"),
+  put(folder().figures("val"),
       {{"split", "val"},
        {"bad", {{{"path", "Brown.nii"}}}},
        {"loss", {{"mean", 0.5}, {"per_case", {{{"case", "Smith"}, {"value", 0.5}}}}}}});

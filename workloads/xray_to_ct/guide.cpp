@@ -50,7 +50,7 @@ constexpr GuideKey keys[] = {
     {"data.flip_drrs_vertical", "data.flip_vertical"},
     {"data.num_workers", by_plan, unneeded},
     {"data.pin_memory", by_plan, unneeded},
-    {"wandb", "events.jsonl and tb/ hold what is tracked", unneeded},
+    {"wandb", "track.wandb.enabled=true sends a run to it", unneeded},
 };
 
 }  // namespace

@@ -92,7 +92,7 @@ constexpr GuideKey keys[] = {
     {"deepspeed.enabled", "deepspeed.stage says how ranks share states", unneeded},
     {"deepspeed.config", "say -c FILE with DeepSpeed's JSON beside", unneeded},
     {"deepspeed.config_path", "say -c FILE with DeepSpeed's JSON beside", unneeded},
-    {"wandb", "events.jsonl and tb/ hold what is tracked", unneeded},
+    {"wandb", "track.wandb.enabled=true sends a run to it", unneeded},
 };
 
 }  // namespace
@@ -112,8 +112,8 @@ ForeignFlags guide_flags() {
           {"no-auto", "say `train.micro_batch=`, `train.accumulation=` and `parallel.strategy=`"},
           {"debug", "say `--try`, every phase once in a minute; `-c tiny` needs no data"},
           {"hub-model-id", "leave it out: a run folder is copied as it is"},
-          {"wandb-project", "leave it out: events.jsonl and tb/ hold what is tracked"},
-          {"disable-wandb", "leave it out: nothing is sent anywhere"},
+          {"wandb-project", "say `track.wandb.project=`"},
+          {"disable-wandb", "leave it out: nothing is sent unless track.wandb.enabled=true"},
           {"skip-data-check", "leave it out, or say `data.bad_files=` for how many bad files are borne"}};
 }
 

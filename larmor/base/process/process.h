@@ -54,6 +54,9 @@ class Process {
   std::optional<Ending> poll();
   Ending wait();
   void send(int signal);
+  /// It outlives this object and this process, and is nobody's to wait for. For the end of a program alone:
+  /// until then it stays a zombie once it has ended.
+  void leave() { id_ = -1; }
 
  private:
   Process() = default;

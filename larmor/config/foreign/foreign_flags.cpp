@@ -40,7 +40,6 @@ constexpr const char* deepspeed_file =
 constexpr const char* planned = "leave it out: `larmor plan` shows what is chosen for this machine, and why";
 constexpr const char* smart = "say `data.cache=smart`";
 constexpr const char* full = "say `data.cache=full`: prepared examples on disk, shared by all ranks and runs";
-constexpr const char* absent = "it is not part of this release";
 constexpr const char* saved = "say `checkpoint.every=2000st` (or 1ep, 30min)";
 constexpr const char* validated = "say `train.validate_every=1000st` (or 1ep)";
 constexpr const char* clipped = "say `optim.clip_norm=`";
@@ -179,13 +178,15 @@ constexpr std::array<Answer, 35> for_files{
      {"save-dir", runs},
      {"doc", "say `run.name=`"},
      {"name", "say `run.name=`"},
-     {"use-wandb", absent},
-     {"wandb", absent},
-     {"wandb-project", absent},
-     {"mlflow", absent},
-     {"report-to", "say `track.tensorboard=true`; other trackers are not part of this release"},
+     {"use-wandb", "say `track.wandb.enabled=true`"},
+     {"wandb", "say `track.wandb.enabled=true`"},
+     {"wandb-project", "say `track.wandb.project=`"},
+     {"mlflow", "say `track.mlflow.uri=` with the address of its server"},
+     {"report-to",
+      "say `track.tensorboard=true`, `track.wandb.enabled=true`, or `track.mlflow.uri=` with the address of "
+      "a server"},
      {"tensorboard", "say `track.tensorboard=true`"},
-     {"wandb-entity", absent},
+     {"wandb-entity", "say `track.wandb.entity=`"},
      {"logger", "say `track.tensorboard=true`; events.jsonl holds every step in any case"}}};
 
 template <size_t Count>

@@ -115,6 +115,8 @@ constexpr GuideKey of_scripts[] = {
     {"deepspeed_config", "-c {}", flag},
     {"resume_from", "--resume {}", flag},
     {"no_images", "track.pictures_every", chosen, "true=0|false="},
+    {"use_wandb", "track.wandb.enabled", chosen, "true=true|false="},
+    {"wandb", "track.wandb.enabled", chosen, "true=true|false="},
     {"data_augmentation", "data.transforms says it", unneeded},
 };
 
