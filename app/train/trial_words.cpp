@@ -12,6 +12,7 @@
 #include "larmor/config/units.h"
 #include "larmor/formats/volume.h"
 #include "larmor/run/data_block.h"
+#include "larmor/services/service.h"
 
 namespace larmor::app {
 
@@ -34,6 +35,16 @@ void name_runs(Words& keys, const RunConfig& config) {
     std::error_code absent;
     if (!run.empty() && fs::exists(place, absent))
       set(keys, "from." + stage, place.string() + run.substr(std::min(run.find('#'), run.size())));
+  }
+}
+
+/// A trial is shown to no service.
+void send_nowhere(Words& keys, const RunConfig& config) {
+  for (const auto& service : services()) {
+    const auto given = config.track.services.find(service.name);
+    if (given == config.track.services.end() || !service.is_on(given->second)) continue;
+    const bool is_yes_no = given->second.at(service.turned_on_by) == "true";
+    set(keys, text("track.", service.name, ".", service.turned_on_by), is_yes_no ? "false" : "\"\"");
   }
 }
 
@@ -80,6 +91,7 @@ Words words_of_first_start(const VerbArguments& asked, const RunConfig& config, 
   if (!asked.stage.empty()) words.insert(words.end(), {"--stage", asked.stage});
   auto keys = asked.overrides;
   name_runs(keys, config);
+  send_nowhere(keys, config);
   const auto length = text(first_steps, "st");
   set(keys, "train.global_batch", text(draft.plan.global_batch));
   set(keys, "train.micro_batch", text(draft.plan.micro_batch));

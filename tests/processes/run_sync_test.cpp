@@ -115,6 +115,15 @@ TEST_F(Sync, RefusesWhatCannotBeMeant) {
   EXPECT_THAT(nobody.err, HasSubstr("http://127.0.0.1:9 gives no answer"));
 }
 
+TEST_F(Sync, LeavesATrialAlone) {
+  SmallMlflow mlflow;
+  auto words = small_training("tried", 1, 12);
+  words.insert(words.end(), {"--try", "track.mlflow.uri=" + mlflow.server.address()});
+  const auto end = call(words);
+  EXPECT_EQ(end.status, 0) << end.err;
+  EXPECT_TRUE(mlflow.server.asked().empty());
+}
+
 TEST_F(Sync, OfWandbSaysWhatIsMissingAndTheRunGoesOn) {
   auto words = small_training("lonely", 1, 12);
   words.insert(words.end(), {"track.wandb.enabled=true", "track.wandb.mode=offline"});
