@@ -36,7 +36,8 @@ LoadedStage load_synthetic() {
                           "xray_vqa" / "pretrain" / "configs";
   return load_stage({.files = {folder / "default.yaml", folder / "synthetic.yaml"},
                      .environment = {},
-                     .overrides = {"optim.weight_decay=0.01"}},
+                     .overrides = {"optim.weight_decay=0.01", "data.phantom_cases=2400",
+                                   "data.split={train: 0.9, val: 0.1, test: 0}"}},
                     make_workload(), "pretrain");
 }
 
