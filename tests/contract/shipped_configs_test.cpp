@@ -63,7 +63,7 @@ Plan plan_of(const Shipped& shipped) {
   const bool is_survival = shipped.workload == std::string("survival");
   std::vector<std::string> invented{"data.kind=cohort"};
   if (!is_survival)
-    invented = {"data.kind=phantom", "data.modalities=null", "data.phantom_cases=200", "data.split.val=0.1"};
+    invented = {"data.kind=phantom", "data.modalities=null", "data.phantom_cases=200", "data.split.val=0.05"};
   const auto loaded = load_shipped(shipped.workload, shipped.config, invented);
   const auto& config = loaded.config.config;
   loaded.stage->check(config);
