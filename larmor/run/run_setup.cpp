@@ -153,9 +153,7 @@ void check_start(const Stage& stage, RunConfig config, const Index& index) {
 Json environment_of(const PreparedRun& run, const std::string& job, const std::string& asked,
                     const ResumeRecord& resume) {
   const RunConfig& config = run.config.config;
-  Json json;
-  json["workload"] = config.workload;
-  json["stage"] = config.stage;
+  Json json{{"workload", config.workload}, {"stage", config.stage}};
   json["program"] = text("larmor ", version());
   json["build"] = build_description();
   json["host"] = host_name();
