@@ -216,13 +216,12 @@ ServiceSettings settings_of_run(const RunFolder& folder, const TrackingService& 
     }
     given[key.substr(section.size())] = word.substr(equals + 1);
   }
-  auto settings = settings_of(service, given);
-  service.check(settings);
-  return settings;
+  return settings_of(service, given);
 }
 
 SyncSummary look_at_unsent(const RunFolder& folder, const TrackingService& service,
                            const ServiceSettings& settings) {
+  service.check(settings);
   const auto record = read_sent(folder, service, settings);
   LogReader reader(folder.events(), record.place);
   SyncSummary summary;
@@ -235,6 +234,7 @@ SyncSummary look_at_unsent(const RunFolder& folder, const TrackingService& servi
 
 SyncSummary sync_run(const RunFolder& folder, const TrackingService& service, const ServiceSettings& settings,
                      Storage& storage, Clock& clock, const SyncOptions& options) {
+  service.check(settings);
   storage.create_folders(folder.sync());
   const FileLock lock(folder.sync() / (service.name + ".lock"));
   return Sender(folder, service, settings, storage, clock, options).run();

@@ -115,6 +115,13 @@ TEST_F(Sync, RefusesWhatCannotBeMeant) {
   EXPECT_THAT(nobody.err, HasSubstr("http://127.0.0.1:9 gives no answer"));
 }
 
+TEST_F(Sync, IsNoWordToARunThatIsSentNowhere) {
+  const auto end = call(small_training("quiet", 1, 12));
+  EXPECT_EQ(end.status, 0) << end.err;
+  EXPECT_THAT(end.err,
+              AllOf(Not(HasSubstr("MLflow")), Not(HasSubstr("Trackio")), Not(HasSubstr("Weights &"))));
+}
+
 TEST_F(Sync, LeavesATrialAlone) {
   SmallMlflow mlflow;
   auto words = small_training("tried", 1, 12);
