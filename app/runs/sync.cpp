@@ -37,13 +37,14 @@ bool is_over(const RunFolder& folder) {
 SyncSummary send_run(Program& program, const SyncFlags& flags, const RunFolder& folder,
                      const TrackingService& service, const std::vector<std::string>& keys, SenderLine& line) {
   const auto settings = settings_of_run(folder, service, keys);
-  // Of a run that is trained the sender before may be at its end yet.
   constexpr double seconds_of_a_person = 10, seconds_of_a_run = 600;
   SyncOptions options{.patience = line.is_there() ? seconds_of_a_run : seconds_of_a_person};
-  if (line.is_there())
+  if (line.is_there()) {
     options.is_trained = [&line] { return line.is_held(); };
-  else if (flags.follow)
+    options.waits_for_other_sender = true;
+  } else if (flags.follow) {
     options.is_trained = [&folder] { return !is_over(folder); };
+  }
   options.on_open = [&](const std::string& place) {
     say(text(folder.root.string(), " is shown at ", place));
     line.tell(text(service.title, " shows the run at ", place));

@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
@@ -36,8 +37,12 @@ bool wait_for_line(int descriptor, double seconds) {
                       std::chrono::milliseconds(std::max<int64_t>(0, std::llround(seconds * milliseconds))));
 }
 
+std::filesystem::path log_file(const RunFolder& folder, const std::string& service) {
+  return folder.logs() / text("sync-", service, ".log");
+}
+
 Descriptor log_of(const RunFolder& folder, const std::string& service) {
-  const auto file = folder.logs() / text("sync-", service, ".log");
+  const auto file = log_file(folder, service);
   std::filesystem::create_directories(folder.logs());
   Descriptor log(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   if (!log.is_open()) fail_errno(errno, "write", file);
@@ -120,9 +125,9 @@ std::vector<std::string> RunSenders::first_words() {
     std::array<char, 1024> words{};
     const bool has_told = wait_for_line(sender.line.number(), end - system_clock().steady_seconds());
     const auto count = has_told ? ::recv(sender.line.number(), words.data(), words.size(), MSG_DONTWAIT) : 0;
-    const auto log = text(folder_.logs().string(), "/sync-", sender.service, ".log");
     all.push_back(count > 0 ? std::string(trim({words.data(), static_cast<size_t>(count)}))
-                            : text(sender.title, " has not answered yet; see ", log));
+                            : text(sender.title, " has not answered yet; see ",
+                                   log_file(folder_, sender.service).string()));
   }
   return all;
 }
@@ -141,8 +146,9 @@ std::vector<std::string> RunSenders::finish() {
                          " has not all of the run yet: the sender goes on by itself for ten minutes; later ",
                          way_to_the_rest(folder_, sender.service)));
     } else if (!ending->ok()) {
-      all.push_back(text(sender.title, " has not all of the run: ", folder_.logs().string(), "/sync-",
-                         sender.service, ".log says why; ", way_to_the_rest(folder_, sender.service)));
+      all.push_back(text(sender.title,
+                         " has not all of the run: ", log_file(folder_, sender.service).string(),
+                         " says why; ", way_to_the_rest(folder_, sender.service)));
     }
   }
   senders_.clear();

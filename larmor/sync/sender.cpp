@@ -41,6 +41,17 @@ RunIntroduction introduction_of(const RunFolder& folder, const std::string& key,
   return run;
 }
 
+FileLock lock_of_sender(const std::filesystem::path& file, Clock& clock, const SyncOptions& options) {
+  for (bool is_said = false;; clock.sleep(look_seconds)) {
+    try {
+      return FileLock(file);
+    } catch (const Error& held) {
+      if (!options.waits_for_other_sender || !options.is_trained()) throw;
+      if (!std::exchange(is_said, true) && options.on_silence) options.on_silence(held.message());
+    }
+  }
+}
+
 /// Nothing of a run from before there were services, or whose environment.json cannot be read.
 ServiceSettings kept_settings(const RunFolder& folder, const TrackingService& service) {
   try {
@@ -55,7 +66,7 @@ RunState state_when_over(const RunFolder& folder) {
   return state == "done" ? RunState::done : state == "failed" ? RunState::failed : RunState::stopped;
 }
 
-/// Those that stand at a step, in the order of their steps.
+/// Those that stand at a step, by name and then by step.
 std::vector<SentPicture> unsent_pictures(const RunFolder& folder, const SentRecord& record) {
   std::vector<SentPicture> pictures;
   for (const auto& series : pictures_within(folder.pictures(), UINT64_MAX)) {
@@ -96,8 +107,7 @@ class Sender {
           keep(reader_.place());
           is_over = true;
         }
-        silent_since_.reset();
-        wait_ = first_wait;
+        note_answer();
         if (is_trained) clock_.sleep(look_seconds);
       } catch (const ServiceUnreachable& reason) {
         note_silence(reason.what(), is_trained);
@@ -123,6 +133,7 @@ class Sender {
     service_run_->send(unsent_);
     summary_.events += std::ssize(unsent_);
     unsent_.clear();
+    note_answer();
     note_sent(is_trained);
     return true;
   }
@@ -156,6 +167,11 @@ class Sender {
   void keep(uint64_t place) {
     record_.place = place;
     write_sent(storage_, folder_, service_, record_);
+  }
+
+  void note_answer() {
+    silent_since_.reset();
+    wait_ = first_wait;
   }
 
   void note_silence(const std::string& reason, bool is_trained) {
@@ -236,7 +252,7 @@ SyncSummary sync_run(const RunFolder& folder, const TrackingService& service, co
                      Storage& storage, Clock& clock, const SyncOptions& options) {
   service.check(settings);
   storage.create_folders(folder.sync());
-  const FileLock lock(folder.sync() / (service.name + ".lock"));
+  const auto lock = lock_of_sender(folder.sync() / (service.name + ".lock"), clock, options);
   return Sender(folder, service, settings, storage, clock, options).run();
 }
 

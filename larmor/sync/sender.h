@@ -16,6 +16,9 @@ struct SyncOptions {
   /// Whether the run is still trained, and more is to come: the sender then waits for it. Nothing: it sends
   /// what is there, and ends.
   std::function<bool()> is_trained = {};
+  /// Where another sender holds the run, this one waits for it as long as the run is trained: that of the
+  /// start before may still have to send. Requires is_trained.
+  bool waits_for_other_sender = false;
   /// Told where a person finds the run there, once the service has taken it; and each time that it begins not
   /// to answer, why.
   std::function<void(const std::string& place)> on_open = {};

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -25,6 +26,7 @@ struct Told {
   int opened = 0;
   int fails_from = -1, fails_until = -1;  // which calls of send() fail, counted over all senders
   int calls = 0;
+  std::set<int> also_fail;
   bool refuses = false;
 };
 
@@ -34,7 +36,8 @@ class ToldRun final : public ServiceRun {
   std::string place() const override { return "there"; }
   void send(std::span<const SentEvent> events) override {
     const int call = told_.calls++;
-    if (call >= told_.fails_from && call < told_.fails_until) throw ServiceUnreachable("gone");
+    const bool fails = call >= told_.fails_from && call < told_.fails_until;
+    if (fails || told_.also_fail.contains(call)) throw ServiceUnreachable("gone");
     for (const auto& event : events) told_.steps.push_back(event.step);
   }
   void send(const SentPicture& picture) override {
@@ -223,6 +226,31 @@ TEST_F(Sender, HasTheRunForItself) {
   } catch (const Error& error) {
     EXPECT_THAT(error.message(), HasSubstr("is held by"));
   }
+}
+
+TEST_F(Sender, OfARunThatGoesOnWaitsForTheSenderOfTheStartBefore) {
+  log_steps(1, 3);
+  std::filesystem::create_directories(folder_.sync());
+  std::optional<FileLock> other(std::in_place, folder_.sync() / "told.lock");
+  int looks = 0;
+  std::vector<std::string> silences;
+  sync({.is_trained =
+            [&] {
+              if (++looks == 3) other.reset();
+              return looks < 6;
+            },
+        .waits_for_other_sender = true,
+        .on_silence = [&](const std::string& reason) { silences.push_back(reason); }});
+  EXPECT_EQ(told_.steps, counted(1, 3));
+  EXPECT_THAT(silences, ElementsAre(HasSubstr("is held by")));
+}
+
+TEST_F(Sender, CountsEachSilenceByItself) {
+  log_steps(1, 1600);
+  told_.also_fail = {1, 2, 5, 6};
+  sync({.patience = 4});
+  EXPECT_EQ(told_.steps, counted(1, 1600));
+  EXPECT_EQ(clock_.steady_seconds(), 1 + 2 + 1 + 2);
 }
 
 TEST_F(Sender, PassesOnARefusal) {
