@@ -43,7 +43,8 @@ std::vector<Keys> candidates(const std::string& own, const fs::path& folder) {
   if (own == "list") return lists;
   std::vector<Keys> all{keys_of_folder(own, folder)};
   if (own == "nifti") {
-    for (const auto* kind : {"dicom", "npz"}) all.push_back(keys_of_folder(kind, folder));
+    for (const auto* kind : {"dicom", "npz", "nrrd", "metaimage"})
+      all.push_back(keys_of_folder(kind, folder));
   }
   if (own == "nifti" || own == "mimic_cxr") all.insert(all.end(), lists.begin(), lists.end());
   return all;

@@ -23,6 +23,8 @@ KeysOfKinds keys_of_kinds(const WorkloadFields& fields) {
   std::set<std::string> objects = files;
   objects.insert("dicom");
   KeysOfKinds all = {{"nifti", several},
+                     {"nrrd", several},
+                     {"metaimage", several},
                      {"npz", several},
                      {"picture", several},
                      {"dicom", objects},

@@ -34,7 +34,7 @@ void DicomSection::describe(Fields& f) {
 }
 
 void DataConfig::describe(Fields& f, const std::vector<std::string>& more_kinds) {
-  std::vector<std::string> kinds{"nifti", "npz", "dicom", "picture", "list", "phantom"};
+  std::vector<std::string> kinds{"nifti", "nrrd", "metaimage", "npz", "dicom", "picture", "list", "phantom"};
   kinds.insert(kinds.end(), more_kinds.begin(), more_kinds.end());
   f.word("kind", kind, kinds,
          "what the examples are: files below a folder, a list file, or volumes that the program invents");

@@ -17,6 +17,8 @@
 #include "larmor/formats/numpy/numpy_file.h"
 #include "larmor/formats/pictures/picture.h"
 #include "larmor/formats/stored_volume.h"
+#include "larmor/formats/text_header/text_header.h"
+#include "larmor/formats/text_header/text_header_volume.h"
 
 namespace larmor {
 
@@ -35,22 +37,23 @@ StoredVolume open_nifti_volume(const std::filesystem::path& path, const PictureR
   return volume;
 }
 
-StoredVolume volume_of_array(StoredArray array, bool is_numpy) {
+StoredVolume volume_of_array(StoredArray array) {
   StoredVolume volume;
   volume.dtype = to_text(array.format.type);
   volume.array = std::move(array);
-  volume.is_numpy = is_numpy;
   return volume;
 }
 
 StoredVolume open_numpy_volume(const std::filesystem::path& path, const PictureReading&) {
-  return volume_of_array(open_numpy(path), true);
+  StoredVolume volume = volume_of_array(open_numpy(path));
+  volume.channel_is_first = volume.is_bare_array = true;
+  return volume;
 }
 
 /// The faces of a picture stay where they are, so its pixels move when there are fewer of them.
 StoredVolume open_picture_volume(const std::filesystem::path& path, const PictureReading& reading) {
   OpenedPicture picture = open_picture(path, reading);
-  StoredVolume volume = volume_of_array(std::move(picture.array), false);
+  StoredVolume volume = volume_of_array(std::move(picture.array));
   for (std::size_t axis = 0; axis < 2; ++axis) {
     const double step =
         static_cast<double>(picture.size[axis]) / static_cast<double>(volume.array.shape[axis]);
@@ -83,6 +86,8 @@ const std::vector<FileKind>& file_kinds() {
       {"npz", {".npz", ".npy"}, looks_like_numpy, open_numpy_volume},
       {"picture", {".png", ".jpg", ".jpeg"}, looks_like_picture, open_picture_volume},
       {"dicom", {".dcm", ".dcm.gz"}, looks_like_dicom, open_dicom_volume},
+      {"nrrd", {".nrrd", ".nhdr"}, looks_like_nrrd, open_nrrd_volume},
+      {"metaimage", {".mha", ".mhd"}, looks_like_metaimage, open_metaimage_volume},
       {"nifti", {".nii", ".nii.gz", ".hdr", ".hdr.gz"}, looks_like_nifti, open_nifti_volume}};
   return kinds;
 }

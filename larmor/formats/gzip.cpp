@@ -152,6 +152,25 @@ Bytes inflate(std::span<const std::byte> bytes, const InflateLimits& limits, std
   }
 }
 
+Bytes unpack_zlib(std::span<const std::byte> bytes, std::size_t size) {
+  constexpr std::size_t head = 2, check_sum = 4, largest_ratio = 1032;
+  constexpr unsigned method = 0x0f, deflate = 8, has_dictionary = 0x20;
+  const auto byte_at = [&](std::size_t at) { return std::to_integer<uint32_t>(bytes[at]); };
+  const bool has_room = bytes.size() > head + check_sum;
+  if (!has_room || (byte_at(0) & method) != deflate || (byte_at(0) << 8 | byte_at(1)) % 31 != 0 ||
+      (byte_at(1) & has_dictionary) != 0)
+    fail(Exit::data, "its packed voxels do not begin like zlib data", "fetch the file again");
+  if (size / largest_ratio > bytes.size())
+    fail(Exit::data,
+         text("is cut short: ", bytes.size(), " packed bytes cannot give the ", size, " that it claims"));
+  Bytes plain = inflate(bytes.subspan(head, bytes.size() - head - check_sum), size);
+  uint32_t sum = 0;
+  for (std::size_t at = bytes.size() - check_sum; at < bytes.size(); ++at) sum = sum << 8 | byte_at(at);
+  if (libdeflate_adler32(1, plain.data(), plain.size()) != sum)
+    fail(Exit::data, "the packed data is damaged: its check sum is another", "fetch the file again");
+  return plain;
+}
+
 Bytes inflate_beginning(std::span<const std::byte> bytes, std::size_t size) {
   Bytes beginning(size);
   // A buffer that is full is all that was wanted.

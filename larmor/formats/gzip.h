@@ -47,7 +47,10 @@ Bytes inflate(std::span<const std::byte> bytes, std::size_t size);
 /// Raw deflate data of unknown length; what lies behind them is ignored. They stand behind `before` bytes
 /// that are left to the caller. Throws Error (data) as gunzip does.
 Bytes inflate(std::span<const std::byte> bytes, const InflateLimits& limits, std::size_t before = 0);
-/// The same of raw deflate data.
+/// zlib data (RFC 1950), to their last byte, that must give exactly `size` bytes. Throws Error (data):
+/// damaged, cut short, another size or another check sum.
+Bytes unpack_zlib(std::span<const std::byte> bytes, std::size_t size);
+/// As gunzip_beginning(), of raw deflate data.
 Bytes inflate_beginning(std::span<const std::byte> bytes, std::size_t size);
 uint32_t crc32(std::span<const std::byte> bytes);
 

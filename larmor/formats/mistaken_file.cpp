@@ -21,9 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* convert =
-    "convert it to NIfTI: with SimpleITK WriteImage(ReadImage(IN), \"OUT.nii.gz\"), or with the program that "
-    "wrote it";
 constexpr const char* unpack = "unpack it, and name the images in it";
 constexpr const char* save_array = "save its array as .npy, or as NIfTI where its voxels have a place";
 constexpr const char* is_page = "is a web page: what a server answers in place of a file";
@@ -37,7 +34,11 @@ struct Known {
   std::size_t offset = 0;
 };
 
-constexpr const char* is_meta_image = "is a MetaImage, which larmor does not read";
+constexpr const char* is_no_nrrd =
+    "is called like an NRRD image, but does not begin with NRRD0001 to NRRD0005";
+constexpr const char* is_no_metaimage =
+    "is called like a MetaImage, but does not begin with a line ObjectType = or NDims =";
+constexpr const char* fetch_again = "fetch the file again, or write it anew with the program that made it";
 constexpr const char* save_png = "save it as PNG, for instance with ImageMagick: magick IN OUT.png";
 constexpr const char* is_tiff = "is a TIFF picture, which larmor does not read";
 constexpr const char* is_pickle = "is a pickle of Python, which could run code, or weights of PyTorch";
@@ -46,10 +47,10 @@ constexpr const char* is_pointer = "is a pointer of git-annex, not the file itse
 constexpr const char* get_annexed = "git annex get FILE, or datalad get FILE, fetches it";
 
 constexpr std::array known_files{
-    Known{"NRRD", ".nrrd", "is an NRRD image, which larmor does not read", convert},
-    Known{"", ".nhdr", "is the header of an NRRD image, which larmor does not read", convert},
-    Known{"ObjectType", ".mhd", is_meta_image, convert},
-    Known{"NDims", ".mha", is_meta_image, convert},
+    Known{"", ".nrrd", is_no_nrrd, fetch_again},
+    Known{"", ".nhdr", is_no_nrrd, fetch_again},
+    Known{"", ".mha", is_no_metaimage, fetch_again},
+    Known{"", ".mhd", is_no_metaimage, fetch_again},
     Known{"", ".mgz", "is a FreeSurfer image, which larmor does not read",
           "mri_convert IN.mgz OUT.nii.gz makes a NIfTI file of it"},
     Known{"", ".mgh", "is a FreeSurfer image, which larmor does not read",

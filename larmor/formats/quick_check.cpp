@@ -18,6 +18,8 @@
 #include "larmor/formats/nifti/nifti.h"
 #include "larmor/formats/pictures/jpeg.h"
 #include "larmor/formats/pictures/png.h"
+#include "larmor/formats/text_header/text_header.h"
+#include "larmor/formats/text_header/text_header_volume.h"
 
 namespace larmor {
 namespace {
@@ -84,6 +86,8 @@ bool file_looks_sound(const std::filesystem::path& path) {
   if (!ends || ends->size == 0) return false;
   if (looks_like_png(ends->head)) return ends_with(*ends, png_end);
   if (looks_like_jpeg(ends->head)) return ends_with(*ends, "\xff\xd9");
+  if (looks_like_nrrd(ends->head) || looks_like_metaimage(ends->head))
+    return text_header_looks_sound(path, ends->head);
   if (looks_like_dicom(ends->head)) return dicom_looks_sound(path);
   if (is_gzip(ends->head)) {
     const uint64_t expected = expected_bytes(gunzip_beginning(ends->head, header_bytes).view());

@@ -70,6 +70,25 @@ std::size_t checked_bytes(std::span<const int64_t> shape, std::size_t bytes_per_
   return voxels * bytes_per_voxel;
 }
 
+std::string attach_bytes(StoredArray& array, Bytes file, uint64_t offset, std::size_t bytes,
+                         std::vector<std::string>& problems) {
+  if (offset > file.size() || bytes > file.size() - offset)
+    return text("is cut short: its header claims ", bytes, " bytes of voxels from byte ", offset,
+                " on, but there are only ", file.size(), " bytes in all");
+  const uint64_t left = file.size() - offset - bytes;
+  // Bytes of the voxels that a size one smaller along some axis would leave over.
+  const uint64_t thinnest_slab = bytes / static_cast<uint64_t>(*std::ranges::max_element(array.shape));
+  const auto is_something = [](std::byte value) { return value != std::byte{0}; };
+  if (left >= thinnest_slab && std::ranges::any_of(file.view().last(left), is_something))
+    return text("contradicts itself: its header claims ", bytes, " bytes of voxels by its sizes, and ", left,
+                " more lie behind them");
+  if (left > 0) problems.push_back(text(left, " bytes behind the voxels are ignored"));
+  array.offset = offset;
+  array.bytes = bytes;
+  array.file = std::move(file);
+  return "";
+}
+
 at::Tensor to_tensor(StoredArray array) {
   const LoadScope stage(LoadStage::decode);
   std::vector<int64_t> sizes = array.shape;

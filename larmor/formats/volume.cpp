@@ -46,9 +46,9 @@ at::Tensor channels_first(const at::Tensor& voxels, const std::vector<int64_t>& 
 StoredVolume open_whole(const std::filesystem::path& path, const PictureReading& reading = {}) {
   StoredVolume volume = open_volume(path, reading);
   if (!volume.fault.empty()) fail(Exit::data, volume.fault, volume.hint);
-  if (volume.is_numpy) {
+  if (volume.is_bare_array) {
     check_axes(volume);
-  } else {
+  } else if (!volume.channel_is_first) {
     channels_of(volume.array.shape);
   }
   return volume;
@@ -89,7 +89,7 @@ Volume read_volume(const std::filesystem::path& path, const PictureReading& read
     const bool suspicious = may_be_infinite(volume.array.format);
     const at::Tensor voxels = to_tensor(std::move(volume.array));
     if (suspicious) check_finite(voxels);
-    if (volume.is_numpy && voxels.dim() == 4) return {voxels, volume.affine};
+    if (volume.channel_is_first && voxels.dim() == 4) return {voxels, volume.affine};
     return {channels_first(voxels, shape), volume.affine};
   });
 }

@@ -35,7 +35,7 @@ struct FileReport {
   std::string remedy;  // what to do about the reason, where that is known
 };
 
-/// Reads by content: NIfTI-1/2 (.nii, .nii.gz, .hdr + .img, also Analyze), .npy, .npz, PNG, JPEG, DICOM (a
+/// Reads by content: NIfTI-1/2 and Analyze (also pairs), NRRD, MetaImage, .npy, .npz, PNG, JPEG, DICOM (a
 /// file, a folder with the slices of one series, or `folder#SeriesInstanceUID`). Throws Error (data) with the
 /// path and the reason; voxels that are NaN or infinite are one. The channel axis comes first: a NIfTI file's
 /// fourth axis (axes of 1 behind the third are dropped), an array's first of four, a picture's colours.

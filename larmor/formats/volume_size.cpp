@@ -11,7 +11,7 @@ std::optional<VolumeSize> size_of_volume(const std::filesystem::path& path) {
     const StoredVolume stored = open_volume(path);
     const auto& shape = stored.array.shape;
     if (shape.size() < size.voxels.size()) return std::nullopt;
-    const size_t first = stored.is_numpy ? shape.size() - size.voxels.size() : 0;
+    const size_t first = stored.channel_is_first ? shape.size() - size.voxels.size() : 0;
     for (size_t axis = 0; axis < size.voxels.size(); ++axis) size.voxels[axis] = shape[first + axis];
     size.affine = stored.affine;
   } catch (const Error&) {

@@ -84,16 +84,28 @@ TEST(SpoiltFiles, OfDicomAreRefusedOrRead) {
   EXPECT_GT(tally.refused, 4000);
 }
 
+TEST(SpoiltFiles, WithHeadersInTextAreRefusedOrRead) {
+  const ScratchFolder scratch;
+  const Tally tally = try_mutations(testing::seeds().at("text_header"), 6000, 1032, [&](const auto& bytes) {
+    testing::write_file(scratch.path() / "file", bytes);
+    const StoredVolume volume = open_volume(scratch.path() / "file");
+    if (!volume.fault.empty()) throw Error(Exit::data, volume.fault);
+    return volume.array.file.size();
+  });
+  EXPECT_GT(tally.accepted, 200);
+  EXPECT_GT(tally.refused, 2000);
+}
+
 TEST(SpoiltFiles, OnDiskAreRefusedOrReadToo) {
   const ScratchFolder scratch;
   const auto path = scratch.path() / "file";
   std::vector<std::string> files;
   const auto seeds = testing::seeds();
-  for (const char* format : {"nifti", "png", "jpeg", "dicom", "gzip", "npz"}) {
+  for (const char* format : {"nifti", "text_header", "png", "jpeg", "dicom", "gzip", "npz"}) {
     const auto& some = seeds.at(format);
     files.insert(files.end(), some.begin(), some.end());
   }
-  try_mutations(files, 600, 3 * 8 * 1032, [&](const auto& bytes) {
+  try_mutations(files, 700, 3 * 8 * 1032, [&](const auto& bytes) {
     testing::write_file(path, bytes);
     looks_sound(path);
     return open_volume(path).array.file.size();

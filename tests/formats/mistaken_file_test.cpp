@@ -43,7 +43,9 @@ TEST_F(MistakenFiles, AreToldByTheirContentAndNameWithWhoReadsThem) {
   EXPECT_THAT(told("page.nii.gz", "<!DOCTYPE html>"), HasSubstr("web page"));
   EXPECT_THAT(told("pointer.nii.gz", "version https://git-lfs.github.com/spec/v1"),
               HasSubstr("git lfs pull"));
-  EXPECT_THAT(told("head.nrrd", "NRRD0004\n"), HasSubstr("NIfTI"));
+  EXPECT_THAT(told("head.nrrd", "MRRD0004\n"),
+              AllOf(HasSubstr("called like an NRRD image"), HasSubstr("fetch")));
+  EXPECT_THAT(told("head.mhd", "hello"), HasSubstr("called like a MetaImage"));
   EXPECT_THAT(told("notes", "hello\nthere"), AllOf(HasSubstr("is text"), HasSubstr("\"hello\"")));
   EXPECT_THAT(told("run/config.yaml", "a: 1"), HasSubstr("configuration"));
 }
@@ -60,8 +62,6 @@ TEST_F(MistakenFiles, AreToldByTheirFirstBytesWhateverTheyAreCalled) {
       {"GIF89a" + zeros, "GIF"},
       {std::string("\0\0\0\x18", 4) + "ftypheic" + zeros, "HEIC"},
       {std::string("\0\0\0\x0cjP  ", 8) + zeros, "JPEG 2000"},
-      {"ObjectType = Image\nNDims = 3\n", "MetaImage"},
-      {"NRRD0005\n", "NRRD"},
       {"CDF\x01" + zeros, "MINC"},
       {"/annex/objects/SHA256E-s1--ab.nii.gz\n", "git annex get"},
       {"<!doctype html>", "web page"},
@@ -80,7 +80,7 @@ TEST_F(MistakenFiles, AreToldByTheirFirstBytesWhateverTheyAreCalled) {
 // What training, predict and inspect say of such a file is the same.
 TEST_F(MistakenFiles, AreToldByWhoReadsThemAsAnImage) {
   const std::pair<const char*, const char*> rows[] = {
-      {"NRRD0005\n", "is an NRRD image"},
+      {"CDF\x01", "is a MINC image"},
       {"version https://git-lfs.github.com/spec/v1\n", "pointer of Git LFS"},
       {"PK\x03\x04 archive/data.pkl", "is a file of PyTorch"},
       {"hello\n", "is text, not an image"}};
@@ -97,6 +97,8 @@ TEST_F(MistakenFiles, AreToldByWhoReadsThemAsAnImage) {
 TEST_F(MistakenFiles, AreNoImagesWholeOrNot) {
   EXPECT_EQ(told("head.nii", NiftiBytes().whole()), "");
   EXPECT_EQ(told("cut.nii", NiftiBytes().whole().substr(0, 360)), "");
+  EXPECT_EQ(told("cut.nrrd", "NRRD0004\n"), "");
+  EXPECT_EQ(told("cut.nii", "NDims = 3\n"), "");
   EXPECT_EQ(told("cut.npz", "PK\x03\x04 a.npy"), "");
   EXPECT_EQ(told("rubbish.nii", std::string("\x01\x02\x03\x00", 4)), "");
   EXPECT_FALSE(mistaken_file(scratch_.path() / "absent").has_value());

@@ -1,5 +1,5 @@
-// What the libraries that people use read in radiographs and DICOM files, beside what `inspect` says of them.
-// Needs LARMOR_ORACLES and the folder of real images.
+// What the libraries that people use read in radiographs, DICOM, NRRD and MetaImage files, beside what
+// `inspect` says of them. Needs LARMOR_ORACLES, and but for the last two the folder of real images.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -51,6 +51,26 @@ TEST_F(ReadFiles, PydicomReadsTheSameVolumes) {
     expect_alike("dicom_file.py", shared_data() / "dicom" / "pydicom_single" / name);
   for (const char* name : {"0.dcm", "decimal_rescale.dcm", "siemens_dwi_0.dcm.gz", "philips_mprage.dcm.gz"})
     expect_alike("dicom_file.py", shared_data() / "dicom" / "nibabel_single" / name);
+}
+
+TEST(FilesForItk, AreReadAsItReadsThem) {
+  if (!has_oracles()) GTEST_SKIP() << "LARMOR_ORACLES names no Python environment";
+  const ScratchFolder scratch;
+  const Json theirs = ask_oracle("itk_files.py", scratch.path());
+  std::vector<std::string> words{"inspect"};
+  for (const Json& one : theirs) words.push_back(one["path"]);
+  words.emplace_back("--json");
+  const Json ours = larmor_program(words).json();
+  ASSERT_EQ(ours.size(), theirs.size());
+  EXPECT_GT(theirs.size(), 150U);
+  for (size_t i = 0; i < theirs.size(); ++i) {
+    SCOPED_TRACE(theirs[i]["path"]);
+    for (const char* key : {"path", "shape", "sha256"}) EXPECT_EQ(ours[i][key], theirs[i][key]) << key;
+    for (size_t row = 0; row < 4; ++row)
+      for (size_t column = 0; column < 4; ++column)
+        EXPECT_NEAR(ours[i]["affine"][row][column].get<double>(),
+                    theirs[i]["affine"][row][column].get<double>(), 1e-9);
+  }
 }
 
 }  // namespace

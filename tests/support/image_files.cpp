@@ -4,7 +4,11 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <memory>
 
+#include <libdeflate.h>
+
+#include "larmor/base/text.h"
 #include "larmor/formats/gzip.h"
 
 namespace larmor::testing {
@@ -63,6 +67,29 @@ NiftiBytes::NiftiBytes(int version, bool big_endian) : big_endian_(big_endian) {
   std::vector<int16_t> values(24);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int16_t>(i);
   voxels_of(values);
+}
+
+std::string zlib_packed(std::string_view bytes) {
+  const std::unique_ptr<libdeflate_compressor, void (*)(libdeflate_compressor*)> packer(
+      libdeflate_alloc_compressor(6), libdeflate_free_compressor);
+  std::string out(libdeflate_zlib_compress_bound(packer.get(), bytes.size()), '\0');
+  out.resize(libdeflate_zlib_compress(packer.get(), bytes.data(), bytes.size(), out.data(), out.size()));
+  return out;
+}
+
+std::string nrrd_file(bool big_endian, const std::string& encoding, const std::string& lines) {
+  return text("NRRD0004\ntype: short\ndimension: 3\nspace: left-posterior-superior\nsizes: 2 3 4\n",
+              "space directions: (0,2,0) (-1,0,0) (0,0,3)\nspace origin: (10,20,30)\nkinds: domain domain "
+              "domain\nendian: ",
+              big_endian ? "big" : "little", "\nencoding: ", encoding, '\n', lines, '\n');
+}
+
+std::string metaimage_file(bool big_endian, const std::string& lines, const std::string& data_file,
+                           const std::string& sizes) {
+  return text("ObjectType = Image\nNDims = 3\nBinaryData = True\nBinaryDataByteOrderMSB = ",
+              big_endian ? "True" : "False", "\nTransformMatrix = 0 1 0 -1 0 0 0 0 1\nOffset = 10 20 30\n",
+              "ElementSpacing = 2 1 3\nDimSize = ", sizes, "\nElementType = MET_SHORT\n", lines,
+              "ElementDataFile = ", data_file, '\n');
 }
 
 }  // namespace larmor::testing

@@ -60,4 +60,12 @@ class NiftiBytes {
   bool big_endian_;
 };
 
+std::string zlib_packed(std::string_view bytes);
+
+/// Headers of 2 x 3 x 4 int16 voxels whose axes run to the Posterior, the Right and the Superior, 2 x 1 x 3
+/// mm apart, the first at (-10, -20, 30) in RAS. `lines` are put in.
+std::string nrrd_file(bool big_endian, const std::string& encoding, const std::string& lines);
+std::string metaimage_file(bool big_endian, const std::string& lines, const std::string& data_file = "LOCAL",
+                           const std::string& sizes = "2 3 4");
+
 }  // namespace larmor::testing

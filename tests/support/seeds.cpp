@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "larmor/base/text.h"
+
 #include "tests/support/cases.h"
 #include "tests/support/dicom_files.h"
 #include "tests/support/encoded_pixels.h"
@@ -26,6 +28,23 @@ std::vector<std::string> nifti_seeds() {
   files.push_back(forms.put(108, 368.0F).whole());
   files.push_back(NiftiBytes().put(344, int32_t{0}).whole());  // Analyze
   return files;
+}
+
+std::vector<std::string> text_header_seeds() {
+  const std::string voxels(48, '\7'), zlib = zlib_packed(voxels);
+  return {
+      nrrd_file(false, "raw", "") + voxels,
+      nrrd_file(true, "gzip", "measurement frame: (1,0,0) (0,1,0) (0,0,1)\nbyte skip: 2\n") +
+          packed("ab" + voxels),
+      "NRRD0001\n# by hand\nkey:=value\ntype: uchar\ndimension: 4\nsizes: 2 3 4 2\nencoding: raw\nspacings: "
+      "1 2 nan "
+      "nan\nkinds: domain domain domain list\n\n" +
+          voxels,
+      metaimage_file(false, "CenterOfRotation = 0 0 0\nAnatomicalOrientation = RAI\n") + voxels,
+      metaimage_file(true, text("CompressedData = True\nCompressedDataSize = ", zlib.size(), '\n')) + zlib,
+      "NDims = 3\nDimSize = 2 3 2\nElementNumberOfChannels = 4\nElementType = MET_UCHAR\nElementDataFile = "
+      "LOCAL\n" +
+          voxels};
 }
 
 std::vector<std::string> png_seeds() {
@@ -188,6 +207,7 @@ std::vector<std::string> tokenizer_seeds() {
 std::map<std::string, std::vector<std::string>> seeds() {
   std::map<std::string, std::vector<std::string>> all;
   all["nifti"] = nifti_seeds();
+  all["text_header"] = text_header_seeds();
   all["png"] = png_seeds();
   all["jpeg"] = jpeg_seeds();
   all["dicom"] = dicom_seeds();

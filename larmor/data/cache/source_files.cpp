@@ -15,6 +15,7 @@
 #include "larmor/base/log.h"
 #include "larmor/base/text.h"
 #include "larmor/formats/dicom/dicom_series.h"
+#include "larmor/formats/volume_files.h"
 
 namespace larmor {
 namespace {
@@ -65,15 +66,7 @@ std::vector<fs::path> source_files(const fs::path& source) {
     std::sort(files.begin(), files.end());
     return files;
   }
-  const std::string name = lower(source.filename().string());
-  const std::string packing = name.ends_with(".gz") ? ".gz" : "";
-  const std::string plain = name.substr(0, name.size() - packing.size());
-  if (!plain.ends_with(".hdr") && !plain.ends_with(".img")) return {source};
-  const std::string stem = source.string().substr(0, source.string().size() - packing.size() - 4);
-  for (const char* const ending : {".hdr", ".hdr.gz", ".img", ".img.gz", ".HDR", ".IMG"}) {
-    if (fs::exists(stem + ending, error)) files.emplace_back(stem + ending);
-  }
-  return files.empty() ? std::vector{source} : files;
+  return files_of_volume(source);
 }
 
 std::optional<FileState> state_of_source(const fs::path& source, bool of_many) try {

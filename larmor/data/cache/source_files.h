@@ -13,8 +13,8 @@
 
 namespace larmor {
 
-/// The file itself; both halves of a pair, since voxels and grid stand in different files; the files of a
-/// folder (a series of slices), sorted.
+/// The files of a volume, since voxels and grid may stand in different ones (files_of_volume()); the files of
+/// a folder (a series of slices), sorted.
 std::vector<std::filesystem::path> source_files(const std::filesystem::path& source);
 
 /// Of all files of the volume; nothing where one of them cannot be read. Reads a file of up to 128 KiB whole,

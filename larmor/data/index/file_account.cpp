@@ -2,6 +2,8 @@
 
 #include <iterator>
 
+#include "larmor/formats/volume_files.h"
+
 namespace larmor {
 
 void FileAccount::join(FileAccount other) {
@@ -21,8 +23,6 @@ int64_t FileAccount::files_passed_over() const {
   return count;
 }
 
-bool is_named_after_slices(const std::string& name) {
-  return !name.ends_with(".hdr") && !name.ends_with(".hdr.gz");
-}
+bool is_named_after_slices(const std::string& name) { return !may_be_header(name); }
 
 }  // namespace larmor

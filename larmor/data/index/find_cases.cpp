@@ -1,7 +1,9 @@
 #include "larmor/data/index/find_cases.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -17,6 +19,7 @@
 #include "larmor/formats/bytes.h"
 #include "larmor/formats/dicom/dicom_series.h"
 #include "larmor/formats/file_kinds.h"
+#include "larmor/formats/volume_files.h"
 
 namespace larmor {
 namespace {
@@ -38,14 +41,11 @@ std::optional<uint64_t> size_of(const fs::path& path) {
   const fs::path file = place_of(path);
   if (fs::is_directory(file, error)) return size_of_folder(file);
   if (!fs::is_regular_file(file, error)) return std::nullopt;
-  uint64_t bytes = fs::file_size(file, error);
-  if (error) return std::nullopt;
-  const std::string name = file.string();
-  const size_t ending = name.rfind(".hdr");
-  if (ending == std::string::npos) return bytes;
-  for (const char* image : {".img", ".img.gz"}) {
-    const auto voxels = fs::file_size(name.substr(0, ending) + image, error);
-    if (!error) return bytes + voxels;
+  uint64_t bytes = 0;
+  for (const fs::path& one : files_of_volume(file)) {
+    const auto size = fs::file_size(one, error);
+    if (error && one == file) return std::nullopt;
+    bytes += error ? 0 : size;
   }
   return bytes;
 }
@@ -182,7 +182,8 @@ FoundCases phantom_cases(const DataConfig& data) {
 }
 
 FoundCases found_by_kind(const DataConfig& data) {
-  if (data.kind == "nifti" || data.kind == "npz" || data.kind == "picture") {
+  const std::array<std::string_view, 5> of_files = {"nifti", "nrrd", "metaimage", "npz", "picture"};
+  if (std::ranges::find(of_files, data.kind) != of_files.end()) {
     return cases_of_folder(data, {.suffixes = file_kind(data.kind).suffixes, .include = {}, .exclude = {}});
   }
   if (data.kind == "dicom") return cases_of_dicom(data);
@@ -191,7 +192,7 @@ FoundCases found_by_kind(const DataConfig& data) {
     return cases_of_list(data, read_case_list(data.list));
   }
   fail(Exit::usage, text("data.kind ", data.kind, " is not known"),
-       "nifti, npz, dicom, picture, list and phantom are");
+       "nifti, nrrd, metaimage, npz, dicom, picture, list and phantom are");
 }
 
 FoundCases measured(FoundCases found, const DataConfig& data) {
@@ -206,7 +207,9 @@ FoundCases measured(FoundCases found, const DataConfig& data) {
 FoundCases find_cases(const DataConfig& data) {
   if (!data.modalities.is_null() && (data.kind == "phantom" || data.kind == "dicom")) {
     fail(Exit::usage, text("data.modalities tells files by their names, and data.kind is ", data.kind),
-         "data.modalities is for folders of nifti, npz and picture files, and orders the columns of a list");
+         "data.modalities is for folders of nifti, nrrd, metaimage, npz and picture files, and orders the "
+         "columns of a "
+         "list");
   }
   if (data.kind == "phantom") return phantom_cases(data);
   return measured(found_by_kind(data), data);

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <set>
+#include <map>
 #include <utility>
 
 #include "larmor/base/error.h"
@@ -12,6 +12,7 @@
 #include "larmor/data/index/modality_cases.h"
 #include "larmor/data/index/modality_names.h"
 #include "larmor/data/layout/laid_out.h"
+#include "larmor/formats/volume_files.h"
 
 namespace larmor {
 namespace {
@@ -44,24 +45,23 @@ void warn_of_masks(FoundCases& found) {
 
 }  // namespace
 
-void take_voxels_of_headers(const std::vector<std::string>& files, FileAccount& account) {
-  std::set<std::string> headers;
+void take_voxels_of_headers(const std::filesystem::path& folder, const std::vector<std::string>& files,
+                            FileAccount& account) {
+  std::map<std::string, std::string> headers;  // by the file of their voxels
   for (const std::string& file : files) {
-    const std::size_t ending = file.rfind(".hdr");
-    if (ending != std::string::npos) headers.insert(file);
+    if (!may_be_header(file)) continue;
+    for (const auto& part : files_of_volume(folder / file)) {
+      const std::string name = part.lexically_relative(folder).generic_string();
+      if (name != file) headers.emplace(name, file);
+    }
   }
   if (headers.empty()) return;
   for (auto& [reason, others] : account.passed_over) {
     std::erase_if(others, [&](const std::string& other) {
-      const std::size_t ending = other.rfind(".img");
-      if (ending == std::string::npos) return false;
-      for (const char* suffix : {".hdr", ".hdr.gz"}) {
-        const auto header = headers.find(other.substr(0, ending) + suffix);
-        if (header == headers.end()) continue;
-        account.parts.emplace_back(other, *header);
-        return true;
-      }
-      return false;
+      const auto header = headers.find(other);
+      if (header == headers.end()) return false;
+      account.parts.emplace_back(other, header->second);
+      return true;
     });
   }
   std::erase_if(account.passed_over, [](const auto& entry) { return entry.second.empty(); });
@@ -100,7 +100,7 @@ FoundCases cases_of_folder(const DataConfig& data, NamePatterns patterns) {
   const ModalityNames modalities(data.modalities);
   if (!modalities.empty()) return cases_of_modalities(data, modalities);
   FolderScan scan = scan_data_folder(data, patterns);
-  take_voxels_of_headers(scan.files, scan.account);
+  take_voxels_of_headers(absolute_path(data.folder), scan.files, scan.account);
   std::vector<FoundVolume> places;
   for (const std::string& file : scan.files) places.push_back({file, file});
   return cases_of_places(data, patterns, places, std::move(scan.account));

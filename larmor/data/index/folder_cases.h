@@ -1,6 +1,7 @@
 // Cases that are files of a folder, each an image by itself.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,10 @@ struct FoundVolume {
 FoundCases cases_of_places(const DataConfig& data, const NamePatterns& patterns,
                            const std::vector<FoundVolume>& places, FileAccount account);
 
-/// Headers and voxels of Analyze and NIfTI pairs are one case, of which the header is the name: the voxels
-/// become parts of those that are among `files`.
-void take_voxels_of_headers(const std::vector<std::string>& files, FileAccount& account);
+/// Voxels that lie in a file beside their header are one case with it, of which the header is the name: they
+/// become parts of those that are among `files`, which lie below the folder.
+void take_voxels_of_headers(const std::filesystem::path& folder, const std::vector<std::string>& files,
+                            FileAccount& account);
 
 /// Files with one of the patterns' suffixes below data.folder, joined where data.modalities says so. Throws
 /// Error as scan_data_folder(), cases_of_modalities() and lay_out().

@@ -15,6 +15,7 @@
 #include "larmor/data/index/folder_cases.h"
 #include "larmor/data/index/index.h"
 #include "larmor/data/layout/laid_out.h"
+#include "larmor/formats/file_kinds.h"
 
 namespace larmor {
 
@@ -101,10 +102,10 @@ void refuse_missing_modality(const DataConfig& data, FoundCases& found, const Na
 }  // namespace
 
 FoundCases cases_of_modalities(const DataConfig& data, const ModalityNames& modalities) {
-  NamePatterns patterns{
-      .suffixes = {".nii", ".nii.gz", ".hdr", ".hdr.gz", ".npz", ".npy", ".png", ".jpg", ".jpeg"},
-      .include = {},
-      .exclude = {}};
+  NamePatterns patterns;
+  for (const FileKind& kind : file_kinds())
+    if (kind.name != "dicom")
+      patterns.suffixes.insert(patterns.suffixes.end(), kind.suffixes.begin(), kind.suffixes.end());
   FolderScan scan = scan_data_folder(data, patterns);
   CasesByPlace cases;
   NamelessFiles nameless;
@@ -139,7 +140,7 @@ FoundCases cases_of_modalities(const DataConfig& data, const ModalityNames& moda
     found.patients_by += text("; ", others, others == 1 ? " file is" : " files are", " of no modality");
     found.account.passed_over["of no modality of data.modalities"] = nameless.files();
   }
-  take_voxels_of_headers(scan.files, found.account);
+  take_voxels_of_headers(found.folder, scan.files, found.account);
   refuse_missing_modality(data, found, nameless);
   return found;
 }

@@ -314,7 +314,9 @@ NiftiHeader scan_nifti_header(std::span<const std::byte> bytes) {
          "fetch the file again");
   if (!kind) {
     fail(Exit::data, "does not begin like a NIfTI or Analyze header",
-         "files that are read: NIfTI (.nii, .nii.gz, .hdr with .img), DICOM, .npy, .npz, PNG and JPEG");
+         "files that are read: NIfTI (.nii, .nii.gz, .hdr with .img), NRRD, MetaImage (.mha, .mhd), DICOM, "
+         ".npy, .npz, "
+         "PNG and JPEG");
   }
   if (kind->version == 2 && bytes.size() < nifti2_layout.header) {
     fail(Exit::data, text("is ", bytes.size(), " bytes long, too short for a NIfTI-2 header"));

@@ -58,15 +58,6 @@ std::size_t voxel_bytes(const NiftiHeader& header) {
   return checked_bytes(header.shape, bytes_of(static_cast<VoxelType>(type->voxel_type)));
 }
 
-/// Bytes of the voxels that a size one smaller along some axis would leave over.
-uint64_t thinnest_slab(const NiftiHeader& header, std::size_t bytes) {
-  return bytes / static_cast<uint64_t>(*std::ranges::max_element(header.shape));
-}
-
-bool holds_something(std::span<const std::byte> bytes) {
-  return std::ranges::any_of(bytes, [](std::byte value) { return value != std::byte{0}; });
-}
-
 /// Gives the voxels to the array when they are all there, otherwise says what is missing.
 void attach_voxels(OpenedNifti& opened, Bytes file) {
   NiftiHeader& header = opened.header;
@@ -76,21 +67,7 @@ void attach_voxels(OpenedNifti& opened, Bytes file) {
   array.format = {static_cast<VoxelType>(type->voxel_type), header.big_endian, header.slope,
                   header.intercept};
   const std::size_t bytes = voxel_bytes(header);
-  if (header.voxel_offset > file.size() || bytes > file.size() - header.voxel_offset) {
-    header.fault = text("is cut short: its header claims ", bytes, " bytes of voxels from byte ",
-                        header.voxel_offset, " on, but there are only ", file.size(), " bytes in all");
-    return;
-  }
-  const uint64_t left = file.size() - header.voxel_offset - bytes;
-  if (left >= thinnest_slab(header, bytes) && holds_something(file.view().last(left))) {
-    header.fault = text("contradicts itself: its header claims ", bytes, " bytes of voxels (dim), and ", left,
-                        " more lie behind them");
-    return;
-  }
-  if (left > 0) header.problems.push_back(text(left, " bytes behind the voxels are ignored"));
-  array.offset = header.voxel_offset;
-  array.bytes = bytes;
-  array.file = std::move(file);
+  header.fault = attach_bytes(array, std::move(file), header.voxel_offset, bytes, header.problems);
 }
 
 void attach_pair(OpenedNifti& opened, const std::filesystem::path& path) {

@@ -10,6 +10,7 @@
 
 #include "tests/support/cases.h"
 #include "tests/support/dicom_files.h"
+#include "tests/support/image_files.h"
 #include "tests/support/shared_data.h"
 
 namespace larmor {
@@ -54,8 +55,8 @@ void fill_at_random(CaseFolder& folder, std::mt19937& random) {
                                             "s1"};
   const std::vector<std::string> names = {"t1",   "t1_seg", "BraTS-GLI-00002-001-t1n", "x_0000", ".hidden",
                                           "scan", "mask"};
-  const std::vector<std::string> endings = {".nii", ".nii.gz", ".hdr", ".img", ".npz",
-                                            ".png", ".json",   "",     ".txt", ".dcm"};
+  const std::vector<std::string> endings = {".nii",  ".nii.gz", ".hdr", ".img", ".npz", ".png",
+                                            ".json", "",        ".txt", ".dcm", ".mhd", ".nrrd"};
   const auto any = [&](const std::vector<std::string>& of) { return of[random() % of.size()]; };
   for (int i = 0; i < 40; ++i) {
     std::string path;
@@ -73,7 +74,7 @@ TEST(FileList, HasEveryFileOfATreeInOneRow) {
     CaseFolder folder;
     std::mt19937 random(seed);
     fill_at_random(folder, random);
-    for (const char* const kind : {"nifti", "npz", "picture", "dicom"}) {
+    for (const char* const kind : {"nifti", "npz", "picture", "dicom", "metaimage", "nrrd"}) {
       for (const char* const layout : {"auto", "none", "bids", "decathlon", "brats"}) {
         DataConfig data;
         data.kind = kind;
@@ -89,6 +90,24 @@ TEST(FileList, HasEveryFileOfATreeInOneRow) {
     }
   }
   EXPECT_GT(indexed, 60);
+}
+
+TEST(FileList, HasTheVoxelsThatAHeaderNamesInItsCase) {
+  CaseFolder folder;
+  for (const char* const patient : {"p1", "p2", "p3"}) {
+    folder.file(text(patient, "/ct.mhd"), testing::metaimage_file(false, "", "voxels.raw"));
+    folder.file(text(patient, "/voxels.raw"), std::string(48, patient[1]));
+    folder.file(text(patient, "/notes.raw"), "of nobody");
+  }
+  DataConfig data;
+  data.kind = "metaimage";
+  data.folder = folder.path().string();
+  const Index index = make_index(data, 1);
+  EXPECT_EQ(accounted(index), all_below(folder.path()));
+  EXPECT_EQ(index.cases.size(), 3U);
+  EXPECT_EQ(index.account->parts.size(), 3U);
+  EXPECT_EQ(index.account->files_passed_over(), 3);
+  EXPECT_GT(index.cases.front().bytes, 48U);
 }
 
 TEST(FileList, HasTheSlicesOfASeriesAndWhatIsNoDicom) {

@@ -30,27 +30,31 @@ std::optional<FoundCases> cts_of_kind(DataConfig data, const std::string& folder
   }
 }
 
-/// Each kind passes over the other one's files.
-FileAccount account_of_both(std::optional<FoundCases> nifti, std::optional<FoundCases> dicom) {
-  if (!nifti || !dicom) return nifti ? std::move(nifti->account) : std::move(dicom->account);
+/// Each kind passes over the files of the others.
+FileAccount account_of_all(std::vector<FoundCases> kinds) {
   std::set<std::string> taken;
-  for (const FoundCase& entry : nifti->cases) taken.insert(entry.files.begin()->second);
-  for (const auto& [file, name] : nifti->account.parts) taken.insert(file);
-  FileAccount account = std::move(dicom->account);
+  for (const FoundCases& found : kinds) {
+    for (const FoundCase& entry : found.cases) taken.insert(entry.files.begin()->second);
+    for (const auto& [file, name] : found.account.parts) taken.insert(file);
+  }
+  // What a file is that none takes, the last kind says, whose files may be called anything.
+  FileAccount account = std::move(kinds.back().account);
+  kinds.pop_back();
   for (auto& [reason, files] : account.passed_over)
     std::erase_if(files, [&](const std::string& file) { return taken.contains(file); });
   std::erase_if(account.passed_over, [](const auto& entry) { return entry.second.empty(); });
-  account.parts.insert(account.parts.end(), nifti->account.parts.begin(), nifti->account.parts.end());
+  for (const FoundCases& found : kinds)
+    account.parts.insert(account.parts.end(), found.account.parts.begin(), found.account.parts.end());
   return account;
 }
 
 FoundPairs find_cts(const DataConfig& data, const std::string& folder) {
   FoundPairs all;
-  std::optional<FoundCases> of_kind[2];
-  for (const int i : {0, 1}) {
-    of_kind[i] = cts_of_kind(data, folder, i == 0 ? "nifti" : "dicom");
-    if (!of_kind[i]) continue;
-    for (const FoundCase& entry : of_kind[i]->cases) {
+  std::vector<FoundCases> kinds;
+  for (const char* kind : {"nifti", "nrrd", "metaimage", "dicom"}) {
+    auto found = cts_of_kind(data, folder, kind);
+    if (!found) continue;
+    for (const FoundCase& entry : found->cases) {
       const std::string path = entry.files.begin()->second;
       all.listed.push_back({.place = path,
                             .files = {{"image", path}},
@@ -58,10 +62,12 @@ FoundPairs find_cts(const DataConfig& data, const std::string& folder) {
                             .label = {},
                             .split = entry.split});
     }
+    kinds.push_back(*std::move(found));
   }
   if (all.listed.empty())
-    fail(Exit::data, text("no CTs in ", folder), "data.ct names a folder of DICOM series or NIfTI files");
-  all.account = account_of_both(std::move(of_kind[0]), std::move(of_kind[1]));
+    fail(Exit::data, text("no CTs in ", folder),
+         "data.ct names a folder of DICOM series, NIfTI, NRRD or MetaImage files");
+  all.account = account_of_all(std::move(kinds));
   return all;
 }
 
