@@ -7,6 +7,7 @@
 
 #include "larmor/base/error.h"
 #include "larmor/base/text.h"
+#include "larmor/config/fold.h"
 #include "larmor/config/stop_before.h"
 
 namespace larmor {
@@ -28,6 +29,10 @@ class Checker {
 
   void splits() {
     const SplitSection& split = config_.data.split;
+    if (!config_.data.fold.empty() && !fold_from_text(config_.data.fold))
+      refuse("data.fold",
+             text("has to be a fold and their number, from 1/2 on, such as 2/5 for the second of five; got ",
+                  config_.data.fold));
     double sum = 0;
     bool all_fractions = true;
     for (const auto& [name, part] :
@@ -43,7 +48,7 @@ class Checker {
       if (is_fraction) sum += part->get<double>();
     }
     constexpr double rounding = 1e-9;
-    if (all_fractions && sum > 1 + rounding) {
+    if (all_fractions && config_.data.fold.empty() && sum > 1 + rounding) {
       refuse("data.split.train",
              text("and data.split.val and data.split.test add up to ", sum, ", and 1 is all there is"));
     }

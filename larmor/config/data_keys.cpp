@@ -65,10 +65,34 @@ const Origin* given_at(std::span<const Origin> origins, const std::string& key) 
   return found == origins.end() ? nullptr : &*found;
 }
 
+/// Whether a person's own file or word has data.split.<part>.
+bool gives_split(std::span<const Node* const> trees, size_t shipped, std::string_view part) {
+  return std::any_of(
+      trees.begin() + static_cast<std::ptrdiff_t>(shipped), trees.end(), [&](const Node* tree) {
+        const Entry* const data = find_entry(*tree, "data");
+        const Entry* const split = data == nullptr ? nullptr : find_entry(data->value, "split");
+        return split != nullptr && find_entry(split->value, part) != nullptr;
+      });
+}
+
+/// A fold says who is in train and in val.
+void check_fold(const RunConfig& config, std::span<const Origin> origins, std::span<const Node* const> trees,
+                size_t shipped, Problems& problems) {
+  if (config.data.fold.empty()) return;
+  for (const char* part : {"train", "val"}) {
+    const Origin* const given = given_at(origins, text("split.", part));
+    if (given == nullptr || !gives_split(trees, shipped, part)) continue;
+    problems.push_back({given->key, given->origin,
+                        text("has no effect, since data.fold is ", config.data.fold,
+                             ": give one of the two; data.split.test still says who is in no fold")});
+  }
+}
+
 }  // namespace
 
 void check_data_keys(const RunConfig& config, const WorkloadFields& fields, std::span<const Origin> origins,
                      std::span<const Node* const> trees, size_t shipped, Problems& problems) {
+  check_fold(config, origins, trees, shipped, problems);
   const KeysOfKinds all = keys_of_kinds(fields);
   const std::string& kind = config.data.kind;
   const auto own = all.find(kind);

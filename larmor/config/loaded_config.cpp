@@ -41,7 +41,8 @@ struct LaterKey {
   std::string_view key, value;
 };
 // A run from before there was such a key did what this value of it says, and keeps its hash.
-constexpr std::array<LaterKey, 11> later_keys{{{"data.layout", "auto"},
+constexpr std::array<LaterKey, 12> later_keys{{{"data.layout", "auto"},
+                                               {"data.fold", "\"\""},
                                                {"data.patient_pattern", "\"\""},
                                                {"data.allow_copies", "false"},
                                                {"data.exclude_list", "\"\""},

@@ -56,6 +56,10 @@ void DataConfig::describe(Fields& f, const std::vector<std::string>& more_kinds)
       "modalities", modalities,
       "{modality: [ends of file names]}: files of a folder that differ in these alone are one case, whose "
       "images are channels in this order (label and mask_<name> are none)");
+  f.field("fold", fold,
+          "k/n: the patients who are not in test are dealt out to n folds, of which the k-th is val and the "
+          "others are "
+          "train, in place of data.split.train and data.split.val; empty: no folds");
   f.section("dicom", [this](Fields& inner) { dicom.describe(inner); });
   f.section("split", [this](Fields& inner) { split.describe(inner); });
   f.field("workers", workers, "loader threads of a rank; auto: the plan's", at_least_zero);

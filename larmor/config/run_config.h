@@ -52,6 +52,7 @@ struct DataConfig {
   std::string exclude_list;  // a file; empty: none
   Json modalities;           // {t1n: [t1, t1n], label: [seg]}; null: every file is a case of its own
   DicomSection dicom;        // only for kind dicom
+  std::string fold;          // "k/n", as fold_from_text() reads it; empty: none
   SplitSection split;
   std::optional<int64_t> workers, prefetch;
   int64_t bad_files = 10;

@@ -136,5 +136,13 @@ TEST(DataKeys, OfAWorkloadAreJudgedByItsOwnRows) {
               HasSubstr("data.kind=cohort reads it"));
 }
 
+TEST(DataKeys, OfSplitsHaveNoEffectBesideAFold) {
+  EXPECT_EQ(complaint({"data.fold=2/5", "data.split.test=0.2"}), "");
+  for (const char* key : {"data.split.val=0.3", "data.split.train=[a, b]"})
+    EXPECT_THAT(complaint({"data.fold=2/5", key}), HasSubstr("has no effect, since data.fold is 2/5")) << key;
+  for (const char* wrong : {"0/5", "6/5", "5", "1/1"})
+    EXPECT_THAT(complaint({text("data.fold=", wrong)}), HasSubstr("has to be a fold")) << wrong;
+}
+
 }  // namespace
 }  // namespace larmor

@@ -29,6 +29,7 @@ constexpr Documented documented[] = {
     {"data.include", "[]"},
     {"data.exclude", "[]"},
     {"data.exclude_list", "\"\""},
+    {"data.fold", "\"\""},
     {"data.modalities", "null"},
     {"data.dicom.class", "[image]"},
     {"data.dicom.modality", "[]"},

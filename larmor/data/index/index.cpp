@@ -150,8 +150,8 @@ Index split_cases(const DataConfig& data, uint64_t seed, FoundCases found) {
   refuse_shared_files(found);
   std::set<std::string> patients;
   for (const FoundCase& entry : found.cases) patients.insert(entry.patient);
-  const auto splits =
-      split_patients({patients.begin(), patients.end()}, given_splits(found, data), data.split, seed);
+  const auto splits = split_patients({patients.begin(), patients.end()}, given_splits(found, data),
+                                     data.split, seed, fold_from_text(data.fold));
 
   Index index;
   index.kind = data.kind;
@@ -281,6 +281,7 @@ Index make_invented_index(const DataConfig& data, uint64_t seed, const std::vect
 DataConfig without_splits(DataConfig data) {
   data.split.train = 1.0;
   data.split.val = data.split.test = 0.0;
+  data.fold.clear();
   data.bad_files = any_number_of_files;
   return data;
 }

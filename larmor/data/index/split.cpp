@@ -138,6 +138,36 @@ std::array<double, 3> fractions_for_rest(const Portions& portions, const std::ma
   return fractions;
 }
 
+/// Who has a split already may be a test case, and no other.
+void refuse_fold_of_given(const std::map<std::string, Split>& assigned, const Fold& fold) {
+  const auto found = std::find_if(assigned.begin(), assigned.end(),
+                                  [](const auto& one) { return one.second != Split::test; });
+  if (found == assigned.end()) return;
+  fail(Exit::data,
+       text("data.fold=", fold.number, '/', fold.count,
+            ", but the data say themselves who is in which split: patient ", found->first, " is in ",
+            to_text(found->second)),
+       "leave data.fold out; or say of a folder data.layout=none, of a table that it has no column with "
+       "splits");
+}
+
+/// To the folds one by one, so that none has more than one patient more than another.
+void deal_out_folds(const std::vector<std::string>& shuffled, const Fold& fold, PatientSplits& splits) {
+  std::vector<std::string> dealt;
+  for (const std::string& patient : shuffled)
+    if (!splits.of.contains(patient)) dealt.push_back(patient);
+  if (static_cast<int64_t>(dealt.size()) < fold.count)
+    fail(Exit::data,
+         text("data.fold=", fold.number, '/', fold.count, " of ", dealt.size(),
+              dealt.size() == 1 ? " patient who is" : " patients who are", " not in test"),
+         text("take at most ", dealt.size(), " folds, or say data.split.test=0"));
+  for (std::size_t i = 0; i < dealt.size(); ++i) {
+    const bool is_val = static_cast<int64_t>(i) % fold.count == fold.number - 1;
+    splits.of.emplace(dealt[i], is_val ? Split::val : Split::train);
+  }
+  splits.notes.push_back(text("val is fold ", fold.number, " of ", fold.count));
+}
+
 }  // namespace
 
 std::string to_text(Split split) {
@@ -154,13 +184,18 @@ Split split_from_text(const std::string& word) {
 
 PatientSplits split_patients(const std::vector<std::string>& patients,
                              const std::map<std::string, Split>& given, const SplitSection& section,
-                             uint64_t seed) {
-  const Portions portions = {parse_portion(Split::train, section.train),
-                             parse_portion(Split::val, section.val),
-                             parse_portion(Split::test, section.test)};
+                             uint64_t seed, std::optional<Fold> fold) {
+  Portions portions = {parse_portion(Split::train, section.train), parse_portion(Split::val, section.val),
+                       parse_portion(Split::test, section.test)};
   PatientSplits splits;
   splits.of = given;
   assign_names(patients, portions, splits.of);
+  if (fold) {
+    refuse_fold_of_given(splits.of, *fold);
+    // Who is in test does not hang on what the fold takes the place of.
+    portions[place(Split::train)].fraction = 1 - portions[place(Split::test)].fraction;
+    portions[place(Split::val)].fraction = 0;
+  }
   const auto fractions = fractions_for_rest(portions, given, splits.notes);
 
   std::vector<std::string> rest;
@@ -171,7 +206,12 @@ PatientSplits split_patients(const std::vector<std::string>& patients,
   const auto counts = count_patients(static_cast<int64_t>(rest.size()), fractions);
   auto next = rest.cbegin();
   for (const Split split : all_splits) {
-    for (int64_t i = 0; i < counts[place(split)]; ++i) splits.of.emplace(*next++, split);
+    for (int64_t i = 0; i < counts[place(split)]; ++i, ++next)
+      if (!fold || split == Split::test) splits.of.emplace(*next, split);
+  }
+  if (fold) {
+    deal_out_folds(rest, *fold, splits);
+    return splits;
   }
   const auto unused = rest.cend() - next;
   if (unused > 0)

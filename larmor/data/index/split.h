@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "larmor/config/fold.h"
 #include "larmor/config/run_config.h"
 
 namespace larmor {
@@ -29,10 +31,12 @@ struct PatientSplits {
 ///    are scaled down. Counts are rounded by largest remainder, but a fraction above 0 gets one patient at
 ///    least as long as there are enough.
 /// Whom the shuffle puts first depends on the seed and the patients' names alone, not on their number.
-/// Throws Error: usage for a value that is neither fraction nor list, data for an unknown name (with the
-/// nearest) or one in two lists.
+/// With a `fold`, the shuffled patients who are not in test by these rules go round the folds one by one;
+/// those of that fold are val, the others train. Splits that are given may then be tests alone. Throws Error:
+/// usage for a value that is neither fraction nor list, data for an unknown name (with the nearest), one in
+/// two lists, more folds than patients, or a fold of patients who have splits.
 PatientSplits split_patients(const std::vector<std::string>& patients,
                              const std::map<std::string, Split>& given, const SplitSection& section,
-                             uint64_t seed);
+                             uint64_t seed, std::optional<Fold> fold = std::nullopt);
 
 }  // namespace larmor

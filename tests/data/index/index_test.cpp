@@ -160,6 +160,24 @@ TEST(MakeIndex, NeverDividesAPatient) {
   }
 }
 
+TEST(MakeIndex, DealsPatientsOutToFolds) {
+  CaseFolder folder;
+  fill_ten_patients(folder);
+  DataConfig data = folder_config(folder);
+  data.split.test = 0.0;
+  std::set<std::string> seen;
+  for (const char* fold : {"1/5", "2/5", "3/5", "4/5", "5/5"}) {
+    data.fold = fold;
+    const Index index = make_index(data, 7);
+    EXPECT_THAT(index.patients_by, HasSubstr(text("8 train, 2 val, 0 test; val is fold ", fold[0], " of 5")));
+    for (const int64_t number : index.of(Split::val))
+      seen.insert(index.cases[static_cast<size_t>(number)].patient);
+  }
+  EXPECT_EQ(seen.size(), 10U);
+  // Who goes by splits that are made already deals out nothing.
+  EXPECT_EQ(make_index(without_splits(data), 7).of(Split::train).size(), 30U);
+}
+
 TEST(MakeIndex, DividesFilesWhenAskedTo) {
   CaseFolder folder;
   fill_ten_patients(folder);

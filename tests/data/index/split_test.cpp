@@ -56,6 +56,52 @@ TEST(SplitPatients, GivesEverySplitOnePatientWhileThereAreEnough) {
   EXPECT_THAT(sizes(5, fractions(0, 0, 1)), ElementsAre(0, 0, 5));
 }
 
+// Over all folds, each patient who is in no test is val once, in folds of nearly one size; nobody is in two
+// splits.
+TEST(SplitPatients, PutsEachPatientIntoValOnceOverAllFolds) {
+  for (const auto& [count, folds] : {std::pair{20, 5}, {23, 5}, {7, 6}, {50, 3}}) {
+    const auto before = split_patients(patients(count), {}, {}, 42);
+    std::map<std::string, int> times;
+    for (int fold = 1; fold <= folds; ++fold) {
+      const auto splits = split_patients(patients(count), {}, {}, 42, Fold{fold, folds});
+      EXPECT_EQ(splits.of.size(), static_cast<size_t>(count));
+      for (const auto& [name, split] : splits.of) {
+        times[name] += split == Split::val ? 1 : 0;
+        EXPECT_EQ(split == Split::test, before.of.at(name) == Split::test) << name;
+      }
+      const auto shares = sizes(splits);
+      EXPECT_LE(std::abs(shares[1] * folds - (shares[0] + shares[1])), folds);
+      EXPECT_THAT(splits.notes, ElementsAre(text("val is fold ", fold, " of ", folds)));
+    }
+    for (const auto& [name, split] : before.of) EXPECT_EQ(times[name], split == Split::test ? 0 : 1) << name;
+  }
+}
+
+TEST(SplitPatients, DealsOutFoldsAnewForAnotherSeedAlone) {
+  const auto first = split_patients(patients(30), {}, {}, 1, Fold{2, 5}).of;
+  EXPECT_EQ(split_patients(patients(30), {}, {}, 1, Fold{2, 5}).of, first);
+  EXPECT_NE(split_patients(patients(30), {}, {}, 2, Fold{2, 5}).of, first);
+}
+
+TEST(SplitPatients, RefusesFoldsOfWhoHasASplitAndOfTooFew) {
+  const auto fold_of = [](int count, const std::map<std::string, Split>& given, const SplitSection& section) {
+    return split_patients(patients(count), given, section, 1, Fold{1, 5});
+  };
+  const auto given = error_of([&] { fold_of(10, {{"sub-03", Split::train}}, {}); });
+  ASSERT_TRUE(given);
+  EXPECT_THAT(given->message(), HasSubstr("patient sub-03 is in train"));
+  EXPECT_THAT(given->hint(), HasSubstr("leave data.fold out"));
+  EXPECT_TRUE(error_of([&] { fold_of(10, {}, fractions(0.8, {"sub-01"}, 0)); }));
+  const auto few = error_of([&] { fold_of(4, {}, fractions(0.8, 0.2, 0)); });
+  ASSERT_TRUE(few);
+  EXPECT_THAT(few->message(), HasSubstr("of 4 patients"));
+  EXPECT_THAT(few->hint(), HasSubstr("at most 4 folds"));
+  EXPECT_THAT(sizes(fold_of(20, {}, fractions(0.8, 0.1, 0.25))), ElementsAre(12, 3, 5));
+  // Tests may be given: they are in no fold.
+  EXPECT_EQ(sizes(fold_of(10, {{"sub-03", Split::test}}, {}))[2], 1);
+  EXPECT_EQ(sizes(fold_of(10, {}, fractions(0.8, 0.1, {"sub-03", "sub-04"})))[2], 2);
+}
+
 TEST(SplitPatients, NeverDealsOutMoreOrFewerThanThereAre) {
   for (int count = 1; count < 60; ++count) {
     for (const double train : {0.1, 0.33, 0.5, 0.8, 0.95}) {
