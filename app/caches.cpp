@@ -105,7 +105,7 @@ Lines lines_of(const std::vector<CacheReport>& caches) {
   return lines;
 }
 
-std::string word_on_prepared_images(const DataConfig& data, const std::string& workload) {
+std::string prepared_images_message(const DataConfig& data, const std::string& workload) {
   const auto folder = chosen_cache_folder(data);
   return text("images that were prepared from the data stay in ", folder.string(),
               is_within(folder, "HOME") ? ", in your home folder," : "", " until `larmor prepare ", workload,

@@ -27,8 +27,8 @@ std::vector<CacheReport> cache_reports();
 Json to_json(const std::vector<CacheReport>& caches);
 Lines lines_of(const std::vector<CacheReport>& caches);
 
-/// For who fills the prepared cache that the config names: where images lie when the run is over, and what
-/// removes them.
-std::string word_on_prepared_images(const DataConfig& data, const std::string& workload);
+/// A message for who fills the prepared cache that the config names: where images lie when the run is over,
+/// and what removes them.
+std::string prepared_images_message(const DataConfig& data, const std::string& workload);
 
 }  // namespace larmor::app

@@ -38,7 +38,7 @@ void add_call_flags(CLI::App& verb, CallFlags& flags);
 /// precision, otherwise in fp32. Throws Error (usage) as make_plan(), and for more ranks than `most` when
 /// their number was said.
 Plan plan_call(const CallFlags& flags, const RunConfig& config, int64_t most);
-/// Of a rank of the plan.
+/// The device of a rank of the plan.
 c10::Device device_of(const Plan& plan, int rank);
 /// The GPUs of its ranks; none on CPUs.
 std::vector<Gpu> gpus_of(const Plan& plan);

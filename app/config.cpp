@@ -54,8 +54,8 @@ bool is_asked(const std::string& key, const std::vector<std::string>& asked) {
 /// Leaves the origins of the keys that were asked for. Throws Error (usage) for one that there is not.
 void keep_asked(LoadedConfig& config, const std::vector<std::string>& asked, const WorkloadFields& fields) {
   for (const auto& one : asked) {
-    const auto meets = [&](const Origin& origin) { return is_asked(origin.key, {one}); };
-    if (std::ranges::any_of(config.origins, meets)) continue;
+    const auto covers = [&](const Origin& origin) { return is_asked(origin.key, {one}); };
+    if (std::ranges::any_of(config.origins, covers)) continue;
     const auto hint = hint_for_key(one, fields);
     fail(Exit::usage, text("there is no key ", one),
          hint.empty() ? text("`larmor config explain ", config.config.workload, "` shows every key") : hint);

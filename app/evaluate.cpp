@@ -60,7 +60,7 @@ bool names_data(const std::vector<std::string>& overrides) {
 
 /// The words that change what is trained and how, without those that say which cases are judged: a task, its
 /// training cases and what it has learnt of them are the run's.
-std::vector<std::string> words_for_task(std::vector<std::string> overrides) {
+std::vector<std::string> arguments_for_task(std::vector<std::string> overrides) {
   std::erase_if(overrides, [](const std::string& word) { return word.starts_with("data."); });
   return overrides;
 }
@@ -86,7 +86,7 @@ Evaluation read_evaluation(Program& program, const EvaluateArguments& arguments)
   const auto& words = program.arguments().overrides;
   const auto& workload = program.workload(workload_of(folder));
   auto trained =
-      choose_trained(folder, workload, words_for_task(words),
+      choose_trained(folder, workload, arguments_for_task(words),
                      {.checkpoint = arguments.checkpoint, .weights = arguments.call.weights.choice()});
   auto judging = load_run_stage(folder, workload, words);
   const Stage& stage = *judging.stage;

@@ -49,7 +49,8 @@ void tell_of_data(const JudgedCases& judged, Json& json);
 
 /// Refuses (Error, usage) columns that do not part the cases, as far as can be told before they are judged.
 void check_parts(const Evaluation& evaluation, const Task& task);
-/// For ValidationOptions::groups; empty where the cases are not parted. Borrows the evaluation.
+/// The parts of the cases, for ValidationOptions::groups; empty where the cases are not parted. Borrows the
+/// evaluation.
 std::function<CaseGroups(const CaseColumns&, std::span<const int64_t>)> parts_of(
     const Evaluation& evaluation);
 

@@ -50,7 +50,7 @@ std::string metric_line(const std::string& name, const MetricResult& metric, con
   for (const auto& [part, value] : metric.parts) {
     if (!metric.undefined_parts.contains(part)) line += text("  ", part, " ", fixed(value, 4));
   }
-  const auto missing = words_of_missing(metric);
+  const auto missing = missing_message(metric);
   return missing.empty() ? line : text(line, "  (without ", missing, ")");
 }
 

@@ -11,7 +11,8 @@
 
 namespace larmor::app {
 
-/// By the figures' names, with `remarks` and `verdicts` where there are any. `dataset` has the cases' names.
+/// Adds the figures by their names, with `remarks` and `verdicts` where there are any. `dataset` has the
+/// cases' names.
 void add_figures(Json& json, const ValidationResult& result, const DeclaredFigures& declared,
                  const Dataset& dataset);
 /// The figures of the parts of a split, without their cases: [{by, group, n, patients, …}].

@@ -218,7 +218,7 @@ DataConfig data_of_training(const Program& program, const LoadedStage& loaded) {
 PredictionCases cases_for(const PredictArguments& arguments, const PredictionForm& form,
                           const DataConfig& trained) {
   auto found = find_prediction_cases(form, arguments.request, trained);
-  for (const auto& line : words_on_account(found.account)) log::warning(line);
+  for (const auto& line : account_messages(found.account)) log::warning(line);
   return found;
 }
 

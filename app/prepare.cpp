@@ -151,7 +151,7 @@ int prepare(Program& program, const PrepareFlags& flags) {
   json["bad"] = to_json(context.bad);
   Lines lines(text(index.cases.size(), " cases, sha256 ", index.sha256()));
   for (const auto& line : context.lines) lines.add(line);
-  if (!json["cache"].is_null()) lines.add(word_on_prepared_images(config.data, config.workload));
+  if (!json["cache"].is_null()) lines.add(prepared_images_message(config.data, config.workload));
   for (const auto& warning : context.warnings) lines.add("warning: " + warning);
   for (const auto& file : context.bad) lines.add(bounded(text("  bad: ", file.path, ": ", file.reason)));
   if (context.bad.empty()) lines.add("every file is whole");

@@ -30,7 +30,7 @@ std::string with_dashes(std::string argument) {
 }
 
 // "checkpoint list" for its app; "" for the program itself.
-std::string words_of(const CLI::App* app) {
+std::string verb_name(const CLI::App* app) {
   std::string words;
   for (; app->get_parent() != nullptr; app = app->get_parent())
     words = app->get_name() + (words.empty() ? "" : " ") + words;
@@ -44,7 +44,7 @@ const CLI::App* named_verb(const CLI::App* app) {
 }
 
 std::string help_hint(const CLI::App* verb, const std::string& what) {
-  const auto words = words_of(verb);
+  const auto words = verb_name(verb);
   return text("larmor ", words.empty() ? "--help" : "help " + words, " lists ", what);
 }
 
@@ -145,7 +145,7 @@ Program::Action Program::for_stages(const Action& action, WorkloadVerb::Stages s
     if (!asks_for_every_stage(arguments_)) return action();
     const auto& all = workload(arguments_.target);
     if (stages == WorkloadVerb::Stages::each) return act_for_each_stage(*this, all, action);
-    fail(Exit::usage, text(words_of(named_verb(&cli_)), " takes one stage at a time"),
+    fail(Exit::usage, text(verb_name(named_verb(&cli_)), " takes one stage at a time"),
          text("name it: ", join(all.stages(), ", ")));
   };
 }
@@ -178,7 +178,7 @@ CLI::App& Program::add_workload_or_run_verb(const std::string& name, const std::
 
 void Program::refuse_flags(const std::vector<std::string>& words) const {
   const auto* const verb = named_verb(&cli_);
-  refuse_unknown_flags(words, {.verb = words_of(verb),
+  refuse_unknown_flags(words, {.verb = verb_name(verb),
                                .flags = flags_of(verb),
                                .answers = foreign_flags(workloads_, operands_),
                                .help = help_hint(verb, "the flags")});
@@ -188,7 +188,7 @@ void Program::refuse_arguments(const std::vector<std::string>& words) const {
   refuse_flags(words);
   const auto* verb = named_verb(&cli_);
   const auto names = verbs_below(verb);
-  const auto before = words_of(verb);
+  const auto before = verb_name(verb);
   if (names.empty())
     fail(Exit::usage, text(before, " takes no ", join(words, " ")), help_hint(verb, "what it takes"));
   const auto near = words.empty() ? std::string() : nearest(words.front(), names);
@@ -202,19 +202,20 @@ int Program::run(std::vector<std::string> arguments) {
   try {
     status = parse_and_act(std::move(arguments));
   } catch (const std::exception&) {
-    if (!words_of_loss().empty()) say("larmor: " + words_of_loss());
+    if (!lost_output_message().empty()) say("larmor: " + lost_output_message());
     throw;
   }
   if (loss_ == 0) return status;
   if (loss_ == EPIPE) return status == 0 ? reader_had_enough : status;
   if (status == 0)
-    fail(Exit::environment, words_of_loss(), "the work is done: make room for its result, and ask again");
-  say("larmor: " + words_of_loss());
+    fail(Exit::environment, lost_output_message(),
+         "the work is done: make room for its result, and ask again");
+  say("larmor: " + lost_output_message());
   return status;
 }
 
 /// For a person who can still see it; empty where nothing was lost, or nobody was there to read it.
-std::string Program::words_of_loss() const {
+std::string Program::lost_output_message() const {
   if (loss_ == 0 || loss_ == EPIPE) return {};
   return text("stdout has not taken the result: ", std::generic_category().message(loss_));
 }

@@ -25,7 +25,7 @@ namespace larmor::app {
 struct PlaceFlags {
   std::string ranks, device, threads;
 
-  /// As keys of the section `parallel`.
+  /// What was given, as keys of the section `parallel`.
   std::vector<std::string> keys() const;
   /// parallel.threads, for verbs whose flags are no keys. Throws Error (usage).
   std::optional<int64_t> threads_of_a_rank() const;
@@ -33,13 +33,13 @@ struct PlaceFlags {
 /// --ranks, --device, --threads.
 void add_place_flags(CLI::App& verb, PlaceFlags& flags);
 
-/// Of a flag: a whole number that is not below `least`.
+/// A check of a flag: a whole number that is not below `least`.
 CLI::Validator at_least(int64_t least);
 
 /// What a verb with a WORKLOAD makes of the flags that all of them take.
 struct WorkloadVerb {
-  /// Of `--stage all`: `one` refuses it, `each` is called for each stage in turn (app/stage_chain.h), `own`
-  /// sees to it itself.
+  /// What becomes of `--stage all`: `one` refuses it, `each` is called for each stage in turn
+  /// (app/stage_chain.h), `own` sees to it itself.
   enum class Stages { one, each, own };
   Stages stages = Stages::one;
   /// --ranks, --device and --threads are keys of `parallel`; otherwise the verb adds them with a meaning of
@@ -70,7 +70,7 @@ class Program {
   Program();
 
   CLI::App& cli() { return cli_; }
-  /// As they were given to run().
+  /// The arguments, as they were given to run().
   const std::vector<std::string>& words() const { return words_; }
   VerbArguments& arguments() { return arguments_; }
   const VerbArguments& arguments() const { return arguments_; }
@@ -112,17 +112,17 @@ class Program {
   void build_on(std::shared_ptr<const EarlierRuns> earlier) { earlier_ = std::move(earlier); }
   /// The run that the target names. Throws Error (usage) for a -c, or for a stage that is not the run's.
   RunFolder run_folder() const;
-  /// Of everything that verbs write; make_storage() when it is first asked for.
+  /// The storage of everything that verbs write; make_storage() when it is first asked for.
   Storage& storage();
   /// Throws Error (usage) when there are key=value words, for a verb that reads no config.
   void refuse_overrides() const;
 
-  /// With --json one document on stdout; otherwise `lines`. run() ends with the status of the environment
-  /// where stdout could not take it, once the verb's work is done.
+  /// Shows the result: with --json one document on stdout; otherwise `lines`. run() ends with the status of
+  /// the environment where stdout could not take it, once the verb's work is done.
   void show(const Json& json, const Lines& lines) const;
   /// The same of lines that are the result in any case; rank 0 has the launcher's stdout in place of its own.
   void print(const Lines& lines, int descriptor = 1) const;
-  /// From here on show() shows nothing: show_kept() shows all of it, as one list, or as an object by stage.
+  /// show() shows nothing from here on: show_kept() shows all of it, as one list, or as an object by stage.
   void keep_shown(bool by_stage = false);
   void show_kept();
   /// Instead: nothing of it is shown.
@@ -145,7 +145,7 @@ class Program {
   [[noreturn]] void refuse_arguments(const std::vector<std::string>& words) const;
   int parse_and_act(std::vector<std::string> arguments);
   int act();
-  std::string words_of_loss() const;
+  std::string lost_output_message() const;
 
   CLI::App cli_;
   std::vector<std::string> words_;

@@ -8,15 +8,15 @@
 
 namespace larmor::app {
 
-/// To stderr; whether it was taken.
+/// Writes to stderr; whether it was taken.
 bool say(const Lines& lines);
 /// A message, bounded: one line, and one for each item() of it.
 bool say(std::string_view message);
 /// The end of a rank's log, where there is any.
 void say_last_lines(std::string_view lines);
-/// To a descriptor, stdout or another: a rank's stdout and stderr are its log, and rank 0 has the launcher's
-/// terminal besides. 0, or the errno of why not all of it was taken. Results go through Program, which
-/// remembers that.
+/// Writes to a descriptor, stdout or another: a rank's stdout and stderr are its log, and rank 0 has the
+/// launcher's terminal besides. 0, or the errno of why not all of it was taken. Results go through Program,
+/// which remembers that.
 int write_to(int descriptor, const Lines& lines);
 
 }  // namespace larmor::app

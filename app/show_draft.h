@@ -15,7 +15,7 @@ struct DraftPlace {
   bool goes_on_without_room = false;
 };
 
-/// Of a run that has no folder yet; one without a name lies somewhere below the folder of all.
+/// The folder of a run that has no folder yet; one without a name lies somewhere below the folder of all.
 RunFolder folder_to_be(const RunConfig& config);
 
 /// The plan, and below it, or under `data`, what would be trained on. Data that are only supposed are none.

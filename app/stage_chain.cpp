@@ -62,7 +62,7 @@ StageChain::StageChain(Program& program, const Workload& workload, Runs runs, co
       words_(workload, asked_.overrides),
       runs_(runs),
       name_(words_.name()) {
-  take_words_of(workload.stages().front());
+  take_arguments_of(workload.stages().front());
   const auto config = program_.load_to_show(workload).config.config.run;
   runs_folder_ = config.folder;
   if (name_ == "auto") name_ = config.name;
@@ -109,7 +109,7 @@ StageChain::~StageChain() {
   program_.build_on(nullptr);
 }
 
-void StageChain::take_words_of(const std::string& stage) {
+void StageChain::take_arguments_of(const std::string& stage) {
   program_.arguments() = asked_;
   program_.arguments().stage = stage;
   program_.arguments().overrides = words_.of(stage);
@@ -177,7 +177,7 @@ std::shared_ptr<const EarlierRuns> StageChain::before(const std::string& stage) 
 }
 
 RunFolder StageChain::begin(const std::string& stage) {
-  take_words_of(stage);
+  take_arguments_of(stage);
   auto& words = program_.arguments();
   const auto name = text(name_, "-", stage);
   if (name_ != "auto") words.overrides.push_back("run.name=" + name);

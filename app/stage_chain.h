@@ -21,19 +21,19 @@ namespace larmor::app {
 /// Whether that is what the words ask for.
 bool asks_for_every_stage(const VerbArguments& words);
 
-/// Of which job a chain of runs is, where nobody has given it a name. A chain that the job has begun before
-/// it was started again goes on by its name, which is made of the job and the words.
+/// The job that a chain of runs is of, where nobody has given it a name. A chain that the job has begun
+/// before it was started again goes on by its name, which is made of the job and the words.
 struct ChainJob {
   std::string id;            // "": of none
   bool again = false;        // the job was started again
   bool is_of_hosts = false;  // that start the chain together, and have to give it one name
 };
 
-/// As long as it lives, the program's words are those of the stage that was begun last. Throws Error (usage)
-/// for words that make no sense for several stages.
+/// A chain of stages. While it lives, the program's arguments are those of the stage that was begun last.
+/// Throws Error (usage) for arguments that make no sense for several stages.
 class StageChain {
  public:
-  /// Of the runs of the stages. `made`: each is over before the next stage begins; `to_come`: all have their
+  /// The runs of the stages. `made`: each is over before the next stage begins; `to_come`: all have their
   /// names already; `perhaps`: those that are over count, if run.name says which they are. What stages build
   /// on that no run has made yet is taken from the configs of the earlier stages, and has no weights.
   enum class Runs { made, to_come, perhaps };
@@ -57,7 +57,7 @@ class StageChain {
   void name_new(const ChainJob& job);
   bool has_kept(const std::string& stage) const;
   bool can_begin_at(const std::string& stage) const;
-  void take_words_of(const std::string& stage);
+  void take_arguments_of(const std::string& stage);
   std::shared_ptr<const EarlierRuns> before(const std::string& stage) const;
   bool is_there(const std::string& stage) const;
 

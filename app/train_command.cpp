@@ -36,7 +36,7 @@ fs::path folder_of_runs(const TrainRequest& request) {
   return fs::absolute(request.loaded.config.config.run.folder);
 }
 
-std::string hash_of_words(const Json& words) {
+std::string hash_of_request(const Json& words) {
   std::map<std::string, Json> sorted;
   for (const auto& [key, value] : words.items()) sorted[key] = value;
   return sha256(Json(sorted).dump(-1, ' ', false, Json::error_handler_t::replace));
@@ -63,7 +63,7 @@ int64_t resume_step_of(const RunFolder& folder, const std::optional<CheckpointEn
 }
 
 RankCommand train_command(const TrainRequest& request, const RunFolder& folder, const StartTerms& terms,
-                          const std::string& words_hash) {
+                          const std::string& request_hash) {
   RankCommand command;
   command.arguments = request.program.words();
   ranks::Job job{.plan = plan_from_json(read_json(folder.plan()))};
@@ -79,7 +79,7 @@ RankCommand train_command(const TrainRequest& request, const RunFolder& folder, 
   // What a host's own folders are called, and how its ranks speak, does not count.
   command.command_hash =
       sha256(text("train ", folder.root.filename().string(), " ", terms.resume_step, " ",
-                  request.flags.steps.value_or(0), " ", request.flags.no_check, " ", words_hash));
+                  request.flags.steps.value_or(0), " ", request.flags.no_check, " ", request_hash));
   return command;
 }
 

@@ -18,7 +18,7 @@ namespace larmor::app {
 std::filesystem::path folder_of_runs(const TrainRequest& request);
 
 /// What was asked of `train`, as one hash. Call before the request is used up.
-std::string hash_of_words(const Json& words);
+std::string hash_of_request(const Json& words);
 
 /// The run's folder by the name that the leader says. Throws Error (usage) when that is not the run that was
 /// asked for, or no name that larmor gives to a new one.
@@ -27,8 +27,8 @@ RunFolder run_named(const TrainRequest& request, const std::string& name);
 /// Where the leader's ranks begin, as others are told of it.
 int64_t resume_step_of(const RunFolder& folder, const std::optional<CheckpointEntry>& resume_from);
 
-/// `words_hash`: see above.
+/// `request_hash`: see above.
 RankCommand train_command(const TrainRequest& request, const RunFolder& folder, const StartTerms& terms,
-                          const std::string& words_hash);
+                          const std::string& request_hash);
 
 }  // namespace larmor::app

@@ -228,10 +228,10 @@ Plan plan_ranks(const CollectivesArguments& arguments) {
   chosen_backends(arguments, hardware, count);
   Plan plan;
   for (int rank = 0; rank < count; ++rank) {
-    RankSeat place{.device = count <= gpus ? rank : -1, .cores = {}};
+    RankSeat seat{.device = count <= gpus ? rank : -1, .cores = {}};
     if (count <= static_cast<int>(hardware.cores.size()))
-      place.cores = {hardware.cores[static_cast<size_t>(rank)]};
-    plan.ranks.push_back(place);
+      seat.cores = {hardware.cores[static_cast<size_t>(rank)]};
+    plan.ranks.push_back(seat);
   }
   return plan;
 }

@@ -9,7 +9,7 @@
 
 namespace larmor::app {
 
-/// By each name that a person may have meant, what is then to be said: of a workload its name, of a stage
+/// What is to be said, by each name that a person may have meant: of a workload its name, of a stage
 /// `latent_diffusion --stage autoencoder`.
 using TargetNames = std::map<std::string, std::string>;
 TargetNames target_names(const std::vector<Workload>& workloads);

@@ -14,7 +14,7 @@ struct Entry {
 
 class ConfigText {
  public:
-  /// Of a config in YAML; the comment that it begins with says what ships, and is left out.
+  /// The text of a config in YAML; the comment that it begins with says what ships, and is left out.
   explicit ConfigText(const std::string& shipped);
 
   /// Puts the entry first into the section, in place of the one that it has of this key. The section is made
@@ -22,7 +22,7 @@ class ConfigText {
   void put(const std::string& section, const Entry& entry);
   /// Takes entries out whose key begins so.
   void take_out(const std::string& section, const std::string& beginning);
-  /// Of everything that it says, where it is there.
+  /// Replaces the text of everything that it says, where it is there.
   void replace(const std::string& words, const std::string& others);
   /// Comments to stand in front, a line each.
   void begin_with(const std::vector<std::string>& comments);

@@ -19,8 +19,8 @@ struct FoundData {
   RunDraft draft;                 // of the same
 };
 
-/// Of a run with the program's words, its configs and keys among them. Throws Error: data with what lies in
-/// the folder instead, and whatever a start of that run would throw.
+/// The data of a run with the program's words, its configs and keys among them. Throws Error: data with what
+/// lies in the folder instead, and whatever a start of that run would throw.
 FoundData search_data(Program& program, const Workload& workload, const std::filesystem::path& folder);
 
 }  // namespace larmor::app

@@ -41,7 +41,8 @@ struct Agent {
 /// The rank that the environment makes of this process. The tasks of an srun or an mpirun are none where
 /// --nnodes says that they are hosts.
 std::optional<Rank> given_rank(const AgentFlags& flags);
-/// By the flags and the environment. Throws Error (usage) when they contradict each other or say too little.
+/// The agent, by the flags and the environment. Throws Error (usage) when they contradict each other or say
+/// too little.
 Agent find_agent(const AgentFlags& flags, const std::optional<Rank>& given);
 
 /// What an agent says of itself: what it was asked to do, value by key, and what its host offers. The agents

@@ -13,7 +13,7 @@ namespace larmor::app {
 /// A driver that does not answer holds up nothing but the watch itself.
 class GpuWatch {
  public:
-  /// Without GPUs it does nothing.
+  /// A watch; without GPUs it does nothing.
   explicit GpuWatch(const std::vector<Gpu>& gpus);
   ~GpuWatch();
   GpuWatch(const GpuWatch&) = delete;

@@ -30,7 +30,7 @@ namespace larmor::app {
 
 namespace {
 
-Json words_of(const TrainRequest& request) {
+Json request_json(const TrainRequest& request) {
   Json words;
   for (const auto& origin : request.loaded.config.origins) words[origin.key] = origin.value;
   words["--resume"] = request.flags.resume;
@@ -49,7 +49,7 @@ Json own_hardware(const TrainRequest& request, const Agent& agent) {
 }
 
 Introduction introduction_of(const TrainRequest& request, const Agent& agent) {
-  return {.words = words_of(request),
+  return {.words = request_json(request),
           .hardware = own_hardware(request, agent),
           .run_folder = folder_of_runs(request)};
 }
@@ -96,7 +96,7 @@ class Leader {
   void mark_failed(const RunFolder& folder, int status, const std::string& reason);
 
   TrainRequest request_;
-  std::string words_hash_ = hash_of_words(words_of(request_));  // of the request before it is used up
+  std::string request_hash_ = hash_of_request(request_json(request_));  // of the request before it is used up
   Agent agent_;
   std::unique_ptr<Storage> storage_;
   SystemClock clock_;
@@ -116,7 +116,7 @@ PreparedRun Leader::prepare(LoadedStage loaded, const std::optional<RunFolder>& 
   for (const auto& note : run.notes) say(note);
   const auto& config = run.config.config;
   if (config.data.cache == "full" && !run.index.is_invented() && !run.already_done)
-    say(word_on_prepared_images(config.data, config.workload));
+    say(prepared_images_message(config.data, config.workload));
   // Ranks of other hosts stand in other folders.
   run.folder.root = std::filesystem::absolute(run.folder.root);
   return run;
@@ -132,7 +132,7 @@ StartTerms Leader::terms() const {
 
 LaunchOptions Leader::launch_options() const {
   const auto start = terms();
-  LaunchOptions launch{train_command(request_, run_->folder, start, words_hash_)};
+  LaunchOptions launch{train_command(request_, run_->folder, start, request_hash_)};
   launch.terms = start;
   launch.generation = run_->generation;
   launch.hang = parse_hang_limit(run_->config.config.parallel.hang_limit);
@@ -306,9 +306,9 @@ GroupEnding Leader::stopped_by(int signal) const {
 int lead(TrainRequest request, Agent agent) { return Leader(std::move(request), std::move(agent)).run(); }
 
 int follow(const TrainRequest& request, Agent agent) {
-  const auto words_hash = hash_of_words(words_of(request));
+  const auto request_hash = hash_of_request(request_json(request));
   return follow(agent, introduction_of(request, agent), [&](const StartTerms& terms) {
-    return train_command(request, run_named(request, terms.run), terms, words_hash);
+    return train_command(request, run_named(request, terms.run), terms, request_hash);
   });
 }
 

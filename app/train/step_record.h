@@ -9,7 +9,7 @@
 
 namespace larmor::app {
 
-/// In milliseconds; of the same configuration, batch, ranks, precision and strategy.
+/// The duration, in milliseconds; of the same configuration, batch, ranks, precision and strategy.
 std::optional<Measure> kept_step(const LoadedConfig& config, const Plan& plan);
 void keep_step(const LoadedConfig& config, const Plan& plan, double milliseconds);
 

@@ -15,8 +15,8 @@ namespace larmor::app {
 void show_run(const Program& program, const RunFolder& folder, const std::string& metric,
               const std::string& status);
 
-/// After ranks that ended well (`exit` is done) or as a signal had asked (stopped): marks a run that is over,
-/// shows what it came to and gives the exit status.
+/// Called after ranks that ended well (`exit` is done) or as a signal had asked (stopped): marks a run that
+/// is over, shows what it came to and gives the exit status.
 int conclude_training(const Program& program, const RunFolder& folder, const std::string& metric, Exit exit,
                       Storage& storage);
 

@@ -156,7 +156,7 @@ void Trial::train_twice(int64_t cases) {
   // One start of the program: which of them a failure is of, its own words say.
   phase_ = "steps, validate, save";
   const double start = clock_.wall_seconds();
-  call(words_of_first_start(program_.arguments(), config(), draft_, cases, place_), add_train);
+  call(arguments_of_first_start(program_.arguments(), config(), draft_, cases, place_), add_train);
   const auto events = events_of(folder_);
   const auto first = measured_in(events, 0);
   double last_step = start, before = start;
@@ -171,7 +171,7 @@ void Trial::train_twice(int64_t cases) {
   constexpr double least_steps = 4, most_steps = 100;
   const auto more = std::clamp(budget_seconds / std::max(last_step - before, 1e-3), least_steps, most_steps);
   passed("resume", timed("resume", [&] {
-           call(words_of_second_start(folder_, 2 * first_steps + static_cast<int64_t>(more)), add_train);
+           call(arguments_of_second_start(folder_, 2 * first_steps + static_cast<int64_t>(more)), add_train);
          }));
 }
 
@@ -195,7 +195,7 @@ void Trial::all_phases() {
   const auto form = loaded_.stage->prediction(config());
   passed("predict", timed("predict", [&] {
            const auto storage = make_storage();
-           call(words_of_prediction(folder_, form, few_, *storage, place_), add_predict);
+           call(arguments_of_prediction(folder_, form, few_, *storage, place_), add_predict);
          }));
 }
 

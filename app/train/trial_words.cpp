@@ -83,8 +83,8 @@ const Case& case_to_predict(const Index& index) {
 
 }  // namespace
 
-Words words_of_first_start(const VerbArguments& asked, const RunConfig& config, const RunDraft& draft,
-                           int64_t cases, const fs::path& folder) {
+Words arguments_of_first_start(const VerbArguments& asked, const RunConfig& config, const RunDraft& draft,
+                               int64_t cases, const fs::path& folder) {
   Words words{"train",   asked.target, "--quiet", "--no-check",
               "--cases", text(cases),  "--steps", text(first_steps)};
   for (const auto& config_name : asked.configs) words.insert(words.end(), {"-c", config_name});
@@ -115,13 +115,13 @@ Words words_of_first_start(const VerbArguments& asked, const RunConfig& config, 
   return words;
 }
 
-Words words_of_second_start(const fs::path& run, int64_t steps) {
+Words arguments_of_second_start(const fs::path& run, int64_t steps) {
   return {"train",   run.string(), "--quiet",
           "--steps", text(steps),  text("train.validate_every=", steps, "st")};
 }
 
-Words words_of_prediction(const fs::path& run, const PredictionForm& form, const Index& index,
-                          Storage& storage, const fs::path& folder) {
+Words arguments_of_prediction(const fs::path& run, const PredictionForm& form, const Index& index,
+                              Storage& storage, const fs::path& folder) {
   using Kind = PredictionInput::Kind;
   Words words{"predict", run.string(), "--quiet", "--checkpoint", "last"};
   if (!form.volumes.empty()) words.insert(words.end(), {"--output", (folder / "predicted").string() + "/"});

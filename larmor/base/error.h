@@ -42,7 +42,7 @@ class Error : public std::runtime_error {
 
 [[noreturn]] void fail(Exit exit, std::string message, std::string hint = {});
 
-/// For programmers' mistakes use assert; this is for the person, the file and the machine.
+/// Programmers' mistakes are for assert; this is for the person, the file and the machine.
 inline void require(bool ok, Exit exit, const char* message, const char* hint = "") {
   if (!ok) fail(exit, message, hint);
 }

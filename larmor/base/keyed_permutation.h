@@ -10,7 +10,7 @@
 
 namespace larmor {
 
-/// Of 0 … size - 1, a function of (seed, epoch) alone. A value; thread-safe.
+/// A permutation of 0 … size - 1, a function of (seed, epoch) alone. A value; thread-safe.
 class KeyedPermutation {
  public:
   /// Requires: 0 <= size <= 2^62.

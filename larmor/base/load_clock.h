@@ -10,7 +10,7 @@
 
 namespace larmor {
 
-/// From the file to the batch. `augment` is all of a chain but its interpolations.
+/// The parts of the way from the file to the batch. `augment` is all of a chain but its interpolations.
 enum class LoadStage : uint8_t { read, decompress, decode, resample, augment, copy };
 inline constexpr std::size_t load_stages = 6;
 const char* to_text(LoadStage stage);
@@ -27,7 +27,7 @@ class LoadClock {
   LoadClock(const LoadClock&) = delete;
   LoadClock& operator=(const LoadClock&) = delete;
 
-  /// Since the last call, or since this was made.
+  /// What was measured since the last call, or since this was made.
   LoadSeconds take();
 
  private:

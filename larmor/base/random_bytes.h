@@ -7,8 +7,8 @@
 
 namespace larmor {
 
-/// From the kernel's generator. Blocks only while a machine that has just been started has no entropy. Throws
-/// Error (environment) when there is none.
+/// Fills them from the kernel's generator. Blocks only while a machine that has just been started has no
+/// entropy. Throws Error (environment) when there is none.
 void fill_with_random(std::span<std::byte> bytes);
 
 /// Two lower-case digits a byte.

@@ -44,8 +44,8 @@ struct CheckpointEntry {
   std::string reason;  // why not
   bool pinned = false;
   Json manifest;
-  /// After verify: what its files looked like before they were read, by device, inode, size and times; ""
-  /// where one is no regular file.
+  /// What is known after verify: what its files looked like before they were read, by device, inode, size and
+  /// times; "" where one is no regular file.
   std::string look;
 };
 
@@ -107,7 +107,7 @@ class CheckpointWriter {
   std::unique_ptr<State> state_;
 };
 
-/// Of the checkpoint of that step, within the folder of all: "step-00001000".
+/// The folder of the checkpoint of that step, within the folder of all: "step-00001000".
 std::string folder_name(int64_t step);
 /// All checkpoints of a folder, newest first; none where there is no such folder. `verify` reads every byte;
 /// without it `ok` says that the manifest is sealed and makes sense. Throws Error (environment) when the

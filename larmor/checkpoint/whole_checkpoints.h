@@ -22,7 +22,7 @@ std::string look_of(const std::filesystem::path& folder, const Json& manifest);
 /// One thread at a time.
 class WholeCheckpoints {
  public:
-  /// As verify_checkpoint(), which it calls where something looks different, or is new.
+  /// The same as verify_checkpoint(), which it calls where something looks different, or is new.
   CheckpointEntry verify(const std::filesystem::path& folder);
   /// Whether verify() would answer that it is whole, without reading any file of it.
   bool knows(const std::filesystem::path& folder) const;

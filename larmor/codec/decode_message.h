@@ -55,7 +55,7 @@ struct DecodeReply {
   std::array<char, 200> hint{};
 };
 
-/// As much of it as there is room for, with a zero behind.
+/// Copies as much of it as there is room for, with a zero behind.
 template <std::size_t Size>
 void put_text(std::array<char, Size>& to, std::string_view text) {
   to.fill('\0');

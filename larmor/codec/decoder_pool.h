@@ -27,10 +27,11 @@ class DecoderPool {
   DecoderPool(const DecoderPool&) = delete;
   DecoderPool& operator=(const DecoderPool&) = delete;
 
-  /// Into `out`. Requires: `out` has decoded_bytes(encoded). Throws Error (data): damaged, cut short, the
-  /// decoder crashed, took too long or too much memory, or none could be started for more than half a second.
+  /// Decodes into `out`. Requires: `out` has decoded_bytes(encoded). Throws Error (data): damaged, cut short,
+  /// the decoder crashed, took too long or too much memory, or none could be started for more than half a
+  /// second.
   DecodedForm decode(const EncodedPixels& encoded, std::span<std::byte> out);
-  /// As DecoderProcess::unpack(). Throws as decode() does.
+  /// Works as DecoderProcess::unpack(). Throws as decode() does.
   Unpacked unpack(Packing packing, std::span<const std::byte> packed, std::span<std::byte> out);
   /// Ends those that have nothing to do.
   void end_idle();

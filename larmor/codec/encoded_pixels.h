@@ -25,8 +25,8 @@ struct DecodedForm {
   bool by_plane = false;
 };
 
-/// Of one frame and of all frames once they are decoded. Throws Error (data) where a sample is no whole
-/// bytes. Requires: the sizes are within what a volume may have.
+/// The bytes of one frame and of all frames once they are decoded. Throws Error (data) where a sample is no
+/// whole bytes. Requires: the sizes are within what a volume may have.
 std::size_t decoded_frame_bytes(const EncodedPixels& encoded);
 std::size_t decoded_bytes(const EncodedPixels& encoded);
 

@@ -15,9 +15,9 @@ struct PngRows {
   std::size_t row_bytes() const { return pixels * pixel_bytes; }
 };
 
-/// Into `pixels`, as they are stored: 16 bits in the network's order. False when there is anything unusual
-/// about the file, be it damage or a chunk that has a say in the pixels: libspng judges those. Requires:
-/// bytes start as a PNG file does; `pixels` are rows * row_bytes().
+/// Unpacks into `pixels`, as they are stored: 16 bits in the network's order. False when there is anything
+/// unusual about the file, be it damage or a chunk that has a say in the pixels: libspng judges those.
+/// Requires: bytes start as a PNG file does; `pixels` are rows * row_bytes().
 bool unpack_png_rows(std::span<const std::byte> bytes, const PngRows& rows, std::span<std::byte> pixels);
 
 /// Undoes one of the five filters (0 none, 1 left, 2 above, 3 their average, 4 Paeth's choice) of one row.

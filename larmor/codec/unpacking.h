@@ -33,8 +33,8 @@ struct Unpacked {
   int64_t columns = 0, rows = 0, samples = 0, sample_bytes = 0;
 };
 
-/// In this process. Thread-safe. Throws Error (data): a picture that is damaged, or of a kind that is not
-/// read; std::bad_alloc.
+/// Unpacks in this process. Thread-safe. Throws Error (data): a picture that is damaged, or of a kind that is
+/// not read; std::bad_alloc.
 Unpacked unpack_here(Packing packing, std::span<const std::byte> packed, std::span<std::byte> out);
 
 /// The bytes that the header of a PNG claims, without a look at anything else; 0 of anything else, and where

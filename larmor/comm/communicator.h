@@ -70,7 +70,7 @@ struct ConnectOptions {
   int device_index = -1;
 };
 
-/// After which it is an error that others are silent.
+/// How long a rank waits, after which it is an error that others are silent.
 struct PeerLimits {
   std::chrono::milliseconds rendezvous{std::chrono::minutes(10)};  // of the wait for ranks to come
   std::chrono::milliseconds collective{std::chrono::minutes(10)};  // of each one afterwards
@@ -115,9 +115,9 @@ class ThreadRendezvous {
   ThreadRendezvous(const ThreadRendezvous&) = delete;
   ThreadRendezvous& operator=(const ThreadRendezvous&) = delete;
 
-  /// For the calling thread, which is `rank` from now on; once a rank. On a CPU as make_thread_ranks(), at
-  /// once; between GPUs over NCCL, and collective. Thread-safe. Throws Error (environment) where that cannot
-  /// be.
+  /// A communicator for the calling thread, which is `rank` from now on; once a rank. On a CPU as
+  /// make_thread_ranks(), at once; between GPUs over NCCL, and collective. Thread-safe. Throws Error
+  /// (environment) where that cannot be.
   std::unique_ptr<Communicator> connect(int rank, int device_index);
 
  private:

@@ -42,7 +42,7 @@ std::string describe(const Request& request) {
   return out;
 }
 
-struct Hall;
+struct SharedGroup;
 
 struct Round {
   explicit Round(size_t ranks) : requests(ranks), arrived(ranks, false) {}
@@ -50,13 +50,13 @@ struct Round {
   std::vector<bool> arrived;
   size_t arrivals = 0;
   bool done = false;
-  std::string mistake;         // ranks that asked for different things
-  std::shared_ptr<Hall> hall;  // what a duplicate gives
+  std::string mistake;                 // ranks that asked for different things
+  std::shared_ptr<SharedGroup> group;  // what a duplicate gives
 };
 
 /// What the ranks share.
-struct Hall {
-  explicit Hall(size_t ranks) : gone(ranks, false) {}
+struct SharedGroup {
+  explicit SharedGroup(size_t ranks) : gone(ranks, false) {}
   std::mutex mutex;
   std::condition_variable changed;
   std::map<int64_t, std::shared_ptr<Round>> rounds;  // not complete yet
@@ -120,7 +120,7 @@ void carry_out(Round& round) {
       break;
     }
     case Operation::duplicate:
-      round.hall = std::make_shared<Hall>(requests.size());
+      round.group = std::make_shared<SharedGroup>(requests.size());
       break;
     case Operation::barrier:
       break;
@@ -129,11 +129,11 @@ void carry_out(Round& round) {
 
 class ThreadRank final : public Communicator {
  public:
-  ThreadRank(std::shared_ptr<Hall> hall, int rank) : hall_(std::move(hall)), rank_(rank) {}
+  ThreadRank(std::shared_ptr<SharedGroup> group, int rank) : group_(std::move(group)), rank_(rank) {}
   ~ThreadRank() override { leave(); }
 
   int rank() const override { return rank_; }
-  int size() const override { return static_cast<int>(hall_->gone.size()); }
+  int size() const override { return static_cast<int>(group_->gone.size()); }
 
   Pending all_reduce(at::Tensor tensor, Reduce operation) override {
     assert(operation != Reduce::mean || tensor.is_floating_point());
@@ -158,24 +158,24 @@ class ThreadRank final : public Communicator {
   std::unique_ptr<Communicator> duplicate() override {
     const std::shared_ptr<Round> round = ask({Operation::duplicate, Reduce::sum, 0, {}, {}});
     pending(round, Operation::duplicate).wait();
-    return std::make_unique<ThreadRank>(round->hall, rank_);
+    return std::make_unique<ThreadRank>(round->group, rank_);
   }
   void abort() override { leave(); }
 
  private:
   std::shared_ptr<Round> ask(Request request) {
     const auto own = static_cast<size_t>(rank_);
-    std::unique_lock lock(hall_->mutex);
+    std::unique_lock lock(group_->mutex);
     number_ += 1;
-    std::shared_ptr<Round>& entry = hall_->rounds[number_];
-    if (!entry) entry = std::make_shared<Round>(hall_->gone.size());
+    std::shared_ptr<Round>& entry = group_->rounds[number_];
+    if (!entry) entry = std::make_shared<Round>(group_->gone.size());
     const std::shared_ptr<Round> round = entry;
     round->requests[own] = std::move(request);
     round->arrived[own] = true;
     round->arrivals += 1;
     if (round->arrivals < round->arrived.size()) return round;
 
-    hall_->rounds.erase(number_);
+    group_->rounds.erase(number_);
     lock.unlock();
     // Nobody else touches a complete round until it is done.
     try {
@@ -186,22 +186,22 @@ class ThreadRank final : public Communicator {
     lock.lock();
     round->done = true;
     round->requests.clear();
-    hall_->changed.notify_all();
+    group_->changed.notify_all();
     return round;
   }
 
   Pending pending(std::shared_ptr<Round> round, Operation operation) const {
     const std::string what = text(name_of(operation), " #", number_);
-    return Pending([hall = hall_, round = std::move(round), rank = rank_, what] {
-      std::unique_lock lock(hall->mutex);
+    return Pending([group = group_, round = std::move(round), rank = rank_, what] {
+      std::unique_lock lock(group->mutex);
       const auto missing = [&] {
         for (size_t peer = 0; peer < round->arrived.size(); ++peer) {
-          if (hall->gone[peer] && !round->arrived[peer]) return static_cast<int>(peer);
+          if (group->gone[peer] && !round->arrived[peer]) return static_cast<int>(peer);
         }
         return -1;
       };
-      hall->changed.wait(
-          lock, [&] { return round->done || hall->gone[static_cast<size_t>(rank)] || missing() >= 0; });
+      group->changed.wait(
+          lock, [&] { return round->done || group->gone[static_cast<size_t>(rank)] || missing() >= 0; });
       if (!round->mistake.empty()) fail(Exit::unexpected, round->mistake);
       if (round->done) return;
       if (missing() >= 0) {
@@ -213,12 +213,12 @@ class ThreadRank final : public Communicator {
   }
 
   void leave() {
-    const std::lock_guard lock(hall_->mutex);
-    hall_->gone[static_cast<size_t>(rank_)] = true;
-    hall_->changed.notify_all();
+    const std::lock_guard lock(group_->mutex);
+    group_->gone[static_cast<size_t>(rank_)] = true;
+    group_->changed.notify_all();
   }
 
-  std::shared_ptr<Hall> hall_;
+  std::shared_ptr<SharedGroup> group_;
   int rank_;
   int64_t number_ = 0;
 };
@@ -227,9 +227,9 @@ class ThreadRank final : public Communicator {
 
 std::vector<std::unique_ptr<Communicator>> make_thread_ranks(int size) {
   assert(size >= 1);
-  const auto hall = std::make_shared<Hall>(static_cast<size_t>(size));
+  const auto group = std::make_shared<SharedGroup>(static_cast<size_t>(size));
   std::vector<std::unique_ptr<Communicator>> ranks;
-  for (int rank = 0; rank < size; ++rank) ranks.push_back(std::make_unique<ThreadRank>(hall, rank));
+  for (int rank = 0; rank < size; ++rank) ranks.push_back(std::make_unique<ThreadRank>(group, rank));
   return ranks;
 }
 

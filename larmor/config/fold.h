@@ -12,8 +12,8 @@ struct Fold {
   bool operator==(const Fold&) const = default;
 };
 
-/// Of "2/5". Nothing where it is no fold: another form, a number outside of 1 to the count, fewer than two of
-/// them.
+/// The fold that "2/5" names. Nothing where it is no fold: another form, a number outside of 1 to the count,
+/// fewer than two of them.
 std::optional<Fold> fold_from_text(std::string_view written);
 
 }  // namespace larmor

@@ -101,7 +101,7 @@ void find_contradictions(const Node& asked, const std::vector<Origin>& origins, 
 }
 
 // The words between double underscores: TRAIN__GLOBAL_BATCH is train, global_batch.
-std::vector<std::string> words_of_variable(std::string_view name) {
+std::vector<std::string> keys_of_variable(std::string_view name) {
   std::vector<std::string> words;
   for (size_t end = name.find("__"); end != std::string_view::npos; end = name.find("__")) {
     words.push_back(lower(name.substr(0, end)));
@@ -119,7 +119,7 @@ void read_environment(const std::map<std::string, std::string>& environment, For
     if (!name.starts_with(prefix) || name.find("__", prefix.size()) == std::string::npos) continue;
     Source& source = forest.sources.emplace_back();
     source.name = source.short_name = text("environment ", name);
-    const auto words = words_of_variable(std::string_view(name).substr(prefix.size()));
+    const auto words = keys_of_variable(std::string_view(name).substr(prefix.size()));
     auto node = parse_value(value, join(words, "."), source, problems);
     if (node) put_value(tree, words, {&source, 0}, std::move(*node), problems);
   }

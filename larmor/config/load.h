@@ -71,7 +71,7 @@ class LoadedConfig {
   /// Whether another value leaves as it is what a run has learned: where its data lie, how long it trains,
   /// when it validates and saves, what it bears, shows and loads with.
   static bool may_change(const std::string& key);
-  /// Of keys that count in sha256(); `auto` equals anything it was frozen to.
+  /// Those of keys that count in sha256(); `auto` equals anything it was frozen to.
   std::vector<KeyDifference> differences(const LoadedConfig& other) const;
   /// Their keys.
   std::vector<std::string> differing_keys(const LoadedConfig& other) const;

@@ -165,7 +165,7 @@ struct RunConfig {
   std::string workload;
   std::string stage;
   RunSection run;
-  /// By the name of each stage that this one needs: the run to begin with, as a person names it (RUN,
+  /// The run to begin with, by the name of each stage that this one needs: as a person names it (RUN,
   /// RUN#best …), or "sha256:…" of what the run has kept of it.
   std::map<std::string, std::string> from;
   DataConfig data;
@@ -188,7 +188,7 @@ using ForeignFlags = std::map<std::string, std::string>;
 struct WorkloadFields {
   std::function<void(Fields&)> data = {};    // what it adds to that section
   std::vector<std::string> data_kinds = {};  // that it alone knows
-  /// By kind of data, the keys of that section that say what its cases are, beside those of
+  /// The keys of that section, by kind of data, that say what its cases are, beside those of
   /// config/data_keys.cpp: what stands for one kind and not for another has no effect there.
   std::map<std::string, std::vector<std::string>> data_keys = {};
   std::function<void(Fields&)> model, loss;

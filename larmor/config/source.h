@@ -60,7 +60,7 @@ struct Problem {
   std::string what;   // "is given twice"
 };
 using Problems = std::vector<Problem>;
-/// Of more than so many problems the rest is only counted.
+/// More problems than so many are only counted.
 inline constexpr size_t most_problems_shown = 50;
 
 /// Larger config texts are refused.

@@ -23,8 +23,7 @@ bool one_dnn_computes(c10::ScalarType type);
 /// Throws Error (environment) where `cpu` lacks what no convolution of libtorch can do without, or
 /// `capability`, the value of ATEN_CPU_CAPABILITY, has libtorch run instructions that it lacks.
 void require_able_cpu(const CpuInstructions& cpu, const std::string& capability);
-/// Of this process. For the start of a program: without it the first instruction that is not there ends it by
-/// SIGILL.
+/// Called at a program's start: without it the first instruction that is not there ends it by SIGILL.
 void require_able_cpu();
 
 }  // namespace larmor

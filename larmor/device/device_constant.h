@@ -19,7 +19,7 @@ class DeviceConstant {
   explicit DeviceConstant(std::function<at::Tensor()> make);
 
   at::Tensor host() const;
-  /// On the device and in the type of `like`; shapes alone on the meta device.
+  /// The value on the device and in the type of `like`; shapes alone on the meta device.
   at::Tensor like(const at::Tensor& like) const;
   at::Tensor on(c10::Device device, c10::ScalarType type) const;
 

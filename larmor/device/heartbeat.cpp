@@ -5,18 +5,18 @@
 namespace larmor {
 namespace {
 
-thread_local Heartbeat* shown_sign = nullptr;
+thread_local Heartbeat* shown_heartbeat = nullptr;
 
 }  // namespace
 
-Heartbeat* heartbeat() { return shown_sign; }
+Heartbeat* heartbeat() { return shown_heartbeat; }
 
 void send_heartbeat() {
-  if (shown_sign != nullptr) shown_sign->show();
+  if (shown_heartbeat != nullptr) shown_heartbeat->show();
 }
 
-HeartbeatScope::HeartbeatScope(Heartbeat* sign) : outer_(std::exchange(shown_sign, sign)) {}
+HeartbeatScope::HeartbeatScope(Heartbeat* shown) : outer_(std::exchange(shown_heartbeat, shown)) {}
 
-HeartbeatScope::~HeartbeatScope() { shown_sign = outer_; }
+HeartbeatScope::~HeartbeatScope() { shown_heartbeat = outer_; }
 
 }  // namespace larmor

@@ -21,7 +21,7 @@ void send_heartbeat();
 /// Sends this thread's heartbeats to `sign`, or nowhere with null, until the scope ends. Borrows.
 class HeartbeatScope {
  public:
-  explicit HeartbeatScope(Heartbeat* sign);
+  explicit HeartbeatScope(Heartbeat* shown);
   ~HeartbeatScope();
   HeartbeatScope(const HeartbeatScope&) = delete;
   HeartbeatScope& operator=(const HeartbeatScope&) = delete;

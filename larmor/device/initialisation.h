@@ -64,7 +64,7 @@ class DrawnInitialisation {
 /// drawn.
 void initialise_normal(const at::Tensor& weight, double mean, double deviation);
 void initialise_uniform(const at::Tensor& weight, double low, double high);
-/// For layers whose slope below zero is `slope`, by the number of inputs.
+/// Draws weights for layers whose slope below zero is `slope`, by the number of inputs.
 void initialise_kaiming_uniform(const at::Tensor& weight, double slope);
 void initialise_xavier_uniform(const at::Tensor& weight);
 

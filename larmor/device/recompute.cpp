@@ -48,7 +48,7 @@ struct Surroundings {
   Layout layout = layout_here();
   DrawPlace draws = draw_place();
   RankSum* ranks = rank_sum();
-  Heartbeat* sign = heartbeat();
+  Heartbeat* shown = heartbeat();
   Recompute within = recompute_here();
   std::vector<WeightKeeper*> keepers = weight_keepers();
 };
@@ -81,7 +81,7 @@ class Again {
         layout_(then.layout),
         draws_(then.draws),
         ranks_(then.ranks),
-        sign_(then.sign),
+        heartbeat_(then.shown),
         within_(then.within),
         keepers_(then.keepers),
         parameters_(parameters),
@@ -95,7 +95,7 @@ class Again {
   LayoutScope layout_;
   DrawScope draws_;
   RankSumScope ranks_;
-  HeartbeatScope sign_;
+  HeartbeatScope heartbeat_;
   RecomputeScope within_;
   WeightKeepersAgain keepers_;
   Tensors parameters_;
@@ -184,7 +184,7 @@ void Frame::run_again() {
     }
   }
   if (place == slots.size()) {
-    if (surroundings.sign != nullptr) surroundings.sign->show();
+    if (surroundings.shown != nullptr) surroundings.shown->show();
     return;
   }
   fail(Exit::unexpected,

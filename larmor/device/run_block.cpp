@@ -26,10 +26,10 @@ WeightKeeper* keeper_of(const torch::nn::Module& block) {
 }
 
 /// Backward comes to an output when it is through with all that was made of it.
-void show_when_backward_comes(Heartbeat& sign, const at::Tensor& output) {
+void show_when_backward_comes(Heartbeat& shown, const at::Tensor& output) {
   // A hook on a leaf would stay there.
   if (!output.defined() || !output.requires_grad() || output.is_leaf()) return;
-  output.register_hook([&sign](const at::Tensor&) { sign.show(); });
+  output.register_hook([&shown](const at::Tensor&) { shown.show(); });
 }
 
 }  // namespace
@@ -71,18 +71,18 @@ TraceRange::~TraceRange() = default;
 bool is_watched() { return what_recomputes != Recompute::none || !known_keepers.empty(); }
 
 void ended(const std::vector<at::Tensor>& outputs) {
-  Heartbeat* const sign = heartbeat();
-  if (sign == nullptr) return;
-  sign->show();
+  Heartbeat* const shown = heartbeat();
+  if (shown == nullptr) return;
+  shown->show();
   if (!at::GradMode::is_enabled()) return;
-  for (const at::Tensor& output : outputs) show_when_backward_comes(*sign, output);
+  for (const at::Tensor& output : outputs) show_when_backward_comes(*shown, output);
 }
 
 void ended(const at::Tensor& output) {
-  Heartbeat* const sign = heartbeat();
-  if (sign == nullptr) return;
-  sign->show();
-  if (at::GradMode::is_enabled()) show_when_backward_comes(*sign, output);
+  Heartbeat* const shown = heartbeat();
+  if (shown == nullptr) return;
+  shown->show();
+  if (at::GradMode::is_enabled()) show_when_backward_comes(*shown, output);
 }
 
 std::vector<at::Tensor> pass(const torch::nn::Module& block, const BlockFunction& run,

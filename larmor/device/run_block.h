@@ -34,8 +34,8 @@ class WeightKeeper {
   virtual bool keeps(const torch::nn::Module& block) const = 0;
   /// `run`, with the weights there while it runs. May be called again in backward, on any thread.
   virtual BlockFunction with_weights(const torch::nn::Module& block, BlockFunction run) = 0;
-  /// After a forward with gradient: brings the weights back for backward, between the arrival of the first
-  /// gradient of `outputs` and that of the last gradient of `inputs`.
+  /// Called after a forward with gradient: brings the weights back for backward, between the arrival of the
+  /// first gradient of `outputs` and that of the last gradient of `inputs`.
   virtual void expect_backward(const torch::nn::Module& block, const std::vector<at::Tensor>& inputs,
                                const std::vector<at::Tensor>& outputs) = 0;
 };
@@ -77,7 +77,7 @@ void ended(const std::vector<at::Tensor>& outputs);
 void ended(const at::Tensor& output);
 std::vector<at::Tensor> pass(const torch::nn::Module& block, const BlockFunction& run,
                              const std::vector<at::Tensor>& inputs);
-/// For sections of several blocks: only `Recompute::all` is attached to it.
+/// The same for sections of several blocks: only `Recompute::all` is attached to it.
 std::vector<at::Tensor> pass_section(const std::vector<const torch::nn::Module*>& blocks,
                                      const BlockFunction& run, const std::vector<at::Tensor>& inputs);
 

@@ -27,8 +27,8 @@ class StateReader {
   virtual at::Tensor tensor(std::string_view name) const = 0;
   virtual Json value(std::string_view name) const = 0;
   virtual bool has(std::string_view name) const = 0;
-  /// Of a tensor: its sizes, and `count` of its elements from `first` on, in row-major order and flat. A
-  /// reader of large states reads no more than that.
+  /// The shape of a tensor: its sizes, and `count` of its elements from `first` on, in row-major order and
+  /// flat. A reader of large states reads no more than that.
   virtual std::vector<int64_t> shape(std::string_view name) const { return tensor(name).sizes().vec(); }
   virtual at::Tensor range(std::string_view name, int64_t first, int64_t count) const {
     return tensor(name).detach().reshape({-1}).narrow(0, first, count);

@@ -17,7 +17,7 @@ struct Point {
   double x = 0, y = 0;
 };
 
-/// With equal ends it is a dot.
+/// A line, or a dot where its ends are equal.
 struct Segment {
   Point from, to;
 };
@@ -69,7 +69,7 @@ class Canvas {
              Direction direction = Direction::right);
   /// One line in the middle of the box, in its fitting_size().
   void write_centred(std::string_view words, const Box& box, double wanted, Colour colour);
-  /// In white with a dark edge, which is readable on every grey.
+  /// Writes in white with a dark edge, which is readable on every grey.
   void write_on_picture(std::string_view words, Point start, double size);
 
   /// How much was drawn inside `box`, in wholly black pixels.
@@ -83,7 +83,7 @@ class Canvas {
   std::unique_ptr<Parts> parts_;
 };
 
-/// Of the font's size: the height of capitals and figures.
+/// A part of the font's size: the height of capitals and figures.
 constexpr double capital_height = 0.729;
 /// The y on which letters of that size stand, so that capitals are in the middle of the box.
 double base_line(const Box& box, double size);

@@ -35,7 +35,7 @@ struct ChartSeries {
 
 struct ChartAxis {
   std::string title = {};
-  /// Without them the axis holds all values and ends at round numbers.
+  /// The ends; without them the axis holds all values and ends at round numbers.
   std::optional<double> low = {}, high = {};
 };
 

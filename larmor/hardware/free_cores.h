@@ -10,16 +10,16 @@
 
 namespace larmor {
 
-/// Of one core since the machine started, in the kernel's ticks.
+/// The time of one core since the machine started, in the kernel's ticks.
 struct CoreTicks {
   int64_t idle = 0, all = 0;
 };
 
-/// Of each core of a /proc/stat.
+/// The ticks of each core of a /proc/stat.
 std::map<int, CoreTicks> core_ticks(std::string_view statistics);
 
-/// Of the time between the two, what `cores` were idle for, in cores. Nothing where the kernel says nothing
-/// of one of them, or has counted nothing meanwhile.
+/// The part of the time between the two, for which `cores` were idle, in cores. Nothing where the kernel says
+/// nothing of one of them, or has counted nothing meanwhile.
 std::optional<double> free_between(const std::map<int, CoreTicks>& before,
                                    const std::map<int, CoreTicks>& after, const std::vector<int>& cores);
 

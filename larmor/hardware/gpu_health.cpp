@@ -76,7 +76,7 @@ void GpuHealth::State::take_events(std::vector<GpuTrouble>& news) {
     if (watched == all.end() || event.kind != Nvml::xid_events) continue;
     if (!watched->xids_told.insert(event.data).second) continue;
     news.push_back(
-        {.gpu = watched->gpu.index, .words = text(watched->name(), ": ", Nvml::words_of_xid(event.data))});
+        {.gpu = watched->gpu.index, .words = text(watched->name(), ": ", Nvml::xid_message(event.data))});
   }
 }
 
@@ -93,7 +93,7 @@ void GpuHealth::State::look_at(WatchedGpu& watched, std::vector<GpuTrouble>& new
   if (more == 0) return;
   watched.slowing_told |= more;
   news.push_back({.gpu = watched.gpu.index,
-                  .words = text(watched.name(), " runs slower than it could: ", Nvml::words_of_slowing(more)),
+                  .words = text(watched.name(), " runs slower than it could: ", Nvml::slowing_message(more)),
                   .is_end = false});
 }
 

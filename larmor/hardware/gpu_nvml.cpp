@@ -71,7 +71,7 @@ std::vector<Gpu> list_devices(const Nvml& nvml, const std::filesystem::path& roo
     } else {
       gpus.push_back(describe_device(nvml, device, root));
       gpus.back().index = static_cast<int>(gpus.size()) - 1;
-      const auto slowed = nvml.words_of_slowing(nvml.slowing_of(device));
+      const auto slowed = nvml.slowing_message(nvml.slowing_of(device));
       if (!slowed.empty()) notes.push_back(text("GPU ", index, " runs slower than it could: ", slowed));
     }
   }

@@ -35,8 +35,8 @@ struct Hardware {
   int machine_cores = 0;   // logical cores of the machine, whoever may use them
   std::vector<int> cores;  // logical cores this job may use: affinity and cgroup cpuset
   double cpu_quota = 0;    // cores' worth of time by cgroup v1/v2; 0 = no limit
-  /// Of the time of `cores`, what nobody used when the machine was measured, in cores; nothing: nobody
-  /// looked, as of a machine written by hand, and all are taken for free.
+  /// The part of the time of `cores` that nobody used when the machine was measured, in cores; nothing:
+  /// nobody looked, as of a machine written by hand, and all are taken for free.
   std::optional<double> free_cores;
   /// The same in the moment before the plan, which changes nothing of it and is said; nothing: as above.
   std::optional<double> free_cores_now;
@@ -59,14 +59,14 @@ struct Hardware {
   std::optional<int> slurm_cpus_per_task;  // inside a step the task's cores, in a batch script the node's
   std::vector<Gpu> gpus;                   // those this job may see (CUDA_VISIBLE_DEVICES applied)
   std::string no_gpus;  // why `gpus` is empty, as the end of a sentence; "" = nobody looked
-  /// Of libtorch's allocator of GPU memory, by the environment (segments_grow_by); nothing: it says nothing.
+  /// Whether segments of libtorch's allocator of GPU memory grow, by the environment (segments_grow_by).
   std::optional<bool> segments_grow;
   std::string driver_version;      // "" without a driver
   std::vector<std::string> notes;  // what limited what: "cgroup v2: 2.0 of 64 cores"
 
   /// Cores that may be kept busy: the affinity set, cut by the quota and the SLURM task's share; at least 1.
   int usable_cores() const;
-  /// Of the memory that this job may use, what is free; 0 = unknown.
+  /// The free part of the memory that this job may use; 0 = unknown.
   uint64_t free_memory_bytes() const;
 };
 

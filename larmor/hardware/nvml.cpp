@@ -50,7 +50,7 @@ int Nvml::processes_on(Device device) const {
   return status == success || status == insufficient_size ? static_cast<int>(count) : 0;
 }
 
-std::string Nvml::words_of_slowing(uint64_t reasons) {
+std::string Nvml::slowing_message(uint64_t reasons) {
   static const std::vector<std::pair<uint64_t, const char*>> known{
       {0x40, "it is much too hot"}, {0x20, "it is too hot"}, {0x80, "the power supply asks for it"}};
   std::vector<std::string> words;
@@ -62,7 +62,7 @@ std::string Nvml::words_of_slowing(uint64_t reasons) {
   return join(words, ", ");
 }
 
-std::string Nvml::words_of_xid(uint64_t number) {
+std::string Nvml::xid_message(uint64_t number) {
   static const std::vector<std::pair<uint64_t, const char*>> known{
       {13, "an error in a kernel"},
       {31, "an illegal memory access"},

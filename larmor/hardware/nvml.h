@@ -44,9 +44,9 @@ class Nvml {
   /// How many processes compute on it; 0 where NVML does not tell.
   int processes_on(Device device) const;
   /// "too hot", "the power supply asks for it"; "" for none.
-  static std::string words_of_slowing(uint64_t reasons);
+  static std::string slowing_message(uint64_t reasons);
   /// "Xid 79 (the GPU has fallen off the bus)". Source: NVIDIA, XID Errors, r580.
-  static std::string words_of_xid(uint64_t number);
+  static std::string xid_message(uint64_t number);
 
   int (*init)() = nullptr;
   int (*shutdown)() = nullptr;

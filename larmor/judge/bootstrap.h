@@ -23,7 +23,7 @@ struct BootstrapOptions {
   int64_t repeats = 1000;
   double confidence = 0.95;
   uint64_t seed = 0;
-  /// As Metrics::shared_out(); empty: one repeat after the other.
+  /// Runs work as Metrics::shared_out(); empty: one repeat after the other.
   std::function<std::vector<double>(int64_t count, const std::function<double(int64_t)>& work)> shared_out =
       {};
 };
@@ -31,14 +31,14 @@ struct BootstrapOptions {
 /// A measure of the rows it is given; nothing where it is not defined for them.
 using RowMeasure = std::function<std::optional<double>(std::span<const std::size_t> rows)>;
 
-/// Of each patient the rows of the table: one an image.
+/// The rows of the table that are each patient's: one an image.
 using RowsOfPatients = std::vector<std::vector<std::size_t>>;
 
 /// What the measure comes to for each of the draws that bootstrap_interval() is made of; NaN where it is not
 /// defined for one. Draws of as many patients are the same for every measure.
 std::vector<double> bootstrap_values(const RowsOfPatients& patients, const BootstrapOptions& options,
                                      const RowMeasure& measure);
-/// Of the values that are numbers; nothing where none is. Requires: 0 < confidence < 1.
+/// The interval of the values that are numbers; nothing where none is. Requires: 0 < confidence < 1.
 std::optional<BootstrapInterval> percentile_interval(std::vector<double> values, double confidence = 0.95);
 
 /// The percentile interval over tables of as many patients, drawn with replacement, each with all of their

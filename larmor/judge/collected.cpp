@@ -69,9 +69,9 @@ std::vector<double> Collected::shared_out(int64_t count, const std::function<dou
   for (const auto& words : all_gather_bytes(communicator_, json_line(failure.json())))
     failures.push_back(parse_json(words, "a rank's failure"));
   throw_failures(failure, failures);
-  const auto met = results.to(communicator_.device());
-  communicator_.all_reduce(met, Reduce::sum).wait();
-  const auto all = met.cpu();
+  const auto reduced = results.to(communicator_.device());
+  communicator_.all_reduce(reduced, Reduce::sum).wait();
+  const auto all = reduced.cpu();
   return {all.const_data_ptr<double>(), all.const_data_ptr<double>() + count};
 }
 

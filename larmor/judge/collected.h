@@ -32,7 +32,8 @@ class Collected final : public ShownCases {
   };
   Collected(const Wants& wants, const Dataset& dataset, Communicator& communicator)
       : ShownCases(dataset, communicator.size()), wants_(wants), communicator_(communicator) {}
-  /// For a part of the same cases. `shows` takes how far a case is, and may be empty; `fits` is borrowed.
+  /// The results for a part of the same cases. `shows` takes how far a case is, and may be empty; `fits` is
+  /// borrowed.
   Collected anew(std::function<void(double)> shows, const FitsInOnePass& fits) const {
     return {*this, std::move(shows), fits};
   }
@@ -94,7 +95,7 @@ struct Failure {
   Json json() const;
 };
 
-/// In one line, whatever bytes the reasons quote.
+/// JSON in one line, whatever bytes the reasons quote.
 std::string json_line(const Json& json);
 /// Throws this rank's own failure, or what the others have failed with.
 void throw_failures(const Failure& own, const std::vector<Json>& of_ranks);

@@ -14,7 +14,7 @@ std::vector<Telling> tellings_of(const ValidationResult& result, double share, s
       tell("undefined/" + name, "warning", text("val/", name, " is no number: ", metric.undefined));
       continue;
     }
-    if (const auto missing = words_of_missing(metric); !missing.empty())
+    if (const auto missing = missing_message(metric); !missing.empty())
       tell("without/" + name, "note", text("val/", name, " is without ", missing));
   }
   constexpr double half = 0.5;

@@ -24,14 +24,14 @@ OperatingPoint operating_point(std::span<const ScoredTruths::Row> rows, double t
 
 /// Those whose score is a number.
 std::vector<ScoredTruths::Row> usable_rows(const ScoredTruths& scores);
-/// From the highest threshold down, a point for each distinct score; empty where all rows are alike. Source:
-/// Fawcett 2006, algorithm 1. O(N log N).
+/// The points from the highest threshold down, a point for each distinct score; empty where all rows are
+/// alike. Source: Fawcett 2006, algorithm 1. O(N log N).
 std::vector<OperatingPoint> roc_curve(std::span<const ScoredTruths::Row> rows);
 
 /// AUROC, by trapezoids from (0, 0) on. Requires: a curve that is not empty.
 double area_under(const std::vector<OperatingPoint>& curve);
 
-/// By which a threshold is chosen.
+/// The rule by which a threshold is chosen.
 struct ThresholdRule {
   std::string name;                              // "youden", "sensitivity 0.9"
   std::optional<double> least_sensitivity = {};  // the highest threshold that has it; else Youden's J

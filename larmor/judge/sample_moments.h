@@ -7,7 +7,7 @@
 
 namespace larmor {
 
-/// By Welford's method: two tensors in float64, however many samples there are.
+/// Mean and deviation by Welford's method: two tensors in float64, however many samples there are.
 class SampleMoments {
  public:
   /// Requires: shaped and placed as the first one.

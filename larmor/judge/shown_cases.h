@@ -37,7 +37,7 @@ class ShownCases : public Metrics {
   std::vector<std::pair<std::string, Image>> drawn_pictures() const;
 
  protected:
-  /// Of the same dataset, with nothing collected yet.
+  /// Names the constructor that takes the same dataset, with nothing collected yet.
   struct SameCases {};
   ShownCases(const ShownCases& like, SameCases) : dataset_(like.dataset_), shown_(like.shown_) {}
 

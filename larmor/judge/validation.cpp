@@ -234,7 +234,7 @@ CaseValues values_of_reference(Task& task, Communicator& communicator, const Val
 
 }  // namespace
 
-std::string words_of_missing(const MetricResult& metric) {
+std::string missing_message(const MetricResult& metric) {
   std::map<std::string, std::vector<std::string>> by_reason;
   for (const auto& [part, reason] : metric.undefined_parts) by_reason[reason].push_back(part);
   std::vector<std::string> reasons;

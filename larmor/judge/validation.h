@@ -38,7 +38,7 @@ struct MetricResult {
 
 /// "Edema, Fracture: fewer than 10 studies; Lung Lesion: no study without it": the parts that are NaN, by
 /// reasons; empty where there is none.
-std::string words_of_missing(const MetricResult& metric);
+std::string missing_message(const MetricResult& metric);
 
 struct ValidationResult {
   std::map<std::string, MetricResult> metrics;
@@ -70,8 +70,8 @@ struct ValidationOptions {
   /// Where Task::reference_stays(): what the first validation has found of the reference cases, which later
   /// ones take from here. Null: nothing is kept.
   std::optional<CaseValues>* reference_values = nullptr;
-  /// By which cases come to the device, and whose memory they have then, in place of what was in it; in the
-  /// end all of it is given up. Null: one of validate()'s own.
+  /// The feed by which cases come to the device, and whose memory they have then, in place of what was in it;
+  /// in the end all of it is given up. Null: one of validate()'s own.
   BatchFeed* feed = nullptr;
   StopAsked stop_asked = [] { return std::string(); };
   /// How many cases of all ranks are done, as far as this rank can tell by its own; in a case that takes long

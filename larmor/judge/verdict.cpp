@@ -36,7 +36,7 @@ std::string with_unit(const std::string& number, const Verdict& verdict) {
   return verdict.unit.empty() ? number : text(number, " ", verdict.unit);
 }
 
-std::string words_of_interval(const Verdict& verdict, int decimals) {
+std::string interval_text(const Verdict& verdict, int decimals) {
   if (!verdict.interval)
     return verdict.no_interval.empty() ? "" : text(" (no interval: ", verdict.no_interval, ")");
   return text(" [", fixed(verdict.interval->first, decimals), ", ", fixed(verdict.interval->second, decimals),
@@ -97,7 +97,7 @@ std::string sentence_of(const Verdict& verdict) {
       verdict.baseline.value
           ? text("its baseline ", fixed(verdict.baseline_value, decimals), " (", verdict.baseline.name, ")")
           : text("its baseline ", verdict.baseline.name, " ", number(verdict.baseline_value));
-  const std::string interval = words_of_interval(verdict, decimals);
+  const std::string interval = interval_text(verdict, decimals);
   if (verdict.holds_zero())
     return text(figure, " and ", baseline, " are not told apart: difference ", number(verdict.difference()),
                 interval, said_of_it(verdict.baseline.if_not_told_apart));
@@ -110,7 +110,7 @@ std::string sentence_of(const Verdict& verdict) {
   Verdict shown = verdict;
   if (verdict.interval && verdict.difference() < 0)
     shown.interval = {-verdict.interval->second, -verdict.interval->first};
-  words += words_of_interval(shown, decimals);
+  words += interval_text(shown, decimals);
   if (verdict.better == Better::lower) words += ", and lower is better";
   return verdict.is_worse() && verdict.interval ? words + said_of_it(verdict.baseline.if_worse) : words;
 }

@@ -20,7 +20,7 @@ struct Verdict {
   Better better = Better::higher;
   Baseline baseline;
   double value = 0, baseline_value = 0;
-  /// Of value - baseline_value, of 95 % confidence, over patients who are drawn for both alike.
+  /// An interval of value - baseline_value, of 95 % confidence, over patients who are drawn for both alike.
   std::optional<std::pair<double, double>> interval = {};
   std::string no_interval = {};  // why there is none where one was wanted
   int64_t patients = 0;          // that the interval is over

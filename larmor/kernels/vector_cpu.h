@@ -5,8 +5,8 @@ namespace larmor {
 
 enum class VectorCpu { other, avx2, avx512 };
 
-/// As libtorch takes it, so that ATEN_CPU_CAPABILITY decides here, too, but never more than the CPU has: the
-/// variable may name any.
+/// The vectors of this CPU, as libtorch takes them, so that ATEN_CPU_CAPABILITY decides here, too, but never
+/// more than the CPU has: the variable may name any.
 VectorCpu vector_cpu();
 
 }  // namespace larmor

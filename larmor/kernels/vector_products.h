@@ -18,7 +18,7 @@ struct Vectors {
   [[gnu::always_inline]] static inline void store(float* to, Vector value) {
     *reinterpret_cast<Vector*>(to) = value;
   }
-  /// From and to any address.
+  /// Loads and stores vectors from and to any address.
   [[gnu::always_inline]] static inline Vector load_any(const float* from) {
     return *reinterpret_cast<const AnyVector*>(from);
   }

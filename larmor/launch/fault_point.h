@@ -37,7 +37,7 @@ Fault parse_fault(std::string_view setting);
 /// One thread.
 class FaultPoint {
  public:
-  FaultPoint() = default;  // where nothing is rehearsed
+  FaultPoint() = default;  // of a rank that does not fail on purpose
   explicit FaultPoint(const Fault& fault);
   /// What LARMOR_FAULT has for this rank. Throws Error (usage) on every rank when it is malformed.
   static FaultPoint from_environment(const Rank& rank);

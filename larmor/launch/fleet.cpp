@@ -31,8 +31,8 @@ bool has_cores(const Hello& hello, const std::vector<int>& cores) {
 }
 
 /// One process whose threads those ranks are.
-RankPlace as_one_process(const std::vector<RankPlace>& places) {
-  RankPlace all = places.front();
+RankProcess as_one_process(const std::vector<RankProcess>& places) {
+  RankProcess all = places.front();
   all.ranks = static_cast<int>(places.size());
   std::set<int> cores;
   const bool is_bound =
@@ -43,7 +43,7 @@ RankPlace as_one_process(const std::vector<RankPlace>& places) {
 }
 
 /// "rank 1 of 4 starts on node-b, cores 2 3".
-std::string start_line(const RankPlace& place, int world_size, const std::string& host) {
+std::string start_line(const RankProcess& place, int world_size, const std::string& host) {
   const int last = place.rank + place.ranks - 1;
   std::string cores;
   for (const int core : place.cores) cores += text(cores.empty() ? ", cores " : " ", core);
@@ -107,12 +107,12 @@ std::vector<std::string> Fleet::device_hosts(const Plan& plan) const {
 
 const Hello& Fleet::hello_of(size_t agent) const { return agent == 0 ? own_ : members_[agent - 1].hello; }
 
-std::vector<RankPlace> Fleet::places(const Plan& plan) const {
+std::vector<RankProcess> Fleet::places(const Plan& plan) const {
   std::vector<size_t> there{0};
   for (size_t i = 0; i < members_.size(); ++i) {
     if (!members_[i].host->is_lost()) there.push_back(i + 1);
   }
-  std::vector<RankPlace> all;
+  std::vector<RankProcess> all;
   const auto device_host = device_hosts(plan);
   std::map<std::string, size_t> ranks_of_host, ranks_of_device_host;
   for (const size_t agent : there) {
@@ -140,7 +140,7 @@ std::vector<RankPlace> Fleet::places(const Plan& plan) const {
 }
 
 std::vector<GroupStart> Fleet::starts(const Plan& plan, const LaunchOptions& options,
-                                      const std::vector<RankPlace>& places) const {
+                                      const std::vector<RankProcess>& places) const {
   GroupStart common{options};
   common.generation = options.generation;
   common.world_size = plan.world_size();
@@ -152,7 +152,7 @@ std::vector<GroupStart> Fleet::starts(const Plan& plan, const LaunchOptions& opt
   std::vector<GroupStart> starts(members_.size() + 1, common);
   const auto device_host = device_hosts(plan);
   std::map<std::string, int> ranks_of_host;
-  for (const RankPlace& place : places) {
+  for (const RankProcess& place : places) {
     starts[place.agent].ranks.push_back(place);
     ++ranks_of_host[device_host[place.agent]];
   }

@@ -37,12 +37,12 @@ class Fleet {
   const Hello& hello_of(size_t agent) const;
   /// The same for agents that share a host.
   std::string host_of(size_t agent) const;
-  /// Of each agent, the host by which its ranks count their devices.
+  /// The host, for each agent, by which its ranks count their devices.
   std::vector<std::string> device_hosts(const Plan& plan) const;
   /// Where each rank of the plan is started.
-  std::vector<RankPlace> places(const Plan& plan) const;
+  std::vector<RankProcess> places(const Plan& plan) const;
   std::vector<GroupStart> starts(const Plan& plan, const LaunchOptions& options,
-                                 const std::vector<RankPlace>& places) const;
+                                 const std::vector<RankProcess>& places) const;
   LocalHost& local(bool console);
 
   // From the first start on: until then a signal ends this process as it ends any.

@@ -23,7 +23,8 @@ struct LaunchOptions : RankCommand {
   HangLimits hang = {};
   bool keeps_logs = true;  // otherwise nothing names the folder, which will be gone
   StartTerms terms = {};   // for agents on other hosts, which make the commands of their ranks of them
-  /// Of the ranks' store, where the agent keeps it: rank 0 hosts it otherwise, on a socket it inherits.
+  /// The address of the ranks' store, where the agent keeps it: rank 0 hosts it otherwise, on a socket it
+  /// inherits.
   std::string master_address = {};
   int master_port = 0;
 };

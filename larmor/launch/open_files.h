@@ -5,8 +5,8 @@
 
 namespace larmor {
 
-/// Of the rank that has most, the first one, among so many: its connections to the others and what is open
-/// beside them.
+/// The number of open files of the rank that has most, the first one, among so many: its connections to the
+/// others and what is open beside them.
 int64_t open_files_of_rank(int ranks);
 /// The hard limit of this process, to which begin_program() has raised the other one; the largest number
 /// where there is none.

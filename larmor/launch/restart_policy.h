@@ -23,8 +23,8 @@ struct GroupFacts {
   int64_t committed_step = -1;  // of the newest checkpoint by now; -1 without one
   int64_t agents_before = 1;    // that started the group
   int64_t agents_left = 1;
-  /// Of the GPUs of the plan's ranks those that are still there, as they are numbered by now, in the order of
-  /// the ranks. Nothing where nobody has looked.
+  /// The GPUs of the plan's ranks that are still there, as they are numbered by now, in the order of the
+  /// ranks. Nothing where nobody has looked.
   std::optional<std::vector<int>> devices_left = {};
 };
 

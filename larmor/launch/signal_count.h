@@ -9,9 +9,9 @@
 
 namespace larmor {
 
-/// Of one sender. timeout(1) that is told to end signals its child and then the child's group, shells do so
-/// with HUP, srun and slurmstepd both pass a signal on, and systemd ends a session by TERM and then HUP:
-/// whoever hears two of these was asked once.
+/// The signals of one sender. timeout(1) that is told to end signals its child and then the child's group,
+/// shells do so with HUP, srun and slurmstepd both pass a signal on, and systemd ends a session by TERM and
+/// then HUP: whoever hears two of these was asked once.
 class SignalCount {
  public:
   /// Whether it counts: not where one of its kind counted less than a second ago. HUP is of TERM's kind.

@@ -10,10 +10,10 @@ namespace larmor {
 /// Kernel 3³, stride 1, padding 1, as many channels out as in.
 class ConvolutionProbe {
  public:
-  /// On a volume [1, channels, edge, edge, edge].
+  /// A probe on a volume [1, channels, edge, edge, edge].
   ConvolutionProbe(int64_t channels, int64_t edge, const at::TensorOptions& options);
 
-  /// Of one forward and backward, in layout_here().
+  /// The time of one forward and backward, in layout_here().
   double seconds() const;
   /// Floating-point operations of one forward and backward: a multiplication and an addition are two.
   double operations() const;

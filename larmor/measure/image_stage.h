@@ -92,8 +92,8 @@ class ImageStage : public Stage {
   bool predicts_by_average() const override { return form().predicts_by_average; }
 
  protected:
-  /// From the stage's own config, and the same at every call. Throws Error (usage) where keys of it cannot go
-  /// together. Asked for with every example.
+  /// What is known of the images, from the stage's own config, and the same at every call. Throws Error
+  /// (usage) where keys of it cannot go together. Asked for with every example.
   virtual ImageForm form() const = 0;
   /// `index` is empty where the task is counted, and where there is no run.
   virtual std::unique_ptr<Task> make_task(const RunConfig& config, const Index& index,

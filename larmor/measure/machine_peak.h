@@ -15,7 +15,7 @@ struct MachinePeak {
   double bytes = 0;        // of a copy, read and written
 };
 
-/// Of `precision`'s type, in that layout.
+/// The peak of `precision`'s type, in that layout.
 MachinePeak measured_peak(c10::Device device, Precision precision, Layout layout);
 
 }  // namespace larmor

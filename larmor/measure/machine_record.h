@@ -19,15 +19,15 @@ struct Measure {
 
 class MachineRecord {
  public:
-  /// Of the measures in `file`, those of a machine that is described by the same words count. An empty path:
-  /// nothing is kept.
+  /// The record of the measures in `file`, those of a machine that is described by the same words count. An
+  /// empty path: nothing is kept.
   MachineRecord(std::filesystem::path file, std::string machine, const Clock& clock = system_clock());
 
   std::optional<Measure> kept(const std::string& name) const;
   /// What is kept under `name`; otherwise what `measure` gives, which is kept from then on, unless the file
   /// cannot be written. Of several starts at once all take what is kept in the end.
   Measure kept_or(const std::string& name, const std::function<double()>& measure) const;
-  /// In place of what is kept under `name`.
+  /// Keeps the value in place of what is kept under `name`.
   void keep_anew(const std::string& name, double value) const;
   /// Forgets all measures of this machine: the next start measures again. Throws Error (environment).
   void forget() const;
@@ -41,9 +41,9 @@ class MachineRecord {
   const Clock& clock_;
 };
 
-/// Of this machine, in the user's cache folder. Machines are told apart by the model and the instructions of
-/// their CPU, what variables take away of them, the number of their cores, libtorch and the version of the
-/// program, and not by their names: hosts of one kind plan alike.
+/// The record of this machine, in the user's cache folder. Machines are told apart by the model and the
+/// instructions of their CPU, what variables take away of them, the number of their cores, libtorch and the
+/// version of the program, and not by their names: hosts of one kind plan alike.
 MachineRecord machine_record();
 
 }  // namespace larmor

@@ -33,7 +33,7 @@ Batch meta_batch(const Sample& example, int64_t samples) {
 
 std::vector<at::Tensor> results_on_meta(Task& task, const Batch& batch, Recompute recompute) {
   const PassOptions options{.device = c10::kMeta, .recompute = recompute};
-  const StepContext context = rehearsal_context(task, batch, options.precision);
+  const StepContext context = measuring_context(task, batch, options.precision);
   const at::AutoGradMode graph(true);
   auto* const whole = task.whole_batch_loss();
   return whole != nullptr ? std::vector<at::Tensor>{rows_of(*whole, batch, context, options)}

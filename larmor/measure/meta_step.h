@@ -16,7 +16,7 @@ namespace larmor {
 /// The task's networks are there and in training mode afterwards.
 void prepare_on_meta(Task& task);
 
-/// Of `example` only names, shapes and types matter.
+/// A batch without values: of `example` only names, shapes and types matter.
 Batch meta_batch(const Sample& example, int64_t samples);
 
 /// losses(), or rows() of a loss of the whole batch, past every warm-up and with their graph. Requires:

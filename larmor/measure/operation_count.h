@@ -11,7 +11,7 @@ struct OperationCount {
   double convolution = 0;
   double product = 0;    // of matrices
   double attention = 0;  // of the fused operators; an attention of products counts as these
-  /// As if each operator read its inputs and wrote its outputs once; views move nothing.
+  /// Bytes moved, as if each operator read its inputs and wrote its outputs once; views move nothing.
   double bytes = 0;
 
   double operations() const { return convolution + product + attention; }

@@ -9,13 +9,13 @@
 
 namespace larmor {
 
-/// Of one step that took `seconds`.
+/// The roofline of one step that took `seconds`.
 struct Roofline {
   OperationCount count;
   MachinePeak peak;
   double seconds = 0;
 
-  /// Of the arithmetic, if each kind ran as fast as its probe; of the memory, as fast as a copy.
+  /// The floor of the arithmetic, if each kind ran as fast as its probe; of the memory, as fast as a copy.
   double arithmetic_floor() const;
   double memory_floor() const;
 };

@@ -23,7 +23,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 /// Time limit of the whole handshake.
-constexpr milliseconds knocking_limit(2000);
+constexpr milliseconds proof_limit(2000);
 /// In one call: a crowd must not keep us from those who are here already.
 constexpr int most_accepted = 64;
 /// After the system has given no descriptor.
@@ -148,7 +148,7 @@ std::vector<AuthenticatedPeer> AuthenticatingListener::serve() {
     peer->is_gone = true;
   }
   const auto now = steady_clock::now();
-  std::erase_if(unproven_, [&](const auto& one) { return one->is_gone || now - one->came > knocking_limit; });
+  std::erase_if(unproven_, [&](const auto& one) { return one->is_gone || now - one->came > proof_limit; });
   return peers;
 }
 

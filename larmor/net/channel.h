@@ -55,9 +55,9 @@ class Channel {
   explicit Channel(AuthenticatedPeer peer) : stream_(std::move(peer)) {}
 
   int descriptor() const { return stream_.descriptor(); }
-  /// As SealedStream::send().
+  /// The same as SealedStream::send().
   void send(const Json& message);
-  /// As SealedStream::receive().
+  /// The same as SealedStream::receive().
   std::vector<Json> receive();
   /// One message, or null when the limit is over or the peer gone. Blocks.
   Json receive_within(std::chrono::milliseconds limit);

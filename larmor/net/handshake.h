@@ -18,7 +18,7 @@
 
 namespace larmor {
 
-/// Of one connection, other ones in each direction.
+/// The keys of one connection, other ones in each direction.
 struct ChannelKeys {
   Digest send{};
   Digest receive{};

@@ -13,9 +13,9 @@ namespace larmor {
 /// 256 bits, overwritten in memory at the end of its lifetime. It is never printed and never sent.
 class RunKey {
  public:
-  /// From the kernel's random numbers.
+  /// A key from the kernel's random numbers.
   static RunKey draw();
-  /// Of 64 hexadecimal digits; nothing when these are others.
+  /// A key of 64 hexadecimal digits; nothing when these are others.
   static std::optional<RunKey> from_hex(std::string_view digits);
   /// The key of a memory file that to_descriptor() made, which no program that this process starts inherits
   /// from here on. Throws Error (environment) when it holds none.
@@ -24,9 +24,9 @@ class RunKey {
   RunKey(const RunKey&) = default;
   RunKey& operator=(const RunKey&) = default;
 
-  /// For a file that nobody else can read.
+  /// The digits, for a file that nobody else can read.
   std::string hex() const;
-  /// For processes that inherit it: a memory file without a name. Throws Error (environment).
+  /// The key, for processes that inherit it: a memory file without a name. Throws Error (environment).
   Descriptor to_descriptor() const;
   /// A key for that purpose, which tells nothing of this one.
   RunKey derived(std::string_view purpose) const;

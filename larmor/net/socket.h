@@ -12,8 +12,8 @@ namespace larmor {
 /// Listens from the moment it is made: no other program can take the port between choosing and using it.
 class Listener {
  public:
-  /// At that address alone; `port` 0 takes any free one. Throws Error (environment) when the address is not
-  /// this host's or the port is taken.
+  /// Listens at that address alone; `port` 0 takes any free one. Throws Error (environment) when the address
+  /// is not this host's or the port is taken.
   Listener(const std::string& address, int port);
 
   int descriptor() const { return socket_.number(); }

@@ -19,7 +19,7 @@ at::Tensor sliding_window(const at::Tensor& image, const std::vector<int64_t>& s
                           const std::function<at::Tensor(const at::Tensor&)>& predict,
                           const std::function<void(double)>& progress = {});
 
-/// In which windows a network goes over an image, and how they meet.
+/// The windows in which a network goes over an image, and how their results are joined.
 struct Windows {
   std::vector<int64_t> size;  // voxels an axis, each a multiple of `divisor`
   double overlap = 0.25;
@@ -39,7 +39,7 @@ at::Tensor padded_to_multiples(const at::Tensor& image, int64_t divisor);
 /// The last: `padded`, or what became of it, as long as `image` along each axis of space.
 at::Tensor cut_back(const at::Tensor& padded, const at::Tensor& image);
 
-/// As how many windows of `size` voxels an axis an image [N, C, D, H, W] is large.
+/// The size of an image [N, C, D, H, W] in windows of `size` voxels an axis.
 double windows_in(const at::Tensor& image, const std::vector<int64_t>& size);
 
 }  // namespace larmor::nn

@@ -35,7 +35,7 @@ struct ParameterGroup {
 std::vector<ParameterTraits> traits_of(const std::vector<std::string>& names,
                                        const std::vector<ParameterRule>& rules, const OptimConfig& config);
 
-/// In the order of their first members.
+/// The groups, in the order of their first members.
 std::vector<ParameterGroup> groups_of(const std::vector<ParameterTraits>& traits);
 
 /// The groups as a person reads them: "14 parameters at 0.1 times the learning rate and weight decay 0; …".

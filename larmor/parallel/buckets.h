@@ -9,7 +9,7 @@
 
 namespace larmor {
 
-/// Of a bucket, where the plan leaves it open.
+/// The size of a bucket, where the plan leaves it open.
 constexpr int64_t bucket_bytes_by_default = int64_t{25} << 20;
 
 struct TensorSize {

@@ -26,14 +26,14 @@ class GatheredBlocks final : public WeightKeeper {
 
   /// A member's gradient has been taken in.
   void arrived(size_t unit);
-  /// After backward: ends what it has left open, lets all weights go.
+  /// Called after backward: ends what it has left open, lets all weights go.
   void end_backward();
   /// Weights stay whole from here on. Collective.
   void hold();
   void let_go();
 
  private:
-  /// Of one unit, in the backward under way.
+  /// The progress of one unit in the backward under way.
   struct Progress {
     bool open = false;    // between the first gradient of its outputs and the last of its inputs
     size_t arrivals = 0;  // of gradients of its members

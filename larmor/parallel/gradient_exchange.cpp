@@ -185,7 +185,7 @@ void GradientExchange::fail_step(const Votes& votes) {
   while (next_ < layout_.size()) start_bucket();
 }
 
-at::Tensor GradientExchange::meet() {
+at::Tensor GradientExchange::reduce() {
   const at::NoGradGuard no_grad;
   assert(next_ == layout_.size());
   for (Pending& pending : under_way_) pending.wait();
@@ -195,14 +195,14 @@ at::Tensor GradientExchange::meet() {
   return tail_;
 }
 
-Votes GradientExchange::settle(const double* met) {
+Votes GradientExchange::read_reduced(const double* numbers) {
   // Means of zeros and ones: anything above zero says that at least one rank said so.
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    const bool used = met[vote_count + i] > 0;
+    const bool used = numbers[vote_count + i] > 0;
     parameters_[i].mutable_grad() = used ? views_[i] : at::Tensor();
   }
   std::array<bool, vote_count> flags{};
-  for (size_t i = 0; i < vote_count; ++i) flags[i] = met[i] > 0;
+  for (size_t i = 0; i < vote_count; ++i) flags[i] = numbers[i] > 0;
   return from_flags(flags);
 }
 

@@ -31,15 +31,15 @@ class GradientExchange {
   /// Starts what backward has not started of the step's collectives, with zeros and `votes`. Collective.
   void fail_step(const Votes& votes);
   /// Ends the collectives: gradients() are the means over all ranks. What ranks have told each other, as
-  /// numbers for settle(), on the device. Collective.
-  at::Tensor meet();
+  /// numbers for read_reduced(), on the device. Collective.
+  at::Tensor reduce();
   /// One a parameter, in the parameters' order; zero where no rank had one.
   const std::vector<at::Tensor>& gradients() const { return views_; }
-  /// Reads what meet() gave, once it is on the host as float64. A parameter that no rank had a gradient for
+  /// Reads what reduce() gave, once it is on the host as float64. A parameter that no rank had a gradient for
   /// has none.
-  Votes settle(const double* met);
-  /// How many numbers meet() gives.
-  int64_t words() const { return tail_.numel(); }
+  Votes read_reduced(const double* numbers);
+  /// How many numbers reduce() gives.
+  int64_t numbers() const { return tail_.numel(); }
   /// Forgets the step's gradients.
   void drop();
 

@@ -10,7 +10,7 @@
 
 namespace larmor {
 
-Reduced Parallelism::finish() { return settle(meet().to(at::kCPU)); }
+Reduced Parallelism::finish() { return read_reduced(reduce().to(at::kCPU)); }
 
 std::unique_ptr<Parallelism> make_parallelism(const Plan& plan, const OptimConfig& optim,
                                               torch::nn::Module& module, Communicator& communicator,

@@ -1,4 +1,4 @@
-// How gradients meet. Reduction, clipping, loss scale, optimizer and EMA stand behind this interface,
+// How gradients are reduced. Reduction, clipping, loss scale, optimizer and EMA stand behind this interface,
 // because sharding changes them all; the loop is the same for one device and for many.
 #pragma once
 
@@ -46,7 +46,7 @@ struct Votes {
   }
 };
 
-/// The state of the gradients once they have met.
+/// The state of the gradients once they are reduced.
 struct Reduced {
   Votes votes;
   double gradient_norm = 0;  // before clipping, unscaled
@@ -57,7 +57,7 @@ class Parallelism {
  public:
   virtual ~Parallelism() = default;
 
-  /// From the next step on a step has so many micro-batches; at first it has the plan's.
+  /// A step has so many micro-batches from the next one on; at first it has the plan's.
   virtual void set_accumulation(int64_t /*micro_batches*/) {}
   /// Adds loss's gradients of this micro-batch; on the `last` one they are averaged over ranks, with
   /// `votes` travelling along. The loss is already divided by the accumulation. Collective when `last`.
@@ -67,17 +67,18 @@ class Parallelism {
   /// of the current stream. Requires: not ZeRO-3, which gathers weights as it computes. Collective when
   /// `last`.
   virtual void receive(const std::vector<at::Tensor>& gradients, bool last, const Votes& votes) = 0;
-  /// In place of backward on a rank whose forward or backward failed: takes part in the step's collectives
-  /// with zeros and `votes`, and gives true. Collective. Where the others need this rank's weights before
-  /// they can go on, it ends their collectives with Error (rank_lost) instead, and gives false.
+  /// Called in place of backward on a rank whose forward or backward failed: takes part in the step's
+  /// collectives with zeros and `votes`, and gives true. Collective. Where the others need this rank's
+  /// weights before they can go on, it ends their collectives with Error (rank_lost) instead, and gives
+  /// false.
   virtual bool fail_step(const Votes& votes) = 0;
-  /// Ends the step's collectives. What the ranks have told each other, as numbers for settle(): float64 [n],
-  /// on the device, because no host need wait for each of them. Collective.
-  virtual at::Tensor meet() = 0;
-  /// Reads what meet() gave, once it is on the host: from here on the parameters have the gradients of the
+  /// Ends the step's collectives. What the ranks have told each other, as numbers for read_reduced(): float64
+  /// [n], on the device, because no host need wait for each of them. Collective.
+  virtual at::Tensor reduce() = 0;
+  /// Reads what reduce() gave, once it is on the host: from here on the parameters have the gradients of the
   /// step. A parameter that no rank had a gradient for has none.
-  virtual Reduced settle(const at::Tensor& met) = 0;
-  /// Both. Blocks until the gradients have met. Collective.
+  virtual Reduced read_reduced(const at::Tensor& numbers) = 0;
+  /// Both. Blocks until the gradients are reduced. Collective.
   Reduced finish();
   /// Clips, moves the weights, updates the average, drops the gradients.
   virtual void step(double learning_rate) = 0;
@@ -99,7 +100,7 @@ class Parallelism {
   /// Throws Error (checkpoint) as load_state_dict() does. Collective.
   virtual void load_weights(const NamedTensors& weights) = 0;
 
-  /// From here on every rank can run the network on its own, as often as it likes. Collective.
+  /// Every rank can then run the network on its own, as often as it likes. Collective.
   virtual void hold_whole_network() {}
   virtual void let_whole_network_go() {}
 
@@ -112,7 +113,7 @@ class Parallelism {
   /// with a range of elements where it has not all of them (state_ranges.h), and scalars. Replicas: rank 0
   /// has all, others nothing.
   virtual void save(StateWriter& writer) const = 0;
-  /// From the state of any world size.
+  /// Takes the state of a run of any world size.
   virtual void load(const StateReader& reader) = 0;
 
  private:
@@ -169,10 +170,11 @@ class AveragedWeights {
   const bool is_outermost_;
 };
 
-/// By the plan's strategy. Rank 0's weights and buffers win. ZeRO-3 cuts the weights of `blocks`: modules
-/// within `module` that forward passes to nn::run_block, in the order of a forward; what is in none of them
-/// stays whole. Borrows the module and the communicator. Throws Error (usage) for a network that cannot be
-/// cut: a parameter shared between blocks, or no block at all; and for rules as traits_of(). Collective.
+/// Makes the parallelism, by the plan's strategy. Rank 0's weights and buffers win. ZeRO-3 cuts the weights
+/// of `blocks`: modules within `module` that forward passes to nn::run_block, in the order of a forward; what
+/// is in none of them stays whole. Borrows the module and the communicator. Throws Error (usage) for a
+/// network that cannot be cut: a parameter shared between blocks, or no block at all; and for rules as
+/// traits_of(). Collective.
 std::unique_ptr<Parallelism> make_parallelism(const Plan& plan, const OptimConfig& optim,
                                               torch::nn::Module& module, Communicator& communicator,
                                               const std::vector<const torch::nn::Module*>& blocks = {},

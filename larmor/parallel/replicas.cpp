@@ -43,17 +43,17 @@ void Replicas::backward(const at::Tensor& loss, bool last, const Votes& votes) {
   exchange_->backward(scale_.is_active() ? loss * scale_.scale() : loss, last, votes);
 }
 
-at::Tensor Replicas::meet() {
+at::Tensor Replicas::reduce() {
   const at::NoGradGuard no_grad;
-  const at::Tensor words = exchange_->meet();
+  const at::Tensor votes = exchange_->reduce();
   norm_ = gradient_norm(exchange_->gradients());
-  return at::cat({words.to(at::kDouble), norm_.to(at::kDouble).reshape({1})});
+  return at::cat({votes.to(at::kDouble), norm_.to(at::kDouble).reshape({1})});
 }
 
-Reduced Replicas::settle(const at::Tensor& met) {
-  const double* const words = met.const_data_ptr<double>();
-  Reduced reduced{.votes = exchange_->settle(words)};
-  norm_on_host_ = words[exchange_->words()];
+Reduced Replicas::read_reduced(const at::Tensor& numbers) {
+  const double* const values = numbers.const_data_ptr<double>();
+  Reduced reduced{.votes = exchange_->read_reduced(values)};
+  norm_on_host_ = values[exchange_->numbers()];
   reduced.gradient_norm = norm_on_host_ / scale_.scale();
   reduced.finite = std::isfinite(reduced.gradient_norm);
   return reduced;

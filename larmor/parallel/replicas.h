@@ -27,8 +27,8 @@ class Replicas final : public Parallelism {
     exchange_->fail_step(votes);
     return true;
   }
-  at::Tensor meet() override;
-  Reduced settle(const at::Tensor& met) override;
+  at::Tensor reduce() override;
+  Reduced read_reduced(const at::Tensor& numbers) override;
   void step(double learning_rate) override;
   void skip() override;
   void forget() override { exchange_->drop(); }

@@ -98,7 +98,7 @@ Sharded::Sharded(const Plan& plan, const OptimConfig& optim, const std::vector<P
   blocks_ = std::make_unique<GatheredBlocks>(learning, cut, [this](size_t unit) {
     if (reduces_) reduce(unit);
   });
-  door_ = std::make_unique<WeightKeeperScope>(*blocks_);
+  keeper_scope_ = std::make_unique<WeightKeeperScope>(*blocks_);
 }
 
 Sharded::~Sharded() {
@@ -263,19 +263,19 @@ bool Sharded::fail_step(const Votes& votes) {
   return true;
 }
 
-at::Tensor Sharded::meet() {
+at::Tensor Sharded::reduce() {
   const at::NoGradGuard no_grad;
   finish_reductions(0);
   // The votes, the sum of squares, and for each member whether it had a gradient.
-  std::vector<double> words;
-  for (const bool vote : to_flags(votes_)) words.push_back(vote ? 1.0 : 0.0);
-  words.push_back(0);
+  std::vector<double> numbers;
+  for (const bool vote : to_flags(votes_)) numbers.push_back(vote ? 1.0 : 0.0);
+  numbers.push_back(0);
   at::Tensor squares;
   for (const auto& unit : units_) {
     squares = squares.defined() ? squares + unit->squared_norm() : unit->squared_norm();
-    for (const bool touched : unit->touched()) words.push_back(touched ? 1.0 : 0.0);
+    for (const bool touched : unit->touched()) numbers.push_back(touched ? 1.0 : 0.0);
   }
-  at::Tensor sums = send(at::tensor(words, at::kDouble), communicator_.device());
+  at::Tensor sums = send(at::tensor(numbers, at::kDouble), communicator_.device());
   sums[static_cast<int64_t>(vote_count)].copy_(squares);
   if (votes_.non_finite_losses.defined())
     sums[non_finite_place].add_(votes_.non_finite_losses.to(sums.device()));
@@ -283,15 +283,15 @@ at::Tensor Sharded::meet() {
   return sums;
 }
 
-Reduced Sharded::settle(const at::Tensor& met) {
-  const double* const word = met.const_data_ptr<double>();
+Reduced Sharded::read_reduced(const at::Tensor& numbers) {
+  const double* const number = numbers.const_data_ptr<double>();
   std::array<bool, vote_count> flags{};
-  for (size_t i = 0; i < vote_count; ++i) flags[i] = word[i] > 0;
+  for (size_t i = 0; i < vote_count; ++i) flags[i] = number[i] > 0;
   Reduced reduced{.votes = from_flags(flags)};
-  gradient_norm_ = std::sqrt(word[vote_count]);
+  gradient_norm_ = std::sqrt(number[vote_count]);
   reduced.gradient_norm = gradient_norm_ / scale_.scale();
   reduced.finite = std::isfinite(reduced.gradient_norm);
-  const double* member = word + vote_count + 1;
+  const double* member = number + vote_count + 1;
   used_.clear();
   for (const auto& unit : units_) {
     std::vector<bool> used;

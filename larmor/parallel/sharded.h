@@ -16,7 +16,7 @@ namespace larmor {
 
 class Sharded final : public Parallelism {
  public:
-  /// As make_parallelism(); `traits` are those of learning_parameters().
+  /// The same as make_parallelism(); `traits` are those of learning_parameters().
   Sharded(const Plan& plan, const OptimConfig& optim, const std::vector<ParameterTraits>& traits,
           torch::nn::Module& module, Communicator& communicator,
           const std::vector<const torch::nn::Module*>& blocks);
@@ -26,8 +26,8 @@ class Sharded final : public Parallelism {
   void backward(const at::Tensor& loss, bool last, const Votes& votes) override;
   void receive(const std::vector<at::Tensor>& gradients, bool last, const Votes& votes) override;
   bool fail_step(const Votes& votes) override;
-  at::Tensor meet() override;
-  Reduced settle(const at::Tensor& met) override;
+  at::Tensor reduce() override;
+  Reduced read_reduced(const at::Tensor& numbers) override;
   void step(double learning_rate) override;
   void skip() override;
   void forget() override;
@@ -66,7 +66,7 @@ class Sharded final : public Parallelism {
   LossScale scale_;
   std::vector<std::unique_ptr<ShardedUnit>> units_;  // those of blocks first, in the order of a forward
   std::unique_ptr<GatheredBlocks> blocks_;           // where weights are cut
-  std::unique_ptr<WeightKeeperScope> door_;
+  std::unique_ptr<WeightKeeperScope> keeper_scope_;
   size_t block_units_ = 0;
 
   bool running_ = false;  // backward

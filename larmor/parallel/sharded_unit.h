@@ -25,15 +25,15 @@ namespace larmor {
 /// own type are added up in that one: a sum of many in half precision loses the late ones.
 enum class GradientSum {
   none,      // a step has one micro-batch
-  in_whole,  // on each rank, before they meet
-  in_shard,  // with their owner, once they have met
+  in_whole,  // on each rank, before they are reduced
+  in_shard,  // with their owner, once they are reduced
 };
 
 struct ShardOptions {
   OptimConfig optim;
   std::map<std::string, ParameterTraits> traits;  // of every parameter, by name
-  /// In which the network computes. Narrower than the parameters' own type: the optimizer keeps master
-  /// weights in that one.
+  /// The type in which the network computes. Narrower than the parameters' own type: the optimizer keeps
+  /// master weights in that one.
   c10::ScalarType type = c10::ScalarType::Float;
   bool offload = false;         // master weights and states stay on the host
   bool cuts_gradients = false;  // a whole gradient lives from its first arrival to its reduction
@@ -62,7 +62,7 @@ class ShardedUnit {
   /// Lets go what other ranks own; nothing where weights are not cut.
   void release();
 
-  /// From the next step on. The same on all ranks, for it decides how wide gradients travel.
+  /// Counts from the next step on, and is the same on all ranks, for it decides how wide gradients travel.
   void set_gradient_sum(GradientSum where);
   /// Adds to the parameter's gradient, as autograd does it: the first one becomes the gradient itself.
   void add_gradient(size_t member, const at::Tensor& gradient);
@@ -75,7 +75,7 @@ class ShardedUnit {
   void finish_reduce();
   /// Members that had a gradient on this rank since drop().
   const std::vector<bool>& touched() const { return touched_; }
-  /// Of this rank's shard of the gradient: the sum of squares, a float64 scalar on the unit's device.
+  /// The sum of squares of this rank's shard of the gradient, a float64 scalar on the unit's device.
   at::Tensor squared_norm() const;
 
   /// Multiplies the gradient by `factor`, moves the owned weights of `used` members, and drops the gradient.
@@ -103,7 +103,7 @@ class ShardedUnit {
  private:
   const std::string& name(size_t member) const { return parameters_[member].first; }
   at::TensorOptions master_options() const;
-  /// Of whole gradients, which travel as wide as they have been added up.
+  /// The options of whole gradients, which travel as wide as they have been added up.
   at::TensorOptions gradient_options() const;
   /// Whether whole gradients are wider than those that backward makes.
   bool widens_gradients() const;

@@ -47,8 +47,8 @@ class RangedState final : public StateReader {
   std::string place_;
 };
 
-/// Of the state `name` of a parameter shaped `like`: `count` elements from `first` on, flat, whatever form
-/// the checkpoint has it in. Throws Error (checkpoint) for another number of elements.
+/// A part of the state `name` of a parameter shaped `like`: `count` elements from `first` on, flat, whatever
+/// form the checkpoint has it in. Throws Error (checkpoint) for another number of elements.
 at::Tensor part_of_state(const StateReader& reader, const std::string& name, const at::Tensor& like,
                          int64_t first, int64_t count);
 /// All of it.

@@ -63,7 +63,7 @@ bool batch_allows(const Question& question, int64_t ranks);
 int64_t smallest_micro_batch(const Question& question, int64_t ranks);
 /// What a rank of the plan needs with another micro-batch.
 MemoryEstimate estimate(const Question& question, const Plan& plan, int64_t micro_batch);
-/// Of all gradients of one rank, as wide as they are.
+/// The bytes of all gradients of one rank, as wide as they are.
 int64_t gradient_bytes(const Question& question, const Plan& plan);
 /// One bucket of them.
 int64_t bucket_of(int64_t gradient_bytes);

@@ -7,8 +7,8 @@
 
 namespace larmor {
 
-/// For `ranks` GPUs of which the smallest has `memory_bytes`. Requires: the guide has rows. Below the last
-/// row, the last row holds.
+/// The row for `ranks` GPUs of which the smallest has `memory_bytes`. Requires: the guide has rows. Below the
+/// last row, the last row holds.
 GuideRow guide_row(const Guide& guide, uint64_t memory_bytes, int64_t ranks);
 
 /// Compute threads of a rank and variables of its environment, where the guide says so for GPUs.

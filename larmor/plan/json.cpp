@@ -66,10 +66,10 @@ std::vector<RankSeat> ranks_from_json(const Json& json) {
     if (rank != ranks.size()) {
       fail(Exit::usage, text(place, ": ranks[", ranks.size(), "] calls itself rank ", rank));
     }
-    RankSeat rank_place;
-    members.read("device", rank_place.device);
-    members.read("cores", rank_place.cores);
-    ranks.push_back(rank_place);
+    RankSeat seat;
+    members.read("device", seat.device);
+    members.read("cores", seat.cores);
+    ranks.push_back(seat);
   }
   return ranks;
 }

@@ -14,8 +14,8 @@ enum class Strategy { single, dp, ddp, zero1, zero2, zero3 };
 /// each its blocks.
 enum class Recompute { none, blocks, all };
 enum class Compression { none, fp16, bf16 };
-/// In which order the numbers of a network's volumes [N, C, D, H, W] lie in memory: the channels of a voxel
-/// far apart, or side by side (libtorch's channels_last_3d).
+/// The order in which the numbers of a network's volumes [N, C, D, H, W] lie in memory: the channels of a
+/// voxel far apart, or side by side (libtorch's channels_last_3d).
 enum class Layout { contiguous, channels_last };
 enum class DeviceKind { cpu, cuda };
 

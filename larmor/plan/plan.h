@@ -68,7 +68,7 @@ struct MemoryEstimate {
   int64_t weights = 0, gradients = 0, optimizer = 0, activations = 0, batch = 0;
   int64_t validation = 0;  // of whole cases, or of a sample: at its peak, in place of a step's activations
   int64_t graphs = 0;  // what graphs keep beside all this: gradients, a batch, activations while validating
-  /// During a step.
+  /// The bytes during a step.
   int64_t of_step() const { return weights + gradients + optimizer + activations + batch + graphs; }
   /// The most at any time.
   int64_t total() const { return of_step() + std::max<int64_t>(validation - activations, 0); }
@@ -92,8 +92,8 @@ struct Plan {
   bool whole_micro_batch = false;  // batch norm: in smaller micro-batches the result would be another
   Compression compression = Compression::none;
   bool graphs = false;  // GPUs launch a micro-batch's forward and backward as a whole
-  /// Between micro-batches whole gradients stay on each rank, unless they are to meet at every one (ZeRO-2
-  /// and ZeRO-3, where whole ones would not fit).
+  /// Whether gradients are reduced at every micro-batch, as ZeRO-2 and ZeRO-3 have to where whole ones would
+  /// not fit. Otherwise whole gradients stay on each rank between micro-batches.
   bool exchange_every_micro_batch = false;
   bool deterministic = true;
   int loader_threads = 1;    // a rank
@@ -109,7 +109,7 @@ struct Plan {
   int world_size() const { return static_cast<int>(ranks.size()); }
   /// Whether its ranks are threads of one process.
   bool in_one_process() const { return strategy == Strategy::dp && world_size() > 1; }
-  /// On one host; the last may have fewer.
+  /// The ranks on one host; the last may have fewer.
   int local_size() const { return (world_size() + hosts - 1) / hosts; }
 };
 

@@ -47,7 +47,7 @@ std::string others_use(double free, size_t cores) {
 
 /// What a person should know where the load that threads were chosen by is not that of now; the end of a
 /// reason.
-std::string word_on_load(const Hardware& hardware) {
+std::string load_message(const Hardware& hardware) {
   if (hardware.measured_on.empty() || !hardware.free_cores || !hardware.free_cores_now) return "";
   const size_t cores = hardware.cores.size();
   const double change = *hardware.free_cores_now - *hardware.free_cores;
@@ -62,7 +62,7 @@ std::string why_so_many_threads(const Question& question, const Plan& plan, int 
   const Hardware& hardware = question.hardware;
   const int usable = hardware.usable_cores(), ranks = plan.local_size();
   const int all = std::max(1, usable / ranks);
-  const std::string more = follows_load(question, plan) ? word_on_load(hardware) : "";
+  const std::string more = follows_load(question, plan) ? load_message(hardware) : "";
   if (plan.threads_per_rank == all)
     return text(": ", counted(usable, "core"), " of ", hardware.machine_cores, " / ", counted(ranks, "rank"),
                 ".", more);

@@ -21,14 +21,14 @@ class LiveRank {
 
   const Rank& place() const { return place_; }
   bool is_first() const { return place_.index == 0; }
-  /// From here on the rank is in that phase; what LARMOR_FAULT asks for happens there.
+  /// The rank is in that phase from here on; what LARMOR_FAULT asks for happens there.
   void enter(Phase phase, int64_t step = 0);
   /// A group of all ranks. Nobody sees its collectives. Collective. Throws what Rendezvous::connect() does.
   std::unique_ptr<Communicator> connect(DeviceKind device, int device_index);
   /// The same, its collectives shown on the board, which this rank holds; what LARMOR_FAULT asks for while it
   /// starts happens before. Collective.
   std::unique_ptr<Communicator> connect_watched(DeviceKind device, int device_index);
-  /// On the device that the plan gives to the rank. Collective.
+  /// A communicator on the device that the plan gives to the rank. Collective.
   std::unique_ptr<Communicator> connect_watched(const Plan& plan) {
     return connect_watched(plan.device, device_index(place_, plan));
   }

@@ -32,7 +32,7 @@ struct TimeSpent {
 
 struct EventHistory {
   std::map<std::string, ThinnedCurve> curves;  // by the name of the value: "train/loss"
-  /// In the order of the log; of those that come often the first and the last are kept.
+  /// What happened, in the order of the log; of those that come often the first and the last are kept.
   std::vector<Happening> happenings;
   int64_t happenings_left_out = 0;
   Json facts = Json::object();  // of the last start

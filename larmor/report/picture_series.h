@@ -22,8 +22,8 @@ struct PictureSeries {
   int64_t left_out = 0;     // shots there was no room for
 };
 
-/// By name; with the last shot of each first, then the first, then those half way between others, as long as
-/// there is room for them in `bytes`. Nothing where the folder is not there.
+/// The pictures, by name; with the last shot of each first, then the first, then those half way between
+/// others, as long as there is room for them in `bytes`. Nothing where the folder is not there.
 std::vector<PictureSeries> pictures_within(const std::filesystem::path& folder, uint64_t bytes);
 
 }  // namespace larmor

@@ -14,11 +14,11 @@ namespace larmor {
 /// host, keys{key: value}, metric, machine[[what, value]]}. What the run folder lacks is left out or "".
 Json short_document_of(const RunFolder& folder);
 
-/// Besides: {began, ended, starts, steps, facts, plan[sentence], data, time{part: seconds}, curves{name:
-/// [[step, value]]}, happenings[{t, generation, step, kind, words}], figures[…], pictures[{name, shots[{step,
-/// png}]}], config}. What the run folder lacks is left out; names of files and patients are not in it, but in
-/// pictures and in what was logged. `picture_bytes`: of all PNG files together. Throws Error (environment)
-/// where the log cannot be read.
+/// The members of the document, besides the version: {began, ended, starts, steps, facts, plan[sentence],
+/// data, time{part: seconds}, curves{name: [[step, value]]}, happenings[{t, generation, step, kind, words}],
+/// figures[…], pictures[{name, shots[{step, png}]}], config}. What the run folder lacks is left out; names of
+/// files and patients are not in it, but in pictures and in what was logged. `picture_bytes`: of all PNG
+/// files together. Throws Error (environment) where the log cannot be read.
 Json document_of(const RunFolder& folder, uint64_t picture_bytes);
 
 }  // namespace larmor

@@ -11,8 +11,8 @@ namespace larmor {
 namespace {
 
 /// Of one objective.
-std::string words_on_schedule(const ScheduleConfig& schedule, const LoadedConfig& before,
-                              const LoadedConfig& now) {
+std::string schedule_message(const ScheduleConfig& schedule, const LoadedConfig& before,
+                             const LoadedConfig& now) {
   const auto& length = now.config.train.length;
   const auto& old = before.config.train.length;
   if (!schedule.has_end())
@@ -51,10 +51,10 @@ std::string in_words(const KeyDifference& difference) {
   return text(difference.key, " was ", or_none(difference.ours), " and is ", or_none(difference.theirs));
 }
 
-std::vector<std::string> words_on_schedules(const LoadedConfig& before, const LoadedConfig& now) {
+std::vector<std::string> schedule_messages(const LoadedConfig& before, const LoadedConfig& now) {
   std::vector<std::string> all;
   for (const auto& name : objectives_of(now.config)) {
-    auto words = words_on_schedule(now.config.optim_of(name).schedule, before, now);
+    auto words = schedule_message(now.config.optim_of(name).schedule, before, now);
     if (std::ranges::find(all, words) == all.end()) all.push_back(std::move(words));
   }
   return all;
@@ -96,7 +96,7 @@ std::string quoted(const std::string& word) {
   return text("'", inside, "'");
 }
 
-std::string words_of(const Differences& differences) {
+std::string overrides_text(const Differences& differences) {
   std::string words;
   for (const auto& one : differences) words += text(" ", quoted(text(one.key, "=", one.theirs)));
   return words;
@@ -109,7 +109,7 @@ std::string command_of_another(const RunFolder& folder, const LoadedConfig& stor
   std::string command = text("larmor train ", config.workload, " --stage ", config.stage, " -c ",
                              quoted(folder.config().string()), " run.name=auto");
   for (const auto& [key, path] : stored.paths) command += text(" ", quoted(text(key, "=", path.is)));
-  return text(command, words_of(wanted), " ", quoted(text("from.run=", folder.root.string())));
+  return text(command, overrides_text(wanted), " ", quoted(text("from.run=", folder.root.string())));
 }
 
 [[noreturn]] void refuse(const RunFolder& folder, const LoadedConfig& stored, const Differences& bound,
@@ -120,8 +120,9 @@ std::string command_of_another(const RunFolder& folder, const LoadedConfig& stor
   const auto beginning = quoted(text("from.run=", folder.root.string()));
   std::string remedy;
   if (bound.empty()) {
-    remedy = text("`", run, words_of(free), "` goes on with it so; or give this run another run.name, and ",
-                  beginning, " begins it with those weights");
+    remedy =
+        text("`", run, overrides_text(free), "` goes on with it so; or give this run another run.name, and ",
+             beginning, " begins it with those weights");
   } else if (is_by_name) {
     remedy = text("`", run, "` goes on with it as it is; or give this run another run.name, and ", beginning,
                   " begins it with those weights");
@@ -166,7 +167,7 @@ void settle_edits(ChangedRun& run, const RunFolder& folder, const ChangeRequest&
 void note(ChangedRun& run, const LoadedConfig& before) {
   for (const auto& change : run.changes) run.notes.push_back(change.words);
   if (before.config.train.length == run.loaded.config.config.train.length) return;
-  for (auto& words : words_on_schedules(before, run.loaded.config)) run.notes.push_back(std::move(words));
+  for (auto& words : schedule_messages(before, run.loaded.config)) run.notes.push_back(std::move(words));
 }
 
 }  // namespace

@@ -26,9 +26,9 @@ struct ChangedRun {
   std::vector<std::string> notes;  // for people
 };
 
-/// Of a run whose folder is held: its config with what is changed of it now. `asked`: by the words of this
-/// start; how the work is shared counts from there. Throws Error: usage, with both values, where a key
-/// differs that says what the run learns; environment where config.yaml lacks its end.
+/// The config of a run whose folder is held: its config with what is changed of it now. `asked`: by the words
+/// of this start; how the work is shared counts from there. Throws Error: usage, with both values, where a
+/// key differs that says what the run learns; environment where config.yaml lacks its end.
 ChangedRun go_on_with(const RunFolder& folder, const Workload& workload, const LoadedConfig& asked,
                       const ChangeRequest& request, const Json& environment);
 

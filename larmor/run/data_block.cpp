@@ -129,7 +129,7 @@ void add_work(const Json& block, Lines& lines) {
   if (!words.empty()) lines.add("  the whole run: " + join(words, "; "));
 }
 
-std::string word_on_first(const Json& first) {
+std::string first_message(const Json& first) {
   std::vector<std::string> shape, spacing;
   for (const auto& size : first.at("shape")) shape.push_back(text(size.get<int64_t>()));
   for (const auto& step : first.at("spacing_mm")) spacing.push_back(fixed(step.get<double>(), 3));
@@ -191,7 +191,7 @@ Lines lines_of_data(const Json& block) {
   words.clear();
   for (const Json& example : block.at("examples")) words.push_back(example.get<std::string>());
   if (!words.empty()) lines.add("  for example " + join(words, ", "));
-  if (!block.at("first").is_null()) lines.add(word_on_first(block.at("first")));
+  if (!block.at("first").is_null()) lines.add(first_message(block.at("first")));
   for (const Json& entry : block.at("passed_over")) {
     lines.add(text("  passed over: ", counted(entry.at("count").get<int64_t>(), "file"), ", ",
                    entry.at("reason").get<std::string>(), " (", entry.at("example").get<std::string>(), ')'));

@@ -17,13 +17,14 @@ namespace larmor {
 /// given up before there is a config.yaml takes the folder away that it has made.
 class FolderClaim {
  public:
-  /// Of this folder, which is made where there is none. Throws Error (environment) where another process
-  /// holds it, or it cannot be written; of a run that is over keep() does, so that it can be asked about.
+  /// The claim of this folder, which is made where there is none. Throws Error (environment) where another
+  /// process holds it, or it cannot be written; of a run that is over keep() does, so that it can be asked
+  /// about.
   FolderClaim(RunFolder folder, Storage& storage);
-  /// Of a folder that this process holds already.
+  /// The claim of a folder that this process holds already.
   FolderClaim(RunFolder folder, FileLock lock, Storage& storage);
-  /// Of a folder that no start has had, on this host or on others: called `name`, or with "-2", "-3" …
-  /// behind.
+  /// The claim of a folder that no start has had, on this host or on others: called `name`, or with "-2",
+  /// "-3" … behind.
   static FolderClaim of_new(const std::filesystem::path& runs, const std::string& name, Storage& storage);
   FolderClaim(FolderClaim&& other) noexcept;
   FolderClaim& operator=(FolderClaim&&) = delete;

@@ -45,33 +45,33 @@ Quarantine::Quarantine(std::filesystem::path file, int64_t allowed, Storage& sto
       storage_(storage),
       communicator_(communicator),
       tracker_(tracker),
-      met_(std::move(known)) {
+      bad_files_(std::move(known)) {
   if (communicator_.is_first()) earlier_ = recorded_bad_files(file_);
 }
 
 void Quarantine::share(const std::vector<BadFile>& of_this_rank, const Moment& when) {
   shared_ = of_this_rank.size();
-  const auto before = met_.size();
+  const auto before = bad_files_.size();
   const auto own = to_json(of_this_rank).dump(-1, ' ', false, Json::error_handler_t::replace);
   for (const auto& bytes : all_gather_bytes(communicator_, own)) {
     for (auto& file : bad_files_from(parse_json(bytes, "a rank's quarantine"))) {
-      if (!holds(met_, file.path)) met_.push_back(std::move(file));
+      if (!holds(bad_files_, file.path)) bad_files_.push_back(std::move(file));
     }
   }
-  for (size_t i = before; i < met_.size(); ++i) {
+  for (size_t i = before; i < bad_files_.size(); ++i) {
     tracker_.event(when, "warning", {},
-                   text(met_[i].path, " cannot be used and is passed over (", i + 1, " of at most ", allowed_,
-                        "): ", met_[i].reason));
+                   text(bad_files_[i].path, " cannot be used and is passed over (", i + 1, " of at most ",
+                        allowed_, "): ", bad_files_[i].reason));
   }
-  if (communicator_.is_first() && met_.size() > before) write(when);
-  if (static_cast<int64_t>(met_.size()) > allowed_) {
-    fail_over_budget(met_, allowed_);
+  if (communicator_.is_first() && bad_files_.size() > before) write(when);
+  if (static_cast<int64_t>(bad_files_.size()) > allowed_) {
+    fail_over_budget(bad_files_, allowed_);
   }
 }
 
 void Quarantine::write(const Moment& when) {
   try {
-    write_text(storage_, file_, to_text(to_json(joined(met_, earlier_))));
+    write_text(storage_, file_, to_text(to_json(joined(bad_files_, earlier_))));
   } catch (const Error& error) {
     if (error.exit() == Exit::rank_lost) throw;
     tracker_.event(when, "warning", {}, error.message());

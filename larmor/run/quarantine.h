@@ -43,9 +43,9 @@ class Quarantine {
   Storage& storage_;
   Communicator& communicator_;
   Tracker& tracker_;
-  std::vector<BadFile> earlier_;  // rank 0
-  std::vector<BadFile> met_;      // since this start, by any rank
-  size_t shared_ = 0;             // of this rank's
+  std::vector<BadFile> earlier_;    // rank 0
+  std::vector<BadFile> bad_files_;  // since this start, by any rank
+  size_t shared_ = 0;               // of this rank's
 };
 
 }  // namespace larmor

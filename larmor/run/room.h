@@ -24,7 +24,7 @@ struct RoomNeed {
   std::string remedy;            // the keys that make it less, or put it elsewhere
 };
 
-/// Of a whole checkpoint.
+/// The size of a whole checkpoint.
 uint64_t checkpoint_bytes(const Demand& demand);
 /// `present_bytes`: of the run's checkpoints that are there. While one is saved, those that it replaces are.
 RoomNeed room_of_checkpoints(const RunConfig& config, const Demand& demand, const Plan& plan,
@@ -33,8 +33,8 @@ RoomNeed room_of_checkpoints(const RunConfig& config, const Demand& demand, cons
 RoomNeed room_of_checkpoints(const RunConfig& config, const Demand& demand, const Plan& plan,
                              const RunFolder& folder);
 RoomNeed room_of_cache(const CacheForecast& forecast);
-/// Of a run in that folder, which may be there and have checkpoints. With data.cache=full one case of each
-/// split is prepared.
+/// The needs of a run in that folder, which may be there and have checkpoints. With data.cache=full one case
+/// of each split is prepared.
 std::vector<RoomNeed> needs_of_run(const Stage& stage, const RunConfig& config, const Index& index,
                                    const Demand& demand, const Plan& plan, const RunFolder& folder);
 

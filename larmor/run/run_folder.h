@@ -43,7 +43,7 @@ struct RunFolder {
   /// What keeps ranks of earlier generations from writing here (base/files/fenced_storage.h).
   std::filesystem::path generation_file() const { return root / ".generation"; }
 
-  /// As far as this user may look.
+  /// Whether it is one, as far as this user may look.
   bool is_run() const { return is_there(config()); }
   bool is_done() const { return is_there(root / "DONE"); }
 
@@ -62,7 +62,7 @@ void require_newest_start(const RunFolder& folder, int64_t led);
 /// removes the other. A step limit or a signal writes neither.
 void mark_ended(Storage& storage, const Clock& clock, const RunFolder& folder, int status,
                 const std::string& reason);
-/// Of the checkpoints that have been committed the newest, whether or not its rank has told of it; their
+/// The newest of the checkpoints that have been committed, whether or not its rank has told of it; their
 /// manifests say so, whose files are not read.
 std::optional<CheckpointEntry> newest_committed(const RunFolder& folder);
 /// Removes both: the run goes on.

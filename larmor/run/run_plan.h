@@ -20,9 +20,9 @@ bool asks_what_bf16_gains(const Hardware& hardware, const RunConfig& config);
 /// A plan for this machine and this build.
 Plan plan_here(const Hardware& hardware, const Demand& demand, const RunConfig& config);
 
-/// Of a run that goes on: memory, cores, devices and hosts are today's. The stored plan's batches, threads
-/// and ranks stay while today's machine holds them; otherwise `changes` gets what is another now. Throws as
-/// make_plan(), so where a smaller micro-batch would change the result.
+/// The plan of a run that goes on: memory, cores, devices and hosts are today's. The stored plan's batches,
+/// threads and ranks stay while today's machine holds them; otherwise `changes` gets what is another now.
+/// Throws as make_plan(), so where a smaller micro-batch would change the result.
 Plan plan_again(const Plan& stored, const Hardware& hardware, const Demand& demand,
                 const LoadedConfig& loaded, std::vector<RunChange>& changes);
 

@@ -107,7 +107,7 @@ ResumeChoice choice_of(const StartOptions& start, const Json& environment) {
 }
 
 // Of a checkpoint that another run has saved: what of it does not count here, and why.
-std::optional<std::string> word_on_origin(const CheckpointEntry& entry, const PreparedRun& run,
+std::optional<std::string> origin_message(const CheckpointEntry& entry, const PreparedRun& run,
                                           const Workload& workload) {
   const auto same = compare_origin(entry, run.config.sha256(), run.index.sha256());
   if (same.both()) return std::nullopt;
@@ -219,7 +219,7 @@ ResumeRecord resume(PreparedRun& run, const StartOptions& start, const Json& env
     run.notes.push_back(std::move(note));
   run.resume_from = std::move(point.entry);
   if (!point.origin.empty() && run.resume_from && !is_own_checkpoint(run.folder, *run.resume_from)) {
-    if (const auto word = word_on_origin(*run.resume_from, run, workload)) run.notes.push_back(*word);
+    if (const auto word = origin_message(*run.resume_from, run, workload)) run.notes.push_back(*word);
   }
   const bool goes_on = start.resume.kind == ResumeChoice::Kind::automatic && is_same_job(start, environment);
   return {.asked = goes_on ? environment.value("resume", "") : to_text(start.resume), .origin = point.origin};
@@ -227,15 +227,15 @@ ResumeRecord resume(PreparedRun& run, const StartOptions& start, const Json& env
 
 // `hardware`: not this host alone. A rehearsal is for machines that are not here.
 RunDraft draft_run_on(Index index, const Stage& stage, const RunConfig& config,
-                      const std::optional<Hardware>& hardware, bool is_rehearsal) {
+                      const std::optional<Hardware>& hardware, bool is_for_another_machine) {
   RunDraft draft;
   draft.hardware = hardware ? *hardware : hardware_for(config.run.folder);
-  if (!is_rehearsal && asks_what_bf16_gains(draft.hardware, config))
+  if (!is_for_another_machine && asks_what_bf16_gains(draft.hardware, config))
     draft.hardware.bf16_speedup = bf16_speedup_of_machine(machine_record());
   draft.index = std::move(index);
   draft.demand = stage.demand(config, draft.index);
-  draft.plan = is_rehearsal ? make_plan(draft.hardware, draft.demand, config)
-                            : plan_here(draft.hardware, draft.demand, config);
+  draft.plan = is_for_another_machine ? make_plan(draft.hardware, draft.demand, config)
+                                      : plan_here(draft.hardware, draft.demand, config);
   return draft;
 }
 
@@ -250,7 +250,7 @@ std::optional<BegunFrom> settle_earlier(PreparedRun& run, const Workload& worklo
     freeze_earlier(asked.config, *earlier, run.earlier);
   }
   auto begun = settle_begun(workload, asked, is_new, run.earlier);
-  if (begun) run.notes.push_back(words_on(*begun));
+  if (begun) run.notes.push_back(begun_message(*begun));
   return begun;
 }
 
@@ -303,7 +303,8 @@ void plan_new(PreparedRun& run, const LoadedStage& asked, const std::optional<Be
   leave_out_trained(index, before);
   for (std::string& note : check_copies(index, index.states, config.data))
     run.notes.push_back(std::move(note));
-  auto draft = draft_run_on(std::move(index), stage, config, start.hardware, /*is_rehearsal=*/false);
+  auto draft =
+      draft_run_on(std::move(index), stage, config, start.hardware, /*is_for_another_machine=*/false);
   look_for_room(run, stage, draft.index, draft.demand, draft.plan, start);
   open_folder(run, storage);
   run.index = std::move(draft.index);

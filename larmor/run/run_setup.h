@@ -63,7 +63,7 @@ struct RunDraft {
   Plan plan;
 };
 RunDraft draft_run(const LoadedStage& loaded, const std::optional<Hardware>& hardware = {});
-/// Of these cases.
+/// The draft of these cases.
 RunDraft draft_run(const LoadedStage& loaded, Index index, const std::optional<Hardware>& hardware);
 
 /// Writes the values that were `auto` into the config as the plan chose them.

@@ -26,7 +26,7 @@ Index supposed_index(const RunConfig& config) {
   return index;
 }
 
-std::string word_on_supposed(const Index& index) {
+std::string supposed_message(const Index& index) {
   return text("No data are named: ", index.of(Split::train).size(),
               " training cases are supposed, each of the size that the config crops them to, or of 64 voxels "
               "an axis where it says none.");
@@ -44,7 +44,7 @@ RunDraft draft_run_to_show(const LoadedStage& loaded, const std::optional<Hardwa
     if (!is_unnamed) throw;
     try {
       auto draft = draft_run(loaded, supposed_index(config), hardware);
-      draft.plan.reasons.insert(draft.plan.reasons.begin(), word_on_supposed(draft.index));
+      draft.plan.reasons.insert(draft.plan.reasons.begin(), supposed_message(draft.index));
       return draft;
     } catch (const Error&) {  // what is missing counts, not what nothing could be made of
     }

@@ -33,9 +33,9 @@ class Timetable {
   /// A schedule's lengths in steps; `total` is 0 when the run's length is a time and optim.schedule.steps is
   /// not set. Throws Error (usage) when its warm-up is a time.
   ScheduleSteps schedule_steps(const ScheduleConfig& schedule) const;
-  /// Of a run whose length is a time, the part that is over; 0 of another.
+  /// The part that is over of a run whose length is a time; 0 of another.
   double share(const Progress& progress) const;
-  /// Of any run, from 0 on.
+  /// The part that is over of any run, from 0 on.
   double part_over(const Progress& progress) const;
   /// Whether any decision depends on the clock, so that ranks have to agree on the time.
   bool needs_time(const CheckpointConfig& checkpoint, const TrackConfig& track) const;

@@ -6,7 +6,7 @@
 
 namespace larmor {
 
-/// Of the environment; "" where it is not set.
+/// The value of the environment; "" where it is not set.
 std::string variable(const char* name);
 /// The value of "name = value" below [section] of the file, which lies in the home folder; "" where the file
 /// or the line is not there.

@@ -14,8 +14,8 @@ namespace larmor {
 struct HttpAddress {
   std::string base;  // "https://mlflow.hospital:5000", no slash at the end
 
-  /// Of what a person gives. Throws Error (usage), naming `key`: where it is neither http nor https, has no
-  /// host, or has a user, a password or a query in it, which would then lie in the run folder.
+  /// The address of what a person gives. Throws Error (usage), naming `key`: where it is neither http nor
+  /// https, has no host, or has a user, a password or a query in it, which would then lie in the run folder.
   static HttpAddress parse(const std::string& text, const std::string& key);
 };
 

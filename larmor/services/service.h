@@ -26,7 +26,7 @@ struct ServiceKey {
   const char* otherwise = "";  // and where neither does
 };
 
-/// By key; what is not given is "", a yes "true".
+/// The settings, by key; what is not given is "", a yes "true".
 using ServiceSettings = std::map<std::string, std::string>;
 
 /// One line of the event log. A number that was not finite is nothing.

@@ -14,10 +14,10 @@ class LogReader {
   /// Begins behind `place` bytes; at the beginning where the log is shorter, because it is another one then.
   LogReader(std::filesystem::path file, uint64_t place) : file_(std::move(file)), place_(place) {}
 
-  /// At most `most` of the lines that are whole and not read yet: those of the log's form, with numbers or
-  /// words in them. None where there is no log. Throws Error (environment) where it cannot be read.
+  /// Reads at most `most` of the lines that are whole and not read yet: those of the log's form, with numbers
+  /// or words in them. None where there is no log. Throws Error (environment) where it cannot be read.
   std::vector<SentEvent> read(size_t most);
-  /// Behind the last line that was read, in bytes.
+  /// The place behind the last line that was read, in bytes.
   uint64_t place() const { return place_; }
   /// Whole lines that are not of the form that is known.
   int64_t unread_lines() const { return unread_lines_; }

@@ -11,7 +11,7 @@
 
 namespace larmor {
 
-/// Of the phantoms that the config asks for; nothing is known where it asks for other data.
+/// The extent of the phantoms that the config asks for; nothing is known where it asks for other data.
 Extent extent_of_phantoms(const DataConfig& data);
 
 /// Voxels an axis of a training example, as far as the config says it. `made`: the extent of the volumes that

@@ -17,7 +17,7 @@
 
 namespace larmor {
 
-/// By name, (example, value) in the order of the examples.
+/// The values, by name, (example, value) in the order of the examples.
 using CaseValues = std::map<std::string, std::vector<std::pair<int64_t, double>>>;
 
 /// A figure of the same patients drawn again and again, by which two figures of the same cases are compared.
@@ -76,13 +76,13 @@ class Metrics {
   /// Task::summarize(), where all cases are known.
   virtual void show_beside(const std::string& /*name*/, const std::string& /*case_name*/,
                            PanelImage /*image*/) {}
-  /// For Task::summarize(), on the rank that draws; nothing where the case cannot be read any more.
+  /// The case, for Task::summarize(), on the rank that draws; nothing where the case cannot be read any more.
   virtual std::optional<ReferenceCase> reference_case(int64_t /*example*/) const { return std::nullopt; }
   /// A sentence for the person who judges: what the figures stand for, or do not show.
   virtual void remark(const std::string& /*sentence*/) {}
   /// Whether pictures are wanted this time.
   virtual bool wants_pictures() const = 0;
-  /// At full depth figures come with intervals, and stages that sample do so for every case.
+  /// The depth: at full depth figures come with intervals, and stages that sample do so for every case.
   virtual ValidationDepth depth() const = 0;
   /// Whether the cases are Stage::reference()'s: of them only what note() is told counts.
   virtual bool of_reference() const { return false; }

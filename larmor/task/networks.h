@@ -23,8 +23,9 @@ c10::ScalarType weight_type(Precision precision);
 /// then on.
 void place(Task& task, c10::Device device, Precision precision);
 
-/// For networks that are only evaluated from here on: their convolutions' kernels lie as the layout has them,
-/// and are not brought into it again for every volume. Values and bits of the results stay.
+/// Lays out the kernels of networks that are only evaluated from here on: the convolutions' kernels lie as
+/// the layout has them, and are not brought into it again for every volume. Values and bits of the results
+/// stay.
 void lay_out_kernels(Task& task, Layout layout);
 
 /// Companions cannot learn from here on, and are in evaluation mode.

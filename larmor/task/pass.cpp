@@ -46,7 +46,7 @@ at::Tensor rows_of(WholeBatchLoss& loss, const Batch& batch, const StepContext& 
   return loss.rows(batch, context);
 }
 
-StepContext rehearsal_context(Task& task, const Batch& batch, Precision precision) {
+StepContext measuring_context(Task& task, const Batch& batch, Precision precision) {
   constexpr int64_t past_every_warm_up = int64_t{1} << 40;
   StepContext context;
   context.epoch = past_every_warm_up;

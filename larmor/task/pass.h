@@ -42,8 +42,8 @@ struct LossShare {
 at::Tensor rows_of(WholeBatchLoss& loss, const Batch& batch, const StepContext& context,
                    const PassOptions& options);
 
-/// For a step that is measured or counted and teaches nothing: past every warm-up, alone, and of `batch`
-/// only, as the loader has it. The counts lie where the batch does.
-StepContext rehearsal_context(Task& task, const Batch& batch, Precision precision);
+/// The context for a step that is measured or counted and teaches nothing: past every warm-up, alone, and of
+/// `batch` only, as the loader has it. The counts lie where the batch does.
+StepContext measuring_context(Task& task, const Batch& batch, Precision precision);
 
 }  // namespace larmor

@@ -67,8 +67,8 @@ struct PredictionForm {
 /// therefore; empty where there are none. Labels and masks, which a prediction never has, are no news.
 std::string steps_without_input(const PredictionForm& form);
 
-/// Of one case. Volumes may be of any floating type, and are written in float32; those of a whole type are
-/// label maps, and are written as uint8, or as uint16 where a class needs it.
+/// The prediction of one case. Volumes may be of any floating type, and are written in float32; those of a
+/// whole type are label maps, and are written as uint8, or as uint16 where a class needs it.
 struct Prediction {
   std::map<std::string, Volume> volumes = {};                   // each on the grid that its affine says
   std::vector<std::pair<std::string, double>> numbers = {};     // columns of a table; NaN: not known

@@ -58,7 +58,7 @@ void Stage::prepare(const RunConfig& config, const Index& index, PrepareContext&
   const auto owned = datasets_to_prepare(*this, config, index);
   std::vector<const PreparableDataset*> datasets;
   for (const auto& dataset : owned) datasets.push_back(dataset->preparable());
-  if (const auto word = word_on_likely_masks(find_likely_masks(index))) context.warnings.push_back(*word);
+  if (const auto word = likely_masks_warning(find_likely_masks(index))) context.warnings.push_back(*word);
   if (datasets.empty()) {
     context.bad = check_files(index, Depth::full);
     return;

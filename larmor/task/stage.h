@@ -55,7 +55,7 @@ class Stage {
   /// The groups in which its networks' parameters learn, by objective_groups() of a task of shapes alone;
   /// none where its objectives have no rules. Asked before any data are named.
   virtual std::vector<ObjectiveGroup> groups(const RunConfig& /*config*/) const { return {}; }
-  /// For the planner; from counts alone.
+  /// The demand, for the planner; from counts alone.
   virtual Demand demand(const RunConfig& config, const Index& index) const = 0;
   virtual std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index,
                                            Split split) const = 0;
@@ -80,7 +80,7 @@ class Stage {
   /// What the data say of each example of dataset(), beside its name and its patient: the question that it
   /// is, say. For tables of cases, and to part them by.
   virtual CaseColumns facts(const RunConfig& /*config*/, const Index& /*index*/, Split) const { return {}; }
-  /// In which order training sees the examples of `dataset`.
+  /// The order in which training sees the examples of `dataset`.
   virtual ExampleOrder order(const RunConfig& config, const Index& /*index*/, const Dataset& dataset) const {
     return make_order(config.data, static_cast<uint64_t>(config.run.seed), dataset);
   }
@@ -103,9 +103,9 @@ class Stage {
   const std::shared_ptr<const EarlierRuns>& earlier() const { return earlier_; }
   /// What its run has kept of keeps(), by those names; empty where there is no run yet.
   const std::map<std::string, std::filesystem::path>& kept_files() const { return kept_files_; }
-  /// For who loads the stage of a run.
+  /// Called for who loads the stage of a run.
   void read_from(std::map<std::string, std::filesystem::path> kept) { kept_files_ = std::move(kept); }
-  /// For load_stage() and load_run_stage().
+  /// Called for load_stage() and load_run_stage().
   void build_on(std::shared_ptr<const EarlierRuns> earlier) { earlier_ = std::move(earlier); }
 
  private:

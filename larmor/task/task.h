@@ -88,14 +88,14 @@ struct Complaint {
 class Task {
  public:
   virtual ~Task() = default;
-  /// In a fixed order; the first one's network predicts, and it is active at every step.
+  /// The objectives, in a fixed order; the first one's network predicts, and it is active at every step.
   virtual std::vector<Objective> objectives() = 0;
   /// Networks that take part and do not learn, such as a frozen encoder: placed beside the others, frozen, in
   /// evaluation mode, whole on every rank, and in no checkpoint. None is an objective's network.
   virtual std::vector<torch::nn::Module*> companions() { return {}; }
   /// Whether an objective learns at this step: a function of the context alone, the same on all ranks.
   virtual bool is_active(const Objective&, const StepContext&) const { return true; }
-  /// For a run that is not resumed, before its networks are shared among ranks: weights from files.
+  /// Called for a run that is not resumed, before its networks are shared among ranks: weights from files.
   virtual void start() {}
   /// Once before the first step of a run that is not resumed, without gradient and in evaluation mode: what
   /// has to be known of the data, such as a scale factor. `first` reads the first global batch, which
@@ -103,8 +103,9 @@ class Task {
   /// `use` throws Error (data), the examples at fault count as bad files, and prepare() is called again from
   /// its start.
   virtual void prepare(const EachBatch& /*first*/, const StepContext&) {}
-  /// Above 0, the loss is normalised over the whole step by so many counts: what losses() give is a part of a
-  /// sum over micro-batches and ranks, divided by the step's `context.counts`. At 0 it is a mean over both.
+  /// The number of counts: above 0, the loss is normalised over the whole step by so many counts: what
+  /// losses() give is a part of a sum over micro-batches and ranks, divided by the step's `context.counts`.
+  /// At 0 it is a mean over both.
   virtual int64_t counted() const { return 0; }
   /// [counted()], of one micro-batch as the loader has it, on the host. A step's micro-batches are then read
   /// before the first one is computed.
@@ -113,8 +114,8 @@ class Task {
   /// not active at this step. A gradient reaches only its own objective's network. Error (data) says that the
   /// batch's examples are of no use: the step is done again without them, and they count as bad files.
   virtual std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) = 0;
-  /// Of what the step has recorded, by its names: what a person who trains has to be told. The same on every
-  /// rank, as what is recorded is.
+  /// A complaint of what the step has recorded, by its names: what a person who trains has to be told. The
+  /// same on every rank, as what is recorded is.
   virtual std::optional<Complaint> complaint(const std::map<std::string, double>& /*recorded*/) const {
     return std::nullopt;
   }
@@ -125,8 +126,9 @@ class Task {
   virtual std::optional<int64_t> fixed_pass(const StepContext&) const { return std::nullopt; }
   /// Not null: the one objective of the task learns from this, and losses() is not called.
   virtual WholeBatchLoss* whole_batch_loss() { return nullptr; }
-  /// Without gradient, in evaluation mode. "loss" has to come from here, a value a case, or from summarize().
-  /// Error (data) says that this case is of no use: it is left out, named, and counted as a bad file.
+  /// Judges the batch without gradient, in evaluation mode. "loss" has to come from here, a value a case, or
+  /// from summarize(). Error (data) says that this case is of no use: it is left out, named, and counted as a
+  /// bad file.
   virtual void validate(const Batch& batch, Metrics& metrics) = 0;
   /// When validate() has seen all cases: figures of the split as a whole. `cases` holds what it recorded and
   /// noted, `reference` the same of Stage::reference()'s cases; both are alike on every rank, and so have
@@ -143,10 +145,10 @@ class Task {
   virtual CaseColumns case_columns(const CaseValues& cases) const { return noted_figures(figures(), cases); }
   /// What of a split's cases is there or not, for thresholds and ROC curves; `cases` as summarize() has them.
   virtual std::vector<ScoredTruths> scores(const CaseValues& /*cases*/) const { return {}; }
-  /// For `predict`, without gradient and in evaluation mode: what becomes of one case. `inputs` holds the
-  /// images of Stage::prediction() that were given, [1, C, D, H, W], prepared and on the context's device;
-  /// one row in any case, for which draws are the same at every call with the same seed and case number. By
-  /// default an Error (usage): the stage predicts nothing.
+  /// What is computed for `predict`, without gradient and in evaluation mode: what becomes of one case.
+  /// `inputs` holds the images of Stage::prediction() that were given, [1, C, D, H, W], prepared and on the
+  /// context's device; one row in any case, for which draws are the same at every call with the same seed and
+  /// case number. By default an Error (usage): the stage predicts nothing.
   virtual Prediction predict(const Batch& inputs, const PredictionContext& context);
   /// A sentence for the person who predicts: which of its values the task cannot give with these weights,
   /// why, and what to do. Empty where it gives all.

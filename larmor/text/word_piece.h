@@ -41,7 +41,7 @@ class WordPiece {
   int64_t size() const { return static_cast<int64_t>(vocabulary_.tokens.size()); }
   const std::string& token(int64_t id) const { return vocabulary_.tokens[static_cast<std::size_t>(id)]; }
   const Vocabulary& vocabulary() const { return vocabulary_; }
-  /// Over all that the ids of a text depend on: equal for equal ids.
+  /// A hash over all that the ids of a text depend on: equal for equal ids.
   std::string sha256() const;
 
  private:

@@ -27,9 +27,9 @@ class ProgressReport {
   /// `now` in steady seconds.
   void add_step(const Moment& moment, const Values& values, double now);
 
-  /// In the order of reading.
+  /// The fields, in the order of reading.
   std::vector<ProgressField> fields() const;
-  /// Of the whole run, 0 to 1; nothing when its length is unknown.
+  /// The part of the whole run, 0 to 1; nothing when its length is unknown.
   std::optional<double> fraction() const;
 
  private:

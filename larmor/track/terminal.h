@@ -23,7 +23,7 @@ class Terminal {
   void standing_line(std::string_view words);
   /// What comes next begins on a new line.
   void end_standing_line();
-  /// In letters; asked anew each time, because people resize windows.
+  /// The width, in letters; asked anew each time, because people resize windows.
   int width() const;
 
  private:

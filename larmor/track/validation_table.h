@@ -13,7 +13,7 @@ namespace larmor {
 
 class ValidationTable {
  public:
-  /// Of the options: figures, metric, lower_is_better and best.
+  /// A table of the options: figures, metric, lower_is_better and best.
   explicit ValidationTable(const ConsoleOptions& options);
 
   /// Name with its arrow, value with its unit, the change since the last validation of this start, and a mark

@@ -21,7 +21,7 @@ class WorkReport {
  public:
   /// `patience`: for so many seconds nothing is shown.
   WorkReport(int descriptor, double patience, const Clock& clock);
-  /// On somebody's terminal, which is borrowed; `rewrites`: whether its line may be rewritten.
+  /// The report on somebody's terminal, which is borrowed; `rewrites`: whether its line may be rewritten.
   WorkReport(Terminal& terminal, bool rewrites, double patience, const Clock& clock);
   WorkReport(const WorkReport&) = delete;
   WorkReport& operator=(const WorkReport&) = delete;

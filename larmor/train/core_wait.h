@@ -10,22 +10,22 @@
 
 namespace larmor {
 
-/// Since the process, or the machine, started.
+/// The seconds since the process, or the machine, started.
 struct CoreSeconds {
   double ran = 0;     // of all threads of this process
   double waited = 0;  // of its threads there are, while they could have run and had no core
   double busy = 0;    // of the cores, whoever used them
 };
 
-/// Of this process and these cores. Nothing where the kernel does not count them.
+/// The seconds of this process and these cores. Nothing where the kernel does not count them.
 std::optional<CoreSeconds> count_core_seconds(const std::vector<int>& cores);
 
 /// One thread.
 class CoreWait {
  public:
-  /// Of the process of that rank. A process of several ranks is watched by its first; ranks that the plan has
-  /// bound to no core share them with each other, and are not; nor is anything where LARMOR_FREE_CORES states
-  /// what is free.
+  /// A watch of the process of that rank. A process of several ranks is watched by its first; ranks that the
+  /// plan has bound to no core share them with each other, and are not; nor is anything where
+  /// LARMOR_FREE_CORES states what is free.
   CoreWait(const Plan& plan, int rank);
   CoreWait(std::vector<int> cores, int threads) : cores_(std::move(cores)), threads_(threads) {}
 

@@ -12,14 +12,14 @@ namespace larmor {
 /// Calls `sign` after each operation and each write that has succeeded.
 class HeartbeatStorage final : public HookedStorage {
  public:
-  HeartbeatStorage(std::unique_ptr<Storage> inner, std::function<void()> sign)
-      : HookedStorage(std::move(inner)), sign_(std::move(sign)) {}
+  HeartbeatStorage(std::unique_ptr<Storage> inner, std::function<void()> show)
+      : HookedStorage(std::move(inner)), show_(std::move(show)) {}
 
  protected:
-  void after() const override { sign_(); }
+  void after() const override { show_(); }
 
  private:
-  std::function<void()> sign_;
+  std::function<void()> show_;
 };
 
 }  // namespace larmor

@@ -22,7 +22,7 @@ struct TrainerParts {
   const Timetable& timetable;
   Task& task;
   std::vector<Learner>& learners;
-  /// By a plan, from so many examples on.
+  /// Opens a loader by a plan, from so many examples on.
   std::function<std::unique_ptr<Loader>(const Plan& plan, int64_t consumed,
                                         const std::map<int64_t, BadFile>& known_bad)>
       open_loader;

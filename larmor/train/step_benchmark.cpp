@@ -155,7 +155,7 @@ StepBenchmark::StepBenchmark(const Stage& stage, const RunConfig& config, const 
     state.example = shapes_of(samples.front());
     Batch on_host = collate(samples, keys);
     StepContext& context =
-        state.contexts.emplace_back(rehearsal_context(*state.task, on_host, plan.precision));
+        state.contexts.emplace_back(measuring_context(*state.task, on_host, plan.precision));
     if (context.counts.defined()) context.counts = send(context.counts, state.device);
     state.batches.push_back(to_device(std::move(on_host), state.device, plan.precision));
   }

@@ -27,7 +27,7 @@ class StepBenchmark {
   /// The same, of two micro-batches where the plan accumulates, and what it took: on a CPU of the process, as
   /// far as start_memory_meter() counts it. The prepared batches are held before. Collective.
   MeasuredStep measured_step();
-  /// Since the last call, the seconds in which collectives held this rank's steps up, be it because the
+  /// The seconds since the last call in which collectives held this rank's steps up, be it because the
   /// exchange took longer than what hides it or because another rank came late.
   double take_seconds_held_up();
   double last_loss() const;

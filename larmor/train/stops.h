@@ -31,7 +31,7 @@ class Stops {
 
   /// Why no step may be begun, if so: the same on all ranks.
   std::optional<StopReason> reason() const;
-  /// On rank 0, what more there is to say of a reason; may be empty.
+  /// The text, on rank 0, of what more there is to say of a reason; may be empty.
   std::string words(StopReason reason) const;
 
  private:

@@ -8,8 +8,8 @@
 
 namespace larmor {
 
-/// Of MONAI's RandAffine. Angles about the axes 0, 1, 2 in radians; shears of the index pairs (0,1), (0,2),
-/// (1,0), (1,2), (2,0), (2,1), one after the other; voxels; factors of the source's step.
+/// The parameters of MONAI's RandAffine. Angles about the axes 0, 1, 2 in radians; shears of the index pairs
+/// (0,1), (0,2), (1,0), (1,2), (2,0), (2,1), one after the other; voxels; factors of the source's step.
 struct AffineDraw {
   std::array<double, 3> rotate{};
   std::array<double, 6> shear{};
@@ -22,7 +22,8 @@ struct AffineDraw {
 Affine matrix_of(const AffineDraw& drawn, bool flat);
 /// Puts a map that counts from centres between grids that count from corners.
 Affine about_centres(const Affine& map, const GridSize& size, const GridSize& old_size);
-/// From the indices of a grid of `size` to those of `old_size` over the same box: outer faces on outer faces.
+/// An affine from the indices of a grid of `size` to those of `old_size` over the same box: outer faces on
+/// outer faces.
 Affine between_faces(const GridSize& size, const GridSize& old_size);
 
 }  // namespace larmor

@@ -21,7 +21,8 @@ struct TitledVolume {
   at::Tensor voxels;  // [X, Y, Z]
 };
 
-/// For a case of such a panel: the centre planes of the two, and of |first - second|, titled `difference`.
+/// The images for a case of such a panel: the centre planes of the two, and of |first - second|, titled
+/// `difference`.
 std::vector<PanelImage> compared_images(const TitledVolume& first, const TitledVolume& second,
                                         const std::string& difference, const std::optional<Affine>& grid);
 

@@ -17,8 +17,8 @@ struct Turn {
   bool flips() const { return flip[0] || flip[1] || flip[2]; }
 };
 
-/// From the axes of `affine` to those of `axcodes`: each voxel axis belongs to the world axis it is nearest
-/// to, as nibabel decides it. Throws Error: bad codes (usage), singular affine (data).
+/// The turn from the axes of `affine` to those of `axcodes`: each voxel axis belongs to the world axis it is
+/// nearest to, as nibabel decides it. Throws Error: bad codes (usage), singular affine (data).
 Turn turn_to(const Affine& affine, const std::string& axcodes);
 
 /// A new grid over an old one.

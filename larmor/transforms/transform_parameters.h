@@ -23,7 +23,7 @@ class Targets {
   std::vector<Interpolation> interpolations;  // one for all or one a key; empty: by what the volume is
 
  private:
-  /// Of the key that stands for a volume; the number of keys where none does.
+  /// The place of the key that stands for a volume; the number of keys where none does.
   std::size_t place_of(std::string_view volume) const;
 };
 
@@ -37,7 +37,7 @@ class Parameters {
   /// `occurrence` counts the transforms of this name in the chain, from 1.
   Parameters(std::string transform, const Json& given, int occurrence);
 
-  /// Of the random draws: two steps of one chain draw apart from each other.
+  /// The purpose of the random draws: two steps of one chain draw apart from each other.
   const std::string& purpose() const { return purpose_; }
   /// keys and, where a transform samples, mode.
   Targets targets(bool samples = false);

@@ -31,7 +31,7 @@ class CollectiveOrder {
   const std::vector<int>& groups() const { return groups_; }
   /// The numbers that any rank has begun.
   std::vector<int64_t> numbers(int group) const;
-  /// Of every rank.
+  /// The states of every rank.
   std::vector<CollectiveState> states(int group, int64_t number) const;
 
   /// Whether `rank` has begun something to which `other` has still to come.

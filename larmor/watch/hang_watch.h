@@ -19,7 +19,8 @@ struct HangLimits {
   bool never = false;
 };
 
-/// Of parallel.hang_limit: "auto", "never" or a time. Throws Error (usage) on anything else.
+/// The limits that parallel.hang_limit sets: "auto", "never" or a time. Throws Error (usage) on anything
+/// else.
 HangLimits parse_hang_limit(const std::string& words);
 
 struct Hang {
@@ -56,7 +57,7 @@ class HangWatch {
   HangLimits limits_;
 };
 
-/// For the file that a hang leaves: what each rank does, and its last collectives side by side.
+/// The report for the file that a hang leaves: what each rank does, and its last collectives side by side.
 std::string collectives_report(const std::vector<RankStatus>& ranks);
 
 }  // namespace larmor

@@ -42,7 +42,7 @@ static_assert(std::has_unique_object_representations_v<RankProgress>, "it is sha
 class SharedProgress {
  public:
   RankProgress read() const;
-  /// By one thread.
+  /// Called by one thread.
   void write(const RankProgress& progress);
 
  private:
@@ -87,10 +87,10 @@ class CollectiveRing {
 /// Parts of different threads do not share a cache line, and neither do ranks.
 struct RankCell {
   alignas(64) SharedProgress progress;
-  /// Of the thread beside the training one.
+  /// The time of the thread beside the training one.
   alignas(64) std::atomic<int64_t> background_since;  // 0 = it does not wait
   std::atomic<uint64_t> background_at;
-  std::atomic<int64_t> last_sign;  // 0 = none yet
+  std::atomic<int64_t> last_heartbeat;  // 0 = none yet
   std::array<std::atomic<int64_t>, phase_count> longest_quiet;
   alignas(64) CollectiveRing collectives;
 };

@@ -91,7 +91,7 @@ struct RankStatus {
 /// How many collectives a status holds at most.
 constexpr size_t most_collectives = 64;
 
-/// Without `collectives`, a few hundred bytes.
+/// The status; without `collectives`, a few hundred bytes.
 Json to_json(const RankStatus& status, bool with_collectives);
 /// Throws Error (rank_lost) on what to_json() does not write: it comes from another host.
 RankStatus rank_status_from_json(const Json& json);

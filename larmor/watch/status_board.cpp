@@ -118,8 +118,8 @@ StatusBoard::StatusBoard(StatusBoard&& other) noexcept
       ranks_(other.ranks_),
       memory_(std::exchange(other.memory_, nullptr)) {}
 
-void StatusBoard::sign(RankCell& cell, const RankProgress& progress, int64_t now) {
-  int64_t before = cell.last_sign.exchange(now, std::memory_order_relaxed);
+void StatusBoard::show_heartbeat(RankCell& cell, const RankProgress& progress, int64_t now) {
+  int64_t before = cell.last_heartbeat.exchange(now, std::memory_order_relaxed);
   if (before == 0) before = memory_->created.load(std::memory_order_relaxed);
   // Silence of a rank that waits for others says nothing about how long it needs itself.
   if (progress.waits_since != 0) return;
@@ -131,7 +131,7 @@ void StatusBoard::set(int rank, Phase phase, int64_t step) {
   RankCell& own = cell(rank);
   RankProgress progress = own.progress.read();
   const int64_t now = board_nanoseconds();
-  sign(own, progress, now);
+  show_heartbeat(own, progress, now);
   progress.add_spent(now);
   progress.began = now;
   progress.phase = phase;
@@ -141,13 +141,13 @@ void StatusBoard::set(int rank, Phase phase, int64_t step) {
 
 void StatusBoard::beat(int rank) {
   RankCell& own = cell(rank);
-  sign(own, own.progress.read(), board_nanoseconds());
+  show_heartbeat(own, own.progress.read(), board_nanoseconds());
 }
 
 void StatusBoard::beat(int rank, Phase during) {
   RankCell& own = cell(rank);
   const RankProgress progress = own.progress.read();
-  if (progress.phase == during) sign(own, progress, board_nanoseconds());
+  if (progress.phase == during) show_heartbeat(own, progress, board_nanoseconds());
 }
 
 StatusBoard::Ticket StatusBoard::begin(int rank, const Collective& collective) {
@@ -166,7 +166,7 @@ void StatusBoard::hold(int rank, Waiter waiter, const Ticket& ticket) {
   }
   RankProgress progress = own.progress.read();
   const int64_t now = board_nanoseconds();
-  sign(own, progress, now);
+  show_heartbeat(own, progress, now);
   progress.add_spent(now);
   progress.began = 0;
   progress.waits_at = ticket.place;
@@ -183,7 +183,7 @@ void StatusBoard::release(int rank, Waiter waiter) {
   }
   RankProgress progress = own.progress.read();
   const int64_t now = board_nanoseconds();
-  own.last_sign.store(now, std::memory_order_relaxed);
+  own.last_heartbeat.store(now, std::memory_order_relaxed);
   const int64_t waited = now - progress.waits_since;
   progress.waited += waited;
   progress.longest_wait = std::max(progress.longest_wait, waited);
@@ -224,8 +224,9 @@ RankStatus StatusBoard::status(int rank) const {
   RankStatus status = status_of(progress, now);
   for (size_t i = 0; i < phase_count; ++i)
     status.longest_quiet[i] = board_seconds(own.longest_quiet[i].load(std::memory_order_relaxed));
-  const int64_t sign = own.last_sign.load(std::memory_order_relaxed);
-  status.quiet = board_seconds(now - (sign != 0 ? sign : memory_->created.load(std::memory_order_relaxed)));
+  const int64_t heartbeat = own.last_heartbeat.load(std::memory_order_relaxed);
+  status.quiet =
+      board_seconds(now - (heartbeat != 0 ? heartbeat : memory_->created.load(std::memory_order_relaxed)));
   status.background_waiting = waiting_seconds(own.background_since.load(std::memory_order_acquire), now);
   const bool asks_training = status.waiting > 0;
   const uint64_t wanted =

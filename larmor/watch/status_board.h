@@ -30,7 +30,8 @@ class StatusBoard {
   void set(int rank, Phase phase, int64_t step);
   /// A heartbeat within the phase. Call it only where something was achieved: it hides a hang.
   void beat(int rank);
-  /// From a thread beside the training one, which only helps it in that phase: otherwise nothing.
+  /// Shows a heartbeat from a thread beside the training one, which only helps it in that phase: otherwise
+  /// nothing.
   void beat(int rank, Phase during);
 
   using Ticket = CollectiveRing::Ticket;
@@ -55,7 +56,7 @@ class StatusBoard {
   void map(int descriptor);
   RankCell& cell(int rank) const;
   /// A heartbeat of a rank whose progress is `progress`.
-  void sign(RankCell& cell, const RankProgress& progress, int64_t now);
+  void show_heartbeat(RankCell& cell, const RankProgress& progress, int64_t now);
   Descriptor shared_;
   int ranks_ = 0;
   Memory* memory_ = nullptr;

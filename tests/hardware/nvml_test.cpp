@@ -16,15 +16,15 @@ TEST(Nvml, IsNoneWhereItsLibraryIsAnothers) {
 }
 
 TEST(Nvml, SaysInWordsWhatSlowsAGpu) {
-  EXPECT_EQ(Nvml::words_of_slowing(0), "");
-  EXPECT_EQ(Nvml::words_of_slowing(0x8), "the hardware protects itself");
-  EXPECT_EQ(Nvml::words_of_slowing(0x48), "it is much too hot");
-  EXPECT_EQ(Nvml::words_of_slowing(0xa8), "it is too hot, the power supply asks for it");
+  EXPECT_EQ(Nvml::slowing_message(0), "");
+  EXPECT_EQ(Nvml::slowing_message(0x8), "the hardware protects itself");
+  EXPECT_EQ(Nvml::slowing_message(0x48), "it is much too hot");
+  EXPECT_EQ(Nvml::slowing_message(0xa8), "it is too hot, the power supply asks for it");
 }
 
 TEST(Nvml, SaysInWordsWhatAnXidIs) {
-  EXPECT_EQ(Nvml::words_of_xid(79), "Xid 79 (the GPU has fallen off the bus)");
-  EXPECT_EQ(Nvml::words_of_xid(7), "Xid 7");
+  EXPECT_EQ(Nvml::xid_message(79), "Xid 79 (the GPU has fallen off the bus)");
+  EXPECT_EQ(Nvml::xid_message(7), "Xid 7");
 }
 
 }  // namespace

@@ -63,8 +63,8 @@ std::vector<at::Tensor> gradients_by_exchange(Communicator& communicator) {
   std::vector<at::Tensor> all;
   for (int step = 0; step < steps; ++step) {
     exchange.backward(reducer_loss(net, step, communicator.rank()), /*last=*/true, {});
-    const at::Tensor met = exchange.meet().to(at::kDouble);
-    exchange.settle(met.const_data_ptr<double>());
+    const at::Tensor reduced = exchange.reduce().to(at::kDouble);
+    exchange.read_reduced(reduced.const_data_ptr<double>());
     for (auto& gradient : take_gradients(net)) all.push_back(gradient);
     exchange.drop();
   }

@@ -27,8 +27,8 @@ class Counted final : public Parallelism {
   void backward(const at::Tensor&, bool, const Votes&) override {}
   void receive(const std::vector<at::Tensor>&, bool, const Votes&) override {}
   bool fail_step(const Votes&) override { return true; }
-  at::Tensor meet() override { return {}; }
-  Reduced settle(const at::Tensor&) override { return {}; }
+  at::Tensor reduce() override { return {}; }
+  Reduced read_reduced(const at::Tensor&) override { return {}; }
   void step(double) override {}
   void skip() override {}
   void forget() override {}

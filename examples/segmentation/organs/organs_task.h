@@ -33,7 +33,7 @@ class OrgansTask final : public Task {
   void summarize(const CaseValues& cases, const CaseValues& reference, Metrics& metrics) override;
   DeclaredFigures figures() const override;
   Prediction predict(const Batch& inputs, const PredictionContext& context) override;
-  /// Of images [N, C, D, H, W] of any size the logits of the classes, in windows where they are larger.
+  /// The logits of the classes, of images [N, C, D, H, W] of any size, in windows where they are larger.
   at::Tensor logits_of(const at::Tensor& images, const std::function<void(double)>& progress = {});
 
  private:

@@ -35,8 +35,8 @@ std::optional<int64_t> read_fence(const std::filesystem::path& fence_file);
 /// Throws Error (rank_lost) where a fence names a later generation than this one. Some microseconds.
 void check_fence(const std::filesystem::path& fence_file, int64_t generation);
 
-/// From here on no rank of an earlier generation writes behind that fence. Throws Error (rank_lost) when a
-/// later generation has raised it further already.
+/// No rank of an earlier generation writes behind that fence any more. Throws Error (rank_lost) when a later
+/// generation has raised it further already.
 void raise_fence(Storage& storage, const std::filesystem::path& fence_file, int64_t generation);
 
 }  // namespace larmor

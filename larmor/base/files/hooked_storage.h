@@ -26,8 +26,8 @@ class HookedStorage : public Storage {
   void point(std::string_view name) final;
 
  protected:
-  /// On the thread that asked for the operation, of which a file's writes are some: a long one several. What
-  /// before() throws keeps it from being done; after() is called when it has succeeded.
+  /// Both are called on the thread that asked for the operation, of which a file's writes are some: a long
+  /// one several. What before() throws keeps it from being done; after() is called when it has succeeded.
   virtual void before() const {}
   virtual void after() const {}
 

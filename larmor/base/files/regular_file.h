@@ -36,8 +36,9 @@ class RegularFile {
   Exit exit_ = Exit::data;
 };
 
-/// For reading; links are followed. Throws Error (`exit`): absent, a link to nothing, a folder, FIFO, socket
-/// or device, no permission. Blocks while another program gives up a lease of the file, at most five seconds.
+/// Opens for reading; links are followed. Throws Error (`exit`): absent, a link to nothing, a folder, FIFO,
+/// socket or device, no permission. Blocks while another program gives up a lease of the file, at most five
+/// seconds.
 RegularFile open_regular(const std::filesystem::path& path, Exit exit = Exit::data);
 
 /// open(2) of what is there, whoever has put it there. A FIFO is not waited for: reading one that nobody

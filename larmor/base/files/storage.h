@@ -36,10 +36,10 @@ class Storage {
   virtual void create_folders(const Path& folder) = 0;  // mode 0700; there after a power cut
   /// A file that was not there: what stands under that name, a link too, is an error.
   virtual std::unique_ptr<StorageFile> create(const Path& file) = 0;
-  /// To the end of a file, made where there is none, or of a device of characters. Through no link.
+  /// Appends to the end of a file, made where there is none, or of a device of characters. Through no link.
   virtual std::unique_ptr<StorageFile> append(const Path& file) = 0;
-  /// To what is no file and takes bytes as they come: a FIFO that is read, a device of characters. Links are
-  /// followed. Opening never waits; writing does while nobody reads.
+  /// Writes to what is no file and takes bytes as they come: a FIFO that is read, a device of characters.
+  /// Links are followed. Opening never waits; writing does while nobody reads.
   virtual std::unique_ptr<StorageFile> stream(const Path& path) = 0;
   virtual void rename(const Path& from, const Path& to) = 0;
   /// Each has the other's name afterwards: in one step, but on file systems that cannot (NFS).

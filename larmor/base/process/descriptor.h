@@ -24,7 +24,7 @@ class Descriptor {
 
   int number() const { return number_; }
   bool is_open() const { return number_ >= 0; }
-  /// For another owner, which closes it instead.
+  /// Gives the descriptor up for another owner, which closes it instead.
   [[nodiscard]] int release() { return std::exchange(number_, -1); }
   /// Closes what it holds, and takes another one. What closing says is lost: close() is for files that were
   /// written. Leaves errno as it is.

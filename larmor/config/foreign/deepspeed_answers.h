@@ -29,7 +29,7 @@ const Entry* find_parameter(const Node& root, std::string_view section, std::str
 class Answers {
  public:
   explicit Answers(Problems& problems);
-  /// In the order of the file's lines. Once.
+  /// The answers in the order of the file's lines. Once.
   Translation take();
 
   /// Our key gets DeepSpeed's value as it stands.

@@ -43,7 +43,7 @@ constexpr const char* full = "say `data.cache=full`: prepared examples on disk, 
 constexpr const char* saved = "say `checkpoint.every=2000st` (or 1ep, 30min)";
 constexpr const char* validated = "say `train.validate_every=1000st` (or 1ep)";
 constexpr const char* clipped = "say `optim.clip_norm=`";
-constexpr const char* rehearsed =
+constexpr const char* tried =
     "say `--try`: every phase once on a few cases, and what the whole run will take";
 constexpr const char* profiled = "say `larmor bench step WORKLOAD --profile FILE`: a trace of a step";
 
@@ -91,8 +91,8 @@ constexpr std::array<Answer, 40> for_training{
      {"gradient-clip-val", clipped},
      {"gradient-clip", clipped},
      {"early-stopping", "say `train.early_stopping=` with how many validations without a better one"},
-     {"fast-dev-run", rehearsed},
-     {"debug", rehearsed},
+     {"fast-dev-run", tried},
+     {"debug", tried},
      {"max-samples", "say `--cases N`: the run learns from so many"},
      {"limit-train-batches", "say `--steps N`"}}};
 

@@ -16,12 +16,12 @@ namespace larmor {
 /// Every flag of other programs that has an answer, and the answer.
 std::vector<std::pair<std::string_view, const char*>> all_foreign_flags();
 
-/// Of torchrun and of deepspeed.
+/// The flags of torchrun and of deepspeed.
 const GuideFile& launcher_flags();
 /// Flags of `accelerate launch` under the keys of accelerate's YAML.
 std::vector<ForeignCommand::Flag> accelerate_keys(const std::vector<ForeignCommand::Flag>& flags);
 
-/// Of training scripts. What the workload's guide answers comes before what is known of all.
+/// The flags of training scripts. What the workload's guide answers comes before what is known of all.
 class ScriptFlags {
  public:
   ScriptFlags(const ForeignFlags& answers, bool batch_is_of_all);

@@ -36,7 +36,7 @@ bool is_a_number(const std::string& word) {
   return !word.empty() && word.find_first_not_of("0123456789") == word.npos;
 }
 
-std::vector<std::string> words_of_numbers(const std::vector<int64_t>& numbers) {
+std::vector<std::string> number_tags(const std::vector<int64_t>& numbers) {
   std::vector<std::string> words;
   for (const int64_t number : numbers) words.push_back(text(number));
   return words;
@@ -85,9 +85,9 @@ DicomFilters::DicomFilters(const DicomSection& wanted) : wanted_(wanted) {
              return one.number.empty() ? or_none(one.uid) : text(one.number, " = ", one.uid);
            }});
   add({.key = "echo",
-       .values = words_of_numbers(wanted_.echo),
-       .fits = [echoes = words_of_numbers(wanted_.echo)](const DicomSeries& one,
-                                                         std::size_t i) { return echoes[i] == one.echo; },
+       .values = number_tags(wanted_.echo),
+       .fits = [echoes = number_tags(wanted_.echo)](const DicomSeries& one,
+                                                    std::size_t i) { return echoes[i] == one.echo; },
        .name = [](const DicomSeries& one) { return or_none(one.echo); }});
   std::vector<std::regex> expressions;
   for (const std::string& pattern : wanted_.description) expressions.push_back(expression_of(pattern));
@@ -97,14 +97,14 @@ DicomFilters::DicomFilters(const DicomSection& wanted) : wanted_(wanted) {
                              std::size_t i) { return std::regex_search(one.description, expressions[i]); },
        .name = [](const DicomSeries& one) { return or_none(one.description); }});
   add({.key = "min_slices",
-       .values = words_of_numbers({wanted_.min_slices}),
+       .values = number_tags({wanted_.min_slices}),
        .fits = [this](const DicomSeries& one, std::size_t) { return one.slices >= wanted_.min_slices; },
        .name =
            [](const DicomSeries& one) { return text(one.slices, one.slices == 1 ? " slice" : " slices"); }});
 }
 
 void DicomFilters::add(Filter filter) {
-  filter.met.resize(filter.values.size());
+  filter.matched.resize(filter.values.size());
   if (!filter.values.empty()) filters_.push_back(std::move(filter));
 }
 
@@ -118,7 +118,7 @@ std::string DicomFilters::refusal(const DicomSeries& object) {
     bool fits = false;
     for (std::size_t i = 0; i < filter.values.size(); ++i) {
       if (!filter.fits(object, i)) continue;
-      fits = filter.met[i] = true;
+      fits = filter.matched[i] = true;
     }
     if (fits) continue;
     const std::string key = text("left out by data.dicom.", filter.key);
@@ -134,9 +134,9 @@ std::string DicomFilters::word_without_pixels(const DicomSeries& object) {
 void DicomFilters::check_values(const std::string& folder) const {
   for (const Filter& filter : filters_) {
     if (filter.found.empty()) return;
-    const auto unmet = std::ranges::find(filter.met, false);
-    if (unmet == filter.met.end()) continue;
-    const std::string& value = filter.values[static_cast<std::size_t>(unmet - filter.met.begin())];
+    const auto unmatched = std::ranges::find(filter.matched, false);
+    if (unmatched == filter.matched.end()) continue;
+    const std::string& value = filter.values[static_cast<std::size_t>(unmatched - filter.matched.begin())];
     const bool is_first = &filter == &filters_.front();
     fail(Exit::data,
          text("data.dicom.", filter.key, ": no DICOM object below ", folder,

@@ -37,7 +37,7 @@ class DicomFilters {
     /// Whether the object fits the value of this number.
     std::function<bool(const DicomSeries&, std::size_t)> fits;
     std::function<std::string(const DicomSeries&)> name;  // of what the object has, for a message
-    std::vector<bool> met = {};
+    std::vector<bool> matched = {};
     std::map<std::string, int64_t> found = {};
   };
 

@@ -92,7 +92,7 @@ class Scanner {
     const bool is_included = patterns_.include.empty() || include_.any_fits(relative);
     if (!patterns_.has_suffix(relative)) {
       ++scan_.others;
-      scan_.account.pass_over(word_on_ending(path), relative);
+      scan_.account.pass_over(ending_warning(path), relative);
     } else if (is_excluded || !is_included) {
       ++scan_.passed_over;
       scan_.account.pass_over(is_excluded ? "left out by data.exclude" : "not in data.include", relative);
@@ -114,7 +114,7 @@ class Scanner {
     if (error) scan_.account.pass_over(text(reason, ", and cannot be read"), relative);
   }
 
-  static std::string word_on_ending(const fs::path& path) {
+  static std::string ending_warning(const fs::path& path) {
     constexpr size_t longest = 8;
     const std::string ending = lower(path.extension().string());
     return ending.empty() || ending.size() > longest ? "another kind of file"

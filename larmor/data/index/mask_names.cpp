@@ -13,9 +13,9 @@
 namespace larmor {
 namespace {
 
-constexpr std::array<std::string_view, 5> words_of_masks = {"seg", "segmentation", "segmentations", "mask",
+constexpr std::array<std::string_view, 5> names_of_masks = {"seg", "segmentation", "segmentations", "mask",
                                                             "masks"};
-constexpr std::array<std::string_view, 2> words_of_labels = {"label", "labels"};
+constexpr std::array<std::string_view, 2> names_of_labels = {"label", "labels"};
 /// Of published data sets: what lies in these is no image.
 constexpr std::array<std::string_view, 3> folders_of_masks = {"labelstr", "labelsts", "labelsval"};
 
@@ -45,7 +45,7 @@ NameInFolder split_path(const std::string& path) {
 }
 
 bool is_mask_by_other_words(const NameInFolder& path) {
-  return has_word(path.name, words_of_masks) || has_word(path.folder, words_of_masks) ||
+  return has_word(path.name, names_of_masks) || has_word(path.folder, names_of_masks) ||
          std::ranges::find(folders_of_masks, path.folder) != folders_of_masks.end();
 }
 
@@ -53,8 +53,8 @@ bool is_mask_by_other_words(const NameInFolder& path) {
 
 bool is_called_like_a_mask(const std::string& path) {
   const NameInFolder parts = split_path(path);
-  return is_mask_by_other_words(parts) || has_word(parts.name, words_of_labels) ||
-         std::ranges::find(words_of_labels, parts.folder) != words_of_labels.end();
+  return is_mask_by_other_words(parts) || has_word(parts.name, names_of_labels) ||
+         std::ranges::find(names_of_labels, parts.folder) != names_of_labels.end();
 }
 
 bool labels_are_masks(const Index& index) {

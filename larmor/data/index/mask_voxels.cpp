@@ -73,7 +73,7 @@ std::vector<LikelyMask> find_likely_masks(const Index& index) {
   return masks;
 }
 
-std::optional<std::string> word_on_likely_masks(const std::vector<LikelyMask>& masks) {
+std::optional<std::string> likely_masks_warning(const std::vector<LikelyMask>& masks) {
   if (masks.empty()) return std::nullopt;
   return text(masks.size(), masks.size() == 1 ? " image holds" : " images hold",
               " few whole values, as masks do (", masks.front().path, ": ", masks.front().classes,

@@ -23,6 +23,6 @@ struct LikelyMask {
 /// be read are none. Blocks.
 std::vector<LikelyMask> find_likely_masks(const Index& index);
 /// A sentence on them; nothing where there are none.
-std::optional<std::string> word_on_likely_masks(const std::vector<LikelyMask>& masks);
+std::optional<std::string> likely_masks_warning(const std::vector<LikelyMask>& masks);
 
 }  // namespace larmor

@@ -21,7 +21,7 @@ namespace larmor::cuda {
 
 bool is_usable();
 std::optional<GpuObstacle> obstacle();
-/// Without libtorch's.
+/// The versions of all but libtorch.
 LibraryVersions library_versions();
 void use_device(int index);
 void synchronize(int index);

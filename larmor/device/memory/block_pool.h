@@ -39,10 +39,10 @@ class BlockPool {
   std::unordered_map<size_t, size_t> taken_;  // first: bytes
 };
 
-/// From now on tensors of 64 KiB to 1 GiB on the CPU come from a pool as large as the machine's memory; where
-/// it has no room, from where they came before. Does nothing where the process's addresses are limited
-/// (ulimit -v), under the address sanitizer, which has to see each block, and where start_memory_meter() came
-/// first. Once per process; later calls do nothing. Thread-safe.
+/// Tensors of 64 KiB to 1 GiB on the CPU come from a pool as large as the machine's memory; where it has no
+/// room, from where they came before. Does nothing where the process's addresses are limited (ulimit -v),
+/// under the address sanitizer, which has to see each block, and where start_memory_meter() came first. Once
+/// per process; later calls do nothing. Thread-safe.
 void start_block_pool();
 
 }  // namespace larmor

@@ -11,10 +11,10 @@ struct MeteredMemory {
   int64_t peak = 0;  // the most that were held at a time since reset_metered_peak()
 };
 
-/// From now on libtorch's CPU allocations are counted, of all threads together. Storages that exist already
-/// and those over memory of others (from_blob) never are, whether they live or go; workspaces that oneDNN
-/// and BLAS get from the system are not either. Costs 64 bytes and two additions an allocation. Once per
-/// process; later calls do nothing. Thread-safe.
+/// Counts libtorch's CPU allocations from now on, of all threads together. Storages that exist already and
+/// those over memory of others (from_blob) never are, whether they live or go; workspaces that oneDNN and
+/// BLAS get from the system are not either. Costs 64 bytes and two additions an allocation. Once per process;
+/// later calls do nothing. Thread-safe.
 void start_memory_meter();
 
 /// Zeros before start_memory_meter(). Thread-safe.
@@ -26,7 +26,7 @@ void reset_metered_peak();
 /// Allocations that would bring what is held above `bytes` fail as they do where memory has run out; 0 lifts
 /// the limit. Thread-safe.
 void limit_metered_memory(int64_t bytes);
-/// As it was set; 0: none. Thread-safe.
+/// The limit as it was set; 0: none. Thread-safe.
 int64_t metered_memory_limit();
 
 }  // namespace larmor

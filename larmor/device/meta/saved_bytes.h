@@ -18,7 +18,7 @@ namespace larmor {
 /// in place.
 class SavedBytes {
  public:
-  /// Without the storages of `others`: weights, buffers, the batch, which are there anyway.
+  /// Counts without the storages of `others`: weights, buffers, the batch, which are there anyway.
   explicit SavedBytes(const std::vector<at::Tensor>& others = {});
 
   /// Held by graphs now.

@@ -8,7 +8,8 @@ namespace larmor {
 /// Frees the memory of `tensor` and of everything that shares it. Whoever reads it before restore_memory()
 /// gets an error, or garbage where the library does not look.
 void release_memory(const at::Tensor& tensor);
-/// As much memory as `tensor` has elements, with any values. Autograd does not count it as a change.
+/// Gives the tensor as much memory as `tensor` has elements, with any values. Autograd does not count it as a
+/// change.
 void restore_memory(const at::Tensor& tensor);
 
 }  // namespace larmor

@@ -32,7 +32,7 @@ struct Beginning {
 };
 constexpr const char* convert = "tools/weights_to_safetensors.py makes a safetensors file of it";
 constexpr const char* pickled = "has been saved by PyTorch (.bin, .pt, .pth): a pickle, which could run code";
-constexpr std::array<Beginning, 8> strangers = {{
+constexpr std::array<Beginning, 8> other_formats = {{
     {"PK\x03\x04", pickled, convert},
     {"\x80\x02", pickled, convert},
     {"\x80\x03", pickled, convert},
@@ -55,11 +55,11 @@ bool is_json(string_view beginning) {
   return beginning.starts_with('{') && beginning.substr(0, 8).find('\0') == string_view::npos;
 }
 
-void refuse_strangers(const fs::path& path) {
+void refuse_other_formats(const fs::path& path) {
   const std::string beginning = beginning_of(path);
-  for (const Beginning& stranger : strangers) {
-    if (beginning.starts_with(stranger.bytes))
-      fail(Exit::usage, text(path.string(), " ", stranger.what), stranger.hint);
+  for (const Beginning& format : other_formats) {
+    if (beginning.starts_with(format.bytes))
+      fail(Exit::usage, text(path.string(), " ", format.what), format.hint);
   }
 }
 
@@ -86,7 +86,7 @@ NamedTensors read_shards(const fs::path& index) {
   NamedTensors all;
   for (const std::string& name : names) {
     const fs::path shard = index.parent_path() / name;
-    refuse_strangers(shard);
+    refuse_other_formats(shard);
     for (auto& [tensor, values] : read_tensors(shard)) {
       if (!all.emplace(tensor, values).second) bad(text(printable(tensor), " is in two of its files"));
     }
@@ -103,7 +103,7 @@ NamedTensors read_any(const fs::path& path) {
     fail(Exit::usage, text(path.string(), " is a folder"),
          "give the file in it: model.safetensors, or model.safetensors.index.json where there are several");
   if (is_json(beginning_of(path))) return read_shards(path);
-  refuse_strangers(path);
+  refuse_other_formats(path);
   return read_tensors(path);
 }
 

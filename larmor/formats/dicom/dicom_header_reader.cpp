@@ -117,7 +117,7 @@ void DicomHeaderReader::take_element(const DicomPath& path, DicomTag tag, std::s
   if (!path.empty() && (path.size() != 2 || !is_group(path.back().sequence))) return;
   check_length(tag, value.size());
   if (path.empty()) {
-    if (!met_.insert(tag).second) note(tag, "stands there twice");
+    if (!seen_.insert(tag).second) note(tag, "stands there twice");
     take_identity(tag, value);
     take_class(tag, value);
     take_plane(header_.plane, tag, value);
@@ -135,7 +135,7 @@ void DicomHeaderReader::finish() {
   finish_frames();
   finish_dose();
   const bool has_spacing = header_.plane.spacing && !faults_.contains(spacing_tag);
-  if (has_spacing && met_.contains(spacing_tag)) faults_.erase(detector_tag);
+  if (has_spacing && seen_.contains(spacing_tag)) faults_.erase(detector_tag);
   if (header_.pixels.tag != 0) require_what_decides();
   if (faults_.empty()) return;
   const auto& [tag, fault] = *faults_.begin();
@@ -176,7 +176,7 @@ void DicomHeaderReader::set(std::optional<std::array<double, count>>& field, Dic
 
 int DicomHeaderReader::short_number(DicomTag tag, std::span<const std::byte> value) {
   const auto number = understood(tag, short_of(value, big_endian_));
-  if (!number) met_.erase(tag);
+  if (!number) seen_.erase(tag);
   return number.value_or(0);
 }
 
@@ -188,7 +188,7 @@ bool DicomHeaderReader::truth(DicomTag tag, std::span<const std::byte> value) {
 
 /// What tells objects of one kind apart. None of it decides what an image is, so an odd one is no fault.
 void DicomHeaderReader::take_identity(DicomTag tag, std::span<const std::byte> value) {
-  if (tag == description_tag) header_.description = words_of(value);
+  if (tag == description_tag) header_.description = text_of(value);
   if (tag == instance_tag) header_.instance = code_word_of(value, ".").value.value_or("");
   if (tag == echo_tag) header_.echo = digits_of(value);
   if (tag == series_number_tag) header_.series_number = digits_of(value);
@@ -197,7 +197,7 @@ void DicomHeaderReader::take_identity(DicomTag tag, std::span<const std::byte> v
 void DicomHeaderReader::take_class(DicomTag tag, std::span<const std::byte> value) {
   switch (tag) {
     case 0x00080008: {
-      const std::string_view words = words_of(value);
+      const std::string_view words = text_of(value);
       if (std::ranges::any_of(words, [](unsigned char letter) { return letter < ' ' || letter == 0x7f; }))
         note(tag, "is no list of code words");
       header_.is_mosaic = words.find("MOSAIC") != std::string_view::npos;
@@ -234,7 +234,7 @@ void DicomHeaderReader::take_encoding(DicomTag tag, std::span<const std::byte> v
       break;
     case 0x00280004:
       header_.photometric = code_word(tag, value);
-      if (header_.photometric.empty()) met_.erase(tag);
+      if (header_.photometric.empty()) seen_.erase(tag);
       if (!header_.photometric.empty() && !is_known_photometric(header_.photometric))
         note(tag, "names no colours that DICOM knows");
       break;
@@ -388,7 +388,7 @@ void DicomHeaderReader::require_what_decides() {
   const bool has_planes = header_.samples == 3 && header_.bits_allocated == 8;
   if (has_planes && is_plain_syntax(header_.transfer_syntax)) required.push_back(0x00280006);
   for (const DicomTag tag : required) {
-    if (!met_.contains(tag)) note(tag, "is not there");
+    if (!seen_.contains(tag)) note(tag, "is not there");
   }
 }
 

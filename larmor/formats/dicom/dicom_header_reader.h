@@ -70,7 +70,7 @@ class DicomHeaderReader {
   DicomText texts_;
   DicomPlane nobody_;
   std::map<DicomTag, std::string> faults_;
-  std::set<DicomTag> met_;  // of the data set itself
+  std::set<DicomTag> seen_;  // of the data set itself
   std::vector<double> centres_, widths_, offsets_;
   std::string function_;
   std::optional<double> dose_unit_;

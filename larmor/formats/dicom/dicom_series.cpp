@@ -60,13 +60,13 @@ struct SeriesGroup {
 /// Archives hand out a file twice. What is told by its number and its place is so by its bytes.
 void drop_copies(const fs::path& folder, SeriesGroup& group) {
   using Mark = std::tuple<std::string, Position, uint64_t>;
-  std::map<Mark, std::vector<std::pair<std::string, std::string>>> met;  // name, and hash once it is wanted
+  std::map<Mark, std::vector<std::pair<std::string, std::string>>> seen;  // name, and hash once it is wanted
   const auto hash = [&](const std::string& name) {
     return naming(name, [&] { return sha256_of_file(folder / name); });
   };
   std::vector<SeriesFile> kept;
   for (SeriesFile& file : group.files) {
-    auto& alike = met[{file.instance, file.position, file.bytes}];
+    auto& alike = seen[{file.instance, file.position, file.bytes}];
     const std::string own = alike.empty() ? "" : hash(file.name);
     const bool is_copy = std::ranges::any_of(alike, [&](auto& other) {
       if (other.second.empty()) other.second = hash(other.first);

@@ -11,7 +11,7 @@
 
 namespace larmor {
 
-std::string_view words_of(std::span<const std::byte> value) {
+std::string_view text_of(std::span<const std::byte> value) {
   std::string_view words(reinterpret_cast<const char*>(value.data()), value.size());
   constexpr std::string_view blank("\0 ", 2);
   const auto first = words.find_first_not_of(' ');
@@ -21,7 +21,7 @@ std::string_view words_of(std::span<const std::byte> value) {
 }
 
 DicomValue<std::string> code_word_of(std::span<const std::byte> value, std::string_view also) {
-  const std::string_view words = words_of(value);
+  const std::string_view words = text_of(value);
   if (words.empty()) return {};
   const bool sound = words.size() <= 64 && std::all_of(words.begin(), words.end(), [&](char letter) {
                        return (letter >= '0' && letter <= '9') || (letter >= 'A' && letter <= 'Z') ||
@@ -32,7 +32,7 @@ DicomValue<std::string> code_word_of(std::span<const std::byte> value, std::stri
 }
 
 std::string digits_of(std::span<const std::byte> value) {
-  const std::string_view words = words_of(value);
+  const std::string_view words = text_of(value);
   const bool sound = words.size() <= 12 && words.find_first_not_of("0123456789") == words.npos;
   return sound ? std::string(words) : "";
 }
@@ -45,10 +45,10 @@ bool is_known_photometric(std::string_view name) {
 }
 
 DicomValue<std::vector<double>> decimals_of(std::span<const std::byte> value) {
-  if (words_of(value).empty()) return {};
+  if (text_of(value).empty()) return {};
   std::vector<double> numbers;
-  for (const std::string& part : split(words_of(value), '\\')) {
-    std::string_view word = words_of(std::as_bytes(std::span(part)));
+  for (const std::string& part : split(text_of(value), '\\')) {
+    std::string_view word = text_of(std::as_bytes(std::span(part)));
     if (word.starts_with('+')) word.remove_prefix(1);
     double number = 0;
     const auto [end, code] = std::from_chars(word.data(), word.data() + word.size(), number);

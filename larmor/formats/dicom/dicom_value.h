@@ -13,7 +13,7 @@
 namespace larmor {
 
 /// Without the blanks and zeros that pad it.
-std::string_view words_of(std::span<const std::byte> value);
+std::string_view text_of(std::span<const std::byte> value);
 
 /// One of these three: nothing is said, `value`, or why what is said cannot be understood.
 template <class Value>

@@ -46,7 +46,7 @@ Prediction mean_of(std::vector<Prediction> predictions);
 /// Why a prediction of one form cannot be averaged with one of another; empty where it can.
 std::string why_apart(const PredictionForm& one, const PredictionForm& other);
 
-/// Of the weights of its networks, in bytes.
+/// The size of the weights of its networks, in bytes.
 uint64_t bytes_of_weights(Task& task);
 
 }  // namespace larmor

@@ -249,7 +249,7 @@ PredictionCases find_prediction_cases(const PredictionForm& form, const Predicti
   return found;
 }
 
-std::vector<std::string> words_on_account(const FileAccount& account) {
+std::vector<std::string> account_messages(const FileAccount& account) {
   std::vector<std::string> words = account.warnings;
   for (const auto& [reason, files] : account.passed_over)
     words.push_back(text("passed over: ", files.size(), files.size() == 1 ? " file, " : " files, ", reason,

@@ -23,7 +23,8 @@ struct PredictionRequest {
 };
 
 struct PredictionCases {
-  /// In the order of the request, those of a folder by name; the samples of a case one after the other.
+  /// The cases in the order of the request, those of a folder by name; the samples of a case one after the
+  /// other.
   std::vector<PredictionCase> cases;
   bool of_folder = false;    // one of the inputs is a folder of images, or the cases stand in a table
   FileAccount account = {};  // of files in folders that are no case; ranks have no use for it
@@ -39,7 +40,7 @@ PredictionCases prediction_cases_from_json(const Json& json);
 PredictionCases find_prediction_cases(const PredictionForm& form, const PredictionRequest& request,
                                       const DataConfig& trained = {});
 /// Words for a person on what lies in folders and tables and is no case: a line a reason, and the warnings.
-std::vector<std::string> words_on_account(const FileAccount& account);
+std::vector<std::string> account_messages(const FileAccount& account);
 
 /// Those of which there are several samples, once each and under their own names.
 std::vector<PredictionCase> sampled_cases(const std::vector<PredictionCase>& cases);

@@ -14,7 +14,7 @@
 namespace larmor {
 
 std::vector<std::string> names_of_inputs(const PredictionForm& form);
-/// Of the inputs that are images.
+/// The names of the inputs that are images.
 std::vector<std::string> image_inputs(const PredictionForm& form);
 /// Null where there is none of this name.
 const PredictionInput* find_input(const PredictionForm& form, std::string_view name);

@@ -25,12 +25,12 @@ class PredictionFiles {
   /// <case>.nii.gz, or where several volumes come out <case>-<name>.nii.gz; without a folder the output
   /// itself.
   std::filesystem::path volume(const PredictionCase& one, const std::string& name) const;
-  /// Of the samples of a case: <case>-mean.nii.gz and <case>-deviation.nii.gz, as volume().
+  /// The files of the samples of a case: <case>-mean.nii.gz and <case>-deviation.nii.gz, as volume().
   std::filesystem::path mean(const PredictionCase& one, const std::string& name) const;
   std::filesystem::path deviation(const PredictionCase& one, const std::string& name) const;
   /// <case>-<name>.png in the folder, or beside the output.
   std::filesystem::path picture(const PredictionCase& one, const std::string& name) const;
-  /// Of numbers and words; empty where volumes are the output, and it is no folder.
+  /// The table of numbers and words; empty where volumes are the output, and it is no folder.
   std::filesystem::path table() const;
 
  private:

@@ -47,15 +47,15 @@ class PredictionRun final : public CaseWork {
   CaseLoop loop_;
 };
 
-/// Of a case that a signal has cut.
+/// The outcome of a case that a signal has cut.
 PredictedCase stopped_at(const PredictionCase& one);
-/// Of a case for which no process was left, or that comes after a stop.
+/// The outcome of a case for which no process was left, or that comes after a stop.
 PredictedCase not_tried(const PredictionCase& one, Exit exit);
 /// Throws Error where cases have failed: the one failure of a single case, otherwise how many and why.
 void throw_failed_cases(const std::vector<PredictionCase>& cases, const std::vector<PredictedCase>& results);
 
-/// For PredictionRun. The stage's demand is counted when it is first asked. Borrows the
-/// stage and its config.
+/// Made for PredictionRun. The stage's demand is counted when it is first asked. Borrows the stage and its
+/// config.
 FitsInOnePass room_for_one_pass(const Stage& stage, const RunConfig& config, Precision precision,
                                 uint64_t memory_bytes);
 

@@ -16,7 +16,7 @@ namespace larmor {
 struct SampleSummary {
   PredictionCase one;  // under its own name
   int64_t samples = 0;
-  /// By "mean" and "deviation"; where several volumes come out of a case by "mean-<name>" and
+  /// The files by "mean" and "deviation"; where several volumes come out of a case by "mean-<name>" and
   /// "deviation-<name>".
   std::vector<std::pair<std::string, std::string>> files = {};
 };

@@ -22,7 +22,7 @@ struct PredictionCase {
   std::string name = {};                           // names its outputs: <name>.nii.gz
   std::string label = {};                          // for people: its file, where it is one
   std::map<std::string, std::string> inputs = {};  // by the input's name: a path, or a text
-  /// By input, files whose channels follow those of the file above.
+  /// Further files by input, whose channels follow those of the file above.
   std::map<std::string, std::vector<std::string>> further = {};
   std::string fault = {};      // why it cannot be predicted; empty: it may be
   int64_t number = 0;          // of the case in its call

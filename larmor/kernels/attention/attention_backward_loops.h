@@ -83,7 +83,7 @@ struct BackwardLoops {
     }
   }
 
-  /// Of scores to what each value is weighed by.
+  /// Turns scores to what each value is weighed by.
   static void weigh(const Tile& tile, int64_t keys) {
     for (int64_t lane = 0; lane < Pack::lanes_of(tile.queries); lane += lanes) {
       const Vector sums = By::load(tile.sums + lane);
@@ -94,7 +94,7 @@ struct BackwardLoops {
     }
   }
 
-  /// Of the slopes of weights to those of scores.
+  /// Turns the slopes of weights to those of scores.
   static void differentiate(const Tile& tile, int64_t keys) {
     for (int64_t lane = 0; lane < Pack::lanes_of(tile.queries); lane += lanes) {
       const Vector shares = By::load(tile.shares + lane);

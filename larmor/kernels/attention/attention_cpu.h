@@ -60,8 +60,8 @@ struct Backward {
   float* parts;  // [parts, samples, heads, query tiles, padded width, tile_queries]
 };
 
-/// Into how many parts backward cuts the keys of a head, for several threads to have work where heads are
-/// few. By the sizes alone, since bits depend on it.
+/// The number of parts into which backward cuts the keys of a head, for several threads to have work where
+/// heads are few. By the sizes alone, since bits depend on it.
 int64_t parts_of(const Shape& shape);
 
 /// Numbers that a thread needs beside, at an address that 64 divides.
@@ -71,7 +71,7 @@ int64_t backward_workspace(const Shape& shape);
 /// Tasks write different results, so any threads may share them in any way, and the bits are the same.
 int64_t forward_tasks(const Shape& shape);
 int64_t backward_tasks(const Shape& shape);
-/// Of add_parts().
+/// The tasks of add_parts().
 int64_t adding_tasks(const Shape& shape);
 
 /// The loops for one width of vectors; their bits are alike, because no sum goes across lanes and every

@@ -56,7 +56,7 @@ struct ForwardLoops {
     int64_t queries = 0;  // of its lanes
   };
 
-  /// Of a task that begins with query `begin`.
+  /// The part of a task that begins with query `begin`.
   static Tile tile_at(const Shape& shape, float* workspace, int64_t begin, int64_t which) {
     const int64_t numbers = shape.padded_width() * tile_queries, query = begin + which * tile_queries;
     float* const first = workspace + which * (2 * numbers + 2 * tile_queries);
@@ -67,8 +67,8 @@ struct ForwardLoops {
             .queries = Pack::least(tile_queries, shape.queries - query)};
   }
 
-  /// Of scores [keys, tile_queries] to the powers of their distance from the greatest; what was summed for a
-  /// smaller one shrinks.
+  /// Turns scores [keys, tile_queries] to the powers of their distance from the greatest; what was summed for
+  /// a smaller one shrinks.
   static void powers(const Shape& shape, const Tile& tile, float* scores, int64_t keys) {
     for (int64_t lane = 0; lane < Pack::lanes_of(tile.queries); lane += lanes) {
       const Vector before = By::load(tile.most + lane);

@@ -30,9 +30,9 @@ struct Stretch {
   int64_t first, end, pitch;
 };
 
-/// For rows of results from `first` until before `end` of the stretch: what each result sees of the volume,
-/// tap after tap, zeros where it sees the padding; then a one, by which a bias is multiplied, and zeros up to
-/// the pitch. `matrix` begins with the stretch. Any threads may share the rows.
+/// Fills the matrix for rows of results from `first` until before `end` of the stretch: what each result sees
+/// of the volume, tap after tap, zeros where it sees the padding; then a one, by which a bias is multiplied,
+/// and zeros up to the pitch. `matrix` begins with the stretch. Any threads may share the rows.
 template <class Element>
 void gather(const Shape& shape, const Stretch& stretch, const Element* volumes, int64_t first, int64_t end,
             Element* matrix);

@@ -12,7 +12,7 @@
 
 namespace larmor {
 
-/// By what a convolution is computed.
+/// The way by which a convolution is computed.
 enum class ConvPath : uint8_t {
   libtorch,      // which chooses
   one_dnn,       // called by ourselves
@@ -43,7 +43,7 @@ at::Tensor bias_for(const Conv3dForm& form, const at::Tensor& bias);
 /// Whether the bias is added behind the product, by add_channel_bias(), and not within.
 bool has_bias_apart(const Conv3dForm& form, const at::Tensor& input, const at::Tensor& bias);
 
-/// Of these. Differentiable.
+/// The convolution of these. Differentiable.
 at::Tensor convolved(const Conv3dForm& form, const at::Tensor& volumes, const at::Tensor& kernel,
                      const at::Tensor& bias);
 

@@ -80,7 +80,7 @@ ConvSizes to_try(const Conv3dForm& form, ConvSizes sizes) {
   return sizes;
 }
 
-std::string words_of(const Conv3dForm& form, const ConvSizes& sizes) {
+std::string describe(const Conv3dForm& form, const ConvSizes& sizes) {
   const auto axes = [](const PerAxis& of) { return text(of[0], "x", of[1], "x", of[2]); };
   return text(sizes.samples, " volumes of ", sizes.in, " channels and ", axes(sizes.image), " to ", sizes.out,
               " channels, kernel ", axes(sizes.kernel), ", stride ", axes(form.stride), ", padding ",
@@ -298,13 +298,13 @@ ConvPath try_paths(const Conv3dForm& form, const ConvSizes& sizes) {
     }
     if (path != form.path) {
       log::warning(text("A convolution by ", name_of(form.path), " is not right on this CPU (", first_fault,
-                        "): ", words_of(form, sizes), ". It is computed by ", name_of(path), " instead."));
+                        "): ", describe(form, sizes), ". It is computed by ", name_of(path), " instead."));
     }
     return path;
   }
   fail(Exit::environment,
        text("no way to compute a convolution is right on this CPU (", first_fault,
-            "): ", words_of(form, sizes)),
+            "): ", describe(form, sizes)),
        form.type == at::kFloat ? "report it, with what larmor doctor says" : "say train.precision=fp32");
 }
 
@@ -313,7 +313,7 @@ ConvPath try_paths(const Conv3dForm& form, const ConvSizes& sizes) {
 Conv3dForm tried_form(TrialRecord& record, Conv3dForm form, const ConvSizes& sizes) {
   const ConvSizes of_trial = to_try(form, sizes);
   const std::string tried =
-      text(words_of(form, of_trial), ", by ", name_of(form.path), ", ", at::get_num_threads(), " threads",
+      text(describe(form, of_trial), ", by ", name_of(form.path), ", ", at::get_num_threads(), " threads",
            faulty_paths.load() == 0 ? "" : ", planted fault");
   if (const auto outcome = record.outcome(tried))
     if (const auto path = path_named(*outcome)) return by(*path, form);

@@ -12,7 +12,7 @@ namespace larmor {
 
 class TrialRecord;
 
-/// Of a convolution: [N, C, D, H, W] by [O, C, d, h, w].
+/// The sizes of a convolution: [N, C, D, H, W] by [O, C, d, h, w].
 struct ConvSizes {
   int64_t samples, in, out;
   std::array<int64_t, 3> image, kernel;

@@ -8,7 +8,7 @@ namespace larmor::depthwise {
 
 inline constexpr int64_t taps = 7;  // of the kernel along each axis; stride 1, padding 3
 
-/// Of input and gradient alike, [samples, height, width, channels] as they lie.
+/// The shape of input and gradient alike, [samples, height, width, channels] as they lie.
 struct Shape {
   int64_t samples, height, width, channels;
 };

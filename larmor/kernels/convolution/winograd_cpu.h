@@ -44,8 +44,8 @@ struct Shape {
 /// Numbers that a thread needs beside for blocks, at an address that 64 divides.
 int64_t workspace(const Shape& shape);
 
-/// Into how many parts the blocks are cut for the gradient of the kernel, each with sums of its own: by the
-/// sizes alone, since bits depend on it.
+/// The number of parts into which the blocks are cut for the gradient of the kernel, each with sums of its
+/// own: by the sizes alone, since bits depend on it.
 int64_t parts_of(const Shape& shape);
 
 struct Convolution {
@@ -70,16 +70,16 @@ struct Loops {
   /// The points of a kernel [out, 3, 3, 3, in], as Convolution has them, for outputs of so many
   /// `channel_step`s.
   void (*kernel_points)(const float* kernel, const Shape& shape, int64_t first, int64_t end, float* to);
-  /// Of the kernel that takes gradients of results to those of volumes: the other way round along each axis,
-  /// [points, out, in], for outputs `first` to `end`.
+  /// The points of the kernel that takes gradients of results to those of volumes: the other way round along
+  /// each axis, [points, out, in], for outputs `first` to `end`.
   void (*turned_kernel_points)(const float* kernel, const Shape& shape, int64_t first, int64_t end,
                                float* to);
   /// Results of blocks.
   void (*convolve)(const Convolution& with, int64_t first, int64_t end, float* workspace);
   /// Sums of parts.
   void (*add_products)(const KernelGradient& with, int64_t first, int64_t end, float* workspace);
-  /// From the sums of all parts to the gradient of the kernel, [out, 3, 3, 3, in], for outputs of so many
-  /// `channel_step`s.
+  /// The step from the sums of all parts to the gradient of the kernel, [out, 3, 3, 3, in], for outputs of so
+  /// many `channel_step`s.
   void (*kernel_gradient)(const KernelGradient& with, int64_t first, int64_t end, float* of_kernel);
 };
 

@@ -7,7 +7,8 @@
 
 namespace larmor::winograd {
 
-/// Of a line. The points of a product with a kernel are 0, 1, -1 and infinity (Lavin and Gray, 2016).
+/// The transforms of a line. The points of a product with a kernel are 0, 1, -1 and infinity (Lavin and Gray,
+/// 2016).
 template <class Vector>
 struct VolumeLine {
   static constexpr int from = 4, to = 4;

@@ -43,7 +43,7 @@ __global__ void for_each_block(Rows rows, Order order, Store store) {
     if (counter >= per_row) continue;
     const int64_t first = px::first_element_of(counter), left = rows.row_size - first;
     if (left <= 0) continue;
-    int64_t places[px::words_of_a_block];
+    int64_t places[px::numbers_of_a_block];
     order.place(first, places);
     store(px::block_of(rows.key, static_cast<uint64_t>(rows.streams[row]), static_cast<uint64_t>(counter)),
           row * rows.row_size, places, left);

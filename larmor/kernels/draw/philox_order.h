@@ -9,7 +9,7 @@
 
 namespace larmor::philox4x32 {
 
-constexpr int64_t words_of_a_block = 4;
+constexpr int64_t numbers_of_a_block = 4;
 
 /// The first element that a block makes; its words follow `lanes` apart.
 constexpr int64_t first_element_of(int64_t block) {
@@ -21,7 +21,7 @@ constexpr int64_t first_element_of(int64_t block) {
 struct NumberedOrder {
   constexpr int64_t turns(int64_t blocks) const { return blocks; }
   constexpr int64_t block_of(int64_t turn, int64_t /*blocks*/) const { return turn; }
-  constexpr void place(int64_t first, int64_t (&places)[words_of_a_block]) const {
+  constexpr void place(int64_t first, int64_t (&places)[numbers_of_a_block]) const {
     for (int64_t& each : places) {
       each = first;
       first += static_cast<int64_t>(lanes);
@@ -39,7 +39,7 @@ struct ChannelsLastOrder {
   constexpr int64_t block_of(int64_t turn, int64_t blocks) const {
     return turn % channels * stretch(blocks) + turn / channels;
   }
-  constexpr void place(int64_t first, int64_t (&places)[words_of_a_block]) const {
+  constexpr void place(int64_t first, int64_t (&places)[numbers_of_a_block]) const {
     int64_t channel = first / voxels, voxel = first - channel * voxels;
     for (int64_t& each : places) {
       each = voxel * channels + channel;

@@ -13,7 +13,7 @@ namespace larmor {
 
 class RankSum;
 
-/// Of each channel's values, in float64; without gradient.
+/// Mean and variance of each channel's values, in float64; without gradient.
 struct BatchMoments {
   at::Tensor mean, variance;  // [C]; the biased one, 0 where there are no values
   at::Tensor count;           // [1]: values of a channel

@@ -24,7 +24,7 @@ using group_norms::Shape;
 template <class Element>
 using NumberOf = std::conditional_t<std::is_same_v<Element, Bfloat16>, float, double>;
 
-/// With channels last, the voxels of all samples are those of one: [1, samples * voxels, channels].
+/// The shape; with channels last the voxels of all samples are those of one: [1, samples * voxels, channels].
 Shape shape_of(int64_t samples, int64_t channels, int64_t voxels, bool channels_last);
 
 /// What a channel is normalised by, [channels] each.

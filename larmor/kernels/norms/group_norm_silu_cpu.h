@@ -69,7 +69,8 @@ struct Coefficients {
   std::vector<Number> centre, scale, shift, slope, offset;
 };
 
-/// Over the voxels of a channel: sums of the gradient of what SiLU is taken of, and of it times (x - centre).
+/// Sums over the voxels of a channel: sums of the gradient of what SiLU is taken of, and of it times (x -
+/// centre).
 struct GradientSums {
   double plain, centred;
 };
@@ -79,8 +80,8 @@ struct Affine {
   const double *weight, *bias;
 };
 
-/// Of pieces [first, end): `partial` [pieces, groups of a piece], where those of one channel have one.
-/// Distances from the mean of a piece and their squares are summed in `Sum`.
+/// The sums of pieces [first, end): `partial` [pieces, groups of a piece], where those of one channel have
+/// one. Distances from the mean of a piece and their squares are summed in `Sum`.
 template <class Sum, class Element>
 void measure_pieces(const Shape& shape, const Element* input, int64_t first, int64_t end, Moments* partial);
 int64_t moments_of_a_piece(const Shape& shape);
@@ -110,7 +111,8 @@ void merge_gradient_sums(const Shape& shape, const Affine& affine, const std::ve
                          const double* mean, const double* rstd, Coefficients<Number>& by, double* of_weight,
                          double* of_bias);
 
-/// With SiLU, `of_input` holds what sum_gradient_pieces() gave as `below`, and `gradient` is not read.
+/// The gradient of the input: with SiLU, `of_input` holds what sum_gradient_pieces() gave as `below`, and
+/// `gradient` is not read.
 template <class Element>
 void differentiate_pieces(const Shape& shape, const Coefficients<NumberOf<Element>>& by, const Element* input,
                           const Element* gradient, int64_t first, int64_t end, Element* of_input);

@@ -18,7 +18,7 @@ bool lies_by_voxels(const at::Tensor& tensor);
 int64_t row_of(const at::Tensor& tensor);
 /// The tensor itself where it is whole in memory, with channels first or last.
 at::Tensor whole(const at::Tensor& tensor);
-/// With the type and layout of `like`; itself where it has them. Axes of one element lie anyhow.
+/// The tensor with the type and layout of `like`; itself where it has them. Axes of one element lie anyhow.
 at::Tensor laid_out_as(const at::Tensor& tensor, const at::Tensor& like);
 /// The CPU's loops know float64, float32 and bfloat16. What else there is, is computed in float32.
 bool is_for_loops(const at::Tensor& input);

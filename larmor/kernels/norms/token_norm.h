@@ -10,8 +10,8 @@
 
 namespace larmor {
 
-/// Over the last axis of input [..., C], of any floating type, with weight and bias [C]: as the input in
-/// type, contiguous. Float32 and bfloat16 are computed in float32.
+/// Normalises over the last axis of input [..., C], of any floating type, with weight and bias [C]: as the
+/// input in type, contiguous. Float32 and bfloat16 are computed in float32.
 at::Tensor normalise_tokens(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                             double epsilon);
 

@@ -49,13 +49,13 @@ struct Modulation {
   }
 };
 
-/// Of pieces [first, end): the result, and mean and reciprocal deviation of each token.
+/// The norm of pieces [first, end): the result, and mean and reciprocal deviation of each token.
 template <class Element>
 void normalise(const Shape& shape, const Modulation<NumberOf<Element>>& by, double epsilon,
                const Element* input, int64_t first, int64_t end, Element* output, NumberOf<Element>* mean,
                NumberOf<Element>* rstd);
 
-/// Of pieces [first, end): the gradient of the input, and `partial` [pieces, 2, channels]: sums of the
+/// The gradients of pieces [first, end): that of the input, and `partial` [pieces, 2, channels]: sums of the
 /// gradient, and of it times the normalised token.
 template <class Element>
 void differentiate(const Shape& shape, const Modulation<NumberOf<Element>>& by, const Element* input,

@@ -6,7 +6,7 @@
 
 namespace larmor {
 
-/// Of water, in 1/mm, for photons of 70 keV: about the mean of a chest radiograph's spectrum.
+/// The attenuation of water, in 1/mm, for photons of 70 keV: about the mean of a chest radiograph's spectrum.
 /// Source: NIST, X-Ray Mass Attenuation Coefficients, liquid water, 0.193 cm2/g between 60 and 80 keV.
 constexpr double water_attenuation = 0.0193;
 

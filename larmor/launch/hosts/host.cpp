@@ -21,8 +21,8 @@ std::string hex_digits(const Json& json, const char* name, size_t count) {
   return digits;
 }
 
-RankPlace place_from_json(const Json& json, int world_size) {
-  RankPlace place;
+RankProcess process_from_json(const Json& json, int world_size) {
+  RankProcess place;
   place.rank = whole_number(json, "rank", 0, world_size - 1);
   place.ranks = whole_number(json, "ranks", 1, world_size - place.rank);
   place.local_index = whole_number(json, "local_index", 0, world_size - 1);
@@ -73,7 +73,7 @@ GroupStart group_start_from_json(const Json& json) {
   const auto& places = json.at("ranks");
   if (!places.is_array() || places.size() > static_cast<size_t>(start.world_size))
     fail(Exit::rank_lost, "a start of more ranks than there are");
-  for (const auto& place : places) start.ranks.push_back(place_from_json(place, start.world_size));
+  for (const auto& place : places) start.ranks.push_back(process_from_json(place, start.world_size));
   start.master_port = whole_number(json, "master_port", 0, most_port);
   start.threads_per_rank = whole_number(json, "threads_per_rank", 1, most_threads);
   start.terms = terms_from_json(json.at("terms"));

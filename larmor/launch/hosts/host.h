@@ -16,8 +16,8 @@
 
 namespace larmor {
 
-/// Where one process of ranks runs on its host.
-struct RankPlace {
+/// One process of ranks on its host.
+struct RankProcess {
   int rank = 0;
   int local_index = 0;     // among the host's ranks
   std::vector<int> cores;  // to be bound to; empty: as its agent
@@ -54,9 +54,9 @@ struct RankCommand {
 struct GroupStart : RankCommand {
   int64_t generation = 0;
   int world_size = 1;
-  int local_count = 1;           // ranks on this host, other agents' included
-  std::vector<RankPlace> ranks;  // one a process
-  int master_port = 0;           // of rank 0's store
+  int local_count = 1;             // ranks on this host, other agents' included
+  std::vector<RankProcess> ranks;  // one a process
+  int master_port = 0;             // of rank 0's store
   int threads_per_rank = 1;
   StartTerms terms = {};
   std::string store_nonce;  // makes the store's key of the run's; "" where ranks have no store of ours
@@ -66,11 +66,11 @@ struct GroupStart : RankCommand {
   std::optional<RunKey> store_key = {};
   int channel = -1;  // to its one rank, as LARMOR_CHANNEL_FD; -1: none
 };
-/// Without what each agent says itself.
+/// The start, without what each agent says itself.
 Json to_json(const GroupStart& start);
 /// Throws Error (rank_lost) or Json::exception for numbers that no start has.
 GroupStart group_start_from_json(const Json& json);
-/// Of the start with that number; nothing for a start without a store of ours.
+/// The key of the start with that number; nothing for a start without a store of ours.
 std::optional<RunKey> store_key_of(const RunKey& key, const std::string& store_nonce);
 
 /// How a rank ended, or was lost with its host. The phase of several in one process is the first's.
@@ -95,7 +95,8 @@ class Host {
   virtual const std::string& name() const = 0;
   /// Starts ranks that are not running. Throws Error (environment) when that cannot be.
   virtual void start(const GroupStart& start) = 0;
-  /// To the rank's process, for the first of its ranks; to the others of the same process nothing.
+  /// Sends the signal to the rank's process, for the first of its ranks; to the others of the same process
+  /// nothing.
   virtual void send(int rank, int signal) = 0;
   /// What becomes readable when there is something to report.
   virtual std::vector<int> descriptors() const = 0;
@@ -103,7 +104,7 @@ class Host {
   virtual std::vector<RankEnding> take_endings() = 0;
   /// The next signal that the host's agent was sent, or 0.
   virtual int take_signal() = 0;
-  /// Of the ranks that run here, by rank.
+  /// The statuses of the ranks that run here, by rank.
   virtual std::map<int, RankStatus> statuses() = 0;
   /// "stopped by a signal", "" when nothing is known.
   virtual std::string process_state(int rank) = 0;

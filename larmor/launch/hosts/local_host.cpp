@@ -82,7 +82,7 @@ int LocalHost::open_store(const std::string& address) {
   return store_->port();
 }
 
-ProcessOptions LocalHost::options_for(const GroupStart& start, const RankPlace& place) const {
+ProcessOptions LocalHost::options_for(const GroupStart& start, const RankProcess& place) const {
   const std::string rank = text(place.rank), world = text(start.world_size), local = text(place.local_index),
                     local_count = text(start.local_count), port = text(start.master_port),
                     threads = text(start.threads_per_rank);
@@ -131,7 +131,7 @@ ProcessOptions LocalHost::options_for(const GroupStart& start, const RankPlace& 
   return process;
 }
 
-LocalHost::Started LocalHost::start_rank(const GroupStart& start, const RankPlace& place) const {
+LocalHost::Started LocalHost::start_rank(const GroupStart& start, const RankProcess& place) const {
   const std::filesystem::path file = start.log_folder / text("rank-", place.rank, ".log");
   const Descriptor output = open_log(file);
   const uint64_t log_start = std::filesystem::file_size(file);

@@ -46,8 +46,8 @@ class LocalHost final : public Host {
     uint64_t log_start = 0;  // bytes that earlier starts wrote
     int ranks = 1;           // its threads, from its own rank on
   };
-  ProcessOptions options_for(const GroupStart& start, const RankPlace& place) const;
-  Started start_rank(const GroupStart& start, const RankPlace& place) const;
+  ProcessOptions options_for(const GroupStart& start, const RankProcess& place) const;
+  Started start_rank(const GroupStart& start, const RankProcess& place) const;
   /// Null where none of ours is that rank's.
   const Started* started_for(int rank) const;
   RankEnding ending_of(int rank, const Started& started, const Ending& ending) const;

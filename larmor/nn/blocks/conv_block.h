@@ -22,7 +22,8 @@ class ConvBlock : public Block {
   /// PyTorch's default initialisation, drawn from libtorch's default generator; nothing on c10::kMeta.
   ConvBlock(const ConvShape& shape, c10::Device device);
   at::Tensor forward(const at::Tensor& input) override;
-  /// Of `norm` with SiLU behind it, which backward computes again: the result between the two is not kept.
+  /// The convolution of `norm` with SiLU behind it, which backward computes again: the result between the two
+  /// is not kept.
   at::Tensor forward_normed(const at::Tensor& input, const GroupNorm& norm);
 
   /// What stands under `conv`, for a network whose names have no such level: it registers this in place of

@@ -17,9 +17,10 @@ class LayerWeights final : public torch::nn::Module {
   /// generator as torch::nn::Conv3d and torch::nn::Linear draw it; on c10::kMeta nothing is drawn or stored.
   LayerWeights(at::IntArrayRef weight_sizes, bool has_bias, c10::Device device);
 
-  /// For a layer that begins as the zero function.
+  /// Makes all weights zero, for a layer that begins as the zero function.
   void zero();
-  /// For networks of transformers: weights normal around 0, from libtorch's default generator, biases 0.
+  /// Draws for networks of transformers: weights normal around 0, from libtorch's default generator, biases
+  /// 0.
   void draw_normal(double deviation);
 
   const at::Tensor& weight() const { return weight_; }

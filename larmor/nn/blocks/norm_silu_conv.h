@@ -15,7 +15,7 @@ class NormSiluConv final : public Block {
   NormSiluConv(int64_t norm_groups, double norm_epsilon, const ConvShape& shape, c10::Device device);
   at::Tensor forward(const at::Tensor& input) override;
 
-  /// For a network that has other names for the two: it registers them in place of the block.
+  /// The norm, for a network that has other names for the two: it registers them in place of the block.
   const std::shared_ptr<GroupNorm>& norm() const { return norm_; }
   const std::shared_ptr<ConvBlock>& conv() const { return conv_; }
 

@@ -13,12 +13,12 @@
 
 namespace larmor::nn {
 
-/// Of one time step, and the same for all rows of a batch.
+/// The level of one time step, and the same for all rows of a batch.
 struct NoiseLevel {
   double signal = 1, noise = 0;
 };
 
-/// Of each row of a batch: [N, 1, …], to be multiplied with its tensors.
+/// The levels of each row of a batch: [N, 1, …], to be multiplied with its tensors.
 struct NoiseLevels {
   at::Tensor signal, noise;
 };
@@ -67,7 +67,8 @@ class NoiseSchedule {
   /// The product of all alphas up to `time`, 1 for clean_time. Requires: !is_straight()
   double alpha_cumprod(double time) const;
 
-  /// Between two time steps of a table noise / signal is interpolated linearly, as Euler's method wants it.
+  /// The level of a time. Between two time steps of a table, noise / signal is interpolated linearly, as
+  /// Euler's method wants it.
   NoiseLevel level(double time) const;
   /// times [N], of integers or real numbers; the levels are typed and placed like `like` [N, …]. On a GPU
   /// nothing waits when `times` lie on the CPU; nothing is sent when they lie on the GPU as int64, or the

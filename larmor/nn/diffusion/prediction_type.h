@@ -17,7 +17,7 @@ enum class PredictionType {
   flow,          // epsilon - x0: the direction of a straight path, from image to noise
 };
 
-/// As the field `prediction_type`.
+/// Describes the type as the field `prediction_type`.
 void describe(Fields& f, PredictionType& type);
 /// Throws Error (usage): epsilon on a straight path, at whose end it says nothing of x0.
 void check(PredictionType type, const NoiseSchedule& schedule);

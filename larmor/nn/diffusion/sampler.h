@@ -23,7 +23,8 @@ void check_beginning(const NoiseSchedule& schedule, double first);
 
 struct SamplerOptions {
   enum class Kind { ddpm, ddim, dpm_solver_multistep, euler };
-  /// Of the noise that DDPM adds: beta_t times the share that the next step leaves, or beta_t itself.
+  /// The variance of the noise that DDPM adds: beta_t times the share that the next step leaves, or beta_t
+  /// itself.
   enum class VarianceType { fixed_small, fixed_large };
 
   Kind sampler = Kind::ddim;
@@ -47,7 +48,7 @@ struct SamplerOptions {
 struct SamplingStep {
   double from = 0, to = clean_time;
 };
-/// From each time to the next one of the list, and from the last one to the image.
+/// The steps from each time to the next one of the list, and from the last one to the image.
 std::vector<SamplingStep> sampling_steps(const std::vector<double>& timesteps);
 
 /// One chain of steps for the rows of a batch, in order: step() is called once for each. One thread.
@@ -55,7 +56,7 @@ class Sampler {
  public:
   /// Throws Error (usage) as SamplerOptions::check_path() and timesteps(), and check(type, schedule).
   Sampler(const NoiseSchedule& schedule, PredictionType type, const SamplerOptions& options);
-  /// Over steps of its own, as Fast-DDPM's; num_inference_steps, spacing and offset do not count.
+  /// A sampler over steps of its own, as Fast-DDPM's; num_inference_steps, spacing and offset do not count.
   Sampler(NoiseSchedule schedule, PredictionType type, const SamplerOptions& options,
           std::vector<SamplingStep> steps);
 

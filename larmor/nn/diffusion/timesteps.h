@@ -21,7 +21,7 @@ std::vector<double> dpm_solver_timesteps(TimestepSpacing spacing, int64_t steps,
                                          int64_t offset = 0);
 /// The same for Euler's method: the points of `linspace` are not rounded.
 std::vector<double> euler_timesteps(TimestepSpacing spacing, int64_t steps, int64_t size, int64_t offset = 0);
-/// Of a straight path: `steps` even steps from pure noise (time `size`) to the image.
+/// The times of a straight path: `steps` even steps from pure noise (time `size`) to the image.
 std::vector<double> flow_timesteps(int64_t steps, int64_t size);
 
 /// The short lists of Fast-DDPM, which trains on the times that its sampler visits.

@@ -18,7 +18,7 @@ namespace larmor::nn {
 /// are the published ones.
 class Lpips final : public torch::nn::Module {
  public:
-  /// On c10::kMeta it has shapes alone.
+  /// The network has shapes alone on c10::kMeta.
   explicit Lpips(c10::Device device = c10::kCPU);
 
   /// The trunk of a safetensors file under torchvision's names (`features.N.…`), and the linear layers where

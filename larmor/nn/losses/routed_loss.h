@@ -8,7 +8,7 @@
 
 namespace larmor::nn {
 
-/// Of each of `heads` heads the answers [N]: those of the questions that are its own, -1 for all others. head
+/// The answers [N] of each of `heads` heads: those of the questions that are its own, -1 for all others. head
 /// and answer [N] (int64); an answer below 0 is not known.
 std::vector<at::Tensor> routed_answers(const at::Tensor& head, const at::Tensor& answer, int64_t heads);
 

@@ -32,7 +32,8 @@ struct ResNetOptions {
   int64_t norm_num_groups = 8;  // of group norm: eight channels a group in the stem, as MONAI's SegResNet
 
   void describe(Fields& f);
-  /// Of the blocks of layer1 to layer4, or the bottlenecks' inner ones; the stem has those of the first.
+  /// The channels of the blocks of layer1 to layer4, or the bottlenecks' inner ones; the stem has those of
+  /// the first.
   int64_t channels(int64_t level) const;
   /// Throws Error (usage): an unknown depth, sizes below 1, groups that do not divide the channels, no
   /// channels at all.

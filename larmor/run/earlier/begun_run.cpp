@@ -99,7 +99,7 @@ std::string BegunFrom::hash() const {
   return "sha256:" + sha256(words);
 }
 
-std::optional<std::string> words_of_begun(const RunConfig& config) {
+std::optional<std::string> named_beginning(const RunConfig& config) {
   const auto said = config.from.find("run");
   if (said == config.from.end() || said->second.empty()) return std::nullopt;
   return said->second;
@@ -107,7 +107,7 @@ std::optional<std::string> words_of_begun(const RunConfig& config) {
 
 std::optional<BegunFrom> find_begun(const Workload& workload, const LoadedStage& asked) {
   const auto& config = asked.config.config;
-  const auto words = words_of_begun(config);
+  const auto words = named_beginning(config);
   if (!words || is_kept(*words)) return std::nullopt;
   const auto reference = find_reference(begun_key, *words, config.run.folder);
   check_stage(begun_key, reference.run, workload, config.stage);
@@ -128,7 +128,7 @@ std::optional<BegunFrom> find_begun(const Workload& workload, const LoadedStage&
 }
 
 fs::path run_of_begun(const RunConfig& config) {
-  const auto words = words_of_begun(config);
+  const auto words = named_beginning(config);
   if (!words || is_kept(*words)) return {};
   try {
     return find_reference(begun_key, *words, config.run.folder).run.root;
@@ -170,7 +170,7 @@ void check_begun(const Workload& workload, const LoadedStage& asked, const Index
   if (const auto begun = find_begun(workload, asked)) check_begun(*begun, asked, index);
 }
 
-std::string words_on(const BegunFrom& begun) {
+std::string begun_message(const BegunFrom& begun) {
   const auto which = begun.checkpoint.folder.filename().string();
   const auto why = begun.why == "best"   ? std::string(", its best")
                    : begun.why == "last" ? std::string(", its last")
@@ -181,7 +181,7 @@ std::string words_on(const BegunFrom& begun) {
 
 std::optional<BegunFrom> settle_begun(const Workload& workload, LoadedStage& asked, bool is_new,
                                       Json& recorded) {
-  const auto words = words_of_begun(asked.config.config);
+  const auto words = named_beginning(asked.config.config);
   if (!words) return std::nullopt;
   if (is_kept(*words)) {
     if (!is_new) return std::nullopt;

@@ -31,7 +31,7 @@ struct BegunFrom {
 };
 
 /// The run that from.run of a config names, as a person does.
-std::optional<std::string> words_of_begun(const RunConfig& config);
+std::optional<std::string> named_beginning(const RunConfig& config);
 
 /// What from.run of `asked` names, of which no byte of a tensor is read; nothing where it names none, or
 /// shows what a run has kept. Throws Error (usage) where there is no such run, or it is one of another stage.
@@ -45,9 +45,9 @@ void check_begun(const BegunFrom& begun, const LoadedStage& asked, const Index& 
 void check_begun(const Workload& workload, const LoadedStage& asked, const Index& index);
 
 /// A sentence for the person who begins it.
-std::string words_on(const BegunFrom& begun);
-/// As freeze_earlier(), for from.run. Of a run that is new (`recorded` is empty) every byte is read, and the
-/// record is made. Throws Error as find_begun(), and checkpoint where it is damaged.
+std::string begun_message(const BegunFrom& begun);
+/// The same as freeze_earlier(), for from.run. Of a run that is new (`recorded` is empty) every byte is read,
+/// and the record is made. Throws Error as find_begun(), and checkpoint where it is damaged.
 std::optional<BegunFrom> settle_begun(const Workload& workload, LoadedStage& asked, bool is_new,
                                       Json& recorded);
 

@@ -32,7 +32,7 @@ struct ChosenCheckpoint {
   CheckpointEntry entry;
   std::string why;  // "best", "last", or ""
 };
-/// As open_checkpoint(). Throws Error (usage) where there is none.
+/// The checkpoint, as open_checkpoint(). Throws Error (usage) where there is none.
 ChosenCheckpoint choose(const std::string& key, const CheckpointReference& reference, bool lower_is_better);
 /// Reads every byte of it. Throws Error (checkpoint) where it is damaged.
 CheckpointEntry require_whole(const std::string& key, const CheckpointReference& reference,

@@ -76,9 +76,9 @@ class EarlierRuns {
   mutable std::optional<EarlierSources> found_;
 };
 
-/// As a config names them in its section `from`; null where the stage needs none.
+/// The earlier runs, as a config names them in its section `from`; null where the stage needs none.
 std::shared_ptr<const EarlierRuns> earlier_of_config(const Workload& workload, const RunConfig& config);
-/// As a run has kept them; null where its stage needs none.
+/// The earlier runs, as a run has kept them; null where its stage needs none.
 std::shared_ptr<const EarlierRuns> earlier_of_run(const Workload& workload, const std::string& stage,
                                                   const RunFolder& folder);
 
@@ -87,7 +87,7 @@ std::shared_ptr<const EarlierRuns> earlier_of_run(const Workload& workload, cons
 /// cannot be found any more, and the words are those of the start, it is the one that was kept. Throws Error
 /// as EarlierRuns::sources().
 void freeze_earlier(LoadedConfig& asked, const EarlierRuns& runs, const Json& recorded);
-/// By stage what `from` said, the hash, and where it was found. `asked` is not frozen yet.
+/// The record, by stage what `from` said, the hash, and where it was found. `asked` is not frozen yet.
 Json record_of_earlier(const LoadedConfig& asked, const EarlierRuns& runs);
 
 }  // namespace larmor

@@ -34,7 +34,7 @@ struct EarlierSource {
   /// "sha256:…" of everything that a later run takes from it.
   std::string hash() const;
 };
-/// By the name of the stage.
+/// The sources, by the name of the stage.
 using EarlierSources = std::map<std::string, EarlierSource>;
 
 /// What `words` name, RUN[#best|last|step-…]: the stage `stage` of `workload`, and what its run has kept of

@@ -50,9 +50,9 @@ void keep_trained_on(const TrainedOn& trained, const std::filesystem::path& plac
 inline constexpr const char* trained_on_name = "trained_on.json";
 /// What was kept there; of nobody where a run of an earlier version has kept nothing.
 TrainedOn kept_trained_on(const std::filesystem::path& place);
-/// By whom the weights were trained that a run has begun with, and those of the stages that it builds on.
+/// Who trained the weights that a run has begun with and those of the stages that it builds on.
 TrainedOn trained_before(const RunFolder& folder);
-/// By whom a run's own weights were trained: by its training cases, and by those before it.
+/// Who trained a run's own weights, by the cases: its training cases, and those before it.
 TrainedOn trained_on_by(const RunFolder& folder);
 
 }  // namespace larmor

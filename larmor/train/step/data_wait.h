@@ -20,8 +20,8 @@ class DataWait {
 
   /// `stages`: what the workers spent meanwhile.
   void add_step(double seconds, double waited, const LoadSeconds& stages);
-  /// Of the steps since the last verdict: "waiting for data 34 %: decompress; …", or "" when they waited less
-  /// than a tenth of their time.
+  /// The verdict of the steps since the last verdict: "waiting for data 34 %: decompress; …", or "" when they
+  /// waited less than a tenth of their time.
   std::string verdict();
 
  private:

@@ -12,7 +12,7 @@ namespace larmor {
 /// One thread.
 class MicroBatches {
  public:
-  /// From where training is. Borrows the loop, whose bad examples hear of files that cannot be read.
+  /// Reads from where training is. Borrows the loop, whose bad examples hear of files that cannot be read.
   explicit MicroBatches(Loop& loop);
 
   /// The next one, on the host: the first of those that are kept, or the loader's next. Blocks. Throws what
@@ -24,8 +24,8 @@ class MicroBatches {
   Batch send(Batch host);
   /// Begins to copy the next one where no worker had it ready before.
   void copy_ahead();
-  /// By another loader from where training is, by the loop's plan and without the examples that are left out.
-  /// Memory is given back in between.
+  /// Goes on by another loader from where training is, by the loop's plan and without the examples that are
+  /// left out. Memory is given back in between.
   void open_again();
   /// Files that the loader could not read go to the loop's bad examples.
   void note_bad_files() { loop_.bad.add(loader_->quarantine()); }

@@ -37,7 +37,7 @@ std::vector<const torch::nn::Module*> networks_that_learn(const std::vector<Lear
   return networks;
 }
 
-std::string words_of(const std::exception& error) {
+std::string message_of(const std::exception& error) {
   const auto* const of_libtorch = dynamic_cast<const c10::Error*>(&error);
   const std::string words = of_libtorch != nullptr ? of_libtorch->what_without_backtrace() : error.what();
   return words.substr(0, words.find('\n'));
@@ -220,7 +220,7 @@ const ComputedPass* PassGraphs::compute_plainly(const Batch& batch, const StepCo
     const auto failure = std::current_exception();
     const auto plain = std::exchange(plain_, {});
     stop(is_out_of_memory(failure) ? "memory does not hold a graph beside what a plain pass takes"
-                                   : words_of(error));
+                                   : message_of(error));
     plain_ = plain;
   }
   return &plain_;

@@ -41,7 +41,7 @@ class PassGraphs {
   /// cannot be recorded, there are no graphs from then on. The result holds until the next call. Waits for
   /// the device where it records, and at no replay.
   const ComputedPass* compute(const Batch& batch, const StepContext& now, const std::vector<bool>& active);
-  /// From here on every micro-batch is the caller's; memory is given back.
+  /// Every micro-batch is the caller's from here on; memory is given back.
   void stop(const std::string& why);
 
  private:

@@ -48,7 +48,8 @@ void Records::share_names(RecordNames& known, Communicator& communicator) const 
   }
 }
 
-at::Tensor Records::meet(int64_t micro_batches, const RecordNames& known, Communicator& communicator) const {
+at::Tensor Records::reduce(int64_t micro_batches, const RecordNames& known,
+                           Communicator& communicator) const {
   const auto options = at::TensorOptions(communicator.device()).dtype(at::kDouble);
   if (known.means.empty() && known.ratios.empty()) return at::empty({0}, options);
   const at::Tensor nothing = at::zeros({}, options);
@@ -71,14 +72,14 @@ at::Tensor Records::meet(int64_t micro_batches, const RecordNames& known, Commun
     numbers.push_back(send(at::tensor(flags, at::kDouble), communicator.device()));
   }
   if (!ratios.empty()) numbers.push_back(at::stack(ratios));
-  const at::Tensor met = at::cat(numbers);
-  communicator.all_reduce(met, Reduce::mean).wait();
-  return met;
+  const at::Tensor reduced = at::cat(numbers);
+  communicator.all_reduce(reduced, Reduce::mean).wait();
+  return reduced;
 }
 
-Values Records::values_of(const at::Tensor& met, const std::string& prefix, const RecordNames& known) {
+Values Records::values_of(const at::Tensor& reduced, const std::string& prefix, const RecordNames& known) {
   Values values;
-  const double* number = met.const_data_ptr<double>();
+  const double* number = reduced.const_data_ptr<double>();
   const double* flag = number + known.means.size();
   const double* ratio = flag + known.means.size();
   for (const auto& name : known.means) {
@@ -94,7 +95,7 @@ Values Records::values_of(const at::Tensor& met, const std::string& prefix, cons
 
 Values Records::mean(int64_t micro_batches, const std::string& prefix, const RecordNames& known,
                      Communicator& communicator) const {
-  return values_of(meet(micro_batches, known, communicator).to(at::kCPU), prefix, known);
+  return values_of(reduce(micro_batches, known, communicator).to(at::kCPU), prefix, known);
 }
 
 }  // namespace larmor

@@ -13,7 +13,7 @@
 
 namespace larmor {
 
-/// Before the names of what a step has recorded.
+/// What stands before the names of what a step has recorded.
 inline constexpr const char* records_prefix = "train/";
 
 /// The names that ranks have agreed on, the same on all of them.
@@ -32,12 +32,12 @@ class Records {
   /// Adds every rank's names to those that are known. Collective.
   void share_names(RecordNames& known, Communicator& communicator) const;
   /// Means over `micro_batches` and ranks, and the sums and counts of ratios over both, of the names that are
-  /// known: numbers for values_of(), float64 [n] on the communicator's device, where they have met. A rank
+  /// known: numbers for values_of(), float64 [n] on the communicator's device, where they are reduced. A rank
   /// that has not recorded a name counts as zero. Collective, unless no name is known.
-  at::Tensor meet(int64_t micro_batches, const RecordNames& known, Communicator& communicator) const;
-  /// Reads what meet() gave, once it is on the host, as "<prefix><name>"; names that no rank has recorded are
-  /// left out.
-  static Values values_of(const at::Tensor& met, const std::string& prefix, const RecordNames& known);
+  at::Tensor reduce(int64_t micro_batches, const RecordNames& known, Communicator& communicator) const;
+  /// Reads what reduce() gave, once it is on the host, as "<prefix><name>"; names that no rank has recorded
+  /// are left out.
+  static Values values_of(const at::Tensor& reduced, const std::string& prefix, const RecordNames& known);
   /// Both. Requires: has_new(known) is false on every rank. Collective.
   Values mean(int64_t micro_batches, const std::string& prefix, const RecordNames& known,
               Communicator& communicator) const;

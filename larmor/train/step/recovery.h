@@ -23,7 +23,8 @@ class Recovery {
   /// collectives of the learners that are `active`, in which it takes part with zeros. Throws the failure
   /// where they would not come out of them.
   Votes fail_step(const std::vector<bool>& active);
-  /// Within a network's sums over ranks the others do not wait for this one any more. Whether they notice.
+  /// The others do not wait for this rank any more within a network's sums over ranks. Gives whether they
+  /// notice.
   bool leave_sums();
 
   /// What becomes of the step by what all ranks have said. Bad files are shared where some rank has new ones.

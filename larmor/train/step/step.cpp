@@ -214,9 +214,9 @@ void Step::follow_failure() {
 StepOutcome Step::reduce(const Votes& own, const Records& records) {
   std::vector<at::Tensor> reduced;
   for (size_t i = 0; i < loop_.parts.learners.size(); ++i) {
-    if (active_[i]) reduced.push_back(loop_.parts.learners[i].parallel->meet());
+    if (active_[i]) reduced.push_back(loop_.parts.learners[i].parallel->reduce());
   }
-  reduced.push_back(records.meet(loop_.plan.accumulation, record_names_, loop_.parts.communicator));
+  reduced.push_back(records.reduce(loop_.plan.accumulation, record_names_, loop_.parts.communicator));
   // The host waits for the device here alone. What a loss needs of other ranks before travels between hosts,
   // or between devices.
   const std::vector<at::Tensor> on_host = to_host(reduced);
@@ -225,7 +225,7 @@ StepOutcome Step::reduce(const Votes& own, const Records& records) {
   auto next = on_host.begin();
   for (size_t i = 0; i < loop_.parts.learners.size(); ++i) {
     if (!active_[i]) continue;
-    outcome.reduced[i] = loop_.parts.learners[i].parallel->settle(*next++);
+    outcome.reduced[i] = loop_.parts.learners[i].parallel->read_reduced(*next++);
     outcome.finite = outcome.finite && outcome.reduced[i].finite;
     outcome.votes.add(outcome.reduced[i].votes);
   }

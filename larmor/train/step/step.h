@@ -37,8 +37,8 @@ class Step {
   std::optional<StepOutcome> attempt();
   /// Gradients of all micro-batches, each by a pass of its own.
   void pass_each(Records& records, Votes& votes);
-  /// Before them, for a loss that is normalised over the step: reads and counts all micro-batches of the
-  /// step. Nothing where another rank has failed in it.
+  /// The counts, before the passes, of a loss that is normalised over the step: reads and counts all
+  /// micro-batches of the step. Nothing where another rank has failed in it.
   std::optional<at::Tensor> count_ahead();
   /// Forward over all micro-batches, what the ranks have to say of it, backward over all: a whole-batch loss.
   void pass_whole(WholeBatchLoss& loss, Records& records, Votes& votes);

@@ -24,13 +24,13 @@ namespace larmor {
 struct WholeBatchOptions {
   int64_t accumulation = 1;
   PassOptions pass = {};
-  /// From the host to the device; null: to_device().
+  /// Copies a batch from the host to the device; null: to_device().
   std::function<Batch(Batch)> take = nullptr;
 };
 
-/// Of one step: forward() for each micro-batch, gather(), share_of() for each. With one micro-batch its graph
-/// is kept; with several they are run without graph first and once more in share_of(), so that memory holds
-/// one of them at a time; running statistics see each once.
+/// The loss of one step: forward() for each micro-batch, gather(), share_of() for each. With one micro-batch
+/// its graph is kept; with several they are run without graph first and once more in share_of(), so that
+/// memory holds one of them at a time; running statistics see each once.
 class WholeBatch {
  public:
   /// Borrows all. The task's network is the one whose buffers forward() changes.

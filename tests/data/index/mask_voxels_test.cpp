@@ -46,9 +46,9 @@ TEST(MaskVoxels, AreFoundAmongTheImagesOfAnIndex) {
   const auto masks = find_likely_masks(make_index(data, 1));
   ASSERT_EQ(masks.size(), 1U);
   EXPECT_EQ(masks[0].path, "p3.nii");
-  EXPECT_THAT(word_on_likely_masks(masks).value(),
+  EXPECT_THAT(likely_masks_warning(masks).value(),
               HasSubstr("1 image holds few whole values, as masks do (p3.nii: 3"));
-  EXPECT_FALSE(word_on_likely_masks({}));
+  EXPECT_FALSE(likely_masks_warning({}));
 }
 
 }  // namespace

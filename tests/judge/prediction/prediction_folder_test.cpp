@@ -58,7 +58,7 @@ TEST_F(PredictionFolder, OfACaseIsThatCaseAndOfFoldersAreThoseCases) {
   EXPECT_EQ(one.cases[0].inputs,
             (std::map<std::string, std::string>{
                 {"t1n", path("heads/a/a-t1n.nii")}, {"t2w", path("heads/a/a-t2w.nii")}, {"target", "t2w"}}));
-  EXPECT_THAT(words_on_account(one.account),
+  EXPECT_THAT(account_messages(one.account),
               ElementsAre(AllOf(HasSubstr("passed over: 1 file"), HasSubstr("a-seg.nii"))));
   const auto all = find(modalities(), {path("heads"), "target=t2w"});
   EXPECT_THAT(names(all), ElementsAre("a", "b"));

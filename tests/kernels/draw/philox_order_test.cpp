@@ -32,9 +32,9 @@ std::vector<int64_t> numbers_by_place(const Row& row, const Order& order) {
     const int64_t block = order.block_of(turn, blocks);
     if (block >= blocks) continue;
     made[static_cast<size_t>(block)] += 1;
-    int64_t places[words_of_a_block];
+    int64_t places[numbers_of_a_block];
     order.place(first_element_of(block), places);
-    for (int64_t word = 0; word < words_of_a_block; ++word) {
+    for (int64_t word = 0; word < numbers_of_a_block; ++word) {
       const int64_t number = first_element_of(block) + word * static_cast<int64_t>(lanes);
       if (number < size) numbers.at(static_cast<size_t>(places[word])) = number;
     }
@@ -61,10 +61,10 @@ TEST(PhiloxOrder, NeighboursWriteNeighboursWhereChannelsAreSideBySide) {
   const ChannelsLastOrder order{row.channels, row.voxels};
   for (int64_t turn = 1; turn < order.turns(blocks_of(row)); ++turn) {
     if (turn % row.channels == 0) continue;
-    int64_t before[words_of_a_block], here[words_of_a_block];
+    int64_t before[numbers_of_a_block], here[numbers_of_a_block];
     order.place(first_element_of(order.block_of(turn - 1, blocks_of(row))), before);
     order.place(first_element_of(order.block_of(turn, blocks_of(row))), here);
-    for (int64_t word = 0; word < words_of_a_block; ++word) ASSERT_EQ(here[word], before[word] + 1) << turn;
+    for (int64_t word = 0; word < numbers_of_a_block; ++word) ASSERT_EQ(here[word], before[word] + 1) << turn;
   }
 }
 

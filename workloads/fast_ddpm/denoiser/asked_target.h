@@ -22,9 +22,9 @@ ModalityCounts count_modalities(const std::vector<std::string>& modalities, cons
                                 const ModalityCounts& before = {});
 /// Throws Error (checkpoint) where the file holds no counts.
 ModalityCounts read_modality_counts(const std::filesystem::path& file);
-/// By this name a run keeps them, together with those of the run that it begins with.
+/// The name under which a run keeps them, together with those of the run that it begins with.
 constexpr const char* modality_counts_file = "modality_counts.json";
-/// Among Stage::kept_files().
+/// The counts, among Stage::kept_files().
 std::optional<ModalityCounts> kept_modality_counts(const std::map<std::string, std::filesystem::path>& kept);
 
 /// The number of the modality that `asked` names, or, where nothing is asked, of the only one that is not

@@ -20,7 +20,7 @@ at::Tensor brain_of(const at::Tensor& image);
 /// is_target [N, C] is true, show background. Zeros of a missing modality say nothing.
 at::Tensor background_beside(const at::Tensor& image, const at::Tensor& is_target);
 
-/// By name, of one case and one target.
+/// The figures, by name, of one case and one target.
 using BrainFigures = std::array<std::pair<const char*, double>, 6>;
 /// psnr and ssim of the whole volume, mae_brain and psnr_brain inside the brain, and, as the paper has them,
 /// psnr_slices and ssim_slices: means over those slices across the last axis that show brain, of SSIM in

@@ -38,8 +38,8 @@ class DenoiserTask final : public Task {
   /// The target, from 0 to 1000, on the grid of the first input's file.
   Prediction predict(const Batch& inputs, const PredictionContext& context) override;
 
-  /// For the planner, on the meta device: what validation computes of a case [1, C, D, H, W] while a run
-  /// trains, the picture with it.
+  /// Called for the planner, on the meta device: what validation computes of a case [1, C, D, H, W] while a
+  /// run trains, the picture with it.
   void count_judgement(const at::Tensor& image);
 
  private:
@@ -69,7 +69,8 @@ class DenoiserTask final : public Task {
   /// The same, over an image of any size.
   at::Tensor output_for(const at::Tensor& seen, const at::Tensor& is_target, const at::Tensor& times,
                         Coverage coverage);
-  /// At full depth, and for a picture: generates the modalities of one row, image [1, C, D, H, W].
+  /// Judges a row at full depth, and for a picture: generates the modalities of one row, image [1, C, D, H,
+  /// W].
   void judge(const at::Tensor& image, const at::Tensor& present, const ExampleKey& key, Metrics& metrics);
   int64_t target_of(const Batch& inputs, const PredictionContext& context) const;
   at::Tensor gathered(const Batch& inputs, const PredictionContext& context) const;  // [1, C, D, H, W]

@@ -30,9 +30,9 @@ class AutoencoderTask final : public Task {
   void start() override;
   bool is_active(const Objective& objective, const StepContext& context) const override;
   std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override;
-  /// Of a KL at its clamp.
+  /// The complaint of a KL at its clamp.
   std::optional<Complaint> complaint(const std::map<std::string, double>& recorded) const override;
-  /// Without and with the discriminator.
+  /// Two kinds of passes: without and with the discriminator.
   std::optional<int64_t> fixed_pass(const StepContext& context) const override {
     return is_adversarial(context);
   }

@@ -26,8 +26,8 @@ class DiffusionStage final : public Stage {
   Demand demand(const RunConfig& config, const Index& index) const override;
   /// Images or, for training with model.latents=kept, what the autoencoder makes of them.
   std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override;
-  /// At full depth what samples might be copies of, or what a filter is fitted to. While a run trains, up to
-  /// 64 cases for the picture of invented images, and none where there is no picture.
+  /// The cases: at full depth what samples might be copies of, or what a filter is fitted to. While a run
+  /// trains, up to 64 cases for the picture of invented images, and none where there is no picture.
   std::unique_ptr<Dataset> reference(const RunConfig& config, const Index& index,
                                      ValidationDepth depth) const override;
   std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override;
@@ -37,7 +37,7 @@ class DiffusionStage final : public Stage {
   PredictionForm prediction(const RunConfig& config) const override;
   bool predicts_by_average() const override { return true; }
 
-  /// As it was read.
+  /// The config, as it was read.
   const DiffusionConfig& own_config() const { return config_; }
 
  private:
@@ -46,7 +46,7 @@ class DiffusionStage final : public Stage {
   /// What training sees of an image of `window` voxels an axis, in shapes alone.
   Sample example_to_count(const std::vector<int64_t>& window) const;
   std::unique_ptr<Dataset> latents(const RunConfig& config, const Index& index) const;
-  /// As validation sees them; `cache` in place of data.cache.
+  /// The cases, as validation sees them; `cache` in place of data.cache.
   std::unique_ptr<Dataset> training_cases(const RunConfig& config, const Index& index,
                                           const std::string& cache) const;
 

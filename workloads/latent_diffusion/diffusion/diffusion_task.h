@@ -67,7 +67,7 @@ class DiffusionTask final : public Task {
   at::Tensor sampled_latents(const nn::SamplerOptions& sampling, const Batch& batch, const Latents& latents,
                              const std::function<void(double)>& progress);
   nn::SamplerOptions sampling_for_a_picture() const;
-  /// For report_nearest(), or where images are translated for report_filtered().
+  /// Notes the cases, for report_nearest(), or where images are translated for report_filtered().
   void note_training_cases(const Batch& batch, Metrics& metrics);
   void judge_samples(const Batch& batch, const Latents& latents, Metrics& metrics);
   void show_samples(const Batch& batch, const Latents& latents, Metrics& metrics);

@@ -21,8 +21,8 @@ struct Neighbour {
   double ratio = 0;  // of their distance to the least one between two of training; NaN where two are equal
 };
 
-/// For each invented latent. `invented` and `training` hold what note_place() noted; nothing where there is
-/// no invented latent, or fewer than two others.
+/// The neighbours for each invented latent. `invented` and `training` hold what note_place() noted; nothing
+/// where there is no invented latent, or fewer than two others.
 std::vector<Neighbour> nearest_in_training(const CaseValues& invented, const CaseValues& training);
 
 /// The figure nearest_training_latent: the least distance of an invented latent to one of training, over the

@@ -19,7 +19,7 @@ class LatentSpace {
   /// `autoencoder` is an AutoencoderTask.
   explicit LatentSpace(std::unique_ptr<Task> autoencoder);
 
-  /// For Task::companions().
+  /// The network, for Task::companions().
   torch::nn::Module* network() const { return autoencoder().network().ptr().get(); }
   /// What the autoencoder takes of a batch: its image, or both scans of a pair.
   at::Tensor image_of(const Batch& batch) const { return autoencoder().image_of(batch); }

@@ -11,7 +11,7 @@
 
 namespace larmor::latent_diffusion {
 
-/// Over the cases of which something was noted under this name.
+/// The mean over the cases of which something was noted under this name.
 std::optional<double> mean_of(const CaseValues& cases, const std::string& name);
 
 /// Notes the mean and the mean square of each channel of a case's latent [C, d, h, w], under `kind`: "true"

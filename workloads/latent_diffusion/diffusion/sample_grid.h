@@ -18,9 +18,9 @@ struct SampleGrid {
   Affine affine = identity_affine();
 };
 
-/// For Stage::keeps(): sides and axes of the voxels of the first of these images that can be read, as
-/// transforms leave it. The axes are made straight: an invented head is tilted in no scanner. Empty where no
-/// image can be read, or its file says nothing of its grid.
+/// The grid, for Stage::keeps(): sides and axes of the voxels of the first of these images that can be read,
+/// as transforms leave it. The axes are made straight: an invented head is tilted in no scanner. Empty where
+/// no image can be read, or its file says nothing of its grid.
 std::map<std::string, std::string> kept_grid(const Dataset& images, uint64_t seed);
 
 /// The grid that was kept, among `kept_files`; where none was (runs of earlier versions, weights without a

@@ -39,7 +39,7 @@ void show_channels(const char* what, const at::Tensor& image, const std::optiona
 std::string name_of_sample(int64_t example) { return text("sample ", example + 1); }
 
 /// Empty where there are as many as `predict` takes.
-std::string words_of(const SampleSteps& steps) {
+std::string steps_text(const SampleSteps& steps) {
   if (steps.taken == steps.all) return "";
   return text("Sampled in ", steps.taken, " steps, by evaluate and predict in ", steps.all, ". ");
 }
@@ -50,7 +50,7 @@ void show_invented(const at::Tensor& image, const Affine& grid, const SampleStep
                    Metrics& metrics) {
   const Panel frame{.title = "Invented images",
                     .scales = {{.title = "scaled intensity"}},
-                    .note = words_of(steps) + about_neighbours};
+                    .note = steps_text(steps) + about_neighbours};
   PanelCase shown{.name = name_of_sample(example)};
   show_channels("invented", image, grid, shown);
   metrics.show("samples", frame, std::move(shown));
@@ -70,7 +70,7 @@ void show_translated(const TranslatedImage& images, const SampleSteps& steps, in
                      Metrics& metrics) {
   const auto grid = metrics.grid(example);
   Panel frame = comparing_panel("Translated images", 0, 1, grid);
-  frame.note = words_of(steps);
+  frame.note = steps_text(steps);
   PanelCase shown{.name = metrics.case_name(example)};
   show_channels("condition", images.condition, grid, shown);
   for (int64_t channel = 0; channel < images.target.size(0); ++channel) {

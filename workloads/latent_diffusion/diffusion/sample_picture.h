@@ -11,7 +11,7 @@
 
 namespace larmor::latent_diffusion {
 
-/// In how many steps an image was sampled, and in how many `predict` samples one.
+/// The number of steps in which an image was sampled, and in how many `predict` samples one.
 struct SampleSteps {
   int64_t taken = 0, all = 0;
 };
@@ -28,7 +28,7 @@ struct TrainingImage {
   double ratio = 0;  // Neighbour::ratio
 };
 
-/// Beside the invented image of `example`, the one of training that is nearest to it.
+/// Shows, beside the invented image of `example`, the one of training that is nearest to it.
 void show_training_case(const TrainingImage& nearest, const Affine& grid, int64_t example, Metrics& metrics);
 
 /// A translated image [C, D, H, W] beside what it was made from, what it should be, and their difference.

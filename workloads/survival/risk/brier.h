@@ -14,8 +14,8 @@ struct BrierScores {
   /// One for each horizon; nothing where the training table does not reach, or all of it is censored, and
   /// where nobody of the table that is judged is followed beyond the horizon: scikit-survival refuses those.
   std::vector<std::optional<double>> at_horizons;
-  /// By the trapezoid rule over the horizons, divided by their range; of one horizon its own score. Nothing
-  /// where one of the scores is missing.
+  /// The score by the trapezoid rule over the horizons, divided by their range; of one horizon its own score.
+  /// Nothing where one of the scores is missing.
   std::optional<double> integrated;
 };
 

@@ -35,7 +35,7 @@ CohortPatient cohort_patient(uint64_t seed, int64_t number);
 Volume make_cohort_volume(uint64_t seed, int64_t number,
                           const std::vector<int64_t>& size);  // [1, X, Y, Z]
 
-/// Of such a body.
+/// The affine of such a body.
 Affine cohort_affine(const std::vector<int64_t>& size);
 
 /// Patients 0 to cases - 1 as a list has them: values `time`, `event` and `truth` (the log-risk), patient

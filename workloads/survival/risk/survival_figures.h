@@ -24,7 +24,7 @@ struct Predictions {
   std::vector<double> truth;           // the true log-risk of invented patients; otherwise empty
   std::vector<int64_t> examples = {};  // whose row each is
 
-  /// From the values "risk", "time", "event" and, where there are any, "truth".
+  /// Reads them from the values "risk", "time", "event" and, where there are any, "truth".
   static Predictions from(const CaseValues& cases);
   bool is_finite() const;
   /// Exp(-H0(t) exp(risk)) [patients x horizons], row after row.

@@ -22,7 +22,7 @@ struct SurvivalOutcomes {
   void check(const char* source) const;
 };
 
-/// From columns of a batch; an event that is neither 0 nor 1 becomes 2, which check() refuses.
+/// Reads them from columns of a batch; an event that is neither 0 nor 1 becomes 2, which check() refuses.
 SurvivalOutcomes outcomes_in(const at::Tensor& time, const at::Tensor& event);
 /// A tensor's values in their order, from any device and type.
 std::vector<double> numbers_in(const at::Tensor& tensor);

@@ -57,7 +57,7 @@ class SurvivalTask final : public Task, private WholeBatchLoss {
 
   const SurvivalConfig config_;
   nn::ResNet network_{nullptr};
-  /// Of the training table; nothing where that is not known.
+  /// The curves of the training table; nothing where that is not known.
   std::optional<StepCurve> censoring_, kaplan_meier_;
   std::vector<Horizon> horizons_;
   Predictions reference_;              // of a validation with the weights as they are; otherwise empty

@@ -23,8 +23,8 @@ struct TableFolds {
 };
 
 struct SurvivalTable {
-  /// With `values` time and event. Without a column for patients each row is a patient of its own when the
-  /// table has folds, and nobody's otherwise.
+  /// The cases with `values` time and event. Without a column for patients each row is a patient of its own
+  /// when the table has folds, and nobody's otherwise.
   std::vector<ListedCase> cases;
   std::string sentence;  // which column was taken for what, and what is left out, for people
 };

@@ -44,7 +44,7 @@ struct PairConfig {
 
   /// The first so many of frontal and lateral, around the origin: what `prepare` computes.
   std::vector<RadiographView> views(int64_t count) const;
-  /// Of the cube of the body: cube_positions().
+  /// The positions of the cube of the body: cube_positions().
   VoxelPositions positions(int64_t size) const;
 };
 

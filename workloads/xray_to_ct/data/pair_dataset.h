@@ -33,7 +33,7 @@ constexpr const char* intensity = "intensity";
 constexpr const char* mirrored = "mirrored";
 }  // namespace pair
 
-/// Of volumes in [-1, 1], any shape: attenuation in 1/mm, for project(); and HU. Differentiable.
+/// The attenuation of volumes in [-1, 1], any shape, in 1/mm, for project(); and HU. Differentiable.
 at::Tensor attenuation_of_unit(const at::Tensor& volume, const PairConfig& config);
 at::Tensor hu_of_unit(const at::Tensor& volume, const PairConfig& config);
 at::Tensor unit_of_hu(const at::Tensor& hu, const PairConfig& config);

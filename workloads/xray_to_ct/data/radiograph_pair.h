@@ -30,7 +30,8 @@ at::Tensor line_integrals(const Volume& hu, const std::vector<RadiographView>& v
 /// integral (1), and the CT in the cube.
 RadiographPair compute_pair(const Volume& ct, const PairConfig& config, int64_t views, int64_t size);
 
-/// For each view correlation_in_shadow() of the radiograph with the projection of the pair's volume.
+/// The value, for each view, of correlation_in_shadow() of the radiograph with the projection of the pair's
+/// volume.
 std::vector<double> alignment_of(const RadiographPair& pair, const PairConfig& config);
 
 }  // namespace larmor::xray_to_ct

@@ -24,7 +24,7 @@ class CascadeStage final : public Stage {
   Index index(const RunConfig& config) const override;
   Index found(const RunConfig& config) const override;
   Demand demand(const RunConfig& config, const Index& index) const override;
-  /// Of stages that follow another, with what that one makes of each case's radiographs.
+  /// The dataset of stages that follow another, with what that one makes of each case's radiographs.
   std::unique_ptr<Dataset> dataset(const RunConfig& config, const Index& index, Split split) const override;
   void prepare(const RunConfig& config, const Index& index, PrepareContext& context) const override;
   std::unique_ptr<Task> task(const RunConfig& config, const Index& index) const override;

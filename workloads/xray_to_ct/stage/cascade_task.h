@@ -17,7 +17,8 @@ namespace larmor::xray_to_ct {
 class CascadeTask final : public Task {
  public:
   static constexpr const char* output_name = "volume";
-  /// In samples of stages that follow another: what that one made of the case's radiographs, [1, d, h, w].
+  /// The name, in samples of stages that follow another, of what that one made of the case's radiographs, [1,
+  /// d, h, w].
   static constexpr const char* earlier_name = "earlier";
   /// [1, D, H, W] of training cases, or undefined; called at most once.
   using MeanVolume = std::function<at::Tensor()>;
@@ -72,7 +73,7 @@ class CascadeTask final : public Task {
     at::Tensor diffusion, physics;  // [N]
   };
 
-  /// From [-1, 1] to a mean of about zero and a deviation of about one, and back.
+  /// The volume, from [-1, 1] to a mean of about zero and a deviation of about one, and back.
   at::Tensor scaled(const at::Tensor& volume) const { return (volume - centre_) / spread_; }
   at::Tensor unscaled(const at::Tensor& volume) const { return volume * spread_ + centre_; }
   Examples examples_of(const Batch& batch) const;
@@ -90,13 +91,13 @@ class CascadeTask final : public Task {
   void judge(const Batch& batch, const Examples& examples, Metrics& metrics);
   /// What the stages before gave for a row, the first one first, each [d, h, w].
   std::vector<at::Tensor> volumes_before(const Batch& batch, int64_t row);
-  /// Of a volume [D, H, W] in [-1, 1] that was sampled for a case.
+  /// Judges a volume [D, H, W] in [-1, 1] that was sampled for a case.
   void judge_volume(const Examples& examples, int64_t row, int64_t example, const at::Tensor& volume,
                     const at::Tensor& seen, Metrics& metrics) const;
-  /// Of all samples of each row, the first of which is there already.
+  /// The spread of all samples of each row, the first of which is there already.
   void judge_spread(const Batch& batch, const Examples& examples, const Given& given, const at::Tensor& first,
                     Metrics& metrics);
-  /// Of a row whose truth is `true_hu`, inside the body.
+  /// The calibration of a row whose truth is `true_hu`, inside the body.
   void note_calibration(const SpreadSamples& samples, int64_t row, const at::Tensor& true_hu, int64_t example,
                         Metrics& metrics) const;
   at::Tensor hu_deviation(const SampleMoments& samples) const;

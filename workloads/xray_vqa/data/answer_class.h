@@ -26,7 +26,7 @@ struct AnswerFacts {
 class NameList {
  public:
   NameList() = default;
-  /// Of a name that stands there twice the first place counts.
+  /// The first place of a name that stands there twice counts.
   explicit NameList(std::vector<std::string> names);
 
   int64_t size() const { return static_cast<int64_t>(names_.size()); }

@@ -10,7 +10,7 @@ namespace larmor::xray_vqa {
 
 inline constexpr int64_t chexpert_labels = 14;
 
-/// In the order of the category head's classes, whatever order a table has them in.
+/// The names, in the order of the category head's classes, whatever order a table has them in.
 inline constexpr std::array<std::string_view, chexpert_labels> chexpert_names = {"Atelectasis",
                                                                                  "Cardiomegaly",
                                                                                  "Consolidation",
@@ -34,7 +34,7 @@ struct Label {
   bool counts = false;
 };
 
-/// Of a cell of a table: "1.0", "0.0", "-1.0" or "". Nothing where it is none of these.
+/// The label of a cell of a table: "1.0", "0.0", "-1.0" or "". Nothing where it is none of these.
 std::optional<Label> label_of_cell(std::string_view cell, Uncertain uncertain);
 
 }  // namespace larmor::xray_vqa

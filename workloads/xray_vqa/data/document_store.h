@@ -28,7 +28,8 @@ class DocumentStore {
 
   const std::filesystem::path& path() const { return path_; }
   const std::vector<Document>& documents() const { return documents_; }
-  /// Into `buffer`, which then has `padding` bytes more than the text that is given. Throws Error (data).
+  /// Reads it into `buffer`, which then has `padding` bytes more than the text that is given. Throws Error
+  /// (data).
   virtual std::string_view read(std::size_t document, std::string& buffer, std::size_t padding) const = 0;
   /// The place of the document of this study ("s50414267"), or -1.
   int64_t find_study(std::string_view study) const;

@@ -21,10 +21,10 @@ inline constexpr const char* study_row = "study_row";
 /// The most questions that pictures show.
 inline constexpr std::size_t most_shown_questions = 8;
 
-/// Of examples that are the questions of studies, those of a study one after the other, the few that pictures
-/// show: answered ones that `stride` divides, each of another study, and of one study after the other the
-/// first, the second, … of them, so that they are of several kinds. `study_of` gives each example's study,
-/// `is_answered` whether a head answers it and the answer is known.
+/// The few questions that pictures show, of examples that are the questions of studies, those of a study one
+/// after the other: answered ones that `stride` divides, each of another study, and of one study after the
+/// other the first, the second, … of them, so that they are of several kinds. `study_of` gives each example's
+/// study, `is_answered` whether a head answers it and the answer is known.
 std::vector<int64_t> shown_questions(int64_t examples, int64_t stride,
                                      const std::function<int64_t(int64_t)>& study_of,
                                      const std::function<bool(int64_t)>& is_answered);

@@ -24,7 +24,7 @@ struct TrainingCounts {
   TrainingCounts& operator+=(const TrainingCounts& other);
 };
 
-/// Of the training split, from its rows; no image is read.
+/// The counts of the training split, from its rows; no image is read.
 TrainingCounts count_training(const QuestionData& questions, const DataConfig& data, const Index& index);
 
 /// {"heads": {name: n}, "labels": {name: n}}

@@ -20,7 +20,8 @@ namespace larmor::xray_vqa {
 struct InteractionOptions {
   int64_t width = 768, heads = 12, intermediate = 3072, layers = 2;
   double dropout = 0.1;
-  /// Of attention's weights, 0.1 in the original: above 0 attention is computed in parts in training.
+  /// The part of attention's weights that is dropped, 0.1 in the original: above 0 attention is computed in
+  /// parts in training.
   double attention_dropout = 0;
 };
 

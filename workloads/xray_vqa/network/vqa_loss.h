@@ -21,7 +21,7 @@ struct VqaTargets {
   at::Tensor labels, labels_mask;         // [N, 14], of which those count that are true in the mask
 };
 
-/// From the head and the answer [N] of each question, -1 where there is none.
+/// The targets, from the head and the answer [N] of each question, -1 where there is none.
 VqaTargets targets_of(const at::Tensor& head, const at::Tensor& answer, const at::Tensor& labels,
                       const at::Tensor& labels_mask);
 
@@ -34,8 +34,8 @@ struct VqaLoss {
   at::Tensor vqa, total;                  // of the sums, each divided by its count
 };
 
-/// With counts_of() of all that is normalised together: a batch, or a whole step, of which this is then a
-/// part. A head that nobody asked adds nothing.
+/// The loss with counts_of() of all that is normalised together: a batch, or a whole step, of which this is
+/// then a part. A head that nobody asked adds nothing.
 VqaLoss vqa_loss(const VqaOutputs& outputs, const VqaTargets& targets, const at::Tensor& counts,
                  const LossWeights& weights);
 

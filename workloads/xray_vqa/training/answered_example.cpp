@@ -45,7 +45,7 @@ PanelPlane shaped_plane(const at::Tensor& rows, double shape) {
   return plane;
 }
 
-std::string words_of(const GivenAnswer& given, Head head, const Vocabularies& vocabularies) {
+std::string answer_text(const GivenAnswer& given, Head head, const Vocabularies& vocabularies) {
   return text(answer_name(head, given.answer, vocabularies), " (", fixed(given.probability, 2), ")");
 }
 
@@ -77,12 +77,12 @@ void show_answered(const AnsweredExample& example, const Vocabularies& vocabular
           {{.title = "radiograph", .scale = of_radiographs, .planes = {radiograph}},
            {.title = "saliency", .scale = of_radiographs, .planes = {radiograph}, .overlays = {overlay}}},
       .words = {text("Question (", head_names[static_cast<std::size_t>(example.head)], "): ", caption.words),
-                text("Answer: ", words_of(example.given, example.head, vocabularies)),
+                text("Answer: ", answer_text(example.given, example.head, vocabularies)),
                 text("Truth: ", answer_name(example.head, example.truth, vocabularies)),
                 is_right ? "✓ right" : "✗ wrong"}};
   if (example.with_scene)
     shown.words.push_back(
-        text("With the scene: ", words_of(*example.with_scene, example.head, vocabularies)));
+        text("With the scene: ", answer_text(*example.with_scene, example.head, vocabularies)));
   metrics.show("examples", frame_of_examples(), std::move(shown));
 }
 

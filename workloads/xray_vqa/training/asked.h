@@ -30,10 +30,10 @@ struct Asked {
 /// severe …" the severity, "Is …" or another verb yes or no, and all others the category.
 Head head_of_words(std::string_view question);
 
-/// From the texts `question`, and where they are given `type`, a question type of the dataset, and of the
-/// scene either `boxes`, "x1 y1 x2 y2; …" as shares of the picture, or `objects`, as objects_in_json().
-/// Throws Error (usage): an empty question, a type that no head answers, boxes that are none, both of the
-/// scene, or more of it than the network takes; and as objects_in_json().
+/// What is asked, from the texts `question`, and where they are given `type`, a question type of the dataset,
+/// and of the scene either `boxes`, "x1 y1 x2 y2; …" as shares of the picture, or `objects`, as
+/// objects_in_json(). Throws Error (usage): an empty question, a type that no head answers, boxes that are
+/// none, both of the scene, or more of it than the network takes; and as objects_in_json().
 Asked asked_of(const std::map<std::string, std::string, std::less<>>& texts, const SampleSizes& sizes,
                const WordPiece& tokenizer, const Vocabularies& vocabularies);
 

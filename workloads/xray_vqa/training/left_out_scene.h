@@ -12,8 +12,8 @@ namespace larmor::xray_vqa {
 VqaInputs without_scene(const VqaInputs& inputs);
 /// [N] bool: whether more is known of a row than without_scene() leaves.
 at::Tensor has_scene(const VqaInputs& inputs);
-/// Without the scenes of about `share` of the rows, which are drawn for each example: the same whatever the
-/// ranks and micro-batches. Requires: a DrawScope where the share is above 0.
+/// The inputs without the scenes of about `share` of the rows, which are drawn for each example: the same
+/// whatever the ranks and micro-batches. Requires: a DrawScope where the share is above 0.
 VqaInputs with_scenes_left_out(const VqaInputs& inputs, double share);
 
 }  // namespace larmor::xray_vqa

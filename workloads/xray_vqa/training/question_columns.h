@@ -10,9 +10,9 @@
 
 namespace larmor::xray_vqa {
 
-/// Of each question with a known answer: type, head, truth, answer, probability and right, and the last three
-/// again as `alone` has them, behind whose names stands _without_scene. Of the first question of each study
-/// the probabilities of its labels and, under <label>_truth, whether it has them.
+/// The columns of each question with a known answer: type, head, truth, answer, probability and right, and
+/// the last three again as `alone` has them, behind whose names stands _without_scene. Of the first question
+/// of each study the probabilities of its labels and, under <label>_truth, whether it has them.
 CaseColumns columns_of_questions(const SplitAnswers& answers, const SplitAnswers& alone,
                                  const Vocabularies& vocabularies);
 

@@ -9,7 +9,7 @@
 
 namespace larmor::xray_vqa {
 
-/// At full depth with its interval over patients.
+/// The loss at full depth with its interval over patients.
 SplitMetric loss_figure(const SplitAnswers& answers, const LossWeights& weights, Metrics& metrics);
 
 }  // namespace larmor::xray_vqa

@@ -24,7 +24,8 @@ inline constexpr const char *head = "head", *type = "type", *study = "study", *w
 inline constexpr const char *answer = "answer", *given = "given";
 inline constexpr const char *confidence = "confidence", *cross_entropy = "cross_entropy";
 inline constexpr const char *label = "label_", *probability = "probability_";  // and the label's number
-/// Behind the names of what the network says: of the picture alone, and of the scene without the picture.
+/// What stands behind the names of what the network says: of the picture alone, and of the scene without the
+/// picture.
 inline constexpr const char *without_scene = "_without_scene", *blind = "_blind";
 inline constexpr const char* scene = "scene";                  // 1 where the study has one
 inline constexpr const char* label_entropy = "label_entropy";  // summed over labels
@@ -67,7 +68,7 @@ class Baselines {
  public:
   explicit Baselines(std::span<const Answered> training);
   int64_t of_type(const Answered& question) const;
-  /// Of the wording; of the type where training had no such wording.
+  /// The class of the wording; of the type where training had no such wording.
   int64_t of_words(const Answered& question) const;
 
  private:

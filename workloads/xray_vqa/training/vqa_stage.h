@@ -42,7 +42,7 @@ class VqaStage final : public Stage {
   VqaSurroundings surroundings() const;
   /// The section `data`, with the run's files in place of those that its paths name.
   QuestionData questions() const;
-  /// Of the run, and of the run that it began with; nothing where that is not known.
+  /// What the run learnt, and the run that it began with; nothing where that is not known.
   std::optional<TrainingCounts> learnt() const;
 
   VqaConfig config_;

@@ -25,7 +25,7 @@ struct VqaSurroundings {
   Vocabularies vocabularies;  // names of answers
   /// Not null: the run of a stage before this one, where its weights start.
   std::shared_ptr<const EarlierRuns> earlier;
-  /// Of the data that the weights come from; nothing where that is not known.
+  /// The counts of the data that the weights come from; nothing where that is not known.
   std::optional<TrainingCounts> learnt = {};
 };
 
@@ -43,7 +43,7 @@ class VqaTask final : public Task {
   int64_t counted() const override { return heads + 2; }
   at::Tensor counts(const Batch& batch) override;
   std::vector<at::Tensor> losses(const Batch& batch, const StepContext& context) override;
-  /// By which encoders are frozen.
+  /// The pass, by which encoders are frozen.
   std::optional<int64_t> fixed_pass(const StepContext& context) const override {
     return (is_frozen("image", context.epoch) ? 1 : 0) + (is_frozen("text", context.epoch) ? 2 : 0);
   }

@@ -44,7 +44,7 @@ class HybridVitImpl final : public CascadeNetwork {
   /// Throws Error (usage) as `check` does. On c10::kMeta nothing is drawn or stored.
   explicit HybridVitImpl(const HybridVitOptions& options, c10::Device device = c10::kCPU);
 
-  /// Of the first stage.
+  /// The sample of the first stage.
   at::Tensor denoise(const CascadeInput& input) override;
   at::Tensor denoise(const std::string& stage, const CascadeInput& input);
 
