@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Names of files and types, words that the vocabulary of STYLE.md refuses in names, doc comments without a subject,
-reminders without an issue, sources without a test of their name, and a call that
+files that a README of a layer names, reminders without an issue, sources without a test of their name, and a call that
 does less than its name says."""
 
 import re
@@ -191,12 +191,27 @@ def check_doc_comments(root):
             goes_on = line.lstrip().startswith("///")
 
 
+NAMED_FILE = re.compile(r"`(?P<code>[\w./-]+\.(?:h|cpp|cu|cuh|py|md|txt))`|\]\((?P<link>[^)#:]+)\)")
+
+
+def check_readmes(root):
+    """A README of a layer names files from its own folder, from larmor/ or from the root."""
+    for path in source_tree.sources(root, ("larmor",), (".md",)):
+        folder = (root / path).parent
+        text = read(root, path)
+        for found in NAMED_FILE.finditer(text):
+            named = found["code"] or found["link"]
+            if not any((base / named).exists() for base in (folder, root / "larmor", root)):
+                yield Problem(str(path), text.count("\n", 0, found.start()) + 1, f"{named} is not there")
+
+
 def check(root, _arguments=None):
     yield from check_file_names(root)
     yield from check_loops(root)
     yield from check_types(root)
     yield from check_vocabulary(root)
     yield from check_doc_comments(root)
+    yield from check_readmes(root)
     yield from check_reminders(root)
     yield from check_tests(root)
 
@@ -212,6 +227,7 @@ STYLE = """# Style
 """
 GOOD_TREE = {
     "STYLE.md": STYLE,
+    "larmor/base/README.md": "`text.cpp` and `comm/seat.h`, [a test](../../tests/base/text_test.cpp), `f()`\n",
     "larmor/base/words.h": "/// The knock.\n/// of it\nint knockout, worker, place_of_rank;  // to knock\nconst char* a = \"knock\";\n",
     "larmor/data/old.h": "/// Of a kind.\nint a;\n",
     "larmor/base/text.cpp": "int a;\n",
@@ -237,6 +253,8 @@ BAD_TREES = [
      ["a.h:1: RankPlace", "a.h:2: last_rank_place", "a.h:2: is_rehearsing"]),
     ({"STYLE.md": "## Vocabulary\n| key | proves | knock |\n"}, ["STYLE.md:1: its vocabulary refuses no word"]),
     ({"app/a.h": "int b;\n\n/// Of a kind,\n/// in a place.\nint a;\n"}, ["app/a.h:3: a doc comment begins with its subject"]),
+    ({"larmor/base/README.md": "\n`gone.h`, [gone](gone.md)\n"},
+     ["README.md:2: gone.h is not there", "README.md:2: gone.md is not there"]),
     ({"larmor/base/utils.h": ""}, ["utils says nothing"]),
     ({"app/string_helpers.h": ""}, ["string_helpers says nothing"]),
     ({"larmor/base/bigFile.h": ""}, ["bigFile is not snake_case"]),
