@@ -32,6 +32,7 @@ TESTS = "tests"
 FINDING = re.compile(r"^(?P<path>/[^:\n]+):(?P<line>\d+):(?P<column>\d+): (?P<what>(?:warning|error): .*)$")
 INCLUDED = re.compile(r'^#include "(?P<path>[^"]+\.cpp)"$', re.MULTILINE)
 KEPT_SECONDS = 30 * 24 * 3600  # since it was last of use
+LANDED, RECENT = "landed", 20  # --changed landed: see last_landed()
 NO_ARGUMENT = ("-c", "-o")  # of the command: followed by a path that is not the caller's
 
 
@@ -67,13 +68,26 @@ def is_ours(path, root):
     return folder in FOLDERS and TESTS not in below
 
 
+def git(root, *arguments, check=True):
+    done = subprocess.run(["git", *arguments], cwd=root, check=check, capture_output=True, text=True)
+    return done.stdout.split() if done.returncode == 0 else []
+
+
+def last_landed(root):
+    """The commit after which changes are new: where this branch left origin/main; on main itself, where nothing is ahead
+    of it, RECENT commits before. Of a shallow clone the oldest commit that is there; with one commit nothing is new."""
+    head = git(root, "rev-parse", "HEAD")
+    left = git(root, "merge-base", "origin/main", "HEAD", check=False)
+    if left and left != head:
+        return left[0]
+    return git(root, "rev-list", "--first-parent", f"--max-count={RECENT + 1}", "HEAD")[-1]
+
+
 def changed(root, reference):
     """Files that differ from where this branch left `reference`, or that git does not know yet."""
-    def git(*words):
-        return subprocess.run(["git", *words], cwd=root, check=True, capture_output=True, text=True).stdout.split()
-    [base] = git("merge-base", reference, "HEAD")
-    files = git("diff", "--name-only", "--diff-filter=d", base)
-    return files + git("ls-files", "--others", "--exclude-standard")
+    [base] = [last_landed(root)] if reference == LANDED else git(root, "merge-base", reference, "HEAD")
+    files = git(root, "diff", "--name-only", "--diff-filter=d", base)
+    return files + git(root, "ls-files", "--others", "--exclude-standard")
 
 
 def program_version(program):
@@ -128,8 +142,9 @@ def read_anew(program, root, file, flags):
     return findings, trouble
 
 
-def run(root, build, files, jobs, program="clang-tidy", out=sys.stdout):
-    """Prints findings; the number of them and of files that could not be read."""
+def run(root, build, files, jobs, program="clang-tidy", out=sys.stdout, seconds=None):
+    """Prints findings; the number of them and of files that could not be read. No file is begun after so many
+    `seconds`; how many are left is told."""
     began = time.monotonic()
     work = chosen(build, root, files)
     all_findings, troubles = {}, []
@@ -139,9 +154,19 @@ def run(root, build, files, jobs, program="clang-tidy", out=sys.stdout):
         if time.time() - file.stat().st_mtime > KEPT_SECONDS:
             file.unlink()
     seen = program_version(program)
+    left = 0
+
+    def read_in_time(one):
+        if seconds is not None and time.monotonic() - began > seconds:
+            return None
+        return read(program, seen, root, kept, *one)
+
     with ThreadPoolExecutor(max_workers=jobs) as pool:
-        results = pool.map(lambda one: read(program, seen, root, kept, *one), work)
-        for (file, _), (findings, trouble) in zip(work, results):
+        for (file, _), result in zip(work, pool.map(read_in_time, work)):
+            if result is None:
+                left += 1
+                continue
+            findings, trouble = result
             for place, below in findings.items():
                 if is_ours(root / place[0], root):  # not before: what is kept of a unit outlives FOLDERS
                     all_findings.setdefault(place, below)
@@ -153,15 +178,34 @@ def run(root, build, files, jobs, program="clang-tidy", out=sys.stdout):
         print(f"{file} could not be read:\n{trouble}", file=out)
     units = "1 file" if len(work) == 1 else f"{len(work)} files"
     print(f"{len(all_findings)} found by clang-tidy in {units} as they are compiled, {len(troubles)} unread, "
-          f"{time.monotonic() - began:.0f} s", file=out)
+          f"{time.monotonic() - began:.0f} s" + (f"; {left} files were left: there was no time" if left else ""),
+          file=out)
     return len(all_findings), len(troubles)
+
+
+def test_changed(root, check):
+    """What is new in a repository of main alone, in a shallow clone of it, and on a branch ahead of origin/main."""
+    def commit(folder, name):
+        (folder / name).write_text("int a;\n")
+        git(folder, "add", name)
+        git(folder, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "-m", name)
+
+    repository, clone, shallow = root / "repository", root / "clone", root / "shallow"
+    git(root, "init", "--quiet", "--initial-branch=main", str(repository))
+    for number in range(RECENT + 3):
+        commit(repository, f"{number}.cpp")
+    check("what is new on main", sorted(changed(repository, LANDED)), sorted(f"{i}.cpp" for i in range(3, RECENT + 3)))
+    git(root, "clone", "--quiet", "--depth=1", f"file://{repository}", str(shallow))
+    check("what is new of one commit", changed(shallow, LANDED), [])
+    git(root, "clone", "--quiet", str(repository), str(clone))
+    commit(clone, "ahead.cpp")
+    check("what is new ahead of origin/main", changed(clone, LANDED), ["ahead.cpp"])
 
 
 def self_test(program):
     """Two sources in a unit, of which one uses what it has moved, a header that both include, one that is broken."""
-    if shutil.which(program) is None or shutil.which("clang++") is None:
-        print(f"self-test left out: there is no {program}, or no clang++")
-        return 0
+    if None in (shutil.which(program), shutil.which("clang++")):
+        return print(f"self-test left out: there is no {program}, or no clang++") or 0
     faults = []
 
     def check(what, got, wanted):
@@ -214,6 +258,8 @@ def self_test(program):
             check("a header, which stands for its source", found(["larmor/faulty.h", "README.md"]), (2, 0))
             check("a source that is not compiled", found(["larmor/unknown.cpp"]), (0, 0))
             check("a source that does not compile", found(["larmor/broken.cpp"]), (1, 0))
+            check("no time", run(root, root / "build", None, 1, str(counting), nowhere, seconds=-1), (0, 0))
+        test_changed(root, check)
     print("\n".join(faults) or "self-test passed")
     return 1 if faults else 0
 
@@ -223,7 +269,9 @@ def main():
     parser.add_argument("files", nargs="*", help="sources or headers; without any all of them")
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
     parser.add_argument("--build", type=Path, help="folder with compile_commands.json; ROOT/build/tidy by default")
-    parser.add_argument("--changed", metavar="REF", help="files that this branch has changed since it left REF")
+    parser.add_argument("--changed", metavar="REF", help="files that this branch has changed since it left REF; `landed`: "
+                        f"since origin/main, or in the last {RECENT} commits where nothing is ahead of it")
+    parser.add_argument("--seconds", type=float, metavar="N", help="begin no file after so many")
     parser.add_argument("--most", type=int, metavar="N", help="with --changed: look at nothing where there are more")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--self-test", action="store_true")
@@ -239,7 +287,7 @@ def main():
         if arguments.most is not None and len(sources) > arguments.most:
             print(f"{len(sources)} sources have changed since {arguments.changed}: script/tidy looks at all")
             return 0
-    found, unread = run(root, build, files, arguments.jobs)
+    found, unread = run(root, build, files, arguments.jobs, seconds=arguments.seconds)
     return 1 if found or unread else 0
 
 
