@@ -3,9 +3,9 @@
 #include <vector>
 
 #include <ATen/ops/cat.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include "larmor/kernels/norms/norm_tensors.h"
+#include "larmor/kernels/operator.h"
 
 namespace larmor {
 namespace {
@@ -24,10 +24,7 @@ Tensor joined(const Tensor& first, const Tensor& second) {
   return at::cat({matrix(first), matrix(second)}, 1).view(sizes).movedim(-1, 1);
 }
 
-struct JoinedChannels : torch::autograd::Function<JoinedChannels> {
-  using Context = torch::autograd::AutogradContext;
-  using Variables = torch::autograd::variable_list;
-
+struct JoinedChannels : GradientNode<JoinedChannels> {
   static Tensor forward(Context* context, const Tensor& first, const Tensor& second) {
     context->saved_data["channels"] = std::vector<int64_t>{first.size(1), second.size(1)};
     return joined(first, second);

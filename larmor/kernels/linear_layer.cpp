@@ -6,18 +6,15 @@
 
 #include <ATen/Context.h>
 #include <ATen/autocast_mode.h>
-#include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
-#include <torch/csrc/autograd/custom_function.h>
-#include <torch/library.h>
 
 #include "larmor/base/ensure.h"
 #include "larmor/device/cpu_ability.h"
 #include "larmor/kernels/linear_gradients.h"
+#include "larmor/kernels/operator.h"
 #include "larmor/kernels/parallel_loop.h"
 #include "larmor/kernels/vector_cpu.h"
 
@@ -34,7 +31,7 @@ namespace {
 
 using at::Tensor;
 using Optional = std::optional<Tensor>;
-using ProductOperator = Tensor(const Tensor&, const Tensor&, const Optional&);
+using Product = Operator<"product", Tensor(const Tensor& left, const Tensor& right, const Optional& bias)>;
 
 constexpr double fewest_multiplications = 1 << 20;
 // oneDNN cuts a long sum into as many parts as there are threads, where the result is small. It leaves one of
@@ -105,17 +102,11 @@ Tensor product_on_meta(const Tensor& left, const Tensor& right, const Optional& 
   return at::empty({left.size(0), right.size(1)}, left.options());
 }
 
-TORCH_LIBRARY_FRAGMENT(larmor, library) {
-  library.def("product(Tensor left, Tensor right, Tensor? bias) -> Tensor");
-}
-TORCH_LIBRARY_IMPL(larmor, CPU, library) { library.impl("product", product_on_cpu); }
-TORCH_LIBRARY_IMPL(larmor, Meta, library) { library.impl("product", product_on_meta); }
+const Product::Registration registered("(Tensor left, Tensor right, Tensor? bias) -> Tensor",
+                                       {.cpu = product_on_cpu, .meta = product_on_meta});
 
 Tensor product(const Tensor& left, const Tensor& right, const Optional& bias = std::nullopt) {
-  static const auto handle =
-      c10::Dispatcher::singleton().findSchemaOrThrow("larmor::product", "").typed<ProductOperator>();
-  const at::AutoDispatchBelowADInplaceOrView below;
-  return handle.call(left, right, bias);
+  return Product::call_below_autograd(left, right, bias);
 }
 
 /// [rows, numbers], side by side.
@@ -141,10 +132,7 @@ LinearGradients linear_gradients(const at::Tensor& slopes, const at::Tensor& row
 namespace linear_layers {
 namespace {
 
-struct DifferentiableLinear : torch::autograd::Function<DifferentiableLinear> {
-  using Context = torch::autograd::AutogradContext;
-  using Variables = torch::autograd::variable_list;
-
+struct DifferentiableLinear : GradientNode<DifferentiableLinear> {
   static Tensor forward(Context* context, const Tensor& input, const Tensor& weight, const Optional& bias) {
     context->save_for_backward({input, weight});
     context->saved_data["has_bias"] = bias.has_value();
@@ -192,8 +180,7 @@ bool is_layer_by_one_dnn(const at::Tensor& input, const at::Tensor& weight) {
 at::Tensor linear_layer(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) {
   if (!is_layer_by_one_dnn(input, weight)) return at::linear(input, weight, bias);
   ensure(weight.dim() == 2 && input.dim() >= 1 && input.size(-1) == weight.size(1));
-  return linear_layers::DifferentiableLinear::apply(input, weight,
-                                                    bias.defined() ? std::optional(bias) : std::nullopt);
+  return linear_layers::DifferentiableLinear::apply(input, weight, if_defined(bias));
 }
 
 }  // namespace larmor

@@ -6,17 +6,14 @@
 #include <tuple>
 
 #include <ATen/autocast_mode.h>
-#include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
-#include <torch/csrc/autograd/custom_function.h>
-#include <torch/library.h>
 
 #include "larmor/base/ensure.h"
 #include "larmor/kernels/attention/attention_cpu.h"
 #include "larmor/kernels/attention/attention_plain.h"
+#include "larmor/kernels/operator.h"
 #include "larmor/kernels/parallel_loop.h"
 #include "larmor/kernels/vector_cpu.h"
 
@@ -27,9 +24,11 @@ namespace {
 using at::Tensor;
 using Two = std::tuple<Tensor, Tensor>;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
-using ForwardOperator = Two(const Tensor&, const Tensor&, const Tensor&);
-using BackwardOperator = Three(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                               const Tensor&);
+using ForwardOperator =
+    Operator<"attention", Two(const Tensor& query, const Tensor& key, const Tensor& value)>;
+using BackwardOperator =
+    Operator<"attention_backward", Three(const Tensor& gradient, const Tensor& query, const Tensor& key,
+                                         const Tensor& value, const Tensor& output, const Tensor& sums)>;
 
 constexpr int64_t widest_head = 128;
 // Fewer are libtorch's: measured, what tiles cost beside their products is more than they gain.
@@ -146,45 +145,16 @@ Three backward_on_meta(const Tensor& /*gradient*/, const Tensor& query, const Te
   return {empty_like_layers(query), empty_like_layers(key), empty_like_layers(value)};
 }
 
-// In the source that the operators are called through: a program that is linked from archives has them then.
-TORCH_LIBRARY_FRAGMENT(larmor, library) {
-  library.def("attention(Tensor query, Tensor key, Tensor value) -> (Tensor, Tensor)");
-  library.def(
-      "attention_backward(Tensor gradient, Tensor query, Tensor key, Tensor value, Tensor output, Tensor "
-      "sums)"
-      " -> (Tensor, Tensor, Tensor)");
-}
-TORCH_LIBRARY_IMPL(larmor, CPU, library) {
-  library.impl("attention", on_cpu);
-  library.impl("attention_backward", backward_on_cpu);
-}
-TORCH_LIBRARY_IMPL(larmor, Meta, library) {
-  library.impl("attention", on_meta);
-  library.impl("attention_backward", backward_on_meta);
-}
+const ForwardOperator::Registration forward_operator(
+    "(Tensor query, Tensor key, Tensor value) -> (Tensor, Tensor)", {.cpu = on_cpu, .meta = on_meta});
+const BackwardOperator::Registration backward_operator(
+    "(Tensor gradient, Tensor query, Tensor key, Tensor value, Tensor output, Tensor sums)"
+    " -> (Tensor, Tensor, Tensor)",
+    {.cpu = backward_on_cpu, .meta = backward_on_meta});
 
-Two call_forward(const Tensor& query, const Tensor& key, const Tensor& value) {
-  static const auto handle =
-      c10::Dispatcher::singleton().findSchemaOrThrow("larmor::attention", "").typed<ForwardOperator>();
-  const at::AutoDispatchBelowADInplaceOrView below;
-  return handle.call(query, key, value);
-}
-
-Three call_backward(const Tensor& gradient, const Tensor& query, const Tensor& key, const Tensor& value,
-                    const Tensor& output, const Tensor& sums) {
-  static const auto handle = c10::Dispatcher::singleton()
-                                 .findSchemaOrThrow("larmor::attention_backward", "")
-                                 .typed<BackwardOperator>();
-  const at::AutoDispatchBelowADInplaceOrView below;
-  return handle.call(gradient, query, key, value, output, sums);
-}
-
-struct DifferentiableAttention : torch::autograd::Function<DifferentiableAttention> {
-  using Context = torch::autograd::AutogradContext;
-  using Variables = torch::autograd::variable_list;
-
+struct DifferentiableAttention : GradientNode<DifferentiableAttention> {
   static Tensor forward(Context* context, const Tensor& query, const Tensor& key, const Tensor& value) {
-    const auto [output, sums] = call_forward(query, key, value);
+    const auto [output, sums] = ForwardOperator::call_below_autograd(query, key, value);
     context->save_for_backward({query, key, value, output, sums});
     return output;
   }
@@ -192,9 +162,9 @@ struct DifferentiableAttention : torch::autograd::Function<DifferentiableAttenti
   static Variables backward(Context* context, const Variables& gradients) {
     const Variables saved = context->get_saved_variables();
     const auto [of_query, of_key, of_value] =
-        at::GradMode::is_enabled()
-            ? plain_attention_backward(gradients[0], saved[0], saved[1], saved[2])
-            : call_backward(gradients[0], saved[0], saved[1], saved[2], saved[3], saved[4]);
+        at::GradMode::is_enabled() ? plain_attention_backward(gradients[0], saved[0], saved[1], saved[2])
+                                   : BackwardOperator::call_below_autograd(gradients[0], saved[0], saved[1],
+                                                                           saved[2], saved[3], saved[4]);
     return {of_query, of_key, of_value};
   }
 };

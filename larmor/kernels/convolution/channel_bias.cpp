@@ -4,24 +4,22 @@
 #include <vector>
 
 #include <ATen/TensorOperators.h>
-#include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/sum.h>
-#include <torch/csrc/autograd/custom_function.h>
-#include <torch/library.h>
 
 #include "larmor/base/ensure.h"
 #include "larmor/kernels/convolution/channel_bias_operators.h"
+#include "larmor/kernels/operator.h"
 
 namespace larmor {
 namespace channel_bias {
 namespace {
 
 using at::Tensor;
-using AddOperator = void(const Tensor&, const Tensor&);
-using SumsOperator = Tensor(const Tensor&, bool, at::ScalarType);
+using AddOperator = Operator<"add_channel_bias_", void(const Tensor& input, const Tensor& bias)>;
+using SumsOperator =
+    Operator<"channel_sums", Tensor(const Tensor& gradient, bool of_each_sample, at::ScalarType result)>;
 
 /// [1, C, 1, …] or [N, C, 1, …] beside `input`.
 Tensor beside(const Tensor& bias, const Tensor& input) {
@@ -49,42 +47,16 @@ Tensor sums_on_meta(const Tensor& gradient, bool of_each_sample, at::ScalarType 
   return at::empty(sizes, gradient.options().dtype(result));
 }
 
-template <class Signature, class... Arguments>
-auto call(const char* name, const Arguments&... arguments) {
-  static const auto handle = c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Signature>();
-  const at::AutoDispatchBelowADInplaceOrView below;
-  return handle.call(arguments...);
-}
+const AddOperator::Registration adds("(Tensor(a!) input, Tensor bias) -> ()",
+                                     {.cpu = add_by_libtorch, .cuda = add_on_gpu, .meta = add_on_meta});
+const SumsOperator::Registration sums("(Tensor gradient, bool of_each_sample, ScalarType result) -> Tensor",
+                                      {.cpu = sums_by_libtorch, .cuda = sums_on_gpu, .meta = sums_on_meta});
 
-// In the source that the operators are called through: a program that is linked from archives has them then.
-TORCH_LIBRARY_FRAGMENT(larmor, library) {
-  library.def("add_channel_bias_(Tensor(a!) input, Tensor bias) -> ()");
-  library.def("channel_sums(Tensor gradient, bool of_each_sample, ScalarType result) -> Tensor");
-}
-
-TORCH_LIBRARY_IMPL(larmor, CPU, library) {
-  library.impl("add_channel_bias_", add_by_libtorch);
-  library.impl("channel_sums", sums_by_libtorch);
-}
-
-TORCH_LIBRARY_IMPL(larmor, CUDA, library) {
-  library.impl("add_channel_bias_", add_on_gpu);
-  library.impl("channel_sums", sums_on_gpu);
-}
-
-TORCH_LIBRARY_IMPL(larmor, Meta, library) {
-  library.impl("add_channel_bias_", add_on_meta);
-  library.impl("channel_sums", sums_on_meta);
-}
-
-struct AddedBias : torch::autograd::Function<AddedBias> {
-  using Context = torch::autograd::AutogradContext;
-  using Variables = torch::autograd::variable_list;
-
+struct AddedBias : GradientNode<AddedBias> {
   static Tensor forward(Context* context, Tensor input, const Tensor& bias) {
     context->saved_data["of_each_sample"] = bias.dim() == 2;
     context->saved_data["type"] = static_cast<int64_t>(bias.scalar_type());
-    call<AddOperator>("larmor::add_channel_bias_", input, bias);
+    AddOperator::call_below_autograd(input, bias);
     context->mark_dirty({input});
     return input;
   }
@@ -93,10 +65,9 @@ struct AddedBias : torch::autograd::Function<AddedBias> {
     if (!context->needs_input_grad(1)) return {gradients[0], Tensor()};
     const bool of_each_sample = context->saved_data["of_each_sample"].toBool();
     const auto type = static_cast<at::ScalarType>(context->saved_data["type"].toInt());
-    const Tensor of_bias =
-        at::GradMode::is_enabled()
-            ? sums_by_libtorch(gradients[0], of_each_sample, type)
-            : call<SumsOperator>("larmor::channel_sums", gradients[0], of_each_sample, type);
+    const Tensor of_bias = at::GradMode::is_enabled()
+                               ? sums_by_libtorch(gradients[0], of_each_sample, type)
+                               : SumsOperator::call_below_autograd(gradients[0], of_each_sample, type);
     return {gradients[0], of_bias};
   }
 };

@@ -1,18 +1,12 @@
-#include "larmor/base/error.h"
 #include "larmor/kernels/convolution/channel_bias_operators.h"
+#include "larmor/kernels/without_cuda.h"
 
 namespace larmor::channel_bias {
-namespace {
 
-[[noreturn]] void refuse_gpu() {
-  fail(Exit::environment, "a convolution's bias on a GPU needs a larmor that is built with CUDA",
-       "build it by script/build --cuda, or train on the CPU");
-}
+constexpr const char* what = "a convolution's bias on a GPU needs";
 
-}  // namespace
+void add_on_gpu(const at::Tensor&, const at::Tensor&) { refuse_without_cuda(what); }
 
-void add_on_gpu(const at::Tensor&, const at::Tensor&) { refuse_gpu(); }
-
-at::Tensor sums_on_gpu(const at::Tensor&, bool, at::ScalarType) { refuse_gpu(); }
+at::Tensor sums_on_gpu(const at::Tensor&, bool, at::ScalarType) { refuse_without_cuda(what); }
 
 }  // namespace larmor::channel_bias

@@ -12,7 +12,6 @@
 #include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/mkldnn_convolution.h>
 #include <torch/csrc/autograd/autograd.h>
-#include <torch/csrc/autograd/custom_function.h>
 #include <torch/custom_class.h>
 
 #include "larmor/device/cpu_ability.h"
@@ -25,6 +24,7 @@
 #include "larmor/kernels/convolution/pointwise_conv.h"
 #include "larmor/kernels/convolution/taps_conv.h"
 #include "larmor/kernels/convolution/winograd_conv.h"
+#include "larmor/kernels/operator.h"
 
 namespace larmor {
 namespace {
@@ -236,10 +236,7 @@ struct FormOfBackward : torch::CustomClassHolder {
   Conv3dForm form;
 };
 
-struct ConvolutionAgain : torch::autograd::Function<ConvolutionAgain> {
-  using Context = torch::autograd::AutogradContext;
-  using Variables = torch::autograd::variable_list;
-
+struct ConvolutionAgain : GradientNode<ConvolutionAgain> {
   static Tensor forward(Context* context, const Tensor& volumes, const Tensor& kernel,
                         const std::optional<Tensor>& bias, const Conv3dForm& form) {
     context->save_for_backward({volumes, kernel, bias.value_or(Tensor())});
@@ -287,7 +284,7 @@ Tensor by_path(const Conv3dForm& form, const Tensor& volumes, const Tensor& kern
     case ConvPath::wide_columns:
       break;
   }
-  return ConvolutionAgain::apply(volumes, kernel, bias.defined() ? std::optional(bias) : std::nullopt, form);
+  return ConvolutionAgain::apply(volumes, kernel, if_defined(bias), form);
 }
 
 }  // namespace

@@ -4,17 +4,14 @@
 #include <optional>
 
 #include <ATen/autocast_mode.h>
-#include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/empty.h>
-#include <torch/csrc/autograd/custom_function.h>
-#include <torch/library.h>
 
 #include "larmor/base/ensure.h"
 #include "larmor/kernels/convolution/depthwise_conv_cpu.h"
+#include "larmor/kernels/operator.h"
 #include "larmor/kernels/parallel_loop.h"
 
 namespace larmor {
@@ -22,7 +19,7 @@ namespace depthwise {
 namespace {
 
 using at::Tensor;
-using WeightOperator = Tensor(const Tensor&, const Tensor&);
+using WeightGradient = Operator<"depthwise_conv_weight", Tensor(const Tensor& gradient, const Tensor& input)>;
 
 constexpr std::array<int64_t, 2> strides{1, 1}, paddings{taps / 2, taps / 2}, dilations{1, 1}, no_more{0, 0};
 
@@ -52,28 +49,11 @@ Tensor differentiate_weight_on_meta(const Tensor& gradient, const Tensor& /*inpu
   return empty_weight(gradient);
 }
 
-TORCH_LIBRARY_FRAGMENT(larmor, library) {
-  library.def("depthwise_conv_weight(Tensor gradient, Tensor input) -> Tensor");
-}
-TORCH_LIBRARY_IMPL(larmor, CPU, library) {
-  library.impl("depthwise_conv_weight", differentiate_weight_on_cpu);
-}
-TORCH_LIBRARY_IMPL(larmor, Meta, library) {
-  library.impl("depthwise_conv_weight", differentiate_weight_on_meta);
-}
+const WeightGradient::Registration registered("(Tensor gradient, Tensor input) -> Tensor",
+                                              {.cpu = differentiate_weight_on_cpu,
+                                               .meta = differentiate_weight_on_meta});
 
-Tensor differentiate_weight(const Tensor& gradient, const Tensor& input) {
-  static const auto handle = c10::Dispatcher::singleton()
-                                 .findSchemaOrThrow("larmor::depthwise_conv_weight", "")
-                                 .typed<WeightOperator>();
-  const at::AutoDispatchBelowADInplaceOrView below;
-  return handle.call(gradient, input);
-}
-
-struct DifferentiableConvolution : torch::autograd::Function<DifferentiableConvolution> {
-  using Context = torch::autograd::AutogradContext;
-  using Variables = torch::autograd::variable_list;
-
+struct DifferentiableConvolution : GradientNode<DifferentiableConvolution> {
   static Tensor forward(Context* context, const Tensor& input, const Tensor& weight, const Tensor& bias) {
     context->save_for_backward({input, weight});
     return convolve(input, weight, bias);
@@ -91,7 +71,8 @@ struct DifferentiableConvolution : torch::autograd::Function<DifferentiableConvo
           at::convolution_backward(gradient, input, weight, std::nullopt, strides, paddings, dilations,
                                    /*transposed=*/false, no_more, /*groups=*/input.size(1), by_libtorch);
     }
-    if (context->needs_input_grad(1) && !differentiates) of_weight = differentiate_weight(gradient, input);
+    if (context->needs_input_grad(1) && !differentiates)
+      of_weight = WeightGradient::call_below_autograd(gradient, input);
     if (context->needs_input_grad(2)) of_bias = gradient.sum(at::IntArrayRef({0, 2, 3}));
     return {of_input, of_weight, of_bias};
   }

@@ -4,11 +4,8 @@
 #include <tuple>
 #include <vector>
 
-#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/core/ivalue.h>
-#include <torch/csrc/autograd/autograd.h>
-#include <torch/csrc/autograd/custom_function.h>
 #include <torch/custom_class.h>
 
 #include "larmor/kernels/convolution/channel_bias.h"
@@ -16,6 +13,7 @@
 #include "larmor/kernels/convolution/conv3d_form.h"
 #include "larmor/kernels/norms/group_norm_silu.h"
 #include "larmor/kernels/norms/group_norm_silu_calls.h"
+#include "larmor/kernels/operator.h"
 
 namespace larmor {
 namespace {
@@ -33,9 +31,7 @@ struct NormedConvForm : torch::CustomClassHolder {
   Conv3dForm conv;
 };
 
-struct NormedConvolution : torch::autograd::Function<NormedConvolution> {
-  using Context = torch::autograd::AutogradContext;
-  using Variables = torch::autograd::variable_list;
+struct NormedConvolution : GradientNode<NormedConvolution> {
   enum : size_t { of_input, of_kernel, of_norm_weight, of_norm_bias, of_bias, all_gradients };
 
   static Tensor forward(Context* context, const Tensor& input, const Tensor& kernel,
@@ -44,8 +40,8 @@ struct NormedConvolution : torch::autograd::Function<NormedConvolution> {
     context->save_for_backward({input, kernel, norm_weight, norm_bias, bias.value_or(Tensor())});
     context->saved_data["form"] = c10::IValue::make_capsule(form);
     const at::AutoDispatchBelowADInplaceOrView below;
-    const auto [normed, mean, rstd] = group_norms::call_forward(input, norm_weight, norm_bias, form->groups,
-                                                                form->epsilon, /*activated=*/true);
+    const auto [normed, mean, rstd] = group_norms::Forward::call(input, norm_weight, norm_bias, form->groups,
+                                                                 form->epsilon, /*activated=*/true);
     return convolved(form->conv, volumes_for(form->conv, normed), kernel, bias.value_or(Tensor()));
   }
 
@@ -59,8 +55,8 @@ struct NormedConvolution : torch::autograd::Function<NormedConvolution> {
                                      has_bias && context->needs_input_grad(of_bias)};
     const at::AutoDispatchBelowADInplaceOrView below;
     auto [normed, mean, rstd] =
-        group_norms::call_forward(saved[of_input], saved[of_norm_weight], saved[of_norm_bias], form.groups,
-                                  form.epsilon, /*activated=*/true);
+        group_norms::Forward::call(saved[of_input], saved[of_norm_weight], saved[of_norm_bias], form.groups,
+                                   form.epsilon, /*activated=*/true);
     Tensor volumes = volumes_for(form.conv, normed);
     const at::ScalarType type = normed.scalar_type();
     normed.reset();
@@ -68,8 +64,8 @@ struct NormedConvolution : torch::autograd::Function<NormedConvolution> {
         convolved_gradients(form.conv, gradients[0], volumes, saved[of_kernel], wanted);
     volumes.reset();
     auto [input, norm_weight, norm_bias] =
-        group_norms::call_backward(slopes.to(type), saved[of_input], saved[of_norm_weight],
-                                   saved[of_norm_bias], mean, rstd, form.groups, /*activated=*/true);
+        group_norms::Backward::call(slopes.to(type), saved[of_input], saved[of_norm_weight],
+                                    saved[of_norm_bias], mean, rstd, form.groups, /*activated=*/true);
     return {input, kernel, norm_weight, norm_bias, bias, Tensor()};
   }
 
@@ -80,17 +76,8 @@ struct NormedConvolution : torch::autograd::Function<NormedConvolution> {
                                           saved[of_norm_bias], form.epsilon);
     const Tensor result =
         convolved(form.conv, volumes_for(form.conv, normed), saved[of_kernel], saved[of_bias]);
-    Variables asked, found(all_gradients + 1);
-    std::vector<size_t> places;
-    for (size_t i = 0; i < all_gradients; ++i) {
-      if (!saved[i].defined() || !context->needs_input_grad(i)) continue;
-      asked.push_back(saved[i]);
-      places.push_back(i);
-    }
-    const Variables given = torch::autograd::grad({result}, asked, {gradient}, /*retain_graph=*/true,
-                                                  /*create_graph=*/true);
-    for (size_t i = 0; i < given.size(); ++i) found[places[i]] = given[i];
-    return found;
+    return differentiable_gradients(*context, result, std::span(saved).first(all_gradients), gradient,
+                                    all_gradients + 1);
   }
 };
 
@@ -106,8 +93,7 @@ Tensor group_norm_silu_conv(const Tensor& input, const GroupNormWeights& norm, c
   const bool is_apart = has_bias_apart(form, input, bias);
   const Tensor laid_bias = is_apart ? Tensor() : bias_for(form, bias);
   const Tensor result =
-      NormedConvolution::apply(input, kernel_for(form, weight), norm.weight, norm.bias,
-                               laid_bias.defined() ? Optional(laid_bias) : std::nullopt,
+      NormedConvolution::apply(input, kernel_for(form, weight), norm.weight, norm.bias, if_defined(laid_bias),
                                c10::make_intrusive<NormedConvForm>(norm.groups, norm.epsilon, form));
   return is_apart ? add_channel_bias(result, bias) : result;
 }

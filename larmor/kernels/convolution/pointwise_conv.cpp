@@ -5,10 +5,10 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/convolution_backward.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include "larmor/kernels/linear_gradients.h"
 #include "larmor/kernels/linear_layer.h"
+#include "larmor/kernels/operator.h"
 
 namespace larmor {
 namespace {
@@ -24,10 +24,7 @@ Tensor voxels_of(const Tensor& volumes) {
   return volumes.permute({0, 2, 3, 4, 1}).reshape({-1, volumes.size(1)}).contiguous();
 }
 
-struct PointwiseConvolution : torch::autograd::Function<PointwiseConvolution> {
-  using Context = torch::autograd::AutogradContext;
-  using Variables = torch::autograd::variable_list;
-
+struct PointwiseConvolution : GradientNode<PointwiseConvolution> {
   static Tensor forward(Context* context, const Tensor& volumes, const Tensor& kernel, const Optional& bias,
                         const Conv3dForm& form) {
     context->save_for_backward({volumes, kernel});
@@ -71,7 +68,7 @@ bool is_pointwise(const Conv3dForm& form, const Tensor& input, const Tensor& wei
 
 Tensor pointwise_conv(const Conv3dForm& form, const Tensor& volumes, const Tensor& kernel,
                       const Tensor& bias) {
-  return PointwiseConvolution::apply(volumes, kernel, bias.defined() ? Optional(bias) : std::nullopt, form);
+  return PointwiseConvolution::apply(volumes, kernel, if_defined(bias), form);
 }
 
 }  // namespace larmor

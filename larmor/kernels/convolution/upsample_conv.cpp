@@ -14,12 +14,12 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/sum.h>
 #include <ATen/ops/upsample_nearest3d.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include "larmor/base/ensure.h"
 #include "larmor/kernels/convolution/channel_bias.h"
 #include "larmor/kernels/convolution/conv3d.h"
 #include "larmor/kernels/convolution/upsample_taps_cpu.h"
+#include "larmor/kernels/operator.h"
 #include "larmor/kernels/parallel_loop.h"
 
 namespace larmor {
@@ -124,10 +124,7 @@ Tensor gradient_of_weight(const Tensor& of_kernel, const Tensor& weight) {
 
 /// Keeps the weight, which is there anyway, and not the kernel, which is 64 / 27 as large: it is added up
 /// again in backward.
-struct SmallGridConvolution : torch::autograd::Function<SmallGridConvolution> {
-  using Context = torch::autograd::AutogradContext;
-  using Variables = torch::autograd::variable_list;
-
+struct SmallGridConvolution : GradientNode<SmallGridConvolution> {
   static Tensor forward(Context* context, const Tensor& input, const Tensor& weight,
                         const std::optional<Tensor>& bias) {
     context->saved_data["has_bias"] = bias.has_value();

@@ -4,18 +4,15 @@
 #include <cstdint>
 #include <optional>
 
-#include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/sum.h>
-#include <torch/csrc/autograd/custom_function.h>
-#include <torch/library.h>
 
 #include "larmor/base/ensure.h"
 #include "larmor/kernels/convolution/winograd_cpu.h"
+#include "larmor/kernels/operator.h"
 #include "larmor/kernels/parallel_loop.h"
 #include "larmor/kernels/vector_cpu.h"
 
@@ -26,8 +23,10 @@ namespace {
 using at::Tensor;
 using Optional = std::optional<Tensor>;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
-using ForwardOperator = Tensor(const Tensor&, const Tensor&, const Optional&);
-using BackwardOperator = Three(const Tensor&, const Tensor&, const Tensor&, std::array<bool, 3>);
+using Forward =
+    Operator<"winograd_conv", Tensor(const Tensor& volumes, const Tensor& kernel, const Optional& bias)>;
+using Backward = Operator<"winograd_conv_backward", Three(const Tensor& gradient, const Tensor& volumes,
+                                                          const Tensor& kernel, std::array<bool, 3> wanted)>;
 
 constexpr std::array<int64_t, 3> one_each{1, 1, 1}, none_each{0, 0, 0};
 
@@ -134,29 +133,17 @@ Three backward_on_cpu(const Tensor& given, const Tensor& volumes, const Tensor& 
   return found;
 }
 
-// In the source that the operators are called through: a program that is linked from archives has them then.
-TORCH_LIBRARY_FRAGMENT(larmor, library) {
-  library.def("winograd_conv(Tensor volumes, Tensor kernel, Tensor? bias) -> Tensor");
-  library.def(
-      "winograd_conv_backward(Tensor gradient, Tensor volumes, Tensor kernel, bool[3] wanted)"
-      " -> (Tensor, Tensor, Tensor)");
-}
-TORCH_LIBRARY_IMPL(larmor, CPU, library) {
-  library.impl("winograd_conv", on_cpu);
-  library.impl("winograd_conv_backward", backward_on_cpu);
-}
+const Forward::Registration forward("(Tensor volumes, Tensor kernel, Tensor? bias) -> Tensor",
+                                    {.cpu = on_cpu});
+const Backward::Registration backward(
+    "(Tensor gradient, Tensor volumes, Tensor kernel, bool[3] wanted) -> (Tensor, Tensor, Tensor)",
+    {.cpu = backward_on_cpu});
 
-struct WinogradConvolution : torch::autograd::Function<WinogradConvolution> {
-  using Context = torch::autograd::AutogradContext;
-  using Variables = torch::autograd::variable_list;
-
+struct WinogradConvolution : GradientNode<WinogradConvolution> {
   static Tensor forward(Context* context, const Tensor& volumes, const Tensor& kernel, const Optional& bias) {
-    static const auto handle =
-        c10::Dispatcher::singleton().findSchemaOrThrow("larmor::winograd_conv", "").typed<ForwardOperator>();
     context->save_for_backward({volumes, kernel});
     context->saved_data["has_bias"] = bias.has_value();
-    const at::AutoDispatchBelowADInplaceOrView below;
-    return handle.call(volumes, kernel, bias);
+    return Forward::call_below_autograd(volumes, kernel, bias);
   }
 
   static Variables backward(Context* context, const Variables& gradients) {
@@ -197,19 +184,14 @@ bool is_for_winograd(const Conv3dForm& form, const at::Tensor& input, const at::
 }
 
 at::Tensor winograd_conv(const at::Tensor& volumes, const at::Tensor& kernel, const at::Tensor& bias) {
-  return winograd::WinogradConvolution::apply(volumes, kernel,
-                                              bias.defined() ? std::optional(bias) : std::nullopt);
+  return winograd::WinogradConvolution::apply(volumes, kernel, if_defined(bias));
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor> winograd_conv_gradients(const at::Tensor& gradient,
                                                                        const at::Tensor& volumes,
                                                                        const at::Tensor& kernel,
                                                                        const std::array<bool, 3>& wanted) {
-  static const auto handle = c10::Dispatcher::singleton()
-                                 .findSchemaOrThrow("larmor::winograd_conv_backward", "")
-                                 .typed<winograd::BackwardOperator>();
-  const at::AutoDispatchBelowADInplaceOrView below;
-  return handle.call(gradient, volumes, kernel, wanted);
+  return winograd::Backward::call_below_autograd(gradient, volumes, kernel, wanted);
 }
 
 }  // namespace larmor

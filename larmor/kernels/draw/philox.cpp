@@ -3,18 +3,15 @@
 #include <algorithm>
 #include <span>
 
-#include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mul.h>
-#include <torch/csrc/autograd/custom_function.h>
-#include <torch/library.h>
 
 #include "larmor/base/ensure.h"
 #include "larmor/base/seed.h"
 #include "larmor/kernels/draw/philox_cuda.h"
 #include "larmor/kernels/norms/norm_tensors.h"
+#include "larmor/kernels/operator.h"
 #include "larmor/kernels/parallel_loop.h"
 
 namespace larmor {
@@ -24,15 +21,13 @@ using at::Tensor;
 
 // The dispatcher has no unsigned integers: keys and thresholds keep their bits.
 using Sizes = at::IntArrayRef;
-using FillOperator = Tensor(const Tensor&, int64_t, Sizes);
-using KeptOperator = Tensor(const Tensor&, int64_t, Sizes, int64_t);
-using IntegersOperator = Tensor(const Tensor&, int64_t, int64_t);
-using DropoutOperator = Tensor(const Tensor&, const Tensor&, int64_t, int64_t, double);
-
-template <class Signature>
-c10::TypedOperatorHandle<Signature> find_operator(const char* name) {
-  return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Signature>();
-}
+using Normal = Operator<"philox_normal", Tensor(const Tensor& streams, int64_t key, Sizes sizes)>;
+using Uniform = Operator<"philox_uniform", Tensor(const Tensor& streams, int64_t key, Sizes sizes)>;
+using Kept =
+    Operator<"philox_kept", Tensor(const Tensor& streams, int64_t key, Sizes sizes, int64_t threshold)>;
+using Integers = Operator<"philox_integers", Tensor(const Tensor& streams, int64_t key, int64_t limit)>;
+using Dropout = Operator<"philox_dropout", Tensor(const Tensor& input, const Tensor& streams, int64_t key,
+                                                  int64_t threshold, double scale)>;
 
 Tensor empty_rows(const Tensor& streams, Sizes sizes, at::ScalarType type) {
   ensure(streams.dim() == 1 && streams.scalar_type() == at::kLong && !sizes.empty() &&
@@ -138,31 +133,21 @@ Tensor dropout_on_meta(const Tensor& input, const Tensor& streams, int64_t /*key
   return at::empty_like(input);
 }
 
-Tensor call_dropout(const Tensor& input, const Tensor& streams, int64_t key, int64_t threshold,
-                    double scale) {
-  static const auto handle = find_operator<DropoutOperator>("larmor::philox_dropout");
-  return handle.call(input, streams, key, threshold, scale);
-}
-
 /// Dropout is linear and its own adjoint: backward is the same operator.
-struct DifferentiableDropout : torch::autograd::Function<DifferentiableDropout> {
-  using Context = torch::autograd::AutogradContext;
-  using Variables = torch::autograd::variable_list;
-
+struct DifferentiableDropout : GradientNode<DifferentiableDropout> {
   static Tensor forward(Context* context, const Tensor& input, const Tensor& streams, int64_t key,
                         int64_t threshold, double scale) {
-    const at::AutoDispatchBelowADInplaceOrView below;
     context->save_for_backward({streams});
     context->saved_data["key"] = key;
     context->saved_data["threshold"] = threshold;
     context->saved_data["scale"] = scale;
-    return call_dropout(input, streams, key, threshold, scale);
+    return Dropout::call_below_autograd(input, streams, key, threshold, scale);
   }
 
   static Variables backward(Context* context, const Variables& gradients) {
     const Tensor of_input =
-        call_dropout(gradients[0], context->get_saved_variables()[0], context->saved_data["key"].toInt(),
-                     context->saved_data["threshold"].toInt(), context->saved_data["scale"].toDouble());
+        Dropout::call(gradients[0], context->get_saved_variables()[0], context->saved_data["key"].toInt(),
+                      context->saved_data["threshold"].toInt(), context->saved_data["scale"].toDouble());
     return {of_input, Tensor(), Tensor(), Tensor(), Tensor()};
   }
 };
@@ -172,70 +157,51 @@ Tensor dropout_with_gradient(const Tensor& input, const Tensor& streams, int64_t
   return DifferentiableDropout::apply(input, streams, key, threshold, scale);
 }
 
-// Static initialisers, in the source that the operators are called through: a program that is linked from
-// archives and calls one of them has them all.
-TORCH_LIBRARY_FRAGMENT(larmor, library) {
-  library.def("philox_normal(Tensor streams, int key, int[] sizes) -> Tensor");
-  library.def("philox_uniform(Tensor streams, int key, int[] sizes) -> Tensor");
-  library.def("philox_kept(Tensor streams, int key, int[] sizes, int threshold) -> Tensor");
-  library.def("philox_integers(Tensor streams, int key, int limit) -> Tensor");
-  library.def("philox_dropout(Tensor input, Tensor streams, int key, int threshold, float scale) -> Tensor");
-}
-
-TORCH_LIBRARY_IMPL(larmor, CPU, library) {
-  library.impl("philox_normal", normal_on_cpu);
-  library.impl("philox_uniform", uniform_on_cpu);
-  library.impl("philox_kept", kept_on_cpu);
-  library.impl("philox_integers", integers_on_cpu);
-  library.impl("philox_dropout", dropout_on_cpu);
-}
-
-TORCH_LIBRARY_IMPL(larmor, CUDA, library) {
-  library.impl("philox_normal", fill_on_cuda<PhiloxNumbers::normal>);
-  library.impl("philox_uniform", fill_on_cuda<PhiloxNumbers::uniform>);
-  library.impl("philox_kept", kept_on_cuda);
-  library.impl("philox_integers", integers_on_cuda);
-  library.impl("philox_dropout", dropout_on_cuda);
-}
-
-TORCH_LIBRARY_IMPL(larmor, Meta, library) {
-  library.impl("philox_normal", floats_on_meta);
-  library.impl("philox_uniform", floats_on_meta);
-  library.impl("philox_kept", kept_on_meta);
-  library.impl("philox_integers", integers_on_meta);
-  library.impl("philox_dropout", dropout_on_meta);
-}
-
-TORCH_LIBRARY_IMPL(larmor, Autograd, library) { library.impl("philox_dropout", dropout_with_gradient); }
+const Normal::Registration normal("(Tensor streams, int key, int[] sizes) -> Tensor",
+                                  {.cpu = normal_on_cpu,
+                                   .cuda = fill_on_cuda<PhiloxNumbers::normal>,
+                                   .meta = floats_on_meta});
+const Uniform::Registration uniform("(Tensor streams, int key, int[] sizes) -> Tensor",
+                                    {.cpu = uniform_on_cpu,
+                                     .cuda = fill_on_cuda<PhiloxNumbers::uniform>,
+                                     .meta = floats_on_meta});
+const Kept::Registration kept("(Tensor streams, int key, int[] sizes, int threshold) -> Tensor",
+                              {.cpu = kept_on_cpu, .cuda = kept_on_cuda, .meta = kept_on_meta});
+const Integers::Registration integers("(Tensor streams, int key, int limit) -> Tensor",
+                                      {.cpu = integers_on_cpu,
+                                       .cuda = integers_on_cuda,
+                                       .meta = integers_on_meta});
+const Dropout::Registration dropout(
+    "(Tensor input, Tensor streams, int key, int threshold, float scale) -> Tensor",
+    {.cpu = dropout_on_cpu,
+     .cuda = dropout_on_cuda,
+     .meta = dropout_on_meta,
+     .autograd = dropout_with_gradient});
 
 int64_t same_bits(uint64_t number) { return static_cast<int64_t>(number); }
 
 }  // namespace
 
 at::Tensor philox_normal(const at::Tensor& streams, uint64_t key, at::IntArrayRef sizes) {
-  static const auto handle = find_operator<FillOperator>("larmor::philox_normal");
-  return handle.call(streams, same_bits(key), sizes);
+  return Normal::call(streams, same_bits(key), sizes);
 }
 
 at::Tensor philox_uniform(const at::Tensor& streams, uint64_t key, at::IntArrayRef sizes) {
-  static const auto handle = find_operator<FillOperator>("larmor::philox_uniform");
-  return handle.call(streams, same_bits(key), sizes);
+  return Uniform::call(streams, same_bits(key), sizes);
 }
 
 at::Tensor philox_kept(const at::Tensor& streams, uint64_t key, at::IntArrayRef sizes, uint64_t threshold) {
-  static const auto handle = find_operator<KeptOperator>("larmor::philox_kept");
-  return handle.call(streams, same_bits(key), sizes, same_bits(threshold));
+  return Kept::call(streams, same_bits(key), sizes, same_bits(threshold));
 }
 
 at::Tensor philox_integers(const at::Tensor& streams, uint64_t key, int64_t limit) {
   ensure(limit > 0);
-  static const auto handle = find_operator<IntegersOperator>("larmor::philox_integers");
-  return handle.call(streams, same_bits(key), limit);
+  return Integers::call(streams, same_bits(key), limit);
 }
 
 at::Tensor philox_dropout(const at::Tensor& input, const at::Tensor& streams, uint64_t key,
                           uint64_t threshold, double scale) {
-  return call_dropout(input, streams, same_bits(key), same_bits(threshold), scale);
+  return Dropout::call(input, streams, same_bits(key), same_bits(threshold), scale);
 }
 
 }  // namespace larmor

@@ -13,9 +13,12 @@
 namespace larmor::batch_norms {
 
 using at::Tensor;
+using norms::elements_of;
 using norms::for_pieces;
 using norms::is_for_loops;
 using norms::laid_out_as;
+using norms::places_in;
+using norms::visit_element;
 using norms::whole;
 using norms::widened;
 
@@ -49,28 +52,6 @@ struct WideChannels {
   Tensor weight, bias, mean, variance;
   double epsilon;
 };
-
-/// Calls visit(an element of the input's type), for the type alone.
-template <class Visit>
-void visit_element(const Tensor& input, const Visit& visit) {
-  if (input.scalar_type() == at::kDouble) {
-    visit(double{});
-  } else if (input.scalar_type() == at::kFloat) {
-    visit(float{});
-  } else {
-    visit(Bfloat16{});
-  }
-}
-
-template <class Element>
-const Element* elements_of(const Tensor& tensor) {
-  return static_cast<const Element*>(tensor.const_data_ptr());
-}
-
-template <class Element>
-Element* places_in(const Tensor& tensor) {
-  return static_cast<Element*>(tensor.mutable_data_ptr());
-}
 
 Tensor empty_channels(const Tensor& input) {
   return at::empty({input.size(1)}, input.options().dtype(at::kDouble));

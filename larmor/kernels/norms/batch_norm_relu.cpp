@@ -2,80 +2,49 @@
 
 #include <bit>
 #include <optional>
-#include <stdexcept>
 #include <tuple>
 
 #include <ATen/TensorOperators.h>
-#include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
-#include <torch/csrc/autograd/custom_function.h>
-#include <torch/library.h>
 
 #include "larmor/base/ensure.h"
 #include "larmor/device/rank_sum.h"
 #include "larmor/kernels/norms/batch_norm_operators.h"
 #include "larmor/kernels/norms/batch_norm_relu_plain.h"
+#include "larmor/kernels/operator.h"
 
 namespace larmor {
 namespace batch_norms {
 namespace {
 
 using at::Tensor;
+using MomentsCall = Operator<"batch_norm_moments", MomentsOperator>;
+using RememberCall = Operator<"batch_norm_remember", RememberOperator>;
+using ForwardCall = Operator<"batch_norm_relu", ForwardOperator>;
+using SumsCall = Operator<"batch_norm_relu_sums", SumsOperator>;
+using BackwardCall = Operator<"batch_norm_relu_backward", BackwardOperator>;
 
-/// Requires: no other operator has this signature.
-template <class Signature, class... Arguments>
-auto call(const char* name, const Arguments&... arguments) {
-  static const auto handle = c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Signature>();
-  const at::AutoDispatchBelowADInplaceOrView below;
-  return handle.call(arguments...);
-}
-
-// In the source that the operators are called through: a program that is linked from archives has them then.
-TORCH_LIBRARY_FRAGMENT(larmor, library) {
-  library.def("batch_norm_moments(Tensor input) -> (Tensor, Tensor)");
-  library.def(
-      "batch_norm_remember(Tensor mean, Tensor variance, Tensor count, Tensor(a!) running_mean,"
-      " Tensor(b!) running_variance, float momentum) -> ()");
-  library.def(
-      "batch_norm_relu(Tensor input, Tensor? residual, Tensor weight, Tensor bias, Tensor mean,"
-      " Tensor variance, float epsilon, bool activated) -> Tensor");
-  library.def(
-      "batch_norm_relu_sums(Tensor gradient, Tensor input, Tensor? output, Tensor weight, Tensor bias,"
-      " Tensor mean, Tensor variance, float epsilon, bool activated) -> (Tensor, Tensor)");
-  library.def(
-      "batch_norm_relu_backward(Tensor gradient, Tensor input, Tensor weight, Tensor bias, Tensor mean,"
-      " Tensor variance, Tensor? means, float epsilon, bool gated) -> Tensor");
-}
-
-TORCH_LIBRARY_IMPL(larmor, CPU, library) {
-  library.impl("batch_norm_moments", moments_on_cpu);
-  library.impl("batch_norm_remember", remember_on_cpu);
-  library.impl("batch_norm_relu", normalise_on_cpu);
-  library.impl("batch_norm_relu_sums", sum_gradients_on_cpu);
-  library.impl("batch_norm_relu_backward", differentiate_on_cpu);
-}
-
-TORCH_LIBRARY_IMPL(larmor, CUDA, library) {
-  library.impl("batch_norm_moments", moments_on_gpu);
-  library.impl("batch_norm_remember", remember_on_gpu);
-  library.impl("batch_norm_relu", normalise_on_gpu);
-  library.impl("batch_norm_relu_sums", sum_gradients_on_gpu);
-  library.impl("batch_norm_relu_backward", differentiate_on_gpu);
-}
-
-TORCH_LIBRARY_IMPL(larmor, Meta, library) {
-  library.impl("batch_norm_moments", moments_on_meta);
-  library.impl("batch_norm_remember", remember_on_meta);
-  library.impl("batch_norm_relu", normalise_on_meta);
-  library.impl("batch_norm_relu_sums", sum_gradients_on_meta);
-  library.impl("batch_norm_relu_backward", differentiate_on_meta);
-}
-
-using Context = torch::autograd::AutogradContext;
-using Variables = torch::autograd::variable_list;
+const MomentsCall::Registration moments("(Tensor input) -> (Tensor, Tensor)", {.cpu = moments_on_cpu,
+                                                                               .cuda = moments_on_gpu,
+                                                                               .meta = moments_on_meta});
+const RememberCall::Registration remember(
+    "(Tensor mean, Tensor variance, Tensor count, Tensor(a!) running_mean, Tensor(b!) running_variance,"
+    " float momentum) -> ()",
+    {.cpu = remember_on_cpu, .cuda = remember_on_gpu, .meta = remember_on_meta});
+const ForwardCall::Registration forward_operator(
+    "(Tensor input, Tensor? residual, Tensor weight, Tensor bias, Tensor mean, Tensor variance, float"
+    " epsilon, bool activated) -> Tensor",
+    {.cpu = normalise_on_cpu, .cuda = normalise_on_gpu, .meta = normalise_on_meta});
+const SumsCall::Registration sums_operator(
+    "(Tensor gradient, Tensor input, Tensor? output, Tensor weight, Tensor bias, Tensor mean, Tensor"
+    " variance, float epsilon, bool activated) -> (Tensor, Tensor)",
+    {.cpu = sum_gradients_on_cpu, .cuda = sum_gradients_on_gpu, .meta = sum_gradients_on_meta});
+const BackwardCall::Registration backward_operator(
+    "(Tensor gradient, Tensor input, Tensor weight, Tensor bias, Tensor mean, Tensor variance, Tensor? means,"
+    " float epsilon, bool gated) -> Tensor",
+    {.cpu = differentiate_on_cpu, .cuda = differentiate_on_gpu, .meta = differentiate_on_meta});
 
 /// What backward knows besides tensors.
 struct Setting {
@@ -84,12 +53,11 @@ struct Setting {
   RankSum* ranks;  // null for a rank on its own
 };
 
-struct DifferentiableBatchNorm : torch::autograd::Function<DifferentiableBatchNorm> {
+struct DifferentiableBatchNorm : GradientNode<DifferentiableBatchNorm> {
   static Tensor forward(Context* context, const Tensor& input, const Tensor& weight, const Tensor& bias,
                         const Optional& residual, const BatchMoments& moments, const Setting& setting) {
-    const Tensor output =
-        call<ForwardOperator>("larmor::batch_norm_relu", input, residual, weight, bias, moments.mean,
-                              moments.variance, setting.epsilon, setting.activated);
+    const Tensor output = ForwardCall::call_below_autograd(
+        input, residual, weight, bias, moments.mean, moments.variance, setting.epsilon, setting.activated);
     // Where nothing was added, it is computed again where ReLU let values through.
     const bool keeps_output = setting.activated && setting.adds;
     // As a tensor of its own: a block that is computed again may stop while this node saves its tensors, and
@@ -117,14 +85,13 @@ struct DifferentiableBatchNorm : torch::autograd::Function<DifferentiableBatchNo
     const Variables saved = context->get_saved_variables();
     const Tensor &input = saved[0], &weight = saved[1], &bias = saved[2], &mean = saved[3],
                  &variance = saved[4];
-    const Optional output = saved[6].defined() ? Optional(saved[6]) : std::nullopt;
+    const Optional output = if_defined(saved[6]);
     if (at::GradMode::is_enabled()) {
       ensure(setting.ranks == nullptr);  // the sums of ranks have no second derivative
       return differentiably(saved, gradients[0], setting);
     }
-    const auto [masked, sums] =
-        call<SumsOperator>("larmor::batch_norm_relu_sums", gradients[0], input, output, weight, bias, mean,
-                           variance, setting.epsilon, setting.activated);
+    const auto [masked, sums] = SumsCall::call_below_autograd(gradients[0], input, output, weight, bias, mean,
+                                                              variance, setting.epsilon, setting.activated);
     const Tensor& below = masked.defined() ? masked : gradients[0];
     Tensor of_input;
     if (context->needs_input_grad(0)) {
@@ -134,9 +101,8 @@ struct DifferentiableBatchNorm : torch::autograd::Function<DifferentiableBatchNo
         if (setting.ranks != nullptr) setting.ranks->add_up(all = sums.clone());
         means = all / saved[5];
       }
-      of_input =
-          call<BackwardOperator>("larmor::batch_norm_relu_backward", below, input, weight, bias, mean,
-                                 variance, means, setting.epsilon, setting.activated && !masked.defined());
+      of_input = BackwardCall::call_below_autograd(below, input, weight, bias, mean, variance, means,
+                                                   setting.epsilon, setting.activated && !masked.defined());
     }
     return {of_input, sums[0], sums[1], setting.adds ? below : Tensor(), Tensor(), Tensor()};
   }
@@ -159,11 +125,10 @@ struct DifferentiableBatchNorm : torch::autograd::Function<DifferentiableBatchNo
 }  // namespace batch_norms
 
 BatchMoments batch_moments(const at::Tensor& input, RankSum* ranks) {
-  using batch_norms::call, batch_norms::MomentsOperator;
   const at::NoGradGuard no_gradient;
   ensure(input.dim() >= 2);
   const int64_t channels = input.size(1), values = channels == 0 ? 0 : input.numel() / channels;
-  auto [mean, variance] = call<MomentsOperator>("larmor::batch_norm_moments", input);
+  auto [mean, variance] = batch_norms::MomentsCall::call_below_autograd(input);
   at::Tensor count = at::full({1}, values, mean.options());
   if (ranks == nullptr) return {.mean = mean, .variance = variance, .count = count};
   // Float64 has room for squares: a mean of thousand deviations costs the variance six of its sixteen digits.
@@ -181,9 +146,8 @@ BatchMoments batch_moments(const at::Tensor& input, RankSum* ranks) {
 void remember_moments(const BatchMoments& moments, double momentum, const at::Tensor& running_mean,
                       const at::Tensor& running_variance) {
   const at::NoGradGuard no_gradient;
-  batch_norms::call<batch_norms::RememberOperator>("larmor::batch_norm_remember", moments.mean,
-                                                   moments.variance, moments.count, running_mean,
-                                                   running_variance, momentum);
+  batch_norms::RememberCall::call_below_autograd(moments.mean, moments.variance, moments.count, running_mean,
+                                                 running_variance, momentum);
 }
 
 at::Tensor batch_norm_relu(const at::Tensor& input, const BatchMoments& moments, const BatchNormParts& parts,

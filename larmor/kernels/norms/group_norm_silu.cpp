@@ -1,17 +1,12 @@
 #include "larmor/kernels/norms/group_norm_silu.h"
 
 #include <optional>
-#include <stdexcept>
 #include <tuple>
 #include <vector>
 
-#include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
-#include <torch/csrc/autograd/custom_function.h>
-#include <torch/library.h>
 
 #include "larmor/base/ensure.h"
 #include "larmor/kernels/norms/group_norm_silu_calls.h"
@@ -40,9 +35,8 @@ using norms::widened;
 
 using Optional = std::optional<Tensor>;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
-using ForwardOperator = Three(const Tensor&, const Optional&, const Optional&, int64_t, double, bool);
-using BackwardOperator = Three(const Tensor&, const Tensor&, const Optional&, const Optional&, const Tensor&,
-                               const Tensor&, int64_t, bool);
+using Forward = group_norms::Forward;
+using Backward = group_norms::Backward;
 
 Tensor or_undefined(const Optional& tensor) { return tensor.value_or(Tensor()); }
 
@@ -215,37 +209,11 @@ Three backward_on_meta(const Tensor& /*gradient*/, const Tensor& given, const Op
           as_affine(at::empty_like(of_weight), bias)};
 }
 
-}  // namespace
-
-Three group_norms::call_forward(const Tensor& input, const Optional& weight, const Optional& bias,
-                                int64_t groups, double epsilon, bool activated) {
-  static const auto handle =
-      c10::Dispatcher::singleton().findSchemaOrThrow("larmor::group_norm_silu", "").typed<ForwardOperator>();
-  return handle.call(input, weight, bias, groups, epsilon, activated);
-}
-
-Three group_norms::call_backward(const Tensor& gradient, const Tensor& input, const Optional& weight,
-                                 const Optional& bias, const Tensor& mean, const Tensor& rstd, int64_t groups,
-                                 bool activated) {
-  static const auto handle = c10::Dispatcher::singleton()
-                                 .findSchemaOrThrow("larmor::group_norm_silu_backward", "")
-                                 .typed<BackwardOperator>();
-  const at::AutoDispatchBelowADInplaceOrView below;
-  return handle.call(gradient, input, weight, bias, mean, rstd, groups, activated);
-}
-
-namespace {
-
-using group_norms::call_backward;
-using group_norms::call_forward;
-using Context = torch::autograd::AutogradContext;
-using Variables = torch::autograd::variable_list;
-
-struct DifferentiableGroupNorm : torch::autograd::Function<DifferentiableGroupNorm> {
+struct DifferentiableGroupNorm : GradientNode<DifferentiableGroupNorm> {
   static Variables forward(Context* context, const Tensor& input, const Optional& weight,
                            const Optional& bias, int64_t groups, double epsilon, bool activated) {
-    const at::AutoDispatchBelowADInplaceOrView below;
-    const auto [output, mean, rstd] = call_forward(input, weight, bias, groups, epsilon, activated);
+    const auto [output, mean, rstd] =
+        Forward::call_below_autograd(input, weight, bias, groups, epsilon, activated);
     context->save_for_backward({input, or_undefined(weight), or_undefined(bias), mean, rstd});
     context->mark_non_differentiable({mean, rstd});
     context->saved_data["groups"] = groups;
@@ -263,7 +231,8 @@ struct DifferentiableGroupNorm : torch::autograd::Function<DifferentiableGroupNo
         at::GradMode::is_enabled()
             ? plain_group_norm_backward(gradients[0], saved[0], saved[1], saved[2], groups,
                                         context->saved_data["epsilon"].toDouble(), activated)
-            : call_backward(gradients[0], saved[0], weight, bias, saved[3], saved[4], groups, activated);
+            : Backward::call_below_autograd(gradients[0], saved[0], weight, bias, saved[3], saved[4], groups,
+                                            activated);
     return {of_input,
             saved[1].defined() ? of_weight : Tensor(),
             saved[2].defined() ? of_bias : Tensor(),
@@ -275,59 +244,32 @@ struct DifferentiableGroupNorm : torch::autograd::Function<DifferentiableGroupNo
 
 Three with_gradient(const Tensor& input, const Optional& weight, const Optional& bias, int64_t groups,
                     double epsilon, bool activated) {
-  const Variables all = DifferentiableGroupNorm::apply(input, weight, bias, groups, epsilon, activated);
+  const auto all = DifferentiableGroupNorm::apply(input, weight, bias, groups, epsilon, activated);
   return {all[0], all[1], all[2]};
 }
 
-/// Only backward calls it, below autograd: its own gradient goes another way.
-Three refuse_gradient(const Tensor&, const Tensor&, const Optional&, const Optional&, const Tensor&,
-                      const Tensor&, int64_t, bool) {
-  throw std::logic_error("larmor::group_norm_silu_backward has no gradient: differentiate group_norm_silu");
-}
-
-// In the source that the operators are called through: a program that is linked from archives has them then.
-TORCH_LIBRARY_FRAGMENT(larmor, library) {
-  library.def(
-      "group_norm_silu(Tensor input, Tensor? weight, Tensor? bias, int groups, float epsilon, bool activated)"
-      " -> (Tensor, Tensor, Tensor)");
-  library.def(
-      "group_norm_silu_backward(Tensor gradient, Tensor input, Tensor? weight, Tensor? bias, Tensor mean,"
-      " Tensor rstd, int groups, bool activated) -> (Tensor, Tensor, Tensor)");
-}
-
-TORCH_LIBRARY_IMPL(larmor, CPU, library) {
-  library.impl("group_norm_silu", on_cpu);
-  library.impl("group_norm_silu_backward", backward_on_cpu_of);
-}
-
-TORCH_LIBRARY_IMPL(larmor, CUDA, library) {
-  library.impl("group_norm_silu", on_cuda);
-  library.impl("group_norm_silu_backward", backward_on_cuda);
-}
-
-TORCH_LIBRARY_IMPL(larmor, Meta, library) {
-  library.impl("group_norm_silu", on_meta);
-  library.impl("group_norm_silu_backward", backward_on_meta);
-}
-
-TORCH_LIBRARY_IMPL(larmor, Autograd, library) {
-  library.impl("group_norm_silu", with_gradient);
-  library.impl("group_norm_silu_backward", refuse_gradient);
-}
-
-/// Undefined tensors are none: autograd asks each of those that there are for its gradient.
-Optional if_defined(const Tensor& tensor) { return tensor.defined() ? Optional(tensor) : std::nullopt; }
+const Forward::Registration forward(
+    "(Tensor input, Tensor? weight, Tensor? bias, int groups, float epsilon, bool activated)"
+    " -> (Tensor, Tensor, Tensor)",
+    {.cpu = on_cpu, .cuda = on_cuda, .meta = on_meta, .autograd = with_gradient});
+const Backward::Registration backward(
+    "(Tensor gradient, Tensor input, Tensor? weight, Tensor? bias, Tensor mean,"
+    " Tensor rstd, int groups, bool activated) -> (Tensor, Tensor, Tensor)",
+    {.cpu = backward_on_cpu_of,
+     .cuda = backward_on_cuda,
+     .meta = backward_on_meta,
+     .autograd = Backward::refuse_gradient});
 
 }  // namespace
 
 at::Tensor normalise_groups(const at::Tensor& input, int64_t groups, const at::Tensor& weight,
                             const at::Tensor& bias, double epsilon) {
-  return std::get<0>(call_forward(input, if_defined(weight), if_defined(bias), groups, epsilon, false));
+  return std::get<0>(Forward::call(input, if_defined(weight), if_defined(bias), groups, epsilon, false));
 }
 
 at::Tensor group_norm_silu(const at::Tensor& input, int64_t groups, const at::Tensor& weight,
                            const at::Tensor& bias, double epsilon) {
-  return std::get<0>(call_forward(input, if_defined(weight), if_defined(bias), groups, epsilon, true));
+  return std::get<0>(Forward::call(input, if_defined(weight), if_defined(bias), groups, epsilon, true));
 }
 
 }  // namespace larmor

@@ -7,20 +7,23 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "larmor/kernels/operator.h"
+
 namespace larmor::group_norms {
 
 /// The result, and mean and reciprocal deviation of each group, float64 [N, groups].
-std::tuple<at::Tensor, at::Tensor, at::Tensor> call_forward(const at::Tensor& input,
-                                                            const std::optional<at::Tensor>& weight,
-                                                            const std::optional<at::Tensor>& bias,
-                                                            int64_t groups, double epsilon, bool activated);
+using Forward =
+    Operator<"group_norm_silu",
+             std::tuple<at::Tensor, at::Tensor, at::Tensor>(
+                 const at::Tensor& input, const std::optional<at::Tensor>& weight,
+                 const std::optional<at::Tensor>& bias, int64_t groups, double epsilon, bool activated)>;
 
 /// The gradients of input, weight and bias. They have no gradient themselves.
-std::tuple<at::Tensor, at::Tensor, at::Tensor> call_backward(const at::Tensor& gradient,
-                                                             const at::Tensor& input,
-                                                             const std::optional<at::Tensor>& weight,
-                                                             const std::optional<at::Tensor>& bias,
-                                                             const at::Tensor& mean, const at::Tensor& rstd,
-                                                             int64_t groups, bool activated);
+using Backward =
+    Operator<"group_norm_silu_backward",
+             std::tuple<at::Tensor, at::Tensor, at::Tensor>(
+                 const at::Tensor& gradient, const at::Tensor& input, const std::optional<at::Tensor>& weight,
+                 const std::optional<at::Tensor>& bias, const at::Tensor& mean, const at::Tensor& rstd,
+                 int64_t groups, bool activated)>;
 
 }  // namespace larmor::group_norms

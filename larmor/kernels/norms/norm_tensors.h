@@ -29,6 +29,28 @@ at::Tensor widened(const at::Tensor& channels);
 /// [C] in float64 or float32, as kernels of GPUs read it; an undefined one stays so.
 at::Tensor at_least_float32(const at::Tensor& channels);
 
+/// Calls visit(an element of the input's type), for the type alone.
+template <class Visit>
+void visit_element(const at::Tensor& input, const Visit& visit) {
+  if (input.scalar_type() == at::kDouble) {
+    visit(double{});
+  } else if (input.scalar_type() == at::kFloat) {
+    visit(float{});
+  } else {
+    visit(group_norms::Bfloat16{});
+  }
+}
+
+template <class Element>
+const Element* elements_of(const at::Tensor& tensor) {
+  return static_cast<const Element*>(tensor.const_data_ptr());
+}
+
+template <class Element>
+Element* places_in(const at::Tensor& tensor) {
+  return static_cast<Element*>(tensor.mutable_data_ptr());
+}
+
 /// Calls body(first, end) for all pieces, on as many threads as libtorch has. What is small stays on one.
 template <class Body>
 void for_pieces(const group_norms::Pieces& pieces, const Body& body) {

@@ -3,24 +3,19 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <stdexcept>
 #include <tuple>
 #include <vector>
 
 #include <ATen/TensorOperators.h>
-#include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
-#include <torch/csrc/autograd/autograd.h>
-#include <torch/csrc/autograd/custom_function.h>
-#include <torch/library.h>
 
 #include "larmor/base/ensure.h"
 #include "larmor/kernels/norms/norm_tensors.h"
 #include "larmor/kernels/norms/token_norm_cpu.h"
 #include "larmor/kernels/norms/token_norm_operators.h"
+#include "larmor/kernels/operator.h"
 #include "larmor/kernels/parallel_loop.h"
 
 namespace larmor {
@@ -28,13 +23,18 @@ namespace token_norms {
 namespace {
 
 using at::Tensor;
+using norms::elements_of;
+using norms::places_in;
+using norms::visit_element;
 using Optional = std::optional<Tensor>;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 using Five = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
-using ForwardOperator = Three(const Tensor&, const Tensor&, const Tensor&, const Optional&, const Optional&,
-                              double);
-using BackwardOperator = Five(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Optional&,
-                              const Optional&, const Tensor&, const Tensor&);
+using Forward = Operator<"token_norm", Three(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                                             const Optional& scale, const Optional& shift, double epsilon)>;
+using Backward =
+    Operator<"token_norm_backward",
+             Five(const Tensor& gradient, const Tensor& input, const Tensor& weight, const Tensor& bias,
+                  const Optional& scale, const Optional& shift, const Tensor& mean, const Tensor& rstd)>;
 
 Arguments arguments(const Tensor& input, const Tensor& weight, const Tensor& bias, const Optional& scale,
                     const Optional& shift) {
@@ -108,28 +108,6 @@ struct Gains {
   std::vector<Number> gain, offset;
   int64_t samples;
 };
-
-/// Calls visit(an element of the input's type), for the type alone.
-template <class Visit>
-void visit_element(const Tensor& input, const Visit& visit) {
-  if (input.scalar_type() == at::kDouble) {
-    visit(double{});
-  } else if (input.scalar_type() == at::kFloat) {
-    visit(float{});
-  } else {
-    visit(Bfloat16{});
-  }
-}
-
-template <class Element>
-const Element* elements_of(const Tensor& tensor) {
-  return static_cast<const Element*>(tensor.const_data_ptr());
-}
-
-template <class Element>
-Element* places_in(const Tensor& tensor) {
-  return static_cast<Element*>(tensor.mutable_data_ptr());
-}
 
 Three forward_on_cpu(const Tensor& given_input, const Tensor& weight, const Tensor& bias,
                      const Optional& scale, const Optional& shift, double epsilon) {
@@ -231,33 +209,13 @@ Five backward_on_meta(const Tensor& /*gradient*/, const Tensor& input, const Ten
   return {like(input), like(weight), like(bias), like(scale), like(shift)};
 }
 
-Three call_forward(const Tensor& input, const Tensor& weight, const Tensor& bias, const Optional& scale,
-                   const Optional& shift, double epsilon) {
-  static const auto handle =
-      c10::Dispatcher::singleton().findSchemaOrThrow("larmor::token_norm", "").typed<ForwardOperator>();
-  return handle.call(input, weight, bias, scale, shift, epsilon);
-}
-
-Five call_backward(const Tensor& gradient, const Tensor& input, const Tensor& weight, const Tensor& bias,
-                   const Optional& scale, const Optional& shift, const Tensor& mean, const Tensor& rstd) {
-  static const auto handle = c10::Dispatcher::singleton()
-                                 .findSchemaOrThrow("larmor::token_norm_backward", "")
-                                 .typed<BackwardOperator>();
-  const at::AutoDispatchBelowADInplaceOrView below;
-  return handle.call(gradient, input, weight, bias, scale, shift, mean, rstd);
-}
-
-Optional if_defined(const Tensor& tensor) { return tensor.defined() ? Optional(tensor) : std::nullopt; }
-
-struct DifferentiableTokenNorm : torch::autograd::Function<DifferentiableTokenNorm> {
-  using Context = torch::autograd::AutogradContext;
-  using Variables = torch::autograd::variable_list;
+struct DifferentiableTokenNorm : GradientNode<DifferentiableTokenNorm> {
   enum : size_t { of_input, of_weight, of_bias, of_scale, of_shift, all_gradients };
 
   static Variables forward(Context* context, const Tensor& input, const Tensor& weight, const Tensor& bias,
                            const Optional& scale, const Optional& shift, double epsilon) {
-    const at::AutoDispatchBelowADInplaceOrView below;
-    const auto [output, mean, rstd] = call_forward(input, weight, bias, scale, shift, epsilon);
+    const auto [output, mean, rstd] =
+        Forward::call_below_autograd(input, weight, bias, scale, shift, epsilon);
     context->save_for_backward(
         {input, weight, bias, scale.value_or(Tensor()), shift.value_or(Tensor()), mean, rstd});
     context->mark_non_differentiable({mean, rstd});
@@ -268,9 +226,9 @@ struct DifferentiableTokenNorm : torch::autograd::Function<DifferentiableTokenNo
   static Variables backward(Context* context, const Variables& gradients) {
     const Variables saved = context->get_saved_variables();
     if (at::GradMode::is_enabled()) return differentiably(context, saved, gradients[0]);
-    const auto [input, weight, bias, scale, shift] =
-        call_backward(gradients[0], saved[of_input], saved[of_weight], saved[of_bias],
-                      if_defined(saved[of_scale]), if_defined(saved[of_shift]), saved[5], saved[6]);
+    const auto [input, weight, bias, scale, shift] = Backward::call_below_autograd(
+        gradients[0], saved[of_input], saved[of_weight], saved[of_bias], if_defined(saved[of_scale]),
+        if_defined(saved[of_shift]), saved[5], saved[6]);
     return {input, weight, bias, scale, shift, Tensor()};
   }
 
@@ -281,17 +239,8 @@ struct DifferentiableTokenNorm : torch::autograd::Function<DifferentiableTokenNo
                           .scale = saved[of_scale],
                           .shift = saved[of_shift]};
     const Tensor result = plain_token_norm(given, context->saved_data["epsilon"].toDouble());
-    Variables asked, found(all_gradients + 1);
-    std::vector<size_t> places;
-    for (size_t i = 0; i < all_gradients; ++i) {
-      if (!saved[i].defined() || !context->needs_input_grad(i)) continue;
-      asked.push_back(saved[i]);
-      places.push_back(i);
-    }
-    const Variables all = torch::autograd::grad({result}, asked, {gradient}, /*retain_graph=*/true,
-                                                /*create_graph=*/true);
-    for (size_t i = 0; i < all.size(); ++i) found[places[i]] = all[i];
-    return found;
+    return differentiable_gradients(*context, result, std::span(saved).first(all_gradients), gradient,
+                                    all_gradients + 1);
   }
 };
 
@@ -301,49 +250,29 @@ Three with_gradient(const Tensor& input, const Tensor& weight, const Tensor& bia
   return {all[0], all[1], all[2]};
 }
 
-/// Only backward calls it, below autograd: its own gradient goes another way.
-Five refuse_gradient(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Optional&,
-                     const Optional&, const Tensor&, const Tensor&) {
-  throw std::logic_error("larmor::token_norm_backward has no gradient: differentiate token_norm");
-}
-
-// In the source that the operators are called through: a program that is linked from archives has them then.
-TORCH_LIBRARY_FRAGMENT(larmor, library) {
-  library.def(
-      "token_norm(Tensor input, Tensor weight, Tensor bias, Tensor? scale, Tensor? shift, float epsilon)"
-      " -> (Tensor, Tensor, Tensor)");
-  library.def(
-      "token_norm_backward(Tensor gradient, Tensor input, Tensor weight, Tensor bias, Tensor? scale,"
-      " Tensor? shift, Tensor mean, Tensor rstd) -> (Tensor, Tensor, Tensor, Tensor, Tensor)");
-}
-TORCH_LIBRARY_IMPL(larmor, CPU, library) {
-  library.impl("token_norm", forward_on_cpu);
-  library.impl("token_norm_backward", backward_on_cpu);
-}
-TORCH_LIBRARY_IMPL(larmor, CUDA, library) {
-  library.impl("token_norm", forward_on_cuda);
-  library.impl("token_norm_backward", backward_on_cuda);
-}
-TORCH_LIBRARY_IMPL(larmor, Meta, library) {
-  library.impl("token_norm", forward_on_meta);
-  library.impl("token_norm_backward", backward_on_meta);
-}
-TORCH_LIBRARY_IMPL(larmor, Autograd, library) {
-  library.impl("token_norm", with_gradient);
-  library.impl("token_norm_backward", refuse_gradient);
-}
+const Forward::Registration forward(
+    "(Tensor input, Tensor weight, Tensor bias, Tensor? scale, Tensor? shift, float epsilon)"
+    " -> (Tensor, Tensor, Tensor)",
+    {.cpu = forward_on_cpu, .cuda = forward_on_cuda, .meta = forward_on_meta, .autograd = with_gradient});
+const Backward::Registration backward(
+    "(Tensor gradient, Tensor input, Tensor weight, Tensor bias, Tensor? scale, Tensor? shift, Tensor mean,"
+    " Tensor rstd) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
+    {.cpu = backward_on_cpu,
+     .cuda = backward_on_cuda,
+     .meta = backward_on_meta,
+     .autograd = Backward::refuse_gradient});
 
 }  // namespace
 }  // namespace token_norms
 
 at::Tensor normalise_tokens(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                             double epsilon) {
-  return std::get<0>(token_norms::call_forward(input, weight, bias, std::nullopt, std::nullopt, epsilon));
+  return std::get<0>(token_norms::Forward::call(input, weight, bias, std::nullopt, std::nullopt, epsilon));
 }
 
 at::Tensor normalise_and_modulate(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                                   const at::Tensor& scale, const at::Tensor& shift, double epsilon) {
-  return std::get<0>(token_norms::call_forward(input, weight, bias, scale, shift, epsilon));
+  return std::get<0>(token_norms::Forward::call(input, weight, bias, scale, shift, epsilon));
 }
 
 }  // namespace larmor

@@ -1,14 +1,11 @@
 #include "larmor/kernels/projector/projector.h"
 
 #include <ATen/Dispatch.h>
-#include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
-#include <torch/csrc/autograd/custom_function.h>
-#include <torch/library.h>
 
 #include "larmor/base/ensure.h"
+#include "larmor/kernels/operator.h"
 #include "larmor/kernels/parallel_loop.h"
 #include "larmor/kernels/projector/projector_cpu.h"
 #include "larmor/kernels/projector/projector_cuda.h"
@@ -17,8 +14,10 @@ namespace larmor {
 namespace {
 
 using at::Tensor;
-using ProjectOperator = Tensor(const Tensor&, const Tensor&, int64_t, int64_t);
-using BackProjectOperator = Tensor(const Tensor&, const Tensor&, at::IntArrayRef);
+using Project =
+    Operator<"project", Tensor(const Tensor& volumes, const Tensor& geometry, int64_t rows, int64_t columns)>;
+using BackProject =
+    Operator<"back_project", Tensor(const Tensor& images, const Tensor& geometry, at::IntArrayRef size)>;
 
 static_assert(ray_numbers == rays::numbers);
 
@@ -113,50 +112,33 @@ Tensor back_project_on_meta(const Tensor& images, const Tensor& geometry, at::In
   return at::empty(volumes_for(images, geometry, size), images.options());
 }
 
-Tensor call_project(const Tensor& volumes, const Tensor& geometry, int64_t rows, int64_t columns) {
-  static const auto handle =
-      c10::Dispatcher::singleton().findSchemaOrThrow("larmor::project", "").typed<ProjectOperator>();
-  return handle.call(volumes, geometry, rows, columns);
-}
-
-Tensor call_back_project(const Tensor& images, const Tensor& geometry, at::IntArrayRef size) {
-  static const auto handle =
-      c10::Dispatcher::singleton().findSchemaOrThrow("larmor::back_project", "").typed<BackProjectOperator>();
-  return handle.call(images, geometry, size);
-}
-
-using Context = torch::autograd::AutogradContext;
-using Variables = torch::autograd::variable_list;
-
-struct DifferentiableProject : torch::autograd::Function<DifferentiableProject> {
+struct DifferentiableProject : GradientNode<DifferentiableProject> {
   static Tensor forward(Context* context, const Tensor& volumes, const Tensor& geometry, int64_t rows,
                         int64_t columns) {
-    const at::AutoDispatchBelowADInplaceOrView below;
     context->save_for_backward({geometry});
     context->saved_data["size"] = volumes.sizes().slice(1).vec();
-    return call_project(volumes, geometry, rows, columns);
+    return Project::call_below_autograd(volumes, geometry, rows, columns);
   }
 
   static Variables backward(Context* context, const Variables& gradients) {
-    return {call_back_project(gradients[0], context->get_saved_variables()[0],
+    return {BackProject::call(gradients[0], context->get_saved_variables()[0],
                               context->saved_data["size"].toIntVector()),
             Tensor(), Tensor(), Tensor()};
   }
 };
 
-struct DifferentiableBackProject : torch::autograd::Function<DifferentiableBackProject> {
+struct DifferentiableBackProject : GradientNode<DifferentiableBackProject> {
   static Tensor forward(Context* context, const Tensor& images, const Tensor& geometry,
                         at::IntArrayRef size) {
-    const at::AutoDispatchBelowADInplaceOrView below;
     context->save_for_backward({geometry});
     context->saved_data["rows"] = images.size(2);
     context->saved_data["columns"] = images.size(3);
-    return call_back_project(images, geometry, size);
+    return BackProject::call_below_autograd(images, geometry, size);
   }
 
   static Variables backward(Context* context, const Variables& gradients) {
-    return {call_project(gradients[0], context->get_saved_variables()[0], context->saved_data["rows"].toInt(),
-                         context->saved_data["columns"].toInt()),
+    return {Project::call(gradients[0], context->get_saved_variables()[0],
+                          context->saved_data["rows"].toInt(), context->saved_data["columns"].toInt()),
             Tensor(), Tensor()};
   }
 };
@@ -169,31 +151,17 @@ Tensor back_project_with_gradient(const Tensor& images, const Tensor& geometry, 
   return DifferentiableBackProject::apply(images, geometry, size);
 }
 
-// In the source that the operators are called through: a program that is linked from archives has them then.
-TORCH_LIBRARY_FRAGMENT(larmor, library) {
-  library.def("project(Tensor volumes, Tensor geometry, int rows, int columns) -> Tensor");
-  library.def("back_project(Tensor images, Tensor geometry, int[] size) -> Tensor");
-}
-
-TORCH_LIBRARY_IMPL(larmor, CPU, library) {
-  library.impl("project", project_on_cpu);
-  library.impl("back_project", back_project_on_cpu);
-}
-
-TORCH_LIBRARY_IMPL(larmor, CUDA, library) {
-  library.impl("project", project_on_cuda);
-  library.impl("back_project", back_project_on_cuda);
-}
-
-TORCH_LIBRARY_IMPL(larmor, Meta, library) {
-  library.impl("project", project_on_meta);
-  library.impl("back_project", back_project_on_meta);
-}
-
-TORCH_LIBRARY_IMPL(larmor, Autograd, library) {
-  library.impl("project", project_with_gradient);
-  library.impl("back_project", back_project_with_gradient);
-}
+const Project::Registration registered_project(
+    "(Tensor volumes, Tensor geometry, int rows, int columns) -> Tensor",
+    {.cpu = project_on_cpu,
+     .cuda = project_on_cuda,
+     .meta = project_on_meta,
+     .autograd = project_with_gradient});
+const BackProject::Registration registered_back_project(
+    "(Tensor images, Tensor geometry, int[] size) -> Tensor", {.cpu = back_project_on_cpu,
+                                                               .cuda = back_project_on_cuda,
+                                                               .meta = back_project_on_meta,
+                                                               .autograd = back_project_with_gradient});
 
 /// Line integrals are sums of many small terms: what has fewer bits than float32 is computed in float32.
 Tensor in_full_precision(const Tensor& numbers) {
@@ -208,11 +176,11 @@ Tensor geometry_of_each(const Tensor& geometry, int64_t volumes) {
 
 at::Tensor project(const at::Tensor& volume, const at::Tensor& rays, int64_t rows, int64_t columns) {
   const Tensor volumes = in_full_precision(volume.dim() == 5 ? volume.squeeze(1) : volume);
-  return call_project(volumes, geometry_of_each(rays, volumes.size(0)), rows, columns);
+  return Project::call(volumes, geometry_of_each(rays, volumes.size(0)), rows, columns);
 }
 
 at::Tensor back_project(const at::Tensor& images, const at::Tensor& rays, std::array<int64_t, 3> size) {
-  return call_back_project(in_full_precision(images), geometry_of_each(rays, images.size(0)), size);
+  return BackProject::call(in_full_precision(images), geometry_of_each(rays, images.size(0)), size);
 }
 
 }  // namespace larmor
