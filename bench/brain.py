@@ -2,7 +2,7 @@
 on two threads, one after the other, a number of minutes each; prints the validation scores of both over time and how
 far they are apart.
 
-  python3 bench/brain.py --program build/release/bin/larmor --peers PEERS --python PYTHON --data HEADS [--seeds 0,1,2]
+  script/peers && python3 bench/brain.py --program build/release/bin/larmor --data HEADS [--seeds 0,1,2]
 """
 import argparse
 import json
@@ -10,6 +10,7 @@ import pathlib
 import subprocess
 import tempfile
 
+from pairs import PEERS, PEERS_PYTHON
 
 # The heads of the shared data that are held out.
 SPLIT = "data.split={val: [tcga_fg_6692, cstar_stroke], test: 0}"
@@ -31,7 +32,7 @@ def train_larmor(run, seed):
 
 
 def train_peer(run, seed):
-    command = [run.python, run.peers / "train_autoencoder.py", run.data, "--budget", run.seconds, "--every", 60,
+    command = [run.python, PEERS / "train_autoencoder.py", run.data, "--budget", run.seconds, "--every", 60,
                "--threads", 2, "--mode", "channels_last_3d", "--lr", 1e-3, "--seed", seed]
     out = subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True).stdout
     events = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
@@ -52,8 +53,7 @@ def at_step(scores, step):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", required=True, type=pathlib.Path)
-    parser.add_argument("--peers", required=True, type=pathlib.Path)
-    parser.add_argument("--python", required=True)
+    parser.add_argument("--python", default=PEERS_PYTHON, help="for the peer; by default what script/peers makes")
     parser.add_argument("--data", required=True, type=pathlib.Path)
     parser.add_argument("--seeds", default="0")
     parser.add_argument("--seconds", type=int, default=600)

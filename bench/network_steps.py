@@ -7,7 +7,7 @@ import pathlib
 import subprocess
 import tempfile
 
-from pairs import compare, last_json, report
+from pairs import PEERS, compare, last_json, report
 
 
 def lengths(run):
@@ -102,7 +102,7 @@ def our_step(run, network):
 
 
 def their_step(run, network, modes):
-    return [run.python, run.peers / network.script, *network.script_words, "--threads", run.threads,
+    return [run.python, PEERS / network.script, *network.script_words, "--threads", run.threads,
             "--modes", ",".join(modes), *lengths(run)]
 
 
@@ -187,7 +187,6 @@ def sampling(run):
     if not program.exists():
         print("sampling: build preset bench, which makes sampling", flush=True)
         return
-    peer = pathlib.Path(__file__).with_name("fast_ddpm_sampling.py")
     parameters = {}
 
     def ours():
@@ -196,7 +195,7 @@ def sampling(run):
         return line["min_ms"]
 
     def theirs():
-        line = last_json([run.python, peer, "--peers", run.peers, "--threads", run.threads, "--side", 64,
+        line = last_json([run.python, PEERS / "fast_ddpm_sampling.py", "--threads", run.threads, "--side", 64,
                           "--blocks", run.blocks, "--modes", ",".join(VOLUME_MODES)])
         parameters["theirs"] = line["parameters"]
         return {mode: line["result"][mode]["min_ms"] for mode in VOLUME_MODES}

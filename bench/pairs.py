@@ -1,8 +1,16 @@
 """Pairs of measurements in turn, and what may be said of their ratio."""
 import json
+import os
+import pathlib
 import random
 import statistics
 import subprocess
+
+
+PEERS = pathlib.Path(__file__).with_name("peers")
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
+# The Python that script/peers makes, with all that the scripts of bench/peers import.
+PEERS_PYTHON = str(CACHE / "larmor" / "peers" / "bin" / "python")
 
 
 def last_json(command):

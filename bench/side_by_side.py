@@ -4,7 +4,7 @@ A pair is one short process of each, the order reversed every other time; the fi
 paired ratios peer / larmor (above 1: Larmor is faster) with a bootstrap 95 % interval. An A/A pair of Larmor
 against itself shows what the machine alone does to a ratio.
 
-  python3 bench/side_by_side.py --program build/release/bin/larmor --peers PEERS --python PYTHON [--pairs 8]
+  script/peers && python3 bench/side_by_side.py --program build/release/bin/larmor [--pairs 8]
 """
 import argparse
 import gzip
@@ -20,7 +20,7 @@ import time
 
 import network_steps
 from network_steps import SMALL_AUTOENCODER, lengths
-from pairs import compare, last_json, report
+from pairs import PEERS, PEERS_PYTHON, compare, last_json, report
 
 EACH_OF_TWO = 2  # a micro-batch of the peers' scripts
 
@@ -33,7 +33,7 @@ def ddp(run):
 
     def theirs():
         modes = ["ddp", "ddp_view"]
-        result = last_json([run.python, run.peers / "ddp_step.py", "--world", 2, "--threads", 1, "--pin",
+        result = last_json([run.python, PEERS / "ddp_step.py", "--world", 2, "--threads", 1, "--pin",
                             "--modes", ",".join(modes), *lengths(run)])["result"]
         return {mode: result[mode]["min_ms"] for mode in modes}
 
@@ -144,7 +144,7 @@ def load(run):
                               "--workers", 1, "--quiet"])["mean_ms_per_volume"]
 
         def theirs():
-            return last_json([*ONE_CORE, run.python, run.peers / "load_chain.py", run.data, "--threads", 1,
+            return last_json([*ONE_CORE, run.python, PEERS / "load_chain.py", run.data, "--threads", 1,
                               "--repeats", 1])["mean_ms_per_volume"]
 
         order = [ours, theirs] if pair % 2 == 0 else [theirs, ours]
@@ -175,7 +175,7 @@ def affine(run):
                           "--workers", 1, "--quiet"])["mean_ms_per_volume"]["rand_affine"]
 
     def theirs():
-        return last_json([*ONE_CORE, run.python, pathlib.Path(__file__).with_name("peer_affine.py"), folder])["result"]
+        return last_json([*ONE_CORE, run.python, PEERS / "affine.py", folder])["result"]
 
     compare("RandAffine, trilinear, 128 cubed, one core", ours, theirs, run.pairs)
     shutil.rmtree(folder, ignore_errors=True)
@@ -196,7 +196,7 @@ def pictures(run):
                           "--quiet"])["mean_ms_per_volume"]["chain"]
 
     def theirs():
-        return last_json([*ONE_CORE, run.python, pathlib.Path(__file__).with_name("peer_pictures.py"), run.pictures,
+        return last_json([*ONE_CORE, run.python, PEERS / "pictures.py", run.pictures,
                           "--repeats", 3])["result"]
 
     ratios = {"pillow": [], "pillow_draft": []}
@@ -230,7 +230,7 @@ def words(run):
             return last_json([*ONE_CORE, program, run.vocabulary, folder / "texts.txt", 9])
 
         def theirs():
-            return last_json([*ONE_CORE, run.python, run.peers / "cxr_text_pipeline.py", folder, "--vocab", run.vocabulary,
+            return last_json([*ONE_CORE, run.python, PEERS / "cxr_text_pipeline.py", folder, "--vocab", run.vocabulary,
                               "--lines", folder / "texts.jsonl", "--threads", 1, *lengths(run),
                               "--modes", "tokenize_one_by_one,tokenize_batch"])
 
@@ -258,7 +258,7 @@ def radiographs(run):
         return last_json([*ONE_CORE, program, run.pictures, run.blocks * run.steps])["min_ms"]
 
     def theirs():
-        result = last_json([*ONE_CORE, run.python, run.peers / "cxr_text_pipeline.py", run.pictures, "--vocab", run.vocabulary,
+        result = last_json([*ONE_CORE, run.python, PEERS / "cxr_text_pipeline.py", run.pictures, "--vocab", run.vocabulary,
                             "--threads", 1, "--questions", 1, "--modes", "decode_resize_normalise", *lengths(run)])["result"]
         return {"pillow": result["decode_resize_normalise"]["min_ms"]}
 
@@ -272,8 +272,7 @@ FIGURES = {**network_steps.FIGURES, "ddp": ddp, "reducer": reducer, "strategies"
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", required=True, type=pathlib.Path)
-    parser.add_argument("--peers", required=True, type=pathlib.Path)
-    parser.add_argument("--python", required=True)
+    parser.add_argument("--python", default=PEERS_PYTHON, help="for the peers; by default what script/peers makes")
     parser.add_argument("--data", type=pathlib.Path, help="folder of real heads, for load")
     parser.add_argument("--pictures", type=pathlib.Path, help="folder of radiographs, for pictures")
     parser.add_argument("--vocabulary", type=pathlib.Path, help="vocab.txt beside its recorded lines, for words")

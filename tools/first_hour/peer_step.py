@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The peers' training steps on a card at the guides' sizes, in bf16: their own models, losses and steps, from PEERS.
+"""The peers' training steps on a card at the guides' sizes, in bf16: their own models, losses and steps, from
+bench/peers.
 
     python3 peer_step.py NAME [--modes bf16,bf16_channels_last_3d] [--blocks N] [--steps N] [--warmup N]
     python3 peer_step.py NAME --serve     imports at once, and times each time that a line comes on stdin
@@ -19,7 +20,7 @@ import types
 from pathlib import Path
 
 SMALL = os.environ.get("CARD", "") == "none"
-sys.path.insert(0, os.environ.get("PEERS", str(Path(__file__).resolve().parents[3] / "shared" / "peers")))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench" / "peers"))
 
 import torch  # noqa: E402
 
@@ -27,6 +28,7 @@ import autoencoder_step  # noqa: E402
 import fast_ddpm_step  # noqa: E402
 import peerlib  # noqa: E402
 import resnet_step  # noqa: E402
+import unet_step  # noqa: E402
 from card import DEVICE, synchronize  # noqa: E402
 
 MODES = "bf16,bf16_channels_last_3d"
@@ -52,7 +54,7 @@ def autoencoder(mode, adversarial):
     # Its discriminator takes the whole of three strided convolutions; a small volume is too small for them.
     if SMALL:
         peerlib.AE_SHAPE[size] = (1, 1, 32, 32, 32)
-    return autoencoder_step.make_step(torch, size, mode, adversarial)
+    return autoencoder_step.make_step(torch, types.SimpleNamespace(size=size, adversarial=adversarial), mode)
 
 
 def fast_ddpm(mode):
@@ -62,51 +64,15 @@ def fast_ddpm(mode):
 
 def resnet(mode):
     given = dict(depth=10, image=(16, 16, 16), batch=2) if SMALL else dict(depth=50, image=(256, 256, 64), batch=6)
-    step = resnet_step.make_step(torch, types.SimpleNamespace(ties="breslow", **given), mode)
-
-    def under_autocast():
-        with autocast(mode):
-            step()
-
-    under_autocast.state, under_autocast.parameters = step.state, step.parameters
-    return under_autocast
+    return resnet_step.make_step(torch, types.SimpleNamespace(ties="breslow", **given), mode)
 
 
 def diffusion(mode):
-    """unet_step.py's step with the guide's network on latents of the guide's size."""
-    from monai.networks.nets import DiffusionModelUNet
-    from monai.networks.schedulers import DDPMScheduler
-
+    """The guide's network on latents of the guide's size."""
     given = dict(SMALL_UNET if SMALL else UNET)
     channels, batch, space = (given.pop(key) for key in ("latent_channels", "batch", "space"))
-    torch.manual_seed(0)
-    layout = torch.channels_last_3d if "channels_last" in mode else torch.contiguous_format
-    net = DiffusionModelUNet(spatial_dims=3, in_channels=channels, out_channels=channels, use_flash_attention=True,
-                             **given).to(memory_format=layout)
-    noises = DDPMScheduler(num_train_timesteps=1000, schedule="scaled_linear_beta", beta_start=0.0015, beta_end=0.0195)
-    optimizer = torch.optim.Adam(net.parameters(), lr=1e-5, fused=True)
-    data = [torch.randn(batch, channels, *space).to(memory_format=layout) for _ in range(4)]
-    state = {"i": 0, "loss": 0.0}
-
-    def loss_of(x, noise, t):
-        return torch.nn.functional.mse_loss(net(noises.add_noise(x, noise, t), timesteps=t).float(), noise)
-
-    run = torch.compile(loss_of) if "compile" in mode else loss_of
-
-    def step():
-        x = data[state["i"] % len(data)]
-        state["i"] += 1
-        noise, t = torch.randn_like(x), torch.randint(0, 1000, (batch,))
-        optimizer.zero_grad(set_to_none=True)
-        with autocast(mode):
-            loss = run(x, noise, t)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
-        optimizer.step()
-        state["loss"] = loss.detach()
-
-    step.state, step.parameters = state, sum(p.numel() for p in net.parameters())
-    return step
+    network = dict(in_channels=channels, out_channels=channels, **given)
+    return unet_step.make_step(torch, types.SimpleNamespace(batch=batch, flash=True), mode, network, space, clip=1.0)
 
 
 STEPS = {"autoencoder": lambda mode: autoencoder(mode, True), "autoencoder_alone": lambda mode: autoencoder(mode, False),

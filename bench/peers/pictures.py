@@ -1,8 +1,8 @@
 """Times what torchvision's usual transform does to radiographs, with the libraries behind it (Pillow, PyTorch): open,
-one channel, 224 by 224 by Pillow's antialiased bilinear, to a tensor, normalised. Once as usual, and once with Pillow's `draft`, which decodes JPEG at a half, a quarter or an eighth of
-its size. One thread; one JSON line.
+one channel, 224 by 224 by Pillow's antialiased bilinear, to a tensor, normalised. Once as usual, and once with Pillow's
+`draft`, which decodes JPEG at a half, a quarter or an eighth of its size. One thread; one JSON line.
 
-  python3 bench/peer_pictures.py FOLDER [--repeats 5]
+  python3 bench/peers/pictures.py FOLDER [--repeats 5]
 """
 import argparse
 import json

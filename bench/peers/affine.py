@@ -1,6 +1,6 @@
 """Times MONAI's RandAffine (trilinear, every time) on the .npy volumes of a folder, one thread; one JSON line.
 
-  python3 bench/peer_affine.py FOLDER [--repeats 20]
+  python3 bench/peers/affine.py FOLDER [--repeats 20]
 """
 import argparse
 import json
