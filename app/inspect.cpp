@@ -102,7 +102,8 @@ std::vector<Inspected> inspect_path(const std::string& path) {
                              : "fetch the file again, or write it anew with the program that made it");
 }
 
-int inspect(Program& program, const std::vector<std::string>& paths, const std::string& convert) {
+int inspect(Program& program, const std::vector<std::string>& paths, const std::string& convert,
+            HeaderText header_text) {
   std::vector<Inspected> all;
   for (const auto& path : paths) {
     auto here = inspect_path(path);
@@ -118,7 +119,7 @@ int inspect(Program& program, const std::vector<std::string>& paths, const std::
   }
   if (!convert.empty() && is_readable) {
     require(all.size() == 1, Exit::usage, "--convert takes one file", "call inspect once for each file");
-    write_nifti(program.storage(), convert, read_volume(all[0].path), all[0].path);
+    write_nifti(program.storage(), convert, read_volume(all[0].path), all[0].path, header_text);
     lines.add(text("  written to ", convert));
   }
   program.show(json, lines);
@@ -132,13 +133,18 @@ void add_inspect(Program& program) {
   struct Arguments {
     std::vector<std::string> files;
     std::string convert;
+    HeaderText header_text = HeaderText::left_out;
   };
   const auto arguments = std::make_shared<Arguments>();
   auto& verb = program.add_verb(
-      "inspect", "what image files hold: shape, spacing, values, faults",
-      [&program, arguments] { return inspect(program, arguments->files, arguments->convert); });
+      "inspect", "what image files hold: shape, spacing, values, faults", [&program, arguments] {
+        return inspect(program, arguments->files, arguments->convert, arguments->header_text);
+      });
   verb.add_option("FILE", arguments->files, "image files, or folders of them")->required();
   verb.add_option("--convert", arguments->convert, "write the one file as NIfTI (.nii or .nii.gz)");
+  verb.add_flag_callback(
+      "--keep-header-text", [arguments] { arguments->header_text = HeaderText::kept; },
+      "what --convert writes keeps the free text of the file's header, which may name the patient");
 }
 
 }  // namespace larmor::app

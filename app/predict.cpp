@@ -50,9 +50,9 @@ struct PredictArguments {
   PredictionRequest request;
   std::string table, output, weights, checkpoint = "best";
   std::optional<int64_t> seed;
-  bool saliency = false;
+  bool saliency = false, mirrored = false;
+  HeaderText header_text = HeaderText::left_out;
   std::vector<std::string> with;  // further members of an ensemble
-  bool mirrored = false;
   CallFlags call;
 };
 
@@ -328,6 +328,7 @@ int predict(Program& program, PredictArguments arguments) {
   auto loaded = stage_for(program, arguments);
   auto form = loaded.stage->prediction(loaded.config.config);
   choose_pictures(form, arguments);
+  form.header_text = arguments.header_text;
   if (arguments.mirrored) check_mirroring(form);
   auto members = find_members(program, loaded, arguments, form);
   if (const auto words = steps_without_input(form); !words.empty() && !job) log::warning(words);
@@ -383,6 +384,9 @@ void add_predict(Program& program) {
   verb.add_option("--output", arguments->output,
                   "the file to write, or a folder for several; numbers and words are shown in any case");
   verb.add_flag("--saliency", arguments->saliency, "a picture of what the answer goes by, beside the output");
+  verb.add_flag_callback(
+      "--keep-header-text", [arguments] { arguments->header_text = HeaderText::kept; },
+      "volumes keep the free text of the input's header, which may name the patient");
   verb.add_option("--with", arguments->with,
                   "RUN[#best|last|step-…]: its network, too, and the mean of both; repeatable");
   verb.add_flag("--mirrored", arguments->mirrored,

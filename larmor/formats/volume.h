@@ -50,11 +50,15 @@ void check_volume(const std::filesystem::path& path);
 FileReport inspect_file(const std::filesystem::path& path);
 Json to_json(const FileReport& report, const std::string& path);
 
+/// What becomes of the free text of a header that another file is written like: description, name of the
+/// intent and auxiliary file. Scanners and converters put names and dates of patients there.
+enum class HeaderText { left_out, kept };
+
 /// Writes .nii or .nii.gz (by name), as open_output() has it: float32, or for voxels of a whole type the
 /// smallest of uint8, uint16 and int32 that holds them; sform and qform from the affine; a
-/// channel axis becomes the fourth axis. With `like`, keeps that file's header (units, description, codes;
-/// where the affine is the same, its forms and spacing as they are) where it still holds.
+/// channel axis becomes the fourth axis. With `like`, keeps that file's header (units, codes; where the
+/// affine is the same, its forms and spacing as they are) where it still holds, its free text where asked.
 void write_nifti(Storage& storage, const std::filesystem::path& path, const Volume& volume,
-                 const std::filesystem::path& like = {});
+                 const std::filesystem::path& like = {}, HeaderText header_text = HeaderText::left_out);
 
 }  // namespace larmor

@@ -61,6 +61,8 @@ struct PredictionForm {
   std::string why_not_mirrored = {};
   /// What a voxel of its volumes stands for, for people and programs: "HU". Empty where nobody says.
   std::string units = {};
+  /// Whether its volumes keep the free text of the header of the case's first image: as a person asks.
+  HeaderText header_text = HeaderText::left_out;
 };
 
 /// Words for a person about steps whose `keys` name nothing that is among the inputs, and that are left out

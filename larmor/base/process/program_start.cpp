@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <initializer_list>
+#include <string_view>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -43,11 +45,21 @@ void take_all_descriptors() {
   static_cast<void>(::setrlimit(RLIMIT_NOFILE, &files));
 }
 
+// The limit can be raised again by what this program starts: only its soft half is 0.
+void leave_no_core_file() {
+  const char* const asked = std::getenv("LARMOR_CORE_FILES");
+  rlimit bytes{};
+  if ((asked != nullptr && asked == std::string_view("1")) || ::getrlimit(RLIMIT_CORE, &bytes) != 0) return;
+  bytes.rlim_cur = 0;
+  static_cast<void>(::setrlimit(RLIMIT_CORE, &bytes));
+}
+
 }  // namespace
 
 void begin_program() {
   open_closed_ones();
   take_all_descriptors();
+  leave_no_core_file();
   make_an_error_of(SIGPIPE);
   make_an_error_of(SIGXFSZ);
   // Ignored, as some starters hand it on, the kernel would throw the status of every child away.

@@ -83,7 +83,7 @@ Placement placement_of(const NiftiHeader& header, const NiftiLayout& layout,
   return placement;
 }
 
-Kept kept_from(const std::filesystem::path& like) {
+Kept kept_from(const std::filesystem::path& like, HeaderText header_text) {
   Kept kept;
   if (like.empty() || !holds_nifti(like)) return kept;
   const NiftiHeader header = naming(like, [&] { return open_nifti(like).header; });
@@ -92,7 +92,7 @@ Kept kept_from(const std::filesystem::path& like) {
   const auto bytes = std::as_bytes(std::span(header.raw));
   const NiftiFields<const std::byte> fields(bytes, header.big_endian);
   const auto words = [&](std::size_t offset, std::size_t length) {
-    return header.raw.substr(offset, length);
+    return header_text == HeaderText::kept ? header.raw.substr(offset, length) : std::string();
   };
   kept.description = words(layout.description, layout.description_length);
   kept.shape = header.shape;
@@ -216,7 +216,7 @@ std::vector<int64_t> shape_like(const std::vector<int64_t>& shape, const std::ve
 }  // namespace
 
 void write_nifti(Storage& storage, const std::filesystem::path& path, const Volume& volume,
-                 const std::filesystem::path& like) {
+                 const std::filesystem::path& like, HeaderText header_text) {
   const std::string name = lower(path.filename().string());
   if (!name.ends_with(".nii") && !name.ends_with(".nii.gz")) {
     fail(Exit::usage, text(path.string(), ": only .nii and .nii.gz are written"), "name the output so");
@@ -224,7 +224,7 @@ void write_nifti(Storage& storage, const std::filesystem::path& path, const Volu
   const at::Tensor voxels = volume.voxels.dim() == 3 ? volume.voxels.unsqueeze(0) : volume.voxels;
   std::vector<int64_t> shape = voxels.sizes().slice(1).vec();
   if (voxels.size(0) > 1) shape.push_back(voxels.size(0));
-  const Kept kept = kept_from(like);
+  const Kept kept = kept_from(like, header_text);
   const StoredType stored = stored_type(voxels);
   const std::vector<std::byte> header =
       make_header(shape_like(shape, kept.shape), volume.affine, kept, stored);

@@ -188,7 +188,7 @@ void write_volume(Storage& storage, const fs::path& file, const PredictionForm& 
   const auto images = image_files(form, one);
   refuse_what_is_not_finite(file, volume.voxels);
   if (file.has_parent_path()) storage.create_folders(file.parent_path());
-  write_nifti(storage, file, volume, images.empty() ? fs::path() : images.front());
+  write_nifti(storage, file, volume, images.empty() ? fs::path() : images.front(), form.header_text);
 }
 
 PredictedCase write_prediction(Storage& storage, const PredictionFiles& files, const PredictionForm& form,

@@ -53,7 +53,7 @@ Json to_json(const PredictedCase& one);
 PredictedCase predicted_case_from_json(const Json& json);
 
 /// Writes a volume of a case at once by one rename; it has the header of the case's first image where that
-/// still holds.
+/// still holds, its free text as the form says.
 void write_volume(Storage& storage, const std::filesystem::path& file, const PredictionForm& form,
                   const PredictionCase& one, const Volume& volume);
 /// Writes a case's volumes, each as write_volume(), and its pictures.

@@ -51,6 +51,23 @@ TEST(BeginProgram, LeavesNoStandardDescriptorToTheNextFile) {
   EXPECT_TRUE(all.ok()) << all.describe();
 }
 
+TEST(BeginProgram, LeavesNoCoreFileUnlessThatIsAskedFor) {
+  for (const bool asked : {false, true}) {
+    const auto ending = in_child([&] {
+      rlimit bytes{};
+      ::getrlimit(RLIMIT_CORE, &bytes);
+      bytes.rlim_cur = bytes.rlim_max;
+      ::setrlimit(RLIMIT_CORE, &bytes);
+      if (asked) ::setenv("LARMOR_CORE_FILES", "1", 1);
+      begin_program();
+      rlimit left{};
+      ::getrlimit(RLIMIT_CORE, &left);
+      return left.rlim_cur == (asked ? bytes.rlim_cur : 0) && left.rlim_max == bytes.rlim_max;
+    });
+    EXPECT_TRUE(ending.ok()) << asked << ": " << ending.describe();
+  }
+}
+
 TEST(BeginProgram, LetsWritingToAStdoutThatWasClosedFail) {
   const auto ending = in_child([] {
     ::close(STDOUT_FILENO);

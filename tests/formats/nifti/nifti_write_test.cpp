@@ -23,8 +23,9 @@ using testing::NiftiBytes;
 
 class NiftiWriting : public ::testing::Test {
  protected:
-  Volume read_back(const std::string& name, const Volume& volume, const std::filesystem::path& like = {}) {
-    write_nifti(storage_, scratch_.path() / name, volume, like);
+  Volume read_back(const std::string& name, const Volume& volume, const std::filesystem::path& like = {},
+                   HeaderText header_text = HeaderText::left_out) {
+    write_nifti(storage_, scratch_.path() / name, volume, like, header_text);
     return read_volume(scratch_.path() / name);
   }
   NiftiHeader header(const std::string& name) { return read_nifti(scratch_.path() / name).header; }
@@ -101,7 +102,7 @@ TEST_F(NiftiWriting, UsesVersionTwoForAxesThatVersionOneCannotHold) {
   EXPECT_EQ(header("long.nii.gz").version, 2);
 }
 
-TEST_F(NiftiWriting, KeepsUnitsDescriptionAndCodesOfAFileLikeIt) {
+TEST_F(NiftiWriting, KeepsUnitsAndCodesOfAFileLikeItAndItsFreeTextWhereThatIsAskedFor) {
   for (const int version : {1, 2}) {
     for (const bool big_endian : {false, true}) {
       NiftiBytes like(version, big_endian);
@@ -113,6 +114,8 @@ TEST_F(NiftiWriting, KeepsUnitsDescriptionAndCodesOfAFileLikeIt) {
             .put(300, 1.0F)
             .put(320, 1.0F);
         like.header.replace(148, 5, "a tag");
+        like.header.replace(228, 6, "a file");
+        like.header.replace(328, 6, "an aim");
       } else {
         like.put(344, int32_t{1})
             .put(348, int32_t{4})
@@ -121,14 +124,21 @@ TEST_F(NiftiWriting, KeepsUnitsDescriptionAndCodesOfAFileLikeIt) {
             .put(440, 1.0)
             .put(480, 1.0);
         like.header.replace(240, 5, "a tag");
+        like.header.replace(320, 6, "a file");
+        like.header.replace(508, 6, "an aim");
       }
       testing::write_file(scratch_.path() / "like.nii", like.whole());
-      read_back("a.nii", {at::zeros({1, 2, 3, 4}), oblique()}, scratch_.path() / "like.nii");
-      const NiftiHeader written = header("a.nii");
-      EXPECT_EQ(written.qform_code, 1);
-      EXPECT_EQ(written.sform_code, 4);
-      EXPECT_EQ(written.raw[123], 10);
-      EXPECT_EQ(written.raw.substr(148, 6), std::string("a tag\0", 6));
+      for (const auto text : {HeaderText::left_out, HeaderText::kept}) {
+        read_back("a.nii", {at::zeros({1, 2, 3, 4}), oblique()}, scratch_.path() / "like.nii", text);
+        const NiftiHeader written = header("a.nii");
+        EXPECT_EQ(written.qform_code, 1);
+        EXPECT_EQ(written.sform_code, 4);
+        EXPECT_EQ(written.raw[123], 10);
+        const std::string kept = text == HeaderText::kept ? "a tag" : "";
+        EXPECT_EQ(written.raw.substr(148, 80).c_str(), kept);  // up to the first zero
+        EXPECT_EQ(written.raw.find("an aim") != std::string::npos, text == HeaderText::kept);
+        EXPECT_EQ(written.raw.find("a file") != std::string::npos, text == HeaderText::kept);
+      }
     }
   }
 }

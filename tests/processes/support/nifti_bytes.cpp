@@ -3,6 +3,7 @@
 #include <cstring>
 #include <fstream>
 
+#include <gtest/gtest.h>
 #include <libdeflate.h>
 
 #include "larmor/base/text.h"
@@ -51,6 +52,18 @@ std::string gzipped(const std::string& bytes) {
       libdeflate_gzip_compress(compressor, bytes.data(), bytes.size(), packed.data(), packed.size()));
   libdeflate_free_compressor(compressor);
   return packed;
+}
+
+std::string unpacked(const std::string& member) {
+  uint32_t length = 0;  // the last four bytes say it
+  std::memcpy(&length, member.data() + member.size() - sizeof(length), sizeof(length));
+  std::string bytes(length, '\0');
+  auto* decompressor = libdeflate_alloc_decompressor();
+  const auto result = libdeflate_gzip_decompress(decompressor, member.data(), member.size(), bytes.data(),
+                                                 bytes.size(), nullptr);
+  libdeflate_free_decompressor(decompressor);
+  EXPECT_EQ(result, LIBDEFLATE_SUCCESS);
+  return bytes;
 }
 
 void put_file(const std::filesystem::path& path, const std::string& bytes) {

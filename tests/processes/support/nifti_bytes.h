@@ -19,6 +19,8 @@ struct NiftiFile {
 std::string nifti_bytes(const NiftiFile& file = {});
 /// One gzip member.
 std::string gzipped(const std::string& bytes);
+/// What such a member holds.
+std::string unpacked(const std::string& member);
 /// Makes the folders above it, too.
 void put_file(const std::filesystem::path& path, const std::string& bytes);
 
