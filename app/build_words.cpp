@@ -9,9 +9,11 @@
 
 namespace larmor::app {
 
+const char* commit() { return LARMOR_COMMIT; }
+
 std::string build_line() {
   const auto libraries = library_versions();
-  return text("larmor ", version(), " commit=", LARMOR_COMMIT, " libtorch=", libraries.libtorch,
+  return text("larmor ", version(), " commit=", commit(), " libtorch=", libraries.libtorch,
               " cuda=", libraries.cuda.empty() ? "none" : libraries.cuda);
 }
 
@@ -19,7 +21,7 @@ Json versions_of(const Hardware& hardware) {
   const auto libraries = library_versions();
   Json json;
   json["larmor"] = version();
-  json["commit"] = LARMOR_COMMIT;
+  json["commit"] = commit();
   json["libtorch"] = libraries.libtorch;
   json["cuda_runtime"] = libraries.cuda;
   json["cudnn"] = libraries.cudnn;

@@ -2,14 +2,17 @@
 #include <exception>
 
 #include "larmor/base/process/program_start.h"
+#include "larmor/base/version.h"
 #include "larmor/device/cpu_ability.h"
 
+#include "app/build_words.h"
 #include "app/program.h"
 #include "app/report.h"
 
 int main(int argc, char** argv) {
   using namespace larmor::app;
   larmor::begin_program();
+  larmor::set_commit(commit());
   try {
     larmor::require_able_cpu();
     Program program;

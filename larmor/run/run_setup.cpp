@@ -154,7 +154,7 @@ Json environment_of(const PreparedRun& run, const std::string& job, const std::s
                     const ResumeRecord& resume) {
   const RunConfig& config = run.config.config;
   Json json{{"workload", config.workload}, {"stage", config.stage}};
-  json["program"] = text("larmor ", version());
+  json["program"] = program_name();
   json["build"] = build_description();
   json["host"] = host_name();
   if (!job.empty()) json["job"] = job;

@@ -12,6 +12,7 @@
 #include "larmor/base/log.h"
 #include "larmor/base/process/process.h"
 #include "larmor/base/text.h"
+#include "larmor/base/version.h"
 #include "larmor/comm/watched.h"
 #include "larmor/device/device.h"
 #include "larmor/device/memory/memory_meter.h"
@@ -127,7 +128,7 @@ CheckpointOptions checkpoint_options(const RunConfig& config, const Plan& plan, 
   options.generation = rank.generation;
   options.config_sha256 = loaded.sha256();
   options.index_sha256 = index.sha256();
-  options.build = build_description();
+  options.build = text(program_name(), ", ", build_description());
   options.bitwise = plan.deterministic && index.touched.empty() && changes.are_bitwise;
   options.resumed_from = resumed;
   return options;

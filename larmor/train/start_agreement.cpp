@@ -121,7 +121,7 @@ StartFacts start_facts(const LoadedConfig& config, const Plan& plan, const Index
   decided.erase("reasons");
   flatten(decided, "plan", facts.values);
   facts.values["index"] = index.sha256();
-  facts.values["program"] = text("larmor ", version());
+  facts.values["program"] = program_name();
   facts.values["build"] = program_build();
   // Each rank moves its own copy of the weights: with other kernels the copies would drift apart.
   if (plan.device == DeviceKind::cpu) facts.values[kernels_key] = cpu_capability();
