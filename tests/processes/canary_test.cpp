@@ -107,6 +107,7 @@ class Canary : public ::testing::Test {
     return fs::path("heads") / text("CANARYPATIENT", patient) / text("CANARYFILE", patient, ".nii.gz");
   }
   void put_marked_heads() const {
+    fs::create_directories(folder() / "out");
     for (int patient = 0; patient < patients; ++patient) {
       const float spacing = 1 + 0.01F * static_cast<float>(patient);  // no two files are the same
       std::string bytes = nifti_bytes({.size = {24, 24, 24}, .spacing = spacing, .voxels = 24 * 24 * 24});
@@ -118,7 +119,7 @@ class Canary : public ::testing::Test {
   }
   void put_marked_scans() const {
     constexpr int side = 16;
-    for (int patient = 0; patient < 4; ++patient) {
+    for (int patient = 0; patient < patients; ++patient) {
       for (int slice = 0; slice < side; ++slice) {
         std::vector<int> pixels(side * side);
         std::iota(pixels.begin(), pixels.end(), 10 * patient + slice);

@@ -82,7 +82,8 @@ TEST_P(MinuteLong, PhasesEndSoonAfterTermAndTheRunGoesOnInTheSameBits) {
   const auto whole = trained_state(run("whole")), gone_on = trained_state(run("cut"));
   EXPECT_EQ(whole.steps, gone_on.steps);
   for (const auto& [name, hash] : whole.files) {
-    if (name != "state.json") EXPECT_EQ(gone_on.files.at(name), hash) << name;
+    if (name == "state.json") continue;  // has how often the run was started
+    EXPECT_EQ(gone_on.files.at(name), hash) << name;
   }
   Running judged({"evaluate", "whole"}, here());
   std::this_thread::sleep_for(into);
