@@ -108,6 +108,9 @@ function(larmor_test name)
   set_tests_properties(${name} PROPERTIES LABELS "${test_LABELS}" TIMEOUT ${test_TIMEOUT}
     ENVIRONMENT "LARMOR_SOURCE=${PROJECT_SOURCE_DIR};LARMOR_PROGRAM=$<TARGET_FILE:larmor>;LARMOR_DECODER=$<TARGET_FILE:larmor_decode>;OMP_WAIT_POLICY=passive${surroundings}"
     SKIP_RETURN_CODE ${larmor_all_skipped})
+  if(NOT test_TORCH)  # the program's own calls have none (decision 32), whatever the shell of the tests has
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT_MODIFICATION MKL_CBWR=unset:)
+  endif()
 endfunction()
 
 # larmor_every_cpu(<files…>): sources that promise the same bits on every CPU. No fused multiply-add, and a
