@@ -57,7 +57,7 @@ class Peer:
     def __init__(self, script, run, folder):
         self.folder = folder
         self.command = [pathlib.Path(run.python).with_name("torchrun"), "--nproc-per-node", 2, "--max-restarts", 3,
-                        "--master-port", 0, "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0", PEERS / script,
+                        "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0", PEERS / script,
                         "--folder", folder, "--steps", STEPS, "--save-every", SAVE_EVERY]
         self.again = self.command
 

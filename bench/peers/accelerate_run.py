@@ -3,8 +3,6 @@
 
   torchrun --nproc-per-node 2 bench/peers/accelerate_run.py --folder RUN --steps 12
 """
-import argparse
-import pathlib
 import warnings
 
 import peerlib as P
@@ -18,11 +16,7 @@ def newest(folder):
 
 
 def main():
-    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument("--folder", type=pathlib.Path, required=True)
-    ap.add_argument("--steps", type=int, default=12)
-    ap.add_argument("--save-every", type=int, default=5)
-    a = ap.parse_args()
+    a = P.run_arguments(__doc__)
     torch = P.setup(1)
     import trainer_data
     from accelerate import Accelerator

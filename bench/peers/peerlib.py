@@ -5,6 +5,7 @@ The models are MONAI's own; only the losses that a trainer writes by hand are wr
 import argparse
 import json
 import os
+import pathlib
 import platform
 import resource
 import statistics
@@ -90,6 +91,15 @@ def arguments(doc, modes, blocks=5, steps=1, warmup=2):
     ap.add_argument("--steps", type=int, default=steps, help="steps a block")
     ap.add_argument("--warmup", type=int, default=warmup)
     return ap
+
+
+def run_arguments(doc):
+    """Of a whole run that trainers.py stops and starts again."""
+    ap = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("--folder", type=pathlib.Path, required=True)
+    ap.add_argument("--steps", type=int, default=12)
+    ap.add_argument("--save-every", type=int, default=5)
+    return ap.parse_args()
 
 
 def time_modes(script, a, make_step, **info):

@@ -28,8 +28,8 @@ class Tarball(unittest.TestCase):
 
     @classmethod
     def as_user(cls, command, path="/nowhere"):
-        """A command as somebody without root, without network where the machine lets them, who has no Python to find."""
-        nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"] if os.getuid() == 0 else []
+        """A command as somebody without root, who has no Python to find."""
+        nobody = ["/usr/bin/setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"] if os.getuid() == 0 else []
         return subprocess.run([*nobody, *map(str, command)], cwd=cls.user, env={"PATH": path, "HOME": str(cls.user)},
                               capture_output=True, text=True, check=False)
 
