@@ -4,6 +4,7 @@
 #include <deque>
 #include <exception>
 #include <optional>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -97,6 +98,11 @@ class Sender {
     for (bool is_over = false; !is_over;) {
       // Asked before the log is read: what is recorded until then is read below.
       const bool is_trained = options_.is_trained && options_.is_trained();
+      std::error_code unknown;
+      if (!std::filesystem::exists(folder_.root, unknown))
+        fail(Exit::environment,
+             text("the run folder ", folder_.root.string(), " is gone, and nothing more is sent"),
+             "larmor sync RUN sends a run from where its folder is now");
       try {
         open();
         const bool found = send_events(is_trained);

@@ -42,8 +42,8 @@ SyncSummary look_at_unsent(const RunFolder& folder, const TrackingService& servi
                            const ServiceSettings& settings);
 
 /// Blocks until all is sent, in follow mode until the run is over as well. Nothing in the run folder changes
-/// but sync/. Throws Error: environment where another sender holds the run, where the service refuses, or,
-/// after `patience`, gives no answer; usage for settings that cannot be meant.
+/// but sync/. Throws Error: environment where another sender holds the run, where its folder is gone, where
+/// the service refuses, or, after `patience`, gives no answer; usage for settings that cannot be meant.
 SyncSummary sync_run(const RunFolder& folder, const TrackingService& service, const ServiceSettings& settings,
                      Storage& storage, Clock& clock, const SyncOptions& options);
 

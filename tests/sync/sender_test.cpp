@@ -153,6 +153,25 @@ TEST_F(Sender, GivesUpAServerThatStaysAwayAndTheNextOneGoesOn) {
   EXPECT_EQ(told_.steps, counted(1, 1000));
 }
 
+TEST_F(Sender, EndsWhenTheRunFolderIsGone) {
+  log_steps(1, 3);
+  told_.fails_from = 0;
+  told_.fails_until = 100;
+  int asked = 0;
+  const auto is_trained = [&] {
+    if (++asked == 3) std::filesystem::remove_all(folder_.root);
+    return true;
+  };
+  try {
+    sync({.is_trained = is_trained, .patience = 600});
+    FAIL() << "it waits for ever";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::environment);
+    EXPECT_THAT(error.message(), HasSubstr("a-run is gone"));
+  }
+  EXPECT_EQ(asked, 3);
+}
+
 TEST_F(Sender, WaitsForMoreAsLongAsTheRunIsTrained) {
   log_steps(1, 10);
   int looks = 0;
