@@ -89,6 +89,10 @@ class Parallelism {
 
   /// Rank 0's running statistics on every rank, so that all validate one network. Collective.
   virtual void share_buffers() = 0;
+  /// Throws Error (rank_lost) on every rank where ranks that each keep the whole network no longer keep the
+  /// same (replica_check.h). ZeRO has nothing to compare: each weight has one owner, which sends it to the
+  /// others at each step. Collective.
+  virtual void check_replicas() {}
 
   virtual double loss_scale() const = 0;
   /// Rank 0 gets the network's parameters and buffers under their names, the parameters as the optimizer has

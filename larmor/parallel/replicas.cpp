@@ -16,6 +16,7 @@
 #include "larmor/device/module_state.h"
 #include "larmor/parallel/agreement.h"
 #include "larmor/parallel/buckets.h"
+#include "larmor/parallel/replica_check.h"
 #include "larmor/parallel/state_ranges.h"
 
 namespace larmor {
@@ -86,6 +87,16 @@ void Replicas::skip() {
 void Replicas::share_buffers() {
   const TensorList buffers = buffers_of(module_);
   if (!buffers.empty()) adopt(buffers, bucket_bytes_, communicator_);
+}
+
+void Replicas::check_replicas() {
+  TensorList kept;
+  for (size_t i = 0; i < parameters_.size(); ++i) kept.emplace_back(names_[i], parameters_[i]);
+  if (average_) {
+    for (size_t i = 0; i < parameters_.size(); ++i)
+      kept.emplace_back("the average of " + names_[i], average_->averages()[i]);
+  }
+  require_equal_replicas(kept, communicator_);
 }
 
 NamedTensors Replicas::weights() { return communicator_.is_first() ? state_dict(module_) : NamedTensors(); }

@@ -33,6 +33,7 @@ class Replicas final : public Parallelism {
   void skip() override;
   void forget() override { exchange_->drop(); }
   void share_buffers() override;
+  void check_replicas() override;
   double loss_scale() const override { return scale_.scale(); }
   bool has_average() const override { return average_.has_value(); }
   NamedTensors weights() override;

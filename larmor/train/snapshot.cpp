@@ -1,5 +1,6 @@
 #include "larmor/train/snapshot.h"
 
+#include "larmor/base/error.h"
 #include "larmor/base/text.h"
 #include "larmor/checkpoint/state_parts.h"
 #include "larmor/parallel/state_ranges.h"
@@ -29,6 +30,14 @@ StoredTensors stored_state(const CheckpointEntry& entry, const std::string& obje
   return all;
 }
 
+void check_replicas_of(const Learner& learner, bool is_one_of_several) {
+  try {
+    learner.parallel->check_replicas();
+  } catch (const Error& error) {
+    throw is_one_of_several ? error.within(learner.objective.name) : error;
+  }
+}
+
 }  // namespace
 
 Snapshot take_snapshot(const Task& task, const std::vector<Learner>& learners, const TrainerState& state,
@@ -40,6 +49,7 @@ Snapshot take_snapshot(const Task& task, const std::vector<Learner>& learners, c
   Json objectives = Json::object();
   for (size_t i = 0; i < learners.size(); ++i) {
     const auto& [objective, optim, schedule_steps, parallel] = learners[i];
+    check_replicas_of(learners[i], learners.size() > 1);
     PartWriter part;
     parallel->save(part);
     for (const auto& [name, tensor] : part.tensors) optimizer[objective.name + "/" + name] = tensor;

@@ -12,7 +12,8 @@
 namespace larmor {
 
 /// model.safetensors is the predicting network alone; the others' files carry their objective's name.
-/// Rank 0 holds the weights, each rank its part of the optimizer state.
+/// Rank 0 holds the weights, each rank its part of the optimizer state. Throws Error (rank_lost) on every
+/// rank where replicas are no longer equal. Collective.
 Snapshot take_snapshot(const Task& task, const std::vector<Learner>& learners, const TrainerState& state,
                        int rank);
 
