@@ -16,9 +16,10 @@ int main(int argc, char** argv) {
   try {
     larmor::require_able_cpu();
     Program program;
-    for (const auto add : {add_list, add_init, add_inspect, add_doctor, add_plan, add_prepare, add_train,
-                           add_evaluate, add_predict, add_export, add_checkpoint, add_runs, add_report,
-                           add_compare, add_sync, add_config, add_bench, add_job, add_launch}) {
+    for (const auto add :
+         {add_list,     add_init,    add_inspect, add_doctor,     add_plan,   add_prepare,   add_train,
+          add_evaluate, add_predict, add_export,  add_checkpoint, add_runs,   add_report,    add_compare,
+          add_sync,     add_config,  add_bench,   add_job,        add_launch, add_completion}) {
       add(program);
     }
     return program.run({argv + 1, argv + argc});

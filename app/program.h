@@ -193,6 +193,7 @@ void add_config(Program& program);
 void add_bench(Program& program);
 void add_job(Program& program);
 void add_launch(Program& program);
+void add_completion(Program& program);
 void add_bench_step(Program& program, CLI::App& family);
 void add_bench_loader(Program& program, CLI::App& family);
 void add_bench_collectives(Program& program, CLI::App& family);
