@@ -9,6 +9,7 @@
 #include "larmor/config/units.h"
 
 #include "app/job/job_script.h"
+#include "app/job/kubernetes_manifest.h"
 #include "app/program.h"
 #include "app/stage_chain.h"
 
@@ -21,6 +22,11 @@ namespace {
 struct JobFlags {
   JobRequest request;
   std::string signal_before = "5min", output;
+};
+
+struct KubernetesFlags : JobFlags {
+  KubernetesRequest kubernetes{.shared_memory = "8Gi"};
+  std::string grace = "5min", folder;
 };
 
 bool names_a_value_of_the_environment(const Origin& origin) {
@@ -110,6 +116,21 @@ JobRequest here(Program& program, const JobRequest& asked) {
   return request;
 }
 
+int job_kubernetes(Program& program, KubernetesFlags& flags) {
+  auto& request = flags.kubernetes;
+  if (request.claims.empty())
+    fail(Exit::usage, "the pods have no folder that outlasts them",
+         "--claim NAME=/PATH: a PersistentVolumeClaim that all pods can mount, and where");
+  const auto& first = request.claims.front();
+  flags.request.program = "larmor";
+  flags.request.folder =
+      flags.folder.empty() ? first.substr(std::min(first.find('=') + 1, first.size())) : flags.folder;
+  fill_runs(program, flags.request);
+  request.job = flags.request;
+  request.grace_seconds = seconds_of("--grace", flags.grace);
+  return write_job(program, flags, kubernetes_manifest(request));
+}
+
 int job_slurm(Program& program, JobFlags& flags) {
   auto& request = flags.request = here(program, flags.request);
   if (request.gpus_per_node == 0 && request.cpus_per_task == 0) {
@@ -136,10 +157,39 @@ void add_shared_flags(CLI::App& verb, JobFlags& flags) {
   verb.add_option("--output", flags.output, "the file to write; stdout without it");
 }
 
+void add_port_flag(CLI::App& verb, JobFlags& flags) {
+  constexpr int64_t default_port = 29400, most_port = 65535;
+  flags.request.port = default_port;
+  verb.add_option("--port", flags.request.port, "of the first node, on which the others find it (29400)")
+      ->check(CLI::Range(int64_t{1}, most_port));
+}
+
+void add_kubernetes(Program& program, CLI::App& family) {
+  const auto flags = std::make_shared<KubernetesFlags>();
+  auto& verb = program.add_workload_verb(
+      "kubernetes", "a manifest of a job in pods, one a node, that goes on until the run is done",
+      [&program, flags] { return job_kubernetes(program, *flags); }, {.stages = WorkloadVerb::Stages::own},
+      &family);
+  add_shared_flags(verb, *flags);
+  add_port_flag(verb, *flags);
+  auto& request = flags->kubernetes;
+  verb.add_option("--image", request.image, "an image with larmor in its PATH")->required();
+  verb.add_option("--claim", request.claims,
+                  "NAME=/PATH: a PersistentVolumeClaim and where pods have it; repeatable")
+      ->allow_extra_args(false);
+  verb.add_option("--folder", flags->folder, "of the pods, to train in; the first claim's without it");
+  verb.add_option("--namespace", request.name_space, "of the job");
+  verb.add_option("--gpus-per-node", request.gpus, "GPUs of each pod")->check(at_least(1));
+  verb.add_option("--cpus-per-node", request.cpus, "cores of each pod")->check(at_least(1));
+  verb.add_option("--memory", request.memory, "of each pod: 64Gi");
+  verb.add_option("--shared-memory", request.shared_memory, "of each pod, in /dev/shm (8Gi)");
+  verb.add_option("--grace", flags->grace, "from TERM to KILL, for a step and a checkpoint (5min)");
+}
+
 }  // namespace
 
 void add_job(Program& program) {
-  auto& family = program.add_family("job", "files that train on several nodes: slurm, shell");
+  auto& family = program.add_family("job", "files that train on several nodes: slurm, shell, kubernetes");
   const auto slurm_flags = std::make_shared<JobFlags>(), shell_flags = std::make_shared<JobFlags>();
   auto& slurm = program.add_workload_verb(
       "slurm", "an sbatch file that goes back into the queue until the run is done",
@@ -159,14 +209,10 @@ void add_job(Program& program) {
       [&program, shell_flags] { return job_shell(program, *shell_flags); },
       {.stages = WorkloadVerb::Stages::own}, &family);
   add_shared_flags(shell, *shell_flags);
-  constexpr int64_t default_port = 29400, most_port = 65535;
-  shell_flags->request.port = default_port;
   shell.add_option("--master", shell_flags->request.master, "the first node, as the others reach it")
       ->required();
-  shell
-      .add_option("--port", shell_flags->request.port,
-                  "of the first node, on which the others find it (29400)")
-      ->check(CLI::Range(int64_t{1}, most_port));
+  add_port_flag(shell, *shell_flags);
+  add_kubernetes(program, family);
 }
 
 }  // namespace larmor::app
