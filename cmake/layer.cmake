@@ -35,15 +35,15 @@ endfunction()
 
 # larmor_cuda_sources(<target> <files…> OPTIONS <of nvcc…>): sources that nvcc compiles, with flags of their own, since what
 # g++ and clang++ are told here nvcc's generated code does not stand.
-# The GPUs are those that libtorch has code for; the compiler is the one beside libtorch before any of the machine.
-set(LARMOR_CUDA_ARCHITECTURES "75;80;86;90;100;120"
-    CACHE STRING "GPUs that CUDA sources are compiled for (compute capability)")
+# "all" GPUs are those that libtorch has code for; the compiler is the one beside libtorch before any of the machine.
+set(LARMOR_CUDA_ARCHITECTURES all CACHE STRING "GPUs that CUDA sources are compiled for (compute capabilities)")
+string(REGEX REPLACE "^all$" "75;80;86;90;100;120" larmor_cuda_architectures "${LARMOR_CUDA_ARCHITECTURES}")
 function(larmor_cuda_sources target)
   cmake_parse_arguments(cuda "" "" "OPTIONS" ${ARGN})
   find_program(LARMOR_NVCC nvcc PATHS ${LibTorch_ROOT}/nvidia/cu13/bin NO_DEFAULT_PATH)
   find_program(LARMOR_NVCC nvcc HINTS ENV CUDACXX /usr/local/cuda/bin REQUIRED)
   set(code "")
-  foreach(architecture ${LARMOR_CUDA_ARCHITECTURES})
+  foreach(architecture ${larmor_cuda_architectures})
     list(APPEND code "-gencode=arch=compute_${architecture},code=[sm_${architecture},compute_${architecture}]")
   endforeach()
   foreach(file ${cuda_UNPARSED_ARGUMENTS})

@@ -44,24 +44,25 @@ Weights weights_after(const StageName& stage, const std::vector<std::string>& wo
 using Compare =
     std::function<void(const std::string& file, const NamedTensors& other, const std::string& division)>;
 
-/// With every other division of the work than one rank that takes its batch at once.
+struct Division {
+  int ranks, accumulation;
+};
+
 void compare_divisions(const StageName& stage, const std::vector<std::string>& words,
-                       const Compare& compare) {
-  for (const int ranks : {1, 2, 4}) {
-    for (const int accumulation : {1, 3}) {
-      if (ranks == 1 && accumulation == 1) continue;
-      for (const auto& [file, weights] : weights_after(stage, words, ranks, accumulation))
-        compare(file, weights, text(file, ", ", ranks, " ranks, accumulation ", accumulation));
-    }
+                       const std::vector<Division>& divisions, const Compare& compare) {
+  for (const auto& [ranks, accumulation] : divisions) {
+    for (const auto& [file, weights] : weights_after(stage, words, ranks, accumulation))
+      compare(file, weights, text(file, ", ", ranks, " ranks, accumulation ", accumulation));
   }
 }
 
-TEST_P(HoweverDivided, GivesTheSameWeightsOnOneTwoAndFourRanksInFloat32) {
+// What float64 shows of each division is shown again of two, whose rounding differs from one rank's most.
+TEST_P(HoweverDivided, GivesTheSameWeightsOnTwoAndFourRanksInFloat32) {
   const auto words = with(ten_steps, sgd);
   const auto in_float32 = weights_after(GetParam(), words, 1, 1),
              in_other_layout = weights_after(GetParam(), with(words, {"train.layout=contiguous"}), 1, 1),
              exact = weights_after(GetParam(), with(words, {"train.precision=fp64"}), 1, 1);
-  compare_divisions(GetParam(), words,
+  compare_divisions(GetParam(), words, {{2, 1}, {4, 3}},
                     [&](const std::string& file, const NamedTensors& other, const std::string& division) {
                       expect_but_for_rounding(
                           other, {in_float32.at(file), in_other_layout.at(file), exact.at(file)}, division);
@@ -71,7 +72,7 @@ TEST_P(HoweverDivided, GivesTheSameWeightsOnOneTwoAndFourRanksInFloat32) {
 TEST_P(HoweverDivided, GivesTheSameWeightsOnOneTwoAndFourRanksInFloat64) {
   const auto words = with(ten_steps, adam_fp64);
   const auto reference = weights_after(GetParam(), words, 1, 1);
-  compare_divisions(GetParam(), words,
+  compare_divisions(GetParam(), words, {{1, 3}, {2, 1}, {2, 3}, {4, 1}, {4, 3}},
                     [&](const std::string& file, const NamedTensors& other, const std::string& division) {
                       EXPECT_LE(largest_difference(reference.at(file), other), 1e-11) << division;
                     });

@@ -74,15 +74,22 @@ class EmulatedCpu : public ::testing::Test {
 
 TEST_F(EmulatedCpu, IsPlannedForInFp32AtEachStage) {
   const auto stages = words_of_every_stage(folder());
-  EXPECT_EQ(stages.size(), 9U);
-  for (Words words : stages) {
-    words.insert(words.begin(), "plan");
-    words.insert(words.end(), {"train.precision=auto", "--json"});
-    for (const Finished& end : call_on(with_avx2, words)) {
+  ASSERT_EQ(stages.size(), 9U);
+  // Two stages at once, each on one of the CPUs in turn: an emulated start takes as long as twenty others.
+  for (size_t first = 0; first < stages.size(); first += with_avx2.size()) {
+    std::list<Running> running;
+    for (size_t i = first; i < std::min(first + with_avx2.size(), stages.size()); ++i) {
+      Words words = stages[i];
+      words.insert(words.begin(), "plan");
+      words.insert(words.end(), {"train.precision=auto", "--json"});
+      start_on(running, with_avx2[(i + i / with_avx2.size()) % with_avx2.size()], words);
+    }
+    for (Running& one : running) {
+      const Finished end = one.wait();
       ASSERT_EQ(end.status, 0) << end.err;
-      EXPECT_EQ(end.json().at("precision"), "fp32") << words[3];
+      EXPECT_EQ(end.json().at("precision"), "fp32") << end.out;
       EXPECT_THAT(end.json().at("reasons").get<Words>(), Contains(HasSubstr("does not compute in bf16")))
-          << words[3];
+          << end.out;
     }
   }
 }

@@ -51,9 +51,14 @@ class Trial : public ::testing::Test {
   ScratchFolder scratch_;
 };
 
-TEST_F(Trial, GoesThroughEveryPhaseOfEveryStageWithinAMinuteAndLeavesNothing) {
+// The other stages: trial_long_test.cpp.
+TEST_F(Trial, GoesThroughEveryPhaseOfEachWorkloadsLastStageWithinAMinuteAndLeavesNothing) {
   fs::create_directories(folder() / "tmp");
-  for (const auto& words : words_of_every_stage(folder())) {
+  const auto stages = words_of_every_stage(folder());
+  for (size_t i = 0; i < stages.size(); ++i) {
+    const auto& words = stages[i];
+    const bool is_last = i + 1 == stages.size() || stages[i + 1].front() != words.front();
+    if (!is_last) continue;
     const auto before = files();
     auto asked = words;
     asked.insert(asked.begin(), "train");
