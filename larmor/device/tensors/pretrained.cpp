@@ -1,7 +1,6 @@
 #include "larmor/device/tensors/pretrained.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <span>
 #include <string_view>
@@ -20,21 +19,6 @@ namespace {
 
 using std::string_view;
 
-constexpr std::array<string_view, 6> wrapper_prefixes = {"module.", "state_dict.", "model.",
-                                                         "net.",    "backbone.",   "_orig_mod."};
-
-string_view without_wrappers(string_view name) {
-  for (bool found = true; found;) {
-    found = false;
-    for (const string_view prefix : wrapper_prefixes) {
-      if (!name.starts_with(prefix)) continue;
-      name.remove_prefix(prefix.size());
-      found = true;
-    }
-  }
-  return name;
-}
-
 std::string renamed(std::string name, const std::vector<NameChange>& renames) {
   for (const NameChange& change : renames) {
     for (size_t at = name.find(change.from); at != std::string::npos;
@@ -52,10 +36,10 @@ NamedTensors under_our_names(const NamedTensors& tensors, const std::string& sou
                              const std::vector<NameChange>& renames) {
   NamedTensors plain;
   for (const auto& [name, tensor] : tensors) {
-    const std::string ours = renamed(std::string(without_wrappers(name)), renames);
+    const std::string ours = renamed(name, renames);
     if (!plain.emplace(ours, tensor).second)
-      fail(Exit::usage, text(source, " holds ", ours, " twice, under different prefixes"),
-           "keep one of the two networks in it: tools/weights_to_safetensors.py takes the one under --key");
+      fail(Exit::usage, text(source, " holds ", ours, " twice, once as ", name),
+           "keep one of the two tensors in it");
   }
   return plain;
 }

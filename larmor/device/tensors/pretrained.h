@@ -15,7 +15,7 @@ class Module;
 
 namespace larmor {
 
-/// Names without the prefixes of wrappers, and after renaming, in the order of their tables.
+/// Names after renaming, in the order of their tables.
 struct StartReport {
   std::string source;             // the file
   int64_t copied = 0;             // tensors
@@ -50,10 +50,9 @@ struct PretrainedOptions {
       advise = {};
 };
 
-/// Copies tensors into a network by name, after taking `module.`, `_orig_mod.`, `state_dict.`, `model.`,
-/// `net.` and `backbone.` off the beginning of the file's names and renaming them. The network is untouched
-/// when this throws. Throws Error (usage): shapes that differ, a file of which nothing fits or that lacks
-/// what the network needs, two tensors of one name.
+/// Copies tensors into a network by name, after renaming them; read_published_weights() has taken the
+/// prefixes of wrappers off. The network is untouched when this throws. Throws Error (usage): shapes that
+/// differ, a file of which nothing fits or that lacks what the network needs, two tensors of one name.
 StartReport start_from(torch::nn::Module& network, const NamedTensors& tensors, const std::string& source,
                        const PretrainedOptions& options);
 

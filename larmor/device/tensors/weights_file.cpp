@@ -128,24 +128,29 @@ void refuse_values_that_are_none(const NamedTensors& tensors, const fs::path& pa
 
 }  // namespace
 
-std::string without_wrappers_of_torch(std::string name) {
-  constexpr string_view compiled = "_orig_mod.", parallel = "module.";
+std::string without_wrappers(std::string name) {
+  constexpr string_view compiled = "_orig_mod.";
+  constexpr std::array<string_view, 5> before = {"module.", "state_dict.", "model.", "net.", "backbone."};
   for (auto at = name.find(compiled); at != std::string::npos; at = name.find(compiled, at)) {
     if (at == 0 || name[at - 1] == '.')
       name.erase(at, compiled.size());
     else
       ++at;
   }
-  while (name.starts_with(parallel)) name.erase(0, parallel.size());
+  const auto stands_before = [&](string_view wrapper) { return name.starts_with(wrapper); };
+  for (const auto* wrapper = std::ranges::find_if(before, stands_before); wrapper != before.end();
+       wrapper = std::ranges::find_if(before, stands_before))
+    name.erase(0, wrapper->size());
   return name;
 }
 
 NamedTensors read_published_weights(const fs::path& path) {
   NamedTensors plain;
   for (auto& [name, tensor] : read_any(path)) {
-    if (!plain.emplace(without_wrappers_of_torch(name), tensor).second)
+    if (!plain.emplace(without_wrappers(name), tensor).second)
       fail(Exit::usage,
-           text(path.string(), " holds ", printable(name), " with and without a wrapper's prefix"),
+           text(path.string(), " holds ", printable(without_wrappers(name)),
+                " twice, under different prefixes"),
            "keep one of the two networks in it: tools/weights_to_safetensors.py takes the one under --key");
   }
   refuse_values_that_are_none(plain, path);

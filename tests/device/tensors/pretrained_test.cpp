@@ -24,9 +24,9 @@ struct SmallImpl final : torch::nn::Module {
 TORCH_MODULE(Small);
 
 NamedTensors old_names() {
-  return {{"module.model.LayerNorm.gamma", at::full({3}, 5.0F)},
-          {"module.model.LayerNorm.beta", at::full({3}, 6.0F)},
-          {"module.model.classifier.weight", at::full({2, 3}, 7.0F)}};
+  return {{"LayerNorm.gamma", at::full({3}, 5.0F)},
+          {"LayerNorm.beta", at::full({3}, 6.0F)},
+          {"classifier.weight", at::full({2, 3}, 7.0F)}};
 }
 
 const PretrainedOptions modern{

@@ -62,17 +62,23 @@ TEST_F(WeightsFile, IsOneFileOrTheFilesOfAnIndex) {
   EXPECT_EQ(all.at("b.weight").scalar_type(), at::kHalf);
 }
 
-TEST_F(WeightsFile, NamesTensorsWithoutWhatWrappersOfPyTorchPutIntoTheNames) {
+TEST_F(WeightsFile, NamesTensorsWithoutWhatWrappersPutIntoTheNames) {
   for (const std::string name :
        {"module.a.weight", "_orig_mod.a.weight", "module._orig_mod.a.weight", "_orig_mod.module.a.weight",
-        "a._orig_mod.weight", "module.module.a.weight"}) {
+        "a._orig_mod.weight", "module.module.a.weight", "model.a.weight", "net.a.weight", "backbone.a.weight",
+        "state_dict.a.weight", "model.module.a.weight", "state_dict.module.backbone.net.a.weight",
+        "model._orig_mod.net._orig_mod.a.weight"}) {
     const auto read = read_published_weights(write(name + ".safetensors", {{name, at::arange(4)}}));
     EXPECT_EQ(read.begin()->first, "a.weight") << name;
   }
-  EXPECT_EQ(without_wrappers_of_torch("a.module.weight"), "a.module.weight") << "a part of the network";
-  EXPECT_EQ(without_wrappers_of_torch("my_orig_mod.weight"), "my_orig_mod.weight");
+  for (const std::string name :
+       {"a.module.weight", "my_orig_mod.weight", "visual_encoder.backbone.weight", "lin0.model.1.weight",
+        "encoder.weight", "modules.weight", "model_ema.weight"})
+    EXPECT_EQ(without_wrappers(name), name) << "a part of the network";
   EXPECT_THAT(refusal(write("model.safetensors", {{"a", at::arange(4)}, {"module.a", at::arange(4)}})),
-              HasSubstr("with and without a wrapper's prefix"));
+              HasSubstr("holds a twice, under different prefixes"));
+  EXPECT_THAT(refusal(write("two.safetensors", {{"model.a", at::arange(4)}, {"net.a", at::arange(4)}})),
+              HasSubstr("holds a twice, under different prefixes"));
 }
 
 TEST_F(WeightsFile, RefusesValuesThatAreNone) {
