@@ -129,8 +129,10 @@ Words arguments_of_prediction(const fs::path& run, const PredictionForm& form, c
   std::vector<std::string> images;
   for (const auto& input : form.inputs) {
     if (input.kind == Kind::image) images.push_back(input.name);
-    if (input.kind == Kind::text && !input.is_optional)
-      words.insert(words.end(), {"--input", input.name + "=Is there a pleural effusion?"});
+    if (input.kind != Kind::text || input.is_optional) continue;
+    const auto given =
+        input.of_case ? input.of_case(case_to_predict(index)) : std::string("Is there a pleural effusion?");
+    words.insert(words.end(), {"--input", text(input.name, '=', given)});
   }
   const bool may_lack = std::ranges::all_of(form.inputs, &PredictionInput::is_optional) && images.size() > 1;
   if (may_lack) {

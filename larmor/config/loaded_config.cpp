@@ -41,7 +41,7 @@ struct LaterKey {
   std::string_view key, value;
 };
 // A run from before there was such a key did what this value of it says, and keeps its hash.
-constexpr std::array<LaterKey, 12> later_keys{{{"data.layout", "auto"},
+constexpr std::array<LaterKey, 15> later_keys{{{"data.layout", "auto"},
                                                {"data.fold", "\"\""},
                                                {"data.patient_pattern", "\"\""},
                                                {"data.allow_copies", "false"},
@@ -52,6 +52,9 @@ constexpr std::array<LaterKey, 12> later_keys{{{"data.layout", "auto"},
                                                {"data.dicom.echo", "[]"},
                                                {"data.dicom.description", "[]"},
                                                {"data.dicom.min_slices", "1"},
+                                               {"data.covariates.numbers", "[]"},
+                                               {"data.covariates.categories", "[]"},
+                                               {"model.covariate_rate", "100.0"},
                                                {"train.without_scene", "0.0"}}};
 
 bool is_as_before_it(const Origin& origin) {

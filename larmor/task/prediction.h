@@ -26,12 +26,17 @@
 
 namespace larmor {
 
+struct Case;
+
 struct PredictionInput {
   enum class Kind { image, text, file };  // of a file the task gets what is in it, as a text
 
   std::string name;  // by which `predict --input NAME=VALUE` gives it, and the task finds it
   Kind kind = Kind::image;
   bool is_optional = false;
+  bool may_be_empty = false;  // an empty text, or cell of a table, says that it is not known
+  /// The text that a case of training has in its place; empty: any text will do.
+  std::function<std::string(const Case&)> of_case = {};
 };
 
 /// What `predict` asks of a person, and what it gives; the same for every case of a call.

@@ -1,6 +1,8 @@
 // From a table to predictions, as the guide's user would go.
 #include <fstream>
+#include <map>
 #include <sstream>
+#include <tuple>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -121,6 +123,138 @@ TEST_F(Survival, StartsFromWeightsOfAFileThatAJudgedRunNoLongerNeeds) {
   EXPECT_EQ(absent.status, usage);
   EXPECT_THAT(absent.err, HasSubstr("larmor: there is no file start.safetensors"));
   EXPECT_FALSE(std::filesystem::exists(folder() / "runs" / "third"));
+}
+
+/// 120 patients whose event comes the sooner the older they are, whatever their image shows; half of them are
+/// for training. Nobody knows the sex of every seventh.
+class SurvivalWithCovariates : public Survival {
+ protected:
+  static constexpr int many = 120;
+  static void SetUpTestSuite() {
+    Survival::SetUpTestSuite();
+    std::string table = "NIFTI path,time,event,fold,age,sex\n";
+    for (int i = 0; i < many; ++i) {
+      put_file(folder() / text("c", i, ".nii"),
+               nifti_bytes({.size = {8, 8, 8}, .voxels = 8 * 8 * 8, .number = i}));
+      table +=
+          text("c", i, ".nii,", 2000 - 10 * age(i), ",1,", i % 2 == 0 ? "train" : "val", ",", age(i), ",",
+               i % 7 == 0   ? ""
+               : i % 3 == 0 ? "f"
+                            : "m",
+               "\n");
+    }
+    put_file(folder() / "covariates.csv", table);
+  }
+  static int age(int patient) { return 20 + (patient * 37) % many; }
+  static Finished train_with(std::vector<std::string> more) {
+    const std::vector<std::string> words = {"train",
+                                            "survival",
+                                            "data.list=covariates.csv",
+                                            "model.depth=10",
+                                            "model.widen_factor=0.125",
+                                            "model.norm=group",
+                                            "data.transforms=[]",
+                                            "train.global_batch=12",
+                                            "optim.learning_rate=1e-3",
+                                            "train.validate_every=0"};
+    more.insert(more.begin(), words.begin(), words.end());
+    return call(more);
+  }
+  static inline const std::vector<std::string> columns_ = {"data.covariates.numbers=[age]",
+                                                           "data.covariates.categories=[sex]"};
+  static Finished train_by_columns(std::vector<std::string> more) {
+    more.insert(more.begin(), columns_.begin(), columns_.end());
+    return train_with(std::move(more));
+  }
+  static double c_index(const std::string& run) {
+    return call({"evaluate", run, "--json"}).json().at("c_index").at("mean").get<double>();
+  }
+  static std::string weights_of(const std::string& run) {
+    return call({"export", run, "--checkpoint", "last", "--output", "w.safetensors", "--json"})
+        .json()
+        .at("sha256")
+        .get<std::string>();
+  }
+};
+
+TEST_F(SurvivalWithCovariates, RanksByWhatTheTableSaysBesideTheImage) {
+  const auto with = train_by_columns({"run.name=with", "train.length=60st"});
+  ASSERT_EQ(with.status, 0) << with.err;
+  EXPECT_THAT(with.out + with.err,
+              HasSubstr("covariates: age (mean 79.00, deviation 34.64), sex (not given, f, m)"));
+  ASSERT_EQ(train_with({"run.name=without", "train.length=60st"}).status, 0);
+  EXPECT_GT(c_index("runs/with"), 0.95);
+  EXPECT_NEAR(c_index("runs/without"), 0.5, 0.12);
+
+  const auto per_case = call({"evaluate", "runs/with", "--json"}).json().at("risk").at("per_case");
+  const auto of_table = call({"predict", "runs/with", "--table", "covariates.csv", "--json"});
+  ASSERT_EQ(of_table.status, 0) << of_table.err;
+  ASSERT_EQ(of_table.json().size(), static_cast<std::size_t>(many));
+  std::map<std::string, double> judged;
+  for (const auto& one : per_case) judged[one.at("case").get<std::string>()] = one.at("value").get<double>();
+  ASSERT_EQ(judged.size(), static_cast<std::size_t>(many) / 2);
+  for (int i = 1; i < many; i += 2)
+    EXPECT_NEAR(of_table.json().at(static_cast<std::size_t>(i)).at("values").at("risk").get<double>(),
+                judged.at(text("c", i, ".nii")), 1e-5)
+        << i;
+  const auto given = [&](const std::string& age, const std::string& sex) {
+    return call({"predict", "runs/with", "--input", "c1.nii", "--input", "age=" + age, "--input",
+                 "sex=" + sex, "--json"});
+  };
+  EXPECT_NEAR(given(text(age(1)), "m").json().at(0).at("values").at("risk").get<double>(),
+              judged.at("c1.nii"), 1e-5);
+  EXPECT_EQ(given("50", "").status, 0) << "training had cases without a sex";
+
+  for (const auto& [end, status, words] :
+       {std::tuple{given("old", "m"), usage, "the covariate age is \"old\", which is no number"},
+        std::tuple{given("50", "x"), data, "the covariate sex is \"x\", and no training case had that"},
+        std::tuple{given("", "m"), data, "the covariate age is not given, and every training case had one"},
+        std::tuple{call({"predict", "runs/with", "--input", "c1.nii", "--input", "age=50"}), usage,
+                   "the input sex is missing"}}) {
+    EXPECT_EQ(end.status, status) << end.err;
+    EXPECT_THAT(end.err, HasSubstr(words));
+  }
+}
+
+TEST_F(SurvivalWithCovariates, PredictWithTheRunAlone) {
+  ASSERT_EQ(train_with({"data.covariates.numbers=[age]", "run.name=number", "train.length=2st"}).status, 0);
+  ASSERT_EQ(call({"export", "runs/number", "--output", "number.safetensors"}).status, 0);
+  const auto alone =
+      call({"predict", "survival", "--weights", "number.safetensors", "model.depth=10",
+            "model.widen_factor=0.125", "model.norm=group", "data.list=covariates.csv", "data.transforms=[]",
+            "data.covariates.numbers=[age]", "--input", "c1.nii", "--input", "age=50"});
+  EXPECT_EQ(alone.status, usage) << "nobody says what 50 is to these weights";
+  EXPECT_THAT(alone.err, HasSubstr("predict with the run that they come from"));
+}
+
+TEST_F(SurvivalWithCovariates, GoOnToTheBitAndOnAnyNumberOfRanks) {
+  ASSERT_EQ(train_by_columns({"run.name=whole", "train.length=6st"}).status, 0);
+  ASSERT_EQ(train_by_columns({"run.name=parts", "train.length=6st", "--steps", "3"}).status, 0);
+  ASSERT_EQ(call({"train", "runs/parts"}).status, 0);
+  EXPECT_EQ(weights_of("runs/parts"), weights_of("runs/whole"));
+  const auto two =
+      train_by_columns({"run.name=two", "train.length=6st", "--ranks", "2", "parallel.strategy=zero3"});
+  EXPECT_EQ(two.status, 0) << two.err;
+}
+
+TEST_F(SurvivalWithCovariates, AreRefusedBeforeAnythingStarts) {
+  const auto refused = [&](std::vector<std::string> more, int status, const char* words) {
+    more.insert(more.end(), {"run.name=refused", "train.length=2st"});
+    const auto end = train_with(std::move(more));
+    EXPECT_EQ(end.status, status) << end.err;
+    EXPECT_THAT(end.err, HasSubstr(words));
+    EXPECT_FALSE(std::filesystem::exists(folder() / "runs" / "refused"));
+  };
+  refused({"data.covariates.numbers=[sex]"}, data, "sex: \"f\" is no number");
+  refused({"data.covariates.numbers=[time]"}, data, "the column time is the time, and no covariate");
+  refused({"data.covariates.numbers=[Age]"}, data, "did you mean age?");
+  refused({"data.covariates.numbers=[age]", "data.covariates.categories=[age]"}, usage, "names age twice");
+  refused({"data.covariates.categories=[age]"}, data, "and no training case had that");
+  refused({"model.covariate_rate=3"}, usage, "there are no covariates");
+  const auto cohort =
+      call({"train", "survival", "-c", "tiny", "data.covariates.numbers=[age]", "run.name=refused"});
+  EXPECT_EQ(cohort.status, usage) << cohort.err;
+  EXPECT_THAT(cohort.err, HasSubstr("data.covariates.numbers has no effect"));
 }
 
 TEST_F(Survival, RefusesBeforeAnythingStarts) {

@@ -168,13 +168,14 @@ GivenImages cases_of_csv(const PredictionForm& form, const DataConfig& trained, 
     std::map<std::string, std::string> channels;
     for (std::size_t i = 0; i < table.columns.size(); ++i) {
       const auto& cell = row.cells[i];
-      if (cell.empty() || columns[i].empty()) continue;
+      const auto* const input = find_input(form, columns[i]);
+      if (columns[i].empty() || (cell.empty() && (input == nullptr || !input->may_be_empty))) continue;
       if (columns[i] == "case") {
         one.name = cell;
       } else if (columns.is_channel(columns[i])) {
         channels[columns[i]] = path_of_cell(cell, path, trained);
       } else {
-        const bool is_text = find_input(form, columns[i])->kind == Kind::text;
+        const bool is_text = input->kind == Kind::text;
         const std::string& value = one.inputs[columns[i]] =
             is_text ? cell : path_of_cell(cell, path, trained);
         check_given_at(place, form, columns[i], value);

@@ -99,6 +99,15 @@ TEST_F(PredictionTable, HasTheChannelsOfOneImageInTheOrderOfTraining) {
       << "nobody knows which of them is first";
 }
 
+TEST_F(PredictionTable, GivesAnEmptyTextWhereThatSaysSomething) {
+  PredictionForm form{.inputs = {{.name = "image"}, {.name = "age", .kind = Kind::text}}};
+  EXPECT_THAT(refusal(form, "image,age\na.nii,\n"), HasSubstr("the input age is missing"));
+  form.inputs.back().may_be_empty = true;
+  EXPECT_EQ(read(form, "image,age\na.nii,\n").cases.at(0).inputs.at("age"), "");
+  EXPECT_THAT(refusal(form, "image\na.nii\n"), HasSubstr("the input age is missing"))
+      << "nobody said anything";
+}
+
 TEST_F(PredictionTable, MayBeAListAsMonaiHasIt) {
   const auto given =
       read(one_condition(), R"({"training": [{"image": "a.nii", "label": "b.nii"}], "test": ["b.nii"]})",

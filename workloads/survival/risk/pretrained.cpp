@@ -125,7 +125,7 @@ std::vector<std::string> advice_on(const StartReport& report, const NamedTensors
 StartReport start_from(torch::nn::Module& network, const NamedTensors& tensors, const std::string& source) {
   return larmor::start_from(
       network, tensors, source,
-      {.left_behind = {"fc.", "conv_seg."},
+      {.left_behind = {"fc.", "conv_seg.", "covariates."},
        .renames = {},
        .what_fits = "give model.weights the weights of a 3-D ResNet under MONAI's or MedicalNet's names",
        .shape_hint = shape_hint,

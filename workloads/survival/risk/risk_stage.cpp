@@ -54,13 +54,13 @@ void refuse_quota_without_others(const Index& index, int64_t events_per_batch) {
 }  // namespace
 
 WorkloadFields RiskStage::fields() {
-  return {
-      .data = [this](Fields& f) { config_.describe_data(f); },
-      .data_kinds = {cohort_kind},
-      .data_keys = {{"list", {"columns", "folds"}}, {cohort_kind, {"cohort_cases", "cohort_size", "seed"}}},
-      .model = [this](Fields& f) { config_.describe_model(f); },
-      .loss = [this](Fields& f) { config_.describe_loss(f); },
-      .objectives = {}};
+  return {.data = [this](Fields& f) { config_.describe_data(f); },
+          .data_kinds = {cohort_kind},
+          .data_keys = {{"list", {"columns", "folds", "covariates"}},
+                        {cohort_kind, {"cohort_cases", "cohort_size", "seed"}}},
+          .model = [this](Fields& f) { config_.describe_model(f); },
+          .loss = [this](Fields& f) { config_.describe_loss(f); },
+          .objectives = {}};
 }
 
 ImageForm RiskStage::form() const {
@@ -107,7 +107,7 @@ Index RiskStage::cases_in(const DataConfig& data, const RunConfig& config) const
     return make_invented_index(data, seed,
                                cohort_cases(cohort_seed, config_.cohort_cases, config_.cohort_size), bytes);
   }
-  const auto table = read_survival_table(data.list, config_.columns, config_.folds);
+  const auto table = read_survival_table(data.list, config_.columns, config_.folds, config_.covariates);
   Index index = make_index(data, seed, table.cases);
   index.patients_by += "; " + table.sentence;
   return index;
@@ -116,6 +116,9 @@ Index RiskStage::cases_in(const DataConfig& data, const RunConfig& config) const
 Index RiskStage::index(const RunConfig& config) const {
   Index index = cases_in(config.data, config);
   index.patients_by += "; " + counted_events(index);
+  check_covariates(config_.covariates, index);
+  if (!config_.covariates.empty())
+    index.patients_by += "; " + Covariates(config_.covariates, index).sentence();
   refuse_eventless_splits(index, config);
   refuse_quota_without_others(index, config_.events_per_batch);
   choose_horizons(config_.horizons, config_.time_unit, outcomes_of(index, Split::train));
@@ -139,7 +142,8 @@ std::unique_ptr<Task> RiskStage::make_task(const RunConfig& config, const Index&
                                            const TaskSetting& setting) const {
   SurvivalConfig own = config_;
   own.validates_average = config.train.validate_with == "average";
-  return std::make_unique<SurvivalTask>(own, outcomes_of(index, Split::train), setting.seed, setting.device);
+  return std::make_unique<SurvivalTask>(own, outcomes_of(index, Split::train),
+                                        Covariates(config_.covariates, index), setting.seed, setting.device);
 }
 
 PredictionForm RiskStage::prediction(const RunConfig& config) const {
@@ -147,6 +151,17 @@ PredictionForm RiskStage::prediction(const RunConfig& config) const {
   form.transforms = validation_chain(config.data.transforms);
   form.columns = [columns = config_.columns](const CsvTable& table, const std::string& place) {
     return columns_to_predict(table, place, columns);
+  };
+  if (config_.covariates.empty()) return form;
+  for (const std::string& column : config_.covariates.all())
+    form.inputs.push_back({.name = column,
+                           .kind = PredictionInput::Kind::text,
+                           .may_be_empty = true,
+                           .of_case = [columns = config_.covariates, column](const Case& entry) {
+                             return covariate_cell(columns, column, entry);
+                           }});
+  form.check = [columns = config_.covariates](const std::map<std::string, std::string>& given) {
+    check_covariates(columns, given);
   };
   return form;
 }

@@ -20,8 +20,8 @@ class RiskStage final : public ImageStage {
     return cases_in(without_splits(config.data), config);
   }
   ExampleOrder order(const RunConfig& config, const Index& index, const Dataset& dataset) const override;
-  /// One image in, numbers out. The network looks at a whole image of the size that it has learned on, as in
-  /// validation.
+  /// One image in, and the covariates; numbers out. The network looks at a whole image of the size that it
+  /// has learned on, as in validation.
   PredictionForm prediction(const RunConfig& config) const override;
 
  private:

@@ -20,6 +20,14 @@ void SurvivalConfig::describe_data(Fields& f) {
     inner.field("val", folds.val, "words in the fold column that mean validation");
     inner.field("test", folds.test, "words in the fold column that mean test");
   });
+  f.section("covariates", [this](Fields& inner) {
+    inner.field(
+        "numbers", covariates.numbers,
+        "columns with numbers that the network takes beside the image, such as [age]; an empty cell is "
+        "one that is not known");
+    inner.field("categories", covariates.categories,
+                "columns with categories that it takes beside the image, such as [sex, stage]");
+  });
   f.word("time_unit", time_unit, {"d", "w", "m", "y"},
          "unit of the table's times: days, weeks, months, years");
   f.field("horizons", horizons,
@@ -36,6 +44,8 @@ void SurvivalConfig::describe_model(Fields& f) {
          "safetensors file to start from, MONAI's or MedicalNet's names; its last layer is left out");
   f.field("freeze_epochs", freeze_epochs, "epochs at the start in which only the last layer learns",
           at_least_zero);
+  f.field("covariate_rate", covariate_rate,
+          "learning rate of the covariates' weights, as a factor of the others'", at_least_zero);
 }
 
 void SurvivalConfig::describe_loss(Fields& f) {
@@ -57,6 +67,13 @@ void SurvivalConfig::check(const RunConfig& config) const {
   if (cohort_size.size() != 3)
     fail(Exit::usage, text("data.cohort_size has ", cohort_size.size(), " numbers"), "give three");
   for (const auto& written : horizons) horizon_of(written, time_unit);
+  covariates.check();
+  if (config.data.kind == "cohort" && !covariates.empty())
+    fail(Exit::usage, "data.covariates names columns, and an invented cohort has no table",
+         "leave it out, or say data.list=FILE.csv");
+  if (covariates.empty() && covariate_rate != SurvivalConfig().covariate_rate)
+    fail(Exit::usage, "model.covariate_rate is given, and there are no covariates",
+         "leave it out, or name columns in data.covariates.numbers or data.covariates.categories");
   if (events_per_batch == 0) return;
   if (config.data.cache == "smart") {
     fail(Exit::usage, "loss.events_per_batch with SmartCache: what its window holds decides who is seen",

@@ -9,6 +9,7 @@
 #include "larmor/config/run_config.h"
 #include "larmor/nn/networks/resnet.h"
 
+#include "workloads/survival/risk/covariates.h"
 #include "workloads/survival/risk/cox_loss.h"
 #include "workloads/survival/risk/table.h"
 
@@ -18,6 +19,7 @@ struct SurvivalConfig {
   // data
   TableColumns columns;
   TableFolds folds;
+  CovariateColumns covariates;
   std::string time_unit = "d";
   std::vector<std::string> horizons;  // empty: chosen from the training table
   int64_t cohort_cases = 600;
@@ -27,6 +29,7 @@ struct SurvivalConfig {
   nn::ResNetOptions network;
   std::string weights;  // a safetensors file to start from
   int64_t freeze_epochs = 0;
+  double covariate_rate = 100;
   // loss
   CoxTies ties = CoxTies::breslow;
   int64_t events_per_batch = 0;

@@ -38,11 +38,11 @@ SurvivalOutcomes outcomes_of(const Index& index, Split split) {
   return outcomes;
 }
 
-SurvivalTask::SurvivalTask(const SurvivalConfig& config, const SurvivalOutcomes& training, uint64_t seed,
-                           c10::Device device)
-    : config_(config) {
+SurvivalTask::SurvivalTask(const SurvivalConfig& config, const SurvivalOutcomes& training,
+                           Covariates covariates, uint64_t seed, c10::Device device)
+    : config_(config), covariates_(std::move(covariates)) {
   const SeededInitialisation initialisation(seed);
-  network_ = nn::ResNet(config.network, device);
+  network_ = std::make_shared<RiskNetwork>(config.network, covariates_.inputs(), device);
   if (training.size() == 0) return;
   censoring_ = censoring_kaplan_meier(training);
   kaplan_meier_ = kaplan_meier(training);
@@ -54,23 +54,34 @@ void SurvivalTask::start() {
     start_from(*network_, read_published_weights(config_.weights), config_.weights);
 }
 
-std::vector<Objective> SurvivalTask::objectives() { return {{"risk", network_.get()}}; }
+std::vector<Objective> SurvivalTask::objectives() {
+  Objective objective{.name = "risk", .network = network_.get()};
+  if (covariates_.inputs() > 0)
+    objective.rules.push_back({.prefix = "covariates.", .rate = config_.covariate_rate});
+  return {objective};
+}
 
 std::vector<at::Tensor> SurvivalTask::losses(const Batch&, const StepContext&) {
   fail(Exit::unexpected, "Cox's loss is one of the whole batch");
 }
 
-at::Tensor SurvivalTask::log_risk(const at::Tensor& image) { return network_(image).squeeze(1); }
+at::Tensor SurvivalTask::log_risk(const at::Tensor& features, const Batch& batch) {
+  return network_->log_risk(
+      features, covariates_.inputs() > 0 ? covariates_.rows(batch, batch.at("image")) : at::Tensor());
+}
+
+at::Tensor SurvivalTask::log_risk(const Batch& batch) {
+  return log_risk(network_->features(batch.at("image")), batch);
+}
 
 at::Tensor SurvivalTask::rows(const Batch& batch, const StepContext& context) {
-  const auto& image = batch.at("image");
-  if (context.epoch >= config_.freeze_epochs) return log_risk(image);
+  if (context.epoch >= config_.freeze_epochs) return log_risk(batch);
   at::Tensor features;
   {
     const at::NoGradGuard frozen;
-    features = network_->features(image);
+    features = network_->features(batch.at("image"));
   }
-  return network_->head(features).squeeze(1);
+  return log_risk(features, batch);
 }
 
 at::Tensor SurvivalTask::targets(const Batch& batch) {
@@ -90,7 +101,8 @@ at::Tensor SurvivalTask::loss(const at::Tensor& rows, const at::Tensor& targets,
 }
 
 void SurvivalTask::validate(const Batch& batch, Metrics& metrics) {
-  const auto risks = numbers_in(log_risk(batch.at("image")));
+  covariates_.refuse_unseen(batch);
+  const auto risks = numbers_in(log_risk(batch));
   for (int64_t row = 0; row < batch.size(); ++row) {
     const auto example = batch.keys[static_cast<std::size_t>(row)].example;
     metrics.value("risk", example, risks[static_cast<std::size_t>(row)]);
@@ -191,8 +203,16 @@ std::string SurvivalTask::missing_values() const {
          "is one";
 }
 
-Prediction SurvivalTask::predict(const Batch& inputs, const PredictionContext&) {
-  const double risk = log_risk(inputs.at("image")).item<double>();
+Prediction SurvivalTask::predict(const Batch& inputs, const PredictionContext& context) {
+  Batch batch;
+  if (covariates_.inputs() > 0) {
+    if (!covariates_.is_known())
+      fail(Exit::usage, "weights of a file do not say what data.covariates were in training",
+           "predict with the run that they come from: larmor predict RUN");
+    batch = covariates_.batch_of(context.texts);
+  }
+  batch.tensors["image"] = inputs.at("image");
+  const double risk = log_risk(batch).item<double>();
   Prediction prediction{.numbers = {{"risk", risk}}};
   if (!baseline_) return prediction;
   const auto below = std::ranges::lower_bound(ranked_risks_, risk) - ranked_risks_.begin();

@@ -41,7 +41,35 @@ const WantedColumn patient_column{
 
 struct Columns {
   int64_t image, time, event, fold, patient;
+  std::vector<std::pair<std::string, int64_t>> covariates;
 };
+
+/// Throws Error (data) where there is no such column, and where it is another of the table's: a network that
+/// is told the time has nothing to predict.
+std::vector<std::pair<std::string, int64_t>> find_covariates(const CsvTable& table, const Columns& columns,
+                                                             const CovariateColumns& covariates,
+                                                             const std::string& place) {
+  std::vector<std::pair<std::string, int64_t>> found;
+  for (const std::string& name : covariates.all()) {
+    const int64_t at = table.find(name);
+    const auto near = nearest(name, table.columns);
+    if (at == no_column)
+      fail(
+          Exit::data, text(place, " has no column ", name, ", only ", table.listed()),
+          text("correct data.covariates", near.empty() ? std::string() : text(": did you mean ", near, '?')));
+    for (const auto& [meaning, column] : {std::pair{"image", columns.image},
+                                          {"time", columns.time},
+                                          {"event", columns.event},
+                                          {"fold", columns.fold},
+                                          {"patient", columns.patient}}) {
+      if (at == column)
+        fail(Exit::data, text(place, ": the column ", name, " is the ", meaning, ", and no covariate"),
+             text("take it out of data.covariates, or name another column in data.columns.", meaning));
+    }
+    found.emplace_back(name, at);
+  }
+  return found;
+}
 
 std::optional<double> number_in(const std::string& cell) {
   double number = 0;
@@ -62,8 +90,9 @@ std::optional<double> event_in(const std::string& cell) {
 /// Reads rows, and remembers what is wrong with any of them.
 class Rows {
  public:
-  Rows(const CsvTable& table, const Columns& columns, const TableFolds& folds, std::string place)
-      : table_(table), columns_(columns), place_(std::move(place)) {
+  Rows(const CsvTable& table, const Columns& columns, const TableFolds& folds,
+       const CovariateColumns& covariates, std::string place)
+      : table_(table), columns_(columns), covariates_(covariates), place_(std::move(place)) {
     for (const auto& [split, words] :
          {std::pair{Split::train, &folds.train}, {Split::val, &folds.val}, {Split::test, &folds.test}}) {
       for (const auto& word : *words) split_of_[lower(word)] = split;
@@ -93,6 +122,13 @@ class Rows {
                     : columns_.fold != no_column  ? text("row ", row.line)
                                                   : std::string();
     entry.values = {{"time", time.value_or(0)}, {"event", event.value_or(0)}};
+    for (const auto& [name, column] : columns_.covariates) {
+      const auto value = covariate_value(covariates_, name, cell(row, column));
+      if (value)
+        entry.values.insert(*value);
+      else
+        complain(row, column, text("\"", cell(row, column), "\" is no number"));
+    }
     cases.push_back(std::move(entry));
   }
 
@@ -102,7 +138,8 @@ class Rows {
     fail(Exit::data,
          text(place_, ": ", faults_.size(), faults_.size() == 1 ? " cell" : " cells",
               " cannot be used:", items(faults_, shown)),
-         "correct the table, or name other columns with data.columns");
+         "correct the table, or name other columns with data.columns and data.covariates; the cell of a "
+         "covariate that is not known is empty");
   }
 
   std::string left_out_words() const {
@@ -125,6 +162,7 @@ class Rows {
 
   const CsvTable& table_;
   const Columns columns_;
+  const CovariateColumns covariates_;
   const std::string place_;
   std::map<std::string, Split> split_of_;
   std::map<std::string, int64_t> left_out_;
@@ -147,7 +185,7 @@ std::string columns_sentence(const CsvTable& table, const Columns& columns) {
 }  // namespace
 
 SurvivalTable read_survival_table(const std::filesystem::path& path, const TableColumns& columns,
-                                  const TableFolds& folds) {
+                                  const TableFolds& folds, const CovariateColumns& covariates) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) {
     fail(Exit::data, text("data.list ", path.string(), " is not there"),
@@ -155,18 +193,21 @@ SurvivalTable read_survival_table(const std::filesystem::path& path, const Table
   }
   const auto place = path.filename().string();
   const CsvTable table = parse_csv(read_text(path), place);
-  const Columns found{.image = find_column(table, image_column, columns.image, true, place),
-                      .time = find_column(table, time_column, columns.time, true, place),
-                      .event = find_column(table, event_column, columns.event, true, place),
-                      .fold = find_column(table, fold_column, columns.fold, false, place),
-                      .patient = find_column(table, patient_column, columns.patient, false, place)};
-  Rows rows(table, found, folds, place);
+  Columns found{.image = find_column(table, image_column, columns.image, true, place),
+                .time = find_column(table, time_column, columns.time, true, place),
+                .event = find_column(table, event_column, columns.event, true, place),
+                .fold = find_column(table, fold_column, columns.fold, false, place),
+                .patient = find_column(table, patient_column, columns.patient, false, place),
+                .covariates = {}};
+  found.covariates = find_covariates(table, found, covariates, place);
+  Rows rows(table, found, folds, covariates, place);
   for (const auto& row : table.rows) rows.read(row);
   rows.refuse_faults();
   if (rows.cases.empty()) {
     fail(Exit::data, text(place, " names no cases", rows.left_out_words()),
          "name the words of its fold column in data.folds.train, data.folds.val and data.folds.test");
   }
+  complete_covariates(rows.cases);
   return {std::move(rows.cases), columns_sentence(table, found) + rows.left_out_words()};
 }
 

@@ -9,6 +9,8 @@
 #include "larmor/data/index/case_list.h"
 #include "larmor/formats/csv.h"
 
+#include "workloads/survival/risk/covariates.h"
+
 namespace larmor::survival {
 
 /// Names of columns; "auto" is guessed.
@@ -23,8 +25,8 @@ struct TableFolds {
 };
 
 struct SurvivalTable {
-  /// The cases with `values` time and event. Without a column for patients each row is a patient of its own
-  /// when the table has folds, and nobody's otherwise.
+  /// The cases with `values` time and event, and those of covariates (covariates.h). Without a column for
+  /// patients each row is a patient of its own when the table has folds, and nobody's otherwise.
   std::vector<ListedCase> cases;
   std::string sentence;  // which column was taken for what, and what is left out, for people
 };
@@ -32,9 +34,10 @@ struct SurvivalTable {
 /// Columns are found by their whole name first, then by names of the field ("NIFTI path", "time", "event",
 /// "Fold_1", "case_num"), without regard to case, blanks, - and _. Rows whose fold is in no list are left
 /// out. Throws Error (data): a column that is missing or in doubt, naming those there are; events other than
-/// 0 and 1, times that are missing, negative or no numbers, empty paths: all such rows, with their lines.
+/// 0 and 1, times that are missing, negative or no numbers, empty paths, covariates that are no numbers: all
+/// such rows, with their lines; a covariate that is also another of the columns.
 SurvivalTable read_survival_table(const std::filesystem::path& path, const TableColumns& columns,
-                                  const TableFolds& folds);
+                                  const TableFolds& folds, const CovariateColumns& covariates = {});
 
 /// The columns of such a table by what they are to a prediction: "image", and "" for those that may be
 /// another of the columns above. Throws Error (data) where several could be the image.

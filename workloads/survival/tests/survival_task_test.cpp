@@ -34,6 +34,8 @@ SurvivalConfig small_config() {
   return config;
 }
 
+const Covariates no_covariates({}, {});
+
 /// Followed for 1 to 3 years, six of eight with the event, two of them on one day.
 const SurvivalOutcomes followed_up{.time = {400, 500, 500, 620, 700, 800, 900, 1100},
                                    .event = {1, 1, 1, 0, 1, 1, 1, 0}};
@@ -71,7 +73,7 @@ at::Tensor gradient_of(const torch::nn::Module& network) {
 
 /// One pass over all patients and the loss's own backward.
 at::Tensor plain_gradient(at::ScalarType type) {
-  SurvivalTask task(small_config(), followed_up, 5);
+  SurvivalTask task(small_config(), followed_up, no_covariates, 5);
   auto& network = network_of(task, type);
   auto& rows = *task.whole_batch_loss();
   const auto batch = batch_of(0, patients, type);
@@ -83,7 +85,7 @@ at::Tensor plain_gradient(at::ScalarType type) {
 }
 
 at::Tensor divided_gradient(Communicator& communicator, int64_t accumulation, at::ScalarType type) {
-  SurvivalTask task(small_config(), followed_up, 5);
+  SurvivalTask task(small_config(), followed_up, no_covariates, 5);
   auto& network = network_of(task, type);
   const auto precision = type == at::kDouble ? Precision::fp64 : Precision::fp32;
   WholeBatch whole(*task.whole_batch_loss(), network,
@@ -133,7 +135,7 @@ TEST(SurvivalTask, TeachesTheLastLayerAloneWhileTheRestIsFrozen) {
   auto config = small_config();
   config.freeze_epochs = 2;
   for (const int64_t epoch : {1, 2}) {
-    SurvivalTask task(config, followed_up, 5);
+    SurvivalTask task(config, followed_up, no_covariates, 5);
     auto& network = network_of(task, at::kFloat);
     const auto solo = make_solo();
     WholeBatch whole(*task.whole_batch_loss(), network, {});
@@ -149,7 +151,7 @@ TEST(SurvivalTask, TeachesTheLastLayerAloneWhileTheRestIsFrozen) {
 
 /// The reference risks 0 to 7, in the order of the patients.
 PartReader reference_state() {
-  SurvivalTask task(small_config(), followed_up, 5);
+  SurvivalTask task(small_config(), followed_up, no_covariates, 5);
   CaseValues reference;
   for (int64_t i = 0; i < patients; ++i) {
     const auto place = static_cast<std::size_t>(i);
@@ -183,13 +185,13 @@ std::vector<std::string> names_said_by(SurvivalTask& task) {
 }
 
 TEST(SurvivalTask, SaysOnlyTheRiskBeforeItHasSeenReferenceCases) {
-  SurvivalTask task(small_config(), followed_up, 5);
+  SurvivalTask task(small_config(), followed_up, no_covariates, 5);
   EXPECT_THAT(names_said_by(task), ElementsAre("risk"));
   EXPECT_THAT(task.missing_values(), HasSubstr("only the risk is given"));
 }
 
 TEST(SurvivalTask, RanksAnImageAmongTheReferenceCasesThatACheckpointKeeps) {
-  SurvivalTask task(small_config(), followed_up, 5);
+  SurvivalTask task(small_config(), followed_up, no_covariates, 5);
   task.load(reference_state(), /*of_average=*/false);
   EXPECT_THAT(names_said_by(task), ElementsAre("risk", "percentile", "survival_2y", "survival_3y"));
   EXPECT_EQ(task.missing_values(), "");
@@ -216,7 +218,7 @@ void learn_once(SurvivalTask& task) {
 }
 
 TEST(SurvivalTask, KeepsNoReferenceOfWeightsThatHaveLearnedSince) {
-  SurvivalTask task(small_config(), followed_up, 5);
+  SurvivalTask task(small_config(), followed_up, no_covariates, 5);
   task.load(reference_state(), /*of_average=*/false);
   learn_once(task);
   EXPECT_THAT(names_said_by(task), ElementsAre("risk"));
@@ -227,7 +229,7 @@ TEST(SurvivalTask, KeepsNoReferenceOfWeightsThatHaveLearnedSince) {
 
 TEST(SurvivalTask, TakesNoReferenceThatMayBeOfOtherWeights) {
   const auto known = reference_state();
-  SurvivalTask task(small_config(), followed_up, 5);
+  SurvivalTask task(small_config(), followed_up, no_covariates, 5);
   task.load(known, /*of_average=*/false);
   task.load(known, /*of_average=*/true);
   EXPECT_FALSE(task.missing_values().empty()) << "risks of other weights";
@@ -240,7 +242,7 @@ TEST(SurvivalTask, TakesNoReferenceThatMayBeOfOtherWeights) {
 
 /// Events a second apart, twenty years after the beginning: who has the first one is compared with both.
 TEST(SurvivalTask, TellsTimesApartThatFloat32WouldMakeOne) {
-  SurvivalTask task(small_config(), followed_up, 5);
+  SurvivalTask task(small_config(), followed_up, no_covariates, 5);
   const auto loss_of = [&](double first, double second) {
     auto& network = network_of(task, at::kFloat);
     auto batch = batch_of(0, 2, at::kFloat);

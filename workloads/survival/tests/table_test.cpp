@@ -66,6 +66,36 @@ TEST(SurvivalTable, TakesTheColumnsItIsTold) {
   EXPECT_EQ(table.cases[0].patient, "") << "nobody says whose it is";
 }
 
+TEST(SurvivalTable, ReadsCovariatesAndNamesEveryCellOfThemThatCannotBe) {
+  const auto read_with = [](const std::string& csv, const CovariateColumns& covariates) {
+    CaseFolder folder;
+    folder.file("table.csv", csv);
+    return read_survival_table(folder.path() / "table.csv", {}, {}, covariates);
+  };
+  const auto refused = [&](const std::string& csv, const CovariateColumns& covariates) {
+    const auto error = error_of([&] { read_with(csv, covariates); });
+    return error ? error->message() + error->hint() : "nothing";
+  };
+  const std::string table = "image,time,event,Age,Stage\na.nii,1,1,63.5,3a\nb.nii,2,0,,2\n";
+  const auto cases = read_with(table, {.numbers = {"Age"}, .categories = {"Stage"}}).cases;
+  EXPECT_EQ(cases.at(0).values, (std::map<std::string, double>{{"time", 1},
+                                                               {"event", 1},
+                                                               {"covariate Age", 63.5},
+                                                               {"covariate Age=", 0},
+                                                               {"covariate Stage=2", 0},
+                                                               {"covariate Stage=3a", 1}}));
+  EXPECT_EQ(cases.at(1).values.at("covariate Age="), 1);
+  EXPECT_EQ(cases.at(1).values.at("covariate Stage=2"), 1);
+  EXPECT_EQ(read(table).cases.at(0).values.size(), 2U) << "who asks for none gets none";
+  EXPECT_THAT(refused(table, {.numbers = {"Age", "Stage"}, .categories = {}}),
+              HasSubstr("line 2, Stage: \"3a\" is no number"));
+  EXPECT_THAT(refused(table, {.numbers = {"age"}, .categories = {}}),
+              AllOf(HasSubstr("no column age"), HasSubstr("did you mean Age?")));
+  EXPECT_THAT(
+      refused(table, {.numbers = {"time"}, .categories = {}}),
+      AllOf(HasSubstr("the column time is the time, and no covariate"), HasSubstr("data.columns.time")));
+}
+
 TEST(SurvivalTable, LeavesOutFoldsThatNobodyAskedFor) {
   TableFolds folds;
   folds.train = {"1", "2"};
