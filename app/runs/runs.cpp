@@ -1,15 +1,20 @@
 // `runs`: what lies in a folder of runs, and taking away those that are not wanted any more.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "larmor/base/clock.h"
 #include "larmor/base/error.h"
 #include "larmor/base/files/file.h"
 #include "larmor/base/files/removal.h"
 #include "larmor/base/text.h"
+#include "larmor/launch/job.h"
 #include "larmor/run/run_list.h"
+#include "larmor/run/standing/run_standing.h"
 
 #include "app/program.h"
 #include "app/say.h"
@@ -32,29 +37,88 @@ std::vector<std::string> names_of(const std::vector<RunFolder>& runs) {
   return names;
 }
 
+/// A run as it is listed.
+struct ListedRun {
+  std::string name;
+  RunOutline outline;
+  RunStanding standing;
+  uint64_t bytes = 0;
+  std::vector<std::string> needed_by;
+};
+
+/// Runs whose job SLURM will start again do not stand for a person to start them.
+void ask_for_jobs(std::vector<ListedRun>& runs) {
+  const auto could_wait = [](const RunStanding& standing) {
+    return standing.state == "stopped" || standing.state == "interrupted";
+  };
+  std::set<std::string> jobs;
+  for (const auto& run : runs) {
+    if (could_wait(run.standing)) jobs.insert(run.standing.job);
+  }
+  const auto waiting = waiting_jobs(jobs, process_environment());
+  for (auto& run : runs) {
+    if (could_wait(run.standing) && waiting.contains(run.standing.job)) run.standing.state = "waiting";
+  }
+}
+
+std::vector<ListedRun> listed_runs(const Program& program, const std::string& folder) {
+  const auto runs = runs_in(folder);
+  std::vector<ListedRun> all;
+  for (const auto& run : runs) {
+    all.push_back({.name = run.root.filename().string(),
+                   .outline = outline_of(run),
+                   .standing = standing_of(run),
+                   .bytes = bytes_freed_by(run.root),
+                   .needed_by = names_of(who_needs(run, runs, program.workloads()))});
+  }
+  ask_for_jobs(all);
+  return all;
+}
+
+Json known_or_null(const auto& value) { return value ? Json(*value) : Json(nullptr); }
+Json words_or_null(const std::string& words) { return words.empty() ? Json(nullptr) : Json(words); }
+
+Json row_of_run(const ListedRun& run) {
+  return {{"run", run.name},
+          {"workload", run.outline.workload},
+          {"stage", run.outline.stage},
+          {"state", run.standing.state},
+          {"step", known_or_null(run.outline.step)},
+          {"last_step", known_or_null(run.standing.step)},
+          {"steps", known_or_null(run.standing.steps)},
+          {"last_logged", known_or_null(run.standing.last_logged)},
+          {"held_by", words_or_null(run.standing.holder)},
+          {"job", words_or_null(run.standing.job)},
+          {"bytes", run.bytes},
+          {"pinned", run.outline.pinned},
+          {"needed_by", run.needed_by}};
+}
+
+std::string line_of_run(const ListedRun& run) {
+  const auto& standing = run.standing;
+  auto line = text(run.name, "  ", standing.state);
+  const auto step = standing.step ? standing.step : run.outline.step;
+  if (step) line += text(", step ", *step);
+  if (step && standing.steps) line += text(" of ", *standing.steps);
+  if (step && run.outline.step && *run.outline.step != *step) line += text(", saved ", *run.outline.step);
+  if (standing.last_logged) {
+    const auto seconds = std::max(0.0, system_clock().wall_seconds() - *standing.last_logged);
+    line += text(", ", human_seconds(std::floor(seconds)), " ago");
+  }
+  if (standing.state == "training") line += ", by " + standing.holder;
+  if (standing.state == "waiting") line += text(", for its job (", standing.job, ")");
+  line += "  " + human_bytes(run.bytes);
+  if (!run.outline.pinned.empty()) line += "  pinned: " + join(run.outline.pinned, ", ");
+  if (!run.needed_by.empty()) line += "  needed by " + join(run.needed_by, ", ");
+  return line;
+}
+
 int list(Program& program, const RunsFlags& flags) {
-  const auto runs = runs_in(flags.folder);
   Json all = Json::array();
   Lines lines;
-  for (const auto& run : runs) {
-    const auto outline = outline_of(run);
-    const auto needed_by = names_of(who_needs(run, runs, program.workloads()));
-    const auto bytes = bytes_freed_by(run.root);
-    const auto name = run.root.filename().string();
-    all.push_back({{"run", name},
-                   {"workload", outline.workload},
-                   {"stage", outline.stage},
-                   {"state", outline.state},
-                   {"step", outline.step ? Json(*outline.step) : Json(nullptr)},
-                   {"bytes", bytes},
-                   {"pinned", outline.pinned},
-                   {"needed_by", needed_by}});
-    auto line = text(name, "  ", outline.state);
-    if (outline.step) line += text(", step ", *outline.step);
-    line += text("  ", human_bytes(bytes));
-    if (!outline.pinned.empty()) line += "  pinned: " + join(outline.pinned, ", ");
-    if (!needed_by.empty()) line += "  needed by " + join(needed_by, ", ");
-    lines.add(line);
+  for (const auto& run : listed_runs(program, flags.folder)) {
+    all.push_back(row_of_run(run));
+    lines.add(line_of_run(run));
   }
   program.show(all, lines.empty() ? Lines("no runs in " + flags.folder) : lines);
   return 0;

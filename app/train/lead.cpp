@@ -17,6 +17,7 @@
 #include "larmor/run/earlier/earlier_run.h"
 #include "larmor/run/machine.h"
 #include "larmor/run/run_setup.h"
+#include "larmor/run/standing/start_heartbeat.h"
 
 #include "app/caches.h"
 #include "app/report.h"
@@ -113,6 +114,7 @@ PreparedRun Leader::prepare(LoadedStage loaded, const std::optional<RunFolder>& 
   start.job = agent_.job.id;
   start.again = agent_.job.restarts > 0;
   auto run = prepare_run(request_.workload, std::move(loaded), existing, std::move(start), *storage_, clock_);
+  std::optional<StartHeartbeat> heartbeat_;  // ends before the lock is let go
   for (const auto& note : run.notes) say(note);
   const auto& config = run.config.config;
   if (config.data.cache == "full" && !run.index.is_invented() && !run.already_done)
@@ -244,7 +246,10 @@ int Leader::run() {
                        .cases = request_.flags.cases};
     if (request_.existing) start.changes = request_.program.arguments().overrides;
     run_.emplace(prepare(std::move(request_.loaded), request_.existing, std::move(start)));
-    if (!run_->already_done) senders_.start(run_->folder);
+    if (!run_->already_done) {
+      heartbeat_.emplace(run_->folder);
+      senders_.start(run_->folder);
+    }
     const GroupEnding ending = run_->already_done ? GroupEnding() : train_to_the_end();
     const int status = conclude(ending);
     for (const auto& words : senders_.finish()) say(words);

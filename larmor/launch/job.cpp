@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 #include <filesystem>
+#include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -50,8 +52,7 @@ std::filesystem::path find_program(const Environment& environment, const std::st
   return {};
 }
 
-/// The first line that a program prints, when it ends well in time; otherwise empty. What it prints is not
-/// trusted to be short.
+/// What a program prints, when it ends well in time, and no more than a pipe holds; otherwise empty.
 std::string ask_program(ProcessOptions options, double patience_seconds) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return {};
@@ -68,28 +69,35 @@ std::string ask_program(ProcessOptions options, double patience_seconds) {
     return {};
   const auto ending = process.poll();
   if (!ending || !ending->ok()) return {};
-  std::array<char, 256> letters{};
+  std::string printed(size_t{64} * 1024, '\0');
   // A grandchild that holds the pipe open must not hold us up.
   if (fcntl(read_end.number(), F_SETFL, O_NONBLOCK) != 0) return {};
   const auto count = std::max<ssize_t>(
-      0, after_signals([&] { return read(read_end.number(), letters.data(), letters.size()); }));
-  const std::string_view printed(letters.data(), static_cast<size_t>(count));
-  return std::string(printed.substr(0, printed.find('\n')));
+      0, after_signals([&] { return read(read_end.number(), printed.data(), printed.size()); }));
+  printed.resize(static_cast<size_t>(count));
+  return printed;
+}
+
+std::string ask_squeue(const Environment& environment, std::vector<std::string> arguments,
+                       double patience_seconds) {
+  ProcessOptions squeue;
+  squeue.program = find_program(environment, "squeue");
+  if (squeue.program.empty()) return {};
+  squeue.arguments = std::move(arguments);
+  squeue.environment = {{"SLURM_TIME_FORMAT", "%s"}};
+  try {
+    return ask_program(squeue, patience_seconds);
+  } catch (const Error&) {  // it could not be started: as good as not there
+    return {};
+  }
 }
 
 std::optional<int64_t> find_end(const Environment& environment, const std::string& job,
                                 double patience_seconds) {
   if (const auto* end = find_digits(environment, "SLURM_JOB_END_TIME")) return to_epoch_seconds(*end);
-  ProcessOptions squeue;
-  squeue.program = find_program(environment, "squeue");
-  if (squeue.program.empty()) return std::nullopt;
-  squeue.arguments = {"--noheader", "--jobs=" + job, "--format=%e"};
-  squeue.environment = {{"SLURM_TIME_FORMAT", "%s"}};
-  try {
-    return to_epoch_seconds(trim(ask_program(squeue, patience_seconds)));
-  } catch (const Error&) {  // it could not be started: as good as not there
-    return std::nullopt;
-  }
+  const auto printed =
+      ask_squeue(environment, {"--noheader", "--jobs=" + job, "--format=%e"}, patience_seconds);
+  return to_epoch_seconds(trim(std::string_view(printed).substr(0, printed.find('\n'))));
 }
 
 std::string slurm_id(const Environment& environment, const std::string& job) {
@@ -99,7 +107,36 @@ std::string slurm_id(const Environment& environment, const std::string& job) {
   return text("slurm ", array && task ? text(*array, "_", *task) : job, step ? "." + *step : "");
 }
 
+/// "1234_7" of "slurm 1234_7.0"; "" of what is no job of SLURM.
+std::string number_of_job(const std::string& id) {
+  constexpr std::string_view launcher = "slurm ";
+  if (!id.starts_with(launcher)) return {};
+  const auto number = id.substr(launcher.size());
+  return number.substr(0, number.find('.'));
+}
+
 }  // namespace
+
+std::set<std::string> waiting_jobs(const std::set<std::string>& ids, const Environment& environment,
+                                   double patience_seconds) {
+  std::vector<std::string> numbers;
+  for (const auto& id : ids) {
+    if (auto number = number_of_job(id); !number.empty()) numbers.push_back(std::move(number));
+  }
+  if (numbers.empty()) return {};
+  const auto printed =
+      ask_squeue(environment,
+                 {"--noheader", "--array", "--states=PENDING", "--jobs=" + join(numbers, ","), "--format=%i"},
+                 patience_seconds);
+  std::set<std::string> waiting;
+  for (const auto& line : split(printed, '\n')) {
+    for (const auto& id : ids) {
+      if (const std::string number(trim(line)); !number.empty() && number == number_of_job(id))
+        waiting.insert(id);
+    }
+  }
+  return waiting;
+}
 
 Job find_job(const Environment& environment, double patience_seconds) {
   Job job;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "larmor/launch/rank.h"
@@ -25,6 +26,11 @@ struct Job {
 /// Reads the environment, and asks squeue for the end where that does not tell it: no longer than that,
 /// and whatever goes wrong there leaves the end unknown. Throws Error (usage) for malformed counters.
 Job find_job(const Environment& environment, double patience_seconds = 5);
+
+/// Which of the jobs (`Job::id`) SLURM has in its queue and will start, for the first time or again: squeue
+/// is asked once, and no longer than that. None where it is not there, or does not answer.
+std::set<std::string> waiting_jobs(const std::set<std::string>& ids, const Environment& environment,
+                                   double patience_seconds = 5);
 
 struct NodePlace {
   int64_t nodes = 1;

@@ -84,7 +84,8 @@ bool is_of_run(const fs::path& within) {
                                            "curves.png",   "report.html",
                                            "sync",         "wandb",
                                            ".lock",        ".generation",
-                                           "DONE",         "FAILED"};
+                                           ".heartbeat",   "DONE",
+                                           "FAILED"};
   const auto first = within.begin()->string();
   if (names.contains(first) || is_temporary_name(first)) return true;
   if (!first.starts_with("checkpoints")) return false;

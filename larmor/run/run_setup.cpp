@@ -1,6 +1,7 @@
 #include "larmor/run/run_setup.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "larmor/base/error.h"
 #include "larmor/base/files/fenced_storage.h"
@@ -13,6 +14,7 @@
 #include "larmor/data/index/copies.h"
 #include "larmor/device/device.h"
 #include "larmor/run/changed_run.h"
+#include "larmor/run/data_block.h"
 #include "larmor/run/data_check.h"
 #include "larmor/run/earlier/begun_run.h"
 #include "larmor/run/earlier/earlier_run.h"
@@ -153,8 +155,7 @@ void check_start(const Stage& stage, RunConfig config, const Index& index) {
 Json environment_of(const PreparedRun& run, const std::string& job, const std::string& asked,
                     const ResumeRecord& resume) {
   const RunConfig& config = run.config.config;
-  Json json{{"workload", config.workload}, {"stage", config.stage}};
-  json["program"] = program_name();
+  Json json{{"workload", config.workload}, {"stage", config.stage}, {"program", program_name()}};
   json["build"] = build_description();
   json["host"] = host_name();
   if (!job.empty()) json["job"] = job;
@@ -165,6 +166,7 @@ Json environment_of(const PreparedRun& run, const std::string& job, const std::s
   note_paths(json, run.folder, run.config);
   json["changes"] = to_json(run.changes);
   json["config"] = values_to_find(run.config);
+  if (const auto steps = work_of_run(config, run.demand, run.plan).steps) json["steps"] = *steps;
   json["services"] = config.track.services;  // the run is the same wherever it is shown
   return json;
 }
@@ -214,9 +216,9 @@ ResumeRecord resume(PreparedRun& run, const StartOptions& start, const Json& env
   // The fence is raised only now: a start that failed a check above must not invalidate running ranks.
   if (start.led) require_newest_start(run.folder, *start.led);
   raise_fence(storage, run.folder.generation_file(), run.generation);
-  for (auto& note : settle_resume_point(point, run.folder, run.generation,
-                                        run.config.config.checkpoint.mode == "min", storage))
-    run.notes.push_back(std::move(note));
+  const bool lower_is_better = run.config.config.checkpoint.mode == "min";
+  std::ranges::move(settle_resume_point(point, run.folder, run.generation, lower_is_better, storage),
+                    std::back_inserter(run.notes));
   run.resume_from = std::move(point.entry);
   if (!point.origin.empty() && run.resume_from && !is_own_checkpoint(run.folder, *run.resume_from)) {
     if (const auto word = origin_message(*run.resume_from, run, workload)) run.notes.push_back(*word);
@@ -284,8 +286,7 @@ void keep_what_it_needs(const PreparedRun& run, const Stage& stage, const std::o
 void look_for_room(PreparedRun& run, const Stage& stage, const Index& index, const Demand& demand,
                    const Plan& plan, const StartOptions& start) {
   const auto needs = needs_of_run(stage, run.config.config, index, demand, plan, run.folder);
-  for (auto& warning : look_for_room(needs, start.goes_on_without_room))
-    run.notes.push_back(std::move(warning));
+  std::ranges::move(look_for_room(needs, start.goes_on_without_room), std::back_inserter(run.notes));
 }
 
 void plan_new(PreparedRun& run, const LoadedStage& asked, const std::optional<BegunFrom>& begun,
@@ -301,8 +302,7 @@ void plan_new(PreparedRun& run, const LoadedStage& asked, const std::optional<Be
   auto before = trained_before(stage, config);
   if (begun) before.add(begun->trained_on);
   leave_out_trained(index, before);
-  for (std::string& note : check_copies(index, index.states, config.data))
-    run.notes.push_back(std::move(note));
+  std::ranges::move(check_copies(index, index.states, config.data), std::back_inserter(run.notes));
   auto draft =
       draft_run_on(std::move(index), stage, config, start.hardware, /*is_for_another_machine=*/false);
   look_for_room(run, stage, draft.index, draft.demand, draft.plan, start);

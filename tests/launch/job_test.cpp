@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <fstream>
+#include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,18 +34,30 @@ Environment with(Environment all, const Environment& more) {
 
 class FindJob : public ::testing::Test {
  protected:
-  /// The job's end where a squeue of these lines stands in PATH.
-  std::optional<int64_t> end_by(const std::string& script, double patience_seconds = 5) {
+  /// With a squeue of these lines in PATH.
+  Environment with_squeue(const std::string& script) const {
     const auto file = folder_.path() / "squeue";
     std::ofstream(file) << "#!/bin/sh\n" << script << "\n";
     std::filesystem::permissions(file, std::filesystem::perms::owner_all);
-    return find_job(with(in_slurm, {{"PATH", "relative:/nowhere:" + folder_.path().string()}}),
-                    patience_seconds)
-        .ends_at;
+    return with(in_slurm, {{"PATH", "relative:/nowhere:" + folder_.path().string()}});
+  }
+  std::optional<int64_t> end_by(const std::string& script, double patience_seconds = 5) {
+    return find_job(with_squeue(script), patience_seconds).ends_at;
   }
 
   ScratchFolder folder_;
 };
+
+TEST_F(FindJob, KnowsWhichJobsTheSchedulerWillStart) {
+  const std::set<std::string> ids{"slurm 12.0", "slurm 13_7.2", "slurm 14", "torchrun none a:29500", ""};
+  const auto squeue = with_squeue(R"([ "$3" = --states=PENDING ] && [ "$4" = --jobs=12,13_7,14 ] &&
+printf '12\n13_7\n')");
+  EXPECT_EQ(waiting_jobs(ids, squeue), (std::set<std::string>{"slurm 12.0", "slurm 13_7.2"}));
+  EXPECT_TRUE(waiting_jobs({"torchrun none a:29500", ""}, with_squeue("echo 12")).empty());
+  EXPECT_TRUE(waiting_jobs(ids, {{"PATH", "/nowhere"}}).empty());
+  EXPECT_TRUE(waiting_jobs(ids, with_squeue("printf '12\n'; exit 1")).empty());
+  EXPECT_TRUE(waiting_jobs(ids, with_squeue("sleep 30; echo 12"), /*patience_seconds=*/0.1).empty());
+}
 
 TEST_F(FindJob, SaysNothingOutsideOfAJob) {
   const auto job = find_job({{"HOME", "/root"}});

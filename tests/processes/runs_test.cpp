@@ -1,7 +1,12 @@
 // Runs as things that take room: listed, taken away, their checkpoints pinned, and read where nothing can be
 // written.
+#include <csignal>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "larmor/base/process/process.h"
+#include "larmor/base/text.h"
 
 #include "tests/processes/support/nifti_bytes.h"
 #include "tests/processes/support/small_disk.h"
@@ -37,10 +42,38 @@ TEST_F(Runs, AreListedWithWhatEachTakes) {
   EXPECT_EQ(row["stage"], "autoencoder");
   EXPECT_EQ(row["state"], "done");
   EXPECT_EQ(row["step"], 12);
+  EXPECT_EQ(row["last_step"], 12);
+  EXPECT_EQ(row["steps"], 12);
   EXPECT_GT(row["bytes"], fs::file_size(run() / "checkpoints" / "last" / "model.safetensors"));
   EXPECT_EQ(row["needed_by"], Json::array());
-  EXPECT_THAT(call({"runs"}).out, AllOf(HasSubstr("run  done, step 12"), Not(HasSubstr("latest"))));
+  EXPECT_THAT(call({"runs"}).out, AllOf(HasSubstr("run  done, step 12 of 12, "), Not(HasSubstr("latest"))));
   EXPECT_THAT(call({"runs", "--folder", "none"}).out, HasSubstr("no runs in none"));
+}
+
+TEST_F(Runs, TellWhetherTheyAreTrainedAndHowTheyEnded) {
+  const auto rows_while = [&](const std::string& name, int signal) {
+    Running training(small_training(name, /*ranks=*/1, /*steps=*/4000), here());
+    EXPECT_TRUE(reaches_step(at(name), 5)) << training.err();
+    const auto row = row_of(name);
+    EXPECT_EQ(row["state"], "training");
+    EXPECT_EQ(row["held_by"], text("process ", training.id(), " on ", host_name()));
+    EXPECT_GE(row["last_step"], 5);
+    EXPECT_EQ(row["steps"], 4000);
+    EXPECT_TRUE(fs::exists(at(name) / ".heartbeat"));
+    EXPECT_THAT(call({"runs"}).out, HasSubstr(name + "  training, step "));
+    training.send(signal);
+    training.wait();
+    return row_of(name);
+  };
+  const auto stopped = rows_while("stopped", SIGTERM);
+  EXPECT_EQ(stopped["state"], "stopped");
+  EXPECT_EQ(stopped["step"], stopped["last_step"]) << "its last step is saved";
+  EXPECT_TRUE(stopped["held_by"].is_null());
+  EXPECT_FALSE(fs::exists(at("stopped") / ".heartbeat"));
+  const auto killed = rows_while("killed", SIGKILL);
+  EXPECT_EQ(killed["state"], "interrupted");
+  EXPECT_TRUE(killed["held_by"].is_null());
+  EXPECT_EQ(call({"runs", "--remove", "stopped", "killed"}).status, 0);
 }
 
 TEST_F(Runs, AreRemovedOnceItHasBeenSaidWhatThatFrees) {

@@ -85,6 +85,12 @@ bool is_file_of(const Descriptor& file, const std::filesystem::path& path) {
          ours.st_ino == named.st_ino && ours.st_dev == named.st_dev;
 }
 
+// Whoever asks who holds the lock (lock_holder()) has a share of it for a moment, which a holder would
+// refuse.
+bool has_only_shares(const Descriptor& file) {
+  return ::flock(file.number(), LOCK_SH | LOCK_NB) == 0 && ::flock(file.number(), LOCK_UN) == 0;
+}
+
 std::string content_of(const Descriptor& file) {
   std::array<char, 1024> content;
   const ssize_t size =
@@ -117,7 +123,8 @@ FileLock::FileLock(const std::filesystem::path& path) {
     }
     if (errno != EWOULDBLOCK) fail_errno(errno, "lock", path);
     const auto holder = content_of(file);
-    if (names_no_holder(holder) && std::chrono::steady_clock::now() - begun < longest_silence) {
+    const bool may_be_free = has_only_shares(file) || names_no_holder(holder);
+    if (may_be_free && std::chrono::steady_clock::now() - begun < longest_silence) {
       std::this_thread::sleep_for(pause);
       continue;
     }
