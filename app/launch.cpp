@@ -56,6 +56,9 @@ Plan plan_for_program(const Fleet& fleet, const Agent& agent, const LaunchFlags&
   return make_plan(hardware_of(fleet), demand, config_of(flags, agent));
 }
 
+/// Without a word none: only the program knows what another start of it would do.
+int64_t most_restarts(const LaunchFlags& flags) { return flags.agents.max_restarts.value_or(0); }
+
 /// Of this host's own words; logs lie where this host was told to put them.
 RankCommand command_of(const Program& program, const LaunchFlags& flags) {
   const auto& words = program.arguments().command;
@@ -63,7 +66,7 @@ RankCommand command_of(const Program& program, const LaunchFlags& flags) {
   command.program = find_program(words.front());
   command.arguments.assign(words.begin() + 1, words.end());
   command.environment["TORCHELASTIC_USE_AGENT_STORE"] = "True";
-  command.environment["TORCHELASTIC_MAX_RESTARTS"] = text(flags.agents.max_restarts);
+  command.environment["TORCHELASTIC_MAX_RESTARTS"] = text(most_restarts(flags));
   command.log_folder = std::filesystem::absolute(flags.logs);
   command.first_rank_speaks = true;
   command.command_hash = sha256(Json(words).dump(-1, ' ', false, Json::error_handler_t::replace));
@@ -82,7 +85,7 @@ int run_program(Program& program, const LaunchFlags& flags, Agent& agent, Fleet&
   LaunchOptions launch = options_for(program, flags, agent);
   const Plan plan = plan_for_program(fleet, agent, flags);
   // What it does with fewer ranks is its own affair.
-  RestartPolicy policy({.most_restarts = flags.agents.max_restarts, .least_ranks = 0}, -1);
+  RestartPolicy policy({.most_restarts = most_restarts(flags), .least_ranks = 0}, -1);
   for (;; ++launch.generation) {
     // c10d counts the workers that have come to a store, and does not forget those of an earlier start.
     const HostedStore store(agent.place.master_address);
@@ -98,7 +101,7 @@ int run_program(Program& program, const LaunchFlags& flags, Agent& agent, Fleet&
                                              .agents_left = std::ssize(fleet.agents())});
     if (failed) {
       say(text("larmor: ", next.ending.message,
-               next.again ? text("; restart ", policy.restarts(), " of ", flags.agents.max_restarts) : ""));
+               next.again ? text("; restart ", policy.restarts(), " of ", most_restarts(flags)) : ""));
     }
     if (next.again) continue;
     if (failed) say_last_lines(ending.last_lines);

@@ -209,7 +209,8 @@ void add_agent_flags(CLI::App& verb, AgentFlags& flags) {
   verb.add_option("--node-rank", flags.node_rank, "which of them this is, from 0");
   verb.add_option("--master-addr", flags.master_address, "address of host 0 that the others can reach");
   verb.add_option("--master-port", flags.master_port, "its port (29500)")->check(CLI::Range(1, 65535));
-  verb.add_option("--max-restarts", flags.max_restarts, "starts after ranks were lost (0)")
+  verb.add_option("--max-restarts", flags.max_restarts,
+                  "starts after ranks were lost or hung (train: 3 that save; launch: 0)")
       ->check(at_least(0));
   verb.add_option("--min-ranks", flags.min_ranks, "go on with fewer ranks, down to so many")
       ->check(at_least(0));

@@ -26,8 +26,8 @@ struct AgentFlags {
   std::optional<int> node_rank;
   std::string master_address;
   std::optional<int> master_port;
-  int64_t max_restarts = 0;
-  int64_t min_ranks = 0;  // 0: never fewer than at the start
+  std::optional<int64_t> max_restarts;  // nothing: as the verb has it
+  int64_t min_ranks = 0;                // 0: never fewer than at the start
 };
 
 struct Agent {

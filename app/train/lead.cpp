@@ -68,6 +68,15 @@ std::string way_on(const RunFolder& folder) {
                      : " begins anew: no checkpoint has been saved");
 }
 
+/// Where nobody has said how often, a start that has saved something is worth another one; of the others the
+/// fault would be met again.
+RestartLimits restart_limits(const AgentFlags& flags) {
+  constexpr int64_t usual = 3;  // of job files, too
+  return {.most_restarts = flags.max_restarts.value_or(usual),
+          .least_ranks = flags.min_ranks,
+          .asks_for_progress = !flags.max_restarts && flags.min_ranks == 0};
+}
+
 class Leader {
  public:
   Leader(TrainRequest request, Agent agent)
@@ -105,6 +114,7 @@ class Leader {
   std::optional<Fleet> fleet_;
   int64_t agents_of_start_ = 1;
   std::optional<PreparedRun> run_;
+  std::optional<StartHeartbeat> heartbeat_;  // ends before the lock is let go
   RunSenders senders_;
 };
 
@@ -114,7 +124,6 @@ PreparedRun Leader::prepare(LoadedStage loaded, const std::optional<RunFolder>& 
   start.job = agent_.job.id;
   start.again = agent_.job.restarts > 0;
   auto run = prepare_run(request_.workload, std::move(loaded), existing, std::move(start), *storage_, clock_);
-  std::optional<StartHeartbeat> heartbeat_;  // ends before the lock is let go
   for (const auto& note : run.notes) say(note);
   const auto& config = run.config.config;
   if (config.data.cache == "full" && !run.index.is_invented() && !run.already_done)
@@ -262,15 +271,14 @@ int Leader::run() {
 }
 
 GroupEnding Leader::train_to_the_end() {
-  const auto& limits = request_.flags.agents;
+  const auto limits = restart_limits(request_.flags.agents);
   if (!request_.program.arguments().quiet) {
     const RunConfig& config = run_->config.config;
     const auto block = data_block(run_->index, config, work_of_run(config, run_->demand, run_->plan));
     app::say(Lines().add_text(explain(run_->plan, run_->hardware)).add(lines_of_data(block)));
   }
   for (const auto& words : senders_.first_words()) say(words);
-  RestartPolicy policy({.most_restarts = limits.max_restarts, .least_ranks = limits.min_ranks},
-                       newest_step(run_->folder));
+  RestartPolicy policy(limits, newest_step(run_->folder));
   for (GroupEnding ending = train();; ending = train()) {
     const RunFolder& folder = run_->folder;
     // Ranks that measured the memory of a step may have changed the plan.
@@ -288,7 +296,7 @@ GroupEnding Leader::train_to_the_end() {
       prepare_again({});
       continue;
     }
-    say(text("larmor: ", ending.message, "; restart ", policy.restarts(), " of ", limits.max_restarts,
+    say(text("larmor: ", ending.message, "; restart ", policy.restarts(), " of ", limits.most_restarts,
              next.wait_seconds > 0 ? text(" in ", human_seconds(next.wait_seconds)) : "",
              next.ranks.empty() ? "" : text(" with parallel.ranks=", next.ranks)));
     if (const int signal = fleet_->signal_within(next.wait_seconds)) return stopped_by(signal);

@@ -104,9 +104,10 @@ NextStart RestartPolicy::decide(const GroupEnding& ending, const GroupFacts& fac
                                " starts; the last one: ", ending.message);
     return next;
   }
-  if (restarts_ >= limits_.most_restarts) {
-    next.ending.message =
-        text(ending.message, " (after ", restarts_, restarts_ == 1 ? " restart)" : " restarts)");
+  const bool would_repeat = limits_.asks_for_progress && starts_without_progress_ > 0;
+  if (would_repeat || restarts_ >= limits_.most_restarts) {
+    if (restarts_ > 0)
+      next.ending.message += text(" (after ", restarts_, restarts_ == 1 ? " restart)" : " restarts)");
     return next;
   }
   const auto rest = remainder_of(ending, facts, same_rank_again && limits_.least_ranks > 0);

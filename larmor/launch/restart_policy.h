@@ -14,7 +14,8 @@ namespace larmor {
 
 struct RestartLimits {
   int64_t most_restarts = 0;
-  int64_t least_ranks = 0;  // 0: the next start has as many ranks as the last one
+  int64_t least_ranks = 0;         // 0: the next start has as many ranks as the last one
+  bool asks_for_progress = false;  // a group that has committed nothing is not started again
 };
 
 /// What the policy has to know beside how the group ended.
@@ -47,7 +48,7 @@ class RestartPolicy {
   /// - A group that ran out of memory goes on with smaller micro-batches while there are any.
   /// - A failure that goes away with another start is worth one while restarts are left; three in a row that
   ///   commit nothing end as no_progress. The next start waits a second after two of them, and otherwise not
-  ///   at all.
+  ///   at all. With asks_for_progress the first that commits nothing is the end, which it has brought about.
   /// - Hosts and GPUs that are lost, and a rank that failed twice in a row, are left out; where fewer ranks
   ///   remain than are allowed, the run ends. With least_ranks 0 such a rank is tried again.
   NextStart decide(const GroupEnding& ending, const GroupFacts& facts);

@@ -117,6 +117,7 @@ TEST_F(CardFaults, TheEndOfARankWithinACollectiveEndsItsPeerLongBeforeTheGraceIs
       const ScratchFolder scratch;
       const auto fault = "killed@" + std::to_string(rank) + "=" + collective;
       auto words = long_enough();
+      words.insert(words.end(), {"--max-restarts", "0"});
       words.emplace_back("--no-check");  // what is tried before the first step has collectives of its own
       const auto end = run_on_gpus(words, scratch.path(), {.environment = {{"EMULATED_FAULTS", fault}}});
       EXPECT_EQ(end.status, rank_lost) << end.out << end.err;

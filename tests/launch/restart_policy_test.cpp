@@ -87,6 +87,26 @@ TEST(RestartPolicy, EndsAfterThreeStartsThatCommitNothing) {
   }
 }
 
+TEST(RestartPolicy, StartsAGroupAgainThatHasCommittedSomethingWhereNobodyHasSaidHowOften) {
+  const RestartLimits usual{.most_restarts = 3, .asks_for_progress = true};
+  RestartPolicy policy(usual, 10);
+  EXPECT_TRUE(policy.decide(lost_by(1), committed(12)).again);
+  const auto met_again = policy.decide(lost_by(1), committed(12));
+  EXPECT_FALSE(met_again.again) << "the fault came again at the same place";
+  EXPECT_EQ(met_again.ending.exit, Exit::rank_lost);
+  EXPECT_EQ(met_again.ending.message, "rank 1 was killed by SIGKILL (after 1 restart)");
+
+  for (const int64_t step : {-1, 10}) {
+    const auto at_once = RestartPolicy(usual, step).decide(lost_by(1), committed(step));
+    EXPECT_FALSE(at_once.again);
+    EXPECT_EQ(at_once.ending.message, "rank 1 was killed by SIGKILL");
+  }
+
+  RestartPolicy of_many(usual, -1);
+  for (int64_t step = 0; step < 3; ++step) EXPECT_TRUE(of_many.decide(lost_by(1), committed(step)).again);
+  EXPECT_FALSE(of_many.decide(lost_by(1), committed(3)).again) << "a few, and no more";
+}
+
 TEST(RestartPolicy, WaitsLongerWhileNothingIsCommittedAndForgetsItAtTheFirstStepOn) {
   RestartPolicy policy({.most_restarts = 100}, -1);
   EXPECT_EQ(policy.decide(lost_by(1), committed(-1)).wait_seconds, 0);

@@ -17,6 +17,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr int rank_lost = 8;
 
@@ -29,6 +30,10 @@ class Elastic : public ::testing::Test {
                                          const std::vector<std::string>& more) {
     words.insert(words.end(), more.begin(), more.end());
     return words;
+  }
+
+  bool has_saved(const std::string& name) const {
+    return becomes_true([&] { return std::filesystem::exists(run(name) / "checkpoints" / "last"); }, 60);
   }
 
   /// The agent `node` of two on this host.
@@ -62,6 +67,41 @@ TEST_F(Elastic, ARankThatIsKilledIsStartedAgainAndTheRunEndsInTheSameBits) {
   EXPECT_THAT(generations_of(run("killed")), ElementsAre(0, 1));
   ASSERT_EQ(larmor_program(small_training("whole", 2), here()).status, 0);
   EXPECT_EQ(trained_state(run("killed")), trained_state(run("whole")));
+}
+
+TEST_F(Elastic, WithoutAWordAStartIsWorthAnotherWhereItHasSaved) {
+  Running training(small_training("usual", 2), here());
+  ASSERT_TRUE(has_saved("usual")) << training.err();
+  ASSERT_EQ(kill(process_of_rank(training, 1), SIGKILL), 0);
+  const auto end = training.wait();
+  ASSERT_EQ(end.status, 0) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("restart 1 of 3"));
+  EXPECT_THAT(generations_of(run("usual")), ElementsAre(0, 1));
+}
+
+TEST_F(Elastic, WithoutAWordAFaultThatComesAgainEndsTheRun) {
+  Running training(with(small_training("again", 2), "checkpoint.every", "12st"), here());
+  ASSERT_TRUE(has_saved("again")) << training.err();
+  const int first = process_of_rank(training, 1);
+  ASSERT_EQ(kill(first, SIGKILL), 0);
+  ASSERT_TRUE(becomes_true(
+      [&] {
+        const int second = process_of_rank(training, 1);
+        return second != 0 && second != first && kill(second, SIGKILL) == 0;
+      },
+      30))
+      << training.err();
+  const auto end = training.wait();
+  EXPECT_EQ(end.status, rank_lost) << end.err;
+  EXPECT_THAT(end.err, AllOf(HasSubstr("restart 1 of 3"), HasSubstr("(after 1 restart)")));
+}
+
+TEST_F(Elastic, WithoutAWordAndWithoutASaveTheFirstFaultEndsTheRun) {
+  auto fault = here();
+  fault.environment = {{"LARMOR_FAULT", "rank=1 phase=computing step=2 do=kill"}};
+  const auto end = larmor_program(with(small_training("early", 2), "checkpoint.every", "1000st"), fault);
+  EXPECT_EQ(end.status, rank_lost) << end.err;
+  EXPECT_THAT(end.err, Not(HasSubstr("restart")));
 }
 
 TEST_F(Elastic, ARankThatFailsTwiceWithoutProgressIsLeftOut) {

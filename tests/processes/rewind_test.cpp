@@ -103,7 +103,9 @@ TEST_F(Rewind, IsNoAnswerToWhichIsTheBestWhereNoneWasValidated) {
 
 TEST_F(Rewind, NeedsNoLinkToFindTheBestAfterAKill) {
   // Dies of its second save, between the rename and the links.
-  const auto killed = call(words("4st"), {{"LARMOR_FAIL_POINT", "checkpoint.committed:2:kill"}});
+  auto all = words("4st");
+  all.insert(all.end(), {"--max-restarts", "0"});
+  const auto killed = call(all, {{"LARMOR_FAIL_POINT", "checkpoint.committed:2:kill"}});
   ASSERT_EQ(killed.status, 8) << killed.err;
   ASSERT_THAT(checkpoint_names(run()), ElementsAre("step-00000004", "step-00000008"));
   ASSERT_EQ(fs::read_symlink(checkpoint("best")), "step-00000004");

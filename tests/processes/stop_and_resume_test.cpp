@@ -110,7 +110,9 @@ TEST_P(StopAndResume, AStepLimitEndsWellAndIsNoEndOfTheRun) {
 }
 
 TEST_P(StopAndResume, AKilledRankIsNamedAndTheRestEnds) {
-  Running training(small_training("killed", ranks()), here());
+  auto killed = small_training("killed", ranks());
+  killed.insert(killed.end(), {"--max-restarts", "0"});
+  Running training(killed, here());
   ASSERT_TRUE(reaches_step(run("killed"), 9)) << training.err();
   const auto processes = children_of(training.id());
   ASSERT_EQ(processes.size(), static_cast<size_t>(ranks()));

@@ -122,14 +122,15 @@ TEST_F(ThreadRanks, OneOfWhichEndsTheProcessAreStartedAgain) {
 }
 
 TEST_F(ThreadRanks, OneOfWhichLeavesWithoutAWordAreNamedTogether) {
-  const auto end = call(words("run"), {{"LARMOR_FAULT", "rank=1 phase=computing step=6 do=exit"}});
+  const auto end = call(words("run", small_steps, {"--max-restarts", "0"}),
+                        {{"LARMOR_FAULT", "rank=1 phase=computing step=6 do=exit"}});
   EXPECT_EQ(end.status, unexpected) << end.err;
   EXPECT_THAT(end.err, HasSubstr("the process of ranks 0 to 1 ended with exit status 1 while "));
   EXPECT_THAT(read_text(run("run") / "FAILED"), HasSubstr("the process of ranks 0 to 1"));
 }
 
 TEST_F(ThreadRanks, OneOfWhichHangsIsNamed) {
-  Running training(words("run", small_steps, {"parallel.hang_limit=4s"}),
+  Running training(words("run", small_steps, {"parallel.hang_limit=4s", "--max-restarts", "0"}),
                    here({{"LARMOR_FAULT", "rank=1 phase=computing step=6 do=hang"}}));
   ASSERT_TRUE(training.ends_within(60));
   const auto end = training.wait();

@@ -36,7 +36,7 @@ constexpr GuideKey keys[] = {
     {"machine_rank", "--node-rank {}", flag, "0"},
     {"main_process_ip", "--master-addr {}", flag},
     {"main_process_port", "--master-port {}", flag},
-    {"max_restarts", "--max-restarts {}", flag, "0"},
+    {"max_restarts", "--max-restarts {}", flag},
     {"gpu_ids", "--ranks says which GPUs, or CUDA_VISIBLE_DEVICES, which is obeyed", unneeded},
     {"rdzv_backend", own_launcher, unneeded},
     {"same_network", own_launcher, unneeded},

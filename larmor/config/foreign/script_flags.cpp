@@ -24,7 +24,7 @@ constexpr GuideKey of_launchers[] = {
     {"node_rank", "--node-rank {}", flag},
     {"master_addr", "--master-addr {}", flag},
     {"master_port", "--master-port {}", flag},
-    {"max_restarts", "--max-restarts {}", flag, "0"},
+    {"max_restarts", "--max-restarts {}", flag},
     {"hostfile", by_hosts, missing},
     {"include", "--ranks 0,2 says which GPUs of a host", missing},
     {"exclude", "--ranks 0,2 says which GPUs of a host", missing},
