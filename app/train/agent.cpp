@@ -94,7 +94,9 @@ void refuse_lone_flags(const AgentFlags& flags) {
        "say --nnodes N as well, or leave them out");
 }
 
-std::string leader_port_key(const Rank& rank) { return text("larmor/leader_port/", rank.generation); }
+std::string leader_port_key(const Agent& agent) {
+  return text("larmor/leader_port/", agent.given->generation, "/", agent.stage);
+}
 
 /// Where the agents find their key: by what all of them were told alike.
 KeyFile key_file_of(const Agent& agent, const std::optional<std::filesystem::path>& run_folder) {
@@ -155,7 +157,7 @@ LeaderListener listen_as_leader(Agent& agent) {
 /// The members connect as soon as they know the leader's port.
 void announce(const Agent& agent, LeaderListener& listener) {
   if (!listener.torchruns) return;
-  listener.torchruns->set(leader_port_key(*agent.given),
+  listener.torchruns->set(leader_port_key(agent),
                           text(agent.place.master_address, " ", agent.place.master_port));
 }
 
@@ -164,7 +166,7 @@ void announce(const Agent& agent, LeaderListener& listener) {
 void find_leader(Agent& agent) {
   if (!agent.given || !agent.given->agent_hosts_store) return;
   const AgentStore store(*agent.given, agent.place.start_limit);
-  const auto words = split(store.get(leader_port_key(*agent.given)), ' ');
+  const auto words = split(store.get(leader_port_key(agent)), ' ');
   constexpr int most_port = 65535;
   int port = 0;
   if (words.size() == 2) {

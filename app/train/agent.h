@@ -34,6 +34,7 @@ struct Agent {
   AgentPlace place;
   std::optional<Rank> given;  // by another launcher: the one rank that is ours to start
   Job job;
+  std::string stage = {};  // that its agents meet for: those of a chain meet once for each
 
   bool is_alone() const { return place.agents == 1; }
 };

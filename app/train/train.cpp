@@ -37,13 +37,6 @@ void refuse_threads(const RunConfig& config, const std::optional<Rank>& given) {
        "parallel.strategy=ddp; or start one larmor, which starts the threads");
 }
 
-/// Another launcher's ranks end with the run that they were started for.
-void refuse_launcher(const std::optional<Rank>& given) {
-  if (!given) return;
-  fail(Exit::usage, text("--stage all under ", given->launcher),
-       "train the stages one by one, each with from.<stage>=RUN");
-}
-
 /// What so many hosts offer, if they are as this one; nothing for one.
 std::optional<Hardware> hosts_like_this(int count) {
   if (count == 1) return std::nullopt;
@@ -75,6 +68,7 @@ int train_as_agent(Program& program, const TrainFlags& flags, const std::optiona
     return 0;
   }
   Agent agent = find_agent(flags.agents, given);
+  agent.stage = loaded.config.config.stage;
   const bool leads = agent.place.leads();
   TrainRequest request{program, flags, workload, std::move(loaded), existing};
   return leads ? lead(std::move(request), std::move(agent)) : follow(request, std::move(agent));
@@ -100,14 +94,14 @@ void add_train(Program& program) {
         if (rank && rank->launcher == "larmor") return train_as_rank(program, *flags, *rank);
         if (flags->tries) return try_training(program, *flags);
         if (!asks_for_every_stage(program.arguments())) return train_as_agent(program, *flags, rank);
-        refuse_launcher(rank);
         const auto train = [&] { return train_as_agent(program, *flags, rank); };
         const auto& workload = program.workload(program.arguments().target);
         if (flags->dry_run) return act_for_each_stage(program, workload, train);
         auto look = *flags;
         look.dry_run = true;
         look.no_check = true;  // of runs that are there already much of the room is taken by their own
-        return train_every_stage(program, *flags, train, [&] { return train_as_agent(program, look, rank); });
+        return train_every_stage(program, *flags, rank, train,
+                                 [&] { return train_as_agent(program, look, rank); });
       },
       {.stages = WorkloadVerb::Stages::own});
   verb.add_option("--resume", flags->resume, "auto, never, or a checkpoint folder");

@@ -21,9 +21,9 @@ void refuse_flags(const TrainFlags& flags) {
   if (flags.resume != "auto") refuse("--resume", "name one stage; without it each goes on where it was");
 }
 
-/// A chain that several hosts train is one: none of them can know what name another one would make.
-ChainJob job_of(const TrainFlags& flags) {
-  const auto agent = find_agent(flags.agents, std::nullopt);
+/// A chain that several agents train is one: none of them can know what name another one would make.
+ChainJob job_of(const TrainFlags& flags, const std::optional<Rank>& given) {
+  const auto agent = find_agent(flags.agents, given);
   return {.id = agent.job.id, .again = agent.job.restarts > 0, .is_of_hosts = !agent.is_alone()};
 }
 
@@ -56,14 +56,14 @@ int train_stages(const VerbArguments& asked, const TrainFlags& flags, const Work
 
 }  // namespace
 
-int train_every_stage(Program& program, const TrainFlags& flags, const std::function<int()>& train_stage,
-                      const std::function<int()>& look_at_stage) {
+int train_every_stage(Program& program, const TrainFlags& flags, const std::optional<Rank>& given,
+                      const std::function<int()>& train_stage, const std::function<int()>& look_at_stage) {
   refuse_flags(flags);
   const auto& workload = program.workload(program.arguments().target);
   // A fault of the last stage would otherwise show when all others have been trained.
   check_each_stage(program, workload, look_at_stage);
   const auto asked = program.arguments();
-  StageChain chain(program, workload, StageChain::Runs::made, job_of(flags));
+  StageChain chain(program, workload, StageChain::Runs::made, job_of(flags, given));
   program.keep_shown();
   const int status = train_stages(asked, flags, workload, chain, train_stage);
   program.show_kept();

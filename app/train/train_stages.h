@@ -2,6 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+
+#include "larmor/launch/rank.h"
 
 #include "app/program.h"
 #include "app/train/train_flags.h"
@@ -11,8 +14,9 @@ namespace larmor::app {
 /// Calls `look_at_stage`, which throws what is wrong with it, for all stages, and then `train_stage` for
 /// each, the program's words being those of that stage's run. A stage whose run is over is not trained again,
 /// which is for `train_stage` to see; one that ends otherwise is the last. The exit status is the last one's.
-/// Throws Error (usage) for words that make no sense for several stages.
-int train_every_stage(Program& program, const TrainFlags& flags, const std::function<int()>& train_stage,
-                      const std::function<int()>& look_at_stage);
+/// `given`: the rank that another launcher made of this process; its ranks meet anew for each stage. Throws
+/// Error (usage) for words that make no sense for several stages.
+int train_every_stage(Program& program, const TrainFlags& flags, const std::optional<Rank>& given,
+                      const std::function<int()>& train_stage, const std::function<int()>& look_at_stage);
 
 }  // namespace larmor::app

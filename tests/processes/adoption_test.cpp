@@ -13,6 +13,7 @@
 #include "larmor/base/text.h"
 
 #include "tests/processes/support/small_training.h"
+#include "tests/processes/support/toy_program.h"
 #include "tests/processes/support/trained_state.h"
 
 namespace larmor::testing {
@@ -182,6 +183,37 @@ TEST_F(Adoption, RanksOfDifferentWordsAreRefused) {
                                HasSubstr("was given another configuration: optim.ema_decay is")));
   }
   EXPECT_FALSE(std::filesystem::exists(runs() / "mixed"));
+}
+
+TEST_F(Adoption, TheRanksOfAnotherLauncherTrainEveryStageOneAfterTheOther) {
+  const auto chain = [](const std::string& name) {
+    std::vector<std::string> all{"train", "toy", "--stage", "all", "-c", "tiny", "--threads", "1"};
+    all.insert(all.end(), {"train.length=4st", "train.validate_every=2st", "checkpoint.every=2st",
+                           "optim.schedule.warmup=0"});
+    if (!name.empty()) all.push_back("run.name=" + name);
+    return all;
+  };
+  Port port;
+  port.release();
+  const auto start = [&](int rank, const std::string& name) {
+    auto options = as_rank(rank, 2, port.number());
+    options.program = toy_program();
+    return Running(chain(name), options);
+  };
+  {
+    auto first = start(0, "both"), second = start(1, "both");
+    EXPECT_EQ(first.wait().status, 0) << first.err();
+    EXPECT_EQ(second.wait().status, 0) << second.err();
+  }
+  auto alone = chain("one");
+  alone.insert(alone.end(), {"--ranks", "2"});
+  const auto one = larmor_program(alone, {.folder = scratch_.path(), .program = toy_program()});
+  ASSERT_EQ(one.status, 0) << one.err;
+  for (const auto* stage : {"coder", "refiner"})
+    EXPECT_EQ(trained_state(runs() / text("both-", stage)), trained_state(runs() / text("one-", stage)));
+  const auto nameless = start(1, "").wait();
+  EXPECT_EQ(nameless.status, 2) << "no job gives them a name";
+  EXPECT_THAT(nameless.err, HasSubstr("run.name=N"));
 }
 
 TEST_F(Adoption, ARankThatIsKilledEndsTheOther) {

@@ -8,6 +8,7 @@
 
 #include "larmor/base/text.h"
 
+#include "tests/processes/support/toy_program.h"
 #include "tests/processes/support/two_ranks.h"
 
 namespace larmor::testing {
@@ -80,6 +81,38 @@ TEST_F(Torchrun, AStopReachesTheRanksAndTheSameCommandGoesOn) {
   ASSERT_EQ(end.status, 0) << end.err;
   EXPECT_THAT(generations_of(run("stopped")), ElementsAre(0, 1));
   EXPECT_EQ(trained_state(run("stopped")), own());
+}
+
+TEST_F(Torchrun, TrainsEveryStageUnderOneStart) {
+  const Words chain{"train",
+                    "toy",
+                    "--stage",
+                    "all",
+                    "-c",
+                    "tiny",
+                    "--threads",
+                    "1",
+                    "train.length=4st",
+                    "train.validate_every=2st",
+                    "checkpoint.every=2st",
+                    "optim.schedule.warmup=0"};
+  const Words flags{"--standalone", "--nproc-per-node", "2", "--no-python", toy_program().string()};
+  Running all(flags + chain,
+              {.folder = folder(), .environment = {{"OMP_NUM_THREADS", "1"}}, .program = torchrun_});
+  const auto end = all.wait();
+  ASSERT_EQ(end.status, 0) << end.err;
+  const auto one = larmor_program(chain + Words{"--ranks", "2", "run.name=one"},
+                                  {.folder = folder(), .program = toy_program()});
+  ASSERT_EQ(one.status, 0) << one.err;
+  int runs = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder() / "runs")) {
+    const auto name = entry.path().filename().string();
+    if (entry.is_symlink() || !name.starts_with("torchrun-")) continue;
+    const auto* const stage = name.ends_with("-coder") ? "one-coder" : "one-refiner";
+    EXPECT_EQ(trained_state(entry.path()), trained_state(run(stage))) << name;
+    ++runs;
+  }
+  EXPECT_EQ(runs, 2) << "the job of torchrun gives them their name";
 }
 
 /// Kills one of the processes that torchrun's group consists of; the first two are the agents, the next two
