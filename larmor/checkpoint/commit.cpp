@@ -165,8 +165,9 @@ Json open_attempt(const Snapshot& snapshot, uint64_t bytes, const CommitPlace& p
     remove_own(storage, attempt, is_checkpoint_file);
     const auto needed = static_cast<uint64_t>(static_cast<double>(bytes) * space_margin);
     if (const auto free = storage.free_bytes(place.folder); free < needed) {
-      fail(Exit::environment, text(place.folder.string(), " has ", human_bytes(free),
-                                   " free and this checkpoint needs ", human_bytes(needed)));
+      fail(Exit::environment,
+           text(place.folder.string(), " has ", human_bytes(free),
+                " free, quotas included, and this checkpoint needs ", human_bytes(needed)));
     }
     storage.create_folders(attempt);
     storage.point("checkpoint.begun");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "larmor/base/error.h"
 #include "larmor/base/files/disk_room.h"
@@ -95,15 +96,20 @@ RoomNeed room_of_cache(const CacheForecast& forecast) {
               "does without it"};
 }
 
-std::vector<RoomNeed> needs_of_run(const Stage& stage, const RunConfig& config, const Index& index,
-                                   const Demand& demand, const Plan& plan, const RunFolder& folder) {
-  std::vector<RoomNeed> needs{room_of_checkpoints(config, demand, plan, folder)};
-  if (config.data.cache != "full" || index.is_invented()) return needs;
+std::optional<RoomNeed> need_of_cache(const Stage& stage, const RunConfig& config, const Index& index) {
+  if (config.data.cache != "full" || index.is_invented()) return std::nullopt;
   try {
-    if (const auto filling = forecast_cache(stage, config, index)) needs.push_back(room_of_cache(*filling));
+    if (const auto filling = forecast_cache(stage, config, index)) return room_of_cache(*filling);
   } catch (const Error& error) {
     log::debug(text("what the prepared cache will take is not known: ", error.message()));
   }
+  return std::nullopt;
+}
+
+std::vector<RoomNeed> needs_of_run(const Stage& stage, const RunConfig& config, const Index& index,
+                                   const Demand& demand, const Plan& plan, const RunFolder& folder) {
+  std::vector<RoomNeed> needs{room_of_checkpoints(config, demand, plan, folder)};
+  if (auto cache = need_of_cache(stage, config, index)) needs.push_back(std::move(*cache));
   return needs;
 }
 
@@ -128,6 +134,17 @@ std::vector<std::string> look_for_room(const std::vector<RoomNeed>& needs, bool 
     }
   }
   return warnings;
+}
+
+std::string lack_of_room(const Stage& stage, const RunConfig& config, const Index& index, bool goes_on) {
+  const auto need = need_of_cache(stage, config, index);
+  if (!need) return {};
+  try {
+    for (const auto& warning : look_for_room({*need}, goes_on)) log::warning(warning);
+    return {};
+  } catch (const Error& error) {
+    return text(error.message(), " (", error.hint(), ")");
+  }
 }
 
 }  // namespace larmor

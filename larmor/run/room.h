@@ -33,6 +33,9 @@ RoomNeed room_of_checkpoints(const RunConfig& config, const Demand& demand, cons
 RoomNeed room_of_checkpoints(const RunConfig& config, const Demand& demand, const Plan& plan,
                              const RunFolder& folder);
 RoomNeed room_of_cache(const CacheForecast& forecast);
+/// The need of the cache that this host has; nothing where the run has none, or where that is not known.
+/// Prepares one case of each split.
+std::optional<RoomNeed> need_of_cache(const Stage& stage, const RunConfig& config, const Index& index);
 /// The needs of a run in that folder, which may be there and have checkpoints. With data.cache=full one case
 /// of each split is prepared.
 std::vector<RoomNeed> needs_of_run(const Stage& stage, const RunConfig& config, const Index& index,
@@ -42,5 +45,8 @@ std::vector<RoomNeed> needs_of_run(const Stage& stage, const RunConfig& config, 
 /// (environment) where it is certain that something will not fit; where a person has looked at that
 /// (`goes_on`), it is a sentence, too. A disk that does not tell what it has free has enough.
 std::vector<std::string> look_for_room(const std::vector<RoomNeed>& needs, bool goes_on);
+/// Whether this host, which is not the first, has room for its cache: "" where it has, and otherwise what it
+/// lacks and what to do. Shortages that are no reason to refuse the run are logged.
+std::string lack_of_room(const Stage& stage, const RunConfig& config, const Index& index, bool goes_on);
 
 }  // namespace larmor

@@ -21,6 +21,7 @@
 #include "larmor/ranks/beats_on_board.h"
 #include "larmor/run/earlier/begun_run.h"
 #include "larmor/run/earlier/checkpoint_weights.h"
+#include "larmor/run/room.h"
 #include "larmor/run/run_change.h"
 #include "larmor/run/run_index.h"
 #include "larmor/run/run_setup.h"
@@ -268,11 +269,15 @@ Resumed resume(const SessionOptions& options, const std::optional<BegunFrom>& be
 
 /// Collective.
 void compare_ranks(const LoadedStage& loaded, const Plan& plan, const Index& index, const Rank& rank,
-                   Communicator& communicator) {
+                   const SessionOptions& options, Communicator& communicator) {
+  const RunConfig& config = loaded.config.config;
   auto facts = start_facts(loaded.config, plan, index);
-  if (looks_at_data(rank))
+  if (looks_for_host(rank)) {
     facts.data_complaint =
-        compare_data(index, [&] { return seen_of_run(index, loaded.stage->found(loaded.config.config)); });
+        compare_data(index, [&] { return seen_of_run(index, loaded.stage->found(config)); });
+    // Where there was room for the start before, the run goes on.
+    facts.lacks_room = lack_of_room(*loaded.stage, config, index, !options.tries_out || options.resume_from);
+  }
   agree_on_start(facts, communicator);
 }
 
@@ -325,7 +330,7 @@ SessionEnd run_session(const LoadedStage& loaded, const Plan& planned, const Ind
   check_fence(options.folder.generation_file(), rank.generation);
   const auto device = communicator->device();  // device
   set_up_process(planned, device);
-  compare_ranks(loaded, planned, index, rank, *communicator);
+  compare_ranks(loaded, planned, index, rank, options, *communicator);
   const auto changes = changes_since_begun(options.folder, rank);
   const Plan plan = plan_to_train_by(stage, config, planned, index, *communicator, options, *storage);
   const Cases cases = open_cases(stage, config, index);  // data

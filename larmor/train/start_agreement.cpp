@@ -32,6 +32,7 @@ Json json_of(const StartFacts& facts) {
   Json json;
   json["host"] = facts.host;
   json["data"] = facts.data_complaint;
+  json["room"] = facts.lacks_room;
   json["values"] = Json(facts.values);
   return json;
 }
@@ -40,7 +41,8 @@ StartFacts facts_from(const std::string& bytes) {
   const auto json = parse_json(bytes, "a rank's facts");
   return {.host = json.at("host").get<std::string>(),
           .values = json.at("values").get<std::map<std::string, std::string>>(),
-          .data_complaint = json.at("data").get<std::string>()};
+          .data_complaint = json.at("data").get<std::string>(),
+          .lacks_room = json.at("room").get<std::string>()};
 }
 
 /// "rank 2 on node7"; of many the first ones.
@@ -88,6 +90,17 @@ std::string some_of(std::vector<std::string> sentences) {
   return join(sentences, "; ");
 }
 
+/// "rank 1 on node2 has no a.nii" of each rank that has a complaint.
+std::vector<std::string> complaints(const std::vector<StartFacts>& all, std::string StartFacts::* complaint,
+                                    const char* between) {
+  std::vector<std::string> sentences;
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    if (const auto& words = all[rank].*complaint; !words.empty())
+      sentences.push_back(text(name_ranks({rank}, all), between, words));
+  }
+  return sentences;
+}
+
 [[noreturn]] void refuse_start(const std::vector<StartFacts>& all) {
   if (const auto sentences = differences(all); !sentences.empty()) {
     const bool only_kernels = std::all_of(sentences.begin(), sentences.end(), [](const auto& sentence) {
@@ -97,13 +110,14 @@ std::string some_of(std::vector<std::string> sentences) {
          only_kernels ? "set ATEN_CPU_CAPABILITY=avx2, or =default, on every host"
                       : "start every rank with the same program, the same config and the same run folder");
   }
-  std::vector<std::string> complaints;
-  for (size_t rank = 0; rank < all.size(); ++rank) {
-    if (!all[rank].data_complaint.empty())
-      complaints.push_back(text(name_ranks({rank}, all), " ", all[rank].data_complaint));
+  if (const auto blind = complaints(all, &StartFacts::data_complaint, " "); !blind.empty()) {
+    fail(Exit::data, text("not every host sees the data of the run: ", some_of(blind)),
+         "put the same files under data.folder on every host, or on a file system that all share");
   }
-  fail(Exit::data, text("not every host sees the data of the run: ", some_of(complaints)),
-       "put the same files under data.folder on every host, or on a file system that all share");
+  fail(Exit::environment,
+       text("not every host has room for what it will keep: ",
+            some_of(complaints(all, &StartFacts::lacks_room, ": "))),
+       "make room on these hosts; --no-check goes on all the same");
 }
 
 }  // namespace
@@ -157,15 +171,16 @@ std::string compare_data(const Index& agreed, const std::function<Index()>& make
   return text("has ", seen.cases.size(), " cases, and the run ", agreed.cases.size());
 }
 
-bool looks_at_data(const Rank& rank) {
+bool looks_for_host(const Rank& rank) {
   return rank.index != 0 && rank.local_index == 0 && rank.local_count < rank.count;
 }
 
 void agree_on_start(const StartFacts& facts, Communicator& communicator) {
   // All facts travel only where something is wrong: there are as many hashes as ranks, on every rank.
-  const auto own = json_of({.host = "", .values = facts.values, .data_complaint = ""}).dump();
-  const auto hashes =
-      all_gather_bytes(communicator, text(sha256(own), facts.data_complaint.empty() ? "" : " incomplete"));
+  const auto own =
+      json_of({.host = "", .values = facts.values, .data_complaint = "", .lacks_room = ""}).dump();
+  const bool is_content = facts.data_complaint.empty() && facts.lacks_room.empty();
+  const auto hashes = all_gather_bytes(communicator, text(sha256(own), is_content ? "" : " incomplete"));
   const bool are_same =
       std::all_of(hashes.begin(), hashes.end(), [&](const auto& hash) { return hash == hashes[0]; });
   if (are_same && !hashes[0].ends_with("incomplete")) return;

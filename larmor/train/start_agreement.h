@@ -19,6 +19,7 @@ struct StartFacts {
   std::string host;                           // this rank's
   std::map<std::string, std::string> values;  // "config.train.length" -> "24st", "plan.micro_batch" -> "2", …
   std::string data_complaint;  // what of the run's data this rank cannot see; "" when all is there
+  std::string lacks_room;      // lack_of_room(), where this rank looks for its host
 };
 
 /// Config and plan key by key, the index, the program and its build. Where the run lies (run.folder,
@@ -31,10 +32,11 @@ std::string compare_data(const Index& agreed, const std::function<Index()>& make
 
 /// Whether this rank is the one to look for its host: the first of each, but for rank 0, from whose host the
 /// index came.
-bool looks_at_data(const Rank& rank);
+bool looks_for_host(const Rank& rank);
 
 /// Throws on all ranks, naming ranks, hosts, keys and both values: Error (usage) where they go by different
-/// facts, Error (data) where one does not see the data. Collective.
+/// facts, Error (data) where one does not see the data, Error (environment) where one has no room for its
+/// cache. Collective.
 void agree_on_start(const StartFacts& facts, Communicator& communicator);
 
 }  // namespace larmor

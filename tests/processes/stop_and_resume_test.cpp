@@ -135,6 +135,23 @@ TEST_P(StopAndResume, AKilledRankIsNamedAndTheRestEnds) {
   expect_it_goes_on_as_if_nothing_had_been("killed");
 }
 
+TEST_P(StopAndResume, AQuotaThatIsUsedUpEndsTheRunAndLeavesTheCheckpointBeforeItWhole) {
+  auto words = small_training("quota", ranks());
+  words.insert(words.end(), {"--steps", "8"});
+  ASSERT_EQ(larmor_program(words, here()).status, 0);
+  auto full = here();
+  full.environment = {{"LARMOR_FAIL_POINT", "checkpoint.shard.written:1+:quota"}};
+  const auto end = larmor_program({"train", "quota"}, full);
+  constexpr int environment = 4;
+  EXPECT_EQ(end.status, environment) << end.err;
+  EXPECT_THAT(end.err, AllOf(HasSubstr("checkpoint of step 16 could not be saved, 3 failures in a row"),
+                             HasSubstr("Disk quota exceeded"), HasSubstr("of your quota")));
+  EXPECT_THAT(checkpoint_names(run("quota")), ::testing::ElementsAre("step-00000004", "step-00000008"));
+  EXPECT_EQ(larmor_program({"checkpoint", "verify", "quota"}, here()).status, 0);
+  ASSERT_EQ(larmor_program({"train", "quota"}, here()).status, 0);
+  EXPECT_EQ(trained_state(run("quota")), undisturbed());
+}
+
 TEST_P(StopAndResume, RanksMultiplyAlikeWhereverTheirMatricesLie) {
   Running training(small_training("alike", ranks()), here());
   ASSERT_TRUE(reaches_step(run("alike"), 1)) << training.err();

@@ -126,6 +126,17 @@ TEST(StartAgreement, NamesAHostThatDoesNotSeeTheData) {
                           "not every host sees the data of the run: rank 1 on node2 has no p03/t1.nii.gz"}));
 }
 
+TEST(StartAgreement, NamesAHostThatHasNoRoom) {
+  const auto answers = agree([](int rank, StartFacts& facts) {
+    if (rank != 2) return;
+    facts.host = "node2";
+    facts.lacks_room = "there is no room";
+  });
+  EXPECT_THAT(answers, Each(Answer{Exit::environment,
+                                   "not every host has room for what it will keep: rank 2 on node2: there is "
+                                   "no room"}));
+}
+
 TEST(StartAgreement, ComparesConfigPlanIndexAndProgramButNotWhereTheRunLies) {
   const auto values = facts_of_a_small_run().values;
   for (const char* key :
@@ -175,7 +186,7 @@ TEST(StartAgreement, LetsTheFirstRankOfEachOtherHostLookAtItsData) {
     rank.count = 4;
     rank.local_index = local_index;
     rank.local_count = local_count;
-    return looks_at_data(rank);
+    return looks_for_host(rank);
   };
   EXPECT_FALSE(looks(0, 0, 2));
   EXPECT_FALSE(looks(1, 1, 2));

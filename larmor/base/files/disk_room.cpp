@@ -48,20 +48,19 @@ std::optional<DiskRoom> disk_room(const fs::path& folder) {
   struct stat status{};
   if (after_signals([&] { return ::statvfs(folder.c_str(), &space); }) != 0) return std::nullopt;
   if (::stat(folder.c_str(), &status) != 0) return std::nullopt;
-  return DiskRoom{.free_bytes = uint64_t{space.f_bavail} * space.f_frsize, .disk = status.st_dev};
+  DiskRoom room{.free_bytes = uint64_t{space.f_bavail} * space.f_frsize, .disk = status.st_dev};
+  if (const auto left = left_by_quota_of_user(folder); left && *left < room.free_bytes) {
+    room.free_bytes = *left;
+    room.is_quota = true;
+  }
+  return room;
 }
 
 std::optional<DiskRoom> disk_room_for(const fs::path& folder) {
   std::error_code problem;
   auto place = fs::absolute(folder, problem);
   while (!fs::exists(place, problem) && place.has_relative_path()) place = place.parent_path();
-  auto room = disk_room(place);
-  if (!room) return room;
-  if (const auto left = left_by_quota_of_user(place); left && *left < room->free_bytes) {
-    room->free_bytes = *left;
-    room->is_quota = true;
-  }
-  return room;
+  return disk_room(place);
 }
 
 }  // namespace larmor

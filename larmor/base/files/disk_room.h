@@ -13,10 +13,10 @@ struct DiskRoom {
   uint64_t disk = 0;        // folders with the same number share the room
 };
 
-/// The room of the disk on which the folder lies; nothing, and errno, where it cannot be asked.
+/// The room of the disk on which the folder lies, or what a quota leaves of it; nothing, and errno, where the
+/// disk cannot be asked.
 std::optional<DiskRoom> disk_room(const std::filesystem::path& folder);
-/// The room of a folder that may have to be made yet: that of the first above it that is there. Asks for
-/// quotas, too.
+/// The room of a folder that may have to be made yet: that of the first above it that is there.
 std::optional<DiskRoom> disk_room_for(const std::filesystem::path& folder);
 
 /// What a user has left who uses `used_bytes` of `limit_kibibytes`; nothing where there is no limit.

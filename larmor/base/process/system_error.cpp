@@ -12,8 +12,11 @@ namespace {
 
 std::string hint_for(int code) {
   switch (code) {
-    case ENOSPC:
     case EDQUOT:
+      return "remove files of yours there, ask for a larger quota (quota -s shows it), or write to another "
+             "place "
+             "(run.folder=, --output)";
+    case ENOSPC:
       return "free space, or write to another place (run.folder=, --output)";
     case EFBIG:
       return "raise the limit of a file's size (ulimit -f)";

@@ -29,7 +29,9 @@ TEST(FailErrno, NamesActionPathAndReasonAsAnErrorOfTheEnvironment) {
 
 TEST(FailErrno, SaysWhatToDoForTheCommonReasons) {
   EXPECT_EQ(error_of(ENOSPC).hint(), "free space, or write to another place (run.folder=, --output)");
-  for (const int code : {EDQUOT, EROFS, EACCES, EPERM, ENOENT, EMFILE, ENOTDIR, EIO, EFBIG, EPIPE}) {
+  EXPECT_EQ(error_of(EDQUOT).message(), "cannot write /run/a: Disk quota exceeded");
+  EXPECT_THAT(error_of(EDQUOT).hint(), HasSubstr("quota -s"));
+  for (const int code : {EROFS, EACCES, EPERM, ENOENT, EMFILE, ENOTDIR, EIO, EFBIG, EPIPE}) {
     EXPECT_FALSE(error_of(code).hint().empty()) << code;
   }
   EXPECT_THAT(error_of(EROFS).hint(), HasSubstr("run.folder"));
