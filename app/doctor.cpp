@@ -64,15 +64,15 @@ Check check_disk(const Hardware& hardware) {
                ok ? "" : "; at least 1 GiB is needed")};
 }
 
+/// Makes no folder: where there is none for runs yet, a start makes it in the nearest one above that is
+/// there, and another program may be about to.
 Check check_writable(Storage& storage, const std::string& folder) {
-  const bool is_new = !std::filesystem::exists(folder);
   try {
-    storage.create_folders(folder);
-    const auto probe = temporary_beside(std::filesystem::path(folder) / "larmor-doctor");
+    auto place = std::filesystem::absolute(folder);
+    while (!std::filesystem::exists(place) && place.has_relative_path()) place = place.parent_path();
+    const auto probe = temporary_beside(place / "larmor-doctor");
     write_text(storage, probe, "");
     storage.remove_all(probe);
-    std::error_code not_empty;
-    if (is_new) std::filesystem::remove(folder, not_empty);
     return {"run folder", true, text(folder, " can be written")};
   } catch (const Error& error) {
     return {"run folder", false, error.message()};

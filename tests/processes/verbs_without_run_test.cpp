@@ -1,4 +1,9 @@
 // The verbs that need no run: what there is, what would be done, what files hold.
+#include <filesystem>
+#include <list>
+#include <string>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -177,6 +182,19 @@ TEST_F(VerbsWithoutRun, DoctorGivesItsKeys) {
   put_file(folder() / "this.json", doctor["hardware"].dump());
   const auto rehearsed = call({"plan", "latent_diffusion", "-c", "tiny", "--hardware", "this.json"});
   EXPECT_EQ(rehearsed.status, 0) << rehearsed.err;
+}
+
+TEST_F(VerbsWithoutRun, SeveralDoctorsAtOnceDoNotDisturbOneAnother) {
+  for (int round = 0; round < 3; ++round) {
+    std::list<Running> running;
+    for (int i = 0; i < 4; ++i)
+      running.emplace_back(std::vector<std::string>{"doctor", "--json"}, ProgramOptions{.folder = folder()});
+    for (auto& one : running) {
+      for (const auto& check : one.wait().json()["checks"])
+        EXPECT_TRUE(check["name"] != "run folder" || check["ok"].get<bool>()) << check["message"];
+    }
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder()));
 }
 
 TEST_F(VerbsWithoutRun, BenchLoaderTimesFilesStageByStage) {
