@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "larmor/base/error.h"
+#include "larmor/base/files/disk_room.h"
 #include "larmor/base/files/file.h"
 #include "larmor/base/files/temporary_name.h"
 #include "larmor/base/text.h"
@@ -68,9 +69,7 @@ Check check_disk(const Hardware& hardware) {
 /// there, and another program may be about to.
 Check check_writable(Storage& storage, const std::string& folder) {
   try {
-    auto place = std::filesystem::absolute(folder);
-    while (!std::filesystem::exists(place) && place.has_relative_path()) place = place.parent_path();
-    const auto probe = temporary_beside(place / "larmor-doctor");
+    const auto probe = temporary_beside(nearest_existing(folder) / "larmor-doctor");
     write_text(storage, probe, "");
     storage.remove_all(probe);
     return {"run folder", true, text(folder, " can be written")};

@@ -1,5 +1,5 @@
 // `completion`: a script by which a shell completes verbs, flags, workloads, stages, configs, keys and runs.
-// It holds all names that this program knows: a shell that pressed a key does not wait for the program to
+// It holds all names that this program knows, so that a key that is pressed does not wait for the program to
 // start.
 #include <memory>
 #include <set>
@@ -20,17 +20,17 @@ namespace larmor::app {
 
 namespace {
 
-// In zsh the same functions, by its own `bashcompinit`.
+// zsh runs the same functions through its own `bashcompinit`.
 constexpr std::string_view for_zsh = R"sh(autoload -U +X compinit bashcompinit && compinit -u && bashcompinit
 )sh";
 
 // `word` is being typed. The verb is the first word, and the second where that is a family; `=` is a word of
-// its own.
+// its own in bash, and in zsh a part of the word.
 constexpr std::string_view functions = R"sh(_larmor_reply() { COMPREPLY=($(compgen -W "$1" -- "$2")); }
 _larmor() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} verb= workload= one runs=
   COMPREPLY=()
-  for one in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+  for one in "${COMP_WORDS[@]:1:$((COMP_CWORD-1))}"; do
     if [[ -z $verb ]]; then verb=$one
     elif _larmor_below "$verb" >/dev/null; then verb="$verb $one"; fi
     if _larmor_stages "$one" >/dev/null; then workload=$one; fi
@@ -42,6 +42,11 @@ _larmor() {
     if [[ $before == = ]]; then one=${COMP_WORDS[COMP_CWORD-2]}; else word=; fi
     _larmor_reply "$(_larmor_values "$one")" "$word"
     if [[ ${#COMPREPLY[@]} -eq 0 ]]; then COMPREPLY=($(compgen -f -- "$word")); fi
+    return
+  fi
+  if [[ $word == ?*=* ]]; then
+    one=${word%%=*}
+    COMPREPLY=($(compgen -P "$one=" -W "$(_larmor_values "$one")" -- "${word#*=}"))
     return
   fi
   case $before in

@@ -26,7 +26,7 @@ struct JobFlags {
 
 struct KubernetesFlags : JobFlags {
   KubernetesRequest kubernetes{.shared_memory = "8Gi"};
-  std::string grace = "5min", folder;
+  std::string grace = "5min";
 };
 
 bool names_a_value_of_the_environment(const Origin& origin) {
@@ -118,13 +118,7 @@ JobRequest here(Program& program, const JobRequest& asked) {
 
 int job_kubernetes(Program& program, KubernetesFlags& flags) {
   auto& request = flags.kubernetes;
-  if (request.claims.empty())
-    fail(Exit::usage, "the pods have no folder that outlasts them",
-         "--claim NAME=/PATH: a PersistentVolumeClaim that all pods can mount, and where");
-  const auto& first = request.claims.front();
   flags.request.program = "larmor";
-  flags.request.folder =
-      flags.folder.empty() ? first.substr(std::min(first.find('=') + 1, first.size())) : flags.folder;
   fill_runs(program, flags.request);
   request.job = flags.request;
   request.grace_seconds = seconds_of("--grace", flags.grace);
@@ -177,7 +171,8 @@ void add_kubernetes(Program& program, CLI::App& family) {
   verb.add_option("--claim", request.claims,
                   "NAME=/PATH: a PersistentVolumeClaim and where pods have it; repeatable")
       ->allow_extra_args(false);
-  verb.add_option("--folder", flags->folder, "of the pods, to train in; the first claim's without it");
+  verb.add_option("--folder", flags->request.folder,
+                  "of the pods, to train in; the first claim's without it");
   verb.add_option("--namespace", request.name_space, "of the job");
   verb.add_option("--gpus-per-node", request.gpus, "GPUs of each pod")->check(at_least(1));
   verb.add_option("--cpus-per-node", request.cpus, "cores of each pod")->check(at_least(1));

@@ -11,18 +11,6 @@ namespace larmor::app {
 
 namespace {
 
-/// A line that ends within a comment would go on as a command, and on stdout the script is shown as it is.
-void refuse_control_letters(const JobRequest& request) {
-  std::vector<std::string> words{request.folder, request.runs_folder};
-  words.insert(words.end(), request.train.begin(), request.train.end());
-  for (const auto& word : words) {
-    if (printable(word) != word) {
-      fail(Exit::usage, "a word of the job holds a control character, or is no UTF-8: " + shell_word(word),
-           "put it into a -c file");
-    }
-  }
-}
-
 std::string lines_of(const std::vector<std::string>& lines) { return join(lines, "\n") + "\n"; }
 
 /// `larmor train …`, a few words a line.
@@ -115,6 +103,17 @@ void refuse_unfit_request(const JobRequest& request) {
 }
 
 }  // namespace
+
+void refuse_control_letters(const JobRequest& request) {
+  std::vector<std::string> words{request.folder, request.runs_folder};
+  words.insert(words.end(), request.train.begin(), request.train.end());
+  for (const auto& word : words) {
+    if (printable(word) != word) {
+      fail(Exit::usage, "a word of the job holds a control character, or is no UTF-8: " + shell_word(word),
+           "put it into a -c file");
+    }
+  }
+}
 
 std::string shell_word(const std::string& word) {
   const bool plain = !word.empty() && word.find_first_not_of(

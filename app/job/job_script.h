@@ -30,6 +30,10 @@ std::string slurm_script(const JobRequest& request);
 /// Throws Error (usage) where the master is no name of a host.
 std::string shell_script(const JobRequest& request);
 
+/// Throws Error (usage): a line that ends within a comment would go on as a command, and on stdout a file is
+/// shown as it is.
+void refuse_control_letters(const JobRequest& request);
+
 /// One word of a shell, whatever it holds.
 std::string shell_word(const std::string& word);
 

@@ -1,7 +1,9 @@
 #include "app/job/kubernetes_manifest.h"
 
 #include <algorithm>
+#include <array>
 #include <regex>
+#include <span>
 #include <utility>
 
 #include "larmor/base/error.h"
@@ -13,8 +15,15 @@ namespace larmor::app {
 
 namespace {
 
-/// What another start would bring about again: the request, data, memory, numbers, checkpoints, no progress.
-constexpr const char* hopeless_statuses = "[2, 3, 5, 6, 7, 9]";
+/// What another start would bring about again.
+constexpr std::array hopeless{Exit::usage,    Exit::data,       Exit::memory,
+                              Exit::numerics, Exit::checkpoint, Exit::no_progress};
+
+std::string statuses(std::span<const Exit> exits) {
+  std::vector<std::string> numbers;
+  for (const auto exit : exits) numbers.push_back(text(static_cast<int>(exit)));
+  return text("values: [", join(numbers, ", "), "]");
+}
 
 /// A scalar of YAML in double quotes, which are those of JSON.
 std::string in_quotes(const std::string& word) { return Json(word).dump(); }
@@ -39,6 +48,9 @@ struct Claim {
 };
 
 std::vector<Claim> claims_of(const KubernetesRequest& request) {
+  if (request.claims.empty())
+    fail(Exit::usage, "the pods have no folder that outlasts them",
+         "--claim NAME=/PATH: a PersistentVolumeClaim that all pods can mount, and where");
   std::vector<Claim> claims;
   for (const auto& word : request.claims) {
     refuse_unless("--claim", word, R"([a-z0-9]([-a-z0-9.]*[a-z0-9])?=/[^:\x00-\x1f]*)",
@@ -58,12 +70,9 @@ void refuse_unfit_request(const KubernetesRequest& request) {
                   "give the namespace's own name");
   if (!request.memory.empty()) refuse_unless("--memory", request.memory, amount, "--memory 64Gi, say");
   refuse_unless("--shared-memory", request.shared_memory, amount, "--shared-memory 8Gi, say");
-  refuse_unless("--folder", request.job.folder, "/.*", "an absolute path in the pods, below a --claim");
-  for (const auto& word : request.job.train) {
-    if (printable(word) != word)
-      fail(Exit::usage, "a word of the job holds a control character, or is no UTF-8: " + printable(word),
-           "put it into a -c file");
-  }
+  if (!request.job.folder.empty())
+    refuse_unless("--folder", request.job.folder, "/.*", "an absolute path in the pods, below a --claim");
+  refuse_control_letters(request.job);
 }
 
 class Yaml {
@@ -108,12 +117,12 @@ void add_failure_policy(Yaml& yaml) {
       .line(2, "- action: Ignore")
       .line(3, "onExitCodes:")
       .line(4, "operator: In")
-      .line(4, text("values: [", static_cast<int>(Exit::stopped), "]"))
+      .line(4, statuses(std::array{Exit::stopped}))
       .line(2, "# What another start would bring about again ends the job.")
       .line(2, "- action: FailJob")
       .line(3, "onExitCodes:")
       .line(4, "operator: In")
-      .line(4, text("values: ", hopeless_statuses));
+      .line(4, statuses(hopeless));
 }
 
 void add_resources(Yaml& yaml, const KubernetesRequest& request) {
@@ -145,7 +154,8 @@ std::vector<std::string> arguments_of(const KubernetesRequest& request, const st
 void add_container(Yaml& yaml, const KubernetesRequest& request, const std::string& name,
                    const std::vector<Claim>& claims) {
   yaml.line(3, "containers:").line(3, "- name: larmor").line(4, "image: " + in_quotes(request.image));
-  yaml.line(4, "workingDir: " + in_quotes(request.job.folder))
+  const auto& folder = request.job.folder.empty() ? claims.front().path : request.job.folder;
+  yaml.line(4, "workingDir: " + in_quotes(folder))
       .line(4, text("command: [", in_quotes(request.job.program), "]"))
       .line(4, text("args: [", join(arguments_of(request, name), ", "), "]"));
   if (request.job.nodes > 1)

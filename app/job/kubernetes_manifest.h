@@ -11,7 +11,7 @@
 namespace larmor::app {
 
 struct KubernetesRequest {
-  JobRequest job;  // `folder` lies in the pods
+  JobRequest job;  // `folder` lies in the pods; empty: it is the first claim's
   std::string image, name_space;
   std::vector<std::string> claims;  // NAME=PATH: a PersistentVolumeClaim and where the pods have it
   int64_t gpus = 0, cpus = 0;       // of each pod; 0: none is asked for

@@ -46,7 +46,7 @@ struct ListedRun {
   std::vector<std::string> needed_by;
 };
 
-/// Runs whose job SLURM will start again do not stand for a person to start them.
+/// A run that stands still and whose job is in SLURM's queue is waiting: nobody has to start it.
 void ask_for_jobs(std::vector<ListedRun>& runs) {
   const auto could_wait = [](const RunStanding& standing) {
     return standing.state == "stopped" || standing.state == "interrupted";

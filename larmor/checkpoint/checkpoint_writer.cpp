@@ -64,8 +64,7 @@ struct CheckpointWriter::State {
            text("checkpoint of step ", in_flight.step, " could not be saved",
                 last ? "" : text(", ", failures_in_a_row, " failures in a row"), ": ", in_flight.warning),
            "free space in the run folder's file system, or of your quota there, then run `larmor train RUN` "
-           "to go on from the last "
-           "good checkpoint");
+           "to go on from the last good checkpoint");
     }
   }
 

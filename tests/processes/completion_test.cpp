@@ -92,6 +92,8 @@ TEST_F(Completion, KnowsStagesConfigsAndKeysOfTheWorkloadThatIsNamed) {
 
 TEST_F(Completion, KnowsTheWordsThatAKeyMayHave) {
   EXPECT_THAT(offered({"train", "survival", "train.precision", "=", "b"}), ElementsAre("bf16"));
+  EXPECT_THAT(offered({"train", "survival", "train.precision=b"}), ElementsAre("train.precision=bf16"))
+      << "zsh does not part a word at =";
   EXPECT_THAT(offered({"train", "survival", "checkpoint.async", "="}), ElementsAre("true", "false"));
   EXPECT_THAT(offered({"train", "survival", "data.folder", "=", "run"}), ElementsAre("runs"));
 }

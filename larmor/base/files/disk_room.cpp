@@ -56,11 +56,13 @@ std::optional<DiskRoom> disk_room(const fs::path& folder) {
   return room;
 }
 
-std::optional<DiskRoom> disk_room_for(const fs::path& folder) {
+fs::path nearest_existing(const fs::path& folder) {
   std::error_code problem;
   auto place = fs::absolute(folder, problem);
   while (!fs::exists(place, problem) && place.has_relative_path()) place = place.parent_path();
-  return disk_room(place);
+  return place;
 }
+
+std::optional<DiskRoom> disk_room_for(const fs::path& folder) { return disk_room(nearest_existing(folder)); }
 
 }  // namespace larmor

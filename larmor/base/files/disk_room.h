@@ -13,6 +13,8 @@ struct DiskRoom {
   uint64_t disk = 0;        // folders with the same number share the room
 };
 
+/// The folder, or the first above it that is there: where it would be made.
+std::filesystem::path nearest_existing(const std::filesystem::path& folder);
 /// The room of the disk on which the folder lies, or what a quota leaves of it; nothing, and errno, where the
 /// disk cannot be asked.
 std::optional<DiskRoom> disk_room(const std::filesystem::path& folder);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "larmor/base/error.h"
+#include "larmor/base/files/lock_holder.h"
 #include "larmor/base/files/regular_file.h"
 #include "larmor/base/files/storage.h"
 #include "larmor/base/files/whole_file.h"
@@ -91,13 +92,6 @@ bool has_only_shares(const Descriptor& file) {
   return ::flock(file.number(), LOCK_SH | LOCK_NB) == 0 && ::flock(file.number(), LOCK_UN) == 0;
 }
 
-std::string content_of(const Descriptor& file) {
-  std::array<char, 1024> content;
-  const ssize_t size =
-      after_signals([&] { return ::pread(file.number(), content.data(), content.size(), 0); });
-  return std::string(trim({content.data(), static_cast<size_t>(std::max<ssize_t>(size, 0))}));
-}
-
 // Between the moment in which a process takes the lock and the moment in which it writes its name the file is
 // empty, or names an earlier holder, which has ended.
 bool names_no_holder(const std::string& content) {
@@ -122,7 +116,7 @@ FileLock::FileLock(const std::filesystem::path& path) {
       continue;
     }
     if (errno != EWOULDBLOCK) fail_errno(errno, "lock", path);
-    const auto holder = content_of(file);
+    const auto holder = content_of_lock(file);
     const bool may_be_free = has_only_shares(file) || names_no_holder(holder);
     if (may_be_free && std::chrono::steady_clock::now() - begun < longest_silence) {
       std::this_thread::sleep_for(pause);

@@ -14,8 +14,7 @@ std::string hint_for(int code) {
   switch (code) {
     case EDQUOT:
       return "remove files of yours there, ask for a larger quota (quota -s shows it), or write to another "
-             "place "
-             "(run.folder=, --output)";
+             "place (run.folder=, --output)";
     case ENOSPC:
       return "free space, or write to another place (run.folder=, --output)";
     case EFBIG:
